@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The bytes in front of every event: its number and its time.
+//!
+//! Two layouts, LTTng's, byte-packed and little endian. A trace uses one of them, chosen
+//! when it starts: [`COMPACT`](Layout::Compact) when every enabled event's id fits, else
+//! [`LARGE`](Layout::Large). Both can carry any id and any time: where the short form
+//! cannot, the extended form follows an escape id.
+
+/// Which event header a trace uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// `u32`: id in bits 0-4, the clock's low 27 bits in bits 5-31. Escape id 31: one byte,
+    /// then `u32` id, `u64` clock.
+    Compact,
+    /// `u16` id, the clock's low 32 bits. Escape id 65535: then `u32` id, `u64` clock.
+    Large,
+}
+
+/// Bits of the id in the compact form.
+pub const COMPACT_ID_BITS: u32 = 5;
+/// Bits of the clock in the compact form.
+pub const COMPACT_TIME_BITS: u32 = 27;
+/// The id that announces the extended form of a compact header; ids below it fit.
+pub const COMPACT_ESCAPE: u32 = 31;
+/// Bytes of the compact form.
+pub const COMPACT_SIZE: usize = 4;
+/// Bytes of the compact header's extended form: `u8` escape, `u32` id, `u64` clock.
+pub const COMPACT_EXTENDED_SIZE: usize = 13;
+
+/// Bits of the clock in the large form.
+pub const LARGE_TIME_BITS: u32 = 32;
+/// The id that announces the extended form of a large header; ids below it fit.
+pub const LARGE_ESCAPE: u32 = 65535;
+/// Bytes of the large form.
+pub const LARGE_SIZE: usize = 6;
+/// Bytes of the large header's extended form: `u16` escape, `u32` id, `u64` clock.
+pub const LARGE_EXTENDED_SIZE: usize = 14;

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Requests on a stream file (`sessions/<name>/channels/<channel>/cpuN`).
+//!
+//! A reader takes the oldest finished packet with [`GET_PACKET`], moves its bytes out
+//! with splice(2) or read(2), and gives its memory back with [`PUT_PACKET`].
+
+/// The type byte ("magic") of all requests.
+pub const MAGIC: u32 = 0xF7;
+
+const NONE: u32 = 0;
+const READ: u32 = 2;
+
+/// Encodes a request number as `_IOC()` of include/uapi/asm-generic/ioctl.h does.
+const fn request(direction: u32, number: u32, size: usize) -> u32 {
+    direction << 30 | (size as u32) << 16 | MAGIC << 8 | number
+}
+
+/// Takes the oldest finished packet for exclusive reading and fills in a [`Packet`].
+///
+/// Errors: `EAGAIN` no finished packet at the moment (poll for one), `ENODATA` the trace is
+/// over and every packet was read, `EBUSY` this file already holds a packet, `EFAULT`.
+pub const GET_PACKET: u32 = request(READ, 1, size_of::<Packet>());
+
+/// Gives the packet taken by [`GET_PACKET`] back to the writer.
+///
+/// Its pages are written again from now on: what was spliced must have reached its
+/// destination. Errors: `EINVAL` no packet is held.
+pub const PUT_PACKET: u32 = request(NONE, 2, 0);
+
+/// Closes the packet being written on this stream's CPU, if it holds a record, so that
+/// it can be read.
+pub const FLUSH: u32 = request(NONE, 3, 0);
+
+/// What [`GET_PACKET`] tells of the packet it took.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Packet {
+    /// The packet's number within its stream, as in its header; gaps are overwritten packets.
+    pub sequence: u64,
+    /// Bytes to move out: the whole packet with its padding, a multiple of the page size.
+    pub size: u64,
+    /// Bytes of it that carry headers and records.
+    pub content: u64,
+    /// Records in it.
+    pub records: u64,
+}

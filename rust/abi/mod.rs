@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What crosses the boundary between the module and user space, written once.
+//!
+//! kbuild compiles this folder into the module, cargo compiles the same files for
+//! the tools, so the two sides cannot disagree:
+//!
+//! - [`ioctl`]: the requests on a stream file and their arguments;
+//! - [`packet`]: the bytes in front of every packet (CTF packet header and context);
+//! - [`header`]: the bytes in front of every event;
+//! - [`schema`]: names and types of an event's fields;
+//! - [`tsdl`]: the CTF 1.8 description of all this, which makes a trace readable.
+//!
+//! Nothing here depends on the kernel, on the ring or on `std`.
+
+#![cfg_attr(not(MODULE), no_std)]
+
+pub mod header;
+pub mod ioctl;
+pub mod packet;
+pub mod schema;
+pub mod tsdl;

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The bytes in front of every packet: CTF 1.8 packet header and packet context,
+//! byte-packed, little endian, laid out as LTTng's.
+
+/// First word of every packet.
+pub const MAGIC: u32 = 0xC1FC_1FC1;
+
+/// The only stream class of a trace with one channel.
+pub const STREAM_ID: u32 = 0;
+
+/// Packet header and packet context.
+///
+/// The part up to `timestamp_begin` is known when a packet is opened, the rest is written
+/// when it is closed.
+#[repr(C, packed)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketHeader {
+    /// [`MAGIC`].
+    pub magic: u32,
+    /// Identifies the trace; equals `trace.uuid` of the metadata.
+    pub uuid: [u8; 16],
+    /// Stream class: [`STREAM_ID`].
+    pub stream_id: u32,
+    /// Stream within the class: the CPU.
+    pub stream_instance_id: u64,
+    /// Clock value of the reservation that opened the packet.
+    pub timestamp_begin: u64,
+    /// Clock value of the reservation that closed it; not before any of its records and
+    /// not after any record of the next packet.
+    pub timestamp_end: u64,
+    /// Bits that carry headers and records.
+    pub content_size: u64,
+    /// Bits to the next packet.
+    pub packet_size: u64,
+    /// Number of the packet in its stream, from 0; a gap is an overwritten packet.
+    pub packet_seq_num: u64,
+    /// Records discarded on this stream since the trace began, as known when the packet was
+    /// closed.
+    pub events_discarded: u64,
+    /// The CPU.
+    pub cpu_id: u32,
+}
+
+impl PacketHeader {
+    /// Size in bytes.
+    pub const SIZE: usize = size_of::<Self>();
+}

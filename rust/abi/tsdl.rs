@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The CTF 1.8 description of a trace (TSDL): what its `metadata` file holds.
+//!
+//! The layout follows LTTng's kernel traces, and the environment names the tracer
+//! `lttng-modules`: Trace Compass and babeltrace2 choose their kernel analyses by that
+//! name. rtrace's own version stands beside it as `rtrace_version`.
+
+use super::header::Layout;
+use super::schema::{Field, FieldType};
+use core::fmt::{Result, Write};
+
+/// The trace's clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock<'a> {
+    /// Name in the trace, e.g. `monotonic`.
+    pub name: &'a str,
+    /// What the clock is, for people.
+    pub description: &'a str,
+    /// The boot id: traces of one boot share the clock.
+    pub uuid: &'a str,
+    /// Ticks per second.
+    pub frequency: u64,
+    /// Whole seconds from the epoch to clock value 0.
+    pub offset_s: i64,
+    /// Remaining ticks, less than `frequency`.
+    pub offset: u64,
+}
+
+/// What viewers look for in a trace's environment.
+#[derive(Clone, Copy, Debug)]
+pub struct Environment<'a> {
+    /// Node name of the traced machine.
+    pub hostname: &'a str,
+    /// As of uname(2).
+    pub kernel_release: &'a str,
+    /// As of uname(2).
+    pub kernel_version: &'a str,
+    /// The session's name.
+    pub trace_name: &'a str,
+    /// When the trace began, ISO 8601 basic, UTC.
+    pub created: &'a str,
+    /// This module's version.
+    pub rtrace_version: &'a str,
+}
+
+/// A name with a leading underscore, the form in which TSDL keeps any C identifier legal;
+/// readers take the underscore off.
+struct Identifier<'a>(&'a str);
+
+impl core::fmt::Display for Identifier<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> Result {
+        write!(f, "_{}", self.0)
+    }
+}
+
+/// A string literal's contents: TSDL escapes as C does.
+struct Quoted<'a>(&'a str);
+
+impl core::fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> Result {
+        for c in self.0.chars() {
+            match c {
+                '"' | '\\' => {
+                    f.write_char('\\')?;
+                    f.write_char(c)?;
+                }
+                '\n' => f.write_str("\\n")?,
+                c => f.write_char(c)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes everything but the events: types, trace, environment, clock, the stream.
+///
+/// `uuid` is the trace's, in the usual text form.
+pub fn preamble(
+    out: &mut dyn Write,
+    uuid: &str,
+    layout: Layout,
+    clock: &Clock<'_>,
+    env: &Environment<'_>,
+) -> Result {
+    out.write_str("/* CTF 1.8 */\n\n")?;
+    for bits in [8, 16, 32, 64] {
+        writeln!(
+            out,
+            "typealias integer {{ size = {bits}; align = 8; signed = false; }} := uint{bits}_t;"
+        )?;
+    }
+    writeln!(
+        out,
+        "
+trace {{
+	major = 1;
+	minor = 8;
+	uuid = \"{uuid}\";
+	byte_order = le;
+	packet.header := struct {{
+		uint32_t magic;
+		uint8_t  uuid[16];
+		uint32_t stream_id;
+		uint64_t stream_instance_id;
+	}};
+}};
+
+env {{
+	hostname = \"{}\";
+	domain = \"kernel\";
+	sysname = \"Linux\";
+	kernel_release = \"{}\";
+	kernel_version = \"{}\";
+	tracer_name = \"lttng-modules\";
+	tracer_major = 2;
+	tracer_minor = 13;
+	tracer_patchlevel = 0;
+	trace_buffering_scheme = \"global\";
+	trace_name = \"{}\";
+	trace_creation_datetime = \"{}\";
+	rtrace_version = \"{}\";
+}};
+
+clock {{
+	name = \"{name}\";
+	uuid = \"{}\";
+	description = \"{}\";
+	freq = {};
+	offset_s = {};
+	offset = {};
+}};
+
+typealias integer {{
+	size = 64; align = 8; signed = false;
+	map = clock.{name}.value;
+}} := uint64_clock_{name}_t;",
+        Quoted(env.hostname),
+        Quoted(env.kernel_release),
+        Quoted(env.kernel_version),
+        Quoted(env.trace_name),
+        Quoted(env.created),
+        Quoted(env.rtrace_version),
+        clock.uuid,
+        Quoted(clock.description),
+        clock.frequency,
+        clock.offset_s,
+        clock.offset,
+        name = clock.name,
+    )?;
+    match layout {
+        Layout::Compact => compact_header(out, clock.name)?,
+        Layout::Large => large_header(out, clock.name)?,
+    }
+    writeln!(
+        out,
+        "
+stream {{
+	id = 0;
+	event.header := struct event_header;
+	packet.context := struct {{
+		uint64_clock_{name}_t timestamp_begin;
+		uint64_clock_{name}_t timestamp_end;
+		uint64_t content_size;
+		uint64_t packet_size;
+		uint64_t packet_seq_num;
+		uint64_t events_discarded;
+		uint32_t cpu_id;
+	}};
+}};
+",
+        name = clock.name,
+    )
+}
+
+fn compact_header(out: &mut dyn Write, clock: &str) -> Result {
+    writeln!(
+        out,
+        "
+typealias integer {{
+	size = 27; align = 1; signed = false;
+	map = clock.{clock}.value;
+}} := uint27_clock_{clock}_t;
+
+struct event_header {{
+	enum : integer {{ size = 5; align = 1; signed = false; }} {{ compact = 0 ... 30, extended = 31 }} id;
+	variant <id> {{
+		struct {{
+			uint27_clock_{clock}_t timestamp;
+		}} compact;
+		struct {{
+			uint32_t id;
+			uint64_clock_{clock}_t timestamp;
+		}} extended;
+	}} v;
+}} align(8);"
+    )
+}
+
+fn large_header(out: &mut dyn Write, clock: &str) -> Result {
+    writeln!(
+        out,
+        "
+typealias integer {{
+	size = 32; align = 8; signed = false;
+	map = clock.{clock}.value;
+}} := uint32_clock_{clock}_t;
+
+struct event_header {{
+	enum : uint16_t {{ compact = 0 ... 65534, extended = 65535 }} id;
+	variant <id> {{
+		struct {{
+			uint32_clock_{clock}_t timestamp;
+		}} compact;
+		struct {{
+			uint32_t id;
+			uint64_clock_{clock}_t timestamp;
+		}} extended;
+	}} v;
+}} align(8);"
+    )
+}
+
+/// Writes one event's description.
+pub fn event<'a>(
+    out: &mut dyn Write,
+    id: u32,
+    name: &str,
+    fields: impl Iterator<Item = Field<'a>>,
+) -> Result {
+    writeln!(
+        out,
+        "event {{\n\tname = \"{}\";\n\tid = {id};\n\tstream_id = 0;\n\tfields := struct {{",
+        Quoted(name)
+    )?;
+    for field in fields {
+        self::field(out, &field)?;
+    }
+    out.write_str("\t};\n};\n\n")
+}
+
+fn field(out: &mut dyn Write, field: &Field<'_>) -> Result {
+    let name = Identifier(field.name);
+    match field.ty {
+        FieldType::Unsigned(bits) => integer(out, bits, "signed = false;", &name),
+        FieldType::Signed(bits) => integer(out, bits, "signed = true;", &name),
+        FieldType::Hex(bits) => integer(out, bits, "signed = false; base = 16;", &name),
+        FieldType::Text(bytes) => writeln!(
+            out,
+            "\t\tinteger {{ size = 8; align = 8; signed = false; encoding = UTF8; }} {name}[{bytes}];"
+        ),
+        FieldType::String => writeln!(out, "\t\tstring {name};"),
+    }
+}
+
+fn integer(out: &mut dyn Write, bits: u8, attributes: &str, name: &Identifier<'_>) -> Result {
+    writeln!(
+        out,
+        "\t\tinteger {{ size = {bits}; align = 8; {attributes} }} {name};"
+    )
+}

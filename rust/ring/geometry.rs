@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Sizes of a buffer, and the paper's equations on its positions (section 4.2).
+//!
+//! The paper writes M(x) from bit m to n for "x with only the bits m to n-1 kept". All
+//! arithmetic is modulo 2^[`BITS`](Platform::BITS).
+
+use super::platform::Platform;
+use core::marker::PhantomData;
+
+/// Sub-buffer size and count.
+///
+/// # Invariants
+///
+/// - `size` and `count` are powers of two, `count >= 2`.
+/// - `size_bits + count_bits < P::BITS`, so at least one bit of a position counts laps.
+pub struct Geometry<P: Platform> {
+    /// Bytes in a sub-buffer, less 1.
+    size_mask: u64,
+    /// Sub-buffers, less 1.
+    count_mask: u64,
+    size_bits: u32,
+    count_bits: u32,
+    platform: PhantomData<fn(P)>,
+}
+
+impl<P: Platform> Clone for Geometry<P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<P: Platform> Copy for Geometry<P> {}
+
+impl<P: Platform> Geometry<P> {
+    /// All the bits of a position.
+    const WORD: u64 = u64::MAX >> (64 - P::BITS);
+
+    /// Checks the sizes: both powers of two, at least two sub-buffers, and the whole buffer,
+    /// with the reader's sub-buffer, less than half of what a position can count.
+    pub fn new(size: u64, count: u64) -> Option<Self> {
+        if !size.is_power_of_two() || !count.is_power_of_two() || count < 2 {
+            return None;
+        }
+        let (size_bits, count_bits) = (size.trailing_zeros(), count.trailing_zeros());
+        if size_bits + count_bits >= P::BITS {
+            return None;
+        }
+        Some(Self {
+            size_mask: size - 1,
+            count_mask: count - 1,
+            size_bits,
+            count_bits,
+            platform: PhantomData,
+        })
+    }
+
+    /// Bytes in a sub-buffer.
+    #[inline(always)]
+    pub fn size(&self) -> u64 {
+        self.size_mask.wrapping_add(1)
+    }
+
+    /// Sub-buffers that writers use; the reader has one more.
+    #[inline(always)]
+    pub fn count(&self) -> u64 {
+        self.count_mask.wrapping_add(1)
+    }
+
+    /// Bytes in all the sub-buffers that writers use.
+    #[inline(always)]
+    pub fn buffer_size(&self) -> u64 {
+        self.size() << self.count_bits
+    }
+
+    /// `position + bytes`, wrapping.
+    #[inline(always)]
+    pub(super) fn advance(&self, position: u64, bytes: u64) -> u64 {
+        position.wrapping_add(bytes) & Self::WORD
+    }
+
+    /// Offset in the sub-buffer.
+    #[inline(always)]
+    pub fn offset(&self, position: u64) -> u64 {
+        position & self.size_mask
+    }
+
+    /// Offset in the buffer.
+    #[inline(always)]
+    pub fn buffer_offset(&self, position: u64) -> u64 {
+        position & (self.size_mask | self.count_mask << self.size_bits)
+    }
+
+    /// First position of the sub-buffer.
+    #[inline(always)]
+    pub fn start(&self, position: u64) -> u64 {
+        position & !self.size_mask
+    }
+
+    /// First position of the next sub-buffer.
+    #[inline(always)]
+    pub(super) fn next(&self, position: u64) -> u64 {
+        self.advance(self.start(position), self.size())
+    }
+
+    /// Index of the slot.
+    #[inline(always)]
+    pub fn index(&self, position: u64) -> u64 {
+        position >> self.size_bits & self.count_mask
+    }
+
+    /// How often the buffer was gone round.
+    #[inline(always)]
+    pub fn lap(&self, position: u64) -> u64 {
+        position >> self.size_bits >> self.count_bits
+    }
+
+    /// Number of the sub-buffer since position 0.
+    #[inline(always)]
+    pub fn sequence(&self, position: u64) -> u64 {
+        position >> self.size_bits
+    }
+
+    /// Offset in the buffer's memory of byte 0 of memory sub-buffer `index`.
+    #[inline(always)]
+    pub fn memory(&self, index: u64) -> u64 {
+        index << self.size_bits
+    }
+
+    /// What a slot's commit counters are when all laps before that of `position` are complete:
+    /// the left side of equations (2) and (3). The counters keep more bits than positions have
+    /// laps, so both sides are cut to those (Figure 6).
+    #[inline(always)]
+    pub(super) fn committed_before(&self, position: u64) -> u64 {
+        self.lap(position) << self.size_bits
+    }
+
+    #[inline(always)]
+    fn cut(&self, commit: u64) -> u64 {
+        commit & (Self::WORD >> self.count_bits)
+    }
+
+    /// Equation (1): with `rcnt` at `read`, no sub-buffer is free for one that begins at `write`.
+    #[inline(always)]
+    pub fn is_full(&self, write: u64, read: u64) -> bool {
+        let ahead = self.start(write).wrapping_sub(self.start(read)) & Self::WORD;
+        ahead >= self.buffer_size()
+    }
+
+    /// Equation (2): the packet at `read` is finished, given its slot's `commit_seq`.
+    #[inline(always)]
+    pub fn is_ready(&self, read: u64, commit_seq: u64) -> bool {
+        self.committed_before(read) == self.cut(commit_seq.wrapping_sub(self.size()))
+    }
+
+    /// Equation (3): every lap before that of `write` is complete in its slot, given the
+    /// slot's `commit_seq`.
+    #[inline(always)]
+    pub fn is_fully_committed(&self, write: u64, commit_seq: u64) -> bool {
+        self.committed_before(write) == self.cut(commit_seq)
+    }
+
+    /// Equation (4): the sub-buffer at `read` is the one being written.
+    #[inline(always)]
+    pub fn is_being_written(&self, write: u64, read: u64) -> bool {
+        self.start(write) == self.start(read)
+    }
+
+    /// A commit count of a whole number of sub-buffers: a lap is complete (I2).
+    #[inline(always)]
+    pub(super) fn completes_lap(&self, commit_count: u64) -> bool {
+        commit_count & self.size_mask == 0
+    }
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Reserving space for a record: the paper's Algorithms 1 and 2, and PUSHREADER.
+
+use super::lost::Lost;
+use super::platform::{Local, Platform, Shared};
+use super::slot::Slot;
+use super::switch::Closed;
+use super::{Mode, Ring};
+
+/// Space for a record, the caller's until it commits it.
+pub struct Reserved<'a, P: Platform> {
+    /// Where, in the buffer's memory.
+    pub memory: u64,
+    /// Bytes.
+    pub len: u64,
+    /// The time of the reservation: not before that of any earlier one.
+    pub time: u64,
+    pub(super) slot: &'a Slot<P>,
+    pub(super) position: u64,
+}
+
+/// A packet that a reservation opened: its header must be written, then committed.
+pub struct Opened<'a, P: Platform> {
+    /// Where the header begins, in the buffer's memory.
+    pub memory: u64,
+    /// The packet's number.
+    pub sequence: u64,
+    /// The time of the reservation.
+    pub time: u64,
+    pub(super) slot: &'a Slot<P>,
+    pub(super) position: u64,
+}
+
+/// What a reservation that may switch sub-buffers gives.
+///
+/// To be acted on in this order: write and commit `closed` and `opened`, write `filled`, then
+/// write and commit the record.
+pub struct Switched<'a, P: Platform> {
+    /// The packet that the reservation closed.
+    pub closed: Option<Closed<'a, P>>,
+    /// The packet that it opened.
+    pub opened: Option<Opened<'a, P>>,
+    /// The packet that the record fills to the last byte. It has no padding: the record's
+    /// commit completes it.
+    pub filled: Option<Closed<'a, P>>,
+    /// The record's space.
+    pub record: Reserved<'a, P>,
+}
+
+/// What one pass through the reserve loop came to.
+enum Attempt<'a, P: Platform> {
+    Done(Switched<'a, P>),
+    /// A nested context moved `wcnt`: look again.
+    Raced,
+    Lost(Lost),
+}
+
+impl<P: Platform> Ring<P> {
+    /// One attempt at the common case: the record fits into the open packet and leaves room.
+    ///
+    /// `now` reads the clock, `len` gives the record's size at that time, not 0. [`None`] says
+    /// nothing: call [`reserve`](Self::reserve), which goes through all the cases.
+    ///
+    /// Context: the buffer's CPU, preemption disabled; any context, NMI included.
+    #[inline(always)]
+    pub fn reserve_open(
+        &self,
+        now: impl FnOnce() -> u64,
+        len: impl FnOnce(u64) -> u64,
+    ) -> Option<Reserved<'_, P>> {
+        let old = self.wcnt.load();
+        // Inside the cmpxchg's window, so that times grow with positions (Algorithm 2).
+        let time = now();
+        let len = len(time);
+        let offset = self.geometry.offset(old);
+        // 0 < offset and offset + len < size, in one comparison. A record too large for the
+        // subtraction makes the right side huge, so that is asked, too.
+        let room = self.geometry.size().wrapping_sub(len);
+        if offset.wrapping_sub(1) >= room.wrapping_sub(1) || len >= self.geometry.size() {
+            return None;
+        }
+        if !self
+            .wcnt
+            .compare_exchange(old, self.geometry.advance(old, len))
+        {
+            return None;
+        }
+        let slot = self.slot(old)?;
+        if slot.reference().is_idle() {
+            // A context below has opened the packet and not got further: help it.
+            self.hold(slot);
+        }
+        Some(Reserved {
+            memory: self.geometry.memory(slot.reference().index()) | offset,
+            len,
+            time,
+            slot,
+            position: old,
+        })
+    }
+
+    /// Reserves space for a record (Algorithms 1 and 2).
+    ///
+    /// `now` reads the clock, `len` gives the record's size at that time; both may be called
+    /// several times. On `Err` nothing was reserved and the loss is counted.
+    ///
+    /// Context: the buffer's CPU, preemption disabled; any context, NMI included.
+    pub fn reserve(
+        &self,
+        now: impl Fn() -> u64,
+        len: impl Fn(u64) -> u64,
+    ) -> Result<Switched<'_, P>, Lost> {
+        loop {
+            let old = self.wcnt.load();
+            let time = now();
+            match self.attempt(old, time, len(time)) {
+                Attempt::Done(switched) => return Ok(switched),
+                Attempt::Raced => {}
+                Attempt::Lost(reason) => {
+                    self.lost.count(reason);
+                    return Err(reason);
+                }
+            }
+        }
+    }
+
+    fn attempt(&self, old: u64, time: u64, len: u64) -> Attempt<'_, P> {
+        let geometry = &self.geometry;
+        let size = geometry.size();
+        // First, so that a record that never fits is not said to find the buffer full.
+        if len > size.wrapping_sub(self.header) {
+            return Attempt::Lost(Lost::TooLarge);
+        }
+        let offset = geometry.offset(old);
+        let fits = offset != 0 && offset.wrapping_add(len) <= size;
+        let (start, at) = if fits {
+            (geometry.start(old), old)
+        } else {
+            let start = if offset == 0 { old } else { geometry.next(old) };
+            (start, geometry.advance(start, self.header))
+        };
+        let Some(slot) = self.slot(start) else {
+            return Attempt::Lost(Lost::Wrapped);
+        };
+        if !fits {
+            if let Err(reason) = self.may_open(start, slot) {
+                // What was read may belong to different moments: only if no nested context
+                // reserved meanwhile is it the truth.
+                return if self.wcnt.load() == old {
+                    Attempt::Lost(reason)
+                } else {
+                    Attempt::Raced
+                };
+            }
+        }
+        let discarded = self.lost.discarded();
+        let end = geometry.advance(at, len);
+        if !self.wcnt.compare_exchange(old, end) {
+            return Attempt::Raced;
+        }
+
+        if !fits && self.mode == Mode::Overwrite {
+            self.push_reader(start);
+        }
+        self.hold(slot);
+        let base = geometry.memory(slot.reference().index());
+        let closed = if !fits && offset != 0 {
+            self.close(old, time, discarded)
+        } else {
+            None
+        };
+        let opened = (!fits).then(|| Opened {
+            memory: base,
+            sequence: geometry.sequence(start),
+            time,
+            slot,
+            position: start,
+        });
+        let filled = (geometry.offset(end) == 0).then(|| {
+            self.reported.store(discarded);
+            Closed::new(base, size, time, discarded, slot, start)
+        });
+        Attempt::Done(Switched {
+            closed,
+            opened,
+            filled,
+            record: Reserved {
+                memory: base | geometry.offset(at),
+                len,
+                time,
+                slot,
+                position: at,
+            },
+        })
+    }
+
+    /// Whether the sub-buffer that begins at `start` may be written.
+    pub(super) fn may_open(&self, start: u64, slot: &Slot<P>) -> Result<(), Lost> {
+        if !self
+            .geometry
+            .is_fully_committed(start, slot.commit_seq.load())
+        {
+            return Err(Lost::Wrapped);
+        }
+        // W2: pairs with R3. The writes that follow into memory that the reader gave back stay
+        // after this; the control dependency alone would not order plain stores.
+        if self.mode == Mode::Discard && self.geometry.is_full(start, self.rcnt.load_acquire()) {
+            return Err(Lost::Full);
+        }
+        Ok(())
+    }
+
+    /// Overwrite mode: moves `rcnt` on until there is room for the sub-buffer at `start`
+    /// (PUSHREADER). The test is made again each time: the reader may put meanwhile.
+    ///
+    /// `start - rcnt` is never negative: the caller's sub-buffer is not committed, so neither
+    /// the reader nor a nested writer gets past it (I3).
+    pub(super) fn push_reader(&self, start: u64) {
+        loop {
+            let read = self.rcnt.load();
+            if !self.geometry.is_full(start, read)
+                || self.rcnt.compare_exchange(read, self.geometry.next(read))
+            {
+                return;
+            }
+        }
+    }
+
+    /// Makes the slot's memory the writer's, if it is not already.
+    ///
+    /// Any context that has reserved in the slot may be the one to do it: the one that opened
+    /// it may have been interrupted before it got here.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn hold(&self, slot: &Slot<P>) {
+        loop {
+            let reference = slot.reference();
+            if !reference.is_idle() {
+                return;
+            }
+            // After the reference: if that is still the same below, so is this.
+            let records = slot.packet_records.load();
+            // W3: pairs with R2.
+            if slot
+                .reference
+                .compare_exchange(reference.word(), reference.held().word())
+            {
+                if reference.is_packet() {
+                    self.lost.count_overwritten(records);
+                }
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A slot: one place in the order of sub-buffers, with its counters.
+
+use super::geometry::Geometry;
+use super::platform::{Local, Platform, Shared};
+use super::reference::Reference;
+
+/// One place in the order of sub-buffers. A cache line.
+#[repr(C, align(64))]
+pub struct Slot<P: Platform> {
+    /// Which memory stands here: a [`Reference`].
+    pub(super) reference: P::Shared,
+    /// Bytes committed here since the beginning.
+    pub(super) commit_count: P::Local,
+    /// Records committed here since the beginning.
+    pub(super) records: P::Local,
+    /// `commit_count` as of the last complete lap: what the reader goes by.
+    pub(super) commit_seq: P::Shared,
+    /// Records in the last finished packet.
+    pub(super) packet_records: P::Local,
+    /// `records` at the last delivery.
+    pub(super) delivered_records: P::Local,
+}
+
+impl<P: Platform> Slot<P> {
+    /// The slot that begins with memory `index`, of a ring that begins at `origin`.
+    pub fn new(geometry: &Geometry<P>, index: u64, origin: u64) -> Self {
+        // The counters' top bits mean nothing (Figure 6); beginning with them set where
+        // the origin is near its wrap makes the counters wrap soon, too.
+        let laps = geometry.committed_before(origin);
+        let above = !(u64::MAX >> (64 - P::BITS) >> geometry.count().trailing_zeros());
+        let committed = if origin == 0 {
+            0
+        } else {
+            (laps | above) & (u64::MAX >> (64 - P::BITS))
+        };
+        Self {
+            reference: P::Shared::new(Reference::idle(index).word()),
+            commit_count: P::Local::new(committed),
+            records: P::Local::new(0),
+            commit_seq: P::Shared::new(committed),
+            packet_records: P::Local::new(0),
+            delivered_records: P::Local::new(0),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn reference(&self) -> Reference {
+        Reference::from_word(self.reference.load())
+    }
+}

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The loop that moves packets from the kernel to disk.
+//!
+//! For each packet: get, splice into the stream's file, put. A packet is put only when every
+//! byte of it is in its file, so a consumer that dies loses nothing: the kernel hands the
+//! packet out again, and [`StreamFile::has`] knows it.
+
+use crate::error::{Error, Result};
+use crate::live::timespec;
+use crate::output::{Output, StreamFile};
+use crate::source::{Source, Stream};
+use crate::transfer::{Failure, Transfer};
+use rustix::event::epoll;
+use rustix::io::Errno;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How often new CPUs are looked for.
+const RESCAN: Duration = Duration::from_secs(1);
+
+/// Packets taken from one stream before the others have their turn.
+const TURN: u64 = 8;
+
+/// How long to wait when a stream says that it is readable and then gives nothing.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// The epoll token of the descriptor that stops the loop; the others are CPU numbers.
+const STOP: u64 = u64::MAX;
+
+/// Why the loop ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The trace is over and every packet was read.
+    Over,
+    /// The stop descriptor became readable.
+    Stopped,
+}
+
+/// What one attempt to take a packet brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Took {
+    Packet,
+    Nothing,
+    Over,
+}
+
+/// Moves the packets of one trace to one directory.
+#[derive(Debug)]
+pub struct Consumer<S: Source> {
+    source: S,
+    output: Output,
+    epoll: OwnedFd,
+    transfer: Transfer,
+    readers: Vec<Reader<S::Stream>>,
+    written: Written,
+}
+
+/// A stream and its file.
+#[derive(Debug)]
+struct Reader<T> {
+    cpu: u32,
+    stream: T,
+    file: StreamFile,
+    over: bool,
+}
+
+/// What a consumer has written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Records in the packets below.
+    pub records: u64,
+    /// Packets.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl<S: Source> Consumer<S> {
+    /// Opens every stream, takes the directory, and writes the description: from now on the
+    /// directory is a trace.
+    pub fn open(mut source: S, dir: &Path) -> Result<Self> {
+        // The streams first: who has them open has the directory to itself.
+        let streams = source
+            .cpus()?
+            .into_iter()
+            .map(|cpu| Ok((cpu, source.open(cpu)?)))
+            .collect::<Result<Vec<_>>>()?;
+        let output = Output::prepare(dir, source.uuid())?;
+        if let Some(text) = source.metadata()? {
+            output.write_metadata(&text)?;
+        }
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
+            .map_err(Error::system("cannot create an epoll"))?;
+        let transfer = Transfer::new().map_err(Error::system("cannot create a pipe"))?;
+        let mut consumer = Self {
+            source,
+            output,
+            epoll,
+            transfer,
+            readers: Vec::new(),
+            written: Written::default(),
+        };
+        for (cpu, stream) in streams {
+            consumer.add(cpu, stream)?;
+        }
+        Ok(consumer)
+    }
+
+    /// The trace read.
+    pub fn source(&self) -> &S {
+        &self.source
+    }
+
+    /// The directory written.
+    pub fn output(&self) -> &Output {
+        &self.output
+    }
+
+    /// What was written so far.
+    pub fn written(&self) -> Written {
+        self.written
+    }
+
+    /// How many streams are open.
+    pub fn streams(&self) -> usize {
+        self.readers.len()
+    }
+
+    /// Moves packets until the trace is over or `stop` is readable, then brings the trace to
+    /// the disk. When it was stopped, what the buffers hold is flushed and written first.
+    ///
+    /// After an error the directory holds every packet written before it, whole.
+    pub fn run(&mut self, stop: impl AsFd) -> Result<End> {
+        let end = self.pump(stop).and_then(|end| {
+            if end == End::Stopped {
+                self.flush()?;
+            }
+            Ok(end)
+        });
+        let synced = self.sync();
+        let end = end?;
+        synced?;
+        Ok(end)
+    }
+
+    /// Writes what the buffers hold at this moment: a snapshot.
+    pub fn snapshot(&mut self) -> Result<()> {
+        let flushed = self.flush();
+        let synced = self.sync();
+        flushed.and(synced)
+    }
+
+    fn pump(&mut self, stop: impl AsFd) -> Result<End> {
+        self.watch(&stop, STOP)?;
+        let mut scanned = Instant::now();
+        loop {
+            let mut took = Took::Nothing;
+            for token in self.wait(RESCAN.saturating_sub(scanned.elapsed()))? {
+                if token == STOP {
+                    return Ok(End::Stopped);
+                }
+                let Some(i) = self.readers.iter().position(|r| u64::from(r.cpu) == token) else {
+                    continue;
+                };
+                match self.drain(i, TURN)? {
+                    Took::Nothing => {}
+                    other => took = other,
+                }
+            }
+            let over = self.is_over();
+            if over || scanned.elapsed() >= RESCAN {
+                self.rescan()?;
+                scanned = Instant::now();
+            } else if took == Took::Nothing && scanned.elapsed() < RESCAN {
+                std::thread::sleep(PAUSE);
+            }
+            if over && self.is_over() {
+                return Ok(End::Over);
+            }
+        }
+    }
+
+    /// Closes the packets being written and takes what is ready. A busy trace goes on
+    /// meanwhile: no more is taken than the buffers could hold.
+    fn flush(&mut self) -> Result<()> {
+        self.rescan()?;
+        let most = self.source.subbuf_count().saturating_add(1);
+        for i in 0..self.readers.len() {
+            let reader = &mut self.readers[i];
+            if reader.over {
+                continue;
+            }
+            reader
+                .stream
+                .flush()
+                .map_err(stream_error(&reader.file, "flush"))?;
+            self.drain(i, most)?;
+        }
+        Ok(())
+    }
+
+    /// Takes up to `most` packets of one stream. What the last attempt brought, or
+    /// [`Took::Packet`] if any was taken.
+    fn drain(&mut self, i: usize, most: u64) -> Result<Took> {
+        let mut result = Took::Nothing;
+        for _ in 0..most {
+            match self.take(i)? {
+                Took::Packet => result = Took::Packet,
+                Took::Nothing => break,
+                Took::Over => {
+                    self.end_stream(i)?;
+                    return Ok(Took::Over);
+                }
+            }
+        }
+        Ok(result)
+    }
+
+    /// Takes one packet of one stream to its file.
+    fn take(&mut self, i: usize) -> Result<Took> {
+        let Reader {
+            stream, file, over, ..
+        } = &mut self.readers[i];
+        if *over {
+            return Ok(Took::Over);
+        }
+        let packet = match stream.get() {
+            Ok(packet) => packet,
+            Err(e) => match Errno::from_io_error(&e) {
+                Some(Errno::AGAIN | Errno::INTR) => return Ok(Took::Nothing),
+                Some(Errno::NODATA) => return Ok(Took::Over),
+                _ => return Err(stream_error(file, "taking a packet")(e)),
+            },
+        };
+        if !file.has(packet.sequence) {
+            // An event that the packet carries may have been described only now.
+            if let Some(text) = self.source.metadata()? {
+                self.output.write_metadata(&text)?;
+            }
+            if let Err(failure) = self.transfer.packet(stream, packet.size, file.file()) {
+                file.roll_back()?;
+                return Err(match failure {
+                    Failure::Stream(e) => stream_error(file, "reading a packet")(e),
+                    Failure::Output(source) => Error::Write {
+                        path: file.path().to_owned(),
+                        source,
+                    },
+                });
+            }
+            file.wrote(packet.sequence, packet.size);
+            self.written.records += packet.records;
+            self.written.packets += 1;
+            self.written.bytes += packet.size;
+        }
+        stream
+            .put()
+            .map_err(stream_error(file, "giving a packet back"))?;
+        Ok(Took::Packet)
+    }
+
+    /// Opens the streams of CPUs that have appeared.
+    fn rescan(&mut self) -> Result<()> {
+        for cpu in self.source.cpus()? {
+            if self.readers.iter().any(|reader| reader.cpu == cpu) {
+                continue;
+            }
+            match self.source.open(cpu) {
+                Ok(stream) => self.add(cpu, stream)?,
+                // The session has begun another trace; that CPU has no part in this one.
+                Err(Error::NoTrace { .. }) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, cpu: u32, stream: S::Stream) -> Result<()> {
+        let file = self.output.stream(cpu)?;
+        self.watch(&stream, u64::from(cpu))?;
+        self.readers.push(Reader {
+            cpu,
+            stream,
+            file,
+            over: false,
+        });
+        Ok(())
+    }
+
+    fn end_stream(&mut self, i: usize) -> Result<()> {
+        let reader = &mut self.readers[i];
+        reader.over = true;
+        epoll::delete(&self.epoll, &reader.stream).map_err(Error::system("epoll"))
+    }
+
+    fn is_over(&self) -> bool {
+        self.readers.iter().all(|reader| reader.over)
+    }
+
+    fn watch(&self, fd: impl AsFd, token: u64) -> Result<()> {
+        let data = epoll::EventData::new_u64(token);
+        epoll::add(&self.epoll, fd, data, epoll::EventFlags::IN).map_err(Error::system("epoll"))
+    }
+
+    /// Waits for any descriptor; the tokens of those that are ready.
+    fn wait(&self, time: Duration) -> Result<Vec<u64>> {
+        let mut events = Vec::with_capacity(64);
+        match epoll::wait(
+            &self.epoll,
+            rustix::buffer::spare_capacity(&mut events),
+            Some(&timespec(time)),
+        ) {
+            Ok(_) | Err(Errno::INTR) => Ok(events.iter().map(|e| e.data.u64()).collect()),
+            Err(e) => Err(Error::system("epoll")(e)),
+        }
+    }
+
+    fn sync(&self) -> Result<()> {
+        // Every file gets its chance; the first error is told.
+        let streams = self.readers.iter().map(|reader| reader.file.sync());
+        streams.fold(Ok(()), Result::and).and(self.output.sync())
+    }
+}
+
+/// A stream is called as its file on disk is.
+fn stream_error<'a>(
+    file: &'a StreamFile,
+    action: &'static str,
+) -> impl FnOnce(std::io::Error) -> Error + 'a {
+    move |source| Error::Stream {
+        stream: file.path().display().to_string(),
+        action,
+        source,
+    }
+}

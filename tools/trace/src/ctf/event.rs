@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Goes through a packet, event by event.
+
+use super::header::PacketAt;
+use super::metadata::{EventLayout, Metadata};
+use crate::error::{Error, Result};
+use rtrace_abi::header::{
+    Layout, COMPACT_ESCAPE, COMPACT_ID_BITS, COMPACT_TIME_BITS, LARGE_ESCAPE, LARGE_TIME_BITS,
+};
+use rtrace_abi::packet::PacketHeader;
+use rtrace_abi::schema::FieldType;
+use std::path::Path;
+
+/// A recorded event.
+#[derive(Clone, Copy, Debug)]
+pub struct Event<'a> {
+    /// Clock value.
+    pub timestamp: u64,
+    /// What it is.
+    pub layout: &'a EventLayout,
+    payload: &'a [u8],
+}
+
+/// A field's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value<'a> {
+    /// Of an unsigned field.
+    Unsigned(u64),
+    /// Of a signed field.
+    Signed(i64),
+    /// Of a text, without its NULs.
+    Text(&'a [u8]),
+}
+
+impl<'a> Event<'a> {
+    /// The value of a field, by its number in the layout.
+    pub fn value(&self, field: usize) -> Option<Value<'a>> {
+        let mut rest = self.payload;
+        for field in self.layout.fields.get(..field)? {
+            split(&mut rest, field.ty)?;
+        }
+        let ty = self.layout.fields.get(field)?.ty;
+        let bytes = split(&mut rest, ty)?;
+        Some(match ty {
+            FieldType::Unsigned(_) | FieldType::Hex(_) => Value::Unsigned(unsigned(bytes)),
+            FieldType::Signed(bits) => {
+                let unused = 64 - u32::from(bits).clamp(1, 64);
+                Value::Signed((unsigned(bytes) << unused) as i64 >> unused)
+            }
+            FieldType::Text(_) | FieldType::String => {
+                let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
+                Value::Text(&bytes[..end])
+            }
+        })
+    }
+}
+
+/// Takes a field's bytes off the front.
+fn split<'a>(rest: &mut &'a [u8], ty: FieldType) -> Option<&'a [u8]> {
+    let size = match ty.size() {
+        Some(size) => size,
+        None => rest.iter().position(|&b| b == 0)? + 1,
+    };
+    let (field, tail) = rest.split_at_checked(size)?;
+    *rest = tail;
+    Some(field)
+}
+
+fn unsigned(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |value, &byte| value << 8 | u64::from(byte))
+}
+
+/// The events of a packet.
+#[derive(Debug)]
+pub struct Events<'a> {
+    path: &'a Path,
+    metadata: &'a Metadata,
+    /// Where the packet's events begin in the file.
+    base: u64,
+    bytes: &'a [u8],
+    at: usize,
+    /// The clock at the last event, or at the packet's begin.
+    now: u64,
+    /// The clock at the packet's end.
+    end: u64,
+}
+
+impl<'a> Events<'a> {
+    pub(super) fn new(
+        path: &'a Path,
+        metadata: &'a Metadata,
+        packet: &PacketAt,
+        bytes: &'a [u8],
+    ) -> Self {
+        Self {
+            path,
+            metadata,
+            base: packet.offset + PacketHeader::SIZE as u64,
+            bytes,
+            at: 0,
+            now: packet.header.timestamp_begin,
+            end: packet.header.timestamp_end,
+        }
+    }
+
+    fn event(&mut self) -> std::result::Result<Event<'a>, String> {
+        const ENDS: &str = "the packet ends within an event";
+        let mut rest = &self.bytes[self.at..];
+        let (id, timestamp) = self.header(&mut rest).ok_or(ENDS)?;
+        if timestamp < self.now || timestamp > self.end {
+            return Err(format!(
+                "an event at clock {timestamp}, outside of {} to {}",
+                self.now, self.end
+            ));
+        }
+        let layout = self
+            .metadata
+            .events
+            .get(&id)
+            .ok_or_else(|| format!("an event of unknown id {id}"))?;
+        let ends = || format!("the packet ends within an event `{}`", layout.name);
+        let size = match layout.size {
+            Some(size) => size,
+            None => {
+                let mut tail = rest;
+                for field in &layout.fields {
+                    split(&mut tail, field.ty).ok_or_else(ends)?;
+                }
+                rest.len() - tail.len()
+            }
+        };
+        let (payload, rest) = rest.split_at_checked(size).ok_or_else(ends)?;
+        self.at = self.bytes.len() - rest.len();
+        self.now = timestamp;
+        Ok(Event {
+            timestamp,
+            layout,
+            payload,
+        })
+    }
+
+    /// Takes an event header off the front: id and time.
+    fn header(&self, rest: &mut &[u8]) -> Option<(u32, u64)> {
+        match self.metadata.layout {
+            Layout::Compact => {
+                // The extended form has its escape id in the first byte alone.
+                let first = u32::from(*rest.first()?);
+                let id = first & ((1 << COMPACT_ID_BITS) - 1);
+                if id == COMPACT_ESCAPE {
+                    *rest = &rest[1..];
+                    return extended(rest);
+                }
+                let word = number(rest, 4)?;
+                Some((id, self.time(word >> COMPACT_ID_BITS, COMPACT_TIME_BITS)))
+            }
+            Layout::Large => {
+                let id = number(rest, 2)? as u32;
+                if id == LARGE_ESCAPE {
+                    return extended(rest);
+                }
+                let low = number(rest, 4)?;
+                Some((id, self.time(low, LARGE_TIME_BITS)))
+            }
+        }
+    }
+
+    /// The first clock value from now on that ends with these low bits.
+    fn time(&self, low: u64, bits: u32) -> u64 {
+        let wrap = 1_u64 << bits;
+        let time = self.now & !(wrap - 1) | low;
+        if time < self.now {
+            time.saturating_add(wrap)
+        } else {
+            time
+        }
+    }
+}
+
+impl<'a> Iterator for Events<'a> {
+    type Item = Result<Event<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.at >= self.bytes.len() {
+            return None;
+        }
+        let offset = self.base + self.at as u64;
+        let event = self.event().map_err(|what| {
+            // Where one event ends unknown, no other begins.
+            self.at = self.bytes.len();
+            Error::Corrupt {
+                path: self.path.to_owned(),
+                offset,
+                what,
+            }
+        });
+        Some(event)
+    }
+}
+
+fn extended(rest: &mut &[u8]) -> Option<(u32, u64)> {
+    Some((number(rest, 4)? as u32, number(rest, 8)?))
+}
+
+fn number(rest: &mut &[u8], bytes: usize) -> Option<u64> {
+    let (head, tail) = rest.split_at_checked(bytes)?;
+    *rest = tail;
+    Some(unsigned(head))
+}

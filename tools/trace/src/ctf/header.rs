@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Walks the packets of a stream file by their headers.
+
+use crate::error::{Error, Result};
+use crate::uuid::Uuid;
+use rtrace_abi::packet::{PacketHeader, MAGIC, STREAM_ID};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// The largest packet believed: beyond it a size is garbage.
+const LARGEST: u64 = 1 << 30;
+
+/// A packet's header and its place in the file.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketAt {
+    /// Where it begins.
+    pub offset: u64,
+    /// Its header.
+    pub header: PacketHeader,
+}
+
+impl PacketAt {
+    /// Bytes, with the padding.
+    pub fn size(&self) -> u64 {
+        self.header.packet_size / 8
+    }
+
+    /// Bytes of header and events.
+    pub fn content(&self) -> u64 {
+        self.header.content_size / 8
+    }
+
+    /// Where the next packet begins.
+    pub fn end(&self) -> u64 {
+        self.offset + self.size()
+    }
+}
+
+/// The headers of a stream file's whole packets, one after the other.
+#[derive(Debug)]
+pub struct PacketHeaders<'a> {
+    path: &'a Path,
+    file: &'a File,
+    uuid: Option<Uuid>,
+    length: u64,
+    at: u64,
+}
+
+impl<'a> PacketHeaders<'a> {
+    /// Begins at the start of `file`, whose name is `path`. Every packet must be one of the
+    /// trace `uuid`, if that is given.
+    pub fn new(path: &'a Path, file: &'a File, uuid: Option<Uuid>) -> Result<Self> {
+        let length = file.metadata().map_err(Error::read(path))?.len();
+        Ok(Self {
+            path,
+            file,
+            uuid,
+            length,
+            at: 0,
+        })
+    }
+
+    /// The next packet that is there to its end; none at the file's end, or where its last
+    /// packet is not whole.
+    pub fn next_whole(&mut self) -> Result<Option<PacketAt>> {
+        let left = self.length.saturating_sub(self.at);
+        if left < PacketHeader::SIZE as u64 {
+            return Ok(None);
+        }
+        let mut bytes = [0; PacketHeader::SIZE];
+        self.file
+            .read_exact_at(&mut bytes, self.at)
+            .map_err(Error::read(self.path))?;
+        let packet = PacketAt {
+            offset: self.at,
+            header: decode(&bytes),
+        };
+        self.check(&packet)?;
+        if packet.size() > left {
+            return Ok(None);
+        }
+        self.at = packet.end();
+        Ok(Some(packet))
+    }
+
+    /// Bytes that are left after the last whole packet, once [`Self::next_whole`] gives none.
+    pub fn partial(&self) -> u64 {
+        self.length.saturating_sub(self.at)
+    }
+
+    fn check(&self, packet: &PacketAt) -> Result<()> {
+        let PacketHeader {
+            magic,
+            uuid,
+            stream_id,
+            timestamp_begin,
+            timestamp_end,
+            content_size,
+            packet_size,
+            ..
+        } = packet.header;
+        let what = if magic != MAGIC {
+            format!("no packet begins here (magic {magic:#010x}, expected {MAGIC:#010x})")
+        } else if self.uuid.is_some_and(|expected| expected.0 != uuid) {
+            format!("a packet of another trace ({})", Uuid(uuid))
+        } else if stream_id != STREAM_ID {
+            format!("a packet of an unknown stream class {stream_id}")
+        } else if packet_size % 8 != 0 || content_size % 8 != 0 {
+            format!("sizes of {content_size} and {packet_size} bits are no whole bytes")
+        } else if content_size > packet_size {
+            format!("{content_size} bits of content in a packet of {packet_size}")
+        } else if content_size < PacketHeader::SIZE as u64 * 8 {
+            format!("{content_size} bits of content, less than a packet header")
+        } else if packet_size / 8 > LARGEST {
+            format!("a packet of {} bytes", packet_size / 8)
+        } else if timestamp_begin > timestamp_end {
+            format!("a packet that begins at {timestamp_begin} and ends at {timestamp_end}")
+        } else {
+            return Ok(());
+        };
+        Err(Error::Corrupt {
+            path: self.path.to_owned(),
+            offset: packet.offset,
+            what,
+        })
+    }
+}
+
+/// Takes a header from its bytes: little endian, without padding.
+fn decode(bytes: &[u8; PacketHeader::SIZE]) -> PacketHeader {
+    let mut rest = bytes.as_slice();
+    PacketHeader {
+        magic: u32::from_le_bytes(take(&mut rest)),
+        uuid: take(&mut rest),
+        stream_id: u32::from_le_bytes(take(&mut rest)),
+        stream_instance_id: u64::from_le_bytes(take(&mut rest)),
+        timestamp_begin: u64::from_le_bytes(take(&mut rest)),
+        timestamp_end: u64::from_le_bytes(take(&mut rest)),
+        content_size: u64::from_le_bytes(take(&mut rest)),
+        packet_size: u64::from_le_bytes(take(&mut rest)),
+        packet_seq_num: u64::from_le_bytes(take(&mut rest)),
+        events_discarded: u64::from_le_bytes(take(&mut rest)),
+        cpu_id: u32::from_le_bytes(take(&mut rest)),
+    }
+}
+
+/// The next `N` bytes; the header's size is the sum of its fields, so they are there.
+fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
+    let mut out = [0; N];
+    if let Some((head, tail)) = rest.split_at_checked(N) {
+        out.copy_from_slice(head);
+        *rest = tail;
+    }
+    out
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A trace's description: the TSDL that `rust/abi/tsdl.rs` writes.
+
+use super::lexer::{Kind, Lexer};
+use super::tree::{self, Node, Statement};
+use crate::error::{Error, Result};
+use crate::uuid::Uuid;
+use rtrace_abi::header::{Layout, COMPACT_ID_BITS};
+use rtrace_abi::schema::FieldType;
+use std::collections::{BTreeMap, HashMap};
+
+/// What the `metadata` file says.
+#[derive(Clone, Debug)]
+pub struct Metadata {
+    /// The trace.
+    pub uuid: Uuid,
+    /// Which event header its packets have.
+    pub layout: Layout,
+    /// Its clock.
+    pub clock: Clock,
+    /// Its environment.
+    pub env: BTreeMap<String, String>,
+    /// Its events by id.
+    pub events: HashMap<u32, EventLayout>,
+}
+
+/// The trace's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// Ticks per second, never 0.
+    pub frequency: u64,
+    /// Whole seconds from the epoch to clock value 0.
+    pub offset_s: i64,
+    /// Remaining ticks.
+    pub offset: u64,
+}
+
+impl Clock {
+    /// A number of ticks in nanoseconds.
+    pub fn nanoseconds(&self, ticks: u64) -> u64 {
+        let ns = u128::from(ticks) * 1_000_000_000 / u128::from(self.frequency.max(1));
+        u64::try_from(ns).unwrap_or(u64::MAX)
+    }
+
+    /// A clock value in nanoseconds since the epoch.
+    pub fn since_epoch(&self, value: u64) -> i128 {
+        let ticks = u128::from(value) + u128::from(self.offset);
+        let ns = ticks * 1_000_000_000 / u128::from(self.frequency.max(1));
+        i128::from(self.offset_s) * 1_000_000_000 + i128::try_from(ns).unwrap_or(i128::MAX / 2)
+    }
+}
+
+/// How an event's payload lies in a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventLayout {
+    /// Its number in this trace.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// Its fields, in order.
+    pub fields: Vec<FieldLayout>,
+    /// Bytes of the payload, if every record has the same.
+    pub size: Option<usize>,
+}
+
+/// A field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldLayout {
+    /// Its name, without the underscore that TSDL puts in front.
+    pub name: String,
+    /// Its type.
+    pub ty: FieldType,
+}
+
+impl EventLayout {
+    fn new(id: u32, name: String, fields: Vec<FieldLayout>) -> Self {
+        let size = fields.iter().map(|field| field.ty.size()).sum();
+        Self {
+            id,
+            name,
+            fields,
+            size,
+        }
+    }
+
+    /// The number of the field called `name`.
+    pub fn field(&self, name: &str) -> Option<usize> {
+        self.fields.iter().position(|field| field.name == name)
+    }
+}
+
+impl Metadata {
+    /// Parses a description.
+    pub fn parse(text: &str) -> Result<Self> {
+        let missing = |what: &str| Error::Metadata {
+            line: text.lines().count(),
+            what: format!("{what} is missing"),
+        };
+        let (mut uuid, mut layout, mut clock) = (None, None, None);
+        let mut env = BTreeMap::new();
+        let mut events = HashMap::new();
+        for statement in tree::parse(text)? {
+            if let Some(block) = statement.block("trace") {
+                uuid = Some(trace(&statement, block)?);
+            } else if let Some(block) = statement.block("clock") {
+                clock = Some(self::clock(&statement, block)?);
+            } else if let Some(block) = statement.block("env") {
+                env.extend(block.iter().filter_map(variable));
+            } else if let Some(block) = event_header(&statement) {
+                layout = Some(header_layout(&statement, block)?);
+            } else if let Some(block) = statement.block("event") {
+                let event = event(&statement, block)?;
+                let id = event.id;
+                if events.insert(id, event).is_some() {
+                    return Err(statement.error(format!("event id {id} for the second time")));
+                }
+            }
+        }
+        Ok(Self {
+            uuid: uuid.ok_or_else(|| missing("`trace`"))?,
+            layout: layout.ok_or_else(|| missing("`struct event_header`"))?,
+            clock: clock.ok_or_else(|| missing("`clock`"))?,
+            env,
+            events,
+        })
+    }
+
+    /// The trace's uuid in a text of which nothing else need be understood.
+    pub fn find_uuid(text: &str) -> Option<Uuid> {
+        let mut words = Lexer::new(text)
+            .map_while(Result::ok)
+            .map(|token| token.kind);
+        words.find(|kind| matches!(kind, Kind::Word(word) if word == "trace"))?;
+        words.find(|kind| matches!(kind, Kind::Word(word) if word == "uuid"))?;
+        match (words.next()?, words.next()?) {
+            (Kind::Mark('='), Kind::Text(uuid)) => uuid.parse().ok(),
+            _ => None,
+        }
+    }
+}
+
+fn trace(statement: &Statement, block: &[Statement]) -> Result<Uuid> {
+    if tree::value(block, "byte_order") != Some("le") {
+        return Err(statement.error("byte_order is not `le`"));
+    }
+    tree::value(block, "uuid")
+        .and_then(|uuid| uuid.parse().ok())
+        .ok_or_else(|| statement.error("no valid uuid"))
+}
+
+fn clock(statement: &Statement, block: &[Statement]) -> Result<Clock> {
+    let frequency = tree::number(block, "freq").unwrap_or(1_000_000_000);
+    if frequency == 0 {
+        return Err(statement.error("a clock of frequency 0"));
+    }
+    Ok(Clock {
+        frequency,
+        offset_s: tree::number(block, "offset_s").unwrap_or(0),
+        offset: tree::number(block, "offset").unwrap_or(0),
+    })
+}
+
+fn variable(statement: &Statement) -> Option<(String, String)> {
+    match statement.nodes.as_slice() {
+        [Node::Word(key), Node::Mark('='), Node::Word(value) | Node::Text(value)] => {
+            Some((key.clone(), value.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// The block of `struct event_header { ... } align(8)`.
+fn event_header(statement: &Statement) -> Option<&[Statement]> {
+    match statement.nodes.as_slice() {
+        [Node::Word(kind), Node::Word(name), Node::Block(block), ..]
+            if kind == "struct" && name == "event_header" =>
+        {
+            Some(block)
+        }
+        _ => None,
+    }
+}
+
+/// The two layouts differ in the type of the header's first member, the id.
+fn header_layout(statement: &Statement, block: &[Statement]) -> Result<Layout> {
+    let id = block
+        .first()
+        .map_or(&[][..], |first| first.nodes.as_slice());
+    match id {
+        [Node::Word(word), Node::Mark(':'), Node::Word(ty), Node::Block(ty_block), ..]
+            if word == "enum"
+                && ty == "integer"
+                && tree::number(ty_block, "size") == Some(COMPACT_ID_BITS) =>
+        {
+            Ok(Layout::Compact)
+        }
+        [Node::Word(word), Node::Mark(':'), Node::Word(ty), ..]
+            if word == "enum" && ty == "uint16_t" =>
+        {
+            Ok(Layout::Large)
+        }
+        _ => Err(statement.error("an event header of an unknown layout")),
+    }
+}
+
+fn event(statement: &Statement, block: &[Statement]) -> Result<EventLayout> {
+    let name =
+        tree::value(block, "name").ok_or_else(|| statement.error("an event without name"))?;
+    let id = tree::number(block, "id")
+        .ok_or_else(|| statement.error(format!("event `{name}`: no valid id")))?;
+    let fields = block
+        .iter()
+        .find_map(|statement| match statement.nodes.as_slice() {
+            [Node::Word(key), Node::Mark(':'), Node::Mark('='), Node::Word(ty), Node::Block(fields)]
+                if key == "fields" && ty == "struct" =>
+            {
+                Some(fields.as_slice())
+            }
+            _ => None,
+        });
+    let fields = fields
+        .unwrap_or_default()
+        .iter()
+        .map(field)
+        .collect::<Result<_>>()?;
+    Ok(EventLayout::new(id, name.to_owned(), fields))
+}
+
+fn field(statement: &Statement) -> Result<FieldLayout> {
+    let (ty, name) = match statement.nodes.as_slice() {
+        [Node::Word(ty), Node::Word(name)] if ty == "string" => (Some(FieldType::String), name),
+        [Node::Word(ty), Node::Block(block), Node::Word(name)] if ty == "integer" => {
+            (integer(block), name)
+        }
+        [Node::Word(ty), Node::Block(block), Node::Word(name), Node::Mark('['), Node::Word(length), Node::Mark(']')]
+            if ty == "integer" =>
+        {
+            let is_text = tree::number(block, "size") == Some(8)
+                && tree::value(block, "encoding") == Some("UTF8");
+            (
+                length.parse().ok().filter(|_| is_text).map(FieldType::Text),
+                name,
+            )
+        }
+        _ => return Err(statement.error("a field of an unknown form")),
+    };
+    let ty = ty.ok_or_else(|| statement.error(format!("field `{name}` is of an unknown type")))?;
+    Ok(FieldLayout {
+        name: name.strip_prefix('_').unwrap_or(name).to_owned(),
+        ty,
+    })
+}
+
+fn integer(block: &[Statement]) -> Option<FieldType> {
+    let bits = tree::number(block, "size").filter(|bits| matches!(bits, 8 | 16 | 32 | 64))?;
+    if tree::value(block, "align") != Some("8") {
+        return None;
+    }
+    Some(
+        match (tree::value(block, "signed"), tree::value(block, "base")) {
+            (Some("true"), _) => FieldType::Signed(bits),
+            (_, Some("16")) => FieldType::Hex(bits),
+            _ => FieldType::Unsigned(bits),
+        },
+    )
+}
+
+#[cfg(test)]
+#[path = "metadata_tests.rs"]
+mod tests;

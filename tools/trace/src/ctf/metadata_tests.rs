@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What `rust/abi/tsdl.rs` writes is what is read.
+
+use super::*;
+use proptest::prelude::*;
+use rtrace_abi::schema::Field;
+use rtrace_abi::tsdl;
+
+const UUID: &str = "00112233-4455-6677-8899-aabbccddeeff";
+
+fn text(layout: Layout, events: &[(u32, &str, Vec<Field<'_>>)]) -> String {
+    let clock = tsdl::Clock {
+        name: "monotonic",
+        description: "a \"clock\"",
+        uuid: UUID,
+        frequency: 2_400_000_000,
+        offset_s: 1_700_000_000,
+        offset: 1_200_000_000,
+    };
+    let env = tsdl::Environment {
+        hostname: "a\\b \"c\"",
+        kernel_release: "7.2.12",
+        kernel_version: "#1 SMP { } ;",
+        trace_name: "default",
+        created: "20261120T230000Z",
+        rtrace_version: "0.1.0",
+    };
+    let mut out = String::new();
+    tsdl::preamble(&mut out, UUID, layout, &clock, &env).unwrap();
+    for (id, name, fields) in events {
+        tsdl::event(&mut out, *id, name, fields.iter().copied()).unwrap();
+    }
+    out
+}
+
+#[test]
+fn round_trip() {
+    let types = [
+        FieldType::Unsigned(8),
+        FieldType::Unsigned(64),
+        FieldType::Signed(16),
+        FieldType::Signed(32),
+        FieldType::Hex(64),
+        FieldType::Text(16),
+        FieldType::String,
+    ];
+    let names = ["a", "_b", "int", "struct", "comm", "integer", "string"];
+    let fields: Vec<_> = names
+        .iter()
+        .zip(types)
+        .map(|(&name, ty)| Field { name, ty })
+        .collect();
+    for layout in [Layout::Compact, Layout::Large] {
+        let text = text(
+            layout,
+            &[
+                (0, "sched_switch", fields.clone()),
+                (70_000, "empty", vec![]),
+            ],
+        );
+        let metadata = Metadata::parse(&text).unwrap();
+        assert_eq!(metadata.uuid.to_string(), UUID);
+        assert_eq!(Metadata::find_uuid(&text), Some(metadata.uuid));
+        assert_eq!(metadata.layout, layout);
+        assert_eq!(metadata.clock.frequency, 2_400_000_000);
+        assert_eq!(metadata.clock.since_epoch(0), 1_700_000_000_500_000_000);
+        assert_eq!(metadata.clock.nanoseconds(24), 10);
+        assert_eq!(metadata.env["hostname"], "a\\b \"c\"");
+        assert_eq!(metadata.env["kernel_version"], "#1 SMP { } ;");
+        assert_eq!(metadata.env["tracer_minor"], "13");
+        let event = &metadata.events[&0];
+        assert_eq!(event.size, None);
+        assert_eq!(event.field("comm"), Some(4));
+        let read: Vec<_> = event
+            .fields
+            .iter()
+            .map(|f| (f.name.as_str(), f.ty))
+            .collect();
+        let written: Vec<_> = fields.iter().map(|f| (f.name, f.ty)).collect();
+        assert_eq!(read, written);
+        assert_eq!(metadata.events[&70_000].size, Some(0));
+    }
+}
+
+#[test]
+fn errors_have_lines() {
+    let good = text(Layout::Compact, &[(1, "e", vec![])]);
+    let twice = format!("{good}event {{ name = \"f\"; id = 1; }};\n");
+    let error = Metadata::parse(&twice).unwrap_err().to_string();
+    let line = good.lines().count() + 1;
+    assert!(
+        error.contains(&format!("line {line}: event id 1")),
+        "{error}"
+    );
+    for (text, words) in [
+        ("", "`trace` is missing"),
+        ("trace {", "without end"),
+        ("}", "stray"),
+        ("trace { byte_order = be; };", "byte_order"),
+        ("clock { freq = 0; };", "frequency 0"),
+        (
+            "event { name = \"e\"; id = 0; fields := struct { float x; }; };",
+            "unknown form",
+        ),
+    ] {
+        let error = Metadata::parse(text).unwrap_err().to_string();
+        assert!(error.contains(words), "{text}: {error}");
+    }
+    assert!(Metadata::parse(&"{".repeat(100_000)).is_err());
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_answered(text in "\\PC*") {
+        let _ = Metadata::parse(&text);
+        let _ = Metadata::find_uuid(&text);
+    }
+
+    #[test]
+    fn a_damaged_text_is_answered(at in any::<prop::sample::Index>(), with in "[ -~]{0,4}") {
+        let fields = vec![Field { name: "comm", ty: FieldType::Text(16) }];
+        let mut text = text(Layout::Large, &[(3, "e", fields)]);
+        let at = at.index(text.len());
+        text.replace_range(at..at + 1, &with);
+        let _ = Metadata::parse(&text);
+    }
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Reads a trace: CTF 1.8, in the subset that rtrace writes.
+//!
+//! [`Trace`] is the directory, [`Metadata`] its description, [`StreamReader`] goes through
+//! one stream packet by packet, [`Events`] through a packet event by event. One packet is
+//! in memory at a time. Whatever the bytes are, the answer is a value or an [`Error`] with
+//! file and offset.
+//!
+//! [`Error`]: crate::Error
+
+mod event;
+mod header;
+mod lexer;
+mod metadata;
+mod stream;
+mod trace;
+mod tree;
+
+pub use event::{Event, Events, Value};
+pub use header::{PacketAt, PacketHeaders};
+pub use metadata::{Clock, EventLayout, FieldLayout, Metadata};
+pub use stream::{Packet, StreamReader};
+pub use trace::Trace;

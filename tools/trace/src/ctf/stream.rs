@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Goes through one stream, packet by packet.
+
+use super::event::Events;
+use super::header::{PacketAt, PacketHeaders};
+use super::metadata::Metadata;
+use crate::error::{Error, Result};
+use rtrace_abi::packet::PacketHeader;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Reads a stream file.
+#[derive(Debug)]
+pub struct StreamReader<'a> {
+    path: &'a Path,
+    file: &'a File,
+    metadata: &'a Metadata,
+    headers: PacketHeaders<'a>,
+    before: Option<PacketAt>,
+    content: Vec<u8>,
+}
+
+/// A packet in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    /// Its header and place.
+    pub at: PacketAt,
+    /// Packets that are missing between the one before, or number 0, and this one.
+    pub packets_lost: u64,
+    /// Events discarded between the packet before, or the trace's begin, and this one's end.
+    pub events_lost: u64,
+    path: &'a Path,
+    metadata: &'a Metadata,
+    content: &'a [u8],
+}
+
+impl<'a> Packet<'a> {
+    /// Its events.
+    pub fn events(&self) -> Events<'a> {
+        Events::new(self.path, self.metadata, &self.at, self.content)
+    }
+}
+
+impl<'a> StreamReader<'a> {
+    /// Begins at the start of `file`, whose name is `path`.
+    pub fn new(path: &'a Path, file: &'a File, metadata: &'a Metadata) -> Result<Self> {
+        let headers = PacketHeaders::new(path, file, Some(metadata.uuid))?;
+        Ok(Self {
+            path,
+            file,
+            metadata,
+            headers,
+            before: None,
+            content: Vec::new(),
+        })
+    }
+
+    /// The next whole packet.
+    pub fn next_packet(&mut self) -> Result<Option<Packet<'_>>> {
+        let Some(at) = self.headers.next_whole()? else {
+            return Ok(None);
+        };
+        self.check_order(&at)?;
+        self.content.resize(at.content() as usize, 0);
+        self.file
+            .read_exact_at(&mut self.content, at.offset)
+            .map_err(Error::read(self.path))?;
+        let first_expected = self
+            .before
+            .map_or(0, |before| before.header.packet_seq_num.saturating_add(1));
+        let discarded_before = self
+            .before
+            .map_or(0, |before| before.header.events_discarded);
+        self.before = Some(at);
+        Ok(Some(Packet {
+            at,
+            packets_lost: at.header.packet_seq_num.saturating_sub(first_expected),
+            events_lost: at.header.events_discarded.saturating_sub(discarded_before),
+            path: self.path,
+            metadata: self.metadata,
+            content: &self.content[PacketHeader::SIZE..],
+        }))
+    }
+
+    /// Bytes of a last packet that is not whole, once [`Self::next_packet`] gives none.
+    pub fn partial(&self) -> u64 {
+        self.headers.partial()
+    }
+
+    /// Within a stream, packets do not overlap and nothing counts backwards.
+    fn check_order(&self, at: &PacketAt) -> Result<()> {
+        let Some(before) = self.before.map(|before| before.header) else {
+            return Ok(());
+        };
+        let now = at.header;
+        let pairs = [
+            ("timestamp_begin", now.timestamp_begin, before.timestamp_end),
+            (
+                "packet_seq_num",
+                now.packet_seq_num,
+                before.packet_seq_num.saturating_add(1),
+            ),
+            (
+                "events_discarded",
+                now.events_discarded,
+                before.events_discarded,
+            ),
+        ];
+        for (name, value, least) in pairs {
+            if value < least {
+                return Err(Error::Corrupt {
+                    path: self.path.to_owned(),
+                    offset: at.offset,
+                    what: format!(
+                        "{name} is {value}, after the packet before it must be at least {least}"
+                    ),
+                });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A trace's directory.
+
+use super::metadata::Metadata;
+use crate::error::{Error, Result};
+use crate::output::METADATA;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A trace on disk.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// Its description.
+    pub metadata: Metadata,
+    /// Its stream files, sorted by CPU where their names tell.
+    pub streams: Vec<PathBuf>,
+    /// Bytes of the stream files.
+    pub bytes: u64,
+}
+
+impl Trace {
+    /// Opens the trace in `dir`.
+    pub fn open(dir: &Path) -> Result<Self> {
+        let path = dir.join(METADATA);
+        let text = fs::read_to_string(&path).map_err(Error::read(&path))?;
+        let metadata = Metadata::parse(&text)?;
+        let mut streams = Vec::new();
+        let mut bytes = 0;
+        for entry in fs::read_dir(dir).map_err(Error::read(dir))? {
+            let entry = entry.map_err(Error::read(dir))?;
+            let (path, name) = (entry.path(), entry.file_name());
+            let kind = fs::metadata(&path).map_err(Error::read(&path))?;
+            if kind.is_file() && name != METADATA && !name.to_string_lossy().starts_with('.') {
+                bytes += kind.len();
+                streams.push(path);
+            }
+        }
+        streams.sort_by_key(|path| (number(path), path.clone()));
+        Ok(Self {
+            metadata,
+            streams,
+            bytes,
+        })
+    }
+}
+
+/// The number at the end of a file's name.
+fn number(path: &Path) -> u64 {
+    let name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let last = digits
+        .rsplit(|c: char| !c.is_ascii_digit())
+        .next()
+        .unwrap_or_default();
+    last.parse().unwrap_or(0)
+}

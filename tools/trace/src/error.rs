@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What can go wrong on the way of a trace, in the words that the user reads.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The result of anything here.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error, with what it happened to.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// debugfs has no rtrace tree.
+    #[error("{}: no rtrace here: {reason} (`rtrace doctor` tells more)", path.display())]
+    NoTracer {
+        /// Where the tree was expected.
+        path: PathBuf,
+        /// What is missing.
+        reason: String,
+    },
+    /// A control file could not be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A control file refused what was written to it.
+    #[error("{}: writing `{value}` failed: {}", path.display(), refusal(source, detail))]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// What was written.
+        value: String,
+        /// The kernel's own words, from `error_log`; may be empty.
+        detail: String,
+        /// The error number.
+        source: io::Error,
+    },
+    /// The session has had no trace yet.
+    #[error("session `{session}` has no trace yet: start one with `rtrace start`")]
+    NoTrace {
+        /// The session.
+        session: String,
+    },
+    /// Another reader has the stream.
+    #[error("{}: another reader has this stream (is an rtraced running?)", path.display())]
+    StreamBusy {
+        /// The stream file.
+        path: PathBuf,
+    },
+    /// A stream failed while a packet was taken from it.
+    #[error("{stream}: {action} failed: {source}")]
+    Stream {
+        /// Which stream.
+        stream: String,
+        /// What was tried.
+        action: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// The trace on disk could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The output directory holds something else.
+    #[error("{}: {reason}", path.display())]
+    OutputTaken {
+        /// The directory.
+        path: PathBuf,
+        /// What it holds, and what to do.
+        reason: String,
+    },
+    /// A trace on disk breaks the rules of its format.
+    #[error("{}: at byte {offset}: {what}", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// Where in it.
+        offset: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// The metadata text cannot be understood.
+    #[error("metadata, line {line}: {what}")]
+    Metadata {
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong.
+        what: String,
+    },
+    /// Anything else the system refused.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// The kernel's own text where it gave one, else the error number's.
+fn refusal(source: &io::Error, detail: &str) -> String {
+    match detail.trim() {
+        "" => source.to_string(),
+        text => format!("{source}: {text}"),
+    }
+}
+
+impl Error {
+    /// The error number behind it, if one is.
+    pub fn os_error(&self) -> Option<i32> {
+        match self {
+            Self::Read { source, .. }
+            | Self::Refused { source, .. }
+            | Self::Stream { source, .. }
+            | Self::Write { source, .. }
+            | Self::System { source, .. } => source.raw_os_error(),
+            _ => None,
+        }
+    }
+
+    /// For `map_err`: reading `path` failed.
+    pub fn read(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+        |source| Self::Read {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// For `map_err`: writing `path` failed.
+    pub fn write(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+        |source| Self::Write {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// For `map_err`: what was tried failed.
+    pub fn system<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
+        |source| Self::System {
+            what: what.into(),
+            source: source.into(),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! rtrace from user space.
+//!
+//! Two halves that meet in the bytes on disk:
+//!
+//! - the live tracer: [`tracer`] (control files), [`settings`] and [`stats`] of a channel,
+//!   [`live`] (the current trace: metadata and streams), [`device`] (one stream file),
+//!   [`consumer`] (the loop that moves packets to an [`output`] directory);
+//! - the recorded trace: [`ctf`] reads what the other half wrote.
+//!
+//! [`source`] is the seam between them: the consumer knows streams only by that trait, so
+//! that its tests need no kernel.
+
+#![deny(unsafe_code)]
+
+pub mod consumer;
+pub mod ctf;
+pub mod device;
+pub mod error;
+pub mod glob;
+pub mod live;
+pub mod output;
+pub mod settings;
+pub mod signals;
+pub mod source;
+pub mod stats;
+pub mod totals;
+pub mod tracer;
+mod transfer;
+pub mod uuid;
+
+pub use error::{Error, Result};

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The current trace of a session: its description and its streams.
+
+use crate::ctf::Metadata;
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::source::Source;
+use crate::tracer::Session;
+use crate::uuid::Uuid;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek};
+use std::time::Duration;
+
+/// A trace in the kernel: being recorded, or stopped with packets left to read.
+#[derive(Debug)]
+pub struct LiveTrace {
+    session: Session,
+    uuid: Uuid,
+    metadata: File,
+    text: String,
+    told: bool,
+    subbuf_count: u64,
+}
+
+impl LiveTrace {
+    /// The session's current trace; an error if it has had none.
+    pub fn open(session: &Session) -> Result<Self> {
+        let mut metadata = session.open_metadata()?;
+        let path = session.channel();
+        let mut text = String::new();
+        metadata
+            .read_to_string(&mut text)
+            .map_err(|source| session.no_trace_or_read(&path, source))?;
+        let uuid = metadata_uuid(&text).ok_or_else(|| Error::Metadata {
+            line: 1,
+            what: "the kernel's text has no trace.uuid".to_owned(),
+        })?;
+        let subbuf_count = session.settings()?.size.subbuf_count;
+        Ok(Self {
+            session: session.clone(),
+            uuid,
+            metadata,
+            text,
+            told: false,
+            subbuf_count,
+        })
+    }
+
+    /// The session's current trace, if it has one with something to read or to come: none
+    /// before the first start, and none when the last trace is over and was read.
+    pub fn current(session: &Session) -> Result<Option<Self>> {
+        match Self::open(session) {
+            Ok(trace) => Ok((session.is_active()? || trace.has_packets()?).then_some(trace)),
+            Err(Error::NoTrace { .. }) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The session.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Whether a packet waits in any stream.
+    fn has_packets(&self) -> Result<bool> {
+        for cpu in self.cpus()? {
+            let stream = self.open(cpu)?;
+            if readable(&stream).map_err(Error::read(&self.session.channel()))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn reread(&mut self) -> io::Result<Option<String>> {
+        self.metadata.rewind()?;
+        let mut text = String::new();
+        self.metadata.read_to_string(&mut text)?;
+        // Another uuid: the session has begun a new trace, which is not this one's business.
+        if text == self.text || metadata_uuid(&text) != Some(self.uuid) {
+            return Ok(None);
+        }
+        self.text.clone_from(&text);
+        Ok(Some(text))
+    }
+}
+
+impl Source for LiveTrace {
+    type Stream = Device;
+
+    fn cpus(&self) -> Result<Vec<u32>> {
+        let path = self.session.channel();
+        let mut cpus = Vec::new();
+        for entry in fs::read_dir(&path).map_err(Error::read(&path))? {
+            let name = entry.map_err(Error::read(&path))?.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix("cpu"));
+            cpus.extend(number.and_then(|number| number.parse::<u32>().ok()));
+        }
+        cpus.sort_unstable();
+        Ok(cpus)
+    }
+
+    fn open(&self, cpu: u32) -> Result<Device> {
+        let path = self.session.channel().join(format!("cpu{cpu}"));
+        let device = Device::open(&path).map_err(|error| match error {
+            Error::Read { path, source } => self.session.no_trace_or_read(&path, source),
+            other => other,
+        })?;
+        // A stream belongs to the trace that was current when it was opened.
+        if self.session.uuid()? == Some(self.uuid) {
+            Ok(device)
+        } else {
+            Err(Error::NoTrace {
+                session: self.session.name().to_owned(),
+            })
+        }
+    }
+
+    fn uuid(&self) -> Uuid {
+        self.uuid
+    }
+
+    fn metadata(&mut self) -> Result<Option<String>> {
+        if !self.told {
+            self.told = true;
+            return Ok(Some(self.text.clone()));
+        }
+        let path = self.session.channel();
+        if readable(&self.metadata).map_err(Error::read(&path))? {
+            return self.reread().map_err(Error::read(&path));
+        }
+        Ok(None)
+    }
+
+    fn subbuf_count(&self) -> u64 {
+        self.subbuf_count
+    }
+}
+
+/// The trace's uuid in a metadata text. The rest need not be understood.
+pub(crate) fn metadata_uuid(text: &str) -> Option<Uuid> {
+    Metadata::find_uuid(text)
+}
+
+fn readable(fd: &impl std::os::fd::AsFd) -> io::Result<bool> {
+    let mut fds = [PollFd::new(fd, PollFlags::IN)];
+    rustix::io::retry_on_intr(|| poll(&mut fds, Some(&timespec(Duration::ZERO))))?;
+    Ok(fds[0].revents().contains(PollFlags::IN))
+}
+
+/// A duration as the kernel takes it.
+pub(crate) fn timespec(time: Duration) -> Timespec {
+    Timespec {
+        tv_sec: time.as_secs() as i64,
+        tv_nsec: time.subsec_nanos().into(),
+    }
+}

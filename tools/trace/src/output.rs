@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A trace's directory on disk, while it is being written.
+//!
+//! At every moment, also after `kill -9`, it is a valid trace but for at most one partial
+//! packet at the end of each stream file; [`Output::stream`] cuts that off when a consumer
+//! comes back.
+
+use crate::ctf::{Metadata, PacketHeaders};
+use crate::error::{Error, Result};
+use crate::uuid::Uuid;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// The file that describes the trace.
+pub const METADATA: &str = "metadata";
+
+/// Where the metadata is written before it takes its name.
+const METADATA_NEW: &str = ".metadata.new";
+
+/// The directory of a trace.
+#[derive(Debug)]
+pub struct Output {
+    dir: PathBuf,
+    uuid: Uuid,
+    resumed: bool,
+}
+
+impl Output {
+    /// Takes `dir` for the trace `uuid`: a new or empty directory, or one that holds a part
+    /// of this very trace.
+    pub fn prepare(dir: &Path, uuid: Uuid) -> Result<Self> {
+        Self::make_dir(dir)?;
+        let held = Self::trace_in(dir)?;
+        match held {
+            Some(held) if held != uuid => Err(Error::OutputTaken {
+                path: dir.to_owned(),
+                reason: format!("holds another trace ({held}): choose a new directory"),
+            }),
+            _ => Ok(Self {
+                dir: dir.to_owned(),
+                uuid,
+                resumed: held.is_some(),
+            }),
+        }
+    }
+
+    /// Makes sure that `dir` can become a new trace's directory.
+    pub fn prepare_new(dir: &Path) -> Result<()> {
+        Self::make_dir(dir)?;
+        match Self::trace_in(dir)? {
+            Some(_) => Err(Error::OutputTaken {
+                path: dir.to_owned(),
+                reason: "holds a trace already: choose a new directory".to_owned(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn make_dir(dir: &Path) -> Result<()> {
+        fs::create_dir_all(dir).map_err(Error::write(dir))
+    }
+
+    /// The trace that a directory holds; none if it is empty. Anything else is an error.
+    fn trace_in(dir: &Path) -> Result<Option<Uuid>> {
+        let path = dir.join(METADATA);
+        match fs::read_to_string(&path) {
+            Ok(text) => Metadata::find_uuid(&text)
+                .map(Some)
+                .ok_or_else(|| Error::OutputTaken {
+                    path,
+                    reason: "is no metadata of a trace: choose another directory".to_owned(),
+                }),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                let mut entries = fs::read_dir(dir).map_err(Error::read(dir))?;
+                let foreign = entries.any(|e| e.map_or(true, |e| e.file_name() != METADATA_NEW));
+                if foreign {
+                    let reason = "is neither empty nor a trace: choose another directory";
+                    return Err(Error::OutputTaken {
+                        path: dir.to_owned(),
+                        reason: reason.into(),
+                    });
+                }
+                Ok(None)
+            }
+            Err(source) => Err(Error::Read { path, source }),
+        }
+    }
+
+    /// The directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Whether it held a part of the trace already.
+    pub fn resumed(&self) -> bool {
+        self.resumed
+    }
+
+    /// Writes the description, whole or not at all.
+    pub fn write_metadata(&self, text: &str) -> Result<()> {
+        let path = self.dir.join(METADATA);
+        replace(&path, &self.dir.join(METADATA_NEW), text.as_bytes()).map_err(Error::write(&path))
+    }
+
+    /// Opens a CPU's stream file at the end of its last whole packet.
+    pub fn stream(&self, cpu: u32) -> Result<StreamFile> {
+        StreamFile::open(
+            self.dir
+                .join(format!("{}_cpu{cpu}", crate::tracer::CHANNEL)),
+            self.uuid,
+        )
+    }
+
+    /// Makes names durable as well.
+    pub fn sync(&self) -> Result<()> {
+        File::open(&self.dir)
+            .and_then(|d| d.sync_all())
+            .map_err(Error::write(&self.dir))
+    }
+}
+
+/// Replaces `path` by a file with these contents, by way of `new` beside it: at each moment
+/// the old contents or the new are there whole.
+pub fn replace(path: &Path, new: &Path, contents: &[u8]) -> io::Result<()> {
+    let written = File::create(new)
+        .and_then(|mut file| file.write_all(contents).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(new, path));
+    if written.is_err() {
+        let _ = fs::remove_file(new);
+        return written;
+    }
+    match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => File::open(dir)?.sync_all(),
+        _ => File::open(".")?.sync_all(),
+    }
+}
+
+/// One stream's file, open for appending packets.
+#[derive(Debug)]
+pub struct StreamFile {
+    path: PathBuf,
+    file: File,
+    /// End of the last whole packet.
+    end: u64,
+    /// The sequence number of that packet.
+    last: Option<u64>,
+}
+
+impl StreamFile {
+    fn open(path: PathBuf, uuid: Uuid) -> Result<Self> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(Error::write(&path))?;
+        let mut packets = PacketHeaders::new(&path, &file, Some(uuid))?;
+        let (mut end, mut last) = (0, None);
+        while let Some(packet) = packets.next_whole()? {
+            end = packet.end();
+            last = Some(packet.header.packet_seq_num);
+        }
+        let mut stream = Self {
+            path,
+            file,
+            end,
+            last,
+        };
+        stream.roll_back()?;
+        Ok(stream)
+    }
+
+    /// The file's path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the next packet goes.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Whether the packet is on disk: it was written, and its reader died before it gave it
+    /// back.
+    pub fn has(&self, sequence: u64) -> bool {
+        self.last.is_some_and(|last| sequence <= last)
+    }
+
+    /// A packet was written whole.
+    pub fn wrote(&mut self, sequence: u64, size: u64) {
+        self.end += size;
+        self.last = Some(sequence);
+    }
+
+    /// Cuts the file back to its last whole packet.
+    pub fn roll_back(&mut self) -> Result<()> {
+        self.file
+            .set_len(self.end)
+            .and_then(|()| self.file.seek(SeekFrom::Start(self.end)))
+            .map(drop)
+            .map_err(Error::write(&self.path))
+    }
+
+    /// Brings it to the disk.
+    pub fn sync(&self) -> Result<()> {
+        self.file.sync_all().map_err(Error::write(&self.path))
+    }
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A channel's settings. They take effect at the next start.
+
+use crate::error::Result;
+use serde::Serialize;
+use std::str::FromStr;
+
+/// What happens to a record when its buffer is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// The record is discarded, and counted.
+    Discard,
+    /// The oldest packet makes room (flight recorder).
+    Overwrite,
+}
+
+impl Mode {
+    /// Its name in the `mode` file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Discard => "discard",
+            Self::Overwrite => "overwrite",
+        }
+    }
+}
+
+/// Size and number of the sub-buffers of one CPU's buffer, written `SIZExN`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct BufferSize {
+    /// Bytes of a sub-buffer: a power of two, at least a page.
+    pub subbuf_size: u64,
+    /// Sub-buffers: a power of two, at least 2.
+    pub subbuf_count: u64,
+}
+
+impl BufferSize {
+    /// What `record` uses: 4 MiB for each CPU.
+    pub const DEFAULT: Self = Self {
+        subbuf_size: 1 << 20,
+        subbuf_count: 4,
+    };
+
+    /// The next larger one to try: sub-buffers up to 1 MiB grow, then their number.
+    pub fn doubled(self) -> Self {
+        if self.subbuf_size < 1 << 20 {
+            Self {
+                subbuf_size: self.subbuf_size * 2,
+                ..self
+            }
+        } else {
+            Self {
+                subbuf_count: self.subbuf_count * 2,
+                ..self
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for BufferSize {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (size, unit) = match self.subbuf_size {
+            s if s >= 1 << 20 && s % (1 << 20) == 0 => (s >> 20, "M"),
+            s if s >= 1 << 10 && s % (1 << 10) == 0 => (s >> 10, "K"),
+            s => (s, ""),
+        };
+        write!(f, "{size}{unit}x{}", self.subbuf_count)
+    }
+}
+
+impl FromStr for BufferSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let (size, count) = text
+            .split_once('x')
+            .ok_or("write it as SIZExN, for example 1Mx4")?;
+        let subbuf_size = parse_size(size)?;
+        let subbuf_count: u64 = count
+            .parse()
+            .map_err(|_| format!("`{count}` is no number of sub-buffers"))?;
+        if !subbuf_size.is_power_of_two() || subbuf_size < 4096 {
+            return Err(format!(
+                "sub-buffer size {size}: not a power of two of at least 4K"
+            ));
+        }
+        if !subbuf_count.is_power_of_two() || subbuf_count < 2 {
+            return Err(format!(
+                "{count} sub-buffers: not a power of two of at least 2"
+            ));
+        }
+        Ok(Self {
+            subbuf_size,
+            subbuf_count,
+        })
+    }
+}
+
+/// A number of bytes with an optional K, M or G.
+fn parse_size(text: &str) -> std::result::Result<u64, String> {
+    let shift = match text.as_bytes().last() {
+        Some(b'k' | b'K') => 10,
+        Some(b'm' | b'M') => 20,
+        Some(b'g' | b'G') => 30,
+        _ => 0,
+    };
+    let digits = if shift > 0 {
+        &text[..text.len() - 1]
+    } else {
+        text
+    };
+    digits
+        .parse::<u64>()
+        .ok()
+        .and_then(|n| n.checked_mul(1 << shift))
+        .ok_or_else(|| format!("`{text}` is no size (bytes, or with K, M, G)"))
+}
+
+/// A channel's mode, size and periods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Settings {
+    /// Discard or overwrite.
+    pub mode: Mode,
+    /// Size of each CPU's buffer.
+    #[serde(flatten)]
+    pub size: BufferSize,
+}
+
+impl Settings {
+    /// Reads them, file by file.
+    pub(crate) fn read(file: impl Fn(&str) -> Result<String>) -> Result<Self> {
+        let number = |name: &str| Ok(parse_size(file(name)?.trim()).unwrap_or(0));
+        Ok(Self {
+            mode: match file("mode")?.trim() {
+                "discard" => Mode::Discard,
+                _ => Mode::Overwrite,
+            },
+            size: BufferSize {
+                subbuf_size: number("subbuf_size")?,
+                subbuf_count: number("subbuf_count")?,
+            },
+        })
+    }
+
+    /// Writes them, file by file.
+    pub(crate) fn write(&self, file: impl Fn(&str, &str) -> Result<()>) -> Result<()> {
+        file("mode", self.mode.name())?;
+        file("subbuf_size", &self.size.subbuf_size.to_string())?;
+        file("subbuf_count", &self.size.subbuf_count.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!("1Mx4".parse(), Ok(BufferSize::DEFAULT));
+        assert_eq!(BufferSize::DEFAULT.to_string(), "1Mx4");
+        let small: BufferSize = "4096x2".parse().unwrap();
+        assert_eq!(small.to_string(), "4Kx2");
+        assert_eq!(small.doubled().to_string(), "8Kx2");
+        assert_eq!(BufferSize::DEFAULT.doubled().to_string(), "1Mx8");
+        for bad in [
+            "",
+            "1M",
+            "x",
+            "1Mx3",
+            "1Mx1",
+            "3Kx4",
+            "1Kx4",
+            "-1x4",
+            "99999999999Gx2",
+            "éx2",
+        ] {
+            assert!(bad.parse::<BufferSize>().is_err(), "{bad}");
+        }
+    }
+}

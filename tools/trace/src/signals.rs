@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Signals as something to wait for, so that a trace can be finished properly.
+
+use crate::error::{Error, Result};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::low_level::pipe;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+
+/// The signals that ask a program to end, caught from now on.
+#[derive(Debug)]
+pub struct Signals {
+    pipes: Vec<(i32, UnixStream)>,
+    wake: UnixStream,
+}
+
+impl Signals {
+    /// Catches SIGINT, SIGTERM and SIGHUP. Also makes a file-size limit an error like a
+    /// full disk, instead of the end of the process (SIGXFSZ).
+    pub fn catch() -> Result<Self> {
+        Self::try_catch().map_err(Error::system("cannot catch signals"))
+    }
+
+    fn try_catch() -> io::Result<Self> {
+        signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
+        let (wake, waker) = UnixStream::pair()?;
+        wake.set_nonblocking(true)?;
+        let mut pipes = Vec::new();
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            let (reader, writer) = UnixStream::pair()?;
+            reader.set_nonblocking(true)?;
+            // The signal's own pipe first: who is woken finds it there.
+            pipe::register(signal, writer)?;
+            pipe::register(signal, waker.try_clone()?)?;
+            pipes.push((signal, reader));
+        }
+        Ok(Self { pipes, wake })
+    }
+
+    /// The signals that came since the last call.
+    pub fn pending(&mut self) -> Vec<i32> {
+        drain(&mut self.wake);
+        self.pipes
+            .iter_mut()
+            .filter_map(|(signal, pipe)| drain(pipe).then_some(*signal))
+            .collect()
+    }
+}
+
+impl AsFd for Signals {
+    /// Readable when a signal is pending.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+}
+
+/// Empties a pipe; whether it held anything.
+fn drain(pipe: &mut UnixStream) -> bool {
+    let mut any = false;
+    let mut buffer = [0; 64];
+    while pipe.read(&mut buffer).is_ok_and(|n| n > 0) {
+        any = true;
+    }
+    any
+}

@@ -6,6 +6,9 @@ TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 CACHE=${RTRACE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rtrace}
 BUILD=$TOP/build
 
+# A make that called us has its own business.
+unset MAKEFLAGS MFLAGS MAKELEVEL
+
 # The file that says "you are inside the build root".
 MARK=/etc/rtrace-build-root
 

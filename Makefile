@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0
+# The work is done by scripts/, each of which knows --help. Kbuild reads the file
+# Kbuild, never this one.
+
+.DEFAULT_GOAL := all
+export KDIR KERNEL PREFIX DESTDIR HOST
+
+all: module tools ## build the module and the tools
+
+module: ## build the module and the samples for KDIR or KERNEL
+	@scripts/module build
+
+tools: ## build the userspace tools
+	@scripts/tools build
+
+demo: ## record a workload in a stock kernel, in QEMU, and report it
+	@scripts/demo
+
+test: ## run every check, unit test and selftest
+	@scripts/test
+
+test-kernels: ## the selftests on every kernel that the backports carry
+	@scripts/test-kernels
+
+check: ## lints, layer check and unit tests: what needs no QEMU
+	@scripts/test --no-qemu
+
+install: ## install module, tools and man pages (DESTDIR, PREFIX)
+	@scripts/module install
+	@scripts/tools install
+
+clean: ## remove what was built here (not the cache)
+	@rm -rf build
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 | \2/p' Makefile | column -t -s '|' 2>/dev/null || \
+		sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1   \2/p' Makefile
+	@echo
+	@echo '  KDIR=DIR       build for this kernel tree (7.2 or later, CONFIG_RUST), with its host tools'
+	@echo '  KERNEL=7.3-rt  build for, test on, a stock kernel (scripts/kernel list)'
+	@echo '  RTRACE_CACHE   where the build root, kernels and guest image are kept ($$HOME/.cache/rtrace)'
+
+.PHONY: all module tools demo test test-kernels check install clean help

@@ -1,1 +1,39 @@
-fn main() {}
+// SPDX-License-Identifier: GPL-2.0
+
+//! rtraced: moves a trace from the kernel to disk.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod detach;
+mod failure;
+mod log;
+mod options;
+mod pid_file;
+mod serve;
+
+use anyhow::Context;
+use clap::{CommandFactory, Parser};
+use failure::Failure;
+use log::Log;
+use options::Action;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut log = Log::Stderr;
+    run(args::Args::parse(), &mut log).unwrap_or_else(|failure| {
+        log.error(&failure.to_string());
+        failure.exit_code()
+    })
+}
+
+fn run(args: args::Args, log: &mut Log) -> Result<ExitCode, Failure> {
+    match Action::from_args(args).context("cannot tell the current directory")? {
+        Action::Detach => detach::detach(),
+        Action::Serve(options) => serve::serve(&options, log).map(|()| ExitCode::SUCCESS),
+        Action::Generate(dir) => manual::write(args::Args::command(), &dir)
+            .with_context(|| format!("cannot write to {}", dir.display()))
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Failure::from),
+    }
+}

@@ -66,7 +66,7 @@ struct Reader<T> {
     over: bool,
 }
 
-/// What a consumer has written.
+/// What a consumer has brought to disk and given back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Records in the packets below.

@@ -58,6 +58,15 @@ impl Output {
         }
     }
 
+    /// The trace that `dir` holds a part of; none if it is empty or not there.
+    pub fn held(dir: &Path) -> Result<Option<Uuid>> {
+        if dir.exists() {
+            Self::trace_in(dir)
+        } else {
+            Ok(None)
+        }
+    }
+
     fn make_dir(dir: &Path) -> Result<()> {
         fs::create_dir_all(dir).map_err(Error::write(dir))
     }

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The command line, as typed.
+
+use clap::Parser;
+use std::path::PathBuf;
+
+/// Exit codes and what a restart does, for `--help`.
+const AFTER: &str = "\
+How it ends:
+  When the trace is over (`rtrace stop`, or 0 written to `enable`), or on SIGTERM, SIGINT
+  or SIGHUP: what the buffers hold is flushed and written first. The last message is
+  `N events recorded, M lost`.
+
+  When the disk is full: the trace in DIR is cut back to its last whole packets, which are
+  valid. The kernel goes on recording. Make room and start rtraced again.
+
+  Started again with the same DIR while the same trace goes on, it continues that trace,
+  also after kill -9, without a gap or a packet twice. For another trace take another DIR.
+
+Messages go to standard error; after detaching to the system log, unless standard error
+is a file.
+
+Exit codes:
+  0  the trace was written (or a signal came before there was one)
+  1  rtrace cannot be read: no module, no debugfs, not root, a failing stream
+  2  wrong usage
+  3  DIR holds something else
+  4  DIR cannot be written, for example because the disk is full
+  5  another rtraced (or other reader) is at work";
+
+/// Moves a trace from the kernel to disk, without copying it.
+///
+/// Waits until the session has a trace, then writes every CPU's packets to one file each in
+/// DIR, which is a CTF 1.8 trace at every moment. Unless --foreground is given it detaches
+/// as soon as every stream is open.
+#[derive(Debug, Parser)]
+#[command(name = "rtraced", version, after_long_help = AFTER, after_help = "More: --help")]
+pub struct Args {
+    /// Directory for the trace: new, empty, or holding a part of the same trace
+    #[arg(short, long, value_name = "DIR", required_unless_present = "generate")]
+    pub output: Option<PathBuf>,
+
+    /// Session to read
+    #[arg(short, long, value_name = "NAME", default_value = trace::tracer::DEFAULT_SESSION)]
+    pub session: String,
+
+    /// Do not detach
+    #[arg(short, long)]
+    pub foreground: bool,
+
+    /// File to hold the process id as long as it runs
+    #[arg(short, long, value_name = "FILE")]
+    pub pid_file: Option<PathBuf>,
+
+    /// Where debugfs is mounted
+    #[arg(long, value_name = "PATH", default_value = trace::tracer::DEBUGFS)]
+    pub debugfs: PathBuf,
+
+    /// Run as the detached half of another rtraced
+    #[arg(long, hide = true)]
+    pub detached: bool,
+
+    /// Write man pages and shell completions to this directory, and end
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub generate: Option<PathBuf>,
+}

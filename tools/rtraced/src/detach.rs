@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Becoming a daemon: the program starts itself a second time, and ends when that one has
+//! every stream open. Until then the second one is an ordinary child, to which Ctrl-C goes.
+
+use crate::failure::Failure;
+use crate::log::Log;
+use anyhow::Context;
+use rustix::fs::{fstat, FileType};
+use rustix::process::{set_parent_process_death_signal, setsid, Signal};
+use rustix::stdio::{dup2_stderr, dup2_stdout};
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write};
+use std::process::{Command, ExitCode, Stdio};
+
+/// What the detached half says on its standard output.
+const READY: &[u8] = b"ready\n";
+
+/// The first half: starts the other, and reports its success or its exit code.
+pub fn detach() -> Result<ExitCode, Failure> {
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let mut child = Command::new(program)
+        .args(std::env::args_os().skip(1))
+        .arg("--detached")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start the daemon")?;
+    let mut said = Vec::new();
+    if let Some(mut stdout) = child.stdout.take() {
+        stdout
+            .read_to_end(&mut said)
+            .context("cannot hear the daemon")?;
+    }
+    if said == READY {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let status = child.wait().context("cannot wait for the daemon")?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(ExitCode::from(code.unwrap_or(1)))
+}
+
+/// The second half, at its start: it shall not outlive the first before it is ready.
+pub fn attach_to_parent() -> Result<(), Failure> {
+    Ok(set_parent_process_death_signal(Some(Signal::TERM)).context("prctl")?)
+}
+
+/// The second half, when it is ready: a session of its own, no terminal, and word to the
+/// first half. Messages go to the returned place from now on.
+pub fn leave() -> Result<Log, Failure> {
+    set_parent_process_death_signal(None).context("prctl")?;
+    setsid().context("setsid")?;
+    std::env::set_current_dir("/").context("cannot change to /")?;
+    let null = OpenOptions::new()
+        .write(true)
+        .open("/dev/null")
+        .context("/dev/null")?;
+    // Someone may wait for the end of a pipe or a terminal, but not for that of a file.
+    let stderr = fstat(io::stderr()).context("fstat")?;
+    let log = if FileType::from_raw_mode(stderr.st_mode) == FileType::RegularFile {
+        Log::Stderr
+    } else {
+        dup2_stderr(&null).context("dup2")?;
+        Log::system()
+    };
+    let mut stdout = io::stdout();
+    stdout
+        .write_all(READY)
+        .and_then(|()| stdout.flush())
+        .context("nobody waits for the daemon")?;
+    dup2_stdout(&null).context("dup2")?;
+    Ok(log)
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the program works with, from what was typed.
+
+use crate::args::Args;
+use clap::CommandFactory;
+use std::io;
+use std::path::{absolute, PathBuf};
+
+/// What to do.
+pub enum Action {
+    /// Start the detached half and wait until it is ready.
+    Detach,
+    /// Write the trace.
+    Serve(Options),
+    /// Write man pages and completions.
+    Generate(PathBuf),
+}
+
+/// How to write the trace.
+pub struct Options {
+    /// Directory for it.
+    pub output: PathBuf,
+    /// Session to read.
+    pub session: String,
+    /// Where debugfs is mounted.
+    pub debugfs: PathBuf,
+    /// Where the process id goes.
+    pub pid_file: Option<PathBuf>,
+    /// Detach when the streams are open.
+    pub detached: bool,
+}
+
+impl Action {
+    /// The one conversion.
+    pub fn from_args(args: Args) -> io::Result<Self> {
+        let Some(output) = args.output else {
+            return Ok(match args.generate {
+                Some(dir) => Self::Generate(dir),
+                None => Args::command()
+                    .error(clap::error::ErrorKind::MissingRequiredArgument, "--output")
+                    .exit(),
+            });
+        };
+        if !args.foreground && !args.detached {
+            return Ok(Self::Detach);
+        }
+        Ok(Self::Serve(Options {
+            output: absolute(output)?,
+            session: args.session,
+            debugfs: args.debugfs,
+            pid_file: args.pid_file.map(absolute).transpose()?,
+            detached: args.detached,
+        }))
+    }
+}

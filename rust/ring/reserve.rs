@@ -56,28 +56,30 @@ enum Attempt<'a, P: Platform> {
     Lost(Lost),
 }
 
+/// The time of a reservation, and the record's size at that time.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamp {
+    /// What the clock said.
+    pub time: u64,
+    /// Bytes, header included; not 0.
+    pub len: u64,
+}
+
 impl<P: Platform> Ring<P> {
     /// One attempt at the common case: the record fits into the open packet and leaves room.
     ///
-    /// `now` reads the clock, `len` gives the record's size at that time, not 0. [`None`] says
-    /// nothing: call [`reserve`](Self::reserve), which goes through all the cases.
+    /// `stamp` reads the clock and says how large the record is; it may answer [`None`] to give
+    /// up. [`None`] from here says nothing: call [`reserve`](Self::reserve), which goes through
+    /// all the cases.
     ///
     /// Context: the buffer's CPU, preemption disabled; any context, NMI included.
     #[inline(always)]
-    pub fn reserve_open(
-        &self,
-        now: impl FnOnce() -> u64,
-        len: impl FnOnce(u64) -> u64,
-    ) -> Option<Reserved<'_, P>> {
+    pub fn reserve_open(&self, stamp: impl FnOnce() -> Option<Stamp>) -> Option<Reserved<'_, P>> {
         let old = self.wcnt.load();
         // Inside the cmpxchg's window, so that times grow with positions (Algorithm 2).
-        let time = now();
-        let len = len(time);
+        let Stamp { time, len } = stamp()?;
         let offset = self.geometry.offset(old);
-        // 0 < offset and offset + len < size, in one comparison. A record too large for the
-        // subtraction makes the right side huge, so that is asked, too.
-        let room = self.geometry.size().wrapping_sub(len);
-        if offset.wrapping_sub(1) >= room.wrapping_sub(1) || len >= self.geometry.size() {
+        if offset == 0 || offset.wrapping_add(len) >= self.geometry.size() {
             return None;
         }
         if !self
@@ -102,19 +104,15 @@ impl<P: Platform> Ring<P> {
 
     /// Reserves space for a record (Algorithms 1 and 2).
     ///
-    /// `now` reads the clock, `len` gives the record's size at that time; both may be called
+    /// `stamp` reads the clock and says how large the record is at that time; it may be called
     /// several times. On `Err` nothing was reserved and the loss is counted.
     ///
     /// Context: the buffer's CPU, preemption disabled; any context, NMI included.
-    pub fn reserve(
-        &self,
-        now: impl Fn() -> u64,
-        len: impl Fn(u64) -> u64,
-    ) -> Result<Switched<'_, P>, Lost> {
+    pub fn reserve(&self, stamp: impl Fn() -> Stamp) -> Result<Switched<'_, P>, Lost> {
         loop {
             let old = self.wcnt.load();
-            let time = now();
-            match self.attempt(old, time, len(time)) {
+            let Stamp { time, len } = stamp();
+            match self.attempt(old, time, len) {
                 Attempt::Done(switched) => return Ok(switched),
                 Attempt::Raced => {}
                 Attempt::Lost(reason) => {
@@ -219,11 +217,11 @@ impl<P: Platform> Ring<P> {
     pub(super) fn push_reader(&self, start: u64) {
         loop {
             let read = self.rcnt.load();
-            if !self.geometry.is_full(start, read)
-                || self.rcnt.compare_exchange(read, self.geometry.next(read))
-            {
+            if !self.geometry.is_full(start, read) {
                 return;
             }
+            // Once may not be enough: a context below may not have pushed yet.
+            let _pushed = self.rcnt.compare_exchange(read, self.geometry.next(read));
         }
     }
 

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One CPU's part of a channel: a ring, its memory, and who is woken.
+
+use super::header::EventHeader;
+use super::memory::{Memory, Payload, Tail};
+use super::packet;
+use super::platform::Kernel;
+use super::reader::Cursor;
+use super::time::TraceClock;
+use super::Setup;
+use crate::abi::packet::PacketHeader;
+use crate::ring::geometry::Geometry;
+use crate::ring::lost::Lost;
+use crate::ring::reserve::{Reserved, Stamp};
+use crate::ring::slot::Slot;
+use crate::ring::switch::Closed;
+use crate::ring::Ring;
+use crate::sys::irq_work::IrqWork;
+use crate::sys::system::Uuid;
+use crate::sys::wait::WaitQueue;
+use crate::sys::word::{LocalWord, SharedWord};
+use kernel::prelude::*;
+use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// How many records may be in the making on a CPU at a time: one each for thread, softirq,
+/// interrupt and NMI. More means that a probe fires itself.
+const MAX_NESTING: u64 = 4;
+
+/// One CPU's buffer.
+#[pin_data]
+#[repr(C)]
+pub(crate) struct Buffer {
+    ring: Ring<Kernel>,
+    pub(super) memory: Memory,
+    /// The time of the last record, or of one shortly before it where records nest.
+    last_time: LocalWord,
+    /// Records in the making.
+    nesting: LocalWord,
+    clock: TraceClock,
+    cpu: u32,
+    uuid: Uuid,
+    /// Whether a reader is woken at each packet, not by the clock.
+    wakes: bool,
+    packets: LocalWord,
+    bytes: LocalWord,
+    /// Not 0 once the trace is over and everything is in packets.
+    finished: SharedWord,
+    /// Not 0 while a reader has the stream open.
+    pub(super) opened: SharedWord,
+    pub(super) waiters: Arc<WaitQueue>,
+    #[pin]
+    wake: IrqWork<Arc<WaitQueue>>,
+    #[pin]
+    pub(super) reader: Mutex<Cursor>,
+}
+
+impl Buffer {
+    /// Makes the buffer of `cpu`, on which this runs, so that its memory is near. May sleep.
+    pub(super) fn new(setup: &Setup, cpu: u32) -> impl PinInit<Self, Error> + '_ {
+        let config = setup.config;
+        pin_init::pin_init_scope(move || {
+            let size = config.subbuf_size as u64;
+            let count = config.subbuf_count as u64;
+            let geometry = Geometry::new(size, count).ok_or(EINVAL)?;
+            let mut slots = KVVec::with_capacity(config.subbuf_count, GFP_KERNEL)?;
+            for index in 0..count {
+                slots.push(Slot::new(&geometry, index, config.origin), GFP_KERNEL)?;
+            }
+            let ring = Ring::new(
+                geometry,
+                config.mode,
+                PacketHeader::SIZE as u64,
+                config.origin,
+                slots,
+                Kernel {
+                    cpu,
+                    barriers: config.barriers,
+                },
+            )
+            .ok_or(EINVAL)?;
+            // The reader has one sub-buffer more.
+            let memory = Memory::new(config.subbuf_size * (config.subbuf_count + 1))?;
+            let waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
+            let cursor = Cursor::new(ring.reader());
+            Ok(try_pin_init!(Self {
+                ring,
+                memory,
+                last_time: LocalWord::new(0),
+                nesting: LocalWord::new(0),
+                clock: TraceClock::new(setup.clock),
+                cpu,
+                uuid: setup.uuid,
+                wakes: config.read_period_us == 0,
+                packets: LocalWord::new(0),
+                bytes: LocalWord::new(0),
+                finished: SharedWord::new(0),
+                opened: SharedWord::new(0),
+                wake <- IrqWork::new(waiters.clone(), |waiters| waiters.wake_all()),
+                waiters,
+                reader <- new_mutex!(cursor),
+            }? Error))
+        })
+    }
+
+    /// The ring.
+    pub(crate) fn ring(&self) -> &Ring<Kernel> {
+        &self.ring
+    }
+
+    /// Whether the trace is over and all of it is in packets. To be asked before the ring is.
+    pub(super) fn is_finished(&self) -> bool {
+        self.finished.load_acquire() != 0
+    }
+
+    /// Finished packets, and the bytes of them that are moved out.
+    pub(super) fn delivered(&self) -> (u64, u64) {
+        (self.packets.load(), self.bytes.load())
+    }
+
+    /// Records an event. On the buffer's CPU, preemption disabled; any context, NMI included.
+    #[inline(always)]
+    pub(super) fn record<H: EventHeader, T: Payload>(
+        &self,
+        id: u32,
+        tail: impl Tail,
+        fill: impl FnOnce() -> T,
+    ) {
+        self.nesting.add(1);
+        if self.nesting.load() > MAX_NESTING {
+            self.ring.lost().count(Lost::Nested);
+            self.nesting.add(1u64.wrapping_neg());
+            return;
+        }
+        let payload = (size_of::<T>() as u64).wrapping_add(tail.len() as u64);
+        let reserved = self.ring.reserve_open(|| {
+            let last = self.last_time.load();
+            let time = self.clock.now();
+            // A clock that went back looks like one that went on for ages.
+            H::is_enough(id, time.wrapping_sub(last)).then(|| Stamp {
+                time,
+                len: H::SHORT.wrapping_add(payload),
+            })
+        });
+        let reserved = match reserved {
+            Some(record) => {
+                H::write_short(&self.memory, record.memory, id, record.time);
+                Some((record.memory.wrapping_add(H::SHORT), record))
+            }
+            None => self.reserve_any::<H>(id, payload),
+        };
+        if let Some((at, record)) = reserved {
+            self.last_time.store(record.time);
+            self.memory.write(at, fill());
+            self.memory
+                .write_tail(at.wrapping_add(size_of::<T>() as u64), &tail);
+            if self.ring.commit(record) {
+                self.packet_ready();
+            }
+        }
+        self.nesting.add(1u64.wrapping_neg());
+    }
+
+    /// Reserves in every case but the common one: the record may open a packet, close one, or
+    /// need the extended header. Writes headers; returns where the payload goes.
+    #[cold]
+    #[inline(never)]
+    fn reserve_any<H: EventHeader>(
+        &self,
+        id: u32,
+        payload: u64,
+    ) -> Option<(u64, Reserved<'_, Kernel>)> {
+        let switched = self
+            .ring
+            .reserve(|| {
+                let last = self.last_time.load();
+                let time = self.clock.now().max(last);
+                let header = if H::is_enough(id, time.wrapping_sub(last)) {
+                    H::SHORT
+                } else {
+                    H::EXTENDED
+                };
+                Stamp {
+                    time,
+                    len: header.wrapping_add(payload),
+                }
+            })
+            .ok()?;
+        if let Some(closed) = switched.closed {
+            self.close(closed);
+        }
+        if let Some(opened) = switched.opened {
+            packet::open(&self.memory, &opened, self.uuid, self.cpu);
+            if self.ring.commit_header(opened) {
+                self.packet_ready();
+            }
+        }
+        if let Some(filled) = switched.filled {
+            self.close(filled);
+        }
+        let record = switched.record;
+        let header = record.len.wrapping_sub(payload);
+        if header == H::SHORT {
+            H::write_short(&self.memory, record.memory, id, record.time);
+        } else {
+            H::write_extended(&self.memory, record.memory, id, record.time);
+        }
+        Some((record.memory.wrapping_add(header), record))
+    }
+
+    fn close(&self, closed: Closed<'_, Kernel>) {
+        packet::close(&self.memory, &closed);
+        self.bytes.add(packet::size(closed.content));
+        if self.ring.commit_padding(closed) {
+            self.packet_ready();
+        }
+    }
+
+    /// A packet is finished: counts it and has the reader woken.
+    #[cold]
+    #[inline(never)]
+    fn packet_ready(&self) {
+        self.packets.add(1);
+        // The queue's lock may be held by what this interrupts: an interrupt of its own does it.
+        if self.wakes && self.opened.load() != 0 {
+            self.wake.queue();
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.clock.now().max(self.last_time.load())
+    }
+
+    /// Closes the packet being written. On the buffer's CPU, or in its place while it is offline;
+    /// preemption disabled; any context, NMI included.
+    pub(super) fn flush(&self) {
+        if let Some(closed) = self.ring.switch(|| self.now()) {
+            self.close(closed);
+        }
+    }
+
+    /// The trace is over: nobody writes any more. Lets readers see the end.
+    pub(super) fn finish(&self) {
+        self.report_losses();
+        // After everything else; pairs with `is_finished`.
+        self.finished.store_release(1);
+        self.waiters.wake_all();
+    }
+
+    /// Tells losses that no packet has told, in an empty packet, if there is room for one.
+    /// Nobody writes any more.
+    pub(super) fn report_losses(&self) {
+        if let Some((opened, closed)) = self.ring.report_losses(|| self.now()) {
+            packet::open(&self.memory, &opened, self.uuid, self.cpu);
+            let header = self.ring.commit_header(opened);
+            self.close(closed);
+            debug_assert!(!header);
+        }
+    }
+
+    /// Each switch period, in an interrupt on the buffer's CPU.
+    pub(super) fn switch_tick(&self) {
+        // A flight recorder that nobody reads keeps its packets full.
+        if self.opened.load() != 0 {
+            self.flush();
+        }
+    }
+
+    /// Each read period, in an interrupt on the buffer's CPU (Algorithm 8).
+    pub(super) fn read_tick(&self) {
+        if self.opened.load() != 0 && self.ring.is_readable() {
+            self.wake.queue();
+        }
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A channel's settings, and what values they may have: the one place that checks them.
+
+use super::platform::Barriers;
+use crate::ring::Mode;
+use crate::sys::pages::PAGE_SIZE;
+use core::fmt;
+use kernel::prelude::*;
+
+/// Settings of a channel. They take effect when a trace starts.
+#[derive(Clone, Copy)]
+pub(crate) struct Config {
+    /// What happens when the buffer is full.
+    pub(crate) mode: Mode,
+    /// Bytes in a sub-buffer.
+    pub(crate) subbuf_size: usize,
+    /// Sub-buffers of a buffer.
+    pub(crate) subbuf_count: usize,
+    /// How often a packet that is not full is closed while its stream is read, in microseconds;
+    /// 0: never.
+    pub(crate) switch_period_us: u32,
+    /// How often readers are woken if there is something to read, in microseconds; 0: as soon
+    /// as there is.
+    pub(crate) read_period_us: u32,
+    /// Who pays for the order between writer and reader (a parameter of the module).
+    pub(crate) barriers: Barriers,
+    /// Where positions begin (a parameter of the module, for tests of their wrap).
+    pub(crate) origin: u64,
+}
+
+impl Config {
+    /// A flight recorder of 4 x 1 MiB per CPU.
+    pub(crate) const DEFAULT: Self = Self {
+        mode: Mode::Overwrite,
+        subbuf_size: 1 << 20,
+        subbuf_count: 4,
+        switch_period_us: 1_000_000,
+        read_period_us: 0,
+        barriers: Barriers::Interrupt,
+        origin: 0,
+    };
+
+    /// The largest buffer, in bytes: sizes and positions in it are far from any overflow.
+    const MAX_BUFFER: usize = 1 << 40;
+    /// The most sub-buffers.
+    const MAX_COUNT: usize = 1 << 16;
+    /// The shortest period, in microseconds: a timer must leave time for anything else.
+    const MIN_PERIOD_US: u32 = 100;
+
+    /// With another sub-buffer size.
+    pub(crate) fn with_subbuf_size(self, size: usize) -> Result<Self, Refusal> {
+        if !size.is_power_of_two() {
+            return Err(Refusal("subbuf_size must be a power of two"));
+        }
+        if size < PAGE_SIZE {
+            return Err(Refusal("subbuf_size must be at least a page"));
+        }
+        Self {
+            subbuf_size: size,
+            ..self
+        }
+        .checked()
+    }
+
+    /// With another number of sub-buffers.
+    pub(crate) fn with_subbuf_count(self, count: usize) -> Result<Self, Refusal> {
+        if !count.is_power_of_two() || count < 2 {
+            return Err(Refusal("subbuf_count must be a power of two, at least 2"));
+        }
+        if count > Self::MAX_COUNT {
+            return Err(Refusal("subbuf_count must be at most 65536"));
+        }
+        Self {
+            subbuf_count: count,
+            ..self
+        }
+        .checked()
+    }
+
+    /// With another switch period.
+    pub(crate) fn with_switch_period(self, us: u32) -> Result<Self, Refusal> {
+        Ok(Self {
+            switch_period_us: Self::period(us)?,
+            ..self
+        })
+    }
+
+    /// With another read period.
+    pub(crate) fn with_read_period(self, us: u32) -> Result<Self, Refusal> {
+        Ok(Self {
+            read_period_us: Self::period(us)?,
+            ..self
+        })
+    }
+
+    fn period(us: u32) -> Result<u32, Refusal> {
+        if us != 0 && us < Self::MIN_PERIOD_US {
+            return Err(Refusal("a period must be 0 (off) or at least 100 us"));
+        }
+        Ok(us)
+    }
+
+    fn checked(self) -> Result<Self, Refusal> {
+        match self.subbuf_size.checked_mul(self.subbuf_count) {
+            Some(bytes) if bytes <= Self::MAX_BUFFER => Ok(self),
+            _ => Err(Refusal("subbuf_size x subbuf_count must be at most 1 TiB")),
+        }
+    }
+}
+
+/// Why a setting was refused, for people.
+#[derive(Clone, Copy)]
+pub(crate) struct Refusal(pub(crate) &'static str);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A channel: one buffer per CPU, and what makes packets of what is in them.
+//!
+//! An event comes in by [`Channel::record`] (any context) and goes out by a [`reader`] (a
+//! thread). Between them are the [`ring`](crate::ring), which says whose bytes are whose, and
+//! the [`memory`] they are in.
+
+pub(crate) mod buffer;
+pub(crate) mod config;
+pub(crate) mod header;
+pub(crate) mod memory;
+mod packet;
+pub(crate) mod platform;
+pub(crate) mod reader;
+pub(crate) mod stats;
+pub(crate) mod time;
+
+use crate::abi::header::Layout;
+use crate::sys::cpu::{self, NoHotplug};
+use crate::sys::hotplug::PerCpuState;
+use crate::sys::percpu::{OnceArc, PerCpu};
+use crate::sys::preempt::NoPreempt;
+use crate::sys::system::Uuid;
+use crate::sys::timer::Timer;
+use crate::sys::word::{LocalWord, SharedWord};
+use buffer::Buffer;
+use config::Config;
+use header::EventHeader;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+use memory::{Payload, Tail};
+use time::ClockKind;
+
+/// What makes one trace's channel different from the next one's.
+pub(crate) struct Setup {
+    /// Sizes, mode and periods.
+    pub(crate) config: Config,
+    /// The event header that all its records have.
+    pub(crate) layout: Layout,
+    /// The clock that all its times are of.
+    pub(crate) clock: ClockKind,
+    /// The trace's identity, in each packet's header.
+    pub(crate) uuid: Uuid,
+}
+
+/// One buffer per CPU.
+///
+/// Lives from the start of a trace until the last reader has closed its stream.
+pub(crate) struct Channel {
+    /// Not 0 while records are taken. All probes of the trace look at it, so it is what starts
+    /// and stops them all at once.
+    active: SharedWord,
+    cpus: PerCpu<PerCpuBuffer>,
+    setup: Setup,
+    /// Not 0 once the CPUs that were online at the beginning have their buffers: from then on a
+    /// CPU that comes may do without.
+    complete: SharedWord,
+}
+
+/// What each CPU has of a channel.
+#[derive(Zeroable)]
+struct PerCpuBuffer {
+    /// Filled when the CPU first comes online.
+    buffer: OnceArc<Buffer>,
+    timers: OnceArc<Timers>,
+    /// Records fired on this CPU while it had no buffer.
+    no_buffer: LocalWord,
+}
+
+/// The periodic work on a buffer. Runs on its CPU.
+#[pin_data]
+struct Timers {
+    #[pin]
+    switch: Timer<Arc<Buffer>>,
+    #[pin]
+    read: Timer<Arc<Buffer>>,
+}
+
+impl Channel {
+    /// Makes a channel without buffers; watching it with [`sys::hotplug`](crate::sys::hotplug)
+    /// gives each CPU one.
+    pub(crate) fn new(setup: Setup) -> Result<Self> {
+        Ok(Self {
+            active: SharedWord::new(0),
+            cpus: PerCpu::new()?,
+            setup,
+            complete: SharedWord::new(0),
+        })
+    }
+
+    /// What it was made with.
+    pub(crate) fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// Records are taken from now on. All CPUs have got their buffers.
+    pub(crate) fn start(&self) {
+        self.complete.store(1);
+        self.active.store(1);
+    }
+
+    /// No new record is taken; some may still be being written.
+    pub(crate) fn stop(&self) {
+        self.active.store(0);
+    }
+
+    /// Records an event on this CPU: `T` and `tail`, with the header of event `id`.
+    ///
+    /// `fill` is called with the record's space reserved. Any context, NMI included.
+    #[inline(always)]
+    pub(crate) fn record<H: EventHeader, T: Payload>(
+        &self,
+        id: u32,
+        tail: impl Tail,
+        fill: impl FnOnce() -> T,
+    ) {
+        let guard = NoPreempt::new();
+        if self.active.load() == 0 {
+            return;
+        }
+        let cpu = self.cpus.this_cpu(&guard);
+        match cpu.buffer.get() {
+            Some(buffer) => buffer.record::<H, T>(id, tail, fill),
+            None => cpu.no_buffer.add(1),
+        }
+    }
+
+    /// The buffer of `cpu`, if that CPU ever was online.
+    pub(crate) fn buffer(&self, cpu: u32) -> Option<&Buffer> {
+        self.cpus.of(cpu)?.buffer.get()
+    }
+
+    fn no_buffer(&self, cpu: u32) -> u64 {
+        self.cpus.of(cpu).map_or(0, |cpu| cpu.no_buffer.load())
+    }
+
+    /// Closes the packet being written on `cpu`, on that CPU. May sleep.
+    pub(crate) fn flush(&self, cpu: u32) -> Result {
+        let Some(buffer) = self.buffer(cpu) else {
+            return Ok(());
+        };
+        let cpus = NoHotplug::new();
+        if cpus.is_online(cpu) {
+            cpu::run_on(cpu, buffer, Buffer::flush)
+        } else {
+            // It cannot come online while we stand in for it.
+            let _guard = NoPreempt::new();
+            buffer.flush();
+            Ok(())
+        }
+    }
+
+    /// The trace is over: no probe runs, no timer ticks. Closes what is open, tells the last
+    /// losses, and lets readers see the end. May sleep.
+    pub(crate) fn finish(&self) {
+        for cpu in cpu::possible() {
+            if let Some(buffer) = self.buffer(cpu) {
+                // A reader may be asleep; the flush of an online CPU cannot fail.
+                let _ = self.flush(cpu);
+                buffer.finish();
+            }
+        }
+    }
+}
+
+impl PerCpuState for Channel {
+    fn online(&self, cpu: u32) -> Result {
+        let Some(this) = self.cpus.of(cpu) else {
+            return Ok(());
+        };
+        if this.timers.get().is_none() {
+            let made = || -> Result<(Arc<Buffer>, Arc<Timers>)> {
+                let buffer = Arc::pin_init(Buffer::new(&self.setup, cpu), GFP_KERNEL)?;
+                let config = &self.setup.config;
+                let (switched, read) = (buffer.clone(), buffer.clone());
+                let timers = Arc::pin_init(
+                    pin_init!(Timers {
+                        switch <- Timer::new(
+                            switched, |buffer| buffer.switch_tick(), config.switch_period_us),
+                        read <- Timer::new(
+                            read, |buffer| buffer.read_tick(), config.read_period_us),
+                    }),
+                    GFP_KERNEL,
+                )?;
+                Ok((buffer, timers))
+            };
+            match made() {
+                Ok((buffer, timers)) => {
+                    this.timers.set(timers);
+                    this.buffer.set(buffer);
+                }
+                Err(error) if self.complete.load() == 0 => return Err(error),
+                Err(_) => {
+                    // Tracing is no reason to keep a CPU away. What it fires is counted.
+                    pr_warn!("no memory for the buffer of CPU {cpu}: its records are lost\n");
+                    return Ok(());
+                }
+            }
+        }
+        if let Some(timers) = this.timers.get() {
+            timers.switch.start();
+            timers.read.start();
+        }
+        Ok(())
+    }
+
+    fn offline(&self, cpu: u32) {
+        let Some(this) = self.cpus.of(cpu) else {
+            return;
+        };
+        if let Some(timers) = this.timers.get() {
+            timers.switch.cancel();
+            timers.read.cancel();
+        }
+        if let Some(buffer) = this.buffer.get() {
+            // This runs on that CPU; nested writers are what the ring is made for.
+            let _guard = NoPreempt::new();
+            buffer.flush();
+        }
+    }
+}

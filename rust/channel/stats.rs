@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a channel has counted: the text of its `stats` file.
+
+use super::Channel;
+use crate::ring::lost::Lost;
+use crate::sys::cpu;
+use core::fmt::{self, Write};
+use core::ops::AddAssign;
+
+/// One CPU's counts, or the sum of several.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Counts {
+    recorded: u64,
+    overwritten: u64,
+    full: u64,
+    wrapped: u64,
+    too_large: u64,
+    nested: u64,
+    no_buffer: u64,
+    packets: u64,
+    bytes: u64,
+    read_packets: u64,
+    read_records: u64,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        for (sum, value) in self.columns_mut().into_iter().zip(other.columns()) {
+            *sum = sum.wrapping_add(value);
+        }
+    }
+}
+
+impl Counts {
+    const NAMES: &'static str = "recorded overwritten full wrapped too_large nested no_buffer \
+                                 packets bytes read_packets read_records";
+
+    fn columns(self) -> [u64; 11] {
+        let mut copy = self;
+        copy.columns_mut().map(|column| *column)
+    }
+
+    fn columns_mut(&mut self) -> [&mut u64; 11] {
+        [
+            &mut self.recorded,
+            &mut self.overwritten,
+            &mut self.full,
+            &mut self.wrapped,
+            &mut self.too_large,
+            &mut self.nested,
+            &mut self.no_buffer,
+            &mut self.packets,
+            &mut self.bytes,
+            &mut self.read_packets,
+            &mut self.read_records,
+        ]
+    }
+
+    fn of(channel: &Channel, cpu: u32) -> Option<Self> {
+        let no_buffer = channel.no_buffer(cpu);
+        let Some(buffer) = channel.buffer(cpu) else {
+            return (no_buffer != 0).then(|| Self {
+                no_buffer,
+                ..Self::default()
+            });
+        };
+        let ring = buffer.ring();
+        let lost = |reason| ring.lost().get(reason);
+        let (packets, bytes) = buffer.delivered();
+        let cursor = buffer.reader.lock();
+        Some(Self {
+            recorded: ring.recorded(),
+            overwritten: ring.overwritten(),
+            full: lost(Lost::Full),
+            wrapped: lost(Lost::Wrapped),
+            too_large: lost(Lost::TooLarge),
+            nested: lost(Lost::Nested),
+            no_buffer,
+            packets,
+            bytes,
+            read_packets: cursor.packets,
+            read_records: cursor.records,
+        })
+    }
+}
+
+/// Writes the table: a line of names, a line for each CPU, and their sum.
+pub(crate) fn write(channel: &Channel, out: &mut dyn Write) -> fmt::Result {
+    let row = |out: &mut dyn Write, counts: Counts| -> fmt::Result {
+        for column in counts.columns() {
+            write!(out, " {column}")?;
+        }
+        out.write_char('\n')
+    };
+    writeln!(out, "cpu {}", Counts::NAMES)?;
+    let mut total = Counts::default();
+    for cpu in cpu::possible() {
+        if let Some(counts) = Counts::of(channel, cpu) {
+            write!(out, "{cpu}")?;
+            row(out, counts)?;
+            total += counts;
+        }
+    }
+    out.write_str("total")?;
+    row(out, total)
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The clocks of a trace.
+//!
+//! Times of one buffer never go back: each buffer has a [`TraceClock`] of its own that sees
+//! to it.
+
+use crate::abi::tsdl;
+use crate::sys::clock;
+use crate::sys::word::LocalWord;
+
+/// Which clock a trace's times are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClockKind {
+    /// The processor's time stamp counter: one instruction.
+    Tsc {
+        /// Ticks per second.
+        frequency: u64,
+    },
+    /// The kernel's monotonic clock, in nanoseconds, by its NMI-safe reader.
+    Monotonic,
+}
+
+impl ClockKind {
+    /// The names of all, as the `clock` file has them.
+    pub(crate) const NAMES: [&'static str; 2] = ["tsc", "mono"];
+
+    /// The clock called `name`, if this machine has it.
+    pub(crate) fn by_name(name: &str) -> Option<Self> {
+        match name {
+            "tsc" => Some(Self::Tsc {
+                frequency: clock::tsc_frequency()?,
+            }),
+            "mono" => Some(Self::Monotonic),
+            _ => None,
+        }
+    }
+
+    /// The cheapest that can be trusted here.
+    pub(crate) fn best() -> Self {
+        Self::by_name("tsc").unwrap_or(Self::Monotonic)
+    }
+
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Tsc { .. } => "tsc",
+            Self::Monotonic => "mono",
+        }
+    }
+
+    fn now(self) -> u64 {
+        match self {
+            Self::Tsc { .. } => clock::tsc(),
+            Self::Monotonic => clock::monotonic_ns(),
+        }
+    }
+
+    /// Its description in a trace that starts now; `boot_id` in text form.
+    pub(crate) fn describe(self, boot_id: &str) -> tsdl::Clock<'_> {
+        let frequency = match self {
+            Self::Tsc { frequency } => frequency,
+            Self::Monotonic => 1_000_000_000,
+        };
+        // Of some tries, the one with the shortest time between the two readings of the clock.
+        let mut best = (u64::MAX, 0, 0);
+        for _ in 0..8 {
+            let before = self.now();
+            let real = clock::realtime_ns();
+            let after = self.now();
+            let taken = after.wrapping_sub(before);
+            if taken < best.0 {
+                best = (taken, before.wrapping_add(taken / 2), real);
+            }
+        }
+        let (_, now, real) = best;
+        let ticks = i128::from(real) * i128::from(frequency) / 1_000_000_000 - i128::from(now);
+        tsdl::Clock {
+            name: "monotonic",
+            description: match self {
+                Self::Tsc { .. } => "Time stamp counter",
+                Self::Monotonic => "Monotonic clock",
+            },
+            uuid: boot_id,
+            frequency,
+            offset_s: ticks.div_euclid(i128::from(frequency)) as i64,
+            offset: ticks.rem_euclid(i128::from(frequency)) as u64,
+        }
+    }
+}
+
+/// A clock that does not go back, for one CPU.
+pub(super) struct TraceClock {
+    monotonic: bool,
+    /// The latest time that was read from the monotonic clock.
+    latest: LocalWord,
+}
+
+impl TraceClock {
+    pub(super) fn new(kind: ClockKind) -> Self {
+        Self {
+            monotonic: kind == ClockKind::Monotonic,
+            latest: LocalWord::new(0),
+        }
+    }
+
+    /// The time. On the buffer's CPU, preemption disabled; any context, NMI included.
+    ///
+    /// Of the time stamp counter only what was read earlier in other contexts is sure to be
+    /// earlier (interrupts are ordering); the caller compares with its last record.
+    #[inline(always)]
+    pub(super) fn now(&self) -> u64 {
+        if self.monotonic {
+            self.monotonic()
+        } else {
+            clock::tsc()
+        }
+    }
+
+    /// The NMI-safe monotonic clock may step back by a little. Every reading on this CPU goes
+    /// through `latest`, so none is before an earlier one, in whatever contexts they were.
+    #[inline(never)]
+    fn monotonic(&self) -> u64 {
+        loop {
+            let latest = self.latest.load();
+            let now = clock::monotonic_ns().max(latest);
+            if self.latest.compare_exchange(latest, now) {
+                return now;
+            }
+        }
+    }
+}

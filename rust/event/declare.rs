@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! From a declaration to a probe and a description.
+
+use crate::abi::header::Layout;
+use crate::abi::schema::Field;
+use crate::probe::Probe;
+use crate::sys::tracepoint::Handler;
+
+/// A declared event.
+pub(crate) struct Declaration {
+    /// Subsystem: the directory below `events/`.
+    pub(crate) subsystem: &'static str,
+    /// Name, as viewers of traces know it.
+    pub(crate) name: &'static str,
+    /// The kernel's tracepoint.
+    pub(crate) tracepoint: &'static str,
+    /// Fields, in the order of the record.
+    pub(crate) fields: &'static [Field<'static>],
+    /// Whether it is recorded when nothing else was asked for.
+    pub(crate) default: bool,
+    /// Its probe for compact event headers.
+    pub(crate) compact: Handler<Probe>,
+    /// Its probe for large event headers.
+    pub(crate) large: Handler<Probe>,
+}
+
+impl Declaration {
+    /// The probe for a trace with these event headers.
+    pub(crate) fn handler(&self, layout: Layout) -> Handler<Probe> {
+        match layout {
+            Layout::Compact => self.compact,
+            Layout::Large => self.large,
+        }
+    }
+}
+
+/// Declares an event as a `Declaration` constant.
+///
+/// ```ignore
+/// event! {
+///     /// When it happens, and what for.
+///     SCHED_SWITCH: sched "sched_switch" = sched_switch(_preempt: bool, prev: &Task) {
+///         prev_tid: i32 = prev.tid(),
+///     }
+/// }
+/// ```
+///
+/// that is: constant, subsystem, the event's name, the tracepoint with its arguments, the
+/// fields with how each is read. After the fields may stand `string name = EXPR`: a field of
+/// bytes (`&[u8]` without NUL) whose length varies; `EXPR` is evaluated before space is reserved.
+/// `optional` in front keeps the event out of the default set.
+macro_rules! event {
+    (
+        $(#[$doc:meta])*
+        $constant:ident: $subsystem:ident $name:literal =
+            $tracepoint:ident($($arg:ident: $ty:ty),*) $fields:tt $(string $tail:ident = $value:expr)?
+    ) => {
+        event! { @declare [$(#[$doc])*] $constant $subsystem $name true
+            $tracepoint [$($arg: $ty),*] $fields [$($tail = $value)?] }
+    };
+    (
+        $(#[$doc:meta])*
+        optional $constant:ident: $subsystem:ident $name:literal =
+            $tracepoint:ident($($arg:ident: $ty:ty),*) $fields:tt $(string $tail:ident = $value:expr)?
+    ) => {
+        event! { @declare [$(#[$doc])*] $constant $subsystem $name false
+            $tracepoint [$($arg: $ty),*] $fields [$($tail = $value)?] }
+    };
+    (@declare
+        [$(#[$doc:meta])*] $constant:ident $subsystem:ident $name:literal $default:literal
+        $tracepoint:ident [$($arg:ident: $ty:ty),*]
+        { $($field:ident: $fty:ty = $read:expr),* $(,)? } [$($tail:ident = $value:expr)?]
+    ) => {
+        $(#[$doc])*
+        pub(super) const $constant: $crate::event::Declaration = {
+            $crate::channel::memory::payload! {
+                struct Fixed { $($field: $fty),* }
+            }
+
+            // Kprobes stay out: one on a probe could fire the probe.
+            #[link_section = ".kprobes.text"]
+            extern "C" fn probe<H: $crate::channel::header::EventHeader>(
+                probe: &$crate::probe::Probe $(, $arg: $ty)*
+            ) {
+                probe.record::<H, Fixed>(
+                    event!(@tail $($value)?),
+                    #[inline(always)]
+                    || Fixed { $($field: $read),* },
+                );
+            }
+
+            $crate::event::Declaration {
+                subsystem: stringify!($subsystem),
+                name: $name,
+                tracepoint: stringify!($tracepoint),
+                fields: &[
+                    $($crate::abi::schema::Field {
+                        name: stringify!($field),
+                        ty: <$fty as $crate::event::field::FieldValue>::TYPE,
+                    },)*
+                    $($crate::abi::schema::Field {
+                        name: stringify!($tail),
+                        ty: $crate::abi::schema::FieldType::String,
+                    },)?
+                ],
+                default: $default,
+                compact: event!(@handler Compact $tracepoint $($arg)*),
+                large: event!(@handler Large $tracepoint $($arg)*),
+            }
+        };
+    };
+    (@tail) => { () };
+    (@tail $value:expr) => { $crate::channel::memory::NulTerminated($value) };
+    (@handler $header:ident $tp:ident) => { event!(@new new0 $header $tp) };
+    (@handler $header:ident $tp:ident $a:ident) => { event!(@new new1 $header $tp) };
+    (@handler $header:ident $tp:ident $a:ident $b:ident) => { event!(@new new2 $header $tp) };
+    (@handler $header:ident $tp:ident $a:ident $b:ident $c:ident) => {
+        event!(@new new3 $header $tp)
+    };
+    (@handler $header:ident $tp:ident $a:ident $b:ident $c:ident $d:ident) => {
+        event!(@new new4 $header $tp)
+    };
+    (@handler $header:ident $tp:ident $a:ident $b:ident $c:ident $d:ident $e:ident) => {
+        event!(@new new5 $header $tp)
+    };
+    (@handler $header:ident $tp:ident $a:ident $b:ident $c:ident $d:ident $e:ident $f:ident) => {
+        event!(@new new6 $header $tp)
+    };
+    (@new $new:ident $header:ident $tp:ident) => {
+        ::kernel::macros::paste! {
+            $crate::sys::tracepoint::Handler::$new(
+                probe::<$crate::channel::header::$header>,
+                $crate::sys::bindings::[<__traceiter_ $tp>],
+            )
+        }
+    };
+}

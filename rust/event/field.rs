@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Types that a field of an event can have.
+
+use crate::abi::schema::FieldType;
+use crate::channel::memory::Payload;
+
+/// A fixed-size field: how it lies in the record is its own type, how it is shown is `TYPE`.
+pub(crate) trait FieldValue: Payload {
+    /// As the schema says it.
+    const TYPE: FieldType;
+}
+
+macro_rules! integer_fields {
+    ($($t:ty => $variant:ident;)*) => { $(
+        impl FieldValue for $t {
+            const TYPE: FieldType = FieldType::$variant(<$t>::BITS as u8);
+        }
+    )* };
+}
+
+integer_fields! {
+    u8 => Unsigned;
+    u16 => Unsigned;
+    u32 => Unsigned;
+    u64 => Unsigned;
+    i8 => Signed;
+    i16 => Signed;
+    i32 => Signed;
+    i64 => Signed;
+}
+
+/// Text, padded with NUL.
+impl<const N: usize> FieldValue for [u8; N] {
+    const TYPE: FieldType = FieldType::Text(N as u8);
+}

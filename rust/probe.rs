@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a probe has when its tracepoint fires: all it needs, behind one pointer.
+
+use crate::channel::header::EventHeader;
+use crate::channel::memory::{Payload, Tail};
+use crate::channel::Channel;
+use kernel::sync::Arc;
+
+/// An event that is enabled in a trace; the data of its tracepoint's handler.
+pub(crate) struct Probe {
+    channel: Arc<Channel>,
+    id: u32,
+}
+
+impl Probe {
+    /// Makes the probe of event `id`.
+    pub(crate) fn new(channel: Arc<Channel>, id: u32) -> Self {
+        Self { channel, id }
+    }
+
+    /// The event.
+    pub(crate) fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Records the event: what `fill` returns, then `tail`. Any context, NMI included.
+    #[inline(always)]
+    pub(crate) fn record<H: EventHeader, T: Payload>(
+        &self,
+        tail: impl Tail,
+        fill: impl FnOnce() -> T,
+    ) {
+        self.channel.record::<H, T>(self.id, tail, fill);
+    }
+}

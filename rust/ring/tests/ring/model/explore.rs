@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The search: at each point nothing, or something of all that can happen there.
+//!
+//! An execution is a list of choices. It is run from the beginning, then the last choice that
+//! has an alternative left is changed, until none is left: depth first, all of them.
+
+use super::machine::Machine;
+use super::point::{arm, set_hook, Hook};
+use super::Config;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// One step, of a scenario or between the steps of another context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A record of that many bytes.
+    Record(u64),
+    /// A record that fills the open packet to the last byte, or one of its own.
+    Fill,
+    /// So many records, each as large as a sub-buffer, that the writer goes round.
+    Wrap,
+    /// The timer.
+    Switch,
+    /// Reads everything.
+    Drain,
+    /// Takes a packet and keeps it. Does nothing if one is held.
+    Get,
+    /// Puts or ungets what is held, if anything is.
+    Put,
+    Unget,
+}
+
+/// What can happen at a point.
+fn possible<const BITS: u32>(machine: &Machine<BITS>) -> &'static [Step] {
+    use Step::{Drain, Fill, Get, Put, Record, Switch, Unget, Wrap};
+    const NO_READER: [Step; 4] = [Record(1), Fill, Wrap, Switch];
+    const NOT_HELD: [Step; 6] = [Record(1), Fill, Wrap, Switch, Drain, Get];
+    const HELD: [Step; 6] = [Record(1), Fill, Wrap, Switch, Put, Unget];
+    if !machine.may_read() {
+        &NO_READER
+    } else if machine.holds() {
+        &HELD
+    } else {
+        &NOT_HELD
+    }
+}
+
+fn perform<const BITS: u32>(machine: &Machine<BITS>, step: Step) {
+    match step {
+        Step::Record(len) => {
+            let _ = machine.record(len);
+        }
+        Step::Fill => {
+            let _ = machine.record(machine.room());
+        }
+        Step::Wrap => {
+            for _ in 0..=machine.config.count {
+                let _ = machine.record(machine.whole());
+            }
+        }
+        Step::Switch => {
+            machine.switch();
+        }
+        Step::Drain => {
+            while machine.get().is_ok() {
+                machine.put();
+            }
+        }
+        Step::Get => {
+            let _ = machine.get();
+        }
+        Step::Put => {
+            if machine.holds() {
+                machine.put();
+            }
+        }
+        Step::Unget => {
+            if machine.holds() {
+                machine.unget();
+            }
+        }
+    }
+}
+
+/// A choice made: which, and of how many.
+struct Choice {
+    chosen: usize,
+    of: usize,
+}
+
+struct Search<const BITS: u32> {
+    machine: Machine<BITS>,
+    /// Choices of this execution; those before `next` have been made.
+    choices: RefCell<Vec<Choice>>,
+    next: Cell<usize>,
+    /// How often something may still happen.
+    budget: Cell<u32>,
+    happened: RefCell<Vec<(usize, Step)>>,
+}
+
+impl<const BITS: u32> Hook for Search<BITS> {
+    fn at_point(&self) {
+        let possible = possible(&self.machine);
+        let next = self.next.replace(self.next.get() + 1);
+        let chosen = {
+            let mut choices = self.choices.borrow_mut();
+            if next == choices.len() {
+                choices.push(Choice {
+                    chosen: 0,
+                    of: possible.len() + 1,
+                });
+            }
+            assert_eq!(choices[next].of, possible.len() + 1, "not deterministic");
+            choices[next].chosen
+        };
+        let Some(&step) = chosen.checked_sub(1).and_then(|step| possible.get(step)) else {
+            return;
+        };
+        self.happened.borrow_mut().push((next, step));
+        self.budget.set(self.budget.get() - 1);
+        if self.budget.get() == 0 {
+            arm(false);
+        }
+        perform(&self.machine, step);
+    }
+}
+
+/// Says what happened if the execution panics.
+struct Report<'a, const BITS: u32>(&'a Search<BITS>, &'a Scenario);
+
+impl<const BITS: u32> Drop for Report<'_, BITS> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{BITS} bits, {:?}", self.0.machine.config);
+            eprintln!("{:?}", self.1);
+            eprintln!("at points: {:?}", self.0.happened.borrow());
+        }
+    }
+}
+
+/// What a search begins with, and what it goes through.
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    pub before: &'static [Step],
+    pub steps: &'static [Step],
+}
+
+/// Goes through all executions of `scenario` in which up to `budget` things happen at its
+/// points. Returns how many those were.
+pub fn explore<const BITS: u32>(config: Config, scenario: &Scenario, budget: u32) -> u64 {
+    let mut executions = 0;
+    let mut choices = Vec::new();
+    loop {
+        let search = Rc::new(Search {
+            machine: Machine::<BITS>::new(config),
+            choices: RefCell::new(choices),
+            next: Cell::new(0),
+            budget: Cell::new(budget),
+            happened: RefCell::default(),
+        });
+        set_hook(Some(search.clone()));
+        {
+            let _report = Report(&search, scenario);
+            for &step in scenario.before {
+                perform(&search.machine, step);
+            }
+            arm(budget > 0);
+            for &step in scenario.steps {
+                perform(&search.machine, step);
+            }
+            arm(false);
+            search.machine.check_end();
+        }
+        set_hook(None);
+        executions += 1;
+
+        choices = search.choices.take();
+        choices.truncate(search.next.get());
+        loop {
+            match choices.last_mut() {
+                None => return executions,
+                Some(choice) if choice.chosen + 1 < choice.of => {
+                    choice.chosen += 1;
+                    break;
+                }
+                Some(_) => {
+                    choices.pop();
+                }
+            }
+        }
+    }
+}

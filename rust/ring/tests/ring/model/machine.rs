@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A ring with memory, writers and a reader, that checks everything it sees.
+
+use super::log::{Fate, Log};
+use super::memory::{Byte, Closing, Memory, Opening};
+use super::platform::{begin_at, first_exchange, wcnt, Narrow};
+use super::point::{at_once, point};
+use super::Config;
+use rtrace_ring::consume::{Packet, Reader, Unavailable};
+use rtrace_ring::geometry::Geometry;
+use rtrace_ring::lost::Lost;
+use rtrace_ring::reserve::{Opened, Reserved, Stamp, Switched};
+use rtrace_ring::slot::Slot;
+use rtrace_ring::switch::Closed;
+use rtrace_ring::{Mode, Ring};
+use std::cell::{Cell, RefCell};
+
+/// What the reader sees in a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contents {
+    pub opening: Opening,
+    pub closing: Closing,
+    pub ids: Vec<u32>,
+}
+
+pub struct Machine<const BITS: u32> {
+    pub config: Config,
+    pub ring: Ring<Narrow<BITS>>,
+    pub log: Log,
+    memory: Memory,
+    reader: RefCell<Reader>,
+    /// The reader is in the middle of something: it does nothing else meanwhile.
+    reading: Cell<bool>,
+    /// Where the sub-buffer is that the reader gave for what it holds, or will give.
+    spare: Cell<u64>,
+    /// What the reader holds, as it was when it got it.
+    held: RefCell<Option<(Packet, Contents)>>,
+    /// The last packet that was put.
+    last: RefCell<Option<Contents>>,
+    /// Packets that the ring said are finished.
+    delivered: Cell<u64>,
+}
+
+impl<const BITS: u32> Machine<BITS> {
+    const WORD: u64 = u64::MAX >> (64 - BITS);
+
+    pub fn new(config: Config) -> Self {
+        at_once(|| {
+            let geometry = Geometry::new(config.size, config.count).expect("valid sizes");
+            let slots = (0..config.count)
+                .map(|index| Slot::new(&geometry, index, config.origin))
+                .collect();
+            let ring = Ring::new(
+                geometry,
+                config.mode,
+                config.header,
+                config.origin,
+                slots,
+                Narrow::<BITS>,
+            )
+            .expect("a valid ring");
+            begin_at(config.origin);
+            Self {
+                config,
+                reader: RefCell::new(ring.reader()),
+                ring,
+                log: Log::default(),
+                memory: Memory::new(&config),
+                reading: Cell::new(false),
+                spare: Cell::new(config.count * config.size),
+                held: RefCell::new(None),
+                last: RefCell::new(None),
+                delivered: Cell::new(0),
+            }
+        })
+    }
+
+    /// The size of the record that fills a sub-buffer of its own.
+    pub fn whole(&self) -> u64 {
+        self.config.size - self.config.header
+    }
+
+    /// The size of the record that fills the open packet, or else one of its own.
+    pub fn room(&self) -> u64 {
+        match self.ring.geometry().offset(wcnt()) {
+            0 => self.whole(),
+            used => self.config.size - used,
+        }
+    }
+
+    fn now(&self) -> u64 {
+        point();
+        let time = self.log.now();
+        point();
+        time
+    }
+
+    // The writer.
+
+    /// Fires a record of `len` bytes, like a probe.
+    pub fn record(&self, len: u64) -> Result<(), Lost> {
+        let id = self.log.fire(len);
+        let stamp = || Stamp {
+            time: self.now(),
+            len,
+        };
+        let record = match self.ring.reserve_open(|| Some(stamp())) {
+            Some(record) => record,
+            None => match self.ring.reserve(stamp) {
+                Ok(switched) => self.switched(switched),
+                Err(reason) => {
+                    self.log.set(id, 0, Fate::Lost);
+                    return Err(reason);
+                }
+            },
+        };
+        self.write(id, &record);
+        let finished = self.ring.commit(record);
+        self.count_delivery(finished);
+        Ok(())
+    }
+
+    fn switched<'a>(&self, switched: Switched<'a, Narrow<BITS>>) -> Reserved<'a, Narrow<BITS>> {
+        if let Some(closed) = switched.closed {
+            self.finish(closed);
+        }
+        if let Some(opened) = switched.opened {
+            self.open(opened);
+        }
+        if let Some(filled) = switched.filled {
+            assert_eq!(filled.content, self.config.size);
+            self.write_closing(&filled);
+        }
+        switched.record
+    }
+
+    fn open(&self, opened: Opened<'_, Narrow<BITS>>) {
+        point();
+        self.memory.write_opening(
+            opened.memory,
+            Opening {
+                sequence: opened.sequence,
+                time: opened.time,
+            },
+        );
+        let finished = self.ring.commit_header(opened);
+        self.count_delivery(finished);
+    }
+
+    fn write_closing(&self, closed: &Closed<'_, Narrow<BITS>>) {
+        point();
+        self.memory.write_closing(
+            closed.memory,
+            Closing {
+                content: closed.content,
+                time: closed.time,
+                discarded: closed.discarded,
+            },
+        );
+    }
+
+    fn finish(&self, closed: Closed<'_, Narrow<BITS>>) {
+        self.write_closing(&closed);
+        let finished = self.ring.commit_padding(closed);
+        self.count_delivery(finished);
+    }
+
+    fn write(&self, id: u32, record: &Reserved<'_, Narrow<BITS>>) {
+        let len = self.log.get(id).len;
+        assert_eq!(record.len, len);
+        assert!(record.memory % self.config.size + len <= self.config.size);
+        for index in 0..len {
+            // In two halves, so that a torn record can be seen.
+            if index == 0 || index == len / 2 {
+                point();
+            }
+            let index = index as u32;
+            self.memory
+                .write(record.memory + u64::from(index), Byte { id, index });
+        }
+        self.log.set(id, record.time, Fate::Written);
+    }
+
+    fn count_delivery(&self, finished: bool) {
+        self.delivered
+            .set(self.delivered.get() + u64::from(finished));
+    }
+
+    /// Closes the open packet, like the timer. Returns whether there was one.
+    pub fn switch(&self) -> bool {
+        let closed = self.ring.switch(|| self.now());
+        let any = closed.is_some();
+        if let Some(closed) = closed {
+            self.finish(closed);
+        }
+        any
+    }
+
+    /// Tells the losses, like the end of a session. Returns whether there was a packet to make.
+    pub fn report_losses(&self) -> bool {
+        let packet = self.ring.report_losses(|| self.now());
+        let any = packet.is_some();
+        if let Some((opened, closed)) = packet {
+            self.open(opened);
+            self.finish(closed);
+        }
+        any
+    }
+
+    // The reader.
+
+    /// Whether a reader's operation can begin here.
+    pub fn may_read(&self) -> bool {
+        !self.reading.get()
+    }
+
+    pub fn holds(&self) -> bool {
+        self.held.borrow().is_some()
+    }
+
+    pub fn is_readable(&self) -> bool {
+        at_once(|| self.ring.is_readable())
+    }
+
+    /// Gets a packet and checks everything in it.
+    pub fn get(&self) -> Result<Contents, Unavailable> {
+        if let Some((packet, contents)) = &*self.held.borrow() {
+            let again = self.ring.get(&mut self.reader.borrow_mut());
+            assert_eq!(again, Ok(*packet), "a held packet is given again");
+            return Ok(contents.clone());
+        }
+        assert!(!self.reading.replace(true));
+        let packet = self.ring.get(&mut self.reader.borrow_mut());
+        self.reading.set(false);
+        let packet = packet?;
+        self.memory.own(packet.memory);
+        let contents = self.contents(&packet);
+        self.check(&packet, &contents);
+        self.held.replace(Some((packet, contents.clone())));
+        Ok(contents)
+    }
+
+    /// Puts the held packet.
+    pub fn put(&self) {
+        let (packet, contents) = self.held.take().expect("a held packet");
+        assert_eq!(self.contents(&packet), contents, "a held packet changed");
+        assert!(!self.reading.replace(true));
+        let put = self.ring.put(&mut self.reader.borrow_mut());
+        self.reading.set(false);
+        assert_eq!(put, Some(packet));
+        for &id in &contents.ids {
+            self.log.read(id);
+        }
+        self.spare.set(packet.memory);
+        self.last.replace(Some(contents));
+    }
+
+    /// Puts the held packet back unread. Returns whether it can be read again.
+    pub fn unget(&self) -> bool {
+        let (packet, contents) = self.held.take().expect("a held packet");
+        assert_eq!(self.contents(&packet), contents, "a held packet changed");
+        assert!(!self.reading.replace(true));
+        let back = first_exchange(|| self.ring.unget(&mut self.reader.borrow_mut()));
+        self.reading.set(false);
+        if back {
+            self.memory.own(self.spare.get());
+        } else {
+            self.spare.set(packet.memory);
+        }
+        back
+    }
+
+    /// What is in the memory of `packet`. Takes no time.
+    fn contents(&self, packet: &Packet) -> Contents {
+        let closing = self.memory.closing(packet.memory);
+        let mut ids = Vec::new();
+        let mut offset = self.config.header;
+        while offset < closing.content {
+            let id = self.memory.byte(packet.memory + offset).id;
+            let record = self.log.get(id);
+            assert_eq!(record.fate, Fate::Written, "record {id} is not to be seen");
+            for index in 0..record.len {
+                let byte = self.memory.byte(packet.memory + offset + index);
+                let index = index as u32;
+                assert_eq!(byte, Byte { id, index }, "record {id} is torn");
+            }
+            offset += record.len;
+            ids.push(id);
+        }
+        assert_eq!(offset, closing.content, "records end where the packet does");
+        Contents {
+            opening: self.memory.opening(packet.memory),
+            closing,
+            ids,
+        }
+    }
+
+    /// What must be true of a packet when it is got.
+    fn check(&self, packet: &Packet, contents: &Contents) {
+        let Contents {
+            opening,
+            closing,
+            ids,
+        } = contents;
+        let geometry = self.ring.geometry();
+        assert_eq!(geometry.offset(packet.position), 0);
+        assert_eq!(opening.sequence, geometry.sequence(packet.position));
+        assert_eq!(
+            ids.len() as u64 & Self::WORD,
+            packet.records,
+            "the packet's count of records"
+        );
+        // A header that was not completely written in this lap has an older time in it.
+        let mut time = opening.time;
+        for &id in ids {
+            let next = self.log.get(id).time;
+            assert!(time <= next, "times go back in a packet");
+            time = next + 1;
+        }
+        assert!(
+            opening.time.max(time - 1) <= closing.time,
+            "times go back at a packet's end"
+        );
+        let discarded = at_once(|| self.ring.lost().discarded());
+        assert!(
+            closing.discarded <= discarded,
+            "more losses than there were"
+        );
+
+        let ahead = match &*self.last.borrow() {
+            Some(last) => {
+                assert!(
+                    last.closing.time <= opening.time,
+                    "times go back between packets"
+                );
+                assert!(
+                    last.closing.discarded <= closing.discarded,
+                    "the losses are not cumulative"
+                );
+                opening.sequence.wrapping_sub(last.opening.sequence)
+            }
+            None => opening
+                .sequence
+                .wrapping_add(1)
+                .wrapping_sub(geometry.sequence(self.config.origin)),
+        } & Self::WORD / self.config.size;
+        match self.config.mode {
+            Mode::Discard => assert_eq!(ahead, 1, "a packet is missing, or came twice"),
+            Mode::Overwrite => assert!(
+                ahead != 0 && ahead <= Self::WORD / self.config.size / 2 + 1,
+                "packets are not in order"
+            ),
+        }
+    }
+
+    // The end.
+
+    /// Reads all there is.
+    pub fn drain(&self) -> Vec<Contents> {
+        let mut packets = Vec::new();
+        loop {
+            let readable = self.holds() || self.is_readable();
+            match self.get() {
+                Ok(contents) => packets.push(contents),
+                Err(why) => {
+                    assert_eq!(why, Unavailable::Empty, "nobody else is there");
+                    assert!(!readable, "poll says that there is a packet, get does not");
+                    return packets;
+                }
+            }
+            assert!(readable, "get gives a packet, poll says that there is none");
+            self.put();
+        }
+    }
+
+    /// When everything is quiet: all is accounted for, and the ring works.
+    pub fn check_end(&self) {
+        at_once(|| {
+            self.drain();
+            self.switch();
+            self.drain();
+            if self.report_losses() {
+                assert_eq!(self.drain().len(), 1, "the losses make a packet");
+            }
+            assert!(!self.report_losses(), "the losses were told");
+            assert!(!self.switch(), "nothing is open");
+
+            let lost = self.log.count(Fate::Lost);
+            let fired = self.log.fired();
+            assert_eq!(self.log.count(Fate::Pending), 0);
+            assert_eq!(self.ring.lost().discarded(), lost, "losses");
+            assert_eq!(self.ring.recorded(), fired - lost & Self::WORD, "records");
+            assert_eq!(
+                self.ring.overwritten(),
+                self.log.count(Fate::Written),
+                "overwritten records"
+            );
+            let last = self.last.borrow().clone();
+            let told = last.as_ref().map_or(0, |last| last.closing.discarded);
+            assert_eq!(told, lost, "losses that the packets tell");
+            let made = last.map_or(0, |last| {
+                let first = self.ring.geometry().sequence(self.config.origin);
+                last.opening.sequence.wrapping_sub(first).wrapping_add(1)
+            });
+            assert_eq!(
+                self.delivered.get() & Self::WORD / self.config.size,
+                made & Self::WORD / self.config.size,
+                "each packet is delivered once"
+            );
+
+            for _ in 0..=self.config.count {
+                assert_eq!(self.record(1), Ok(()), "the ring works again");
+                assert!(self.switch());
+                let packets = self.drain();
+                assert_eq!(packets.len(), 1);
+                assert_eq!(packets[0].ids.len(), 1);
+            }
+        });
+    }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The deterministic platform: plain words, of any width, with a point before each access.
+
+use super::point::{depth, point};
+use rtrace_ring::platform::{Local, Platform, Shared};
+use rtrace_ring::slot::Slot;
+use std::cell::Cell;
+
+/// A platform whose positions and counters have `BITS` bits.
+pub struct Narrow<const BITS: u32>;
+
+impl<const BITS: u32> Platform for Narrow<BITS> {
+    const BITS: u32 = BITS;
+    type Local = LocalWord<BITS>;
+    type Shared = SharedWord;
+    type Slots = Vec<Slot<Self>>;
+
+    fn publish(&self) {
+        point();
+    }
+
+    fn promote(&self) {
+        point();
+    }
+}
+
+/// A word of the writer's. It has no more than `BITS` bits, as the machine's would.
+pub struct LocalWord<const BITS: u32>(Cell<u64>);
+
+impl<const BITS: u32> LocalWord<BITS> {
+    const WORD: u64 = u64::MAX >> (64 - BITS);
+}
+
+impl<const BITS: u32> Local for LocalWord<BITS> {
+    fn new(value: u64) -> Self {
+        assert_eq!(value & !Self::WORD, 0, "a local word begins out of range");
+        Self(Cell::new(value))
+    }
+
+    fn load(&self) -> u64 {
+        point();
+        self.0.get()
+    }
+
+    fn store(&self, value: u64) {
+        point();
+        self.0.set(value & Self::WORD);
+    }
+
+    fn compare_exchange(&self, old: u64, new: u64) -> bool {
+        point();
+        assert_eq!(new & !Self::WORD, 0, "a position is out of range");
+        let same = self.0.get() == old;
+        if same {
+            self.0.set(new);
+            WCNT.set(new);
+        }
+        same
+    }
+
+    fn fetch_add(&self, value: u64) -> u64 {
+        point();
+        let old = self.0.get();
+        self.0.set(old.wrapping_add(value) & Self::WORD);
+        old
+    }
+
+    fn add(&self, value: u64) {
+        self.fetch_add(value);
+    }
+}
+
+thread_local! {
+    /// What the last exchange of a local word wrote. The only such word is `wcnt`.
+    static WCNT: Cell<u64> = const { Cell::new(0) };
+    /// The depth of the context that is watched, and what its first exchange came to.
+    static WATCHED: Cell<Option<(u32, Option<bool>)>> = const { Cell::new(None) };
+}
+
+/// The `wcnt` of this thread's ring, as of its last change.
+pub fn wcnt() -> u64 {
+    WCNT.get()
+}
+
+/// A ring begins at `origin`.
+pub fn begin_at(origin: u64) {
+    WCNT.set(origin);
+}
+
+/// Runs `work` and says whether its first exchange of a shared word succeeded. What is nested
+/// in it does not count.
+pub fn first_exchange(work: impl FnOnce()) -> bool {
+    WATCHED.set(Some((depth(), None)));
+    work();
+    let watched = WATCHED.take();
+    watched.and_then(|(_, first)| first).expect("an exchange")
+}
+
+fn watch(exchanged: bool) {
+    if let Some((watched, None)) = WATCHED.get() {
+        if watched == depth() {
+            WATCHED.set(Some((watched, Some(exchanged))));
+        }
+    }
+}
+
+/// A word of both sides'. A reference always has 64 bits, so this is not cut.
+pub struct SharedWord(Cell<u64>);
+
+impl Shared for SharedWord {
+    fn new(value: u64) -> Self {
+        Self(Cell::new(value))
+    }
+
+    fn load(&self) -> u64 {
+        point();
+        self.0.get()
+    }
+
+    fn load_acquire(&self) -> u64 {
+        self.load()
+    }
+
+    fn store(&self, value: u64) {
+        point();
+        self.0.set(value);
+    }
+
+    fn compare_exchange(&self, old: u64, new: u64) -> bool {
+        point();
+        let same = self.0.get() == old;
+        if same {
+            self.0.set(new);
+        }
+        watch(same);
+        same
+    }
+}

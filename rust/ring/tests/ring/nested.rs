@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Nested writers, and a reader at any moment: all the executions with a few interruptions.
+//!
+//! Between any two accesses of a writer there may come an interrupt that fires records or
+//! closes the packet, or the reader on its CPU; between any two of the reader's, the writer.
+
+use crate::model::explore::{explore, Scenario, Step};
+use crate::model::{long, origins, Config};
+use rtrace_ring::Mode;
+use std::io::Write;
+use std::time::Instant;
+use Step::{Drain, Fill, Get, Put, Record, Switch, Unget, Wrap};
+
+const SCENARIOS: [Scenario; 6] = [
+    // From the beginning: open, fill, open again, close.
+    Scenario {
+        before: &[],
+        steps: &[Record(2), Fill, Record(3), Switch],
+    },
+    // A packet is open: a record that does not fit closes it, and fills one of its own.
+    Scenario {
+        before: &[Record(3)],
+        steps: &[Record(2), Fill, Fill],
+    },
+    // The buffer is full.
+    Scenario {
+        before: &[Wrap],
+        steps: &[Record(2), Record(3), Get, Record(4)],
+    },
+    // The buffer is full, and its first packet held.
+    Scenario {
+        before: &[Wrap, Get],
+        steps: &[Record(2), Put, Fill, Switch],
+    },
+    // The reader, while records come.
+    Scenario {
+        before: &[Fill, Fill, Record(1)],
+        steps: &[Get, Put, Get, Unget, Drain],
+    },
+    // As before, where the writer goes round soon.
+    Scenario {
+        before: &[Wrap, Drain, Fill, Get],
+        steps: &[Unget, Get, Put, Record(1)],
+    },
+];
+
+fn search<const BITS: u32>(name: &str, size: u64, count: u64, header: u64, depth: u32) {
+    let begin = Instant::now();
+    let mut executions = 0;
+    for mode in [Mode::Discard, Mode::Overwrite] {
+        for origin in origins(BITS, size * count).into_iter().take(2) {
+            let config = Config {
+                size,
+                count,
+                header,
+                mode,
+                origin,
+            };
+            for scenario in &SCENARIOS {
+                executions += explore::<BITS>(config, scenario, depth);
+            }
+        }
+    }
+    // Not captured: how much was searched belongs to the result.
+    let _ = writeln!(
+        std::io::stderr(),
+        "{name}: {BITS} bits, {count} sub-buffers, {depth} interruptions: \
+         {executions} executions, {:.1} s",
+        begin.elapsed().as_secs_f32()
+    );
+}
+
+/// Two interruptions, or three in a long run.
+fn depth() -> u32 {
+    if long() {
+        3
+    } else {
+        2
+    }
+}
+
+#[test]
+fn two_sub_buffers_8_bits() {
+    search::<8>("nested", 8, 2, 2, 2);
+}
+
+#[test]
+fn two_sub_buffers_16_bits() {
+    search::<16>("nested", 8, 2, 2, depth());
+}
+
+#[test]
+fn two_sub_buffers_64_bits() {
+    search::<64>("nested", 8, 2, 2, depth());
+}
+
+#[test]
+fn four_sub_buffers_16_bits() {
+    search::<16>("nested", 8, 4, 2, 2);
+}
+
+#[test]
+fn four_sub_buffers_64_bits() {
+    search::<64>("nested", 8, 4, 2, depth());
+}

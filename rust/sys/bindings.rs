@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Bindings: those of the kernel crate, and what `bindings_helper.h` adds to them.
+
+#![allow(
+    clippy::all,
+    dead_code,
+    missing_docs,
+    non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals,
+    unreachable_pub,
+    unused_imports,
+    unsafe_op_in_unsafe_fn
+)]
+
+use kernel::ffi;
+use pin_init::MaybeZeroable;
+
+pub(crate) use kernel::bindings::*;
+
+include!(env!("RTRACE_BINDINGS"));

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Clocks that may be read in any context, NMI included.
+
+use crate::sys::bindings;
+use core::arch::asm;
+
+/// The processor's time stamp counter, in ticks.
+///
+/// Unordered: two reads may come out of order by what the processor has in flight.
+#[inline(always)]
+pub(crate) fn tsc() -> u64 {
+    let (low, high): (u64, u64);
+    // SAFETY: Reads a register.
+    unsafe {
+        asm!("rdtsc", out("rax") low, out("rdx") high, options(nomem, nostack, preserves_flags))
+    };
+    high << 32 | low
+}
+
+/// Ticks of [`tsc`] per second, if it runs at a constant rate at all times on all CPUs.
+pub(crate) fn tsc_frequency() -> Option<u64> {
+    // SAFETY: Reads what was found out at boot.
+    unsafe {
+        if !bindings::rtrace_tsc_is_trustworthy() {
+            return None;
+        }
+        Some(u64::from(bindings::tsc_khz) * 1000)
+    }
+}
+
+/// The kernel's monotonic clock, in nanoseconds. It may step back by a little where it is
+/// read in an NMI that interrupts its own update.
+#[inline(always)]
+pub(crate) fn monotonic_ns() -> u64 {
+    // SAFETY: NMI-safe by its contract.
+    unsafe { bindings::ktime_get_mono_fast_ns() }
+}
+
+/// Nanoseconds since the epoch. Not from NMI.
+pub(crate) fn realtime_ns() -> u64 {
+    let mut now = bindings::timespec64::default();
+    // SAFETY: Writes `now`.
+    unsafe { bindings::ktime_get_real_ts64(&mut now) };
+    (now.tv_sec as u64)
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(now.tv_nsec as u64)
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! CPUs: which there are, and running a function on one of them.
+
+use crate::sys::bindings;
+use kernel::prelude::*;
+
+/// One more than the largest CPU number there can be.
+#[inline(always)]
+pub(crate) fn count() -> u32 {
+    // SAFETY: Set at boot and never written again.
+    unsafe { bindings::nr_cpu_ids }
+}
+
+/// All the CPUs that can ever be online.
+pub(crate) fn possible() -> impl Iterator<Item = u32> {
+    Cpus {
+        last: -1,
+        online: false,
+    }
+}
+
+struct Cpus {
+    last: i32,
+    online: bool,
+}
+
+impl Iterator for Cpus {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        // SAFETY: Takes any number from -1 on.
+        let next = unsafe { bindings::rtrace_cpu_next(self.last, self.online) };
+        if next as u32 >= count() {
+            return None;
+        }
+        self.last = next;
+        Some(next as u32)
+    }
+}
+
+/// No CPU comes or goes while this lives. May sleep to get it.
+pub(crate) struct NoHotplug(());
+
+impl NoHotplug {
+    /// As `cpus_read_lock()`.
+    pub(crate) fn new() -> Self {
+        // SAFETY: May be called from any process context.
+        unsafe { bindings::cpus_read_lock() };
+        Self(())
+    }
+
+    /// Whether `cpu` is online.
+    pub(crate) fn is_online(&self, cpu: u32) -> bool {
+        cpu < count()
+            // SAFETY: As in `Cpus::next`.
+            && unsafe { bindings::rtrace_cpu_next(cpu as i32 - 1, true) } as u32 == cpu
+    }
+}
+
+impl Drop for NoHotplug {
+    fn drop(&mut self) {
+        // SAFETY: Taken by `new`.
+        unsafe { bindings::cpus_read_unlock() };
+    }
+}
+
+/// Runs `f` on `cpu`, in its interrupt context, and waits for it. Runs it here if `cpu` is
+/// this one, with interrupts off.
+///
+/// Fails with `ENXIO` if `cpu` is offline. Context: process, interrupts on.
+pub(crate) fn run_on<T: Sync>(cpu: u32, data: &T, f: fn(&T)) -> Result {
+    struct Call<'a, T> {
+        data: &'a T,
+        f: fn(&T),
+    }
+    unsafe extern "C" fn run<T>(info: *mut c_void) {
+        // SAFETY: `info` is the `Call` below, which outlives the wait.
+        let call = unsafe { &*info.cast::<Call<'_, T>>() };
+        (call.f)(call.data);
+    }
+    let call = Call { data, f };
+    // SAFETY: `run` gets `call`, and the last argument says to wait for its end.
+    kernel::error::to_result(unsafe {
+        bindings::smp_call_function_single(
+            cpu as c_int,
+            Some(run::<T>),
+            (&raw const call).cast_mut().cast(),
+            1,
+        )
+    })
+}
+
+/// The CPU this runs on; it may be another one at the next instruction.
+pub(crate) fn current() -> u32 {
+    let cpu: u32;
+    // SAFETY: Reads this CPU's number from its per-CPU memory.
+    unsafe {
+        core::arch::asm!(
+            "mov {cpu:e}, dword ptr gs:[rip + {number}]",
+            cpu = out(reg) cpu,
+            number = sym bindings::cpu_number,
+            options(nostack, readonly, preserves_flags),
+        );
+    }
+    cpu
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Files that are streams: read once, with poll, ioctl and splice.
+
+use super::{errno, this_module, Data, Dir, Guard, Tree, READ};
+use crate::sys::bindings;
+use crate::sys::pipe::Pipe;
+use crate::sys::wait::PollTable;
+use kernel::fs::File;
+use kernel::prelude::*;
+use kernel::uaccess::{UserPtr, UserSlice, UserSliceWriter};
+
+/// A stream's behaviour. Everything may sleep.
+pub(crate) trait StreamFile: 'static {
+    /// What the file is of.
+    type Data: Send + Sync + 'static;
+    /// What an open file is; dropped when it is closed for the last time.
+    type Open: Send + Sync;
+
+    /// Opens. An error is open(2)'s.
+    fn open(data: &Self::Data) -> Result<Self::Open>;
+
+    /// read(2): how many bytes were written to `out`. With `nonblock`, `EAGAIN` instead of waiting.
+    fn read(open: &Self::Open, out: &mut UserSliceWriter, nonblock: bool) -> Result<usize>;
+
+    /// poll(2): registers with what wakes it, and says what is ready (`POLLIN` etc.).
+    fn poll(open: &Self::Open, file: &File, table: &PollTable) -> u32;
+
+    /// ioctl(2). `argument` is a pointer or a number, as `request` says.
+    fn ioctl(open: &Self::Open, request: u32, argument: UserPtr) -> Result<isize>;
+
+    /// splice(2) into a pipe: how many bytes were moved.
+    fn splice(open: &Self::Open, pipe: &mut Pipe, len: usize) -> Result<usize>;
+}
+
+impl Tree {
+    /// Makes a stream file. May sleep.
+    pub(crate) fn stream<F: StreamFile>(
+        &mut self,
+        parent: Dir,
+        name: &str,
+        data: Data<F::Data>,
+    ) -> Result {
+        self.file(parent, name, READ, data.0.cast(), &Operations::<F>::TABLE)
+    }
+}
+
+struct Operations<F>(core::marker::PhantomData<F>);
+
+impl<F: StreamFile> Operations<F> {
+    const TABLE: bindings::file_operations = bindings::file_operations {
+        owner: this_module(),
+        open: Some(Self::open),
+        release: Some(Self::release),
+        read: Some(Self::read),
+        poll: Some(Self::poll),
+        unlocked_ioctl: Some(Self::ioctl),
+        // The requests and their arguments are the same for 32-bit programs.
+        compat_ioctl: bindings::compat_ptr_ioctl,
+        splice_read: Some(Self::splice),
+        llseek: Some(bindings::noop_llseek),
+        ..pin_init::zeroed()
+    };
+
+    unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
+        // SAFETY: debugfs opens the files of a `Tree` with their inode, which points to the data,
+        // and holds its guard meanwhile.
+        let data = unsafe { &*(*inode).i_private.cast::<F::Data>() };
+        let opened = F::open(data).and_then(|open| Ok(KBox::new(open, GFP_KERNEL)?));
+        match opened {
+            Ok(open) => {
+                // SAFETY: The file is being opened by us. `release` takes the box back.
+                unsafe {
+                    (*file).private_data = KBox::into_raw(open).cast();
+                    bindings::stream_open(inode, file);
+                }
+                0
+            }
+            Err(error) => error.to_errno(),
+        }
+    }
+
+    unsafe extern "C" fn release(_: *mut bindings::inode, file: *mut bindings::file) -> c_int {
+        // SAFETY: Put there by `open`; nobody uses the file any more.
+        drop(unsafe { KBox::from_raw((*file).private_data.cast::<F::Open>()) });
+        0
+    }
+
+    /// Runs an operation on what `open` made, under debugfs' guard.
+    ///
+    /// # Safety
+    ///
+    /// `file` must be open with these operations.
+    unsafe fn with<R>(
+        file: *mut bindings::file,
+        operation: impl FnOnce(&F::Open) -> Result<R>,
+    ) -> Result<R> {
+        // SAFETY: By the contract.
+        let _guard = unsafe { Guard::new(file) }?;
+        // SAFETY: Put there by `open`, taken back by `release` only.
+        operation(unsafe { &*(*file).private_data.cast::<F::Open>() })
+    }
+
+    unsafe extern "C" fn read(
+        file: *mut bindings::file,
+        buffer: *mut c_char,
+        count: usize,
+        _position: *mut bindings::loff_t,
+    ) -> isize {
+        // SAFETY: The kernel calls with an open file of these operations.
+        let read = unsafe {
+            Self::with(file, |open| {
+                let mut out = UserSlice::new(UserPtr::from_ptr(buffer.cast()), count).writer();
+                F::read(open, &mut out, (*file).f_flags & bindings::O_NONBLOCK != 0)
+            })
+        };
+        read.map_or_else(errno, |bytes| bytes as isize)
+    }
+
+    unsafe extern "C" fn poll(
+        file: *mut bindings::file,
+        table: *mut bindings::poll_table,
+    ) -> bindings::__poll_t {
+        // SAFETY: The kernel calls with an open file of these operations; poll takes no
+        // fdget_pos section.
+        let ready = unsafe {
+            Self::with(file, |open| {
+                Ok(F::poll(open, File::from_raw_file(file), &PollTable(table)))
+            })
+        };
+        ready.unwrap_or(bindings::POLLERR | bindings::POLLHUP)
+    }
+
+    unsafe extern "C" fn ioctl(
+        file: *mut bindings::file,
+        request: c_uint,
+        argument: c_ulong,
+    ) -> c_long {
+        // SAFETY: The kernel calls with an open file of these operations.
+        let result = unsafe {
+            Self::with(file, |open| {
+                F::ioctl(open, request, UserPtr::from_addr(argument))
+            })
+        };
+        result.unwrap_or_else(errno)
+    }
+
+    unsafe extern "C" fn splice(
+        file: *mut bindings::file,
+        _position: *mut bindings::loff_t,
+        pipe: *mut bindings::pipe_inode_info,
+        len: usize,
+        _flags: c_uint,
+    ) -> isize {
+        // SAFETY: The kernel calls with an open file of these operations, and a pipe that it has
+        // locked.
+        let moved = unsafe { Self::with(file, |open| F::splice(open, &mut Pipe(pipe), len)) };
+        moved.map_or_else(errno, |bytes| bytes as isize)
+    }
+}

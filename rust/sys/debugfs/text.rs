@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Files that are text: made when reading begins, the same until it begins again.
+
+use super::{errno, this_module, Data, Dir, Guard, Tree};
+use crate::sys::bindings;
+use crate::sys::wait::{PollTable, WaitQueue};
+use core::fmt;
+use kernel::fs::File;
+use kernel::prelude::*;
+use kernel::sync::{new_mutex, Mutex};
+use kernel::uaccess::{UserPtr, UserSlice};
+
+/// The longest text that can be written in one go, in bytes.
+const WRITE_MAX: usize = 64 * 1024;
+
+/// A text that grows.
+pub(crate) struct Text {
+    bytes: VVec<u8>,
+    /// An allocation failed: what was written is not whole.
+    truncated: bool,
+}
+
+impl Text {
+    fn new() -> Self {
+        Self {
+            bytes: VVec::new(),
+            truncated: false,
+        }
+    }
+}
+
+impl fmt::Write for Text {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        self.bytes
+            .extend_from_slice(s.as_bytes(), GFP_KERNEL)
+            .map_err(|_| {
+                self.truncated = true;
+                fmt::Error
+            })
+    }
+}
+
+/// What a text file shows, and does when it is written to.
+pub(crate) trait TextFile: 'static {
+    /// What the file is of.
+    type Data: Send + Sync + 'static;
+
+    /// Writes the text. May sleep.
+    fn show(data: &Self::Data, out: &mut Text) -> Result;
+
+    /// Takes what was written. May sleep. On error nothing must have changed.
+    fn store(_data: &Self::Data, _input: &str) -> Result {
+        Err(EPERM)
+    }
+
+    /// The file is opened for writing with `O_TRUNC`, as a shell's `>` does.
+    fn truncate(_data: &Self::Data) -> Result {
+        Ok(())
+    }
+
+    /// For poll(2): a number that changes when the text does, and who is woken then.
+    fn changes(_data: &Self::Data) -> Option<(u64, &WaitQueue)> {
+        None
+    }
+}
+
+impl Tree {
+    /// Makes a text file. May sleep.
+    pub(crate) fn text<F: TextFile>(
+        &mut self,
+        parent: Dir,
+        name: &str,
+        mode: u16,
+        data: Data<F::Data>,
+    ) -> Result {
+        self.file(parent, name, mode, data.0.cast(), &Operations::<F>::TABLE)
+    }
+}
+
+/// An open text file.
+#[pin_data]
+struct Open<F: TextFile> {
+    data: *const F::Data,
+    #[pin]
+    read: Mutex<Reading>,
+}
+
+struct Reading {
+    text: Option<Text>,
+    /// [`TextFile::changes`] when the text was made.
+    version: u64,
+}
+
+struct Operations<F>(core::marker::PhantomData<F>);
+
+impl<F: TextFile> Operations<F> {
+    const TABLE: bindings::file_operations = bindings::file_operations {
+        owner: this_module(),
+        open: Some(Self::open),
+        release: Some(Self::release),
+        read: Some(Self::read),
+        write: Some(Self::write),
+        poll: Some(Self::poll),
+        llseek: Some(bindings::default_llseek),
+        ..pin_init::zeroed()
+    };
+
+    unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
+        // SAFETY: debugfs opens the files of a `Tree` with their inode, which points to the data.
+        let (data, flags) = unsafe { ((*inode).i_private.cast::<F::Data>(), (*file).f_flags) };
+        let opened = || -> Result<Pin<KBox<Open<F>>>> {
+            if flags & bindings::O_TRUNC != 0 && flags & bindings::O_ACCMODE != bindings::O_RDONLY {
+                // SAFETY: debugfs holds its guard during open, so the data is there.
+                F::truncate(unsafe { &*data })?;
+            }
+            KBox::pin_init(
+                pin_init!(Open {
+                    data,
+                    read <- new_mutex!(Reading { text: None, version: 0 }),
+                }),
+                GFP_KERNEL,
+            )
+        };
+        match opened() {
+            Ok(open) => {
+                // SAFETY: Pinned for as long as the file is open; `release` takes it back.
+                unsafe {
+                    (*file).private_data = KBox::into_raw(Pin::into_inner_unchecked(open)).cast()
+                };
+                0
+            }
+            Err(error) => error.to_errno(),
+        }
+    }
+
+    unsafe extern "C" fn release(_: *mut bindings::inode, file: *mut bindings::file) -> c_int {
+        // SAFETY: Put there by `open`; nobody uses the file any more.
+        drop(unsafe { KBox::from_raw((*file).private_data.cast::<Open<F>>()) });
+        0
+    }
+
+    /// What `open` put into the file, and its data.
+    ///
+    /// # Safety
+    ///
+    /// `file` must be open with these operations, and the guard is that of `file`.
+    unsafe fn opened<'a>(
+        file: *mut bindings::file,
+        _guard: &'a Guard,
+    ) -> (&'a Open<F>, &'a F::Data) {
+        // SAFETY: By the contract; the data stays while the guard is held.
+        unsafe {
+            let open = &*(*file).private_data.cast::<Open<F>>();
+            (open, &*open.data)
+        }
+    }
+
+    unsafe extern "C" fn read(
+        file: *mut bindings::file,
+        buffer: *mut c_char,
+        count: usize,
+        position: *mut bindings::loff_t,
+    ) -> isize {
+        // SAFETY: The kernel calls with an open file of these operations.
+        let guard = match unsafe { Guard::new(file) } {
+            Ok(guard) => guard,
+            Err(error) => return errno(error),
+        };
+        // SAFETY: As above.
+        let (open, data) = unsafe { Self::opened(file, &guard) };
+        let mut reading = open.read.lock();
+        // SAFETY: The position is the file's, valid during the call.
+        if reading.text.is_none() || unsafe { *position } == 0 {
+            // Before the text is made, so that a change meanwhile is not missed.
+            let version = F::changes(data).map_or(0, |(version, _)| version);
+            let mut text = Text::new();
+            let shown = F::show(data, &mut text);
+            if text.truncated {
+                return errno(ENOMEM);
+            }
+            if let Err(error) = shown {
+                return errno(error);
+            }
+            reading.text = Some(text);
+            reading.version = version;
+        }
+        let Some(text) = &reading.text else { return 0 };
+        // SAFETY: The text has this many bytes; the rest is the caller's.
+        unsafe {
+            bindings::simple_read_from_buffer(
+                buffer.cast(),
+                count,
+                position,
+                text.bytes.as_ptr().cast(),
+                text.bytes.len(),
+            )
+        }
+    }
+
+    unsafe extern "C" fn write(
+        file: *mut bindings::file,
+        buffer: *const c_char,
+        count: usize,
+        _position: *mut bindings::loff_t,
+    ) -> isize {
+        // SAFETY: The kernel calls with an open file of these operations.
+        let guard = match unsafe { Guard::new(file) } {
+            Ok(guard) => guard,
+            Err(error) => return errno(error),
+        };
+        // SAFETY: As above.
+        let (_, data) = unsafe { Self::opened(file, &guard) };
+        let stored = || -> Result {
+            if count > WRITE_MAX {
+                return Err(E2BIG);
+            }
+            let mut input = VVec::new();
+            UserSlice::new(UserPtr::from_ptr(buffer.cast_mut().cast()), count)
+                .read_all(&mut input, GFP_KERNEL)?;
+            let input = core::str::from_utf8(&input).map_err(|_| EINVAL)?;
+            F::store(data, input)
+        };
+        match stored() {
+            Ok(()) => count as isize,
+            Err(error) => errno(error),
+        }
+    }
+
+    unsafe extern "C" fn poll(
+        file: *mut bindings::file,
+        table: *mut bindings::poll_table,
+    ) -> bindings::__poll_t {
+        const ALWAYS: u32 = bindings::POLLIN | bindings::POLLOUT;
+        // SAFETY: The kernel calls with an open file of these operations.
+        let Ok(guard) = (unsafe { Guard::new(file) }) else {
+            return bindings::POLLERR | bindings::POLLHUP;
+        };
+        // SAFETY: As above.
+        let (open, data) = unsafe { Self::opened(file, &guard) };
+        let Some((_, waiters)) = F::changes(data) else {
+            return ALWAYS;
+        };
+        // SAFETY: An open file, and no fdget_pos section on this thread: poll takes none.
+        waiters.register(unsafe { File::from_raw_file(file) }, &PollTable(table));
+        let Some((version, _)) = F::changes(data) else {
+            return ALWAYS;
+        };
+        let reading = open.read.lock();
+        if reading.text.is_none() || reading.version != version {
+            ALWAYS
+        } else {
+            bindings::POLLOUT
+        }
+    }
+}

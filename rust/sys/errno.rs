@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Error numbers that the kernel crate has no name for.
+
+use crate::sys::bindings;
+use kernel::error::Error;
+
+/// No data available: there is no trace, or it is over.
+pub(crate) fn enodata() -> Error {
+    Error::from_errno(-(bindings::ENODATA as i32))
+}

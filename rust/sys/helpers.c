@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * C for what the kernel offers only as macros or inline functions. Nothing here is on the
+ * way of an event; all of it is notrace nevertheless.
+ */
+#include <linux/cpumask.h>
+#include <linux/mm.h>
+#include <linux/tracepoint.h>
+#include <linux/utsname.h>
+#include <asm/cpufeature.h>
+#include <asm/tsc.h>
+
+#include "helpers.h"
+
+/* Constant rate, runs through all idle states, and the kernel did not find it out of step. */
+notrace bool rtrace_tsc_is_trustworthy(void)
+{
+	return boot_cpu_has(X86_FEATURE_CONSTANT_TSC) &&
+	       boot_cpu_has(X86_FEATURE_NONSTOP_TSC) &&
+	       !check_tsc_unstable() && tsc_khz;
+}
+
+/* The CPU after @cpu (-1: the first) that is online, or possible; nr_cpu_ids or more: none. */
+notrace int rtrace_cpu_next(int cpu, bool online)
+{
+	return cpumask_next(cpu, online ? cpu_online_mask : cpu_possible_mask);
+}
+
+notrace void rtrace_get_page(struct page *page)
+{
+	get_page(page);
+}
+
+notrace void rtrace_put_page(struct page *page)
+{
+	put_page(page);
+}
+
+/* Waits until no CPU runs a probe that was unregistered before. */
+notrace void rtrace_synchronize_probes(void)
+{
+	tracepoint_synchronize_unregister();
+}
+
+/* What uname(2) answers in the initial namespace; lives for ever. */
+notrace const struct new_utsname *rtrace_utsname(void)
+{
+	return init_utsname();
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * C for what the kernel offers only as macros or inline functions. Seen by the C compiler
+ * and by bindgen, so that both have the same prototypes.
+ */
+#ifndef RTRACE_SYS_HELPERS_H
+#define RTRACE_SYS_HELPERS_H
+
+#include <linux/types.h>
+
+struct new_utsname;
+struct page;
+
+bool rtrace_tsc_is_trustworthy(void);
+int rtrace_cpu_next(int cpu, bool online);
+void rtrace_get_page(struct page *page);
+void rtrace_put_page(struct page *page);
+void rtrace_synchronize_probes(void);
+const struct new_utsname *rtrace_utsname(void);
+
+#endif

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Safe wrappers for what the kernel crate lacks. The only place that calls the kernel in C.
+//!
+//! Nothing here knows of tracing. One kernel facility per file; what a caller must know of
+//! context (may it sleep? NMI-safe?) is said at each item.
+
+pub(crate) mod args;
+pub(crate) mod bindings;
+pub(crate) mod clock;
+pub(crate) mod cpu;
+pub(crate) mod debugfs;
+pub(crate) mod errno;
+pub(crate) mod hotplug;
+pub(crate) mod irq_work;
+pub(crate) mod pages;
+pub(crate) mod percpu;
+pub(crate) mod pipe;
+pub(crate) mod preempt;
+pub(crate) mod system;
+pub(crate) mod timer;
+pub(crate) mod tracepoint;
+pub(crate) mod wait;
+pub(crate) mod word;

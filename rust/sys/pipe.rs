@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Moving pages into a pipe (splice(2)) without copying them.
+
+use crate::sys::bindings;
+use crate::sys::pages::{Pages, PAGE_SIZE};
+use kernel::prelude::*;
+
+/// The pipe of a splice(2) call; the kernel holds its lock.
+pub(crate) struct Pipe(pub(super) *mut bindings::pipe_inode_info);
+
+/// Pages moved at a time; a pipe has 16 places unless it was enlarged.
+const BATCH: usize = 16;
+
+impl Pipe {
+    /// Puts up to `len` bytes from `offset` into the pipe, as references to the pages, and says
+    /// how many.
+    ///
+    /// Fails with `EAGAIN` if the pipe is full, `EPIPE` if nobody reads it. May sleep.
+    pub(crate) fn splice(&mut self, pages: &Pages, offset: usize, len: usize) -> Result<usize> {
+        let mut moved = 0;
+        while moved < len {
+            match self.splice_batch(pages, offset + moved, len - moved) {
+                Ok(0) => break,
+                Ok(bytes) => moved += bytes,
+                Err(_) if moved > 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(moved)
+    }
+
+    fn splice_batch(&mut self, pages: &Pages, offset: usize, len: usize) -> Result<usize> {
+        let mut page = [core::ptr::null_mut(); BATCH];
+        let mut partial = [bindings::partial_page::default(); BATCH];
+        let mut count = 0;
+        let mut done = 0;
+        while done < len && count < BATCH {
+            let at = offset + done;
+            let in_page = at % PAGE_SIZE;
+            let bytes = (PAGE_SIZE - in_page).min(len - done);
+            let Some(p) = pages.page(at) else { break };
+            // SAFETY: A live page; the reference goes to the pipe, or back in `release`.
+            unsafe { bindings::rtrace_get_page(p) };
+            page[count] = p;
+            partial[count].offset = in_page as u32;
+            partial[count].len = bytes as u32;
+            count += 1;
+            done += bytes;
+        }
+        if count == 0 {
+            return Ok(0);
+        }
+        let mut descriptor = bindings::splice_pipe_desc {
+            pages: page.as_mut_ptr(),
+            partial: partial.as_mut_ptr(),
+            nr_pages: count as c_int,
+            nr_pages_max: BATCH as c_uint,
+            // The kernel's own operations, not this module's: what is in a pipe may outlive it.
+            ops: &raw const bindings::nosteal_pipe_buf_ops,
+            spd_release: Some(release),
+        };
+        // SAFETY:
+        // - The pipe is valid and locked for the duration of the splice(2) call.
+        // - The descriptor's arrays have `count` entries, each with a reference to give away.
+        let moved = unsafe { bindings::splice_to_pipe(self.0, &mut descriptor) };
+        if moved < 0 {
+            return Err(Error::from_errno(moved as c_int));
+        }
+        Ok(moved as usize)
+    }
+}
+
+/// Takes back the reference to a page that found no place in the pipe.
+unsafe extern "C" fn release(descriptor: *mut bindings::splice_pipe_desc, index: c_uint) {
+    // SAFETY: The kernel passes the descriptor above and an index below its `nr_pages`.
+    unsafe { bindings::rtrace_put_page(*(*descriptor).pages.add(index as usize)) };
+}

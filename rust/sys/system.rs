@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What identifies this machine, this kernel and this boot.
+
+use crate::sys::bindings;
+use kernel::prelude::*;
+
+/// A UUID's bytes.
+pub(crate) type Uuid = [u8; 16];
+
+/// A new random UUID (version 4).
+pub(crate) fn random_uuid() -> Uuid {
+    let mut uuid: Uuid = [0; 16];
+    // SAFETY: Writes 16 bytes.
+    unsafe { bindings::generate_random_uuid(uuid.as_mut_ptr()) };
+    uuid
+}
+
+/// This boot's id, in text form, as /proc/sys/kernel/random/boot_id shows it. May sleep.
+pub(crate) fn boot_id() -> Result<[u8; 36]> {
+    let mut id = [0u8; 36];
+    // SAFETY: A string literal with its NUL, and no special mode.
+    let file = unsafe {
+        bindings::filp_open(
+            c"/proc/sys/kernel/random/boot_id".as_ptr().cast(),
+            bindings::O_RDONLY as c_int,
+            0,
+        )
+    };
+    let file = kernel::error::from_err_ptr(file)?;
+    let mut position = 0;
+    // SAFETY: The file is open and the buffer has the size that is said.
+    let read =
+        unsafe { bindings::kernel_read(file, id.as_mut_ptr().cast(), id.len(), &mut position) };
+    // SAFETY: Opened above.
+    unsafe { bindings::filp_close(file, core::ptr::null_mut()) };
+    if read != id.len() as isize || !id.is_ascii() {
+        return Err(EIO);
+    }
+    Ok(id)
+}
+
+/// What uname(2) answers.
+pub(crate) struct Names {
+    /// Name of the machine.
+    pub(crate) node: [u8; 65],
+    /// E.g. `7.2.12+deb13-amd64`.
+    pub(crate) release: [u8; 65],
+    /// E.g. `#1 SMP PREEMPT_DYNAMIC ...`.
+    pub(crate) version: [u8; 65],
+}
+
+impl Names {
+    /// Reads them. A node name that is changed at this moment may be mixed.
+    pub(crate) fn new() -> Self {
+        // SAFETY: Lives for ever; may change while it is read, which mixes texts at worst.
+        let name = unsafe { bindings::rtrace_utsname().read() };
+        let bytes = |text: [c_char; 65]| text.map(|c| c as u8);
+        Self {
+            node: bytes(name.nodename),
+            release: bytes(name.release),
+            version: bytes(name.version),
+        }
+    }
+}
+
+/// The text in front of the first NUL.
+pub(crate) fn text(bytes: &[u8]) -> &str {
+    let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
+    core::str::from_utf8(&bytes[..end]).unwrap_or("?")
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A periodic timer that stays on the CPU that started it.
+
+use crate::sys::bindings;
+use core::marker::PhantomPinned;
+use kernel::prelude::*;
+use kernel::types::Opaque;
+
+/// A periodic timer, and what it ticks for.
+#[pin_data(PinnedDrop)]
+pub(crate) struct Timer<T: Sync> {
+    #[pin]
+    timer: Opaque<bindings::hrtimer>,
+    data: T,
+    tick: fn(&T),
+    period_ns: i64,
+    #[pin]
+    pinned: PhantomPinned,
+}
+
+// SAFETY: hrtimer functions may be called from any CPU; `T` is Sync.
+unsafe impl<T: Sync> Sync for Timer<T> {}
+// SAFETY: Not bound to a thread.
+unsafe impl<T: Send + Sync> Send for Timer<T> {}
+
+impl<T: Sync> Timer<T> {
+    /// Makes a stopped timer that calls `tick` with `data` in hard interrupt context, on the CPU
+    /// that starts it. A period of 0 makes one that never starts.
+    pub(crate) fn new(data: T, tick: fn(&T), period_us: u32) -> impl PinInit<Self> {
+        pin_init!(Self {
+            timer <- Opaque::ffi_init(|timer| {
+                // SAFETY: `timer` is memory for a timer that will stay in place.
+                unsafe {
+                    bindings::hrtimer_setup(
+                        timer,
+                        Some(Self::callback),
+                        bindings::CLOCK_MONOTONIC as bindings::clockid_t,
+                        bindings::hrtimer_mode_HRTIMER_MODE_REL_PINNED_HARD,
+                    )
+                }
+            }),
+            data,
+            tick,
+            period_ns: i64::from(period_us).wrapping_mul(1000),
+            pinned: PhantomPinned,
+        })
+    }
+
+    /// Starts it on this CPU. The caller must be bound to it.
+    pub(crate) fn start(&self) {
+        if self.period_ns == 0 {
+            return;
+        }
+        // SAFETY: Set up, and pinned until the drop below.
+        unsafe {
+            bindings::hrtimer_start_range_ns(
+                self.timer.get(),
+                self.period_ns,
+                0,
+                bindings::hrtimer_mode_HRTIMER_MODE_REL_PINNED_HARD,
+            )
+        };
+    }
+
+    /// Stops it and waits for a tick that runs. May sleep.
+    pub(crate) fn cancel(&self) {
+        // SAFETY: Set up; a timer that never started may be cancelled.
+        unsafe { bindings::hrtimer_cancel(self.timer.get()) };
+    }
+
+    unsafe extern "C" fn callback(timer: *mut bindings::hrtimer) -> bindings::hrtimer_restart {
+        // SAFETY:
+        // - `timer` is the field of a `Timer<T>`; an Opaque is transparent.
+        // - The `Timer` is not dropped while this runs, so its data is there.
+        // - The timer may be forwarded from its own callback.
+        unsafe {
+            let this = kernel::container_of!(Opaque::cast_from(timer), Self, timer);
+            ((*this).tick)(&(*this).data);
+            bindings::hrtimer_forward(timer, bindings::ktime_get(), (*this).period_ns);
+        }
+        bindings::hrtimer_restart_HRTIMER_RESTART
+    }
+}
+
+#[pinned_drop]
+impl<T: Sync> PinnedDrop for Timer<T> {
+    fn drop(self: Pin<&mut Self>) {
+        self.cancel();
+    }
+}

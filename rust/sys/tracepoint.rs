@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tracepoints: finding one by name, and attaching typed handlers.
+
+use crate::sys::bindings;
+use core::ffi::c_void;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// A type that stands for an argument of a tracepoint.
+///
+/// # Safety
+///
+/// `Self` has the size, alignment and C ABI of `Raw`, and every value that the kernel passes
+/// as `Raw` in a tracepoint's call is a valid `Self` during that call.
+pub(crate) unsafe trait Arg {
+    /// The type in the tracepoint's C prototype, as bindgen writes it.
+    type Raw;
+}
+
+macro_rules! plain_args {
+    ($($t:ty),*) => { $(
+        // SAFETY: The same type.
+        unsafe impl Arg for $t {
+            type Raw = $t;
+        }
+    )* };
+}
+
+plain_args!(bool, i8, u8, i16, u16, i32, u32, i64, u64, isize, usize);
+
+/// A function that can be attached to a tracepoint of the right prototype, with a `D`.
+pub(crate) struct Handler<D> {
+    function: *const c_void,
+    data: PhantomData<fn(&D)>,
+}
+
+impl<D> Clone for Handler<D> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<D> Copy for Handler<D> {}
+
+// SAFETY: A function's address.
+unsafe impl<D> Send for Handler<D> {}
+// SAFETY: As above.
+unsafe impl<D> Sync for Handler<D> {}
+
+macro_rules! handler_constructors {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident),*);)*) => { $(
+        $(#[$doc])*
+        pub(crate) const fn $name<$($arg: Arg),*>(
+            function: extern "C" fn(&D $(, $arg)*),
+            _prototype: unsafe extern "C" fn(*mut c_void $(, $arg::Raw)*) -> c_int,
+        ) -> Self {
+            Self { function: function as *const c_void, data: PhantomData }
+        }
+    )* };
+}
+
+/// The constructors differ in the number of arguments. The second parameter is the
+/// tracepoint's `__traceiter_<name>` from the kernel's headers: a handler of another prototype
+/// does not compile.
+impl<D> Handler<D> {
+    handler_constructors! {
+        /// A handler without arguments.
+        new0();
+        /// A handler of one argument.
+        new1(A);
+        /// A handler of two.
+        new2(A, B);
+        /// A handler of three.
+        new3(A, B, C);
+        /// A handler of four.
+        new4(A, B, C, E);
+        /// A handler of five.
+        new5(A, B, C, E, F);
+        /// A handler of six.
+        new6(A, B, C, E, F, G);
+    }
+}
+
+/// A tracepoint of the kernel proper, which lives for ever.
+#[derive(Clone, Copy)]
+pub(crate) struct Tracepoint(NonNull<bindings::tracepoint>);
+
+// SAFETY: Registration has a lock of its own.
+unsafe impl Send for Tracepoint {}
+// SAFETY: As above.
+unsafe impl Sync for Tracepoint {}
+
+impl Tracepoint {
+    /// The tracepoint called `name`. Process context.
+    pub(crate) fn find(name: &str) -> Option<Self> {
+        struct Search<'a> {
+            name: &'a [u8],
+            found: Option<NonNull<bindings::tracepoint>>,
+        }
+        unsafe extern "C" fn visit(tracepoint: *mut bindings::tracepoint, search: *mut c_void) {
+            // SAFETY: `search` is the one below; the kernel passes live tracepoints, whose
+            // names are NUL-terminated.
+            unsafe {
+                let search = &mut *search.cast::<Search<'_>>();
+                let name = CStr::from_ptr((*tracepoint).name.cast());
+                if name.to_bytes() == search.name {
+                    search.found = NonNull::new(tracepoint);
+                }
+            }
+        }
+        let mut search = Search {
+            name: name.as_bytes(),
+            found: None,
+        };
+        // SAFETY: `visit` gets `search`, and is not called after this returns.
+        unsafe {
+            bindings::for_each_kernel_tracepoint(Some(visit), (&raw mut search).cast());
+        }
+        search.found.map(Self)
+    }
+}
+
+struct Attached<D> {
+    tracepoint: Tracepoint,
+    handler: Handler<D>,
+    data: Arc<D>,
+}
+
+impl<D> Attached<D> {
+    fn detach(&self) {
+        // SAFETY: The very triple that was registered. It cannot fail for that.
+        unsafe {
+            bindings::tracepoint_probe_unregister(
+                self.tracepoint.0.as_ptr(),
+                self.handler.function.cast_mut(),
+                Arc::as_ptr(&self.data).cast_mut().cast(),
+            )
+        };
+    }
+}
+
+/// Handlers that are attached to tracepoints.
+///
+/// Dropping detaches them and waits until none runs any more; only then their data goes.
+pub(crate) struct Attachments<D>(KVec<Attached<D>>);
+
+impl<D> Attachments<D> {
+    /// None.
+    pub(crate) const fn new() -> Self {
+        Self(KVec::new())
+    }
+
+    /// Attaches `handler` to `tracepoint` and calls it with `data` from now on. May sleep.
+    pub(crate) fn attach(
+        &mut self,
+        tracepoint: Tracepoint,
+        handler: Handler<D>,
+        data: Arc<D>,
+    ) -> Result {
+        // Before the registration, so that nothing can fail after it.
+        self.0.reserve(1, GFP_KERNEL)?;
+        // SAFETY:
+        // - The tracepoint lives for ever.
+        // - The handler has its prototype (`Handler`); its first argument is a `&D`, and `data`
+        //   is kept until the handler is detached and runs nowhere (`drop`, `detach`).
+        kernel::error::to_result(unsafe {
+            bindings::tracepoint_probe_register(
+                tracepoint.0.as_ptr(),
+                handler.function.cast_mut(),
+                Arc::as_ptr(&data).cast_mut().cast(),
+            )
+        })?;
+        self.0.push(
+            Attached {
+                tracepoint,
+                handler,
+                data,
+            },
+            GFP_KERNEL,
+        )?;
+        Ok(())
+    }
+
+    /// Detaches all whose data `unwanted` picks, and waits until they run no more. May sleep.
+    pub(crate) fn detach(&mut self, mut unwanted: impl FnMut(&D) -> bool) {
+        let mut any = false;
+        for attached in self.0.iter().filter(|attached| unwanted(&attached.data)) {
+            attached.detach();
+            any = true;
+        }
+        if any {
+            synchronize();
+            self.0.retain(|attached| !unwanted(&attached.data));
+        }
+    }
+
+    /// The data of those that are attached.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<D>> {
+        self.0.iter().map(|attached| &attached.data)
+    }
+}
+
+impl<D> Drop for Attachments<D> {
+    fn drop(&mut self) {
+        if self.0.is_empty() {
+            return;
+        }
+        for attached in &self.0 {
+            attached.detach();
+        }
+        synchronize();
+    }
+}
+
+/// Waits until no CPU runs a handler that was detached before.
+fn synchronize() {
+    // SAFETY: May sleep here.
+    unsafe { bindings::rtrace_synchronize_probes() };
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A wait queue: for readers that block and for poll(2).
+
+use crate::sys::bindings;
+use kernel::fs::File;
+use kernel::prelude::*;
+use kernel::types::Opaque;
+
+/// What a poll(2) call passes along; see [`WaitQueue::register`].
+pub(crate) struct PollTable(pub(super) *mut bindings::poll_table);
+
+/// Threads that wait for something.
+#[pin_data(PinnedDrop)]
+pub(crate) struct WaitQueue {
+    #[pin]
+    head: Opaque<bindings::wait_queue_head>,
+}
+
+// SAFETY: The wait queue has a lock of its own.
+unsafe impl Sync for WaitQueue {}
+// SAFETY: Not bound to a thread.
+unsafe impl Send for WaitQueue {}
+
+impl WaitQueue {
+    /// Makes an empty one.
+    pub(crate) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            head <- Opaque::ffi_init(|head| {
+                let key = kernel::static_lock_class!();
+                // SAFETY: `head` is memory for a wait queue head that will stay in place.
+                unsafe {
+                    bindings::__init_waitqueue_head(head, c"rtrace".as_ptr().cast(), key.as_ptr())
+                }
+            }),
+        })
+    }
+
+    /// Wakes all. Not from NMI, nor where a run-queue lock may be held.
+    pub(crate) fn wake_all(&self) {
+        const ALL: c_int = 0;
+        // SAFETY: Initialised.
+        unsafe {
+            bindings::__wake_up(
+                self.head.get(),
+                bindings::TASK_NORMAL,
+                ALL,
+                core::ptr::null_mut(),
+            )
+        };
+    }
+
+    /// Makes the calling poll(2) of `file` one of those that wait.
+    pub(crate) fn register(&self, file: &File, table: &PollTable) {
+        // SAFETY:
+        // - File and table are valid during the call.
+        // - The queue outlives the registration: whoever has the file open holds what contains
+        //   the queue, and poll entries go when the file is closed; `drop` clears the rest.
+        unsafe { bindings::poll_wait(file.as_ptr(), self.head.get(), table.0) };
+    }
+
+    /// Sleeps until `ready` gives an answer. Fails with `ERESTARTSYS` on a signal.
+    pub(crate) fn wait_for<R>(&self, mut ready: impl FnMut() -> Option<R>) -> Result<R> {
+        let mut entry = bindings::wait_queue_entry::default();
+        // SAFETY: Initialises the entry, which is on this stack frame.
+        unsafe { bindings::init_wait_entry(&mut entry, 0) };
+        let answer = loop {
+            // SAFETY: Both are initialised; the entry is taken off below, before it goes.
+            let signalled = unsafe {
+                bindings::prepare_to_wait_event(
+                    self.head.get(),
+                    &mut entry,
+                    bindings::TASK_INTERRUPTIBLE as c_int,
+                )
+            };
+            // After the entry is in the queue, so that no wake-up is missed.
+            if let Some(answer) = ready() {
+                break Ok(answer);
+            }
+            if signalled != 0 {
+                break Err(ERESTARTSYS);
+            }
+            // SAFETY: Process context; a wake-up since prepare_to_wait makes it return.
+            unsafe { bindings::schedule() };
+        };
+        // SAFETY: As above.
+        unsafe { bindings::finish_wait(self.head.get(), &mut entry) };
+        answer
+    }
+}
+
+#[pinned_drop]
+impl PinnedDrop for WaitQueue {
+    fn drop(self: Pin<&mut Self>) {
+        // SAFETY: Initialised. Takes off poll entries that are still there.
+        unsafe { bindings::__wake_up_pollfree(self.head.get()) };
+        // SAFETY: May sleep here. After it no epoll looks at the queue any more.
+        unsafe { bindings::synchronize_rcu() };
+    }
+}

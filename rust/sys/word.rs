@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Words for per-CPU data and for data shared between CPUs.
+//!
+//! Local operations are one instruction each without a LOCK prefix: an interrupt or NMI on
+//! the same CPU sees them whole, another CPU does not. `kernel::sync::atomic` is an
+//! out-of-line call for each operation on this kernel, so it is not used here.
+//!
+//! An `asm!` block without `nomem` is a compiler barrier. Both kinds of cmpxchg rely on it.
+
+use core::arch::asm;
+use core::cell::UnsafeCell;
+use kernel::prelude::*;
+
+/// A word written by one CPU, in any of its contexts, and read by all.
+#[repr(transparent)]
+pub(crate) struct LocalWord(UnsafeCell<u64>);
+
+// SAFETY: All access is by single instructions on an aligned word, or volatile. What other
+// CPUs may miss by the missing LOCK prefix is the callers' concern and never memory safety.
+unsafe impl Sync for LocalWord {}
+// SAFETY: A plain word.
+unsafe impl Send for LocalWord {}
+
+// SAFETY: Any bits are a word.
+unsafe impl Zeroable for LocalWord {}
+
+impl LocalWord {
+    /// Makes the word.
+    #[inline(always)]
+    pub(crate) const fn new(value: u64) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+
+    /// Reads it. Any CPU.
+    #[inline(always)]
+    pub(crate) fn load(&self) -> u64 {
+        // SAFETY: The word is valid and aligned; volatile makes it one access.
+        unsafe { self.0.get().read_volatile() }
+    }
+
+    /// Writes it. Only where no nested context writes it.
+    #[inline(always)]
+    pub(crate) fn store(&self, value: u64) {
+        // SAFETY: As above.
+        unsafe { self.0.get().write_volatile(value) }
+    }
+
+    /// Writes `new` if the word is `old`; says whether it did.
+    #[inline(always)]
+    pub(crate) fn compare_exchange(&self, old: u64, new: u64) -> bool {
+        let found: u64;
+        // SAFETY: The word is valid and aligned; the instruction touches nothing else.
+        unsafe {
+            asm!(
+                "cmpxchg qword ptr [{word}], {new}",
+                word = in(reg) self.0.get(),
+                new = in(reg) new,
+                inout("rax") old => found,
+                options(nostack),
+            );
+        }
+        found == old
+    }
+
+    /// Adds, wrapping; returns the value before.
+    #[inline(always)]
+    pub(crate) fn fetch_add(&self, value: u64) -> u64 {
+        let mut before = value;
+        // SAFETY: As above.
+        unsafe {
+            asm!(
+                "xadd qword ptr [{word}], {before}",
+                word = in(reg) self.0.get(),
+                before = inout(reg) before,
+                options(nostack),
+            );
+        }
+        before
+    }
+
+    /// Adds, wrapping.
+    #[inline(always)]
+    pub(crate) fn add(&self, value: u64) {
+        // SAFETY: As above.
+        unsafe {
+            asm!(
+                "add qword ptr [{word}], {value}",
+                word = in(reg) self.0.get(),
+                value = in(reg) value,
+                options(nostack),
+            );
+        }
+    }
+}
+
+/// A word written by several CPUs.
+#[repr(transparent)]
+pub(crate) struct SharedWord(UnsafeCell<u64>);
+
+// SAFETY: All access is by single instructions on an aligned word, atomic between CPUs.
+unsafe impl Sync for SharedWord {}
+// SAFETY: A plain word.
+unsafe impl Send for SharedWord {}
+
+// SAFETY: Any bits are a word.
+unsafe impl Zeroable for SharedWord {}
+
+impl SharedWord {
+    /// Makes the word.
+    #[inline(always)]
+    pub(crate) const fn new(value: u64) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+
+    /// Reads it, relaxed (`READ_ONCE`).
+    #[inline(always)]
+    pub(crate) fn load(&self) -> u64 {
+        // SAFETY: The word is valid and aligned; volatile makes it one access.
+        unsafe { self.0.get().read_volatile() }
+    }
+
+    /// Reads it; later accesses stay after (`smp_load_acquire`): on x86 the hardware keeps that
+    /// order, so a compiler barrier is enough.
+    #[inline(always)]
+    pub(crate) fn load_acquire(&self) -> u64 {
+        let value = self.load();
+        compiler_barrier();
+        value
+    }
+
+    /// Writes it, relaxed (`WRITE_ONCE`).
+    #[inline(always)]
+    pub(crate) fn store(&self, value: u64) {
+        // SAFETY: As for `load`.
+        unsafe { self.0.get().write_volatile(value) }
+    }
+
+    /// Writes it; earlier accesses stay before (`smp_store_release`), see
+    /// [`load_acquire`](Self::load_acquire).
+    #[inline(always)]
+    pub(crate) fn store_release(&self, value: u64) {
+        compiler_barrier();
+        self.store(value);
+    }
+
+    /// Writes `new` if the word is `old`; says whether it did. A full barrier.
+    #[inline(always)]
+    pub(crate) fn compare_exchange(&self, old: u64, new: u64) -> bool {
+        let found: u64;
+        // SAFETY: The word is valid and aligned; the instruction touches nothing else.
+        unsafe {
+            asm!(
+                "lock cmpxchg qword ptr [{word}], {new}",
+                word = in(reg) self.0.get(),
+                new = in(reg) new,
+                inout("rax") old => found,
+                options(nostack),
+            );
+        }
+        found == old
+    }
+}
+
+/// Keeps the compiler from moving memory accesses across (`barrier()`).
+#[inline(always)]
+pub(crate) fn compiler_barrier() {
+    // SAFETY: Does nothing; without `nomem` the compiler must assume that it touches memory.
+    unsafe { asm!("", options(nostack, preserves_flags)) };
+}
+
+/// Orders all memory accesses before against all after, between CPUs (`smp_mb()`).
+#[inline(always)]
+pub(crate) fn full_barrier() {
+    // SAFETY: Adds 0 to the stack's top, as the kernel's smp_mb() does; changes flags only.
+    unsafe { asm!("lock add dword ptr [rsp - 4], 0") };
+}

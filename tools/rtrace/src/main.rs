@@ -1,1 +1,51 @@
-fn main() {}
+// SPDX-License-Identifier: GPL-2.0
+
+//! rtrace: records and reports what the Linux kernel does.
+
+#![forbid(unsafe_code)]
+
+mod advice;
+mod args;
+mod control;
+mod date;
+mod doctor;
+mod list;
+mod options;
+mod record;
+mod report;
+mod setup;
+mod snapshot;
+mod status;
+mod terminal;
+mod workload;
+
+use anyhow::Context;
+use clap::{CommandFactory, Parser};
+use options::Action;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let (place, action) = options::from_cli(args::Cli::parse());
+    let done = match action {
+        Action::Record(options) => return record::record(&place, &options),
+        Action::Report { dir, json, rows } => report::report(&dir, json, rows),
+        Action::List { patterns, verbose } => list::list(&place, &patterns, verbose),
+        Action::Status { json } => status::status(&place, json),
+        Action::Start(setup) => control::start(&place, &setup),
+        Action::Stop => control::stop(&place),
+        Action::Snapshot { dir } => snapshot::snapshot(&place, &dir),
+        Action::Doctor => match doctor::doctor(&place) {
+            Ok(false) => return ExitCode::FAILURE,
+            result => result.map(drop),
+        },
+        Action::Generate { dir } => manual::write(args::Cli::command(), &dir)
+            .with_context(|| format!("cannot write to {}", dir.display())),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            terminal::say(format_args!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What to do about lost events.
+
+use trace::settings::BufferSize;
+use trace::stats::Stats;
+
+/// One line for each reason for which events were lost. `left` were recorded and could not
+/// be written.
+pub fn on_loss(stats: &Stats, size: BufferSize, overwrite: bool, left: u64) -> Vec<String> {
+    let total = stats.total;
+    let larger = size.doubled();
+    let mut lines = Vec::new();
+    if total.overwritten > 0 && overwrite {
+        lines.push(format!(
+            "{} events were overwritten by newer ones, as --overwrite asks; \
+             `-b {larger}` keeps about twice as many",
+            total.overwritten
+        ));
+    } else if total.overwritten > 0 {
+        lines.push(format!(
+            "{} events were overwritten before they were read; a larger buffer helps: -b {larger}",
+            total.overwritten
+        ));
+    }
+    if total.full > 0 {
+        lines.push(format!(
+            "{} events were discarded because a buffer was full; record fewer events \
+             (-e, -x), or use a larger buffer: -b {larger}",
+            total.full
+        ));
+    }
+    if total.wrapped > 0 {
+        lines.push(format!(
+            "{} events were discarded because interrupts filled a buffer; \
+             more sub-buffers help: -b {}",
+            total.wrapped,
+            BufferSize {
+                subbuf_count: size.subbuf_count * 2,
+                ..size
+            }
+        ));
+    }
+    if total.too_large > 0 {
+        lines.push(format!(
+            "{} events were larger than a sub-buffer; larger ones help: -b {}",
+            total.too_large,
+            BufferSize {
+                subbuf_size: size.subbuf_size * 2,
+                ..size
+            }
+        ));
+    }
+    if total.nested > 0 {
+        lines.push(format!(
+            "{} events were discarded within other events",
+            total.nested
+        ));
+    }
+    if total.no_buffer > 0 {
+        lines.push(format!(
+            "{} events came from CPUs without a buffer; memory may be short: use a smaller one",
+            total.no_buffer
+        ));
+    }
+    if left > 0 {
+        lines.push(format!(
+            "{left} events were recorded and could not be written"
+        ));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace::stats::Counters;
+
+    #[test]
+    fn every_reason_has_its_line() {
+        let total = Counters {
+            overwritten: 1,
+            full: 2,
+            wrapped: 3,
+            too_large: 4,
+            nested: 5,
+            no_buffer: 6,
+            ..Counters::default()
+        };
+        let stats = Stats {
+            cpus: vec![],
+            total,
+        };
+        let lines = on_loss(&stats, "64Kx4".parse().unwrap(), false, 7);
+        assert_eq!(lines.len(), 7);
+        assert!(lines[1].contains("-b 128Kx4"), "{}", lines[1]);
+        assert!(on_loss(&Stats::default(), BufferSize::DEFAULT, true, 0).is_empty());
+    }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The command line, as typed.
+
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use trace::settings::BufferSize;
+
+/// Records and reports what the Linux kernel does.
+#[derive(Debug, Parser)]
+#[command(name = "rtrace", version, arg_required_else_help = true)]
+#[command(after_help = "\
+Examples:
+  rtrace record -e 'sched:*' -- make        record while a command runs
+  rtrace report rtrace-20261120-230000      what the trace holds
+  rtrace doctor                             what is missing to record
+
+Exit codes: 0 done, 1 failed, 2 wrong usage; `rtrace record --help` has its own.")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// Where debugfs is mounted
+    #[arg(long, global = true, value_name = "PATH", default_value = trace::tracer::DEBUGFS)]
+    pub debugfs: PathBuf,
+
+    /// Session to work with
+    #[arg(long, global = true, value_name = "NAME", default_value = trace::tracer::DEFAULT_SESSION)]
+    pub session: String,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Record(RecordArgs),
+    Report(ReportArgs),
+    List(ListArgs),
+    Status(StatusArgs),
+    Start(StartArgs),
+    /// End the trace; what is in the buffers stays readable until the next start
+    Stop,
+    Snapshot(SnapshotArgs),
+    /// Check what is missing to record, and how to mend it
+    Doctor,
+    #[command(hide = true)]
+    Generate(GenerateArgs),
+}
+
+/// Which events, and into what.
+#[derive(Debug, Args)]
+pub struct SetupArgs {
+    /// Record these events: SYSTEM:EVENT, EVENT or SYSTEM, with * and ?. May be given
+    /// several times
+    #[arg(short, long = "event", value_name = "PATTERN")]
+    pub events: Vec<String>,
+
+    /// But not these. Without -e: all events but these
+    #[arg(short = 'x', long = "exclude", value_name = "PATTERN")]
+    pub exclude: Vec<String>,
+
+    /// Buffer of each CPU: N sub-buffers of SIZE bytes (with K, M, G), both powers of two
+    #[arg(short, long, value_name = "SIZExN")]
+    pub buffer: Option<BufferSize>,
+
+    /// Trace clock, by its name in debugfs' rtrace/clock
+    #[arg(long, value_name = "CLOCK")]
+    pub clock: Option<String>,
+}
+
+/// Record a trace while a command runs, or until Ctrl-C
+///
+/// Starts the session, runs COMMAND, stops, writes everything to DIR and puts the session's
+/// settings back as they were. Needs no daemon. Without -e and -x the module's default events
+/// are recorded. The last line is `N events recorded, M lost`.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Exit codes:
+  that of COMMAND; 128 + N if signal N ended it; 0 without COMMAND
+  124  events were lost, and --fail-on-loss was given (and COMMAND succeeded)
+  125  rtrace itself failed: the trace is incomplete, or there is none
+  126  COMMAND cannot be run
+  127  COMMAND was not found
+  2    wrong usage")]
+pub struct RecordArgs {
+    #[command(flatten)]
+    pub setup: SetupArgs,
+
+    /// Directory for the trace: new or empty [default: ./rtrace-YYYYMMDD-HHMMSS, UTC]
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+
+    /// Flight recorder: when a buffer is full overwrite its oldest events. Nothing is read
+    /// until the end, when the newest events are written
+    #[arg(long)]
+    pub overwrite: bool,
+
+    /// Fail with exit code 124 if events were lost (with --overwrite: were discarded)
+    #[arg(long)]
+    pub fail_on_loss: bool,
+
+    /// Command to run while recording
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
+    pub command: Vec<OsString>,
+}
+
+/// Summarise a trace: events by type and CPU, the busiest tasks, what was lost
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+
+    /// Rows in each table; 0 for all
+    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 15)]
+    pub rows: usize,
+
+    /// Directory of the trace
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+}
+
+/// List the events that can be recorded
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Also their fields
+    #[arg(short, long)]
+    pub verbose: bool,
+
+    /// Only those that match one of these, as for `record -e`
+    #[arg(value_name = "PATTERN")]
+    pub patterns: Vec<String>,
+}
+
+/// Show the session: its state, events, buffers and counters
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Start a new trace, for `rtraced` or `rtrace snapshot` to read
+///
+/// Options change the session's settings; what is not given stays as it is.
+#[derive(Debug, Args)]
+pub struct StartArgs {
+    #[command(flatten)]
+    pub setup: SetupArgs,
+
+    /// When a buffer is full overwrite its oldest events (flight recorder)
+    #[arg(long, conflicts_with = "discard")]
+    pub overwrite: bool,
+
+    /// When a buffer is full discard new events
+    #[arg(long)]
+    pub discard: bool,
+}
+
+/// Write what the buffers hold at this moment to a new trace
+///
+/// For a session that nobody else reads, such as a flight recorder started with `rtrace
+/// start --overwrite`. Recording goes on. What was written has left the buffers.
+#[derive(Debug, Args)]
+pub struct SnapshotArgs {
+    /// Directory for the trace: new or empty
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+}
+
+/// Write man pages and shell completions
+#[derive(Debug, Args)]
+pub struct GenerateArgs {
+    /// Directory for them
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+}

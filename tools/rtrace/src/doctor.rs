@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace doctor`: what is missing to record, and the command that mends it.
+
+use crate::options::Place;
+use crate::terminal::{print, BAD, GOOD};
+use rustix::system::uname;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use trace::tracer::Tracer;
+
+/// The oldest kernel that the module builds for.
+const OLDEST: (u32, u32) = (7, 2);
+
+/// What was found.
+enum Finding {
+    Good(String),
+    /// With how to mend it.
+    Bad(String, String),
+    /// Could not be told; with why.
+    Unknown(String),
+}
+
+use Finding::{Bad, Good, Unknown};
+
+/// Prints every check; whether all is well.
+pub fn doctor(place: &Place) -> anyhow::Result<bool> {
+    let release = uname().release().to_string_lossy().into_owned();
+    let checks = [
+        ("root", root()),
+        ("kernel", kernel(&release)),
+        ("Rust support", rust(&release)),
+        ("lockdown", lockdown()),
+        ("debugfs", debugfs(&place.debugfs)),
+        ("module", module()),
+        ("rtrace files", files(&place.debugfs)),
+    ];
+    let mut out = String::new();
+    let mut well = true;
+    for (name, finding) in checks {
+        match finding {
+            Good(what) => writeln!(out, "{GOOD}ok{GOOD:#}       {name}: {what}")?,
+            Unknown(why) => writeln!(out, "unknown  {name}: {why}")?,
+            Bad(what, mend) => {
+                well = false;
+                writeln!(
+                    out,
+                    "{BAD}missing{BAD:#}  {name}: {what}\n         mend it: {mend}"
+                )?;
+            }
+        }
+    }
+    print(&out)?;
+    Ok(well)
+}
+
+fn root() -> Finding {
+    if rustix::process::geteuid().is_root() {
+        Good("yes".to_owned())
+    } else {
+        Bad("rtrace needs root".to_owned(), "sudo rtrace ...".to_owned())
+    }
+}
+
+fn kernel(release: &str) -> Finding {
+    let mut numbers = release
+        .split(['.', '-'])
+        .map_while(|word| word.parse::<u32>().ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(major), Some(minor)) if (major, minor) >= OLDEST => Good(release.to_owned()),
+        (Some(_), Some(_)) => Bad(
+            format!("{release} is older than {}.{}", OLDEST.0, OLDEST.1),
+            "install a newer one; on Debian 13: apt install -t trixie-backports linux-image-amd64"
+                .to_owned(),
+        ),
+        _ => Unknown(format!("cannot read the release `{release}`")),
+    }
+}
+
+fn rust(release: &str) -> Finding {
+    let paths = [
+        format!("/boot/config-{release}"),
+        format!("/lib/modules/{release}/build/.config"),
+    ];
+    let Some((path, config)) = paths
+        .iter()
+        .find_map(|path| fs::read_to_string(path).ok().map(|config| (path, config)))
+    else {
+        return Unknown(format!(
+            "neither {} nor {} is there to tell",
+            paths[0], paths[1]
+        ));
+    };
+    if config.lines().any(|line| line == "CONFIG_RUST=y") {
+        Good(format!("CONFIG_RUST=y in {path}"))
+    } else {
+        Bad(
+            format!("{path} has no CONFIG_RUST=y"),
+            "boot a kernel that has it, as Debian's backports kernels from 7.2 do".to_owned(),
+        )
+    }
+}
+
+fn lockdown() -> Finding {
+    const PATH: &str = "/sys/kernel/security/lockdown";
+    let Ok(text) = fs::read_to_string(PATH) else {
+        return Good("none (no lockdown file)".to_owned());
+    };
+    let mode = text.split(['[', ']']).nth(1).unwrap_or("none");
+    if mode == "none" {
+        Good("none".to_owned())
+    } else {
+        Bad(
+            format!("the kernel is locked down ({mode}): unsigned modules or debugfs are refused"),
+            "switch Secure Boot off, or boot without lockdown=".to_owned(),
+        )
+    }
+}
+
+fn debugfs(path: &Path) -> Finding {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let mounted = mounts.lines().any(|line| {
+        let mut words = line.split(' ');
+        words.nth(1).is_some_and(|dir| Path::new(dir) == path) && words.next() == Some("debugfs")
+    });
+    let known = fs::read_to_string("/proc/filesystems")
+        .is_ok_and(|text| text.lines().any(|line| line.ends_with("\tdebugfs")));
+    if mounted {
+        Good(format!("mounted on {}", path.display()))
+    } else if known {
+        Bad(
+            format!("not mounted on {}", path.display()),
+            format!("mount -t debugfs none {}", path.display()),
+        )
+    } else {
+        Bad(
+            "the kernel has none".to_owned(),
+            "boot without debugfs=off".to_owned(),
+        )
+    }
+}
+
+fn module() -> Finding {
+    let loaded = fs::read_to_string("/proc/modules")
+        .is_ok_and(|text| text.lines().any(|line| line.starts_with("rtrace ")));
+    if loaded {
+        Good("loaded".to_owned())
+    } else {
+        Bad(
+            "not loaded".to_owned(),
+            "modprobe rtrace (or insmod rtrace.ko where it was built)".to_owned(),
+        )
+    }
+}
+
+fn files(debugfs: &Path) -> Finding {
+    let found = Tracer::find(debugfs).and_then(|tracer| Ok((tracer.version()?, tracer.clock()?)));
+    match found {
+        Ok((version, clock)) => Good(format!("version {version}, clock {clock}")),
+        Err(error) => Bad(
+            error.to_string(),
+            "mend the above, then look at dmesg".to_owned(),
+        ),
+    }
+}

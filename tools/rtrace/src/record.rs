@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace record`: a whole recording in one command.
+
+use crate::options::{Place, Record};
+use crate::setup::{apply, Earlier};
+use crate::terminal::{bytes, say};
+use crate::{advice, workload};
+use anyhow::{bail, Context};
+use rustix::pipe::{pipe_with, PipeFlags};
+use std::process::ExitCode;
+use std::thread;
+use trace::consumer::{Consumer, Written};
+use trace::live::LiveTrace;
+use trace::output::Output;
+use trace::signals::Signals;
+use trace::source::Source;
+use trace::totals::Totals;
+use trace::tracer::{Session, Tracer};
+use trace::uuid::Uuid;
+use workload::Code;
+
+/// Events were lost, and that counts as failure.
+const LOST: Code = 124;
+/// rtrace failed, not the command.
+const FAILED: Code = 125;
+
+/// Records, and gives the exit code.
+pub fn record(place: &Place, options: &Record) -> ExitCode {
+    ExitCode::from(try_record(place, options).unwrap_or_else(|error| {
+        say(format_args!("{error:#}"));
+        FAILED
+    }))
+}
+
+fn try_record(place: &Place, options: &Record) -> anyhow::Result<Code> {
+    let session = Tracer::find(&place.debugfs)?.session(&place.session);
+    if session.is_active()? {
+        bail!(
+            "session `{}` records already (EBUSY): `rtrace status` shows it, `rtrace stop` ends it",
+            session.name()
+        );
+    }
+    if Output::held(&options.dir)?.is_some() {
+        bail!(
+            "{} holds a trace already: choose a new directory",
+            options.dir.display()
+        );
+    }
+    let signals = Signals::catch()?;
+    let earlier = Earlier::note(&session)?;
+    apply(&session, &options.setup)?;
+    session.start()?;
+    let stop = StopOnDrop(&session);
+    let recorded = if options.overwrite {
+        flight_recorder(options, &session, stop, signals)
+    } else {
+        stream(options, &session, stop, signals)
+    };
+    let recorded = recorded?;
+    let code = close(options, &session, &recorded)?;
+    drop(earlier);
+    Ok(code)
+}
+
+/// What came of a recording.
+struct Recorded {
+    uuid: Uuid,
+    command: Code,
+    written: Written,
+    /// Whether everything that was read is on disk.
+    whole: bool,
+}
+
+/// Ends the trace however the recording ends.
+struct StopOnDrop<'a>(&'a Session);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.stop() {
+            say(format_args!("the trace could not be stopped: {error}"));
+        }
+    }
+}
+
+/// Moves packets to disk in a thread while the command runs.
+fn stream(
+    options: &Record,
+    session: &Session,
+    stop: StopOnDrop<'_>,
+    mut signals: Signals,
+) -> anyhow::Result<Recorded> {
+    let source = LiveTrace::open(session)?;
+    let uuid = source.uuid();
+    let mut consumer = Consumer::open(source, &options.dir)?;
+    // Hangs up when the consumer is done, for whatever reason.
+    let (over, alive) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
+    // Nobody writes to it: the consumer ends when the trace is stopped and drained.
+    let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
+    let (command, result) = thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let _alive = alive;
+            let result = consumer.run(&never);
+            if let Err(error) = &result {
+                say(format_args!(
+                    "{error}. What was written before is a valid trace"
+                ));
+            }
+            result
+        });
+        let command = run_workload(options, &mut signals, &over);
+        drop(stop);
+        (command, thread.join())
+    });
+    let whole = matches!(result, Ok(Ok(_)));
+    Ok(Recorded {
+        uuid,
+        command: command?,
+        written: consumer.written(),
+        whole,
+    })
+}
+
+/// Leaves the buffers alone until the command has ended, and then takes what they hold.
+fn flight_recorder(
+    options: &Record,
+    session: &Session,
+    stop: StopOnDrop<'_>,
+    mut signals: Signals,
+) -> anyhow::Result<Recorded> {
+    let (over, alive) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
+    let command = run_workload(options, &mut signals, &over);
+    drop(stop);
+    let source = LiveTrace::open(session)?;
+    let uuid = source.uuid();
+    let mut consumer = Consumer::open(source, &options.dir)?;
+    let result = consumer.run(&over);
+    drop(alive);
+    if let Err(error) = &result {
+        say(format_args!(
+            "{error}. What was written before is a valid trace"
+        ));
+    }
+    Ok(Recorded {
+        uuid,
+        command: command?,
+        written: consumer.written(),
+        whole: result.is_ok(),
+    })
+}
+
+/// Runs the command, or waits for Ctrl-C.
+fn run_workload(
+    options: &Record,
+    signals: &mut Signals,
+    over: &impl std::os::fd::AsFd,
+) -> anyhow::Result<Code> {
+    let Some((program, arguments)) = &options.command else {
+        say(format_args!(
+            "recording to {} until Ctrl-C",
+            options.dir.display()
+        ));
+        workload::until_signal(signals, over).context("cannot wait for signals")?;
+        return Ok(0);
+    };
+    Ok(
+        workload::run(program, arguments, signals).unwrap_or_else(|error| {
+            say(format_args!(
+                "cannot run {}: {error}",
+                program.to_string_lossy()
+            ));
+            workload::spawn_code(&error)
+        }),
+    )
+}
+
+/// Says what was recorded and what was lost, and chooses the exit code.
+fn close(options: &Record, session: &Session, recorded: &Recorded) -> anyhow::Result<Code> {
+    let written = recorded.written;
+    say(format_args!(
+        "trace in {} ({}, {} packets)",
+        options.dir.display(),
+        bytes(written.bytes),
+        written.packets
+    ));
+    if session.uuid()? != Some(recorded.uuid) {
+        bail!("the session was started again meanwhile: the number of lost events is unknown");
+    }
+    let stats = session.stats()?;
+    // What the kernel recorded and is not on disk is lost too, however that came.
+    let kept = stats.total.recorded.saturating_sub(stats.total.overwritten);
+    let left = kept.saturating_sub(written.records);
+    let totals = Totals {
+        recorded: written.records,
+        lost: stats.total.lost().saturating_add(left),
+    };
+    let size = session.settings()?.size;
+    for line in advice::on_loss(&stats, size, options.overwrite, left) {
+        say(line);
+    }
+    say(totals);
+    let failed = if options.overwrite {
+        stats.total.discarded() + left
+    } else {
+        totals.lost
+    };
+    Ok(match recorded.command {
+        _ if !recorded.whole => FAILED,
+        0 if options.fail_on_loss && failed > 0 => LOST,
+        code => code,
+    })
+}

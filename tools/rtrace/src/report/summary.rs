@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One pass over a trace, stream by stream.
+
+use super::busy::{BusyTasks, Task};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::path::Path;
+use trace::ctf::{StreamReader, Trace};
+use trace::totals::Totals;
+use trace::{Error, Result};
+
+/// What a trace holds; the JSON object of `report --json`.
+#[derive(Debug, Serialize)]
+pub struct Summary {
+    /// Its directory.
+    pub trace: String,
+    /// Its identity.
+    pub uuid: String,
+    /// Its environment: machine, kernel, tracer.
+    pub env: BTreeMap<String, String>,
+    /// When its first packet began, nanoseconds since the epoch.
+    pub begin_ns: i128,
+    /// From there to its last packet's end.
+    pub duration_ns: u64,
+    /// Bytes of the stream files.
+    pub bytes: u64,
+    /// Whole packets.
+    pub packets: u64,
+    /// Events recorded and events discarded.
+    #[serde(flatten)]
+    pub totals: Totals,
+    /// Packets missing between others: overwritten before they were read.
+    pub packets_lost: u64,
+    /// Events by type, the most frequent first.
+    pub events: Vec<EventCount>,
+    /// Each CPU.
+    pub cpus: Vec<Cpu>,
+    /// The tasks that used the CPUs, the busiest first.
+    pub tasks: Vec<Task>,
+    /// What is odd about the trace.
+    pub warnings: Vec<String>,
+}
+
+/// How often an event was recorded.
+#[derive(Debug, Serialize)]
+pub struct EventCount {
+    /// Its name.
+    pub name: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// One CPU's stream.
+#[derive(Debug, Default, Serialize)]
+pub struct Cpu {
+    /// The CPU.
+    pub cpu: u32,
+    /// Events recorded.
+    pub events: u64,
+    /// Events discarded.
+    pub lost: u64,
+    /// Whole packets.
+    pub packets: u64,
+    /// Packets missing between others.
+    pub packets_lost: u64,
+    /// Bytes of the whole packets.
+    pub bytes: u64,
+    /// Time in which it was idle, as far as sched_switch tells.
+    pub idle_ns: u64,
+    /// Time in which it ran a task, as far as sched_switch tells.
+    pub busy_ns: u64,
+}
+
+impl Summary {
+    /// Reads the whole trace. `progress` hears of every piece that was read.
+    pub fn of(dir: &Path, trace: &Trace, progress: impl Fn(u64)) -> Result<Self> {
+        let mut pass = Pass {
+            trace,
+            counts: HashMap::new(),
+            tasks: BusyTasks::new(&trace.metadata),
+        };
+        let (mut cpus, mut warnings) = (Vec::new(), Vec::new());
+        let (mut begin, mut end) = (u64::MAX, 0);
+        for path in &trace.streams {
+            let Some(stream) = pass.stream(path, &progress, &mut warnings)? else {
+                continue;
+            };
+            begin = begin.min(stream.begin);
+            end = end.max(stream.end);
+            cpus.push(stream.cpu);
+        }
+        if cpus.is_empty() {
+            begin = 0;
+        }
+        let sum = |part: fn(&Cpu) -> u64| cpus.iter().map(part).fold(0, u64::saturating_add);
+        let clock = trace.metadata.clock;
+        Ok(Self {
+            trace: dir.display().to_string(),
+            uuid: trace.metadata.uuid.to_string(),
+            env: trace.metadata.env.clone(),
+            begin_ns: clock.since_epoch(begin),
+            duration_ns: clock.nanoseconds(end.saturating_sub(begin)),
+            bytes: trace.bytes,
+            packets: sum(|cpu| cpu.packets),
+            totals: Totals {
+                recorded: sum(|cpu| cpu.events),
+                lost: sum(|cpu| cpu.lost),
+            },
+            packets_lost: sum(|cpu| cpu.packets_lost),
+            events: pass.events(),
+            tasks: pass.tasks.sorted(),
+            cpus,
+            warnings,
+        })
+    }
+}
+
+/// What is gathered over all streams.
+struct Pass<'a> {
+    trace: &'a Trace,
+    /// By event id.
+    counts: HashMap<u32, u64>,
+    tasks: BusyTasks,
+}
+
+/// What one stream gives.
+struct Stream {
+    cpu: Cpu,
+    begin: u64,
+    end: u64,
+}
+
+impl Pass<'_> {
+    /// Reads a stream; none if it has no packet.
+    fn stream(
+        &mut self,
+        path: &Path,
+        progress: &impl Fn(u64),
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<Stream>> {
+        let file = File::open(path).map_err(|source| Error::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+        let mut reader = StreamReader::new(path, &file, &self.trace.metadata)?;
+        let mut stream: Option<Stream> = None;
+        while let Some(packet) = reader.next_packet()? {
+            let header = packet.at.header;
+            let is_first = stream.is_none();
+            let stream = stream.get_or_insert_with(|| Stream {
+                cpu: Cpu {
+                    cpu: header.cpu_id,
+                    ..Cpu::default()
+                },
+                begin: header.timestamp_begin,
+                end: 0,
+            });
+            let cpu = &mut stream.cpu;
+            if header.cpu_id != cpu.cpu {
+                let (found, own) = (header.cpu_id, cpu.cpu);
+                return Err(Error::Corrupt {
+                    path: path.to_owned(),
+                    offset: packet.at.offset,
+                    what: format!("a packet of CPU {found} in the stream of CPU {own}"),
+                });
+            }
+            // A trace may begin with any packet: a snapshot does.
+            cpu.packets_lost += if is_first { 0 } else { packet.packets_lost };
+            cpu.lost += packet.events_lost;
+            cpu.packets += 1;
+            cpu.bytes += packet.at.size();
+            if packet.packets_lost > 0 || packet.events_lost > 0 {
+                self.tasks.gap(header.timestamp_begin);
+            } else if is_first {
+                self.tasks.begin(header.timestamp_begin);
+            }
+            for event in packet.events() {
+                let event = event?;
+                cpu.events += 1;
+                *self.counts.entry(event.layout.id).or_default() += 1;
+                self.tasks.event(&event);
+            }
+            stream.end = header.timestamp_end;
+            progress(packet.at.size());
+        }
+        if reader.partial() > 0 {
+            warnings.push(format!(
+                "{}: the last packet is not whole; its {} bytes are left out",
+                path.display(),
+                reader.partial()
+            ));
+        }
+        if let Some(stream) = &mut stream {
+            let times = self.tasks.end(stream.end);
+            let clock = self.trace.metadata.clock;
+            stream.cpu.idle_ns = clock.nanoseconds(times.idle);
+            stream.cpu.busy_ns = clock.nanoseconds(times.busy);
+        }
+        Ok(stream)
+    }
+
+    fn events(&self) -> Vec<EventCount> {
+        let mut events: Vec<_> = self
+            .counts
+            .iter()
+            .filter_map(|(id, &count)| {
+                let name = self.trace.metadata.events.get(id)?.name.clone();
+                Some(EventCount { name, count })
+            })
+            .collect();
+        events.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
+        events
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A session's settings: changed for a trace, and put back after it.
+
+use crate::options::Setup;
+use crate::terminal::say;
+use trace::settings::Settings;
+use trace::tracer::Session;
+use trace::Result;
+
+/// Changes what `setup` gives.
+pub fn apply(session: &Session, setup: &Setup) -> Result<()> {
+    let tracer = session.tracer();
+    if let Some(clock) = &setup.clock {
+        tracer.set_clock(clock)?;
+    }
+    if setup.mode.is_some() || setup.size.is_some() {
+        let now = session.settings()?;
+        session.apply(&Settings {
+            mode: setup.mode.unwrap_or(now.mode),
+            size: setup.size.unwrap_or(now.size),
+        })?;
+    }
+    match &setup.events {
+        Some(patterns) => tracer.set_events(patterns),
+        None => Ok(()),
+    }
+}
+
+/// The settings as they were. Dropping it puts them back.
+pub struct Earlier<'a> {
+    session: &'a Session,
+    events: Vec<String>,
+    settings: Settings,
+    clock: String,
+}
+
+impl<'a> Earlier<'a> {
+    /// Notes the settings of a session that is not active.
+    pub fn note(session: &'a Session) -> Result<Self> {
+        let tracer = session.tracer();
+        Ok(Self {
+            session,
+            events: tracer.enabled_events()?,
+            settings: session.settings()?,
+            clock: tracer.clock()?,
+        })
+    }
+
+    fn put_back(&self) -> Result<()> {
+        let tracer = self.session.tracer();
+        let events = tracer.set_events(&self.events);
+        let settings = self.session.apply(&self.settings);
+        let clock = if tracer.clock()? == self.clock {
+            Ok(())
+        } else {
+            tracer.set_clock(&self.clock)
+        };
+        events.and(settings).and(clock)
+    }
+}
+
+impl Drop for Earlier<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = self.put_back() {
+            say(format_args!(
+                "the earlier settings could not be put back: {error}"
+            ));
+        }
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace snapshot`: what the buffers hold at this moment.
+
+use crate::options::Place;
+use crate::terminal::{bytes, say};
+use anyhow::bail;
+use std::path::Path;
+use trace::consumer::Consumer;
+use trace::live::LiveTrace;
+use trace::output::Output;
+use trace::totals::Totals;
+use trace::tracer::Tracer;
+
+/// Writes a snapshot to `dir`.
+pub fn snapshot(place: &Place, dir: &Path) -> anyhow::Result<()> {
+    let session = Tracer::find(&place.debugfs)?.session(&place.session);
+    if Output::held(dir)?.is_some() {
+        bail!(
+            "{} holds a trace already: choose a new directory",
+            dir.display()
+        );
+    }
+    let mut consumer = Consumer::open(LiveTrace::open(&session)?, dir)?;
+    let result = consumer.snapshot();
+    let written = consumer.written();
+    say(format_args!(
+        "snapshot in {} ({}, {} packets)",
+        dir.display(),
+        bytes(written.bytes),
+        written.packets
+    ));
+    let lost = session.stats()?.total.lost();
+    say(Totals {
+        recorded: written.records,
+        lost,
+    });
+    Ok(result?)
+}

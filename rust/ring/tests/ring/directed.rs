@@ -1,1 +1,206 @@
 // SPDX-License-Identifier: GPL-2.0
+
+//! Single cases of what a writer does.
+
+use crate::model::machine::Machine;
+use crate::model::{origins, Config};
+use rtrace_ring::geometry::Geometry;
+use rtrace_ring::lost::Lost;
+use rtrace_ring::slot::Slot;
+use rtrace_ring::{Mode, Ring};
+
+/// Runs `test` in both modes, at the beginning and before each wrap.
+pub fn each(count: u64, test: impl Fn(&Machine<16>)) {
+    for mode in [Mode::Discard, Mode::Overwrite] {
+        each_origin(mode, count, &test);
+    }
+}
+
+/// Runs `test` at the beginning and before each wrap.
+pub fn each_origin(mode: Mode, count: u64, test: impl Fn(&Machine<16>)) {
+    for origin in origins(16, 8 * count) {
+        let machine = Machine::new(Config {
+            size: 8,
+            count,
+            header: 2,
+            mode,
+            origin,
+        });
+        test(&machine);
+        machine.check_end();
+    }
+}
+
+#[test]
+fn too_large_is_not_called_full() {
+    each_origin(Mode::Discard, 2, |machine| {
+        while machine.record(6).is_ok() {}
+        assert_eq!(machine.record(7), Err(Lost::TooLarge));
+        assert_eq!(machine.record(6), Err(Lost::Full));
+        assert_eq!(machine.ring.lost().get(Lost::TooLarge), 1);
+        assert_eq!(machine.ring.lost().get(Lost::Full), 2);
+        assert_eq!(machine.ring.lost().get(Lost::Wrapped), 0);
+    });
+}
+
+#[test]
+fn too_large_in_any_state() {
+    each(2, |machine| {
+        assert_eq!(machine.record(7), Err(Lost::TooLarge));
+        assert_eq!(machine.record(1 << 20), Err(Lost::TooLarge));
+        assert_eq!(machine.record(3), Ok(()));
+        assert_eq!(machine.record(8), Err(Lost::TooLarge));
+        assert_eq!(machine.record(3), Ok(()));
+        let packets = machine.drain();
+        assert_eq!(packets[0].ids, [2, 4]);
+        assert_eq!(packets[0].closing.discarded, 3);
+    });
+}
+
+#[test]
+fn switch_of_an_empty_buffer_does_nothing() {
+    each(2, |machine| {
+        for _ in 0..100 {
+            assert!(!machine.switch());
+            assert!(!machine.is_readable());
+        }
+        assert_eq!(machine.record(1), Ok(()));
+        assert!(machine.switch());
+        for _ in 0..100 {
+            assert!(!machine.switch());
+        }
+        assert_eq!(machine.drain().len(), 1);
+        assert!(!machine.switch());
+        assert_eq!(machine.drain().len(), 0);
+    });
+}
+
+#[test]
+fn exact_fill_finishes_without_a_switch() {
+    each(2, |machine| {
+        assert_eq!(machine.record(2), Ok(()));
+        assert_eq!(machine.record(4), Ok(()));
+        let packets = machine.drain();
+        assert_eq!(packets.len(), 1);
+        assert_eq!(packets[0].ids, [0, 1]);
+        assert_eq!(packets[0].closing.content, 8);
+        assert!(!machine.switch());
+    });
+}
+
+#[test]
+fn closing_a_packet_while_filling_the_next() {
+    each(2, |machine| {
+        assert_eq!(machine.record(1), Ok(()));
+        assert_eq!(machine.record(6), Ok(()));
+        let packets = machine.drain();
+        assert_eq!(packets.len(), 2);
+        assert_eq!(
+            (&*packets[0].ids, packets[0].closing.content),
+            (&[0][..], 3)
+        );
+        assert_eq!(
+            (&*packets[1].ids, packets[1].closing.content),
+            (&[1][..], 8)
+        );
+        assert_eq!(packets[0].closing.time, packets[1].opening.time);
+    });
+}
+
+#[test]
+fn a_small_record_fits_where_a_large_one_is_refused() {
+    each_origin(Mode::Discard, 2, |machine| {
+        assert_eq!(machine.record(6), Ok(()));
+        assert_eq!(machine.record(3), Ok(()));
+        assert_eq!(machine.record(4), Err(Lost::Full));
+        assert_eq!(machine.record(3), Ok(()));
+        let packets = machine.drain();
+        assert_eq!(packets[1].ids, [1, 3]);
+        assert_eq!(packets[1].closing.discarded, 1);
+    });
+}
+
+#[test]
+fn losses_are_told_once_and_when_there_is_room() {
+    each_origin(Mode::Discard, 2, |machine| {
+        assert!(!machine.report_losses());
+        for _ in 0..2 {
+            assert_eq!(machine.record(6), Ok(()));
+        }
+        for _ in 0..3 {
+            assert_eq!(machine.record(6), Err(Lost::Full));
+        }
+        assert!(!machine.report_losses(), "no room");
+        assert!(machine.get().is_ok());
+        assert!(!machine.report_losses(), "still none");
+        machine.put();
+        assert!(machine.report_losses());
+        assert!(!machine.report_losses());
+        let packets = machine.drain();
+        assert_eq!(packets.len(), 2);
+        assert_eq!(packets[0].closing.discarded, 0);
+        assert_eq!(packets[1].closing.discarded, 3);
+        assert_eq!(packets[1].ids, []);
+        assert_eq!(packets[1].closing.content, 2);
+        assert!(!machine.report_losses());
+    });
+}
+
+#[test]
+fn losses_wait_for_the_open_packet() {
+    each(2, |machine| {
+        assert_eq!(machine.record(1), Ok(()));
+        assert_eq!(machine.record(7), Err(Lost::TooLarge));
+        assert!(!machine.report_losses(), "a packet is open");
+        assert!(machine.switch());
+        assert!(!machine.report_losses(), "that packet has told them");
+        assert_eq!(machine.drain()[0].closing.discarded, 1);
+    });
+}
+
+#[test]
+fn what_a_probe_counts_is_told() {
+    each(2, |machine| {
+        machine.ring.lost().count(Lost::Nested);
+        assert!(machine.report_losses());
+        assert_eq!(machine.drain()[0].closing.discarded, 1);
+        // It was not fired here; take it back for the final count.
+        machine
+            .log
+            .set(machine.log.fire(1), 0, crate::model::log::Fate::Lost);
+    });
+}
+
+#[test]
+fn almost_full() {
+    each_origin(Mode::Discard, 4, |machine| {
+        for _ in 0..3 {
+            assert!(!machine.ring.is_almost_full());
+            assert_eq!(machine.record(6), Ok(()));
+        }
+        assert_eq!(machine.record(1), Ok(()));
+        assert!(machine.ring.is_almost_full(), "in the last one");
+        assert!(machine.switch());
+        assert!(machine.ring.is_almost_full(), "there is none");
+        machine.drain();
+        assert!(!machine.ring.is_almost_full());
+    });
+}
+
+#[test]
+fn what_makes_no_ring() {
+    let geometry = Geometry::new(8, 2).expect("valid sizes");
+    let make = |header, origin, count| {
+        let slots = (0..count)
+            .map(|index| Slot::new(&geometry, index, origin))
+            .collect();
+        let platform = crate::model::platform::Narrow::<16>;
+        Ring::new(geometry, Mode::Discard, header, origin, slots, platform).is_some()
+    };
+    assert!(make(2, 0, 2));
+    assert!(make(7, 16, 2));
+    assert!(!make(8, 0, 2), "no room for a record");
+    assert!(!make(2, 8, 2), "not a lap's beginning");
+    assert!(!make(2, 0, 1), "too few slots");
+    assert!(!make(2, 0, 3), "too many slots");
+}

@@ -1,1 +1,87 @@
 // SPDX-License-Identifier: GPL-2.0
+
+//! A reader that goes away between get and put, and one that comes back.
+
+use crate::directed::{each, each_origin};
+use rtrace_ring::lost::Lost;
+use rtrace_ring::Mode;
+
+#[test]
+fn what_was_held_can_be_read_again() {
+    each(2, |machine| {
+        assert_eq!(machine.record(6), Ok(()));
+        let first = machine.get();
+        assert!(machine.unget());
+        assert!(machine.is_readable());
+        assert_eq!(machine.get(), first);
+        assert!(machine.unget());
+        assert_eq!(machine.drain().len(), 1);
+    });
+}
+
+#[test]
+fn a_held_packet_keeps_its_room() {
+    each_origin(Mode::Discard, 2, |machine| {
+        for _ in 0..2 {
+            assert_eq!(machine.record(6), Ok(()));
+        }
+        assert!(machine.get().is_ok());
+        assert_eq!(machine.record(1), Err(Lost::Full));
+        assert!(machine.unget());
+        assert_eq!(machine.record(1), Err(Lost::Full));
+        assert_eq!(machine.drain().len(), 2);
+        assert_eq!(machine.record(1), Ok(()));
+    });
+}
+
+#[test]
+fn what_was_overwritten_meanwhile_is_lost() {
+    each_origin(Mode::Overwrite, 2, |machine| {
+        for _ in 0..2 {
+            assert_eq!(machine.record(6), Ok(()));
+        }
+        assert_eq!(machine.get().map(|packet| packet.ids), Ok(vec![0]));
+        assert_eq!(machine.record(1), Ok(()));
+        assert_eq!(machine.ring.overwritten(), 0);
+        assert!(!machine.unget());
+        assert_eq!(machine.ring.overwritten(), 1);
+        let ids: Vec<_> = machine
+            .drain()
+            .into_iter()
+            .map(|packet| packet.ids)
+            .collect();
+        assert_eq!(ids, [[1]]);
+    });
+}
+
+#[test]
+fn put_after_being_pushed_moves_nothing() {
+    each_origin(Mode::Overwrite, 2, |machine| {
+        for _ in 0..2 {
+            assert_eq!(machine.record(6), Ok(()));
+        }
+        assert_eq!(machine.get().map(|packet| packet.ids), Ok(vec![0]));
+        assert_eq!(machine.record(6), Ok(()));
+        machine.put();
+        let ids: Vec<_> = machine
+            .drain()
+            .into_iter()
+            .map(|packet| packet.ids)
+            .collect();
+        assert_eq!(ids, [[1], [2]]);
+    });
+}
+
+#[test]
+fn poll_agrees_with_get() {
+    each(2, |machine| {
+        assert!(!machine.is_readable());
+        assert_eq!(machine.record(1), Ok(()));
+        assert!(!machine.is_readable(), "not finished");
+        assert!(machine.switch());
+        assert!(machine.is_readable());
+        assert!(machine.get().is_ok());
+        machine.put();
+        assert!(!machine.is_readable());
+    });
+}

@@ -344,7 +344,7 @@ impl<const BITS: u32> Machine<BITS> {
                 .sequence
                 .wrapping_add(1)
                 .wrapping_sub(geometry.sequence(self.config.origin)),
-        } & Self::WORD / self.config.size;
+        } & (Self::WORD / self.config.size);
         match self.config.mode {
             Mode::Discard => assert_eq!(ahead, 1, "a packet is missing, or came twice"),
             Mode::Overwrite => assert!(
@@ -390,7 +390,7 @@ impl<const BITS: u32> Machine<BITS> {
             let fired = self.log.fired();
             assert_eq!(self.log.count(Fate::Pending), 0);
             assert_eq!(self.ring.lost().discarded(), lost, "losses");
-            assert_eq!(self.ring.recorded(), fired - lost & Self::WORD, "records");
+            assert_eq!(self.ring.recorded(), (fired - lost) & Self::WORD, "records");
             assert_eq!(
                 self.ring.overwritten(),
                 self.log.count(Fate::Written),
@@ -404,8 +404,8 @@ impl<const BITS: u32> Machine<BITS> {
                 last.opening.sequence.wrapping_sub(first).wrapping_add(1)
             });
             assert_eq!(
-                self.delivered.get() & Self::WORD / self.config.size,
-                made & Self::WORD / self.config.size,
+                self.delivered.get() & (Self::WORD / self.config.size),
+                made & (Self::WORD / self.config.size),
                 "each packet is delivered once"
             );
 

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One packet.
+
+use crate::{EXEC, READ, SOFTIRQ, SWITCH, UUID};
+use rtrace_abi::header::{
+    Layout, COMPACT_ESCAPE, COMPACT_ID_BITS, COMPACT_TIME_BITS, LARGE_ESCAPE, LARGE_TIME_BITS,
+};
+use rtrace_abi::packet::{PacketHeader, MAGIC, STREAM_ID};
+
+/// Gathers events and gives the packet's bytes.
+#[derive(Clone, Debug)]
+pub struct PacketBuilder {
+    layout: Layout,
+    cpu: u32,
+    uuid: [u8; 16],
+    sequence: u64,
+    discarded: u64,
+    begin: u64,
+    now: u64,
+    events: Vec<u8>,
+    /// Events so far.
+    pub records: u64,
+}
+
+impl PacketBuilder {
+    /// An empty packet, opened at clock value `begin`.
+    pub fn new(layout: Layout, cpu: u32, sequence: u64, begin: u64) -> Self {
+        Self {
+            layout,
+            cpu,
+            uuid: UUID,
+            sequence,
+            discarded: 0,
+            begin,
+            now: begin,
+            events: Vec::new(),
+            records: 0,
+        }
+    }
+
+    /// Of another trace.
+    pub fn uuid(mut self, uuid: [u8; 16]) -> Self {
+        self.uuid = uuid;
+        self
+    }
+
+    /// Events discarded on this CPU by the packet's end.
+    pub fn discarded(mut self, events: u64) -> Self {
+        self.discarded = events;
+        self
+    }
+
+    /// Any event.
+    pub fn event(mut self, id: u32, time: u64, payload: &[u8]) -> Self {
+        self.header(id, time);
+        self.events.extend_from_slice(payload);
+        self.now = time;
+        self.records += 1;
+        self
+    }
+
+    /// The CPU goes from one task to another.
+    pub fn switch(self, time: u64, prev: (i32, &str), next: (i32, &str)) -> Self {
+        let mut payload = Vec::new();
+        payload.extend(comm(prev.1));
+        payload.extend(prev.0.to_le_bytes());
+        payload.extend(20_i32.to_le_bytes());
+        payload.extend(0_i64.to_le_bytes());
+        payload.extend(comm(next.1));
+        payload.extend(next.0.to_le_bytes());
+        payload.extend(20_i32.to_le_bytes());
+        self.event(SWITCH, time, &payload)
+    }
+
+    /// A softirq begins.
+    pub fn softirq(self, time: u64, vec: u32) -> Self {
+        self.event(SOFTIRQ, time, &vec.to_le_bytes())
+    }
+
+    /// A task executes another program.
+    pub fn exec(self, time: u64, filename: &str, tid: i32) -> Self {
+        let mut payload = filename.as_bytes().to_vec();
+        payload.push(0);
+        payload.extend(tid.to_le_bytes());
+        self.event(EXEC, time, &payload)
+    }
+
+    /// A system call begins.
+    pub fn read(self, time: u64, buf: u64) -> Self {
+        self.event(READ, time, &buf.to_le_bytes())
+    }
+
+    /// Closes the packet at clock value `end` and pads it to a multiple of `page` bytes.
+    pub fn close(self, end: u64, page: usize) -> Vec<u8> {
+        let content = PacketHeader::SIZE + self.events.len();
+        let size = content.next_multiple_of(page);
+        let mut out = Vec::with_capacity(size);
+        out.extend(MAGIC.to_le_bytes());
+        out.extend(self.uuid);
+        out.extend(STREAM_ID.to_le_bytes());
+        out.extend(u64::from(self.cpu).to_le_bytes());
+        out.extend(self.begin.to_le_bytes());
+        out.extend(end.to_le_bytes());
+        out.extend((content as u64 * 8).to_le_bytes());
+        out.extend((size as u64 * 8).to_le_bytes());
+        out.extend(self.sequence.to_le_bytes());
+        out.extend(self.discarded.to_le_bytes());
+        out.extend(self.cpu.to_le_bytes());
+        assert_eq!(out.len(), PacketHeader::SIZE);
+        out.extend(self.events);
+        out.resize(size, 0);
+        out
+    }
+
+    fn header(&mut self, id: u32, time: u64) {
+        let (bits, escape) = match self.layout {
+            Layout::Compact => (COMPACT_TIME_BITS, COMPACT_ESCAPE),
+            Layout::Large => (LARGE_TIME_BITS, LARGE_ESCAPE),
+        };
+        let fits = id < escape && time - self.now < 1 << bits;
+        let out = &mut self.events;
+        match self.layout {
+            Layout::Compact if fits => {
+                out.extend((id | (time as u32) << COMPACT_ID_BITS).to_le_bytes());
+            }
+            Layout::Large if fits => {
+                out.extend((id as u16).to_le_bytes());
+                out.extend((time as u32).to_le_bytes());
+            }
+            Layout::Compact => out.push(escape as u8),
+            Layout::Large => out.extend((escape as u16).to_le_bytes()),
+        }
+        if !fits {
+            out.extend(id.to_le_bytes());
+            out.extend(time.to_le_bytes());
+        }
+    }
+}
+
+fn comm(name: &str) -> [u8; 16] {
+    let mut out = [0; 16];
+    out[..name.len()].copy_from_slice(name.as_bytes());
+    out
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The consumer's loop against a fake source.
+
+mod fake;
+
+use fake::{packet, Channel};
+use rtrace_abi::header::Layout;
+use rustix::pipe::{pipe_with, PipeFlags};
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+use synthetic::UUID;
+use tempfile::TempDir;
+use trace::consumer::{Consumer, End};
+use trace::output::METADATA;
+use trace::Error;
+
+/// What stops a consumer: the second half is written to.
+fn stopper() -> (OwnedFd, OwnedFd) {
+    pipe_with(PipeFlags::CLOEXEC).unwrap()
+}
+
+fn file(dir: &TempDir, cpu: u32) -> Vec<u8> {
+    fs::read(dir.path().join(format!("channel0_cpu{cpu}"))).unwrap()
+}
+
+/// Reads a channel that is over to its end.
+fn run(channel: &Channel, dir: &Path) -> trace::Result<End> {
+    let (stop, _keep) = stopper();
+    Consumer::open(channel.clone(), dir)?.run(&stop)
+}
+
+#[test]
+fn every_packet_reaches_its_file() {
+    let (channel, dir) = (Channel::new(2), TempDir::new().unwrap());
+    let mut expected = [Vec::new(), Vec::new()];
+    for sequence in 0..20 {
+        for cpu in 0..2 {
+            let packet = packet(cpu, sequence, 5000 << (sequence % 6));
+            expected[cpu as usize].extend(&packet.1);
+            channel.with(cpu, |mut buffer| buffer.push(packet));
+        }
+    }
+    channel.with(1, |mut buffer| buffer.most = 1000);
+    channel.end();
+    assert_eq!(run(&channel, dir.path()).unwrap(), End::Over);
+    for cpu in 0..2 {
+        assert!(file(&dir, cpu) == expected[cpu as usize], "CPU {cpu}");
+        channel.with(cpu, |buffer| assert_eq!(buffer.put, Vec::from_iter(0..20)));
+    }
+    let text = fs::read_to_string(dir.path().join(METADATA)).unwrap();
+    assert_eq!(text, synthetic::metadata(UUID, Layout::Compact));
+}
+
+#[test]
+fn a_stop_flushes_first() {
+    let (channel, dir) = (Channel::new(1), TempDir::new().unwrap());
+    let (first, last) = (packet(0, 0, 4096), packet(0, 1, 4096));
+    let expected = [first.1.clone(), last.1.clone()].concat();
+    channel.with(0, |mut buffer| {
+        buffer.push(first);
+        buffer.open = Some(last);
+    });
+    let (stop, stopper) = stopper();
+    let mut consumer = Consumer::open(channel.clone(), dir.path()).unwrap();
+    let end = thread::scope(|scope| {
+        let end = scope.spawn(|| consumer.run(&stop));
+        thread::sleep(Duration::from_millis(50));
+        rustix::io::write(&stopper, b"x").unwrap();
+        end.join().unwrap()
+    });
+    assert_eq!(end.unwrap(), End::Stopped);
+    assert!(file(&dir, 0) == expected);
+    assert_eq!(consumer.written().packets, 2);
+}
+
+#[test]
+fn a_snapshot_leaves_the_trace_alone() {
+    let (channel, dir) = (Channel::new(1), TempDir::new().unwrap());
+    channel.with(0, |mut buffer| {
+        for sequence in 3..6 {
+            buffer.push(packet(0, sequence, 4096));
+        }
+        buffer.open = Some(packet(0, 6, 4096));
+    });
+    let mut consumer = Consumer::open(channel.clone(), dir.path()).unwrap();
+    consumer.snapshot().unwrap();
+    assert_eq!(consumer.written().packets, 4);
+    channel.with(0, |buffer| assert!(!buffer.over));
+}
+
+#[test]
+fn cpus_that_appear_are_read() {
+    let (channel, dir) = (Channel::new(1), TempDir::new().unwrap());
+    let (stop, _keep) = stopper();
+    let mut consumer = Consumer::open(channel.clone(), dir.path()).unwrap();
+    let end = thread::scope(|scope| {
+        let end = scope.spawn(|| consumer.run(&stop));
+        channel.add(1);
+        channel.with(1, |mut buffer| buffer.push(packet(1, 0, 4096)));
+        // Just before the end another one.
+        while channel.with(1, |buffer| buffer.put.is_empty()) {
+            thread::sleep(Duration::from_millis(10));
+        }
+        channel.add(2);
+        channel.with(2, |mut buffer| buffer.push(packet(2, 0, 4096)));
+        channel.end();
+        end.join().unwrap()
+    });
+    assert_eq!(end.unwrap(), End::Over);
+    assert_eq!(file(&dir, 1).len(), 4096);
+    assert_eq!(file(&dir, 2).len(), 4096);
+}
+
+#[test]
+fn metadata_is_there_before_the_events_that_need_it() {
+    let (channel, dir) = (Channel::new(1), TempDir::new().unwrap());
+    let longer = format!(
+        "{}\n/* more */\n",
+        synthetic::metadata(UUID, Layout::Compact)
+    );
+    let mut consumer = Consumer::open(channel.clone(), dir.path()).unwrap();
+    *channel.metadata.lock().unwrap() = Some(longer.clone());
+    channel.with(0, |mut buffer| {
+        buffer.push(packet(0, 0, 4096));
+        // The packet itself cannot be read.
+        buffer.fail_after = Some(0);
+    });
+    let (stop, _keep) = stopper();
+    assert!(consumer.run(&stop).is_err());
+    assert_eq!(
+        fs::read_to_string(dir.path().join(METADATA)).unwrap(),
+        longer
+    );
+}
+
+#[test]
+fn a_restart_continues_without_gap_or_double() {
+    let (channel, dir) = (Channel::new(1), TempDir::new().unwrap());
+    let packets: Vec<_> = (0..4).map(|sequence| packet(0, sequence, 20_000)).collect();
+    let expected: Vec<u8> = packets.iter().flat_map(|packet| packet.1.clone()).collect();
+    // The first consumer wrote two packets and died before it gave back the second, and
+    // within the third.
+    for (whole, part) in [(2, 0), (2, 1), (2, 95), (2, 19_000), (0, 50), (1, 0)] {
+        let length = whole * packets[0].1.len() + part;
+        fs::write(
+            dir.path().join(METADATA),
+            synthetic::metadata(UUID, Layout::Compact),
+        )
+        .unwrap();
+        fs::write(dir.path().join("channel0_cpu0"), &expected[..length]).unwrap();
+        channel.add(0);
+        *channel.metadata.lock().unwrap() = Some(synthetic::metadata(UUID, Layout::Compact));
+        channel.with(0, |mut buffer| {
+            for packet in &packets[whole.saturating_sub(1)..] {
+                buffer.push(packet.clone());
+            }
+        });
+        channel.end();
+        assert_eq!(run(&channel, dir.path()).unwrap(), End::Over);
+        assert!(
+            file(&dir, 0) == expected,
+            "{whole} packets and {part} bytes"
+        );
+    }
+}
+
+#[test]
+fn a_packet_half_read_is_taken_back() {
+    let (channel, dir) = (Channel::new(1), TempDir::new().unwrap());
+    let packets = [packet(0, 0, 8192), packet(0, 1, 8192)];
+    channel.with(0, |mut buffer| {
+        packets
+            .iter()
+            .for_each(|packet| buffer.push(packet.clone()));
+        buffer.most = 4096;
+        buffer.fail_after = Some(3);
+    });
+    channel.end();
+    match run(&channel, dir.path()) {
+        Err(Error::Stream { action, .. }) => assert_eq!(action, "reading a packet"),
+        other => panic!("{other:?}"),
+    }
+    assert!(file(&dir, 0) == packets[0].1);
+    // The next one goes on there.
+    *channel.metadata.lock().unwrap() = Some(synthetic::metadata(UUID, Layout::Compact));
+    channel.with(0, |mut buffer| buffer.fail_after = None);
+    assert_eq!(run(&channel, dir.path()).unwrap(), End::Over);
+    assert!(file(&dir, 0) == [packets[0].1.clone(), packets[1].1.clone()].concat());
+}
+
+#[test]
+fn another_directory_is_refused() {
+    let (mut channel, dir) = (Channel::new(1), TempDir::new().unwrap());
+    channel.end();
+    run(&channel, dir.path()).unwrap();
+    channel.uuid = [7; 16];
+    let error = run(&channel, dir.path()).unwrap_err();
+    assert!(matches!(error, Error::OutputTaken { .. }), "{error}");
+    assert!(error.to_string().contains("another trace"), "{error}");
+
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("letter"), "dear").unwrap();
+    let error = run(&channel, dir.path()).unwrap_err();
+    assert!(matches!(error, Error::OutputTaken { .. }), "{error}");
+
+    // What is left of a metadata half-written is no obstacle.
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join(".metadata.new"), "/* CTF").unwrap();
+    channel.uuid = UUID;
+    *channel.metadata.lock().unwrap() = Some(synthetic::metadata(UUID, Layout::Compact));
+    run(&channel, dir.path()).unwrap();
+}
+
+#[test]
+fn damage_on_disk_is_not_cut_off() {
+    let (channel, dir) = (Channel::new(1), TempDir::new().unwrap());
+    fs::write(
+        dir.path().join(METADATA),
+        synthetic::metadata(UUID, Layout::Compact),
+    )
+    .unwrap();
+    let mut bytes = [packet(0, 0, 4096).1, packet(0, 1, 4096).1].concat();
+    bytes[4096] = 0;
+    fs::write(dir.path().join("channel0_cpu0"), &bytes).unwrap();
+    match run(&channel, dir.path()) {
+        Err(Error::Corrupt { offset, .. }) => assert_eq!(offset, 4096),
+        other => panic!("{other:?}"),
+    }
+    assert!(file(&dir, 0) == bytes);
+}

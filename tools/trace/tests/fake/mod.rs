@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A source of packets without a kernel.
+
+// Each test program uses a part of it.
+#![allow(dead_code)]
+
+use rtrace_abi::header::Layout;
+use rtrace_abi::ioctl::Packet;
+use rustix::event::{eventfd, EventfdFlags};
+use rustix::io::Errno;
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard};
+use synthetic::{PacketBuilder, UUID};
+use trace::source::{Source, Stream};
+use trace::uuid::Uuid;
+
+/// A packet and its bytes.
+pub type Full = (Packet, Vec<u8>);
+
+/// One CPU's buffer, as test and consumer share it.
+#[derive(Debug)]
+pub struct Buffer {
+    pub ready: VecDeque<Full>,
+    /// What a flush makes ready.
+    pub open: Option<Full>,
+    pub over: bool,
+    pub held: Option<(Full, usize)>,
+    /// Sequence numbers in the order in which they were given back.
+    pub put: Vec<u64>,
+    /// How many bytes one splice gives at most.
+    pub most: usize,
+    /// Splices that work before one fails.
+    pub fail_after: Option<usize>,
+    event: OwnedFd,
+}
+
+impl Buffer {
+    pub fn push(&mut self, packet: Full) {
+        self.ready.push_back(packet);
+        self.wake();
+    }
+
+    pub fn end(&mut self) {
+        self.over = true;
+        self.wake();
+    }
+
+    fn wake(&self) {
+        rustix::io::write(&self.event, &1_u64.to_ne_bytes()).unwrap();
+    }
+}
+
+/// A whole channel.
+#[derive(Clone, Debug)]
+pub struct Channel {
+    pub buffers: Arc<Mutex<BTreeMap<u32, Arc<Mutex<Buffer>>>>>,
+    pub metadata: Arc<Mutex<Option<String>>>,
+    pub uuid: [u8; 16],
+}
+
+impl Channel {
+    pub fn new(cpus: u32) -> Self {
+        let channel = Self {
+            buffers: Arc::default(),
+            metadata: Arc::new(Mutex::new(Some(synthetic::metadata(UUID, Layout::Compact)))),
+            uuid: UUID,
+        };
+        for cpu in 0..cpus {
+            channel.add(cpu);
+        }
+        channel
+    }
+
+    pub fn add(&self, cpu: u32) {
+        let buffer = Buffer {
+            ready: VecDeque::new(),
+            open: None,
+            over: false,
+            held: None,
+            put: Vec::new(),
+            most: usize::MAX,
+            fail_after: None,
+            event: eventfd(0, EventfdFlags::NONBLOCK).unwrap(),
+        };
+        self.buffers
+            .lock()
+            .unwrap()
+            .insert(cpu, Arc::new(Mutex::new(buffer)));
+    }
+
+    pub fn with<T>(&self, cpu: u32, act: impl FnOnce(MutexGuard<'_, Buffer>) -> T) -> T {
+        let buffer = Arc::clone(&self.buffers.lock().unwrap()[&cpu]);
+        let guard = buffer.lock().unwrap();
+        act(guard)
+    }
+
+    pub fn end(&self) {
+        let cpus: Vec<u32> = self.buffers.lock().unwrap().keys().copied().collect();
+        for cpu in cpus {
+            self.with(cpu, |mut buffer| buffer.end());
+        }
+    }
+}
+
+impl Source for Channel {
+    type Stream = FakeStream;
+
+    fn cpus(&self) -> trace::Result<Vec<u32>> {
+        Ok(self.buffers.lock().unwrap().keys().copied().collect())
+    }
+
+    fn open(&self, cpu: u32) -> trace::Result<FakeStream> {
+        let buffer = Arc::clone(&self.buffers.lock().unwrap()[&cpu]);
+        let event = buffer.lock().unwrap().event.try_clone().unwrap();
+        Ok(FakeStream { buffer, event })
+    }
+
+    fn uuid(&self) -> Uuid {
+        Uuid(self.uuid)
+    }
+
+    fn metadata(&mut self) -> trace::Result<Option<String>> {
+        Ok(self.metadata.lock().unwrap().take())
+    }
+
+    fn subbuf_count(&self) -> u64 {
+        4
+    }
+}
+
+/// A stream of a [`Channel`].
+#[derive(Debug)]
+pub struct FakeStream {
+    buffer: Arc<Mutex<Buffer>>,
+    event: OwnedFd,
+}
+
+impl AsFd for FakeStream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.event.as_fd()
+    }
+}
+
+impl Drop for FakeStream {
+    /// As the kernel does: the packet held is handed out again.
+    fn drop(&mut self) {
+        if let Ok(mut buffer) = self.buffer.lock() {
+            if let Some((packet, _)) = buffer.held.take() {
+                buffer.ready.push_front(packet);
+            }
+        }
+    }
+}
+
+impl Stream for FakeStream {
+    fn get(&mut self) -> io::Result<Packet> {
+        let mut buffer = self.buffer.lock().unwrap();
+        if buffer.held.is_some() {
+            return Err(Errno::BUSY.into());
+        }
+        if let Some(full) = buffer.ready.pop_front() {
+            let packet = full.0;
+            buffer.held = Some((full, 0));
+            return Ok(packet);
+        }
+        if buffer.over {
+            return Err(Errno::NODATA.into());
+        }
+        let _ = rustix::io::read(&self.event, &mut [0; 8]);
+        Err(Errno::AGAIN.into())
+    }
+
+    fn splice(&mut self, pipe: BorrowedFd<'_>, len: usize) -> io::Result<usize> {
+        let mut buffer = self.buffer.lock().unwrap();
+        match &mut buffer.fail_after {
+            Some(0) => return Err(Errno::IO.into()),
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        let most = buffer.most;
+        let Some((full, at)) = &mut buffer.held else {
+            return Err(Errno::INVAL.into());
+        };
+        let rest = &full.1[*at..];
+        let moved = rustix::io::write(pipe, &rest[..rest.len().min(len).min(most)])?;
+        *at += moved;
+        Ok(moved)
+    }
+
+    fn put(&mut self) -> io::Result<()> {
+        let mut buffer = self.buffer.lock().unwrap();
+        let (full, at) = buffer.held.take().ok_or(Errno::INVAL)?;
+        assert!(at == 0 || at == full.1.len(), "given back half-read");
+        buffer.put.push(full.0.sequence);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let mut buffer = self.buffer.lock().unwrap();
+        if let Some(packet) = buffer.open.take() {
+            buffer.ready.push_back(packet);
+        }
+        Ok(())
+    }
+}
+
+/// A packet of about this many bytes, with one event for each 8.
+pub fn packet(cpu: u32, sequence: u64, bytes: usize) -> Full {
+    let begin = sequence * 1000;
+    let mut builder = PacketBuilder::new(Layout::Compact, cpu, sequence, begin);
+    for i in 0..(bytes - 96) / 8 {
+        builder = builder.softirq(begin + 1, i as u32);
+    }
+    let records = builder.records;
+    let bytes = builder.close(begin + 1, 4096);
+    let size = bytes.len() as u64;
+    (
+        Packet {
+            sequence,
+            size,
+            content: size,
+            records,
+        },
+        bytes,
+    )
+}

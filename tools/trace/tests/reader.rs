@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The CTF reader on traces made up, and on traces damaged.
+
+use proptest::prelude::*;
+use rtrace_abi::header::Layout;
+use rtrace_abi::packet::PacketHeader;
+use std::fs::{self, File};
+use std::path::Path;
+use synthetic::PacketBuilder;
+use trace::ctf::{StreamReader, Trace, Value};
+use trace::Error;
+
+const LAYOUTS: [Layout; 2] = [Layout::Compact, Layout::Large];
+
+/// Everything in a trace: CPU file by file, each event's name and time.
+fn read(dir: &Path) -> trace::Result<Vec<(String, u64)>> {
+    let trace = Trace::open(dir)?;
+    let mut events = Vec::new();
+    for path in &trace.streams {
+        let file = File::open(path).unwrap();
+        let mut reader = StreamReader::new(path, &file, &trace.metadata)?;
+        while let Some(packet) = reader.next_packet()? {
+            for event in packet.events() {
+                let event = event?;
+                for field in 0..=event.layout.fields.len() {
+                    let value = event.value(field);
+                    assert_eq!(value.is_some(), field < event.layout.fields.len());
+                }
+                events.push((event.layout.name.clone(), event.timestamp));
+            }
+        }
+    }
+    Ok(events)
+}
+
+fn sample(layout: Layout) -> Vec<u8> {
+    let one = PacketBuilder::new(layout, 0, 0, 1 << 40)
+        .switch((1 << 40) + 5, (0, "swapper/0"), (7, "make"))
+        .exec((1 << 40) + 6, "/bin/true", 7)
+        .close((1 << 40) + 9, 512);
+    let two = PacketBuilder::new(layout, 0, 1, (1 << 40) + 10)
+        .softirq((1 << 40) + 10, 3)
+        .read((1 << 40) + 11, 0xffff_8000_0000_0000)
+        .close((1 << 40) + 12, 512);
+    [one, two].concat()
+}
+
+#[test]
+fn times_wrap_at_any_width() {
+    for layout in LAYOUTS {
+        let dir = tempfile::tempdir().unwrap();
+        // Steps around what the short time can hold, from a start just below a wrap.
+        let mut time = (3 << 33) - 2;
+        let mut packet = PacketBuilder::new(layout, 0, 0, time);
+        let mut expected = Vec::new();
+        for step in [
+            0,
+            1,
+            1,
+            1,
+            (1 << 27) - 1,
+            1 << 27,
+            (1 << 32) - 1,
+            1 << 32,
+            (1 << 32) + 1,
+            0,
+        ] {
+            time += step;
+            packet = packet.softirq(time, 0);
+            expected.push(("irq_softirq_entry".to_owned(), time));
+        }
+        packet = packet.event(synthetic::FAR, time, &[]);
+        expected.push(("far".to_owned(), time));
+        synthetic::write(dir.path(), layout, &[(0, vec![packet.close(time, 8)])]).unwrap();
+        assert_eq!(read(dir.path()).unwrap(), expected, "{layout:?}");
+    }
+}
+
+#[test]
+fn values() {
+    let dir = tempfile::tempdir().unwrap();
+    let packet = PacketBuilder::new(Layout::Compact, 0, 0, 0)
+        .switch(1, (-1, "a"), (7, "sixteen-byte-com"))
+        .exec(2, "/bin/true", -5)
+        .read(3, u64::MAX);
+    synthetic::write(
+        dir.path(),
+        Layout::Compact,
+        &[(0, vec![packet.close(3, 4096)])],
+    )
+    .unwrap();
+    let trace = Trace::open(dir.path()).unwrap();
+    let path = &trace.streams[0];
+    let file = File::open(path).unwrap();
+    let mut reader = StreamReader::new(path, &file, &trace.metadata).unwrap();
+    let packet = reader.next_packet().unwrap().unwrap();
+    let events: Vec<_> = packet.events().map(Result::unwrap).collect();
+    let value = |event: usize, name| {
+        let field = events[event].layout.field(name).unwrap();
+        events[event].value(field).unwrap()
+    };
+    assert_eq!(value(0, "prev_comm"), Value::Text(b"a"));
+    assert_eq!(value(0, "prev_tid"), Value::Signed(-1));
+    assert_eq!(value(0, "next_comm"), Value::Text(b"sixteen-byte-com"));
+    assert_eq!(value(0, "next_tid"), Value::Signed(7));
+    assert_eq!(value(1, "filename"), Value::Text(b"/bin/true"));
+    assert_eq!(value(1, "tid"), Value::Signed(-5));
+    assert_eq!(value(2, "buf"), Value::Unsigned(u64::MAX));
+}
+
+#[test]
+fn a_truncated_packet_is_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let whole = sample(Layout::Large);
+    for length in 512..whole.len() {
+        synthetic::write(
+            dir.path(),
+            Layout::Large,
+            &[(0, vec![whole[..length].to_vec()])],
+        )
+        .unwrap();
+        assert_eq!(read(dir.path()).unwrap().len(), 2, "{length}");
+    }
+}
+
+/// Puts a number in place of a field of the second packet's header.
+fn patched(offset: usize, value: u64) -> trace::Result<Vec<(String, u64)>> {
+    let dir = tempfile::tempdir().unwrap();
+    let mut bytes = sample(Layout::Compact);
+    bytes[512 + offset..512 + offset + 8].copy_from_slice(&value.to_le_bytes());
+    synthetic::write(dir.path(), Layout::Compact, &[(0, vec![bytes])]).unwrap();
+    read(dir.path())
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    for (offset, value, words) in [
+        (0, 0, "no packet begins here"),
+        (4, 0, "another trace"),
+        (20, 7, "unknown stream class"),
+        (32, 0, "timestamp_begin is 0"),
+        (40, 0, "ends at 0"),
+        (48, 0, "less than a packet header"),
+        (48, u64::MAX - 7, "of content in a packet"),
+        (48, 4097, "no whole bytes"),
+        (56, u64::MAX - 7, "a packet of"),
+        (64, 0, "packet_seq_num is 0"),
+    ] {
+        match patched(offset, value) {
+            Err(Error::Corrupt {
+                offset: 512, what, ..
+            }) => {
+                assert!(what.contains(words), "{offset}: {what}");
+            }
+            other => panic!("{offset}: {other:?}"),
+        }
+    }
+    // The first event of the second packet.
+    match patched(PacketHeader::SIZE, u64::MAX) {
+        Err(Error::Corrupt { offset, .. }) => assert_eq!(offset, 512 + PacketHeader::SIZE as u64),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_missing_trace_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let error = Trace::open(dir.path()).unwrap_err().to_string();
+    assert!(error.contains("metadata"), "{error}");
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_answered(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+        let dir = tempfile::tempdir().unwrap();
+        synthetic::write(dir.path(), Layout::Compact, &[(0, vec![bytes])]).unwrap();
+        let _ = read(dir.path());
+    }
+
+    #[test]
+    fn a_damaged_trace_is_answered(
+        large in any::<bool>(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = LAYOUTS[usize::from(large)];
+        let mut bytes = sample(layout);
+        for (at, with) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = with;
+        }
+        bytes.truncate(cut.index(bytes.len() + 1));
+        synthetic::write(dir.path(), layout, &[(0, vec![bytes])]).unwrap();
+        let _ = read(dir.path());
+    }
+
+    /// Headers intact, events at random: the decoder itself is reached.
+    #[test]
+    fn random_events_are_answered(large in any::<bool>(), bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = LAYOUTS[usize::from(large)];
+        let mut packet = PacketBuilder::new(layout, 0, 0, 0).event(0, 0, &bytes).close(u64::MAX, 8);
+        // Take the event's header off again.
+        let at = PacketHeader::SIZE;
+        packet[at..].rotate_left(if large { 6 } else { 4 });
+        synthetic::write(dir.path(), layout, &[(0, vec![packet])]).unwrap();
+        let _ = read(dir.path());
+    }
+}
+
+#[test]
+fn other_files_are_told_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    synthetic::write(dir.path(), Layout::Compact, &[(10, vec![]), (9, vec![])]).unwrap();
+    fs::write(dir.path().join(".hidden"), "x").unwrap();
+    fs::create_dir(dir.path().join("index")).unwrap();
+    let trace = Trace::open(dir.path()).unwrap();
+    let names: Vec<_> = trace
+        .streams
+        .iter()
+        .map(|p| p.file_name().unwrap().to_owned())
+        .collect();
+    assert_eq!(names, ["channel0_cpu9", "channel0_cpu10"]);
+    assert_eq!(read(dir.path()).unwrap(), []);
+}

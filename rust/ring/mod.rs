@@ -174,7 +174,8 @@ impl<P: Platform> Ring<P> {
     /// [`Slot::new`], one for each sub-buffer, in order.
     ///
     /// Returns [`None`] if `slots` does not fit `geometry`, if `origin` does not lie on a lap's
-    /// first byte, or if `header` leaves no room for a record.
+    /// first byte, or if `header` leaves no room for a record or is 0: what is committed must
+    /// count.
     pub fn new(
         geometry: Geometry<P>,
         mode: Mode,
@@ -185,6 +186,7 @@ impl<P: Platform> Ring<P> {
     ) -> Option<Self> {
         if slots.len() as u64 != geometry.count()
             || geometry.buffer_offset(origin) != 0
+            || header == 0
             || header >= geometry.size()
         {
             return None;

@@ -200,6 +200,7 @@ fn what_makes_no_ring() {
     assert!(make(2, 0, 2));
     assert!(make(7, 16, 2));
     assert!(!make(8, 0, 2), "no room for a record");
+    assert!(!make(0, 0, 2), "a header that nobody commits");
     assert!(!make(2, 8, 2), "not a lap's beginning");
     assert!(!make(2, 0, 1), "too few slots");
     assert!(!make(2, 0, 3), "too many slots");

@@ -38,6 +38,8 @@ pub struct Machine<const BITS: u32> {
     held: RefCell<Option<(Packet, Contents)>>,
     /// The last packet that was put.
     last: RefCell<Option<Contents>>,
+    /// Writer's contexts that are in the middle of something.
+    writing: Cell<u32>,
     /// Packets that the ring said are finished.
     delivered: Cell<u64>,
 }
@@ -71,6 +73,7 @@ impl<const BITS: u32> Machine<BITS> {
                 spare: Cell::new(config.count * config.size),
                 held: RefCell::new(None),
                 last: RefCell::new(None),
+                writing: Cell::new(0),
                 delivered: Cell::new(0),
             }
         })
@@ -100,6 +103,17 @@ impl<const BITS: u32> Machine<BITS> {
 
     /// Fires a record of `len` bytes, like a probe.
     pub fn record(&self, len: u64) -> Result<(), Lost> {
+        self.writer(|| self.fire(len))
+    }
+
+    fn writer<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.writing.set(self.writing.get() + 1);
+        let result = work();
+        self.writing.set(self.writing.get() - 1);
+        result
+    }
+
+    fn fire(&self, len: u64) -> Result<(), Lost> {
         let id = self.log.fire(len);
         let stamp = || Stamp {
             time: self.now(),
@@ -111,6 +125,10 @@ impl<const BITS: u32> Machine<BITS> {
                 Ok(switched) => self.switched(switched),
                 Err(reason) => {
                     self.log.set(id, 0, Fate::Lost);
+                    assert!(
+                        reason != Lost::Wrapped || self.writing.get() > 1,
+                        "nobody below keeps a sub-buffer from being complete"
+                    );
                     return Err(reason);
                 }
             },
@@ -189,12 +207,14 @@ impl<const BITS: u32> Machine<BITS> {
 
     /// Closes the open packet, like the timer. Returns whether there was one.
     pub fn switch(&self) -> bool {
-        let closed = self.ring.switch(|| self.now());
-        let any = closed.is_some();
-        if let Some(closed) = closed {
-            self.finish(closed);
-        }
-        any
+        self.writer(|| {
+            let closed = self.ring.switch(|| self.now());
+            let any = closed.is_some();
+            if let Some(closed) = closed {
+                self.finish(closed);
+            }
+            any
+        })
     }
 
     /// Tells the losses, like the end of a session. Returns whether there was a packet to make.

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace report` on synthetic traces.
+
+use assert_cmd::Command;
+use predicates::prelude::*;
+use predicates::str::contains;
+use rtrace_abi::header::Layout;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process;
+use synthetic::PacketBuilder;
+use tempfile::TempDir;
+
+/// Milliseconds in clock ticks.
+const MS: u64 = synthetic::FREQUENCY / 1000;
+
+fn rtrace() -> Command {
+    Command::cargo_bin("rtrace").unwrap()
+}
+
+fn json(dir: &Path) -> Value {
+    let output = rtrace()
+        .args(["report", "--json"])
+        .arg(dir)
+        .assert()
+        .success();
+    serde_json::from_slice(&output.get_output().stdout).unwrap()
+}
+
+/// Two CPUs. On CPU 0 `make` runs for 3 ms and is idle for 6; on CPU 1 two packets are
+/// missing, and 5 events.
+fn write(dir: &Path, layout: Layout) {
+    let idle = (0, "swapper/0");
+    let make = (7, "make");
+    let first = PacketBuilder::new(layout, 0, 0, 0)
+        .switch(MS, idle, make)
+        .exec(2 * MS, "/usr/bin/make", 7)
+        .read(3 * MS, 0x1000)
+        .switch(4 * MS, make, idle)
+        .close(5 * MS, 4096);
+    let second = PacketBuilder::new(layout, 0, 1, 6 * MS)
+        .softirq(8 * MS, 1)
+        .close(9 * MS, 4096);
+    let one = PacketBuilder::new(layout, 1, 0, 0)
+        .switch(2 * MS, (0, "swapper/1"), (8, "cc\x1b1"))
+        .close(3 * MS, 4096);
+    let lost = PacketBuilder::new(layout, 1, 3, 5 * MS)
+        .discarded(5)
+        .switch(6 * MS, (9, "ld"), (8, "cc\x1b1"))
+        .close(10 * MS, 4096);
+    synthetic::write(
+        dir,
+        layout,
+        &[(0, vec![first, second]), (1, vec![one, lost])],
+    )
+    .unwrap();
+}
+
+#[test]
+fn json_counts_everything() {
+    for layout in [Layout::Compact, Layout::Large] {
+        let dir = TempDir::new().unwrap();
+        write(dir.path(), layout);
+        let report = json(dir.path());
+        assert_eq!(report["uuid"], synthetic::uuid_text(synthetic::UUID));
+        assert_eq!(report["recorded"], 7);
+        assert_eq!(report["lost"], 5);
+        assert_eq!(report["packets"], 4);
+        assert_eq!(report["packets_lost"], 2);
+        assert_eq!(report["bytes"], 4 * 4096);
+        assert_eq!(report["duration_ns"], 10_000_000);
+        assert_eq!(report["begin_ns"], 1_700_000_000_000_000_000_u64);
+        assert_eq!(report["env"]["tracer_name"], "lttng-modules");
+        assert_eq!(report["events"][0]["name"], "sched_switch");
+        assert_eq!(report["events"][0]["count"], 4);
+        assert_eq!(report["events"].as_array().unwrap().len(), 4);
+        assert_eq!(report["cpus"][0]["events"], 5);
+        assert_eq!(report["cpus"][0]["busy_ns"], 3_000_000);
+        assert_eq!(report["cpus"][0]["idle_ns"], 6_000_000);
+        assert_eq!(report["cpus"][1]["lost"], 5);
+        assert_eq!(report["cpus"][1]["packets_lost"], 2);
+        // Over the gap nothing is charged: cc from the second switch on, ld from the
+        // packet's begin.
+        let tasks: Vec<_> = report["tasks"].as_array().unwrap().iter().collect();
+        assert_eq!(tasks[0]["comm"], "cc\x1b1");
+        assert_eq!(tasks[0]["cpu_time_ns"], 4_000_000);
+        assert_eq!(
+            (&tasks[1]["tid"], &tasks[1]["cpu_time_ns"]),
+            (&7.into(), &3_000_000.into())
+        );
+        assert_eq!(
+            (&tasks[2]["tid"], &tasks[2]["cpu_time_ns"]),
+            (&9.into(), &1_000_000.into())
+        );
+        assert_eq!(report["warnings"].as_array().unwrap().len(), 0);
+    }
+}
+
+#[test]
+fn text_ends_with_the_totals() {
+    let dir = TempDir::new().unwrap();
+    write(dir.path(), Layout::Compact);
+    rtrace()
+        .arg("report")
+        .arg(dir.path())
+        .assert()
+        .success()
+        .stdout(predicate::str::ends_with("7 events recorded, 5 lost\n"))
+        .stdout(contains("2 packets were overwritten"))
+        .stdout(contains("nowhere, Linux 7.2.12"))
+        .stdout(contains('\x1b').not());
+    rtrace()
+        .args(["report", "-n", "1"])
+        .arg(dir.path())
+        .assert()
+        .success()
+        .stdout(contains("more event types"));
+}
+
+#[test]
+fn an_unfinished_trace_is_reported() {
+    let dir = TempDir::new().unwrap();
+    write(dir.path(), Layout::Compact);
+    let path = dir.path().join("channel0_cpu0");
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    rtrace()
+        .args(["report"])
+        .arg(dir.path())
+        .assert()
+        .success()
+        .stderr(contains("the last packet is not whole"))
+        .stdout(contains("6 events recorded, 5 lost"));
+}
+
+#[test]
+fn an_empty_trace_is_reported() {
+    let dir = TempDir::new().unwrap();
+    synthetic::write(dir.path(), Layout::Compact, &[(0, vec![])]).unwrap();
+    let report = json(dir.path());
+    assert_eq!(
+        (&report["recorded"], &report["duration_ns"]),
+        (&0.into(), &0.into())
+    );
+    rtrace()
+        .arg("report")
+        .arg(dir.path())
+        .assert()
+        .success()
+        .stdout(contains("0 events recorded"));
+}
+
+#[test]
+fn a_damaged_trace_is_an_error_with_its_place() {
+    let dir = TempDir::new().unwrap();
+    write(dir.path(), Layout::Compact);
+    let path = dir.path().join("channel0_cpu1");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[4096] = 0;
+    fs::write(&path, bytes).unwrap();
+    rtrace()
+        .arg("report")
+        .arg(dir.path())
+        .assert()
+        .code(1)
+        .stderr(contains(
+            "channel0_cpu1: at byte 4096: no packet begins here",
+        ));
+    rtrace()
+        .args(["report", "/nowhere"])
+        .assert()
+        .code(1)
+        .stderr(contains("/nowhere/metadata"));
+}
+
+#[test]
+fn babeltrace2_agrees() {
+    if process::Command::new("babeltrace2")
+        .arg("--version")
+        .output()
+        .is_err()
+    {
+        eprintln!("SKIP: babeltrace2 is not there to compare with");
+        return;
+    }
+    for layout in [Layout::Compact, Layout::Large] {
+        let dir = TempDir::new().unwrap();
+        write(dir.path(), layout);
+        let output = process::Command::new("babeltrace2")
+            .arg(dir.path())
+            .output()
+            .unwrap();
+        let (text, said) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
+        assert!(output.status.success(), "{said}");
+        let report = json(dir.path());
+        assert_eq!(report["recorded"], text.lines().count(), "{text}");
+        for event in report["events"].as_array().unwrap() {
+            let name = format!(" {}: ", event["name"].as_str().unwrap());
+            let lines = text.lines().filter(|line| line.contains(&name)).count();
+            assert_eq!(event["count"], lines, "{name}");
+        }
+        assert!(said.contains("Tracer discarded 5 events"), "{said}");
+        assert!(said.contains("Tracer discarded 2 packets"), "{said}");
+    }
+}
+
+#[test]
+fn without_a_module_the_advice_is_clear() {
+    let debugfs = TempDir::new().unwrap();
+    for arguments in [
+        &["status"][..],
+        &["start"],
+        &["stop"],
+        &["list"],
+        &["snapshot", "-o", "x"],
+    ] {
+        rtrace()
+            .args(arguments)
+            .arg("--debugfs")
+            .arg(debugfs.path())
+            .assert()
+            .code(1)
+            .stderr(contains("debugfs is not mounted"));
+    }
+    rtrace()
+        .args([
+            "--debugfs",
+            debugfs.path().to_str().unwrap(),
+            "record",
+            "true",
+        ])
+        .assert()
+        .code(125)
+        .stderr(contains("debugfs is not mounted"));
+    rtrace()
+        .args(["doctor"])
+        .assert()
+        .stdout(contains("kernel:"));
+    rtrace().args(["record", "-b", "3x3"]).assert().code(2);
+}

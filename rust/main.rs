@@ -2,14 +2,27 @@
 
 //! rtrace: a kernel tracer.
 
-use kernel::prelude::*;
-
+#[allow(unreachable_pub)] // Public to the tools.
 pub(crate) mod abi;
 pub(crate) mod channel;
 pub(crate) mod event;
+pub(crate) mod file;
 pub(crate) mod probe;
+#[allow(unreachable_pub)] // Public to its tests.
 pub(crate) mod ring;
+pub(crate) mod session;
 pub(crate) mod sys;
+
+use channel::config::Config;
+use channel::platform::Barriers;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+use session::{Session, Tracepoints};
+use sys::debugfs::Tree;
+use sys::hotplug::Hotplug;
+
+/// The version of module, tools and trace.
+pub(crate) const VERSION: &str = "0.1.0";
 
 module! {
     type: Rtrace,
@@ -17,12 +30,46 @@ module! {
     authors: ["The rtrace developers"],
     description: "Lockless multi-core kernel tracer",
     license: "GPL",
+    params: {
+        delivery_barrier: u8 {
+            default: 0,
+            description: "1: order packets by a barrier at delivery; 0 (default): by an interrupt when they are read",
+        },
+        origin: u64 {
+            default: 0,
+            description: "Where buffer positions begin, rounded down to a lap; for tests of their wrap",
+        },
+    },
 }
 
-struct Rtrace;
+/// The module.
+// Fields in the order of tear-down: the files, so that nobody comes in any more; then the
+// session, which stops.
+struct Rtrace {
+    _files: Tree,
+    _session: Arc<Session>,
+}
 
 impl kernel::Module for Rtrace {
     fn init(_module: &'static ThisModule) -> Result<Self> {
-        Ok(Self)
+        let config = Config {
+            barriers: match *module_parameters::delivery_barrier.value() {
+                0 => Barriers::Interrupt,
+                _ => Barriers::Delivery,
+            },
+            origin: *module_parameters::origin.value(),
+            ..Config::DEFAULT
+        };
+        let hotplug = Arc::new(Hotplug::new(c"trace/rtrace:online")?, GFP_KERNEL)?;
+        let tracepoints = Arc::new(Tracepoints::new()?, GFP_KERNEL)?;
+        let boot_id = sys::system::boot_id()?;
+        let session = Session::new("default", config, hotplug, tracepoints, boot_id)?;
+        let files = file::make_tree(session.clone()).inspect_err(|error| {
+            pr_err!("cannot make /sys/kernel/debug/rtrace ({error:?}): is debugfs there, and not locked down?\n");
+        })?;
+        Ok(Self {
+            _files: files,
+            _session: session,
+        })
     }
 }

@@ -45,3 +45,15 @@ pub struct Packet {
     /// Records in it.
     pub records: u64,
 }
+
+impl Packet {
+    /// As it lies in the argument.
+    pub fn to_bytes(&self) -> [u8; size_of::<Self>()] {
+        let mut bytes = [0; size_of::<Self>()];
+        let words = [self.sequence, self.size, self.content, self.records];
+        for (to, word) in bytes.chunks_exact_mut(8).zip(words) {
+            to.copy_from_slice(&word.to_ne_bytes());
+        }
+        bytes
+    }
+}

@@ -63,15 +63,16 @@ impl Buffer {
             let size = config.subbuf_size as u64;
             let count = config.subbuf_count as u64;
             let geometry = Geometry::new(size, count).ok_or(EINVAL)?;
+            let origin = config.origin & !geometry.buffer_size().wrapping_sub(1);
             let mut slots = KVVec::with_capacity(config.subbuf_count, GFP_KERNEL)?;
             for index in 0..count {
-                slots.push(Slot::new(&geometry, index, config.origin), GFP_KERNEL)?;
+                slots.push(Slot::new(&geometry, index, origin), GFP_KERNEL)?;
             }
             let ring = Ring::new(
                 geometry,
                 config.mode,
                 PacketHeader::SIZE as u64,
-                config.origin,
+                origin,
                 slots,
                 Kernel {
                     cpu,

@@ -113,7 +113,7 @@ impl Config {
 #[derive(Clone, Copy)]
 pub(crate) struct Refusal(pub(crate) &'static str);
 
-impl fmt::Display for Refusal {
+impl kernel::fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }

@@ -90,6 +90,15 @@ impl StreamReader {
         buffer.reader.lock().put(buffer)
     }
 
+    /// Puts the held packet back as if it had not been taken.
+    pub(crate) fn unget(&self) {
+        if let Ok(buffer) = self.buffer() {
+            let mut cursor = buffer.reader.lock();
+            cursor.held = None;
+            buffer.ring().unget(&mut cursor.reader);
+        }
+    }
+
     /// Has the packet being written closed. May sleep.
     pub(crate) fn flush(&self) -> Result {
         self.channel.flush(self.cpu)
@@ -162,10 +171,7 @@ impl StreamReader {
 impl Drop for StreamReader {
     fn drop(&mut self) {
         if let Ok(buffer) = self.buffer() {
-            let mut cursor = buffer.reader.lock();
-            cursor.held = None;
-            buffer.ring().unget(&mut cursor.reader);
-            drop(cursor);
+            self.unget();
             buffer.opened.store_release(0);
         }
     }

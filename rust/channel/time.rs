@@ -9,6 +9,8 @@ use crate::abi::tsdl;
 use crate::sys::clock;
 use crate::sys::word::LocalWord;
 
+const NSEC_PER_SEC: u64 = 1_000_000_000;
+
 /// Which clock a trace's times are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClockKind {
@@ -60,7 +62,7 @@ impl ClockKind {
     pub(crate) fn describe(self, boot_id: &str) -> tsdl::Clock<'_> {
         let frequency = match self {
             Self::Tsc { frequency } => frequency,
-            Self::Monotonic => 1_000_000_000,
+            Self::Monotonic => NSEC_PER_SEC,
         };
         // Of some tries, the one with the shortest time between the two readings of the clock.
         let mut best = (u64::MAX, 0, 0);
@@ -74,7 +76,14 @@ impl ClockKind {
             }
         }
         let (_, now, real) = best;
-        let ticks = i128::from(real) * i128::from(frequency) / 1_000_000_000 - i128::from(now);
+        // Seconds and the rest apart: a product of the whole would not fit.
+        let mut offset_s = (real / NSEC_PER_SEC) as i64 - (now / frequency) as i64;
+        let mut offset =
+            (real % NSEC_PER_SEC * frequency / NSEC_PER_SEC) as i64 - (now % frequency) as i64;
+        if offset < 0 {
+            offset_s -= 1;
+            offset += frequency as i64;
+        }
         tsdl::Clock {
             name: "monotonic",
             description: match self {
@@ -83,8 +92,8 @@ impl ClockKind {
             },
             uuid: boot_id,
             frequency,
-            offset_s: ticks.div_euclid(i128::from(frequency)) as i64,
-            offset: ticks.rem_euclid(i128::from(frequency)) as u64,
+            offset_s,
+            offset: offset as u64,
         }
     }
 }

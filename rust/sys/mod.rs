@@ -11,6 +11,7 @@ pub(crate) mod clock;
 pub(crate) mod cpu;
 pub(crate) mod debugfs;
 pub(crate) mod errno;
+pub(crate) mod glob;
 pub(crate) mod hotplug;
 pub(crate) mod irq_work;
 pub(crate) mod pages;

@@ -22,11 +22,18 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    fn new() -> Self {
+    /// An empty one.
+    pub(crate) fn new() -> Self {
         Self {
             bytes: VVec::new(),
             truncated: false,
         }
+    }
+
+    /// What was written.
+    pub(crate) fn as_str(&self) -> &str {
+        // Only strings are ever added.
+        core::str::from_utf8(&self.bytes).unwrap_or("")
     }
 }
 

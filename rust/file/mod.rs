@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The files below /sys/kernel/debug/rtrace.
+//!
+//! ```text
+//!   enable  version  clock  error_log  available_events  set_event
+//!   events/enable  events/<sys>/enable  events/<sys>/<event>/{enable,format,id}
+//!   sessions/<name>/{enable,metadata}
+//!   sessions/<name>/channels/channel0/{mode,subbuf_size,subbuf_count,switch_period,read_period}
+//!   sessions/<name>/channels/channel0/{stats,cpuN}
+//! ```
+
+mod channel;
+mod control;
+mod events;
+mod metadata;
+mod stream;
+
+use crate::session::Session;
+use crate::sys::debugfs::Tree;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// The name of a session's one channel; streams on disk are called after it.
+const CHANNEL: &str = "channel0";
+
+/// Makes all the files. Dropping the tree removes them, and waits for those in use.
+pub(crate) fn make_tree(session: Arc<Session>) -> Result<Tree> {
+    let mut tree = Tree::new(c"rtrace")?;
+    let root = tree.root();
+    let data = tree.data(session.clone())?;
+
+    control::make(&mut tree, root, data)?;
+    let dir = tree.dir(root, "events")?;
+    events::make(&mut tree, dir, &session)?;
+
+    let sessions = tree.dir(root, "sessions")?;
+    let dir = tree.dir(sessions, session.name())?;
+    control::make_session(&mut tree, dir, data)?;
+    metadata::make(&mut tree, dir, data)?;
+    let channels = tree.dir(dir, "channels")?;
+    let dir = tree.dir(channels, CHANNEL)?;
+    channel::make(&mut tree, dir, data)?;
+    stream::make(&mut tree, dir, &session)?;
+    Ok(tree)
+}
+
+/// `0` or `1`, as switches are written.
+fn parse_switch(session: &Session, file: &str, input: &str) -> Result<bool> {
+    match input.trim() {
+        "0" => Ok(false),
+        "1" => Ok(true),
+        other => Err(session.refuse(fmt!("{file}: '{other}' is neither 0 nor 1"))),
+    }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `cpuN`: the packets of one CPU, by ioctl and splice, or by plain read.
+
+use crate::abi::ioctl;
+use crate::channel::reader::StreamReader;
+use crate::session::Session;
+use crate::sys::cpu;
+use crate::sys::debugfs::stream::StreamFile;
+use crate::sys::debugfs::{Dir, Tree};
+use crate::sys::pipe::Pipe;
+use crate::sys::wait::PollTable;
+use kernel::fs::File;
+use kernel::prelude::*;
+use kernel::str::CString;
+use kernel::sync::Arc;
+use kernel::uaccess::{UserPtr, UserSlice, UserSliceWriter};
+
+/// One CPU's stream of a session's channel.
+struct Source {
+    session: Arc<Session>,
+    cpu: u32,
+}
+
+/// Makes a file for every CPU that there can be. Opening that of one which was never online
+/// fails with `ENODATA`.
+pub(super) fn make(tree: &mut Tree, dir: Dir, session: &Arc<Session>) -> Result {
+    for cpu in cpu::possible() {
+        let name = CString::try_from_fmt(fmt!("cpu{cpu}"))?;
+        let session = session.clone();
+        let data = tree.data(Source { session, cpu })?;
+        tree.stream::<Stream>(dir, name.to_str()?, data)?;
+    }
+    Ok(())
+}
+
+struct Stream;
+
+impl StreamFile for Stream {
+    type Data = Source;
+    type Open = StreamReader;
+
+    fn open(source: &Source) -> Result<StreamReader> {
+        StreamReader::new(source.session.channel()?, source.cpu)
+    }
+
+    fn read(reader: &StreamReader, out: &mut UserSliceWriter, nonblock: bool) -> Result<usize> {
+        reader.read(out, nonblock)
+    }
+
+    fn poll(reader: &StreamReader, file: &File, table: &PollTable) -> u32 {
+        reader.poll(file, table)
+    }
+
+    fn ioctl(reader: &StreamReader, request: u32, argument: UserPtr) -> Result<isize> {
+        match request {
+            ioctl::GET_PACKET => {
+                let packet = reader.get()?;
+                let len = size_of::<ioctl::Packet>();
+                if let Err(error) = UserSlice::new(argument, len)
+                    .writer()
+                    .write_slice(&packet.to_bytes())
+                {
+                    // The caller does not know that it holds a packet.
+                    reader.unget();
+                    return Err(error);
+                }
+            }
+            ioctl::PUT_PACKET => reader.put()?,
+            ioctl::FLUSH => reader.flush()?,
+            _ => return Err(ENOTTY),
+        }
+        Ok(0)
+    }
+
+    fn splice(reader: &StreamReader, pipe: &mut Pipe, len: usize) -> Result<usize> {
+        reader.splice(pipe, len)
+    }
+}

@@ -124,7 +124,8 @@ fn close(session: &Session, consumer: &Consumer<LiveTrace>, before: u64, log: &L
     match stats {
         Ok(lost) if is_current => log.info(&Totals { recorded, lost }.to_string()),
         _ => log.info(&format!(
-            "{recorded} events recorded, an unknown number lost: the session has begun another trace"
+            "{recorded} events recorded, an unknown number lost: the kernel's counters are not \
+             this trace's any more"
         )),
     }
 }

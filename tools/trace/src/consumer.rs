@@ -82,11 +82,10 @@ impl<S: Source> Consumer<S> {
     /// directory is a trace.
     pub fn open(mut source: S, dir: &Path) -> Result<Self> {
         // The streams first: who has them open has the directory to itself.
-        let streams = source
-            .cpus()?
-            .into_iter()
-            .map(|cpu| Ok((cpu, source.open(cpu)?)))
-            .collect::<Result<Vec<_>>>()?;
+        let mut streams = Vec::new();
+        for cpu in source.cpus()? {
+            streams.extend(source.open(cpu)?.map(|stream| (cpu, stream)));
+        }
         let output = Output::prepare(dir, source.uuid())?;
         if let Some(text) = source.metadata()? {
             output.write_metadata(&text)?;
@@ -266,11 +265,8 @@ impl<S: Source> Consumer<S> {
             if self.readers.iter().any(|reader| reader.cpu == cpu) {
                 continue;
             }
-            match self.source.open(cpu) {
-                Ok(stream) => self.add(cpu, stream)?,
-                // The session has begun another trace; that CPU has no part in this one.
-                Err(Error::NoTrace { .. }) => {}
-                Err(e) => return Err(e),
+            if let Some(stream) = self.source.open(cpu)? {
+                self.add(cpu, stream)?;
             }
         }
         Ok(())

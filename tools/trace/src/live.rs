@@ -6,7 +6,7 @@ use crate::ctf::Metadata;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::source::Source;
-use crate::tracer::Session;
+use crate::tracer::{is_no_trace, Session};
 use crate::uuid::Uuid;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::fs::{self, File};
@@ -66,9 +66,10 @@ impl LiveTrace {
     /// Whether a packet waits in any stream.
     fn has_packets(&self) -> Result<bool> {
         for cpu in self.cpus()? {
-            let stream = self.open(cpu)?;
-            if readable(&stream).map_err(Error::read(&self.session.channel()))? {
-                return Ok(true);
+            if let Some(stream) = self.open(cpu)? {
+                if readable(&stream).map_err(Error::read(&self.session.channel()))? {
+                    return Ok(true);
+                }
             }
         }
         Ok(false)
@@ -93,7 +94,13 @@ impl Source for LiveTrace {
     fn cpus(&self) -> Result<Vec<u32>> {
         let path = self.session.channel();
         let mut cpus = Vec::new();
-        for entry in fs::read_dir(&path).map_err(Error::read(&path))? {
+        let entries = match fs::read_dir(&path) {
+            Ok(entries) => entries,
+            // The module is being unloaded: the open streams are what is left.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(cpus),
+            Err(e) => return Err(Error::read(&path)(e)),
+        };
+        for entry in entries {
             let name = entry.map_err(Error::read(&path))?.file_name();
             let number = name.to_str().and_then(|name| name.strip_prefix("cpu"));
             cpus.extend(number.and_then(|number| number.parse::<u32>().ok()));
@@ -102,20 +109,17 @@ impl Source for LiveTrace {
         Ok(cpus)
     }
 
-    fn open(&self, cpu: u32) -> Result<Device> {
+    fn open(&self, cpu: u32) -> Result<Option<Device>> {
         let path = self.session.channel().join(format!("cpu{cpu}"));
-        let device = Device::open(&path).map_err(|error| match error {
-            Error::Read { path, source } => self.session.no_trace_or_read(&path, source),
-            other => other,
-        })?;
+        let device = match Device::open(&path) {
+            Ok(device) => device,
+            // A CPU that never was online has no buffer.
+            Err(Error::Read { source, .. }) if is_no_trace(&source) => return Ok(None),
+            Err(e) => return Err(e),
+        };
         // A stream belongs to the trace that was current when it was opened.
-        if self.session.uuid()? == Some(self.uuid) {
-            Ok(device)
-        } else {
-            Err(Error::NoTrace {
-                session: self.session.name().to_owned(),
-            })
-        }
+        let is_ours = self.session.uuid()? == Some(self.uuid);
+        Ok(is_ours.then_some(device))
     }
 
     fn uuid(&self) -> Uuid {

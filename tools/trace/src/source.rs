@@ -31,11 +31,11 @@ pub trait Source {
     /// Its streams.
     type Stream: Stream;
 
-    /// The CPUs that have a stream by now.
+    /// The CPUs that have a stream, or may have one later.
     fn cpus(&self) -> Result<Vec<u32>>;
 
-    /// Opens a CPU's stream.
-    fn open(&self, cpu: u32) -> Result<Self::Stream>;
+    /// Opens a CPU's stream; none if the CPU has none in this trace, or none yet.
+    fn open(&self, cpu: u32) -> Result<Option<Self::Stream>>;
 
     /// Identifies the trace.
     fn uuid(&self) -> Uuid;

@@ -238,7 +238,8 @@ impl Session {
     }
 }
 
-fn is_no_trace(error: &io::Error) -> bool {
+/// Whether a file of a session had nothing to give yet.
+pub(crate) fn is_no_trace(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NODATA))
 }
 

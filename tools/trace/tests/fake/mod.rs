@@ -112,10 +112,10 @@ impl Source for Channel {
         Ok(self.buffers.lock().unwrap().keys().copied().collect())
     }
 
-    fn open(&self, cpu: u32) -> trace::Result<FakeStream> {
+    fn open(&self, cpu: u32) -> trace::Result<Option<FakeStream>> {
         let buffer = Arc::clone(&self.buffers.lock().unwrap()[&cpu]);
         let event = buffer.lock().unwrap().event.try_clone().unwrap();
-        Ok(FakeStream { buffer, event })
+        Ok(Some(FakeStream { buffer, event }))
     }
 
     fn uuid(&self) -> Uuid {

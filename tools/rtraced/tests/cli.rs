@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! rtraced's exit codes, as far as they can be had without a kernel: on a tree of plain
+//! files that looks like rtrace's.
+
+use assert_cmd::Command;
+use predicates::str::contains;
+use rtrace_abi::header::Layout;
+use std::fs;
+use std::path::Path;
+use synthetic::UUID;
+use tempfile::TempDir;
+
+fn rtraced(debugfs: &Path, output: &Path) -> Command {
+    let mut command = Command::cargo_bin("rtraced").unwrap();
+    command
+        .arg("--debugfs")
+        .arg(debugfs)
+        .arg("--output")
+        .arg(output);
+    command.timeout(std::time::Duration::from_secs(20));
+    command
+}
+
+/// A session with an active trace.
+fn tree() -> TempDir {
+    let dir = TempDir::new().unwrap();
+    let session = dir.path().join("rtrace/sessions/default");
+    let channel = session.join("channels/channel0");
+    fs::create_dir_all(&channel).unwrap();
+    for (path, text) in [
+        (dir.path().join("rtrace/enable"), "1\n".to_owned()),
+        (session.join("enable"), "1\n".to_owned()),
+        (
+            session.join("metadata"),
+            synthetic::metadata(UUID, Layout::Compact),
+        ),
+        (channel.join("mode"), "discard\n".to_owned()),
+        (channel.join("subbuf_size"), "65536\n".to_owned()),
+        (channel.join("subbuf_count"), "4\n".to_owned()),
+        (channel.join("cpu0"), String::new()),
+    ] {
+        fs::write(path, text).unwrap();
+    }
+    dir
+}
+
+#[test]
+fn without_a_module() {
+    let dir = TempDir::new().unwrap();
+    for how in [&["--foreground"][..], &[]] {
+        rtraced(dir.path(), &dir.path().join("out"))
+            .args(how)
+            .assert()
+            .code(1)
+            .stderr(contains("debugfs is not mounted"));
+    }
+    assert!(!dir.path().join("out").exists());
+}
+
+#[test]
+fn wrong_usage() {
+    Command::cargo_bin("rtraced")
+        .unwrap()
+        .assert()
+        .code(2)
+        .stderr(contains("--output"));
+}
+
+#[test]
+fn a_foreign_directory_is_refused() {
+    let (tree, output) = (tree(), TempDir::new().unwrap());
+    fs::write(output.path().join("letter"), "dear").unwrap();
+    for how in [&["--foreground"][..], &[]] {
+        rtraced(tree.path(), output.path())
+            .args(how)
+            .assert()
+            .code(3)
+            .stderr(contains("neither empty nor a trace"));
+    }
+}
+
+#[test]
+fn another_trace_is_refused() {
+    let (tree, output) = (tree(), TempDir::new().unwrap());
+    let other = synthetic::metadata([7; 16], Layout::Compact);
+    fs::write(output.path().join("metadata"), &other).unwrap();
+    rtraced(tree.path(), output.path())
+        .arg("--foreground")
+        .assert()
+        .code(3)
+        .stderr(contains("another trace"));
+    assert_eq!(
+        fs::read_to_string(output.path().join("metadata")).unwrap(),
+        other
+    );
+}
+
+#[test]
+fn a_directory_that_cannot_be_written() {
+    let (tree, output) = (tree(), TempDir::new().unwrap());
+    let file = output.path().join("file");
+    fs::write(&file, "").unwrap();
+    rtraced(tree.path(), &file.join("trace"))
+        .arg("--foreground")
+        .assert()
+        .code(4);
+}
+
+#[test]
+fn what_is_no_stream_fails_and_leaves_no_pid_file() {
+    let (tree, output) = (tree(), TempDir::new().unwrap());
+    let pid = output.path().join("pid");
+    rtraced(tree.path(), &output.path().join("trace"))
+        .arg("--pid-file")
+        .arg(&pid)
+        .assert()
+        .code(1)
+        .stderr(contains("epoll"));
+    assert!(!pid.exists());
+}
+
+#[test]
+fn man_pages_and_completions() {
+    let dir = TempDir::new().unwrap();
+    let mut rtraced = Command::cargo_bin("rtraced").unwrap();
+    rtraced.arg("--generate").arg(dir.path()).assert().success();
+    let page = fs::read_to_string(dir.path().join("man1/rtraced.1")).unwrap();
+    assert!(page.contains("Exit codes"), "{page}");
+    assert!(dir.path().join("completions/rtraced.bash").exists());
+}

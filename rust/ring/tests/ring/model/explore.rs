@@ -68,6 +68,7 @@ fn perform<const BITS: u32>(machine: &Machine<BITS>, step: Step) {
             }
         }
         Step::Get => {
+            machine.check_poll();
             let _ = machine.get();
         }
         Step::Put => {

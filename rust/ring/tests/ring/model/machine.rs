@@ -243,6 +243,26 @@ impl<const BITS: u32> Machine<BITS> {
         at_once(|| self.ring.is_readable())
     }
 
+    /// Whether poll and get say the same, whoever is in the middle of something. A poll that
+    /// says "readable" where get says "empty" makes a busy loop.
+    pub fn check_poll(&self) {
+        at_once(|| {
+            if !self.holds() {
+                let readable = self.ring.is_readable();
+                match self.get() {
+                    Ok(_) => {
+                        assert!(readable, "get gives a packet, poll says that there is none");
+                        assert!(self.unget(), "nobody came between");
+                    }
+                    Err(Unavailable::Empty) => {
+                        assert!(!readable, "poll says that there is a packet, get does not");
+                    }
+                    Err(Unavailable::Busy) => {}
+                }
+            }
+        });
+    }
+
     /// Gets a packet and checks everything in it.
     pub fn get(&self) -> Result<Contents, Unavailable> {
         if let Some((packet, contents)) = &*self.held.borrow() {

@@ -122,7 +122,7 @@ impl PacketBuilder {
         let out = &mut self.events;
         match self.layout {
             Layout::Compact if fits => {
-                out.extend((id | (time as u32) << COMPACT_ID_BITS).to_le_bytes());
+                out.extend((id | ((time as u32) << COMPACT_ID_BITS)).to_le_bytes());
             }
             Layout::Large if fits => {
                 out.extend((id as u16).to_le_bytes());

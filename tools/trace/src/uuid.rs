@@ -33,7 +33,7 @@ impl FromStr for Uuid {
         for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
             let high = char::from(pair[0]).to_digit(16).ok_or(())?;
             let low = char::from(pair[1]).to_digit(16).ok_or(())?;
-            *byte = (high << 4 | low) as u8;
+            *byte = ((high << 4) | low) as u8;
         }
         Ok(Self(bytes))
     }

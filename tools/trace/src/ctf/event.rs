@@ -71,7 +71,7 @@ fn unsigned(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .rev()
-        .fold(0, |value, &byte| value << 8 | u64::from(byte))
+        .fold(0, |value, &byte| (value << 8) | u64::from(byte))
 }
 
 /// The events of a packet.

@@ -5,11 +5,12 @@
 /// Whether `pattern` (`sys:event`, `sys:*`, `event`, with `*` and `?`) means `event`, which
 /// is `sys:name`. A pattern without a colon stands for the event's name, or the system's.
 pub fn means(pattern: &str, event: &str) -> bool {
-    if pattern.contains(':') {
-        return matches(pattern.as_bytes(), event.as_bytes());
-    }
     let (system, name) = event.split_once(':').unwrap_or(("", event));
-    matches(pattern.as_bytes(), name.as_bytes()) || matches(pattern.as_bytes(), system.as_bytes())
+    let matches = |pattern: &str, text: &str| matches(pattern.as_bytes(), text.as_bytes());
+    match pattern.split_once(':') {
+        Some((systems, names)) => matches(systems, system) && matches(names, name),
+        None => matches(pattern, name) || matches(pattern, system),
+    }
 }
 
 /// Glob match with `*` and `?`, in time linear in pattern times text.
@@ -57,6 +58,8 @@ mod tests {
             ("*entry*", "syscalls:syscall_entry_read", true),
             ("*_re?d", "syscalls:syscall_entry_read", true),
             ("*_re?d", "syscalls:syscall_entry_ready", false),
+            ("s*entry", "sched:sched_entry", true),
+            ("s*:*:*", "sched:sched_entry", false),
             ("", "a:b", false),
         ] {
             assert_eq!(means(pattern, event), expected, "{pattern} {event}");

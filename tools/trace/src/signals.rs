@@ -5,6 +5,7 @@
 use crate::error::{Error, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::low_level::pipe;
+use std::fs;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -19,7 +20,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Catches SIGINT, SIGTERM and SIGHUP. Also makes a file-size limit an error like a
+    /// Catches SIGINT, SIGTERM and SIGHUP (which nohup may have switched off). Also makes a file-size limit an error like a
     /// full disk, instead of the end of the process (SIGXFSZ).
     pub fn catch() -> Result<Self> {
         Self::try_catch().map_err(Error::system("cannot catch signals"))
@@ -31,6 +32,9 @@ impl Signals {
         wake.set_nonblocking(true)?;
         let mut pipes = Vec::new();
         for signal in [SIGINT, SIGTERM, SIGHUP] {
+            if signal == SIGHUP && is_ignored(signal) {
+                continue;
+            }
             let (reader, writer) = UnixStream::pair()?;
             reader.set_nonblocking(true)?;
             // The signal's own pipe first: who is woken finds it there.
@@ -58,6 +62,14 @@ impl AsFd for Signals {
     }
 }
 
+/// Whether the signal was set to be ignored by whoever started this process.
+fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
 /// Empties a pipe; whether it held anything.
 fn drain(pipe: &mut UnixStream) -> bool {
     let mut any = false;
@@ -66,4 +78,21 @@ fn drain(pipe: &mut UnixStream) -> bool {
         any = true;
     }
     any
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_is_told_once() {
+        let mut signals = Signals::catch().unwrap();
+        assert_eq!(signals.pending(), []);
+        signal_hook::low_level::raise(SIGTERM).unwrap();
+        assert_eq!(signals.pending(), [SIGTERM]);
+        assert_eq!(signals.pending(), []);
+        // Rust's runtime ignores it.
+        assert!(is_ignored(signal_hook::consts::SIGPIPE));
+        assert!(!is_ignored(SIGTERM));
+    }
 }

@@ -2,7 +2,7 @@
 
 //! What a probe has when its tracepoint fires: all it needs, behind one pointer.
 
-use crate::channel::header::EventHeader;
+use crate::channel::header::{EventHeader, Label};
 use crate::channel::memory::{Payload, Tail};
 use crate::channel::Channel;
 use kernel::sync::Arc;
@@ -10,18 +10,19 @@ use kernel::sync::Arc;
 /// An event that is enabled in a trace; the data of its tracepoint's handler.
 pub(crate) struct Probe {
     channel: Arc<Channel>,
-    id: u32,
+    label: Label,
 }
 
 impl Probe {
     /// Makes the probe of event `id`.
     pub(crate) fn new(channel: Arc<Channel>, id: u32) -> Self {
-        Self { channel, id }
+        let label = Label::in_layout(id, channel.setup().layout);
+        Self { channel, label }
     }
 
     /// The event.
     pub(crate) fn id(&self) -> u32 {
-        self.id
+        self.label.id
     }
 
     /// Records the event: what `fill` returns, then `tail`. Any context, NMI included.
@@ -31,6 +32,6 @@ impl Probe {
         tail: impl Tail,
         fill: impl FnOnce() -> T,
     ) {
-        self.channel.record::<H, T>(self.id, tail, fill);
+        self.channel.record::<H, T>(self.label, tail, fill);
     }
 }

@@ -2,7 +2,7 @@
 
 //! One CPU's part of a channel: a ring, its memory, and who is woken.
 
-use super::header::EventHeader;
+use super::header::{EventHeader, Label};
 use super::memory::{Memory, Payload, Tail};
 use super::packet;
 use super::platform::Kernel;
@@ -10,6 +10,7 @@ use super::reader::Cursor;
 use super::time::TraceClock;
 use super::Setup;
 use crate::abi::packet::PacketHeader;
+use crate::ring::commit::Complete;
 use crate::ring::geometry::Geometry;
 use crate::ring::lost::Lost;
 use crate::ring::reserve::{Reserved, Stamp};
@@ -17,6 +18,7 @@ use crate::ring::slot::Slot;
 use crate::ring::switch::Closed;
 use crate::ring::Ring;
 use crate::sys::irq_work::IrqWork;
+use crate::sys::preempt::NoPreempt;
 use crate::sys::system::Uuid;
 use crate::sys::wait::WaitQueue;
 use crate::sys::word::{LocalWord, SharedWord};
@@ -119,74 +121,99 @@ impl Buffer {
         (self.packets.load(), self.bytes.load())
     }
 
-    /// Records an event. On the buffer's CPU, preemption disabled; any context, NMI included.
+    /// Records an event. On the buffer's CPU; any context, NMI included.
+    ///
+    /// The common case stands here: the record goes into the open packet and does not complete
+    /// it. Every other way ends in a call that does the rest, so that nothing need be kept
+    /// across calls.
     #[inline(always)]
     pub(super) fn record<H: EventHeader, T: Payload>(
         &self,
-        id: u32,
+        guard: NoPreempt,
+        label: Label,
         tail: impl Tail,
         fill: impl FnOnce() -> T,
     ) {
-        self.nesting.add(1);
+        self.nesting.increment();
         if self.nesting.load() > MAX_NESTING {
-            self.ring.lost().count(Lost::Nested);
-            self.nesting.add(1u64.wrapping_neg());
-            return;
+            return self.refuse_nested(guard);
         }
         let payload = (size_of::<T>() as u64).wrapping_add(tail.len() as u64);
         let reserved = self.ring.reserve_open(|| {
             let last = self.last_time.load();
             let time = self.clock.now();
             // A clock that went back looks like one that went on for ages.
-            H::is_enough(id, time.wrapping_sub(last)).then(|| Stamp {
+            label.is_short(time.wrapping_sub(last)).then(|| Stamp {
                 time,
                 len: H::SHORT.wrapping_add(payload),
             })
         });
-        let reserved = match reserved {
-            Some(record) => {
-                H::write_short(&self.memory, record.memory, id, record.time);
-                Some((record.memory.wrapping_add(H::SHORT), record))
-            }
-            None => self.reserve_any::<H>(id, payload),
+        let Some(record) = reserved else {
+            return self.record_any::<H, T>(guard, label, tail, fill);
         };
-        if let Some((at, record)) = reserved {
-            self.last_time.store(record.time);
-            self.memory.write(at, fill());
-            self.memory
-                .write_tail(at.wrapping_add(size_of::<T>() as u64), &tail);
-            if self.ring.commit(record) {
-                self.packet_ready();
-            }
+        self.last_time.store(record.time);
+        H::write_short(self.memory.record(record.memory), label.id, record.time)
+            .put(fill())
+            .put_tail(&tail);
+        match self.ring.commit(record) {
+            None => self.leave(guard),
+            Some(complete) => self.deliver(guard, complete),
         }
-        self.nesting.add(1u64.wrapping_neg());
     }
 
-    /// Reserves in every case but the common one: the record may open a packet, close one, or
-    /// need the extended header. Writes headers; returns where the payload goes.
+    /// Records an event in every case: the record may open a packet, close one, fill one, need
+    /// the extended header, be interrupted, or be refused.
     #[cold]
     #[inline(never)]
-    fn reserve_any<H: EventHeader>(
+    fn record_any<H: EventHeader, T: Payload>(
         &self,
-        id: u32,
+        guard: NoPreempt,
+        label: Label,
+        tail: impl Tail,
+        fill: impl FnOnce() -> T,
+    ) {
+        let payload = (size_of::<T>() as u64).wrapping_add(tail.len() as u64);
+        let Some(record) = self.reserve_any(label, H::SHORT, H::EXTENDED, payload) else {
+            return self.leave(guard);
+        };
+        self.last_time.store(record.time);
+        let to = self.memory.record(record.memory);
+        let to = if record.len.wrapping_sub(payload) == H::SHORT {
+            H::write_short(to, label.id, record.time)
+        } else {
+            H::write_extended(to, label.id, record.time)
+        };
+        to.put(fill()).put_tail(&tail);
+        match self.ring.commit(record) {
+            None => self.leave(guard),
+            Some(complete) => self.deliver(guard, complete),
+        }
+    }
+
+    /// Reserves in every case, and does to the packets before and around the record what the
+    /// reservation asks for.
+    fn reserve_any(
+        &self,
+        label: Label,
+        short: u64,
+        extended: u64,
         payload: u64,
-    ) -> Option<(u64, Reserved<'_, Kernel>)> {
-        let switched = self
-            .ring
-            .reserve(|| {
-                let last = self.last_time.load();
-                let time = self.clock.now().max(last);
-                let header = if H::is_enough(id, time.wrapping_sub(last)) {
-                    H::SHORT
-                } else {
-                    H::EXTENDED
-                };
-                Stamp {
-                    time,
-                    len: header.wrapping_add(payload),
-                }
-            })
-            .ok()?;
+    ) -> Option<Reserved<'_, Kernel>> {
+        let stamp = || {
+            let last = self.last_time.load();
+            let time = self.clock.now().max(last);
+            let header = if label.is_short(time.wrapping_sub(last)) {
+                short
+            } else {
+                extended
+            };
+            Stamp {
+                time,
+                len: header.wrapping_add(payload),
+            }
+        };
+        // A refusal is counted by the ring.
+        let switched = self.ring.reserve(stamp).ok()?;
         if let Some(closed) = switched.closed {
             self.close(closed);
         }
@@ -199,14 +226,28 @@ impl Buffer {
         if let Some(filled) = switched.filled {
             self.close(filled);
         }
-        let record = switched.record;
-        let header = record.len.wrapping_sub(payload);
-        if header == H::SHORT {
-            H::write_short(&self.memory, record.memory, id, record.time);
-        } else {
-            H::write_extended(&self.memory, record.memory, id, record.time);
-        }
-        Some((record.memory.wrapping_add(header), record))
+        Some(switched.record)
+    }
+
+    /// The end of a record, in whatever way.
+    #[inline(always)]
+    fn leave(&self, _guard: NoPreempt) {
+        self.nesting.decrement();
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_nested(&self, guard: NoPreempt) {
+        self.ring.lost().count(Lost::Nested);
+        self.leave(guard);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn deliver(&self, guard: NoPreempt, complete: Complete<'_, Kernel>) {
+        self.ring.deliver(complete);
+        self.packet_ready();
+        self.leave(guard);
     }
 
     fn close(&self, closed: Closed<'_, Kernel>) {
@@ -218,10 +259,8 @@ impl Buffer {
     }
 
     /// A packet is finished: counts it and has the reader woken.
-    #[cold]
-    #[inline(never)]
     fn packet_ready(&self) {
-        self.packets.add(1);
+        self.packets.increment();
         // The queue's lock may be held by what this interrupts: an interrupt of its own does it.
         if self.wakes && self.opened.load() != 0 {
             self.wake.queue();

@@ -2,7 +2,7 @@
 
 //! Writing the header of an event; [`crate::abi::header`] has the layouts.
 
-use super::memory::{payload, Memory};
+use super::memory::{payload, RecordWriter};
 use crate::abi::header as abi;
 
 /// A layout of event headers. Probes are compiled for each, so that none asks which.
@@ -12,14 +12,49 @@ pub(crate) trait EventHeader {
     /// Bytes of the extended form.
     const EXTENDED: u64;
 
-    /// Whether the short form can say that `id` happened this long after the record before.
-    fn is_enough(id: u32, since_last: u64) -> bool;
+    /// How long after the record before it an event may come and still have the short form; 0
+    /// if `id` does not fit it.
+    fn span(id: u32) -> u64;
 
     /// Writes the short form.
-    fn write_short(memory: &Memory, at: u64, id: u32, time: u64);
+    fn write_short(to: RecordWriter<'_>, id: u32, time: u64) -> RecordWriter<'_>;
 
     /// Writes the extended form.
-    fn write_extended(memory: &Memory, at: u64, id: u32, time: u64);
+    fn write_extended(to: RecordWriter<'_>, id: u32, time: u64) -> RecordWriter<'_>;
+}
+
+/// What of an event goes into its header.
+#[derive(Clone, Copy)]
+pub(crate) struct Label {
+    /// The event.
+    pub(crate) id: u32,
+    /// [`EventHeader::span`] of it.
+    span: u64,
+}
+
+impl Label {
+    /// The label of event `id` in a trace with these headers.
+    #[inline(always)]
+    pub(crate) fn new<H: EventHeader>(id: u32) -> Self {
+        Self {
+            id,
+            span: H::span(id),
+        }
+    }
+
+    /// The label in a trace with headers of `layout`.
+    pub(crate) fn in_layout(id: u32, layout: abi::Layout) -> Self {
+        match layout {
+            abi::Layout::Compact => Self::new::<Compact>(id),
+            abi::Layout::Large => Self::new::<Large>(id),
+        }
+    }
+
+    /// Whether the short form is enough this long after the record before.
+    #[inline(always)]
+    pub(super) fn is_short(&self, since_last: u64) -> bool {
+        since_last < self.span
+    }
 }
 
 /// [`Layout::Compact`](abi::Layout::Compact).
@@ -45,18 +80,22 @@ impl EventHeader for Compact {
     const EXTENDED: u64 = abi::COMPACT_EXTENDED_SIZE as u64;
 
     #[inline(always)]
-    fn is_enough(id: u32, since_last: u64) -> bool {
-        since_last >> abi::COMPACT_TIME_BITS == 0 && id < abi::COMPACT_ESCAPE
+    fn span(id: u32) -> u64 {
+        if id < abi::COMPACT_ESCAPE {
+            1 << abi::COMPACT_TIME_BITS
+        } else {
+            0
+        }
     }
 
     #[inline(always)]
-    fn write_short(memory: &Memory, at: u64, id: u32, time: u64) {
-        memory.write(at, (time as u32) << abi::COMPACT_ID_BITS | id);
+    fn write_short(to: RecordWriter<'_>, id: u32, time: u64) -> RecordWriter<'_> {
+        to.put((time as u32) << abi::COMPACT_ID_BITS | id)
     }
 
-    fn write_extended(memory: &Memory, at: u64, id: u32, time: u64) {
+    fn write_extended(to: RecordWriter<'_>, id: u32, time: u64) -> RecordWriter<'_> {
         let escape = abi::COMPACT_ESCAPE as u8;
-        memory.write(at, CompactExtended { escape, id, time });
+        to.put(CompactExtended { escape, id, time })
     }
 }
 
@@ -65,18 +104,22 @@ impl EventHeader for Large {
     const EXTENDED: u64 = abi::LARGE_EXTENDED_SIZE as u64;
 
     #[inline(always)]
-    fn is_enough(id: u32, since_last: u64) -> bool {
-        since_last >> abi::LARGE_TIME_BITS == 0 && id < abi::LARGE_ESCAPE
+    fn span(id: u32) -> u64 {
+        if id < abi::LARGE_ESCAPE {
+            1 << abi::LARGE_TIME_BITS
+        } else {
+            0
+        }
     }
 
     #[inline(always)]
-    fn write_short(memory: &Memory, at: u64, id: u32, time: u64) {
+    fn write_short(to: RecordWriter<'_>, id: u32, time: u64) -> RecordWriter<'_> {
         let (id, time) = (id as u16, time as u32);
-        memory.write(at, LargeShort { id, time });
+        to.put(LargeShort { id, time })
     }
 
-    fn write_extended(memory: &Memory, at: u64, id: u32, time: u64) {
+    fn write_extended(to: RecordWriter<'_>, id: u32, time: u64) -> RecordWriter<'_> {
         let escape = abi::LARGE_ESCAPE as u16;
-        memory.write(at, LargeExtended { escape, id, time });
+        to.put(LargeExtended { escape, id, time })
     }
 }

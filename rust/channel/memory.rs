@@ -6,6 +6,7 @@
 //! gave to the caller and trusts them: checking each store would cost more than the store.
 
 use crate::sys::pages::Pages;
+use core::marker::PhantomData;
 use core::mem::size_of;
 use core::ptr::NonNull;
 use kernel::prelude::*;
@@ -58,8 +59,53 @@ pub(crate) use payload;
 pub(crate) trait Tail {
     /// Bytes.
     fn len(&self) -> usize;
-    /// The bytes, or fewer: the rest becomes NUL.
-    fn bytes(&self) -> &[u8];
+    /// Lays it down: `len` bytes. If it puts fewer, the rest is what was there before.
+    fn write(&self, space: Space<'_>);
+}
+
+/// The bytes of a record that its tail has been given, from the first that is not yet written.
+pub(crate) struct Space<'a> {
+    at: NonNull<u8>,
+    left: usize,
+    memory: PhantomData<&'a Memory>,
+}
+
+impl Space<'_> {
+    /// Puts a value; none if there is no room for it.
+    #[inline(always)]
+    pub(crate) fn put<T: Payload>(&mut self, value: T) {
+        if size_of::<T>() > self.left {
+            return;
+        }
+        // SAFETY: So many bytes are left.
+        unsafe {
+            self.at.cast::<T>().write_unaligned(value);
+            self.skip(size_of::<T>());
+        }
+    }
+
+    /// Puts bytes; none if there is no room for all.
+    #[inline(always)]
+    pub(crate) fn put_bytes(&mut self, bytes: &[u8]) {
+        if bytes.len() > self.left {
+            return;
+        }
+        // SAFETY: So many bytes are left; nobody else has them.
+        unsafe {
+            copy(bytes.as_ptr(), self.at.as_ptr(), bytes.len());
+            self.skip(bytes.len());
+        }
+    }
+
+    /// # Safety
+    ///
+    /// So many bytes are left.
+    #[inline(always)]
+    unsafe fn skip(&mut self, len: usize) {
+        // SAFETY: At most one past the end.
+        self.at = unsafe { self.at.add(len) };
+        self.left = self.left.wrapping_sub(len);
+    }
 }
 
 /// Nothing follows.
@@ -69,9 +115,7 @@ impl Tail for () {
         0
     }
     #[inline(always)]
-    fn bytes(&self) -> &[u8] {
-        &[]
-    }
+    fn write(&self, _space: Space<'_>) {}
 }
 
 /// A string and its NUL follow.
@@ -84,8 +128,9 @@ impl Tail for NulTerminated<'_> {
         self.0.len().wrapping_add(1)
     }
     #[inline(always)]
-    fn bytes(&self) -> &[u8] {
-        self.0
+    fn write(&self, mut space: Space<'_>) {
+        space.put_bytes(self.0);
+        space.put(0u8);
     }
 }
 
@@ -134,21 +179,13 @@ impl Memory {
         };
     }
 
-    /// Lays a record's tail down at `at`. As [`write`](Self::write).
+    /// Where a record goes that begins at `at`. As [`write`](Self::write), for all its bytes.
     #[inline(always)]
-    pub(super) fn write_tail(&self, at: u64, tail: &impl Tail) {
-        let len = tail.len();
-        if len == 0 {
-            return;
-        }
-        let bytes = tail.bytes();
-        // SAFETY: As for `write`; `len` bytes were reserved for the tail and `bytes` is not longer.
-        unsafe {
-            let to = self.base.add(at as usize);
-            copy(bytes.as_ptr(), to.as_ptr(), bytes.len());
-            if len > bytes.len() {
-                to.add(bytes.len()).write(0);
-            }
+    pub(super) fn record(&self, at: u64) -> RecordWriter<'_> {
+        RecordWriter {
+            // SAFETY: A position inside the memory, as for `write`.
+            to: unsafe { self.base.add(at as usize) },
+            memory: PhantomData,
         }
     }
 
@@ -164,6 +201,41 @@ impl Memory {
         let bytes =
             unsafe { core::slice::from_raw_parts(self.base.add(at as usize).as_ptr(), len) };
         out.write_slice(bytes)
+    }
+}
+
+/// Lays a reserved record down, part after part. The parts' sizes add up to what was reserved.
+pub(crate) struct RecordWriter<'a> {
+    to: NonNull<u8>,
+    memory: PhantomData<&'a Memory>,
+}
+
+impl RecordWriter<'_> {
+    /// Lays down a value.
+    #[inline(always)]
+    pub(super) fn put<T: Payload>(self, value: T) -> Self {
+        // SAFETY: As for `Memory::write`: still inside what was reserved.
+        unsafe {
+            self.to.cast::<T>().write_unaligned(value);
+            Self {
+                to: self.to.add(size_of::<T>()),
+                ..self
+            }
+        }
+    }
+
+    /// Lays down what follows.
+    #[inline(always)]
+    pub(super) fn put_tail(self, tail: &impl Tail) {
+        let len = tail.len();
+        if len == 0 {
+            return;
+        }
+        tail.write(Space {
+            at: self.to,
+            left: len,
+            memory: PhantomData,
+        });
     }
 }
 

@@ -26,7 +26,7 @@ use crate::sys::timer::Timer;
 use crate::sys::word::{LocalWord, SharedWord};
 use buffer::Buffer;
 use config::Config;
-use header::EventHeader;
+use header::{EventHeader, Label};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use memory::{Payload, Tail};
@@ -105,13 +105,13 @@ impl Channel {
         self.active.store(0);
     }
 
-    /// Records an event on this CPU: `T` and `tail`, with the header of event `id`.
+    /// Records an event on this CPU: `T` and `tail`, with the header of the event.
     ///
     /// `fill` is called with the record's space reserved. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn record<H: EventHeader, T: Payload>(
         &self,
-        id: u32,
+        label: Label,
         tail: impl Tail,
         fill: impl FnOnce() -> T,
     ) {
@@ -121,8 +121,8 @@ impl Channel {
         }
         let cpu = self.cpus.this_cpu(&guard);
         match cpu.buffer.get() {
-            Some(buffer) => buffer.record::<H, T>(id, tail, fill),
-            None => cpu.no_buffer.add(1),
+            Some(buffer) => buffer.record::<H, T>(guard, label, tail, fill),
+            None => cpu.no_buffer.increment(),
         }
     }
 

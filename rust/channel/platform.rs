@@ -74,6 +74,10 @@ impl Local for LocalWord {
     fn add(&self, value: u64) {
         self.add(value)
     }
+    #[inline(always)]
+    fn increment(&self) {
+        self.increment()
+    }
 }
 
 impl Shared for SharedWord {

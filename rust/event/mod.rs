@@ -4,20 +4,130 @@
 //!
 //! One file per subsystem. A declaration names the tracepoint, its arguments and the fields
 //! with how each is read; the `event!` macro in [`declare`] makes the probe, the layout and the
-//! description from it.
+//! description from it. System calls have a [table](syscall) of their own, and two probes.
+//!
+//! To the rest of the module all of them look alike: an [`Event`], found by its id.
 
 #[macro_use]
 mod declare;
 mod field;
+mod format;
 mod irq;
 mod sched;
+pub(crate) mod syscall;
 
 pub(crate) use declare::Declaration;
+pub(crate) use format::format;
 
-/// All declared events. An event's place is its id, for ever: only append. Ids below 31 fit the
-/// compact event header, so the most frequent come first.
+use crate::abi::schema::Field;
+
+/// All declared events, in the order of their ids. Ids below 31 fit the compact event header, so
+/// the most frequent come first.
 pub(crate) static DECLARED: &[&Declaration] = &[
     &sched::SCHED_SWITCH,
     &irq::IRQ_SOFTIRQ_ENTRY,
     &irq::IRQ_HANDLER_ENTRY,
 ];
+
+/// Ids below this one are declared events, then come the entries of all system calls.
+const FIRST_ENTRY: u32 = DECLARED.len() as u32;
+/// Then the exits.
+const FIRST_EXIT: u32 = FIRST_ENTRY + syscall::SLOTS;
+
+/// How an event comes about.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    /// A tracepoint of its own, with a probe of its own.
+    Declared(&'static Declaration),
+    /// The entry of this system call: one bit of the probe of all entries.
+    SyscallEntry(&'static syscall::Call),
+    /// The exit of this system call: one bit of the probe of all exits.
+    SyscallExit(&'static syscall::Call),
+}
+
+/// An event that can be recorded.
+#[derive(Clone, Copy)]
+pub(crate) struct Event {
+    id: u32,
+    kind: Kind,
+}
+
+/// All ids are below this one. Not every id below is an event.
+pub(crate) const fn count() -> u32 {
+    FIRST_EXIT + syscall::SLOTS
+}
+
+/// The event with this id.
+pub(crate) fn get(id: u32) -> Option<Event> {
+    let kind = if let Some(&declared) = DECLARED.get(id as usize) {
+        Kind::Declared(declared)
+    } else if id < FIRST_EXIT {
+        Kind::SyscallEntry(syscall::call(id - FIRST_ENTRY)?)
+    } else {
+        Kind::SyscallExit(syscall::call(id - FIRST_EXIT)?)
+    };
+    Some(Event { id, kind })
+}
+
+/// All events, by id.
+pub(crate) fn all() -> impl Iterator<Item = Event> {
+    (0..count()).filter_map(get)
+}
+
+impl Event {
+    /// Its id, in traces too. It stays the same as long as the module is loaded.
+    pub(crate) fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// How it comes about.
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Subsystem: the directory below `events/`.
+    pub(crate) fn subsystem(&self) -> &'static str {
+        match self.kind {
+            Kind::Declared(declared) => declared.subsystem,
+            Kind::SyscallEntry(_) | Kind::SyscallExit(_) => "syscalls",
+        }
+    }
+
+    /// Name, as viewers of traces know it.
+    pub(crate) fn name(&self) -> &'static str {
+        match self.kind {
+            Kind::Declared(declared) => declared.name,
+            Kind::SyscallEntry(call) => call.entry_name,
+            Kind::SyscallExit(call) => call.exit_name,
+        }
+    }
+
+    /// The kernel's tracepoint.
+    pub(crate) fn tracepoint(&self) -> &'static str {
+        match self.kind {
+            Kind::Declared(declared) => declared.tracepoint,
+            Kind::SyscallEntry(_) => "sys_enter",
+            Kind::SyscallExit(_) => "sys_exit",
+        }
+    }
+
+    /// Whether it is recorded when nothing else was asked for.
+    pub(crate) fn is_default(&self) -> bool {
+        match self.kind {
+            Kind::Declared(declared) => declared.default,
+            Kind::SyscallEntry(_) | Kind::SyscallExit(_) => true,
+        }
+    }
+
+    /// Its fields, in the order of the record.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = Field<'static>> + Clone {
+        use syscall::Direction::{Entry, Exit};
+        let (declared, call) = match self.kind {
+            Kind::Declared(declared) => (declared.fields, None),
+            Kind::SyscallEntry(call) => (&[][..], Some((call, Entry))),
+            Kind::SyscallExit(call) => (&[][..], Some((call, Exit))),
+        };
+        let call = call.map(|(call, direction)| syscall::fields(call, direction));
+        declared.iter().copied().chain(call.into_iter().flatten())
+    }
+}

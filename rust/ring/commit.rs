@@ -9,21 +9,30 @@ use super::slot::Slot;
 use super::switch::Closed;
 use super::Ring;
 
+/// A packet all of whose bytes are committed. Whoever has this is the only one to deliver it.
+#[must_use]
+pub struct Complete<'a, P: Platform> {
+    slot: &'a Slot<P>,
+    position: u64,
+    count: u64,
+}
+
 impl<P: Platform> Ring<P> {
-    /// Commits a record that is completely written. Returns whether that finished a packet.
+    /// Commits a record that is completely written. If that completes its packet, the packet
+    /// must be [delivered](Self::deliver) at once.
     ///
     /// Context: that of the reservation.
     #[inline(always)]
     #[must_use]
-    pub fn commit(&self, record: Reserved<'_, P>) -> bool {
-        record.slot.records.add(1);
+    pub fn commit<'a>(&self, record: Reserved<'a, P>) -> Option<Complete<'a, P>> {
+        record.slot.records.increment();
         self.commit_bytes(record.slot, record.position, record.len)
     }
 
     /// Commits the header of an opened packet. Returns whether that finished it.
     #[must_use]
     pub fn commit_header(&self, opened: Opened<'_, P>) -> bool {
-        self.commit_bytes(opened.slot, opened.position, self.header)
+        self.deliver_if(self.commit_bytes(opened.slot, opened.position, self.header))
     }
 
     /// Commits the padding of a closed packet, whose header must be complete. Returns whether
@@ -31,21 +40,31 @@ impl<P: Platform> Ring<P> {
     #[must_use]
     pub fn commit_padding(&self, closed: Closed<'_, P>) -> bool {
         let padding = self.geometry.size().wrapping_sub(closed.content);
-        padding != 0 && self.commit_bytes(closed.slot, closed.position, padding)
+        padding != 0
+            && self.deliver_if(self.commit_bytes(closed.slot, closed.position, padding))
+    }
+
+    fn deliver_if(&self, complete: Option<Complete<'_, P>>) -> bool {
+        complete.map(|complete| self.deliver(complete)).is_some()
     }
 
     #[inline(always)]
-    fn commit_bytes(&self, slot: &Slot<P>, position: u64, bytes: u64) -> bool {
+    fn commit_bytes<'a>(
+        &self,
+        slot: &'a Slot<P>,
+        position: u64,
+        bytes: u64,
+    ) -> Option<Complete<'a, P>> {
         // Adding and learning the sum is one step: of all the commits of a lap, only one
         // sees it complete (I2).
         let count = self
             .geometry
             .advance(slot.commit_count.fetch_add(bytes), bytes);
-        if !self.geometry.completes_lap(count) {
-            return false;
-        }
-        self.deliver(slot, position, count);
-        true
+        self.geometry.completes_lap(count).then_some(Complete {
+            slot,
+            position,
+            count,
+        })
     }
 
     /// Hands a complete packet to the reader.
@@ -54,8 +73,12 @@ impl<P: Platform> Ring<P> {
     /// before `commit_seq` is written (I3). The order is: header (the committers), reference,
     /// `commit_seq`.
     #[cold]
-    #[inline(never)]
-    fn deliver(&self, slot: &Slot<P>, position: u64, count: u64) {
+    pub fn deliver(&self, complete: Complete<'_, P>) {
+        let Complete {
+            slot,
+            position,
+            count,
+        } = complete;
         let records = slot.records.load();
         slot.packet_records
             .store(records.wrapping_sub(slot.delivered_records.load()));

@@ -84,6 +84,12 @@ impl<P: Platform> Geometry<P> {
         position & self.size_mask
     }
 
+    /// Whether `len` more bytes at `offset` fit into the sub-buffer and leave some.
+    #[inline(always)]
+    pub(super) fn leaves_room(&self, offset: u64, len: u64) -> bool {
+        len <= self.size_mask.wrapping_sub(offset)
+    }
+
     /// Offset in the buffer.
     #[inline(always)]
     pub fn buffer_offset(&self, position: u64) -> u64 {
@@ -105,7 +111,7 @@ impl<P: Platform> Geometry<P> {
     /// Index of the slot.
     #[inline(always)]
     pub fn index(&self, position: u64) -> u64 {
-        position >> self.size_bits & self.count_mask
+        position.wrapping_shr(self.size_bits) & self.count_mask
     }
 
     /// How often the buffer was gone round.
@@ -123,7 +129,7 @@ impl<P: Platform> Geometry<P> {
     /// Offset in the buffer's memory of byte 0 of memory sub-buffer `index`.
     #[inline(always)]
     pub fn memory(&self, index: u64) -> u64 {
-        index << self.size_bits
+        index.wrapping_shl(self.size_bits)
     }
 
     /// What a slot's commit counters are when all laps before that of `position` are complete:

@@ -56,7 +56,7 @@ impl<P: Platform> LostCounters<P> {
     /// Counts a refused record.
     #[inline(always)]
     pub fn count(&self, reason: Lost) {
-        self.counter(reason).add(1);
+        self.counter(reason).increment();
     }
 
     /// Records refused for `reason`.

@@ -26,6 +26,8 @@ pub trait Local {
     fn fetch_add(&self, value: u64) -> u64;
     /// Adds, wrapping.
     fn add(&self, value: u64);
+    /// Adds 1, wrapping.
+    fn increment(&self);
 }
 
 /// A word that several CPUs write.

@@ -79,7 +79,15 @@ impl<P: Platform> Ring<P> {
         // Inside the cmpxchg's window, so that times grow with positions (Algorithm 2).
         let Stamp { time, len } = stamp()?;
         let offset = self.geometry.offset(old);
-        if offset == 0 || offset.wrapping_add(len) >= self.geometry.size() {
+        if offset == 0 || !self.geometry.leaves_room(offset, len) {
+            return None;
+        }
+        // Read before the cmpxchg, true after it: the packet at `old` is not complete, so its
+        // reference stays held once it is (I2), as long as `wcnt` is still `old`.
+        let slot = self.slot(old)?;
+        let reference = slot.reference();
+        if reference.is_idle() {
+            // A context below has opened the packet and not got further.
             return None;
         }
         if !self
@@ -88,13 +96,8 @@ impl<P: Platform> Ring<P> {
         {
             return None;
         }
-        let slot = self.slot(old)?;
-        if slot.reference().is_idle() {
-            // A context below has opened the packet and not got further: help it.
-            self.hold(slot);
-        }
         Some(Reserved {
-            memory: self.geometry.memory(slot.reference().index()) | offset,
+            memory: self.geometry.memory(reference.index()) | offset,
             len,
             time,
             slot,

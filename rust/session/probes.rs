@@ -4,6 +4,7 @@
 
 use super::{Selection, Tracepoints};
 use crate::channel::Channel;
+use crate::event::syscall::{self, Direction, SyscallProbe};
 use crate::event::{self, Kind};
 use crate::probe::Probe;
 use crate::sys::tracepoint::Attachments;
@@ -14,6 +15,8 @@ use kernel::sync::Arc;
 pub(super) struct Probes {
     channel: Arc<Channel>,
     attached: Attachments<Probe>,
+    /// Entries and exits of system calls; each, if it is attached, for all calls.
+    syscalls: Attachments<SyscallProbe>,
 }
 
 impl Probes {
@@ -22,6 +25,7 @@ impl Probes {
         Self {
             channel,
             attached: Attachments::new(),
+            syscalls: Attachments::new(),
         }
     }
 
@@ -43,11 +47,38 @@ impl Probes {
             }
         }
         self.attached.detach(|probe| !selection.has(probe.id()));
+        self.select_syscalls(tracepoints, selection, Direction::Entry)?;
+        self.select_syscalls(tracepoints, selection, Direction::Exit)
+    }
+
+    fn select_syscalls(
+        &mut self,
+        tracepoints: &Tracepoints,
+        selection: &Selection,
+        direction: Direction,
+    ) -> Result {
+        let wanted = |slot| selection.has(direction.id(slot));
+        let Some(first) = (0..syscall::SLOTS).find(|&slot| wanted(slot)) else {
+            self.syscalls.detach(|probe| probe.direction() == direction);
+            return Ok(());
+        };
+        let mut attached = self.syscalls.iter();
+        if let Some(probe) = attached.find(|probe| probe.direction() == direction) {
+            probe.select(wanted);
+        } else if let Some(tracepoint) = tracepoints.get(direction.id(first)) {
+            let probe = SyscallProbe::new(self.channel.clone(), direction);
+            probe.select(wanted);
+            let handler = syscall::handler(direction, self.channel.setup().layout);
+            let probe = Arc::new(probe, GFP_KERNEL)?;
+            drop(attached);
+            self.syscalls.attach(tracepoint, handler, probe)?;
+        }
         Ok(())
     }
 
     /// Detaches all, and waits until none runs. May sleep.
     pub(super) fn detach(&mut self) {
         self.attached.detach(|_| true);
+        self.syscalls.detach(|_| true);
     }
 }

@@ -21,5 +21,6 @@ pub(crate) mod preempt;
 pub(crate) mod system;
 pub(crate) mod timer;
 pub(crate) mod tracepoint;
+pub(crate) mod user_text;
 pub(crate) mod wait;
 pub(crate) mod word;

@@ -51,12 +51,12 @@ impl<T: Zeroable> PerCpu<T> {
 
     /// This CPU's. Any context, NMI included.
     #[inline(always)]
-    pub(crate) fn this_cpu<'a>(&'a self, _guard: &'a NoPreempt) -> &'a T {
+    pub(crate) fn this_cpu(&self, _guard: &NoPreempt) -> &T {
         let base: *const T;
         // SAFETY:
         // - `this_cpu_off` is this CPU's distance from offset to address.
         // - By the invariant, the sum is this CPU's T; zeroed bytes are a valid T.
-        // - The guard keeps the caller on this CPU.
+        // - While the guard lives it is this CPU's; after that it is still a valid T.
         unsafe {
             asm!(
                 "add {base}, qword ptr gs:[rip + {off}]",

@@ -79,6 +79,24 @@ impl LocalWord {
         before
     }
 
+    /// Adds 1, wrapping.
+    #[inline(always)]
+    pub(crate) fn increment(&self) {
+        // SAFETY: As above.
+        unsafe {
+            asm!("inc qword ptr [{word}]", word = in(reg) self.0.get(), options(nostack));
+        }
+    }
+
+    /// Subtracts 1, wrapping.
+    #[inline(always)]
+    pub(crate) fn decrement(&self) {
+        // SAFETY: As above.
+        unsafe {
+            asm!("dec qword ptr [{word}]", word = in(reg) self.0.get(), options(nostack));
+        }
+    }
+
     /// Adds, wrapping.
     #[inline(always)]
     pub(crate) fn add(&self, value: u64) {

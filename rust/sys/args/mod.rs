@@ -7,9 +7,11 @@
 //! work in any context, NMI included.
 
 mod irq;
+mod syscall;
 mod task;
 
 pub(crate) use irq::IrqAction;
+pub(crate) use syscall::{is_compat, Register, Registers};
 pub(crate) use task::Task;
 
 /// The longest text that is taken from the kernel, in bytes; the rest is cut off.

@@ -134,7 +134,8 @@ impl<const BITS: u32> Machine<BITS> {
             },
         };
         self.write(id, &record);
-        let finished = self.ring.commit(record);
+        let complete = self.ring.commit(record);
+        let finished = complete.map(|complete| self.ring.deliver(complete)).is_some();
         self.count_delivery(finished);
         Ok(())
     }

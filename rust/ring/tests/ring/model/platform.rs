@@ -69,6 +69,10 @@ impl<const BITS: u32> Local for LocalWord<BITS> {
     fn add(&self, value: u64) {
         self.fetch_add(value);
     }
+
+    fn increment(&self) {
+        self.add(1);
+    }
 }
 
 thread_local! {

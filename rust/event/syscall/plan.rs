@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a probe does for a system call, worked out when the module is compiled.
+
+use super::describe::{Argument, Call, Kind};
+use super::{COMPAT, COMPAT_CALL, LISTED, SLOTS, UNKNOWN, UNKNOWN_CALL};
+use crate::abi::schema::Field;
+use crate::channel::memory::{Space, Tail};
+use crate::sys::args::{Register, Registers};
+
+/// Numbers in a record: the call's, and six arguments.
+const MAX_NUMBERS: usize = 7;
+/// Texts in a record.
+pub(super) const MAX_TEXTS: usize = 3;
+
+/// Bytes that a register takes in the record: those of its low end.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+enum Width {
+    U16 = 2,
+    U32 = 4,
+    U64 = 8,
+}
+
+/// A register that is recorded.
+#[derive(Clone, Copy)]
+struct Number {
+    register: Register,
+    width: Width,
+}
+
+/// How the entry or the exit of a call is recorded. 20 bytes, so that all fit the cache.
+#[derive(Clone, Copy)]
+pub(super) struct Plan {
+    /// The place of the call whose event it is: for a number that the table does not know, that
+    /// of the unknown.
+    pub(super) slot: u16,
+    /// All numbers together.
+    bytes: u8,
+    count: u8,
+    numbers: [Number; MAX_NUMBERS],
+    /// Where the addresses of texts are; NUL-terminated texts follow the numbers.
+    pub(super) texts: u8,
+    text_registers: [Register; MAX_TEXTS],
+}
+
+impl Plan {
+    const fn new(slot: u32) -> Self {
+        Self {
+            slot: slot as u16,
+            bytes: 0,
+            count: 0,
+            numbers: [Number {
+                register: Register::Ax,
+                width: Width::U64,
+            }; MAX_NUMBERS],
+            texts: 0,
+            text_registers: [Register::Di; MAX_TEXTS],
+        }
+    }
+
+    const fn with(mut self, register: Register, size: Option<usize>) -> Self {
+        let width = match size {
+            Some(2) => Width::U16,
+            Some(4) => Width::U32,
+            Some(8) => Width::U64,
+            _ => panic!("not the size of a number"),
+        };
+        self.numbers[self.count as usize] = Number { register, width };
+        self.count += 1;
+        self.bytes += width as u8;
+        self
+    }
+
+    /// With the fields that come before all arguments: the call's number, its result.
+    const fn with_fixed(mut self, fields: &[Field<'static>]) -> Self {
+        let mut at = 0;
+        while at < fields.len() {
+            let size = fields[at].ty.size();
+            let register = match size {
+                Some(4) => Register::OrigAx,
+                _ => Register::Ax,
+            };
+            self = self.with(register, size);
+            at += 1;
+        }
+        self
+    }
+
+    const fn entry(call: &Call) -> Self {
+        let mut plan = Self::new(call.slot).with_fixed(call.before_arguments);
+        let mut at = 0;
+        while at < call.arguments.len() {
+            let register = register(call, at);
+            match call.arguments[at].kind {
+                Kind::Number(ty) => plan = plan.with(register, ty.size()),
+                Kind::Text => {
+                    plan.text_registers[plan.texts as usize] = register;
+                    plan.texts += 1;
+                }
+                Kind::Out => {}
+            }
+            at += 1;
+        }
+        plan
+    }
+
+    const fn exit(call: &Call) -> Self {
+        let mut plan = Self::new(call.slot).with_fixed(call.at_exit);
+        let mut at = 0;
+        while at < call.arguments.len() {
+            if let Argument {
+                kind: Kind::Out, ..
+            } = call.arguments[at]
+            {
+                plan = plan.with(register(call, at), Kind::ADDRESS.size());
+            }
+            at += 1;
+        }
+        plan
+    }
+
+    /// The registers that hold the addresses of the texts.
+    pub(super) fn text_registers(&self) -> impl Iterator<Item = Register> + '_ {
+        self.text_registers
+            .iter()
+            .copied()
+            .take(self.texts as usize)
+    }
+}
+
+const fn register(call: &Call, argument: usize) -> Register {
+    if call.slot == COMPAT {
+        Register::COMPAT_ARGUMENTS[argument]
+    } else {
+        Register::ARGUMENTS[argument]
+    }
+}
+
+/// The plans of all slots.
+pub(super) type Plans = [Plan; SLOTS as usize];
+
+macro_rules! plans {
+    ($of:path) => {{
+        let mut plans = [$of(UNKNOWN_CALL); SLOTS as usize];
+        let mut at = 0;
+        while at < LISTED.len() {
+            plans[LISTED[at].slot as usize] = $of(&LISTED[at]);
+            at += 1;
+        }
+        plans[COMPAT as usize] = $of(COMPAT_CALL);
+        plans
+    }};
+}
+
+/// What is recorded at the entries.
+pub(super) static ENTRY: Plans = plans!(Plan::entry);
+/// What is recorded at the exits.
+pub(super) static EXIT: Plans = plans!(Plan::exit);
+
+/// The slot of call `number`; of an unknown one, if it is beyond all known.
+#[inline(always)]
+pub(super) fn slot(number: i32, compat: bool) -> u32 {
+    if compat {
+        COMPAT
+    } else {
+        // A negative number is beyond all as well.
+        (number as u32).min(UNKNOWN)
+    }
+}
+
+/// A call's record, but for the header.
+pub(super) struct Record<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) registers: &'a Registers,
+    pub(super) texts: &'a [u8],
+}
+
+impl Tail for Record<'_> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        usize::from(self.plan.bytes).wrapping_add(self.texts.len())
+    }
+
+    #[inline(always)]
+    fn write(&self, mut space: Space<'_>) {
+        let plan = self.plan;
+        for number in plan.numbers.iter().take(plan.count as usize) {
+            let value = self.registers.get(number.register);
+            match number.width {
+                Width::U64 => space.put(value),
+                Width::U32 => space.put(value as u32),
+                Width::U16 => space.put(value as u16),
+            }
+        }
+        space.put_bytes(self.texts);
+    }
+}

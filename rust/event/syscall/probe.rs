@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The two probes of system calls.
+
+use super::plan::{self, Plan, Record, MAX_TEXTS};
+use super::{SLOTS, UNKNOWN};
+use crate::abi::header::Layout;
+use crate::channel::header::{Compact, EventHeader, Label, Large};
+use crate::channel::Channel;
+use crate::event::{FIRST_ENTRY, FIRST_EXIT};
+use crate::sys::args::{is_compat, Registers};
+use crate::sys::bindings;
+use crate::sys::tracepoint::Handler;
+use crate::sys::user_text::UserTexts;
+use crate::sys::word::SharedWord;
+use kernel::sync::Arc;
+
+const WORDS: usize = SLOTS.div_ceil(64) as usize;
+
+/// The way into the kernel or out of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// `syscall_entry_...`
+    Entry,
+    /// `syscall_exit_...`
+    Exit,
+}
+
+impl Direction {
+    /// The id of the event of the call in `slot`.
+    #[inline(always)]
+    pub(crate) fn id(self, slot: u32) -> u32 {
+        slot.wrapping_add(match self {
+            Self::Entry => FIRST_ENTRY,
+            Self::Exit => FIRST_EXIT,
+        })
+    }
+}
+
+/// The calls that are recorded in a trace, at their entries or at their exits; the data of that
+/// tracepoint's handler.
+pub(crate) struct SyscallProbe {
+    channel: Arc<Channel>,
+    direction: Direction,
+    /// A bit per slot. Changes while the handler runs.
+    enabled: [SharedWord; WORDS],
+}
+
+impl SyscallProbe {
+    /// Makes the probe, of no call yet.
+    pub(crate) fn new(channel: Arc<Channel>, direction: Direction) -> Self {
+        Self {
+            channel,
+            direction,
+            enabled: [const { SharedWord::new(0) }; WORDS],
+        }
+    }
+
+    /// Entries or exits.
+    pub(crate) fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// Records exactly the calls in the slots that `wanted` picks from now on. One caller at a
+    /// time.
+    pub(crate) fn select(&self, wanted: impl Fn(u32) -> bool) {
+        for (index, word) in self.enabled.iter().enumerate() {
+            let first = index as u32 * 64;
+            let bits = (first..SLOTS.min(first + 64)).fold(0, |bits, slot| {
+                // Numbers without a call of their own go with the unknown.
+                let event = super::call(slot).map_or(UNKNOWN, |_| slot);
+                bits | u64::from(wanted(event)) << (slot - first)
+            });
+            word.store(bits);
+        }
+    }
+
+    #[inline(always)]
+    fn is_enabled(&self, slot: u32) -> bool {
+        self.enabled
+            .get(slot as usize / 64)
+            .is_some_and(|word| word.load() >> (slot % 64) & 1 != 0)
+    }
+
+    #[inline(always)]
+    fn record<H: EventHeader>(&self, direction: Direction, record: Record<'_>) {
+        let id = direction.id(u32::from(record.plan.slot));
+        self.channel
+            .record::<H, ()>(Label::new::<H>(id), record, || ());
+    }
+
+    /// With the texts that are recorded; before preemption is disabled, for this may sleep.
+    #[cold]
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn record_with_texts<H: EventHeader>(&self, plan: &Plan, registers: &Registers) {
+        let mut texts = UserTexts::<MAX_TEXTS>::new();
+        for register in plan.text_registers() {
+            texts.push(registers.get(register));
+        }
+        let texts = texts.bytes();
+        self.record::<H>(
+            Direction::Entry,
+            Record {
+                plan,
+                registers,
+                texts,
+            },
+        );
+    }
+}
+
+/// The handler for a trace with these event headers. Its tracepoint calls it where page faults
+/// and sleep are allowed.
+pub(crate) fn handler(direction: Direction, layout: Layout) -> Handler<SyscallProbe> {
+    match (direction, layout) {
+        (Direction::Entry, Layout::Compact) => ENTER_COMPACT,
+        (Direction::Entry, Layout::Large) => ENTER_LARGE,
+        (Direction::Exit, Layout::Compact) => EXIT_COMPACT,
+        (Direction::Exit, Layout::Large) => EXIT_LARGE,
+    }
+}
+
+const ENTER_COMPACT: Handler<SyscallProbe> =
+    Handler::new2(enter::<Compact>, bindings::__traceiter_sys_enter);
+const ENTER_LARGE: Handler<SyscallProbe> =
+    Handler::new2(enter::<Large>, bindings::__traceiter_sys_enter);
+const EXIT_COMPACT: Handler<SyscallProbe> =
+    Handler::new2(exit::<Compact>, bindings::__traceiter_sys_exit);
+const EXIT_LARGE: Handler<SyscallProbe> =
+    Handler::new2(exit::<Large>, bindings::__traceiter_sys_exit);
+
+// Kprobes stay out: one on a probe could fire the probe.
+#[link_section = ".kprobes.text"]
+extern "C" fn enter<H: EventHeader>(probe: &SyscallProbe, registers: &Registers, _number: isize) {
+    let slot = plan::slot(registers.number(), is_compat());
+    if !probe.is_enabled(slot) {
+        return;
+    }
+    let Some(plan) = plan::ENTRY.get(slot as usize) else {
+        return;
+    };
+    if plan.texts != 0 {
+        return probe.record_with_texts::<H>(plan, registers);
+    }
+    probe.record::<H>(
+        Direction::Entry,
+        Record {
+            plan,
+            registers,
+            texts: &[],
+        },
+    );
+}
+
+#[link_section = ".kprobes.text"]
+extern "C" fn exit<H: EventHeader>(probe: &SyscallProbe, registers: &Registers, _result: isize) {
+    let slot = plan::slot(registers.number(), is_compat());
+    if !probe.is_enabled(slot) {
+        return;
+    }
+    let Some(plan) = plan::EXIT.get(slot as usize) else {
+        return;
+    };
+    probe.record::<H>(
+        Direction::Exit,
+        Record {
+            plan,
+            registers,
+            texts: &[],
+        },
+    );
+}

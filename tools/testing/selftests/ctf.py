@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Reads rtrace's traces (CTF 1.8, the part of it that rtrace writes) and holds them
+against every rule that babeltrace2 does not check.
+
+Usage: ctf.py check DIR          prints totals; exit status 1 and why if a rule is broken
+       ctf.py field DIR EVENT F  prints "CPU VALUE" of field F in each EVENT, in order
+       ctf.py names DIR          prints how often each event is there
+"""
+
+import collections
+import glob
+import os
+import re
+import struct
+import sys
+
+HEADER = struct.Struct("<I16sIQQQQQQQI")
+Header = collections.namedtuple(
+    "Header", "magic uuid stream_id instance begin end content size seq discarded cpu")
+MAGIC = 0xC1FC1FC1
+PAGE = 4096
+
+
+class Invalid(Exception):
+    pass
+
+
+def expect(condition, why):
+    if not condition:
+        raise Invalid(why)
+
+
+class Event:
+    """How an event's payload lies in a record."""
+
+    def __init__(self, name, body):
+        self.name = name
+        # Runs of fixed fields as one struct; None stands for a string.
+        self.parts, self.names, run = [], [], "<"
+        for line in body.splitlines():
+            line = line.strip()
+            if m := re.match(r"string _(\w+);$", line):
+                self.parts += [struct.Struct(run), None]
+                run = "<"
+            elif m := re.match(r"integer \{ size = (\d+); align = 8; signed = (\w+);(.*)\} _(\w+)(?:\[(\d+)\])?;$", line):
+                code = {8: "B", 16: "H", 32: "I", 64: "Q"}[int(m[1])]
+                run += f"{m[5]}s" if m[5] else code.lower() if m[2] == "true" else code
+            else:
+                expect(not line, f"metadata: field '{line}' of {name}")
+                continue
+            self.names.append(m[m.re.groups if "string" in line[:6] else 4])
+        if run != "<":
+            self.parts.append(struct.Struct(run))
+
+    def decode(self, data, at):
+        values = []
+        for part in self.parts:
+            if part is None:
+                end = data.index(b"\0", at)
+                values.append(data[at:end])
+                at = end + 1
+            else:
+                values += part.unpack_from(data, at)
+                at += part.size
+        return values, at
+
+
+class Metadata:
+    def __init__(self, text):
+        expect(text.startswith("/* CTF 1.8 */"), "metadata: first line")
+        self.uuid = bytes.fromhex(re.search(r'uuid = "([0-9a-f-]+)"', text)[1].replace("-", ""))
+        self.compact = "size = 27;" in text
+        self.frequency = int(re.search(r"freq = (\d+);", text)[1])
+        self.events = {}
+        for m in re.finditer(r'event \{\n\tname = "(\w+)";\n\tid = (\d+);\n\tstream_id = 0;\n'
+                             r"\tfields := struct \{\n(.*?)\t\};\n\};", text, re.S):
+            expect(int(m[2]) not in self.events, f"metadata: id {m[2]} twice")
+            self.events[int(m[2])] = Event(m[1], m[3])
+        expect(len(self.events) == text.count("event {"), "metadata: an event that cannot be parsed")
+
+
+class Stream:
+    """Walks a stream's packets and checks each."""
+
+    def __init__(self, metadata, data, cpu):
+        self.metadata, self.data, self.cpu = metadata, data, cpu
+        self.packets, self.discarded, self.missing, self.empty = 0, 0, 0, 0
+
+    def headers(self):
+        at, last = 0, None
+        while at < len(self.data):
+            where = f"cpu{self.cpu}: packet at {at:#x}"
+            expect(len(self.data) - at >= HEADER.size, f"{where}: cut off")
+            h = Header(*HEADER.unpack_from(self.data, at))
+            where = f"{where} ({h})"
+            expect(h.magic == MAGIC, f"{where}: magic")
+            expect(h.uuid == self.metadata.uuid, f"{where}: uuid")
+            expect(h.stream_id == 0 and h.instance == h.cpu == self.cpu, f"{where}: stream or cpu")
+            expect(h.content % 8 == 0 and h.size % (8 * PAGE) == 0, f"{where}: sizes")
+            expect(HEADER.size * 8 <= h.content <= h.size, f"{where}: content")
+            expect(at + h.size // 8 <= len(self.data), f"{where}: longer than the file")
+            expect(h.begin <= h.end, f"{where}: ends before it begins")
+            if last:
+                expect(h.begin >= last.end, f"{where}: overlaps the one before ({last})")
+                expect(h.seq > last.seq, f"{where}: number not larger than before ({last})")
+                expect(h.discarded >= last.discarded, f"{where}: discarded less than before")
+                self.missing += h.seq - last.seq - 1
+            else:
+                self.missing += h.seq
+            if h.content == HEADER.size * 8:
+                # Only to tell losses that nothing else could tell.
+                expect(h.discarded > (last.discarded if last else 0), f"{where}: empty, and tells nothing")
+                self.empty += 1
+            self.packets, self.discarded, last = self.packets + 1, h.discarded, h
+            yield at, h
+            at += h.size // 8
+
+    def events(self):
+        """(time, Event, values), in order."""
+        events, data = self.metadata.events, self.data
+        short = struct.Struct("<I" if self.metadata.compact else "<HI")
+        extended = struct.Struct("<BIQ" if self.metadata.compact else "<HIQ")
+        for at, h in self.headers():
+            stop, time = at + h.content // 8, h.begin
+            at += HEADER.size
+            while at < stop:
+                if self.metadata.compact:
+                    word, = short.unpack_from(data, at)
+                    id, low, bits, escape = word & 31, word >> 5, 27, 31
+                else:
+                    (id, low), bits, escape = short.unpack_from(data, at), 32, 65535
+                if id == escape:
+                    _, id, now = extended.unpack_from(data, at)
+                    at += extended.size
+                else:
+                    # The earliest time with these low bits that is not before the last one.
+                    now = time + ((low - time) & ((1 << bits) - 1))
+                    at += short.size
+                where = f"cpu{self.cpu}: packet {h.seq}, byte {at - stop + h.content // 8}"
+                expect(now >= time, f"{where}: time goes back from {time} to {now}")
+                expect(now <= h.end, f"{where}: time {now} after the packet's end {h.end}")
+                expect(id in events, f"{where}: event {id} is not in the metadata")
+                time, event = now, events[id]
+                values, at = event.decode(data, at)
+                expect(at <= stop, f"{where}: {event.name} goes beyond the packet")
+                yield time, event, values
+
+
+def streams(dir):
+    with open(dir + "/metadata") as file:
+        metadata = Metadata(file.read())
+    for path in sorted(glob.glob(dir + "/channel0_cpu*")):
+        with open(path, "rb") as file:
+            yield Stream(metadata, file.read(), int(path.rsplit("cpu", 1)[1]))
+
+
+def events(dir, name=None):
+    """(cpu, time, event name, {field: value})"""
+    for stream in streams(dir):
+        for time, event, values in stream.events():
+            if name is None or event.name == name:
+                yield stream.cpu, time, event.name, dict(zip(event.names, values))
+
+
+def check(dir):
+    totals = collections.Counter(events=0, packets=0, missing=0, discarded=0, empty=0)
+    for stream in streams(dir):
+        totals["events"] += sum(1 for _ in stream.events())
+        for key in "packets", "missing", "discarded", "empty":
+            totals[key] += getattr(stream, key)
+    return totals
+
+
+def main(command, dir, *args):
+    if command == "check":
+        for key, value in check(dir).items():
+            print(f"{key}={value}")
+    elif command == "field":
+        for cpu, _, _, fields in events(dir, args[0]):
+            print(cpu, fields[args[1]])
+    elif command == "names":
+        for name, n in sorted(collections.Counter(e[2] for e in events(dir)).items()):
+            print(n, name)
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    try:
+        main(*sys.argv[1:])
+    except Invalid as why:
+        sys.exit(f"invalid: {why}")

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The stream files as a program uses them, and the session's files, for tests."""
+
+import fcntl
+import os
+import select
+import struct
+from collections import namedtuple
+
+R = "/sys/kernel/debug/rtrace"
+S = R + "/sessions/default"
+C = S + "/channels/channel0"
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+# rust/abi/ioctl.rs, put down a second time so that a change there is noticed.
+GET_PACKET = 0x8020F701
+PUT_PACKET = 0x0000F702
+FLUSH = 0x0000F703
+PACKET = struct.Struct("=QQQQ")
+Packet = namedtuple("Packet", "sequence size content records")
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
+def write(path, text):
+    # One write(2), without O_TRUNC.
+    fd = os.open(path, os.O_WRONLY)
+    try:
+        os.write(fd, str(text).encode())
+    finally:
+        os.close(fd)
+
+
+def start():
+    write(R + "/enable", 1)
+
+
+def stop():
+    write(R + "/enable", 0)
+
+
+def stats():
+    """{row: {column: value}}; rows are CPUs as text, and "total"."""
+    lines = [line.split() for line in read(C + "/stats").splitlines()]
+    return {row[0]: dict(zip(lines[0][1:], map(int, row[1:]))) for row in lines[1:]}
+
+
+def fire(n):
+    write("/sys/kernel/debug/rtrace_sample/fire", n)
+
+
+class Stream:
+    """An open stream file."""
+
+    def __init__(self, cpu=0, nonblock=False):
+        flags = os.O_RDONLY | (os.O_NONBLOCK if nonblock else 0)
+        self.fd = os.open(f"{C}/cpu{cpu}", flags)
+
+    def close(self):
+        os.close(self.fd)
+
+    def get(self):
+        return Packet(*PACKET.unpack(fcntl.ioctl(self.fd, GET_PACKET, bytes(PACKET.size))))
+
+    def put(self):
+        fcntl.ioctl(self.fd, PUT_PACKET)
+
+    def flush(self):
+        fcntl.ioctl(self.fd, FLUSH)
+
+    def read(self, n=1 << 20):
+        return os.read(self.fd, n)
+
+    def poll(self, seconds=0):
+        """The names of what poll(2) says, without NORM."""
+        poller = select.poll()
+        poller.register(self.fd, select.POLLIN | select.POLLPRI)
+        ready = dict(poller.poll(seconds * 1000)).get(self.fd, 0)
+        names = {"IN": select.POLLIN, "PRI": select.POLLPRI, "HUP": select.POLLHUP, "ERR": select.POLLERR}
+        return {name for name, bit in names.items() if ready & bit}
+
+    def splice(self, pipe, n):
+        return os.splice(self.fd, pipe, n)
+
+    def spliced(self, packet):
+        """The held packet's bytes, through a pipe."""
+        data = b""
+        r, w = os.pipe()
+        while moved := self.splice(w, packet.size):
+            while moved:
+                part = os.read(r, moved)
+                data += part
+                moved -= len(part)
+        os.close(r)
+        os.close(w)
+        return data
+
+    def packets(self):
+        """(packet, bytes) of all that is there, each given back."""
+        while True:
+            try:
+                packet = self.get()
+            except OSError:
+                return
+            data = self.spliced(packet)
+            self.put()
+            yield packet, data
+
+
+def fails(errno, function, *args):
+    """The call must fail with this errno."""
+    try:
+        result = function(*args)
+    except OSError as error:
+        assert error.errno == errno, f"{function.__name__}{args}: {error}"
+        return
+    raise AssertionError(f"{function.__name__}{args} gave {result!r}, not {os.strerror(errno)}")

@@ -40,8 +40,7 @@ impl<P: Platform> Ring<P> {
     #[must_use]
     pub fn commit_padding(&self, closed: Closed<'_, P>) -> bool {
         let padding = self.geometry.size().wrapping_sub(closed.content);
-        padding != 0
-            && self.deliver_if(self.commit_bytes(closed.slot, closed.position, padding))
+        padding != 0 && self.deliver_if(self.commit_bytes(closed.slot, closed.position, padding))
     }
 
     fn deliver_if(&self, complete: Option<Complete<'_, P>>) -> bool {

@@ -135,7 +135,9 @@ impl<const BITS: u32> Machine<BITS> {
         };
         self.write(id, &record);
         let complete = self.ring.commit(record);
-        let finished = complete.map(|complete| self.ring.deliver(complete)).is_some();
+        let finished = complete
+            .map(|complete| self.ring.deliver(complete))
+            .is_some();
         self.count_delivery(finished);
         Ok(())
     }

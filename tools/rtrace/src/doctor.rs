@@ -83,22 +83,31 @@ fn rust(release: &str) -> Finding {
         format!("/boot/config-{release}"),
         format!("/lib/modules/{release}/build/.config"),
     ];
-    let Some((path, config)) = paths
-        .iter()
-        .find_map(|path| fs::read_to_string(path).ok().map(|config| (path, config)))
-    else {
-        return Unknown(format!(
+    for path in &paths {
+        let Ok(config) = fs::read_to_string(path) else {
+            continue;
+        };
+        return if config.lines().any(|line| line == "CONFIG_RUST=y") {
+            Good(format!("CONFIG_RUST=y in {path}"))
+        } else {
+            Bad(
+                format!("{path} has no CONFIG_RUST=y"),
+                "boot a kernel that has it, as Debian's backports kernels from 7.2 do".to_owned(),
+            )
+        };
+    }
+    // The kernel's own symbols, before those of the modules.
+    let symbols = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+    if symbols
+        .lines()
+        .any(|line| line.contains(" rust_helper_") && !line.ends_with(']'))
+    {
+        Good("the running kernel has it".to_owned())
+    } else {
+        Unknown(format!(
             "neither {} nor {} is there to tell",
             paths[0], paths[1]
-        ));
-    };
-    if config.lines().any(|line| line == "CONFIG_RUST=y") {
-        Good(format!("CONFIG_RUST=y in {path}"))
-    } else {
-        Bad(
-            format!("{path} has no CONFIG_RUST=y"),
-            "boot a kernel that has it, as Debian's backports kernels from 7.2 do".to_owned(),
-        )
+        ))
     }
 }
 

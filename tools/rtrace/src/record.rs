@@ -13,6 +13,7 @@ use std::thread;
 use trace::consumer::{Consumer, Written};
 use trace::live::LiveTrace;
 use trace::output::Output;
+use trace::priority;
 use trace::signals::Signals;
 use trace::source::Source;
 use trace::totals::Totals;
@@ -100,6 +101,7 @@ fn stream(
     let (command, result) = thread::scope(|scope| {
         let thread = scope.spawn(|| {
             let _alive = alive;
+            priority::raise();
             let result = consumer.run(&never);
             if let Err(error) = &result {
                 say(format_args!(

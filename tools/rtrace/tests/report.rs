@@ -99,6 +99,18 @@ fn json_counts_everything() {
 }
 
 #[test]
+fn a_snapshot_begins_anywhere() {
+    let dir = TempDir::new().unwrap();
+    let packet = PacketBuilder::new(Layout::Compact, 0, 7, 0)
+        .softirq(1, 1)
+        .close(2, 4096);
+    synthetic::write(dir.path(), Layout::Compact, &[(0, vec![packet])]).unwrap();
+    let report = json(dir.path());
+    assert_eq!(report["packets_lost"], 0);
+    assert_eq!(report["packets_before"], 7);
+}
+
+#[test]
 fn text_ends_with_the_totals() {
     let dir = TempDir::new().unwrap();
     write(dir.path(), Layout::Compact);

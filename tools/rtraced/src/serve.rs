@@ -11,6 +11,7 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use trace::consumer::{Consumer, End};
 use trace::live::LiveTrace;
 use trace::output::Output;
+use trace::priority;
 use trace::signals::Signals;
 use trace::source::Source;
 use trace::totals::Totals;
@@ -59,6 +60,7 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<(), Failure> {
     if options.detached {
         *log = detach::leave()?;
     }
+    priority::raise();
     let end = consumer.run(&signals);
     if let Err(error @ trace::Error::Write { .. }) = &end {
         log.error(&format!(

@@ -242,9 +242,9 @@ impl<S: Source> Consumer<S> {
                 file.roll_back()?;
                 return Err(match failure {
                     Failure::Stream(e) => stream_error(file, "reading a packet")(e),
-                    Failure::Output(source) => Error::Write {
+                    Failure::Output(cause) => Error::Write {
                         path: file.path().to_owned(),
-                        source,
+                        cause,
                     },
                 });
             }
@@ -324,9 +324,9 @@ fn stream_error<'a>(
     file: &'a StreamFile,
     action: &'static str,
 ) -> impl FnOnce(std::io::Error) -> Error + 'a {
-    move |source| Error::Stream {
+    move |cause| Error::Stream {
         stream: file.path().display().to_string(),
         action,
-        source,
+        cause,
     }
 }

@@ -30,13 +30,13 @@ impl Device {
             .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)
             .open(path)
             .map(Self)
-            .map_err(|source| match Errno::from_io_error(&source) {
+            .map_err(|cause| match Errno::from_io_error(&cause) {
                 Some(Errno::BUSY) => Error::StreamBusy {
                     path: path.to_owned(),
                 },
                 _ => Error::Read {
                     path: path.to_owned(),
-                    source,
+                    cause,
                 },
             })
     }

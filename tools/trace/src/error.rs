@@ -21,15 +21,15 @@ pub enum Error {
         reason: String,
     },
     /// A control file could not be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {cause}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A control file refused what was written to it.
-    #[error("{}: writing `{value}` failed: {}", path.display(), refusal(source, detail))]
+    #[error("{}: `{value}` was refused: {}", path.display(), refusal(cause, detail))]
     Refused {
         /// The file.
         path: PathBuf,
@@ -38,7 +38,7 @@ pub enum Error {
         /// The kernel's own words, from `error_log`; may be empty.
         detail: String,
         /// The error number.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The session has had no trace yet.
     #[error("session `{session}` has no trace yet: start one with `rtrace start`")]
@@ -53,22 +53,22 @@ pub enum Error {
         path: PathBuf,
     },
     /// A stream failed while a packet was taken from it.
-    #[error("{stream}: {action} failed: {source}")]
+    #[error("{stream}: {action} failed: {cause}")]
     Stream {
         /// Which stream.
         stream: String,
         /// What was tried.
         action: &'static str,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The trace on disk could not be written.
-    #[error("cannot write {}: {source}", path.display())]
+    #[error("cannot write {}: {cause}", path.display())]
     Write {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The output directory holds something else.
     #[error("{}: {reason}", path.display())]
@@ -97,20 +97,20 @@ pub enum Error {
         what: String,
     },
     /// Anything else the system refused.
-    #[error("{what}: {source}")]
+    #[error("{what}: {cause}")]
     System {
         /// What was tried.
         what: String,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
 }
 
 /// The kernel's own text where it gave one, else the error number's.
-fn refusal(source: &io::Error, detail: &str) -> String {
+fn refusal(cause: &io::Error, detail: &str) -> String {
     match detail.trim() {
-        "" => source.to_string(),
-        text => format!("{source}: {text}"),
+        "" => cause.to_string(),
+        text => text.to_owned(),
     }
 }
 
@@ -118,36 +118,36 @@ impl Error {
     /// The error number behind it, if one is.
     pub fn os_error(&self) -> Option<i32> {
         match self {
-            Self::Read { source, .. }
-            | Self::Refused { source, .. }
-            | Self::Stream { source, .. }
-            | Self::Write { source, .. }
-            | Self::System { source, .. } => source.raw_os_error(),
+            Self::Read { cause, .. }
+            | Self::Refused { cause, .. }
+            | Self::Stream { cause, .. }
+            | Self::Write { cause, .. }
+            | Self::System { cause, .. } => cause.raw_os_error(),
             _ => None,
         }
     }
 
     /// For `map_err`: reading `path` failed.
     pub fn read(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
-        |source| Self::Read {
+        |cause| Self::Read {
             path: path.to_owned(),
-            source,
+            cause,
         }
     }
 
     /// For `map_err`: writing `path` failed.
     pub fn write(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
-        |source| Self::Write {
+        |cause| Self::Write {
             path: path.to_owned(),
-            source,
+            cause,
         }
     }
 
     /// For `map_err`: what was tried failed.
     pub fn system<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
-        |source| Self::System {
+        |cause| Self::System {
             what: what.into(),
-            source: source.into(),
+            cause: cause.into(),
         }
     }
 }

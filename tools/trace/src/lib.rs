@@ -21,6 +21,7 @@ pub mod error;
 pub mod glob;
 pub mod live;
 pub mod output;
+pub mod priority;
 pub mod settings;
 pub mod signals;
 pub mod source;

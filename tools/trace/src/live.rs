@@ -114,7 +114,7 @@ impl Source for LiveTrace {
         let device = match Device::open(&path) {
             Ok(device) => device,
             // A CPU that never was online has no buffer.
-            Err(Error::Read { source, .. }) if is_no_trace(&source) => return Ok(None),
+            Err(Error::Read { cause, .. }) if is_no_trace(&cause) => return Ok(None),
             Err(e) => return Err(e),
         };
         // A stream belongs to the trace that was current when it was opened.

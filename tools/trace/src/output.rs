@@ -93,7 +93,7 @@ impl Output {
                 }
                 Ok(None)
             }
-            Err(source) => Err(Error::Read { path, source }),
+            Err(cause) => Err(Error::Read { path, cause }),
         }
     }
 

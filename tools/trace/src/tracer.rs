@@ -90,10 +90,10 @@ impl Tracer {
             .write(true)
             .truncate(true)
             .open(&path)
-            .map_err(|source| self.refused(&path, "", source))?;
+            .map_err(|cause| self.refused(&path, "", cause))?;
         for chunk in chunks(patterns) {
             file.write_all(chunk.as_bytes())
-                .map_err(|source| self.refused(&path, chunk.trim(), source))?;
+                .map_err(|cause| self.refused(&path, chunk.trim(), cause))?;
         }
         Ok(())
     }
@@ -124,15 +124,15 @@ impl Tracer {
             .write(true)
             .open(&path)
             .and_then(|mut file| file.write_all(value.as_bytes()))
-            .map_err(|source| self.refused(&path, value, source))
+            .map_err(|cause| self.refused(&path, value, cause))
     }
 
-    fn refused(&self, path: &Path, value: &str, source: io::Error) -> Error {
+    fn refused(&self, path: &Path, value: &str, cause: io::Error) -> Error {
         Error::Refused {
             path: path.to_owned(),
             value: value.to_owned(),
             detail: self.read("error_log").unwrap_or_default(),
-            source,
+            cause,
         }
     }
 }
@@ -173,7 +173,7 @@ impl Session {
     /// Opens the metadata file.
     pub fn open_metadata(&self) -> Result<File> {
         let path = self.path("metadata");
-        File::open(&path).map_err(|source| self.no_trace_or_read(&path, source))
+        File::open(&path).map_err(|cause| self.no_trace_or_read(&path, cause))
     }
 
     /// The trace's identity; none before the first start.
@@ -182,7 +182,7 @@ impl Session {
         match fs::read_to_string(&path) {
             Ok(text) => Ok(metadata_uuid(&text)),
             Err(e) if is_no_trace(&e) => Ok(None),
-            Err(e) => Err(Error::Read { path, source: e }),
+            Err(e) => Err(Error::Read { path, cause: e }),
         }
     }
 
@@ -202,7 +202,7 @@ impl Session {
         let text = self.tracer.read(&name)?;
         Stats::parse(&text).map_err(|what| Error::Read {
             path: self.tracer.root.join(name),
-            source: io::Error::new(io::ErrorKind::InvalidData, what),
+            cause: io::Error::new(io::ErrorKind::InvalidData, what),
         })
     }
 
@@ -212,15 +212,15 @@ impl Session {
     }
 
     /// A read error of the metadata or a stream, told apart from "no trace yet".
-    pub(crate) fn no_trace_or_read(&self, path: &Path, source: io::Error) -> Error {
-        if is_no_trace(&source) {
+    pub(crate) fn no_trace_or_read(&self, path: &Path, cause: io::Error) -> Error {
+        if is_no_trace(&cause) {
             Error::NoTrace {
                 session: self.name.clone(),
             }
         } else {
             Error::Read {
                 path: path.to_owned(),
-                source,
+                cause,
             }
         }
     }

@@ -33,6 +33,8 @@ pub struct Summary {
     pub totals: Totals,
     /// Packets missing between others: overwritten before they were read.
     pub packets_lost: u64,
+    /// Packets missing before the first: overwritten by a flight recorder, or read earlier.
+    pub packets_before: u64,
     /// Events by type, the most frequent first.
     pub events: Vec<EventCount>,
     /// Each CPU.
@@ -65,6 +67,8 @@ pub struct Cpu {
     pub packets: u64,
     /// Packets missing between others.
     pub packets_lost: u64,
+    /// Packets missing before the first.
+    pub packets_before: u64,
     /// Bytes of the whole packets.
     pub bytes: u64,
     /// Time in which it was idle, as far as sched_switch tells.
@@ -109,6 +113,7 @@ impl Summary {
                 lost: sum(|cpu| cpu.lost),
             },
             packets_lost: sum(|cpu| cpu.packets_lost),
+            packets_before: sum(|cpu| cpu.packets_before),
             events: pass.events(),
             tasks: pass.tasks.sorted(),
             cpus,
@@ -140,9 +145,9 @@ impl Pass<'_> {
         progress: &impl Fn(u64),
         warnings: &mut Vec<String>,
     ) -> Result<Option<Stream>> {
-        let file = File::open(path).map_err(|source| Error::Read {
+        let file = File::open(path).map_err(|cause| Error::Read {
             path: path.to_owned(),
-            source,
+            cause,
         })?;
         let mut reader = StreamReader::new(path, &file, &self.trace.metadata)?;
         let mut stream: Option<Stream> = None;
@@ -167,7 +172,11 @@ impl Pass<'_> {
                 });
             }
             // A trace may begin with any packet: a snapshot does.
-            cpu.packets_lost += if is_first { 0 } else { packet.packets_lost };
+            if is_first {
+                cpu.packets_before = packet.packets_lost;
+            } else {
+                cpu.packets_lost += packet.packets_lost;
+            }
             cpu.lost += packet.events_lost;
             cpu.packets += 1;
             cpu.bytes += packet.at.size();

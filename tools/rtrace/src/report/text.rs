@@ -100,6 +100,13 @@ fn tasks(out: &mut String, summary: &Summary, rows: usize) -> Result {
 
 fn close(out: &mut String, summary: &Summary) -> Result {
     writeln!(out)?;
+    if summary.packets_before > 0 {
+        writeln!(
+            out,
+            "The newest part of a trace: {} packets before it were overwritten, or read earlier",
+            summary.packets_before
+        )?;
+    }
     if summary.packets_lost > 0 {
         writeln!(
             out,

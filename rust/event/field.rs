@@ -3,7 +3,7 @@
 //! Types that a field of an event can have.
 
 use crate::abi::schema::FieldType;
-use crate::channel::memory::Payload;
+use crate::channel::memory::{payload, Payload};
 
 /// A fixed-size field: how it lies in the record is its own type, how it is shown is `TYPE`.
 pub(crate) trait FieldValue: Payload {
@@ -28,6 +28,23 @@ integer_fields! {
     i16 => Signed;
     i32 => Signed;
     i64 => Signed;
+}
+
+payload! {
+    /// A number that is shown in hexadecimal: an address, flags.
+    pub(crate) struct Hex { value: u64 }
+}
+
+impl Hex {
+    /// Shows `value`.
+    #[inline(always)]
+    pub(super) fn new(value: u64) -> Self {
+        Self { value }
+    }
+}
+
+impl FieldValue for Hex {
+    const TYPE: FieldType = FieldType::Hex(64);
 }
 
 /// Text, padded with NUL.

@@ -8,7 +8,7 @@ use crate::abi::header::Layout;
 use crate::channel::header::{Compact, EventHeader, Label, Large};
 use crate::channel::Channel;
 use crate::event::{FIRST_ENTRY, FIRST_EXIT};
-use crate::sys::args::{is_compat, Registers};
+use crate::sys::args::{Registers, Task};
 use crate::sys::bindings;
 use crate::sys::tracepoint::Handler;
 use crate::sys::user_text::UserTexts;
@@ -133,7 +133,7 @@ const EXIT_LARGE: Handler<SyscallProbe> =
 // Kprobes stay out: one on a probe could fire the probe.
 #[link_section = ".kprobes.text"]
 extern "C" fn enter<H: EventHeader>(probe: &SyscallProbe, registers: &Registers, _number: isize) {
-    let slot = plan::slot(registers.number(), is_compat());
+    let slot = plan::slot(registers.number(), Task::current().is_in_compat_call());
     if !probe.is_enabled(slot) {
         return;
     }
@@ -155,7 +155,7 @@ extern "C" fn enter<H: EventHeader>(probe: &SyscallProbe, registers: &Registers,
 
 #[link_section = ".kprobes.text"]
 extern "C" fn exit<H: EventHeader>(probe: &SyscallProbe, registers: &Registers, _result: isize) {
-    let slot = plan::slot(registers.number(), is_compat());
+    let slot = plan::slot(registers.number(), Task::current().is_in_compat_call());
     if !probe.is_enabled(slot) {
         return;
     }

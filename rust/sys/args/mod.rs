@@ -7,12 +7,20 @@
 //! work in any context, NMI included.
 
 mod irq;
+mod module;
+mod signal;
 mod syscall;
 mod task;
+mod text;
+mod timer;
 
 pub(crate) use irq::IrqAction;
-pub(crate) use syscall::{is_compat, Register, Registers};
-pub(crate) use task::Task;
+pub(crate) use module::Module;
+pub(crate) use signal::{SigAction, SigInfo};
+pub(crate) use syscall::{Register, Registers};
+pub(crate) use task::{Pid, Task};
+pub(crate) use text::{CharPointer, Program};
+pub(crate) use timer::{jiffies, HrTimer, TimerList, TimerSetting};
 
 /// The longest text that is taken from the kernel, in bytes; the rest is cut off.
 const TEXT_MAX: usize = 255;

@@ -4,7 +4,6 @@
 
 use crate::sys::bindings;
 use crate::sys::tracepoint::Arg;
-use core::arch::asm;
 use core::mem::offset_of;
 use kernel::types::Opaque;
 
@@ -79,23 +78,4 @@ impl Registers {
     pub(crate) fn number(&self) -> i32 {
         self.get(Register::OrigAx) as i32
     }
-}
-
-/// Whether the current task is in a system call as a 32-bit program makes it
-/// (`in_ia32_syscall()`). To be asked from a handler of such a call's tracepoint.
-#[inline(always)]
-pub(crate) fn is_compat() -> bool {
-    let task: *const bindings::task_struct;
-    // SAFETY: Reads a per-CPU variable in memory at gs. Which CPU's does not matter: on each it
-    // is the task that runs there, and this runs in one.
-    unsafe {
-        asm!(
-            "mov {task}, gs:[rip + {current}]",
-            task = out(reg) task,
-            current = sym bindings::current_task,
-            options(pure, readonly, nostack, preserves_flags),
-        );
-    }
-    // SAFETY: The current task is live; its status is its own.
-    unsafe { (*task).thread_info.status & bindings::TS_COMPAT != 0 }
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A task.
+//! A task, and a process id.
 
 use crate::sys::bindings;
 use crate::sys::tracepoint::Arg;
+use core::arch::asm;
+use core::marker::PhantomData;
+use core::ops::Deref;
 use kernel::types::Opaque;
 
 /// A `struct task_struct`.
@@ -15,7 +18,18 @@ unsafe impl Arg for &Task {
     type Raw = *mut bindings::task_struct;
 }
 
+// SAFETY: A pointer to a live task, or NULL.
+unsafe impl Arg for Option<&Task> {
+    type Raw = *mut bindings::task_struct;
+}
+
 impl Task {
+    /// The task that runs this.
+    #[inline(always)]
+    pub(crate) fn current() -> CurrentTask {
+        CurrentTask(PhantomData)
+    }
+
     /// Its name, padded with NUL.
     #[inline(always)]
     pub(crate) fn comm(&self) -> [u8; 16] {
@@ -43,5 +57,113 @@ impl Task {
         const MAX_RT_PRIO: i32 = 100;
         // SAFETY: A live task; read once.
         unsafe { (&raw const (*self.0.get()).prio).read_volatile() }.wrapping_sub(MAX_RT_PRIO)
+    }
+
+    /// The CPU it is on.
+    #[inline(always)]
+    pub(crate) fn cpu(&self) -> i32 {
+        // SAFETY: A live task; read once.
+        unsafe { (&raw const (*self.0.get()).thread_info.cpu).read_volatile() as i32 }
+    }
+
+    /// The state it is left in by a CPU that found it in `state` (`TASK_...`), as tracers show
+    /// it: one bit of `TASK_REPORT`, 0 if it runs on, `TASK_REPORT_MAX` if it was preempted.
+    #[inline(always)]
+    pub(crate) fn left_state(&self, preempted: bool, state: u32) -> i64 {
+        use bindings::{TASK_FROZEN, TASK_IDLE, TASK_REPORT, TASK_RTLOCK_WAIT};
+        if preempted {
+            return bindings::TASK_REPORT_MAX.into();
+        }
+        // SAFETY: A live task; read once.
+        let exit = unsafe { (&raw const (*self.0.get()).exit_state).read_volatile() as u32 };
+        let mut shown = (state | exit) & TASK_REPORT;
+        if state & TASK_IDLE == TASK_IDLE {
+            shown = bindings::TASK_REPORT_IDLE;
+        }
+        if state & (TASK_RTLOCK_WAIT | TASK_FROZEN) != 0 {
+            shown = bindings::TASK_UNINTERRUPTIBLE;
+        }
+        // The highest bit alone.
+        let below = shown | shown >> 1;
+        let below = below | below >> 2;
+        let below = below | below >> 4;
+        (below ^ below >> 1).into()
+    }
+
+    /// The inode number of the process id namespace it is in; 0 if it has none any more.
+    #[inline(always)]
+    pub(crate) fn pid_namespace(&self) -> u32 {
+        // SAFETY: A live task. While it has a pid, that lives, and so do the pid's namespaces; a
+        // pid has `level + 1` numbers.
+        unsafe {
+            let pid = (&raw const (*self.0.get()).thread_pid).read_volatile();
+            if pid.is_null() {
+                return 0;
+            }
+            let numbers = (&raw const (*pid).numbers).cast::<bindings::upid>();
+            let namespace = (*numbers.add((*pid).level as usize)).ns;
+            if namespace.is_null() {
+                return 0;
+            }
+            (*namespace).ns.inum
+        }
+    }
+}
+
+/// The task that runs the code that has this. It does not end before that code does, and the
+/// code takes this nowhere else.
+pub(crate) struct CurrentTask(PhantomData<*mut ()>);
+
+impl Deref for CurrentTask {
+    type Target = Task;
+
+    #[inline(always)]
+    fn deref(&self) -> &Task {
+        let task: *const Task;
+        // SAFETY: Reads a per-CPU variable in memory at gs. Which CPU's does not matter: on each
+        // it is the task that runs there, and this runs in one.
+        unsafe {
+            asm!(
+                "mov {task}, gs:[rip + {current}]",
+                task = out(reg) task,
+                current = sym bindings::current_task,
+                options(pure, readonly, nostack, preserves_flags),
+            );
+        }
+        // SAFETY: A live task, see the type.
+        unsafe { &*task }
+    }
+}
+
+impl CurrentTask {
+    /// Whether it is in a system call as a 32-bit program makes it (`in_ia32_syscall()`).
+    #[inline(always)]
+    pub(crate) fn is_in_compat_call(&self) -> bool {
+        let task: &Task = self;
+        // SAFETY: A live task; what is read here only it writes.
+        unsafe { (*task.0.get()).thread_info.status & bindings::TS_COMPAT != 0 }
+    }
+}
+
+/// A `struct pid`: a process id, in each of the namespaces that it is known in.
+#[repr(transparent)]
+pub(crate) struct Pid(Opaque<bindings::pid>);
+
+// SAFETY: A pointer to a live pid, or NULL.
+unsafe impl Arg for Option<&Pid> {
+    type Raw = *mut bindings::pid;
+}
+
+impl Pid {
+    /// The number in the initial namespace.
+    #[inline(always)]
+    pub(crate) fn number(&self) -> i32 {
+        // SAFETY: A live pid; it has one number at least, which never changes.
+        unsafe {
+            (&raw const (*self.0.get()).numbers)
+                .cast::<bindings::upid>()
+                .read()
+                .nr
+        }
     }
 }

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Events of modules.
+
+use super::field::Hex;
+use crate::sys::args::{CharPointer, Module};
+
+event! {
+    /// A module is loaded, and about to be initialised.
+    MODULE_LOAD: module "module_load" = module_load(module: &Module) {
+        taints: u32 = module.taints(),
+    }
+    string name = module.name()
+}
+
+event! {
+    /// A module is unloaded.
+    MODULE_FREE: module "module_free" = module_free(module: &Module) {}
+    string name = module.name()
+}
+
+event! {
+    /// Somebody takes hold of a module.
+    optional MODULE_GET: module "module_get" = module_get(module: &Module, ip: usize) {
+        ip: Hex = Hex::new(ip as u64),
+        refcnt: i32 = module.references(),
+    }
+    string name = module.name()
+}
+
+event! {
+    /// Somebody lets go of a module.
+    optional MODULE_PUT: module "module_put" = module_put(module: &Module, ip: usize) {
+        ip: Hex = Hex::new(ip as u64),
+        refcnt: i32 = module.references(),
+    }
+    string name = module.name()
+}
+
+event! {
+    /// The kernel asks user space for a module.
+    MODULE_REQUEST: module "module_request" =
+        module_request(name: CharPointer, wait: bool, ip: usize)
+    {
+        ip: Hex = Hex::new(ip as u64),
+        wait: u8 = wait.into(),
+    }
+    string name = name.bytes()
+}

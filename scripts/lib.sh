@@ -6,6 +6,9 @@ TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 CACHE=${RTRACE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rtrace}
 BUILD=$TOP/build
 
+# A failure inside $(...) is one.
+shopt -s inherit_errexit
+
 # A make that called us has its own business.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
@@ -22,15 +25,15 @@ usage() { sed -n '3,/^[^#]/ { /^#/ s/^# \{0,1\}//p }' "$0"; }
 
 inside_root() { [ -e "$MARK" ]; }
 
-# Runs a command with the rights of root. Chroot and mmdebstrap need them.
+# Chroot and mmdebstrap need the rights of root. Asks for a password where there
+# is somebody to ask; ends with one sentence where they cannot be had.
+need_root() {
+	[ "$(id -u)" = 0 ] || { command -v sudo >/dev/null && sudo -v 2>/dev/null; } ||
+		die "this needs the rights of root: run it as root, or as a user who may use sudo"
+}
+
 as_root() {
-	if [ "$(id -u)" = 0 ]; then
-		"$@"
-	elif command -v sudo >/dev/null; then
-		sudo -- "$@"
-	else
-		die "this needs root: run it as root, or install sudo"
-	fi
+	if [ "$(id -u)" = 0 ]; then "$@"; else sudo -- "$@"; fi
 }
 
 # A short name for contents: the key of a cached thing.

@@ -4,6 +4,7 @@
 
 #[allow(unreachable_pub)] // Public to the tools.
 pub(crate) mod abi;
+pub(crate) mod api;
 pub(crate) mod channel;
 pub(crate) mod event;
 pub(crate) mod file;
@@ -15,10 +16,10 @@ pub(crate) mod sys;
 
 use channel::config::Config;
 use channel::platform::Barriers;
+use file::Files;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use session::{Session, Tracepoints};
-use sys::debugfs::Tree;
 use sys::hotplug::Hotplug;
 
 /// The version of module, tools and trace.
@@ -42,13 +43,9 @@ module! {
     },
 }
 
-/// The module.
-// Fields in the order of tear-down: the files, so that nobody comes in any more; then the
-// session, which stops.
-struct Rtrace {
-    _files: Tree,
-    _session: Arc<Session>,
-}
+/// The module. All there is hangs on the files: they hold the session, which, when it goes,
+/// stops.
+struct Rtrace;
 
 impl kernel::Module for Rtrace {
     fn init(_module: &'static ThisModule) -> Result<Self> {
@@ -64,12 +61,17 @@ impl kernel::Module for Rtrace {
         let tracepoints = Arc::new(Tracepoints::new()?, GFP_KERNEL)?;
         let boot_id = sys::system::boot_id()?;
         let session = Session::new("default", config, hotplug, tracepoints, boot_id)?;
-        let files = file::make_tree(session.clone()).inspect_err(|error| {
+        let files = Files::new(session).inspect_err(|error| {
             pr_err!("cannot make /sys/kernel/debug/rtrace ({error:?}): is debugfs there, and not locked down?\n");
         })?;
-        Ok(Self {
-            _files: files,
-            _session: session,
-        })
+        api::FILES.replace(Some(files));
+        Ok(Self)
+    }
+}
+
+impl Drop for Rtrace {
+    fn drop(&mut self) {
+        // Nobody else can hold them: open files and callers keep the module loaded.
+        api::FILES.replace(None);
     }
 }

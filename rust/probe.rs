@@ -2,6 +2,7 @@
 
 //! What a probe has when its tracepoint fires: all it needs, behind one pointer.
 
+use crate::abi::header::Layout;
 use crate::channel::header::{EventHeader, Label};
 use crate::channel::memory::{Payload, Tail};
 use crate::channel::Channel;
@@ -23,6 +24,12 @@ impl Probe {
     /// The event.
     pub(crate) fn id(&self) -> u32 {
         self.label.id
+    }
+
+    /// The event headers of its trace.
+    #[inline(always)]
+    pub(crate) fn layout(&self) -> Layout {
+        self.channel.setup().layout
     }
 
     /// Records the event: what `fill` returns, then `tail`. Any context, NMI included.

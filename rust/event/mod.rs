@@ -14,6 +14,7 @@ mod field;
 mod format;
 mod irq;
 mod module;
+pub(crate) mod provided;
 mod sched;
 mod signal;
 pub(crate) mod syscall;
@@ -23,6 +24,7 @@ pub(crate) use declare::Declaration;
 pub(crate) use format::format;
 
 use crate::abi::schema::Field;
+use provided::Provided;
 
 /// All declared events, in the order of their ids. Ids below 31 fit the compact event header, so
 /// the most frequent come first.
@@ -73,6 +75,8 @@ pub(crate) static DECLARED: &[&Declaration] = &[
 const FIRST_ENTRY: u32 = DECLARED.len() as u32;
 /// Then the exits.
 const FIRST_EXIT: u32 = FIRST_ENTRY + syscall::SLOTS;
+/// Then what other modules provide.
+const FIRST_PROVIDED: u32 = FIRST_EXIT + syscall::SLOTS;
 
 /// How an event comes about.
 #[derive(Clone, Copy)]
@@ -83,6 +87,8 @@ pub(crate) enum Kind {
     SyscallEntry(&'static syscall::Call),
     /// The exit of this system call: one bit of the probe of all exits.
     SyscallExit(&'static syscall::Call),
+    /// Emitted by another module.
+    Provided(&'static Provided),
 }
 
 /// An event that can be recorded.
@@ -94,7 +100,7 @@ pub(crate) struct Event {
 
 /// All ids are below this one. Not every id below is an event.
 pub(crate) const fn count() -> u32 {
-    FIRST_EXIT + syscall::SLOTS
+    FIRST_PROVIDED + provided::PLACES
 }
 
 /// The event with this id.
@@ -103,8 +109,10 @@ pub(crate) fn get(id: u32) -> Option<Event> {
         Kind::Declared(declared)
     } else if id < FIRST_EXIT {
         Kind::SyscallEntry(syscall::call(id - FIRST_ENTRY)?)
-    } else {
+    } else if id < FIRST_PROVIDED {
         Kind::SyscallExit(syscall::call(id - FIRST_EXIT)?)
+    } else {
+        Kind::Provided(provided::get(id - FIRST_PROVIDED)?)
     };
     Some(Event { id, kind })
 }
@@ -115,6 +123,13 @@ pub(crate) fn all() -> impl Iterator<Item = Event> {
 }
 
 impl Event {
+    fn provided(place: u32, provided: &'static Provided) -> Self {
+        Self {
+            id: FIRST_PROVIDED + place,
+            kind: Kind::Provided(provided),
+        }
+    }
+
     /// Its id, in traces too. It stays the same as long as the module is loaded.
     pub(crate) fn id(&self) -> u32 {
         self.id
@@ -130,6 +145,7 @@ impl Event {
         match self.kind {
             Kind::Declared(declared) => declared.subsystem,
             Kind::SyscallEntry(_) | Kind::SyscallExit(_) => "syscalls",
+            Kind::Provided(provided) => provided.subsystem(),
         }
     }
 
@@ -139,15 +155,17 @@ impl Event {
             Kind::Declared(declared) => declared.name,
             Kind::SyscallEntry(call) => call.entry_name,
             Kind::SyscallExit(call) => call.exit_name,
+            Kind::Provided(provided) => provided.name(),
         }
     }
 
-    /// The kernel's tracepoint.
-    pub(crate) fn tracepoint(&self) -> &'static str {
+    /// The kernel's tracepoint, if it has one.
+    pub(crate) fn tracepoint(&self) -> Option<&'static str> {
         match self.kind {
-            Kind::Declared(declared) => declared.tracepoint,
-            Kind::SyscallEntry(_) => "sys_enter",
-            Kind::SyscallExit(_) => "sys_exit",
+            Kind::Declared(declared) => Some(declared.tracepoint),
+            Kind::SyscallEntry(_) => Some("sys_enter"),
+            Kind::SyscallExit(_) => Some("sys_exit"),
+            Kind::Provided(_) => None,
         }
     }
 
@@ -156,18 +174,32 @@ impl Event {
         match self.kind {
             Kind::Declared(declared) => declared.default,
             Kind::SyscallEntry(_) | Kind::SyscallExit(_) => true,
+            Kind::Provided(_) => false,
         }
     }
 
     /// Its fields, in the order of the record.
-    pub(crate) fn fields(&self) -> impl Iterator<Item = Field<'static>> + Clone {
+    pub(crate) fn fields(&self) -> impl Iterator<Item = Field<'static>> {
         use syscall::Direction::{Entry, Exit};
-        let (declared, call) = match self.kind {
-            Kind::Declared(declared) => (declared.fields, None),
-            Kind::SyscallEntry(call) => (&[][..], Some((call, Entry))),
-            Kind::SyscallExit(call) => (&[][..], Some((call, Exit))),
-        };
-        let call = call.map(|(call, direction)| syscall::fields(call, direction));
-        declared.iter().copied().chain(call.into_iter().flatten())
+        match self.kind {
+            Kind::Declared(declared) => collect(declared.fields.iter().copied()),
+            Kind::SyscallEntry(call) => collect(syscall::fields(call, Entry)),
+            Kind::SyscallExit(call) => collect(syscall::fields(call, Exit)),
+            Kind::Provided(provided) => collect(provided.fields()),
+        }
+        .into_iter()
+        .flatten()
     }
+}
+
+/// The most fields of an event.
+const MAX_FIELDS: usize = 16;
+
+/// Fields of whatever source as one type.
+fn collect(fields: impl Iterator<Item = Field<'static>>) -> [Option<Field<'static>>; MAX_FIELDS] {
+    let mut all = [None; MAX_FIELDS];
+    for (place, field) in all.iter_mut().zip(fields) {
+        *place = Some(field);
+    }
+    all
 }

@@ -24,38 +24,56 @@ struct One {
     id: u32,
 }
 
-pub(super) fn make(tree: &mut Tree, dir: Dir, session: &Arc<Session>) -> Result {
-    let group = |tree: &mut Tree, dir, subsystem| {
-        let session = session.clone();
-        let data = tree.data(Group { session, subsystem })?;
-        tree.text::<GroupEnable>(dir, "enable", READ_WRITE, data)
-    };
-    group(tree, dir, None)?;
-    let mut subsystems: KVec<(&'static str, Dir)> = KVec::new();
-    for event in session.available() {
-        let name = event.subsystem();
-        let known = subsystems.iter().find(|(known, _)| *known == name);
-        let parent = match known {
-            Some((_, parent)) => *parent,
-            None => {
-                let parent = tree.dir(dir, name)?;
-                group(tree, parent, Some(name))?;
-                subsystems.push((name, parent), GFP_KERNEL)?;
-                parent
-            }
-        };
-        make_event(tree, parent, session, &event)?;
-    }
-    Ok(())
+/// The directory `events`, to which events can be added.
+pub(super) struct EventFiles {
+    dir: Dir,
+    subsystems: KVec<(&'static str, Dir)>,
+    session: Arc<Session>,
 }
 
-fn make_event(tree: &mut Tree, parent: Dir, session: &Arc<Session>, event: &Event) -> Result {
-    let dir = tree.dir(parent, event.name())?;
-    let (session, id) = (session.clone(), event.id());
-    let data = tree.data(One { session, id })?;
-    tree.text::<OneEnable>(dir, "enable", READ_WRITE, data)?;
-    tree.text::<Format>(dir, "format", READ, data)?;
-    tree.text::<Id>(dir, "id", READ, data)
+impl EventFiles {
+    /// Fills the directory with all that is available.
+    pub(super) fn new(tree: &mut Tree, dir: Dir, session: Arc<Session>) -> Result<Self> {
+        let mut files = Self {
+            dir,
+            subsystems: KVec::new(),
+            session,
+        };
+        files.add_switch(tree, dir, None)?;
+        let session = files.session.clone();
+        for event in session.available() {
+            files.add(tree, &event)?;
+        }
+        Ok(files)
+    }
+
+    /// Makes an event's files.
+    pub(super) fn add(&mut self, tree: &mut Tree, event: &Event) -> Result {
+        let parent = self.subsystem(tree, event.subsystem())?;
+        let dir = tree.dir(parent, event.name())?;
+        let (session, id) = (self.session.clone(), event.id());
+        let data = tree.data(One { session, id })?;
+        tree.text::<OneEnable>(dir, "enable", READ_WRITE, data)?;
+        tree.text::<Format>(dir, "format", READ, data)?;
+        tree.text::<Id>(dir, "id", READ, data)
+    }
+
+    fn subsystem(&mut self, tree: &mut Tree, name: &'static str) -> Result<Dir> {
+        let known = self.subsystems.iter().find(|(known, _)| *known == name);
+        if let Some(&(_, dir)) = known {
+            return Ok(dir);
+        }
+        let dir = tree.dir(self.dir, name)?;
+        self.add_switch(tree, dir, Some(name))?;
+        self.subsystems.push((name, dir), GFP_KERNEL)?;
+        Ok(dir)
+    }
+
+    fn add_switch(&self, tree: &mut Tree, dir: Dir, subsystem: Option<&'static str>) -> Result {
+        let session = self.session.clone();
+        let data = tree.data(Group { session, subsystem })?;
+        tree.text::<GroupEnable>(dir, "enable", READ_WRITE, data)
+    }
 }
 
 impl Group {

@@ -16,23 +16,55 @@ mod events;
 mod metadata;
 mod stream;
 
+use crate::event::Event;
 use crate::session::Session;
 use crate::sys::debugfs::Tree;
+use events::EventFiles;
 use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::sync::{new_mutex, Arc, Mutex};
 
 /// The name of a session's one channel; streams on disk are called after it.
 const CHANNEL: &str = "channel0";
 
-/// Makes all the files. Dropping the tree removes them, and waits for those in use.
-pub(crate) fn make_tree(session: Arc<Session>) -> Result<Tree> {
+/// All the files. Dropping them removes them, and waits for those in use.
+#[pin_data]
+pub(crate) struct Files {
+    #[pin]
+    growing: Mutex<Growing>,
+}
+
+/// The tree, and the part of it that can grow.
+struct Growing {
+    tree: Tree,
+    events: EventFiles,
+}
+
+impl Files {
+    /// Makes them.
+    pub(crate) fn new(session: Arc<Session>) -> Result<Arc<Self>> {
+        let growing = make(session)?;
+        Arc::pin_init(
+            pin_init!(Self { growing <- new_mutex!(growing) }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Makes those of an event that another module provides.
+    pub(crate) fn add_event(&self, event: &Event) -> Result {
+        let mut growing = self.growing.lock();
+        let Growing { tree, events } = &mut *growing;
+        events.add(tree, event)
+    }
+}
+
+fn make(session: Arc<Session>) -> Result<Growing> {
     let mut tree = Tree::new(c"rtrace")?;
     let root = tree.root();
     let data = tree.data(session.clone())?;
 
     control::make(&mut tree, root, data)?;
     let dir = tree.dir(root, "events")?;
-    events::make(&mut tree, dir, &session)?;
+    let events = EventFiles::new(&mut tree, dir, session.clone())?;
 
     let sessions = tree.dir(root, "sessions")?;
     let dir = tree.dir(sessions, session.name())?;
@@ -42,7 +74,7 @@ pub(crate) fn make_tree(session: Arc<Session>) -> Result<Tree> {
     let dir = tree.dir(channels, CHANNEL)?;
     channel::make(&mut tree, dir, data)?;
     stream::make(&mut tree, dir, &session)?;
-    Ok(tree)
+    Ok(Growing { tree, events })
 }
 
 /// `0` or `1`, as switches are written.

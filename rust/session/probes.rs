@@ -17,16 +17,19 @@ pub(super) struct Probes {
     attached: Attachments<Probe>,
     /// Entries and exits of system calls; each, if it is attached, for all calls.
     syscalls: Attachments<SyscallProbe>,
+    /// Events of other modules that have a probe of this trace.
+    provided: Selection,
 }
 
 impl Probes {
     /// None yet; what they will record goes to `channel`.
-    pub(super) fn new(channel: Arc<Channel>) -> Self {
-        Self {
+    pub(super) fn new(channel: Arc<Channel>) -> Result<Self> {
+        Ok(Self {
             channel,
             attached: Attachments::new(),
             syscalls: Attachments::new(),
-        }
+            provided: Selection::new(event::count())?,
+        })
     }
 
     /// Attaches the probes of the events in `selection`, and detaches all others. On failure
@@ -34,19 +37,27 @@ impl Probes {
     pub(super) fn select(&mut self, tracepoints: &Tracepoints, selection: &Selection) -> Result {
         let layout = self.channel.setup().layout;
         for event in event::all().filter(|event| selection.has(event.id())) {
-            let Kind::Declared(declaration) = event.kind() else {
-                continue;
-            };
-            let (id, Some(tracepoint)) = (event.id(), tracepoints.get(event.id())) else {
-                continue;
-            };
-            if !self.attached.iter().any(|probe| probe.id() == id) {
-                let probe = Arc::new(Probe::new(self.channel.clone(), id), GFP_KERNEL)?;
-                self.attached
-                    .attach(tracepoint, declaration.handler(layout), probe)?;
+            let id = event.id();
+            match (event.kind(), tracepoints.get(id)) {
+                (Kind::Declared(declaration), Some(tracepoint)) => {
+                    if !self.attached.iter().any(|probe| probe.id() == id) {
+                        let probe = Arc::new(Probe::new(self.channel.clone(), id), GFP_KERNEL)?;
+                        self.attached
+                            .attach(tracepoint, declaration.handler(layout), probe)?;
+                    }
+                }
+                (Kind::Provided(provided), _) => {
+                    if !self.provided.has(id) {
+                        let probe = Arc::new(Probe::new(self.channel.clone(), id), GFP_KERNEL)?;
+                        provided.attach(Some(probe));
+                        self.provided.set(id, true);
+                    }
+                }
+                _ => {}
             }
         }
         self.attached.detach(|probe| !selection.has(probe.id()));
+        self.detach_provided(|id| !selection.has(id));
         self.select_syscalls(tracepoints, selection, Direction::Entry)?;
         self.select_syscalls(tracepoints, selection, Direction::Exit)
     }
@@ -80,5 +91,17 @@ impl Probes {
     pub(super) fn detach(&mut self) {
         self.attached.detach(|_| true);
         self.syscalls.detach(|_| true);
+        self.detach_provided(|_| true);
+    }
+
+    fn detach_provided(&mut self, unwanted: impl Fn(u32) -> bool) {
+        for event in event::all() {
+            if let Kind::Provided(provided) = event.kind() {
+                if self.provided.has(event.id()) && unwanted(event.id()) {
+                    provided.attach(None);
+                    self.provided.set(event.id(), false);
+                }
+            }
+        }
     }
 }

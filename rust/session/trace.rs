@@ -54,7 +54,7 @@ impl Recording {
         let channel = Arc::new(Channel::new(setup)?, GFP_KERNEL)?;
         let watch = Watch::new(&session.hotplug, channel.clone())?;
         let mut recording = Self {
-            probes: Probes::new(channel.clone()),
+            probes: Probes::new(channel.clone())?,
             watch: Some(watch),
             channel: channel.clone(),
         };

@@ -2,7 +2,7 @@
 
 //! Which tracepoints this kernel has.
 
-use crate::event::{self, Event};
+use crate::event::{self, Event, Kind};
 use crate::sys::tracepoint::Tracepoint;
 use kernel::prelude::*;
 
@@ -15,7 +15,9 @@ impl Tracepoints {
         let mut found = KVec::from_elem(None, event::count() as usize, GFP_KERNEL)?;
         let mut last: Option<(&'static str, Option<Tracepoint>)> = None;
         for event in event::all() {
-            let name = event.tracepoint();
+            let Some(name) = event.tracepoint() else {
+                continue;
+            };
             // All system calls have one of two.
             let tracepoint = match last {
                 Some((same, tracepoint)) if same == name => tracepoint,
@@ -42,6 +44,9 @@ impl Tracepoints {
 
     /// Whether the event can be recorded on this kernel.
     pub(super) fn has(&self, event: &Event) -> bool {
-        self.get(event.id()).is_some()
+        match event.kind() {
+            Kind::Provided(provided) => provided.is_registered(),
+            _ => self.get(event.id()).is_some(),
+        }
     }
 }

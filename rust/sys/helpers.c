@@ -4,6 +4,7 @@
  * way of an event; all of it is notrace nevertheless.
  */
 #include <linux/cpumask.h>
+#include <linux/export.h>
 #include <linux/mm.h>
 #include <linux/tracepoint.h>
 #include <linux/utsname.h>
@@ -11,6 +12,7 @@
 #include <asm/tsc.h>
 
 #include "helpers.h"
+#include "rtrace.h"
 
 /* Constant rate, runs through all idle states, and the kernel did not find it out of step. */
 notrace bool rtrace_tsc_is_trustworthy(void)
@@ -47,3 +49,9 @@ notrace const struct new_utsname *rtrace_utsname(void)
 {
 	return init_utsname();
 }
+
+/* Defined in rust/api. */
+EXPORT_SYMBOL_GPL(rtrace_event_register);
+EXPORT_SYMBOL_GPL(rtrace_event_unregister);
+EXPORT_SYMBOL_GPL(rtrace_event_enabled);
+EXPORT_SYMBOL_GPL(rtrace_event_emit);

@@ -44,6 +44,11 @@ unsafe impl Sync for Tree {}
 #[derive(Clone, Copy)]
 pub(crate) struct Dir(*mut bindings::dentry);
 
+// SAFETY: Only used together with its tree.
+unsafe impl Send for Dir {}
+// SAFETY: As above.
+unsafe impl Sync for Dir {}
+
 /// Data of a [`Tree`]'s files.
 pub(crate) struct Data<T>(*const T);
 

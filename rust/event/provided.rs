@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Events that other modules provide ([`crate::api`]).
+//!
+//! They have places of their own in the table of events. A place, once taken, keeps its event
+//! and its id for as long as rtrace is loaded, for traces may have records of it; a module
+//! that comes again finds the place again.
+
+use super::{Event, MAX_FIELDS};
+use crate::abi::header::Layout;
+use crate::abi::schema::{Field, FieldType};
+use crate::api::{EventDescription, FieldDescription};
+use crate::channel::header::{Compact, Large};
+use crate::channel::memory::{Space, Tail};
+use crate::probe::Probe;
+use crate::sys::preempt::NoPreempt;
+use crate::sys::rcu::RcuArc;
+use crate::sys::word::SharedWord;
+use kernel::prelude::*;
+use kernel::sync::{Arc, SetOnce};
+
+/// Places for provided events.
+pub(super) const PLACES: u32 = 64;
+
+/// The longest string of a record, in bytes.
+const MAX_TEXT: usize = 255;
+
+static PROVIDED: [SetOnce<Provided>; PLACES as usize] = [const { SetOnce::new() }; PLACES as usize];
+
+/// A C identifier, stored in place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Name<const N: usize> {
+    bytes: [u8; N],
+    len: usize,
+}
+
+impl<const N: usize> Name<N> {
+    const EMPTY: Self = Self {
+        bytes: [0; N],
+        len: 0,
+    };
+
+    fn new(text: Option<&[u8]>) -> Result<Self> {
+        let text = text.ok_or(EINVAL)?;
+        let is_identifier = text
+            .iter()
+            .all(|&byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            && text.first().is_some_and(|first| !first.is_ascii_digit());
+        // As the C side says: room for a NUL.
+        if !is_identifier || text.len() >= N {
+            return Err(EINVAL);
+        }
+        let mut name = Self::EMPTY;
+        for (to, &from) in name.bytes.iter_mut().zip(text) {
+            *to = from;
+        }
+        name.len = text.len();
+        Ok(name)
+    }
+
+    fn as_str(&self) -> &str {
+        core::str::from_utf8(self.bytes.get(..self.len).unwrap_or(&[])).unwrap_or("")
+    }
+}
+
+/// An event of another module.
+pub(crate) struct Provided {
+    description: Description,
+    /// Not 0 while its module may emit it.
+    registered: SharedWord,
+    /// The probe of the trace that records it.
+    probe: RcuArc<Probe>,
+}
+
+#[derive(PartialEq, Eq)]
+struct Description {
+    subsystem: Name<32>,
+    name: Name<64>,
+    fields: [(Name<32>, FieldType); MAX_FIELDS],
+    field_count: usize,
+    /// Bytes of all fields but a string.
+    fixed: usize,
+    has_string: bool,
+}
+
+impl Description {
+    fn new(from: &EventDescription<'_>) -> Result<Self> {
+        let fields = from.fields.items();
+        if fields.len() > MAX_FIELDS {
+            return Err(EINVAL);
+        }
+        let mut description = Self {
+            subsystem: Name::new(from.subsystem.bytes())?,
+            name: Name::new(from.name.bytes())?,
+            fields: [(Name::EMPTY, FieldType::String); MAX_FIELDS],
+            field_count: fields.len(),
+            fixed: 0,
+            has_string: false,
+        };
+        for (to, from) in description.fields.iter_mut().zip(fields) {
+            if description.has_string {
+                return Err(EINVAL);
+            }
+            *to = (Name::new(from.name.bytes())?, field_type(from)?);
+            match to.1.size() {
+                Some(size) => description.fixed += size,
+                None => description.has_string = true,
+            }
+        }
+        Ok(description)
+    }
+}
+
+fn field_type(field: &FieldDescription<'_>) -> Result<FieldType> {
+    let bits = || match field.size {
+        1 | 2 | 4 | 8 => Ok(field.size * 8),
+        _ => Err(EINVAL),
+    };
+    Ok(match (field.ty, field.size) {
+        (0, _) => FieldType::Unsigned(bits()?),
+        (1, _) => FieldType::Signed(bits()?),
+        (2, _) => FieldType::Hex(bits()?),
+        (3, 1..) => FieldType::Text(field.size),
+        (4, 0) => FieldType::String,
+        _ => return Err(EINVAL),
+    })
+}
+
+/// The event in `place`.
+pub(super) fn get(place: u32) -> Option<&'static Provided> {
+    PROVIDED.get(place as usize)?.as_ref()
+}
+
+/// Registers an event; says whether it was not known before.
+pub(crate) fn register(from: &EventDescription<'_>) -> Result<(Event, &'static Provided, bool)> {
+    let mut new = Some(Provided {
+        description: Description::new(from)?,
+        registered: SharedWord::new(1),
+        probe: RcuArc::new(),
+    });
+    for (place, slot) in (0..).zip(&PROVIDED) {
+        let found = match (slot.as_ref(), &new) {
+            (None, Some(event)) if !is_taken(event) => {
+                // Somebody else may be faster; then it is looked at like any other.
+                if let Some(event) = new.take() {
+                    if slot.populate(event) {
+                        let provided = slot.as_ref().ok_or(EINVAL)?;
+                        return Ok((Event::provided(place, provided), provided, true));
+                    }
+                    return Err(EAGAIN);
+                }
+                continue;
+            }
+            (Some(found), Some(event)) => {
+                if found.description.name != event.description.name
+                    || found.description.subsystem != event.description.subsystem
+                {
+                    continue;
+                }
+                if found.description != event.description {
+                    return Err(EEXIST);
+                }
+                found
+            }
+            _ => return Err(EEXIST),
+        };
+        if !found.registered.compare_exchange(0, 1) {
+            return Err(EEXIST);
+        }
+        return Ok((Event::provided(place, found), found, false));
+    }
+    Err(ENOSPC)
+}
+
+/// Whether an event of rtrace's own has the name.
+fn is_taken(event: &Provided) -> bool {
+    super::all().any(|known| {
+        known.subsystem() == event.description.subsystem.as_str()
+            && known.name() == event.description.name.as_str()
+    })
+}
+
+impl Provided {
+    /// Subsystem.
+    pub(crate) fn subsystem(&'static self) -> &'static str {
+        self.description.subsystem.as_str()
+    }
+
+    /// Name.
+    pub(crate) fn name(&'static self) -> &'static str {
+        self.description.name.as_str()
+    }
+
+    /// Fields, in the order of the record.
+    pub(super) fn fields(&'static self) -> impl Iterator<Item = Field<'static>> + Clone {
+        let fields = &self.description.fields;
+        fields
+            .iter()
+            .take(self.description.field_count)
+            .map(|(name, ty)| Field {
+                name: name.as_str(),
+                ty: *ty,
+            })
+    }
+
+    /// Whether its module is there.
+    pub(crate) fn is_registered(&self) -> bool {
+        self.registered.load() != 0
+    }
+
+    /// Its module will not emit it any more.
+    pub(crate) fn unregister(&self) {
+        self.registered.store(0);
+    }
+
+    /// Has it recorded by `probe` from now on, or not any more. Waits for emitters that use the
+    /// one before. May sleep.
+    pub(crate) fn attach(&self, probe: Option<Arc<Probe>>) {
+        self.probe.replace(probe);
+    }
+
+    /// The probe that records it. Any context, NMI included.
+    #[inline(always)]
+    pub(crate) fn probe<'a>(&'a self, guard: &'a NoPreempt) -> Option<&'a Probe> {
+        self.probe.get(guard)
+    }
+
+    /// Records it if it is enabled. `EINVAL` if `data` is not of its size. Any context, NMI
+    /// included.
+    #[inline(always)]
+    pub(crate) fn emit(&self, data: &[u8], text: Option<&[u8]>) -> Result {
+        let guard = NoPreempt::new();
+        let Some(probe) = self.probe(&guard) else {
+            return Ok(());
+        };
+        if data.len() != self.description.fixed {
+            return Err(EINVAL);
+        }
+        let text = text.unwrap_or(&[]);
+        let record = Record {
+            data,
+            text: text.get(..MAX_TEXT).unwrap_or(text),
+            has_string: self.description.has_string,
+        };
+        match probe.layout() {
+            Layout::Compact => probe.record::<Compact, ()>(record, || ()),
+            Layout::Large => probe.record::<Large, ()>(record, || ()),
+        }
+        Ok(())
+    }
+}
+
+/// A provided event's fields as a record's tail.
+struct Record<'a> {
+    data: &'a [u8],
+    text: &'a [u8],
+    has_string: bool,
+}
+
+impl Tail for Record<'_> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        let string = if self.has_string {
+            self.text.len().wrapping_add(1)
+        } else {
+            0
+        };
+        self.data.len().wrapping_add(string)
+    }
+
+    #[inline(always)]
+    fn write(&self, mut space: Space<'_>) {
+        space.put_bytes(self.data);
+        if self.has_string {
+            space.put_bytes(self.text);
+            space.put(0u8);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A place for an `Arc` that is read in any context and replaced under RCU.
+
+use crate::sys::bindings;
+use crate::sys::preempt::NoPreempt;
+use crate::sys::word::SharedWord;
+use core::marker::PhantomData;
+use kernel::sync::Arc;
+
+/// A place that holds an `Arc` or nothing.
+///
+/// # Invariants
+///
+/// The word is 0 or the pointer of an `Arc` that this owns.
+pub(crate) struct RcuArc<T> {
+    pointer: SharedWord,
+    data: PhantomData<Arc<T>>,
+}
+
+impl<T> RcuArc<T> {
+    /// An empty place.
+    pub(crate) const fn new() -> Self {
+        Self {
+            pointer: SharedWord::new(0),
+            data: PhantomData,
+        }
+    }
+
+    /// What is there. Any context, NMI included; not in the idle loop, where RCU does not look.
+    #[inline(always)]
+    pub(crate) fn get<'a>(&'a self, _guard: &'a NoPreempt) -> Option<&'a T> {
+        // SAFETY: By the invariant, NULL or valid; `replace` waits for us before it drops what was
+        // there, for with preemption disabled we are an RCU reader.
+        unsafe { (self.pointer.load_acquire() as *const T).as_ref() }
+    }
+
+    /// What is there, to keep.
+    pub(crate) fn get_arc(&self) -> Option<Arc<T>> {
+        let _guard = NoPreempt::new();
+        let pointer = self.pointer.load_acquire() as *const T;
+        if pointer.is_null() {
+            return None;
+        }
+        // SAFETY: By the invariant; it is not dropped before the guard is. The reference that the
+        // place holds stays with it.
+        let held = core::mem::ManuallyDrop::new(unsafe { Arc::from_raw(pointer) });
+        Some((*held).clone())
+    }
+
+    /// Puts `value` there, waits until nobody reads what was there, and drops that. May sleep.
+    pub(crate) fn replace(&self, value: Option<Arc<T>>) {
+        let new = value.map_or(core::ptr::null(), Arc::into_raw) as u64;
+        let mut old = self.pointer.load();
+        while !self.pointer.compare_exchange(old, new) {
+            old = self.pointer.load();
+        }
+        let old = old as *const T;
+        if !old.is_null() {
+            // SAFETY: May sleep here.
+            unsafe { bindings::synchronize_rcu() };
+            // SAFETY: By the invariant it was this place's, and it is not there any more.
+            drop(unsafe { Arc::from_raw(old) });
+        }
+    }
+}
+
+impl<T> Drop for RcuArc<T> {
+    fn drop(&mut self) {
+        self.replace(None);
+    }
+}

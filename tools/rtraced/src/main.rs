@@ -30,7 +30,7 @@ fn main() -> ExitCode {
 fn run(args: args::Args, log: &mut Log) -> Result<ExitCode, Failure> {
     match Action::from_args(args).context("cannot tell the current directory")? {
         Action::Detach => detach::detach(),
-        Action::Serve(options) => serve::serve(&options, log).map(|()| ExitCode::SUCCESS),
+        Action::Serve(options) => serve::serve(&options, log),
         Action::Generate(dir) => manual::write(args::Args::command(), &dir)
             .with_context(|| format!("cannot write to {}", dir.display()))
             .map(|()| ExitCode::SUCCESS)

@@ -8,6 +8,7 @@ use crate::log::Log;
 use crate::options::Options;
 use crate::pid_file::PidFile;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use std::process::ExitCode;
 use trace::consumer::{Consumer, End};
 use trace::live::LiveTrace;
 use trace::output::Output;
@@ -24,7 +25,7 @@ const ASK: Timespec = Timespec {
 };
 
 /// Writes one trace, to its end or to a signal. The closing line says what became of it.
-pub fn serve(options: &Options, log: &mut Log) -> Result<(), Failure> {
+pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
     if options.detached {
         detach::attach_to_parent()?;
     }
@@ -37,7 +38,7 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<(), Failure> {
     let session = Tracer::find(&options.debugfs)?.session(&options.session);
     let Some(source) = wait(&session, options, &mut signals, log)? else {
         log.info(&Totals::default().to_string());
-        return Ok(());
+        return Ok(ExitCode::SUCCESS);
     };
     let mut consumer = Consumer::open(source, &options.output)?;
     // What an earlier run has brought to this directory.
@@ -62,19 +63,30 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<(), Failure> {
     }
     priority::raise();
     let end = consumer.run(&signals);
-    if let Err(error @ trace::Error::Write { .. }) = &end {
-        log.error(&format!(
-            "{error}. The trace in {} is valid up to here; the kernel goes on recording. \
-             Make room and start rtraced again to continue it",
-            options.output.display()
-        ));
-    }
+    let code = match end {
+        Ok(end) => {
+            log.info(match end {
+                End::Over => "the trace is over",
+                End::Stopped => "stopped by a signal",
+            });
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            let is_full = matches!(error, trace::Error::Write { .. });
+            let failure = Failure::from(error);
+            log.error(&failure.to_string());
+            if is_full {
+                log.error(&format!(
+                    "{} holds a valid trace up to there, and the kernel goes on recording: \
+                     make room and start rtraced again to continue",
+                    options.output.display()
+                ));
+            }
+            failure.exit_code()
+        }
+    };
     close(&session, &consumer, before, log);
-    match end? {
-        End::Over => log.info("the trace is over"),
-        End::Stopped => log.info("stopped by a signal"),
-    }
-    Ok(())
+    Ok(code)
 }
 
 /// The session's current trace, as soon as it has one; none if a signal comes first.

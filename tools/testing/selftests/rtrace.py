@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The stream files as a program uses them, and the session's files, for tests."""
+"""The stream files as a program uses them, and the session's files, for tests.
 
+Usage: rtrace.py calls N [CPU]...   see calls_at_once()
+"""
+
+import ctypes
 import fcntl
 import os
 import select
 import struct
+import sys
+import time
 from collections import namedtuple
 
 R = "/sys/kernel/debug/rtrace"
@@ -48,8 +54,69 @@ def stats():
     return {row[0]: dict(zip(lines[0][1:], map(int, row[1:]))) for row in lines[1:]}
 
 
-def fire(n):
-    write("/sys/kernel/debug/rtrace_sample/fire", n)
+def set_channel(**settings):
+    for name, value in settings.items():
+        write(f"{C}/{name}", value)
+
+
+def only(pattern):
+    """Enables exactly the events that match."""
+    with open(R + "/set_event", "w") as file:
+        file.write(pattern)
+
+
+# A system call that nobody else makes, and that does nothing: EVENT comes exactly as often
+# as calls() says. Its field pid is what was passed: a sequence number.
+EVENT = "syscalls:syscall_entry_getsid"
+NAME, FIELD = "syscall_entry_getsid", "pid"
+getsid = ctypes.CDLL(None).getsid
+
+
+def calls(n, cpu=0, first=0):
+    """n calls on one CPU, numbered from first."""
+    os.sched_setaffinity(0, {cpu})
+    for i in range(first, first + n):
+        getsid(i)
+
+
+def online():
+    cpus = set()
+    for part in read("/sys/devices/system/cpu/online").split(","):
+        low, _, high = part.strip().partition("-")
+        cpus |= set(range(int(low), int(high or low) + 1))
+    return sorted(cpus)
+
+
+def child(function, *args):
+    """Runs the function in a process of its own; its id."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            function(*args)
+            os._exit(0)
+        except BaseException as error:
+            print(f"child: {error!r}", flush=True)
+            os._exit(1)
+    return pid
+
+
+def join(pid):
+    assert os.waitpid(pid, 0)[1] == 0, "a child failed"
+
+
+def calls_at_once(n, cpus):
+    """n calls on each of the CPUs, all at once."""
+    r, w = os.pipe()
+
+    def caller(cpu):
+        os.close(w)
+        os.read(r, 1)  # ends when the parent closes its end
+        calls(n, cpu)
+
+    pids = [child(caller, cpu) for cpu in cpus]
+    os.close(w)
+    for pid in pids:
+        join(pid)
 
 
 class Stream:
@@ -118,3 +185,17 @@ def fails(errno, function, *args):
         assert error.errno == errno, f"{function.__name__}{args}: {error}"
         return
     raise AssertionError(f"{function.__name__}{args} gave {result!r}, not {os.strerror(errno)}")
+
+
+def eventually(condition, what, seconds=10):
+    """Waits until the condition holds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"not within {seconds} s: {what}"
+        time.sleep(0.02)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] != ["calls"]:
+        sys.exit(__doc__)
+    calls_at_once(int(sys.argv[2]), [int(cpu) for cpu in sys.argv[3:]] or online())

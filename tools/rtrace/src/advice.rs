@@ -5,9 +5,8 @@
 use trace::settings::BufferSize;
 use trace::stats::Stats;
 
-/// One line for each reason for which events were lost. `left` were recorded and could not
-/// be written.
-pub fn on_loss(stats: &Stats, size: BufferSize, overwrite: bool, left: u64) -> Vec<String> {
+/// One line for each reason for which events were lost.
+pub fn on_loss(stats: &Stats, size: BufferSize, overwrite: bool) -> Vec<String> {
     let total = stats.total;
     let larger = size.doubled();
     let mut lines = Vec::new();
@@ -59,13 +58,8 @@ pub fn on_loss(stats: &Stats, size: BufferSize, overwrite: bool, left: u64) -> V
     }
     if total.no_buffer > 0 {
         lines.push(format!(
-            "{} events came from CPUs without a buffer; memory may be short: use a smaller one",
+            "{} events came from CPUs that had no buffer yet, or no memory for one",
             total.no_buffer
-        ));
-    }
-    if left > 0 {
-        lines.push(format!(
-            "{left} events were recorded and could not be written"
         ));
     }
     lines
@@ -91,9 +85,9 @@ mod tests {
             cpus: vec![],
             total,
         };
-        let lines = on_loss(&stats, "64Kx4".parse().unwrap(), false, 7);
-        assert_eq!(lines.len(), 7);
+        let lines = on_loss(&stats, "64Kx4".parse().unwrap(), false);
+        assert_eq!(lines.len(), 6);
         assert!(lines[1].contains("-b 128Kx4"), "{}", lines[1]);
-        assert!(on_loss(&Stats::default(), BufferSize::DEFAULT, true, 0).is_empty());
+        assert!(on_loss(&Stats::default(), BufferSize::DEFAULT, true).is_empty());
     }
 }

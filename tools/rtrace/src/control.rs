@@ -39,7 +39,7 @@ pub fn stop(place: &Place) -> anyhow::Result<()> {
     }
     session.stop()?;
     let (stats, settings) = (session.stats()?, session.settings()?);
-    for line in advice::on_loss(&stats, settings.size, settings.mode == Mode::Overwrite, 0) {
+    for line in advice::on_loss(&stats, settings.size, settings.mode == Mode::Overwrite) {
         say(line);
     }
     if stats.total.unread() > 0 {

@@ -197,8 +197,14 @@ fn close(options: &Record, session: &Session, recorded: &Recorded) -> anyhow::Re
         lost: stats.total.lost().saturating_add(left),
     };
     let size = session.settings()?.size;
-    for line in advice::on_loss(&stats, size, options.overwrite, left) {
-        say(line);
+    if recorded.whole {
+        for line in advice::on_loss(&stats, size, options.overwrite) {
+            say(line);
+        }
+    } else {
+        say(format_args!(
+            "{left} events were recorded and could not be written, and what came later had no room"
+        ));
     }
     say(totals);
     let failed = if options.overwrite {

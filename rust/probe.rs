@@ -3,7 +3,8 @@
 //! What a probe has when its tracepoint fires: all it needs, behind one pointer.
 
 use crate::abi::header::Layout;
-use crate::channel::header::{EventHeader, Label};
+use crate::channel::format::Format;
+use crate::channel::header::Label;
 use crate::channel::memory::{Payload, Tail};
 use crate::channel::Channel;
 use kernel::sync::Arc;
@@ -34,11 +35,7 @@ impl Probe {
 
     /// Records the event: what `fill` returns, then `tail`. Any context, NMI included.
     #[inline(always)]
-    pub(crate) fn record<H: EventHeader, T: Payload>(
-        &self,
-        tail: impl Tail,
-        fill: impl FnOnce() -> T,
-    ) {
-        self.channel.record::<H, T>(self.label, tail, fill);
+    pub(crate) fn record<F: Format, T: Payload>(&self, tail: impl Tail, fill: impl FnOnce() -> T) {
+        self.channel.record::<F, T>(self.label, tail, fill);
     }
 }

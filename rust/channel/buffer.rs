@@ -2,12 +2,13 @@
 
 //! One CPU's part of a channel: a ring, its memory, and who is woken.
 
+use super::format::Format;
 use super::header::{EventHeader, Label};
 use super::memory::{Memory, Payload, Tail};
 use super::packet;
 use super::platform::Kernel;
 use super::reader::Cursor;
-use super::time::TraceClock;
+use super::time::{ClockSource, TraceClock};
 use super::Setup;
 use crate::abi::packet::PacketHeader;
 use crate::ring::commit::Complete;
@@ -33,12 +34,12 @@ const MAX_NESTING: u64 = 4;
 #[pin_data]
 #[repr(C)]
 pub(crate) struct Buffer {
+    /// Records in the making. First, where it is cheapest to get at.
+    nesting: LocalWord,
     ring: Ring<Kernel>,
     pub(super) memory: Memory,
     /// The time of the last record, or of one shortly before it where records nest.
     last_time: LocalWord,
-    /// Records in the making.
-    nesting: LocalWord,
     clock: TraceClock,
     cpu: u32,
     uuid: Uuid,
@@ -87,10 +88,10 @@ impl Buffer {
             let waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
             let cursor = Cursor::new(ring.reader());
             Ok(try_pin_init!(Self {
+                nesting: LocalWord::new(0),
                 ring,
                 memory,
                 last_time: LocalWord::new(0),
-                nesting: LocalWord::new(0),
                 clock: TraceClock::new(setup.clock),
                 cpu,
                 uuid: setup.uuid,
@@ -127,7 +128,7 @@ impl Buffer {
     /// it. Every other way ends in a call that does the rest, so that nothing need be kept
     /// across calls.
     #[inline(always)]
-    pub(super) fn record<H: EventHeader, T: Payload>(
+    pub(super) fn record<F: Format, T: Payload>(
         &self,
         guard: NoPreempt,
         label: Label,
@@ -140,19 +141,19 @@ impl Buffer {
         }
         let payload = (size_of::<T>() as u64).wrapping_add(tail.len() as u64);
         let reserved = self.ring.reserve_open(|| {
-            let last = self.last_time.load();
-            let time = self.clock.now();
+            let time = F::Clock::now(&self.clock);
             // A clock that went back looks like one that went on for ages.
-            label.is_short(time.wrapping_sub(last)).then(|| Stamp {
+            let since_last = time.wrapping_sub(self.last_time.load());
+            label.is_short(since_last).then(|| Stamp {
                 time,
-                len: H::SHORT.wrapping_add(payload),
+                len: F::Header::SHORT.wrapping_add(payload),
             })
         });
         let Some(record) = reserved else {
-            return self.record_any::<H, T>(guard, label, tail, fill);
+            return self.record_any::<F, T>(guard, label, tail, fill);
         };
         self.last_time.store(record.time);
-        H::write_short(self.memory.record(record.memory), label.id, record.time)
+        F::Header::write_short(self.memory.record(record.memory), label.id, record.time)
             .put(fill())
             .put_tail(&tail);
         match self.ring.commit(record) {
@@ -165,7 +166,7 @@ impl Buffer {
     /// the extended header, be interrupted, or be refused.
     #[cold]
     #[inline(never)]
-    fn record_any<H: EventHeader, T: Payload>(
+    fn record_any<F: Format, T: Payload>(
         &self,
         guard: NoPreempt,
         label: Label,
@@ -173,15 +174,16 @@ impl Buffer {
         fill: impl FnOnce() -> T,
     ) {
         let payload = (size_of::<T>() as u64).wrapping_add(tail.len() as u64);
-        let Some(record) = self.reserve_any(label, H::SHORT, H::EXTENDED, payload) else {
+        let Some(record) = self.reserve_any(label, F::Header::SHORT, F::Header::EXTENDED, payload)
+        else {
             return self.leave(guard);
         };
         self.last_time.store(record.time);
         let to = self.memory.record(record.memory);
-        let to = if record.len.wrapping_sub(payload) == H::SHORT {
-            H::write_short(to, label.id, record.time)
+        let to = if record.len.wrapping_sub(payload) == F::Header::SHORT {
+            F::Header::write_short(to, label.id, record.time)
         } else {
-            H::write_extended(to, label.id, record.time)
+            F::Header::write_extended(to, label.id, record.time)
         };
         to.put(fill()).put_tail(&tail);
         match self.ring.commit(record) {

@@ -5,7 +5,7 @@
 use super::memory::{payload, RecordWriter};
 use crate::abi::header as abi;
 
-/// A layout of event headers. Probes are compiled for each, so that none asks which.
+/// A layout of event headers.
 pub(crate) trait EventHeader {
     /// Bytes of the short form.
     const SHORT: u64;

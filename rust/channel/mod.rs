@@ -8,6 +8,7 @@
 
 pub(crate) mod buffer;
 pub(crate) mod config;
+pub(crate) mod format;
 pub(crate) mod header;
 pub(crate) mod memory;
 mod packet;
@@ -26,7 +27,8 @@ use crate::sys::timer::Timer;
 use crate::sys::word::{LocalWord, SharedWord};
 use buffer::Buffer;
 use config::Config;
-use header::{EventHeader, Label};
+use format::Format;
+use header::Label;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use memory::{Payload, Tail};
@@ -109,7 +111,7 @@ impl Channel {
     ///
     /// `fill` is called with the record's space reserved. Any context, NMI included.
     #[inline(always)]
-    pub(crate) fn record<H: EventHeader, T: Payload>(
+    pub(crate) fn record<F: Format, T: Payload>(
         &self,
         label: Label,
         tail: impl Tail,
@@ -121,7 +123,7 @@ impl Channel {
         }
         let cpu = self.cpus.this_cpu(&guard);
         match cpu.buffer.get() {
-            Some(buffer) => buffer.record::<H, T>(guard, label, tail, fill),
+            Some(buffer) => buffer.record::<F, T>(guard, label, tail, fill),
             None => cpu.no_buffer.increment(),
         }
     }

@@ -98,8 +98,44 @@ impl ClockKind {
     }
 }
 
+/// Which clock a probe reads, known when it is compiled.
+pub(crate) trait ClockSource {
+    /// The time, see [`TraceClock::now`].
+    fn now(clock: &TraceClock) -> u64;
+}
+
+/// [`ClockKind::Tsc`].
+pub(crate) struct Tsc;
+
+impl ClockSource for Tsc {
+    #[inline(always)]
+    fn now(_: &TraceClock) -> u64 {
+        clock::tsc()
+    }
+}
+
+/// [`ClockKind::Monotonic`].
+pub(crate) struct Monotonic;
+
+impl ClockSource for Monotonic {
+    #[inline(always)]
+    fn now(clock: &TraceClock) -> u64 {
+        clock.monotonic()
+    }
+}
+
+/// The trace's clock, whichever it is.
+pub(crate) struct AnyClock;
+
+impl ClockSource for AnyClock {
+    #[inline(always)]
+    fn now(clock: &TraceClock) -> u64 {
+        clock.now()
+    }
+}
+
 /// A clock that does not go back, for one CPU.
-pub(super) struct TraceClock {
+pub(crate) struct TraceClock {
     monotonic: bool,
     /// The latest time that was read from the monotonic clock.
     latest: LocalWord,

@@ -2,10 +2,9 @@
 
 //! From a declaration to a probe and a description.
 
-use crate::abi::header::Layout;
 use crate::abi::schema::Field;
+use crate::channel::format::Handlers;
 use crate::probe::Probe;
-use crate::sys::tracepoint::Handler;
 
 /// A declared event.
 pub(crate) struct Declaration {
@@ -19,20 +18,8 @@ pub(crate) struct Declaration {
     pub(crate) fields: &'static [Field<'static>],
     /// Whether it is recorded when nothing else was asked for.
     pub(crate) default: bool,
-    /// Its probe for compact event headers.
-    pub(crate) compact: Handler<Probe>,
-    /// Its probe for large event headers.
-    pub(crate) large: Handler<Probe>,
-}
-
-impl Declaration {
-    /// The probe for a trace with these event headers.
-    pub(crate) fn handler(&self, layout: Layout) -> Handler<Probe> {
-        match layout {
-            Layout::Compact => self.compact,
-            Layout::Large => self.large,
-        }
-    }
+    /// Its probe.
+    pub(crate) handlers: Handlers<Probe>,
 }
 
 /// Declares an event as a `Declaration` constant.
@@ -80,13 +67,13 @@ macro_rules! event {
 
             // Kprobes stay out: one on a probe could fire the probe.
             #[link_section = ".kprobes.text"]
-            extern "C" fn probe<H: $crate::channel::header::EventHeader>(
+            extern "C" fn probe<F: $crate::channel::format::Format>(
                 probe: &$crate::probe::Probe $(, $arg: $ty)*
             ) {
-                probe.record::<H, Fixed>(
+                probe.record::<F, Fixed>(
                     event!(@tail $($value)?),
                     #[inline(always)]
-                    || Fixed { $($field: $read),* },
+                    move || Fixed { $($field: $read),* },
                 );
             }
 
@@ -105,33 +92,27 @@ macro_rules! event {
                     },)?
                 ],
                 default: $default,
-                compact: event!(@handler Compact $tracepoint $($arg)*),
-                large: event!(@handler Large $tracepoint $($arg)*),
+                handlers: event!(@handlers $tracepoint $($arg)*),
             }
         };
     };
     (@tail) => { () };
     (@tail $value:expr) => { $crate::channel::memory::NulTerminated($value) };
-    (@handler $header:ident $tp:ident) => { event!(@new new0 $header $tp) };
-    (@handler $header:ident $tp:ident $a:ident) => { event!(@new new1 $header $tp) };
-    (@handler $header:ident $tp:ident $a:ident $b:ident) => { event!(@new new2 $header $tp) };
-    (@handler $header:ident $tp:ident $a:ident $b:ident $c:ident) => {
-        event!(@new new3 $header $tp)
+    (@handlers $tp:ident) => { event!(@new new0 $tp) };
+    (@handlers $tp:ident $a:ident) => { event!(@new new1 $tp) };
+    (@handlers $tp:ident $a:ident $b:ident) => { event!(@new new2 $tp) };
+    (@handlers $tp:ident $a:ident $b:ident $c:ident) => { event!(@new new3 $tp) };
+    (@handlers $tp:ident $a:ident $b:ident $c:ident $d:ident) => { event!(@new new4 $tp) };
+    (@handlers $tp:ident $a:ident $b:ident $c:ident $d:ident $e:ident) => {
+        event!(@new new5 $tp)
     };
-    (@handler $header:ident $tp:ident $a:ident $b:ident $c:ident $d:ident) => {
-        event!(@new new4 $header $tp)
+    (@handlers $tp:ident $a:ident $b:ident $c:ident $d:ident $e:ident $f:ident) => {
+        event!(@new new6 $tp)
     };
-    (@handler $header:ident $tp:ident $a:ident $b:ident $c:ident $d:ident $e:ident) => {
-        event!(@new new5 $header $tp)
-    };
-    (@handler $header:ident $tp:ident $a:ident $b:ident $c:ident $d:ident $e:ident $f:ident) => {
-        event!(@new new6 $header $tp)
-    };
-    (@new $new:ident $header:ident $tp:ident) => {
+    (@new $new:ident $tp:ident) => {
         ::kernel::macros::paste! {
-            $crate::sys::tracepoint::Handler::$new(
-                probe::<$crate::channel::header::$header>,
-                $crate::sys::bindings::[<__traceiter_ $tp>],
+            $crate::channel::format::handlers!(
+                $new, probe, $crate::sys::bindings::[<__traceiter_ $tp>]
             )
         }
     };

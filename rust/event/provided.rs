@@ -12,6 +12,7 @@ use crate::abi::schema::{Field, FieldType};
 use crate::api::{EventDescription, FieldDescription};
 use crate::channel::header::{Compact, Large};
 use crate::channel::memory::{Space, Tail};
+use crate::channel::time::AnyClock;
 use crate::probe::Probe;
 use crate::sys::preempt::NoPreempt;
 use crate::sys::rcu::RcuArc;
@@ -243,8 +244,8 @@ impl Provided {
             has_string: self.description.has_string,
         };
         match probe.layout() {
-            Layout::Compact => probe.record::<Compact, ()>(record, || ()),
-            Layout::Large => probe.record::<Large, ()>(record, || ()),
+            Layout::Compact => probe.record::<(Compact, AnyClock), ()>(record, || ()),
+            Layout::Large => probe.record::<(Large, AnyClock), ()>(record, || ()),
         }
         Ok(())
     }

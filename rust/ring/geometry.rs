@@ -36,7 +36,7 @@ impl<P: Platform> Geometry<P> {
     const WORD: u64 = u64::MAX >> (64 - P::BITS);
 
     /// Checks the sizes: both powers of two, at least two sub-buffers, and the whole buffer,
-    /// with the reader's sub-buffer, less than half of what a position can count.
+    /// with the reader's sub-buffer, at most half of what a position can count.
     pub fn new(size: u64, count: u64) -> Option<Self> {
         if !size.is_power_of_two() || !count.is_power_of_two() || count < 2 {
             return None;
@@ -84,10 +84,16 @@ impl<P: Platform> Geometry<P> {
         position & self.size_mask
     }
 
-    /// Whether `len` more bytes at `offset` fit into the sub-buffer and leave some.
+    /// Bytes from one position to a later one.
+    #[inline(always)]
+    pub(super) fn distance(&self, from: u64, to: u64) -> u64 {
+        to.wrapping_sub(from) & Self::WORD
+    }
+
+    /// Whether `offset` lies in a sub-buffer, and `len` more bytes there fit and leave some.
     #[inline(always)]
     pub(super) fn leaves_room(&self, offset: u64, len: u64) -> bool {
-        len <= self.size_mask.wrapping_sub(offset)
+        offset.wrapping_add(len) <= self.size_mask
     }
 
     /// Offset in the buffer.
@@ -148,8 +154,7 @@ impl<P: Platform> Geometry<P> {
     /// Equation (1): with `rcnt` at `read`, no sub-buffer is free for one that begins at `write`.
     #[inline(always)]
     pub fn is_full(&self, write: u64, read: u64) -> bool {
-        let ahead = self.start(write).wrapping_sub(self.start(read)) & Self::WORD;
-        ahead >= self.buffer_size()
+        self.distance(self.start(read), self.start(write)) >= self.buffer_size()
     }
 
     /// Equation (2): the packet at `read` is finished, given its slot's `commit_seq`.

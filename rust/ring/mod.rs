@@ -52,6 +52,7 @@
 //! | `commit_count` (slot) | writer | local add that returns the old value |
 //! | `commit_seq` (slot) | writer, at delivery | store; one deliverer per lap |
 //! | `reference` (slot) | writer (hold, deliver), reader (exchange) | shared cmpxchg; store while held |
+//! | `open`, `memory` (slot) | writer | store; what they say does not change while it matters |
 //! | `records`, lost counters | writer | local add |
 //!
 //! # Invariants
@@ -140,6 +141,10 @@ pub enum Mode {
 #[repr(C)]
 pub struct Ring<P: Platform> {
     wcnt: P::Local,
+    /// First position of the packet that was last seen open with its memory held, so that the
+    /// next record need not find that out. A nested context may leave an older one here: then
+    /// `wcnt` lies past its end, which is as good as none.
+    open: P::Local,
     geometry: Geometry<P>,
     slots: P::Slots,
     /// Bytes in front of the first record of every packet.
@@ -193,6 +198,7 @@ impl<P: Platform> Ring<P> {
         }
         Some(Self {
             wcnt: P::Local::new(origin),
+            open: P::Local::new(geometry.advance(origin, geometry.size().wrapping_neg())),
             geometry,
             slots,
             header,

@@ -61,7 +61,7 @@ enum Attempt<'a, P: Platform> {
 pub struct Stamp {
     /// What the clock said.
     pub time: u64,
-    /// Bytes, header included; not 0.
+    /// Bytes, header included; not 0, and less than 2^32.
     pub len: u64,
 }
 
@@ -78,18 +78,15 @@ impl<P: Platform> Ring<P> {
         let old = self.wcnt.load();
         // Inside the cmpxchg's window, so that times grow with positions (Algorithm 2).
         let Stamp { time, len } = stamp()?;
-        let offset = self.geometry.offset(old);
-        if offset == 0 || !self.geometry.leaves_room(offset, len) {
+        // Past the end of the packet at `open` it is not open any more.
+        let offset = self.geometry.distance(self.open.load(), old);
+        if !self.geometry.leaves_room(offset, len) {
             return None;
         }
-        // Read before the cmpxchg, true after it: the packet at `old` is not complete, so its
-        // reference stays held once it is (I2), as long as `wcnt` is still `old`.
         let slot = self.slot(old)?;
-        let reference = slot.reference();
-        if reference.is_idle() {
-            // A context below has opened the packet and not got further.
-            return None;
-        }
+        // True when `open` was read, and still so after the cmpxchg: while `wcnt` lies in a
+        // packet, the packet is not complete, and what is held stays so (I2).
+        let memory = slot.memory.load().wrapping_add(offset);
         if !self
             .wcnt
             .compare_exchange(old, self.geometry.advance(old, len))
@@ -97,7 +94,7 @@ impl<P: Platform> Ring<P> {
             return None;
         }
         Some(Reserved {
-            memory: self.geometry.memory(reference.index()) | offset,
+            memory,
             len,
             time,
             slot,
@@ -165,7 +162,8 @@ impl<P: Platform> Ring<P> {
             self.push_reader(start);
         }
         self.hold(slot);
-        let base = geometry.memory(slot.reference().index());
+        self.open.store(start);
+        let base = slot.memory.load();
         let closed = if !fits && offset != 0 {
             self.close(old, time, discarded)
         } else {
@@ -228,13 +226,17 @@ impl<P: Platform> Ring<P> {
         }
     }
 
-    /// Makes the slot's memory the writer's, if it is not already.
+    /// Makes the slot's memory the writer's, if it is not already, and notes where it is.
     ///
     /// Any context that has reserved in the slot may be the one to do it: the one that opened
-    /// it may have been interrupted before it got here.
-    #[cold]
-    #[inline(never)]
+    /// it may have been interrupted before it got here, or before it got to the note.
     pub(super) fn hold(&self, slot: &Slot<P>) {
+        self.take(slot);
+        slot.memory
+            .store(self.geometry.memory(slot.reference().index()));
+    }
+
+    fn take(&self, slot: &Slot<P>) {
         loop {
             let reference = slot.reference();
             if !reference.is_idle() {

@@ -9,12 +9,14 @@ use super::reference::Reference;
 /// One place in the order of sub-buffers. A cache line.
 #[repr(C, align(64))]
 pub struct Slot<P: Platform> {
-    /// Which memory stands here: a [`Reference`].
-    pub(super) reference: P::Shared,
     /// Bytes committed here since the beginning.
     pub(super) commit_count: P::Local,
     /// Records committed here since the beginning.
     pub(super) records: P::Local,
+    /// While the reference is held: where the memory begins, in the buffer's memory.
+    pub(super) memory: P::Local,
+    /// Which memory stands here: a [`Reference`].
+    pub(super) reference: P::Shared,
     /// `commit_count` as of the last complete lap: what the reader goes by.
     pub(super) commit_seq: P::Shared,
     /// Records in the last finished packet.
@@ -39,6 +41,7 @@ impl<P: Platform> Slot<P> {
             reference: P::Shared::new(Reference::idle(index).word()),
             commit_count: P::Local::new(committed),
             records: P::Local::new(0),
+            memory: P::Local::new(0),
             commit_seq: P::Shared::new(committed),
             packet_records: P::Local::new(0),
             delivered_records: P::Local::new(0),

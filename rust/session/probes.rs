@@ -35,15 +35,19 @@ impl Probes {
     /// Attaches the probes of the events in `selection`, and detaches all others. On failure
     /// those that were attached before stay. May sleep.
     pub(super) fn select(&mut self, tracepoints: &Tracepoints, selection: &Selection) -> Result {
-        let layout = self.channel.setup().layout;
+        let channel = self.channel.clone();
+        let setup = channel.setup();
         for event in event::all().filter(|event| selection.has(event.id())) {
             let id = event.id();
             match (event.kind(), tracepoints.get(id)) {
                 (Kind::Declared(declaration), Some(tracepoint)) => {
                     if !self.attached.iter().any(|probe| probe.id() == id) {
                         let probe = Arc::new(Probe::new(self.channel.clone(), id), GFP_KERNEL)?;
-                        self.attached
-                            .attach(tracepoint, declaration.handler(layout), probe)?;
+                        self.attached.attach(
+                            tracepoint,
+                            declaration.handlers.select(setup),
+                            probe,
+                        )?;
                     }
                 }
                 (Kind::Provided(provided), _) => {
@@ -79,7 +83,7 @@ impl Probes {
         } else if let Some(tracepoint) = tracepoints.get(direction.id(first)) {
             let probe = SyscallProbe::new(self.channel.clone(), direction);
             probe.select(wanted);
-            let handler = syscall::handler(direction, self.channel.setup().layout);
+            let handler = syscall::handler(direction, self.channel.setup());
             let probe = Arc::new(probe, GFP_KERNEL)?;
             drop(attached);
             self.syscalls.attach(tracepoint, handler, probe)?;

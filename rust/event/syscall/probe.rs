@@ -4,9 +4,9 @@
 
 use super::plan::{self, Plan, Record, MAX_TEXTS};
 use super::{SLOTS, UNKNOWN};
-use crate::abi::header::Layout;
-use crate::channel::header::{Compact, EventHeader, Label, Large};
-use crate::channel::Channel;
+use crate::channel::format::{handlers, Format, Handlers};
+use crate::channel::header::Label;
+use crate::channel::{Channel, Setup};
 use crate::event::{FIRST_ENTRY, FIRST_EXIT};
 use crate::sys::args::{Registers, Task};
 use crate::sys::bindings;
@@ -83,23 +83,23 @@ impl SyscallProbe {
     }
 
     #[inline(always)]
-    fn record<H: EventHeader>(&self, direction: Direction, record: Record<'_>) {
+    fn record<F: Format>(&self, direction: Direction, record: Record<'_>) {
         let id = direction.id(u32::from(record.plan.slot));
         self.channel
-            .record::<H, ()>(Label::new::<H>(id), record, || ());
+            .record::<F, ()>(Label::new::<F::Header>(id), record, || ());
     }
 
     /// With the texts that are recorded; before preemption is disabled, for this may sleep.
     #[cold]
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn record_with_texts<H: EventHeader>(&self, plan: &Plan, registers: &Registers) {
+    fn record_with_texts<F: Format>(&self, plan: &Plan, registers: &Registers) {
         let mut texts = UserTexts::<MAX_TEXTS>::new();
         for register in plan.text_registers() {
             texts.push(registers.get(register));
         }
         let texts = texts.bytes();
-        self.record::<H>(
+        self.record::<F>(
             Direction::Entry,
             Record {
                 plan,
@@ -110,29 +110,21 @@ impl SyscallProbe {
     }
 }
 
-/// The handler for a trace with these event headers. Its tracepoint calls it where page faults
-/// and sleep are allowed.
-pub(crate) fn handler(direction: Direction, layout: Layout) -> Handler<SyscallProbe> {
-    match (direction, layout) {
-        (Direction::Entry, Layout::Compact) => ENTER_COMPACT,
-        (Direction::Entry, Layout::Large) => ENTER_LARGE,
-        (Direction::Exit, Layout::Compact) => EXIT_COMPACT,
-        (Direction::Exit, Layout::Large) => EXIT_LARGE,
+/// The handler for a trace that is set up so. Its tracepoint calls it where page faults and sleep
+/// are allowed.
+pub(crate) fn handler(direction: Direction, setup: &Setup) -> Handler<SyscallProbe> {
+    match direction {
+        Direction::Entry => ENTER.select(setup),
+        Direction::Exit => EXIT.select(setup),
     }
 }
 
-const ENTER_COMPACT: Handler<SyscallProbe> =
-    Handler::new2(enter::<Compact>, bindings::__traceiter_sys_enter);
-const ENTER_LARGE: Handler<SyscallProbe> =
-    Handler::new2(enter::<Large>, bindings::__traceiter_sys_enter);
-const EXIT_COMPACT: Handler<SyscallProbe> =
-    Handler::new2(exit::<Compact>, bindings::__traceiter_sys_exit);
-const EXIT_LARGE: Handler<SyscallProbe> =
-    Handler::new2(exit::<Large>, bindings::__traceiter_sys_exit);
+const ENTER: Handlers<SyscallProbe> = handlers!(new2, enter, bindings::__traceiter_sys_enter);
+const EXIT: Handlers<SyscallProbe> = handlers!(new2, exit, bindings::__traceiter_sys_exit);
 
 // Kprobes stay out: one on a probe could fire the probe.
 #[link_section = ".kprobes.text"]
-extern "C" fn enter<H: EventHeader>(probe: &SyscallProbe, registers: &Registers, _number: isize) {
+extern "C" fn enter<F: Format>(probe: &SyscallProbe, registers: &Registers, _number: isize) {
     let slot = plan::slot(registers.number(), Task::current().is_in_compat_call());
     if !probe.is_enabled(slot) {
         return;
@@ -141,9 +133,9 @@ extern "C" fn enter<H: EventHeader>(probe: &SyscallProbe, registers: &Registers,
         return;
     };
     if plan.texts != 0 {
-        return probe.record_with_texts::<H>(plan, registers);
+        return probe.record_with_texts::<F>(plan, registers);
     }
-    probe.record::<H>(
+    probe.record::<F>(
         Direction::Entry,
         Record {
             plan,
@@ -154,7 +146,7 @@ extern "C" fn enter<H: EventHeader>(probe: &SyscallProbe, registers: &Registers,
 }
 
 #[link_section = ".kprobes.text"]
-extern "C" fn exit<H: EventHeader>(probe: &SyscallProbe, registers: &Registers, _result: isize) {
+extern "C" fn exit<F: Format>(probe: &SyscallProbe, registers: &Registers, _result: isize) {
     let slot = plan::slot(registers.number(), Task::current().is_in_compat_call());
     if !probe.is_enabled(slot) {
         return;
@@ -162,7 +154,7 @@ extern "C" fn exit<H: EventHeader>(probe: &SyscallProbe, registers: &Registers, 
     let Some(plan) = plan::EXIT.get(slot as usize) else {
         return;
     };
-    probe.record::<H>(
+    probe.record::<F>(
         Direction::Exit,
         Record {
             plan,

@@ -4,6 +4,7 @@
 
 use crate::sys::bindings;
 use core::mem::MaybeUninit;
+use kernel::ffi::c_char;
 
 /// The longest text that is taken, in bytes; the rest is cut off.
 const TEXT_MAX: usize = 255;
@@ -44,7 +45,8 @@ impl<const N: usize> UserTexts<N> {
         //   returns is how many of them are text, or an error.
         unsafe {
             let to = self.bytes.as_mut_ptr().cast::<u8>().add(self.len);
-            let copied = bindings::strncpy_from_user(to.cast(), address as *const _, TEXT_MAX as _);
+            let copied =
+                bindings::strncpy_from_user(to.cast(), address as *const c_char, TEXT_MAX as isize);
             let len = usize::try_from(copied).unwrap_or(0).min(TEXT_MAX);
             to.add(len).write(0);
             // INVARIANT: So many more bytes are initialised, not more than there was room for.

@@ -8,6 +8,9 @@
 //!
 //! A call has a slot, which is its number; behind the numbers are two more, for calls that the
 //! table does not know and for those of 32-bit programs, which number them differently.
+//!
+//! The kernel forgets the number of rt_sigreturn(2), and of a call that a tracer or a filter
+//! kept from happening: their exits are unknown, with -1 for the number.
 
 mod describe;
 mod plan;

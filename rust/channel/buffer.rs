@@ -283,14 +283,16 @@ impl Buffer {
 
     /// The trace is over: nobody writes any more. Lets readers see the end.
     pub(super) fn finish(&self) {
+        let reader = self.reader.lock();
         self.report_losses();
+        drop(reader);
         // After everything else; pairs with `is_finished`.
         self.finished.store_release(1);
         self.waiters.wake_all();
     }
 
     /// Tells losses that no packet has told, in an empty packet, if there is room for one.
-    /// Nobody writes any more.
+    /// Nobody writes any more; the reader's lock is held, so that only one does this.
     pub(super) fn report_losses(&self) {
         if let Some((opened, closed)) = self.ring.report_losses(|| self.now()) {
             packet::open(&self.memory, &opened, self.uuid, self.cpu);

@@ -146,7 +146,8 @@ impl Channel {
         if cpus.is_online(cpu) {
             cpu::run_on(cpu, buffer, Buffer::flush)
         } else {
-            // It cannot come online while we stand in for it.
+            // It cannot come online while we stand in for it, and only one of us does.
+            let _reader = buffer.reader.lock();
             let _guard = NoPreempt::new();
             buffer.flush();
             Ok(())

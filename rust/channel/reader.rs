@@ -131,6 +131,11 @@ impl StreamReader {
                     Err(error) if error == enodata() => return Ok(0),
                     Err(EAGAIN) if !nonblock => {
                         drop(cursor);
+                        // The wait below does not look if the ring keeps saying that it is
+                        // readable, and the writer keeps being faster.
+                        if kernel::current!().signal_pending() {
+                            return Err(ERESTARTSYS);
+                        }
                         buffer.waiters.wait_for(|| {
                             (buffer.is_finished() || buffer.ring().is_readable()).then_some(())
                         })?;

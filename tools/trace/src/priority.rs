@@ -2,7 +2,8 @@
 
 //! The consumer's place among the tasks that it observes.
 
-use rustix::process::setpriority_process;
+use rustix::process::{getpid, getsid, setpriority_process};
+use std::fs;
 
 /// The most urgent nice value.
 const MOST_URGENT: i32 = -20;
@@ -13,4 +14,10 @@ const MOST_URGENT: i32 = -20;
 /// Without the right to do so it stays where it is: that costs events, which are counted.
 pub fn raise() {
     let _ = setpriority_process(None, MOST_URGENT);
+    // Where the kernel groups tasks by session (sched_autogroup), a nice value counts within
+    // the session only. A daemon has one for itself, and the session's own value is what
+    // counts against the others.
+    if getsid(None) == Ok(getpid()) {
+        let _ = fs::write("/proc/self/autogroup", MOST_URGENT.to_string());
+    }
 }

@@ -130,7 +130,7 @@ impl Tracer {
     fn refused(&self, path: &Path, value: &str, cause: io::Error) -> Error {
         Error::Refused {
             path: path.to_owned(),
-            value: value.to_owned(),
+            value: value.replace('\n', " "),
             detail: self.read("error_log").unwrap_or_default(),
             cause,
         }

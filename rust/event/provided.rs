@@ -23,9 +23,6 @@ use kernel::sync::{Arc, SetOnce};
 /// Places for provided events.
 pub(super) const PLACES: u32 = 64;
 
-/// The longest string of a record, in bytes.
-const MAX_TEXT: usize = 255;
-
 static PROVIDED: [SetOnce<Provided>; PLACES as usize] = [const { SetOnce::new() }; PLACES as usize];
 
 /// A C identifier, stored in place.
@@ -41,8 +38,7 @@ impl<const N: usize> Name<N> {
         len: 0,
     };
 
-    fn new(text: Option<&[u8]>) -> Result<Self> {
-        let text = text.ok_or(EINVAL)?;
+    fn new(text: &[u8]) -> Result<Self> {
         let is_identifier = text
             .iter()
             .all(|&byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -229,7 +225,7 @@ impl Provided {
     /// Records it if it is enabled. `EINVAL` if `data` is not of its size. Any context, NMI
     /// included.
     #[inline(always)]
-    pub(crate) fn emit(&self, data: &[u8], text: Option<&[u8]>) -> Result {
+    pub(crate) fn emit(&self, data: &[u8], text: &[u8]) -> Result {
         let guard = NoPreempt::new();
         let Some(probe) = self.probe(&guard) else {
             return Ok(());
@@ -237,10 +233,9 @@ impl Provided {
         if data.len() != self.description.fixed {
             return Err(EINVAL);
         }
-        let text = text.unwrap_or(&[]);
         let record = Record {
             data,
-            text: text.get(..MAX_TEXT).unwrap_or(text),
+            text,
             has_string: self.description.has_string,
         };
         match probe.layout() {

@@ -5,6 +5,7 @@
 //! These types are made only by such callers, and stand for what the C prototypes say: that a
 //! pointer is NULL or valid as long as the call.
 
+use crate::sys::args::c_text;
 use core::marker::PhantomData;
 use kernel::prelude::*;
 
@@ -16,13 +17,11 @@ pub(crate) struct ForeignStr<'a> {
 }
 
 impl<'a> ForeignStr<'a> {
-    /// Its bytes, without the NUL; [`None`] for NULL.
-    pub(crate) fn bytes(&self) -> Option<&'a [u8]> {
-        if self.text.is_null() {
-            return None;
-        }
-        // SAFETY: The caller's contract: NUL-terminated, valid as long as the call.
-        Some(unsafe { CStr::from_ptr(self.text.cast()) }.to_bytes())
+    /// Its bytes, without the NUL, cut off after 255; none for NULL. Any context, NMI included.
+    #[inline(always)]
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        // SAFETY: The caller's contract: NULL, or NUL-terminated and valid as long as the call.
+        unsafe { c_text(self.text.cast()) }
     }
 }
 

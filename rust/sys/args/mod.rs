@@ -31,7 +31,7 @@ const TEXT_MAX: usize = 255;
 ///
 /// `text` must be NULL or a NUL-terminated string that lives for `'a`.
 #[inline(always)]
-unsafe fn c_text<'a>(text: *const u8) -> &'a [u8] {
+pub(super) unsafe fn c_text<'a>(text: *const u8) -> &'a [u8] {
     const LOW: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
     if text.is_null() {

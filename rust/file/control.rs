@@ -121,10 +121,10 @@ impl TextFile for SetEvent {
     }
 
     fn store(session: &Arc<Session>, input: &str) -> Result {
-        session.set_by_patterns(input)
+        session.set_by_patterns(input, false)
     }
 
-    fn truncate(session: &Arc<Session>) -> Result {
-        session.set_enabled(|_| true, false)
+    fn replace(session: &Arc<Session>, input: &str) -> Result {
+        session.set_by_patterns(input, true)
     }
 }

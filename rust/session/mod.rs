@@ -167,10 +167,15 @@ impl Session {
         self.select(&mut state, selection)
     }
 
-    /// Enables and disables by patterns, as the `set_event` file takes them. All or nothing.
-    pub(crate) fn set_by_patterns(&self, patterns: &str) -> Result {
+    /// Enables and disables by patterns, as the `set_event` file takes them, beginning with none
+    /// if they `replace` what is enabled. All or nothing.
+    pub(crate) fn set_by_patterns(&self, patterns: &str, replace: bool) -> Result {
         let mut state = self.state.lock();
-        let mut selection = state.selection.try_clone()?;
+        let mut selection = if replace {
+            Selection::new(event::count())?
+        } else {
+            state.selection.try_clone()?
+        };
         for word in patterns.split_ascii_whitespace() {
             let pattern = pattern::Pattern::parse(word)?;
             let mut any = false;

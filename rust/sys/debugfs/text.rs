@@ -61,9 +61,14 @@ pub(crate) trait TextFile: 'static {
         Err(EPERM)
     }
 
-    /// The file is opened for writing with `O_TRUNC`, as a shell's `>` does.
-    fn truncate(_data: &Self::Data) -> Result {
-        Ok(())
+    /// What is written to a file that was opened with `O_TRUNC`, as a shell's `>` does, takes the
+    /// place of all there was: the first write, or the empty text if there is none. As
+    /// [`store`](Self::store); files whose text is one value need not tell the two apart.
+    fn replace(data: &Self::Data, input: &str) -> Result {
+        if input.is_empty() {
+            return Ok(());
+        }
+        Self::store(data, input)
     }
 
     /// For poll(2): a number that changes when the text does, and who is woken then.
@@ -90,10 +95,12 @@ impl Tree {
 struct Open<F: TextFile> {
     data: *const F::Data,
     #[pin]
-    read: Mutex<Reading>,
+    state: Mutex<State>,
 }
 
-struct Reading {
+struct State {
+    /// Opened with `O_TRUNC`, and not written to yet.
+    truncated: bool,
     text: Option<Text>,
     /// [`TextFile::changes`] when the text was made.
     version: u64,
@@ -116,20 +123,17 @@ impl<F: TextFile> Operations<F> {
     unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
         // SAFETY: debugfs opens the files of a `Tree` with their inode, which points to the data.
         let (data, flags) = unsafe { ((*inode).i_private.cast::<F::Data>(), (*file).f_flags) };
-        let opened = || -> Result<Pin<KBox<Open<F>>>> {
-            if flags & bindings::O_TRUNC != 0 && flags & bindings::O_ACCMODE != bindings::O_RDONLY {
-                // SAFETY: debugfs holds its guard during open, so the data is there.
-                F::truncate(unsafe { &*data })?;
-            }
-            KBox::pin_init(
-                pin_init!(Open {
-                    data,
-                    read <- new_mutex!(Reading { text: None, version: 0 }),
-                }),
-                GFP_KERNEL,
-            )
+        let state = State {
+            truncated: flags & bindings::O_TRUNC != 0
+                && flags & bindings::O_ACCMODE != bindings::O_RDONLY,
+            text: None,
+            version: 0,
         };
-        match opened() {
+        let open = pin_init!(Open::<F> {
+            data,
+            state <- new_mutex!(state),
+        });
+        match KBox::pin_init(open, GFP_KERNEL) {
             Ok(open) => {
                 // SAFETY: Pinned for as long as the file is open; `release` takes it back.
                 unsafe {
@@ -142,6 +146,15 @@ impl<F: TextFile> Operations<F> {
     }
 
     unsafe extern "C" fn release(_: *mut bindings::inode, file: *mut bindings::file) -> c_int {
+        // SAFETY: The kernel calls with a file of these operations.
+        if let Ok(guard) = unsafe { Guard::new(file) } {
+            // SAFETY: As above.
+            let (open, data) = unsafe { Self::opened(file, &guard) };
+            if open.state.lock().truncated {
+                // Nobody is there to hear of an error.
+                let _ = F::replace(data, "");
+            }
+        }
         // SAFETY: Put there by `open`; nobody uses the file any more.
         drop(unsafe { KBox::from_raw((*file).private_data.cast::<Open<F>>()) });
         0
@@ -176,7 +189,7 @@ impl<F: TextFile> Operations<F> {
         };
         // SAFETY: As above.
         let (open, data) = unsafe { Self::opened(file, &guard) };
-        let mut reading = open.read.lock();
+        let mut reading = open.state.lock();
         // SAFETY: The position is the file's, valid during the call.
         if reading.text.is_none() || unsafe { *position } == 0 {
             // Before the text is made, so that a change meanwhile is not missed.
@@ -217,7 +230,7 @@ impl<F: TextFile> Operations<F> {
             Err(error) => return errno(error),
         };
         // SAFETY: As above.
-        let (_, data) = unsafe { Self::opened(file, &guard) };
+        let (open, data) = unsafe { Self::opened(file, &guard) };
         let stored = || -> Result {
             if count > WRITE_MAX {
                 return Err(E2BIG);
@@ -226,7 +239,12 @@ impl<F: TextFile> Operations<F> {
             UserSlice::new(UserPtr::from_ptr(buffer.cast_mut().cast()), count)
                 .read_all(&mut input, GFP_KERNEL)?;
             let input = core::str::from_utf8(&input).map_err(|_| EINVAL)?;
-            F::store(data, input)
+            // Refused or not, it was the write that the truncation was for.
+            if core::mem::take(&mut open.state.lock().truncated) {
+                F::replace(data, input)
+            } else {
+                F::store(data, input)
+            }
         };
         match stored() {
             Ok(()) => count as isize,
@@ -253,7 +271,7 @@ impl<F: TextFile> Operations<F> {
         let Some((version, _)) = F::changes(data) else {
             return ALWAYS;
         };
-        let reading = open.read.lock();
+        let reading = open.state.lock();
         if reading.text.is_none() || reading.version != version {
             ALWAYS
         } else {

@@ -3,7 +3,7 @@
 # Kbuild, never this one.
 
 .DEFAULT_GOAL := all
-export KDIR KERNEL PREFIX DESTDIR HOST
+export KDIR KERNEL PREFIX DESTDIR
 
 all: module tools ## build the module and the tools
 

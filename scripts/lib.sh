@@ -48,3 +48,16 @@ lock() {
 		flock "$LOCK_FD"
 	fi
 }
+
+# The kernel tree that the host's own tools shall build for, if it is not the build
+# root's business: KDIR; else, where no KERNEL is asked for, the running kernel if
+# a module can be built for it.
+host_kdir() {
+	local running
+	running=/lib/modules/$(uname -r)/build
+	case ${KDIR-} in
+	"$CACHE"/*) ;;
+	?*) echo "$KDIR" ;;
+	*) if [ -z "${KERNEL-}" ] && "$TOP/scripts/check-kdir" "$running" >/dev/null 2>&1; then echo "$running"; fi ;;
+	esac
+}

@@ -16,6 +16,7 @@ pub(crate) mod sys;
 
 use channel::config::Config;
 use channel::platform::Barriers;
+use core::borrow::Borrow;
 use file::Files;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -50,11 +51,11 @@ struct Rtrace;
 impl kernel::Module for Rtrace {
     fn init(_module: &'static ThisModule) -> Result<Self> {
         let config = Config {
-            barriers: match *module_parameters::delivery_barrier.value() {
+            barriers: match parameter::<u8>(module_parameters::delivery_barrier.value()) {
                 0 => Barriers::Interrupt,
                 _ => Barriers::Delivery,
             },
-            origin: *module_parameters::origin.value(),
+            origin: parameter(module_parameters::origin.value()),
             ..Config::DEFAULT
         };
         let hotplug = Arc::new(Hotplug::new(c"trace/rtrace:online")?, GFP_KERNEL)?;
@@ -67,6 +68,11 @@ impl kernel::Module for Rtrace {
         api::FILES.replace(Some(files));
         Ok(Self)
     }
+}
+
+/// The value of a module parameter, which some kernels give by reference.
+fn parameter<T: Copy>(value: impl Borrow<T>) -> T {
+    *value.borrow()
 }
 
 impl Drop for Rtrace {

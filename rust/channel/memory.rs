@@ -6,6 +6,7 @@
 //! gave to the caller and trusts them: checking each store would cost more than the store.
 
 use crate::sys::pages::Pages;
+use crate::sys::word::compiler_barrier;
 use core::marker::PhantomData;
 use core::mem::size_of;
 use core::ptr::NonNull;
@@ -239,7 +240,8 @@ impl RecordWriter<'_> {
     }
 }
 
-/// Copies `len` bytes, eight at a time where there are eight.
+/// Copies `len` bytes, eight at a time where there are eight; the last eight overlap those
+/// before.
 ///
 /// Written out, because memcpy() would be a call; records' tails are short.
 ///
@@ -247,26 +249,46 @@ impl RecordWriter<'_> {
 ///
 /// Both are valid for `len` bytes and do not overlap.
 #[inline(always)]
-unsafe fn copy(mut from: *const u8, mut to: *mut u8, mut len: usize) {
-    // SAFETY: Each step stays within what is left of `len`.
+unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: Each access is of bytes below `len`.
     unsafe {
-        while len >= 8 {
-            to.cast::<u64>()
-                .write_unaligned(from.cast::<u64>().read_unaligned());
-            (from, to, len) = (from.add(8), to.add(8), len - 8);
+        if len >= 8 {
+            let last = len.wrapping_sub(8);
+            let mut at = 0;
+            while at < last {
+                copy_word::<u64>(from, to, at);
+                at = at.wrapping_add(8);
+                // Keeps the compiler from unrolling: there are one or two turns, mostly.
+                compiler_barrier();
+            }
+            copy_word::<u64>(from, to, last);
+            return;
         }
+        let mut at = 0;
         if len & 4 != 0 {
-            to.cast::<u32>()
-                .write_unaligned(from.cast::<u32>().read_unaligned());
-            (from, to) = (from.add(4), to.add(4));
+            copy_word::<u32>(from, to, at);
+            at = 4;
         }
         if len & 2 != 0 {
-            to.cast::<u16>()
-                .write_unaligned(from.cast::<u16>().read_unaligned());
-            (from, to) = (from.add(2), to.add(2));
+            copy_word::<u16>(from, to, at);
+            at = at.wrapping_add(2);
         }
         if len & 1 != 0 {
-            to.write(from.read());
+            copy_word::<u8>(from, to, at);
         }
+    }
+}
+
+/// Copies one `T` at offset `at`.
+///
+/// # Safety
+///
+/// Both are valid there for a `T`.
+#[inline(always)]
+unsafe fn copy_word<T: Payload>(from: *const u8, to: *mut u8, at: usize) {
+    // SAFETY: By the contract.
+    unsafe {
+        let word = from.add(at).cast::<T>().read_unaligned();
+        to.add(at).cast::<T>().write_unaligned(word);
     }
 }

@@ -126,10 +126,9 @@ impl<P: Platform> Geometry<P> {
         position >> self.size_bits >> self.count_bits
     }
 
-    /// Number of the sub-buffer since position 0.
-    #[inline(always)]
-    pub fn sequence(&self, position: u64) -> u64 {
-        position >> self.size_bits
+    /// Sub-buffers from the position `origin` to that of `position`.
+    pub fn sequence(&self, origin: u64, position: u64) -> u64 {
+        self.distance(origin, position) >> self.size_bits
     }
 
     /// Offset in the buffer's memory of byte 0 of memory sub-buffer `index`.

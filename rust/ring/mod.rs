@@ -147,6 +147,8 @@ pub struct Ring<P: Platform> {
     open: P::Local,
     geometry: Geometry<P>,
     slots: P::Slots,
+    /// The position of the first packet.
+    origin: u64,
     /// Bytes in front of the first record of every packet.
     header: u64,
     mode: Mode,
@@ -201,6 +203,7 @@ impl<P: Platform> Ring<P> {
             open: P::Local::new(geometry.advance(origin, geometry.size().wrapping_neg())),
             geometry,
             slots,
+            origin,
             header,
             mode,
             lost: LostCounters::new(),

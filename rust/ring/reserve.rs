@@ -24,7 +24,7 @@ pub struct Reserved<'a, P: Platform> {
 pub struct Opened<'a, P: Platform> {
     /// Where the header begins, in the buffer's memory.
     pub memory: u64,
-    /// The packet's number.
+    /// The packet's number, from 0.
     pub sequence: u64,
     /// The time of the reservation.
     pub time: u64,
@@ -171,7 +171,7 @@ impl<P: Platform> Ring<P> {
         };
         let opened = (!fits).then(|| Opened {
             memory: base,
-            sequence: geometry.sequence(start),
+            sequence: geometry.sequence(self.origin, start),
             time,
             slot,
             position: start,

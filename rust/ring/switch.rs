@@ -89,7 +89,7 @@ impl<P: Platform> Ring<P> {
         let memory = self.geometry.memory(slot.reference().index());
         let opened = Opened {
             memory,
-            sequence: self.geometry.sequence(old),
+            sequence: self.geometry.sequence(self.origin, old),
             time,
             slot,
             position: old,

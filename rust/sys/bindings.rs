@@ -5,6 +5,7 @@
 #![allow(
     clippy::all,
     dead_code,
+    improper_ctypes,
     missing_docs,
     non_camel_case_types,
     non_snake_case,

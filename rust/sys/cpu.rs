@@ -80,13 +80,12 @@ pub(crate) fn run_on<T: Sync>(cpu: u32, data: &T, f: fn(&T)) -> Result {
         (call.f)(call.data);
     }
     let call = Call { data, f };
-    // SAFETY: `run` gets `call`, and the last argument says to wait for its end.
+    // SAFETY: `run` gets `call`, and the helper waits for its end.
     kernel::error::to_result(unsafe {
-        bindings::smp_call_function_single(
+        bindings::rtrace_call_on_cpu(
             cpu as c_int,
             Some(run::<T>),
             (&raw const call).cast_mut().cast(),
-            1,
         )
     })
 }

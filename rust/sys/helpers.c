@@ -5,6 +5,7 @@
  */
 #include <linux/cpumask.h>
 #include <linux/export.h>
+#include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/tracepoint.h>
 #include <linux/utsname.h>
@@ -20,6 +21,22 @@ notrace bool rtrace_tsc_is_trustworthy(void)
 	return boot_cpu_has(X86_FEATURE_CONSTANT_TSC) &&
 	       boot_cpu_has(X86_FEATURE_NONSTOP_TSC) &&
 	       !check_tsc_unstable() && tsc_khz;
+}
+
+/* The type of the last argument differs between kernels. */
+notrace int rtrace_call_on_cpu(int cpu, smp_call_func_t func, void *info)
+{
+	return smp_call_function_single(cpu, func, info, true);
+}
+
+/*
+ * For a timer's callback: let it run again one period later. What bindgen makes of the
+ * result's names differs between kernels.
+ */
+notrace enum hrtimer_restart rtrace_hrtimer_again(struct hrtimer *timer, s64 period_ns)
+{
+	hrtimer_forward_now(timer, ns_to_ktime(period_ns));
+	return HRTIMER_RESTART;
 }
 
 /* The CPU after @cpu (-1: the first) that is online, or possible; nr_cpu_ids or more: none. */

@@ -8,9 +8,14 @@
 
 #include <linux/types.h>
 
+#include <linux/hrtimer_types.h>
+#include <linux/smp.h>
+
 struct new_utsname;
 struct page;
 
+int rtrace_call_on_cpu(int cpu, smp_call_func_t func, void *info);
+enum hrtimer_restart rtrace_hrtimer_again(struct hrtimer *timer, s64 period_ns);
 bool rtrace_tsc_is_trustworthy(void);
 int rtrace_cpu_next(int cpu, bool online);
 void rtrace_get_page(struct page *page);

@@ -77,9 +77,8 @@ impl<T: Sync> Timer<T> {
         unsafe {
             let this = kernel::container_of!(Opaque::cast_from(timer), Self, timer);
             ((*this).tick)(&(*this).data);
-            bindings::hrtimer_forward(timer, bindings::ktime_get(), (*this).period_ns);
+            bindings::rtrace_hrtimer_again(timer, (*this).period_ns)
         }
-        bindings::hrtimer_restart_HRTIMER_RESTART
     }
 }
 

@@ -84,10 +84,9 @@ impl Task {
             shown = bindings::TASK_UNINTERRUPTIBLE;
         }
         // The highest bit alone.
-        let below = shown | shown >> 1;
-        let below = below | below >> 2;
-        let below = below | below >> 4;
-        (below ^ below >> 1).into()
+        shown
+            .checked_ilog2()
+            .map_or(0, |bit| 1i64.wrapping_shl(bit))
     }
 
     /// The inode number of the process id namespace it is in; 0 if it has none any more.

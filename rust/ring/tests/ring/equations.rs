@@ -51,7 +51,7 @@ impl<const BITS: u32> Spec<BITS> {
             at % self.buffer
         );
         assert_eq!(
-            Unbounded::from(self.geometry.sequence(word)),
+            Unbounded::from(self.geometry.sequence(0, word)),
             sequence % (Self::MODULUS / self.size)
         );
         assert_eq!(

@@ -348,7 +348,10 @@ impl<const BITS: u32> Machine<BITS> {
         } = contents;
         let geometry = self.ring.geometry();
         assert_eq!(geometry.offset(packet.position), 0);
-        assert_eq!(opening.sequence, geometry.sequence(packet.position));
+        assert_eq!(
+            opening.sequence,
+            geometry.sequence(self.config.origin, packet.position)
+        );
         assert_eq!(
             ids.len() as u64 & Self::WORD,
             packet.records,
@@ -383,10 +386,7 @@ impl<const BITS: u32> Machine<BITS> {
                 );
                 opening.sequence.wrapping_sub(last.opening.sequence)
             }
-            None => opening
-                .sequence
-                .wrapping_add(1)
-                .wrapping_sub(geometry.sequence(self.config.origin)),
+            None => opening.sequence.wrapping_add(1),
         } & (Self::WORD / self.config.size);
         match self.config.mode {
             Mode::Discard => assert_eq!(ahead, 1, "a packet is missing, or came twice"),
@@ -442,10 +442,7 @@ impl<const BITS: u32> Machine<BITS> {
             let last = self.last.borrow().clone();
             let told = last.as_ref().map_or(0, |last| last.closing.discarded);
             assert_eq!(told, lost, "losses that the packets tell");
-            let made = last.map_or(0, |last| {
-                let first = self.ring.geometry().sequence(self.config.origin);
-                last.opening.sequence.wrapping_sub(first).wrapping_add(1)
-            });
+            let made = last.map_or(0, |last| last.opening.sequence.wrapping_add(1));
             assert_eq!(
                 self.delivered.get() & (Self::WORD / self.config.size),
                 made & (Self::WORD / self.config.size),

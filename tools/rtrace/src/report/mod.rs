@@ -14,7 +14,7 @@ use summary::Summary;
 use trace::ctf::Trace;
 
 /// Below this a trace is read before a progress bar is of use.
-const LARGE: u64 = 32 << 20;
+const LARGE: u64 = 128 << 20;
 
 /// Prints the summary of the trace in `dir`, with at most `rows` rows in a table.
 pub fn report(dir: &Path, json: bool, rows: usize) -> anyhow::Result<()> {

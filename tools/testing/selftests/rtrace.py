@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The stream files as a program uses them, and the session's files, for tests.
 
-Usage: rtrace.py calls N [CPU]...   see calls_at_once()
+Usage: rtrace.py calls N [CPU]...      see calls_at_once()
+       rtrace.py keep_calling SECONDS  see keep_calling(); prints how many
 """
 
 import ctypes
@@ -85,6 +86,26 @@ def online():
         low, _, high = part.strip().partition("-")
         cpus |= set(range(int(low), int(high or low) + 1))
     return sorted(cpus)
+
+
+def keep_calling(seconds, processes=2):
+    """Calls for so long, from some processes that run on whatever CPU there is; how many."""
+    r, w = os.pipe()
+
+    def caller():
+        n, end = 0, time.monotonic() + seconds
+        while time.monotonic() < end:
+            for _ in range(50):
+                getsid(n)
+                n += 1
+            # CPUs come and go, and a slow machine must keep up.
+            time.sleep(0.001)
+        os.write(w, b"%d\n" % n)
+
+    for pid in [child(caller) for _ in range(processes)]:
+        join(pid)
+    os.close(w)
+    return sum(map(int, os.read(r, 65536).split()))
 
 
 def child(function, *args):
@@ -196,6 +217,10 @@ def eventually(condition, what, seconds=10):
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] != ["calls"]:
-        sys.exit(__doc__)
-    calls_at_once(int(sys.argv[2]), [int(cpu) for cpu in sys.argv[3:]] or online())
+    match sys.argv[1:]:
+        case ["calls", n, *cpus]:
+            calls_at_once(int(n), [int(cpu) for cpu in cpus] or online())
+        case ["keep_calling", seconds]:
+            print(keep_calling(float(seconds)))
+        case _:
+            sys.exit(__doc__)

@@ -9,7 +9,7 @@ pub(crate) mod channel;
 pub(crate) mod event;
 pub(crate) mod file;
 pub(crate) mod probe;
-#[allow(unreachable_pub)] // Public to its tests.
+#[allow(dead_code, unreachable_pub)] // Its tests use more of it.
 pub(crate) mod ring;
 pub(crate) mod session;
 pub(crate) mod sys;

@@ -13,7 +13,7 @@ const READ: u32 = 2;
 
 /// Encodes a request number as `_IOC()` of include/uapi/asm-generic/ioctl.h does.
 const fn request(direction: u32, number: u32, size: usize) -> u32 {
-    direction << 30 | (size as u32) << 16 | MAGIC << 8 | number
+    (direction << 30) | ((size as u32) << 16) | (MAGIC << 8) | number
 }
 
 /// Takes the oldest finished packet for exclusive reading and fills in a [`Packet`].
@@ -48,7 +48,7 @@ pub struct Packet {
 
 impl Packet {
     /// As it lies in the argument.
-    pub fn to_bytes(&self) -> [u8; size_of::<Self>()] {
+    pub fn to_bytes(self) -> [u8; size_of::<Self>()] {
         let mut bytes = [0; size_of::<Self>()];
         let words = [self.sequence, self.size, self.content, self.records];
         for (to, word) in bytes.chunks_exact_mut(8).zip(words) {

@@ -90,7 +90,7 @@ impl EventHeader for Compact {
 
     #[inline(always)]
     fn write_short(to: RecordWriter<'_>, id: u32, time: u64) -> RecordWriter<'_> {
-        to.put((time as u32) << abi::COMPACT_ID_BITS | id)
+        to.put(((time as u32) << abi::COMPACT_ID_BITS) | id)
     }
 
     fn write_extended(to: RecordWriter<'_>, id: u32, time: u64) -> RecordWriter<'_> {

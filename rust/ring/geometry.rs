@@ -99,7 +99,7 @@ impl<P: Platform> Geometry<P> {
     /// Offset in the buffer.
     #[inline(always)]
     pub fn buffer_offset(&self, position: u64) -> u64 {
-        position & (self.size_mask | self.count_mask << self.size_bits)
+        position & (self.size_mask | (self.count_mask << self.size_bits))
     }
 
     /// First position of the sub-buffer.

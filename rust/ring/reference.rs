@@ -28,12 +28,12 @@ pub struct Reference(u64);
 impl Reference {
     /// Memory `index`, with nothing in it and nobody writing.
     pub const fn idle(index: u64) -> Self {
-        Self(index & INDEX | IDLE)
+        Self((index & INDEX) | IDLE)
     }
 
     /// Memory `index`, with the finished packet of `lap`.
     pub const fn packet(index: u64, lap: u64) -> Self {
-        Self(index & INDEX | IDLE | PACKET | lap << TAG_SHIFT)
+        Self((index & INDEX) | IDLE | PACKET | (lap << TAG_SHIFT))
     }
 
     /// As read from a word.

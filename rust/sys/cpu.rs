@@ -74,6 +74,11 @@ pub(crate) fn run_on<T: Sync>(cpu: u32, data: &T, f: fn(&T)) -> Result {
         data: &'a T,
         f: fn(&T),
     }
+    /// Runs a [`Call`].
+    ///
+    /// # Safety
+    ///
+    /// `info` must point to the live `Call` of a `T`.
     unsafe extern "C" fn run<T>(info: *mut c_void) {
         // SAFETY: `info` is the `Call` below, which outlives the wait.
         let call = unsafe { &*info.cast::<Call<'_, T>>() };
@@ -88,19 +93,4 @@ pub(crate) fn run_on<T: Sync>(cpu: u32, data: &T, f: fn(&T)) -> Result {
             (&raw const call).cast_mut().cast(),
         )
     })
-}
-
-/// The CPU this runs on; it may be another one at the next instruction.
-pub(crate) fn current() -> u32 {
-    let cpu: u32;
-    // SAFETY: Reads this CPU's number from its per-CPU memory.
-    unsafe {
-        core::arch::asm!(
-            "mov {cpu:e}, dword ptr gs:[rip + {number}]",
-            cpu = out(reg) cpu,
-            number = sym bindings::cpu_number,
-            options(nostack, readonly, preserves_flags),
-        );
-    }
-    cpu
 }

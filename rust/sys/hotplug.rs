@@ -129,6 +129,11 @@ unsafe fn target<'a, T: PerCpuState>(node: *mut bindings::hlist_node) -> &'a T {
     }
 }
 
+/// A CPU has come.
+///
+/// # Safety
+///
+/// For the kernel to call, with the node of a live watch.
 unsafe extern "C" fn online<T: PerCpuState>(cpu: c_uint, node: *mut bindings::hlist_node) -> c_int {
     // SAFETY: The kernel passes the nodes of live watches of this state.
     match unsafe { target::<T>(node) }.online(cpu) {
@@ -137,6 +142,11 @@ unsafe extern "C" fn online<T: PerCpuState>(cpu: c_uint, node: *mut bindings::hl
     }
 }
 
+/// A CPU will go.
+///
+/// # Safety
+///
+/// As [`online`].
 unsafe extern "C" fn offline<T: PerCpuState>(
     cpu: c_uint,
     node: *mut bindings::hlist_node,

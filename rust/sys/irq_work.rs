@@ -49,6 +49,11 @@ impl<T: Sync> IrqWork<T> {
         unsafe { bindings::irq_work_queue(self.work.get()) };
     }
 
+    /// Runs the work.
+    ///
+    /// # Safety
+    ///
+    /// For the kernel to call, with the `work` of an `IrqWork<T>`.
     unsafe extern "C" fn callback(work: *mut bindings::irq_work) {
         // SAFETY:
         // - `work` is the field of an `IrqWork<T>`; an Opaque is transparent.

@@ -72,6 +72,10 @@ impl Pipe {
 }
 
 /// Takes back the reference to a page that found no place in the pipe.
+///
+/// # Safety
+///
+/// For `splice_to_pipe` to call.
 unsafe extern "C" fn release(descriptor: *mut bindings::splice_pipe_desc, index: c_uint) {
     // SAFETY: The kernel passes the descriptor above and an index below its `nr_pages`.
     unsafe { bindings::rtrace_put_page(*(*descriptor).pages.add(index as usize)) };

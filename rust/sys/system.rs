@@ -55,11 +55,10 @@ impl Names {
     pub(crate) fn new() -> Self {
         // SAFETY: Lives for ever; may change while it is read, which mixes texts at worst.
         let name = unsafe { bindings::rtrace_utsname().read() };
-        let bytes = |text: [c_char; 65]| text.map(|c| c as u8);
         Self {
-            node: bytes(name.nodename),
-            release: bytes(name.release),
-            version: bytes(name.version),
+            node: name.nodename,
+            release: name.release,
+            version: name.version,
         }
     }
 }

@@ -69,6 +69,11 @@ impl<T: Sync> Timer<T> {
         unsafe { bindings::hrtimer_cancel(self.timer.get()) };
     }
 
+    /// A period is over.
+    ///
+    /// # Safety
+    ///
+    /// For the kernel to call, with the `timer` of a `Timer<T>`.
     unsafe extern "C" fn callback(timer: *mut bindings::hrtimer) -> bindings::hrtimer_restart {
         // SAFETY:
         // - `timer` is the field of a `Timer<T>`; an Opaque is transparent.

@@ -64,6 +64,7 @@ macro_rules! handler_constructors {
 /// The constructors differ in the number of arguments. The second parameter is the
 /// tracepoint's `__traceiter_<name>` from the kernel's headers: a handler of another prototype
 /// does not compile.
+#[allow(dead_code)] // One for each number of arguments, had by an event now or not.
 impl<D> Handler<D> {
     handler_constructors! {
         /// A handler without arguments.
@@ -99,6 +100,11 @@ impl Tracepoint {
             name: &'a [u8],
             found: Option<NonNull<bindings::tracepoint>>,
         }
+        /// Looks at one tracepoint.
+        ///
+        /// # Safety
+        ///
+        /// `search` must point to a `Search`.
         unsafe extern "C" fn visit(tracepoint: *mut bindings::tracepoint, search: *mut c_void) {
             // SAFETY: `search` is the one below; the kernel passes live tracepoints, whose
             // names are NUL-terminated.

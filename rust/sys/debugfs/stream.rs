@@ -62,6 +62,11 @@ impl<F: StreamFile> Operations<F> {
         ..pin_init::zeroed()
     };
 
+    /// open(2).
+    ///
+    /// # Safety
+    ///
+    /// For debugfs to call, with a file that [`Tree::stream`] made.
     unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
         // SAFETY: debugfs opens the files of a `Tree` with their inode, which points to the data,
         // and holds its guard meanwhile.
@@ -80,6 +85,11 @@ impl<F: StreamFile> Operations<F> {
         }
     }
 
+    /// The last close(2).
+    ///
+    /// # Safety
+    ///
+    /// For the kernel to call, with a file that [`open`](Self::open) opened, once.
     unsafe extern "C" fn release(_: *mut bindings::inode, file: *mut bindings::file) -> c_int {
         // SAFETY: Put there by `open`; nobody uses the file any more.
         drop(unsafe { KBox::from_raw((*file).private_data.cast::<F::Open>()) });
@@ -101,6 +111,11 @@ impl<F: StreamFile> Operations<F> {
         operation(unsafe { &*(*file).private_data.cast::<F::Open>() })
     }
 
+    /// read(2).
+    ///
+    /// # Safety
+    ///
+    /// For the kernel to call, with an open file of these operations.
     unsafe extern "C" fn read(
         file: *mut bindings::file,
         buffer: *mut c_char,
@@ -117,6 +132,11 @@ impl<F: StreamFile> Operations<F> {
         read.map_or_else(errno, |bytes| bytes as isize)
     }
 
+    /// poll(2).
+    ///
+    /// # Safety
+    ///
+    /// As [`read`](Self::read).
     unsafe extern "C" fn poll(
         file: *mut bindings::file,
         table: *mut bindings::poll_table,
@@ -131,6 +151,11 @@ impl<F: StreamFile> Operations<F> {
         ready.unwrap_or(bindings::POLLERR | bindings::POLLHUP)
     }
 
+    /// ioctl(2).
+    ///
+    /// # Safety
+    ///
+    /// As [`read`](Self::read).
     unsafe extern "C" fn ioctl(
         file: *mut bindings::file,
         request: c_uint,
@@ -145,6 +170,11 @@ impl<F: StreamFile> Operations<F> {
         result.unwrap_or_else(errno)
     }
 
+    /// splice(2).
+    ///
+    /// # Safety
+    ///
+    /// As [`read`](Self::read), and with a pipe whose lock is held.
     unsafe extern "C" fn splice(
         file: *mut bindings::file,
         _position: *mut bindings::loff_t,

@@ -120,6 +120,11 @@ impl<F: TextFile> Operations<F> {
         ..pin_init::zeroed()
     };
 
+    /// open(2).
+    ///
+    /// # Safety
+    ///
+    /// For debugfs to call, with a file that [`Tree::text`] made.
     unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
         // SAFETY: debugfs opens the files of a `Tree` with their inode, which points to the data.
         let (data, flags) = unsafe { ((*inode).i_private.cast::<F::Data>(), (*file).f_flags) };
@@ -145,6 +150,11 @@ impl<F: TextFile> Operations<F> {
         }
     }
 
+    /// The last close(2).
+    ///
+    /// # Safety
+    ///
+    /// For the kernel to call, with a file that [`open`](Self::open) opened, once.
     unsafe extern "C" fn release(_: *mut bindings::inode, file: *mut bindings::file) -> c_int {
         // SAFETY: The kernel calls with a file of these operations.
         if let Ok(guard) = unsafe { Guard::new(file) } {
@@ -176,6 +186,11 @@ impl<F: TextFile> Operations<F> {
         }
     }
 
+    /// read(2).
+    ///
+    /// # Safety
+    ///
+    /// For the kernel to call, with an open file of these operations.
     unsafe extern "C" fn read(
         file: *mut bindings::file,
         buffer: *mut c_char,
@@ -218,6 +233,11 @@ impl<F: TextFile> Operations<F> {
         }
     }
 
+    /// write(2).
+    ///
+    /// # Safety
+    ///
+    /// As [`read`](Self::read).
     unsafe extern "C" fn write(
         file: *mut bindings::file,
         buffer: *const c_char,
@@ -252,6 +272,11 @@ impl<F: TextFile> Operations<F> {
         }
     }
 
+    /// poll(2).
+    ///
+    /// # Safety
+    ///
+    /// As [`read`](Self::read).
     unsafe extern "C" fn poll(
         file: *mut bindings::file,
         table: *mut bindings::poll_table,

@@ -67,7 +67,7 @@ fn is_ignored(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+        .is_some_and(|mask| (mask >> (signal - 1)) & 1 == 1)
 }
 
 /// Empties a pipe; whether it held anything.

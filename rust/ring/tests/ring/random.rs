@@ -159,7 +159,7 @@ impl Model {
 }
 
 /// Whether the ring's packet is the model's.
-fn assert_same(config: &Config, contents: &Contents, packet: &Packet) {
+fn assert_same(contents: &Contents, packet: &Packet) {
     assert_eq!(contents.ids, packet.ids);
     assert_eq!(contents.closing.content, packet.content);
     assert_eq!(contents.closing.discarded, packet.discarded);
@@ -175,7 +175,7 @@ fn run<const BITS: u32>(config: Config, operations: &[Operation]) {
             Operation::Record(len) => assert_eq!(machine.record(len), model.record(len)),
             Operation::Switch => assert_eq!(machine.switch(), model.close()),
             Operation::Get => match (machine.get(), model.get()) {
-                (Ok(contents), Ok(packet)) => assert_same(&config, &contents, &packet),
+                (Ok(contents), Ok(packet)) => assert_same(&contents, &packet),
                 (Err(why), Err(expected)) => assert_eq!(why, expected),
                 (got, expected) => panic!("{got:?} instead of {expected:?}"),
             },

@@ -14,6 +14,7 @@ mod field;
 mod format;
 mod irq;
 mod module;
+mod nmi;
 pub(crate) mod provided;
 mod sched;
 mod signal;
@@ -69,6 +70,7 @@ pub(crate) static DECLARED: &[&Declaration] = &[
     &timer::TIMER_ITIMER_EXPIRE,
     &module::MODULE_GET,
     &module::MODULE_PUT,
+    &nmi::NMI_HANDLER,
 ];
 
 /// Ids below this one are declared events, then come the entries of all system calls.

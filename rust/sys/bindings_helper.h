@@ -16,6 +16,7 @@
 /* __traceiter_<name>(): the prototypes that probes are checked against. */
 #include <trace/events/irq.h>
 #include <trace/events/module.h>
+#include <trace/events/nmi.h>
 #include <trace/events/sched.h>
 #include <trace/events/signal.h>
 #include <trace/events/syscalls.h>

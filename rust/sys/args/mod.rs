@@ -6,6 +6,7 @@
 //! while the handler runs. Getters read single fields; they take no lock, call nothing, and
 //! work in any context, NMI included.
 
+mod address;
 mod irq;
 mod module;
 mod signal;
@@ -14,6 +15,7 @@ mod task;
 mod text;
 mod timer;
 
+pub(crate) use address::Address;
 pub(crate) use irq::IrqAction;
 pub(crate) use module::Module;
 pub(crate) use signal::{SigAction, SigInfo};

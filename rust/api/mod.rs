@@ -33,14 +33,20 @@ pub(crate) struct EventDescription<'a> {
 
 fn register(description: Option<&EventDescription<'_>>) -> Result<&'static Provided> {
     let files = FILES.get_arc().ok_or(ENODEV)?;
-    let (event, provided, is_new) = provided::register(description.ok_or(EINVAL)?)?;
-    if is_new {
-        if let Err(error) = files.add_event(&event) {
-            provided.unregister();
-            return Err(error);
-        }
+    let (event, provided) = provided::register(description.ok_or(EINVAL)?)?;
+    if let Err(error) = files.add_event(&event) {
+        provided.unregister();
+        return Err(error);
     }
     Ok(provided)
+}
+
+fn unregister(provided: &'static Provided) {
+    // The other way round, so that nobody who registers it again meets the old files.
+    if let (Some(files), Some(event)) = (FILES.get_arc(), provided.event()) {
+        files.remove_event(&event);
+    }
+    provided.unregister();
 }
 
 #[no_mangle]
@@ -52,7 +58,7 @@ extern "C" fn rtrace_event_register(
 
 #[no_mangle]
 extern "C" fn rtrace_event_unregister(event: &'static Provided) {
-    event.unregister();
+    unregister(event);
 }
 
 #[no_mangle]

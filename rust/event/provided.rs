@@ -128,8 +128,8 @@ pub(super) fn get(place: u32) -> Option<&'static Provided> {
     PROVIDED.get(place as usize)?.as_ref()
 }
 
-/// Registers an event; says whether it was not known before.
-pub(crate) fn register(from: &EventDescription<'_>) -> Result<(Event, &'static Provided, bool)> {
+/// Registers an event.
+pub(crate) fn register(from: &EventDescription<'_>) -> Result<(Event, &'static Provided)> {
     let mut new = Some(Provided {
         description: Description::new(from)?,
         registered: SharedWord::new(1),
@@ -142,7 +142,7 @@ pub(crate) fn register(from: &EventDescription<'_>) -> Result<(Event, &'static P
                 if let Some(event) = new.take() {
                     if slot.populate(event) {
                         let provided = slot.as_ref().ok_or(EINVAL)?;
-                        return Ok((Event::provided(place, provided), provided, true));
+                        return Ok((Event::provided(place, provided), provided));
                     }
                     return Err(EAGAIN);
                 }
@@ -164,7 +164,7 @@ pub(crate) fn register(from: &EventDescription<'_>) -> Result<(Event, &'static P
         if !found.registered.compare_exchange(0, 1) {
             return Err(EEXIST);
         }
-        return Ok((Event::provided(place, found), found, false));
+        return Ok((Event::provided(place, found), found));
     }
     Err(ENOSPC)
 }
@@ -198,6 +198,18 @@ impl Provided {
                 name: name.as_str(),
                 ty: *ty,
             })
+    }
+
+    /// It, among all events.
+    pub(crate) fn event(&'static self) -> Option<Event> {
+        (0..)
+            .zip(&PROVIDED)
+            .find(|(_, place)| {
+                place
+                    .as_ref()
+                    .is_some_and(|other| core::ptr::eq(other, self))
+            })
+            .map(|(place, _)| Event::provided(place, self))
     }
 
     /// Whether its module is there.

@@ -3,10 +3,10 @@
 //! `events/`: a switch at every level, and what each event looks like.
 
 use super::parse_switch;
-use crate::event::{self, Event};
+use crate::event::{self, Event, Kind};
 use crate::session::Session;
 use crate::sys::debugfs::text::{Text, TextFile};
-use crate::sys::debugfs::{Dir, Tree, READ, READ_WRITE};
+use crate::sys::debugfs::{Dir, Leaf, Tree, READ, READ_WRITE};
 use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -28,6 +28,8 @@ struct One {
 pub(super) struct EventFiles {
     dir: Dir,
     subsystems: KVec<(&'static str, Dir)>,
+    /// Directories of events that may go, by id.
+    provided: KVec<(u32, Leaf)>,
     session: Arc<Session>,
 }
 
@@ -37,6 +39,7 @@ impl EventFiles {
         let mut files = Self {
             dir,
             subsystems: KVec::new(),
+            provided: KVec::new(),
             session,
         };
         files.add_switch(tree, dir, None)?;
@@ -50,12 +53,30 @@ impl EventFiles {
     /// Makes an event's files.
     pub(super) fn add(&mut self, tree: &mut Tree, event: &Event) -> Result {
         let parent = self.subsystem(tree, event.subsystem())?;
-        let dir = tree.dir(parent, event.name())?;
-        let (session, id) = (self.session.clone(), event.id());
-        let data = tree.data(One { session, id })?;
+        let dir = tree.leaf(parent, event.name())?;
+        let made = self.fill(tree, &dir, event.id());
+        if made.is_err() {
+            tree.remove(dir);
+        } else if let Kind::Provided(_) = event.kind() {
+            self.provided.push((event.id(), dir), GFP_KERNEL)?;
+        }
+        made
+    }
+
+    fn fill(&self, tree: &mut Tree, dir: &Leaf, id: u32) -> Result {
+        let session = self.session.clone();
+        let data = tree.leaf_data(dir, One { session, id })?;
         tree.text::<OneEnable>(dir, "enable", READ_WRITE, data)?;
         tree.text::<Format>(dir, "format", READ, data)?;
         tree.text::<Id>(dir, "id", READ, data)
+    }
+
+    /// Removes the files of an event whose module goes.
+    pub(super) fn remove(&mut self, tree: &mut Tree, id: u32) {
+        let place = self.provided.iter().position(|(known, _)| *known == id);
+        if let Some((_, dir)) = place.and_then(|place| self.provided.remove(place).ok()) {
+            tree.remove(dir);
+        }
     }
 
     fn subsystem(&mut self, tree: &mut Tree, name: &'static str) -> Result<Dir> {

@@ -55,6 +55,13 @@ impl Files {
         let Growing { tree, events } = &mut *growing;
         events.add(tree, event)
     }
+
+    /// Removes those of an event whose module goes.
+    pub(crate) fn remove_event(&self, event: &Event) {
+        let mut growing = self.growing.lock();
+        let Growing { tree, events } = &mut *growing;
+        events.remove(tree, event.id());
+    }
 }
 
 fn make(session: Arc<Session>) -> Result<Growing> {

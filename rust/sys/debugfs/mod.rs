@@ -32,7 +32,8 @@ impl<T: Send + Sync> Erased for T {}
 /// `root` is a live directory. The inodes below it point into `data`.
 pub(crate) struct Tree {
     root: *mut bindings::dentry,
-    data: KVec<KBox<dyn Erased>>,
+    /// With the leaf whose files it is for, or NULL.
+    data: KVec<(*mut bindings::dentry, KBox<dyn Erased>)>,
 }
 
 // SAFETY: debugfs has locks of its own.
@@ -48,6 +49,33 @@ pub(crate) struct Dir(*mut bindings::dentry);
 unsafe impl Send for Dir {}
 // SAFETY: As above.
 unsafe impl Sync for Dir {}
+
+/// A directory of a [`Tree`] that has only files, and can be removed.
+pub(crate) struct Leaf(*mut bindings::dentry);
+
+// SAFETY: Only used together with its tree.
+unsafe impl Send for Leaf {}
+// SAFETY: As above.
+unsafe impl Sync for Leaf {}
+
+/// Where files can be made.
+pub(crate) trait Parent {
+    /// Its entry; live as long as the tree, or until the leaf is removed.
+    #[doc(hidden)]
+    fn entry(&self) -> *mut c_void;
+}
+
+impl Parent for Dir {
+    fn entry(&self) -> *mut c_void {
+        self.0.cast()
+    }
+}
+
+impl Parent for &Leaf {
+    fn entry(&self) -> *mut c_void {
+        self.0.cast()
+    }
+}
 
 /// Data of a [`Tree`]'s files.
 pub(crate) struct Data<T>(*const T);
@@ -83,21 +111,50 @@ impl Tree {
         Ok(Dir(make_dir(&name, parent.0)?))
     }
 
+    /// Makes a directory that can be removed. May sleep.
+    pub(crate) fn leaf(&mut self, parent: Dir, name: &str) -> Result<Leaf> {
+        Ok(Leaf(self.dir(parent, name)?.0))
+    }
+
+    /// Removes a directory and its files, and waits for those in use. May sleep.
+    pub(crate) fn remove(&mut self, leaf: Leaf) {
+        // SAFETY: Live until now: only this function removes leaves, and takes them.
+        unsafe { bindings::debugfs_remove(leaf.0) };
+        self.data.retain(|(owner, _)| *owner != leaf.0);
+    }
+
     /// Keeps data for as long as there are files.
     pub(crate) fn data<T: Send + Sync + 'static>(&mut self, data: T) -> Result<Data<T>> {
+        self.keep(core::ptr::null_mut(), data)
+    }
+
+    /// Keeps data for as long as there are files in `leaf`.
+    pub(crate) fn leaf_data<T: Send + Sync + 'static>(
+        &mut self,
+        leaf: &Leaf,
+        data: T,
+    ) -> Result<Data<T>> {
+        self.keep(leaf.0, data)
+    }
+
+    fn keep<T: Send + Sync + 'static>(
+        &mut self,
+        owner: *mut bindings::dentry,
+        data: T,
+    ) -> Result<Data<T>> {
         let data = KBox::new(data, GFP_KERNEL)?;
         let pointer: *const T = &*data;
         // Unsized by hand: KBox has no coercion here.
         let raw: *mut dyn Erased = KBox::into_raw(data);
         // SAFETY: Just taken out of a box of the same allocation.
         let data = unsafe { KBox::from_raw(raw) };
-        self.data.push(data, GFP_KERNEL)?;
+        self.data.push((owner, data), GFP_KERNEL)?;
         Ok(Data(pointer))
     }
 
     fn file(
         &mut self,
-        parent: Dir,
+        parent: impl Parent,
         name: &str,
         mode: u16,
         data: *const c_void,
@@ -105,14 +162,14 @@ impl Tree {
     ) -> Result {
         let name = CString::try_from_fmt(fmt!("{name}"))?;
         // SAFETY:
-        // - The parent is a live directory of this tree.
+        // - The parent is a live directory, of this tree.
         // - `data` is kept until the tree is removed, by `Tree::data`.
         // - The operations are static, and take debugfs' guard themselves.
         from_err_ptr(unsafe {
             bindings::debugfs_create_file_unsafe(
                 name.as_ptr().cast(),
                 mode,
-                parent.0,
+                parent.entry().cast(),
                 data.cast_mut(),
                 operations,
             )

@@ -2,7 +2,7 @@
 
 //! Files that are text: made when reading begins, the same until it begins again.
 
-use super::{errno, this_module, Data, Dir, Guard, Tree};
+use super::{errno, this_module, Data, Guard, Parent, Tree};
 use crate::sys::bindings;
 use crate::sys::wait::{PollTable, WaitQueue};
 use core::fmt;
@@ -81,7 +81,7 @@ impl Tree {
     /// Makes a text file. May sleep.
     pub(crate) fn text<F: TextFile>(
         &mut self,
-        parent: Dir,
+        parent: impl Parent,
         name: &str,
         mode: u16,
         data: Data<F::Data>,

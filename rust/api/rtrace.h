@@ -83,7 +83,7 @@ struct rtrace_event *rtrace_event_register(const struct rtrace_event_desc *desc)
  * rtrace_event_unregister() - the event will not be emitted any more
  * @event: what rtrace_event_register() returned
  *
- * Before the module goes.
+ * Before the module goes. May sleep.
  */
 void rtrace_event_unregister(struct rtrace_event *event);
 

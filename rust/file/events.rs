@@ -53,6 +53,8 @@ impl EventFiles {
     /// Makes an event's files.
     pub(super) fn add(&mut self, tree: &mut Tree, event: &Event) -> Result {
         let parent = self.subsystem(tree, event.subsystem())?;
+        // Before there is something that would have to be undone.
+        self.provided.reserve(1, GFP_KERNEL)?;
         let dir = tree.leaf(parent, event.name())?;
         let made = self.fill(tree, &dir, event.id());
         if made.is_err() {

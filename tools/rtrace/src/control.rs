@@ -44,7 +44,7 @@ pub fn stop(place: &Place) -> anyhow::Result<()> {
     }
     if stats.total.unread() > 0 {
         say(format_args!(
-            "{} of them are still in the buffers, for rtraced or `rtrace snapshot -o DIR`",
+            "{} events are still in the buffers, for rtraced or `rtrace snapshot -o DIR`",
             stats.total.unread()
         ));
     }

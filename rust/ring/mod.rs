@@ -63,9 +63,10 @@
 //!   lap is complete, and the one commit whose addition makes it so delivers.
 //! - I3. No byte of a lap is reserved in a slot before its previous lap was delivered
 //!   (equation 3). So while a slot is being closed or delivered nobody else writes it.
-//! - I4. A writer writes only memory whose reference it has seen without [`IDLE`](reference::IDLE)
-//!   since it reserved; the reader exchanges only references with it. So they never touch
-//!   the same memory.
+//! - I4. A writer writes only memory whose reference is held (without
+//!   [`IDLE`](reference::IDLE)): it has held it itself, or `open` is the packet it reserved in,
+//!   which says that some context has. A reference stays held until the packet is complete,
+//!   and the reader exchanges only those that are idle. So they never touch the same memory.
 //! - I5. In discard mode `wcnt` never passes `rcnt` by more than the buffer (equation 1). In
 //!   overwrite mode `rcnt` is pushed, and the references keep I4.
 //! - I6. Every record is counted once: committed in a packet, or lost for one reason; a
@@ -101,6 +102,10 @@
 //!   before the packet can be delivered, whoever delivers.
 //! - The reference says whether the memory holds an unread packet. Taking it back is one
 //!   cmpxchg, and the winner knows whether records were overwritten: counts are exact.
+//! - PUSHREADER pushes until there is room, testing each time. One push is not always enough:
+//!   a nested record may open the next sub-buffer before the context below it, which opened
+//!   one too, has pushed. `rcnt` would stay one sub-buffer behind for ever, at a slot that is
+//!   being written, and nothing could be read any more.
 //! - A reader that goes away between get and put gives the packet back ([`Ring::unget`]).
 
 #![cfg_attr(not(MODULE), no_std)]

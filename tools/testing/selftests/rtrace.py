@@ -95,7 +95,7 @@ def keep_calling(seconds, processes=2):
     def caller():
         n, end = 0, time.monotonic() + seconds
         while time.monotonic() < end:
-            for _ in range(50):
+            for _ in range(20):
                 call(n)
                 n += 1
             # CPUs come and go, and a slow machine must keep up.

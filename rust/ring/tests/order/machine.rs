@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A ring with memory whose races are found, a writer and a reader.
+
+use crate::platform::{Cpus, Policy};
+use loom::cell::UnsafeCell;
+use rtrace_ring::consume::{Packet, Reader};
+use rtrace_ring::geometry::Geometry;
+use rtrace_ring::lost::Lost;
+use rtrace_ring::reserve::{Opened, Stamp};
+use rtrace_ring::slot::Slot;
+use rtrace_ring::switch::Closed;
+use rtrace_ring::{Mode, Ring};
+use std::sync::Mutex;
+
+const SIZE: u64 = 4;
+const COUNT: u64 = 2;
+/// The packet's number, then its content.
+const HEADER: u64 = 2;
+
+/// What a ring is like.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    pub mode: Mode,
+    pub policy: Policy,
+}
+
+/// A step of the writer.
+#[derive(Clone, Copy, Debug)]
+pub enum Write {
+    /// A record of that many bytes.
+    Record(u64),
+    /// A record that fills a packet of its own.
+    Fill,
+    /// The timer.
+    Switch,
+}
+
+/// A step of the reader.
+#[derive(Clone, Copy, Debug)]
+pub enum Read {
+    /// Takes a packet, if there is one.
+    Get,
+    /// Puts or ungets what is held, if anything is.
+    Put,
+    Unget,
+    /// What only the writer's CPU may do.
+    Flush,
+}
+
+/// A byte of the buffer. The ring must see to it that no two CPUs are at it at once.
+struct Byte(UnsafeCell<u64>);
+
+// SAFETY: not so if the ring is wrong; loom finds that out at each access.
+unsafe impl Sync for Byte {}
+
+/// What was fired. Not part of what is modelled: it takes no time and orders nothing.
+#[derive(Default)]
+struct Log {
+    /// The length of each record, and its time once it is written.
+    records: Vec<(u64, Option<u64>)>,
+    lost: u64,
+    clock: u64,
+}
+
+pub struct Machine {
+    pub ring: Ring<Cpus>,
+    config: Config,
+    memory: Vec<Byte>,
+    log: Mutex<Log>,
+}
+
+/// The reader, and what it has seen.
+pub struct Consumer {
+    reader: Reader,
+    /// And the times of its records.
+    held: Option<(Packet, Vec<u64>)>,
+    /// Number of the last packet that was put, and time of its last record.
+    last: Option<(u64, Option<u64>)>,
+    /// Records in packets that were put.
+    pub seen: u64,
+    /// Packets that were got.
+    pub got: usize,
+}
+
+impl Machine {
+    pub fn new(config: Config) -> Self {
+        let geometry = Geometry::new(SIZE, COUNT).expect("valid sizes");
+        let slots = (0..COUNT)
+            .map(|index| Slot::new(&geometry, index, 0))
+            .collect();
+        Self {
+            ring: Ring::new(
+                geometry,
+                config.mode,
+                HEADER,
+                0,
+                slots,
+                Cpus::new(config.policy),
+            )
+            .expect("a valid ring"),
+            config,
+            memory: (0..SIZE * (COUNT + 1))
+                .map(|_| Byte(UnsafeCell::new(0)))
+                .collect(),
+            log: Mutex::default(),
+        }
+    }
+
+    fn log<T>(&self, work: impl FnOnce(&mut Log) -> T) -> T {
+        work(&mut self.log.lock().expect("no other thread runs"))
+    }
+
+    fn write_byte(&self, at: u64, value: u64) {
+        self.memory[at as usize].0.with_mut(|byte| {
+            // SAFETY: loom has checked that nobody else is at it.
+            unsafe { *byte = value }
+        });
+    }
+
+    fn read_byte(&self, at: u64) -> u64 {
+        self.memory[at as usize].0.with(|byte| {
+            // SAFETY: loom has checked that nobody writes it.
+            unsafe { *byte }
+        })
+    }
+
+    // The writer.
+
+    pub fn write(&self, step: Write) {
+        match step {
+            Write::Record(len) => self.record(len),
+            Write::Fill => self.record(SIZE - HEADER),
+            Write::Switch => self.switch(),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.log(|log| {
+            log.clock += 1;
+            log.clock
+        })
+    }
+
+    fn record(&self, len: u64) {
+        let id = self.log(|log| {
+            log.records.push((len, None));
+            log.records.len() - 1
+        });
+        let stamp = || Stamp {
+            time: self.now(),
+            len,
+        };
+        let record = match self.ring.reserve_open(|| Some(stamp())) {
+            Some(record) => record,
+            None => match self.ring.reserve(stamp) {
+                Ok(switched) => {
+                    if let Some(closed) = switched.closed {
+                        self.finish(closed);
+                    }
+                    if let Some(opened) = switched.opened {
+                        self.open(opened);
+                    }
+                    if let Some(filled) = switched.filled {
+                        self.write_byte(filled.memory + 1, filled.content);
+                    }
+                    switched.record
+                }
+                Err(reason) => {
+                    assert!(
+                        matches!(reason, Lost::Full | Lost::Wrapped),
+                        "lost for another reason"
+                    );
+                    self.log(|log| log.lost += 1);
+                    return;
+                }
+            },
+        };
+        for at in 0..len {
+            self.write_byte(record.memory + at, id as u64);
+        }
+        self.log(|log| log.records[id].1 = Some(record.time));
+        if let Some(complete) = self.ring.commit(record) {
+            self.ring.deliver(complete);
+        }
+    }
+
+    fn open(&self, opened: Opened<'_, Cpus>) {
+        self.write_byte(opened.memory, opened.sequence);
+        let _finished = self.ring.commit_header(opened);
+    }
+
+    fn finish(&self, closed: Closed<'_, Cpus>) {
+        self.write_byte(closed.memory + 1, closed.content);
+        let _finished = self.ring.commit_padding(closed);
+    }
+
+    fn switch(&self) {
+        if let Some(closed) = self.ring.switch(|| self.now()) {
+            self.finish(closed);
+        }
+    }
+
+    // The reader.
+
+    pub fn consumer(&self) -> Consumer {
+        Consumer {
+            reader: self.ring.reader(),
+            held: None,
+            last: None,
+            seen: 0,
+            got: 0,
+        }
+    }
+
+    pub fn read(&self, consumer: &mut Consumer, step: Read) {
+        match step {
+            Read::Get => {
+                self.get(consumer);
+            }
+            Read::Put => self.put(consumer),
+            Read::Unget => {
+                self.check_held(consumer);
+                consumer.held = None;
+                self.ring.unget(&mut consumer.reader);
+            }
+            Read::Flush => self.switch(),
+        }
+    }
+
+    fn get(&self, consumer: &mut Consumer) -> bool {
+        self.ring.platform().first_try();
+        let Ok(packet) = self.ring.get(&mut consumer.reader) else {
+            return false;
+        };
+        let (sequence, times) = self.contents(&packet);
+        assert_eq!(
+            sequence,
+            self.ring.geometry().sequence(0, packet.position),
+            "the packet's number"
+        );
+        assert_eq!(times.len() as u64, packet.records, "the packet's records");
+        if let Some((number, time)) = consumer.last {
+            assert!(number < sequence, "packets are not in order");
+            assert!(
+                time < times.first().copied() || times.is_empty(),
+                "times go back between packets"
+            );
+            assert!(
+                self.config.mode == Mode::Overwrite || number + 1 == sequence,
+                "a packet is missing"
+            );
+        }
+        assert!(times.is_sorted(), "times go back in a packet");
+        consumer.held = Some((packet, times));
+        consumer.got += 1;
+        true
+    }
+
+    /// The number of a packet, and the times of its records.
+    fn contents(&self, packet: &Packet) -> (u64, Vec<u64>) {
+        let content = self.read_byte(packet.memory + 1);
+        let mut times = Vec::new();
+        let mut offset = HEADER;
+        while offset < content {
+            let id = self.read_byte(packet.memory + offset);
+            let (len, time) = self.log(|log| log.records[id as usize]);
+            times.push(time.expect("a record is not to be seen"));
+            for at in offset..offset + len {
+                assert_eq!(self.read_byte(packet.memory + at), id, "a record is torn");
+            }
+            offset += len;
+        }
+        assert_eq!(offset, content, "records end where the packet does");
+        (self.read_byte(packet.memory), times)
+    }
+
+    /// Nobody writes what the reader holds.
+    fn check_held(&self, consumer: &Consumer) {
+        if let Some((packet, times)) = &consumer.held {
+            assert_eq!(self.contents(packet).1, *times, "a held packet changed");
+        }
+    }
+
+    fn put(&self, consumer: &mut Consumer) {
+        self.check_held(consumer);
+        if let Some((packet, times)) = consumer.held.take() {
+            assert_eq!(self.ring.put(&mut consumer.reader), Some(packet));
+            consumer.seen += times.len() as u64;
+            let number = self.ring.geometry().sequence(0, packet.position);
+            consumer.last = Some((number, times.last().copied()));
+        }
+    }
+
+    // The end.
+
+    fn drain(&self, consumer: &mut Consumer) {
+        self.put(consumer);
+        while self.get(consumer) {
+            self.put(consumer);
+        }
+    }
+
+    /// When everything is quiet: all is accounted for, and the ring works.
+    pub fn check_end(&self, consumer: &mut Consumer) {
+        self.drain(consumer);
+        self.switch();
+        self.drain(consumer);
+        let (fired, lost) = self.log(|log| (log.records.len() as u64, log.lost));
+        assert_eq!(self.ring.lost().discarded(), lost, "losses");
+        assert_eq!(self.ring.recorded(), fired - lost, "records");
+        assert_eq!(
+            consumer.seen + self.ring.overwritten(),
+            fired - lost,
+            "each record is read or overwritten"
+        );
+        let seen = consumer.seen;
+        for step in [Write::Record(1), Write::Switch] {
+            self.write(step);
+        }
+        self.drain(consumer);
+        assert_eq!(consumer.seen, seen + 1, "the ring works again");
+    }
+}

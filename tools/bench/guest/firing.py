@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The firing site (tools/bench/module): fires tracepoints and says how long that took."""
+
+import subprocess
+from collections import namedtuple
+
+FILE = "/sys/kernel/debug/rtrace_bench/fire"
+
+# The sites that the module has. The last one is a system call: two events, entry and exit.
+SITES = ("softirq_entry", "irq_handler_entry", "sched_switch", "getppid")
+
+Volley = namedtuple("Volley", "events ticks idle elapsed tsc_khz")
+
+
+def load():
+    subprocess.run(["insmod", "/payload/modules/rtrace_bench.ko"], check=True)
+
+
+def fire(site, count, cpus=None, empty=False):
+    """What the module answers; see rtrace_bench.c."""
+    request = f"{site} {count}"
+    if cpus:
+        request += f" {cpus}"
+    if empty:
+        request += " empty"
+    with open(FILE, "r+b", buffering=0) as file:
+        file.write(request.encode())
+        file.seek(0)
+        answer = dict(line.split() for line in file.read().decode().splitlines())
+    return Volley(**{name: int(value) for name, value in answer.items()})
+
+
+def ticks_per_event(volley):
+    """What the probes of one event took, in ticks of the TSC; under icount: instructions.
+
+    Counted is what a probe adds: from the load of its address from the tracepoint's list, the
+    call, the probe, to the test for the list's end. Not counted is what is there without a
+    probe: the guard (SRCU), and the loop around.
+    """
+    return (volley.ticks - volley.idle) / volley.events

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The firing site of the benchmarks, the same for every tracer. It finds tracepoints by name,
+ * calls the probes attached to them as the kernel's own sites do, and says how long that took.
+ *
+ *	exec 3<>/sys/kernel/debug/rtrace_bench/fire
+ *	echo "sched_switch 50000" >&3; cat <&3
+ *
+ * A request is SITE COUNT [CPUS] [empty]. Without CPUS the caller's own CPU fires; with it,
+ * the first CPUS online CPUs do, COUNT events each, all at once. `empty` fires at a probe of
+ * this module's own that does nothing, whatever is attached. The answer has one NAME VALUE
+ * per line; times are in ticks of the TSC, of which there are tsc_khz in a millisecond (under
+ * QEMU's -icount shift=0 a tick is one executed instruction):
+ *
+ *	events   how many were fired, on all CPUs
+ *	ticks    the time in the firing loops, summed over the CPUs
+ *	idle     the same for as many turns of the same loops at a tracepoint without a probe
+ *	elapsed  from the moment when all CPUs were ready till the last had fired
+ *
+ * Interrupts are off for BATCH events at a time, so that nothing else is counted.
+ */
+#include <linux/completion.h>
+#include <linux/cpu.h>
+#include <linux/debugfs.h>
+#include <linux/interrupt.h>
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/tracepoint.h>
+#include <linux/unistd.h>
+#include <asm/msr.h>
+#include <asm/ptrace.h>
+#include <asm/segment.h>
+#include <asm/tsc.h>
+
+#define BATCH 100
+#define MAX_COUNT 100000000UL
+/* A site of system calls fires two. */
+#define MAX_TRACEPOINTS 2
+
+/* What __traceiter_<name> does (include/linux/tracepoint.h), at a tracepoint that is given. */
+#define CALL_PROBES(tracepoint, proto, args...)						\
+	do {										\
+		struct tracepoint_func *func = rcu_dereference_raw((tracepoint)->funcs);\
+											\
+		if (!func)								\
+			break;								\
+		do {									\
+			void *probe = READ_ONCE(func->func);				\
+											\
+			((void (*)proto)probe)(func->data, args);			\
+		} while ((++func)->func);						\
+	} while (0)
+
+/* Fires @times times at tracepoints[], under the guard that the kernel's site has. */
+typedef void fire_t(struct tracepoint *const *tracepoints, unsigned int times);
+
+static noinline notrace void fire_softirq_entry(struct tracepoint *const *tracepoints,
+						unsigned int times)
+{
+	while (times--) {
+		guard(srcu_fast_notrace)(&tracepoint_srcu);
+		CALL_PROBES(tracepoints[0], (void *, unsigned int), TIMER_SOFTIRQ);
+	}
+}
+
+static struct irqaction action = { .name = "virtio2-req.0" };
+
+static noinline notrace void fire_irq_handler_entry(struct tracepoint *const *tracepoints,
+						    unsigned int times)
+{
+	while (times--) {
+		guard(srcu_fast_notrace)(&tracepoint_srcu);
+		CALL_PROBES(tracepoints[0], (void *, int, struct irqaction *), 27, &action);
+	}
+}
+
+static noinline notrace void fire_sched_switch(struct tracepoint *const *tracepoints,
+					       unsigned int times)
+{
+	struct task_struct *prev = current, *next = current->group_leader;
+
+	while (times--) {
+		guard(srcu_fast_notrace)(&tracepoint_srcu);
+		CALL_PROBES(tracepoints[0],
+			    (void *, bool, struct task_struct *, struct task_struct *, unsigned int),
+			    false, prev, next, TASK_INTERRUPTIBLE);
+	}
+}
+
+/* A call of getppid(2): its entry and its exit. */
+static noinline notrace void fire_getppid(struct tracepoint *const *tracepoints,
+					  unsigned int times)
+{
+	struct pt_regs regs = { .orig_ax = __NR_getppid, .ax = 1, .cs = __USER_CS, .ss = __USER_DS };
+
+	while (times--) {
+		{
+			guard(rcu_tasks_trace)();
+			CALL_PROBES(tracepoints[0], (void *, struct pt_regs *, long), &regs,
+				    __NR_getppid);
+		}
+		{
+			guard(rcu_tasks_trace)();
+			CALL_PROBES(tracepoints[1], (void *, struct pt_regs *, long), &regs, 1);
+		}
+	}
+}
+
+static notrace void empty_probe(void)
+{
+}
+
+static struct tracepoint_func empty_funcs[] = { { .func = empty_probe }, {} };
+static struct tracepoint empty = { .funcs = (struct tracepoint_func __rcu *)empty_funcs };
+static struct tracepoint nobody;
+
+struct site {
+	const char *name;
+	fire_t *fire;
+	const char *names[MAX_TRACEPOINTS];
+	struct tracepoint *tracepoints[MAX_TRACEPOINTS];
+};
+
+static struct site sites[] = {
+	{ "softirq_entry", fire_softirq_entry, { "softirq_entry" } },
+	{ "irq_handler_entry", fire_irq_handler_entry, { "irq_handler_entry" } },
+	{ "sched_switch", fire_sched_switch, { "sched_switch" } },
+	{ "getppid", fire_getppid, { "sys_enter", "sys_exit" } },
+};
+
+/* A request, while it is carried out. */
+struct volley {
+	fire_t *fire;
+	struct tracepoint *const *tracepoints;
+	unsigned long count;
+	atomic_t waiting, firing;
+	struct completion go, done;
+	u64 begin, end;
+	atomic64_t ticks, idle;
+};
+
+static struct tracepoint *const nobodies[MAX_TRACEPOINTS] = { &nobody, &nobody };
+static struct tracepoint *const empties[MAX_TRACEPOINTS] = { &empty, &empty };
+
+/* Ticks that @count events take on this CPU. */
+static u64 fire(fire_t *fire, struct tracepoint *const *tracepoints, unsigned long count)
+{
+	u64 ticks = 0;
+
+	while (count) {
+		unsigned int batch = min(count, (unsigned long)BATCH);
+		unsigned long flags;
+		u64 begin;
+
+		local_irq_save(flags);
+		begin = rdtsc_ordered();
+		fire(tracepoints, batch);
+		ticks += rdtsc_ordered() - begin;
+		local_irq_restore(flags);
+		count -= batch;
+		cond_resched();
+	}
+	return ticks;
+}
+
+static void fire_here(struct volley *volley)
+{
+	atomic64_add(fire(volley->fire, nobodies, volley->count), &volley->idle);
+	/* Whoever is last lets all begin. */
+	if (atomic_dec_and_test(&volley->waiting)) {
+		volley->begin = rdtsc_ordered();
+		complete_all(&volley->go);
+	}
+	wait_for_completion(&volley->go);
+	atomic64_add(fire(volley->fire, volley->tracepoints, volley->count), &volley->ticks);
+	if (atomic_dec_and_test(&volley->firing)) {
+		volley->end = rdtsc_ordered();
+		complete(&volley->done);
+	}
+}
+
+static int fire_thread(void *volley)
+{
+	fire_here(volley);
+	return 0;
+}
+
+/* On the first @cpus online CPUs. */
+static int fire_on(struct volley *volley, unsigned int cpus)
+{
+	struct task_struct *tasks[64];
+	unsigned int n = 0;
+	int cpu;
+
+	if (cpus > min_t(unsigned int, ARRAY_SIZE(tasks), num_online_cpus()))
+		return -EINVAL;
+	guard(cpus_read_lock)();
+	for_each_online_cpu(cpu) {
+		if (n == cpus)
+			break;
+		tasks[n] = kthread_create_on_cpu(fire_thread, volley, cpu, "rtrace_bench/%u");
+		if (IS_ERR(tasks[n])) {
+			int error = PTR_ERR(tasks[n]);
+
+			while (n--)
+				kthread_stop(tasks[n]);
+			return error;
+		}
+		n++;
+	}
+	while (n--)
+		wake_up_process(tasks[n]);
+	wait_for_completion(&volley->done);
+	return 0;
+}
+
+/* The last answer. */
+static struct {
+	struct mutex lock;
+	u64 events, ticks, idle, elapsed;
+} last = { .lock = __MUTEX_INITIALIZER(last.lock) };
+
+static int run(const struct site *site, unsigned long count, unsigned int cpus, bool at_empty)
+{
+	struct volley volley = {
+		.fire = site->fire,
+		.tracepoints = at_empty ? empties : site->tracepoints,
+		.count = count,
+		.waiting = ATOMIC_INIT(max(cpus, 1U)),
+		.firing = ATOMIC_INIT(max(cpus, 1U)),
+	};
+	int error = 0;
+
+	init_completion(&volley.go);
+	init_completion(&volley.done);
+	if (cpus)
+		error = fire_on(&volley, cpus);
+	else
+		fire_here(&volley);
+	if (error)
+		return error;
+	last.events = count * max(cpus, 1U);
+	last.ticks = atomic64_read(&volley.ticks);
+	last.idle = atomic64_read(&volley.idle);
+	last.elapsed = volley.end - volley.begin;
+	return 0;
+}
+
+static ssize_t fire_write(struct file *file, const char __user *from, size_t len, loff_t *pos)
+{
+	char text[64], name[32], word[8] = "";
+	unsigned long count;
+	unsigned int cpus = 0, i;
+	int error;
+
+	if (len >= sizeof(text))
+		return -E2BIG;
+	if (copy_from_user(text, from, len))
+		return -EFAULT;
+	text[len] = 0;
+	if (sscanf(text, "%31s %lu %u %7s", name, &count, &cpus, word) < 3 &&
+	    sscanf(text, "%31s %lu %7s", name, &count, word) < 2)
+		return -EINVAL;
+	if (!count || count > MAX_COUNT || (word[0] && strcmp(word, "empty")))
+		return -EINVAL;
+	for (i = 0; i < ARRAY_SIZE(sites); i++) {
+		if (strcmp(name, sites[i].name))
+			continue;
+		guard(mutex)(&last.lock);
+		error = run(&sites[i], count, cpus, word[0]);
+		return error ?: len;
+	}
+	return -ENOENT;
+}
+
+static int fire_show(struct seq_file *answer, void *data)
+{
+	guard(mutex)(&last.lock);
+	seq_printf(answer, "events %llu\nticks %llu\nidle %llu\nelapsed %llu\ntsc_khz %u\n",
+		   last.events, last.ticks, last.idle, last.elapsed, tsc_khz);
+	return 0;
+}
+
+DEFINE_SHOW_STORE_ATTRIBUTE(fire);
+
+static void find(struct tracepoint *tracepoint, void *data)
+{
+	unsigned int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(sites); i++)
+		for (j = 0; j < MAX_TRACEPOINTS; j++)
+			if (sites[i].names[j] && !strcmp(sites[i].names[j], tracepoint->name))
+				sites[i].tracepoints[j] = tracepoint;
+}
+
+static struct dentry *dir;
+
+static int __init bench_init(void)
+{
+	unsigned int i, j;
+
+	for_each_kernel_tracepoint(find, NULL);
+	for (i = 0; i < ARRAY_SIZE(sites); i++)
+		for (j = 0; j < MAX_TRACEPOINTS; j++)
+			if (sites[i].names[j] && !sites[i].tracepoints[j]) {
+				pr_err("no tracepoint %s\n", sites[i].names[j]);
+				return -ENOENT;
+			}
+	dir = debugfs_create_dir("rtrace_bench", NULL);
+	debugfs_create_file("fire", 0600, dir, NULL, &fire_fops);
+	return 0;
+}
+
+static void __exit bench_exit(void)
+{
+	debugfs_remove(dir);
+}
+
+module_init(bench_init);
+module_exit(bench_exit);
+MODULE_DESCRIPTION("Fires tracepoints for benchmarks");
+MODULE_LICENSE("GPL");

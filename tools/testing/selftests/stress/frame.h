@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the reader writes before each packet's bytes, and the oracle reads. */
+#ifndef STRESS_FRAME_H
+#define STRESS_FRAME_H
+
+#include "record.h"
+
+#define FRAME_MAGIC 0x656d617266747221ULL
+
+struct frame {
+	u64 magic;
+	/* As GET_PACKET gave it. */
+	struct {
+		u64 sequence;
+		u64 size;
+		u64 content;
+		u64 records;
+	} packet;
+};
+
+#endif

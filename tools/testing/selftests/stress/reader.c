@@ -168,16 +168,10 @@ static int take(int *fd, int cpu, int out)
 	return 1;
 }
 
-static void read_stream(const char *dir, int cpu, unsigned int number)
+static void read_stream(int cpu, int out)
 {
-	char path[4096];
-	int fd, out;
+	int fd = open_stream(cpu);
 
-	snprintf(path, sizeof(path), "%s/cpu%d.%u", dir, cpu, number);
-	out = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-	if (out < 0)
-		die("%s", path);
-	fd = open_stream(cpu);
 	do {
 		if (!random_below(16) && ioctl(fd, FLUSH))
 			die("FLUSH");
@@ -194,15 +188,22 @@ struct child {
 static void start_child(struct child *child, const char *dir)
 {
 	u32 seed = random_below(~0u);
+	char path[4096];
+	int out;
 
+	/* Here, because the child may be killed before it does anything. */
+	snprintf(path, sizeof(path), "%s/cpu%d.%u", dir, child->cpu, child->number++);
+	out = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	if (out < 0)
+		die("%s", path);
 	child->pid = fork();
 	if (child->pid < 0)
 		die("fork");
 	if (child->pid == 0) {
 		randomness = seed;
-		read_stream(dir, child->cpu, child->number);
+		read_stream(child->cpu, out);
 	}
-	child->number++;
+	close(out);
 }
 
 /* Waits for the child, blocking or not; whether it is still there. */

@@ -9,8 +9,9 @@
  * SIGKILL wherever they are. It touches no other files than these, pipes, and one temporary
  * file. Decisions follow from the seed.
  *
- * Prints how often each operation was tried and how often it succeeded. Exit status 1 if a
- * process cannot be killed.
+ * Goes on for up to a minute until something was read, written, got, put and spliced. Prints
+ * how often each operation succeeded and was tried. Exit status 1 if a process cannot be
+ * killed.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -845,12 +846,26 @@ static int kill_process(pid_t pid)
 	return 0;
 }
 
+/* Whether what a reader does has succeeded at least once. */
+static int got_somewhere(void)
+{
+	static const enum operation wanted[] = {
+		OPEN, READ, WRITE, IOCTL_GET, IOCTL_PUT, IOCTL_FLUSH, SPLICE_OUT, POLL
+	};
+	size_t i;
+
+	for (i = 0; i < lengthof(wanted); i++)
+		if (stream_count && !__atomic_load_n(&counts[wanted[i]].succeeded, __ATOMIC_RELAXED))
+			return 0;
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	pid_t pids[MAX_PROCESSES];
 	int processes = argc > 3 ? atoi(argv[3]) : 0;
 	u64 next_seed;
-	double seconds;
+	double seconds, passed;
 	struct timespec now, begin;
 	int i, bad = 0;
 
@@ -876,7 +891,8 @@ int main(int argc, char **argv)
 		counted(KILL, 0);
 		pids[i] = start_process(next_seed++);
 		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while (now.tv_sec - begin.tv_sec + (now.tv_nsec - begin.tv_nsec) / 1e9 < seconds);
+		passed = now.tv_sec - begin.tv_sec + (now.tv_nsec - begin.tv_nsec) / 1e9;
+	} while (passed < seconds || (passed < 60 && !got_somewhere()));
 	for (i = 0; i < processes; i++)
 		bad |= !kill_process(pids[i]);
 	for (i = 0; i < OPERATIONS; i++)

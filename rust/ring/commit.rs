@@ -13,7 +13,7 @@ use super::Ring;
 #[must_use]
 pub struct Complete<'a, P: Platform> {
     slot: &'a Slot<P>,
-    position: u64,
+    /// The slot's `commit_count`.
     count: u64,
 }
 
@@ -26,13 +26,13 @@ impl<P: Platform> Ring<P> {
     #[must_use]
     pub fn commit<'a>(&self, record: Reserved<'a, P>) -> Option<Complete<'a, P>> {
         record.slot.records.increment();
-        self.commit_bytes(record.slot, record.position, record.len)
+        self.commit_bytes(record.slot, record.len)
     }
 
     /// Commits the header of an opened packet. Returns whether that finished it.
     #[must_use]
     pub fn commit_header(&self, opened: Opened<'_, P>) -> bool {
-        self.deliver_if(self.commit_bytes(opened.slot, opened.position, self.header))
+        self.deliver_if(self.commit_bytes(opened.slot, self.header))
     }
 
     /// Commits the padding of a closed packet, whose header must be complete. Returns whether
@@ -40,7 +40,7 @@ impl<P: Platform> Ring<P> {
     #[must_use]
     pub fn commit_padding(&self, closed: Closed<'_, P>) -> bool {
         let padding = self.geometry.size().wrapping_sub(closed.content);
-        padding != 0 && self.deliver_if(self.commit_bytes(closed.slot, closed.position, padding))
+        padding != 0 && self.deliver_if(self.commit_bytes(closed.slot, padding))
     }
 
     fn deliver_if(&self, complete: Option<Complete<'_, P>>) -> bool {
@@ -48,22 +48,15 @@ impl<P: Platform> Ring<P> {
     }
 
     #[inline(always)]
-    fn commit_bytes<'a>(
-        &self,
-        slot: &'a Slot<P>,
-        position: u64,
-        bytes: u64,
-    ) -> Option<Complete<'a, P>> {
+    fn commit_bytes<'a>(&self, slot: &'a Slot<P>, bytes: u64) -> Option<Complete<'a, P>> {
         // Adding and learning the sum is one step: of all the commits of a lap, only one
         // sees it complete (I2).
         let count = self
             .geometry
             .advance(slot.commit_count.fetch_add(bytes), bytes);
-        self.geometry.completes_lap(count).then_some(Complete {
-            slot,
-            position,
-            count,
-        })
+        self.geometry
+            .completes_lap(count)
+            .then_some(Complete { slot, count })
     }
 
     /// Hands a complete packet to the reader.
@@ -73,17 +66,13 @@ impl<P: Platform> Ring<P> {
     /// `commit_seq`.
     #[cold]
     pub fn deliver(&self, complete: Complete<'_, P>) {
-        let Complete {
-            slot,
-            position,
-            count,
-        } = complete;
+        let Complete { slot, count } = complete;
         let records = slot.records.load();
         slot.packet_records
             .store(records.wrapping_sub(slot.delivered_records.load()));
         slot.delivered_records.store(records);
         slot.reference
-            .store(Reference::packet(slot.reference().index(), self.geometry.lap(position)).word());
+            .store(Reference::packet(slot.reference().index(), self.geometry.completed_lap(count)).word());
         // W1: pairs with R1.
         self.platform.publish();
         slot.commit_seq.store(count);

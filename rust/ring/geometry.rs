@@ -19,6 +19,8 @@ pub struct Geometry<P: Platform> {
     size_mask: u64,
     /// Sub-buffers, less 1.
     count_mask: u64,
+    /// Bytes in all sub-buffers.
+    buffer_size: u64,
     size_bits: u32,
     count_bits: u32,
     platform: PhantomData<fn(P)>,
@@ -48,6 +50,7 @@ impl<P: Platform> Geometry<P> {
         Some(Self {
             size_mask: size - 1,
             count_mask: count - 1,
+            buffer_size: size << count_bits,
             size_bits,
             count_bits,
             platform: PhantomData,
@@ -69,7 +72,7 @@ impl<P: Platform> Geometry<P> {
     /// Bytes in all the sub-buffers that writers use.
     #[inline(always)]
     pub fn buffer_size(&self) -> u64 {
-        self.size() << self.count_bits
+        self.buffer_size
     }
 
     /// `position + bytes`, wrapping.
@@ -90,16 +93,28 @@ impl<P: Platform> Geometry<P> {
         to.wrapping_sub(from) & Self::WORD
     }
 
-    /// Whether `offset` lies in a sub-buffer, and `len` more bytes there fit and leave some.
+    /// The position before.
     #[inline(always)]
-    pub(super) fn leaves_room(&self, offset: u64, len: u64) -> bool {
-        offset.wrapping_add(len) <= self.size_mask
+    pub(super) fn before(&self, position: u64) -> u64 {
+        self.advance(position, u64::MAX)
+    }
+
+    /// Whether `position` lies in the packet whose last position is `last`.
+    #[inline(always)]
+    pub(super) fn lies_in_packet(&self, position: u64, last: u64) -> bool {
+        self.distance(position, last) <= self.size_mask
+    }
+
+    /// Bytes from `position` to the end of the sub-buffer; 0 where one begins.
+    #[inline(always)]
+    pub(super) fn room(&self, position: u64) -> u64 {
+        position.wrapping_neg() & self.size_mask
     }
 
     /// Offset in the buffer.
     #[inline(always)]
     pub fn buffer_offset(&self, position: u64) -> u64 {
-        position & (self.size_mask | (self.count_mask << self.size_bits))
+        position & self.buffer_size.wrapping_sub(1)
     }
 
     /// First position of the sub-buffer.
@@ -135,6 +150,13 @@ impl<P: Platform> Geometry<P> {
     #[inline(always)]
     pub fn memory(&self, index: u64) -> u64 {
         index.wrapping_shl(self.size_bits)
+    }
+
+    /// The lap that is complete when the slot's `commit_count` is `count`, a whole number of
+    /// sub-buffers.
+    #[inline(always)]
+    pub(super) fn completed_lap(&self, count: u64) -> u64 {
+        self.cut(count.wrapping_sub(self.size())) >> self.size_bits
     }
 
     /// What a slot's commit counters are when all laps before that of `position` are complete:

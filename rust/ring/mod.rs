@@ -52,7 +52,7 @@
 //! | `commit_count` (slot) | writer | local add that returns the old value |
 //! | `commit_seq` (slot) | writer, at delivery | store; one deliverer per lap |
 //! | `reference` (slot) | writer (hold, deliver), reader (exchange) | shared cmpxchg; store while held |
-//! | `open`, `memory` (slot) | writer | store; what they say does not change while it matters |
+//! | the open slot; `last`, `to_memory` (slot) | writer | store; what they say does not change while it matters |
 //! | `records`, lost counters | writer | local add |
 //!
 //! # Invariants
@@ -64,8 +64,8 @@
 //! - I3. No byte of a lap is reserved in a slot before its previous lap was delivered
 //!   (equation 3). So while a slot is being closed or delivered nobody else writes it.
 //! - I4. A writer writes only memory whose reference is held (without
-//!   [`IDLE`](reference::IDLE)): it has held it itself, or `open` is the packet it reserved in,
-//!   which says that some context has. A reference stays held until the packet is complete,
+//!   [`IDLE`](reference::IDLE)): it has held it itself, or the open slot is the one it reserved
+//!   in, which says that some context has. A reference stays held until the packet is complete,
 //!   and the reader exchanges only those that are idle. So they never touch the same memory.
 //! - I5. In discard mode `wcnt` never passes `rcnt` by more than the buffer (equation 1). In
 //!   overwrite mode `rcnt` is pushed, and the references keep I4.
@@ -125,7 +125,7 @@ use core::ops::Deref;
 use geometry::Geometry;
 use lost::LostCounters;
 use platform::{Local, Platform, Shared};
-use slot::Slot;
+use slot::{Slot, Slots};
 
 /// What happens when there is no free sub-buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,16 +140,12 @@ pub enum Mode {
 ///
 /// # Invariants
 ///
-/// - `slots.len() == geometry.count()`.
+/// - There are `geometry.count()` slots.
 /// - Positions obey I1-I6 of the [module](self).
 // The writer's words come first and together: they are what the hot path touches.
 #[repr(C)]
 pub struct Ring<P: Platform> {
     wcnt: P::Local,
-    /// First position of the packet that was last seen open with its memory held, so that the
-    /// next record need not find that out. A nested context may leave an older one here: then
-    /// `wcnt` lies past its end, which is as good as none.
-    open: P::Local,
     geometry: Geometry<P>,
     slots: P::Slots,
     /// The position of the first packet.
@@ -196,7 +192,7 @@ impl<P: Platform> Ring<P> {
         slots: P::Slots,
         platform: P,
     ) -> Option<Self> {
-        if slots.len() as u64 != geometry.count()
+        if slots.all().len() as u64 != geometry.count()
             || geometry.buffer_offset(origin) != 0
             || header == 0
             || header >= geometry.size()
@@ -205,7 +201,6 @@ impl<P: Platform> Ring<P> {
         }
         Some(Self {
             wcnt: P::Local::new(origin),
-            open: P::Local::new(geometry.advance(origin, geometry.size().wrapping_neg())),
             geometry,
             slots,
             origin,
@@ -245,6 +240,7 @@ impl<P: Platform> Ring<P> {
     /// Records committed since the ring was made. Any CPU; exact when the writer is quiet.
     pub fn recorded(&self) -> u64 {
         self.slots
+            .all()
             .iter()
             .fold(0, |sum, slot| sum.wrapping_add(slot.records.load()))
     }
@@ -260,6 +256,6 @@ impl<P: Platform> Ring<P> {
     /// must not have a panic in it.
     #[inline(always)]
     fn slot(&self, position: u64) -> Option<&Slot<P>> {
-        self.slots.get(self.geometry.index(position) as usize)
+        self.slots.all().get(self.geometry.index(position) as usize)
     }
 }

@@ -5,8 +5,7 @@
 //! The kernel's implementation, with its instructions, is in `sys/`; the tests have
 //! deterministic ones of their own.
 
-use super::slot::Slot;
-use core::ops::Deref;
+use super::slot::Slots;
 
 /// A word that only one CPU writes, in any of its contexts.
 ///
@@ -52,8 +51,8 @@ pub trait Platform: Sized {
     type Local: Local;
     /// See [`Shared`].
     type Shared: Shared;
-    /// The ring's slots; made once, never moved.
-    type Slots: Deref<Target = [Slot<Self>]>;
+    /// The ring's slots.
+    type Slots: Slots<Self>;
 
     /// The writer's half of barrier W1: all the CPU wrote before is seen by a reader that sees
     /// what it writes next. May be only a compiler barrier if [`promote`](Self::promote) sends

@@ -4,7 +4,7 @@
 
 use super::lost::Lost;
 use super::platform::{Local, Platform, Shared};
-use super::slot::Slot;
+use super::slot::{Slot, Slots};
 use super::switch::Closed;
 use super::{Mode, Ring};
 
@@ -17,7 +17,6 @@ pub struct Reserved<'a, P: Platform> {
     /// The time of the reservation: not before that of any earlier one.
     pub time: u64,
     pub(super) slot: &'a Slot<P>,
-    pub(super) position: u64,
 }
 
 /// A packet that a reservation opened: its header must be written, then committed.
@@ -29,7 +28,6 @@ pub struct Opened<'a, P: Platform> {
     /// The time of the reservation.
     pub time: u64,
     pub(super) slot: &'a Slot<P>,
-    pub(super) position: u64,
 }
 
 /// What a reservation that may switch sub-buffers gives.
@@ -66,40 +64,59 @@ pub struct Stamp {
 }
 
 impl<P: Platform> Ring<P> {
-    /// One attempt at the common case: the record fits into the open packet and leaves room.
+    /// One attempt at the common case: the record, of `len` bytes, fits into the open packet and
+    /// leaves room.
     ///
-    /// `stamp` reads the clock and says how large the record is; it may answer [`None`] to give
-    /// up. [`None`] from here says nothing: call [`reserve`](Self::reserve), which goes through
-    /// all the cases.
+    /// `now` reads the clock; it may answer [`None`] to give up. [`None`] from here says nothing:
+    /// call [`reserve`](Self::reserve), which goes through all the cases.
     ///
     /// Context: the buffer's CPU, preemption disabled; any context, NMI included.
     #[inline(always)]
-    pub fn reserve_open(&self, stamp: impl FnOnce() -> Option<Stamp>) -> Option<Reserved<'_, P>> {
+    pub fn reserve_open(
+        &self,
+        len: u64,
+        now: impl FnOnce() -> Option<u64>,
+    ) -> Option<Reserved<'_, P>> {
         let old = self.wcnt.load();
-        // Inside the cmpxchg's window, so that times grow with positions (Algorithm 2).
-        let Stamp { time, len } = stamp()?;
-        // Past the end of the packet at `open` it is not open any more.
-        let offset = self.geometry.distance(self.open.load(), old);
-        if !self.geometry.leaves_room(offset, len) {
+        let slot = self.slots.open();
+        let new = self.geometry.advance(old, len);
+        if !self.geometry.lies_in_packet(new, slot.last.load()) {
             return None;
         }
-        let slot = self.slot(old)?;
-        // True when `open` was read, and still so after the cmpxchg: while `wcnt` lies in a
-        // packet, the packet is not complete, and what is held stays so (I2).
-        let memory = slot.memory.load().wrapping_add(offset);
-        if !self
-            .wcnt
-            .compare_exchange(old, self.geometry.advance(old, len))
-        {
+        // Inside the cmpxchg's window, so that times grow with positions (Algorithm 2).
+        let time = now()?;
+        // True when it was read, and still so after the cmpxchg: while `wcnt` lies in a packet,
+        // the packet is not complete, and what is held stays so (I2).
+        let to_memory = slot.to_memory.load();
+        if !self.wcnt.compare_exchange(old, new) {
             return None;
         }
         Some(Reserved {
-            memory,
+            memory: self.geometry.advance(old, to_memory),
             len,
             time,
             slot,
-            position: old,
         })
+    }
+
+    /// Refuses a record of `len` bytes and counts it, if the buffer is full and the record does
+    /// not fit into what is left of the open packet: the cheap way to lose a record.
+    ///
+    /// Context: as [`reserve_open`](Self::reserve_open).
+    #[inline(always)]
+    pub fn refuse_if_full(&self, len: u64) -> bool {
+        let old = self.wcnt.load();
+        let room = self.geometry.room(old);
+        // Packets begin where sub-buffers do.
+        let start = self.geometry.advance(old, room);
+        let refused = self.mode == Mode::Discard
+            && room < len
+            && len <= self.geometry.size().wrapping_sub(self.header)
+            && self.geometry.is_full(start, self.rcnt.load());
+        if refused {
+            self.lost.count(Lost::Full);
+        }
+        refused
     }
 
     /// Reserves space for a record (Algorithms 1 and 2).
@@ -161,9 +178,10 @@ impl<P: Platform> Ring<P> {
         if !fits && self.mode == Mode::Overwrite {
             self.push_reader(start);
         }
-        self.hold(slot);
-        self.open.store(start);
-        let base = slot.memory.load();
+        self.hold(slot, start);
+        self.slots.set_open(geometry.index(start));
+        let to_memory = slot.to_memory.load();
+        let base = geometry.advance(start, to_memory);
         let closed = if !fits && offset != 0 {
             self.close(old, time, discarded)
         } else {
@@ -174,22 +192,20 @@ impl<P: Platform> Ring<P> {
             sequence: geometry.sequence(self.origin, start),
             time,
             slot,
-            position: start,
         });
         let filled = (geometry.offset(end) == 0).then(|| {
             self.reported.store(discarded);
-            Closed::new(base, size, time, discarded, slot, start)
+            Closed::new(base, size, time, discarded, slot)
         });
         Attempt::Done(Switched {
             closed,
             opened,
             filled,
             record: Reserved {
-                memory: base | geometry.offset(at),
+                memory: geometry.advance(at, to_memory),
                 len,
                 time,
                 slot,
-                position: at,
             },
         })
     }
@@ -226,14 +242,19 @@ impl<P: Platform> Ring<P> {
         }
     }
 
-    /// Makes the slot's memory the writer's, if it is not already, and notes where it is.
+    /// Makes the slot's memory the writer's, if it is not already, and notes where it is and which
+    /// packet, the one that begins at `start`, goes there.
     ///
     /// Any context that has reserved in the slot may be the one to do it: the one that opened
-    /// it may have been interrupted before it got here, or before it got to the note.
-    pub(super) fn hold(&self, slot: &Slot<P>) {
+    /// it may have been interrupted before it got here, or before it got to the notes. All of
+    /// them note the same.
+    pub(super) fn hold(&self, slot: &Slot<P>, start: u64) {
         self.take(slot);
-        slot.memory
-            .store(self.geometry.memory(slot.reference().index()));
+        let memory = self.geometry.memory(slot.reference().index());
+        slot.to_memory
+            .store(self.geometry.distance(start, memory));
+        slot.last
+            .store(self.geometry.before(self.geometry.next(start)));
     }
 
     fn take(&self, slot: &Slot<P>) {

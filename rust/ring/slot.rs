@@ -6,6 +6,49 @@ use super::geometry::Geometry;
 use super::platform::{Local, Platform, Shared};
 use super::reference::Reference;
 
+/// The slots of a ring; and of them the *open* one, where the last packet was seen open with its
+/// memory held, so that the next record finds it by one load.
+pub trait Slots<P: Platform> {
+    /// All, in order.
+    fn all(&self) -> &[Slot<P>];
+    /// The open one; to begin with, any.
+    fn open(&self) -> &Slot<P>;
+    /// Makes the one with this index the open one; it is that of a slot. A nested context may
+    /// leave an older one: then `wcnt` lies past its `last`.
+    fn set_open(&self, index: u64);
+}
+
+/// Slots in a `Vec` or the like, the open one known by its index: for where no pointer can be kept.
+#[cfg(not(MODULE))]
+pub struct IndexedSlots<P: Platform, S> {
+    slots: S,
+    open: P::Local,
+}
+
+#[cfg(not(MODULE))]
+impl<P: Platform, S: core::ops::Deref<Target = [Slot<P>]>> IndexedSlots<P, S> {
+    /// These slots, in order.
+    pub fn new(slots: S) -> Self {
+        Self {
+            slots,
+            open: P::Local::new(0),
+        }
+    }
+}
+
+#[cfg(not(MODULE))]
+impl<P: Platform, S: core::ops::Deref<Target = [Slot<P>]>> Slots<P> for IndexedSlots<P, S> {
+    fn all(&self) -> &[Slot<P>] {
+        &self.slots
+    }
+    fn open(&self) -> &Slot<P> {
+        &self.slots[self.open.load() as usize]
+    }
+    fn set_open(&self, index: u64) {
+        self.open.store(index);
+    }
+}
+
 /// One place in the order of sub-buffers. A cache line.
 #[repr(C, align(64))]
 pub struct Slot<P: Platform> {
@@ -13,8 +56,11 @@ pub struct Slot<P: Platform> {
     pub(super) commit_count: P::Local,
     /// Records committed here since the beginning.
     pub(super) records: P::Local,
-    /// While the reference is held: where the memory begins, in the buffer's memory.
-    pub(super) memory: P::Local,
+    /// While the reference is held: the last position of the packet.
+    pub(super) last: P::Local,
+    /// While the reference is held: from a position in the packet to its place in the buffer's
+    /// memory, wrapping.
+    pub(super) to_memory: P::Local,
     /// Which memory stands here: a [`Reference`].
     pub(super) reference: P::Shared,
     /// `commit_count` as of the last complete lap: what the reader goes by.
@@ -41,7 +87,9 @@ impl<P: Platform> Slot<P> {
             reference: P::Shared::new(Reference::idle(index).word()),
             commit_count: P::Local::new(committed),
             records: P::Local::new(0),
-            memory: P::Local::new(0),
+            // No position of a first packet has room before this.
+            last: P::Local::new(geometry.before(origin)),
+            to_memory: P::Local::new(0),
             commit_seq: P::Shared::new(committed),
             packet_records: P::Local::new(0),
             delivered_records: P::Local::new(0),

@@ -19,7 +19,6 @@ pub struct Closed<'a, P: Platform> {
     /// Records discarded until then, since the ring was made.
     pub discarded: u64,
     pub(super) slot: &'a Slot<P>,
-    pub(super) position: u64,
 }
 
 impl<'a, P: Platform> Closed<'a, P> {
@@ -29,7 +28,6 @@ impl<'a, P: Platform> Closed<'a, P> {
         time: u64,
         discarded: u64,
         slot: &'a Slot<P>,
-        position: u64,
     ) -> Self {
         Self {
             memory,
@@ -37,7 +35,6 @@ impl<'a, P: Platform> Closed<'a, P> {
             time,
             discarded,
             slot,
-            position,
         }
     }
 }
@@ -84,7 +81,7 @@ impl<P: Platform> Ring<P> {
             return None;
         }
         self.push_reader(old);
-        self.hold(slot);
+        self.hold(slot, old);
         self.reported.store(discarded);
         let memory = self.geometry.memory(slot.reference().index());
         let opened = Opened {
@@ -92,9 +89,8 @@ impl<P: Platform> Ring<P> {
             sequence: self.geometry.sequence(self.origin, old),
             time,
             slot,
-            position: old,
         };
-        let closed = Closed::new(memory, self.header, time, discarded, slot, old);
+        let closed = Closed::new(memory, self.header, time, discarded, slot);
         Some((opened, closed))
     }
 
@@ -102,7 +98,7 @@ impl<P: Platform> Ring<P> {
     pub(super) fn close(&self, end: u64, time: u64, discarded: u64) -> Option<Closed<'_, P>> {
         let slot = self.slot(end)?;
         // Its opener may be below us and not have got to it.
-        self.hold(slot);
+        self.hold(slot, self.geometry.start(end));
         self.reported.store(discarded);
         Some(Closed::new(
             self.geometry.memory(slot.reference().index()),
@@ -110,7 +106,6 @@ impl<P: Platform> Ring<P> {
             time,
             discarded,
             slot,
-            self.geometry.start(end),
         ))
     }
 }

@@ -8,7 +8,7 @@ use rtrace_ring::consume::{Packet, Reader};
 use rtrace_ring::geometry::Geometry;
 use rtrace_ring::lost::Lost;
 use rtrace_ring::reserve::{Opened, Stamp};
-use rtrace_ring::slot::Slot;
+use rtrace_ring::slot::{IndexedSlots, Slot};
 use rtrace_ring::switch::Closed;
 use rtrace_ring::{Mode, Ring};
 use std::sync::Mutex;
@@ -86,7 +86,7 @@ pub struct Consumer {
 impl Machine {
     pub fn new(config: Config) -> Self {
         let geometry = Geometry::new(SIZE, COUNT).expect("valid sizes");
-        let slots = (0..COUNT)
+        let slots: Vec<_> = (0..COUNT)
             .map(|index| Slot::new(&geometry, index, 0))
             .collect();
         Self {
@@ -95,7 +95,7 @@ impl Machine {
                 config.mode,
                 HEADER,
                 0,
-                slots,
+                IndexedSlots::new(slots),
                 Cpus::new(config.policy),
             )
             .expect("a valid ring"),
@@ -151,8 +151,12 @@ impl Machine {
             time: self.now(),
             len,
         };
-        let record = match self.ring.reserve_open(|| Some(stamp())) {
+        let record = match self.ring.reserve_open(len, || Some(stamp().time)) {
             Some(record) => record,
+            None if self.ring.refuse_if_full(len) => {
+                self.log(|log| log.lost += 1);
+                return;
+            }
             None => match self.ring.reserve(stamp) {
                 Ok(switched) => {
                     if let Some(closed) = switched.closed {

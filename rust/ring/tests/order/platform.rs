@@ -5,7 +5,7 @@
 use crate::cpu;
 use loom::sync::atomic::{fence, AtomicU64, Ordering};
 use rtrace_ring::platform::{Local, Platform, Shared};
-use rtrace_ring::slot::Slot;
+use rtrace_ring::slot::{IndexedSlots, Slot};
 // Not loom's: it belongs to the search, not to what is searched.
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -44,7 +44,7 @@ impl Cpus {
 impl Platform for Cpus {
     type Local = LocalWord;
     type Shared = SharedWord;
-    type Slots = Vec<Slot<Self>>;
+    type Slots = IndexedSlots<Self, Vec<Slot<Self>>>;
 
     fn publish(&self) {
         if self.policy == Policy::Delivery {

@@ -6,7 +6,7 @@ use crate::model::machine::Machine;
 use crate::model::{origins, Config};
 use rtrace_ring::geometry::Geometry;
 use rtrace_ring::lost::Lost;
-use rtrace_ring::slot::Slot;
+use rtrace_ring::slot::{IndexedSlots, Slot};
 use rtrace_ring::{Mode, Ring};
 
 /// Runs `test` in both modes, at the beginning and before each wrap.
@@ -191,11 +191,11 @@ fn almost_full() {
 fn what_makes_no_ring() {
     let geometry = Geometry::new(8, 2).expect("valid sizes");
     let make = |header, origin, count| {
-        let slots = (0..count)
+        let slots: Vec<_> = (0..count)
             .map(|index| Slot::new(&geometry, index, origin))
             .collect();
         let platform = crate::model::platform::Narrow::<16>;
-        Ring::new(geometry, Mode::Discard, header, origin, slots, platform).is_some()
+        Ring::new(geometry, Mode::Discard, header, origin, IndexedSlots::new(slots), platform).is_some()
     };
     assert!(make(2, 0, 2));
     assert!(make(7, 16, 2));

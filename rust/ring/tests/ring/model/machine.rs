@@ -11,7 +11,7 @@ use rtrace_ring::consume::{Packet, Reader, Unavailable};
 use rtrace_ring::geometry::Geometry;
 use rtrace_ring::lost::Lost;
 use rtrace_ring::reserve::{Opened, Reserved, Stamp, Switched};
-use rtrace_ring::slot::Slot;
+use rtrace_ring::slot::{IndexedSlots, Slot};
 use rtrace_ring::switch::Closed;
 use rtrace_ring::{Mode, Ring};
 use std::cell::{Cell, RefCell};
@@ -50,7 +50,7 @@ impl<const BITS: u32> Machine<BITS> {
     pub fn new(config: Config) -> Self {
         at_once(|| {
             let geometry = Geometry::new(config.size, config.count).expect("valid sizes");
-            let slots = (0..config.count)
+            let slots: Vec<_> = (0..config.count)
                 .map(|index| Slot::new(&geometry, index, config.origin))
                 .collect();
             let ring = Ring::new(
@@ -58,7 +58,7 @@ impl<const BITS: u32> Machine<BITS> {
                 config.mode,
                 config.header,
                 config.origin,
-                slots,
+                IndexedSlots::new(slots),
                 Narrow::<BITS>,
             )
             .expect("a valid ring");
@@ -119,8 +119,12 @@ impl<const BITS: u32> Machine<BITS> {
             time: self.now(),
             len,
         };
-        let record = match self.ring.reserve_open(|| Some(stamp())) {
+        let record = match self.ring.reserve_open(len, || Some(stamp().time)) {
             Some(record) => record,
+            None if self.ring.refuse_if_full(len) => {
+                self.log.set(id, 0, Fate::Lost);
+                return Err(Lost::Full);
+            }
             None => match self.ring.reserve(stamp) {
                 Ok(switched) => self.switched(switched),
                 Err(reason) => {

@@ -4,7 +4,7 @@
 
 use super::point::{depth, point};
 use rtrace_ring::platform::{Local, Platform, Shared};
-use rtrace_ring::slot::Slot;
+use rtrace_ring::slot::{IndexedSlots, Slot};
 use std::cell::Cell;
 
 /// A platform whose positions and counters have `BITS` bits.
@@ -14,7 +14,7 @@ impl<const BITS: u32> Platform for Narrow<BITS> {
     const BITS: u32 = BITS;
     type Local = LocalWord<BITS>;
     type Shared = SharedWord;
-    type Slots = Vec<Slot<Self>>;
+    type Slots = IndexedSlots<Self, Vec<Slot<Self>>>;
 
     fn publish(&self) {
         point();

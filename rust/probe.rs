@@ -3,16 +3,16 @@
 //! What a probe has when its tracepoint fires: all it needs, behind one pointer.
 
 use crate::abi::header::Layout;
-use crate::channel::format::Format;
+use crate::channel::buffer::Entered;
 use crate::channel::header::Label;
-use crate::channel::memory::{Payload, Tail};
 use crate::channel::Channel;
 use kernel::sync::Arc;
 
 /// An event that is enabled in a trace; the data of its tracepoint's handler.
 pub(crate) struct Probe {
     channel: Arc<Channel>,
-    label: Label,
+    /// What goes into the header of its records.
+    pub(crate) label: Label,
 }
 
 impl Probe {
@@ -33,9 +33,9 @@ impl Probe {
         self.channel.setup().layout
     }
 
-    /// Records the event: what `fill` returns, then `tail`. Any context, NMI included.
+    /// Goes to this CPU's buffer, see [`Channel::enter`].
     #[inline(always)]
-    pub(crate) fn record<F: Format, T: Payload>(&self, tail: impl Tail, fill: impl FnOnce() -> T) {
-        self.channel.record::<F, T>(self.label, tail, fill);
+    pub(crate) fn enter(&self) -> Option<Entered<'_>> {
+        self.channel.enter()
     }
 }

@@ -4,7 +4,7 @@
 
 use super::format::Format;
 use super::header::{EventHeader, Label};
-use super::memory::{Memory, Payload, Tail};
+use super::memory::{Memory, RecordWriter};
 use super::packet;
 use super::platform::Kernel;
 use super::reader::Cursor;
@@ -13,29 +13,31 @@ use super::Setup;
 use crate::abi::packet::PacketHeader;
 use crate::ring::commit::Complete;
 use crate::ring::geometry::Geometry;
-use crate::ring::lost::Lost;
 use crate::ring::reserve::{Reserved, Stamp};
 use crate::ring::slot::Slot;
 use crate::ring::switch::Closed;
 use crate::ring::Ring;
+use crate::sys::chosen::Chosen;
+use crate::sys::gate::Entry;
 use crate::sys::irq_work::IrqWork;
-use crate::sys::preempt::NoPreempt;
 use crate::sys::system::Uuid;
 use crate::sys::wait::WaitQueue;
-use crate::sys::word::{LocalWord, SharedWord};
+use crate::sys::word::{compiler_barrier, LocalWord, SharedWord};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
 /// How many records may be in the making on a CPU at a time: one each for thread, softirq,
 /// interrupt and NMI. More means that a probe fires itself.
-const MAX_NESTING: u64 = 4;
+pub(super) const MAX_NESTING: u64 = 4;
+
+/// Being on a CPU whose buffer takes a record.
+pub(crate) type Entered<'a> = Entry<'a, Buffer>;
 
 /// One CPU's buffer.
 #[pin_data]
 #[repr(C)]
 pub(crate) struct Buffer {
-    /// Records in the making. First, where it is cheapest to get at.
-    nesting: LocalWord,
+    /// First, where its first word is cheapest to get at.
     ring: Ring<Kernel>,
     pub(super) memory: Memory,
     /// The time of the last record, or of one shortly before it where records nest.
@@ -76,7 +78,7 @@ impl Buffer {
                 config.mode,
                 PacketHeader::SIZE as u64,
                 origin,
-                slots,
+                Chosen::new(slots).ok_or(EINVAL)?,
                 Kernel {
                     cpu,
                     barriers: config.barriers,
@@ -88,7 +90,6 @@ impl Buffer {
             let waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
             let cursor = Cursor::new(ring.reader());
             Ok(try_pin_init!(Self {
-                nesting: LocalWord::new(0),
                 ring,
                 memory,
                 last_time: LocalWord::new(0),
@@ -122,81 +123,80 @@ impl Buffer {
         (self.packets.load(), self.bytes.load())
     }
 
-    /// Records an event. On the buffer's CPU; any context, NMI included.
+    /// Records an event in the common case: the record goes into the open packet, or the buffer
+    /// is full. `payload` bytes follow the header; `write` lays them down. Any context, NMI
+    /// included.
     ///
-    /// The common case stands here: the record goes into the open packet and does not complete
-    /// it. Every other way ends in a call that does the rest, so that nothing need be kept
-    /// across calls.
+    /// `Err` says that nothing was done: [`record_any`](Self::record_any) has all the cases. It is
+    /// for the caller to call it, last, so that nothing need be kept across calls.
     #[inline(always)]
-    pub(super) fn record<F: Format, T: Payload>(
-        &self,
-        guard: NoPreempt,
-        label: Label,
-        tail: impl Tail,
-        fill: impl FnOnce() -> T,
-    ) {
-        self.nesting.increment();
-        if self.nesting.load() > MAX_NESTING {
-            return self.refuse_nested(guard);
-        }
-        let payload = (size_of::<T>() as u64).wrapping_add(tail.len() as u64);
-        let reserved = self.ring.reserve_open(|| {
-            let time = F::Clock::now(&self.clock);
+    pub(crate) fn record_open<'a, F: Format>(
+        entered: Entered<'a>,
+        label: &Label,
+        payload: u64,
+        write: impl FnOnce(RecordWriter<'a>),
+    ) -> Result<(), Entered<'a>> {
+        let buffer = entered.target();
+        let len = F::Header::SHORT.wrapping_add(payload);
+        let reserved = buffer.ring.reserve_open(len, || {
+            let time = F::Clock::now(&buffer.clock);
             // A clock that went back looks like one that went on for ages.
-            let since_last = time.wrapping_sub(self.last_time.load());
-            label.is_short(since_last).then(|| Stamp {
-                time,
-                len: F::Header::SHORT.wrapping_add(payload),
-            })
+            let since_last = time.wrapping_sub(buffer.last_time.load());
+            label.is_short(since_last).then_some(time)
         });
         let Some(record) = reserved else {
-            return self.record_any::<F, T>(guard, label, tail, fill);
+            // So that nothing is kept from above for what follows.
+            compiler_barrier();
+            // What does not fit with the short header does not fit with the other.
+            return if buffer.ring.refuse_if_full(len) {
+                Ok(())
+            } else {
+                Err(entered)
+            };
         };
-        self.last_time.store(record.time);
-        F::Header::write_short(self.memory.record(record.memory), label.id, record.time)
-            .put(fill())
-            .put_tail(&tail);
-        match self.ring.commit(record) {
-            None => self.leave(guard),
-            Some(complete) => self.deliver(guard, complete),
+        buffer.last_time.store(record.time);
+        let to = buffer.memory.record(record.memory);
+        write(F::Header::write_short(to, label.id, record.time));
+        if let Some(complete) = buffer.ring.commit(record) {
+            Self::deliver(entered, complete);
         }
+        Ok(())
     }
 
     /// Records an event in every case: the record may open a packet, close one, fill one, need
-    /// the extended header, be interrupted, or be refused.
-    #[cold]
-    #[inline(never)]
-    fn record_any<F: Format, T: Payload>(
-        &self,
-        guard: NoPreempt,
-        label: Label,
-        tail: impl Tail,
-        fill: impl FnOnce() -> T,
+    /// the extended header, be interrupted, or be refused. Otherwise as
+    /// [`record_open`](Self::record_open).
+    #[inline(always)]
+    pub(crate) fn record_any<'a, F: Format>(
+        entered: Entered<'a>,
+        label: &Label,
+        payload: u64,
+        write: impl FnOnce(RecordWriter<'a>),
     ) {
-        let payload = (size_of::<T>() as u64).wrapping_add(tail.len() as u64);
-        let Some(record) = self.reserve_any(label, F::Header::SHORT, F::Header::EXTENDED, payload)
+        let buffer = entered.target();
+        let Some(record) =
+            buffer.reserve_any(label, F::Header::SHORT, F::Header::EXTENDED, payload)
         else {
-            return self.leave(guard);
+            return;
         };
-        self.last_time.store(record.time);
-        let to = self.memory.record(record.memory);
-        let to = if record.len.wrapping_sub(payload) == F::Header::SHORT {
+        buffer.last_time.store(record.time);
+        let to = buffer.memory.record(record.memory);
+        write(if record.len.wrapping_sub(payload) == F::Header::SHORT {
             F::Header::write_short(to, label.id, record.time)
         } else {
             F::Header::write_extended(to, label.id, record.time)
-        };
-        to.put(fill()).put_tail(&tail);
-        match self.ring.commit(record) {
-            None => self.leave(guard),
-            Some(complete) => self.deliver(guard, complete),
+        });
+        if let Some(complete) = buffer.ring.commit(record) {
+            Self::deliver(entered, complete);
         }
     }
 
     /// Reserves in every case, and does to the packets before and around the record what the
     /// reservation asks for.
+    #[inline(never)]
     fn reserve_any(
         &self,
-        label: Label,
+        label: &Label,
         short: u64,
         extended: u64,
         payload: u64,
@@ -231,25 +231,12 @@ impl Buffer {
         Some(switched.record)
     }
 
-    /// The end of a record, in whatever way.
-    #[inline(always)]
-    fn leave(&self, _guard: NoPreempt) {
-        self.nesting.decrement();
-    }
-
     #[cold]
     #[inline(never)]
-    fn refuse_nested(&self, guard: NoPreempt) {
-        self.ring.lost().count(Lost::Nested);
-        self.leave(guard);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn deliver(&self, guard: NoPreempt, complete: Complete<'_, Kernel>) {
-        self.ring.deliver(complete);
-        self.packet_ready();
-        self.leave(guard);
+    fn deliver(entered: Entered<'_>, complete: Complete<'_, Kernel>) {
+        let buffer = entered.target();
+        buffer.ring.deliver(complete);
+        buffer.packet_ready();
     }
 
     fn close(&self, closed: Closed<'_, Kernel>) {
@@ -277,6 +264,8 @@ impl Buffer {
     /// preemption disabled; any context, NMI included.
     pub(super) fn flush(&self) {
         if let Some(closed) = self.ring.switch(|| self.now()) {
+            // For the records of contexts below: see `TraceClock`.
+            self.last_time.store(closed.time);
             self.close(closed);
         }
     }

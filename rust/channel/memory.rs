@@ -214,7 +214,7 @@ pub(crate) struct RecordWriter<'a> {
 impl RecordWriter<'_> {
     /// Lays down a value.
     #[inline(always)]
-    pub(super) fn put<T: Payload>(self, value: T) -> Self {
+    pub(crate) fn put<T: Payload>(self, value: T) -> Self {
         // SAFETY: As for `Memory::write`: still inside what was reserved.
         unsafe {
             self.to.cast::<T>().write_unaligned(value);
@@ -227,7 +227,7 @@ impl RecordWriter<'_> {
 
     /// Lays down what follows.
     #[inline(always)]
-    pub(super) fn put_tail(self, tail: &impl Tail) {
+    pub(crate) fn put_tail(self, tail: &impl Tail) {
         let len = tail.len();
         if len == 0 {
             return;

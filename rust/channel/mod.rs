@@ -2,7 +2,7 @@
 
 //! A channel: one buffer per CPU, and what makes packets of what is in them.
 //!
-//! An event comes in by [`Channel::record`] (any context) and goes out by a [`reader`] (a
+//! An event comes in by [`Channel::enter`] (any context) and goes out by a [`reader`] (a
 //! thread). Between them are the [`ring`](crate::ring), which says whose bytes are whose, and
 //! the [`memory`] they are in.
 
@@ -18,20 +18,19 @@ pub(crate) mod stats;
 pub(crate) mod time;
 
 use crate::abi::header::Layout;
+use crate::ring::lost::Lost;
 use crate::sys::cpu::{self, NoHotplug};
-use crate::sys::hotplug::PerCpuState;
+use crate::sys::gate::{Gates, Refused};
+use crate::sys::hotplug;
 use crate::sys::percpu::{OnceArc, PerCpu};
 use crate::sys::preempt::NoPreempt;
 use crate::sys::system::Uuid;
 use crate::sys::timer::Timer;
 use crate::sys::word::{LocalWord, SharedWord};
-use buffer::Buffer;
+use buffer::{Buffer, Entered, MAX_NESTING};
 use config::Config;
-use format::Format;
-use header::Label;
 use kernel::prelude::*;
 use kernel::sync::Arc;
-use memory::{Payload, Tail};
 use time::ClockKind;
 
 /// What makes one trace's channel different from the next one's.
@@ -50,21 +49,22 @@ pub(crate) struct Setup {
 ///
 /// Lives from the start of a trace until the last reader has closed its stream.
 pub(crate) struct Channel {
-    /// Not 0 while records are taken. All probes of the trace look at it, so it is what starts
-    /// and stops them all at once.
+    /// Not 0 while records are taken.
     active: SharedWord,
-    cpus: PerCpu<PerCpuBuffer>,
+    /// The buffers, filled when a CPU first comes online; open while records are taken. All
+    /// probes of the trace go through here.
+    buffers: Gates<Buffer>,
+    cpus: PerCpu<PerCpuState>,
     setup: Setup,
     /// Not 0 once the CPUs that were online at the beginning have their buffers: from then on a
     /// CPU that comes may do without.
     complete: SharedWord,
 }
 
-/// What each CPU has of a channel.
+/// What each CPU has of a channel besides its buffer.
 #[derive(Zeroable)]
-struct PerCpuBuffer {
-    /// Filled when the CPU first comes online.
-    buffer: OnceArc<Buffer>,
+struct PerCpuState {
+    /// Filled with the buffer.
     timers: OnceArc<Timers>,
     /// Records fired on this CPU while it had no buffer.
     no_buffer: LocalWord,
@@ -85,6 +85,7 @@ impl Channel {
     pub(crate) fn new(setup: Setup) -> Result<Self> {
         Ok(Self {
             active: SharedWord::new(0),
+            buffers: Gates::new(MAX_NESTING)?,
             cpus: PerCpu::new()?,
             setup,
             complete: SharedWord::new(0),
@@ -96,41 +97,48 @@ impl Channel {
         &self.setup
     }
 
-    /// Records are taken from now on. All CPUs have got their buffers.
+    /// Records are taken from now on. All CPUs have got their buffers. May sleep.
     pub(crate) fn start(&self) {
+        // A CPU that comes looks at `active`, and opens its own gate.
+        let _cpus = NoHotplug::new();
         self.complete.store(1);
         self.active.store(1);
+        cpu::possible().for_each(|cpu| self.buffers.open(cpu));
     }
 
-    /// No new record is taken; some may still be being written.
+    /// No new record is taken; some may still be being written. May sleep.
     pub(crate) fn stop(&self) {
+        let _cpus = NoHotplug::new();
         self.active.store(0);
+        cpu::possible().for_each(|cpu| self.buffers.close(cpu));
     }
 
-    /// Records an event on this CPU: `T` and `tail`, with the header of the event.
-    ///
-    /// `fill` is called with the record's space reserved. Any context, NMI included.
+    /// Goes to this CPU's buffer, to record an event there; [`None`] if it takes none: then that
+    /// is counted. Any context, NMI included.
     #[inline(always)]
-    pub(crate) fn record<F: Format, T: Payload>(
-        &self,
-        label: Label,
-        tail: impl Tail,
-        fill: impl FnOnce() -> T,
-    ) {
-        let guard = NoPreempt::new();
-        if self.active.load() == 0 {
-            return;
+    pub(crate) fn enter(&self) -> Option<Entered<'_>> {
+        match self.buffers.enter() {
+            Ok(entered) => Some(entered),
+            Err(refused) => {
+                self.refuse(refused);
+                None
+            }
         }
-        let cpu = self.cpus.this_cpu(&guard);
-        match cpu.buffer.get() {
-            Some(buffer) => buffer.record::<F, T>(guard, label, tail, fill),
-            None => cpu.no_buffer.increment(),
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse(&self, refused: Refused<'_, Buffer>) {
+        if let Some(buffer) = refused.too_deep() {
+            buffer.ring().lost().count(Lost::Nested);
+        } else if self.active.load() != 0 {
+            self.cpus.this_cpu(refused.guard()).no_buffer.increment();
         }
     }
 
     /// The buffer of `cpu`, if that CPU ever was online.
     pub(crate) fn buffer(&self, cpu: u32) -> Option<&Buffer> {
-        self.cpus.of(cpu)?.buffer.get()
+        self.buffers.of(cpu)
     }
 
     fn no_buffer(&self, cpu: u32) -> u64 {
@@ -167,7 +175,7 @@ impl Channel {
     }
 }
 
-impl PerCpuState for Channel {
+impl hotplug::PerCpuState for Channel {
     fn online(&self, cpu: u32) -> Result {
         let Some(this) = self.cpus.of(cpu) else {
             return Ok(());
@@ -191,7 +199,10 @@ impl PerCpuState for Channel {
             match made() {
                 Ok((buffer, timers)) => {
                     this.timers.set(timers);
-                    this.buffer.set(buffer);
+                    self.buffers.fill(cpu, buffer);
+                    if self.active.load() != 0 {
+                        self.buffers.open(cpu);
+                    }
                 }
                 Err(error) if self.complete.load() == 0 => return Err(error),
                 Err(_) => {
@@ -216,7 +227,7 @@ impl PerCpuState for Channel {
             timers.switch.cancel();
             timers.read.cancel();
         }
-        if let Some(buffer) = this.buffer.get() {
+        if let Some(buffer) = self.buffer(cpu) {
             // This runs on that CPU; nested writers are what the ring is made for.
             let _guard = NoPreempt::new();
             buffer.flush();

@@ -3,10 +3,10 @@
 //! The kernel as the ring sees it.
 
 use crate::ring::platform::{Local, Platform, Shared};
-use crate::ring::slot::Slot;
+use crate::ring::slot::{Slot, Slots};
+use crate::sys::chosen::Chosen;
 use crate::sys::cpu;
 use crate::sys::word::{compiler_barrier, full_barrier, LocalWord, SharedWord};
-use kernel::prelude::*;
 
 /// Who pays for the order between a packet's bytes and the word that says it is finished.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) struct Kernel {
 impl Platform for Kernel {
     type Local = LocalWord;
     type Shared = SharedWord;
-    type Slots = KVVec<Slot<Self>>;
+    type Slots = Chosen<Slot<Self>>;
 
     fn publish(&self) {
         // For `Delivery` this is a release. x86 keeps stores in order: the compiler must, too.
@@ -46,6 +46,20 @@ impl Platform for Kernel {
             // An acquire: x86 keeps loads in order.
             Barriers::Delivery => compiler_barrier(),
         }
+    }
+}
+
+impl Slots<Kernel> for Chosen<Slot<Kernel>> {
+    #[inline(always)]
+    fn all(&self) -> &[Slot<Kernel>] {
+        self.all()
+    }
+    #[inline(always)]
+    fn open(&self) -> &Slot<Kernel> {
+        self.get()
+    }
+    fn set_open(&self, index: u64) {
+        self.choose(index as usize);
     }
 }
 

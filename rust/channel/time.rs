@@ -162,16 +162,16 @@ impl TraceClock {
         }
     }
 
-    /// The NMI-safe monotonic clock may step back by a little. Every reading on this CPU goes
-    /// through `latest`, so none is before an earlier one, in whatever contexts they were.
-    #[inline(never)]
+    /// The NMI-safe monotonic clock may step back by a little, so no reading is taken to be
+    /// before `latest`.
+    ///
+    /// A nested context may read, reserve and leave a later time in `latest` between the two
+    /// accesses here, which then put back an earlier one. But then this context's reservation
+    /// fails, and it reads again and compares with the time of the last record, too.
+    #[inline(always)]
     fn monotonic(&self) -> u64 {
-        loop {
-            let latest = self.latest.load();
-            let now = clock::monotonic_ns().max(latest);
-            if self.latest.compare_exchange(latest, now) {
-                return now;
-            }
-        }
+        let now = clock::monotonic_ns().max(self.latest.load());
+        self.latest.store(now);
+        now
     }
 }

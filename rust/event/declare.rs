@@ -61,20 +61,33 @@ macro_rules! event {
     ) => {
         $(#[$doc])*
         pub(super) const $constant: $crate::event::Declaration = {
-            $crate::channel::memory::payload! {
-                struct Fixed { $($field: $fty),* }
-            }
+            use $crate::channel::buffer::{Buffer, Entered};
+            use $crate::channel::format::Format;
+            use $crate::channel::memory::Tail;
+
+            const FIXED: u64 = 0 $(+ ::core::mem::size_of::<$fty>() as u64)*;
 
             // Kprobes stay out: one on a probe could fire the probe.
             #[link_section = ".kprobes.text"]
-            extern "C" fn probe<F: $crate::channel::format::Format>(
-                probe: &$crate::probe::Probe $(, $arg: $ty)*
+            extern "C" fn probe<F: Format>(probe: &$crate::probe::Probe $(, $arg: $ty)*) {
+                let Some(entered) = probe.enter() else {
+                    return;
+                };
+                let recorded = event!(@record Buffer::record_open::<F>, entered, probe,
+                    [$($value)?] [$($fty = $read),*]);
+                if let Err(entered) = recorded {
+                    record_any::<F>(probe $(, $arg)*, entered);
+                }
+            }
+
+            // Takes what the probe has got, so that nothing is moved to get here.
+            #[cold]
+            #[inline(never)]
+            fn record_any<F: Format>(
+                probe: &$crate::probe::Probe $(, $arg: $ty)*, entered: Entered<'_>
             ) {
-                probe.record::<F, Fixed>(
-                    event!(@tail $($value)?),
-                    #[inline(always)]
-                    move || Fixed { $($field: $read),* },
-                );
+                event!(@record Buffer::record_any::<F>, entered, probe,
+                    [$($value)?] [$($fty = $read),*]);
             }
 
             $crate::event::Declaration {
@@ -96,6 +109,19 @@ macro_rules! event {
             }
         };
     };
+    // Fields are read and written one by one, so that none need be kept.
+    (@record $record:expr, $entered:ident, $probe:ident,
+        [$($value:expr)?] [$($fty:ty = $read:expr),*]
+    ) => {{
+        let tail = event!(@tail $($value)?);
+        $record(
+            $entered,
+            &$probe.label,
+            FIXED.wrapping_add(tail.len() as u64),
+            #[inline(always)]
+            |to| to$(.put::<$fty>($read))*.put_tail(&tail),
+        )
+    }};
     (@tail) => { () };
     (@tail $value:expr) => { $crate::channel::memory::NulTerminated($value) };
     (@handlers $tp:ident) => { event!(@new new0 $tp) };

@@ -10,6 +10,8 @@ use super::{Event, MAX_FIELDS};
 use crate::abi::header::Layout;
 use crate::abi::schema::{Field, FieldType};
 use crate::api::{EventDescription, FieldDescription};
+use crate::channel::buffer::{Buffer, Entered};
+use crate::channel::format::Format;
 use crate::channel::header::{Compact, Large};
 use crate::channel::memory::{Space, Tail};
 use crate::channel::time::AnyClock;
@@ -251,8 +253,8 @@ impl Provided {
             has_string: self.description.has_string,
         };
         match probe.layout() {
-            Layout::Compact => probe.record::<(Compact, AnyClock), ()>(record, || ()),
-            Layout::Large => probe.record::<(Large, AnyClock), ()>(record, || ()),
+            Layout::Compact => record.emit::<(Compact, AnyClock)>(probe),
+            Layout::Large => record.emit::<(Large, AnyClock)>(probe),
         }
         Ok(())
     }
@@ -263,6 +265,33 @@ struct Record<'a> {
     data: &'a [u8],
     text: &'a [u8],
     has_string: bool,
+}
+
+impl Record<'_> {
+    #[inline(always)]
+    fn emit<F: Format>(&self, probe: &Probe) {
+        let Some(entered) = probe.enter() else {
+            return;
+        };
+        let recorded = Buffer::record_open::<F>(
+            entered,
+            &probe.label,
+            self.len() as u64,
+            #[inline(always)]
+            |to| to.put_tail(self),
+        );
+        if let Err(entered) = recorded {
+            self.emit_any::<F>(entered, probe);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn emit_any<F: Format>(&self, entered: Entered<'_>, probe: &Probe) {
+        Buffer::record_any::<F>(entered, &probe.label, self.len() as u64, |to| {
+            to.put_tail(self)
+        });
+    }
 }
 
 impl Tail for Record<'_> {

@@ -71,8 +71,9 @@ impl<P: Platform> Ring<P> {
         slot.packet_records
             .store(records.wrapping_sub(slot.delivered_records.load()));
         slot.delivered_records.store(records);
-        slot.reference
-            .store(Reference::packet(slot.reference().index(), self.geometry.completed_lap(count)).word());
+        slot.reference.store(
+            Reference::packet(slot.reference().index(), self.geometry.completed_lap(count)).word(),
+        );
         // W1: pairs with R1.
         self.platform.publish();
         slot.commit_seq.store(count);

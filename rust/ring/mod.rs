@@ -152,6 +152,11 @@ pub struct Ring<P: Platform> {
     origin: u64,
     /// Bytes in front of the first record of every packet.
     header: u64,
+    /// Bytes of the largest record.
+    largest: u64,
+    /// The distance from `rcnt` at which no sub-buffer is free for a new packet: that of equation
+    /// (1) in discard mode, never reached in overwrite mode.
+    full_at: u64,
     mode: Mode,
     lost: LostCounters<P>,
     /// Discarded records as told in the last closed packet. A nested close may leave an older
@@ -205,6 +210,11 @@ impl<P: Platform> Ring<P> {
             slots,
             origin,
             header,
+            largest: geometry.size() - header,
+            full_at: match mode {
+                Mode::Discard => geometry.buffer_size(),
+                Mode::Overwrite => u64::MAX,
+            },
             mode,
             lost: LostCounters::new(),
             reported: P::Local::new(0),

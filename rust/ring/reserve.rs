@@ -85,14 +85,13 @@ impl<P: Platform> Ring<P> {
         }
         // Inside the cmpxchg's window, so that times grow with positions (Algorithm 2).
         let time = now()?;
-        // True when it was read, and still so after the cmpxchg: while `wcnt` lies in a packet,
-        // the packet is not complete, and what is held stays so (I2).
-        let to_memory = slot.to_memory.load();
         if !self.wcnt.compare_exchange(old, new) {
             return None;
         }
         Some(Reserved {
-            memory: self.geometry.advance(old, to_memory),
+            // The slot's notes were of this packet when `last` was read, and still are: it is not
+            // complete before this record is, and what is held stays so until then (I2).
+            memory: self.geometry.advance(old, slot.to_memory.load()),
             len,
             time,
             slot,
@@ -107,12 +106,11 @@ impl<P: Platform> Ring<P> {
     pub fn refuse_if_full(&self, len: u64) -> bool {
         let old = self.wcnt.load();
         let room = self.geometry.room(old);
-        // Packets begin where sub-buffers do.
+        // `rcnt` lies where a sub-buffer begins, too.
         let start = self.geometry.advance(old, room);
-        let refused = self.mode == Mode::Discard
-            && room < len
-            && len <= self.geometry.size().wrapping_sub(self.header)
-            && self.geometry.is_full(start, self.rcnt.load());
+        let refused = room < len
+            && self.geometry.distance(self.rcnt.load(), start) >= self.full_at
+            && len <= self.largest;
         if refused {
             self.lost.count(Lost::Full);
         }
@@ -144,7 +142,7 @@ impl<P: Platform> Ring<P> {
         let geometry = &self.geometry;
         let size = geometry.size();
         // First, so that a record that never fits is not said to find the buffer full.
-        if len > size.wrapping_sub(self.header) {
+        if len > self.largest {
             return Attempt::Lost(Lost::TooLarge);
         }
         let offset = geometry.offset(old);
@@ -251,8 +249,7 @@ impl<P: Platform> Ring<P> {
     pub(super) fn hold(&self, slot: &Slot<P>, start: u64) {
         self.take(slot);
         let memory = self.geometry.memory(slot.reference().index());
-        slot.to_memory
-            .store(self.geometry.distance(start, memory));
+        slot.to_memory.store(self.geometry.distance(start, memory));
         slot.last
             .store(self.geometry.before(self.geometry.next(start)));
     }

@@ -10,12 +10,19 @@ use core::arch::asm;
 /// Unordered: two reads may come out of order by what the processor has in flight.
 #[inline(always)]
 pub(crate) fn tsc() -> u64 {
-    let (low, high): (u64, u64);
-    // SAFETY: Reads a register.
+    let ticks: u64;
+    // SAFETY: Reads a register. It comes in two halves.
     unsafe {
-        asm!("rdtsc", out("rax") low, out("rdx") high, options(nomem, nostack, preserves_flags))
-    };
-    high << 32 | low
+        asm!(
+            "rdtsc",
+            "shl rdx, 32",
+            "or rax, rdx",
+            out("rax") ticks,
+            out("rdx") _,
+            options(nomem, nostack),
+        );
+    }
+    ticks
 }
 
 /// Ticks of [`tsc`] per second, if it runs at a constant rate at all times on all CPUs.

@@ -7,11 +7,13 @@
 
 pub(crate) mod args;
 pub(crate) mod bindings;
+pub(crate) mod chosen;
 pub(crate) mod clock;
 pub(crate) mod cpu;
 pub(crate) mod debugfs;
 pub(crate) mod errno;
 pub(crate) mod foreign;
+pub(crate) mod gate;
 pub(crate) mod glob;
 pub(crate) mod hotplug;
 pub(crate) mod irq_work;

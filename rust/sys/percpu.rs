@@ -120,6 +120,17 @@ impl<T> OnceArc<T> {
         unsafe { (self.pointer.load_acquire() as *const T).as_ref() }
     }
 
+    /// What is there.
+    ///
+    /// # Safety
+    ///
+    /// Something is, and the caller has learned so by an acquire.
+    #[inline(always)]
+    pub(crate) unsafe fn get_filled(&self) -> &T {
+        // SAFETY: By the contract and the invariant, valid as long as `self`.
+        unsafe { &*(self.pointer.load() as *const T) }
+    }
+
     /// Fills it. Returns whether it was empty; if not, `value` is dropped.
     pub(crate) fn set(&self, value: Arc<T>) -> bool {
         let pointer = Arc::into_raw(value);

@@ -6,7 +6,8 @@
 //! the same CPU sees them whole, another CPU does not. `kernel::sync::atomic` is an
 //! out-of-line call for each operation on this kernel, so it is not used here.
 //!
-//! An `asm!` block without `nomem` is a compiler barrier. Both kinds of cmpxchg rely on it.
+//! An `asm!` block without `nomem` is a compiler barrier. Both kinds of cmpxchg rely on it. Some
+//! jump, so that the flags of the instruction before are used as they are.
 
 use core::arch::asm;
 use core::cell::UnsafeCell;
@@ -49,18 +50,19 @@ impl LocalWord {
     /// Writes `new` if the word is `old`; says whether it did.
     #[inline(always)]
     pub(crate) fn compare_exchange(&self, old: u64, new: u64) -> bool {
-        let found: u64;
-        // SAFETY: The word is valid and aligned; the instruction touches nothing else.
+        // SAFETY: The word is valid and aligned; the instructions touch nothing else.
         unsafe {
             asm!(
                 "cmpxchg qword ptr [{word}], {new}",
+                "jne {failed}",
                 word = in(reg) self.0.get(),
                 new = in(reg) new,
-                inout("rax") old => found,
+                inout("rax") old => _,
+                failed = label { return false },
                 options(nostack),
             );
         }
-        found == old
+        true
     }
 
     /// Adds, wrapping; returns the value before.
@@ -88,13 +90,21 @@ impl LocalWord {
         }
     }
 
-    /// Subtracts 1, wrapping.
+    /// Subtracts 1, and says whether there was one: whether the word, taken as signed, is not
+    /// negative now.
     #[inline(always)]
-    pub(crate) fn decrement(&self) {
+    pub(crate) fn take_one(&self) -> bool {
         // SAFETY: As above.
         unsafe {
-            asm!("dec qword ptr [{word}]", word = in(reg) self.0.get(), options(nostack));
+            asm!(
+                "dec qword ptr [{word}]",
+                "js {none}",
+                word = in(reg) self.0.get(),
+                none = label { return false },
+                options(nostack),
+            );
         }
+        true
     }
 
     /// Adds, wrapping.

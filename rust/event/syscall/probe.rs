@@ -4,8 +4,10 @@
 
 use super::plan::{self, Plan, Record, MAX_TEXTS};
 use super::{SLOTS, UNKNOWN};
+use crate::channel::buffer::{Buffer, Entered};
 use crate::channel::format::{handlers, Format, Handlers};
 use crate::channel::header::Label;
+use crate::channel::memory::Tail;
 use crate::channel::{Channel, Setup};
 use crate::event::{FIRST_ENTRY, FIRST_EXIT};
 use crate::sys::args::{Registers, Task};
@@ -84,9 +86,25 @@ impl SyscallProbe {
 
     #[inline(always)]
     fn record<F: Format>(&self, direction: Direction, record: Record<'_>) {
+        let Some(entered) = self.channel.enter() else {
+            return;
+        };
         let id = direction.id(u32::from(record.plan.slot));
-        self.channel
-            .record::<F, ()>(Label::new::<F::Header>(id), record, || ());
+        let recorded = Buffer::record_open::<F>(
+            entered,
+            &Label::new::<F::Header>(id),
+            record.len() as u64,
+            #[inline(always)]
+            |to| to.put_tail(&record),
+        );
+        if let Err(entered) = recorded {
+            let Record {
+                plan,
+                registers,
+                texts,
+            } = record;
+            record_any::<F>(entered, id, plan, registers, texts);
+        }
     }
 
     /// With the texts that are recorded; before preemption is disabled, for this may sleep.
@@ -108,6 +126,29 @@ impl SyscallProbe {
             },
         );
     }
+}
+
+// As the probe has got it, in registers.
+#[cold]
+#[inline(never)]
+fn record_any<F: Format>(
+    entered: Entered<'_>,
+    id: u32,
+    plan: &Plan,
+    registers: &Registers,
+    texts: &[u8],
+) {
+    let record = Record {
+        plan,
+        registers,
+        texts,
+    };
+    Buffer::record_any::<F>(
+        entered,
+        &Label::new::<F::Header>(id),
+        record.len() as u64,
+        |to| to.put_tail(&record),
+    );
 }
 
 /// The handler for a trace that is set up so. Its tracepoint calls it where page faults and sleep

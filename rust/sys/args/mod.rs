@@ -24,6 +24,9 @@ pub(crate) use task::{Pid, Task};
 pub(crate) use text::{CharPointer, Program};
 pub(crate) use timer::{jiffies, HrTimer, TimerList, TimerSetting};
 
+use crate::sys::pages::PAGE_SIZE;
+use core::arch::asm;
+
 /// The longest text that is taken from the kernel, in bytes; the rest is cut off.
 const TEXT_MAX: usize = 255;
 
@@ -34,31 +37,80 @@ const TEXT_MAX: usize = 255;
 /// `text` must be NULL or a NUL-terminated string that lives for `'a`.
 #[inline(always)]
 pub(super) unsafe fn c_text<'a>(text: *const u8) -> &'a [u8] {
-    const LOW: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
     if text.is_null() {
         return &[];
     }
-    // The bytes in front of the text in its first word are made not NUL.
-    let before = text.addr() & 7;
-    let mut word = text.wrapping_sub(before).cast::<u64>();
-    // SAFETY: An aligned word does not cross a page, and its page has a byte of the text.
-    let mut bytes = unsafe { word.read_volatile() } | !(u64::MAX << (8 * before));
+    // SAFETY: By the contract; so many bytes come before the NUL.
+    unsafe { core::slice::from_raw_parts(text, c_text_len(text)) }
+}
+
+/// Bytes of a C string, [`TEXT_MAX`] at most.
+///
+/// # Safety
+///
+/// `text` must be a NUL-terminated string.
+#[inline(always)]
+unsafe fn c_text_len(text: *const u8) -> usize {
+    // Most texts are short, and most do not end near the end of a page.
+    if text.addr() % PAGE_SIZE <= PAGE_SIZE - 16 {
+        // SAFETY: These bytes are in the page that the text begins in.
+        let (first, second) = unsafe { (nuls(read_word(text)), text.add(8)) };
+        if first != 0 {
+            return first.trailing_zeros() as usize / 8;
+        }
+        // SAFETY: As above.
+        let second = nuls(unsafe { read_word(second) });
+        if second != 0 {
+            return second.trailing_zeros() as usize / 8 + 8;
+        }
+    }
+    // From here on by aligned words, which do not cross pages. The bytes in front of the text
+    // in its first word are made not NUL.
+    let before = text.addr() % 8;
+    let mut word = text.wrapping_sub(before);
+    // SAFETY: Its page has a byte of the text.
+    let mut bytes = unsafe { read_word(word) } | !(u64::MAX << (8 * before));
     loop {
-        // The lowest bit set is the top bit of the first NUL.
-        let nul = bytes.wrapping_sub(LOW) & !bytes & HIGH;
+        let nul = nuls(bytes);
         let scanned = word.addr().wrapping_sub(text.addr());
         if nul != 0 {
             let len = scanned.wrapping_add(nul.trailing_zeros() as usize / 8);
-            // SAFETY: `len` bytes in front of the NUL.
-            return unsafe { core::slice::from_raw_parts(text, len.min(TEXT_MAX)) };
+            return len.min(TEXT_MAX);
         }
-        word = word.wrapping_add(1);
         if scanned.wrapping_add(8) as isize >= TEXT_MAX as isize {
-            // SAFETY: More than this many bytes without a NUL.
-            return unsafe { core::slice::from_raw_parts(text, TEXT_MAX) };
+            return TEXT_MAX;
         }
+        word = word.wrapping_add(8);
         // SAFETY: No NUL until here, so the text goes on in this word.
-        bytes = unsafe { word.read_volatile() };
+        bytes = unsafe { read_word(word) };
     }
+}
+
+/// Bits of which the lowest is the top bit of the first byte that is NUL; 0 if none is.
+#[inline(always)]
+fn nuls(bytes: u64) -> u64 {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    bytes.wrapping_sub(LOW) & !bytes & HIGH
+}
+
+/// Reads eight bytes, of which some may lie past the end of what is there. In assembler, so that
+/// no sanitizer looks (`read_word_at_a_time()` in the kernel's C).
+///
+/// # Safety
+///
+/// All lie in pages that are mapped.
+#[inline(always)]
+unsafe fn read_word(at: *const u8) -> u64 {
+    let word: u64;
+    // SAFETY: By the contract.
+    unsafe {
+        asm!(
+            "mov {word}, qword ptr [{at}]",
+            word = lateout(reg) word,
+            at = in(reg) at,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    word
 }

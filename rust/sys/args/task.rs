@@ -70,23 +70,27 @@ impl Task {
     /// it: one bit of `TASK_REPORT`, 0 if it runs on, `TASK_REPORT_MAX` if it was preempted.
     #[inline(always)]
     pub(crate) fn left_state(&self, preempted: bool, state: u32) -> i64 {
-        use bindings::{TASK_FROZEN, TASK_IDLE, TASK_REPORT, TASK_RTLOCK_WAIT};
+        use bindings::{TASK_FROZEN, TASK_IDLE, TASK_NOLOAD, TASK_REPORT, TASK_RTLOCK_WAIT};
         if preempted {
             return bindings::TASK_REPORT_MAX.into();
         }
         // SAFETY: A live task; read once.
         let exit = unsafe { (&raw const (*self.0.get()).exit_state).read_volatile() as u32 };
         let mut shown = (state | exit) & TASK_REPORT;
-        if state & TASK_IDLE == TASK_IDLE {
-            shown = bindings::TASK_REPORT_IDLE;
-        }
-        if state & (TASK_RTLOCK_WAIT | TASK_FROZEN) != 0 {
-            shown = bindings::TASK_UNINTERRUPTIBLE;
+        if state & (TASK_NOLOAD | TASK_RTLOCK_WAIT | TASK_FROZEN) != 0 {
+            shown = if state & (TASK_RTLOCK_WAIT | TASK_FROZEN) != 0 {
+                bindings::TASK_UNINTERRUPTIBLE
+            } else if state & TASK_IDLE == TASK_IDLE {
+                bindings::TASK_REPORT_IDLE
+            } else {
+                shown
+            };
         }
         // The highest bit alone.
-        shown
-            .checked_ilog2()
-            .map_or(0, |bit| 1i64.wrapping_shl(bit))
+        match shown.checked_ilog2() {
+            Some(bit) => 1i64.wrapping_shl(bit),
+            None => 0,
+        }
     }
 
     /// The inode number of the process id namespace it is in; 0 if it has none any more.

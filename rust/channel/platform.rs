@@ -81,8 +81,8 @@ impl Local for LocalWord {
         self.compare_exchange(old, new)
     }
     #[inline(always)]
-    fn fetch_add(&self, value: u64) -> u64 {
-        self.fetch_add(value)
+    fn subtract(&self, value: u64) -> bool {
+        self.subtract(value)
     }
     #[inline(always)]
     fn add(&self, value: u64) {

@@ -13,8 +13,6 @@ use super::Ring;
 #[must_use]
 pub struct Complete<'a, P: Platform> {
     slot: &'a Slot<P>,
-    /// The slot's `commit_count`.
-    count: u64,
 }
 
 impl<P: Platform> Ring<P> {
@@ -49,14 +47,9 @@ impl<P: Platform> Ring<P> {
 
     #[inline(always)]
     fn commit_bytes<'a>(&self, slot: &'a Slot<P>, bytes: u64) -> Option<Complete<'a, P>> {
-        // Adding and learning the sum is one step: of all the commits of a lap, only one
-        // sees it complete (I2).
-        let count = self
-            .geometry
-            .advance(slot.commit_count.fetch_add(bytes), bytes);
-        self.geometry
-            .completes_lap(count)
-            .then_some(Complete { slot, count })
+        // Subtracting and learning that nothing is left is one step: of all the commits of a
+        // lap, only one does (I2).
+        slot.left.subtract(bytes).then_some(Complete { slot })
     }
 
     /// Hands a complete packet to the reader.
@@ -66,16 +59,19 @@ impl<P: Platform> Ring<P> {
     /// `commit_seq`.
     #[cold]
     pub fn deliver(&self, complete: Complete<'_, P>) {
-        let Complete { slot, count } = complete;
+        let Complete { slot } = complete;
         let records = slot.records.load();
         slot.packet_records
             .store(records.wrapping_sub(slot.delivered_records.load()));
         slot.delivered_records.store(records);
-        slot.reference.store(
-            Reference::packet(slot.reference().index(), self.geometry.completed_lap(count)).word(),
-        );
+        slot.left.store(self.geometry.size());
+        let commit_seq = slot.commit_seq.load();
+        let lap = self.geometry.lap_after(commit_seq);
+        slot.reference
+            .store(Reference::packet(slot.reference().index(), lap).word());
         // W1: pairs with R1.
         self.platform.publish();
-        slot.commit_seq.store(count);
+        slot.commit_seq
+            .store(self.geometry.advance(commit_seq, self.geometry.size()));
     }
 }

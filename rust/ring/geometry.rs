@@ -152,11 +152,10 @@ impl<P: Platform> Geometry<P> {
         index.wrapping_shl(self.size_bits)
     }
 
-    /// The lap that is complete when the slot's `commit_count` is `count`, a whole number of
-    /// sub-buffers.
+    /// The lap that follows those that are complete in a slot, given its `commit_seq`.
     #[inline(always)]
-    pub(super) fn completed_lap(&self, count: u64) -> u64 {
-        self.cut(count.wrapping_sub(self.size())) >> self.size_bits
+    pub(super) fn lap_after(&self, commit_seq: u64) -> u64 {
+        self.cut(commit_seq) >> self.size_bits
     }
 
     /// What a slot's commit counters are when all laps before that of `position` are complete:
@@ -195,11 +194,5 @@ impl<P: Platform> Geometry<P> {
     #[inline(always)]
     pub fn is_being_written(&self, write: u64, read: u64) -> bool {
         self.start(write) == self.start(read)
-    }
-
-    /// A commit count of a whole number of sub-buffers: a lap is complete (I2).
-    #[inline(always)]
-    pub(super) fn completes_lap(&self, commit_count: u64) -> bool {
-        commit_count & self.size_mask == 0
     }
 }

@@ -17,8 +17,7 @@
 //! - *Slot*: a place in the order of sub-buffers ([`slot::Slot`]). Which memory stands there is
 //!   said by the slot's *reference*, so that the reader can exchange it for its own.
 //! - *Reserve*: move `wcnt`, which makes the bytes between the old and the new value the caller's.
-//! - *Commit*: add to the slot's `commit_count` what was written. When a lap's bytes are all
-//!   committed, the sub-buffer holds a finished *packet* and is *delivered*.
+//! - *Commit*: take from the slot's `left` what was written. When nothing is left of a lap, the sub-buffer holds a finished *packet* and is *delivered*.
 //! - *Switch*: close the packet being written before it is full.
 //!
 //! # A sub-buffer's life
@@ -49,7 +48,7 @@
 //! | --- | --- | --- |
 //! | `wcnt` | writer | local cmpxchg |
 //! | `rcnt` | reader (put), writer (push, overwrite mode) | shared cmpxchg |
-//! | `commit_count` (slot) | writer | local add that returns the old value |
+//! | `left` (slot) | writer | local subtraction that tells whether nothing is left; store at delivery |
 //! | `commit_seq` (slot) | writer, at delivery | store; one deliverer per lap |
 //! | `reference` (slot) | writer (hold, deliver), reader (exchange) | shared cmpxchg; store while held |
 //! | the open slot; `last`, `to_memory` (slot) | writer | store; what they say does not change while it matters |
@@ -59,8 +58,8 @@
 //!
 //! - I1. `wcnt` only grows, and a record never crosses a sub-buffer's end.
 //! - I2. The bytes reserved in a slot in one lap, headers and padding included, add up to the
-//!   sub-buffer's size. So its `commit_count` is a multiple of that size exactly when the
-//!   lap is complete, and the one commit whose addition makes it so delivers.
+//!   sub-buffer's size. So nothing is `left` exactly when the lap is complete, and the one
+//!   commit that finds it so delivers.
 //! - I3. No byte of a lap is reserved in a slot before its previous lap was delivered
 //!   (equation 3). So while a slot is being closed or delivered nobody else writes it.
 //! - I4. A writer writes only memory whose reference is held (without
@@ -90,8 +89,9 @@
 //!
 //! # Where this differs from the paper
 //!
-//! - Algorithm 3 adds to `commit_count`, then reads it: a nested commit in between delivers
-//!   twice. Here one instruction does both, and the result decides (I2).
+//! - Algorithm 3 adds to a commit counter, then reads it: a nested commit in between delivers
+//!   twice. Here the counter of a lap counts down, and one instruction takes from it and tells
+//!   whether that was the last (I2). Complete laps are counted at delivery.
 //! - Algorithm 1, equation (3): `wcnt` may be stale when `commit_seq` is read; it is read again
 //!   before a record is called lost.
 //! - A sub-buffer is opened by the first record in it, never in advance: neither a switch nor an

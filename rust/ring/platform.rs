@@ -21,8 +21,8 @@ pub trait Local {
     fn store(&self, value: u64);
     /// Writes `new` if the word is `old`, and says whether it did.
     fn compare_exchange(&self, old: u64, new: u64) -> bool;
-    /// Adds, wrapping, and returns the value before.
-    fn fetch_add(&self, value: u64) -> u64;
+    /// Subtracts, and says whether nothing is left.
+    fn subtract(&self, value: u64) -> bool;
     /// Adds, wrapping.
     fn add(&self, value: u64);
     /// Adds 1, wrapping.

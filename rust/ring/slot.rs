@@ -52,8 +52,8 @@ impl<P: Platform, S: core::ops::Deref<Target = [Slot<P>]>> Slots<P> for IndexedS
 /// One place in the order of sub-buffers. A cache line.
 #[repr(C, align(64))]
 pub struct Slot<P: Platform> {
-    /// Bytes committed here since the beginning.
-    pub(super) commit_count: P::Local,
+    /// Bytes of this lap that are not committed yet.
+    pub(super) left: P::Local,
     /// Records committed here since the beginning.
     pub(super) records: P::Local,
     /// While the reference is held: the last position of the packet.
@@ -63,7 +63,7 @@ pub struct Slot<P: Platform> {
     pub(super) to_memory: P::Local,
     /// Which memory stands here: a [`Reference`].
     pub(super) reference: P::Shared,
-    /// `commit_count` as of the last complete lap: what the reader goes by.
+    /// Bytes of all complete laps: what the reader goes by.
     pub(super) commit_seq: P::Shared,
     /// Records in the last finished packet.
     pub(super) packet_records: P::Local,
@@ -85,7 +85,7 @@ impl<P: Platform> Slot<P> {
         };
         Self {
             reference: P::Shared::new(Reference::idle(index).word()),
-            commit_count: P::Local::new(committed),
+            left: P::Local::new(geometry.size()),
             records: P::Local::new(0),
             // No position of a first packet has room before this.
             last: P::Local::new(geometry.before(origin)),

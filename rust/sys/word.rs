@@ -65,20 +65,21 @@ impl LocalWord {
         true
     }
 
-    /// Adds, wrapping; returns the value before.
+    /// Subtracts, wrapping; says whether nothing is left.
     #[inline(always)]
-    pub(crate) fn fetch_add(&self, value: u64) -> u64 {
-        let mut before = value;
+    pub(crate) fn subtract(&self, value: u64) -> bool {
         // SAFETY: As above.
         unsafe {
             asm!(
-                "xadd qword ptr [{word}], {before}",
+                "sub qword ptr [{word}], {value}",
+                "jz {nothing}",
                 word = in(reg) self.0.get(),
-                before = inout(reg) before,
+                value = in(reg) value,
+                nothing = label { return true },
                 options(nostack),
             );
         }
-        before
+        false
     }
 
     /// Adds 1, wrapping.

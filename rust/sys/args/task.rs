@@ -86,11 +86,11 @@ impl Task {
                 shown
             };
         }
-        // The highest bit alone.
-        match shown.checked_ilog2() {
-            Some(bit) => 1i64.wrapping_shl(bit),
-            None => 0,
+        // The highest bit alone. There is one, or none, but for rare combinations.
+        if shown & shown.wrapping_sub(1) != 0 {
+            shown = 1 << shown.ilog2();
         }
+        shown.into()
     }
 
     /// The inode number of the process id namespace it is in; 0 if it has none any more.

@@ -77,9 +77,9 @@ pub struct LocalWord(AtomicU64);
 impl LocalWord {
     fn change(&self, change: impl FnOnce(u64) -> u64) -> u64 {
         cpu::operation();
-        let old = self.0.load(Ordering::Relaxed);
-        self.0.store(change(old), Ordering::Relaxed);
-        old
+        let new = change(self.0.load(Ordering::Relaxed));
+        self.0.store(new, Ordering::Relaxed);
+        new
     }
 }
 
@@ -107,8 +107,8 @@ impl Local for LocalWord {
         same
     }
 
-    fn fetch_add(&self, value: u64) -> u64 {
-        self.change(|old| old.wrapping_add(value))
+    fn subtract(&self, value: u64) -> bool {
+        self.change(|old| old - value) == 0
     }
 
     fn add(&self, value: u64) {

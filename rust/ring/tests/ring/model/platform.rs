@@ -59,15 +59,16 @@ impl<const BITS: u32> Local for LocalWord<BITS> {
         same
     }
 
-    fn fetch_add(&self, value: u64) -> u64 {
+    fn subtract(&self, value: u64) -> bool {
         point();
-        let old = self.0.get();
-        self.0.set(old.wrapping_add(value) & Self::WORD);
-        old
+        assert!(value <= self.0.get(), "more is committed than was reserved");
+        self.0.set(self.0.get() - value);
+        self.0.get() == 0
     }
 
     fn add(&self, value: u64) {
-        self.fetch_add(value);
+        point();
+        self.0.set(self.0.get().wrapping_add(value) & Self::WORD);
     }
 
     fn increment(&self) {

@@ -195,7 +195,15 @@ fn what_makes_no_ring() {
             .map(|index| Slot::new(&geometry, index, origin))
             .collect();
         let platform = crate::model::platform::Narrow::<16>;
-        Ring::new(geometry, Mode::Discard, header, origin, IndexedSlots::new(slots), platform).is_some()
+        Ring::new(
+            geometry,
+            Mode::Discard,
+            header,
+            origin,
+            IndexedSlots::new(slots),
+            platform,
+        )
+        .is_some()
     };
     assert!(make(2, 0, 2));
     assert!(make(7, 16, 2));

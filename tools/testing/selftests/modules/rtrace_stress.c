@@ -35,10 +35,10 @@
 #include "rtrace.h"
 #include "record.h"
 
-static unsigned int batch = 64;
+static unsigned int batch = 32;
 module_param(batch, uint, 0644);
 MODULE_PARM_DESC(batch, "records that a thread fires at a time, at most");
-static unsigned int rest_us = 300;
+static unsigned int rest_us = 1000;
 module_param(rest_us, uint, 0644);
 MODULE_PARM_DESC(rest_us, "microseconds that a thread rests after each batch");
 static unsigned int irq_us = 500;
@@ -229,11 +229,17 @@ static enum hrtimer_restart irq_ticks(struct hrtimer *timer)
 
 static enum hrtimer_restart softirq_ticks(struct hrtimer *timer)
 {
-	struct cpu_state *this = this_cpu_ptr(states);
+	enum hrtimer_restart restart;
+	struct cpu_state *this;
 
+	/* With PREEMPT_RT it is a thread. */
+	preempt_disable();
+	this = this_cpu_ptr(states);
 	if (READ_ONCE(running))
 		fire_some(this, STRESS_SOFTIRQ, 3);
-	return again(this, STRESS_SOFTIRQ, timer, READ_ONCE(softirq_us));
+	restart = again(this, STRESS_SOFTIRQ, timer, READ_ONCE(softirq_us));
+	preempt_enable();
+	return restart;
 }
 
 static void remove_breakpoint(struct cpu_state *this)
@@ -440,7 +446,7 @@ static int make_states(void)
 			      HRTIMER_MODE_REL_PINNED_HARD);
 		hrtimer_setup(&state->softirq, softirq_ticks, CLOCK_MONOTONIC,
 			      HRTIMER_MODE_REL_PINNED_SOFT);
-		init_irq_work(&state->work, work_runs);
+		state->work = IRQ_WORK_INIT_HARD(work_runs);
 		INIT_CSD(&state->call, called, NULL);
 		state->trap.mark = STRESS_MARK;
 	}

@@ -8,6 +8,8 @@ pub(crate) mod api;
 pub(crate) mod channel;
 pub(crate) mod event;
 pub(crate) mod file;
+#[allow(unreachable_pub)] // Public to the tools.
+pub(crate) mod input;
 pub(crate) mod probe;
 #[allow(dead_code, unreachable_pub)] // Its tests use more of it.
 pub(crate) mod ring;

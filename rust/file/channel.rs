@@ -4,6 +4,7 @@
 
 use crate::channel::config::{Config, Refusal};
 use crate::channel::stats;
+use crate::input::number;
 use crate::ring::Mode;
 use crate::session::Session;
 use crate::sys::debugfs::text::{Text, TextFile};
@@ -80,16 +81,8 @@ impl Setting for SubbufSize {
     }
 
     fn change(config: Config, input: &str) -> Result<Config, Refusal> {
-        let (digits, unit) = match input.as_bytes().last() {
-            Some(b'K' | b'k') => (&input[..input.len() - 1], 1 << 10),
-            Some(b'M' | b'm') => (&input[..input.len() - 1], 1 << 20),
-            Some(b'G' | b'g') => (&input[..input.len() - 1], 1 << 30),
-            _ => (input, 1),
-        };
-        let size = digits
-            .parse()
-            .ok()
-            .and_then(|number: usize| number.checked_mul(unit))
+        let size = number::size(input)
+            .and_then(|size| size.try_into().ok())
             .ok_or(Refusal("must be a number of bytes, or one with K, M or G"))?;
         config.with_subbuf_size(size)
     }

@@ -17,6 +17,7 @@ mod metadata;
 mod stream;
 
 use crate::event::Event;
+use crate::input::number;
 use crate::session::Session;
 use crate::sys::debugfs::Tree;
 use events::EventFiles;
@@ -86,9 +87,7 @@ fn make(session: Arc<Session>) -> Result<Growing> {
 
 /// `0` or `1`, as switches are written.
 fn parse_switch(session: &Session, file: &str, input: &str) -> Result<bool> {
-    match input.trim() {
-        "0" => Ok(false),
-        "1" => Ok(true),
-        other => Err(session.refuse(fmt!("{file}: '{other}' is neither 0 nor 1"))),
-    }
+    let input = input.trim();
+    number::switch(input)
+        .ok_or_else(|| session.refuse(fmt!("{file}: '{input}' is neither 0 nor 1")))
 }

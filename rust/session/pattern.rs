@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Patterns that pick events: what the `set_event` file takes.
+//! Which events a pattern picks.
 
 use crate::event::Event;
+use crate::input::pattern;
 use crate::sys::glob;
 use kernel::prelude::*;
 use kernel::str::CString;
 
-/// `[!]subsystem:event`, `[!]event` or `[!]subsystem`, each a shell pattern.
+/// A [`pattern::Pattern`] as the kernel's matcher takes it.
 pub(super) struct Pattern {
     enables: bool,
     subsystem: Option<CString>,
@@ -17,19 +18,12 @@ pub(super) struct Pattern {
 impl Pattern {
     /// Takes a word apart.
     pub(super) fn parse(word: &str) -> Result<Self> {
-        let (enables, word) = match word.strip_prefix('!') {
-            Some(word) => (false, word),
-            None => (true, word),
-        };
+        let pattern = pattern::Pattern::parse(word);
         let text = |text: &str| CString::try_from_fmt(fmt!("{text}"));
-        let (subsystem, event) = match word.split_once(':') {
-            Some((subsystem, event)) => (Some(text(subsystem)?), event),
-            None => (None, word),
-        };
         Ok(Self {
-            enables,
-            subsystem,
-            event: text(event)?,
+            enables: pattern.enables,
+            subsystem: pattern.subsystem.map(text).transpose()?,
+            event: text(pattern.event)?,
         })
     }
 

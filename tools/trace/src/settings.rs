@@ -3,6 +3,7 @@
 //! A channel's settings. They take effect at the next start.
 
 use crate::error::Result;
+use rtrace_input::number;
 use serde::Serialize;
 use std::str::FromStr;
 
@@ -42,7 +43,8 @@ impl BufferSize {
         subbuf_count: 4,
     };
 
-    /// The next larger one to try: sub-buffers up to 1 MiB grow, then their number.
+    /// The next larger one to try: sub-buffers up to 1 MiB grow, then their number, up to the
+    /// largest that can be written.
     pub fn doubled(self) -> Self {
         if self.subbuf_size < 1 << 20 {
             Self {
@@ -51,7 +53,7 @@ impl BufferSize {
             }
         } else {
             Self {
-                subbuf_count: self.subbuf_count * 2,
+                subbuf_count: self.subbuf_count.checked_mul(2).unwrap_or(1 << 63),
                 ..self
             }
         }
@@ -76,7 +78,8 @@ impl FromStr for BufferSize {
         let (size, count) = text
             .split_once('x')
             .ok_or("write it as SIZExN, for example 1Mx4")?;
-        let subbuf_size = parse_size(size)?;
+        let subbuf_size = number::size(size)
+            .ok_or_else(|| format!("`{size}` is no size (bytes, or with K, M, G)"))?;
         let subbuf_count: u64 = count
             .parse()
             .map_err(|_| format!("`{count}` is no number of sub-buffers"))?;
@@ -97,26 +100,6 @@ impl FromStr for BufferSize {
     }
 }
 
-/// A number of bytes with an optional K, M or G.
-fn parse_size(text: &str) -> std::result::Result<u64, String> {
-    let shift = match text.as_bytes().last() {
-        Some(b'k' | b'K') => 10,
-        Some(b'm' | b'M') => 20,
-        Some(b'g' | b'G') => 30,
-        _ => 0,
-    };
-    let digits = if shift > 0 {
-        &text[..text.len() - 1]
-    } else {
-        text
-    };
-    digits
-        .parse::<u64>()
-        .ok()
-        .and_then(|n| n.checked_mul(1 << shift))
-        .ok_or_else(|| format!("`{text}` is no size (bytes, or with K, M, G)"))
-}
-
 /// A channel's mode, size and periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Settings {
@@ -130,7 +113,7 @@ pub struct Settings {
 impl Settings {
     /// Reads them, file by file.
     pub(crate) fn read(file: impl Fn(&str) -> Result<String>) -> Result<Self> {
-        let number = |name: &str| Ok(parse_size(file(name)?.trim()).unwrap_or(0));
+        let number = |name: &str| Ok(number::size(file(name)?.trim()).unwrap_or(0));
         Ok(Self {
             mode: match file("mode")?.trim() {
                 "discard" => Mode::Discard,
@@ -163,6 +146,11 @@ mod tests {
         assert_eq!(small.to_string(), "4Kx2");
         assert_eq!(small.doubled().to_string(), "8Kx2");
         assert_eq!(BufferSize::DEFAULT.doubled().to_string(), "1Mx8");
+        let most = BufferSize {
+            subbuf_count: 1 << 63,
+            ..BufferSize::DEFAULT
+        };
+        assert_eq!(most.doubled(), most);
         for bad in [
             "",
             "1M",

@@ -94,7 +94,7 @@ impl Metadata {
     /// Parses a description.
     pub fn parse(text: &str) -> Result<Self> {
         let missing = |what: &str| Error::Metadata {
-            line: text.lines().count(),
+            line: text.lines().count().max(1),
             what: format!("{what} is missing"),
         };
         let (mut uuid, mut layout, mut clock) = (None, None, None);

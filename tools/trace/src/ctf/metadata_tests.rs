@@ -94,7 +94,7 @@ fn errors_have_lines() {
         "{error}"
     );
     for (text, words) in [
-        ("", "`trace` is missing"),
+        ("", "line 1: `trace` is missing"),
         ("trace {", "without end"),
         ("}", "stray"),
         ("trace { byte_order = be; };", "byte_order"),

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The part of `rtrace report` that reads a trace: the program's own files, which has no library.
+
+#[allow(dead_code)]
+#[path = "../../rtrace/src/report/busy.rs"]
+mod busy;
+#[path = "../../rtrace/src/date.rs"]
+#[allow(dead_code)]
+mod date;
+#[allow(dead_code)]
+#[path = "../../rtrace/src/report/summary.rs"]
+mod summary;
+
+use std::path::{Path, PathBuf};
+use trace::ctf::{Metadata, Trace};
+
+/// Has a report made of a trace with one stream, which was read already: `packets` and `events`
+/// are what it holds.
+pub fn check(metadata: &Metadata, stream: &Path, packets: u64, events: u64) {
+    let trace = Trace {
+        metadata: metadata.clone(),
+        streams: vec![PathBuf::from(stream)],
+        bytes: 0,
+    };
+    // What the walk does not mind: packets of several CPUs in one stream.
+    let Ok(summary) = summary::Summary::of(Path::new("dir"), &trace, |_| ()) else {
+        return;
+    };
+    assert_eq!(summary.packets, packets);
+    assert_eq!(summary.totals.recorded, events);
+    let counted: u64 = summary.events.iter().map(|event| event.count).sum();
+    assert_eq!(counted, events);
+    for cpu in &summary.cpus {
+        let time = cpu.idle_ns.saturating_add(cpu.busy_ns);
+        assert!(time <= summary.duration_ns, "{time} ns of CPU time");
+    }
+    assert!(date::readable(summary.begin_ns).ends_with(" UTC"));
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Goes through a stream file by the trace reader, and checks the reader at every step.
+
+use crate::report;
+use rtrace_abi::packet::PacketHeader;
+use rustix::fs::{memfd_create, MemfdFlags};
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use trace::ctf::{Event, Metadata, StreamReader, Value};
+use trace::{Error, Result};
+
+/// The least that an event takes: the compact header.
+const LEAST_EVENT: u64 = rtrace_abi::header::COMPACT_SIZE as u64;
+
+/// An event, on its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// Which.
+    pub id: u32,
+    /// When.
+    pub timestamp: u64,
+    /// Its fields.
+    pub values: Vec<Field>,
+}
+
+/// A field's value, on its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Field {
+    Unsigned(u64),
+    Signed(i64),
+    Text(Vec<u8>),
+}
+
+/// All events of a stream file with these contents.
+pub fn stream(metadata: &Metadata, bytes: &[u8]) -> Result<Vec<Recorded>> {
+    let (file, path) = in_memory(bytes);
+    let walked = packets(metadata, &path, &file, bytes.len() as u64);
+    match &walked {
+        Ok((packets, events)) => report::check(metadata, &path, *packets, events.len() as u64),
+        Err(Error::Corrupt { offset, .. }) => assert!(*offset < bytes.len() as u64),
+        Err(other) => panic!("{other}"),
+    }
+    walked.map(|(_, events)| events)
+}
+
+fn packets(
+    metadata: &Metadata,
+    path: &Path,
+    file: &File,
+    length: u64,
+) -> Result<(u64, Vec<Recorded>)> {
+    let mut reader = StreamReader::new(path, file, metadata)?;
+    let (mut at, mut packets, mut out) = (0, 0, Vec::new());
+    while let Some(packet) = reader.next_packet()? {
+        assert_eq!(packet.at.offset, at);
+        assert!(packet.at.content() <= packet.at.size());
+        assert!(packet.at.size() <= length - at);
+        at = packet.at.end();
+        packets += 1;
+        let header = packet.at.header;
+        let mut now = header.timestamp_begin;
+        let mut left = (packet.at.content() - PacketHeader::SIZE as u64) / LEAST_EVENT;
+        let mut events = packet.events();
+        while let Some(event) = events.next() {
+            let Ok(event) = event else {
+                assert!(events.next().is_none(), "an event after a corrupt one");
+                return event.map(|_| unreachable!());
+            };
+            left = left.checked_sub(1).expect("no more events than fit");
+            assert!(now <= event.timestamp && event.timestamp <= header.timestamp_end);
+            now = event.timestamp;
+            out.push(recorded(&event));
+        }
+    }
+    assert_eq!(at + reader.partial(), length);
+    Ok((packets, out))
+}
+
+fn recorded(event: &Event<'_>) -> Recorded {
+    let fields = event.layout.fields.len();
+    assert!(event.value(fields).is_none());
+    let value = |field| match event.value(field).expect("every field has a value") {
+        Value::Unsigned(number) => Field::Unsigned(number),
+        Value::Signed(number) => Field::Signed(number),
+        Value::Text(text) => Field::Text(text.to_vec()),
+    };
+    Recorded {
+        id: event.layout.id,
+        timestamp: event.timestamp,
+        values: (0..fields).map(value).collect(),
+    }
+}
+
+/// A file that holds this, and a path to it that is valid as long as the file is open.
+fn in_memory(bytes: &[u8]) -> (File, PathBuf) {
+    let mut file = File::from(memfd_create("stream", MemfdFlags::CLOEXEC).expect("a memfd"));
+    file.write_all(bytes).expect("memory");
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd()).into();
+    (file, path)
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Every target on the inputs that are kept.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
+}
+
+fn replay(name: &str) {
+    let target = fuzz::find(name).unwrap();
+    let mut inputs = 0;
+    for entry in fs::read_dir(folder().join(name)).unwrap() {
+        (target.check)(&fs::read(entry.unwrap().path()).unwrap());
+        inputs += 1;
+    }
+    assert!(inputs > 0);
+}
+
+macro_rules! replayed {
+    ($($name:ident)*) => {
+        $(#[test]
+        fn $name() {
+            replay(stringify!($name));
+        })*
+
+        #[test]
+        fn all_targets_are_here() {
+            let names: Vec<&str> = fuzz::TARGETS.iter().map(|target| target.name).collect();
+            assert_eq!(names, [$(stringify!($name)),*]);
+        }
+    };
+}
+
+replayed! { description events metadata packets patterns sizes stats trace }
+
+#[test]
+fn all_folders_have_a_target() {
+    for entry in fs::read_dir(folder()).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(fuzz::find(&name).is_some(), "corpus/{name}");
+    }
+}

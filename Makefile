@@ -19,6 +19,9 @@ demo: ## record a workload in a stock kernel, in QEMU, and report it
 test: ## run every check, unit test and selftest
 	@scripts/test
 
+verify: ## the long run: also long searches, stress and fuzzing, and the debug kernel
+	@scripts/verify
+
 test-kernels: ## the selftests on every kernel that the backports carry
 	@scripts/test-kernels
 
@@ -40,4 +43,4 @@ help: ## this list
 	@echo '  KERNEL=7.3-rt  build for, test on, a stock kernel (scripts/kernel list)'
 	@echo '  RTRACE_CACHE   where the build root, kernels and guest image are kept ($$HOME/.cache/rtrace)'
 
-.PHONY: all module tools demo test test-kernels check install clean help
+.PHONY: all module tools demo test verify test-kernels check install clean help

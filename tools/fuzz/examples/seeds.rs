@@ -39,7 +39,9 @@ fn main() -> io::Result<()> {
     write("sizes", "switch", b"1")?;
     write("sizes", "uuid", b"00112233-4455-6677-8899-aabbccddeeff")?;
     let stats = "cpu recorded full nested packets\n0 10 1 2 3\n1 0 0 0 0\ntotal 10 1 2 3\n";
-    write("stats", "table", stats.as_bytes())
+    write("stats", "table", stats.as_bytes())?;
+    let stats = format!("cpu recorded full nested\ntotal {0} {0} {0}\n", u64::MAX);
+    write("stats", "largest", stats.as_bytes())
 }
 
 fn stream(layout: Layout) -> Vec<u8> {

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What every tracer can do here."""
+
+import os
+import subprocess
+import time
+from collections import namedtuple
+
+# The events of the workloads, by their tracepoints' names: what all tracers have.
+SCHED = [f"sched_{name}" for name in (
+    "switch waking wakeup wakeup_new migrate_task "
+    "process_fork process_exec process_exit process_free process_wait").split()]
+IRQ = ["softirq_entry", "softirq_exit", "softirq_raise", "irq_handler_entry", "irq_handler_exit"]
+TIMER = [f"{kind}_{name}" for kind in ("timer", "hrtimer")
+         for name in ("start", "expire_entry", "expire_exit", "cancel")]
+SYSCALLS = "syscalls"  # all of them
+GETPPID = "getppid"    # entry and exit of this one
+EVERYTHING = SCHED + IRQ + TIMER + [SYSCALLS]
+
+# Memory of each CPU's buffer: `count` pieces of `size` bytes, where a tracer has pieces.
+Memory = namedtuple("Memory", "size count")
+FOUR_MIB = Memory(1 << 20, 4)
+
+# What a trace came to. `size`: bytes of records in the buffers, or on disk; `lost`: records;
+# `cpu`: seconds of the programs that wrote it to disk. None: this tracer does not say.
+Outcome = namedtuple("Outcome", "size lost cpu")
+
+
+class Tracer:
+    """A tracer, while it is set up for some events."""
+
+    name = ""        # of the tracer
+    modes = ()       # "discard", "overwrite"
+
+    def start(self, events, mode, memory=FOUR_MIB, out=None):
+        """Records from now on. `out`: a directory, to which it is written all the time."""
+        raise NotImplementedError
+
+    def pause(self):
+        """Recording stops; everything stays set up, as its users would have it."""
+        raise NotImplementedError
+
+    def hold(self):
+        """What would read the buffers meanwhile stands still."""
+
+    def stop(self):
+        """Recording ends; what was to be written to disk is there. An Outcome."""
+        raise NotImplementedError
+
+    @classmethod
+    def version(cls):
+        raise NotImplementedError
+
+
+def run(*command, **options):
+    """Runs a command; its standard output. What fails ends the benchmark."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: status {done.returncode}: {done.stdout}")
+    return done.stdout
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
+def write(path, text):
+    fd = os.open(path, os.O_WRONLY)
+    try:
+        os.write(fd, str(text).encode())
+    finally:
+        os.close(fd)
+
+
+def cpu_seconds(pid):
+    """User and system time of a process, all its threads."""
+    fields = read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_for(condition, what, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise RuntimeError(f"not within {seconds} s: {what}")
+        time.sleep(0.02)
+
+
+def files_size(directory, suffix=""):
+    return sum(os.path.getsize(os.path.join(at, name))
+               for at, _, names in os.walk(directory) for name in names if name.endswith(suffix))

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A BPF ring buffer, filled by programs at tracepoints (tools/bench/bpf)."""
+
+import os
+import subprocess
+
+from .base import FOUR_MIB, GETPPID, SYSCALLS, Outcome, Tracer, run
+
+PEER = "/payload/bin/bpf-peer"
+OBJECT = "/payload/bench/peer.bpf.o"
+
+
+class Bpf(Tracer):
+    name = "BPF ring buffer"
+    modes = ("discard", "overwrite")
+
+    def start(self, events, mode, memory=FOUR_MIB, out=None):
+        names = [name for name in events if name not in (SYSCALLS, GETPPID)]
+        if len(names) < len(events):
+            names += ["sys_enter", "sys_exit"]
+        # One ring for all CPUs: they get as much memory together as others have each.
+        size = memory.size * memory.count * os.cpu_count()
+        self.out = out
+        self.peer = subprocess.Popen(
+            [PEER, OBJECT, str(size), mode, str(int(SYSCALLS in events)),
+             f"{out}/records" if out else "-", *names],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.peer.stdout.readline().startswith("ready"), "bpf-peer did not start"
+
+    def ask(self, command):
+        self.peer.stdin.write(command + "\n")
+        self.peer.stdin.flush()
+        return [int(number) for number in self.peer.stdout.readline().split()]
+
+    def pause(self):
+        """There is no such thing but to detach."""
+        self.ask("detach")
+
+    def stop(self):
+        size, lost = self.ask("detach")
+        self.peer.stdin.close()
+        _, status, usage = os.wait4(self.peer.pid, 0)
+        self.peer.returncode = os.waitstatus_to_exitcode(status)
+        return Outcome(size, lost, usage.ru_utime + usage.ru_stime if self.out else None)
+
+    @classmethod
+    def version(cls):
+        return f"libbpf {run('bpftool', 'version').split('libbpf')[-1].split()[0]}"

@@ -32,14 +32,15 @@ enum id {
 	SYS_ENTER, SYS_EXIT,
 };
 
-struct head { __u64 time; __u32 id; };
-struct number { struct head head; __u32 value; };
-struct irq { struct head head; __u32 irq; char name[16]; };
+/* Records: each begins with its time and its id. */
+struct number { __u64 time; __u32 id, value; };
+struct irq { __u64 time; __u32 id, irq; char name[16]; };
 struct who { char comm[16]; __s32 tid, prio; };
-struct change { struct head head; __u32 state; struct who prev, next; };
-struct task { struct head head; __u32 value; struct who task; };
-struct object { struct head head; __u32 value; __u64 object, function, time; };
-struct call { struct head head; __u32 nr; __u64 args[6]; };
+struct change { __u64 time; __u32 id, state; struct who prev, next; };
+struct task { __u64 time; __u32 id, value; struct who task; };
+struct object { __u64 time; __u32 id, value; __u64 object, function, expires; };
+struct result { __u64 time; __u32 id, value; __u64 result; };
+struct call { __u64 time; __u32 id, nr; __u64 args[6]; };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -59,8 +60,8 @@ struct { __u64 n; char pad[56]; } lost[64];
 		lost[bpf_get_smp_processor_id() & 63].n++;				\
 		return 0;								\
 	}										\
-	record->head.time = bpf_ktime_get_ns();						\
-	record->head.id = number
+	record->time = bpf_ktime_get_ns();						\
+	record->id = number
 #define SUBMIT()									\
 	bpf_ringbuf_submit(record, wakeup);						\
 	return 0
@@ -93,9 +94,9 @@ SEC("tp_btf/irq_handler_entry") int BPF_PROG(on_irq_handler_entry, int irq, stru
 
 SEC("tp_btf/irq_handler_exit") int BPF_PROG(on_irq_handler_exit, int irq, struct irqaction *action, int ret)
 {
-	RECORD(object, IRQ_HANDLER_EXIT);
+	RECORD(result, IRQ_HANDLER_EXIT);
 	record->value = irq;
-	record->object = ret;
+	record->result = ret;
 	SUBMIT();
 }
 
@@ -137,8 +138,9 @@ SEC("tp_btf/sched_process_fork") int BPF_PROG(on_sched_process_fork, struct task
 
 SEC("tp_btf/sched_process_wait") int BPF_PROG(on_sched_process_wait, struct pid *pid)
 {
-	RECORD(object, SCHED_PROCESS_WAIT);
-	record->object = (__u64)pid;
+	RECORD(result, SCHED_PROCESS_WAIT);
+	record->value = 0;
+	record->result = (__u64)pid;
 	SUBMIT();
 }
 
@@ -149,7 +151,7 @@ SEC("tp_btf/sched_process_wait") int BPF_PROG(on_sched_process_wait, struct pid 
 		record->value = 0;							\
 		record->object = (__u64)object;						\
 		record->function = function_;						\
-		record->time = time_;							\
+		record->expires = time_;							\
 		SUBMIT();								\
 	}
 OBJECT(timer_start, TIMER_START, struct timer_list, (__u64)object->function, object->expires)
@@ -181,8 +183,9 @@ SEC("tp_btf/sys_enter") int BPF_PROG(on_sys_enter, struct pt_regs *regs, long nr
 
 SEC("tp_btf/sys_exit") int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 {
-	RECORD(object, SYS_EXIT);
-	record->object = ret;
+	RECORD(result, SYS_EXIT);
+	record->value = 0;
+	record->result = ret;
 	SUBMIT();
 }
 

@@ -5,7 +5,7 @@ A run that did not record, or did not drop, what it should ends with an error, n
 figure.
 """
 
-import os
+import time
 
 import firing
 import tracers
@@ -45,6 +45,9 @@ def without_room(tracer, site):
     tracer.hold()
     firing.fire(site, 10_000)  # fills it
     instructions = cost(site)
+    tracer.resume()
+    time.sleep(0.5)
+    firing.fire(site, 10)  # the next packet tells what was lost before it
     outcome = tracer.stop()
     assert outcome.size < 1 << 20, f"{tracer.name}: events of {site} were not dropped"
     assert outcome.lost is None or outcome.lost >= COUNT, f"{tracer.name}: lost {outcome.lost} of {site}"

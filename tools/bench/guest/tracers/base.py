@@ -43,6 +43,9 @@ class Tracer:
     def hold(self):
         """What would read the buffers meanwhile stands still."""
 
+    def resume(self):
+        """After hold()."""
+
     def stop(self):
         """Recording ends; what was to be written to disk is there. An Outcome."""
         raise NotImplementedError

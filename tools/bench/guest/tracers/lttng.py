@@ -64,7 +64,6 @@ class Lttng(Tracer):
         run("lttng", "stop")
 
     def hold(self):
-        self.held = True
         for pid in self.consumers:
             os.kill(pid, signal.SIGSTOP)
 

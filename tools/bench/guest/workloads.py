@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What tracing adds to usual benchmarks; under icount, on one CPU: a nanosecond of the guest's
+clock is an executed instruction.
+
+Scheduler, interrupts, timers and all system calls are recorded, by every tracer the same
+tracepoints.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections import namedtuple
+
+import tracers
+from tracers.base import EVERYTHING, FOUR_MIB, run
+
+DISK = "/root/disk"
+
+# Instructions per operation of a run of `size`; `full` and `quick` are sizes.
+Workload = namedtuple("Workload", "name operation measure full quick")
+
+
+def perf_bench(*arguments):
+    def measure(size):
+        said = run("perf", "bench", *arguments, "--loop", str(size))
+        return float(re.search(r"([0-9.]+) usecs/op", said).group(1)) * 1000
+    return measure
+
+
+def hackbench(loops):
+    """One group: 20 senders that each send to 20 receivers."""
+    said = run("hackbench", "--groups", "1", "--loops", str(loops))
+    return float(re.search(r"Time: ([0-9.]+)", said).group(1)) * 1e9 / (20 * 20 * loops)
+
+
+def tbench(milliseconds):
+    """tbench counts whole seconds; under icount one of them is a billion instructions."""
+    server = subprocess.Popen(["tbench_srv"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        said = run("tbench", "-t", str(max(1, milliseconds // 1000)), "1", "127.0.0.1")
+    finally:
+        server.kill()
+        server.wait()
+    return 1e9 / float(re.search(r"Throughput ([0-9.]+) MB/sec", said).group(1)) / 1024
+
+
+WORKLOADS = (
+    Workload("perf bench syscall basic", "getppid()", perf_bench("syscall", "basic"), 200_000, 50_000),
+    Workload("perf bench sched pipe", "round trip", perf_bench("sched", "pipe"), 10_000, 3_000),
+    Workload("perf bench syscall fork", "fork, exit, wait", perf_bench("syscall", "fork"), 60, 20),
+    Workload("hackbench", "message", hackbench, 50, 20),
+    Workload("tbench", "KiB", tbench, 2000, 1000),
+)
+
+
+def configurations():
+    """(label, tracer, mode, to disk)"""
+    yield "none", None, None, False
+    for label, tracer in (("rtrace", tracers.Rtrace()), ("LTTng", tracers.Lttng()),
+                          ("ftrace", tracers.Ftrace()), ("perf", tracers.Perf()),
+                          ("BPF ring buffer", tracers.Bpf())):
+        yield f"{label}, flight recorder", tracer, "overwrite", False
+        yield f"{label}, to disk", tracer, "discard", True
+
+
+def traced(tracer, mode, to_disk, measure):
+    """(instructions per operation, what the trace came to)"""
+    shutil.rmtree(DISK, ignore_errors=True)
+    os.mkdir(DISK)
+    tracer.start(EVERYTHING, mode, FOUR_MIB, DISK if to_disk else None)
+    try:
+        instructions = measure()
+    finally:
+        outcome = tracer.stop()
+        shutil.rmtree(DISK)
+    return instructions, outcome
+
+
+def of_all(say, quick=None):
+    result = {"operations": {workload.name: workload.operation for workload in WORKLOADS}, "runs": {}}
+    for label, tracer, mode, to_disk in configurations():
+        result["runs"][label] = {}
+        for workload in WORKLOADS:
+            size = workload.quick if quick else workload.full
+            measured = {}
+            try:
+                if tracer:
+                    measured["instructions"], outcome = traced(
+                        tracer, mode, to_disk, lambda: workload.measure(size))
+                    measured["bytes"] = outcome.size
+                    measured["lost"] = outcome.lost if to_disk else None
+                else:
+                    measured["instructions"] = workload.measure(size)
+            except Exception as error:
+                measured = {"error": str(error)[:500]}
+            result["runs"][label][workload.name] = measured
+            say(f"{label}: {workload.name}: {measured}")
+    return result

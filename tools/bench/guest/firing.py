@@ -5,6 +5,7 @@ import subprocess
 from collections import namedtuple
 
 FILE = "/sys/kernel/debug/rtrace_bench/fire"
+PRIMITIVE = "/sys/kernel/debug/rtrace_bench/primitive"
 
 # The sites that the module has. The last one is a system call: two events, entry and exit.
 SITES = ("softirq_entry", "irq_handler_entry", "sched_switch", "getppid")
@@ -28,6 +29,14 @@ def fire(site, count, cpus=None, empty=False):
         file.seek(0)
         answer = dict(line.split() for line in file.read().decode().splitlines())
     return Volley(**{name: int(value) for name, value in answer.items()})
+
+
+def primitive(name, count):
+    """Ticks of `count` turns of a loop; see rtrace_bench.c."""
+    with open(PRIMITIVE, "r+b", buffering=0) as file:
+        file.write(f"{name} {count}".encode())
+        file.seek(0)
+        return int(file.read())
 
 
 def ticks_per_event(volley):

@@ -17,6 +17,11 @@
  *	idle     the same for as many turns of the same loops at a tracepoint without a probe
  *	elapsed  from the moment when all CPUs were ready till the last had fired
  *
+ * The file `primitive` takes NAME COUNT and answers with the ticks that so many turns took:
+ * a reservation (a position is moved on by the record's length) and a commit (the length is
+ * added to a counter), by `local` atomics, `locked` ones, or plain ones with interrupts off
+ * (`irq-off`) or preemption (`preempt-off`); `empty` is the loop itself.
+ *
  * Interrupts are off for BATCH events at a time, so that nothing else is counted.
  */
 #include <linux/completion.h>
@@ -285,6 +290,115 @@ static int fire_show(struct seq_file *answer, void *data)
 
 DEFINE_SHOW_STORE_ATTRIBUTE(fire);
 
+/* What is reserved and committed; a cache line of its own. */
+static struct {
+	unsigned long position, committed;
+} ____cacheline_aligned ring;
+#define LENGTH 64
+
+static __always_inline void reserve_and_commit_plain(void)
+{
+	WRITE_ONCE(ring.position, READ_ONCE(ring.position) + LENGTH);
+	WRITE_ONCE(ring.committed, READ_ONCE(ring.committed) + LENGTH);
+}
+
+static noinline notrace void turn_empty(unsigned int times)
+{
+	while (times--)
+		barrier();
+}
+
+static noinline notrace void turn_local(unsigned int times)
+{
+	while (times--) {
+		unsigned long position = READ_ONCE(ring.position);
+
+		while (!try_cmpxchg_local(&ring.position, &position, position + LENGTH))
+			;
+		asm volatile("addq %1, %0" : "+m"(ring.committed) : "i"(LENGTH));
+	}
+}
+
+static noinline notrace void turn_locked(unsigned int times)
+{
+	while (times--) {
+		unsigned long position = READ_ONCE(ring.position);
+
+		while (!try_cmpxchg(&ring.position, &position, position + LENGTH))
+			;
+		asm volatile("lock addq %1, %0" : "+m"(ring.committed) : "i"(LENGTH));
+	}
+}
+
+static noinline notrace void turn_irq_off(unsigned int times)
+{
+	while (times--) {
+		unsigned long flags;
+
+		raw_local_irq_save(flags);
+		reserve_and_commit_plain();
+		raw_local_irq_restore(flags);
+	}
+}
+
+static noinline notrace void turn_preempt_off(unsigned int times)
+{
+	while (times--) {
+		preempt_disable_notrace();
+		reserve_and_commit_plain();
+		preempt_enable_notrace();
+	}
+}
+
+static const struct {
+	const char *name;
+	void (*turn)(unsigned int times);
+} primitives[] = {
+	{ "empty", turn_empty },
+	{ "local", turn_local },
+	{ "locked", turn_locked },
+	{ "irq-off", turn_irq_off },
+	{ "preempt-off", turn_preempt_off },
+};
+
+static u64 primitive_ticks;
+
+static ssize_t primitive_write(struct file *file, const char __user *from, size_t len, loff_t *pos)
+{
+	char text[64], name[32];
+	unsigned int count, i;
+
+	if (len >= sizeof(text))
+		return -E2BIG;
+	if (copy_from_user(text, from, len))
+		return -EFAULT;
+	text[len] = 0;
+	if (sscanf(text, "%31s %u", name, &count) != 2 || count > MAX_COUNT)
+		return -EINVAL;
+	for (i = 0; i < ARRAY_SIZE(primitives); i++) {
+		unsigned long flags;
+		u64 begin;
+
+		if (strcmp(name, primitives[i].name))
+			continue;
+		local_irq_save(flags);
+		begin = rdtsc_ordered();
+		primitives[i].turn(count);
+		primitive_ticks = rdtsc_ordered() - begin;
+		local_irq_restore(flags);
+		return len;
+	}
+	return -ENOENT;
+}
+
+static int primitive_show(struct seq_file *answer, void *data)
+{
+	seq_printf(answer, "%llu\n", primitive_ticks);
+	return 0;
+}
+
+DEFINE_SHOW_STORE_ATTRIBUTE(primitive);
+
 static void find(struct tracepoint *tracepoint, void *data)
 {
 	unsigned int i, j;
@@ -310,6 +424,7 @@ static int __init bench_init(void)
 			}
 	dir = debugfs_create_dir("rtrace_bench", NULL);
 	debugfs_create_file("fire", 0600, dir, NULL, &fire_fops);
+	debugfs_create_file("primitive", 0600, dir, NULL, &primitive_fops);
 	return 0;
 }
 

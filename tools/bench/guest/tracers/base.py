@@ -2,6 +2,7 @@
 """What every tracer can do here."""
 
 import os
+import signal
 import subprocess
 import time
 from collections import namedtuple
@@ -21,16 +22,15 @@ EVERYTHING = SCHED + IRQ + TIMER + [SYSCALLS]
 Memory = namedtuple("Memory", "size count")
 FOUR_MIB = Memory(1 << 20, 4)
 
-# What a trace came to. `size`: bytes of records in the buffers, or on disk; `lost`: records;
-# `cpu`: seconds of the programs that wrote it to disk. None: this tracer does not say.
-Outcome = namedtuple("Outcome", "size lost cpu")
+# What a trace came to. `size`: bytes of records in the buffers, or on disk; `lost`: records,
+# None where the tracer does not say.
+Outcome = namedtuple("Outcome", "size lost")
 
 
 class Tracer:
     """A tracer, while it is set up for some events."""
 
-    name = ""        # of the tracer
-    modes = ()       # "discard", "overwrite"
+    name = ""
 
     def start(self, events, mode, memory=FOUR_MIB, out=None):
         """Records from now on. `out`: a directory, to which it is written all the time."""
@@ -40,18 +40,21 @@ class Tracer:
         """Recording stops; everything stays set up, as its users would have it."""
         raise NotImplementedError
 
+    def writers(self):
+        """The processes that write to disk."""
+        return []
+
     def hold(self):
-        """What would read the buffers meanwhile stands still."""
+        """What would read the buffers stands still until resume()."""
+        for pid in self.writers():
+            os.kill(pid, signal.SIGSTOP)
 
     def resume(self):
-        """After hold()."""
+        for pid in self.writers():
+            os.kill(pid, signal.SIGCONT)
 
     def stop(self):
         """Recording ends; what was to be written to disk is there. An Outcome."""
-        raise NotImplementedError
-
-    @classmethod
-    def version(cls):
         raise NotImplementedError
 
 
@@ -74,12 +77,6 @@ def write(path, text):
         os.write(fd, str(text).encode())
     finally:
         os.close(fd)
-
-
-def cpu_seconds(pid):
-    """User and system time of a process, all its threads."""
-    fields = read(f"/proc/{pid}/stat").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def wait_for(condition, what, seconds=60):

@@ -4,7 +4,7 @@
 import os
 import subprocess
 
-from .base import FOUR_MIB, GETPPID, SYSCALLS, Outcome, Tracer, run
+from .base import FOUR_MIB, GETPPID, SYSCALLS, Outcome, Tracer
 
 PEER = "/payload/bin/bpf-peer"
 OBJECT = "/payload/bench/peer.bpf.o"
@@ -12,7 +12,6 @@ OBJECT = "/payload/bench/peer.bpf.o"
 
 class Bpf(Tracer):
     name = "BPF ring buffer"
-    modes = ("discard", "overwrite")
 
     def start(self, events, mode, memory=FOUR_MIB, out=None):
         names = [name for name in events if name not in (SYSCALLS, GETPPID)]
@@ -36,13 +35,11 @@ class Bpf(Tracer):
         """There is no such thing but to detach."""
         self.ask("detach")
 
+    def writers(self):
+        return [self.peer.pid] if self.out else []
+
     def stop(self):
         size, lost = self.ask("detach")
         self.peer.stdin.close()
-        _, status, usage = os.wait4(self.peer.pid, 0)
-        self.peer.returncode = os.waitstatus_to_exitcode(status)
-        return Outcome(size, lost, usage.ru_utime + usage.ru_stime if self.out else None)
-
-    @classmethod
-    def version(cls):
-        return f"libbpf {run('bpftool', 'version').split('libbpf')[-1].split()[0]}"
+        self.peer.wait()
+        return Outcome(size, lost)

@@ -5,9 +5,8 @@ import os
 import re
 import signal
 import subprocess
-import time
 
-from .base import FOUR_MIB, GETPPID, SYSCALLS, Outcome, Tracer, cpu_seconds, files_size, read, run, wait_for, write
+from .base import FOUR_MIB, GETPPID, SYSCALLS, Outcome, Tracer, read, run, wait_for, write
 
 ROOT = "/sys/kernel/tracing"
 
@@ -23,7 +22,6 @@ def events_of(name):
 
 class Ftrace(Tracer):
     name = "ftrace"
-    modes = ("discard", "overwrite")
 
     def __init__(self, clock="local", record_cmd=False):
         self.clock, self.record_cmd = clock, record_cmd
@@ -57,17 +55,19 @@ class Ftrace(Tracer):
     def pause(self):
         write(ROOT + "/tracing_on", 0)
 
+    def writers(self):
+        """trace-cmd has a process for each CPU."""
+        return [int(pid) for pid in run("pgrep", "-x", "trace-cmd").split()] if self.recorder else []
+
     def stop(self):
-        cpu = None
         if self.recorder:
             self.recorder.send_signal(signal.SIGINT)
-            _, status, usage = os.wait4(self.recorder.pid, 0)
-            self.recorder.returncode = os.waitstatus_to_exitcode(status)
-            cpu = usage.ru_utime + usage.ru_stime
+            self.recorder.wait()
+            self.recorder = None
             size = os.path.getsize(f"{self.out}/trace.dat")
             text = run("trace-cmd", "report", "--stat", f"{self.out}/trace.dat")
             lost = sum(map(int, re.findall(r"^(?:overrun|dropped events): (\d+)", text, re.M)))
-            return Outcome(size, lost, cpu)
+            return Outcome(size, lost)
         write(ROOT + "/tracing_on", 0)
         size = lost = 0
         for cpu_dir in os.listdir(ROOT + "/per_cpu"):
@@ -75,8 +75,4 @@ class Ftrace(Tracer):
             size += int(stats["bytes"])
             lost += int(stats["overrun"]) + int(stats["dropped events"])
         write(ROOT + "/events/enable", 0)
-        return Outcome(size, lost, None)
-
-    @classmethod
-    def version(cls):
-        return os.uname().release
+        return Outcome(size, lost)

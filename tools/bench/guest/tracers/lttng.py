@@ -3,10 +3,9 @@
 
 import os
 import shutil
-import signal
 import subprocess
 
-from .base import FOUR_MIB, GETPPID, SYSCALLS, Outcome, Tracer, cpu_seconds, run
+from .base import FOUR_MIB, GETPPID, SYSCALLS, Outcome, Tracer, run
 from .ctf import content_of, discarded_of
 
 SPOOL = "/root/lttng"
@@ -22,14 +21,13 @@ def event(name):
     return name
 
 
-def consumer():
-    """The process that writes the kernel's buffers to disk."""
+def consumers():
+    """The processes that write the kernel's buffers to disk."""
     return [int(pid) for pid in run("pgrep", "-x", "lttng-consumerd").split()]
 
 
 class Lttng(Tracer):
     name = "LTTng"
-    modes = ("discard", "overwrite")
 
     def __init__(self):
         if not subprocess.run(["pgrep", "-x", "lttng-sessiond"], stdout=subprocess.DEVNULL).returncode:
@@ -56,30 +54,16 @@ class Lttng(Tracer):
         if GETPPID in events:
             run("lttng", "enable-event", "--kernel", f"--channel={CHANNEL}", "--syscall", "getppid")
         run("lttng", "start")
-        self.consumers = consumer()
-        self.cpu = sum(map(cpu_seconds, self.consumers))
 
     def pause(self):
-        self.resume()
         run("lttng", "stop")
 
-    def hold(self):
-        for pid in self.consumers:
-            os.kill(pid, signal.SIGSTOP)
-
-    def resume(self):
-        for pid in self.consumers:
-            os.kill(pid, signal.SIGCONT)
+    def writers(self):
+        return consumers()
 
     def stop(self):
-        self.resume()
         run("lttng", "stop")
-        cpu = sum(map(cpu_seconds, self.consumers)) - self.cpu
         if self.snapshot:
             run("lttng", "snapshot", "record")
         run("lttng", "destroy", "bench")
-        return Outcome(content_of(self.out, CHANNEL + "_"), discarded_of(self.out, CHANNEL + "_"), cpu)
-
-    @classmethod
-    def version(cls):
-        return run("lttng", "--version").split()[2]
+        return Outcome(content_of(self.out, CHANNEL + "_"), discarded_of(self.out, CHANNEL + "_"))

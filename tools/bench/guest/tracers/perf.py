@@ -10,7 +10,7 @@ import struct
 import subprocess
 import time
 
-from .base import FOUR_MIB, GETPPID, SYSCALLS, Outcome, Tracer, read, run, wait_for
+from .base import FOUR_MIB, GETPPID, SYSCALLS, Outcome, Tracer, read, run
 from .ftrace import ROOT
 
 SYS_PERF_EVENT_OPEN = 298
@@ -55,7 +55,6 @@ def ioctl(fd, request, argument=0):
 
 class Perf(Tracer):
     name = "perf"
-    modes = ("discard", "overwrite")
 
     def __init__(self, fields=LEAN):
         self.fields = fields
@@ -95,14 +94,17 @@ class Perf(Tracer):
         for fd in self.fds:
             ioctl(fd, IOC_DISABLE)
 
+    def writers(self):
+        return [self.recorder.pid] if self.recorder else []
+
     def stop(self):
         if self.recorder:
             self.recorder.send_signal(signal.SIGINT)
-            _, status, usage = os.wait4(self.recorder.pid, 0)
-            self.recorder.returncode = os.waitstatus_to_exitcode(status)
+            self.recorder.wait()
+            self.recorder = None
             stats = run("perf", "report", "--stats", "-i", f"{self.out}/perf.data")
             lost = sum(map(int, re.findall(r"LOST(?:_SAMPLES)? events: +(\d+)", stats)))
-            return Outcome(os.path.getsize(f"{self.out}/perf.data"), lost, usage.ru_utime + usage.ru_stime)
+            return Outcome(os.path.getsize(f"{self.out}/perf.data"), lost)
         self.pause()
         # Backward rings count down from 0.
         size = sum(abs(struct.unpack_from("=q", ring, HEAD)[0]) for ring in self.rings)
@@ -110,8 +112,4 @@ class Perf(Tracer):
             ring.close()
         for fd in self.fds:
             os.close(fd)
-        return Outcome(size, None, None)
-
-    @classmethod
-    def version(cls):
-        return run("perf", "--version").split()[-1]
+        return Outcome(size, None)

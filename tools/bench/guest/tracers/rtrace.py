@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 """rtrace."""
 
+import fcntl
 import os
+import struct
 import subprocess
 
-from .base import GETPPID, SYSCALLS, FOUR_MIB, Outcome, Tracer, cpu_seconds, read, wait_for, write
+from .base import FOUR_MIB, Outcome, Tracer, read, wait_for, write
+from .ctf import content_of
 
 ROOT = "/sys/kernel/debug/rtrace"
 CHANNEL = ROOT + "/sessions/default/channels/channel0"
+# rust/abi/ioctl.rs
+GET_PACKET, PUT_PACKET = 0x8020F701, 0x0000F702
 LOST = ("overwritten", "full", "wrapped", "too_large", "nested", "no_buffer")
 
 
@@ -32,7 +37,6 @@ def event(name):
 
 class Rtrace(Tracer):
     name = "rtrace"
-    modes = ("discard", "overwrite")
 
     def __init__(self, clock="tsc", parameters=()):
         if not os.path.exists(ROOT):
@@ -57,26 +61,22 @@ class Rtrace(Tracer):
     def pause(self):
         write(ROOT + "/enable", 0)
 
+    def writers(self):
+        return [self.daemon.pid] if self.daemon else []
+
     def stop(self):
         write(ROOT + "/enable", 0)
-        cpu = None
         if self.daemon:
-            _, status, usage = os.wait4(self.daemon.pid, 0)
-            self.daemon.returncode = os.waitstatus_to_exitcode(status)
-            assert self.daemon.returncode == 0, read("/tmp/rtraced.log")
-            cpu = usage.ru_utime + usage.ru_stime
+            assert self.daemon.wait() == 0, read("/tmp/rtraced.log")
             self.daemon = None
         lines = [line.split() for line in read(CHANNEL + "/stats").splitlines()]
         total = dict(zip(lines[0], lines[-1]))
         lost = sum(int(total[column]) for column in LOST)
-        return Outcome(self.size(), lost, cpu)
+        return Outcome(self.size(), lost)
 
     def size(self):
         """Bytes of the records, from the packets that are in the buffers."""
-        import fcntl
-        import struct
         if self.out:
-            from .ctf import content_of
             return content_of(self.out, "channel0_")
         size = 0
         for name in sorted(os.listdir(CHANNEL)):
@@ -88,14 +88,10 @@ class Rtrace(Tracer):
                 continue  # that CPU never was online
             try:
                 while True:
-                    packet = struct.unpack("=QQQQ", fcntl.ioctl(fd, 0x8020F701, bytes(32)))
+                    packet = struct.unpack("=QQQQ", fcntl.ioctl(fd, GET_PACKET, bytes(32)))
                     size += packet[2]
-                    fcntl.ioctl(fd, 0x0000F702)
+                    fcntl.ioctl(fd, PUT_PACKET)
             except OSError:
                 pass  # the last packet was read
             os.close(fd)
         return size
-
-    @classmethod
-    def version(cls):
-        return read(ROOT + "/version").strip()

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Tracing to disk; under icount, on one CPU.
+
+The rate. A task of real-time priority fires a burst of sched_switch each millisecond of the
+guest's clock, that is: each million instructions. What is left of the CPU is the writer's, so
+an event costs twice, when it is recorded and when it is written. The highest rate at which
+nothing is lost is looked for on a scale whose steps are STEP apart; every tracer has a buffer
+of the same size. Files are written into the page cache of ext4, not further.
+
+The writer. It is held until the buffer is nearly full, let go, and the time that its threads
+run is taken (sum_exec_runtime), while nothing else is being recorded.
+"""
+
+import fcntl
+import os
+import shutil
+import time
+
+import firing
+import tracers
+from tracers.base import FOUR_MIB, Memory, read, write
+
+DISK = "/root/disk"
+SITE = "sched_switch"
+MEMORY = Memory(256 << 10, 4)
+STEP = 1.25
+# Events per millisecond.
+RATES = [round(100 * STEP ** i) for i in range(20)]
+TRACERS = (("rtrace", tracers.Rtrace), ("LTTng", tracers.Lttng), ("ftrace", tracers.Ftrace),
+           ("perf", tracers.Perf), ("BPF ring buffer", tracers.Bpf))
+
+
+def fire_steadily(rate, milliseconds):
+    """Fires `rate` events each millisecond; how many milliseconds late the last came."""
+    request = f"{SITE} {rate}".encode()
+    fd = os.open(firing.FILE, os.O_WRONLY)
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+    due = time.monotonic_ns()
+    for _ in range(milliseconds):
+        os.pwrite(fd, request, 0)
+        due += 1_000_000
+        time.sleep(max(0, due - time.monotonic_ns()) / 1e9)
+    late = (time.monotonic_ns() - due) // 1_000_000
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    os.close(fd)
+    return late
+
+
+def trace_at(tracer, rate, events):
+    """Records so many events at that rate: how many were lost."""
+    shutil.rmtree(DISK, ignore_errors=True)
+    os.mkdir(DISK)
+    tracer.start([SITE], "discard", MEMORY, DISK)
+    milliseconds = max(events // rate, 20)
+    late = fire_steadily(rate, milliseconds)
+    time.sleep(1)
+    fire_steadily(10, 1)  # the next packet tells what was lost before it
+    outcome = tracer.stop()
+    shutil.rmtree(DISK)
+    # Where the CPU cannot even fire them in time, the rate was not had.
+    return {"events": rate * milliseconds, "lost": outcome.lost, "late": late, "bytes": outcome.size}
+
+
+def highest_rate(tracer, events, say):
+    """The highest of RATES without loss, and what came of each that was tried."""
+    low, high = -1, len(RATES)
+    tried = {}
+    while high - low > 1:
+        middle = (low + high) // 2
+        tried[RATES[middle]] = came = trace_at(tracer, RATES[middle], events)
+        say(f"{tracer.name}: {RATES[middle]} events per ms: {came}")
+        if came["lost"] or came["late"] > 2:
+            high = middle
+        else:
+            low = middle
+    return RATES[max(low, 0)], tried
+
+
+def run_time(pids):
+    """Nanoseconds that all threads of these processes have run."""
+    return sum(int(read(f"/proc/{pid}/task/{task}/schedstat").split()[0])
+               for pid in pids for task in os.listdir(f"/proc/{pid}/task"))
+
+
+def writer_per_mib(tracer, size, rounds):
+    """Nanoseconds that the writer runs for each MiB, of events of `size` bytes."""
+    shutil.rmtree(DISK, ignore_errors=True)
+    os.mkdir(DISK)
+    tracer.start([SITE], "discard", FOUR_MIB, DISK)
+    count = int(3.5 * FOUR_MIB.size / size)
+    firing.fire(SITE, 1000)
+    time.sleep(1)
+    begin = run_time(tracer.writers())
+    for _ in range(rounds):
+        tracer.hold()
+        firing.fire(SITE, count)
+        tracer.resume()
+        time.sleep(1.5)
+    spent = run_time(tracer.writers()) - begin
+    outcome = tracer.stop()
+    shutil.rmtree(DISK)
+    assert not outcome.lost, f"{tracer.name}: {outcome.lost} lost"
+    return spent / (rounds * count * size / (1 << 20))
+
+
+def splice_all(stream, pipe, file):
+    """The held packet's bytes, without copying them to user space."""
+    moved = 0
+    while n := os.splice(stream, pipe[1], 1 << 20):
+        left = n
+        while left:
+            left -= os.splice(pipe[0], file, left)
+        moved += n
+    return moved
+
+
+def way(how, rounds):
+    """Nanoseconds per MiB that a process needs to move rtrace's packets to a file."""
+    tracer = tracers.Rtrace()
+    spent = moved = 0
+    buffer = bytearray(FOUR_MIB.size)
+    for _ in range(rounds):
+        tracer.start([SITE], "discard", FOUR_MIB)
+        firing.fire(SITE, int(3.5 * FOUR_MIB.size / 60))
+        tracer.pause()
+        stream = os.open(f"{tracers.rtrace.CHANNEL}/cpu0", os.O_RDONLY)
+        file = os.open("/root/moved", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        pipe = os.pipe()
+        fcntl.fcntl(pipe[0], 1031, 1 << 20)  # F_SETPIPE_SZ
+        begin = time.thread_time_ns()
+        if how == "splice":
+            while True:
+                try:
+                    fcntl.ioctl(stream, tracers.rtrace.GET_PACKET, bytes(32))
+                except OSError:
+                    break
+                moved += splice_all(stream, pipe, file)
+                fcntl.ioctl(stream, tracers.rtrace.PUT_PACKET)
+        else:
+            while n := os.readv(stream, [buffer]):
+                os.write(file, memoryview(buffer)[:n])
+                moved += n
+        spent += time.thread_time_ns() - begin
+        for fd in (stream, file, *pipe):
+            os.close(fd)
+        tracer.stop()
+    os.unlink("/root/moved")
+    return spent / (moved / (1 << 20))
+
+
+def of_all(say, quick=None):
+    # What is real-time may have the whole CPU; pages stay in the cache.
+    write("/proc/sys/kernel/sched_rt_runtime_us", -1)
+    write("/proc/sys/vm/dirty_ratio", 90)
+    write("/proc/sys/vm/dirty_background_ratio", 80)
+    events, rounds = (60_000, 2) if quick else (150_000, 4)
+    result = {"memory": MEMORY, "tracers": {}, "ways": {}}
+    for label, make in TRACERS:
+        tracer = make()
+        rate, tried = highest_rate(tracer, events, say)
+        slow = trace_at(tracer, 100, events // 4)
+        size = slow["bytes"] / slow["events"]
+        result["tracers"][label] = {"rate": rate, "tried": tried, "bytes": size,
+                                    "writer_per_mib": writer_per_mib(tracer, size, rounds)}
+        say(f"{label}: {result['tracers'][label]}")
+    losing = min((rate for rate, came in result["tracers"]["LTTng"]["tried"].items()
+                  if came["lost"] or came["late"] > 2), default=None)
+    if losing:
+        ours = trace_at(tracers.Rtrace(), losing, events)
+        result["at_lttng"] = {"rate": losing, "tracers": {
+            "rtrace": ours, "LTTng": result["tracers"]["LTTng"]["tried"][losing]}}
+    for how in ("splice", "read"):
+        result["ways"][how] = way(how, rounds)
+        say(f"{how}: {result['ways'][how]}")
+    return result

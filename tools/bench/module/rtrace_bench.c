@@ -305,7 +305,7 @@ static __always_inline void reserve_and_commit_plain(void)
 static noinline notrace void turn_empty(unsigned int times)
 {
 	while (times--)
-		barrier();
+		OPTIMIZER_HIDE_VAR(times); /* else the loop is unrolled */
 }
 
 static noinline notrace void turn_local(unsigned int times)

@@ -304,8 +304,9 @@ static __always_inline void reserve_and_commit_plain(void)
 
 static noinline notrace void turn_empty(unsigned int times)
 {
+#pragma GCC unroll 1
 	while (times--)
-		OPTIMIZER_HIDE_VAR(times); /* else the loop is unrolled */
+		barrier();
 }
 
 static noinline notrace void turn_local(unsigned int times)

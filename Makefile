@@ -28,6 +28,9 @@ test-kernels: ## the selftests on every kernel that the backports carry
 check: ## lints, layer check and unit tests: what needs no QEMU
 	@scripts/test --no-qemu
 
+bench: ## compare with LTTng, ftrace, perf and BPF, in QEMU (long)
+	@scripts/bench
+
 install: ## install module, tools and man pages (DESTDIR, PREFIX)
 	@scripts/module install
 	@scripts/tools install
@@ -43,4 +46,4 @@ help: ## this list
 	@echo '  KERNEL=7.3-rt  build for, test on, a stock kernel (scripts/kernel list)'
 	@echo '  RTRACE_CACHE   where the build root, kernels and guest image are kept ($$HOME/.cache/rtrace)'
 
-.PHONY: all module tools demo test verify test-kernels check install clean help
+.PHONY: all module tools demo test verify test-kernels check bench install clean help

@@ -23,7 +23,7 @@ def number(value):
         return "-"
     if abs(value) >= 10_000:
         return f"{value:,.0f}"
-    return f"{value:.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.1f}"
+    return f"{value:.0f}" if abs(value) >= 100 or abs(value - round(value)) < 0.05 else f"{value:.1f}"
 
 
 def against(value, ours):

@@ -20,7 +20,7 @@ import firing
 import tracers
 from tracers.base import FOUR_MIB, Memory, read, write
 
-DISK = "/root/disk"
+DISK, MOVED = "/var/bench/disk", "/var/bench/moved"
 SITE = "sched_switch"
 MEMORY = Memory(256 << 10, 4)
 STEP = 1.25
@@ -49,7 +49,7 @@ def fire_steadily(rate, milliseconds):
 def trace_at(tracer, rate, events):
     """Records so many events at that rate: how many were lost."""
     shutil.rmtree(DISK, ignore_errors=True)
-    os.mkdir(DISK)
+    os.makedirs(DISK)
     tracer.start([SITE], "discard", MEMORY, DISK)
     milliseconds = max(events // rate, 20)
     late = fire_steadily(rate, milliseconds)
@@ -85,7 +85,7 @@ def run_time(pids):
 def writer_per_mib(tracer, size, rounds):
     """Nanoseconds that the writer runs for each MiB, of events of `size` bytes."""
     shutil.rmtree(DISK, ignore_errors=True)
-    os.mkdir(DISK)
+    os.makedirs(DISK)
     tracer.start([SITE], "discard", FOUR_MIB, DISK)
     count = int(3.5 * FOUR_MIB.size / size)
     firing.fire(SITE, 1000)
@@ -117,6 +117,7 @@ def splice_all(stream, pipe, file):
 def way(how, rounds):
     """Nanoseconds per MiB that a process needs to move rtrace's packets to a file."""
     tracer = tracers.Rtrace()
+    os.makedirs(DISK, exist_ok=True)
     spent = moved = 0
     buffer = bytearray(FOUR_MIB.size)
     for _ in range(rounds):
@@ -124,7 +125,7 @@ def way(how, rounds):
         firing.fire(SITE, int(3.5 * FOUR_MIB.size / 60))
         tracer.pause()
         stream = os.open(f"{tracers.rtrace.CHANNEL}/cpu0", os.O_RDONLY)
-        file = os.open("/root/moved", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        file = os.open(MOVED, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         pipe = os.pipe()
         fcntl.fcntl(pipe[0], 1031, 1 << 20)  # F_SETPIPE_SZ
         begin = time.thread_time_ns()
@@ -144,7 +145,7 @@ def way(how, rounds):
         for fd in (stream, file, *pipe):
             os.close(fd)
         tracer.stop()
-    os.unlink("/root/moved")
+    os.unlink(MOVED)
     return spent / (moved / (1 << 20))
 
 

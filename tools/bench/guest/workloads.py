@@ -15,7 +15,7 @@ from collections import namedtuple
 import tracers
 from tracers.base import EVERYTHING, FOUR_MIB, run
 
-DISK = "/root/disk"
+DISK = "/var/bench/disk"
 
 # Instructions per operation of a run of `size`; `full` and `quick` are sizes.
 Workload = namedtuple("Workload", "name operation measure full quick")
@@ -67,7 +67,7 @@ def configurations():
 def traced(tracer, mode, to_disk, measure):
     """(instructions per operation, what the trace came to)"""
     shutil.rmtree(DISK, ignore_errors=True)
-    os.mkdir(DISK)
+    os.makedirs(DISK)
     tracer.start(EVERYTHING, mode, FOUR_MIB, DISK if to_disk else None)
     try:
         instructions = measure()

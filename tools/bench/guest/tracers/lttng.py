@@ -8,7 +8,7 @@ import subprocess
 from .base import FOUR_MIB, GETPPID, SYSCALLS, Outcome, Tracer, run
 from .ctf import content_of, discarded_of
 
-SPOOL = "/root/lttng"
+SPOOL = "/var/bench/lttng"
 CHANNEL = "channel0"
 
 

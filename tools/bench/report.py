@@ -100,9 +100,10 @@ def workloads(data, charts):
             return text + (f", {number(lost)} lost" if lost else "")
 
         rows = [[f"{name} ({data['operations'][name]})", number(none[name]["instructions"]),
+                 number(abs(runs["none, again"][name]["instructions"] - none[name]["instructions"])),
                  *(cell(label, name) for label in labels)] for name in none]
         yield table(f"Instructions that tracing adds to an operation, {kind}",
-                    ["", "without tracing", *short.values()], rows)
+                    ["", "without tracing", "noise", *short.values()], rows)
         for name in none:
             bars = [(short[label], added(label, name) or 0, label == us) for label in labels]
             charts(f"workload-{kind}-{name}".replace(" ", "-"), f"{name}: added, {kind}",

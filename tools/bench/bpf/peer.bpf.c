@@ -47,8 +47,6 @@ struct {
 	__uint(max_entries, 4 << 20);
 } ring SEC(".maps");
 
-/* Whether the reader is woken: 0 as the ring buffer decides, or BPF_RB_NO_WAKEUP. */
-const volatile __u64 wakeup = BPF_RB_NO_WAKEUP;
 /* Whether a system call's entry has its arguments. */
 const volatile bool arguments = false;
 /* Records that found no room, by CPU, each in a cache line of its own. */
@@ -63,7 +61,7 @@ struct { __u64 n; char pad[56]; } lost[64];
 	record->time = bpf_ktime_get_ns();						\
 	record->id = number
 #define SUBMIT()									\
-	bpf_ringbuf_submit(record, wakeup);						\
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);						\
 	return 0
 
 /* A task's name, number and priority. */

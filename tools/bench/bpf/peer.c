@@ -6,7 +6,7 @@
  *
  * BYTES: the ring's size, a power of two. MODE: discard, or overwrite. ARGUMENTS: 1: with the
  * arguments of system calls. FILE: where records are written as they come; or "-": nobody
- * reads. Then it takes commands from standard input, one a line, and answers each by a line:
+ * reads. Nobody wakes the reader; it looks every READ_PERIOD_MS. Then it takes commands from standard input, one a line, and answers each by a line:
  *
  *	usage	bytes that were written into the ring so far, and records lost
  *	detach	the programs are detached; what is left is written
@@ -26,6 +26,7 @@
 #include <bpf/libbpf.h>
 
 #define MAX_PROGRAMS 64
+#define READ_PERIOD_MS 10
 /* BPF_F_RB_OVERWRITE of Linux 6.19, which the headers of Debian 13 lack. */
 #define RING_OVERWRITE (1U << 19)
 
@@ -81,7 +82,7 @@ static bool read_line(char *line, size_t size)
 }
 
 /* peer.bpf.c's variables in their sections. */
-struct constants { unsigned long long wakeup; bool arguments; };
+struct constants { bool arguments; };
 struct counters { struct { unsigned long long n; char pad[56]; } lost[64]; };
 
 int main(int argc, char **argv)
@@ -110,7 +111,6 @@ int main(int argc, char **argv)
 	constants = bpf_map__initial_value(section(object, ".rodata"), &size);
 	constants->arguments = atoi(argv[4]);
 	if (strcmp(argv[5], "-")) {
-		constants->wakeup = 0;
 		out = fopen(argv[5], "w");
 		if (!out)
 			die(argv[5]);
@@ -144,16 +144,13 @@ int main(int argc, char **argv)
 	printf("ready %d\n", n);
 	fflush(stdout);
 	for (;;) {
-		struct pollfd fds[2] = {
-			{ .fd = 0, .events = POLLIN },
-			{ .fd = reader ? ring_buffer__epoll_fd(reader) : -1, .events = POLLIN },
-		};
+		struct pollfd input = { .fd = 0, .events = POLLIN };
 
-		if (poll(fds, 2, -1) < 0)
+		if (poll(&input, 1, reader ? READ_PERIOD_MS : -1) < 0)
 			die("poll");
-		if (fds[1].revents & POLLIN)
+		if (reader)
 			ring_buffer__consume(reader);
-		if (!(fds[0].revents & (POLLIN | POLLHUP)))
+		if (!(input.revents & (POLLIN | POLLHUP)))
 			continue;
 		if (!read_line(line, sizeof(line)) || !strcmp(line, "quit"))
 			break;

@@ -9,6 +9,7 @@ tracepoints.
 import os
 import re
 import shutil
+import statistics
 import subprocess
 from collections import namedtuple
 
@@ -17,7 +18,8 @@ from tracers.base import EVERYTHING, FOUR_MIB, run
 
 DISK = "/var/bench/disk"
 
-# Instructions per operation of a run of `size`; `full` and `quick` are sizes.
+# `measure` gives the instructions per operation of a run of a size; `full` and `quick` are
+# sizes, 0: not run.
 Workload = namedtuple("Workload", "name operation measure full quick")
 
 
@@ -34,11 +36,12 @@ def hackbench(loops):
     return float(re.search(r"Time: ([0-9.]+)", said).group(1)) * 1e9 / (20 * 20 * loops)
 
 
-def tbench(milliseconds):
-    """tbench counts whole seconds; under icount one of them is a billion instructions."""
+def tbench(seconds):
+    """One client of a server over loopback. It counts by the second, not from the first on; a
+    second is a billion instructions."""
     server = subprocess.Popen(["tbench_srv"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        said = run("tbench", "-t", str(max(1, milliseconds // 1000)), "1", "127.0.0.1")
+        said = run("tbench", "-t", str(seconds), "1", "127.0.0.1")
     finally:
         server.kill()
         server.wait()
@@ -48,15 +51,17 @@ def tbench(milliseconds):
 WORKLOADS = (
     Workload("perf bench syscall basic", "getppid()", perf_bench("syscall", "basic"), 200_000, 50_000),
     Workload("perf bench sched pipe", "round trip", perf_bench("sched", "pipe"), 10_000, 3_000),
-    Workload("perf bench syscall fork", "fork, exit, wait", perf_bench("syscall", "fork"), 60, 20),
-    Workload("hackbench", "message", hackbench, 50, 20),
-    Workload("tbench", "KiB", tbench, 2000, 1000),
+    Workload("perf bench syscall fork", "fork, exit, wait", perf_bench("syscall", "fork"), 60, 30),
+    Workload("hackbench", "message", hackbench, 100, 30),
+    Workload("tbench", "KiB", tbench, 3, 0),
 )
 
 
 def configurations():
     """(label, tracer, mode, to disk)"""
     yield "none", None, None, False
+    # How far figures differ where nothing does.
+    yield "none, again", None, None, False
     for label, tracer in (("rtrace", tracers.Rtrace()), ("LTTng", tracers.Lttng()),
                           ("ftrace", tracers.Ftrace()), ("perf", tracers.Perf()),
                           ("BPF ring buffer", tracers.Bpf())):
@@ -77,23 +82,33 @@ def traced(tracer, mode, to_disk, measure):
     return instructions, outcome
 
 
+def measured(workload, size, rounds, tracer, mode, to_disk):
+    """The median of some rounds; what was lost in all of them."""
+    figures, lost = [], 0
+    for _ in range(rounds):
+        if not tracer:
+            figures.append(workload.measure(size))
+            continue
+        figure, outcome = traced(tracer, mode, to_disk, lambda: workload.measure(size))
+        figures.append(figure)
+        lost = lost + outcome.lost if to_disk and outcome.lost is not None else None
+    return {"instructions": statistics.median(figures), "of": figures, "lost": lost}
+
+
 def of_all(say, quick=None):
-    result = {"operations": {workload.name: workload.operation for workload in WORKLOADS}, "runs": {}}
+    rounds = 1 if quick else 3
+    chosen = [(workload, workload.quick if quick else workload.full) for workload in WORKLOADS]
+    chosen = [(workload, size) for workload, size in chosen if size]
+    result = {"operations": {workload.name: workload.operation for workload, _ in chosen}, "runs": {}}
+    for workload, size in chosen:
+        workload.measure(max(size // 10, 3))  # what is read from disk the first time
     for label, tracer, mode, to_disk in configurations():
         result["runs"][label] = {}
-        for workload in WORKLOADS:
-            size = workload.quick if quick else workload.full
-            measured = {}
+        for workload, size in chosen:
             try:
-                if tracer:
-                    measured["instructions"], outcome = traced(
-                        tracer, mode, to_disk, lambda: workload.measure(size))
-                    measured["bytes"] = outcome.size
-                    measured["lost"] = outcome.lost if to_disk else None
-                else:
-                    measured["instructions"] = workload.measure(size)
-            except Exception as error:
-                measured = {"error": str(error)[:500]}
-            result["runs"][label][workload.name] = measured
-            say(f"{label}: {workload.name}: {measured}")
+                came = measured(workload, size, rounds, tracer, mode, to_disk)
+            except RuntimeError as error:
+                came = {"error": str(error)[-500:]}
+            result["runs"][label][workload.name] = came
+            say(f"{label}: {workload.name}: {came}")
     return result

@@ -102,8 +102,8 @@ class Perf(Tracer):
             self.recorder.send_signal(signal.SIGINT)
             self.recorder.wait()
             self.recorder = None
-            stats = run("perf", "report", "--stats", "-i", f"{self.out}/perf.data")
-            lost = sum(map(int, re.findall(r"LOST(?:_SAMPLES)? events: +(\d+)", stats)))
+            said = run("perf", "report", "--stdio", "--sort", "comm", "-i", f"{self.out}/perf.data")
+            lost = int(re.search(r"Total Lost Samples: (\d+)", said).group(1))
             return Outcome(os.path.getsize(f"{self.out}/perf.data"), lost)
         self.pause()
         # Backward rings count down from 0.

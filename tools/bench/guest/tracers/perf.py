@@ -103,7 +103,10 @@ class Perf(Tracer):
             self.recorder.wait()
             self.recorder = None
             said = run("perf", "report", "--stdio", "--sort", "comm", "-i", f"{self.out}/perf.data")
-            lost = int(re.search(r"Total Lost Samples: (\d+)", said).group(1))
+            lost = re.search(r"Total Lost Samples: (\d+)", said)
+            if not lost:
+                raise RuntimeError(f"perf report does not say what was lost: {said[-300:]}")
+            lost = int(lost.group(1))
             return Outcome(os.path.getsize(f"{self.out}/perf.data"), lost)
         self.pause()
         # Backward rings count down from 0.

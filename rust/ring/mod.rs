@@ -17,7 +17,8 @@
 //! - *Slot*: a place in the order of sub-buffers ([`slot::Slot`]). Which memory stands there is
 //!   said by the slot's *reference*, so that the reader can exchange it for its own.
 //! - *Reserve*: move `wcnt`, which makes the bytes between the old and the new value the caller's.
-//! - *Commit*: take from the slot's `left` what was written. When nothing is left of a lap, the sub-buffer holds a finished *packet* and is *delivered*.
+//! - *Commit*: take from the slot's `left` what was written. When nothing is left of a lap, the
+//!   sub-buffer holds a finished *packet* and is *delivered*.
 //! - *Switch*: close the packet being written before it is full.
 //!
 //! # A sub-buffer's life
@@ -113,6 +114,8 @@
 
 pub mod commit;
 pub mod consume;
+#[cfg(not(MODULE))]
+pub mod fault;
 pub mod geometry;
 pub mod lost;
 pub mod platform;

@@ -3,7 +3,8 @@
 //! What happens at an operation of the writer's CPU: a nested context, or the reader's
 //! interrupt.
 //!
-//! At which operation is given from outside, and each is tried. The interrupt is a rendezvous:
+//! At which operation is given from outside, and each is tried; those of the nested context count,
+//! too. The interrupt is a rendezvous:
 //! the writer does not go past that operation before the reader asks, nor the reader past its
 //! request before the writer has executed a full barrier there. A further request waits for
 //! the writer's end. So nobody waits for ever: both say when they have ended.
@@ -11,6 +12,7 @@
 use loom::sync::atomic::{fence, Ordering};
 use loom::sync::mpsc::{channel, Receiver, Sender};
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 
 /// What the reader says.
 #[derive(PartialEq, Eq)]
@@ -20,23 +22,69 @@ enum Request {
 }
 
 /// The writer's end of the line, and what is still to happen.
+#[derive(Default)]
 pub struct WriterCpu {
-    at: u32,
     next: u32,
-    event: Option<Event>,
+    nested: Event<Box<dyn FnOnce()>>,
+    interrupt: Event<Line<Request>>,
     answers: Option<Sender<()>>,
 }
 
-enum Event {
-    Record(Box<dyn FnOnce()>),
-    Interrupt(Receiver<Request>),
+/// What happens at operation `at`.
+struct Event<T> {
+    at: u32,
+    what: Option<T>,
+}
+
+impl<T> Default for Event<T> {
+    fn default() -> Self {
+        Self { at: 0, what: None }
+    }
+}
+
+impl<T> Event<T> {
+    fn new(at: u32, what: T) -> Self {
+        let what = Some(what);
+        Self { at, what }
+    }
+
+    fn due(&mut self, now: u32) -> Option<T> {
+        if now == self.at {
+            self.what.take()
+        } else {
+            None
+        }
+    }
 }
 
 /// The reader's end of the line.
 pub struct ReaderCpu {
     requests: Sender<Request>,
-    answers: Receiver<()>,
+    answers: Line<()>,
     asked: u32,
+}
+
+/// A receiver that may stay where it is when its execution panics: loom's own would then ask
+/// the execution, which is gone.
+struct Line<T>(ManuallyDrop<Receiver<T>>);
+
+impl<T> Line<T> {
+    fn new(receiver: Receiver<T>) -> Self {
+        Self(ManuallyDrop::new(receiver))
+    }
+
+    fn receive(&self) -> T {
+        self.0.recv().expect("the other end is kept")
+    }
+}
+
+impl<T> Drop for Line<T> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: it is not used again.
+            unsafe { ManuallyDrop::drop(&mut self.0) }
+        }
+    }
 }
 
 loom::thread_local! {
@@ -46,31 +94,26 @@ loom::thread_local! {
 
 impl WriterCpu {
     /// A nested context runs `work` at operation `at`.
-    pub fn nested(at: u32, work: impl FnOnce() + 'static) -> Self {
-        Self {
-            at,
-            next: 0,
-            event: Some(Event::Record(Box::new(work))),
-            answers: None,
-        }
+    pub fn nested(&mut self, at: u32, work: impl FnOnce() + 'static) {
+        self.nested = Event::new(at, Box::new(work));
     }
 
     /// The reader's first request is served at operation `at`.
-    pub fn interrupted(at: u32) -> (Self, ReaderCpu) {
+    pub fn interrupted(&mut self, at: u32) -> ReaderCpu {
         let (requests, receiver) = channel();
         let (sender, answers) = channel();
-        let writer = Self {
-            at,
-            next: 0,
-            event: Some(Event::Interrupt(receiver)),
-            answers: Some(sender),
-        };
-        let reader = ReaderCpu {
+        self.interrupt = Event::new(at, Line::new(receiver));
+        self.answers = Some(sender);
+        ReaderCpu {
             requests,
-            answers,
+            answers: Line::new(answers),
             asked: 0,
-        };
-        (writer, reader)
+        }
+    }
+
+    /// Whether it came to the operation of the nested context, and of the interrupt.
+    pub fn reached(&self) -> [bool; 2] {
+        [self.nested.at, self.interrupt.at].map(|at| self.next > at)
     }
 }
 
@@ -79,12 +122,11 @@ pub fn begin_write(cpu: WriterCpu) {
     WRITER.with(|writer| *writer.borrow_mut() = Some(cpu));
 }
 
-/// The writer is done. What it gives is to be kept until the reader has ended, too, and says
-/// whether it came to the operation.
+/// The writer is done. What it gives is to be kept until the reader has ended, too.
 #[must_use]
-pub fn end_write() -> Option<(WriterCpu, bool)> {
-    let cpu = WRITER.with(|writer| writer.borrow_mut().take())?;
-    let happened = cpu.event.is_none() || cpu.next > cpu.at;
+pub fn end_write() -> WriterCpu {
+    let cpu = WRITER.with(|writer| writer.borrow_mut().take());
+    let cpu = cpu.expect("it has begun");
     if let Some(answers) = &cpu.answers {
         fence(Ordering::SeqCst);
         // As many as the reader waits for at most.
@@ -92,7 +134,7 @@ pub fn end_write() -> Option<(WriterCpu, bool)> {
             answers.send(()).expect("the reader's end is kept");
         }
     }
-    Some((cpu, happened))
+    cpu
 }
 
 /// This thread's CPU is the reader's from now on.
@@ -112,36 +154,31 @@ pub fn end_read() -> Option<ReaderCpu> {
     Some(cpu)
 }
 
-/// Called before each access: the writer's event may be due.
+/// Called before each access: the writer's events may be due.
 pub fn operation() {
     let due = WRITER.with(|writer| {
         let mut writer = writer.borrow_mut();
         let cpu = writer.as_mut()?;
         let now = cpu.next;
         cpu.next += 1;
-        if now == cpu.at {
-            cpu.event.take()
-        } else {
-            None
-        }
+        Some((cpu.interrupt.due(now), cpu.nested.due(now)))
     });
-    match due {
-        None => {}
-        Some(Event::Record(work)) => work(),
-        Some(Event::Interrupt(requests)) => {
-            let request = requests.recv().expect("the reader's end is kept");
-            if request == Request::Barrier {
-                fence(Ordering::SeqCst);
-                WRITER.with(|writer| {
-                    let writer = writer.borrow();
-                    let answers = writer.as_ref().and_then(|cpu| cpu.answers.as_ref());
-                    answers
-                        .expect("a line")
-                        .send(())
-                        .expect("the reader's end is kept");
-                });
-            }
+    let Some((interrupt, nested)) = due else {
+        return;
+    };
+    if let Some(requests) = interrupt {
+        if requests.receive() == Request::Barrier {
+            fence(Ordering::SeqCst);
+            WRITER.with(|writer| {
+                let writer = writer.borrow();
+                let answers = writer.as_ref().and_then(|cpu| cpu.answers.as_ref());
+                let answers = answers.expect("a line");
+                answers.send(()).expect("the reader's end is kept");
+            });
         }
+    }
+    if let Some(work) = nested {
+        work();
     }
 }
 
@@ -160,7 +197,7 @@ pub fn interrupt() {
                 .expect("the writer's end is kept");
         }
         if cpu.asked <= 2 {
-            cpu.answers.recv().expect("the writer's end is kept");
+            cpu.answers.receive();
         }
     });
 }

@@ -2,9 +2,11 @@
 
 //! A ring with memory whose races are found, a writer and a reader.
 
+use crate::faults;
 use crate::platform::{Cpus, Policy};
 use loom::cell::UnsafeCell;
 use rtrace_ring::consume::{Packet, Reader};
+use rtrace_ring::fault::Fault;
 use rtrace_ring::geometry::Geometry;
 use rtrace_ring::lost::Lost;
 use rtrace_ring::reserve::{Opened, Stamp};
@@ -26,7 +28,7 @@ pub struct Config {
 }
 
 /// A step of the writer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
     /// A record of that many bytes.
     Record(u64),
@@ -44,7 +46,8 @@ pub enum Read {
     /// Puts or ungets what is held, if anything is.
     Put,
     Unget,
-    /// What only the writer's CPU may do.
+    /// Asks for a flush. The writer's CPU does it, as an interrupt; unless the fault
+    /// `SwitchElsewhere` is on.
     Flush,
 }
 
@@ -228,7 +231,11 @@ impl Machine {
                 consumer.held = None;
                 self.ring.unget(&mut consumer.reader);
             }
-            Read::Flush => self.switch(),
+            Read::Flush => {
+                if faults::is_on(Fault::SwitchElsewhere) {
+                    self.switch();
+                }
+            }
         }
     }
 

@@ -3,7 +3,9 @@
 //! The platform of two CPUs, as weak as the ring is told that it may be.
 
 use crate::cpu;
+use crate::faults;
 use loom::sync::atomic::{fence, AtomicU64, Ordering};
+use rtrace_ring::fault::Fault;
 use rtrace_ring::platform::{Local, Platform, Shared};
 use rtrace_ring::slot::{IndexedSlots, Slot};
 // Not loom's: it belongs to the search, not to what is searched.
@@ -16,8 +18,6 @@ pub enum Policy {
     Delivery,
     /// The writer's CPU, when the reader interrupts it.
     Interrupt,
-    /// Nobody.
-    Nothing,
 }
 
 /// Two CPUs.
@@ -47,7 +47,7 @@ impl Platform for Cpus {
     type Slots = IndexedSlots<Self, Vec<Slot<Self>>>;
 
     fn publish(&self) {
-        if self.policy == Policy::Delivery {
+        if self.policy == Policy::Delivery && !faults::is_on(Fault::NoBarrier) {
             fence(Ordering::Release);
         }
     }
@@ -59,14 +59,18 @@ impl Platform for Cpus {
             loom::thread::yield_now();
         }
         match self.policy {
+            _ if faults::is_on(Fault::NoBarrier) => {}
             Policy::Delivery => fence(Ordering::Acquire),
             Policy::Interrupt => {
                 fence(Ordering::SeqCst);
                 cpu::interrupt();
                 fence(Ordering::SeqCst);
             }
-            Policy::Nothing => {}
         }
+    }
+
+    fn fault(fault: Fault) -> bool {
+        faults::is_on(fault)
     }
 }
 

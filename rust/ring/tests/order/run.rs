@@ -5,8 +5,6 @@
 use crate::cpu::{self, WriterCpu};
 use crate::machine::{Config, Machine, Read, Write};
 use loom::model::Builder;
-use std::any::Any;
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
 
@@ -23,18 +21,24 @@ pub struct Case {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupts {
     None,
-    /// A nested record.
-    Record,
+    /// A nested step of the writer's.
+    Nested(Write),
     /// The reader, which asks for a barrier.
     Barrier,
+    /// Both, in any order; also the reader during the nested step.
+    Both(Write),
 }
 
-/// How often the running thread loses the CPU although it could go on.
-fn preemptions() -> usize {
-    if std::env::var("RTRACE_VERIFY").is_ok_and(|value| value == "long") {
-        2
-    } else {
-        1
+impl Interrupts {
+    fn nested(self) -> Option<Write> {
+        match self {
+            Self::Nested(step) | Self::Both(step) => Some(step),
+            Self::None | Self::Barrier => None,
+        }
+    }
+
+    fn barrier(self) -> bool {
+        matches!(self, Self::Barrier | Self::Both(_))
     }
 }
 
@@ -45,13 +49,28 @@ struct Count {
     got: AtomicUsize,
 }
 
-/// All the executions of `case`. Returns how many there were.
-pub fn all(config: Config, case: &Case, interrupts: Interrupts) -> usize {
+/// All the executions of `case` in which a thread loses the CPU up to `preemptions` times although
+/// it could go on. Returns how many there were.
+pub fn all(config: Config, case: &Case, interrupts: Interrupts, preemptions: usize) -> usize {
+    let mut search = Builder::new();
+    search.preemption_bound = Some(preemptions);
+    search.max_branches = 10_000;
     let count = Arc::new(Count::default());
     for reader_first in [false, true] {
-        let mut at = 0;
-        while one(config, case, interrupts, at, reader_first, &count) {
-            at += 1;
+        for nested in 0.. {
+            let mut reached = true;
+            for barrier in 0.. {
+                let at = [nested, barrier];
+                let [to_nested, to_barrier] =
+                    one(&search, config, case, interrupts, at, reader_first, &count);
+                reached = to_nested;
+                if !interrupts.barrier() || !to_barrier {
+                    break;
+                }
+            }
+            if interrupts.nested().is_none() || !reached {
+                break;
+            }
         }
     }
     if !matches!(case.read, [Read::Flush]) {
@@ -60,53 +79,47 @@ pub fn all(config: Config, case: &Case, interrupts: Interrupts) -> usize {
     count.executions.load(Relaxed)
 }
 
-/// Those with the interrupt at operation `at`. Returns whether the writer came to it.
+/// Those with the nested step and the barrier at the operations `at`. Returns whether the writer
+/// came to them in any.
 fn one(
+    search: &Builder,
     config: Config,
     case: &Case,
     interrupts: Interrupts,
-    at: u32,
+    at: [u32; 2],
     reader_first: bool,
     count: &Arc<Count>,
-) -> bool {
-    let reached = Arc::new(AtomicBool::new(false));
-    let mut builder = Builder::new();
-    builder.preemption_bound = Some(preemptions());
-    builder.max_branches = 10_000;
+) -> [bool; 2] {
+    let reached = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
     let (happened, counted, case) = (reached.clone(), count.clone(), *case);
-    builder.check(move || {
+    search.check(move || {
         counted.executions.fetch_add(1, Relaxed);
-        if run(config, &case, interrupts, at, reader_first, &counted) {
-            happened.store(true, Relaxed);
+        let now = run(config, &case, interrupts, at, reader_first, &counted);
+        for (happened, now) in happened.iter().zip(now) {
+            happened.fetch_or(now, Relaxed);
         }
     });
-    reached.load(Relaxed)
+    [reached[0].load(Relaxed), reached[1].load(Relaxed)]
 }
 
 fn run(
     config: Config,
     case: &Case,
     interrupts: Interrupts,
-    at: u32,
+    at: [u32; 2],
     reader_first: bool,
     count: &Count,
-) -> bool {
+) -> [bool; 2] {
     let machine = Arc::new(Machine::new(config));
     for &step in case.before {
         machine.write(step);
     }
-    let (writer, reader) = match interrupts {
-        Interrupts::None => (None, None),
-        Interrupts::Record => {
-            let machine = machine.clone();
-            let nested = WriterCpu::nested(at, move || machine.write(Write::Record(1)));
-            (Some(nested), None)
-        }
-        Interrupts::Barrier => {
-            let (writer, reader) = WriterCpu::interrupted(at);
-            (Some(writer), Some(reader))
-        }
-    };
+    let mut writer = WriterCpu::default();
+    if let Some(step) = interrupts.nested() {
+        let machine = machine.clone();
+        writer.nested(at[0], move || machine.write(step));
+    }
+    let reader = interrupts.barrier().then(|| writer.interrupted(at[1]));
     let thread = {
         let (machine, steps) = (machine.clone(), case.read);
         loom::thread::spawn(move || {
@@ -124,34 +137,15 @@ fn run(
         // loom does not search what comes before a load that nobody's store precedes.
         loom::thread::yield_now();
     }
-    if let Some(writer) = writer {
-        cpu::begin_write(writer);
-    }
+    cpu::begin_write(writer);
     for &step in case.write {
         machine.write(step);
     }
-    let ended = cpu::end_write();
-    let (mut consumer, line) = thread.join().expect("the reader ends");
-    let happened = ended.as_ref().is_some_and(|(_, happened)| *happened);
-    drop((ended, line));
+    let writer = cpu::end_write();
+    let (mut consumer, reader) = thread.join().expect("the reader ends");
+    let reached = writer.reached();
+    drop((writer, reader));
     count.got.fetch_add(consumer.got, Relaxed);
     machine.check_end(&mut consumer);
-    happened
-}
-
-fn message(panic: &(dyn Any + Send)) -> &str {
-    panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("")
-}
-
-/// Requires `work` to fail with a message that contains `reason`.
-pub fn must_fail(reason: &str, work: impl FnOnce()) {
-    let Err(panic) = catch_unwind(AssertUnwindSafe(work)) else {
-        panic!("nothing was found");
-    };
-    let message = message(&*panic);
-    assert!(message.contains(reason), "found something else: {message}");
+    reached
 }

@@ -32,10 +32,10 @@ pub fn each_origin(mode: Mode, count: u64, test: impl Fn(&Machine<16>)) {
 }
 
 #[test]
-fn too_large_is_not_called_full() {
+pub fn too_large_is_not_called_full() {
     each_origin(Mode::Discard, 2, |machine| {
         while machine.record(6).is_ok() {}
-        assert_eq!(machine.record(7), Err(Lost::TooLarge));
+        assert_eq!(machine.record(7), Err(Lost::TooLarge), "it never fits");
         assert_eq!(machine.record(6), Err(Lost::Full));
         assert_eq!(machine.ring.lost().get(Lost::TooLarge), 1);
         assert_eq!(machine.ring.lost().get(Lost::Full), 2);
@@ -44,7 +44,7 @@ fn too_large_is_not_called_full() {
 }
 
 #[test]
-fn too_large_in_any_state() {
+pub fn too_large_in_any_state() {
     each(2, |machine| {
         assert_eq!(machine.record(7), Err(Lost::TooLarge));
         assert_eq!(machine.record(1 << 20), Err(Lost::TooLarge));
@@ -58,10 +58,10 @@ fn too_large_in_any_state() {
 }
 
 #[test]
-fn switch_of_an_empty_buffer_does_nothing() {
+pub fn switch_of_an_empty_buffer_does_nothing() {
     each(2, |machine| {
         for _ in 0..100 {
-            assert!(!machine.switch());
+            assert!(!machine.switch(), "a packet of nothing");
             assert!(!machine.is_readable());
         }
         assert_eq!(machine.record(1), Ok(()));
@@ -76,7 +76,7 @@ fn switch_of_an_empty_buffer_does_nothing() {
 }
 
 #[test]
-fn exact_fill_finishes_without_a_switch() {
+pub fn exact_fill_finishes_without_a_switch() {
     each(2, |machine| {
         assert_eq!(machine.record(2), Ok(()));
         assert_eq!(machine.record(4), Ok(()));
@@ -89,7 +89,7 @@ fn exact_fill_finishes_without_a_switch() {
 }
 
 #[test]
-fn closing_a_packet_while_filling_the_next() {
+pub fn closing_a_packet_while_filling_the_next() {
     each(2, |machine| {
         assert_eq!(machine.record(1), Ok(()));
         assert_eq!(machine.record(6), Ok(()));
@@ -108,7 +108,7 @@ fn closing_a_packet_while_filling_the_next() {
 }
 
 #[test]
-fn a_small_record_fits_where_a_large_one_is_refused() {
+pub fn a_small_record_fits_where_a_large_one_is_refused() {
     each_origin(Mode::Discard, 2, |machine| {
         assert_eq!(machine.record(6), Ok(()));
         assert_eq!(machine.record(3), Ok(()));
@@ -121,7 +121,7 @@ fn a_small_record_fits_where_a_large_one_is_refused() {
 }
 
 #[test]
-fn losses_are_told_once_and_when_there_is_room() {
+pub fn losses_are_told_once_and_when_there_is_room() {
     each_origin(Mode::Discard, 2, |machine| {
         assert!(!machine.report_losses());
         for _ in 0..2 {
@@ -147,7 +147,7 @@ fn losses_are_told_once_and_when_there_is_room() {
 }
 
 #[test]
-fn losses_wait_for_the_open_packet() {
+pub fn losses_wait_for_the_open_packet() {
     each(2, |machine| {
         assert_eq!(machine.record(1), Ok(()));
         assert_eq!(machine.record(7), Err(Lost::TooLarge));
@@ -159,7 +159,7 @@ fn losses_wait_for_the_open_packet() {
 }
 
 #[test]
-fn what_a_probe_counts_is_told() {
+pub fn what_a_probe_counts_is_told() {
     each(2, |machine| {
         machine.ring.lost().count(Lost::Nested);
         assert!(machine.report_losses());
@@ -172,7 +172,7 @@ fn what_a_probe_counts_is_told() {
 }
 
 #[test]
-fn almost_full() {
+pub fn almost_full() {
     each_origin(Mode::Discard, 4, |machine| {
         for _ in 0..3 {
             assert!(!machine.ring.is_almost_full());
@@ -188,7 +188,7 @@ fn almost_full() {
 }
 
 #[test]
-fn what_makes_no_ring() {
+pub fn what_makes_no_ring() {
     let geometry = Geometry::new(8, 2).expect("valid sizes");
     let make = |header, origin, count| {
         let slots: Vec<_> = (0..count)

@@ -7,11 +7,11 @@ use rtrace_ring::lost::Lost;
 use rtrace_ring::Mode;
 
 #[test]
-fn what_was_held_can_be_read_again() {
+pub fn what_was_held_can_be_read_again() {
     each(2, |machine| {
         assert_eq!(machine.record(6), Ok(()));
         let first = machine.get();
-        assert!(machine.unget());
+        assert!(machine.unget(), "what was held is given back");
         assert!(machine.is_readable());
         assert_eq!(machine.get(), first);
         assert!(machine.unget());
@@ -20,7 +20,7 @@ fn what_was_held_can_be_read_again() {
 }
 
 #[test]
-fn a_held_packet_keeps_its_room() {
+pub fn a_held_packet_keeps_its_room() {
     each_origin(Mode::Discard, 2, |machine| {
         for _ in 0..2 {
             assert_eq!(machine.record(6), Ok(()));
@@ -35,7 +35,7 @@ fn a_held_packet_keeps_its_room() {
 }
 
 #[test]
-fn what_was_overwritten_meanwhile_is_lost() {
+pub fn what_was_overwritten_meanwhile_is_lost() {
     each_origin(Mode::Overwrite, 2, |machine| {
         for _ in 0..2 {
             assert_eq!(machine.record(6), Ok(()));
@@ -55,7 +55,7 @@ fn what_was_overwritten_meanwhile_is_lost() {
 }
 
 #[test]
-fn put_after_being_pushed_moves_nothing() {
+pub fn put_after_being_pushed_moves_nothing() {
     each_origin(Mode::Overwrite, 2, |machine| {
         for _ in 0..2 {
             assert_eq!(machine.record(6), Ok(()));
@@ -73,7 +73,7 @@ fn put_after_being_pushed_moves_nothing() {
 }
 
 #[test]
-fn poll_agrees_with_get() {
+pub fn poll_agrees_with_get() {
     each(2, |machine| {
         assert!(!machine.is_readable());
         assert_eq!(machine.record(1), Ok(()));

@@ -7,6 +7,9 @@
 
 mod directed;
 mod equations;
+#[path = "../faults/mod.rs"]
+mod faults;
+mod kills;
 mod lifecycle;
 mod model;
 mod nested;

@@ -6,7 +6,7 @@ use crate::directed::each_origin;
 use rtrace_ring::Mode;
 
 #[test]
-fn keeps_the_newest() {
+pub fn keeps_the_newest() {
     each_origin(Mode::Overwrite, 4, |machine| {
         for _ in 0..103 {
             assert_eq!(machine.record(6), Ok(()));
@@ -23,7 +23,7 @@ fn keeps_the_newest() {
 }
 
 #[test]
-fn nothing_is_refused() {
+pub fn nothing_is_refused() {
     each_origin(Mode::Overwrite, 2, |machine| {
         for len in (1..=6).cycle().take(1000) {
             assert_eq!(machine.record(len), Ok(()));
@@ -33,7 +33,7 @@ fn nothing_is_refused() {
 }
 
 #[test]
-fn a_held_packet_outlives_many_laps() {
+pub fn a_held_packet_outlives_many_laps() {
     each_origin(Mode::Overwrite, 2, |machine| {
         for _ in 0..2 {
             assert_eq!(machine.record(6), Ok(()));

@@ -143,6 +143,7 @@ impl<const BITS: u32> Drop for Report<'_, BITS> {
 /// What a search begins with, and what it goes through.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
+    pub name: &'static str,
     pub before: &'static [Step],
     pub steps: &'static [Step],
 }

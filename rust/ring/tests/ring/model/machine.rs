@@ -210,6 +210,11 @@ impl<const BITS: u32> Machine<BITS> {
     fn count_delivery(&self, finished: bool) {
         self.delivered
             .set(self.delivered.get() + u64::from(finished));
+        // At most all the writers' sub-buffers are begun and not delivered.
+        let Config { size, origin, .. } = self.config;
+        let begun = wcnt().wrapping_sub(origin).wrapping_add(size - 1) / size;
+        let ahead = begun.wrapping_sub(self.delivered.get()) & (Self::WORD / size);
+        assert!(ahead <= self.config.count, "a packet is delivered twice");
     }
 
     /// Closes the open packet, like the timer. Returns whether there was one.
@@ -354,12 +359,13 @@ impl<const BITS: u32> Machine<BITS> {
         assert_eq!(geometry.offset(packet.position), 0);
         assert_eq!(
             opening.sequence,
-            geometry.sequence(self.config.origin, packet.position)
+            geometry.sequence(self.config.origin, packet.position),
+            "the packet is the one at that position"
         );
         assert_eq!(
             ids.len() as u64 & Self::WORD,
             packet.records,
-            "the packet's count of records"
+            "a packet has the records that were committed in it"
         );
         // A header that was not completely written in this lap has an older time in it.
         let mut time = opening.time;
@@ -411,7 +417,7 @@ impl<const BITS: u32> Machine<BITS> {
             match self.get() {
                 Ok(contents) => packets.push(contents),
                 Err(why) => {
-                    assert_eq!(why, Unavailable::Empty, "nobody else is there");
+                    assert_eq!(why, Unavailable::Empty, "nobody is there to be busy");
                     assert!(!readable, "poll says that there is a packet, get does not");
                     return packets;
                 }
@@ -441,7 +447,7 @@ impl<const BITS: u32> Machine<BITS> {
             assert_eq!(
                 self.ring.overwritten(),
                 self.log.count(Fate::Written),
-                "overwritten records"
+                "a record that nobody read is counted as overwritten"
             );
             let last = self.last.borrow().clone();
             let told = last.as_ref().map_or(0, |last| last.closing.discarded);

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The targets.
+
+mod description;
+mod events;
+mod metadata;
+mod packets;
+mod patterns;
+mod sizes;
+mod stats;
+mod trace;
+
+/// Something that reads bytes from outside, with what must hold of it.
+#[derive(Debug)]
+pub struct Target {
+    /// Its name, and that of its folder in `corpus/`.
+    pub name: &'static str,
+    /// Has the bytes read. Panics if something does not hold.
+    pub check: fn(&[u8]),
+}
+
+/// All of them.
+pub const TARGETS: &[Target] = &[
+    target("description", description::check),
+    target("events", events::check),
+    target("metadata", metadata::check),
+    target("packets", packets::check),
+    target("patterns", patterns::check),
+    target("sizes", sizes::check),
+    target("stats", stats::check),
+    target("trace", trace::check),
+];
+
+const fn target(name: &'static str, check: fn(&[u8])) -> Target {
+    Target { name, check }
+}
+
+/// The target called `name`.
+pub fn find(name: &str) -> Option<&'static Target> {
+    TARGETS.iter().find(|target| target.name == name)
+}

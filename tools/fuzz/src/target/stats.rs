@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A channel's `stats` file. What was understood, written as a table and read again, is the
+//! same; sums do not overflow.
+
+use trace::stats::{Counters, Stats};
+
+pub fn check(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let Ok(stats) = Stats::parse(text) else {
+        return;
+    };
+    assert_eq!(Stats::parse(&table(&stats)), Ok(stats.clone()));
+    for counters in stats.cpus.iter().map(|row| &row.counters) {
+        sums(counters);
+    }
+    sums(&stats.total);
+}
+
+fn sums(counters: &Counters) {
+    assert!(counters.discarded() <= counters.lost());
+    assert!(counters.unread() <= counters.recorded);
+    assert_eq!(counters.totals().lost, counters.lost());
+}
+
+fn table(stats: &Stats) -> String {
+    let mut out = "cpu recorded overwritten full wrapped too_large nested no_buffer packets bytes \
+                   read_packets read_records\n"
+        .to_owned();
+    for row in &stats.cpus {
+        out += &format!("{} {}\n", row.cpu, line(&row.counters));
+    }
+    out + &format!("total {}\n", line(&stats.total))
+}
+
+fn line(counters: &Counters) -> String {
+    [
+        counters.recorded,
+        counters.overwritten,
+        counters.full,
+        counters.wrapped,
+        counters.too_large,
+        counters.nested,
+        counters.no_buffer,
+        counters.packets,
+        counters.bytes,
+        counters.read_packets,
+        counters.read_records,
+    ]
+    .map(|number| number.to_string())
+    .join(" ")
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A whole trace: its description up to the first NUL, then the events of its one packet.
+
+use super::events;
+use crate::walk;
+use rtrace_abi::packet::PacketHeader;
+use trace::ctf::Metadata;
+
+pub fn check(data: &[u8]) {
+    let Some(end) = data.iter().position(|&byte| byte == 0) else {
+        return;
+    };
+    let (text, rest) = data.split_at(end);
+    let Ok(Ok(metadata)) = std::str::from_utf8(text).map(Metadata::parse) else {
+        return;
+    };
+    let mut packet = events::packet(metadata.layout, 0, &rest[1..]);
+    let uuid = std::mem::offset_of!(PacketHeader, uuid);
+    packet[uuid..uuid + 16].copy_from_slice(&metadata.uuid.0);
+    let _ = walk::stream(&metadata, &packet);
+}

@@ -23,11 +23,13 @@ use crate::event;
 use crate::sys::debugfs::text::Text;
 use crate::sys::errno::enodata;
 use crate::sys::hotplug::Hotplug;
+use crate::sys::signal;
 use crate::sys::wait::WaitQueue;
 use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::{new_mutex, Arc, Mutex};
+use pattern::{Names, Pattern};
 pub(crate) use selection::{Enabled, Selection};
 use trace::{Recording, Trace};
 pub(crate) use tracepoints::Tracepoints;
@@ -170,24 +172,29 @@ impl Session {
     /// Enables and disables by patterns, as the `set_event` file takes them, beginning with none
     /// if they `replace` what is enabled. All or nothing.
     pub(crate) fn set_by_patterns(&self, patterns: &str, replace: bool) -> Result {
+        let mut patterns = Pattern::parse(patterns)?;
         let mut state = self.state.lock();
         let mut selection = if replace {
             Selection::new(event::count())?
         } else {
             state.selection.try_clone()?
         };
-        for word in patterns.split_ascii_whitespace() {
-            let pattern = pattern::Pattern::parse(word)?;
-            let mut any = false;
-            for event in self.available() {
-                if pattern.matches(&event)? {
-                    selection.set(event.id(), pattern.enables());
-                    any = true;
+        for event in self.available() {
+            // With thousands of patterns this takes its time.
+            if signal::is_killed() {
+                return Err(EINTR);
+            }
+            let names = Names::new(&event)?;
+            for pattern in &mut patterns {
+                if pattern.matches(&names) {
+                    selection.set(event.id(), pattern.enables);
+                    pattern.picked = true;
                 }
             }
-            if !any {
-                return Err(state.refuse(fmt!("set_event: '{word}' matches no event")));
-            }
+        }
+        if let Some(pattern) = patterns.iter().find(|pattern| !pattern.picked) {
+            let word = pattern.word;
+            return Err(state.refuse(fmt!("set_event: '{word}' matches no event")));
         }
         self.select(&mut state, selection)
     }

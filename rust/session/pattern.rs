@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which events a pattern picks.
+//! Which events patterns pick.
 
 use crate::event::Event;
 use crate::input::pattern;
@@ -9,38 +9,64 @@ use kernel::prelude::*;
 use kernel::str::CString;
 
 /// A [`pattern::Pattern`] as the kernel's matcher takes it.
-pub(super) struct Pattern {
-    enables: bool,
+pub(super) struct Pattern<'a> {
+    /// As it was written.
+    pub(super) word: &'a str,
+    /// Whether the events it matches are enabled, or, with `!`, disabled.
+    pub(super) enables: bool,
+    /// Whether there was an event that it picks.
+    pub(super) picked: bool,
     subsystem: Option<CString>,
     event: CString,
 }
 
-impl Pattern {
-    /// Takes a word apart.
-    pub(super) fn parse(word: &str) -> Result<Self> {
-        let pattern = pattern::Pattern::parse(word);
-        let text = |text: &str| CString::try_from_fmt(fmt!("{text}"));
+/// An event's names, as patterns are matched against.
+pub(super) struct Names {
+    subsystem: CString,
+    event: CString,
+}
+
+impl Names {
+    pub(super) fn new(event: &Event) -> Result<Self> {
         Ok(Self {
-            enables: pattern.enables,
-            subsystem: pattern.subsystem.map(text).transpose()?,
-            event: text(pattern.event)?,
+            subsystem: c_string(event.subsystem())?,
+            event: c_string(event.name())?,
         })
     }
+}
 
-    /// Whether the events it matches are enabled, or, with `!`, disabled.
-    pub(super) fn enables(&self) -> bool {
-        self.enables
+impl<'a> Pattern<'a> {
+    /// Those of a text, which white space separates.
+    pub(super) fn parse(text: &'a str) -> Result<KVVec<Self>> {
+        let mut patterns = KVVec::new();
+        for word in text.split_ascii_whitespace() {
+            let pattern = pattern::Pattern::parse(word);
+            let pattern = Self {
+                word,
+                enables: pattern.enables,
+                picked: false,
+                subsystem: pattern.subsystem.map(c_string).transpose()?,
+                event: c_string(pattern.event)?,
+            };
+            patterns.push(pattern, GFP_KERNEL)?;
+        }
+        Ok(patterns)
     }
 
-    /// Whether it picks `event`. A word without colon picks by event or by subsystem.
-    pub(super) fn matches(&self, event: &Event) -> Result<bool> {
-        let name = CString::try_from_fmt(fmt!("{}", event.name()))?;
-        let subsystem = CString::try_from_fmt(fmt!("{}", event.subsystem()))?;
-        Ok(match &self.subsystem {
+    /// Whether it picks the event. A word without colon picks by event or by subsystem.
+    pub(super) fn matches(&self, names: &Names) -> bool {
+        match &self.subsystem {
             Some(pattern) => {
-                glob::matches(pattern, &subsystem) && glob::matches(&self.event, &name)
+                glob::matches(pattern, &names.subsystem) && glob::matches(&self.event, &names.event)
             }
-            None => glob::matches(&self.event, &name) || glob::matches(&self.event, &subsystem),
-        })
+            None => {
+                glob::matches(&self.event, &names.event)
+                    || glob::matches(&self.event, &names.subsystem)
+            }
+        }
     }
+}
+
+fn c_string(text: &str) -> Result<CString> {
+    CString::try_from_fmt(fmt!("{text}"))
 }

@@ -7,6 +7,7 @@
 #include <linux/export.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/tracepoint.h>
 #include <linux/utsname.h>
 #include <asm/cpufeature.h>
@@ -43,6 +44,11 @@ notrace enum hrtimer_restart rtrace_hrtimer_again(struct hrtimer *timer, s64 per
 notrace int rtrace_cpu_next(int cpu, bool online)
 {
 	return cpumask_next(cpu, online ? cpu_online_mask : cpu_possible_mask);
+}
+
+notrace bool rtrace_is_killed(void)
+{
+	return fatal_signal_pending(current);
 }
 
 notrace void rtrace_get_page(struct page *page)

@@ -18,6 +18,7 @@ int rtrace_call_on_cpu(int cpu, smp_call_func_t func, void *info);
 enum hrtimer_restart rtrace_hrtimer_again(struct hrtimer *timer, s64 period_ns);
 bool rtrace_tsc_is_trustworthy(void);
 int rtrace_cpu_next(int cpu, bool online);
+bool rtrace_is_killed(void);
 void rtrace_get_page(struct page *page);
 void rtrace_put_page(struct page *page);
 void rtrace_synchronize_probes(void);

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Signals of the calling thread.
+
+use crate::sys::bindings;
+
+/// Whether the calling thread is to die: long work should end, whatever its result.
+pub(crate) fn is_killed() -> bool {
+    // SAFETY: Reads the current task.
+    unsafe { bindings::rtrace_is_killed() }
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What only the machine can do: the one file of this crate with `unsafe` in it.
+
+use crate::sync::Arc;
+use crate::sys::word::SharedWord;
+use core::arch::asm;
+use core::ffi::{c_int, c_void, CStr};
+use core::marker::PhantomData;
+use core::ptr::{null, null_mut};
+use std::io;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+/// Stand-in for the kernel's trait.
+///
+/// # Safety
+///
+/// All bytes zero are a value.
+pub unsafe trait Zeroable {}
+
+/// The value all of whose bytes are zero.
+pub(crate) fn zeroed<T: Zeroable>() -> T {
+    // SAFETY: By the trait's contract.
+    unsafe { core::mem::zeroed() }
+}
+
+/// A place for an `Arc` that is filled once, and never emptied. Zeroed: empty.
+///
+/// # Invariants
+///
+/// The word is 0 or the address of a `T` that lives for ever, and changes only once.
+pub(crate) struct OnceArc<T> {
+    pointer: SharedWord,
+    data: PhantomData<Arc<T>>,
+}
+
+// SAFETY: Zero is the empty state.
+unsafe impl<T> Zeroable for OnceArc<T> {}
+
+impl<T> OnceArc<T> {
+    /// What is there.
+    #[inline(always)]
+    pub(crate) fn get(&self) -> Option<&T> {
+        // SAFETY: By the invariant.
+        unsafe { (self.pointer.load_acquire() as *const T).as_ref() }
+    }
+
+    /// What is there.
+    ///
+    /// # Safety
+    ///
+    /// Something is, and the caller has learned so by an acquire.
+    #[inline(always)]
+    pub(crate) unsafe fn get_filled(&self) -> &T {
+        // SAFETY: By the contract and the invariant.
+        unsafe { &*(self.pointer.load() as *const T) }
+    }
+
+    /// Fills it. Returns whether it was empty.
+    pub(crate) fn set(&self, value: Arc<T>) -> bool {
+        // INVARIANT: This reference is never given back.
+        let pointer = value.into_raw();
+        self.pointer.compare_exchange(0, pointer as u64)
+    }
+}
+
+/// The processor's time stamp counter, in ticks.
+#[inline(always)]
+pub fn tsc() -> u64 {
+    // SAFETY: Reads a register.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+static STEPS: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn stepped(_signal: c_int) {
+    STEPS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Instructions that this thread executes in user mode for `f`, and about a dozen more.
+///
+/// The processor's trap flag raises an exception after each; every REP iteration counts as
+/// one. That takes some microseconds for each instruction.
+pub fn count_instructions(f: &mut dyn FnMut()) -> io::Result<u64> {
+    handle(libc::SIGTRAP, stepped)?;
+    let before = STEPS.load(Ordering::Relaxed);
+    // SAFETY: Sets the trap flag; its handler is installed.
+    unsafe { asm!("pushfq", "or qword ptr [rsp], 0x100", "popfq") };
+    f();
+    // SAFETY: Clears it.
+    unsafe { asm!("pushfq", "and qword ptr [rsp], ~0x100", "popfq") };
+    Ok(STEPS.load(Ordering::Relaxed) - before)
+}
+
+fn handle(signal: c_int, handler: extern "C" fn(c_int)) -> io::Result<()> {
+    // SAFETY:
+    // - All zero is a valid sigaction.
+    // - The handlers of this file call only what may be called in a signal handler.
+    let failed = unsafe {
+        let mut action: libc::sigaction = core::mem::zeroed();
+        action.sa_sigaction = handler as *const () as usize;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(signal, &action, null_mut())
+    };
+    match failed {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+type Tick = Box<dyn Fn() + Send + Sync>;
+
+/// Null, or what the alarm calls, which is never freed.
+static TICK: AtomicPtr<Tick> = AtomicPtr::new(null_mut());
+
+extern "C" fn alarm(_signal: c_int) {
+    // SAFETY: Null or valid for ever.
+    if let Some(tick) = unsafe { TICK.load(Ordering::Acquire).as_ref() } {
+        tick();
+    }
+}
+
+/// A timer signal that interrupts this process's threads, until dropped. One at a time.
+#[derive(Debug)]
+pub struct Alarm(());
+
+impl Alarm {
+    /// Calls `tick` in a signal handler every `period_us` microseconds. It must neither lock
+    /// nor allocate.
+    pub fn new(period_us: u32, tick: impl Fn() + Send + Sync + 'static) -> io::Result<Self> {
+        let tick: Tick = Box::new(tick);
+        TICK.store(Box::leak(Box::new(tick)), Ordering::Release);
+        handle(libc::SIGALRM, alarm)?;
+        Self::set(period_us)?;
+        Ok(Self(()))
+    }
+
+    fn set(period_us: u32) -> io::Result<()> {
+        let period = libc::timeval {
+            tv_sec: 0,
+            tv_usec: period_us.into(),
+        };
+        let timer = libc::itimerval {
+            it_interval: period,
+            it_value: period,
+        };
+        // SAFETY: Reads `timer`.
+        match unsafe { libc::setitimer(libc::ITIMER_REAL, &timer, null_mut()) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        let _ = Self::set(0);
+    }
+}
+
+/// A function of a loaded library that fires so many records.
+#[derive(Clone, Copy, Debug)]
+pub struct Fire(extern "C" fn(u64));
+
+impl Fire {
+    /// Calls it.
+    pub fn call(self, records: u64) {
+        (self.0)(records);
+    }
+}
+
+/// A library of the benchmark, loaded for good.
+#[derive(Debug)]
+pub struct Library(*mut c_void);
+
+impl Library {
+    /// Loads it.
+    pub fn load(path: &CStr) -> io::Result<Self> {
+        // SAFETY: Runs the constructors of a library that belongs to this benchmark.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
+        if handle.is_null() {
+            return Err(Self::error());
+        }
+        Ok(Self(handle))
+    }
+
+    fn error() -> io::Error {
+        // SAFETY: NULL, or a text that lives until the next dl call.
+        let why = unsafe {
+            let text = libc::dlerror();
+            if text == null::<core::ffi::c_char>().cast_mut() {
+                c"unknown"
+            } else {
+                CStr::from_ptr(text)
+            }
+        };
+        io::Error::other(why.to_string_lossy().into_owned())
+    }
+
+    fn symbol(&self, name: &CStr) -> io::Result<*mut c_void> {
+        // SAFETY: The library is loaded.
+        let symbol = unsafe { libc::dlsym(self.0, name.as_ptr()) };
+        if symbol.is_null() {
+            return Err(Self::error());
+        }
+        Ok(symbol)
+    }
+
+    /// `void name(uint64_t records)`.
+    pub fn fire(&self, name: &CStr) -> io::Result<Fire> {
+        let symbol = self.symbol(name)?;
+        // SAFETY: In the benchmark's library, functions asked for by this have this prototype.
+        Ok(Fire(unsafe {
+            core::mem::transmute::<*mut c_void, extern "C" fn(u64)>(symbol)
+        }))
+    }
+
+    /// Calls `int name(void)` and says whether it answered something else than 0.
+    pub fn asks(&self, name: &CStr) -> io::Result<bool> {
+        let symbol = self.symbol(name)?;
+        // SAFETY: In the benchmark's library, functions asked for by this have this prototype.
+        let ask = unsafe { core::mem::transmute::<*mut c_void, extern "C" fn() -> c_int>(symbol) };
+        Ok(ask() != 0)
+    }
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The module's record path as a writer.
+
+use crate::abi::header::Layout;
+use crate::channel::buffer::{Buffer, Entered};
+use crate::channel::config::Config;
+use crate::channel::format::Format;
+use crate::channel::header::Label;
+use crate::channel::memory::{NulTerminated, Tail};
+use crate::channel::platform::Barriers;
+use crate::channel::time::ClockKind;
+use crate::channel::{Channel, Setup};
+use crate::machine::Alarm;
+use crate::ring::Mode;
+use crate::sys::cpu;
+use crate::uaccess::UserSliceWriter;
+use crate::writer::{pin_reader, Outcome, Scenario, Writer, SIGNAL_PERIOD_US};
+use anyhow::{anyhow, bail, ensure, Context, Result};
+use rustix::fs::{memfd_create, MemfdFlags};
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Arc;
+use std::thread::{sleep, spawn, JoinHandle};
+use std::time::Duration;
+
+/// Bytes of the file that the reader goes round in.
+const FILE: u64 = 64 << 20;
+/// How long the reader rests when there is nothing to read.
+const REST: Duration = Duration::from_micros(50);
+
+/// What a switch between two of is recorded.
+struct Task {
+    comm: [u8; 16],
+    tid: i32,
+    prio: i32,
+}
+
+static TASKS: [Task; 2] = [
+    Task {
+        comm: *b"kworker/u8:3-ev\0",
+        tid: 4711,
+        prio: 120,
+    },
+    Task {
+        comm: *b"swapper/0\0\0\0\0\0\0\0",
+        tid: 0,
+        prio: 120,
+    },
+];
+
+/// With its NUL, 14 bytes.
+static NAME: &[u8; 13] = b"virtio1-req.0";
+
+/// Events to probes: what the module attaches to a tracepoint.
+struct Probes {
+    channel: Channel,
+    label: Label,
+}
+
+/// A probe, put together as rust/event/declare.rs does it.
+macro_rules! probe {
+    (
+        $name:ident, $any:ident, $probes:ident($($arg:ident: $ty:ty),*),
+        [$($fty:ty = $read:expr),*], $tail:expr
+    ) => {
+        #[inline(never)]
+        fn $name<F: Format>($probes: &Probes $(, $arg: $ty)*) {
+            let Some(entered) = $probes.channel.enter() else {
+                return;
+            };
+            let recorded = probe!(@record Buffer::record_open::<F>, entered, $probes,
+                [$($fty = $read),*], $tail);
+            if let Err(entered) = recorded {
+                $any::<F>($probes $(, $arg)*, entered);
+            }
+        }
+
+        #[cold]
+        #[inline(never)]
+        fn $any<F: Format>($probes: &Probes $(, $arg: $ty)*, entered: Entered<'_>) {
+            probe!(@record Buffer::record_any::<F>, entered, $probes,
+                [$($fty = $read),*], $tail);
+        }
+    };
+    (@record $record:expr, $entered:ident, $probes:ident,
+        [$($fty:ty = $read:expr),*], $tail:expr
+    ) => {{
+        const FIXED: u64 = 0 $(+ size_of::<$fty>() as u64)*;
+        let tail = $tail;
+        $record(
+            $entered,
+            &$probes.label,
+            FIXED.wrapping_add(tail.len() as u64),
+            #[inline(always)]
+            |to| to$(.put::<$fty>($read))*.put_tail(&tail),
+        )
+    }};
+}
+
+probe! { small, small_any, probes(vec: u16), [u16 = vec], () }
+
+probe! {
+    medium, medium_any, probes(irq: i32, name: &[u8]), [i32 = irq], NulTerminated(name)
+}
+
+// As `medium`, and in its middle the same again, complete.
+probe! {
+    medium_nested, medium_nested_any, probes(irq: i32, name: &[u8]),
+    [i32 = { medium::<F>(probes, irq, name); irq }], NulTerminated(name)
+}
+
+probe! {
+    large, large_any, probes(prev: &Task, next: &Task, prev_state: i64),
+    [
+        [u8; 16] = prev.comm, i32 = prev.tid, i32 = prev.prio, i64 = prev_state,
+        [u8; 16] = next.comm, i32 = next.tid, i32 = next.prio
+    ], ()
+}
+
+/// Fires one record of `bytes` after the other. The probe is called through a pointer, as a
+/// tracepoint does it.
+fn fire<F: Format>(probes: &Probes, scenario: Scenario, bytes: u64, records: u64) {
+    match (scenario, bytes) {
+        (Scenario::Nested, _) => {
+            let probe = black_box(medium_nested::<F> as fn(&Probes, i32, &[u8]));
+            (0..records / 2).for_each(|i| probe(probes, i as i32, NAME));
+        }
+        (_, 6) => {
+            let probe = black_box(small::<F> as fn(&Probes, u16));
+            (0..records).for_each(|i| probe(probes, i as u16));
+        }
+        (_, 22) => {
+            let probe = black_box(medium::<F> as fn(&Probes, i32, &[u8]));
+            (0..records).for_each(|i| probe(probes, i as i32, NAME));
+        }
+        _ => {
+            let probe = black_box(large::<F> as fn(&Probes, &Task, &Task, i64));
+            let [prev, next] = &TASKS;
+            (0..records).for_each(|i| probe(probes, prev, next, i as i64));
+        }
+    }
+}
+
+/// The module's writer.
+struct RingWriter {
+    probes: Arc<Probes>,
+    scenario: Scenario,
+    bytes: u64,
+    fire: fn(&Probes, Scenario, u64, u64),
+    fired: u64,
+    alarm: Option<(Alarm, Arc<AtomicU64>)>,
+    reader: Option<Drain>,
+}
+
+/// Makes the writer for a scenario. `clock` is the one of `F`.
+pub(crate) fn writer<F: Format>(
+    clock: ClockKind,
+    scenario: Scenario,
+    bytes: u64,
+) -> Result<Box<dyn Writer>> {
+    let probes = Arc::new(probes(clock, scenario)?);
+    let mut writer = RingWriter {
+        alarm: None,
+        reader: None,
+        probes,
+        scenario,
+        bytes,
+        fire: fire::<F>,
+        fired: 0,
+    };
+    match scenario {
+        Scenario::Signal => {
+            let signals = Arc::new(AtomicU64::new(0));
+            let (probes, counter) = (writer.probes.clone(), signals.clone());
+            let tick = move || {
+                medium::<F>(&probes, 0, NAME);
+                counter.fetch_add(1, Ordering::Relaxed);
+            };
+            writer.alarm = Some((Alarm::new(SIGNAL_PERIOD_US, tick)?, signals));
+        }
+        Scenario::Reader => writer.reader = Some(Drain::new(writer.probes.clone())?),
+        Scenario::Full => {
+            while writer.probes.channel.full() == 0 {
+                writer.fire(1000);
+            }
+        }
+        Scenario::Overwrite | Scenario::Switch | Scenario::Nested => {}
+    }
+    Ok(Box::new(writer))
+}
+
+fn probes(clock: ClockKind, scenario: Scenario) -> Result<Probes> {
+    cpu::register()?;
+    let mut config = Config {
+        mode: match scenario {
+            Scenario::Reader | Scenario::Full => Mode::Discard,
+            _ => Mode::Overwrite,
+        },
+        barriers: Barriers::Interrupt,
+        ..Config::DEFAULT
+    };
+    if scenario == Scenario::Switch {
+        config = config
+            .with_subbuf_size(4096)
+            .map_err(|why| anyhow!("{}", why.0))?;
+    }
+    let setup = Setup {
+        config,
+        layout: Layout::Compact,
+        clock,
+        uuid: [0; 16],
+    };
+    Ok(Probes {
+        channel: Channel::new(&setup).map_err(|why| anyhow!("no channel: {why:?}"))?,
+        label: Label::in_layout(1, Layout::Compact),
+    })
+}
+
+impl Writer for RingWriter {
+    fn fire(&mut self, records: u64) {
+        // Pairs, when nested.
+        let records = match self.scenario {
+            Scenario::Nested => records.next_multiple_of(2),
+            _ => records,
+        };
+        (self.fire)(&self.probes, self.scenario, self.bytes, records);
+        self.fired += records;
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Outcome> {
+        let signals = match self.alarm.take() {
+            Some((alarm, signals)) => {
+                drop(alarm);
+                signals.load(Ordering::Relaxed)
+            }
+            None => 0,
+        };
+        let read = match self.reader.take() {
+            Some(reader) => reader.stop()?,
+            None => 0,
+        };
+        let channel = &self.probes.channel;
+        let outcome = Outcome {
+            fired: self.fired + signals,
+            recorded: channel.recorded(),
+            lost: channel.discarded(),
+            read,
+            signals,
+        };
+        ensure!(
+            outcome.fired == outcome.recorded + outcome.lost,
+            "records are unaccounted for: {outcome:?}"
+        );
+        let expected = match self.scenario {
+            Scenario::Full => outcome.lost > outcome.recorded,
+            Scenario::Reader => read > 0,
+            Scenario::Signal => outcome.lost == 0 && signals > 0,
+            _ => outcome.lost == 0,
+        };
+        ensure!(expected, "{}: {outcome:?}", self.scenario.name());
+        Ok(outcome)
+    }
+}
+
+/// A thread that moves packets out, as fast as it can.
+struct Drain {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Result<u64>>,
+}
+
+impl Drain {
+    fn new(probes: Arc<Probes>) -> Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let file = memfd_create("rtrace-native", MemfdFlags::CLOEXEC)?;
+        let mut out = UserSliceWriter::new(file.into(), FILE);
+        let stopped = stop.clone();
+        let thread = spawn(move || {
+            pin_reader();
+            let mut read = 0;
+            while !stopped.load(Ordering::Relaxed) {
+                match probes.channel.drain(&mut out) {
+                    Ok(Some(records)) => read += records,
+                    Ok(None) => sleep(REST),
+                    Err(why) => bail!("the reader failed: {why:?}"),
+                }
+            }
+            Ok(read)
+        });
+        Ok(Self { stop, thread })
+    }
+
+    fn stop(self) -> Result<u64> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().ok().context("the reader panicked")?
+    }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! lttng-ust as a writer: a tracepoint provider in C (ust/provider.c), loaded into this process
+//! so that the loop, the timing and the CPU are the same.
+
+use crate::machine::{Alarm, Fire, Library};
+use crate::writer::{Outcome, Scenario, Writer, SIGNAL_PERIOD_US};
+use anyhow::{ensure, Context, Result};
+use rustix::process::{kill_process, Pid, Signal};
+use std::ffi::{CStr, CString, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// How long the session daemon may take to enable the tracepoints of a library just loaded.
+const PATIENCE: Duration = Duration::from_secs(10);
+const STEP: Duration = Duration::from_millis(20);
+/// More than a buffer holds.
+const RECORDS_TO_FILL: u64 = 1_000_000;
+
+/// The provider, with its tracepoints enabled.
+#[derive(Clone, Copy)]
+pub(crate) struct Provider {
+    small: Fire,
+    medium: Fire,
+    large: Fire,
+    nested: Fire,
+}
+
+impl Provider {
+    /// Loads the library at `path` and waits for its tracepoints to be enabled.
+    pub(crate) fn load(path: &OsStr) -> Result<Self> {
+        let path = CString::new(path.as_bytes())?;
+        let library = Library::load(&path)?;
+        let mut waited = Duration::ZERO;
+        while !library.asks(c"ust_is_enabled")? {
+            ensure!(
+                waited < PATIENCE,
+                "the session daemon does not enable the tracepoints"
+            );
+            sleep(STEP);
+            waited += STEP;
+        }
+        let function = |name: &CStr| library.fire(name).context("the provider lacks a function");
+        Ok(Self {
+            small: function(c"ust_small")?,
+            medium: function(c"ust_medium")?,
+            large: function(c"ust_large")?,
+            nested: function(c"ust_nested")?,
+        })
+    }
+
+    /// The writer for a scenario; the session is made for it.
+    pub(crate) fn writer(self, scenario: Scenario, bytes: u64) -> Result<UstWriter> {
+        let fire = match (scenario, bytes) {
+            (Scenario::Nested, _) => self.nested,
+            (_, 6) => self.small,
+            (_, 22) => self.medium,
+            _ => self.large,
+        };
+        let mut writer = UstWriter {
+            fire,
+            fired: 0,
+            alarm: None,
+        };
+        match scenario {
+            Scenario::Signal => {
+                let signals = Arc::new(AtomicU64::new(0));
+                let counter = signals.clone();
+                let tick = move || {
+                    self.medium.call(1);
+                    counter.fetch_add(1, Ordering::Relaxed);
+                };
+                writer.alarm = Some((Alarm::new(SIGNAL_PERIOD_US, tick)?, signals));
+            }
+            Scenario::Full => {
+                stop_consumer()?;
+                writer.fire(RECORDS_TO_FILL);
+            }
+            _ => {}
+        }
+        Ok(writer)
+    }
+}
+
+/// Nobody reads any more: the buffer gets full, and stays so.
+fn stop_consumer() -> Result<()> {
+    let pid = std::env::var("RTRACE_UST_CONSUMER")
+        .ok()
+        .and_then(|pid| Pid::from_raw(pid.parse().ok()?))
+        .context("RTRACE_UST_CONSUMER must be the consumer daemon's pid")?;
+    Ok(kill_process(pid, Signal::STOP)?)
+}
+
+/// One of the provider's functions.
+pub(crate) struct UstWriter {
+    fire: Fire,
+    fired: u64,
+    alarm: Option<(Alarm, Arc<AtomicU64>)>,
+}
+
+impl Writer for UstWriter {
+    fn fire(&mut self, records: u64) {
+        self.fire.call(records);
+        self.fired += records;
+    }
+
+    /// What was lost is the session daemon's to know.
+    fn finish(self: Box<Self>) -> Result<Outcome> {
+        let signals = self.alarm.map_or(0, |(alarm, signals)| {
+            drop(alarm);
+            signals.load(Ordering::Relaxed)
+        });
+        Ok(Outcome {
+            fired: self.fired + signals,
+            signals,
+            ..Outcome::default()
+        })
+    }
+}

@@ -11,7 +11,7 @@
  * bytes, and then one of
  *	P	put
  *	U	closed without PUT
- * A frame without it was held when the process was killed. Prints how many were.
+ * A frame without it was held when the process was killed. Prints a line for each kill.
  *
  * Environment: RTRACE_STREAMS, where the streams are; READER_PAUSE_US, the longest pause.
  */
@@ -173,7 +173,7 @@ static void read_stream(int cpu, int out)
 	int fd = open_stream(cpu);
 
 	do {
-		if (!random_below(16) && ioctl(fd, FLUSH))
+		if (!random_below(4) && ioctl(fd, FLUSH))
 			die("FLUSH");
 	} while (take(&fd, cpu, out));
 	exit(0);
@@ -223,9 +223,8 @@ static int still_reads(struct child *child, int flags)
 }
 
 /* Kills one of them, at any point of what it does, until all have read to the end. */
-static unsigned int kill_at_random(struct child *children, int count, const char *dir, int kill_ms)
+static void kill_at_random(struct child *children, int count, const char *dir, int kill_ms)
 {
-	unsigned int killed = 0;
 	int left, i;
 
 	do {
@@ -237,17 +236,15 @@ static unsigned int kill_at_random(struct child *children, int count, const char
 			continue;
 		kill(children[i].pid, SIGKILL);
 		if (still_reads(&children[i], 0)) {
-			killed++;
+			dprintf(1, "killed the %u. of CPU %d\n", children[i].number, children[i].cpu);
 			start_child(&children[i], dir);
 		}
 	} while (left);
-	return killed;
 }
 
 int main(int argc, char **argv)
 {
 	struct child children[MAX_CPUS] = {};
-	unsigned int killed = 0;
 	int count = argc - 4;
 	int i;
 
@@ -265,9 +262,8 @@ int main(int argc, char **argv)
 		start_child(&children[i], argv[1]);
 	}
 	if (atoi(argv[3]))
-		killed = kill_at_random(children, count, argv[1], atoi(argv[3]));
+		kill_at_random(children, count, argv[1], atoi(argv[3]));
 	for (i = 0; i < count; i++)
 		still_reads(&children[i], 0);
-	printf("%u\n", killed);
 	return 0;
 }

@@ -37,7 +37,7 @@ def fire_steadily(rate, milliseconds):
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
     due = time.monotonic_ns()
     for _ in range(milliseconds):
-        os.pwrite(fd, request, 0)
+        os.write(fd, request)
         due += 1_000_000
         time.sleep(max(0, due - time.monotonic_ns()) / 1e9)
     late = (time.monotonic_ns() - due) // 1_000_000

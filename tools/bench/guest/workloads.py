@@ -57,14 +57,13 @@ WORKLOADS = (
 )
 
 
-def configurations():
+def configurations(quick):
     """(label, tracer, mode, to disk)"""
     yield "none", None, None, False
     # How far figures differ where nothing does.
     yield "none, again", None, None, False
-    for label, tracer in (("rtrace", tracers.Rtrace()), ("LTTng", tracers.Lttng()),
-                          ("ftrace", tracers.Ftrace()), ("perf", tracers.Perf()),
-                          ("BPF ring buffer", tracers.Bpf())):
+    for label, make in TRACERS[:2] if quick else TRACERS:
+        tracer = make()
         yield f"{label}, flight recorder", tracer, "overwrite", False
         yield f"{label}, to disk", tracer, "discard", True
 
@@ -102,7 +101,7 @@ def of_all(say, quick=None):
     result = {"operations": {workload.name: workload.operation for workload, _ in chosen}, "runs": {}}
     for workload, size in chosen:
         workload.measure(max(size // 10, 3))  # what is read from disk the first time
-    for label, tracer, mode, to_disk in configurations():
+    for label, tracer, mode, to_disk in configurations(quick):
         result["runs"][label] = {}
         for workload, size in chosen:
             try:

@@ -82,7 +82,7 @@ def instructions(data, charts):
 
 def workloads(data, charts):
     runs = data["runs"]
-    none = runs["none"]
+    none = {name: run for name, run in runs["none"].items() if "error" not in run}
     for kind in ("flight recorder", "to disk"):
         labels = [label for label in runs if label.endswith(kind)]
         short = {label: label.split(",")[0] for label in labels}

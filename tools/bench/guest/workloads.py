@@ -45,7 +45,10 @@ def tbench(seconds):
     finally:
         server.kill()
         server.wait()
-    return 1e9 / float(re.search(r"Throughput ([0-9.]+) MB/sec", said).group(1)) / 1024
+    throughput = float(re.search(r"Throughput ([0-9.]+) MB/sec", said).group(1))
+    if not throughput:
+        raise RuntimeError(f"tbench measured nothing in {seconds} s: {said[-300:]}")
+    return 1e9 / throughput / 1024
 
 
 WORKLOADS = (

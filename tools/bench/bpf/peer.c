@@ -26,7 +26,7 @@
 #include <bpf/libbpf.h>
 
 #define MAX_PROGRAMS 64
-#define READ_PERIOD_MS 10
+#define READ_PERIOD_MS 1
 /* BPF_F_RB_OVERWRITE of Linux 6.19, which the headers of Debian 13 lack. */
 #define RING_OVERWRITE (1U << 19)
 

@@ -29,7 +29,9 @@ def consumers():
 class Lttng(Tracer):
     name = "LTTng"
 
-    def __init__(self):
+    def __init__(self, read_timer_us=200_000):
+        """How often the reader is woken: LTTng's default, if nothing is said."""
+        self.read_timer_us = read_timer_us
         if not subprocess.run(["pgrep", "-x", "lttng-sessiond"], stdout=subprocess.DEVNULL).returncode:
             return
         release = os.uname().release
@@ -45,7 +47,7 @@ class Lttng(Tracer):
             *["--snapshot"] * self.snapshot)
         run("lttng", "enable-channel", "--kernel", CHANNEL, f"--{mode}",
             f"--subbuf-size={memory.size}", f"--num-subbuf={memory.count}",
-            f"--output={'mmap' if self.snapshot else 'splice'}")
+            f"--output={'mmap' if self.snapshot else 'splice'}", f"--read-timer={self.read_timer_us}")
         names = [event(name) for name in events if name not in (SYSCALLS, GETPPID)]
         if names:
             run("lttng", "enable-event", "--kernel", f"--channel={CHANNEL}", ",".join(names))

@@ -39,7 +39,8 @@ struct Row {
     ns_median: f64,
     /// From the shortest time, as all that follows.
     records_per_second: f64,
-    gb_per_second: f64,
+    /// None where nothing is written.
+    gb_per_second: Option<f64>,
     /// Its time as a multiple of a memcpy's of as many bytes.
     times_memcpy: Option<f64>,
     /// lttng-ust's time, in the same scenario with the same clock, as a multiple of this one's.
@@ -73,7 +74,7 @@ const SCENARIOS: [(&str, &str); 6] = [
     ),
     (
         "reader",
-        "discard mode, 4 x 1 MiB, a reader moves packets to a file",
+        "as overwrite, while a reader on another CPU moves packets to a file",
     ),
     ("full", "discard mode, the buffer is full: a refused record"),
 ];
@@ -147,7 +148,7 @@ fn rows(work: &Path) -> Result<Vec<Row>> {
             ns_min,
             ns_median,
             records_per_second: 1e9 / ns_min,
-            gb_per_second: bytes as f64 / ns_min,
+            gb_per_second: (scenario != "full").then_some(bytes as f64 / ns_min),
             times_memcpy: None,
             lttng_ust_takes_times: None,
             scenario,
@@ -259,24 +260,30 @@ fn print_row(size: &str, row: &Row) {
     let times = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.1}x"));
     let instructions = row.facts.get("instructions").and_then(Value::as_f64);
     println!(
-        "{:>5}  {:14} {:8.1} {:8.1} {:>7} {:9.1}M {:7.2} {:>8} {:>9}  {}",
+        "{:>5}  {:14} {:8.1} {:8.1} {:>7} {:9.1}M {:>7} {:>8} {:>9}  {}",
         size,
         row.writer,
         row.ns_min,
         row.ns_median,
         instructions.map_or(String::new(), |count| format!("{count:.1}")),
         row.records_per_second / 1e6,
-        row.gb_per_second,
+        row.gb_per_second
+            .map_or(String::new(), |rate| format!("{rate:.2}")),
         times(row.times_memcpy),
         times(row.lttng_ust_takes_times),
         lost(row)
     );
 }
 
-/// The share of the records that was lost, where any was.
+/// The share of the records that was lost, where any was, or read, where there is a reader.
 fn lost(row: &Row) -> String {
     let outcome = |name: &str| row.facts.get("outcome")?.get(name)?.as_f64();
     let discarded = row.facts.get("discarded").and_then(Value::as_f64);
+    if let (Some(fired), Some(read)) = (outcome("fired"), outcome("read")) {
+        if read > 0.0 {
+            return format!("{:.0}% read", 100.0 * read / fired);
+        }
+    }
     match (outcome("fired"), discarded.or(outcome("lost"))) {
         (Some(fired), Some(lost)) if lost > 0.0 => format!("{:.1}%", 100.0 * lost / fired),
         _ => String::new(),

@@ -194,7 +194,7 @@ fn probes(clock: ClockKind, scenario: Scenario) -> Result<Probes> {
     cpu::register()?;
     let mut config = Config {
         mode: match scenario {
-            Scenario::Reader | Scenario::Full => Mode::Discard,
+            Scenario::Full => Mode::Discard,
             _ => Mode::Overwrite,
         },
         barriers: Barriers::Interrupt,
@@ -254,7 +254,7 @@ impl Writer for RingWriter {
         );
         let expected = match self.scenario {
             Scenario::Full => outcome.lost > outcome.recorded,
-            Scenario::Reader => read > 0,
+            Scenario::Reader => outcome.lost == 0 && read > 0,
             Scenario::Signal => outcome.lost == 0 && signals > 0,
             _ => outcome.lost == 0,
         };

@@ -72,7 +72,8 @@ pub enum Scenario {
     Nested,
     /// A timer signal writes records, too.
     Signal,
-    /// A reader on another CPU moves all packets into a file.
+    /// A reader on another CPU moves packets into a file, as fast as it can. Overwrite mode, so
+    /// that every record is written, however fast it is.
     Reader,
     /// The buffer is full: each record is refused and counted.
     Full,

@@ -102,8 +102,9 @@ impl Channel {
         // A CPU that comes looks at `active`, and opens its own gate.
         let _cpus = NoHotplug::new();
         self.complete.store(1);
-        self.active.store(1);
         cpu::possible().for_each(|cpu| self.buffers.open(cpu));
+        // Last: what a CPU fires before its gate opens is no loss; it came before the start.
+        self.active.store(1);
     }
 
     /// No new record is taken; some may still be being written. May sleep.

@@ -18,6 +18,9 @@ from tracers.base import EVERYTHING, FOUR_MIB, run
 
 DISK = "/var/bench/disk"
 
+TRACERS = (("rtrace", tracers.Rtrace), ("LTTng", tracers.Lttng), ("ftrace", tracers.Ftrace),
+           ("perf", tracers.Perf), ("BPF ring buffer", tracers.Bpf))
+
 # `measure` gives the instructions per operation of a run of a size; `full` and `quick` are
 # sizes, 0: not run.
 Workload = namedtuple("Workload", "name operation measure full quick")

@@ -32,12 +32,16 @@ pub fn say(text: &str) {
 }
 
 /// The tests that find a fault.
+// Each is a program of its own, and names itself alone.
+#[allow(dead_code)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suite {
     /// `tests/ring`: one CPU at a time, every access seen at once.
     Ring,
     /// `tests/order`: two CPUs, weak memory.
     Order,
+    /// `tests/shuttle`: two CPUs, long random runs. No fault is left to these alone.
+    Shuttle,
 }
 
 /// Who has to find `fault`. A new fault does not compile before it has its place here.

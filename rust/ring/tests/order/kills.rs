@@ -9,6 +9,14 @@ use crate::run::{self, Case, Interrupts};
 use rtrace_ring::fault::Fault;
 use rtrace_ring::Mode;
 
+fn config(mode: Mode, policy: Policy) -> Config {
+    Config {
+        mode,
+        policy,
+        origin: 0,
+    }
+}
+
 /// The reader waits for packets that fill up.
 fn handover(mode: Mode, policy: Policy) {
     let case = Case {
@@ -20,7 +28,7 @@ fn handover(mode: Mode, policy: Policy) {
         Policy::Delivery => Interrupts::None,
         Policy::Interrupt => Interrupts::Barrier,
     };
-    run::all(Config { mode, policy }, &case, interrupts, 2);
+    run::all(config(mode, policy), &case, interrupts, 2);
 }
 
 /// The buffer is full: the writer needs what the reader puts.
@@ -30,7 +38,7 @@ fn reuse(mode: Mode, policy: Policy) {
         write: &[Write::Fill],
         read: &[Read::Get, Read::Put],
     };
-    run::all(Config { mode, policy }, &case, Interrupts::None, 2);
+    run::all(config(mode, policy), &case, Interrupts::None, 2);
 }
 
 /// The reader asks for a flush while a record is written.
@@ -40,8 +48,12 @@ fn flush(mode: Mode, policy: Policy) {
         write: &[Write::Record(1)],
         read: &[Read::Flush],
     };
-    let config = Config { mode, policy };
-    run::all(config, &case, Interrupts::Nested(Write::Switch), 2);
+    run::all(
+        config(mode, policy),
+        &case,
+        Interrupts::Nested(Write::Switch),
+        2,
+    );
 }
 
 /// A fault, perhaps on top of others, that loom finds with that mode and policy.

@@ -2,9 +2,9 @@
 
 //! A ring with memory whose races are found, a writer and a reader.
 
+use crate::cell::UnsafeCell;
 use crate::faults;
 use crate::platform::{Cpus, Policy};
-use loom::cell::UnsafeCell;
 use rtrace_ring::consume::{Packet, Reader};
 use rtrace_ring::fault::Fault;
 use rtrace_ring::geometry::Geometry;
@@ -17,6 +17,8 @@ use std::sync::Mutex;
 
 const SIZE: u64 = 4;
 const COUNT: u64 = 2;
+/// Bytes of the writers' sub-buffers.
+pub const BUFFER: u64 = SIZE * COUNT;
 /// The packet's number, then its content.
 const HEADER: u64 = 2;
 
@@ -25,6 +27,8 @@ const HEADER: u64 = 2;
 pub struct Config {
     pub mode: Mode,
     pub policy: Policy,
+    /// Where the counters start.
+    pub origin: u64,
 }
 
 /// A step of the writer.
@@ -54,7 +58,8 @@ pub enum Read {
 /// A byte of the buffer. The ring must see to it that no two CPUs are at it at once.
 struct Byte(UnsafeCell<u64>);
 
-// SAFETY: not so if the ring is wrong; loom finds that out at each access.
+// SAFETY: not so if the ring is wrong; loom finds that out at each access. shuttle runs one
+// thread at a time.
 unsafe impl Sync for Byte {}
 
 /// What was fired. Not part of what is modelled: it takes no time and orders nothing.
@@ -90,20 +95,20 @@ impl Machine {
     pub fn new(config: Config) -> Self {
         let geometry = Geometry::new(SIZE, COUNT).expect("valid sizes");
         let slots: Vec<_> = (0..COUNT)
-            .map(|index| Slot::new(&geometry, index, 0))
+            .map(|index| Slot::new(&geometry, index, config.origin))
             .collect();
         Self {
             ring: Ring::new(
                 geometry,
                 config.mode,
                 HEADER,
-                0,
+                config.origin,
                 IndexedSlots::new(slots),
                 Cpus::new(config.policy),
             )
             .expect("a valid ring"),
             config,
-            memory: (0..SIZE * (COUNT + 1))
+            memory: (0..BUFFER + SIZE)
                 .map(|_| Byte(UnsafeCell::new(0)))
                 .collect(),
             log: Mutex::default(),
@@ -116,14 +121,14 @@ impl Machine {
 
     fn write_byte(&self, at: u64, value: u64) {
         self.memory[at as usize].0.with_mut(|byte| {
-            // SAFETY: loom has checked that nobody else is at it.
+            // SAFETY: loom has checked that nobody else is at it; with shuttle nobody runs.
             unsafe { *byte = value }
         });
     }
 
     fn read_byte(&self, at: u64) -> u64 {
         self.memory[at as usize].0.with(|byte| {
-            // SAFETY: loom has checked that nobody writes it.
+            // SAFETY: as in `write_byte`.
             unsafe { *byte }
         })
     }
@@ -247,7 +252,9 @@ impl Machine {
         let (sequence, times) = self.contents(&packet);
         assert_eq!(
             sequence,
-            self.ring.geometry().sequence(0, packet.position),
+            self.ring
+                .geometry()
+                .sequence(self.config.origin, packet.position),
             "the packet's number"
         );
         assert_eq!(times.len() as u64, packet.records, "the packet's records");
@@ -298,7 +305,10 @@ impl Machine {
         if let Some((packet, times)) = consumer.held.take() {
             assert_eq!(self.ring.put(&mut consumer.reader), Some(packet));
             consumer.seen += times.len() as u64;
-            let number = self.ring.geometry().sequence(0, packet.position);
+            let number = self
+                .ring
+                .geometry()
+                .sequence(self.config.origin, packet.position);
             consumer.last = Some((number, times.last().copied()));
         }
     }

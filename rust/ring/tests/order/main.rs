@@ -7,6 +7,10 @@
 //! that is read and written without an order between the two is found as a race. The two
 //! complement one another: here the cases are few and small.
 
+/// Payload: loom finds its races.
+mod cell {
+    pub use loom::cell::UnsafeCell;
+}
 mod cpu;
 #[path = "../faults/mod.rs"]
 mod faults;
@@ -86,7 +90,11 @@ const SMALL: [Case; 3] = [
 /// All the executions of `cases` in `mode` in which the CPU is lost up to so many times.
 fn search(cases: &[Case], mode: Mode, policy: Policy, interrupts: Interrupts, preemptions: usize) {
     let begin = Instant::now();
-    let config = Config { mode, policy };
+    let config = Config {
+        mode,
+        policy,
+        origin: 0,
+    };
     let executions: usize = cases
         .iter()
         .map(|case| run::all(config, case, interrupts, preemptions))

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A ring with memory whose races are found, a writer and a reader.
+//! A ring with memory whose races are found, a writer and a reader. What its words and its memory
+//! are is for the suite to say.
 
 use crate::cell::UnsafeCell;
 use crate::faults;
+use crate::log::Log;
 use crate::platform::{Cpus, Policy};
 use rtrace_ring::consume::{Packet, Reader};
 use rtrace_ring::fault::Fault;
@@ -13,7 +15,6 @@ use rtrace_ring::reserve::{Opened, Stamp};
 use rtrace_ring::slot::{IndexedSlots, Slot};
 use rtrace_ring::switch::Closed;
 use rtrace_ring::{Mode, Ring};
-use std::sync::Mutex;
 
 const SIZE: u64 = 4;
 const COUNT: u64 = 2;
@@ -62,20 +63,11 @@ struct Byte(UnsafeCell<u64>);
 // thread at a time.
 unsafe impl Sync for Byte {}
 
-/// What was fired. Not part of what is modelled: it takes no time and orders nothing.
-#[derive(Default)]
-struct Log {
-    /// The length of each record, and its time once it is written.
-    records: Vec<(u64, Option<u64>)>,
-    lost: u64,
-    clock: u64,
-}
-
 pub struct Machine {
     pub ring: Ring<Cpus>,
     config: Config,
     memory: Vec<Byte>,
-    log: Mutex<Log>,
+    log: Log,
 }
 
 /// The reader, and what it has seen.
@@ -111,12 +103,8 @@ impl Machine {
             memory: (0..BUFFER + SIZE)
                 .map(|_| Byte(UnsafeCell::new(0)))
                 .collect(),
-            log: Mutex::default(),
+            log: Log::default(),
         }
-    }
-
-    fn log<T>(&self, work: impl FnOnce(&mut Log) -> T) -> T {
-        work(&mut self.log.lock().expect("no other thread runs"))
     }
 
     fn write_byte(&self, at: u64, value: u64) {
@@ -143,26 +131,16 @@ impl Machine {
         }
     }
 
-    fn now(&self) -> u64 {
-        self.log(|log| {
-            log.clock += 1;
-            log.clock
-        })
-    }
-
     fn record(&self, len: u64) {
-        let id = self.log(|log| {
-            log.records.push((len, None));
-            log.records.len() - 1
-        });
+        let id = self.log.fire(len);
         let stamp = || Stamp {
-            time: self.now(),
+            time: self.log.now(),
             len,
         };
         let record = match self.ring.reserve_open(len, || Some(stamp().time)) {
             Some(record) => record,
             None if self.ring.refuse_if_full(len) => {
-                self.log(|log| log.lost += 1);
+                self.log.lose();
                 return;
             }
             None => match self.ring.reserve(stamp) {
@@ -183,15 +161,15 @@ impl Machine {
                         matches!(reason, Lost::Full | Lost::Wrapped),
                         "lost for another reason"
                     );
-                    self.log(|log| log.lost += 1);
+                    self.log.lose();
                     return;
                 }
             },
         };
         for at in 0..len {
-            self.write_byte(record.memory + at, id as u64);
+            self.write_byte(record.memory + at, id);
         }
-        self.log(|log| log.records[id].1 = Some(record.time));
+        self.log.wrote(id, len, record.time);
         if let Some(complete) = self.ring.commit(record) {
             self.ring.deliver(complete);
         }
@@ -208,7 +186,7 @@ impl Machine {
     }
 
     fn switch(&self) {
-        if let Some(closed) = self.ring.switch(|| self.now()) {
+        if let Some(closed) = self.ring.switch(|| self.log.now()) {
             self.finish(closed);
         }
     }
@@ -282,7 +260,7 @@ impl Machine {
         let mut offset = HEADER;
         while offset < content {
             let id = self.read_byte(packet.memory + offset);
-            let (len, time) = self.log(|log| log.records[id as usize]);
+            let (len, time) = self.log.get(id);
             times.push(time.expect("a record is not to be seen"));
             for at in offset..offset + len {
                 assert_eq!(self.read_byte(packet.memory + at), id, "a record is torn");
@@ -327,7 +305,7 @@ impl Machine {
         self.drain(consumer);
         self.switch();
         self.drain(consumer);
-        let (fired, lost) = self.log(|log| (log.records.len() as u64, log.lost));
+        let (fired, lost) = (self.log.fired(), self.log.lost());
         assert_eq!(self.ring.lost().discarded(), lost, "losses");
         assert_eq!(self.ring.recorded(), fired - lost, "records");
         assert_eq!(

@@ -15,6 +15,7 @@ mod cpu;
 #[path = "../faults/mod.rs"]
 mod faults;
 mod kills;
+mod log;
 mod machine;
 mod platform;
 mod run;

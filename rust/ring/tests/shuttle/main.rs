@@ -11,6 +11,8 @@ mod cell;
 #[path = "../faults/mod.rs"]
 mod faults;
 mod kills;
+#[path = "../order/log.rs"]
+mod log;
 #[path = "../order/machine.rs"]
 mod machine;
 mod nested;

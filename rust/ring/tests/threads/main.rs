@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Two threads of the machine that the test runs on: for Miri, which finds each race of payload
+//! bytes and shows old values, by its seed (`scripts/miri`). Without Miri a short stress run.
+//!
+//! The machine is that of `tests/order`, the same ring on std's words, with the barrier at
+//! delivery. The interrupt's barrier cannot be had in a process.
+
+mod cell;
+#[path = "../order/log.rs"]
+mod log;
+#[path = "../order/machine.rs"]
+mod machine;
+mod platform;
+
+/// No fault here.
+mod faults {
+    pub fn is_on(_fault: rtrace_ring::fault::Fault) -> bool {
+        false
+    }
+}
+
+use machine::{Config, Machine, Read, Write};
+use platform::Policy;
+use rtrace_ring::Mode;
+
+const WRITES: [Write; 6] = [
+    Write::Record(1),
+    Write::Fill,
+    Write::Record(2),
+    Write::Record(1),
+    Write::Switch,
+    Write::Fill,
+];
+const READS: [Read; 7] = [
+    Read::Get,
+    Read::Put,
+    Read::Get,
+    Read::Unget,
+    Read::Get,
+    Read::Flush,
+    Read::Put,
+];
+
+/// How often the writer and the reader do all of their steps, and how often that is repeated.
+const ROUNDS: usize = if cfg!(miri) { 6 } else { 200 };
+const REPEATS: usize = if cfg!(miri) { 1 } else { 200 };
+
+fn run(mode: Mode, origin: u64) {
+    for _ in 0..REPEATS {
+        let machine = Machine::new(Config {
+            mode,
+            policy: Policy::Delivery,
+            origin,
+        });
+        let mut consumer = machine.consumer();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for step in WRITES.into_iter().cycle().take(ROUNDS * WRITES.len()) {
+                    machine.write(step);
+                }
+            });
+            for step in READS.into_iter().cycle().take(ROUNDS * READS.len()) {
+                machine.read(&mut consumer, step);
+            }
+        });
+        machine.check_end(&mut consumer);
+    }
+}
+
+/// From the beginning, and from just below the wrap.
+#[test]
+fn discard() {
+    run(Mode::Discard, 0);
+    run(Mode::Discard, 0u64.wrapping_sub(machine::BUFFER));
+}
+
+#[test]
+fn overwrite() {
+    run(Mode::Overwrite, 0);
+    run(Mode::Overwrite, 0u64.wrapping_sub(machine::BUFFER));
+}

@@ -136,7 +136,6 @@ fn each(policy: Policy, interrupts: Interrupts) {
             search(&SMALL, Mode::Overwrite, policy, interrupts, more);
             if long() {
                 search(&CASES, Mode::Discard, policy, interrupts, 1);
-                search(&SMALL, Mode::Overwrite, policy, interrupts, 1);
             }
         }
     }

@@ -141,6 +141,38 @@ fn ready_and_committed_8_bits() {
 }
 
 #[test]
+fn all_positions_16_bits() {
+    for (size, count) in all_sizes(16) {
+        let spec = Spec::<16>::new(size, count);
+        for at in 0..2 << 16 {
+            spec.check_position(at);
+        }
+    }
+}
+
+/// All the sub-buffers of writer and reader, and all the commit counts that a slot can have.
+#[test]
+fn all_sub_buffers_16_bits() {
+    // Smaller sub-buffers are the same with more bits of the number, and take minutes.
+    for (size, count) in all_sizes(16).filter(|&(size, _)| size >= 16) {
+        let spec = Spec::<16>::new(size, count);
+        let step = size as usize;
+        for read in (0..2 << 16).step_by(step) {
+            for write in (read..read + (1 << 16)).step_by(step) {
+                spec.check_pair(write, read);
+            }
+            let before = read / spec.buffer * spec.size;
+            let around = spec.commits_around(read);
+            let first = around.start.next_multiple_of(spec.size);
+            assert!(around.contains(&before));
+            for commit in (first..around.end).step_by(step) {
+                spec.check_commit(read, commit);
+            }
+        }
+    }
+}
+
+#[test]
 fn sampled_16_bits() {
     for (size, count) in all_sizes(16) {
         let spec = Spec::<16>::new(size, count);

@@ -10,6 +10,7 @@
 #include <linux/sched/signal.h>
 #include <linux/tracepoint.h>
 #include <linux/utsname.h>
+#include <linux/vmalloc.h>
 #include <asm/cpufeature.h>
 #include <asm/tsc.h>
 
@@ -49,6 +50,20 @@ notrace int rtrace_cpu_next(int cpu, bool online)
 notrace bool rtrace_is_killed(void)
 {
 	return fatal_signal_pending(current);
+}
+
+/*
+ * Zeroed pages. Tries hard, but not so hard that processes are killed for it, which may be
+ * anybody's.
+ */
+notrace void *rtrace_vmalloc(size_t bytes)
+{
+	return __vmalloc(bytes, GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
+}
+
+notrace void rtrace_vfree(const void *memory)
+{
+	vfree(memory);
 }
 
 notrace void rtrace_get_page(struct page *page)

@@ -3,10 +3,7 @@
 //! A large piece of memory, contiguous for the kernel, made of single pages.
 
 use crate::sys::bindings;
-use core::alloc::Layout;
 use core::ptr::NonNull;
-use kernel::alloc::allocator::Vmalloc;
-use kernel::alloc::{Allocator, NumaNode};
 use kernel::prelude::*;
 
 pub(crate) use kernel::page::PAGE_SIZE;
@@ -27,10 +24,6 @@ unsafe impl Send for Pages {}
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    fn layout(len: usize) -> Result<Layout> {
-        Layout::from_size_align(len, PAGE_SIZE).map_err(|_| EINVAL)
-    }
-
     /// Allocates `len` bytes, a multiple of the page size. May sleep.
     ///
     /// Fails with `ENOMEM` at once if there is not that much memory to be had, rather than make
@@ -41,16 +34,11 @@ impl Pages {
         if len / PAGE_SIZE >= available.max(0) as usize {
             return Err(ENOMEM);
         }
-        let memory = Vmalloc::alloc(
-            Self::layout(len)?,
-            GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN,
-            NumaNode::NO_NODE,
-        )?;
+        // SAFETY: May sleep, as this function may.
+        let memory = unsafe { bindings::rtrace_vmalloc(len) };
+        let base = NonNull::new(memory.cast()).ok_or(ENOMEM)?;
         // INVARIANT: Just allocated.
-        Ok(Self {
-            base: memory.cast(),
-            len,
-        })
+        Ok(Self { base, len })
     }
 
     /// First byte.
@@ -77,10 +65,8 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        if let Ok(layout) = Self::layout(self.len) {
-            // SAFETY: By the invariant. Pages that stand in a pipe have a reference of their
-            // own and stay until the pipe lets them go.
-            unsafe { Vmalloc::free(self.base, layout) };
-        }
+        // SAFETY: By the invariant. Pages that stand in a pipe have a reference of their own and
+        // stay until the pipe lets them go.
+        unsafe { bindings::rtrace_vfree(self.base.as_ptr().cast()) };
     }
 }

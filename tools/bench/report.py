@@ -92,20 +92,25 @@ def workloads(data, charts):
             run = runs[label][name]
             return None if "error" in run else run["instructions"] - none[name]["instructions"]
 
+        noise = {name: abs(runs["none, again"][name]["instructions"] - none[name]["instructions"])
+                 for name in none}
+
         def cell(label, name):
             if "error" in runs[label][name]:
                 return "failed"
-            text = against(added(label, name), added(us, name))
+            ours = added(us, name)
+            # Of what is lost in the noise there is no ratio.
+            text = against(added(label, name), ours if ours and ours > 2 * noise[name] else None)
             lost = runs[label][name].get("lost")
             return text + (f", {number(lost)} lost" if lost else "")
 
         rows = [[f"{name} ({data['operations'][name]})", number(none[name]["instructions"]),
-                 number(abs(runs["none, again"][name]["instructions"] - none[name]["instructions"])),
+                 number(noise[name]),
                  *(cell(label, name) for label in labels)] for name in none]
         yield table(f"Instructions that tracing adds to an operation, {kind}",
                     ["", "without tracing", "noise", *short.values()], rows)
         for name in none:
-            bars = [(short[label], added(label, name) or 0, label == us) for label in labels]
+            bars = [(short[label], max(added(label, name) or 0, 0), label == us) for label in labels]
             charts(f"workload-{kind}-{name}".replace(" ", "-"), f"{name}: added, {kind}",
                    f"instructions per {data['operations'][name]}", bars)
 

@@ -93,7 +93,7 @@ pub struct Kill {
 
 /// Runs `work` with `faults` on.
 pub fn with(faults: &[Fault], work: impl FnOnce()) {
-    ON.set(faults.iter().fold(0, |on, &fault| on | 1 << fault as u32));
+    ON.set(faults.iter().fold(0, |on, &fault| on | (1 << fault as u32)));
     work();
     ON.set(0);
 }
@@ -121,11 +121,10 @@ fn message(panic: &(dyn Any + Send)) -> String {
 impl Kill {
     /// Its line in Documentation/verification.md.
     fn line(&self) -> String {
-        let with: String = self
-            .with
-            .iter()
-            .map(|with| format!(" on {with:?}"))
-            .collect();
+        let mut with = String::new();
+        for below in self.with {
+            with += &format!(" on {below:?}");
+        }
         format!(
             "| {:?}{with} | {} | {} | {} |\n",
             self.fault,

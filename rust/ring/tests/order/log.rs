@@ -41,7 +41,7 @@ impl Log {
 
     /// It is completely written.
     pub fn wrote(&self, id: u64, len: u64, time: u64) {
-        self.records[id as usize].store(len << 32 | time, Relaxed);
+        self.records[id as usize].store((len << 32) | time, Relaxed);
     }
 
     /// Its length, and its time if it is completely written.

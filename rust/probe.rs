@@ -3,23 +3,29 @@
 //! What a probe has when its tracepoint fires: all it needs, behind one pointer.
 
 use crate::abi::header::Layout;
-use crate::channel::buffer::Entered;
+use crate::channel::buffer::{Buffer, Entered, Waiting};
 use crate::channel::header::Label;
 use crate::channel::Channel;
+use crate::sys::gate::Gates;
 use kernel::sync::Arc;
 
 /// An event that is enabled in a trace; the data of its tracepoint's handler.
 pub(crate) struct Probe {
-    channel: Arc<Channel>,
+    /// Those of `channel`, nearer.
+    buffers: Gates<Buffer>,
     /// What goes into the header of its records.
     pub(crate) label: Label,
+    channel: Arc<Channel>,
 }
 
 impl Probe {
     /// Makes the probe of event `id`.
     pub(crate) fn new(channel: Arc<Channel>, id: u32) -> Self {
-        let label = Label::in_layout(id, channel.setup().layout);
-        Self { channel, label }
+        Self {
+            buffers: channel.buffers().clone(),
+            label: Label::in_layout(id, channel.setup().layout),
+            channel,
+        }
     }
 
     /// The event.
@@ -33,9 +39,15 @@ impl Probe {
         self.channel.setup().layout
     }
 
-    /// Goes to this CPU's buffer, see [`Channel::enter`].
+    /// Goes to this CPU's buffer. Any context, NMI included.
     #[inline(always)]
-    pub(crate) fn enter(&self) -> Option<Entered<'_>> {
-        self.channel.enter()
+    pub(crate) fn enter(&self) -> Result<Entered<'_>, Waiting<'_>> {
+        self.buffers.enter()
+    }
+
+    /// See [`Channel::admit`].
+    #[inline(always)]
+    pub(crate) fn admit<'a>(&self, waiting: Waiting<'a>, least: u64) -> Option<Entered<'a>> {
+        self.channel.admit(waiting, least)
     }
 }

@@ -18,11 +18,11 @@ use crate::ring::slot::Slot;
 use crate::ring::switch::Closed;
 use crate::ring::Ring;
 use crate::sys::chosen::Chosen;
-use crate::sys::gate::Entry;
+use crate::sys::gate::{Entry, Stopped};
 use crate::sys::irq_work::IrqWork;
 use crate::sys::system::Uuid;
 use crate::sys::wait::WaitQueue;
-use crate::sys::word::{compiler_barrier, LocalWord, SharedWord};
+use crate::sys::word::{LocalWord, SharedWord};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
@@ -32,6 +32,9 @@ pub(super) const MAX_NESTING: u64 = 4;
 
 /// Being on a CPU whose buffer takes a record.
 pub(crate) type Entered<'a> = Entry<'a, Buffer>;
+
+/// Being on a CPU whose buffer may take a record.
+pub(crate) type Waiting<'a> = Stopped<'a, Buffer>;
 
 /// One CPU's buffer.
 #[pin_data]
@@ -73,11 +76,14 @@ impl Buffer {
             for index in 0..count {
                 slots.push(Slot::new(&geometry, index, origin), GFP_KERNEL)?;
             }
+            // The reader has one sub-buffer more.
+            let memory = Memory::new(config.subbuf_size * (config.subbuf_count + 1))?;
             let ring = Ring::new(
                 geometry,
                 config.mode,
                 PacketHeader::SIZE as u64,
                 origin,
+                memory.address(),
                 Chosen::new(slots).ok_or(EINVAL)?,
                 Kernel {
                     cpu,
@@ -85,8 +91,6 @@ impl Buffer {
                 },
             )
             .ok_or(EINVAL)?;
-            // The reader has one sub-buffer more.
-            let memory = Memory::new(config.subbuf_size * (config.subbuf_count + 1))?;
             let waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
             let cursor = Cursor::new(ring.reader());
             Ok(try_pin_init!(Self {
@@ -123,36 +127,31 @@ impl Buffer {
         (self.packets.load(), self.bytes.load())
     }
 
-    /// Records an event in the common case: the record goes into the open packet, or the buffer
-    /// is full. `payload` bytes follow the header; `write` lays them down. Any context, NMI
-    /// included.
+    /// Records an event in the common case: the record goes into the open packet. `payload` says
+    /// how many bytes follow the header, and what lays them down. Any context, NMI included.
     ///
     /// `Err` says that nothing was done: [`record_any`](Self::record_any) has all the cases. It is
     /// for the caller to call it, last, so that nothing need be kept across calls.
     #[inline(always)]
-    pub(crate) fn record_open<'a, F: Format>(
+    pub(crate) fn record_open<'a, F: Format, W: FnOnce(RecordWriter<'a>)>(
         entered: Entered<'a>,
         label: &Label,
-        payload: u64,
-        write: impl FnOnce(RecordWriter<'a>),
+        payload: impl FnOnce() -> (u64, W),
     ) -> Result<(), Entered<'a>> {
+        let read = F::Clock::read(&entered.target().clock);
+        // Once more, so that nothing but `entered` is kept while a clock is called.
         let buffer = entered.target();
+        let time = F::Clock::settle(&buffer.clock, read);
+        let (payload, write) = payload();
         let len = F::Header::SHORT.wrapping_add(payload);
         let reserved = buffer.ring.reserve_open(len, || {
-            let time = F::Clock::now(&buffer.clock);
-            // A clock that went back looks like one that went on for ages.
+            // Who nested since the clock was read has left a later time: the difference is
+            // negative, which looks like ages.
             let since_last = time.wrapping_sub(buffer.last_time.load());
             label.is_short(since_last).then_some(time)
         });
         let Some(record) = reserved else {
-            // So that nothing is kept from above for what follows.
-            compiler_barrier();
-            // What does not fit with the short header does not fit with the other.
-            return if buffer.ring.refuse_if_full(len) {
-                Ok(())
-            } else {
-                Err(entered)
-            };
+            return Err(entered);
         };
         buffer.last_time.store(record.time);
         let to = buffer.memory.record(record.memory);
@@ -167,17 +166,18 @@ impl Buffer {
     /// the extended header, be interrupted, or be refused. Otherwise as
     /// [`record_open`](Self::record_open).
     #[inline(always)]
-    pub(crate) fn record_any<'a, F: Format>(
+    pub(crate) fn record_any<'a, F: Format, W: FnOnce(RecordWriter<'a>)>(
         entered: Entered<'a>,
         label: &Label,
-        payload: u64,
-        write: impl FnOnce(RecordWriter<'a>),
+        payload: impl FnOnce() -> (u64, W),
     ) {
+        let (payload, write) = payload();
         let buffer = entered.target();
         let Some(record) =
             buffer.reserve_any(label, F::Header::SHORT, F::Header::EXTENDED, payload)
         else {
-            return;
+            // Probably it stays full for a while: see `admit`.
+            return entered.watch(true);
         };
         buffer.last_time.store(record.time);
         let to = buffer.memory.record(record.memory);
@@ -189,6 +189,18 @@ impl Buffer {
         if let Some(complete) = buffer.ring.commit(record) {
             Self::deliver(entered, complete);
         }
+    }
+
+    /// Lets in who was stopped because a record was refused before, but refuses at once, and
+    /// counts, what is not smaller than `least` bytes while the buffer is full: the cheap way to
+    /// lose a record.
+    #[inline(always)]
+    pub(super) fn admit(entered: Entered<'_>, least: u64) -> Option<Entered<'_>> {
+        if entered.target().ring.refuse_if_full(least) {
+            return None;
+        }
+        entered.watch(false);
+        Some(entered)
     }
 
     /// Reserves in every case, and does to the packets before and around the record what the

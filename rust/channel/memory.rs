@@ -9,7 +9,7 @@ use crate::sys::pages::Pages;
 use crate::sys::word::compiler_barrier;
 use core::marker::PhantomData;
 use core::mem::size_of;
-use core::ptr::NonNull;
+use core::ptr::{with_exposed_provenance_mut, NonNull};
 use kernel::prelude::*;
 use kernel::uaccess::UserSliceWriter;
 
@@ -135,6 +135,16 @@ impl Tail for NulTerminated<'_> {
     }
 }
 
+/// A record of nothing but a tail: how many bytes, and what lays them down.
+#[inline(always)]
+pub(crate) fn tail_alone<'a, T: Tail>(tail: &'a T) -> (u64, impl FnOnce(RecordWriter<'_>) + 'a) {
+    (
+        tail.len() as u64,
+        #[inline(always)]
+        move |to| to.put_tail(tail),
+    )
+}
+
 /// The sub-buffers of one CPU: those of the slots and the reader's.
 pub(crate) struct Memory {
     // Beside `pages`, so that the hot path finds it without asking.
@@ -162,30 +172,29 @@ impl Memory {
         &self.pages
     }
 
-    /// Lays `value` down at `at`.
+    /// What writers call its first byte: its address.
+    pub(super) fn address(&self) -> u64 {
+        self.base.as_ptr().expose_provenance() as u64
+    }
+
+    /// Lays `value` down at `at`, counted from [`address`](Self::address).
     ///
     /// The caller has reserved these bytes and not committed them.
     #[inline(always)]
     pub(super) fn write<T: Payload>(&self, at: u64, value: T) {
-        debug_assert!(at as usize + size_of::<T>() <= self.pages.len());
         // SAFETY:
         // - The ring gives positions inside the memory: an index of a sub-buffer that exists,
         //   and an offset below the sub-buffer size; a reservation does not cross its end (I1).
         // - Nobody else touches reserved bytes until they are committed (I4).
-        unsafe {
-            self.base
-                .add(at as usize)
-                .cast::<T>()
-                .write_unaligned(value)
-        };
+        unsafe { with_exposed_provenance_mut::<T>(at as usize).write_unaligned(value) };
     }
 
     /// Where a record goes that begins at `at`. As [`write`](Self::write), for all its bytes.
     #[inline(always)]
     pub(super) fn record(&self, at: u64) -> RecordWriter<'_> {
         RecordWriter {
-            // SAFETY: A position inside the memory, as for `write`.
-            to: unsafe { self.base.add(at as usize) },
+            // SAFETY: A position inside the memory, as for `write`; so it is not NULL.
+            to: unsafe { NonNull::new_unchecked(with_exposed_provenance_mut(at as usize)) },
             memory: PhantomData,
         }
     }
@@ -254,7 +263,8 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     unsafe {
         if len >= 8 {
             let last = len.wrapping_sub(8);
-            let mut at = 0;
+            copy_word::<u64>(from, to, 0);
+            let mut at = 8;
             while at < last {
                 copy_word::<u64>(from, to, at);
                 at = at.wrapping_add(8);

@@ -2,7 +2,7 @@
 
 //! A channel: one buffer per CPU, and what makes packets of what is in them.
 //!
-//! An event comes in by [`Channel::enter`] (any context) and goes out by a [`reader`] (a
+//! An event comes in by [`Channel::buffers`] (any context) and goes out by a [`reader`] (a
 //! thread). Between them are the [`ring`](crate::ring), which says whose bytes are whose, and
 //! the [`memory`] they are in.
 
@@ -20,14 +20,14 @@ pub(crate) mod time;
 use crate::abi::header::Layout;
 use crate::ring::lost::Lost;
 use crate::sys::cpu::{self, NoHotplug};
-use crate::sys::gate::{Gates, Refused};
+use crate::sys::gate::{Gates, Refusal};
 use crate::sys::hotplug;
 use crate::sys::percpu::{OnceArc, PerCpu};
 use crate::sys::preempt::NoPreempt;
 use crate::sys::system::Uuid;
 use crate::sys::timer::Timer;
 use crate::sys::word::{LocalWord, SharedWord};
-use buffer::{Buffer, Entered, MAX_NESTING};
+use buffer::{Buffer, Entered, Waiting, MAX_NESTING};
 use config::Config;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -114,14 +114,19 @@ impl Channel {
         cpu::possible().for_each(|cpu| self.buffers.close(cpu));
     }
 
-    /// Goes to this CPU's buffer, to record an event there; [`None`] if it takes none: then that
-    /// is counted. Any context, NMI included.
+    /// The ways to the buffers.
+    pub(crate) fn buffers(&self) -> &Gates<Buffer> {
+        &self.buffers
+    }
+
+    /// Looks at somebody who was stopped on the way to a buffer, with a record of `least` bytes or
+    /// more. If that is refused, it is counted. Any context, NMI included.
     #[inline(always)]
-    pub(crate) fn enter(&self) -> Option<Entered<'_>> {
-        match self.buffers.enter() {
-            Ok(entered) => Some(entered),
-            Err(refused) => {
-                self.refuse(refused);
+    pub(crate) fn admit<'a>(&self, waiting: Waiting<'a>, least: u64) -> Option<Entered<'a>> {
+        match waiting.pass() {
+            Ok(entered) => Buffer::admit(entered, least),
+            Err((waiting, refusal)) => {
+                self.refuse(waiting, refusal);
                 None
             }
         }
@@ -129,11 +134,13 @@ impl Channel {
 
     #[cold]
     #[inline(never)]
-    fn refuse(&self, refused: Refused<'_, Buffer>) {
-        if let Some(buffer) = refused.too_deep() {
-            buffer.ring().lost().count(Lost::Nested);
-        } else if self.active.load() != 0 {
-            self.cpus.this_cpu(refused.guard()).no_buffer.increment();
+    fn refuse(&self, waiting: Waiting<'_>, refusal: Refusal) {
+        match (refusal, waiting.target()) {
+            (Refusal::TooDeep, Some(buffer)) => buffer.ring().lost().count(Lost::Nested),
+            (Refusal::Closed, None) if self.active.load() != 0 => {
+                self.cpus.this_cpu(waiting.guard()).no_buffer.increment();
+            }
+            _ => {}
         }
     }
 

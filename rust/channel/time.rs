@@ -98,10 +98,12 @@ impl ClockKind {
     }
 }
 
-/// Which clock a probe reads, known when it is compiled.
+/// Which clock a probe reads, known when it is compiled. See [`TraceClock`].
 pub(crate) trait ClockSource {
-    /// The time, see [`TraceClock::now`].
-    fn now(clock: &TraceClock) -> u64;
+    /// As [`TraceClock::read`].
+    fn read(clock: &TraceClock) -> u64;
+    /// As [`TraceClock::settle`].
+    fn settle(clock: &TraceClock, read: u64) -> u64;
 }
 
 /// [`ClockKind::Tsc`].
@@ -109,8 +111,12 @@ pub(crate) struct Tsc;
 
 impl ClockSource for Tsc {
     #[inline(always)]
-    fn now(_: &TraceClock) -> u64 {
+    fn read(_: &TraceClock) -> u64 {
         clock::tsc()
+    }
+    #[inline(always)]
+    fn settle(_: &TraceClock, read: u64) -> u64 {
+        read
     }
 }
 
@@ -119,8 +125,12 @@ pub(crate) struct Monotonic;
 
 impl ClockSource for Monotonic {
     #[inline(always)]
-    fn now(clock: &TraceClock) -> u64 {
-        clock.monotonic()
+    fn read(_: &TraceClock) -> u64 {
+        clock::monotonic_ns()
+    }
+    #[inline(always)]
+    fn settle(clock: &TraceClock, read: u64) -> u64 {
+        clock.not_before_latest(read)
     }
 }
 
@@ -129,12 +139,20 @@ pub(crate) struct AnyClock;
 
 impl ClockSource for AnyClock {
     #[inline(always)]
-    fn now(clock: &TraceClock) -> u64 {
-        clock.now()
+    fn read(clock: &TraceClock) -> u64 {
+        clock.read()
+    }
+    #[inline(always)]
+    fn settle(clock: &TraceClock, read: u64) -> u64 {
+        clock.settle(read)
     }
 }
 
-/// A clock that does not go back, for one CPU.
+/// A trace's clock, for one CPU.
+///
+/// Of the time stamp counter, what was read earlier on a CPU, in whatever context, is earlier
+/// (interrupts are ordering). The NMI-safe monotonic clock may step back by a little, so no
+/// reading is taken to be before `latest`. Who reserves compares with the last record's time, too.
 pub(crate) struct TraceClock {
     monotonic: bool,
     /// The latest time that was read from the monotonic clock.
@@ -149,29 +167,38 @@ impl TraceClock {
         }
     }
 
-    /// The time. On the buffer's CPU, preemption disabled; any context, NMI included.
-    ///
-    /// Of the time stamp counter only what was read earlier in other contexts is sure to be
-    /// earlier (interrupts are ordering); the caller compares with its last record.
+    /// Reads the clock: not yet a time. Any context, NMI included.
     #[inline(always)]
-    pub(super) fn now(&self) -> u64 {
+    fn read(&self) -> u64 {
         if self.monotonic {
-            self.monotonic()
+            clock::monotonic_ns()
         } else {
             clock::tsc()
         }
     }
 
-    /// The NMI-safe monotonic clock may step back by a little, so no reading is taken to be
-    /// before `latest`.
-    ///
-    /// A nested context may read, reserve and leave a later time in `latest` between the two
-    /// accesses here, which then put back an earlier one. But then this context's reservation
-    /// fails, and it reads again and compares with the time of the last record, too.
+    /// The time, of a reading. On the buffer's CPU, preemption disabled; any context.
     #[inline(always)]
-    fn monotonic(&self) -> u64 {
-        let now = clock::monotonic_ns().max(self.latest.load());
-        self.latest.store(now);
-        now
+    fn settle(&self, read: u64) -> u64 {
+        if self.monotonic {
+            self.not_before_latest(read)
+        } else {
+            read
+        }
+    }
+
+    /// The time. On the buffer's CPU, preemption disabled; any context, NMI included.
+    pub(super) fn now(&self) -> u64 {
+        self.settle(self.read())
+    }
+
+    /// A nested context may read, reserve and leave a later time in `latest` between the two
+    /// accesses here, which then put back an earlier one. But then this context finds that its
+    /// time lies before that of the last record, or its reservation fails, and it starts over.
+    #[inline(always)]
+    fn not_before_latest(&self, read: u64) -> u64 {
+        let time = read.max(self.latest.load());
+        self.latest.store(time);
+        time
     }
 }

@@ -61,32 +61,46 @@ macro_rules! event {
     ) => {
         $(#[$doc])*
         pub(super) const $constant: $crate::event::Declaration = {
-            use $crate::channel::buffer::{Buffer, Entered};
+            use $crate::channel::buffer::{Buffer, Entered, Waiting};
             use $crate::channel::format::Format;
-            use $crate::channel::memory::Tail;
+            use $crate::channel::header::EventHeader;
+            use $crate::channel::memory::{RecordWriter, Tail};
 
             const FIXED: u64 = 0 $(+ ::core::mem::size_of::<$fty>() as u64)*;
+            // A string has a NUL at least.
+            const LEAST: u64 = FIXED $(+ { stringify!($tail); 1 })?;
 
             // Kprobes stay out: one on a probe could fire the probe.
             #[link_section = ".kprobes.text"]
             extern "C" fn probe<F: Format>(probe: &$crate::probe::Probe $(, $arg: $ty)*) {
-                let Some(entered) = probe.enter() else {
-                    return;
+                let entered = match probe.enter() {
+                    Ok(entered) => entered,
+                    Err(waiting) => return admit::<F>(probe $(, $arg)*, waiting),
                 };
-                let recorded = event!(@record Buffer::record_open::<F>, entered, probe,
+                let recorded = event!(@record Buffer::record_open::<F, _>, entered, probe,
                     [$($value)?] [$($fty = $read),*]);
                 if let Err(entered) = recorded {
                     record_any::<F>(probe $(, $arg)*, entered);
                 }
             }
 
-            // Takes what the probe has got, so that nothing is moved to get here.
+            // These take what the probe has got, so that nothing is moved to get here.
+            #[cold]
+            #[inline(never)]
+            fn admit<F: Format>(
+                probe: &$crate::probe::Probe $(, $arg: $ty)*, waiting: Waiting<'_>
+            ) {
+                if let Some(entered) = probe.admit(waiting, F::Header::SHORT + LEAST) {
+                    record_any::<F>(probe $(, $arg)*, entered);
+                }
+            }
+
             #[cold]
             #[inline(never)]
             fn record_any<F: Format>(
                 probe: &$crate::probe::Probe $(, $arg: $ty)*, entered: Entered<'_>
             ) {
-                event!(@record Buffer::record_any::<F>, entered, probe,
+                event!(@record Buffer::record_any::<F, _>, entered, probe,
                     [$($value)?] [$($fty = $read),*]);
             }
 
@@ -113,13 +127,18 @@ macro_rules! event {
     (@record $record:expr, $entered:ident, $probe:ident,
         [$($value:expr)?] [$($fty:ty = $read:expr),*]
     ) => {{
-        let tail = event!(@tail $($value)?);
         $record(
             $entered,
             &$probe.label,
-            FIXED.wrapping_add(tail.len() as u64),
             #[inline(always)]
-            |to| to$(.put::<$fty>($read))*.put_tail(&tail),
+            || {
+                let tail = event!(@tail $($value)?);
+                (
+                    FIXED.wrapping_add(tail.len() as u64),
+                    #[inline(always)]
+                    move |to: RecordWriter<'_>| to$(.put::<$fty>($read))*.put_tail(&tail),
+                )
+            },
         )
     }};
     (@tail) => { () };

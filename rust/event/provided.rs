@@ -10,10 +10,10 @@ use super::{Event, MAX_FIELDS};
 use crate::abi::header::Layout;
 use crate::abi::schema::{Field, FieldType};
 use crate::api::{EventDescription, FieldDescription};
-use crate::channel::buffer::{Buffer, Entered};
+use crate::channel::buffer::{Buffer, Entered, Waiting};
 use crate::channel::format::Format;
-use crate::channel::header::{Compact, Large};
-use crate::channel::memory::{Space, Tail};
+use crate::channel::header::{Compact, EventHeader, Large};
+use crate::channel::memory::{tail_alone, Space, Tail};
 use crate::channel::time::AnyClock;
 use crate::probe::Probe;
 use crate::sys::preempt::NoPreempt;
@@ -270,15 +270,15 @@ struct Record<'a> {
 impl Record<'_> {
     #[inline(always)]
     fn emit<F: Format>(&self, probe: &Probe) {
-        let Some(entered) = probe.enter() else {
-            return;
+        let entered = match probe.enter() {
+            Ok(entered) => entered,
+            Err(waiting) => return self.admit::<F>(waiting, probe),
         };
-        let recorded = Buffer::record_open::<F>(
+        let recorded = Buffer::record_open::<F, _>(
             entered,
             &probe.label,
-            self.len() as u64,
             #[inline(always)]
-            |to| to.put_tail(self),
+            || tail_alone(self),
         );
         if let Err(entered) = recorded {
             self.emit_any::<F>(entered, probe);
@@ -287,10 +287,17 @@ impl Record<'_> {
 
     #[cold]
     #[inline(never)]
+    fn admit<F: Format>(&self, waiting: Waiting<'_>, probe: &Probe) {
+        let least = F::Header::SHORT.wrapping_add(self.len() as u64);
+        if let Some(entered) = probe.admit(waiting, least) {
+            self.emit_any::<F>(entered, probe);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
     fn emit_any<F: Format>(&self, entered: Entered<'_>, probe: &Probe) {
-        Buffer::record_any::<F>(entered, &probe.label, self.len() as u64, |to| {
-            to.put_tail(self)
-        });
+        Buffer::record_any::<F, _>(entered, &probe.label, || tail_alone(self));
     }
 }
 

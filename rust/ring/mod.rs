@@ -151,6 +151,8 @@ pub struct Ring<P: Platform> {
     wcnt: P::Local,
     geometry: Geometry<P>,
     slots: P::Slots,
+    /// What writers call the first byte of the memory.
+    base: u64,
     /// The position of the first packet.
     origin: u64,
     /// Bytes in front of the first record of every packet.
@@ -189,6 +191,9 @@ impl<P: Platform> Ring<P> {
     /// `origin` is 0 but in tests, which start just below a wrap. `slots` are made by
     /// [`Slot::new`], one for each sub-buffer, in order.
     ///
+    /// `base` is what writers call the first byte of the memory, such as its address; readers call
+    /// it 0.
+    ///
     /// Returns [`None`] if `slots` does not fit `geometry`, if `origin` does not lie on a lap's
     /// first byte, or if `header` leaves no room for a record or is 0: what is committed must
     /// count.
@@ -197,6 +202,7 @@ impl<P: Platform> Ring<P> {
         mode: Mode,
         header: u64,
         origin: u64,
+        base: u64,
         slots: P::Slots,
         platform: P,
     ) -> Option<Self> {
@@ -211,6 +217,7 @@ impl<P: Platform> Ring<P> {
             wcnt: P::Local::new(origin),
             geometry,
             slots,
+            base,
             origin,
             header,
             largest: geometry.size() - header,

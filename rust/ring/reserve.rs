@@ -274,10 +274,16 @@ impl<P: Platform> Ring<P> {
     /// them note the same.
     pub(super) fn hold(&self, slot: &Slot<P>, start: u64) {
         self.take(slot);
-        let memory = self.geometry.memory(slot.reference().index());
-        slot.to_memory.store(self.geometry.distance(start, memory));
+        slot.to_memory
+            .store(self.geometry.distance(start, self.memory(slot)));
         slot.last
             .store(self.geometry.before(self.geometry.next(start)));
+    }
+
+    /// What writers call the first byte of the slot's memory, which is held.
+    pub(super) fn memory(&self, slot: &Slot<P>) -> u64 {
+        let offset = self.geometry.memory(slot.reference().index());
+        self.base.wrapping_add(offset)
     }
 
     fn take(&self, slot: &Slot<P>) {

@@ -89,7 +89,7 @@ impl<P: Platform> Ring<P> {
         self.push_reader(old);
         self.hold(slot, old);
         self.reported.store(discarded);
-        let memory = self.geometry.memory(slot.reference().index());
+        let memory = self.memory(slot);
         let opened = Opened {
             memory,
             sequence: self.geometry.sequence(self.origin, old),
@@ -107,7 +107,7 @@ impl<P: Platform> Ring<P> {
         self.hold(slot, self.geometry.start(end));
         self.reported.store(discarded);
         Some(Closed::new(
-            self.geometry.memory(slot.reference().index()),
+            self.memory(slot),
             self.geometry.offset(end),
             time,
             discarded,

@@ -2,43 +2,60 @@
 
 //! Gates: the way from any context of a CPU to what it has of something, if it is open.
 
+use crate::sys::cpu;
 use crate::sys::percpu::{OnceArc, PerCpu};
 use crate::sys::preempt::NoPreempt;
-use crate::sys::word::{LocalWord, SharedWord};
+use crate::sys::word::CountAndFlags;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// One gate for each possible CPU.
+/// One gate for each possible CPU. Clones lead through the same gates.
+///
+/// # Invariants
+///
+/// `offset` is that of `gates`: here, so that who has a clone is one load nearer.
 pub(crate) struct Gates<T> {
-    gates: PerCpu<Gate<T>>,
+    offset: usize,
+    gates: Arc<PerCpu<Gate<T>>>,
 }
 
 /// The way to one CPU's `T`.
 ///
 /// # Invariants
 ///
-/// `is_open` is not 0 only when `target` is filled.
-// `room` comes first, where an instruction needs no offset to get at it.
+/// It is open only when `target` is filled.
+// `state` comes first, where an instruction needs no offset to get at it.
 #[repr(C)]
 struct Gate<T> {
-    /// How many more contexts may be inside.
-    room: LocalWord,
-    is_open: SharedWord,
+    /// How many more contexts may be inside; whether it is open; whether it is watched.
+    state: CountAndFlags,
     target: OnceArc<T>,
 }
 
 // SAFETY: Closed, empty, without room: each field may be zero.
 unsafe impl<T> Zeroable for Gate<T> {}
 
+impl<T> Clone for Gates<T> {
+    fn clone(&self) -> Self {
+        Self {
+            offset: self.offset,
+            gates: self.gates.clone(),
+        }
+    }
+}
+
 impl<T> Gates<T> {
     /// Closed gates, with nothing behind them, that let `depth` contexts of a CPU in at a time.
     /// May sleep.
     pub(crate) fn new(depth: u64) -> Result<Self> {
         let gates: PerCpu<Gate<T>> = PerCpu::new()?;
-        for gate in crate::sys::cpu::possible().filter_map(|cpu| gates.of(cpu)) {
-            gate.room.store(depth);
+        for gate in cpu::possible().filter_map(|cpu| gates.of(cpu)) {
+            gate.state.count().store(depth);
         }
-        Ok(Self { gates })
+        Ok(Self {
+            offset: gates.offset(),
+            gates: Arc::new(gates, GFP_KERNEL)?,
+        })
     }
 
     /// Puts `target` behind the gate of `cpu`. Returns whether there was none.
@@ -58,7 +75,7 @@ impl<T> Gates<T> {
         if let Some(gate) = self.gates.of(cpu) {
             // INVARIANT: Once filled, always filled.
             if gate.target.get().is_some() {
-                gate.is_open.store_release(1);
+                gate.state.set_first(true);
             }
         }
     }
@@ -66,22 +83,23 @@ impl<T> Gates<T> {
     /// Closes the gate of `cpu`. Who is inside stays inside. Any CPU.
     pub(crate) fn close(&self, cpu: u32) {
         if let Some(gate) = self.gates.of(cpu) {
-            gate.is_open.store(0);
+            gate.state.set_first(false);
         }
     }
 
-    /// Goes through this CPU's gate. Any context, NMI included.
+    /// Goes through this CPU's gate, if it is open, not watched and not too many are inside. Any
+    /// context, NMI included.
     #[inline(always)]
-    pub(crate) fn enter(&self) -> Result<Entry<'_, T>, Refused<'_, T>> {
+    pub(crate) fn enter(&self) -> Result<Entry<'_, T>, Stopped<'_, T>> {
         let guard = NoPreempt::new();
-        let gate = self.gates.this_cpu(&guard);
-        let has_room = gate.room.take_one();
+        // SAFETY: By the invariant it is the offset of `gates`.
+        let gate = unsafe { self.gates.this_cpu_at(self.offset, &guard) };
+        let let_in = gate.state.take_if_only_first();
         let entry = Entry { gate, guard };
-        // Acquire: what is behind an open gate is seen as it was when it was put there.
-        if has_room && gate.is_open.load_acquire() != 0 {
+        if let_in {
             Ok(entry)
         } else {
-            Err(Refused(entry))
+            Err(Stopped(entry))
         }
     }
 }
@@ -90,7 +108,7 @@ impl<T> Gates<T> {
 ///
 /// # Invariants
 ///
-/// `gate` is this CPU's, and filled (but for one in a [`Refused`]).
+/// `gate` is this CPU's, and was open (but for one in a [`Stopped`]).
 // One pointer, so that it is handed on in a register.
 pub(crate) struct Entry<'a, T> {
     gate: &'a Gate<T>,
@@ -101,30 +119,55 @@ impl<'a, T> Entry<'a, T> {
     /// This CPU's `T`.
     #[inline(always)]
     pub(crate) fn target(&self) -> &'a T {
-        // SAFETY: By the invariant.
+        // SAFETY: By the invariants: it was filled when the gate was opened, before this CPU saw
+        // that.
         unsafe { self.gate.target.get_filled() }
+    }
+
+    /// Has all who come after on this CPU stopped at the gate, or not any more.
+    #[inline(always)]
+    pub(crate) fn watch(&self, watched: bool) {
+        self.gate.state.set_second(watched);
     }
 }
 
 impl<T> Drop for Entry<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.gate.room.increment();
+        self.gate.state.count().increment();
     }
 }
 
-/// Being refused. The CPU stays the same while this lives.
-pub(crate) struct Refused<'a, T>(Entry<'a, T>);
+/// Being stopped at the gate. The CPU stays the same while this lives.
+pub(crate) struct Stopped<'a, T>(Entry<'a, T>);
 
-impl<'a, T> Refused<'a, T> {
-    /// This CPU's `T` if its gate is open and only too many were inside.
-    pub(crate) fn too_deep(&self) -> Option<&'a T> {
+/// Why somebody may not go through.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The gate is closed.
+    Closed,
+    /// Too many are inside.
+    TooDeep,
+}
+
+impl<'a, T> Stopped<'a, T> {
+    /// Goes through all the same if the gate was only watched.
+    #[inline(always)]
+    pub(crate) fn pass(self) -> Result<Entry<'a, T>, (Self, Refusal)> {
         let gate = self.0.gate;
-        if gate.is_open.load_acquire() != 0 {
-            gate.target.get()
+        if !gate.state.is_first() {
+            Err((self, Refusal::Closed))
+        } else if gate.state.count().is_negative() {
+            Err((self, Refusal::TooDeep))
         } else {
-            None
+            // INVARIANT: It is open.
+            Ok(self.0)
         }
+    }
+
+    /// This CPU's `T`, if it has one.
+    pub(crate) fn target(&self) -> Option<&'a T> {
+        self.0.gate.target.get()
     }
 
     /// Says that the CPU stays the same.

@@ -47,12 +47,6 @@ impl Pages {
         self.base
     }
 
-    /// Bytes.
-    #[inline(always)]
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
     /// The page that holds the byte at `offset`.
     pub(super) fn page(&self, offset: usize) -> Option<*mut bindings::page> {
         if offset >= self.len {

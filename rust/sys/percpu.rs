@@ -49,9 +49,25 @@ impl<T: Zeroable> PerCpu<T> {
         })
     }
 
+    /// What tells these variables from others.
+    pub(crate) fn offset(&self) -> usize {
+        self.offset
+    }
+
     /// This CPU's. Any context, NMI included.
     #[inline(always)]
-    pub(crate) fn this_cpu(&self, _guard: &NoPreempt) -> &T {
+    pub(crate) fn this_cpu(&self, guard: &NoPreempt) -> &T {
+        // SAFETY: Its own.
+        unsafe { self.this_cpu_at(self.offset, guard) }
+    }
+
+    /// This CPU's, by a copy of [`offset`](Self::offset): not even `self` is looked at.
+    ///
+    /// # Safety
+    ///
+    /// `offset` must be what `self.offset()` says.
+    #[inline(always)]
+    pub(crate) unsafe fn this_cpu_at(&self, offset: usize, _guard: &NoPreempt) -> &T {
         let base: *const T;
         // SAFETY:
         // - `this_cpu_off` is this CPU's distance from offset to address.
@@ -60,7 +76,7 @@ impl<T: Zeroable> PerCpu<T> {
         unsafe {
             asm!(
                 "add {base}, qword ptr gs:[rip + {off}]",
-                base = inout(reg) self.offset => base,
+                base = inout(reg) offset => base,
                 off = sym bindings::this_cpu_off,
                 options(nostack, readonly, pure),
             );
@@ -127,8 +143,13 @@ impl<T> OnceArc<T> {
     /// Something is, and the caller has learned so by an acquire.
     #[inline(always)]
     pub(crate) unsafe fn get_filled(&self) -> &T {
-        // SAFETY: By the contract and the invariant, valid as long as `self`.
-        unsafe { &*(self.pointer.load() as *const T) }
+        // SAFETY: By the contract the word does not change any more; by the invariant it is a
+        // pointer that is valid as long as `self`.
+        unsafe {
+            let pointer = self.pointer.load_settled() as *const T;
+            core::hint::assert_unchecked(!pointer.is_null());
+            &*pointer
+        }
     }
 
     /// Fills it. Returns whether it was empty; if not, `value` is dropped.

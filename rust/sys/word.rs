@@ -91,21 +91,10 @@ impl LocalWord {
         }
     }
 
-    /// Subtracts 1, and says whether there was one: whether the word, taken as signed, is not
-    /// negative now.
+    /// Whether the word, taken as signed, is negative.
     #[inline(always)]
-    pub(crate) fn take_one(&self) -> bool {
-        // SAFETY: As above.
-        unsafe {
-            asm!(
-                "dec qword ptr [{word}]",
-                "js {none}",
-                word = in(reg) self.0.get(),
-                none = label { return false },
-                options(nostack),
-            );
-        }
-        true
+    pub(crate) fn is_negative(&self) -> bool {
+        (self.load() as i64) < 0
     }
 
     /// Adds, wrapping.
@@ -120,6 +109,76 @@ impl LocalWord {
                 options(nostack),
             );
         }
+    }
+}
+
+/// A count of one CPU's, and two flags that are written each by itself. One instruction takes from
+/// the count, one looks at both flags.
+#[repr(C, align(16))]
+pub(crate) struct CountAndFlags {
+    count: LocalWord,
+    first: UnsafeCell<u32>,
+    second: UnsafeCell<u32>,
+}
+
+// SAFETY: All access is by single instructions on aligned words, or volatile.
+unsafe impl Sync for CountAndFlags {}
+// SAFETY: Plain words.
+unsafe impl Send for CountAndFlags {}
+
+// SAFETY: 0, and no flag is set.
+unsafe impl Zeroable for CountAndFlags {}
+
+impl CountAndFlags {
+    /// The count, a signed number.
+    #[inline(always)]
+    pub(crate) fn count(&self) -> &LocalWord {
+        &self.count
+    }
+
+    /// Takes 1 from the count. Says whether there was one, and only the first flag is set
+    /// (`smp_load_acquire`).
+    #[inline(always)]
+    pub(crate) fn take_if_only_first(&self) -> bool {
+        // SAFETY:
+        // - The words are valid and aligned.
+        // - By the layout the flags are the second word; x86 has a wide load see each half as it
+        //   was written.
+        unsafe {
+            asm!(
+                "dec qword ptr [{this}]",
+                "js {no}",
+                "cmp qword ptr [{this} + 8], 1",
+                "jne {no}",
+                this = in(reg) self,
+                no = label { return false },
+                options(nostack),
+            );
+        }
+        true
+    }
+
+    /// Sets the first flag, or clears it (`smp_store_release`).
+    pub(crate) fn set_first(&self, set: bool) {
+        compiler_barrier();
+        // SAFETY: The word is valid and aligned; volatile makes it one access.
+        unsafe { self.first.get().write_volatile(set.into()) };
+    }
+
+    /// Sets the second flag, or clears it.
+    #[inline(always)]
+    pub(crate) fn set_second(&self, set: bool) {
+        // SAFETY: As above.
+        unsafe { self.second.get().write_volatile(set.into()) };
+    }
+
+    /// Whether the first flag is set (`smp_load_acquire`).
+    #[inline(always)]
+    pub(crate) fn is_first(&self) -> bool {
+        // SAFETY: As above.
+        let set = unsafe { self.first.get().read_volatile() } != 0;
+        compiler_barrier();
+        set
     }
 }
 
@@ -147,6 +206,17 @@ impl SharedWord {
     pub(crate) fn load(&self) -> u64 {
         // SAFETY: The word is valid and aligned; volatile makes it one access.
         unsafe { self.0.get().read_volatile() }
+    }
+
+    /// Reads it as plain memory is read.
+    ///
+    /// # Safety
+    ///
+    /// Nobody writes it any more.
+    #[inline(always)]
+    pub(crate) unsafe fn load_settled(&self) -> u64 {
+        // SAFETY: The word is valid and aligned; by the contract nobody writes it.
+        unsafe { self.0.get().read() }
     }
 
     /// Reads it; later accesses stay after (`smp_load_acquire`): on x86 the hardware keeps that

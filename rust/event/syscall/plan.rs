@@ -120,6 +120,12 @@ impl Plan {
         plan
     }
 
+    /// Bytes of the smallest record, but for the header.
+    #[inline(always)]
+    pub(super) fn least(&self) -> u64 {
+        u64::from(self.bytes).wrapping_add(u64::from(self.texts))
+    }
+
     /// The registers that hold the addresses of the texts.
     pub(super) fn text_registers(&self) -> impl Iterator<Item = Register> + '_ {
         self.text_registers

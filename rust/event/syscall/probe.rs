@@ -4,14 +4,15 @@
 
 use super::plan::{self, Plan, Record, MAX_TEXTS};
 use super::{SLOTS, UNKNOWN};
-use crate::channel::buffer::{Buffer, Entered};
+use crate::channel::buffer::{Buffer, Entered, Waiting};
 use crate::channel::format::{handlers, Format, Handlers};
-use crate::channel::header::Label;
-use crate::channel::memory::Tail;
+use crate::channel::header::{EventHeader, Label};
+use crate::channel::memory::tail_alone;
 use crate::channel::{Channel, Setup};
 use crate::event::{FIRST_ENTRY, FIRST_EXIT};
 use crate::sys::args::{Registers, Task};
 use crate::sys::bindings;
+use crate::sys::gate::Gates;
 use crate::sys::tracepoint::Handler;
 use crate::sys::user_text::UserTexts;
 use crate::sys::word::SharedWord;
@@ -42,6 +43,8 @@ impl Direction {
 /// The calls that are recorded in a trace, at their entries or at their exits; the data of that
 /// tracepoint's handler.
 pub(crate) struct SyscallProbe {
+    /// Those of `channel`, nearer.
+    buffers: Gates<Buffer>,
     channel: Arc<Channel>,
     direction: Direction,
     /// A bit per slot. Changes while the handler runs.
@@ -52,6 +55,7 @@ impl SyscallProbe {
     /// Makes the probe, of no call yet.
     pub(crate) fn new(channel: Arc<Channel>, direction: Direction) -> Self {
         Self {
+            buffers: channel.buffers().clone(),
             channel,
             direction,
             enabled: [const { SharedWord::new(0) }; WORDS],
@@ -86,16 +90,23 @@ impl SyscallProbe {
 
     #[inline(always)]
     fn record<F: Format>(&self, direction: Direction, record: Record<'_>) {
-        let Some(entered) = self.channel.enter() else {
-            return;
-        };
         let id = direction.id(u32::from(record.plan.slot));
-        let recorded = Buffer::record_open::<F>(
+        let entered = match self.buffers.enter() {
+            Ok(entered) => entered,
+            Err(waiting) => {
+                let Record {
+                    plan,
+                    registers,
+                    texts,
+                } = record;
+                return admit::<F>(waiting, self, id, plan, registers, texts);
+            }
+        };
+        let recorded = Buffer::record_open::<F, _>(
             entered,
             &Label::new::<F::Header>(id),
-            record.len() as u64,
             #[inline(always)]
-            |to| to.put_tail(&record),
+            || tail_alone(&record),
         );
         if let Err(entered) = recorded {
             let Record {
@@ -128,7 +139,23 @@ impl SyscallProbe {
     }
 }
 
-// As the probe has got it, in registers.
+// These take what the probe has got, in registers.
+#[cold]
+#[inline(never)]
+fn admit<F: Format>(
+    waiting: Waiting<'_>,
+    probe: &SyscallProbe,
+    id: u32,
+    plan: &Plan,
+    registers: &Registers,
+    texts: &[u8],
+) {
+    let least = F::Header::SHORT.wrapping_add(plan.least());
+    if let Some(entered) = probe.channel.admit(waiting, least) {
+        record_any::<F>(entered, id, plan, registers, texts);
+    }
+}
+
 #[cold]
 #[inline(never)]
 fn record_any<F: Format>(
@@ -143,11 +170,11 @@ fn record_any<F: Format>(
         registers,
         texts,
     };
-    Buffer::record_any::<F>(
+    Buffer::record_any::<F, _>(
         entered,
         &Label::new::<F::Header>(id),
-        record.len() as u64,
-        |to| to.put_tail(&record),
+        #[inline(always)]
+        || tail_alone(&record),
     );
 }
 

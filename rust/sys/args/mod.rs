@@ -27,6 +27,11 @@ pub(crate) use timer::{jiffies, HrTimer, TimerList, TimerSetting};
 use crate::sys::pages::PAGE_SIZE;
 use core::arch::asm;
 
+/// The lowest bit of each byte.
+const LOW: u64 = 0x0101_0101_0101_0101;
+/// The top bit of each byte.
+const HIGH: u64 = LOW << 7;
+
 /// The longest text that is taken from the kernel, in bytes; the rest is cut off.
 const TEXT_MAX: usize = 255;
 
@@ -54,14 +59,12 @@ unsafe fn c_text_len(text: *const u8) -> usize {
     // Most texts are short, and most do not end near the end of a page.
     if text.addr() % PAGE_SIZE <= PAGE_SIZE - 16 {
         // SAFETY: These bytes are in the page that the text begins in.
-        let (first, second) = unsafe { (nuls(read_word(text)), text.add(8)) };
-        if first != 0 {
-            return first.trailing_zeros() as usize / 8;
+        let (first, second) = unsafe { (read_word::<0>(text), read_word::<8>(text)) };
+        if may_have_nul(first) && nuls(first) != 0 {
+            return nuls(first).trailing_zeros() as usize / 8;
         }
-        // SAFETY: As above.
-        let second = nuls(unsafe { read_word(second) });
-        if second != 0 {
-            return second.trailing_zeros() as usize / 8 + 8;
+        if nuls(second) != 0 {
+            return nuls(second).trailing_zeros() as usize / 8 + 8;
         }
     }
     // From here on by aligned words, which do not cross pages. The bytes in front of the text
@@ -69,7 +72,7 @@ unsafe fn c_text_len(text: *const u8) -> usize {
     let before = text.addr() % 8;
     let mut word = text.wrapping_sub(before);
     // SAFETY: Its page has a byte of the text.
-    let mut bytes = unsafe { read_word(word) } | !(u64::MAX << (8 * before));
+    let mut bytes = unsafe { read_word::<0>(word) } | !(u64::MAX << (8 * before));
     loop {
         let nul = nuls(bytes);
         let scanned = word.addr().wrapping_sub(text.addr());
@@ -82,33 +85,38 @@ unsafe fn c_text_len(text: *const u8) -> usize {
         }
         word = word.wrapping_add(8);
         // SAFETY: No NUL until here, so the text goes on in this word.
-        bytes = unsafe { read_word(word) };
+        bytes = unsafe { read_word::<0>(word) };
     }
+}
+
+/// Whether a byte is NUL, or one of another alphabet: a quick look before [`nuls`].
+#[inline(always)]
+fn may_have_nul(bytes: u64) -> bool {
+    bytes.wrapping_sub(LOW) & HIGH != 0
 }
 
 /// Bits of which the lowest is the top bit of the first byte that is NUL; 0 if none is.
 #[inline(always)]
 fn nuls(bytes: u64) -> u64 {
-    const LOW: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
     bytes.wrapping_sub(LOW) & !bytes & HIGH
 }
 
-/// Reads eight bytes, of which some may lie past the end of what is there. In assembler, so that
+/// Reads eight bytes `OFFSET` bytes from `at`, of which some may lie past the end of what is there. In assembler, so that
 /// no sanitizer looks (`read_word_at_a_time()` in the kernel's C).
 ///
 /// # Safety
 ///
 /// All lie in pages that are mapped.
 #[inline(always)]
-unsafe fn read_word(at: *const u8) -> u64 {
+unsafe fn read_word<const OFFSET: usize>(at: *const u8) -> u64 {
     let word: u64;
     // SAFETY: By the contract.
     unsafe {
         asm!(
-            "mov {word}, qword ptr [{at}]",
+            "mov {word}, qword ptr [{at} + {offset}]",
             word = lateout(reg) word,
             at = in(reg) at,
+            offset = const OFFSET,
             options(pure, readonly, nostack, preserves_flags),
         );
     }

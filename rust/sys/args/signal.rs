@@ -8,6 +8,7 @@ use kernel::types::Opaque;
 
 /// A `struct kernel_siginfo`, or one of the two values that stand for a usual one.
 #[repr(transparent)]
+#[derive(Clone, Copy)]
 pub(crate) struct SigInfo(*const bindings::kernel_siginfo);
 
 // SAFETY: A pointer to a live siginfo, or `SEND_SIG_NOINFO` (0), or `SEND_SIG_PRIV` (1).

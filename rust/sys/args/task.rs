@@ -88,7 +88,7 @@ impl Task {
         }
         // The highest bit alone. There is one, or none, but for rare combinations.
         if shown & shown.wrapping_sub(1) != 0 {
-            shown = 1 << shown.ilog2();
+            shown = 1u32.wrapping_shl(31u32.wrapping_sub(shown.leading_zeros()));
         }
         shown.into()
     }

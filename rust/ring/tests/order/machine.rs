@@ -95,6 +95,7 @@ impl Machine {
                 config.mode,
                 HEADER,
                 config.origin,
+                0,
                 IndexedSlots::new(slots),
                 Cpus::new(config.policy),
             )

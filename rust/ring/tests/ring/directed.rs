@@ -200,6 +200,7 @@ pub fn what_makes_no_ring() {
             Mode::Discard,
             header,
             origin,
+            0,
             IndexedSlots::new(slots),
             platform,
         )

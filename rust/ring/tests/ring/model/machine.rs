@@ -58,6 +58,7 @@ impl<const BITS: u32> Machine<BITS> {
                 config.mode,
                 config.header,
                 config.origin,
+                0,
                 IndexedSlots::new(slots),
                 Narrow::<BITS>,
             )

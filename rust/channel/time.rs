@@ -100,6 +100,8 @@ impl ClockKind {
 
 /// Which clock a probe reads, known when it is compiled. See [`TraceClock`].
 pub(crate) trait ClockSource {
+    /// Whether reading it is a call.
+    const IS_CALL: bool;
     /// As [`TraceClock::read`].
     fn read(clock: &TraceClock) -> u64;
     /// As [`TraceClock::settle`].
@@ -110,6 +112,7 @@ pub(crate) trait ClockSource {
 pub(crate) struct Tsc;
 
 impl ClockSource for Tsc {
+    const IS_CALL: bool = false;
     #[inline(always)]
     fn read(_: &TraceClock) -> u64 {
         clock::tsc()
@@ -124,6 +127,7 @@ impl ClockSource for Tsc {
 pub(crate) struct Monotonic;
 
 impl ClockSource for Monotonic {
+    const IS_CALL: bool = true;
     #[inline(always)]
     fn read(_: &TraceClock) -> u64 {
         clock::monotonic_ns()
@@ -138,6 +142,7 @@ impl ClockSource for Monotonic {
 pub(crate) struct AnyClock;
 
 impl ClockSource for AnyClock {
+    const IS_CALL: bool = true;
     #[inline(always)]
     fn read(clock: &TraceClock) -> u64 {
         clock.read()

@@ -65,6 +65,7 @@ macro_rules! event {
             use $crate::channel::format::Format;
             use $crate::channel::header::EventHeader;
             use $crate::channel::memory::{RecordWriter, Tail};
+            use $crate::channel::time::ClockSource;
 
             const FIXED: u64 = 0 $(+ ::core::mem::size_of::<$fty>() as u64)*;
             // A string has a NUL at least.
@@ -77,11 +78,31 @@ macro_rules! event {
                     Ok(entered) => entered,
                     Err(waiting) => return admit::<F>(probe $(, $arg)*, waiting),
                 };
+                if F::Clock::IS_CALL {
+                    record_with_call::<F>(probe $(, $arg)*, entered);
+                } else {
+                    record::<F>(probe $(, $arg)*, entered);
+                }
+            }
+
+            #[inline(always)]
+            fn record<F: Format>(
+                probe: &$crate::probe::Probe $(, $arg: $ty)*, entered: Entered<'_>
+            ) {
                 let recorded = event!(@record Buffer::record_open::<F, _>, entered, probe,
                     [$($value)?] [$($fty = $read),*]);
                 if let Err(entered) = recorded {
                     record_any::<F>(probe $(, $arg)*, entered);
                 }
+            }
+
+            // Apart, so that the registers that a call needs are not saved where it is not made.
+            #[inline(never)]
+            #[link_section = ".kprobes.text"]
+            fn record_with_call<F: Format>(
+                probe: &$crate::probe::Probe $(, $arg: $ty)*, entered: Entered<'_>
+            ) {
+                record::<F>(probe $(, $arg)*, entered);
             }
 
             // These take what the probe has got, so that nothing is moved to get here.

@@ -7,6 +7,7 @@
 
 use crate::sys::pages::Pages;
 use crate::sys::word::compiler_barrier;
+use core::arch::asm;
 use core::marker::PhantomData;
 use core::mem::size_of;
 use core::ptr::{with_exposed_provenance_mut, NonNull};
@@ -191,7 +192,12 @@ impl Memory {
 
     /// Where a record goes that begins at `at`. As [`write`](Self::write), for all its bytes.
     #[inline(always)]
-    pub(super) fn record(&self, at: u64) -> RecordWriter<'_> {
+    pub(super) fn record(&self, mut at: u64) -> RecordWriter<'_> {
+        // SAFETY: Does nothing. But the compiler cannot carry the two parts of a sum along from
+        // here, to add them at each store.
+        unsafe {
+            asm!("/* {at} */", at = inout(reg) at, options(pure, nomem, nostack, preserves_flags))
+        };
         RecordWriter {
             // SAFETY: A position inside the memory, as for `write`; so it is not NULL.
             to: unsafe { NonNull::new_unchecked(with_exposed_provenance_mut(at as usize)) },

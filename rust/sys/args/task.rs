@@ -71,6 +71,9 @@ impl Task {
     #[inline(always)]
     pub(crate) fn left_state(&self, preempted: bool, state: u32) -> i64 {
         use bindings::{TASK_FROZEN, TASK_IDLE, TASK_NOLOAD, TASK_REPORT, TASK_RTLOCK_WAIT};
+        if preempted {
+            return bindings::TASK_REPORT_MAX.into();
+        }
         // SAFETY: A live task; read once.
         let exit = unsafe { (&raw const (*self.0.get()).exit_state).read_volatile() as u32 };
         let mut shown = (state | exit) & TASK_REPORT;
@@ -86,10 +89,6 @@ impl Task {
         // The highest bit alone. There is one, or none, but for rare combinations.
         if shown & shown.wrapping_sub(1) != 0 {
             shown = 1u32.wrapping_shl(31u32.wrapping_sub(shown.leading_zeros()));
-        }
-        // Last, which makes it a choice of two values and not of two ways.
-        if preempted {
-            shown = bindings::TASK_REPORT_MAX;
         }
         shown.into()
     }

@@ -42,6 +42,8 @@ pub struct Machine<const BITS: u32> {
     writing: Cell<u32>,
     /// Packets that the ring said are finished.
     delivered: Cell<u64>,
+    /// The time of the last record, or of one shortly before it where records nest.
+    last_time: Cell<u64>,
 }
 
 impl<const BITS: u32> Machine<BITS> {
@@ -76,6 +78,7 @@ impl<const BITS: u32> Machine<BITS> {
                 last: RefCell::new(None),
                 writing: Cell::new(0),
                 delivered: Cell::new(0),
+                last_time: Cell::new(0),
             }
         })
     }
@@ -120,7 +123,13 @@ impl<const BITS: u32> Machine<BITS> {
             time: self.now(),
             len,
         };
-        let record = match self.ring.reserve_open(len, || Some(stamp().time)) {
+        // As a probe does: the clock first, and who finds a later time gives up.
+        let early = self.now();
+        let open = self.ring.reserve_open(len, || {
+            point();
+            (early > self.last_time.get()).then_some(early)
+        });
+        let record = match open {
             Some(record) => record,
             None if self.ring.refuse_if_full(len) => {
                 self.log.set(id, 0, Fate::Lost);
@@ -138,6 +147,8 @@ impl<const BITS: u32> Machine<BITS> {
                 }
             },
         };
+        point();
+        self.last_time.set(record.time);
         self.write(id, &record);
         let complete = self.ring.commit(record);
         let finished = complete
@@ -224,6 +235,8 @@ impl<const BITS: u32> Machine<BITS> {
             let closed = self.ring.switch(|| self.now());
             let any = closed.is_some();
             if let Some(closed) = closed {
+                point();
+                self.last_time.set(closed.time);
                 self.finish(closed);
             }
             any

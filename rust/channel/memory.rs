@@ -138,7 +138,7 @@ impl Tail for NulTerminated<'_> {
 
 /// A record of nothing but a tail: how many bytes, and what lays them down.
 #[inline(always)]
-pub(crate) fn tail_alone<'a, T: Tail>(tail: &'a T) -> (u64, impl FnOnce(RecordWriter<'_>) + 'a) {
+pub(crate) fn tail_alone<T: Tail>(tail: &T) -> (u64, impl FnOnce(RecordWriter<'_>) + '_) {
     (
         tail.len() as u64,
         #[inline(always)]

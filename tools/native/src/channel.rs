@@ -31,10 +31,10 @@ use crate::abi::packet::PacketHeader;
 use crate::prelude::{Result, GFP_KERNEL};
 use crate::ring::lost::Lost;
 use crate::sync::Arc;
-use crate::sys::gate::{Gates, Refused};
+use crate::sys::gate::{Gates, Refusal};
 use crate::sys::system::Uuid;
 use crate::uaccess::UserSliceWriter;
-use buffer::{Buffer, Entered, MAX_NESTING};
+use buffer::{Buffer, Entered, Waiting, MAX_NESTING};
 use config::Config;
 use core::mem::offset_of;
 use time::ClockKind;
@@ -63,27 +63,42 @@ pub(crate) mod reader {
 
 /// One buffer.
 pub(crate) struct Channel {
+    setup: Setup,
     buffers: Gates<Buffer>,
     buffer: Arc<Buffer>,
 }
 
 impl Channel {
     /// Makes it, recording.
-    pub(crate) fn new(setup: &Setup) -> Result<Self> {
+    pub(crate) fn new(setup: Setup) -> Result<Self> {
         let buffers = Gates::new(MAX_NESTING)?;
-        let buffer = Arc::pin_init(Buffer::new(setup, 0), GFP_KERNEL)?;
+        let buffer = Arc::pin_init(Buffer::new(&setup, 0), GFP_KERNEL)?;
         buffers.fill(0, buffer.clone());
         buffers.open(0);
-        Ok(Self { buffers, buffer })
+        Ok(Self {
+            setup,
+            buffers,
+            buffer,
+        })
     }
 
-    /// Goes to the buffer; [`None`] if too many are inside: then that is counted.
+    /// What it was made with.
+    pub(crate) fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// The way to the buffer.
+    pub(crate) fn buffers(&self) -> &Gates<Buffer> {
+        &self.buffers
+    }
+
+    /// As the module's.
     #[inline(always)]
-    pub(crate) fn enter(&self) -> Option<Entered<'_>> {
-        match self.buffers.enter() {
-            Ok(entered) => Some(entered),
-            Err(refused) => {
-                Self::refuse(refused);
+    pub(crate) fn admit<'a>(&self, waiting: Waiting<'a>, least: u64) -> Option<Entered<'a>> {
+        match waiting.pass() {
+            Ok(entered) => Buffer::admit(entered, least),
+            Err((waiting, refusal)) => {
+                Self::refuse(&waiting, refusal);
                 None
             }
         }
@@ -91,8 +106,8 @@ impl Channel {
 
     #[cold]
     #[inline(never)]
-    fn refuse(refused: Refused<'_, Buffer>) {
-        if let Some(buffer) = refused.too_deep() {
+    fn refuse(waiting: &Waiting<'_>, refusal: Refusal) {
+        if let (Refusal::TooDeep, Some(buffer)) = (refusal, waiting.target()) {
             buffer.ring().lost().count(Lost::Nested);
         }
     }

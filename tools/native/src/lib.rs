@@ -4,8 +4,8 @@
 //!
 //! Nothing of the path is written again. The module's own files are compiled here: the ring
 //! (rust/ring, a crate), and, by `#[path]`, rust/sys/word.rs (the very instructions: cmpxchg,
-//! xadd and inc without a LOCK prefix, `lock cmpxchg` between CPUs) and rust/channel/\*.rs, with
-//! `Buffer::record_open` itself. What they need of the kernel has a stand-in:
+//! sub and inc without a LOCK prefix, `lock cmpxchg` between CPUs), gate.rs and chosen.rs,
+//! rust/probe.rs, and rust/channel/\*.rs with `Buffer::record_open` itself. What they need of the kernel has a stand-in:
 //!
 //! - [`kernel`](mod@standin) for the crate of that name;
 //! - `sys` for rust/sys: a thread that is pinned to a CPU is the buffer's CPU, its signal handlers
@@ -14,8 +14,8 @@
 //!
 //! [`writer`] has what is measured, benches/native.rs measures it, scripts/bench-native does all.
 //!
-//! What differs from the module: the compiler may use vector registers here and there are no
-//! return thunks; the look-up of the CPU's own, one instruction there, is none here.
+//! What differs from the module: the compiler may use vector registers here, there are no return
+//! thunks, and what is the CPU's own is found without a segment register.
 
 //! The module is built with an unstable feature that the compiler has had for long (`asm_goto`),
 //! so this is empty but with the feature `measure`, which scripts/bench-native asks for.
@@ -34,6 +34,9 @@ pub(crate) use rtrace_ring as ring;
 mod channel;
 pub mod machine;
 mod memcpy;
+#[path = "../../../rust/probe.rs"]
+#[allow(dead_code)]
+pub(crate) mod probe;
 mod rtrace;
 mod standin;
 mod sys;

@@ -2,6 +2,7 @@
 
 //! What only the machine can do: the one file of this crate with `unsafe` in it.
 
+use crate::prelude::Result;
 use crate::sync::Arc;
 use crate::sys::word::SharedWord;
 use core::arch::asm;
@@ -9,7 +10,7 @@ use core::ffi::{c_int, c_void, CStr};
 use core::marker::PhantomData;
 use core::ptr::{null, null_mut};
 use std::io;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// Stand-in for the kernel's trait.
 ///
@@ -22,6 +23,91 @@ pub unsafe trait Zeroable {}
 pub(crate) fn zeroed<T: Zeroable>() -> T {
     // SAFETY: By the trait's contract.
     unsafe { core::mem::zeroed() }
+}
+
+/// A CPU's distance from a per-CPU variable's offset to its address: there is one CPU.
+static THIS_CPU_OFF: usize = 0;
+
+/// One `T` for each CPU, all bytes zero to begin with.
+pub(crate) struct PerCpu<T>(Box<T>);
+
+impl<T: Zeroable> PerCpu<T> {
+    /// Allocates.
+    pub(crate) fn new() -> Result<Self> {
+        Ok(Self(Box::new(zeroed())))
+    }
+
+    /// What tells these variables from others: here, the address.
+    pub(crate) fn offset(&self) -> usize {
+        core::ptr::from_ref::<T>(&self.0).expose_provenance()
+    }
+
+    /// This CPU's, found by the module's instruction.
+    ///
+    /// # Safety
+    ///
+    /// `offset` must be what `self.offset()` says.
+    #[inline(always)]
+    pub(crate) unsafe fn this_cpu_at(&self, offset: usize, _guard: &NoPreempt) -> &T {
+        let address: usize;
+        // SAFETY:
+        // - Adds 0.
+        // - By the contract that is the address of the T, which lives as long as `self`.
+        unsafe {
+            asm!(
+                "add {address}, qword ptr [rip + {off}]",
+                address = inout(reg) offset => address,
+                off = sym THIS_CPU_OFF,
+                options(nostack, readonly, pure),
+            );
+            &*core::ptr::with_exposed_provenance(address)
+        }
+    }
+
+    /// That of `cpu`.
+    pub(crate) fn of(&self, cpu: u32) -> Option<&T> {
+        (cpu == 0).then_some(&self.0)
+    }
+}
+
+/// The preemption count. Its top bit is set, as in the kernel while nobody else wants the CPU.
+static PREEMPT_COUNT: AtomicU32 = AtomicU32::new(1 << 31);
+
+/// Disables nothing, but counts by the module's instructions. Only on the writer's CPU.
+pub(crate) struct NoPreempt(PhantomData<*mut ()>);
+
+impl NoPreempt {
+    /// Begins the section.
+    #[inline(always)]
+    pub(crate) fn new() -> Self {
+        // SAFETY: Increments the count, whole for what interrupts.
+        unsafe {
+            asm!(
+                "inc dword ptr [rip + {count}]",
+                count = sym PREEMPT_COUNT,
+                options(nostack),
+            );
+        }
+        Self(PhantomData)
+    }
+}
+
+impl Drop for NoPreempt {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: Undoes what `new` did. Where the kernel would reschedule, which it is never
+        // asked to here, the process ends.
+        unsafe {
+            asm!(
+                "dec dword ptr [rip + {count}]",
+                "jnz 2f",
+                "ud2",
+                "2:",
+                count = sym PREEMPT_COUNT,
+                options(nostack),
+            );
+        }
+    }
 }
 
 /// A place for an `Arc` that is filled once, and never emptied. Zeroed: empty.
@@ -53,7 +139,11 @@ impl<T> OnceArc<T> {
     #[inline(always)]
     pub(crate) unsafe fn get_filled(&self) -> &T {
         // SAFETY: By the contract and the invariant.
-        unsafe { &*(self.pointer.load() as *const T) }
+        unsafe {
+            let pointer = self.pointer.load_settled() as *const T;
+            core::hint::assert_unchecked(!pointer.is_null());
+            &*pointer
+        }
     }
 
     /// Fills it. Returns whether it was empty.

@@ -3,16 +3,19 @@
 //! The module's record path as a writer.
 
 use crate::abi::header::Layout;
-use crate::channel::buffer::{Buffer, Entered};
+use crate::channel::buffer::{Buffer, Entered, Waiting};
 use crate::channel::config::Config;
 use crate::channel::format::Format;
-use crate::channel::header::Label;
-use crate::channel::memory::{NulTerminated, Tail};
+use crate::channel::header::EventHeader;
+use crate::channel::memory::{NulTerminated, RecordWriter, Tail};
 use crate::channel::platform::Barriers;
-use crate::channel::time::ClockKind;
+use crate::channel::time::{ClockKind, ClockSource};
 use crate::channel::{Channel, Setup};
 use crate::machine::Alarm;
+use crate::prelude::GFP_KERNEL;
+use crate::probe::Probe;
 use crate::ring::Mode;
+use crate::sync;
 use crate::sys::cpu;
 use crate::uaccess::UserSliceWriter;
 use crate::writer::{pin_reader, Outcome, Scenario, Writer, SIGNAL_PERIOD_US};
@@ -52,102 +55,131 @@ static TASKS: [Task; 2] = [
 /// With its NUL, 14 bytes.
 static NAME: &[u8; 13] = b"virtio1-req.0";
 
-/// Events to probes: what the module attaches to a tracepoint.
-struct Probes {
-    channel: Channel,
-    label: Label,
-}
-
-/// A probe, put together as rust/event/declare.rs does it.
+/// A probe, put together as rust/event/declare.rs does it: a module with `probe` in it.
 macro_rules! probe {
     (
-        $name:ident, $any:ident, $probes:ident($($arg:ident: $ty:ty),*),
-        [$($fty:ty = $read:expr),*], $tail:expr
+        $name:ident($probe:ident $(, $arg:ident: $ty:ty)*)
+        { $($fty:ty = $read:expr),* $(,)? } $(string $value:expr)?
     ) => {
-        #[inline(never)]
-        fn $name<F: Format>($probes: &Probes $(, $arg: $ty)*) {
-            let Some(entered) = $probes.channel.enter() else {
-                return;
-            };
-            let recorded = probe!(@record Buffer::record_open::<F>, entered, $probes,
-                [$($fty = $read),*], $tail);
-            if let Err(entered) = recorded {
-                $any::<F>($probes $(, $arg)*, entered);
+        mod $name {
+            use super::*;
+
+            const FIXED: u64 = 0 $(+ size_of::<$fty>() as u64)*;
+            // A string has a NUL at least.
+            const LEAST: u64 = FIXED $(+ { stringify!($value); 1 })?;
+
+            #[inline(never)]
+            pub(super) fn probe<F: Format>($probe: &Probe $(, $arg: $ty)*) {
+                let entered = match $probe.enter() {
+                    Ok(entered) => entered,
+                    Err(waiting) => return admit::<F>($probe $(, $arg)*, waiting),
+                };
+                if F::Clock::IS_CALL {
+                    record_with_call::<F>($probe $(, $arg)*, entered);
+                } else {
+                    record::<F>($probe $(, $arg)*, entered);
+                }
+            }
+
+            #[inline(always)]
+            fn record<F: Format>($probe: &Probe $(, $arg: $ty)*, entered: Entered<'_>) {
+                let recorded = probe!(@record Buffer::record_open::<F, _>, entered, $probe,
+                    [$($value)?] [$($fty = $read),*]);
+                if let Err(entered) = recorded {
+                    record_any::<F>($probe $(, $arg)*, entered);
+                }
+            }
+
+            #[inline(never)]
+            fn record_with_call<F: Format>($probe: &Probe $(, $arg: $ty)*, entered: Entered<'_>) {
+                record::<F>($probe $(, $arg)*, entered);
+            }
+
+            #[cold]
+            #[inline(never)]
+            fn admit<F: Format>($probe: &Probe $(, $arg: $ty)*, waiting: Waiting<'_>) {
+                if let Some(entered) = $probe.admit(waiting, F::Header::SHORT + LEAST) {
+                    record_any::<F>($probe $(, $arg)*, entered);
+                }
+            }
+
+            #[cold]
+            #[inline(never)]
+            fn record_any<F: Format>($probe: &Probe $(, $arg: $ty)*, entered: Entered<'_>) {
+                probe!(@record Buffer::record_any::<F, _>, entered, $probe,
+                    [$($value)?] [$($fty = $read),*]);
             }
         }
-
-        #[cold]
-        #[inline(never)]
-        fn $any<F: Format>($probes: &Probes $(, $arg: $ty)*, entered: Entered<'_>) {
-            probe!(@record Buffer::record_any::<F>, entered, $probes,
-                [$($fty = $read),*], $tail);
-        }
     };
-    (@record $record:expr, $entered:ident, $probes:ident,
-        [$($fty:ty = $read:expr),*], $tail:expr
-    ) => {{
-        const FIXED: u64 = 0 $(+ size_of::<$fty>() as u64)*;
-        let tail = $tail;
+    (@record $record:expr, $entered:ident, $probe:ident,
+        [$($value:expr)?] [$($fty:ty = $read:expr),*]
+    ) => {
         $record(
             $entered,
-            &$probes.label,
-            FIXED.wrapping_add(tail.len() as u64),
+            &$probe.label,
             #[inline(always)]
-            |to| to$(.put::<$fty>($read))*.put_tail(&tail),
+            || {
+                let tail = probe!(@tail $($value)?);
+                (
+                    FIXED.wrapping_add(tail.len() as u64),
+                    #[inline(always)]
+                    move |to: RecordWriter<'_>| to$(.put::<$fty>($read))*.put_tail(&tail),
+                )
+            },
         )
-    }};
+    };
+    (@tail) => { () };
+    (@tail $value:expr) => { NulTerminated($value) };
 }
 
-probe! { small, small_any, probes(vec: u16), [u16 = vec], () }
+probe! { small(probe, vec: u16) { u16 = vec } }
 
-probe! {
-    medium, medium_any, probes(irq: i32, name: &[u8]), [i32 = irq], NulTerminated(name)
-}
+probe! { medium(probe, irq: i32, name: &[u8]) { i32 = irq } string name }
 
 // As `medium`, and in its middle the same again, complete.
 probe! {
-    medium_nested, medium_nested_any, probes(irq: i32, name: &[u8]),
-    [i32 = { medium::<F>(probes, irq, name); irq }], NulTerminated(name)
+    medium_nested(probe, irq: i32, name: &[u8])
+    { i32 = { medium::probe::<F>(probe, irq, name); irq } } string name
 }
 
 probe! {
-    large, large_any, probes(prev: &Task, next: &Task, prev_state: i64),
-    [
+    large(probe, prev: &Task, next: &Task, prev_state: i64) {
         [u8; 16] = prev.comm, i32 = prev.tid, i32 = prev.prio, i64 = prev_state,
-        [u8; 16] = next.comm, i32 = next.tid, i32 = next.prio
-    ], ()
+        [u8; 16] = next.comm, i32 = next.tid, i32 = next.prio,
+    }
 }
 
 /// Fires one record of `bytes` after the other. The probe is called through a pointer, as a
 /// tracepoint does it.
-fn fire<F: Format>(probes: &Probes, scenario: Scenario, bytes: u64, records: u64) {
+fn fire<F: Format>(event: &Probe, scenario: Scenario, bytes: u64, records: u64) {
     match (scenario, bytes) {
         (Scenario::Nested, _) => {
-            let probe = black_box(medium_nested::<F> as fn(&Probes, i32, &[u8]));
-            (0..records / 2).for_each(|i| probe(probes, i as i32, NAME));
+            let probe = black_box(medium_nested::probe::<F> as fn(&Probe, i32, &[u8]));
+            (0..records / 2).for_each(|i| probe(event, i as i32, NAME));
         }
         (_, 6) => {
-            let probe = black_box(small::<F> as fn(&Probes, u16));
-            (0..records).for_each(|i| probe(probes, i as u16));
+            let probe = black_box(small::probe::<F> as fn(&Probe, u16));
+            (0..records).for_each(|i| probe(event, i as u16));
         }
         (_, 22) => {
-            let probe = black_box(medium::<F> as fn(&Probes, i32, &[u8]));
-            (0..records).for_each(|i| probe(probes, i as i32, NAME));
+            let probe = black_box(medium::probe::<F> as fn(&Probe, i32, &[u8]));
+            (0..records).for_each(|i| probe(event, i as i32, NAME));
         }
         _ => {
-            let probe = black_box(large::<F> as fn(&Probes, &Task, &Task, i64));
+            let probe = black_box(large::probe::<F> as fn(&Probe, &Task, &Task, i64));
             let [prev, next] = &TASKS;
-            (0..records).for_each(|i| probe(probes, prev, next, i as i64));
+            (0..records).for_each(|i| probe(event, prev, next, i as i64));
         }
     }
 }
 
 /// The module's writer.
 struct RingWriter {
-    probes: Arc<Probes>,
+    channel: sync::Arc<Channel>,
+    probe: Arc<Probe>,
     scenario: Scenario,
     bytes: u64,
-    fire: fn(&Probes, Scenario, u64, u64),
+    fire: fn(&Probe, Scenario, u64, u64),
     fired: u64,
     alarm: Option<(Alarm, Arc<AtomicU64>)>,
     reader: Option<Drain>,
@@ -159,11 +191,13 @@ pub(crate) fn writer<F: Format>(
     scenario: Scenario,
     bytes: u64,
 ) -> Result<Box<dyn Writer>> {
-    let probes = Arc::new(probes(clock, scenario)?);
+    let channel = channel(clock, scenario)?;
+    let probe = Arc::new(Probe::new(channel.clone(), 1));
     let mut writer = RingWriter {
         alarm: None,
         reader: None,
-        probes,
+        channel,
+        probe,
         scenario,
         bytes,
         fire: fire::<F>,
@@ -172,16 +206,16 @@ pub(crate) fn writer<F: Format>(
     match scenario {
         Scenario::Signal => {
             let signals = Arc::new(AtomicU64::new(0));
-            let (probes, counter) = (writer.probes.clone(), signals.clone());
+            let (probe, counter) = (writer.probe.clone(), signals.clone());
             let tick = move || {
-                medium::<F>(&probes, 0, NAME);
+                medium::probe::<F>(&probe, 0, NAME);
                 counter.fetch_add(1, Ordering::Relaxed);
             };
             writer.alarm = Some((Alarm::new(SIGNAL_PERIOD_US, tick)?, signals));
         }
-        Scenario::Reader => writer.reader = Some(Drain::new(writer.probes.clone())?),
+        Scenario::Reader => writer.reader = Some(Drain::new(writer.channel.clone())?),
         Scenario::Full => {
-            while writer.probes.channel.full() == 0 {
+            while writer.channel.full() == 0 {
                 writer.fire(1000);
             }
         }
@@ -190,7 +224,7 @@ pub(crate) fn writer<F: Format>(
     Ok(Box::new(writer))
 }
 
-fn probes(clock: ClockKind, scenario: Scenario) -> Result<Probes> {
+fn channel(clock: ClockKind, scenario: Scenario) -> Result<sync::Arc<Channel>> {
     cpu::register()?;
     let mut config = Config {
         mode: match scenario {
@@ -211,10 +245,9 @@ fn probes(clock: ClockKind, scenario: Scenario) -> Result<Probes> {
         clock,
         uuid: [0; 16],
     };
-    Ok(Probes {
-        channel: Channel::new(&setup).map_err(|why| anyhow!("no channel: {why:?}"))?,
-        label: Label::in_layout(1, Layout::Compact),
-    })
+    Channel::new(setup)
+        .and_then(|channel| sync::Arc::new(channel, GFP_KERNEL))
+        .map_err(|why| anyhow!("no channel: {why:?}"))
 }
 
 impl Writer for RingWriter {
@@ -224,7 +257,7 @@ impl Writer for RingWriter {
             Scenario::Nested => records.next_multiple_of(2),
             _ => records,
         };
-        (self.fire)(&self.probes, self.scenario, self.bytes, records);
+        (self.fire)(&self.probe, self.scenario, self.bytes, records);
         self.fired += records;
     }
 
@@ -240,11 +273,10 @@ impl Writer for RingWriter {
             Some(reader) => reader.stop()?,
             None => 0,
         };
-        let channel = &self.probes.channel;
         let outcome = Outcome {
             fired: self.fired + signals,
-            recorded: channel.recorded(),
-            lost: channel.discarded(),
+            recorded: self.channel.recorded(),
+            lost: self.channel.discarded(),
             read,
             signals,
         };
@@ -270,7 +302,7 @@ struct Drain {
 }
 
 impl Drain {
-    fn new(probes: Arc<Probes>) -> Result<Self> {
+    fn new(channel: sync::Arc<Channel>) -> Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let file = memfd_create("rtrace-native", MemfdFlags::CLOEXEC)?;
         let mut out = UserSliceWriter::new(file.into(), FILE);
@@ -279,7 +311,7 @@ impl Drain {
             pin_reader();
             let mut read = 0;
             while !stopped.load(Ordering::Relaxed) {
-                match probes.channel.drain(&mut out) {
+                match channel.drain(&mut out) {
                     Ok(Some(records)) => read += records,
                     Ok(None) => sleep(REST),
                     Err(why) => bail!("the reader failed: {why:?}"),

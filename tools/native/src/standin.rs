@@ -76,6 +76,11 @@ pub mod sync {
     pub struct Arc<T>(std::sync::Arc<T>);
 
     impl<T> Arc<T> {
+        /// Makes it a counted object.
+        pub fn new(value: T, _: Flags) -> Result<Self> {
+            Ok(Self(std::sync::Arc::new(value)))
+        }
+
         /// Makes the object in its place.
         pub fn pin_init<E>(init: impl PinInit<T, E>, _: Flags) -> Result<Self, E> {
             Ok(Self(std::sync::Arc::new(init.make()?)))

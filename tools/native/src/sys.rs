@@ -15,32 +15,7 @@ pub(crate) mod gate;
 pub(crate) mod percpu {
     //! Per-CPU variables of a machine with one CPU.
 
-    pub(crate) use crate::machine::OnceArc;
-
-    use super::preempt::NoPreempt;
-    use crate::machine::{zeroed, Zeroable};
-    use crate::prelude::Result;
-
-    /// One `T`.
-    pub(crate) struct PerCpu<T>(T);
-
-    impl<T: Zeroable> PerCpu<T> {
-        /// All bytes zero.
-        pub(crate) fn new() -> Result<Self> {
-            Ok(Self(zeroed()))
-        }
-
-        /// This CPU's.
-        #[inline(always)]
-        pub(crate) fn this_cpu(&self, _guard: &NoPreempt) -> &T {
-            &self.0
-        }
-
-        /// That of `cpu`.
-        pub(crate) fn of(&self, cpu: u32) -> Option<&T> {
-            (cpu == 0).then_some(&self.0)
-        }
-    }
+    pub(crate) use crate::machine::{OnceArc, PerCpu};
 }
 
 pub(crate) mod clock {
@@ -124,10 +99,7 @@ pub(crate) mod pages {
     pub(crate) const PAGE_SIZE: usize = 4096;
 
     /// Zeroed memory, never given back: a process measures a handful of buffers.
-    pub(crate) struct Pages {
-        base: NonNull<u8>,
-        len: usize,
-    }
+    pub(crate) struct Pages(NonNull<u8>);
 
     impl Pages {
         /// Allocates.
@@ -135,20 +107,12 @@ pub(crate) mod pages {
             let memory: &mut [u8] = Box::leak(vec![0; len].into_boxed_slice());
             // As the module's, which zeroes: no page fault is measured.
             memory.fill(0xff);
-            Ok(Self {
-                base: NonNull::from(memory).cast(),
-                len,
-            })
+            Ok(Self(NonNull::from(memory).cast()))
         }
 
         /// First byte.
         pub(crate) fn base(&self) -> NonNull<u8> {
-            self.base
-        }
-
-        /// Bytes.
-        pub(crate) fn len(&self) -> usize {
-            self.len
+            self.0
         }
     }
 }
@@ -156,29 +120,7 @@ pub(crate) mod pages {
 pub(crate) mod preempt {
     //! Disabling preemption.
 
-    use super::word::LocalWord;
-
-    static COUNT: LocalWord = LocalWord::new(0);
-
-    /// Disables nothing, but counts as the kernel does.
-    pub(crate) struct NoPreempt(());
-
-    impl NoPreempt {
-        /// Begins the section.
-        #[inline(always)]
-        pub(crate) fn new() -> Self {
-            COUNT.increment();
-            Self(())
-        }
-    }
-
-    impl Drop for NoPreempt {
-        #[inline(always)]
-        fn drop(&mut self) {
-            // A count that is not negative: as the kernel's, a branch never taken.
-            let _ = COUNT.take_one();
-        }
-    }
+    pub(crate) use crate::machine::NoPreempt;
 }
 
 pub(crate) mod system {

@@ -123,6 +123,8 @@ impl Scenario {
     pub fn sizes(self) -> &'static [u64] {
         match self {
             Self::Overwrite => &[6, 22, 60],
+            // Of a fixed size, and with a text.
+            Self::Full => &[6, 22],
             _ => &[22],
         }
     }

@@ -173,6 +173,13 @@ impl Buffer {
     ) {
         let (payload, write) = payload();
         let buffer = entered.target();
+        // What does not fit with the short header does not fit with the other.
+        if buffer
+            .ring
+            .refuse_if_full(F::Header::SHORT.wrapping_add(payload))
+        {
+            return entered.watch(true);
+        }
         let Some(record) =
             buffer.reserve_any(label, F::Header::SHORT, F::Header::EXTENDED, payload)
         else {

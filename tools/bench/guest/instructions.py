@@ -105,8 +105,8 @@ def variants():
     yield "perf, fields of perf record", tracers.Perf(DEFAULT)
 
 
-def of_all(say):
-    """The part of scripts/bench."""
+def of_all(say, quick=None):
+    """The part of scripts/bench. It counts: a shorter run would save little."""
     result = {"firing": {site: firing_itself(site) for site in firing.SITES}, "tracers": {}}
     for label, tracer in variants():
         result["tracers"][label] = {}

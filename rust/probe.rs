@@ -16,21 +16,23 @@ pub(crate) struct Probe {
     /// What goes into the header of its records.
     pub(crate) label: Label,
     channel: Arc<Channel>,
+    event: u32,
 }
 
 impl Probe {
-    /// Makes the probe of event `id`.
-    pub(crate) fn new(channel: Arc<Channel>, id: u32) -> Self {
+    /// Makes the probe of `event`, an id, which has this number in the trace.
+    pub(crate) fn new(channel: Arc<Channel>, event: u32, number: u32) -> Self {
         Self {
             buffers: channel.buffers().clone(),
-            label: Label::in_layout(id, channel.setup().layout),
+            label: Label::in_layout(number, channel.setup().layout),
             channel,
+            event,
         }
     }
 
-    /// The event.
-    pub(crate) fn id(&self) -> u32 {
-        self.label.id
+    /// The event's id.
+    pub(crate) fn event(&self) -> u32 {
+        self.event
     }
 
     /// The event headers of its trace.

@@ -3,7 +3,7 @@
 //! The bytes in front of every event: its number and its time.
 //!
 //! Two layouts, LTTng's, byte-packed and little endian. A trace uses one of them, chosen
-//! when it starts: [`COMPACT`](Layout::Compact) when every enabled event's id fits, else
+//! when it starts: [`COMPACT`](Layout::Compact) when the ids of all enabled events fit, else
 //! [`LARGE`](Layout::Large). Both can carry any id and any time: where the short form
 //! cannot, the extended form follows an escape id.
 

@@ -26,14 +26,14 @@ pub(crate) trait EventHeader {
 /// What of an event goes into its header.
 #[derive(Clone, Copy)]
 pub(crate) struct Label {
-    /// The event.
+    /// The event's number in the trace.
     pub(crate) id: u32,
     /// [`EventHeader::span`] of it.
     span: u64,
 }
 
 impl Label {
-    /// The label of event `id` in a trace with these headers.
+    /// The label of the event that is `id` in a trace with these headers.
     #[inline(always)]
     pub(crate) fn new<H: EventHeader>(id: u32) -> Self {
         Self {

@@ -108,6 +108,7 @@ macro_rules! event {
             // These take what the probe has got, so that nothing is moved to get here.
             #[cold]
             #[inline(never)]
+            #[link_section = ".kprobes.text"]
             fn admit<F: Format>(
                 probe: &$crate::probe::Probe $(, $arg: $ty)*, waiting: Waiting<'_>
             ) {

@@ -13,7 +13,7 @@ pub(crate) fn format(id: u32, out: &mut dyn Write) -> Result {
     let Some(event) = super::get(id) else {
         return Ok(());
     };
-    writeln!(out, "name: {}\nID: {id}\nformat:", event.name())?;
+    writeln!(out, "name: {}\nformat:", event.name())?;
     let mut offset = 0;
     for field in event.fields() {
         let size = field.ty.size().unwrap_or(0);

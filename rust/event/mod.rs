@@ -27,8 +27,7 @@ pub(crate) use format::format;
 use crate::abi::schema::Field;
 use provided::Provided;
 
-/// All declared events, in the order of their ids. Ids below 31 fit the compact event header, so
-/// the most frequent come first.
+/// All declared events, in the order of their ids, the most frequent first.
 pub(crate) static DECLARED: &[&Declaration] = &[
     &sched::SCHED_SWITCH,
     &sched::SCHED_WAKING,
@@ -132,7 +131,8 @@ impl Event {
         }
     }
 
-    /// Its id, in traces too. It stays the same as long as the module is loaded.
+    /// Its id: its place among all events. It stays the same as long as the module is loaded;
+    /// traces have numbers of their own.
     pub(crate) fn id(&self) -> u32 {
         self.id
     }

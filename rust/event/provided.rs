@@ -3,8 +3,8 @@
 //! Events that other modules provide ([`crate::api`]).
 //!
 //! They have places of their own in the table of events. A place, once taken, keeps its event
-//! and its id for as long as rtrace is loaded, for traces may have records of it; a module
-//! that comes again finds the place again.
+//! for as long as rtrace is loaded, for traces may have records of it; a module that comes
+//! again finds the place again.
 
 use super::{Event, MAX_FIELDS};
 use crate::abi::header::Layout;
@@ -287,6 +287,7 @@ impl Record<'_> {
 
     #[cold]
     #[inline(never)]
+    #[link_section = ".kprobes.text"]
     fn admit<F: Format>(&self, waiting: Waiting<'_>, probe: &Probe) {
         let least = F::Header::SHORT.wrapping_add(self.len() as u64);
         if let Some(entered) = probe.admit(waiting, least) {

@@ -7,7 +7,6 @@ use crate::event::{self, Event, Kind};
 use crate::session::Session;
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Dir, Leaf, Tree, READ, READ_WRITE};
-use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -69,8 +68,7 @@ impl EventFiles {
         let session = self.session.clone();
         let data = tree.leaf_data(dir, One { session, id })?;
         tree.text::<OneEnable>(dir, "enable", READ_WRITE, data)?;
-        tree.text::<Format>(dir, "format", READ, data)?;
-        tree.text::<Id>(dir, "id", READ, data)
+        tree.text::<Format>(dir, "format", READ, data)
     }
 
     /// Removes the files of an event whose module goes.
@@ -146,17 +144,6 @@ impl TextFile for Format {
 
     fn show(one: &One, out: &mut Text) -> Result {
         event::format(one.id, out)?;
-        Ok(())
-    }
-}
-
-struct Id;
-
-impl TextFile for Id {
-    type Data = One;
-
-    fn show(one: &One, out: &mut Text) -> Result {
-        writeln!(out, "{}", one.id)?;
         Ok(())
     }
 }

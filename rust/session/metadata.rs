@@ -52,7 +52,7 @@ pub(super) fn preamble(session: &Session, setup: &Setup) -> Result<Text> {
     Ok(text)
 }
 
-/// An event's description.
-pub(super) fn event(event: &Event, out: &mut Text) -> fmt::Result {
-    tsdl::event(out, event.id(), event.name(), event.fields())
+/// The description of an event that has this number in the trace.
+pub(super) fn event(event: &Event, number: u32, out: &mut Text) -> fmt::Result {
+    tsdl::event(out, number, event.name(), event.fields())
 }

@@ -10,6 +10,7 @@
 //! trace's packets stay readable until the next start.
 
 mod metadata;
+mod numbers;
 mod pattern;
 mod probes;
 mod selection;
@@ -29,6 +30,7 @@ use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::{new_mutex, Arc, Mutex};
+use numbers::Numbers;
 use pattern::{Names, Pattern};
 pub(crate) use selection::{Enabled, Selection};
 use trace::{Recording, Trace};
@@ -200,17 +202,16 @@ impl Session {
     }
 
     fn select(&self, state: &mut State, selection: Selection) -> Result {
-        if let Some(recording) = &mut state.recording {
-            recording.select(self, &selection)?;
+        if let (Some(_), Some(trace)) = (&state.recording, &mut state.trace) {
+            // Described before they are recorded: without it a reader can do nothing with a record.
+            if trace.describe(&selection) {
+                self.metadata_changed(state);
+            }
         }
-        let new = match &mut state.trace {
-            Some(trace) if state.recording.is_some() => trace.describe(&selection),
-            _ => false,
-        };
+        if let (Some(recording), Some(trace)) = (&mut state.recording, &state.trace) {
+            recording.select(self, &selection, trace.numbers())?;
+        }
         state.selection = selection;
-        if new {
-            self.metadata_changed(state);
-        }
         Ok(())
     }
 

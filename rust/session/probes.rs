@@ -2,7 +2,7 @@
 
 //! The probes of a trace: attaching and detaching them as events are enabled.
 
-use super::{Selection, Tracepoints};
+use super::{Numbers, Selection, Tracepoints};
 use crate::channel::Channel;
 use crate::event::syscall::{self, Direction, SyscallProbe};
 use crate::event::{self, Kind};
@@ -34,57 +34,67 @@ impl Probes {
 
     /// Attaches the probes of the events in `selection`, and detaches all others. On failure
     /// those that were attached before stay. May sleep.
-    pub(super) fn select(&mut self, tracepoints: &Tracepoints, selection: &Selection) -> Result {
+    pub(super) fn select(
+        &mut self,
+        tracepoints: &Tracepoints,
+        selection: &Selection,
+        numbers: &Numbers,
+    ) -> Result {
         let channel = self.channel.clone();
         let setup = channel.setup();
         for event in event::all().filter(|event| selection.has(event.id())) {
             let id = event.id();
+            let Some(number) = numbers.get(id) else {
+                continue;
+            };
+            let probe = || Arc::new(Probe::new(channel.clone(), id, number), GFP_KERNEL);
             match (event.kind(), tracepoints.get(id)) {
                 (Kind::Declared(declaration), Some(tracepoint)) => {
-                    if !self.attached.iter().any(|probe| probe.id() == id) {
-                        let probe = Arc::new(Probe::new(self.channel.clone(), id), GFP_KERNEL)?;
+                    if !self.attached.iter().any(|probe| probe.event() == id) {
                         self.attached.attach(
                             tracepoint,
                             declaration.handlers.select(setup),
-                            probe,
+                            probe()?,
                         )?;
                     }
                 }
                 (Kind::Provided(provided), _) => {
                     if !self.provided.has(id) {
-                        let probe = Arc::new(Probe::new(self.channel.clone(), id), GFP_KERNEL)?;
-                        provided.attach(Some(probe));
+                        provided.attach(Some(probe()?));
                         self.provided.set(id, true);
                     }
                 }
                 _ => {}
             }
         }
-        self.attached.detach(|probe| !selection.has(probe.id()));
+        self.attached.detach(|probe| !selection.has(probe.event()));
         self.detach_provided(|id| !selection.has(id));
-        self.select_syscalls(tracepoints, selection, Direction::Entry)?;
-        self.select_syscalls(tracepoints, selection, Direction::Exit)
+        for direction in [Direction::Entry, Direction::Exit] {
+            self.select_syscalls(tracepoints, direction, |id| {
+                numbers.get(id).filter(|_| selection.has(id))
+            })?;
+        }
+        Ok(())
     }
 
     fn select_syscalls(
         &mut self,
         tracepoints: &Tracepoints,
-        selection: &Selection,
         direction: Direction,
+        number: impl Fn(u32) -> Option<u32>,
     ) -> Result {
-        let wanted = |slot| selection.has(direction.id(slot));
-        let Some(first) = (0..syscall::SLOTS).find(|&slot| wanted(slot)) else {
+        let number = |slot| number(direction.id(slot));
+        let Some(first) = (0..syscall::SLOTS).find(|&slot| number(slot).is_some()) else {
             self.syscalls.detach(|probe| probe.direction() == direction);
             return Ok(());
         };
         let mut attached = self.syscalls.iter();
         if let Some(probe) = attached.find(|probe| probe.direction() == direction) {
-            probe.select(wanted);
+            probe.select(number);
         } else if let Some(tracepoint) = tracepoints.get(direction.id(first)) {
-            let probe = SyscallProbe::new(self.channel.clone(), direction);
-            probe.select(wanted);
+            let probe = SyscallProbe::new(self.channel.clone(), direction)?;
+            probe.select(number);
             let handler = syscall::handler(direction, self.channel.setup());
-            let probe = Arc::new(probe, GFP_KERNEL)?;
             drop(attached);
             self.syscalls.attach(tracepoint, handler, probe)?;
         }

@@ -42,21 +42,6 @@ impl Selection {
     pub(super) fn is_empty(&self) -> bool {
         self.0.iter().all(|&word| word == 0)
     }
-
-    /// Puts in what is in `other`. Returns whether that was new.
-    pub(super) fn add(&mut self, other: &Self) -> bool {
-        let mut new = false;
-        for (word, &more) in self.0.iter_mut().zip(&*other.0) {
-            new |= more & !*word != 0;
-            *word |= more;
-        }
-        new
-    }
-
-    /// The ids, ascending.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.0.len() as u32 * 64).filter(|&id| self.has(id))
-    }
 }
 
 /// Whether none, some or all of some events are enabled: what `enable` files show.

@@ -3,8 +3,7 @@
 //! One trace: from a start of the session to its stop, and what stays of it.
 
 use super::probes::Probes;
-use super::{metadata, Selection, Session, State};
-use crate::abi::header::{Layout, COMPACT_ESCAPE};
+use super::{metadata, Numbers, Selection, Session, State};
 use crate::channel::{Channel, Setup};
 use crate::event;
 use crate::sys::debugfs::text::Text;
@@ -27,8 +26,8 @@ pub(super) struct Trace {
     channel: Arc<Channel>,
     /// The metadata but for the events.
     preamble: Text,
-    /// Events that were enabled at some time: those the metadata describes.
-    described: Selection,
+    /// The events that the metadata describes.
+    numbers: Numbers,
 }
 
 impl Recording {
@@ -38,19 +37,14 @@ impl Recording {
         state: &State,
         selection: &Selection,
     ) -> Result<(Self, Trace)> {
-        // The compact header only where every id fits it.
-        let layout = match selection.iter().last() {
-            Some(id) if id >= COMPACT_ESCAPE => Layout::Large,
-            _ => Layout::Compact,
-        };
+        let numbers = Numbers::new(selection)?;
         let setup = Setup {
             config: state.config,
-            layout,
+            layout: numbers.layout(),
             clock: state.clock,
             uuid: system::random_uuid(),
         };
         let preamble = metadata::preamble(session, &setup)?;
-        let described = selection.try_clone()?;
         let channel = Arc::new(Channel::new(setup)?, GFP_KERNEL)?;
         let watch = Watch::new(&session.hotplug, channel.clone())?;
         let mut recording = Self {
@@ -58,21 +52,26 @@ impl Recording {
             watch: Some(watch),
             channel: channel.clone(),
         };
-        recording.select(session, selection)?;
+        recording.select(session, selection, &numbers)?;
         channel.start();
         Ok((
             recording,
             Trace {
                 channel,
                 preamble,
-                described,
+                numbers,
             },
         ))
     }
 
-    /// Records exactly the events in `selection` from now on.
-    pub(super) fn select(&mut self, session: &Session, selection: &Selection) -> Result {
-        self.probes.select(&session.tracepoints, selection)
+    /// Records exactly the events in `selection` from now on; all of them have `numbers`.
+    pub(super) fn select(
+        &mut self,
+        session: &Session,
+        selection: &Selection,
+        numbers: &Numbers,
+    ) -> Result {
+        self.probes.select(&session.tracepoints, selection, numbers)
     }
 
     /// Ends the trace.
@@ -99,15 +98,20 @@ impl Trace {
 
     /// Describes these events, too. Returns whether that is new.
     pub(super) fn describe(&mut self, selection: &Selection) -> bool {
-        self.described.add(selection)
+        self.numbers.add(selection)
+    }
+
+    /// The numbers of its events.
+    pub(super) fn numbers(&self) -> &Numbers {
+        &self.numbers
     }
 
     /// Writes its metadata.
     pub(super) fn write_metadata(&self, out: &mut Text) -> core::fmt::Result {
         out.write_str(self.preamble.as_str())?;
-        for id in self.described.iter() {
+        for (id, number) in self.numbers.iter() {
             if let Some(event) = event::get(id) {
-                metadata::event(&event, out)?;
+                metadata::event(&event, number, out)?;
             }
         }
         Ok(())

@@ -29,12 +29,9 @@ struct Number {
     width: Width,
 }
 
-/// How the entry or the exit of a call is recorded. 20 bytes, so that all fit the cache.
+/// How the entry or the exit of a call is recorded. Small, so that all fit the cache.
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
-    /// The place of the call whose event it is: for a number that the table does not know, that
-    /// of the unknown.
-    pub(super) slot: u16,
     /// All numbers together.
     bytes: u8,
     count: u8,
@@ -45,9 +42,8 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    const fn new(slot: u32) -> Self {
+    const fn new() -> Self {
         Self {
-            slot: slot as u16,
             bytes: 0,
             count: 0,
             numbers: [Number {
@@ -88,7 +84,7 @@ impl Plan {
     }
 
     const fn entry(call: &Call) -> Self {
-        let mut plan = Self::new(call.slot).with_fixed(call.before_arguments);
+        let mut plan = Self::new().with_fixed(call.before_arguments);
         let mut at = 0;
         while at < call.arguments.len() {
             let register = register(call, at);
@@ -106,7 +102,7 @@ impl Plan {
     }
 
     const fn exit(call: &Call) -> Self {
-        let mut plan = Self::new(call.slot).with_fixed(call.at_exit);
+        let mut plan = Self::new().with_fixed(call.at_exit);
         let mut at = 0;
         while at < call.arguments.len() {
             if let Argument {

@@ -16,9 +16,12 @@ use crate::sys::gate::Gates;
 use crate::sys::tracepoint::Handler;
 use crate::sys::user_text::UserTexts;
 use crate::sys::word::SharedWord;
+use kernel::prelude::*;
 use kernel::sync::Arc;
+use pin_init::init_array_from_fn;
 
-const WORDS: usize = SLOTS.div_ceil(64) as usize;
+/// No number of an event: the call is not recorded.
+const NOT_RECORDED: u64 = u64::MAX;
 
 /// The way into the kernel or out of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,19 +50,24 @@ pub(crate) struct SyscallProbe {
     buffers: Gates<Buffer>,
     channel: Arc<Channel>,
     direction: Direction,
-    /// A bit per slot. Changes while the handler runs.
-    enabled: [SharedWord; WORDS],
+    /// By slot: the number of the event in the trace, or [`NOT_RECORDED`]. Changes while the
+    /// handler runs.
+    numbers: [SharedWord; SLOTS as usize],
 }
 
 impl SyscallProbe {
     /// Makes the probe, of no call yet.
-    pub(crate) fn new(channel: Arc<Channel>, direction: Direction) -> Self {
-        Self {
-            buffers: channel.buffers().clone(),
-            channel,
-            direction,
-            enabled: [const { SharedWord::new(0) }; WORDS],
-        }
+    pub(crate) fn new(channel: Arc<Channel>, direction: Direction) -> Result<Arc<Self>> {
+        Arc::init(
+            init!(Self {
+                buffers: channel.buffers().clone(),
+                channel,
+                direction,
+                // In place, for it is large for a stack.
+                numbers <- init_array_from_fn(|_| SharedWord::new(NOT_RECORDED)),
+            }),
+            GFP_KERNEL,
+        )
     }
 
     /// Entries or exits.
@@ -67,30 +75,25 @@ impl SyscallProbe {
         self.direction
     }
 
-    /// Records exactly the calls in the slots that `wanted` picks from now on. One caller at a
-    /// time.
-    pub(crate) fn select(&self, wanted: impl Fn(u32) -> bool) {
-        for (index, word) in self.enabled.iter().enumerate() {
-            let first = index as u32 * 64;
-            let bits = (first..SLOTS.min(first + 64)).fold(0, |bits, slot| {
-                // Numbers without a call of their own go with the unknown.
-                let event = super::call(slot).map_or(UNKNOWN, |_| slot);
-                bits | u64::from(wanted(event)) << (slot - first)
-            });
-            word.store(bits);
+    /// Records exactly the calls in the slots to which `number` gives one from now on. One caller
+    /// at a time.
+    pub(crate) fn select(&self, number: impl Fn(u32) -> Option<u32>) {
+        for (slot, word) in (0..).zip(&self.numbers) {
+            // Slots without a call of their own go with the unknown.
+            let event = super::call(slot).map_or(UNKNOWN, |_| slot);
+            word.store(number(event).map_or(NOT_RECORDED, u64::from));
         }
     }
 
+    /// The number of the event of the call in `slot`, if that is recorded.
     #[inline(always)]
-    fn is_enabled(&self, slot: u32) -> bool {
-        self.enabled
-            .get(slot as usize / 64)
-            .is_some_and(|word| word.load() >> (slot % 64) & 1 != 0)
+    fn number(&self, slot: u32) -> Option<u32> {
+        let number = self.numbers.get(slot as usize)?.load();
+        (number != NOT_RECORDED).then_some(number as u32)
     }
 
     #[inline(always)]
-    fn record<F: Format>(&self, direction: Direction, record: Record<'_>) {
-        let id = direction.id(u32::from(record.plan.slot));
+    fn record<F: Format>(&self, id: u32, record: Record<'_>) {
         let entered = match self.buffers.enter() {
             Ok(entered) => entered,
             Err(waiting) => {
@@ -122,14 +125,14 @@ impl SyscallProbe {
     #[cold]
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn record_with_texts<F: Format>(&self, plan: &Plan, registers: &Registers) {
+    fn record_with_texts<F: Format>(&self, id: u32, plan: &Plan, registers: &Registers) {
         let mut texts = UserTexts::<MAX_TEXTS>::new();
         for register in plan.text_registers() {
             texts.push(registers.get(register));
         }
         let texts = texts.bytes();
         self.record::<F>(
-            Direction::Entry,
+            id,
             Record {
                 plan,
                 registers,
@@ -142,6 +145,7 @@ impl SyscallProbe {
 // These take what the probe has got, in registers.
 #[cold]
 #[inline(never)]
+#[link_section = ".kprobes.text"]
 fn admit<F: Format>(
     waiting: Waiting<'_>,
     probe: &SyscallProbe,
@@ -194,17 +198,17 @@ const EXIT: Handlers<SyscallProbe> = handlers!(new2, exit, bindings::__traceiter
 #[link_section = ".kprobes.text"]
 extern "C" fn enter<F: Format>(probe: &SyscallProbe, registers: &Registers, _number: isize) {
     let slot = plan::slot(registers.number(), Task::current().is_in_compat_call());
-    if !probe.is_enabled(slot) {
+    let Some(id) = probe.number(slot) else {
         return;
-    }
+    };
     let Some(plan) = plan::ENTRY.get(slot as usize) else {
         return;
     };
     if plan.texts != 0 {
-        return probe.record_with_texts::<F>(plan, registers);
+        return probe.record_with_texts::<F>(id, plan, registers);
     }
     probe.record::<F>(
-        Direction::Entry,
+        id,
         Record {
             plan,
             registers,
@@ -216,14 +220,14 @@ extern "C" fn enter<F: Format>(probe: &SyscallProbe, registers: &Registers, _num
 #[link_section = ".kprobes.text"]
 extern "C" fn exit<F: Format>(probe: &SyscallProbe, registers: &Registers, _result: isize) {
     let slot = plan::slot(registers.number(), Task::current().is_in_compat_call());
-    if !probe.is_enabled(slot) {
+    let Some(id) = probe.number(slot) else {
         return;
-    }
+    };
     let Some(plan) = plan::EXIT.get(slot as usize) else {
         return;
     };
     probe.record::<F>(
-        Direction::Exit,
+        id,
         Record {
             plan,
             registers,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Usage: oracle DIR MODE RECORD_ID HUGE_ID
+ * Usage: oracle DIR MODE HEADERS RECORD_ID HUGE_ID
  *
  * Holds what reader has got of a trace of rtrace_stress, now stopped and read to its end,
  * against what was fired. In DIR are fired and stats, copies of the files of these names, and
- * cpuN.M, the M-th reader of CPU N's. MODE is that of the channel; then the ids of the two
- * events. The trace has large event headers.
+ * cpuN.M, the M-th reader of CPU N's. MODE is that of the channel; HEADERS, compact or large,
+ * those of the events, and the ids of the two events are in the trace's metadata.
  *
  * For each CPU:
  *   fired = recorded + discarded, recorded = overwritten + read, read = what readers got
@@ -45,17 +45,13 @@ struct packet_header {
 	u32 cpu_id;
 } __attribute__((packed));
 
-struct short_header {
-	uint16_t id;
-	u32 time;
-} __attribute__((packed));
-
-struct extended_header {
-	uint16_t escape;
+struct event_header {
 	u32 id;
 	u64 time;
-} __attribute__((packed));
-#define ESCAPE 65535
+	size_t size;
+};
+#define COMPACT_ESCAPE 31
+#define LARGE_ESCAPE 65535
 
 enum fate { PUT, UNPUT, KILLED };
 
@@ -87,7 +83,7 @@ struct cpu {
 
 static struct cpu cpus[MAX_CPUS];
 static const char *dir;
-static int discard_mode;
+static int discard_mode, compact;
 static u32 record_id, huge_id;
 static const u8 *uuid;
 static u64 totals[STRESS_CONTEXTS], total_packets, total_again, total_missing;
@@ -321,6 +317,40 @@ static void check_header(const struct packet *packet, const struct packet_header
 	expect(header->events_discarded >= last->events_discarded, "events_discarded goes back");
 }
 
+/* Bytes as they stand, little endian. */
+static u64 bytes_at(const u8 *at, size_t bytes)
+{
+	u64 value = 0;
+
+	memcpy(&value, at, bytes);
+	return value;
+}
+
+/* The event header at `at`; `last` is the time of the record before. */
+static struct event_header event_header(const u8 *at, size_t left, u64 last)
+{
+	/* Behind the id or its escape: bytes and bits of the short time. */
+	size_t begin = compact ? 1 : 2;
+	unsigned int escape = compact ? COMPACT_ESCAPE : LARGE_ESCAPE;
+	u64 mask = compact ? (1 << 27) - 1 : 0xffffffff;
+	struct event_header header;
+	u64 low;
+
+	expect(left > (compact ? 4 : 6), "an event header is cut off");
+	header.id = compact ? at[0] & 31 : bytes_at(at, 2);
+	if (header.id == escape) {
+		expect(left > begin + 12, "an event header is cut off");
+		header.id = bytes_at(at + begin, 4);
+		header.time = bytes_at(at + begin + 4, 8);
+		header.size = begin + 12;
+	} else {
+		low = compact ? bytes_at(at, 4) >> 5 : bytes_at(at + 2, 4);
+		header.time = last + ((low - last) & mask);
+		header.size = compact ? 4 : 6;
+	}
+	return header;
+}
+
 /* Checks a packet; how many records it has. */
 static u64 check_packet(struct cpu *cpu, const struct packet *packet,
 			const struct packet_header *last)
@@ -333,28 +363,15 @@ static u64 check_packet(struct cpu *cpu, const struct packet *packet,
 
 	check_header(packet, header, last);
 	while (at < end) {
-		struct short_header begin;
-		struct extended_header extended;
-		u64 now;
-		u32 id;
+		struct event_header event = event_header(at, end - at, time);
 
-		expect((size_t)(end - at) > sizeof(begin), "an event header is cut off");
-		memcpy(&begin, at, sizeof(begin));
-		if (begin.id == ESCAPE) {
-			expect((size_t)(end - at) > sizeof(extended), "an event header is cut off");
-			memcpy(&extended, at, sizeof(extended));
-			at += sizeof(extended);
-			id = extended.id;
-			now = extended.time;
-		} else {
-			at += sizeof(begin);
-			id = begin.id;
-			now = time + (u32)(begin.time - (u32)time);
-		}
-		expect(now >= time, "time goes back from %llu to %llu", ULL(time), ULL(now));
-		expect(now <= header->timestamp_end, "time %llu after the packet's end", ULL(now));
-		time = now;
-		at += check_fields(cpu, id, at, end - at);
+		expect(event.time >= time, "time goes back from %llu to %llu", ULL(time),
+		       ULL(event.time));
+		expect(event.time <= header->timestamp_end, "time %llu after the packet's end",
+		       ULL(event.time));
+		time = event.time;
+		at += event.size;
+		at += check_fields(cpu, event.id, at, end - at);
 		records++;
 	}
 	expect(at == end, "the last record goes beyond the packet");
@@ -456,14 +473,17 @@ int main(int argc, char **argv)
 	u64 fired = 0, lost[COLUMNS] = {};
 	int i, cpu;
 
-	if (argc != 5 || (strcmp(argv[2], "discard") && strcmp(argv[2], "overwrite"))) {
-		fprintf(stderr, "usage: oracle DIR discard|overwrite RECORD_ID HUGE_ID\n");
+	if (argc != 6 || (strcmp(argv[2], "discard") && strcmp(argv[2], "overwrite")) ||
+	    (strcmp(argv[3], "compact") && strcmp(argv[3], "large"))) {
+		fprintf(stderr,
+			"usage: oracle DIR discard|overwrite compact|large RECORD_ID HUGE_ID\n");
 		return 2;
 	}
 	dir = argv[1];
 	discard_mode = !strcmp(argv[2], "discard");
-	record_id = atoi(argv[3]);
-	huge_id = atoi(argv[4]);
+	compact = !strcmp(argv[3], "compact");
+	record_id = atoi(argv[4]);
+	huge_id = atoi(argv[5]);
 	read_fired();
 	read_stats();
 	for (cpu = 0; cpu < MAX_CPUS; cpu++) {

@@ -90,10 +90,9 @@ def workloads(data, charts):
 
         def added(label, name):
             run = runs[label][name]
-            return None if "error" in run else run["instructions"] - none[name]["instructions"]
+            return None if "error" in run else run["added"]
 
-        noise = {name: abs(runs["none, again"][name]["instructions"] - none[name]["instructions"])
-                 for name in none}
+        noise = {name: max(map(abs, run["of"])) for name, run in none.items()}
 
         def cell(label, name):
             if "error" in runs[label][name]:
@@ -104,7 +103,7 @@ def workloads(data, charts):
             lost = runs[label][name].get("lost")
             return text + (f", {number(lost)} lost" if lost else "")
 
-        rows = [[f"{name} ({data['operations'][name]})", number(none[name]["instructions"]),
+        rows = [[f"{name} ({data['operations'][name]})", number(none[name]["bare"]),
                  number(noise[name]),
                  *(cell(label, name) for label in labels)] for name in none]
         yield table(f"Instructions that tracing adds to an operation, {kind}",

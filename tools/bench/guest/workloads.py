@@ -23,19 +23,23 @@ TRACERS = (("rtrace", tracers.Rtrace), ("LTTng", tracers.Lttng), ("ftrace", trac
 
 # `measure` gives the instructions per operation of a run of a size; `full` and `quick` are
 # sizes, 0: not run.
-Workload = namedtuple("Workload", "name operation measure full quick")
+Workload = namedtuple("Workload", "name operation measure full quick rounds", defaults=(3,))
+
+
+# Where a program's memory lies decides what forking it costs.
+UNRANDOMIZED = "setarch", "--addr-no-randomize"
 
 
 def perf_bench(*arguments):
     def measure(size):
-        said = run("perf", "bench", *arguments, "--loop", str(size))
+        said = run(*UNRANDOMIZED, "perf", "bench", *arguments, "--loop", str(size))
         return float(re.search(r"([0-9.]+) usecs/op", said).group(1)) * 1000
     return measure
 
 
 def hackbench(loops):
     """One group: 20 senders that each send to 20 receivers."""
-    said = run("hackbench", "--groups", "1", "--loops", str(loops))
+    said = run(*UNRANDOMIZED, "hackbench", "--groups", "1", "--loops", str(loops))
     return float(re.search(r"Time: ([0-9.]+)", said).group(1)) * 1e9 / (20 * 20 * loops)
 
 
@@ -59,15 +63,15 @@ WORKLOADS = (
     Workload("perf bench sched pipe", "round trip", perf_bench("sched", "pipe"), 10_000, 3_000),
     Workload("perf bench syscall fork", "fork, exit, wait", perf_bench("syscall", "fork"), 60, 30),
     Workload("hackbench", "message", hackbench, 100, 30),
-    Workload("tbench", "KiB", tbench, 3, 0),
+    # It takes long, and says much in one round.
+    Workload("tbench", "KiB", tbench, 3, 0, 1),
 )
 
 
 def configurations(quick):
     """(label, tracer, mode, to disk)"""
-    yield "none", None, None, False
     # How far figures differ where nothing does.
-    yield "none, again", None, None, False
+    yield "none", None, None, False
     for label, make in TRACERS[:2] if quick else TRACERS:
         tracer = make()
         yield f"{label}, flight recorder", tracer, "overwrite", False
@@ -88,20 +92,21 @@ def traced(tracer, mode, to_disk, measure):
 
 
 def measured(workload, size, rounds, tracer, mode, to_disk):
-    """The median of some rounds; what was lost in all of them."""
-    figures, lost = [], 0
+    """Of some rounds: the median of what tracing adds; what was lost in all of them. Each traced run
+    is compared with the untraced one just before it, for figures drift."""
+    bare, added, lost = [], [], 0
     for _ in range(rounds):
+        bare.append(workload.measure(size))
         if not tracer:
-            figures.append(workload.measure(size))
+            added.append(workload.measure(size) - bare[-1])
             continue
         figure, outcome = traced(tracer, mode, to_disk, lambda: workload.measure(size))
-        figures.append(figure)
+        added.append(figure - bare[-1])
         lost = lost + outcome.lost if to_disk and outcome.lost is not None else None
-    return {"instructions": statistics.median(figures), "of": figures, "lost": lost}
+    return {"bare": statistics.median(bare), "added": statistics.median(added), "of": added, "lost": lost}
 
 
 def of_all(say, quick=None):
-    rounds = 1 if quick else 3
     chosen = [(workload, workload.quick if quick else workload.full) for workload in WORKLOADS]
     chosen = [(workload, size) for workload, size in chosen if size]
     result = {"operations": {workload.name: workload.operation for workload, _ in chosen}, "runs": {}}
@@ -111,6 +116,7 @@ def of_all(say, quick=None):
         result["runs"][label] = {}
         for workload, size in chosen:
             try:
+                rounds = 1 if quick else workload.rounds
                 came = measured(workload, size, rounds, tracer, mode, to_disk)
             except RuntimeError as error:
                 came = {"error": str(error)[-500:]}

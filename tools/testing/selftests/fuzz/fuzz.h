@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the files of the fuzzer have for each other. */
+#ifndef FUZZ_H
+#define FUZZ_H
+
+#include <stddef.h>
+
+#include "record.h"
+
+#define BUFFER (128 << 10)
+#define PAGE 4096
+#define lengthof(array) (sizeof(array) / sizeof((array)[0]))
+
+/* random.c */
+
+/* From which the next number follows. */
+extern u64 randomness;
+
+/* Of BUFFER bytes, and a little more. */
+extern u8 *buffer;
+/* Below 4 GiB, for the calls of 32-bit programs. */
+extern u8 *low;
+
+void set_up_memory(void);
+/* A number is drawn also if n is 0; it is 0 then. */
+u32 below(u32 n);
+int one_in(u32 n);
+u64 any_number(void);
+void *any_pointer(void);
+size_t any_size(void);
+
+/* paths.c */
+
+extern size_t stream_count;
+/* Half of the processes do little but read: whoever starts and stops holds up the others. */
+extern int likes_streams;
+
+void find_paths(int argc, char **argv);
+void find_events(void);
+int is_stream(const char *path);
+const char *any_path(void);
+/* NULL if there is none. */
+const char *any_stream_path(void);
+const char *any_event(void);
+
+/* texts.c */
+
+extern char text[BUFFER];
+
+/* Makes a text for a file (NULL: none of ours) and returns its length. */
+size_t say_something(const char *path);
+
+/* counts.c */
+
+enum operation {
+	OPEN, CLOSE, READ, PREAD, READV, WRITE, PWRITE, WRITEV, LSEEK, IOCTL_GET, IOCTL_PUT,
+	IOCTL_FLUSH, IOCTL_ANY, IOCTL_COMPAT, SPLICE_OUT, SPLICE_IN, TEE, VMSPLICE, SENDFILE,
+	COPY_FILE_RANGE, POLL, EPOLL_CTL, EPOLL_WAIT, AIO_POLL, AIO_READ, MMAP, FCNTL, DUP, REOPEN,
+	STAT, TRUNCATE, MISC, INOTIFY, FORK, KILL, STARTS, OPERATIONS
+};
+
+void set_up_counts(void);
+/* Counts an operation with this result, and returns it. */
+long counted(enum operation operation, long result);
+/* Whether what a reader does has succeeded at least once. */
+int got_somewhere(void);
+void print_counts(void);
+
+/* files.c */
+
+#define FDS 24
+
+struct open_file {
+	int fd;
+	/* NULL for what is no file of ours. */
+	const char *path;
+};
+
+extern struct open_file files[FDS];
+
+void set_up_files(void);
+struct open_file *any_file(void);
+/* More likely than not a stream. */
+struct open_file *any_stream(void);
+/* In the place of another; nothing if fd is an error. */
+void keep(int fd, const char *path);
+void close_file(struct open_file *file);
+void do_open(void);
+void do_pipe(void);
+void do_dup(void);
+
+/* transfers.c */
+
+void do_read(void);
+void do_write(void);
+void do_ioctl(void);
+void do_splice(void);
+void do_packets(void);
+
+/* operations.c */
+
+void do_something(void);
+
+/* fuzz.c */
+
+/* Alarms end whatever waits. A fork has none by itself. */
+void set_alarms(void);
+
+#endif

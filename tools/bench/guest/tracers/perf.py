@@ -103,11 +103,11 @@ class Perf(Tracer):
             self.recorder.wait()
             self.recorder = None
             said = run("perf", "report", "--stdio", "--sort", "comm", "-i", f"{self.out}/perf.data")
-            lost = re.search(r"Total Lost Samples: (\d+)", said)
+            # Of each event.
+            lost = re.findall(r"Total Lost Samples: (\d+)", said)
             if not lost:
                 raise RuntimeError(f"perf report does not say what was lost: {said[-300:]}")
-            lost = int(lost.group(1))
-            return Outcome(os.path.getsize(f"{self.out}/perf.data"), lost)
+            return Outcome(os.path.getsize(f"{self.out}/perf.data"), sum(map(int, lost)))
         self.pause()
         # Backward rings count down from 0.
         size = sum(abs(struct.unpack_from("=q", ring, HEAD)[0]) for ring in self.rings)

@@ -27,9 +27,9 @@ STEP = 1.25
 # Events per millisecond.
 RATES = [round(100 * STEP ** i) for i in range(20)]
 # LTTng's reader would be woken five times a second, which is too late for these rates.
+# perf is not here: after such a burst perf record did not end within minutes.
 TRACERS = (("rtrace", tracers.Rtrace), ("LTTng", lambda: tracers.Lttng(read_timer_us=1000)),
-           ("ftrace", tracers.Ftrace),
-           ("perf", tracers.Perf), ("BPF ring buffer", tracers.Bpf))
+           ("ftrace", tracers.Ftrace), ("BPF ring buffer", tracers.Bpf))
 
 
 def fire_steadily(rate, milliseconds):

@@ -64,7 +64,8 @@ class Perf(Tracer):
         size = memory.size * memory.count
         self.out, self.recorder, self.fds, self.rings = out, None, [], []
         if out:
-            command = ["perf", "record", "-q", "-a", "-c", "1", "-R", "-m", f"{size >> 20}M",
+            command = ["perf", "record", "-q", "-a", "-c", "1", "-R", "--no-buildid", "--no-buildid-cache",
+                       "-m", f"{size >> 20}M",
                        "-o", f"{out}/perf.data"]
             for name in names:
                 command += ["-e", name]

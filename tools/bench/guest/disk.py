@@ -85,7 +85,8 @@ def run_time(pids):
 
 
 def writer_per_mib(tracer, size, rounds):
-    """Nanoseconds that the writer runs for each MiB, of events of `size` bytes."""
+    """Nanoseconds that the writer runs for each MiB, of events of `size` bytes on disk. None where
+    that is no size in the buffer, too: trace-cmd compresses, so this is too much for its buffer."""
     shutil.rmtree(DISK, ignore_errors=True)
     os.makedirs(DISK)
     tracer.start([SITE], "discard", FOUR_MIB, DISK)
@@ -102,7 +103,8 @@ def writer_per_mib(tracer, size, rounds):
     spent = run_time(tracer.writers()) - begin
     outcome = tracer.stop()
     shutil.rmtree(DISK)
-    assert not outcome.lost, f"{tracer.name}: {outcome.lost} lost"
+    if outcome.lost:
+        return None
     return spent / (rounds * count * size / (1 << 20))
 
 

@@ -116,11 +116,16 @@ def workloads(data, charts):
 
 def disk(data, charts):
     ours = data["tracers"][US]
+
+    def rate(label, of):
+        if label == US or of["rate"] is None:
+            return number(of["rate"])
+        return f"{number(of['rate'])} ({of['rate'] / ours['rate']:.2f}x)"
+
     yield table("To disk: the highest rate without loss, and what writing costs",
                 ["", "events per million instructions", "instructions of the writer per MiB", "bytes per event"],
-                [[label, number(of["rate"]) if label == US else f"{number(of['rate'])} ({of['rate'] / ours['rate']:.2f}x)",
-                  against(of["writer_per_mib"], ours["writer_per_mib"]), number(of["bytes"])]
-                 for label, of in data["tracers"].items()])
+                [[label, rate(label, of), against(of["writer_per_mib"], ours["writer_per_mib"]),
+                  number(of["bytes"])] for label, of in data["tracers"].items()])
     if "at_lttng" in data:
         at = data["at_lttng"]
         yield table(f"Lost at the rate at which LTTng begins to lose ({number(at['rate'])} events per million instructions)",

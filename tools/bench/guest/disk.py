@@ -5,7 +5,8 @@ The rate. A task of real-time priority fires a burst of sched_switch each millis
 guest's clock, that is: each million instructions. What is left of the CPU is the writer's, so
 an event costs twice, when it is recorded and when it is written. The highest rate at which
 nothing is lost is looked for on a scale whose steps are STEP apart; every tracer has a buffer
-of the same size. Files are written into the page cache of ext4, not further.
+of the same size. Files are written into the page cache of ext4, not further. Around it (rtraced
+--direct) the rate is the disk's, which instructions do not measure; the writer's part they do.
 
 The writer. It is held until the buffer is nearly full, let go, and the time that its threads
 run is taken (sum_exec_runtime), while nothing else is being recorded.
@@ -152,6 +153,23 @@ def way(how, rounds):
     return spent / (moved / (1 << 20))
 
 
+def write_alone(rounds):
+    """Nanoseconds per MiB that write(2) takes to put bytes of memory into a new file, and then
+    over them: the least that a file in the page cache costs, whoever writes."""
+    buffer = bytearray(1 << 20)
+    file = os.open(MOVED, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    spent = []
+    for _ in range(2):
+        os.lseek(file, 0, os.SEEK_SET)
+        begin = time.thread_time_ns()
+        for _ in range(4 * rounds):
+            os.write(file, buffer)
+        spent.append((time.thread_time_ns() - begin) / (4 * rounds))
+    os.close(file)
+    os.unlink(MOVED)
+    return spent
+
+
 def of_all(say, quick=None):
     # What is real-time may have the whole CPU; pages stay in the cache.
     write("/proc/sys/kernel/sched_rt_runtime_us", -1)
@@ -169,6 +187,10 @@ def of_all(say, quick=None):
         cost = None if label == "ftrace" else writer_per_mib(tracer, size, rounds)
         result["tracers"][label] = {"rate": rate, "tried": tried, "bytes": size, "writer_per_mib": cost}
         say(f"{label}: {result['tracers'][label]}")
+    result["tracers"]["rtrace --direct"] = {
+        "rate": None, "bytes": result["tracers"]["rtrace"]["bytes"],
+        "writer_per_mib": writer_per_mib(tracers.Rtrace(direct=True), result["tracers"]["rtrace"]["bytes"], rounds)}
+    say(f"rtrace --direct: {result['tracers']['rtrace --direct']}")
     losing = min((rate for rate, came in result["tracers"]["LTTng"]["tried"].items()
                   if came["lost"] or came["late"] > 2), default=None)
     if losing:
@@ -177,5 +199,7 @@ def of_all(say, quick=None):
             "rtrace": ours, "LTTng": result["tracers"]["LTTng"]["tried"][losing]}}
     for how in ("splice", "read"):
         result["ways"][how] = way(how, rounds)
-        say(f"{how}: {result['ways'][how]}")
+    result["ways"]["write(2) alone, from memory"], result["ways"]["the same over pages that are there"] = \
+        write_alone(rounds)
+    say(f"ways to a file: {result['ways']}")
     return result

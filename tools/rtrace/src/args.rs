@@ -96,6 +96,11 @@ pub struct RecordArgs {
     #[arg(long)]
     pub overwrite: bool,
 
+    /// Write around the page cache (O_DIRECT): a small part of the CPU time and no memory, but
+    /// the writer waits for the disk at each packet. Not every file system can
+    #[arg(long)]
+    pub direct: bool,
+
     /// Fail with exit code 124 if events were lost (with --overwrite: were discarded)
     #[arg(long)]
     pub fail_on_loss: bool,

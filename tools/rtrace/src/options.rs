@@ -7,6 +7,7 @@ use crate::date;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use trace::settings::{BufferSize, Mode};
+use trace::writing::Writing;
 
 /// Where the tracer is.
 pub struct Place {
@@ -60,6 +61,8 @@ pub struct Record {
     pub setup: Setup,
     /// Where the trace goes.
     pub dir: PathBuf,
+    /// How it is written there.
+    pub writing: Writing,
     /// Whether losses are a failure.
     pub fail_on_loss: bool,
     /// Flight recorder: drain only at the end.
@@ -122,6 +125,7 @@ fn record(args: RecordArgs) -> Record {
         dir: args
             .output
             .unwrap_or_else(|| format!("rtrace-{}", date::now()).into()),
+        writing: Writing::from_direct(args.direct),
         fail_on_loss: args.fail_on_loss,
         overwrite: args.overwrite,
         command: command.next().map(|program| (program, command.collect())),

@@ -51,6 +51,8 @@ fn try_record(place: &Place, options: &Record) -> anyhow::Result<Code> {
     let signals = Signals::catch()?;
     let earlier = Earlier::note(&session)?;
     apply(&session, &options.setup)?;
+    // Before anything is recorded that could not be written.
+    Output::try_writing(&options.dir, options.writing)?;
     session.start()?;
     let stop = StopOnDrop(&session);
     let recorded = if options.overwrite {
@@ -93,7 +95,7 @@ fn stream(
 ) -> anyhow::Result<Recorded> {
     let source = LiveTrace::open(session)?;
     let uuid = source.uuid();
-    let mut consumer = Consumer::open(source, &options.dir)?;
+    let mut consumer = Consumer::open(source, &options.dir, options.writing)?;
     // Hangs up when the consumer is done, for whatever reason.
     let (over, alive) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
     // Nobody writes to it: the consumer ends when the trace is stopped and drained.
@@ -135,7 +137,7 @@ fn flight_recorder(
     drop(stop);
     let source = LiveTrace::open(session)?;
     let uuid = source.uuid();
-    let mut consumer = Consumer::open(source, &options.dir)?;
+    let mut consumer = Consumer::open(source, &options.dir, options.writing)?;
     let result = consumer.run(&over);
     drop(alive);
     if let Err(error) = &result {

@@ -11,6 +11,7 @@ use trace::live::LiveTrace;
 use trace::output::Output;
 use trace::totals::Totals;
 use trace::tracer::Tracer;
+use trace::writing::Writing;
 
 /// Writes a snapshot to `dir`.
 pub fn snapshot(place: &Place, dir: &Path) -> anyhow::Result<()> {
@@ -21,7 +22,7 @@ pub fn snapshot(place: &Place, dir: &Path) -> anyhow::Result<()> {
             dir.display()
         );
     }
-    let mut consumer = Consumer::open(LiveTrace::open(&session)?, dir)?;
+    let mut consumer = Consumer::open(LiveTrace::open(&session)?, dir, Writing::Cached)?;
     let result = consumer.snapshot();
     let written = consumer.written();
     say(format_args!(

@@ -45,6 +45,11 @@ pub struct Args {
     #[arg(short, long, value_name = "NAME", default_value = trace::tracer::DEFAULT_SESSION)]
     pub session: String,
 
+    /// Write around the page cache (O_DIRECT): a small part of the CPU time and no memory, but
+    /// the writer waits for the disk at each packet. Not every file system can
+    #[arg(long)]
+    pub direct: bool,
+
     /// Do not detach
     #[arg(short, long)]
     pub foreground: bool,

@@ -6,6 +6,7 @@ use crate::args::Args;
 use clap::CommandFactory;
 use std::io;
 use std::path::{absolute, PathBuf};
+use trace::writing::Writing;
 
 /// What to do.
 pub enum Action {
@@ -21,6 +22,8 @@ pub enum Action {
 pub struct Options {
     /// Directory for it.
     pub output: PathBuf,
+    /// How to write there.
+    pub writing: Writing,
     /// Session to read.
     pub session: String,
     /// Where debugfs is mounted.
@@ -47,6 +50,7 @@ impl Action {
         }
         Ok(Self::Serve(Options {
             output: absolute(output)?,
+            writing: Writing::from_direct(args.direct),
             session: args.session,
             debugfs: args.debugfs,
             pid_file: args.pid_file.map(absolute).transpose()?,

@@ -40,7 +40,7 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
         log.info(&Totals::default().to_string());
         return Ok(ExitCode::SUCCESS);
     };
-    let mut consumer = Consumer::open(source, &options.output)?;
+    let mut consumer = Consumer::open(source, &options.output, options.writing)?;
     // What an earlier run has brought to this directory.
     let before = if consumer.output().resumed() {
         session.stats()?.total.read_records

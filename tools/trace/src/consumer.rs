@@ -11,6 +11,7 @@ use crate::live::timespec;
 use crate::output::{Output, StreamFile};
 use crate::source::{Source, Stream};
 use crate::transfer::{Failure, Transfer};
+use crate::writing::Writing;
 use rustix::event::epoll;
 use rustix::io::Errno;
 use std::os::fd::{AsFd, OwnedFd};
@@ -80,13 +81,13 @@ pub struct Written {
 impl<S: Source> Consumer<S> {
     /// Opens every stream, takes the directory, and writes the description: from now on the
     /// directory is a trace.
-    pub fn open(mut source: S, dir: &Path) -> Result<Self> {
+    pub fn open(mut source: S, dir: &Path, writing: Writing) -> Result<Self> {
         // The streams first: who has them open has the directory to itself.
         let mut streams = Vec::new();
         for cpu in source.cpus()? {
             streams.extend(source.open(cpu)?.map(|stream| (cpu, stream)));
         }
-        let output = Output::prepare(dir, source.uuid())?;
+        let output = Output::prepare(dir, source.uuid(), writing)?;
         if let Some(text) = source.metadata()? {
             output.write_metadata(&text)?;
         }

@@ -30,5 +30,6 @@ pub mod totals;
 pub mod tracer;
 mod transfer;
 pub mod uuid;
+pub mod writing;
 
 pub use error::{Error, Result};

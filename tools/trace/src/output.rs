@@ -9,6 +9,7 @@
 use crate::ctf::{Metadata, PacketHeaders};
 use crate::error::{Error, Result};
 use crate::uuid::Uuid;
+use crate::writing::Writing;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -24,38 +25,45 @@ const METADATA_NEW: &str = ".metadata.new";
 pub struct Output {
     dir: PathBuf,
     uuid: Uuid,
+    writing: Writing,
     resumed: bool,
 }
 
 impl Output {
     /// Takes `dir` for the trace `uuid`: a new or empty directory, or one that holds a part
-    /// of this very trace.
-    pub fn prepare(dir: &Path, uuid: Uuid) -> Result<Self> {
-        Self::make_dir(dir)?;
+    /// of this very trace. Nothing is written to it yet.
+    pub fn prepare(dir: &Path, uuid: Uuid, writing: Writing) -> Result<Self> {
+        fs::create_dir_all(dir).map_err(Error::write(dir))?;
         let held = Self::trace_in(dir)?;
         match held {
             Some(held) if held != uuid => Err(Error::OutputTaken {
                 path: dir.to_owned(),
                 reason: format!("holds another trace ({held}): choose a new directory"),
             }),
-            _ => Ok(Self {
-                dir: dir.to_owned(),
-                uuid,
-                resumed: held.is_some(),
-            }),
+            _ => {
+                Self::try_writing(dir, writing)?;
+                Ok(Self {
+                    dir: dir.to_owned(),
+                    uuid,
+                    writing,
+                    resumed: held.is_some(),
+                })
+            }
         }
     }
 
-    /// Makes sure that `dir` can become a new trace's directory.
-    pub fn prepare_new(dir: &Path) -> Result<()> {
-        Self::make_dir(dir)?;
-        match Self::trace_in(dir)? {
-            Some(_) => Err(Error::OutputTaken {
-                path: dir.to_owned(),
-                reason: "holds a trace already: choose a new directory".to_owned(),
-            }),
-            None => Ok(()),
+    /// Makes sure that files in `dir`, which is made if need be, can be written like this. What
+    /// it tries that with is gone afterwards.
+    pub fn try_writing(dir: &Path, writing: Writing) -> Result<()> {
+        if writing == Writing::Cached {
+            return Ok(());
         }
+        fs::create_dir_all(dir).map_err(Error::write(dir))?;
+        let path = dir.join(METADATA_NEW);
+        let file = File::create(&path).map_err(Error::write(&path))?;
+        let set = writing.set(&file);
+        fs::remove_file(&path).map_err(Error::write(&path))?;
+        set.map_err(Error::write(dir))
     }
 
     /// The trace that `dir` holds a part of; none if it is empty or not there.
@@ -65,10 +73,6 @@ impl Output {
         } else {
             Ok(None)
         }
-    }
-
-    fn make_dir(dir: &Path) -> Result<()> {
-        fs::create_dir_all(dir).map_err(Error::write(dir))
     }
 
     /// The trace that a directory holds; none if it is empty. Anything else is an error.
@@ -119,6 +123,7 @@ impl Output {
             self.dir
                 .join(format!("{}_cpu{cpu}", crate::tracer::CHANNEL)),
             self.uuid,
+            self.writing,
         )
     }
 
@@ -158,7 +163,7 @@ pub struct StreamFile {
 }
 
 impl StreamFile {
-    fn open(path: PathBuf, uuid: Uuid) -> Result<Self> {
+    fn open(path: PathBuf, uuid: Uuid, writing: Writing) -> Result<Self> {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -172,6 +177,8 @@ impl StreamFile {
             end = packet.end();
             last = Some(packet.header.packet_seq_num);
         }
+        // Headers are no whole pages: they were read before.
+        writing.set(&file).map_err(Error::write(&path))?;
         let mut stream = Self {
             path,
             file,

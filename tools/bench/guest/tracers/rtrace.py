@@ -38,10 +38,11 @@ def event(name):
 class Rtrace(Tracer):
     name = "rtrace"
 
-    def __init__(self, clock="tsc", parameters=()):
+    def __init__(self, clock="tsc", parameters=(), direct=False):
         if not os.path.exists(ROOT):
             subprocess.run(["insmod", "/payload/modules/rtrace.ko", *parameters], check=True)
         self.clock = clock
+        self.writing = ["--direct"] * direct
         self.daemon = None
 
     def start(self, events, mode, memory=FOUR_MIB, out=None):
@@ -55,7 +56,7 @@ class Rtrace(Tracer):
         write(ROOT + "/enable", 1)
         if out:
             log = open("/tmp/rtraced.log", "w")
-            self.daemon = subprocess.Popen(["rtraced", "--foreground", "--output", out], stderr=log)
+            self.daemon = subprocess.Popen(["rtraced", "--foreground", *self.writing, "--output", out], stderr=log)
             wait_for(lambda: " to " in read("/tmp/rtraced.log"), "rtraced")
 
     def pause(self):

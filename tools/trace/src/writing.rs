@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How packets get from the kernel's buffers to the disk.
+
+use rustix::fs::{fcntl_getfl, fcntl_setfl, statx, AtFlags, OFlags, StatxFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+
+/// What a file may ask that direct writes be aligned to: packets are whole pages, in memory
+/// and in the file.
+const ALIGNED: u32 = 4096;
+
+/// Whether the page cache comes between.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Writing {
+    /// Copied to the page cache; the kernel writes it to the disk later. The writer does not
+    /// wait for the disk.
+    #[default]
+    Cached,
+    /// Straight from the buffer to the disk (`O_DIRECT`): nothing is copied, no memory is taken
+    /// for the page cache, and the writer waits until the disk has each packet.
+    Direct,
+}
+
+impl Writing {
+    /// Direct writing, if `direct`.
+    pub fn from_direct(direct: bool) -> Self {
+        if direct {
+            Self::Direct
+        } else {
+            Self::Cached
+        }
+    }
+
+    /// Writes to `file` like this from now on.
+    pub(crate) fn set(self, file: &File) -> io::Result<()> {
+        match self {
+            Self::Cached => Ok(()),
+            Self::Direct => set_direct(file),
+        }
+    }
+}
+
+fn set_direct(file: &File) -> io::Result<()> {
+    match fcntl_setfl(file, fcntl_getfl(file)? | OFlags::DIRECT) {
+        Err(Errno::INVAL) => return Err(unsupported("has no direct I/O")),
+        set => set?,
+    }
+    // Where the file system does not say, whole pages have always been enough.
+    let status = statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)?;
+    let said = StatxFlags::from_bits_retain(status.stx_mask).contains(StatxFlags::DIOALIGN);
+    if said && !fits(status.stx_dio_offset_align, status.stx_dio_mem_align) {
+        return Err(unsupported(
+            "does direct I/O of larger blocks than pages only",
+        ));
+    }
+    Ok(())
+}
+
+/// Zero is how a file says that it takes no direct I/O.
+fn fits(offset: u32, memory: u32) -> bool {
+    [offset, memory]
+        .into_iter()
+        .all(|align| align != 0 && ALIGNED % align == 0)
+}
+
+fn unsupported(why: &str) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::Unsupported,
+        format!("--direct cannot be used here: this file system {why}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+
+    #[test]
+    fn pages_are_aligned_to_blocks_up_to_a_page() {
+        assert!(fits(512, 4) && fits(4096, 4096));
+        assert!(!fits(8192, 512) && !fits(512, 8192) && !fits(0, 0));
+    }
+}

@@ -122,10 +122,15 @@ def disk(data, charts):
             return number(of["rate"])
         return f"{number(of['rate'])} ({of['rate'] / ours['rate']:.2f}x)"
 
+    def per_event(of):
+        return of["writer_per_mib"] and of["writer_per_mib"] * of["bytes"] / (1 << 20)
+
     yield table("To disk: the highest rate without loss, and what writing costs",
-                ["", "events per million instructions", "instructions of the writer per MiB", "bytes per event"],
+                ["", "events per million instructions", "instructions of the writer per MiB",
+                 "per event", "bytes per event"],
                 [[label, rate(label, of), against(of["writer_per_mib"], ours["writer_per_mib"]),
-                  number(of["bytes"])] for label, of in data["tracers"].items()])
+                  against(per_event(of), per_event(ours)), number(of["bytes"])]
+                 for label, of in data["tracers"].items()])
     if "at_lttng" in data:
         at = data["at_lttng"]
         yield table(f"Lost at the rate at which LTTng begins to lose ({number(at['rate'])} events per million instructions)",

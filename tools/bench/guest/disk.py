@@ -28,9 +28,8 @@ STEP = 1.25
 # Events per millisecond.
 RATES = [round(100 * STEP ** i) for i in range(20)]
 # LTTng's reader would be woken five times a second, which is too late for these rates.
-# perf is not here: after such a burst perf record did not end within minutes.
 TRACERS = (("rtrace", tracers.Rtrace), ("LTTng", lambda: tracers.Lttng(read_timer_us=1000)),
-           ("ftrace", tracers.Ftrace), ("BPF ring buffer", tracers.Bpf))
+           ("ftrace", tracers.Ftrace), ("perf", tracers.Perf), ("BPF ring buffer", tracers.Bpf))
 
 
 def fire_steadily(rate, milliseconds):
@@ -60,6 +59,9 @@ def trace_at(tracer, rate, events):
     fire_steadily(10, 1)  # the next packet tells what was lost before it
     outcome = tracer.stop()
     shutil.rmtree(DISK)
+    # Even compressed an event takes more than this: else it was not recorded.
+    recorded = rate * milliseconds - outcome.lost
+    assert outcome.size > 4 * recorded, f"{tracer.name}: {recorded} events in {outcome.size} bytes"
     # Where the CPU cannot even fire them in time, the rate was not had.
     return {"events": rate * milliseconds, "lost": outcome.lost, "late": late, "bytes": outcome.size}
 

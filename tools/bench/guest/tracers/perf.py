@@ -5,10 +5,10 @@ import ctypes
 import mmap
 import os
 import re
+import select
 import signal
 import struct
 import subprocess
-import time
 
 from .base import FOUR_MIB, GETPPID, SYSCALLS, Outcome, Tracer, read, run
 from .ftrace import ROOT
@@ -20,6 +20,9 @@ DISABLED, WATERMARK, WRITE_BACKWARD = 1 << 0, 1 << 14, 1 << 27
 IOC_ENABLE, IOC_DISABLE, IOC_SET_OUTPUT = 0x2400, 0x2401, 0x2405
 # In the ring's first page.
 HEAD = 1024
+
+# How perf record is told to begin, and says that it has.
+CONTROL = ("/tmp/perf-control", "/tmp/perf-answer")
 
 # What samples hold: as little as serves, and what perf record asks for.
 LEAN = TIME | RAW
@@ -64,15 +67,7 @@ class Perf(Tracer):
         size = memory.size * memory.count
         self.out, self.recorder, self.fds, self.rings = out, None, [], []
         if out:
-            command = ["perf", "record", "-q", "-a", "-c", "1", "-R", "--no-buildid", "--no-buildid-cache",
-                       "-m", f"{size >> 20}M",
-                       "-o", f"{out}/perf.data"]
-            for name in names:
-                command += ["-e", name]
-            self.recorder = subprocess.Popen(command, stdout=subprocess.DEVNULL,
-                                             stderr=open("/tmp/perf.log", "w"))
-            time.sleep(2)
-            assert self.recorder.poll() is None, read("/tmp/perf.log")
+            self.record(names, size)
             return
         flags, protection = DISABLED | WATERMARK, mmap.PROT_READ | mmap.PROT_WRITE
         if mode == "overwrite":
@@ -90,6 +85,26 @@ class Perf(Tracer):
                     ioctl(fd, IOC_SET_OUTPUT, leader)
         for fd in self.fds:
             ioctl(fd, IOC_ENABLE)
+
+    def record(self, names, size):
+        """perf record, from when it has said that it records."""
+        for fifo in CONTROL:
+            if not os.path.exists(fifo):
+                os.mkfifo(fifo)
+        # Open for both ways, so that neither side waits for the other to open it.
+        control, answer = (os.open(fifo, os.O_RDWR) for fifo in CONTROL)
+        command = ["perf", "record", "-q", "-a", "-c", "1", "-R", "--no-buildid", "--no-buildid-cache",
+                   "--delay=-1", f"--control=fifo:{','.join(CONTROL)}",
+                   "-m", f"{size >> 20}M", "-o", f"{self.out}/perf.data"]
+        for name in names:
+            command += ["-e", name]
+        self.recorder = subprocess.Popen(command, stdout=subprocess.DEVNULL,
+                                         stderr=open("/tmp/perf.log", "w"))
+        os.write(control, b"enable\n")
+        if not select.select([answer], [], [], 60)[0]:
+            raise RuntimeError(f"perf record does not begin: {read('/tmp/perf.log')}")
+        os.close(control)
+        os.close(answer)
 
     def pause(self):
         for fd in self.fds:

@@ -137,7 +137,7 @@ def disk(data, charts):
                     ["", "events", "lost"],
                     [[label, number(of["events"]), number(of["lost"])] for label, of in at["tracers"].items()])
     if "ways" in data:
-        yield table("rtrace: moving a packet to a file", ["", "instructions per MiB"],
+        yield table("Moving a packet to a file", ["", "instructions per MiB"],
                     [[way, number(value)] for way, value in data["ways"].items()])
 
 

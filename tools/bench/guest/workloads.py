@@ -14,7 +14,7 @@ import subprocess
 from collections import namedtuple
 
 import tracers
-from tracers.base import EVERYTHING, FOUR_MIB, run
+from tracers.base import EVERYTHING, FOUR_MIB, read, run, wait_for
 
 DISK = "/var/bench/disk"
 
@@ -48,6 +48,8 @@ def tbench(seconds):
     second is a billion instructions."""
     server = subprocess.Popen(["tbench_srv"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
+        # A client that comes before the server listens (on port 7003) is not started again.
+        wait_for(lambda: re.search(r":1B5B \S+ 0A ", read("/proc/net/tcp")), "tbench_srv")
         said = run("tbench", "-t", str(seconds), "1", "127.0.0.1")
     finally:
         server.kill()

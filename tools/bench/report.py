@@ -30,7 +30,7 @@ def against(value, ours):
     """A figure and how many times ours it is."""
     if value is None or not ours or value == ours:
         return number(value)
-    return f"{number(value)} ({value / ours:.{1 if value > ours else 2}f}x)"
+    return f"{number(value)} ({value / ours:.{1 if value > 0.95 * ours else 2}f}x)"
 
 
 def table(title, head, rows, note=""):

@@ -46,7 +46,7 @@ fn set_direct(file: &File) -> io::Result<()> {
         Err(Errno::INVAL) => return Err(unsupported("has no direct I/O")),
         set => set?,
     }
-    // Where the file system does not say, whole pages have always been enough.
+    // Where the file system does not say, the first packet will show it: it is not lost then.
     let status = statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)?;
     let said = StatxFlags::from_bits_retain(status.stx_mask).contains(StatxFlags::DIOALIGN);
     if said && !fits(status.stx_dio_offset_align, status.stx_dio_mem_align) {

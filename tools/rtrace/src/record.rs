@@ -48,11 +48,11 @@ fn try_record(place: &Place, options: &Record) -> anyhow::Result<Code> {
             options.dir.display()
         );
     }
+    // Before a command runs whose events could not be written.
+    Output::try_writing(&options.dir, options.writing)?;
     let signals = Signals::catch()?;
     let earlier = Earlier::note(&session)?;
     apply(&session, &options.setup)?;
-    // Before anything is recorded that could not be written.
-    Output::try_writing(&options.dir, options.writing)?;
     session.start()?;
     let stop = StopOnDrop(&session);
     let recorded = if options.overwrite {

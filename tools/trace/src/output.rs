@@ -33,8 +33,7 @@ impl Output {
     /// Takes `dir` for the trace `uuid`: a new or empty directory, or one that holds a part
     /// of this very trace. Nothing is written to it yet.
     pub fn prepare(dir: &Path, uuid: Uuid, writing: Writing) -> Result<Self> {
-        fs::create_dir_all(dir).map_err(Error::write(dir))?;
-        let held = Self::trace_in(dir)?;
+        let held = Self::held(dir)?;
         match held {
             Some(held) if held != uuid => Err(Error::OutputTaken {
                 path: dir.to_owned(),
@@ -42,6 +41,7 @@ impl Output {
             }),
             _ => {
                 Self::try_writing(dir, writing)?;
+                fs::create_dir_all(dir).map_err(Error::write(dir))?;
                 Ok(Self {
                     dir: dir.to_owned(),
                     uuid,
@@ -52,18 +52,13 @@ impl Output {
         }
     }
 
-    /// Makes sure that files in `dir`, which is made if need be, can be written like this. What
-    /// it tries that with is gone afterwards.
+    /// Makes sure that files in `dir`, which need not be there yet, can be made and written
+    /// like this. Nothing is left of what it tries that with.
     pub fn try_writing(dir: &Path, writing: Writing) -> Result<()> {
-        if writing == Writing::Cached {
-            return Ok(());
-        }
-        fs::create_dir_all(dir).map_err(Error::write(dir))?;
-        let path = dir.join(METADATA_NEW);
-        let file = File::create(&path).map_err(Error::write(&path))?;
-        let set = writing.set(&file);
-        fs::remove_file(&path).map_err(Error::write(&path))?;
-        set.map_err(Error::write(dir))
+        let there = dir.ancestors().find(|dir| dir.exists());
+        tempfile::tempfile_in(there.unwrap_or(Path::new(".")))
+            .and_then(|file| writing.set(&file))
+            .map_err(Error::write(dir))
     }
 
     /// The trace that `dir` holds a part of; none if it is empty or not there.
@@ -97,6 +92,10 @@ impl Output {
                 }
                 Ok(None)
             }
+            Err(e) if e.kind() == io::ErrorKind::NotADirectory => Err(Error::OutputTaken {
+                path: dir.to_owned(),
+                reason: "is no directory: choose another place".to_owned(),
+            }),
             Err(cause) => Err(Error::Read { path, cause }),
         }
     }

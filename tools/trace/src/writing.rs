@@ -49,19 +49,20 @@ fn set_direct(file: &File) -> io::Result<()> {
     // Where the file system does not say, the first packet will show it: it is not lost then.
     let status = statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)?;
     let said = StatxFlags::from_bits_retain(status.stx_mask).contains(StatxFlags::DIOALIGN);
-    if said && !fits(status.stx_dio_offset_align, status.stx_dio_mem_align) {
-        return Err(unsupported(
-            "does direct I/O of larger blocks than pages only",
-        ));
+    if said {
+        fits(status.stx_dio_offset_align, status.stx_dio_mem_align).map_err(unsupported)?;
     }
     Ok(())
 }
 
-/// Zero is how a file says that it takes no direct I/O.
-fn fits(offset: u32, memory: u32) -> bool {
-    [offset, memory]
-        .into_iter()
-        .all(|align| align != 0 && ALIGNED % align == 0)
+/// Whether whole pages are aligned to this; if not, what to say of the file system.
+fn fits(offset: u32, memory: u32) -> Result<(), &'static str> {
+    match (offset, memory) {
+        // How a file says that it takes none.
+        (0, _) | (_, 0) => Err("has no direct I/O"),
+        _ if ALIGNED % offset == 0 && ALIGNED % memory == 0 => Ok(()),
+        _ => Err("does direct I/O only in blocks larger than a page"),
+    }
 }
 
 fn unsupported(why: &str) -> io::Error {
@@ -77,7 +78,13 @@ mod tests {
 
     #[test]
     fn pages_are_aligned_to_blocks_up_to_a_page() {
-        assert!(fits(512, 4) && fits(4096, 4096));
-        assert!(!fits(8192, 512) && !fits(512, 8192) && !fits(0, 0));
+        assert_eq!((fits(512, 4), fits(4096, 4096)), (Ok(()), Ok(())));
+        for (offset, memory, why) in [
+            (8192, 512, "larger"),
+            (512, 8192, "larger"),
+            (0, 0, "no direct"),
+        ] {
+            assert!(fits(offset, memory).is_err_and(|said| said.contains(why)));
+        }
     }
 }

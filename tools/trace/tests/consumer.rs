@@ -207,6 +207,8 @@ fn another_directory_is_refused() {
     fs::write(dir.path().join("letter"), "dear").unwrap();
     let error = run(&channel, dir.path()).unwrap_err();
     assert!(matches!(error, Error::OutputTaken { .. }), "{error}");
+    let error = run(&channel, &dir.path().join("letter")).unwrap_err();
+    assert!(error.to_string().contains("is no directory"), "{error}");
 
     // What is left of a metadata half-written is no obstacle.
     let dir = TempDir::new().unwrap();

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// As many records as there are in the longest run.
 const RECORDS: usize = 4096;
 
+/// Each record that was fired, and how many were lost.
 pub struct Log {
     /// Of each record the length, and the time once it is written.
     records: Box<[AtomicU64]>,
@@ -51,14 +52,17 @@ impl Log {
         (record >> 32, (time != 0).then_some(time))
     }
 
+    /// One that was fired did not get in.
     pub fn lose(&self) {
         self.lost.fetch_add(1, Relaxed);
     }
 
+    /// How many were fired, lost ones too.
     pub fn fired(&self) -> u64 {
         self.fired.load(Relaxed)
     }
 
+    /// How many of them did not get in.
     pub fn lost(&self) -> u64 {
         self.lost.load(Relaxed)
     }

@@ -59,10 +59,12 @@ pub enum Read {
 /// A byte of the buffer. The ring must see to it that no two CPUs are at it at once.
 struct Byte(UnsafeCell<u64>);
 
-// SAFETY: not so if the ring is wrong; loom finds that out at each access. shuttle runs one
-// thread at a time.
+// SAFETY: only the ring keeps the threads apart, which is what is tested:
+// - loom, and Miri with threads of std, report two that are at a byte at once;
+// - shuttle runs one thread at a time.
 unsafe impl Sync for Byte {}
 
+/// The ring, the memory of its payload, and what was fired.
 pub struct Machine {
     pub ring: Ring<Cpus>,
     config: Config,
@@ -110,7 +112,7 @@ impl Machine {
 
     fn write_byte(&self, at: u64, value: u64) {
         self.memory[at as usize].0.with_mut(|byte| {
-            // SAFETY: loom has checked that nobody else is at it; with shuttle nobody runs.
+            // SAFETY: nobody else is at it, as is said at `Byte`; loom has checked that.
             unsafe { *byte = value }
         });
     }
@@ -124,6 +126,7 @@ impl Machine {
 
     // The writer.
 
+    /// Takes a step of the writer's CPU, in whatever context.
     pub fn write(&self, step: Write) {
         match step {
             Write::Record(len) => self.record(len),
@@ -194,6 +197,7 @@ impl Machine {
 
     // The reader.
 
+    /// A reader that has seen nothing yet; there is one at a time.
     pub fn consumer(&self) -> Consumer {
         Consumer {
             reader: self.ring.reader(),
@@ -204,6 +208,7 @@ impl Machine {
         }
     }
 
+    /// Takes a step of the reader, and checks what it sees.
     pub fn read(&self, consumer: &mut Consumer, step: Read) {
         match step {
             Read::Get => {

@@ -50,12 +50,14 @@ impl Log {
         records.len() as u32 - 1
     }
 
+    /// What became of it, and when.
     pub fn set(&self, id: u32, time: u64, fate: Fate) {
         let record = &mut self.records.borrow_mut()[id as usize];
         record.time = time;
         record.fate = fate;
     }
 
+    /// The reader has seen it, which it may once.
     pub fn read(&self, id: u32) {
         let record = &mut self.records.borrow_mut()[id as usize];
         assert_eq!(record.fate, Fate::Written, "record {id} was read twice");
@@ -66,6 +68,7 @@ impl Log {
         self.records.borrow()[id as usize]
     }
 
+    /// How many were fired, lost ones too.
     pub fn fired(&self) -> u64 {
         self.records.borrow().len() as u64
     }

@@ -24,6 +24,7 @@ pub struct Contents {
     pub ids: Vec<u32>,
 }
 
+/// The ring with words of `BITS` bits, its memory, one reader, and what must be so.
 pub struct Machine<const BITS: u32> {
     pub config: Config,
     pub ring: Ring<Narrow<BITS>>,
@@ -261,10 +262,12 @@ impl<const BITS: u32> Machine<BITS> {
         !self.reading.get()
     }
 
+    /// Whether the reader has a packet.
     pub fn holds(&self) -> bool {
         self.held.borrow().is_some()
     }
 
+    /// What poll says.
     pub fn is_readable(&self) -> bool {
         at_once(|| self.ring.is_readable())
     }

@@ -6,6 +6,7 @@
 use assert_cmd::Command;
 use predicates::str::contains;
 use rtrace_abi::header::Layout;
+use rustix::fs::{mknodat, FileType, Mode, CWD};
 use std::fs;
 use std::path::Path;
 use synthetic::UUID;
@@ -78,6 +79,27 @@ fn a_foreign_directory_is_refused() {
             .code(3)
             .stderr(contains("neither empty nor a trace"));
     }
+}
+
+#[test]
+fn what_is_no_regular_file_is_refused() {
+    let (tree, output) = (tree(), TempDir::new().unwrap());
+    let metadata = output.path().join("metadata");
+    let fifo = |path: &Path| mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    fifo(&metadata);
+    rtraced(tree.path(), output.path())
+        .arg("--foreground")
+        .assert()
+        .code(3)
+        .stderr(contains("metadata: it is a FIFO, not a regular file"));
+    fs::remove_file(&metadata).unwrap();
+    fs::write(&metadata, synthetic::metadata(UUID, Layout::Compact)).unwrap();
+    fifo(&output.path().join("channel0_cpu0"));
+    rtraced(tree.path(), output.path())
+        .arg("--foreground")
+        .assert()
+        .code(4)
+        .stderr(contains("channel0_cpu0: it is a FIFO, not a regular file"));
 }
 
 #[test]

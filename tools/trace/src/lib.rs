@@ -22,6 +22,7 @@ pub mod glob;
 pub mod live;
 pub mod output;
 pub mod priority;
+pub mod regular_file;
 pub mod settings;
 pub mod signals;
 pub mod source;

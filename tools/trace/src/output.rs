@@ -8,6 +8,7 @@
 
 use crate::ctf::{Metadata, PacketHeaders};
 use crate::error::{Error, Result};
+use crate::regular_file;
 use crate::uuid::Uuid;
 use crate::writing::Writing;
 use std::fs::{self, File, OpenOptions};
@@ -73,7 +74,7 @@ impl Output {
     /// The trace that a directory holds; none if it is empty. Anything else is an error.
     fn trace_in(dir: &Path) -> Result<Option<Uuid>> {
         let path = dir.join(METADATA);
-        match fs::read_to_string(&path) {
+        match regular_file::read_to_string(&path) {
             Ok(text) => Metadata::find_uuid(&text)
                 .map(Some)
                 .ok_or_else(|| Error::OutputTaken {
@@ -95,6 +96,10 @@ impl Output {
             Err(e) if e.kind() == io::ErrorKind::NotADirectory => Err(Error::OutputTaken {
                 path: dir.to_owned(),
                 reason: "is no directory: choose another place".to_owned(),
+            }),
+            Err(e) if e.kind() == io::ErrorKind::InvalidInput => Err(Error::OutputTaken {
+                path,
+                reason: format!("{e}: choose another directory"),
             }),
             Err(cause) => Err(Error::Read { path, cause }),
         }
@@ -163,13 +168,15 @@ pub struct StreamFile {
 
 impl StreamFile {
     fn open(path: PathBuf, uuid: Uuid, writing: Writing) -> Result<Self> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(Error::write(&path))?;
+        let file = regular_file::open_with(
+            OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false),
+            &path,
+        )
+        .map_err(Error::write(&path))?;
         let mut packets = PacketHeaders::new(&path, &file, Some(uuid))?;
         let (mut end, mut last) = (0, None);
         while let Some(packet) = packets.next_whole()? {

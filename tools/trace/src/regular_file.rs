@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Opens the files of a trace on disk: regular files only. Opening or reading a FIFO may wait
+//! for ever, and opening a device may start something.
+
+use rustix::fs::OFlags;
+use std::fs::{self, File, FileType, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Opens `path` for reading. Never waits; what is not a regular file is refused with a text that
+/// says what it is ([`io::ErrorKind::InvalidInput`]).
+pub fn open(path: &Path) -> io::Result<File> {
+    open_with(OpenOptions::new().read(true), path)
+}
+
+/// The text of the file `path`, opened as [`open`] does.
+pub fn read_to_string(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    open(path)?.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Opens `path` as `options` say, which may create it. Their custom flags are replaced.
+pub(crate) fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    // Before it is opened, because opening a device can have effects.
+    match fs::metadata(path) {
+        Ok(status) => check(status.file_type())?,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+        Err(e) => return Err(e),
+    }
+    // And after, because the name may have got another file meanwhile; if that is a FIFO,
+    // O_NONBLOCK opens it at once.
+    let file = options
+        .custom_flags(OFlags::NONBLOCK.bits() as i32)
+        .open(path)?;
+    check(file.metadata()?.file_type())?;
+    Ok(file)
+}
+
+fn check(kind: FileType) -> io::Result<()> {
+    let what = match kind {
+        _ if kind.is_file() => return Ok(()),
+        _ if kind.is_dir() => "a directory",
+        _ if kind.is_fifo() => "a FIFO",
+        _ if kind.is_socket() => "a socket",
+        _ => "a device",
+    };
+    Err(io::Error::new(
+        io::ErrorKind::InvalidInput,
+        format!("it is {what}, not a regular file"),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{mknodat, FileType, Mode, CWD};
+
+    fn refusal<T: std::fmt::Debug>(result: io::Result<T>) -> String {
+        let error = result.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        error.to_string()
+    }
+
+    #[test]
+    fn only_regular_files_are_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link, fifo) = (
+            dir.path().join("file"),
+            dir.path().join("link"),
+            dir.path().join("fifo"),
+        );
+        fs::write(&file, "text").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        assert_eq!(read_to_string(&file).unwrap(), "text");
+        assert_eq!(read_to_string(&link).unwrap(), "text");
+        // Without a writer an ordinary open would wait here for ever.
+        assert!(refusal(read_to_string(&fifo)).contains("a FIFO"));
+        assert!(refusal(open(Path::new("/dev/null"))).contains("a device"));
+        assert!(refusal(open(dir.path())).contains("a directory"));
+        assert!(refusal(open_with(
+            OpenOptions::new().write(true).create(true),
+            &fifo
+        ))
+        .contains("FIFO"));
+        let missing = open(&dir.path().join("missing")).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+    }
+}

@@ -18,7 +18,6 @@ pub(crate) mod sys;
 
 use channel::config::Config;
 use channel::platform::Barriers;
-use core::borrow::Borrow;
 use file::Files;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -34,16 +33,6 @@ module! {
     authors: ["The rtrace developers"],
     description: "Lockless multi-core kernel tracer",
     license: "GPL",
-    params: {
-        delivery_barrier: u8 {
-            default: 0,
-            description: "1: order packets by a barrier at delivery; 0 (default): by an interrupt when they are read",
-        },
-        origin: u64 {
-            default: 0,
-            description: "Where buffer positions begin, rounded down to a lap; for tests of their wrap",
-        },
-    },
 }
 
 /// The module. All there is hangs on the files: they hold the session, which, when it goes,
@@ -53,11 +42,11 @@ struct Rtrace;
 impl kernel::Module for Rtrace {
     fn init(_module: &'static ThisModule) -> Result<Self> {
         let config = Config {
-            barriers: match parameter::<u8>(module_parameters::delivery_barrier.value()) {
+            barriers: match sys::parameter::delivery_barrier() {
                 0 => Barriers::Interrupt,
                 _ => Barriers::Delivery,
             },
-            origin: parameter(module_parameters::origin.value()),
+            origin: sys::parameter::origin(),
             ..Config::DEFAULT
         };
         let hotplug = Arc::new(Hotplug::new(c"trace/rtrace:online")?, GFP_KERNEL)?;
@@ -70,11 +59,6 @@ impl kernel::Module for Rtrace {
         api::FILES.replace(Some(files));
         Ok(Self)
     }
-}
-
-/// The value of a module parameter, which some kernels give by reference.
-fn parameter<T: Copy>(value: impl Borrow<T>) -> T {
-    *value.borrow()
 }
 
 impl Drop for Rtrace {

@@ -7,6 +7,7 @@
 #include <linux/export.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
+#include <linux/moduleparam.h>
 #include <linux/sched/signal.h>
 #include <linux/tracepoint.h>
 #include <linux/utsname.h>
@@ -16,6 +17,30 @@
 
 #include "helpers.h"
 #include "rtrace.h"
+
+/*
+ * The module's parameters. They stand here and not in the module! macro, whose parameters have
+ * no file under /sys/module.
+ */
+static u8 delivery_barrier;
+module_param(delivery_barrier, byte, 0444);
+MODULE_PARM_DESC(delivery_barrier,
+		 "1: order packets by a barrier at delivery; 0 (default): by an interrupt when they are read");
+
+static unsigned long long origin;
+module_param(origin, ullong, 0444);
+MODULE_PARM_DESC(origin,
+		 "Where buffer positions begin, rounded down to a lap; for tests of their wrap (default: 0)");
+
+notrace u8 rtrace_delivery_barrier(void)
+{
+	return delivery_barrier;
+}
+
+notrace u64 rtrace_origin(void)
+{
+	return origin;
+}
 
 /* Constant rate, runs through all idle states, and the kernel did not find it out of step. */
 notrace bool rtrace_tsc_is_trustworthy(void)

@@ -14,6 +14,8 @@
 struct new_utsname;
 struct page;
 
+u8 rtrace_delivery_barrier(void);
+u64 rtrace_origin(void);
 int rtrace_call_on_cpu(int cpu, smp_call_func_t func, void *info);
 enum hrtimer_restart rtrace_hrtimer_again(struct hrtimer *timer, s64 period_ns);
 bool rtrace_tsc_is_trustworthy(void);

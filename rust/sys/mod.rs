@@ -18,6 +18,7 @@ pub(crate) mod glob;
 pub(crate) mod hotplug;
 pub(crate) mod irq_work;
 pub(crate) mod pages;
+pub(crate) mod parameter;
 pub(crate) mod percpu;
 pub(crate) mod pipe;
 pub(crate) mod preempt;

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The module's parameters (`helpers.c`), as they were given when it was loaded. They do not
+//! change afterwards: their files under /sys/module can only be read.
+
+use crate::sys::bindings;
+
+/// 0: the reader interrupts the writer's CPU; anything else: a barrier at delivery. Any context.
+pub(crate) fn delivery_barrier() -> u8 {
+    // SAFETY: Reads a variable that nobody writes once the module is being initialized.
+    unsafe { bindings::rtrace_delivery_barrier() }
+}
+
+/// Where buffer positions begin. Any context.
+pub(crate) fn origin() -> u64 {
+    // SAFETY: As above.
+    unsafe { bindings::rtrace_origin() }
+}

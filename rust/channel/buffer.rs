@@ -18,6 +18,7 @@ use crate::ring::slot::Slot;
 use crate::ring::switch::Closed;
 use crate::ring::Ring;
 use crate::sys::chosen::Chosen;
+use crate::sys::cpu::{self, NoHotplug};
 use crate::sys::gate::{Entry, Stopped};
 use crate::sys::irq_work::IrqWork;
 use crate::sys::system::Uuid;
@@ -266,9 +267,25 @@ impl Buffer {
         }
     }
 
+    /// A reader opens the stream: from now on it is woken at each packet. Returns false if the
+    /// stream is open already. May sleep.
+    pub(super) fn open(&self) -> bool {
+        if !self.opened.compare_exchange(0, 1) {
+            return false;
+        }
+        // R4: sets `opened` before it looks for packets; pairs with W4. A CPU that is offline
+        // (ENXIO) stays so meanwhile: it stored all its packets before it went, and sees `opened`
+        // when it comes back.
+        let _cpus = NoHotplug::new();
+        let _ = cpu::full_barrier_on(self.cpu);
+        true
+    }
+
     /// A packet is finished: counts it and has the reader woken.
     fn packet_ready(&self) {
         self.packets.increment();
+        // W4: `commit_seq` was stored before `opened` is loaded. Nothing here makes the CPU keep
+        // that order (store buffering): the reader that sets `opened` does, by an interrupt (R4).
         // The queue's lock may be held by what this interrupts: an interrupt of its own does it.
         if self.wakes && self.opened.load() != 0 {
             self.wake.queue();

@@ -6,7 +6,7 @@ use crate::ring::platform::{Local, Platform, Shared};
 use crate::ring::slot::{Slot, Slots};
 use crate::sys::chosen::Chosen;
 use crate::sys::cpu;
-use crate::sys::word::{compiler_barrier, full_barrier, LocalWord, SharedWord};
+use crate::sys::word::{compiler_barrier, LocalWord, SharedWord};
 
 /// Who pays for the order between a packet's bytes and the word that says it is finished.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,10 +38,8 @@ impl Platform for Kernel {
     fn promote(&self) {
         match self.barriers {
             Barriers::Interrupt => {
-                full_barrier();
                 // An offline CPU (ENXIO) ordered all it wrote when it went.
-                let _ = cpu::run_on(self.cpu, &(), |()| full_barrier());
-                full_barrier();
+                let _ = cpu::full_barrier_on(self.cpu);
             }
             // An acquire: x86 keeps loads in order.
             Barriers::Delivery => compiler_barrier(),

@@ -60,10 +60,10 @@ pub(crate) struct StreamReader {
 impl StreamReader {
     /// Becomes the reader of `cpu`'s buffer.
     ///
-    /// Fails with `ENODATA` if it has none, `EBUSY` if there is a reader.
+    /// Fails with `ENODATA` if it has none, `EBUSY` if there is a reader. May sleep.
     pub(crate) fn new(channel: Arc<Channel>, cpu: u32) -> Result<Self> {
         let buffer = channel.buffer(cpu).ok_or_else(enodata)?;
-        if !buffer.opened.compare_exchange(0, 1) {
+        if !buffer.open() {
             return Err(EBUSY);
         }
         Ok(Self { channel, cpu })

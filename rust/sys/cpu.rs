@@ -3,6 +3,7 @@
 //! CPUs: which there are, and running a function on one of them.
 
 use crate::sys::bindings;
+use crate::sys::word::full_barrier;
 use kernel::prelude::*;
 
 /// One more than the largest CPU number there can be.
@@ -93,4 +94,16 @@ pub(crate) fn run_on<T: Sync>(cpu: u32, data: &T, f: fn(&T)) -> Result {
             (&raw const call).cast_mut().cast(),
         )
     })
+}
+
+/// Executes a full barrier here, one on `cpu`, and another one here: what `cpu` has in program
+/// order is in order for this thread, although `cpu` has compiler barriers only (the paper's
+/// Algorithm 6).
+///
+/// Fails with `ENXIO` if `cpu` is offline. Context: process, interrupts on.
+pub(crate) fn full_barrier_on(cpu: u32) -> Result {
+    full_barrier();
+    let executed = run_on(cpu, &(), |()| full_barrier());
+    full_barrier();
+    executed
 }

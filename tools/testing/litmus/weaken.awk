@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0
+# Usage: awk -v weaken=N[,N] -f weaken.awk TEST.litmus
+#
+# Prints the litmus test with its orders number N weakened, as a test named TEST.N; without
+# `weaken` a list of all, "N: ORDER". An order is what keeps accesses apart:
+#
+#   P1 smp_mb 2           the second smp_mb() of program P1: taken out
+#   P1 release 1          smp_store_release(): a WRITE_ONCE()
+#   P1 acquire 1          smp_load_acquire(): a READ_ONCE()
+#   P1 cmpxchg 1          a relaxed one
+#   P1 spin_lock NAME     that program's uses of the lock: taken out
+#   P1 rcu_read_lock      as well; so with synchronize_rcu 1
+#   interrupt             neither served nor waited for
+#
+# barrier() is not among them: the model knows no compiler that moves an access from where it is
+# written. Where one may move it to is a test of its own (deliver-ipi-no-publish).
+
+# A new order.
+function order(kind) { return number(program " " kind " " ++times[program, kind]) }
+
+# Numbers an order when it is first seen. Returns whether it is to be weakened.
+function number(name) {
+	if (!(name in numbers)) {
+		numbers[name] = ++count
+		if (!weaken) print count ": " name
+	}
+	return index("," weaken ",", "," numbers[name] ",") != 0
+}
+
+/^C / && weaken { name = weaken; gsub(/,/, "+", name); print $0 "." name; next }
+/^P[0-9]+\(/ { program = $0; sub(/\(.*/, "", program) }
+{ line = $0 }
+line ~ /READ_ONCE\(\*ipi\)/ { handler = number("interrupt"); if (handler) dropped = 1 }
+handler { if (line ~ /WRITE_ONCE\(\*ack,/) handler = 0; next }
+dropped && line ~ /WRITE_ONCE\(\*ipi,/ { next }
+dropped { sub(/READ_ONCE\(\*ack\)/, "1", line) }
+line ~ /^\t+smp_mb\(\);/ { if (order("smp_mb")) next }
+line ~ /^\t+synchronize_rcu\(\);/ { if (order("synchronize_rcu")) next }
+line ~ /^\t+rcu_read_(un)?lock\(\);/ { if (number(program " rcu_read_lock")) next }
+line ~ /^\t+spin_(un)?lock\(/ { split(line, part, /[()]/); if (number(program " spin_lock " part[2])) next }
+line ~ /smp_store_release\(/ { if (order("release")) sub(/smp_store_release\(/, "WRITE_ONCE(*", line) }
+line ~ /smp_load_acquire\(/ { if (order("acquire")) sub(/smp_load_acquire\(/, "READ_ONCE(*", line) }
+line ~ /cmpxchg\(/ { if (order("cmpxchg")) sub(/cmpxchg\(/, "cmpxchg_relaxed(", line) }
+weaken { print line }

@@ -20,3 +20,4 @@ pub mod ioctl;
 pub mod packet;
 pub mod schema;
 pub mod tsdl;
+pub mod uuid;

@@ -3,40 +3,24 @@
 //! The text that makes a trace readable: [`crate::abi::tsdl`] filled in.
 
 use super::Session;
-use crate::abi::tsdl;
+use crate::abi::{tsdl, uuid};
 use crate::channel::Setup;
 use crate::event::Event;
 use crate::sys::clock::Calendar;
 use crate::sys::debugfs::text::Text;
-use crate::sys::system::{self, Names, Uuid};
-use core::fmt::{self, Write};
+use crate::sys::system::{self, Names};
+use core::fmt;
 use kernel::prelude::*;
 use kernel::str::CString;
-
-/// A UUID in its text form.
-struct UuidText(Uuid);
-
-impl kernel::fmt::Display for UuidText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, byte) in self.0.iter().enumerate() {
-            if matches!(i, 4 | 6 | 8 | 10) {
-                f.write_char('-')?;
-            }
-            write!(f, "{byte:02x}")?;
-        }
-        Ok(())
-    }
-}
 
 /// Everything but the events, for a trace that begins now.
 pub(super) fn preamble(session: &Session, setup: &Setup) -> Result<Text> {
     let names = Names::new();
-    let uuid = CString::try_from_fmt(fmt!("{}", UuidText(setup.uuid)))?;
     let created = CString::try_from_fmt(fmt!("{}", Calendar::now()))?;
     let mut text = Text::new();
     tsdl::preamble(
         &mut text,
-        uuid.to_str()?,
+        uuid::Text::new(&setup.uuid).as_str(),
         setup.layout,
         &setup.clock.describe(system::text(&session.boot_id)),
         &tsdl::Environment {

@@ -149,6 +149,13 @@ impl Channel {
         self.buffers.of(cpu)
     }
 
+    /// Whether the trace is over, and readers have seen the end of every stream and closed it.
+    pub(crate) fn is_read(&self) -> bool {
+        cpu::possible()
+            .filter_map(|cpu| self.buffer(cpu))
+            .all(Buffer::is_read)
+    }
+
     fn no_buffer(&self, cpu: u32) -> u64 {
         self.cpus.of(cpu).map_or(0, |cpu| cpu.no_buffer.load())
     }

@@ -25,6 +25,8 @@ pub(super) struct Cursor {
     pub(super) packets: u64,
     /// Records in them.
     pub(super) records: u64,
+    /// Whether a reader has seen the end of the trace: nothing is here any more.
+    ended: bool,
 }
 
 /// The packet that is held.
@@ -45,7 +47,15 @@ impl Cursor {
             held: None,
             packets: 0,
             records: 0,
+            ended: false,
         }
+    }
+}
+
+impl Buffer {
+    /// Whether a reader has seen the end of the trace, and none is there now.
+    pub(super) fn is_read(&self) -> bool {
+        self.opened.load() == 0 && self.reader.lock().ended
     }
 }
 
@@ -157,8 +167,9 @@ impl StreamReader {
         buffer.waiters.register(file, table);
         // Before the ring, as in `take`.
         let finished = buffer.is_finished();
+        let mut cursor = buffer.reader.lock();
         // Equation (2), the one that get goes by: what poll calls readable can be got.
-        if buffer.ring().is_readable() || buffer.reader.lock().held.is_some() {
+        if buffer.ring().is_readable() || cursor.held.is_some() {
             let urgent = if buffer.ring().is_almost_full() {
                 POLLPRI
             } else {
@@ -166,6 +177,7 @@ impl StreamReader {
             };
             POLLIN | POLLRDNORM | urgent
         } else if finished {
+            cursor.ended = true;
             POLLHUP
         } else {
             0
@@ -199,7 +211,10 @@ impl Cursor {
             taken = buffer.ring().get(&mut self.reader);
         }
         let taken = taken.map_err(|why| match why {
-            Unavailable::Empty if finished => enodata(),
+            Unavailable::Empty if finished => {
+                self.ended = true;
+                enodata()
+            }
             Unavailable::Empty | Unavailable::Busy => EAGAIN,
         })?;
         let (sequence, content) = header(&buffer.memory, taken.memory);

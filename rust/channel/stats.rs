@@ -7,10 +7,11 @@ use crate::ring::lost::Lost;
 use crate::sys::cpu;
 use core::fmt::{self, Write};
 use core::ops::AddAssign;
+use kernel::prelude::*;
 
 /// One CPU's counts, or the sum of several.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Counts {
+struct Counts {
     recorded: u64,
     overwritten: u64,
     full: u64,
@@ -85,23 +86,38 @@ impl Counts {
     }
 }
 
-/// Writes the table: a line of names, a line for each CPU, and their sum.
-pub(crate) fn write(channel: &Channel, out: &mut dyn Write) -> fmt::Result {
-    let row = |out: &mut dyn Write, counts: Counts| -> fmt::Result {
-        for column in counts.columns() {
-            write!(out, " {column}")?;
+/// What was counted on each CPU that has, or needed, a buffer.
+#[derive(Default)]
+pub(crate) struct Table(KVec<(u32, Counts)>);
+
+impl Table {
+    /// The counts at this moment; exact when the trace is over. May sleep.
+    pub(crate) fn of(channel: &Channel) -> Result<Self> {
+        let mut rows = KVec::new();
+        for cpu in cpu::possible() {
+            if let Some(counts) = Counts::of(channel, cpu) {
+                rows.push((cpu, counts), GFP_KERNEL)?;
+            }
         }
-        out.write_char('\n')
-    };
-    writeln!(out, "cpu {}", Counts::NAMES)?;
-    let mut total = Counts::default();
-    for cpu in cpu::possible() {
-        if let Some(counts) = Counts::of(channel, cpu) {
+        Ok(Self(rows))
+    }
+
+    /// Writes a line of names, a line for each CPU, and their sum.
+    pub(crate) fn write(&self, out: &mut dyn Write) -> fmt::Result {
+        let row = |out: &mut dyn Write, counts: Counts| -> fmt::Result {
+            for column in counts.columns() {
+                write!(out, " {column}")?;
+            }
+            out.write_char('\n')
+        };
+        writeln!(out, "cpu {}", Counts::NAMES)?;
+        let mut total = Counts::default();
+        for &(cpu, counts) in &self.0 {
             write!(out, "{cpu}")?;
             row(out, counts)?;
             total += counts;
         }
+        out.write_str("total")?;
+        row(out, total)
     }
-    out.write_str("total")?;
-    row(out, total)
 }

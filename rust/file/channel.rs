@@ -3,7 +3,6 @@
 //! A channel's settings and its `stats`.
 
 use crate::channel::config::{Config, Refusal};
-use crate::channel::stats;
 use crate::input::number;
 use crate::ring::Mode;
 use crate::session::Session;
@@ -23,6 +22,35 @@ pub(super) fn make(tree: &mut Tree, dir: Dir, session: Data<Arc<Session>>) -> Re
     tree.text::<Stats>(dir, "stats", READ, session)
 }
 
+/// Writes a line for each setting whose values in these two differ: file, value, default.
+pub(super) fn write_differences(
+    config: &Config,
+    default: &Config,
+    out: &mut Text,
+) -> core::fmt::Result {
+    difference::<ModeSetting>(config, default, out)?;
+    difference::<SubbufSize>(config, default, out)?;
+    difference::<SubbufCount>(config, default, out)?;
+    difference::<SwitchPeriod>(config, default, out)?;
+    difference::<ReadPeriod>(config, default, out)
+}
+
+fn difference<S: Setting>(config: &Config, default: &Config, out: &mut Text) -> core::fmt::Result {
+    let (mut value, mut usual) = (Text::new(), Text::new());
+    S::show(config, &mut value)?;
+    S::show(default, &mut usual)?;
+    if value.as_str() == usual.as_str() {
+        return Ok(());
+    }
+    write!(
+        out,
+        "{} {} {}",
+        S::FILE,
+        value.as_str().trim(),
+        usual.as_str()
+    )
+}
+
 fn setting<S: Setting>(tree: &mut Tree, dir: Dir, session: Data<Arc<Session>>) -> Result {
     tree.text::<SettingFile<S>>(dir, S::FILE, READ_WRITE, session)
 }
@@ -40,7 +68,7 @@ impl<S: Setting> TextFile for SettingFile<S> {
     type Data = Arc<Session>;
 
     fn show(session: &Arc<Session>, out: &mut Text) -> Result {
-        S::show(&session.config(), out)?;
+        S::show(&session.settings().config, out)?;
         Ok(())
     }
 
@@ -144,8 +172,6 @@ impl TextFile for Stats {
     type Data = Arc<Session>;
 
     fn show(session: &Arc<Session>, out: &mut Text) -> Result {
-        let channel = session.channel()?;
-        stats::write(&channel, out)?;
-        Ok(())
+        session.trace()?.write_stats(out)
     }
 }

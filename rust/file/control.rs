@@ -2,11 +2,11 @@
 
 //! `enable`, `version`, `clock`, `error_log`, `available_events`, `set_event`.
 
-use super::parse_switch;
+use super::{channel, parse_switch};
 use crate::channel::time::ClockKind;
 use crate::session::Session;
 use crate::sys::debugfs::text::{Text, TextFile};
-use crate::sys::debugfs::{Data, Dir, Tree, READ, READ_WRITE};
+use crate::sys::debugfs::{Data, Dir, Tree, READ, READ_WRITE, WRITE};
 use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -23,6 +23,12 @@ pub(super) fn make(tree: &mut Tree, dir: Dir, session: Data<Arc<Session>>) -> Re
 /// The files of a session itself.
 pub(super) fn make_session(tree: &mut Tree, dir: Dir, session: Data<Arc<Session>>) -> Result {
     tree.text::<Enable>(dir, "enable", READ_WRITE, session)
+}
+
+/// Those that a session's directory has alone.
+pub(super) fn make_upkeep(tree: &mut Tree, dir: Dir, session: Data<Arc<Session>>) -> Result {
+    tree.text::<FreeBuffer>(dir, "free_buffer", WRITE, session)?;
+    tree.text::<Reset>(dir, "reset", READ_WRITE, session)
 }
 
 /// Starts and stops the session.
@@ -46,6 +52,55 @@ impl TextFile for Enable {
     }
 }
 
+/// Frees the buffers of the last trace.
+struct FreeBuffer;
+
+impl TextFile for FreeBuffer {
+    type Data = Arc<Session>;
+
+    fn show(_: &Arc<Session>, _: &mut Text) -> Result {
+        Err(EPERM)
+    }
+
+    fn store(session: &Arc<Session>, input: &str) -> Result {
+        must_be_one(session, "free_buffer", input)?;
+        session.free_buffers()
+    }
+}
+
+/// Which settings are not the default ones; goes back to those.
+struct Reset;
+
+impl TextFile for Reset {
+    type Data = Arc<Session>;
+
+    fn show(session: &Arc<Session>, out: &mut Text) -> Result {
+        let (now, default) = (session.settings(), session.default_settings());
+        if let Some((enabled, usual)) = session.differing_events()? {
+            writeln!(out, "set_event {enabled} {usual}")?;
+        }
+        if now.clock != default.clock {
+            writeln!(out, "clock {} {}", now.clock.name(), default.clock.name())?;
+        }
+        channel::write_differences(&now.config, &default.config, out)?;
+        Ok(())
+    }
+
+    fn store(session: &Arc<Session>, input: &str) -> Result {
+        must_be_one(session, "reset", input)?;
+        session.reset()
+    }
+}
+
+/// What is written to a file that does one thing.
+fn must_be_one(session: &Session, file: &str, input: &str) -> Result {
+    let input = input.trim();
+    if input == "1" {
+        return Ok(());
+    }
+    Err(session.refuse(fmt!("{file}: '{input}' is not 1")))
+}
+
 struct Version;
 
 impl TextFile for Version {
@@ -64,7 +119,7 @@ impl TextFile for Clock {
     type Data = Arc<Session>;
 
     fn show(session: &Arc<Session>, out: &mut Text) -> Result {
-        let chosen = session.clock().name();
+        let chosen = session.settings().clock.name();
         for (i, name) in ClockKind::NAMES.iter().enumerate() {
             let space = if i == 0 { "" } else { " " };
             if *name == chosen {

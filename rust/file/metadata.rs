@@ -1,16 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `metadata`: what makes the streams readable (CTF 1.8, TSDL).
+//! `metadata`: what makes the streams readable (CTF 1.8, TSDL); `uuid`: which trace they are of.
 
+use crate::abi::uuid;
 use crate::session::Session;
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Data, Dir, Tree, READ};
 use crate::sys::wait::WaitQueue;
+use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
 pub(super) fn make(tree: &mut Tree, dir: Dir, session: Data<Arc<Session>>) -> Result {
-    tree.text::<Metadata>(dir, "metadata", READ, session)
+    tree.text::<Metadata>(dir, "metadata", READ, session)?;
+    tree.text::<Uuid>(dir, "uuid", READ, session)
+}
+
+/// Which trace the metadata describe.
+struct Uuid;
+
+impl TextFile for Uuid {
+    type Data = Arc<Session>;
+
+    fn show(session: &Arc<Session>, out: &mut Text) -> Result {
+        let uuid = uuid::Text::new(&session.trace()?.uuid());
+        writeln!(out, "{}", uuid.as_str())?;
+        Ok(())
+    }
 }
 
 /// The text of the current trace, or of the last one. It grows when an event is enabled that
@@ -21,7 +37,7 @@ impl TextFile for Metadata {
     type Data = Arc<Session>;
 
     fn show(session: &Arc<Session>, out: &mut Text) -> Result {
-        session.write_metadata(out)
+        session.trace()?.write_metadata(out)
     }
 
     fn changes(session: &Arc<Session>) -> Option<(u64, &WaitQueue)> {

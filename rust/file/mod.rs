@@ -5,7 +5,7 @@
 //! ```text
 //!   enable  version  clock  error_log  available_events  set_event
 //!   events/enable  events/<sys>/enable  events/<sys>/<event>/{enable,format,id}
-//!   sessions/<name>/{enable,metadata}
+//!   sessions/<name>/{enable,metadata,uuid,free_buffer,reset}
 //!   sessions/<name>/channels/channel0/{mode,subbuf_size,subbuf_count,switch_period,read_period}
 //!   sessions/<name>/channels/channel0/{stats,cpuN}
 //! ```
@@ -77,6 +77,7 @@ fn make(session: Arc<Session>) -> Result<Growing> {
     let sessions = tree.dir(root, "sessions")?;
     let dir = tree.dir(sessions, session.name())?;
     control::make_session(&mut tree, dir, data)?;
+    control::make_upkeep(&mut tree, dir, data)?;
     metadata::make(&mut tree, dir, data)?;
     let channels = tree.dir(dir, "channels")?;
     let dir = tree.dir(channels, CHANNEL)?;

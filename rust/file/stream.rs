@@ -4,7 +4,7 @@
 
 use crate::abi::ioctl;
 use crate::channel::reader::StreamReader;
-use crate::session::Session;
+use crate::session::{Session, Trace};
 use crate::sys::cpu;
 use crate::sys::debugfs::stream::StreamFile;
 use crate::sys::debugfs::{Dir, Tree};
@@ -34,25 +34,47 @@ pub(super) fn make(tree: &mut Tree, dir: Dir, session: &Arc<Session>) -> Result 
     Ok(())
 }
 
+/// An open stream.
+// Fields in the order of their end: who looks whether all was read finds this reader gone.
+struct OpenStream {
+    reader: StreamReader,
+    _trace: ReadTrace,
+}
+
+/// A trace that is read. Dropping it frees the trace's buffers if that was the last that had
+/// to be read.
+struct ReadTrace(Arc<Trace>);
+
+impl Drop for ReadTrace {
+    fn drop(&mut self) {
+        self.0.free_if_read();
+    }
+}
+
 struct Stream;
 
 impl StreamFile for Stream {
     type Data = Source;
-    type Open = StreamReader;
+    type Open = OpenStream;
 
-    fn open(source: &Source) -> Result<StreamReader> {
-        StreamReader::new(source.session.channel()?, source.cpu)
+    fn open(source: &Source) -> Result<OpenStream> {
+        let trace = source.session.trace()?;
+        Ok(OpenStream {
+            reader: StreamReader::new(trace.channel()?, source.cpu)?,
+            _trace: ReadTrace(trace),
+        })
     }
 
-    fn read(reader: &StreamReader, out: &mut UserSliceWriter, nonblock: bool) -> Result<usize> {
-        reader.read(out, nonblock)
+    fn read(stream: &OpenStream, out: &mut UserSliceWriter, nonblock: bool) -> Result<usize> {
+        stream.reader.read(out, nonblock)
     }
 
-    fn poll(reader: &StreamReader, file: &File, table: &PollTable) -> u32 {
-        reader.poll(file, table)
+    fn poll(stream: &OpenStream, file: &File, table: &PollTable) -> u32 {
+        stream.reader.poll(file, table)
     }
 
-    fn ioctl(reader: &StreamReader, request: u32, argument: UserPtr) -> Result<isize> {
+    fn ioctl(stream: &OpenStream, request: u32, argument: UserPtr) -> Result<isize> {
+        let reader = &stream.reader;
         match request {
             ioctl::GET_PACKET => {
                 let packet = reader.get()?;
@@ -73,7 +95,7 @@ impl StreamFile for Stream {
         Ok(0)
     }
 
-    fn splice(reader: &StreamReader, pipe: &mut Pipe, len: usize) -> Result<usize> {
-        reader.splice(pipe, len)
+    fn splice(stream: &OpenStream, pipe: &mut Pipe, len: usize) -> Result<usize> {
+        stream.reader.splice(pipe, len)
     }
 }

@@ -7,7 +7,13 @@
 //! ```
 //!
 //! From a start to its stop is one *trace*, with an identity and buffers of its own. The last
-//! trace's packets stay readable until the next start.
+//! trace's packets stay readable until readers have seen their end, somebody frees them, or the
+//! next start.
+//!
+//! Two locks. `control` is held by who changes the session, from the first look to the end: a
+//! start and a stop attach and detach probes under it, which takes long. `state` is held for
+//! moments: to look, and to put a finished change in place. So nobody who only looks waits for
+//! a start or a stop. `control` is taken before `state`.
 
 mod metadata;
 mod numbers;
@@ -29,20 +35,26 @@ use crate::sys::wait::WaitQueue;
 use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::str::CString;
+use kernel::sync::lock::{mutex::MutexBackend, Guard};
 use kernel::sync::{new_mutex, Arc, Mutex};
 use numbers::Numbers;
 use pattern::{Names, Pattern};
 pub(crate) use selection::{Enabled, Selection};
-use trace::{Recording, Trace};
+use trace::Recording;
+pub(crate) use trace::Trace;
 pub(crate) use tracepoints::Tracepoints;
 
 /// A session. Everything here may sleep.
 #[pin_data]
 pub(crate) struct Session {
     name: &'static str,
+    /// What [`reset`](Self::reset) goes back to.
+    defaults: Config,
     hotplug: Arc<Hotplug<Channel>>,
     tracepoints: Arc<Tracepoints>,
     boot_id: [u8; 36],
+    #[pin]
+    control: Mutex<()>,
     #[pin]
     state: Mutex<State>,
     /// Woken when the metadata's text changes.
@@ -50,45 +62,62 @@ pub(crate) struct Session {
 }
 
 struct State {
-    config: Config,
-    clock: ClockKind,
+    settings: Settings,
     selection: Selection,
-    /// While active.
-    recording: Option<Recording>,
-    /// The current trace, or the last one.
-    trace: Option<Trace>,
+    phase: Phase,
     /// Counts changes of the metadata's text.
     metadata_version: u64,
     /// Why the last refused write was refused.
     error: Option<CString>,
 }
 
+/// What a trace is recorded with.
+#[derive(Clone, Copy)]
+pub(crate) struct Settings {
+    /// The channel's.
+    pub(crate) config: Config,
+    /// The clock.
+    pub(crate) clock: ClockKind,
+}
+
+/// Where a session is in its life.
+enum Phase {
+    /// Not started yet.
+    Created,
+    /// A trace is being recorded.
+    Active {
+        trace: Arc<Trace>,
+        recording: Arc<Recording>,
+    },
+    /// The last trace is over.
+    Stopped { trace: Arc<Trace> },
+}
+
 impl Session {
     /// Makes a session with nothing enabled.
     pub(crate) fn new(
         name: &'static str,
-        config: Config,
+        defaults: Config,
         hotplug: Arc<Hotplug<Channel>>,
         tracepoints: Arc<Tracepoints>,
         boot_id: [u8; 36],
     ) -> Result<Arc<Self>> {
-        let selection = Selection::new(event::count())?;
         let metadata_waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
         let state = State {
-            config,
-            clock: ClockKind::best(),
-            selection,
-            recording: None,
-            trace: None,
+            settings: Settings::new(defaults),
+            selection: Selection::new(event::count())?,
+            phase: Phase::Created,
             metadata_version: 1,
             error: None,
         };
         Arc::pin_init(
             pin_init!(Self {
                 name,
+                defaults,
                 hotplug,
                 tracepoints,
                 boot_id,
+                control <- new_mutex!(()),
                 state <- new_mutex!(state),
                 metadata_waiters,
             }),
@@ -108,7 +137,7 @@ impl Session {
 
     /// Whether records are taken.
     pub(crate) fn is_active(&self) -> bool {
-        self.state.lock().recording.is_some()
+        matches!(self.state.lock().phase, Phase::Active { .. })
     }
 
     /// Begins a trace; nothing to do if the session is active. If no event is enabled, enables
@@ -116,25 +145,28 @@ impl Session {
     ///
     /// On failure (`ENOMEM`) nothing has changed, but that the last trace's packets may be gone.
     pub(crate) fn start(&self) -> Result {
-        let mut state = self.state.lock();
-        if state.recording.is_some() {
-            return Ok(());
-        }
-        let mut selection = state.selection.try_clone()?;
-        if selection.is_empty() {
-            for event in self.available().filter(event::Event::is_default) {
-                selection.set(event.id(), true);
+        let _control = self.control.lock();
+        let (settings, mut selection, last) = {
+            let state = self.state.lock();
+            if let Phase::Active { .. } = state.phase {
+                return Ok(());
             }
-        }
-        let started = match Recording::start(self, &state, &selection) {
-            // The last trace's buffers may be what the new one's need.
-            Err(ENOMEM) if state.trace.is_some() => {
-                state.trace = None;
-                Recording::start(self, &state, &selection)
-            }
-            started => started,
+            let last = state.phase.trace().cloned();
+            (state.settings, state.selection.try_clone()?, last)
         };
-        let (recording, trace) = started.inspect_err(|&error| {
+        if selection.is_empty() {
+            selection = self.default_selection()?;
+        }
+        let started = match (trace::start(self, &settings, &selection), last) {
+            // The last trace's buffers may be what the new one's need.
+            (Err(ENOMEM), Some(last)) => {
+                last.free()?;
+                trace::start(self, &settings, &selection)
+            }
+            (started, _) => started,
+        };
+        let mut state = self.state.lock();
+        let (trace, recording) = started.inspect_err(|&error| {
             if error == ENOMEM {
                 state.refuse(fmt!(
                     "enable: no memory for the buffers (see subbuf_size, subbuf_count)"
@@ -142,19 +174,59 @@ impl Session {
             }
         })?;
         state.selection = selection;
-        state.recording = Some(recording);
-        state.trace = Some(trace);
-        self.metadata_changed(&mut state);
+        let last = core::mem::replace(&mut state.phase, Phase::Active { trace, recording });
+        self.metadata_changed(state);
+        // Its buffers take a while.
+        drop(last);
         Ok(())
     }
 
     /// Ends the trace: no record is taken, all that were are in packets, and readers see the
     /// end. Nothing to do if the session is not active.
     pub(crate) fn stop(&self) {
-        let mut state = self.state.lock();
-        if let Some(recording) = state.recording.take() {
+        let _control = self.control.lock();
+        if let Some((trace, recording)) = self.active() {
             recording.stop();
+            self.state.lock().phase = Phase::Stopped { trace };
         }
+    }
+
+    /// The trace that is being recorded. It goes on as long as `control` is held.
+    fn active(&self) -> Option<(Arc<Trace>, Arc<Recording>)> {
+        match &self.state.lock().phase {
+            Phase::Active { trace, recording } => Some((trace.clone(), recording.clone())),
+            _ => None,
+        }
+    }
+
+    /// Frees the buffers of the last trace, and what nobody has read of it. `EBUSY` while active.
+    pub(crate) fn free_buffers(&self) -> Result {
+        let _control = self.control.lock();
+        let last = {
+            let mut state = self.state.lock();
+            state.must_be_stopped("free_buffer")?;
+            state.phase.trace().cloned()
+        };
+        last.map_or(Ok(()), |trace| trace.free())
+    }
+
+    /// Goes back to the default settings, with no event enabled. `EBUSY` while active.
+    pub(crate) fn reset(&self) -> Result {
+        let _control = self.control.lock();
+        let selection = Selection::new(event::count())?;
+        let mut state = self.state.lock();
+        state.must_be_stopped("reset")?;
+        state.settings = Settings::new(self.defaults);
+        state.selection = selection;
+        Ok(())
+    }
+
+    fn default_selection(&self) -> Result<Selection> {
+        let mut selection = Selection::new(event::count())?;
+        for event in self.available().filter(event::Event::is_default) {
+            selection.set(event.id(), true);
+        }
+        Ok(selection)
     }
 
     /// Enables or disables the events that `pick` picks; in an active trace at once.
@@ -163,23 +235,23 @@ impl Session {
         mut pick: impl FnMut(&event::Event) -> bool,
         enabled: bool,
     ) -> Result {
-        let mut state = self.state.lock();
-        let mut selection = state.selection.try_clone()?;
+        let _control = self.control.lock();
+        let mut selection = self.selection()?;
         for event in self.available().filter(|event| pick(event)) {
             selection.set(event.id(), enabled);
         }
-        self.select(&mut state, selection)
+        self.select(selection)
     }
 
     /// Enables and disables by patterns, as the `set_event` file takes them, beginning with none
     /// if they `replace` what is enabled. All or nothing.
     pub(crate) fn set_by_patterns(&self, patterns: &str, replace: bool) -> Result {
         let mut patterns = Pattern::parse(patterns)?;
-        let mut state = self.state.lock();
+        let _control = self.control.lock();
         let mut selection = if replace {
             Selection::new(event::count())?
         } else {
-            state.selection.try_clone()?
+            self.selection()?
         };
         for event in self.available() {
             // With thousands of patterns this takes its time.
@@ -196,23 +268,27 @@ impl Session {
         }
         if let Some(pattern) = patterns.iter().find(|pattern| !pattern.picked) {
             let word = pattern.word;
-            return Err(state.refuse(fmt!("set_event: '{word}' matches no event")));
+            return Err(self.refuse(fmt!("set_event: '{word}' matches no event")));
         }
-        self.select(&mut state, selection)
+        self.select(selection)
     }
 
-    fn select(&self, state: &mut State, selection: Selection) -> Result {
-        if let (Some(_), Some(trace)) = (&state.recording, &mut state.trace) {
+    /// Has `selection` recorded, at once if a trace is being recorded. `control` is held.
+    fn select(&self, selection: Selection) -> Result {
+        if let Some((trace, recording)) = self.active() {
             // Described before they are recorded: without it a reader can do nothing with a record.
-            if trace.describe(&selection) {
-                self.metadata_changed(state);
+            let (numbers, grown) = trace.describe(&selection)?;
+            if grown {
+                self.metadata_changed(self.state.lock());
             }
+            recording.select(self, &selection, &numbers)?;
         }
-        if let (Some(recording), Some(trace)) = (&mut state.recording, &state.trace) {
-            recording.select(self, &selection, trace.numbers())?;
-        }
-        state.selection = selection;
+        self.state.lock().selection = selection;
         Ok(())
+    }
+
+    fn selection(&self) -> Result<Selection> {
+        self.state.lock().selection.try_clone()
     }
 
     /// How many of the events that `pick` picks are enabled.
@@ -226,15 +302,28 @@ impl Session {
 
     /// The events that are enabled, in the order of their ids.
     pub(crate) fn enabled_events(&self) -> Result<impl Iterator<Item = event::Event> + '_> {
-        let selection = self.state.lock().selection.try_clone()?;
+        let selection = self.selection()?;
         Ok(self
             .available()
             .filter(move |event| selection.has(event.id())))
     }
 
-    /// The channel's settings.
-    pub(crate) fn config(&self) -> Config {
-        self.state.lock().config
+    /// How many events are enabled, and how many are if nothing is chosen, if these are others
+    /// or none is enabled.
+    pub(crate) fn differing_events(&self) -> Result<Option<(usize, usize)>> {
+        let (selection, defaults) = (self.selection()?, self.default_selection()?);
+        let differ = !selection.is_empty() && selection != defaults;
+        Ok(differ.then(|| (selection.len(), defaults.len())))
+    }
+
+    /// The settings of the next trace, or of the active one.
+    pub(crate) fn settings(&self) -> Settings {
+        self.state.lock().settings
+    }
+
+    /// What [`reset`](Self::reset) goes back to.
+    pub(crate) fn default_settings(&self) -> Settings {
+        Settings::new(self.defaults)
     }
 
     /// Changes the channel's settings, for the next trace. `EBUSY` while active.
@@ -243,26 +332,23 @@ impl Session {
         file: &str,
         change: impl FnOnce(Config) -> Result<Config, Refusal>,
     ) -> Result {
+        let _control = self.control.lock();
         let mut state = self.state.lock();
         state.must_be_stopped(file)?;
-        match change(state.config) {
-            Ok(config) => state.config = config,
+        match change(state.settings.config) {
+            Ok(config) => state.settings.config = config,
             Err(refusal) => return Err(state.refuse(fmt!("{file}: {refusal}"))),
         }
         Ok(())
     }
 
-    /// The clock of the next trace, or of the active one.
-    pub(crate) fn clock(&self) -> ClockKind {
-        self.state.lock().clock
-    }
-
     /// Chooses the clock by name. `EBUSY` while active.
     pub(crate) fn set_clock(&self, name: &str) -> Result {
+        let _control = self.control.lock();
         let mut state = self.state.lock();
         state.must_be_stopped("clock")?;
         match ClockKind::by_name(name) {
-            Some(clock) => state.clock = clock,
+            Some(clock) => state.settings.clock = clock,
             None if ClockKind::NAMES.contains(&name) => {
                 return Err(state.refuse(fmt!(
                     "clock: '{name}' is not constant, or not in step, on this machine"
@@ -273,18 +359,9 @@ impl Session {
         Ok(())
     }
 
-    /// The channel of the current trace, or of the last one. `ENODATA` before the first.
-    pub(crate) fn channel(&self) -> Result<Arc<Channel>> {
-        let state = self.state.lock();
-        let trace = state.trace.as_ref().ok_or_else(enodata)?;
-        Ok(trace.channel().clone())
-    }
-
-    /// Writes the metadata of the current trace, or of the last one.
-    pub(crate) fn write_metadata(&self, out: &mut Text) -> Result {
-        let state = self.state.lock();
-        let trace = state.trace.as_ref().ok_or_else(enodata)?;
-        trace.write_metadata(out).map_err(|_| ENOMEM)
+    /// The current trace, or the last one. `ENODATA` before the first.
+    pub(crate) fn trace(&self) -> Result<Arc<Trace>> {
+        self.state.lock().phase.trace().cloned().ok_or_else(enodata)
     }
 
     /// A number that changes when the metadata does, and who waits for that.
@@ -292,8 +369,9 @@ impl Session {
         (self.state.lock().metadata_version, &self.metadata_waiters)
     }
 
-    fn metadata_changed(&self, state: &mut State) {
+    fn metadata_changed(&self, mut state: Guard<'_, State, MutexBackend>) {
         state.metadata_version = state.metadata_version.wrapping_add(1);
+        drop(state);
         self.metadata_waiters.wake_all();
     }
 
@@ -311,9 +389,29 @@ impl Session {
     }
 }
 
+impl Settings {
+    /// Those with `config`, and the best clock.
+    fn new(config: Config) -> Self {
+        Self {
+            config,
+            clock: ClockKind::best(),
+        }
+    }
+}
+
+impl Phase {
+    /// The current trace, or the last one.
+    fn trace(&self) -> Option<&Arc<Trace>> {
+        match self {
+            Self::Created => None,
+            Self::Active { trace, .. } | Self::Stopped { trace } => Some(trace),
+        }
+    }
+}
+
 impl State {
     fn must_be_stopped(&mut self, file: &str) -> Result {
-        if self.recording.is_some() {
+        if let Phase::Active { .. } = self.phase {
             self.refuse(fmt!(
                 "{file}: the session is active (echo 0 > enable first)"
             ));

@@ -30,6 +30,13 @@ impl Numbers {
         Ok(numbers)
     }
 
+    /// The same.
+    pub(super) fn try_clone(&self) -> Result<Self> {
+        let mut numbers = KVec::new();
+        numbers.extend_from_slice(&self.numbers, GFP_KERNEL)?;
+        Ok(Self { numbers, ..*self })
+    }
+
     /// Numbers those in `selection` that have no number yet. Returns whether there were any.
     pub(super) fn add(&mut self, selection: &Selection) -> bool {
         let before = self.next;

@@ -7,6 +7,7 @@ use core::fmt::Write;
 use kernel::prelude::*;
 
 /// A set of events, by id.
+#[derive(PartialEq, Eq)]
 pub(crate) struct Selection(KVec<u64>);
 
 impl Selection {
@@ -36,6 +37,11 @@ impl Selection {
             let bit = 1 << (id % 64);
             *word = if member { *word | bit } else { *word & !bit };
         }
+    }
+
+    /// How many events are in it.
+    pub(super) fn len(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
     /// Whether no event is in it.

@@ -18,6 +18,8 @@ use kernel::str::CString;
 
 /// Readable by the owner, root.
 pub(crate) const READ: u16 = 0o400;
+/// Writable by the owner, root.
+pub(crate) const WRITE: u16 = 0o200;
 /// Readable and writable by the owner, root.
 pub(crate) const READ_WRITE: u16 = 0o600;
 

@@ -49,7 +49,7 @@ impl kernel::Module for Rtrace {
             origin: sys::parameter::origin(),
             ..Config::DEFAULT
         };
-        let hotplug = Arc::new(Hotplug::new(c"trace/rtrace:online")?, GFP_KERNEL)?;
+        let hotplug = Arc::new(Hotplug::new(c"trace/rtrace:prepare", c"trace/rtrace:online")?, GFP_KERNEL)?;
         let tracepoints = Arc::new(Tracepoints::new()?, GFP_KERNEL)?;
         let boot_id = sys::system::boot_id()?;
         let session = Session::new("default", config, hotplug, tracepoints, boot_id)?;

@@ -65,7 +65,7 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// Makes the buffer of `cpu`, on which this runs, so that its memory is near. May sleep.
+    /// Makes the buffer of `cpu`, which need not be online; its memory is near to it. May sleep.
     pub(super) fn new(setup: &Setup, cpu: u32) -> impl PinInit<Self, Error> + '_ {
         let config = setup.config;
         pin_init::pin_init_scope(move || {
@@ -78,7 +78,7 @@ impl Buffer {
                 slots.push(Slot::new(&geometry, index, origin), GFP_KERNEL)?;
             }
             // The reader has one sub-buffer more.
-            let memory = Memory::new(config.subbuf_size * (config.subbuf_count + 1))?;
+            let memory = Memory::new(config.subbuf_size * (config.subbuf_count + 1), cpu)?;
             let ring = Ring::new(
                 geometry,
                 config.mode,

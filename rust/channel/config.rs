@@ -48,6 +48,15 @@ impl Config {
     /// The shortest period, in microseconds: a timer must leave time for anything else.
     const MIN_PERIOD_US: u32 = 100;
 
+    /// With the least memory that a buffer can have.
+    pub(crate) fn smallest(self) -> Self {
+        Self {
+            subbuf_size: PAGE_SIZE,
+            subbuf_count: 2,
+            ..self
+        }
+    }
+
     /// With another sub-buffer size.
     pub(crate) fn with_subbuf_size(self, size: usize) -> Result<Self, Refusal> {
         if !size.is_power_of_two() {

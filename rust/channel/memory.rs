@@ -159,9 +159,9 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Allocates zeroed memory, on the memory node of the CPU that this runs on. May sleep.
-    pub(super) fn new(bytes: usize) -> Result<Self> {
-        let pages = Pages::new(bytes)?;
+    /// Allocates zeroed memory, near `cpu`. May sleep.
+    pub(super) fn new(bytes: usize, cpu: u32) -> Result<Self> {
+        let pages = Pages::new(bytes, cpu)?;
         Ok(Self {
             base: pages.base(),
             pages,

@@ -34,6 +34,7 @@ use kernel::sync::Arc;
 use time::ClockKind;
 
 /// What makes one trace's channel different from the next one's.
+#[derive(Clone, Copy)]
 pub(crate) struct Setup {
     /// Sizes, mode and periods.
     pub(crate) config: Config,
@@ -51,7 +52,7 @@ pub(crate) struct Setup {
 pub(crate) struct Channel {
     /// Not 0 while records are taken.
     active: SharedWord,
-    /// The buffers, filled when a CPU first comes online; open while records are taken. All
+    /// The buffers, filled before a CPU first comes up; open while records are taken. All
     /// probes of the trace go through here.
     buffers: Gates<Buffer>,
     cpus: PerCpu<PerCpuState>,
@@ -81,7 +82,7 @@ struct Timers {
 
 impl Channel {
     /// Makes a channel without buffers; watching it with [`sys::hotplug`](crate::sys::hotplug)
-    /// gives each CPU one.
+    /// gives each CPU one that is online or comes up.
     pub(crate) fn new(setup: Setup) -> Result<Self> {
         Ok(Self {
             active: SharedWord::new(0),
@@ -188,46 +189,72 @@ impl Channel {
             }
         }
     }
-}
 
-impl hotplug::PerCpuState for Channel {
-    fn online(&self, cpu: u32) -> Result {
+    /// Gives `cpu`, which need not be online, a buffer and its timers, if it has none. The buffer
+    /// takes records at once if the channel does. May sleep.
+    ///
+    /// If memory is short, a CPU that comes while others record gets the smallest buffer: its
+    /// stream then says how many records did not fit.
+    fn equip(&self, cpu: u32) -> Result {
         let Some(this) = self.cpus.of(cpu) else {
             return Ok(());
         };
-        if this.timers.get().is_none() {
-            let made = || -> Result<(Arc<Buffer>, Arc<Timers>)> {
-                let buffer = Arc::pin_init(Buffer::new(&self.setup, cpu), GFP_KERNEL)?;
-                let config = &self.setup.config;
-                let (switched, read) = (buffer.clone(), buffer.clone());
-                let timers = Arc::pin_init(
-                    pin_init!(Timers {
-                        switch <- Timer::new(
-                            switched, |buffer| buffer.switch_tick(), config.switch_period_us),
-                        read <- Timer::new(
-                            read, |buffer| buffer.read_tick(), config.read_period_us),
-                    }),
-                    GFP_KERNEL,
-                )?;
-                Ok((buffer, timers))
-            };
-            match made() {
-                Ok((buffer, timers)) => {
-                    this.timers.set(timers);
-                    self.buffers.fill(cpu, buffer);
-                    if self.active.load() != 0 {
-                        self.buffers.open(cpu);
-                    }
-                }
-                Err(error) if self.complete.load() == 0 => return Err(error),
-                Err(_) => {
-                    // Tracing is no reason to keep a CPU away. What it fires is counted.
-                    pr_warn!("no memory for the buffer of CPU {cpu}: its records are lost\n");
-                    return Ok(());
-                }
-            }
+        if this.timers.get().is_some() {
+            return Ok(());
         }
-        if let Some(timers) = this.timers.get() {
+        let (buffer, timers) = match Self::make(&self.setup, cpu) {
+            Err(ENOMEM) if self.complete.load() != 0 => {
+                let config = self.setup.config.smallest();
+                let made = Self::make(
+                    &Setup {
+                        config,
+                        ..self.setup
+                    },
+                    cpu,
+                )?;
+                pr_warn!("CPU {cpu} gets the smallest buffer: there is no memory for its own\n");
+                made
+            }
+            made => made?,
+        };
+        this.timers.set(timers);
+        self.buffers.fill(cpu, buffer);
+        if self.active.load() != 0 {
+            self.buffers.open(cpu);
+        }
+        Ok(())
+    }
+
+    fn make(setup: &Setup, cpu: u32) -> Result<(Arc<Buffer>, Arc<Timers>)> {
+        let buffer = Arc::pin_init(Buffer::new(setup, cpu), GFP_KERNEL)?;
+        let config = setup.config;
+        let (switched, read) = (buffer.clone(), buffer.clone());
+        let timers = Arc::pin_init(
+            pin_init!(Timers {
+                switch <- Timer::new(
+                    switched, |buffer| buffer.switch_tick(), config.switch_period_us),
+                read <- Timer::new(read, |buffer| buffer.read_tick(), config.read_period_us),
+            }),
+            GFP_KERNEL,
+        )?;
+        Ok((buffer, timers))
+    }
+}
+
+impl hotplug::PerCpuState for Channel {
+    fn prepare(&self, cpu: u32) {
+        // Without one `online` has another try.
+        let _ = self.equip(cpu);
+    }
+
+    fn online(&self, cpu: u32) -> Result {
+        match self.equip(cpu) {
+            Err(error) if self.complete.load() == 0 => return Err(error),
+            // Tracing is no reason to keep a CPU away. What it fires is counted.
+            Err(_) => pr_warn!("no memory for the buffer of CPU {cpu}: its records are lost\n"),
+            Ok(()) => {}
+        }
+        if let Some(timers) = self.cpus.of(cpu).and_then(|this| this.timers.get()) {
             timers.switch.start();
             timers.read.start();
         }

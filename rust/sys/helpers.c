@@ -5,10 +5,12 @@
  */
 #include <linux/cpumask.h>
 #include <linux/export.h>
+#include <linux/gfp.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/sched/signal.h>
+#include <linux/topology.h>
 #include <linux/tracepoint.h>
 #include <linux/utsname.h>
 #include <linux/vmalloc.h>
@@ -78,12 +80,35 @@ notrace bool rtrace_is_killed(void)
 }
 
 /*
- * Zeroed pages. Tries hard, but not so hard that processes are killed for it, which may be
- * anybody's.
+ * Zeroed pages, near @cpu, which need not be online; for rtrace_vfree(). Tries hard, but not so
+ * hard that processes are killed for it, which may be anybody's. (Of the kernel's own functions
+ * those that take a node have the OOM killer called.)
  */
-notrace void *rtrace_vmalloc(size_t bytes)
+notrace void *rtrace_vmalloc_near(size_t count, int cpu)
 {
-	return __vmalloc(bytes, GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
+	const gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
+	struct page **pages = __vmalloc(array_size(count, sizeof(*pages)), gfp);
+	size_t got = 0;
+	void *memory = NULL;
+
+	if (!pages)
+		return NULL;
+	while (got < count) {
+		/* As many at a time as vmalloc() takes. */
+		size_t more = alloc_pages_bulk_node(gfp, cpu_to_node(cpu),
+						    min_t(size_t, count - got, 100), pages + got);
+		if (!more)
+			break;
+		got += more;
+	}
+	if (got == count)
+		memory = vmap(pages, count, VM_MAP_PUT_PAGES, PAGE_KERNEL);
+	if (!memory) {
+		while (got)
+			__free_page(pages[--got]);
+		vfree(pages);
+	}
+	return memory;
 }
 
 notrace void rtrace_vfree(const void *memory)

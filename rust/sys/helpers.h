@@ -21,7 +21,7 @@ enum hrtimer_restart rtrace_hrtimer_again(struct hrtimer *timer, s64 period_ns);
 bool rtrace_tsc_is_trustworthy(void);
 int rtrace_cpu_next(int cpu, bool online);
 bool rtrace_is_killed(void);
-void *rtrace_vmalloc(size_t bytes);
+void *rtrace_vmalloc_near(size_t count, int cpu);
 void rtrace_vfree(const void *memory);
 void rtrace_get_page(struct page *page);
 void rtrace_put_page(struct page *page);

@@ -8,11 +8,11 @@ use kernel::prelude::*;
 
 pub(crate) use kernel::page::PAGE_SIZE;
 
-/// Zeroed pages, on the memory node of the CPU that allocates.
+/// Zeroed pages.
 ///
 /// # Invariants
 ///
-/// `base` is a live vmalloc allocation of `len` bytes, a multiple of the page size.
+/// `base` is a live vmap area of `len` bytes, a multiple of the page size, that owns its pages.
 pub(crate) struct Pages {
     base: NonNull<u8>,
     len: usize,
@@ -24,18 +24,19 @@ unsafe impl Send for Pages {}
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// Allocates `len` bytes, a multiple of the page size. May sleep.
+    /// Allocates `len` bytes, a multiple of the page size, on the memory node of `cpu`, a
+    /// possible one, if there is room. May sleep.
     ///
     /// Fails with `ENOMEM` at once if there is not that much memory to be had, rather than make
     /// the kernel kill processes for it.
-    pub(crate) fn new(len: usize) -> Result<Self> {
+    pub(crate) fn new(len: usize, cpu: u32) -> Result<Self> {
         // SAFETY: Reads counters.
         let available = unsafe { bindings::si_mem_available() };
         if len / PAGE_SIZE >= available.max(0) as usize {
             return Err(ENOMEM);
         }
-        // SAFETY: May sleep, as this function may.
-        let memory = unsafe { bindings::rtrace_vmalloc(len) };
+        // SAFETY: May sleep, as this function may; `cpu` is possible.
+        let memory = unsafe { bindings::rtrace_vmalloc_near(len / PAGE_SIZE, cpu as c_int) };
         let base = NonNull::new(memory.cast()).ok_or(ENOMEM)?;
         // INVARIANT: Just allocated.
         Ok(Self { base, len })
@@ -52,7 +53,7 @@ impl Pages {
         if offset >= self.len {
             return None;
         }
-        // SAFETY: By the invariant and the test, an address in a vmalloc allocation.
+        // SAFETY: By the invariant and the test, an address in a vmap area.
         Some(unsafe { bindings::vmalloc_to_page(self.base.as_ptr().add(offset).cast()) })
     }
 }

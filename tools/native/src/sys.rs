@@ -103,7 +103,7 @@ pub(crate) mod pages {
 
     impl Pages {
         /// Allocates.
-        pub(crate) fn new(len: usize) -> Result<Self> {
+        pub(crate) fn new(len: usize, _cpu: u32) -> Result<Self> {
             let memory: &mut [u8] = Box::leak(vec![0; len].into_boxed_slice());
             // As the module's, which zeroes: no page fault is measured.
             memory.fill(0xff);

@@ -7,7 +7,7 @@ use crate::channel::Channel;
 use crate::event::syscall::{self, Direction, SyscallProbe};
 use crate::event::{self, Kind};
 use crate::probe::Probe;
-use crate::sys::tracepoint::Attachments;
+use crate::sys::tracepoint::{self, Attachments};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -67,13 +67,12 @@ impl Probes {
                 _ => {}
             }
         }
-        self.attached.detach(|probe| !selection.has(probe.event()));
-        self.detach_provided(|id| !selection.has(id));
         for direction in [Direction::Entry, Direction::Exit] {
             self.select_syscalls(tracepoints, direction, |id| {
                 numbers.get(id).filter(|_| selection.has(id))
             })?;
         }
+        self.detach_all_but(selection);
         Ok(())
     }
 
@@ -85,7 +84,6 @@ impl Probes {
     ) -> Result {
         let number = |slot| number(direction.id(slot));
         let Some(first) = (0..syscall::SLOTS).find(|&slot| number(slot).is_some()) else {
-            self.syscalls.detach(|probe| probe.direction() == direction);
             return Ok(());
         };
         let mut attached = self.syscalls.iter();
@@ -103,19 +101,26 @@ impl Probes {
 
     /// Detaches all, and waits until none runs. May sleep.
     pub(super) fn detach(&mut self) {
-        self.attached.detach(|_| true);
-        self.syscalls.detach(|_| true);
-        self.detach_provided(|_| true);
+        self.detach_all_but(&Selection::NONE);
     }
 
-    fn detach_provided(&mut self, unwanted: impl Fn(u32) -> bool) {
+    /// Detaches the probes of events that are not in `selection`, and waits until none of them
+    /// runs. May sleep.
+    fn detach_all_but(&mut self, selection: &Selection) {
         for event in event::all() {
             if let Kind::Provided(provided) = event.kind() {
-                if self.provided.has(event.id()) && unwanted(event.id()) {
+                if self.provided.has(event.id()) && !selection.has(event.id()) {
                     provided.attach(None);
                     self.provided.set(event.id(), false);
                 }
             }
         }
+        let is_unused = |probe: &SyscallProbe| {
+            (0..syscall::SLOTS).all(|slot| !selection.has(probe.direction().id(slot)))
+        };
+        tracepoint::detach(&mut [
+            &mut self.attached.picked(|probe| !selection.has(probe.event())),
+            &mut self.syscalls.picked(is_unused),
+        ]);
     }
 }

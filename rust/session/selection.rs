@@ -11,6 +11,9 @@ use kernel::prelude::*;
 pub(crate) struct Selection(KVec<u64>);
 
 impl Selection {
+    /// No event, and none can be put in.
+    pub(super) const NONE: Self = Self(KVec::new());
+
     /// None of `count` events.
     pub(super) fn new(count: u32) -> Result<Self> {
         let words = (count as usize).div_ceil(64);

@@ -132,10 +132,13 @@ struct Attached<D> {
     tracepoint: Tracepoint,
     handler: Handler<D>,
     data: Arc<D>,
+    /// Off its tracepoint; it may still run.
+    detached: bool,
 }
 
 impl<D> Attached<D> {
-    fn detach(&self) {
+    fn detach(&mut self) {
+        self.detached = true;
         // SAFETY: The very triple that was registered. It cannot fail for that.
         unsafe {
             bindings::tracepoint_probe_unregister(
@@ -183,22 +186,18 @@ impl<D> Attachments<D> {
                 tracepoint,
                 handler,
                 data,
+                detached: false,
             },
             GFP_KERNEL,
         )?;
         Ok(())
     }
 
-    /// Detaches all whose data `unwanted` picks, and waits until they run no more. May sleep.
-    pub(crate) fn detach(&mut self, mut unwanted: impl FnMut(&D) -> bool) {
-        let mut any = false;
-        for attached in self.0.iter().filter(|attached| unwanted(&attached.data)) {
-            attached.detach();
-            any = true;
-        }
-        if any {
-            synchronize();
-            self.0.retain(|attached| !unwanted(&attached.data));
+    /// Those whose data `picks` picks, for [`detach`].
+    pub(crate) fn picked<P: Fn(&D) -> bool>(&mut self, picks: P) -> Picked<'_, D, P> {
+        Picked {
+            attachments: self,
+            picks,
         }
     }
 
@@ -210,18 +209,60 @@ impl<D> Attachments<D> {
 
 impl<D> Drop for Attachments<D> {
     fn drop(&mut self) {
-        if self.0.is_empty() {
-            return;
-        }
-        for attached in &self.0 {
-            attached.detach();
-        }
-        synchronize();
+        detach(&mut [&mut self.picked(|_| true)]);
     }
 }
 
-/// Waits until no CPU runs a handler that was detached before.
-fn synchronize() {
-    // SAFETY: May sleep here.
-    unsafe { bindings::rtrace_synchronize_probes() };
+/// Some of the handlers of [`Attachments`].
+pub(crate) struct Picked<'a, D, P> {
+    attachments: &'a mut Attachments<D>,
+    picks: P,
+}
+
+/// Handlers that can be detached together with others.
+pub(crate) trait Detach: detach::Sealed {}
+
+mod detach {
+    /// The two halves of [`detach`](super::detach). Only that calls them, in this order and with
+    /// the wait between them.
+    pub(crate) trait Sealed {
+        /// Takes them off their tracepoints. Returns whether there were any.
+        fn unregister(&mut self) -> bool;
+        /// Drops their data.
+        fn release(&mut self);
+    }
+}
+
+impl<D, P: Fn(&D) -> bool> Detach for Picked<'_, D, P> {}
+
+impl<D, P: Fn(&D) -> bool> detach::Sealed for Picked<'_, D, P> {
+    fn unregister(&mut self) -> bool {
+        let mut any = false;
+        for attached in &mut self.attachments.0 {
+            if (self.picks)(&attached.data) {
+                attached.detach();
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn release(&mut self) {
+        self.attachments.0.retain(|attached| !attached.detached);
+    }
+}
+
+/// Detaches all of these, and waits, once, until none of them runs any more. May sleep.
+pub(crate) fn detach(all: &mut [&mut dyn Detach]) {
+    let mut any = false;
+    for handlers in &mut *all {
+        any |= handlers.unregister();
+    }
+    if any {
+        // SAFETY: May sleep here.
+        unsafe { bindings::rtrace_synchronize_probes() };
+    }
+    for handlers in all {
+        handlers.release();
+    }
 }

@@ -3,6 +3,7 @@
 //! A wait queue: for readers that block and for poll(2).
 
 use crate::sys::bindings;
+use crate::sys::word::SharedWord;
 use kernel::fs::File;
 use kernel::prelude::*;
 use kernel::types::Opaque;
@@ -15,6 +16,8 @@ pub(crate) struct PollTable(pub(super) *mut bindings::poll_table);
 pub(crate) struct WaitQueue {
     #[pin]
     head: Opaque<bindings::wait_queue_head>,
+    /// Not 0 once somebody has polled.
+    polled: SharedWord,
 }
 
 // SAFETY: The wait queue has a lock of its own.
@@ -33,6 +36,7 @@ impl WaitQueue {
                     bindings::__init_waitqueue_head(head, c"rtrace".as_ptr().cast(), key.as_ptr())
                 }
             }),
+            polled: SharedWord::new(0),
         })
     }
 
@@ -52,6 +56,7 @@ impl WaitQueue {
 
     /// Makes the calling poll(2) of `file` one of those that wait.
     pub(crate) fn register(&self, file: &File, table: &PollTable) {
+        self.polled.store(1);
         // SAFETY:
         // - File and table are valid during the call.
         // - The queue outlives the registration: whoever has the file open holds what contains
@@ -92,6 +97,11 @@ impl WaitQueue {
 #[pinned_drop]
 impl PinnedDrop for WaitQueue {
     fn drop(self: Pin<&mut Self>) {
+        // A grace period is long: none for what was never polled. (Who polled held us then, so
+        // the store is seen.)
+        if self.polled.load() == 0 {
+            return;
+        }
         // SAFETY: Initialised. Takes off poll entries that are still there.
         unsafe { bindings::__wake_up_pollfree(self.head.get()) };
         // SAFETY: May sleep here. After it no epoll looks at the queue any more.

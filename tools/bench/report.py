@@ -3,24 +3,63 @@
 """Usage: report.py DIR [DOCUMENT]
 
 Of what scripts/bench has measured into DIR: prints the tables, writes DIR/bench.json and
-the charts DIR/*.svg, and puts the tables between the marks of DOCUMENT.
+the charts DIR/*.svg, and writes the tables as DOCUMENT.
+
+Instructions are measured twice, and are a result only if both agree: what DIR/again has is the
+second measurement of the parts of TWICE.
 """
 
 import json
 import os
+import statistics
 import sys
 from html import escape
 
-PARTS = ("instructions", "workloads", "disk", "scaling", "primitives", "wall")
-BEGIN, END = "<!-- scripts/bench writes from here -->", "<!-- to here -->"
+PARTS = ("instructions", "workloads", "disk", "scaling", "primitives", "handover", "wall")
+TWICE = ("instructions", "scaling", "primitives", "handover")
+HEAD = """<!-- SPDX-License-Identifier: GPL-2.0 -->
+
+# Performance: the tables
+
+`scripts/bench --document` writes this file. [performance.md](performance.md) says how each figure
+is measured, and what it means.
+
+"""
 SITES = {"softirq_entry": "softirq_entry", "irq_handler_entry": "irq_handler_entry",
          "sched_switch": "sched_switch", "getppid": "getppid() entry + exit"}
 US = "rtrace"
 
 
+APART = "a ≠ b: two measurements, which differ: not a result."
+
+
+class Apart:
+    """Measurements of the same that differ."""
+
+    def __init__(self, *values):
+        self.values = values
+
+    def __str__(self):
+        return " ≠ ".join(map(number, self.values))
+
+
+def agreed(*values):
+    """What all of them say, if they differ by one in the last digit that is shown at the most; and
+    of numbers of more than three digits in the third. Of tables: item by item."""
+    first = values[0]
+    if isinstance(first, dict):
+        return {key: agreed(*(value[key] for value in values)) for key in first}
+    if isinstance(first, bool) or not isinstance(first, (int, float)):
+        return first
+    step = 0.1 if abs(first) < 100 else 10 ** (len(str(int(abs(first)))) - 3)
+    return first if max(values) - min(values) <= step * 1.001 else Apart(*values)
+
+
 def number(value):
     if value is None:
         return "-"
+    if isinstance(value, Apart):
+        return str(value)
     if abs(value) >= 10_000:
         return f"{value:,.0f}"
     return f"{value:.0f}" if abs(value) >= 100 or abs(value - round(value)) < 0.05 else f"{value:.1f}"
@@ -28,13 +67,14 @@ def number(value):
 
 def against(value, ours):
     """A figure and how many times ours it is."""
-    if value is None or not ours or value == ours:
+    if value is None or not ours or value == ours or isinstance(value, Apart) or isinstance(ours, Apart):
         return number(value)
     return f"{number(value)} ({value / ours:.{1 if value > 0.95 * ours else 2}f}x)"
 
 
 def table(title, head, rows, note=""):
     """Markdown that is legible as it is."""
+    note = "\n\n".join(filter(None, [note, APART if any("≠" in str(cell) for row in rows for cell in row) else ""]))
     cells = [head, *rows]
     widths = [max(len(str(row[i])) for row in cells) for i in range(len(head))]
     line = lambda row: "| " + " | ".join(str(cell).ljust(width) for cell, width in zip(row, widths)) + " |"
@@ -44,8 +84,9 @@ def table(title, head, rows, note=""):
 
 def chart(path, title, unit, bars):
     """Horizontal bars: (label, value, ours). The longest fills the width."""
+    bars = [bar for bar in bars if not isinstance(bar[1], Apart)]
     width, label, height = 900, 330, 22
-    longest = max(value for _, value, _ in bars) or 1
+    longest = max((value for _, value, _ in bars), default=0) or 1
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{60 + height * len(bars)}" '
            'font-family="sans-serif" font-size="13">',
            f'<rect width="100%" height="100%" fill="white"/>'
@@ -94,6 +135,11 @@ def workloads(data, charts):
 
         noise = {name: max(map(abs, run["of"])) for name, run in none.items()}
 
+        def spread(rounds):
+            """Half of it, if it is more than a twentieth of what is shown."""
+            half = (max(rounds) - min(rounds)) / 2
+            return f" ±{number(half)}" if half > abs(statistics.median(rounds)) / 20 else ""
+
         def cell(label, name):
             if "error" in runs[label][name]:
                 return "failed"
@@ -101,56 +147,70 @@ def workloads(data, charts):
             # Of what is lost in the noise there is no ratio.
             text = against(added(label, name), ours if ours and ours > 2 * noise[name] else None)
             lost = runs[label][name].get("lost")
-            return text + (f", {number(lost)} lost" if lost else "")
+            return text + spread(run["of"]) + (f", {number(lost)} lost" if lost else "")
 
         rows = [[f"{name} ({data['operations'][name]})", number(none[name]["bare"]),
                  number(noise[name]),
                  *(cell(label, name) for label in labels)] for name in none]
         yield table(f"Instructions that tracing adds to an operation, {kind}",
-                    ["", "without tracing", "noise", *short.values()], rows)
+                    ["", "without tracing", "noise", *short.values()], rows,
+                    "The median of some rounds; ±: half the distance between them, where that is much.")
         for name in none:
             bars = [(short[label], max(added(label, name) or 0, 0), label == us) for label in labels]
             charts(f"workload-{kind}-{name}".replace(" ", "-"), f"{name}: added, {kind}",
                    f"instructions per {data['operations'][name]}", bars)
 
 
+def three(value):
+    """A figure's first three digits."""
+    if value is None or isinstance(value, Apart) or value < 1000:
+        return value
+    return round(value, 3 - len(str(int(value))))
+
+
 def disk(data, charts):
-    ours = data["tracers"][US]
+    tracers = data["tracers"]
+    # Of the writer there are two measurements.
+    writers = {label: of["writer_per_mib"] and three(agreed(*of["writer_per_mib"])) for label, of in tracers.items()}
 
-    def rate(label, of):
-        if label == US or of["rate"] is None:
-            return number(of["rate"])
-        return f"{number(of['rate'])} ({of['rate'] / ours['rate']:.2f}x)"
+    def rate(label):
+        value, ours = tracers[label]["rate"], tracers[US]["rate"]
+        return number(value) if label == US or value is None else f"{number(value)} ({value / ours:.2f}x)"
 
-    def per_event(of):
-        return of["writer_per_mib"] and of["writer_per_mib"] * of["bytes"] / (1 << 20)
+    def per_event(label):
+        writer = writers[label]
+        return None if writer is None or isinstance(writer, Apart) else writer * tracers[label]["bytes"] / (1 << 20)
 
     yield table("To disk: the highest rate without loss, and what writing costs",
                 ["", "events per million instructions", "instructions of the writer per MiB",
                  "per event", "bytes per event"],
-                [[label, rate(label, of), against(of["writer_per_mib"], ours["writer_per_mib"]),
-                  against(per_event(of), per_event(ours)), number(of["bytes"])]
-                 for label, of in data["tracers"].items()])
+                [[label, rate(label), against(writers[label], writers[US]),
+                  against(per_event(label), per_event(US)), number(of["bytes"])]
+                 for label, of in tracers.items()],
+                f"A rate is one of a scale whose steps are {data['step']} apart.")
     if "at_lttng" in data:
         at = data["at_lttng"]
         yield table(f"Lost at the rate at which LTTng begins to lose ({number(at['rate'])} events per million instructions)",
                     ["", "events", "lost"],
                     [[label, number(of["events"]), number(of["lost"])] for label, of in at["tracers"].items()])
-    if "ways" in data:
-        yield table("Moving a packet to a file", ["", "instructions per MiB"],
-                    [[way, number(value)] for way, value in data["ways"].items()])
+    yield table("Moving a packet to a file", ["", "instructions per MiB"],
+                [[way, number(three(agreed(*values)))] for way, values in data["ways"].items()])
 
 
 def scaling(data, charts):
     cpus = sorted(data, key=int)
     labels = data[cpus[0]]["tracers"]
-    yield table("Instructions per event with so many CPUs firing at once (sched_switch, overwrite)", ["", *cpus],
-                [[label, *(number(data[n]["tracers"][label]) for n in cpus)] for label in labels])
+    yield table("Instructions of all CPUs per event, with so many firing at once (sched_switch, overwrite)", ["", *cpus],
+                [[label, *(number(data[n]["tracers"][label]) for n in cpus)] for label in labels],
+                "With what all CPUs execute meanwhile, their timers' interrupts too.")
 
 
 def primitives(data, charts):
     for title, rows in data["tables"].items():
         yield table(title, ["", "instructions"], [[name, number(value)] for name, value in rows.items()])
+
+
+handover = primitives
 
 
 def wall(data, charts):
@@ -160,25 +220,35 @@ def wall(data, charts):
                 [[label, *(against(of[site], ours[site]) for site in SITES)] for label, of in data["tracers"].items()])
 
 
+def measured(path):
+    with open(path) as file:
+        return json.load(file)
+
+
 def load(directory):
-    data = {}
-    for part in PARTS:
-        path = f"{directory}/{part}.json"
-        if os.path.exists(path):
-            with open(path) as file:
-                data[part] = json.load(file)
-    for name in sorted(os.listdir(directory)):
+    """Part by part, what was measured; of the parts of TWICE what both measurements say."""
+    def part(name):
+        first = measured(f"{directory}/{name}.json")
+        again = f"{directory}/again/{name}.json"
+        if name.split("-")[0] not in TWICE:
+            return first
+        if not os.path.exists(again):
+            sys.exit(f"{name} was measured once: that is no result (scripts/bench --only {name.split('-')[0]})")
+        return agreed(first, measured(again))
+
+    there = sorted(name.removesuffix(".json") for name in os.listdir(directory) if name.endswith(".json"))
+    data = {name: part(name) for name in PARTS if name in there}
+    for name in there:
         if name.startswith("scaling-"):
-            with open(f"{directory}/{name}") as file:
-                data.setdefault("scaling", {})[name[8:].removesuffix(".json")] = json.load(file)
-    return data
+            data.setdefault("scaling", {})[name.removeprefix("scaling-")] = part(name)
+    return {name: data[name] for name in PARTS if name in data}
 
 
 def versions(directory, data):
     with open(f"{directory}/versions") as file:
         lines = file.read().split("\n")
     for part in data.values():
-        lines += [line.replace("\t", " ") for line in part.get("versions", []) if isinstance(part, dict)]
+        lines += [line.replace("\t", " ") for line in part.get("versions", [])]
     return list(dict.fromkeys(filter(None, lines)))
 
 
@@ -186,17 +256,16 @@ def main(directory, document=None):
     data = load(directory)
     made = versions(directory, data)
     with open(f"{directory}/bench.json", "w") as file:
-        json.dump({"versions": made, **data}, file, indent=1)
+        json.dump({"versions": made, **data}, file, indent=1, default=lambda apart: {"apart": apart.values})
     text = []
     for part, values in data.items():
         text += globals()[part](values, lambda name, *rest: chart(f"{directory}/{name}.svg", *rest))
     text.append("Measured with: " + ", ".join(made) + ".\n")
     print("\n".join(text))
     if document:
-        with open(document) as file:
-            before, rest = file.read().split(BEGIN)
         with open(document, "w") as file:
-            file.write(before + BEGIN + "\n\n" + "\n".join(text) + "\n" + END + rest.split(END)[1])
+            file.write(HEAD + "\n".join(text))
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

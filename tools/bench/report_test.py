@@ -1,0 +1,76 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""What two measurements must have in common to be a result. (scripts/test runs it.)"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from report import Apart, agreed, number
+
+REPORT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "report.py")
+
+
+class Agreed(unittest.TestCase):
+    def test_the_same_to_the_digit_shown(self):
+        self.assertEqual(agreed(54.0, 54.04), 54.0)
+        self.assertEqual(agreed(94.0, 94.1), 94.0)
+        self.assertEqual(agreed(1164.0, 1170.0), 1164.0)
+        self.assertIsNone(agreed(None, None))
+
+    def test_apart(self):
+        for values in ((5.0, 12.4), (5.0, 5.2), (94.0, 95.0), (287.0, 289.0), (1164.0, 1176.0), (0.0, -0.2)):
+            self.assertIsInstance(agreed(*values), Apart, values)
+        self.assertEqual(number(agreed(5.0, 12.4)), "5 ≠ 12.4")
+
+    def test_of_tables_item_by_item(self):
+        first = {"cpus": 2, "tracers": {"rtrace": 94.0, "LTTng": 1164.0}, "versions": ["a 1"]}
+        second = {"cpus": 2, "tracers": {"rtrace": 94.0, "LTTng": 1300.0}, "versions": ["a 1"]}
+        result = agreed(first, second)
+        self.assertEqual((result["cpus"], result["tracers"]["rtrace"], result["versions"]), (2, 94.0, ["a 1"]))
+        self.assertEqual(result["tracers"]["LTTng"].values, (1164.0, 1300.0))
+
+    def test_a_part_that_one_measurement_lacks(self):
+        with self.assertRaises(KeyError):
+            agreed({"a": 1.0}, {})
+
+
+class Report(unittest.TestCase):
+    """The issue's own figures, from files to table."""
+
+    FIRST = {"local": 5.0, "locked": 5.0, "irq-off": 14.2, "preempt-off": 9.0}
+    SECOND = {"local": 12.4, "locked": 5.0, "irq-off": 25.4, "preempt-off": 19.3}
+
+    def report(self, first, second):
+        with tempfile.TemporaryDirectory() as directory:
+            os.mkdir(f"{directory}/again")
+            with open(f"{directory}/versions", "w") as file:
+                file.write("rtrace test\n")
+            for path, rows in (("primitives", first), ("again/primitives", second)):
+                if rows:
+                    with open(f"{directory}/{path}.json", "w") as file:
+                        json.dump({"tables": {"A reservation and a commit": rows}}, file)
+            return subprocess.run([sys.executable, REPORT, directory], capture_output=True, text=True)
+
+    def test_what_differs_is_no_result(self):
+        said = self.report(self.FIRST, self.SECOND).stdout
+        self.assertRegex(said, r"\| local +\| 5 ≠ 12\.4 +\|")
+        self.assertRegex(said, r"\| locked +\| 5 +\|")
+        self.assertIn("not a result", said)
+
+    def test_what_agrees_is_one(self):
+        said = self.report(self.FIRST, self.FIRST).stdout
+        self.assertRegex(said, r"\| irq-off +\| 14\.2 +\|")
+        self.assertNotIn("not a result", said)
+
+    def test_measured_once(self):
+        done = self.report(self.FIRST, None)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("primitives was measured once", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -15,14 +15,12 @@ pub(crate) mod probe;
 pub(crate) mod ring;
 pub(crate) mod session;
 pub(crate) mod sys;
+pub(crate) mod tracer;
 
 use channel::config::Config;
 use channel::platform::Barriers;
-use file::Files;
 use kernel::prelude::*;
-use kernel::sync::Arc;
-use session::{Session, Tracepoints};
-use sys::hotplug::Hotplug;
+use tracer::Tracer;
 
 /// The version of module, tools and trace.
 pub(crate) const VERSION: &str = "0.1.0";
@@ -35,8 +33,8 @@ module! {
     license: "GPL",
 }
 
-/// The module. All there is hangs on the files: they hold the session, which, when it goes,
-/// stops.
+/// The module. What it is while it is loaded is the [`Tracer`], which modules that use the API need
+/// to find.
 struct Rtrace;
 
 impl kernel::Module for Rtrace {
@@ -49,14 +47,7 @@ impl kernel::Module for Rtrace {
             origin: sys::parameter::origin(),
             ..Config::DEFAULT
         };
-        let hotplug = Arc::new(Hotplug::new(c"trace/rtrace:prepare", c"trace/rtrace:online")?, GFP_KERNEL)?;
-        let tracepoints = Arc::new(Tracepoints::new()?, GFP_KERNEL)?;
-        let boot_id = sys::system::boot_id()?;
-        let session = Session::new("default", config, hotplug, tracepoints, boot_id)?;
-        let files = Files::new(session).inspect_err(|error| {
-            pr_err!("cannot make /sys/kernel/debug/rtrace ({error:?}): is debugfs there, and not locked down?\n");
-        })?;
-        api::FILES.replace(Some(files));
+        api::TRACER.replace(Some(Tracer::new(config)?));
         Ok(Self)
     }
 }
@@ -64,6 +55,6 @@ impl kernel::Module for Rtrace {
 impl Drop for Rtrace {
     fn drop(&mut self) {
         // Nobody else can hold them: open files and callers keep the module loaded.
-        api::FILES.replace(None);
+        api::TRACER.replace(None);
     }
 }

@@ -5,48 +5,22 @@
 //! `sys/helpers.c` exports the symbols. A module that uses one holds a reference to this
 //! module, so rtrace cannot be unloaded before it.
 
-use crate::event::provided::{self, Provided};
-use crate::file::Files;
+mod description;
+
+use crate::event::provided::Provided;
 use crate::sys::foreign::{ForeignSlice, ForeignStr, ResultPtr};
 use crate::sys::preempt::NoPreempt;
 use crate::sys::rcu::RcuArc;
+use crate::tracer::Tracer;
+use description::EventDescription;
 use kernel::prelude::*;
 
-/// Where new events get their files. Empty while the module is being loaded or unloaded.
-pub(crate) static FILES: RcuArc<Files> = RcuArc::new();
-
-/// `struct rtrace_field`.
-#[repr(C)]
-pub(crate) struct FieldDescription<'a> {
-    pub(crate) name: ForeignStr<'a>,
-    pub(crate) ty: u8,
-    pub(crate) size: u8,
-}
-
-/// `struct rtrace_event_desc`.
-#[repr(C)]
-pub(crate) struct EventDescription<'a> {
-    pub(crate) subsystem: ForeignStr<'a>,
-    pub(crate) name: ForeignStr<'a>,
-    pub(crate) fields: ForeignSlice<'a, FieldDescription<'a>>,
-}
+/// Where events come from other modules to. Empty while the module is being loaded or unloaded.
+pub(crate) static TRACER: RcuArc<Tracer> = RcuArc::new();
 
 fn register(description: Option<&EventDescription<'_>>) -> Result<&'static Provided> {
-    let files = FILES.get_arc().ok_or(ENODEV)?;
-    let (event, provided) = provided::register(description.ok_or(EINVAL)?)?;
-    if let Err(error) = files.add_event(&event) {
-        provided.unregister();
-        return Err(error);
-    }
-    Ok(provided)
-}
-
-fn unregister(provided: &'static Provided) {
-    // The other way round, so that nobody who registers it again meets the old files.
-    if let (Some(files), Some(event)) = (FILES.get_arc(), provided.event()) {
-        files.remove_event(&event);
-    }
-    provided.unregister();
+    let tracer = TRACER.get_arc().ok_or(ENODEV)?;
+    tracer.add_event(description.ok_or(EINVAL)?.read()?)
 }
 
 #[no_mangle]
@@ -58,7 +32,10 @@ extern "C" fn rtrace_event_register(
 
 #[no_mangle]
 extern "C" fn rtrace_event_unregister(event: &'static Provided) {
-    unregister(event);
+    // It is there: a caller of ours keeps this module loaded.
+    if let Some(tracer) = TRACER.get_arc() {
+        tracer.remove_event(event);
+    }
 }
 
 #[no_mangle]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Events that other modules provide ([`crate::api`]).
+//! Events that other modules provide.
 //!
 //! They have places of their own in the table of events. A place, once taken, keeps its event
 //! for as long as rtrace is loaded, for traces may have records of it; a module that comes
@@ -9,7 +9,6 @@
 use super::{Event, MAX_FIELDS};
 use crate::abi::header::Layout;
 use crate::abi::schema::{Field, FieldType};
-use crate::api::{EventDescription, FieldDescription};
 use crate::channel::buffer::{Buffer, Entered, Waiting};
 use crate::channel::format::Format;
 use crate::channel::header::{Compact, EventHeader, Large};
@@ -71,8 +70,9 @@ pub(crate) struct Provided {
     probe: RcuArc<Probe>,
 }
 
+/// What another module says of its event.
 #[derive(PartialEq, Eq)]
-struct Description {
+pub(crate) struct Description {
     subsystem: Name<32>,
     name: Name<64>,
     fields: [(Name<32>, FieldType); MAX_FIELDS],
@@ -83,46 +83,32 @@ struct Description {
 }
 
 impl Description {
-    fn new(from: &EventDescription<'_>) -> Result<Self> {
-        let fields = from.fields.items();
-        if fields.len() > MAX_FIELDS {
-            return Err(EINVAL);
-        }
-        let mut description = Self {
-            subsystem: Name::new(from.subsystem.bytes())?,
-            name: Name::new(from.name.bytes())?,
+    /// That of an event without fields. `EINVAL`: a name is no C identifier, or too long.
+    pub(crate) fn new(subsystem: &[u8], name: &[u8]) -> Result<Self> {
+        Ok(Self {
+            subsystem: Name::new(subsystem)?,
+            name: Name::new(name)?,
             fields: [(Name::EMPTY, FieldType::String); MAX_FIELDS],
-            field_count: fields.len(),
+            field_count: 0,
             fixed: 0,
             has_string: false,
-        };
-        for (to, from) in description.fields.iter_mut().zip(fields) {
-            if description.has_string {
-                return Err(EINVAL);
-            }
-            *to = (Name::new(from.name.bytes())?, field_type(from)?);
-            match to.1.size() {
-                Some(size) => description.fixed += size,
-                None => description.has_string = true,
-            }
-        }
-        Ok(description)
+        })
     }
-}
 
-fn field_type(field: &FieldDescription<'_>) -> Result<FieldType> {
-    let bits = || match field.size {
-        1 | 2 | 4 | 8 => Ok(field.size * 8),
-        _ => Err(EINVAL),
-    };
-    Ok(match (field.ty, field.size) {
-        (0, _) => FieldType::Unsigned(bits()?),
-        (1, _) => FieldType::Signed(bits()?),
-        (2, _) => FieldType::Hex(bits()?),
-        (3, 1..) => FieldType::Text(field.size),
-        (4, 0) => FieldType::String,
-        _ => return Err(EINVAL),
-    })
+    /// Adds a field behind the others. `EINVAL`: as for [`new`](Self::new), there is a string
+    /// before it, or there are too many.
+    pub(crate) fn add_field(&mut self, name: &[u8], ty: FieldType) -> Result {
+        if self.has_string {
+            return Err(EINVAL);
+        }
+        *self.fields.get_mut(self.field_count).ok_or(EINVAL)? = (Name::new(name)?, ty);
+        self.field_count += 1;
+        match ty.size() {
+            Some(size) => self.fixed += size,
+            None => self.has_string = true,
+        }
+        Ok(())
+    }
 }
 
 /// The event in `place`.
@@ -131,9 +117,9 @@ pub(super) fn get(place: u32) -> Option<&'static Provided> {
 }
 
 /// Registers an event.
-pub(crate) fn register(from: &EventDescription<'_>) -> Result<(Event, &'static Provided)> {
+pub(crate) fn register(description: Description) -> Result<(Event, &'static Provided)> {
     let mut new = Some(Provided {
-        description: Description::new(from)?,
+        description,
         registered: SharedWord::new(1),
         probe: RcuArc::new(),
     });

@@ -9,5 +9,6 @@
 #![cfg_attr(not(MODULE), no_std)]
 #![forbid(unsafe_code)]
 
+pub mod glob;
 pub mod number;
 pub mod pattern;

@@ -2,6 +2,7 @@
 
 //! Patterns that pick events: what the `set_event` file takes.
 
+use super::glob;
 use core::fmt;
 
 /// `[!]subsystem:event`, `[!]event` or `[!]subsystem`, each a shell pattern.
@@ -31,6 +32,15 @@ impl<'a> Pattern<'a> {
             enables,
             subsystem,
             event,
+        }
+    }
+
+    /// Whether an event of this name is one that it picks.
+    pub fn matches(&self, subsystem: &str, event: &str) -> bool {
+        let is_event = glob::matches(self.event, event);
+        match self.subsystem {
+            Some(pattern) => is_event && glob::matches(pattern, subsystem),
+            None => is_event || glob::matches(self.event, subsystem),
         }
     }
 }

@@ -17,7 +17,6 @@
 
 mod metadata;
 mod numbers;
-mod pattern;
 mod probes;
 mod selection;
 mod trace;
@@ -27,6 +26,7 @@ use crate::channel::config::{Config, Refusal};
 use crate::channel::time::ClockKind;
 use crate::channel::Channel;
 use crate::event;
+use crate::input::pattern::Pattern;
 use crate::sys::debugfs::text::Text;
 use crate::sys::errno::enodata;
 use crate::sys::hotplug::Hotplug;
@@ -38,7 +38,6 @@ use kernel::str::CString;
 use kernel::sync::lock::{mutex::MutexBackend, Guard};
 use kernel::sync::{new_mutex, Arc, Mutex};
 use numbers::Numbers;
-use pattern::{Names, Pattern};
 pub(crate) use selection::{Enabled, Selection};
 use trace::Recording;
 pub(crate) use trace::Trace;
@@ -246,29 +245,28 @@ impl Session {
     /// Enables and disables by patterns, as the `set_event` file takes them, beginning with none
     /// if they `replace` what is enabled. All or nothing.
     pub(crate) fn set_by_patterns(&self, patterns: &str, replace: bool) -> Result {
-        let mut patterns = Pattern::parse(patterns)?;
         let _control = self.control.lock();
         let mut selection = if replace {
             Selection::new(event::count())?
         } else {
             self.selection()?
         };
-        for event in self.available() {
-            // With thousands of patterns this takes its time.
-            if signal::is_killed() {
-                return Err(EINTR);
-            }
-            let names = Names::new(&event)?;
-            for pattern in &mut patterns {
-                if pattern.matches(&names) {
+        for word in patterns.split_ascii_whitespace() {
+            let pattern = Pattern::parse(word);
+            let mut is_match = false;
+            for event in self.available() {
+                // With thousands of patterns, or one that is very long, this takes its time.
+                if signal::is_killed() {
+                    return Err(EINTR);
+                }
+                if pattern.matches(event.subsystem(), event.name()) {
                     selection.set(event.id(), pattern.enables);
-                    pattern.picked = true;
+                    is_match = true;
                 }
             }
-        }
-        if let Some(pattern) = patterns.iter().find(|pattern| !pattern.picked) {
-            let word = pattern.word;
-            return Err(self.refuse(fmt!("set_event: '{word}' matches no event")));
+            if !is_match {
+                return Err(self.refuse(fmt!("set_event: '{word}' matches no event")));
+            }
         }
         self.select(selection)
     }

@@ -3,7 +3,6 @@
  * What the kernel crate's own bindings lack. Kbuild says which names are taken.
  */
 #include <linux/fs.h>
-#include <linux/glob.h>
 #include <linux/pipe_fs_i.h>
 #include <linux/splice.h>
 #include <linux/utsname.h>

@@ -14,7 +14,6 @@ pub(crate) mod debugfs;
 pub(crate) mod errno;
 pub(crate) mod foreign;
 pub(crate) mod gate;
-pub(crate) mod glob;
 pub(crate) mod hotplug;
 pub(crate) mod irq_work;
 pub(crate) mod pages;

@@ -32,6 +32,11 @@ fn main() -> io::Result<()> {
     write("description", "letters", &[b'a'; 400])?;
     write("patterns", "stars", b"s*:*_en?ry\0syscalls:sys_entry")?;
     write("patterns", "several", b"!a:b c !d\0a:b")?;
+    write(
+        "patterns",
+        "class",
+        b"[a-ch-s]*:*[!]_x-z]\\_?[0]\0irq:irq_softirq_x0",
+    )?;
     write("patterns", "system", b"sched\0sched:sched_switch")?;
     write("sizes", "buffer", b"64Kx8")?;
     write("sizes", "largest", b"1Mx9223372036854775808")?;

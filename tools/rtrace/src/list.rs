@@ -5,16 +5,16 @@
 use crate::options::Place;
 use crate::terminal::print;
 use anyhow::bail;
-use trace::glob;
+use rtrace_input::pattern::Pattern;
 use trace::tracer::Tracer;
 
-/// Prints the events that match any of `patterns`; all, without a pattern.
+/// Prints the events that `patterns` pick, as `set_event` takes them; all, without a pattern.
 pub fn list(place: &Place, patterns: &[String], verbose: bool) -> anyhow::Result<()> {
     let tracer = Tracer::find(&place.debugfs)?;
     let mut events = tracer.available_events()?;
-    events.retain(|event| {
-        patterns.is_empty() || patterns.iter().any(|pattern| glob::means(pattern, event))
-    });
+    if !patterns.is_empty() {
+        events.retain(|event| is_picked(event, patterns));
+    }
     if events.is_empty() {
         bail!("no event matches {}", patterns.join(" "));
     }
@@ -31,6 +31,16 @@ pub fn list(place: &Place, patterns: &[String], verbose: bool) -> anyhow::Result
         }
     }
     Ok(print(&text)?)
+}
+
+/// The last pattern that matches decides.
+fn is_picked(event: &str, patterns: &[String]) -> bool {
+    let (subsystem, name) = event.split_once(':').unwrap_or(("", event));
+    let patterns = patterns.iter().map(|word| Pattern::parse(word));
+    let last = patterns
+        .filter(|pattern| pattern.matches(subsystem, name))
+        .last();
+    last.is_some_and(|pattern| pattern.enables)
 }
 
 /// The payload's fields in a `format` text: the lines `field:type name; ...`.

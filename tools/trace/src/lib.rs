@@ -18,7 +18,6 @@ pub mod consumer;
 pub mod ctf;
 pub mod device;
 pub mod error;
-pub mod glob;
 pub mod live;
 pub mod output;
 pub mod priority;

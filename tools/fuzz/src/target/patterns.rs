@@ -2,11 +2,10 @@
 
 //! Event patterns: some, a NUL, an event's name.
 //!
-//! What the module makes of each word is the word, taken apart. What `rtrace list` answers to
-//! the first one is what a matcher too simple to be wrong answers.
+//! What is made of each word, written again, is the word. What the first one answers for the
+//! event is what a matcher too simple to be wrong answers.
 
 use rtrace_input::pattern::Pattern;
-use trace::glob::means;
 
 pub fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
@@ -24,11 +23,12 @@ pub fn check(data: &[u8]) {
 
     let pattern = patterns.split(' ').next().unwrap_or_default();
     let (system, name) = event.split_once(':').unwrap_or(("", event));
-    let expected = match pattern.split_once(':') {
+    let word = pattern.strip_prefix('!').unwrap_or(pattern);
+    let expected = match word.split_once(':') {
         Some((systems, names)) => matches(systems, system) && matches(names, name),
-        None => matches(pattern, name) || matches(pattern, system),
+        None => matches(word, name) || matches(word, system),
     };
-    assert_eq!(means(pattern, event), expected);
+    assert_eq!(Pattern::parse(pattern).matches(system, name), expected);
 }
 
 /// `row[i]`: whether the pattern so far matches the text's first `i` bytes.
@@ -36,15 +36,78 @@ fn matches(pattern: &str, text: &str) -> bool {
     let text = text.as_bytes();
     let mut row = vec![false; text.len() + 1];
     row[0] = true;
-    for c in pattern.bytes() {
+    for element in elements(pattern.as_bytes()) {
         let before = row.clone();
         for i in 0..row.len() {
-            row[i] = match c {
-                b'*' => before[i] || i > 0 && row[i - 1],
-                b'?' => i > 0 && before[i - 1],
-                c => i > 0 && before[i - 1] && text[i - 1] == c,
+            row[i] = match &element {
+                Element::Star => before[i] || i > 0 && row[i - 1],
+                Element::End => before[i] && i == text.len(),
+                Element::OneOf(bytes) => i > 0 && before[i - 1] && bytes[usize::from(text[i - 1])],
             };
         }
     }
     row[text.len()]
+}
+
+/// What a pattern consists of.
+enum Element {
+    /// Any bytes.
+    Star,
+    /// The text's end: what a `\` at the pattern's end stands for.
+    End,
+    /// One of the bytes for which there is `true`.
+    OneOf(Vec<bool>),
+}
+
+fn elements(pattern: &[u8]) -> Vec<Element> {
+    let one = |byte: u8| {
+        let mut set = vec![false; 256];
+        set[usize::from(byte)] = true;
+        Element::OneOf(set)
+    };
+    let mut out = Vec::new();
+    let mut at = 0;
+    while at < pattern.len() {
+        let byte = pattern[at];
+        at += 1;
+        out.push(match byte {
+            b'*' => Element::Star,
+            b'?' => Element::OneOf(vec![true; 256]),
+            b'\\' if at == pattern.len() => Element::End,
+            b'\\' => {
+                at += 1;
+                one(pattern[at - 1])
+            }
+            b'[' => match class(&pattern[at..]) {
+                Some((set, length)) => {
+                    at += length;
+                    Element::OneOf(set)
+                }
+                None => one(byte),
+            },
+            _ => one(byte),
+        });
+    }
+    out
+}
+
+/// The bytes of a class, and its length with the closing bracket; none if there is none.
+fn class(pattern: &[u8]) -> Option<(Vec<bool>, usize)> {
+    let inverted = pattern.first() == Some(&b'!');
+    let first = usize::from(inverted);
+    let mut set = vec![inverted; 256];
+    let mut at = first;
+    while at == first || *pattern.get(at)? != b']' {
+        let from = *pattern.get(at)?;
+        let mut to = from;
+        if pattern.get(at + 1) == Some(&b'-') && *pattern.get(at + 2)? != b']' {
+            to = pattern[at + 2];
+            at += 2;
+        }
+        for byte in from..=to {
+            set[usize::from(byte)] = !inverted;
+        }
+        at += 1;
+    }
+    Some((set, at + 1))
 }

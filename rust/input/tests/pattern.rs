@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What patterns pick. (That the matcher is right for any pattern is what the fuzzer looks at,
+//! in `tools/fuzz/src/target/patterns.rs`.)
+
+use rtrace_input::glob;
+use rtrace_input::pattern::Pattern;
+
+/// `glob_match()` of the kernel gives the same answers.
+#[test]
+fn globs_are_those_of_the_kernel() {
+    for (pattern, matching, others) in [
+        ("", &[""][..], &["a"][..]),
+        ("a", &["a"], &["", "b", "aa"]),
+        ("?", &["a", "*"], &["", "ab"]),
+        ("*", &["", "a", "ab"], &[]),
+        ("*??", &["ab", "abc"], &["", "a"]),
+        ("?*?", &["ab", "abc"], &["", "a"]),
+        ("a*a", &["aa", "aba", "aaa"], &["a", "ab", "aab"]),
+        ("*ab*cd*", &["abcd", "aabcabdcd"], &["abcab", "cdab"]),
+        ("*aab", &["aab", "aaab", "aabaab"], &["ab", "aaba"]),
+        // Classes: ranges, the bracket and the dash as members, what is not in them.
+        ("[ab]c", &["ac", "bc"], &["c", "cc", "abc"]),
+        ("[a-c]", &["a", "b", "c"], &["", "d", "-", "ab"]),
+        ("[!a-c]", &["d", "!", "-"], &["", "a", "b", "c"]),
+        ("[c-a]", &[], &["a", "b", "c", "-"]),
+        ("[a-c-e-g]", &["b", "-", "f"], &["d"]),
+        ("[]-a]", &["]", "^", "a"], &["-", "b"]),
+        ("[]a]", &["]", "a"], &["[", "b"]),
+        ("[!]a]", &["[", "b"], &["]", "a"]),
+        ("[a-]", &["a", "-"], &["]", "b"]),
+        ("[^a]", &["^", "a"], &["b"]),
+        ("[*?]", &["*", "?"], &["a"]),
+        (r"[\]", &[r"\"], &["]"]),
+        ("*[0-9]", &["a1", "12"], &["", "1a"]),
+        // What is not closed is no class.
+        ("[", &["["], &["", "a"]),
+        ("[]", &["[]"], &["[", "]"]),
+        ("[!]", &["[!]"], &["a", "!"]),
+        ("[a-", &["[a-"], &["a", "-"]),
+        ("[a*", &["[a", "[ab"], &["a"]),
+        // A backslash takes the meaning of what follows.
+        (r"\*", &["*"], &["a", r"\", r"\*"]),
+        (r"\[a]", &["[a]"], &["a"]),
+        (r"\a", &["a"], &[r"\a"]),
+        (r"a\", &["a"], &[r"a\", "ab"]),
+    ] {
+        for text in matching {
+            assert!(glob::matches(pattern, text), "{pattern} {text}");
+        }
+        for text in others {
+            assert!(!glob::matches(pattern, text), "{pattern} {text}");
+        }
+    }
+}
+
+#[test]
+fn patterns_pick_by_event_or_by_subsystem() {
+    for (pattern, event, expected) in [
+        ("sched:sched_switch", "sched:sched_switch", true),
+        ("sched:*", "sched:sched_switch", true),
+        ("sched:*", "irq:softirq_entry", false),
+        ("sched_switch", "sched:sched_switch", true),
+        ("sched", "sched:sched_switch", true),
+        ("!sched", "sched:sched_switch", true),
+        ("*:*", "irq:softirq_entry", true),
+        ("*entry*", "syscalls:syscall_entry_read", true),
+        ("*_re?d", "syscalls:syscall_entry_read", true),
+        ("*_re?d", "syscalls:syscall_entry_ready", false),
+        ("[a-m]*:*", "irq:softirq_entry", true),
+        ("[a-m]*:*", "sched:sched_switch", false),
+        ("s*entry", "sched:sched_entry", true),
+        ("s*:*:*", "sched:sched_entry", false),
+        ("", "a:b", false),
+        (":", "a:b", false),
+    ] {
+        let (subsystem, name) = event.split_once(':').unwrap();
+        let pattern = Pattern::parse(pattern);
+        assert_eq!(
+            pattern.matches(subsystem, name),
+            expected,
+            "{pattern} {event}"
+        );
+    }
+}

@@ -8,7 +8,8 @@ use core::fmt::{Display, Formatter, Result, Write};
 /// Writes the `format` text of event `id`; nothing if there is no such event.
 ///
 /// Offsets count from the end of the event header. A string's size is 0: only the record
-/// knows it, and the offset of a string behind another is that of the first.
+/// knows it, and the offset of a string behind another is that of the first. Where ftrace has a
+/// `print fmt:`, there are the event's other names, if it has any.
 pub(crate) fn format(id: u32, out: &mut dyn Write) -> Result {
     let Some(event) = super::get(id) else {
         return Ok(());
@@ -24,6 +25,14 @@ pub(crate) fn format(id: u32, out: &mut dyn Write) -> Result {
             Declarator(field)
         )?;
         offset += size;
+    }
+    let mut aliases = event.names().skip(1).peekable();
+    if aliases.peek().is_some() {
+        out.write_str("\nalias:")?;
+        for (subsystem, name) in aliases {
+            write!(out, " {subsystem}:{name}")?;
+        }
+        out.write_str("\n")?;
     }
     Ok(())
 }

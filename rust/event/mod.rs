@@ -161,6 +161,28 @@ impl Event {
         }
     }
 
+    /// The names by which patterns pick it, each a subsystem and an event: its own, and then
+    /// those that ftrace and perf have for it, where they are others.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let (kernel_name, of_all) = match self.kind {
+            Kind::Declared(declared) if declared.tracepoint != declared.name => {
+                (Some((declared.subsystem, declared.tracepoint)), None)
+            }
+            Kind::SyscallEntry(call) => (
+                call.kernel_entry_name.map(|name| ("syscalls", name)),
+                Some(("raw_syscalls", "sys_enter")),
+            ),
+            Kind::SyscallExit(call) => (
+                call.kernel_exit_name.map(|name| ("syscalls", name)),
+                Some(("raw_syscalls", "sys_exit")),
+            ),
+            Kind::Declared(_) | Kind::Provided(_) => (None, None),
+        };
+        core::iter::once((self.subsystem(), self.name()))
+            .chain(kernel_name)
+            .chain(of_all)
+    }
+
     /// The kernel's tracepoint, if it has one.
     pub(crate) fn tracepoint(&self) -> Option<&'static str> {
         match self.kind {

@@ -259,7 +259,8 @@ impl Session {
                 if signal::is_killed() {
                     return Err(EINTR);
                 }
-                if pattern.matches(event.subsystem(), event.name()) {
+                let mut names = event.names();
+                if names.any(|(subsystem, name)| pattern.matches(subsystem, name)) {
                     selection.set(event.id(), pattern.enables);
                     is_match = true;
                 }

@@ -21,6 +21,10 @@ pub(crate) struct Call {
     pub(super) slot: u32,
     pub(crate) entry_name: &'static str,
     pub(crate) exit_name: &'static str,
+    /// What ftrace and perf call its entry, below `syscalls`, if they know it.
+    pub(crate) kernel_entry_name: Option<&'static str>,
+    /// The same for the exit.
+    pub(crate) kernel_exit_name: Option<&'static str>,
     /// What the entry's record has in front of the arguments.
     pub(super) before_arguments: &'static [Field<'static>],
     /// What the exit's record has in front of addresses that were written to.
@@ -104,6 +108,8 @@ macro_rules! syscalls {
                 slot: $number,
                 entry_name: concat!("syscall_entry_", stringify!($name)),
                 exit_name: concat!("syscall_exit_", stringify!($name)),
+                kernel_entry_name: Some(concat!("sys_enter_", stringify!($name))),
+                kernel_exit_name: Some(concat!("sys_exit_", stringify!($name))),
                 before_arguments: &[],
                 at_exit: &[$crate::event::syscall::describe::RESULT],
                 arguments: &[$($crate::event::syscall::describe::Argument {

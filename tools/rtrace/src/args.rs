@@ -51,13 +51,20 @@ pub enum Command {
 /// Which events, and into what.
 #[derive(Debug, Args)]
 pub struct SetupArgs {
-    /// Record these events: SYSTEM:EVENT, EVENT or SYSTEM, with * and ?. May be given
-    /// several times
-    #[arg(short, long = "event", value_name = "PATTERN")]
+    /// Record these events: SYSTEM:EVENT, EVENT or SYSTEM, by rtrace's names or ftrace's and
+    /// perf's, with *, ? and [...]. Several are separated by commas, or given with -e each
+    #[arg(short, long = "event", value_name = "PATTERN", value_delimiter = ',')]
+    #[arg(value_parser = pattern)]
     pub events: Vec<String>,
 
     /// But not these. Without -e: all events but these
-    #[arg(short = 'x', long = "exclude", value_name = "PATTERN")]
+    #[arg(
+        short = 'x',
+        long = "exclude",
+        value_name = "PATTERN",
+        value_delimiter = ','
+    )]
+    #[arg(value_parser = pattern)]
     pub exclude: Vec<String>,
 
     /// Buffer of each CPU: N sub-buffers of SIZE bytes (with K, M, G), both powers of two
@@ -133,12 +140,12 @@ pub struct ReportArgs {
 /// List the events that can be recorded
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Also their fields
+    /// Also their names in ftrace and perf, where they are others, and their fields
     #[arg(short, long)]
     pub verbose: bool,
 
     /// Only those that match one of these, as for `record -e`
-    #[arg(value_name = "PATTERN")]
+    #[arg(value_name = "PATTERN", value_delimiter = ',', value_parser = pattern)]
     pub patterns: Vec<String>,
 }
 
@@ -184,4 +191,15 @@ pub struct GenerateArgs {
     /// Directory for them
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
+}
+
+/// One pattern: what stands between commas. White space would end it in `set_event`.
+fn pattern(word: &str) -> Result<String, &'static str> {
+    if word.is_empty() {
+        Err("a pattern is missing")
+    } else if word.contains(char::is_whitespace) {
+        Err("white space in a pattern; several are separated by commas")
+    } else {
+        Ok(word.to_owned())
+    }
 }

@@ -2,9 +2,10 @@
 
 //! `rtrace start` and `rtrace stop`.
 
+use crate::advice;
 use crate::options::{Place, Setup};
+use crate::setup::{self, Earlier};
 use crate::terminal::say;
-use crate::{advice, setup};
 use anyhow::bail;
 use trace::settings::Mode;
 use trace::tracer::Tracer;
@@ -18,8 +19,10 @@ pub fn start(place: &Place, options: &Setup) -> anyhow::Result<()> {
             session.name()
         );
     }
+    let earlier = Earlier::note(&session)?;
     setup::apply(&session, options)?;
     session.start()?;
+    earlier.forget();
     let settings = session.settings()?;
     say(format_args!(
         "session `{}` records {} events, {} mode, {} per CPU",

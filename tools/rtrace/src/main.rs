@@ -9,6 +9,7 @@ mod args;
 mod control;
 mod date;
 mod doctor;
+mod events;
 mod list;
 mod options;
 mod record;
@@ -22,7 +23,11 @@ mod workload;
 use anyhow::Context;
 use clap::{CommandFactory, Parser};
 use options::Action;
+use setup::NothingChosen;
 use std::process::ExitCode;
+
+/// What the command line asks for makes no sense, as clap has it for its syntax.
+const WRONG_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     let (place, action) = options::from_cli(args::Cli::parse());
@@ -45,7 +50,11 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             terminal::say(format_args!("{error:#}"));
-            ExitCode::FAILURE
+            if error.is::<NothingChosen>() {
+                ExitCode::from(WRONG_USAGE)
+            } else {
+                ExitCode::FAILURE
+            }
         }
     }
 }

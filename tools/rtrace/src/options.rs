@@ -198,4 +198,17 @@ mod tests {
         assert_eq!(arguments, ["-j", "-x", "all"]);
         assert_eq!(recorded("-x b").setup.events.unwrap(), ["*:*", "!b"]);
     }
+
+    #[test]
+    fn commas_separate_patterns() {
+        let record = recorded("-e a:*,b -x c,d -e e");
+        let expected = ["a:*", "b", "e", "!c", "!d"];
+        assert_eq!(record.setup.events.unwrap(), expected);
+        for option in ["-e", "-x"] {
+            for word in ["", ",", "a,", ",a", "a,,b", "a b", "a, b", " ", "a\n"] {
+                let parsed = Cli::try_parse_from(["rtrace", "record", option, word]);
+                assert_eq!(parsed.unwrap_err().exit_code(), 2, "{option} '{word}'");
+            }
+        }
+    }
 }

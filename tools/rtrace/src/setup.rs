@@ -2,14 +2,22 @@
 
 //! A session's settings: changed for a trace, and put back after it.
 
+use crate::events;
 use crate::options::Setup;
 use crate::terminal::say;
+use std::mem;
 use trace::settings::Settings;
-use trace::tracer::Session;
+use trace::tracer::{Session, Tracer};
 use trace::Result;
 
-/// Changes what `setup` gives.
-pub fn apply(session: &Session, setup: &Setup) -> Result<()> {
+/// Patterns were given, and no event is left: recording the default events is not what was
+/// asked for.
+#[derive(Debug, thiserror::Error)]
+#[error("no event is left to record: all that were chosen are excluded")]
+pub struct NothingChosen;
+
+/// Changes what `setup` gives. On failure a part may have been changed; see [`Earlier`].
+pub fn apply(session: &Session, setup: &Setup) -> anyhow::Result<()> {
     let tracer = session.tracer();
     if let Some(clock) = &setup.clock {
         tracer.set_clock(clock)?;
@@ -22,9 +30,21 @@ pub fn apply(session: &Session, setup: &Setup) -> Result<()> {
         })?;
     }
     match &setup.events {
-        Some(patterns) => tracer.set_events(patterns),
+        Some(patterns) => choose(tracer, patterns),
         None => Ok(()),
     }
+}
+
+/// Enables what `patterns` say; nothing, if there are none.
+fn choose(tracer: &Tracer, patterns: &[String]) -> anyhow::Result<()> {
+    if let Err(refused) = tracer.set_events(patterns) {
+        let complaint = events::unmatched(&events::available(tracer)?, patterns);
+        return Err(complaint.map_or_else(|| refused.into(), anyhow::Error::msg));
+    }
+    if !patterns.is_empty() && tracer.enabled_events()?.is_empty() {
+        return Err(NothingChosen.into());
+    }
+    Ok(())
 }
 
 /// The settings as they were. Dropping it puts them back.
@@ -45,6 +65,11 @@ impl<'a> Earlier<'a> {
             settings: session.settings()?,
             clock: tracer.clock()?,
         })
+    }
+
+    /// Leaves the settings as they are now.
+    pub fn forget(self) {
+        mem::forget(self);
     }
 
     fn put_back(&self) -> Result<()> {

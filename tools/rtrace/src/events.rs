@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The events that can be recorded, by all their names, and what patterns pick of them.
+
+use rtrace_input::pattern::Pattern;
+use trace::tracer::Tracer;
+use trace::Result;
+
+/// Names that are suggested for one that there is not, at most.
+const SUGGESTIONS: usize = 3;
+/// How alike they must be, from 0 to 1.
+const ALIKE: f64 = 0.6;
+
+/// An event.
+pub struct Event {
+    /// `subsystem:event`.
+    pub name: String,
+    /// What ftrace and perf call it, where that is something else.
+    pub aliases: Vec<String>,
+    /// Its fields, as C declares them.
+    pub fields: Vec<String>,
+}
+
+impl Event {
+    fn parse(name: String, format: &str) -> Self {
+        let mut event = Self {
+            name,
+            aliases: Vec::new(),
+            fields: Vec::new(),
+        };
+        for line in format.lines().map(str::trim) {
+            if let Some(field) = line.strip_prefix("field:") {
+                let declaration = field.split(';').next().unwrap_or(field);
+                event.fields.push(declaration.to_owned());
+            } else if let Some(aliases) = line.strip_prefix("alias:") {
+                event.aliases = aliases.split_whitespace().map(str::to_owned).collect();
+            }
+        }
+        event
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.name)
+            .chain(&self.aliases)
+            .map(String::as_str)
+    }
+
+    /// Whether the pattern matches it, by whatever name.
+    fn matches(&self, pattern: &Pattern<'_>) -> bool {
+        self.names().any(|name| {
+            let (subsystem, event) = split(name);
+            pattern.matches(subsystem, event)
+        })
+    }
+}
+
+/// All events.
+pub fn available(tracer: &Tracer) -> Result<Vec<Event>> {
+    let names = tracer.available_events()?.into_iter();
+    names
+        .map(|name| {
+            let format = tracer.format(&name)?;
+            Ok(Event::parse(name, &format))
+        })
+        .collect()
+}
+
+/// Those that patterns pick as `set_event` does: in order, beginning with none.
+pub fn picked<'a>(events: &'a [Event], patterns: &[String]) -> Vec<&'a Event> {
+    let patterns: Vec<_> = patterns.iter().map(|word| Pattern::parse(word)).collect();
+    let is_picked = |event: &&Event| {
+        let last = patterns.iter().rfind(|pattern| event.matches(pattern));
+        last.is_some_and(|pattern| pattern.enables)
+    };
+    events.iter().filter(is_picked).collect()
+}
+
+/// What is wrong with the first pattern that matches no event, if there is one.
+pub fn unmatched(events: &[Event], patterns: &[String]) -> Option<String> {
+    let pattern = patterns
+        .iter()
+        .map(|word| Pattern::parse(word))
+        .find(|pattern| !events.iter().any(|event| event.matches(pattern)))?;
+    let word = Pattern {
+        enables: true,
+        ..pattern
+    };
+    let near = near(&word.to_string(), events);
+    let question = match near.split_last() {
+        None => String::new(),
+        Some((only, [])) => format!(": did you mean {only}?"),
+        Some((last, others)) => format!(": did you mean {} or {last}?", others.join(", ")),
+    };
+    Some(format!("no event matches `{word}`{question}"))
+}
+
+/// Names of events and of subsystems that are like what was typed, the nearest first.
+fn near(word: &str, events: &[Event]) -> Vec<String> {
+    let typed = word.replace(['*', '?'], "");
+    // A word without a colon is an event or a subsystem.
+    let whole = word.contains(':');
+    let mut near: Vec<(f64, String)> = Vec::new();
+    for event in events {
+        let nearest = event
+            .names()
+            .map(|name| {
+                let compared = if whole { name } else { split(name).1 };
+                (likeness(&typed, compared), name.to_owned())
+            })
+            .max_by(|a, b| a.0.total_cmp(&b.0));
+        near.extend(nearest);
+        for name in event.names() {
+            let subsystem = split(name).0;
+            near.push(if whole {
+                let compared = format!("{subsystem}:");
+                (likeness(&typed, &compared), format!("{subsystem}:*"))
+            } else {
+                (likeness(&typed, subsystem), subsystem.to_owned())
+            });
+        }
+    }
+    near.retain(|(likeness, _)| *likeness >= ALIKE);
+    near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    near.dedup();
+    let names = near.into_iter().map(|(_, name)| name);
+    names.take(SUGGESTIONS).collect()
+}
+
+/// From 0 to 1: how few letters are other ones; a name that has all that was typed in it is
+/// alike in any case.
+fn likeness(typed: &str, name: &str) -> f64 {
+    let likeness = strsim::normalized_damerau_levenshtein(typed, name);
+    if name.contains(typed) {
+        ALIKE + (1.0 - ALIKE) * likeness
+    } else {
+        likeness
+    }
+}
+
+fn split(name: &str) -> (&str, &str) {
+    name.split_once(':').unwrap_or(("", name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events() -> Vec<Event> {
+        [
+            ("sched:sched_switch", ""),
+            ("sched:sched_waking", ""),
+            ("irq:irq_softirq_entry", "alias: irq:softirq_entry"),
+            ("irq:irq_softirq_exit", "alias: irq:softirq_exit"),
+            (
+                "syscalls:syscall_entry_openat",
+                "alias: syscalls:sys_enter_openat raw_syscalls:sys_enter",
+            ),
+            (
+                "syscalls:syscall_exit_openat",
+                "alias: syscalls:sys_exit_openat raw_syscalls:sys_exit",
+            ),
+        ]
+        .map(|(name, format)| Event::parse(name.to_owned(), format))
+        .into()
+    }
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn formats() {
+        let text = "name: e\nformat:\n\tfield:u32 tid;\toffset:0;\tsize:4;\tsigned:0;\n\
+                    \tfield:char comm[16];\toffset:4;\tsize:16;\tsigned:0;\n\nalias: a:b c:d\n";
+        let event = Event::parse("s:e".to_owned(), text);
+        assert_eq!(event.fields, ["u32 tid", "char comm[16]"]);
+        assert_eq!(event.names().collect::<Vec<_>>(), ["s:e", "a:b", "c:d"]);
+    }
+
+    #[test]
+    fn events_are_picked_by_all_their_names() {
+        let events = events();
+        for (patterns, expected) in [
+            ("sched", "sched_switch sched_waking"),
+            ("irq:softirq_entry", "irq_softirq_entry"),
+            ("softirq_*", "irq_softirq_entry irq_softirq_exit"),
+            ("raw_syscalls:*", "syscall_entry_openat syscall_exit_openat"),
+            (
+                "*:* !raw_syscalls !softirq_e[!n]* !sched",
+                "irq_softirq_entry",
+            ),
+            ("!sched sched_switch", "sched_switch"),
+        ] {
+            let picked = picked(&events, &words(patterns));
+            let names: Vec<_> = picked.iter().map(|event| split(&event.name).1).collect();
+            assert_eq!(names.join(" "), expected, "{patterns}");
+        }
+    }
+
+    #[test]
+    fn near_misses() {
+        let events = events();
+        let fine = words("sched irq:softirq_* !sys_exit_openat");
+        assert_eq!(unmatched(&events, &fine), None);
+        for (pattern, expected) in [
+            ("irq:softirg_entry", ": did you mean irq:softirq_entry"),
+            ("!irq:softirg_entry", ": did you mean irq:softirq_entry"),
+            ("shed_switch", ": did you mean sched:sched_switch"),
+            ("sched:sched_swich*", ": did you mean sched:sched_switch"),
+            ("shed", ": did you mean sched?"),
+            ("shed:*", ": did you mean sched:*?"),
+            (
+                "openat",
+                ": did you mean syscalls:sys_exit_openat or syscalls:sys_enter_openat?",
+            ),
+            ("xyz", ""),
+        ] {
+            let said = unmatched(&events, &words(pattern)).unwrap();
+            let word = pattern.trim_start_matches('!');
+            let expected = format!("no event matches `{word}`{expected}");
+            assert!(said.starts_with(&expected), "{said}");
+        }
+    }
+}

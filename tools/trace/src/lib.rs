@@ -29,7 +29,7 @@ pub mod stats;
 pub mod totals;
 pub mod tracer;
 mod transfer;
-pub mod uuid;
 pub mod writing;
 
 pub use error::{Error, Result};
+pub use uuid;

@@ -101,7 +101,7 @@ pub fn check(data: &[u8]) {
 
     let metadata = Metadata::parse(&written(&description, &events)).expect("it is understood");
 
-    assert_eq!(metadata.uuid.0, UUID);
+    assert_eq!(metadata.uuid.into_bytes(), UUID);
     assert_eq!(metadata.layout, layout(&description));
     assert_eq!(metadata.clock.frequency, description.frequency);
     assert_eq!(metadata.clock.offset_s, description.offset_s);

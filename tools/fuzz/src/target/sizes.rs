@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Short texts with a meaning: numbers and switches as module and tools take them, a buffer's
-//! size, a trace's identity. What is accepted is printed as something that means the same.
+//! size. What is accepted is printed as something that means the same.
 
 use rtrace_input::number;
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
 use trace::settings::BufferSize;
-use trace::uuid::Uuid;
 
 pub fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
@@ -18,7 +17,6 @@ pub fn check(data: &[u8]) {
         assert!(size.subbuf_count.is_power_of_two() && size.subbuf_count >= 2);
         read_back::<BufferSize>(&size.doubled().to_string()).expect("a larger size");
     }
-    read_back::<Uuid>(text);
     if let Some(size) = number::size(text) {
         assert_eq!(number::size(&size.to_string()), Some(size));
     }

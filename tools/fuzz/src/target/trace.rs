@@ -17,6 +17,6 @@ pub fn check(data: &[u8]) {
     };
     let mut packet = events::packet(metadata.layout, 0, &rest[1..]);
     let uuid = std::mem::offset_of!(PacketHeader, uuid);
-    packet[uuid..uuid + 16].copy_from_slice(&metadata.uuid.0);
+    packet[uuid..uuid + 16].copy_from_slice(metadata.uuid.as_bytes());
     let _ = walk::stream(&metadata, &packet);
 }

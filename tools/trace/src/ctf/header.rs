@@ -103,8 +103,11 @@ impl<'a> PacketHeaders<'a> {
         } = packet.header;
         let what = if magic != MAGIC {
             format!("no packet begins here (magic {magic:#010x}, expected {MAGIC:#010x})")
-        } else if self.uuid.is_some_and(|expected| expected.0 != uuid) {
-            format!("a packet of another trace ({})", Uuid(uuid))
+        } else if self
+            .uuid
+            .is_some_and(|expected| expected.into_bytes() != uuid)
+        {
+            format!("a packet of another trace ({})", Uuid::from_bytes(uuid))
         } else if stream_id != STREAM_ID {
             format!("a packet of an unknown stream class {stream_id}")
         } else if packet_size % 8 != 0 || content_size % 8 != 0 {

@@ -119,7 +119,7 @@ impl Source for Channel {
     }
 
     fn uuid(&self) -> Uuid {
-        Uuid(self.uuid)
+        Uuid::from_bytes(self.uuid)
     }
 
     fn metadata(&mut self) -> trace::Result<Option<String>> {

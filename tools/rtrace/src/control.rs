@@ -12,7 +12,7 @@ use trace::tracer::Tracer;
 
 /// Starts a new trace.
 pub fn start(place: &Place, options: &Setup) -> anyhow::Result<()> {
-    let session = Tracer::find(&place.debugfs)?.session(&place.session);
+    let session = Tracer::find(&place.debugfs)?.session(&place.session)?;
     if session.is_active()? {
         bail!(
             "session `{}` records already (EBUSY): `rtrace stop` ends it",
@@ -36,7 +36,7 @@ pub fn start(place: &Place, options: &Setup) -> anyhow::Result<()> {
 
 /// Ends the trace.
 pub fn stop(place: &Place) -> anyhow::Result<()> {
-    let session = Tracer::find(&place.debugfs)?.session(&place.session);
+    let session = Tracer::find(&place.debugfs)?.session(&place.session)?;
     if !session.is_active()? {
         bail!("session `{}` does not record", session.name());
     }

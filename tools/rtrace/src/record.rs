@@ -35,7 +35,7 @@ pub fn record(place: &Place, options: &Record) -> ExitCode {
 }
 
 fn try_record(place: &Place, options: &Record) -> anyhow::Result<Code> {
-    let session = Tracer::find(&place.debugfs)?.session(&place.session);
+    let session = Tracer::find(&place.debugfs)?.session(&place.session)?;
     if session.is_active()? {
         bail!(
             "session `{}` records already (EBUSY): `rtrace status` shows it, `rtrace stop` ends it",

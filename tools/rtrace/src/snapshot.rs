@@ -15,7 +15,7 @@ use trace::writing::Writing;
 
 /// Writes a snapshot to `dir`.
 pub fn snapshot(place: &Place, dir: &Path) -> anyhow::Result<()> {
-    let session = Tracer::find(&place.debugfs)?.session(&place.session);
+    let session = Tracer::find(&place.debugfs)?.session(&place.session)?;
     if Output::held(dir)?.is_some() {
         bail!(
             "{} holds a trace already: choose a new directory",

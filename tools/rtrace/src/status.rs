@@ -27,7 +27,7 @@ struct Status {
 /// Prints the session's state.
 pub fn status(place: &Place, json: bool) -> anyhow::Result<()> {
     let tracer = Tracer::find(&place.debugfs)?;
-    let session = tracer.session(&place.session);
+    let session = tracer.session(&place.session)?;
     let trace = session.uuid()?;
     let status = Status {
         version: tracer.version()?,

@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(short, long, value_name = "DIR", required_unless_present = "generate")]
     pub output: Option<PathBuf>,
 
-    /// Session to read
+    /// Session to read. It must be there
     #[arg(short, long, value_name = "NAME", default_value = trace::tracer::DEFAULT_SESSION)]
     pub session: String,
 

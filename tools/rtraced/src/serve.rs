@@ -35,7 +35,7 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
         .as_deref()
         .map(PidFile::claim)
         .transpose()?;
-    let session = Tracer::find(&options.debugfs)?.session(&options.session);
+    let session = Tracer::find(&options.debugfs)?.session(&options.session)?;
     let Some(source) = wait(&session, options, &mut signals, log)? else {
         log.info(&Totals::default().to_string());
         return Ok(ExitCode::SUCCESS);

@@ -20,6 +20,20 @@ pub enum Error {
         /// What is missing.
         reason: String,
     },
+    /// debugfs is closed to this user.
+    #[error("{}: permission denied: rtrace needs root (try sudo)", path.display())]
+    NotRoot {
+        /// What could not be looked into.
+        path: PathBuf,
+    },
+    /// There is no session of that name.
+    #[error("there is no session `{session}` (there is: {})", there.join(", "))]
+    NoSession {
+        /// The name.
+        session: String,
+        /// The names of those that there are.
+        there: Vec<String>,
+    },
     /// A control file could not be read.
     #[error("cannot read {}: {cause}", path.display())]
     Read {

@@ -37,7 +37,7 @@ impl Tracer {
         let reason = match fs::metadata(root.join("enable")) {
             Ok(_) => return Ok(Self { root }),
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-                "only root may look into debugfs".to_owned()
+                return Err(Error::NotRoot { path: root })
             }
             Err(_) if fs::read_dir(debugfs).is_ok_and(|mut dir| dir.next().is_none()) => {
                 "debugfs is not mounted".to_owned()
@@ -103,12 +103,33 @@ impl Tracer {
         self.read(&format!("events/{}/format", event.replacen(':', "/", 1)))
     }
 
-    /// A session by name.
-    pub fn session(&self, name: &str) -> Session {
-        Session {
-            tracer: self.clone(),
-            name: name.to_owned(),
+    /// A session by name; an error that names those there are if it is none of them.
+    pub fn session(&self, name: &str) -> Result<Session> {
+        let there = self.sessions()?;
+        if there.iter().any(|session| session == name) {
+            Ok(Session {
+                tracer: self.clone(),
+                name: name.to_owned(),
+            })
+        } else {
+            Err(Error::NoSession {
+                session: name.to_owned(),
+                there,
+            })
         }
+    }
+
+    /// The names of the sessions, in order.
+    fn sessions(&self) -> Result<Vec<String>> {
+        let path = self.root.join("sessions");
+        let entries = fs::read_dir(&path).map_err(Error::read(&path))?;
+        let mut names = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(Error::read(&path))?.file_name();
+            names.push(name.to_string_lossy().into_owned());
+        }
+        names.sort_unstable();
+        Ok(names)
     }
 
     /// Reads a control file.
@@ -278,6 +299,24 @@ mod tests {
             .iter()
             .all(|c| c.len() <= WRITE_LIMIT && c.ends_with('\n')));
         assert_eq!(lines(&chunks.concat()), words);
+    }
+
+    #[test]
+    fn a_missing_session_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("rtrace");
+        fs::create_dir_all(root.join("sessions/default")).unwrap();
+        fs::create_dir_all(root.join("sessions/boot")).unwrap();
+        fs::write(root.join("enable"), "0\n").unwrap();
+        let tracer = Tracer::find(dir.path()).unwrap();
+        assert_eq!(tracer.session("boot").unwrap().name(), "boot");
+        for name in ["other", "", "..", "default/"] {
+            let error = tracer.session(name).unwrap_err().to_string();
+            assert_eq!(
+                error,
+                format!("there is no session `{name}` (there is: boot, default)")
+            );
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use trace::access::{parse_group, parse_mode, Gid};
 use trace::settings::BufferSize;
 
 /// Records and reports what the Linux kernel does.
@@ -76,6 +77,19 @@ pub struct SetupArgs {
     pub clock: Option<String>,
 }
 
+/// Who may read a trace.
+#[derive(Debug, Args)]
+pub struct AccessArgs {
+    /// Permissions of DIR, in octal, whatever the umask; its files get them without the x bits.
+    /// If DIR is there already, only its files [default: 0700; with --group 0750]
+    #[arg(long, value_name = "MODE", value_parser = parse_mode)]
+    pub mode: Option<u32>,
+
+    /// Group of DIR and its files: a name in /etc/group, or a number
+    #[arg(long, value_name = "GROUP", value_parser = parse_group)]
+    pub group: Option<Gid>,
+}
+
 /// Record a trace while a command runs, or until Ctrl-C
 ///
 /// Starts the session, runs COMMAND, stops, writes everything to DIR and puts the session's
@@ -107,6 +121,9 @@ pub struct RecordArgs {
     /// the writer waits for the disk at each packet. Not every file system can
     #[arg(long)]
     pub direct: bool,
+
+    #[command(flatten)]
+    pub access: AccessArgs,
 
     /// Fail with exit code 124 if events were lost (with --overwrite: were discarded)
     #[arg(long)]
@@ -183,6 +200,9 @@ pub struct SnapshotArgs {
     /// Directory for the trace: new or empty
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
+
+    #[command(flatten)]
+    pub access: AccessArgs,
 }
 
 /// Write man pages and shell completions

@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         Action::Status { json } => status::status(&place, json),
         Action::Start(setup) => control::start(&place, &setup),
         Action::Stop => control::stop(&place),
-        Action::Snapshot { dir } => snapshot::snapshot(&place, &dir),
+        Action::Snapshot { dir, writing } => snapshot::snapshot(&place, &dir, writing),
         Action::Doctor => match doctor::doctor(&place) {
             Ok(false) => return ExitCode::FAILURE,
             result => result.map(drop),

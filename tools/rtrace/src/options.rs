@@ -2,10 +2,12 @@
 
 //! What the program works with, from what was typed.
 
-use crate::args::{Cli, Command, RecordArgs, SetupArgs, StartArgs};
+use crate::args::{AccessArgs, Cli, Command, RecordArgs, SetupArgs, StartArgs};
 use crate::date;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use trace::access::Access;
+use trace::output::OutputOptions;
 use trace::settings::{BufferSize, Mode};
 use trace::writing::Writing;
 
@@ -36,6 +38,7 @@ pub enum Action {
     Stop,
     Snapshot {
         dir: PathBuf,
+        writing: OutputOptions,
     },
     Doctor,
     Generate {
@@ -62,7 +65,7 @@ pub struct Record {
     /// Where the trace goes.
     pub dir: PathBuf,
     /// How it is written there.
-    pub writing: Writing,
+    pub writing: OutputOptions,
     /// Whether losses are a failure.
     pub fail_on_loss: bool,
     /// Flight recorder: drain only at the end.
@@ -94,7 +97,13 @@ pub fn from_cli(cli: Cli) -> (Place, Action) {
         Command::Status(args) => Action::Status { json: args.json },
         Command::Start(args) => Action::Start(start(args)),
         Command::Stop => Action::Stop,
-        Command::Snapshot(args) => Action::Snapshot { dir: args.output },
+        Command::Snapshot(args) => Action::Snapshot {
+            writing: OutputOptions {
+                access: access(&args.access),
+                ..OutputOptions::default()
+            },
+            dir: args.output,
+        },
         Command::Doctor => Action::Doctor,
         Command::Generate(args) => Action::Generate { dir: args.dir },
     };
@@ -125,7 +134,10 @@ fn record(args: RecordArgs) -> Record {
         dir: args
             .output
             .unwrap_or_else(|| format!("rtrace-{}", date::now()).into()),
-        writing: Writing::from_direct(args.direct),
+        writing: OutputOptions {
+            writing: Writing::from_direct(args.direct),
+            access: access(&args.access),
+        },
         fail_on_loss: args.fail_on_loss,
         overwrite: args.overwrite,
         command: command.next().map(|program| (program, command.collect())),
@@ -144,6 +156,10 @@ fn start(args: StartArgs) -> Setup {
         size: args.setup.buffer,
         clock: args.setup.clock,
     }
+}
+
+fn access(args: &AccessArgs) -> Access {
+    Access::new(args.mode, args.group)
 }
 
 /// As `set_event` takes them: what is in, then what is out.

@@ -8,13 +8,12 @@ use anyhow::bail;
 use std::path::Path;
 use trace::consumer::Consumer;
 use trace::live::LiveTrace;
-use trace::output::Output;
+use trace::output::{Output, OutputOptions};
 use trace::totals::Totals;
 use trace::tracer::Tracer;
-use trace::writing::Writing;
 
 /// Writes a snapshot to `dir`.
-pub fn snapshot(place: &Place, dir: &Path) -> anyhow::Result<()> {
+pub fn snapshot(place: &Place, dir: &Path, writing: OutputOptions) -> anyhow::Result<()> {
     let session = Tracer::find(&place.debugfs)?.session(&place.session)?;
     if Output::held(dir)?.is_some() {
         bail!(
@@ -22,7 +21,7 @@ pub fn snapshot(place: &Place, dir: &Path) -> anyhow::Result<()> {
             dir.display()
         );
     }
-    let mut consumer = Consumer::open(LiveTrace::open(&session)?, dir, Writing::Cached)?;
+    let mut consumer = Consumer::open(LiveTrace::open(&session)?, dir, writing)?;
     let result = consumer.snapshot();
     let written = consumer.written();
     say(format_args!(

@@ -4,6 +4,7 @@
 
 use clap::Parser;
 use std::path::PathBuf;
+use trace::access::{parse_group, parse_mode, Gid};
 
 /// Exit codes and what a restart does, for `--help`.
 const AFTER: &str = "\
@@ -49,6 +50,15 @@ pub struct Args {
     /// the writer waits for the disk at each packet. Not every file system can
     #[arg(long)]
     pub direct: bool,
+
+    /// Permissions of DIR, in octal, whatever the umask; its files get them without the x bits.
+    /// If DIR is there already, only its files [default: 0700; with --group 0750]
+    #[arg(long, value_name = "MODE", value_parser = parse_mode)]
+    pub mode: Option<u32>,
+
+    /// Group of DIR and its files: a name in /etc/group, or a number
+    #[arg(long, value_name = "GROUP", value_parser = parse_group)]
+    pub group: Option<Gid>,
 
     /// Do not detach
     #[arg(short, long)]

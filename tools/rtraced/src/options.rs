@@ -6,6 +6,8 @@ use crate::args::Args;
 use clap::CommandFactory;
 use std::io;
 use std::path::{absolute, PathBuf};
+use trace::access::Access;
+use trace::output::OutputOptions;
 use trace::writing::Writing;
 
 /// What to do.
@@ -23,7 +25,7 @@ pub struct Options {
     /// Directory for it.
     pub output: PathBuf,
     /// How to write there.
-    pub writing: Writing,
+    pub writing: OutputOptions,
     /// Session to read.
     pub session: String,
     /// Where debugfs is mounted.
@@ -50,7 +52,10 @@ impl Action {
         }
         Ok(Self::Serve(Options {
             output: absolute(output)?,
-            writing: Writing::from_direct(args.direct),
+            writing: OutputOptions {
+                writing: Writing::from_direct(args.direct),
+                access: Access::new(args.mode, args.group),
+            },
             session: args.session,
             debugfs: args.debugfs,
             pid_file: args.pid_file.map(absolute).transpose()?,

@@ -8,6 +8,7 @@ use rustix::fs::{flock, FlockOperation};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process;
+use trace::access::Access;
 use trace::output::replace;
 
 /// A pid file that is this process's. Dropping it removes the file.
@@ -31,7 +32,10 @@ impl PidFile {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(".new");
         let text = format!("{}\n", process::id());
-        replace(path, &path.with_file_name(name), text.as_bytes()).with_context(context)?;
+        let new = path.with_file_name(name);
+        // A pid file is for everybody to read.
+        let access = Access::new(Some(0o755), None);
+        replace(path, &new, text.as_bytes(), access).with_context(context)?;
         Ok(Self {
             path: path.to_owned(),
         })

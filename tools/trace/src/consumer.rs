@@ -8,10 +8,9 @@
 
 use crate::error::{Error, Result};
 use crate::live::timespec;
-use crate::output::{Output, StreamFile};
+use crate::output::{Output, OutputOptions, StreamFile};
 use crate::source::{Source, Stream};
 use crate::transfer::{Failure, Transfer};
-use crate::writing::Writing;
 use rustix::event::epoll;
 use rustix::io::Errno;
 use std::os::fd::{AsFd, OwnedFd};
@@ -81,13 +80,13 @@ pub struct Written {
 impl<S: Source> Consumer<S> {
     /// Opens every stream, takes the directory, and writes the description: from now on the
     /// directory is a trace.
-    pub fn open(mut source: S, dir: &Path, writing: Writing) -> Result<Self> {
+    pub fn open(mut source: S, dir: &Path, options: OutputOptions) -> Result<Self> {
         // The streams first: who has them open has the directory to itself.
         let mut streams = Vec::new();
         for cpu in source.cpus()? {
             streams.extend(source.open(cpu)?.map(|stream| (cpu, stream)));
         }
-        let output = Output::prepare(dir, source.uuid(), writing)?;
+        let output = Output::prepare(dir, source.uuid(), options)?;
         if let Some(text) = source.metadata()? {
             output.write_metadata(&text)?;
         }
@@ -152,6 +151,15 @@ impl<S: Source> Consumer<S> {
         flushed.and(synced)
     }
 
+    /// Removes what was made on disk, for a trace that nobody wants. The directory must have been
+    /// new or empty.
+    pub fn discard(self) -> Result<()> {
+        for reader in self.readers {
+            reader.file.remove()?;
+        }
+        self.output.remove()
+    }
+
     fn pump(&mut self, stop: impl AsFd) -> Result<End> {
         self.watch(&stop, STOP)?;
         let mut scanned = Instant::now();
@@ -183,10 +191,11 @@ impl<S: Source> Consumer<S> {
     }
 
     /// Closes the packets being written and takes what is ready. A busy trace goes on
-    /// meanwhile: no more is taken than the buffers could hold.
+    /// meanwhile: no more is taken than the buffers could hold. One try more sees the end of a
+    /// trace that is over.
     fn flush(&mut self) -> Result<()> {
         self.rescan()?;
-        let most = self.source.subbuf_count().saturating_add(1);
+        let most = self.source.subbuf_count().saturating_add(2);
         for i in 0..self.readers.len() {
             let reader = &mut self.readers[i];
             if reader.over {

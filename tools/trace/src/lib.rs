@@ -14,6 +14,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod access;
 pub mod consumer;
 pub mod ctf;
 pub mod device;

@@ -6,13 +6,15 @@
 //! packet at the end of each stream file; [`Output::stream`] cuts that off when a consumer
 //! comes back.
 
+use crate::access::Access;
 use crate::ctf::{Metadata, PacketHeaders};
 use crate::error::{Error, Result};
 use crate::regular_file;
 use crate::uuid::Uuid;
 use crate::writing::Writing;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The file that describes the trace.
@@ -21,44 +23,62 @@ pub const METADATA: &str = "metadata";
 /// Where the metadata is written before it takes its name.
 const METADATA_NEW: &str = ".metadata.new";
 
+/// How a trace is written to its directory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutputOptions {
+    /// Whether the page cache comes between.
+    pub writing: Writing,
+    /// Who may read it.
+    pub access: Access,
+}
+
 /// The directory of a trace.
 #[derive(Debug)]
 pub struct Output {
     dir: PathBuf,
     uuid: Uuid,
-    writing: Writing,
+    options: OutputOptions,
     resumed: bool,
+    /// Whether the directory was not there before.
+    made: bool,
 }
 
 impl Output {
     /// Takes `dir` for the trace `uuid`: a new or empty directory, or one that holds a part
-    /// of this very trace. Nothing is written to it yet.
-    pub fn prepare(dir: &Path, uuid: Uuid, writing: Writing) -> Result<Self> {
+    /// of this very trace. Nothing is written to it yet. A directory that is there already keeps
+    /// its permissions.
+    pub fn prepare(dir: &Path, uuid: Uuid, options: OutputOptions) -> Result<Self> {
         let held = Self::held(dir)?;
-        match held {
-            Some(held) if held != uuid => Err(Error::OutputTaken {
-                path: dir.to_owned(),
-                reason: format!("holds another trace ({held}): choose a new directory"),
-            }),
-            _ => {
-                Self::try_writing(dir, writing)?;
-                fs::create_dir_all(dir).map_err(Error::write(dir))?;
-                Ok(Self {
-                    dir: dir.to_owned(),
-                    uuid,
-                    writing,
-                    resumed: held.is_some(),
-                })
-            }
+        if let Some(other) = held.filter(|&held| held != uuid) {
+            return Err(Self::holds_another(dir, other));
+        }
+        Self::try_writing(dir, options)?;
+        Ok(Self {
+            dir: dir.to_owned(),
+            uuid,
+            options,
+            resumed: held.is_some(),
+            made: make_dir(dir, options.access).map_err(Error::write(dir))?,
+        })
+    }
+
+    /// The error of a directory that holds a trace which is not the one to be written.
+    pub fn holds_another(dir: &Path, held: Uuid) -> Error {
+        Error::OutputTaken {
+            path: dir.to_owned(),
+            reason: format!("holds another trace ({held}): choose a new directory"),
         }
     }
 
     /// Makes sure that files in `dir`, which need not be there yet, can be made and written
     /// like this. Nothing is left of what it tries that with.
-    pub fn try_writing(dir: &Path, writing: Writing) -> Result<()> {
+    pub fn try_writing(dir: &Path, options: OutputOptions) -> Result<()> {
         let there = dir.ancestors().find(|dir| dir.exists());
         tempfile::tempfile_in(there.unwrap_or(Path::new(".")))
-            .and_then(|file| writing.set(&file))
+            .and_then(|file| {
+                options.access.set_file(&file)?;
+                options.writing.set(&file)
+            })
             .map_err(Error::write(dir))
     }
 
@@ -118,7 +138,8 @@ impl Output {
     /// Writes the description, whole or not at all.
     pub fn write_metadata(&self, text: &str) -> Result<()> {
         let path = self.dir.join(METADATA);
-        replace(&path, &self.dir.join(METADATA_NEW), text.as_bytes()).map_err(Error::write(&path))
+        let new = self.dir.join(METADATA_NEW);
+        replace(&path, &new, text.as_bytes(), self.options.access).map_err(Error::write(&path))
     }
 
     /// Opens a CPU's stream file at the end of its last whole packet.
@@ -127,8 +148,19 @@ impl Output {
             self.dir
                 .join(format!("{}_cpu{cpu}", crate::tracer::CHANNEL)),
             self.uuid,
-            self.writing,
+            self.options,
         )
+    }
+
+    /// Removes the description, and the directory if it was made for the trace. The stream files
+    /// must be gone.
+    pub(crate) fn remove(&self) -> Result<()> {
+        let path = self.dir.join(METADATA);
+        fs::remove_file(&path).map_err(Error::write(&path))?;
+        if self.made {
+            fs::remove_dir(&self.dir).map_err(Error::write(&self.dir))?;
+        }
+        Ok(())
     }
 
     /// Makes names durable as well.
@@ -139,11 +171,31 @@ impl Output {
     }
 }
 
-/// Replaces `path` by a file with these contents, by way of `new` beside it: at each moment
-/// the old contents or the new are there whole.
-pub fn replace(path: &Path, new: &Path, contents: &[u8]) -> io::Result<()> {
-    let written = File::create(new)
-        .and_then(|mut file| file.write_all(contents).and_then(|()| file.sync_all()))
+/// Makes the directory `dir`, unless it is there; whether it was made. Directories above it are
+/// made as mkdir(1) makes them.
+fn make_dir(dir: &Path, access: Access) -> io::Result<bool> {
+    if let Some(above) = dir.parent() {
+        fs::create_dir_all(above)?;
+    }
+    match DirBuilder::new().mode(0o700).create(dir) {
+        Ok(()) => {
+            access.set_directory(&File::open(dir)?)?;
+            Ok(true)
+        }
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// Replaces `path` by a file with these contents and permissions, by way of `new` beside it: at
+/// each moment the old contents or the new are there whole.
+pub fn replace(path: &Path, new: &Path, contents: &[u8], access: Access) -> io::Result<()> {
+    let written = create_new(new)
+        .and_then(|mut file| {
+            access.set_file(&file)?;
+            file.write_all(contents)?;
+            file.sync_all()
+        })
         .and_then(|()| fs::rename(new, path));
     if written.is_err() {
         let _ = fs::remove_file(new);
@@ -153,6 +205,19 @@ pub fn replace(path: &Path, new: &Path, contents: &[u8]) -> io::Result<()> {
         Some(dir) if !dir.as_os_str().is_empty() => File::open(dir)?.sync_all(),
         _ => File::open(".")?.sync_all(),
     }
+}
+
+/// Makes a file for its owner alone. One of that name, left by a process that was killed, goes.
+fn create_new(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
 }
 
 /// One stream's file, open for appending packets.
@@ -167,16 +232,12 @@ pub struct StreamFile {
 }
 
 impl StreamFile {
-    fn open(path: PathBuf, uuid: Uuid, writing: Writing) -> Result<Self> {
-        let file = regular_file::open_with(
-            OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false),
-            &path,
-        )
-        .map_err(Error::write(&path))?;
+    fn open(path: PathBuf, uuid: Uuid, options: OutputOptions) -> Result<Self> {
+        let file = regular_file::open_or_create(&path).map_err(Error::write(&path))?;
+        options
+            .access
+            .set_file(&file)
+            .map_err(Error::write(&path))?;
         let mut packets = PacketHeaders::new(&path, &file, Some(uuid))?;
         let (mut end, mut last) = (0, None);
         while let Some(packet) = packets.next_whole()? {
@@ -184,7 +245,7 @@ impl StreamFile {
             last = Some(packet.header.packet_seq_num);
         }
         // Headers are no whole pages: they were read before.
-        writing.set(&file).map_err(Error::write(&path))?;
+        options.writing.set(&file).map_err(Error::write(&path))?;
         let mut stream = Self {
             path,
             file,
@@ -224,6 +285,11 @@ impl StreamFile {
             .and_then(|()| self.file.seek(SeekFrom::Start(self.end)))
             .map(drop)
             .map_err(Error::write(&self.path))
+    }
+
+    /// Removes it.
+    pub(crate) fn remove(self) -> Result<()> {
+        fs::remove_file(&self.path).map_err(Error::write(&self.path))
     }
 
     /// Brings it to the disk.

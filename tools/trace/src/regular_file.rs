@@ -12,7 +12,36 @@ use std::path::Path;
 /// Opens `path` for reading. Never waits; what is not a regular file is refused with a text that
 /// says what it is ([`io::ErrorKind::InvalidInput`]).
 pub fn open(path: &Path) -> io::Result<File> {
-    open_with(OpenOptions::new().read(true), path)
+    // Before it is opened, because opening a device can have effects; and after, because the name
+    // may have got another file meanwhile. If that is a FIFO, O_NONBLOCK opens it at once.
+    check(fs::metadata(path)?.file_type())?;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits() as i32)
+        .open(path)?;
+    check(file.metadata()?.file_type())?;
+    Ok(file)
+}
+
+/// Opens `path` for reading and writing as [`open`] does, with its old contents, or makes it,
+/// for its owner alone. A symbolic link is refused: in a directory of somebody else it could lead
+/// to any file.
+pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
+    match fs::symlink_metadata(path) {
+        Ok(status) => check(status.file_type())?,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+        Err(e) => return Err(e),
+    }
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags((OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32)
+        .open(path)?;
+    check(file.metadata()?.file_type())?;
+    Ok(file)
 }
 
 /// The text of the file `path`, opened as [`open`] does.
@@ -22,29 +51,13 @@ pub fn read_to_string(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Opens `path` as `options` say, which may create it. Their custom flags are replaced.
-pub(crate) fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    // Before it is opened, because opening a device can have effects.
-    match fs::metadata(path) {
-        Ok(status) => check(status.file_type())?,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-        Err(e) => return Err(e),
-    }
-    // And after, because the name may have got another file meanwhile; if that is a FIFO,
-    // O_NONBLOCK opens it at once.
-    let file = options
-        .custom_flags(OFlags::NONBLOCK.bits() as i32)
-        .open(path)?;
-    check(file.metadata()?.file_type())?;
-    Ok(file)
-}
-
 fn check(kind: FileType) -> io::Result<()> {
     let what = match kind {
         _ if kind.is_file() => return Ok(()),
         _ if kind.is_dir() => "a directory",
         _ if kind.is_fifo() => "a FIFO",
         _ if kind.is_socket() => "a socket",
+        _ if kind.is_symlink() => "a symbolic link",
         _ => "a device",
     };
     Err(io::Error::new(
@@ -81,11 +94,10 @@ mod tests {
         assert!(refusal(read_to_string(&fifo)).contains("a FIFO"));
         assert!(refusal(open(Path::new("/dev/null"))).contains("a device"));
         assert!(refusal(open(dir.path())).contains("a directory"));
-        assert!(refusal(open_with(
-            OpenOptions::new().write(true).create(true),
-            &fifo
-        ))
-        .contains("FIFO"));
+        assert!(refusal(open_or_create(&fifo)).contains("a FIFO"));
+        assert!(refusal(open_or_create(&link)).contains("a symbolic link"));
+        open_or_create(&file).unwrap();
+        assert_eq!(read_to_string(&file).unwrap(), "text");
         let missing = open(&dir.path().join("missing")).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
     }

@@ -12,10 +12,11 @@ use std::io;
 const ALIGNED: u32 = 4096;
 
 /// Whether the page cache comes between.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Writing {
     /// Copied to the page cache; the kernel writes it to the disk later. The writer does not
     /// wait for the disk.
+    #[default]
     Cached,
     /// Straight from the buffer to the disk (`O_DIRECT`): nothing is copied, no memory is taken
     /// for the page cache, and the writer waits until the disk has each packet.

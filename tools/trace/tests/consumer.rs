@@ -15,8 +15,7 @@ use std::time::Duration;
 use synthetic::UUID;
 use tempfile::TempDir;
 use trace::consumer::{Consumer, End};
-use trace::output::METADATA;
-use trace::writing::Writing;
+use trace::output::{OutputOptions, METADATA};
 use trace::Error;
 
 /// What stops a consumer: the second half is written to.
@@ -31,7 +30,7 @@ fn file(dir: &TempDir, cpu: u32) -> Vec<u8> {
 /// Reads a channel that is over to its end.
 fn run(channel: &Channel, dir: &Path) -> trace::Result<End> {
     let (stop, _keep) = stopper();
-    Consumer::open(channel.clone(), dir, Writing::Cached)?.run(&stop)
+    Consumer::open(channel.clone(), dir, OutputOptions::default())?.run(&stop)
 }
 
 #[test]
@@ -66,7 +65,8 @@ fn a_stop_flushes_first() {
         buffer.open = Some(last);
     });
     let (stop, stopper) = stopper();
-    let mut consumer = Consumer::open(channel.clone(), dir.path(), Writing::Cached).unwrap();
+    let mut consumer =
+        Consumer::open(channel.clone(), dir.path(), OutputOptions::default()).unwrap();
     let end = thread::scope(|scope| {
         let end = scope.spawn(|| consumer.run(&stop));
         thread::sleep(Duration::from_millis(50));
@@ -87,7 +87,8 @@ fn a_snapshot_leaves_the_trace_alone() {
         }
         buffer.open = Some(packet(0, 6, 4096));
     });
-    let mut consumer = Consumer::open(channel.clone(), dir.path(), Writing::Cached).unwrap();
+    let mut consumer =
+        Consumer::open(channel.clone(), dir.path(), OutputOptions::default()).unwrap();
     consumer.snapshot().unwrap();
     assert_eq!(consumer.written().packets, 4);
     channel.with(0, |buffer| assert!(!buffer.over));
@@ -97,7 +98,8 @@ fn a_snapshot_leaves_the_trace_alone() {
 fn cpus_that_appear_are_read() {
     let (channel, dir) = (Channel::new(1), TempDir::new().unwrap());
     let (stop, _keep) = stopper();
-    let mut consumer = Consumer::open(channel.clone(), dir.path(), Writing::Cached).unwrap();
+    let mut consumer =
+        Consumer::open(channel.clone(), dir.path(), OutputOptions::default()).unwrap();
     let end = thread::scope(|scope| {
         let end = scope.spawn(|| consumer.run(&stop));
         channel.add(1);
@@ -123,7 +125,8 @@ fn metadata_is_there_before_the_events_that_need_it() {
         "{}\n/* more */\n",
         synthetic::metadata(UUID, Layout::Compact)
     );
-    let mut consumer = Consumer::open(channel.clone(), dir.path(), Writing::Cached).unwrap();
+    let mut consumer =
+        Consumer::open(channel.clone(), dir.path(), OutputOptions::default()).unwrap();
     *channel.metadata.lock().unwrap() = Some(longer.clone());
     channel.with(0, |mut buffer| {
         buffer.push(packet(0, 0, 4096));

@@ -11,8 +11,8 @@ use rustix::process::{setrlimit, Resource, Rlimit};
 use std::fs;
 use tempfile::TempDir;
 use trace::consumer::{Consumer, End};
+use trace::output::OutputOptions;
 use trace::signals::Signals;
-use trace::writing::Writing;
 use trace::Error;
 
 fn limit(bytes: Option<u64>) {
@@ -43,7 +43,8 @@ fn the_trace_stays_valid() {
 
     // Full within the third packet.
     limit(Some(2 * size as u64 + 10_000));
-    let mut consumer = Consumer::open(channel.clone(), dir.path(), Writing::Cached).unwrap();
+    let mut consumer =
+        Consumer::open(channel.clone(), dir.path(), OutputOptions::default()).unwrap();
     let result = consumer.run(&stop);
     assert!(matches!(result, Err(Error::Write { .. })), "{result:?}");
     assert_eq!(consumer.written().packets, 2);
@@ -55,7 +56,8 @@ fn the_trace_stays_valid() {
 
     // Room again: it goes on where it was.
     limit(None);
-    let mut consumer = Consumer::open(channel.clone(), dir.path(), Writing::Cached).unwrap();
+    let mut consumer =
+        Consumer::open(channel.clone(), dir.path(), OutputOptions::default()).unwrap();
     assert!(consumer.output().resumed());
     assert_eq!(consumer.run(&stop).unwrap(), End::Over);
     assert!(fs::read(&path).unwrap() == all);

@@ -24,7 +24,8 @@ is a file.
 
 Exit codes:
   0  the trace was written (or a signal came before there was one)
-  1  rtrace cannot be read: no module, no debugfs, not root, a failing stream
+  1  rtrace cannot be read: no module, no debugfs, not root, no such session, a failing
+     stream, nothing left with --leftover
   2  wrong usage
   3  DIR holds something else
   4  DIR cannot be written, for example because the disk is full
@@ -32,9 +33,10 @@ Exit codes:
 
 /// Moves a trace from the kernel to disk, without copying it.
 ///
-/// Waits until the session has a trace, then writes every CPU's packets to one file each in
-/// DIR, which is a CTF 1.8 trace at every moment. Unless --foreground is given it detaches
-/// as soon as every stream is open.
+/// Takes the trace that is being recorded, or waits for the next start; then writes every CPU's
+/// packets to one file each in DIR, which is a CTF 1.8 trace at every moment. Unless --foreground
+/// is given it detaches as soon as it waits, or every stream is open. A trace that was stopped
+/// before is taken only with --leftover, or if DIR holds a part of it.
 #[derive(Debug, Parser)]
 #[command(name = "rtraced", version, after_long_help = AFTER, after_help = "More: --help")]
 pub struct Args {
@@ -59,6 +61,11 @@ pub struct Args {
     /// Group of DIR and its files: a name in /etc/group, or a number
     #[arg(long, value_name = "GROUP", value_parser = parse_group)]
     pub group: Option<Gid>,
+
+    /// Do not wait for a start: also take the last trace, which was stopped before, and write
+    /// what nobody has read of it
+    #[arg(long)]
+    pub leftover: bool,
 
     /// Do not detach
     #[arg(short, long)]

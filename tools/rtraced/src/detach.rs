@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Becoming a daemon: the program starts itself a second time, and ends when that one has
-//! every stream open. Until then the second one is an ordinary child, to which Ctrl-C goes.
+//! Becoming a daemon: the program starts itself a second time, and ends when that one waits for a
+//! trace or has every stream open. Until then the second one is an ordinary child, to which Ctrl-C goes.
 
 use crate::failure::Failure;
 use crate::log::Log;
@@ -40,14 +40,33 @@ pub fn detach() -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(code.unwrap_or(1)))
 }
 
-/// The second half, at its start: it shall not outlive the first before it is ready.
-pub fn attach_to_parent() -> Result<(), Failure> {
-    Ok(set_parent_process_death_signal(Some(Signal::TERM)).context("prctl")?)
+/// The second half's way into the background.
+pub struct Detachment {
+    /// The first half waits for word.
+    awaited: bool,
 }
 
-/// The second half, when it is ready: a session of its own, no terminal, and word to the
-/// first half. Messages go to the returned place from now on.
-pub fn leave() -> Result<Log, Failure> {
+impl Detachment {
+    /// At the second half's start: it shall not outlive the first before it is ready. Without
+    /// `detached` there is no first half.
+    pub fn begin(detached: bool) -> Result<Self, Failure> {
+        if detached {
+            set_parent_process_death_signal(Some(Signal::TERM)).context("prctl")?;
+        }
+        Ok(Self { awaited: detached })
+    }
+
+    /// When it is ready: a session of its own, no terminal, and word to the first half. `log`
+    /// goes elsewhere from now on. Later calls do nothing.
+    pub fn leave(&mut self, log: &mut Log) -> Result<(), Failure> {
+        if std::mem::take(&mut self.awaited) {
+            *log = leave()?;
+        }
+        Ok(())
+    }
+}
+
+fn leave() -> Result<Log, Failure> {
     set_parent_process_death_signal(None).context("prctl")?;
     setsid().context("setsid")?;
     std::env::set_current_dir("/").context("cannot change to /")?;

@@ -32,7 +32,9 @@ pub struct Options {
     pub debugfs: PathBuf,
     /// Where the process id goes.
     pub pid_file: Option<PathBuf>,
-    /// Detach when the streams are open.
+    /// Take what is left of a trace that was stopped before.
+    pub leftover: bool,
+    /// Detach as soon as it waits, or the streams are open.
     pub detached: bool,
 }
 
@@ -59,6 +61,7 @@ impl Action {
             session: args.session,
             debugfs: args.debugfs,
             pid_file: args.pid_file.map(absolute).transpose()?,
+            leftover: args.leftover,
             detached: args.detached,
         }))
     }

@@ -2,11 +2,12 @@
 
 //! Waits for a trace and writes it.
 
-use crate::detach;
+use crate::detach::Detachment;
 use crate::failure::Failure;
 use crate::log::Log;
 use crate::options::Options;
 use crate::pid_file::PidFile;
+use anyhow::anyhow;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::process::ExitCode;
 use trace::consumer::{Consumer, End};
@@ -17,6 +18,7 @@ use trace::signals::Signals;
 use trace::source::Source;
 use trace::totals::Totals;
 use trace::tracer::{Session, Tracer};
+use trace::uuid::Uuid;
 
 /// How often the session is asked for a trace.
 const ASK: Timespec = Timespec {
@@ -26,9 +28,7 @@ const ASK: Timespec = Timespec {
 
 /// Writes one trace, to its end or to a signal. The closing line says what became of it.
 pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
-    if options.detached {
-        detach::attach_to_parent()?;
-    }
+    let mut detachment = Detachment::begin(options.detached)?;
     let mut signals = Signals::catch()?;
     let _pid_file = options
         .pid_file
@@ -36,9 +36,23 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
         .map(PidFile::claim)
         .transpose()?;
     let session = Tracer::find(&options.debugfs)?.session(&options.session)?;
-    let Some(source) = wait(&session, options, &mut signals, log)? else {
-        log.info(&Totals::default().to_string());
-        return Ok(ExitCode::SUCCESS);
+    // Before the look whether it is active: whatever is started from now on has another.
+    let last = session.uuid()?;
+    let held = try_output(last, options)?;
+    let source = match current(&session, held, options.leftover)? {
+        Some(source) => source,
+        None => {
+            log.info(&format!(
+                "waiting for a trace: session `{}` is not started",
+                session.name()
+            ));
+            detachment.leave(log)?;
+            let Some(source) = wait(&session, last, &mut signals)? else {
+                log.info(&Totals::default().to_string());
+                return Ok(ExitCode::SUCCESS);
+            };
+            source
+        }
     };
     let mut consumer = Consumer::open(source, &options.output, options.writing)?;
     // What an earlier run has brought to this directory.
@@ -58,9 +72,7 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
         options.output.display(),
         consumer.streams()
     ));
-    if options.detached {
-        *log = detach::leave()?;
-    }
+    detachment.leave(log)?;
     priority::raise();
     let end = consumer.run(&signals);
     let code = match end {
@@ -89,41 +101,53 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
     Ok(code)
 }
 
-/// The session's current trace, as soon as it has one; none if a signal comes first.
+/// Makes sure, before anything is waited for, that the directory can be written and holds
+/// nothing else than a part of the `last` trace. Whether it holds that.
+fn try_output(last: Option<Uuid>, options: &Options) -> Result<bool, Failure> {
+    let held = Output::held(&options.output)?;
+    if let Some(other) = held.filter(|_| held != last) {
+        return Err(Output::holds_another(&options.output, other).into());
+    }
+    Output::try_writing(&options.output, options.writing)?;
+    Ok(held.is_some())
+}
+
+/// The trace to write at once: the one that is being recorded; and one that was stopped, if the
+/// directory `held` a part of it, or if what is left is asked for.
+fn current(session: &Session, held: bool, leftover: bool) -> Result<Option<LiveTrace>, Failure> {
+    if session.is_active()? || held {
+        return Ok(Some(LiveTrace::open(session)?));
+    }
+    if !leftover {
+        return Ok(None);
+    }
+    match LiveTrace::open(session) {
+        Ok(trace) if trace.has_packets()? => Ok(Some(trace)),
+        Ok(_) | Err(trace::Error::NoTrace { .. }) => {
+            let name = session.name();
+            Err(anyhow!("session `{name}` has nothing left to read").into())
+        }
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// The first trace after the `last` one, also if it has been stopped already; none if a signal
+/// comes first.
 fn wait(
     session: &Session,
-    options: &Options,
+    last: Option<Uuid>,
     signals: &mut Signals,
-    log: &Log,
 ) -> Result<Option<LiveTrace>, Failure> {
-    let mut said = false;
     loop {
-        if let Some(trace) = current(session, options)? {
-            return Ok(Some(trace));
-        }
-        if !said {
-            log.info(&format!(
-                "waiting for a trace: session `{}` is not started",
-                session.name()
-            ));
-            said = true;
+        let uuid = session.uuid()?;
+        if uuid.is_some() && uuid != last {
+            return Ok(Some(LiveTrace::open(session)?));
         }
         let mut fds = [PollFd::new(&*signals, PollFlags::IN)];
         let _ = poll(&mut fds, Some(&ASK));
         if !signals.pending().is_empty() {
             return Ok(None);
         }
-    }
-}
-
-/// A trace with something to read, or the one that the directory holds a part of.
-fn current(session: &Session, options: &Options) -> Result<Option<LiveTrace>, Failure> {
-    if let Some(trace) = LiveTrace::current(session)? {
-        return Ok(Some(trace));
-    }
-    match Output::held(&options.output)? {
-        Some(held) if session.uuid()? == Some(held) => Ok(Some(LiveTrace::open(session)?)),
-        _ => Ok(None),
     }
 }
 

@@ -11,6 +11,7 @@ use std::fs;
 use std::path::Path;
 use synthetic::UUID;
 use tempfile::TempDir;
+use trace::uuid::Uuid;
 
 fn rtraced(debugfs: &Path, output: &Path) -> Command {
     let mut command = Command::cargo_bin("rtraced").unwrap();
@@ -32,6 +33,10 @@ fn tree() -> TempDir {
     for (path, text) in [
         (dir.path().join("rtrace/enable"), "1\n".to_owned()),
         (session.join("enable"), "1\n".to_owned()),
+        (
+            session.join("uuid"),
+            format!("{}\n", Uuid::from_bytes(UUID)),
+        ),
         (
             session.join("metadata"),
             synthetic::metadata(UUID, Layout::Compact),

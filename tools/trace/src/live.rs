@@ -2,7 +2,6 @@
 
 //! The current trace of a session: its description and its streams.
 
-use crate::ctf::Metadata;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::source::Source;
@@ -25,18 +24,27 @@ pub struct LiveTrace {
 }
 
 impl LiveTrace {
-    /// The session's current trace; an error if it has had none.
+    /// The session's current trace, or the last one; an error if it has had none.
     pub fn open(session: &Session) -> Result<Self> {
         let mut metadata = session.open_metadata()?;
         let path = session.channel();
-        let mut text = String::new();
-        metadata
-            .read_to_string(&mut text)
-            .map_err(|source| session.no_trace_or_read(&path, source))?;
-        let uuid = metadata_uuid(&text).ok_or_else(|| Error::Metadata {
-            line: 1,
-            what: "the kernel's text has no trace.uuid".to_owned(),
-        })?;
+        let no_trace = || Error::NoTrace {
+            session: session.name().to_owned(),
+        };
+        let mut uuid = session.uuid()?.ok_or_else(no_trace)?;
+        // Read again if a trace was started meanwhile: identity and text are of the same trace.
+        let text = loop {
+            let mut text = String::new();
+            metadata
+                .rewind()
+                .and_then(|()| metadata.read_to_string(&mut text))
+                .map_err(|source| session.no_trace_or_read(&path, source))?;
+            let after = session.uuid()?.ok_or_else(no_trace)?;
+            if after == uuid {
+                break text;
+            }
+            uuid = after;
+        };
         let subbuf_count = session.settings()?.size.subbuf_count;
         Ok(Self {
             session: session.clone(),
@@ -48,23 +56,24 @@ impl LiveTrace {
         })
     }
 
-    /// The session's current trace, if it has one with something to read or to come: none
-    /// before the first start, and none when the last trace is over and was read.
-    pub fn current(session: &Session) -> Result<Option<Self>> {
-        match Self::open(session) {
-            Ok(trace) => Ok((session.is_active()? || trace.has_packets()?).then_some(trace)),
-            Err(Error::NoTrace { .. }) => Ok(None),
-            Err(e) => Err(e),
-        }
-    }
-
     /// The session.
     pub fn session(&self) -> &Session {
         &self.session
     }
 
+    /// Whether a reader has any stream open.
+    pub fn is_being_read(&self) -> Result<bool> {
+        for cpu in self.cpus()? {
+            match self.open(cpu) {
+                Err(Error::StreamBusy { .. }) => return Ok(true),
+                opened => opened?,
+            };
+        }
+        Ok(false)
+    }
+
     /// Whether a packet waits in any stream.
-    fn has_packets(&self) -> Result<bool> {
+    pub fn has_packets(&self) -> Result<bool> {
         for cpu in self.cpus()? {
             if let Some(stream) = self.open(cpu)? {
                 if readable(&stream).map_err(Error::read(&self.session.channel()))? {
@@ -75,12 +84,16 @@ impl LiveTrace {
         Ok(false)
     }
 
-    fn reread(&mut self) -> io::Result<Option<String>> {
-        self.metadata.rewind()?;
+    /// The description, if it has changed.
+    fn reread(&mut self) -> Result<Option<String>> {
+        let path = self.session.channel();
         let mut text = String::new();
-        self.metadata.read_to_string(&mut text)?;
-        // Another uuid: the session has begun a new trace, which is not this one's business.
-        if text == self.text || metadata_uuid(&text) != Some(self.uuid) {
+        self.metadata
+            .rewind()
+            .and_then(|()| self.metadata.read_to_string(&mut text))
+            .map_err(Error::read(&path))?;
+        // Another identity: the session has begun a new trace, which is not this one's business.
+        if text == self.text || self.session.uuid()? != Some(self.uuid) {
             return Ok(None);
         }
         self.text.clone_from(&text);
@@ -133,7 +146,7 @@ impl Source for LiveTrace {
         }
         let path = self.session.channel();
         if readable(&self.metadata).map_err(Error::read(&path))? {
-            return self.reread().map_err(Error::read(&path));
+            return self.reread();
         }
         Ok(None)
     }
@@ -141,11 +154,6 @@ impl Source for LiveTrace {
     fn subbuf_count(&self) -> u64 {
         self.subbuf_count
     }
-}
-
-/// The trace's uuid in a metadata text. The rest need not be understood.
-pub(crate) fn metadata_uuid(text: &str) -> Option<Uuid> {
-    Metadata::find_uuid(text)
 }
 
 fn readable(fd: &impl std::os::fd::AsFd) -> io::Result<bool> {

@@ -3,7 +3,6 @@
 //! The tracer's control files under debugfs.
 
 use crate::error::{Error, Result};
-use crate::live::metadata_uuid;
 use crate::settings::Settings;
 use crate::stats::Stats;
 use crate::uuid::Uuid;
@@ -197,11 +196,14 @@ impl Session {
         File::open(&path).map_err(|cause| self.no_trace_or_read(&path, cause))
     }
 
-    /// The trace's identity; none before the first start.
+    /// The identity of the current trace, or of the last one; none before the first start.
     pub fn uuid(&self) -> Result<Option<Uuid>> {
-        let path = self.path("metadata");
+        let path = self.path("uuid");
         match fs::read_to_string(&path) {
-            Ok(text) => Ok(metadata_uuid(&text)),
+            Ok(text) => text.trim().parse().map(Some).map_err(|cause| Error::Read {
+                path,
+                cause: io::Error::new(io::ErrorKind::InvalidData, cause),
+            }),
             Err(e) if is_no_trace(&e) => Ok(None),
             Err(e) => Err(Error::Read { path, cause: e }),
         }

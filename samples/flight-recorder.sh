@@ -16,6 +16,9 @@
 #   -b SIZExN   memory per CPU: N sub-buffers of SIZE bytes
 #   -k REGEX    watch the kernel log for this extended regular expression
 #
+# The trace is readable by its owner only. Settings given by -e and -b stay the session's:
+# `rtrace reset` puts the defaults back.
+#
 # COMMAND goes on after a trigger. SIGINT and SIGTERM end the recorder without a trace.
 # It needs root, the module rtrace loaded, and the command rtrace in the PATH.
 #
@@ -53,7 +56,7 @@ clean_up() {
 	trap - EXIT
 	[ -z "$watch" ] || kill "$watch" 2>/dev/null || :
 	[ -z "$kmsg" ] || kill "$kmsg" 2>/dev/null || :
-	[ -z "$recording" ] || rtrace stop || :
+	[ -z "$recording" ] || { rtrace stop && rtrace free; } || :
 	rm -rf "$tmp"
 }
 interrupted() {
@@ -104,7 +107,10 @@ if [ -n "$why" ]; then
 	# Stop first: what is in the buffers stays, and nothing of ours pushes it out.
 	rtrace stop
 	recording=''
-	rtrace snapshot -o "$dir" || failed=1
+	rtrace snapshot -o "$dir" || {
+		failed=1
+		say "what could not be written is in memory until the next start, or \`rtrace free\`"
+	}
 else
 	say "nothing happened; no trace is written"
 fi

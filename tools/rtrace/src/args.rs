@@ -40,9 +40,13 @@ pub enum Command {
     List(ListArgs),
     Status(StatusArgs),
     Start(StartArgs),
-    /// End the trace; what is in the buffers stays readable until the next start
+    /// End the trace; what is in the buffers stays readable until the next start, or `free`
     Stop,
     Snapshot(SnapshotArgs),
+    /// Free the memory of a stopped trace; what nobody has read of it is dropped
+    Free,
+    /// Put the session's settings back to the defaults, and free the memory of a stopped trace
+    Reset,
     /// Check what is missing to record, and how to mend it
     Doctor,
     #[command(hide = true)]
@@ -176,7 +180,8 @@ pub struct StatusArgs {
 
 /// Start a new trace, for `rtraced` or `rtrace snapshot` to read
 ///
-/// Options change the session's settings; what is not given stays as it is.
+/// Options change the session's settings; what is not given stays as it is. What is not the
+/// default then is shown; `rtrace reset` puts it back.
 #[derive(Debug, Args)]
 pub struct StartArgs {
     #[command(flatten)]

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace start` and `rtrace stop`.
+//! `rtrace start`, `rtrace stop`, `rtrace free` and `rtrace reset`.
 
 use crate::advice;
 use crate::options::{Place, Setup};
 use crate::setup::{self, Earlier};
 use crate::terminal::say;
 use anyhow::bail;
+use trace::live::LiveTrace;
 use trace::settings::Mode;
-use trace::tracer::Tracer;
+use trace::tracer::{Session, Tracer};
+use trace::Error;
 
 /// Starts a new trace.
 pub fn start(place: &Place, options: &Setup) -> anyhow::Result<()> {
@@ -31,6 +33,14 @@ pub fn start(place: &Place, options: &Setup) -> anyhow::Result<()> {
         settings.mode.name(),
         settings.size
     ));
+    let changed = session.changed_settings()?;
+    if !changed.is_empty() {
+        let changed: Vec<_> = changed.iter().map(ToString::to_string).collect();
+        say(format_args!(
+            "settings that are not the defaults: {}; `rtrace reset` puts them back after the trace",
+            changed.join(", ")
+        ));
+    }
     Ok(())
 }
 
@@ -41,16 +51,70 @@ pub fn stop(place: &Place) -> anyhow::Result<()> {
         bail!("session `{}` does not record", session.name());
     }
     session.stop()?;
+    // Before the counters: a reader that ends meanwhile has left nothing in them.
+    let read = LiveTrace::open(&session)?.is_being_read()?;
     let (stats, settings) = (session.stats()?, session.settings()?);
     for line in advice::on_loss(&stats, settings.size, settings.mode == Mode::Overwrite) {
         say(line);
     }
-    if stats.total.unread() > 0 {
+    let unread = stats.total.unread();
+    if unread > 0 && read {
         say(format_args!(
-            "{} events are still in the buffers, for rtraced or `rtrace snapshot -o DIR`",
-            stats.total.unread()
+            "{unread} events are still in the buffers: a reader has them open and writes them"
+        ));
+    } else if unread > 0 {
+        say(format_args!(
+            "{unread} events are still in the buffers: `rtrace snapshot -o DIR` or \
+             `rtraced --leftover -o DIR` writes them, `rtrace free` drops them"
         ));
     }
     say(stats.total.totals());
+    Ok(())
+}
+
+/// Frees the buffers of the last trace.
+pub fn free(place: &Place) -> anyhow::Result<()> {
+    let session = stopped(place)?;
+    free_buffers(&session)
+}
+
+/// Puts every setting back to its default, and frees the buffers.
+pub fn reset(place: &Place) -> anyhow::Result<()> {
+    let session = stopped(place)?;
+    free_buffers(&session)?;
+    session.reset()?;
+    say(format_args!(
+        "session `{}` has its default settings",
+        session.name()
+    ));
+    Ok(())
+}
+
+/// The session, if it does not record.
+fn stopped(place: &Place) -> anyhow::Result<Session> {
+    let session = Tracer::find(&place.debugfs)?.session(&place.session)?;
+    if session.is_active()? {
+        bail!(
+            "session `{}` records (EBUSY): `rtrace stop` ends that first",
+            session.name()
+        );
+    }
+    Ok(session)
+}
+
+fn free_buffers(session: &Session) -> anyhow::Result<()> {
+    let left = match LiveTrace::open(session) {
+        // An error if a reader has a stream: it would lose what it is about to write.
+        Ok(trace) => trace.has_packets()?,
+        Err(Error::NoTrace { .. }) => return Ok(()),
+        Err(e) => return Err(e.into()),
+    };
+    session.free()?;
+    if left {
+        say(format_args!(
+            "dropped {} events that nobody had read",
+            session.stats()?.total.unread()
+        ));
+    }
     Ok(())
 }

@@ -38,6 +38,8 @@ fn main() -> ExitCode {
         Action::Status { json } => status::status(&place, json),
         Action::Start(setup) => control::start(&place, &setup),
         Action::Stop => control::stop(&place),
+        Action::Free => control::free(&place),
+        Action::Reset => control::reset(&place),
         Action::Snapshot { dir, writing } => snapshot::snapshot(&place, &dir, writing),
         Action::Doctor => match doctor::doctor(&place) {
             Ok(false) => return ExitCode::FAILURE,

@@ -36,6 +36,8 @@ pub enum Action {
     },
     Start(Setup),
     Stop,
+    Free,
+    Reset,
     Snapshot {
         dir: PathBuf,
         writing: OutputOptions,
@@ -97,6 +99,8 @@ pub fn from_cli(cli: Cli) -> (Place, Action) {
         Command::Status(args) => Action::Status { json: args.json },
         Command::Start(args) => Action::Start(start(args)),
         Command::Stop => Action::Stop,
+        Command::Free => Action::Free,
+        Command::Reset => Action::Reset,
         Command::Snapshot(args) => Action::Snapshot {
             writing: OutputOptions {
                 access: access(&args.access),

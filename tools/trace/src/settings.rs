@@ -134,9 +134,59 @@ impl Settings {
     }
 }
 
+/// A setting that is not the default.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedSetting {
+    /// The file's name; `set_event` stands for the number of enabled events.
+    pub file: String,
+    /// What it is.
+    pub value: String,
+    /// What a reset makes it.
+    pub default: String,
+}
+
+impl ChangedSetting {
+    /// A line of the `reset` file: `FILE VALUE DEFAULT`.
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split_whitespace().map(str::to_owned);
+        let setting = Self {
+            file: words.next()?,
+            value: words.next()?,
+            default: words.next()?,
+        };
+        words.next().is_none().then_some(setting)
+    }
+}
+
+impl std::fmt::Display for ChangedSetting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let what = match self.file.as_str() {
+            "set_event" => "events enabled",
+            file => file,
+        };
+        write!(f, "{what} {} (not {})", self.value, self.default)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn changed_settings() {
+        let text = |line| ChangedSetting::parse(line).map(|setting| setting.to_string());
+        assert_eq!(
+            text("mode discard overwrite").unwrap(),
+            "mode discard (not overwrite)"
+        );
+        assert_eq!(
+            text("set_event 1 432").unwrap(),
+            "events enabled 1 (not 432)"
+        );
+        for bad in ["", "mode discard", "mode discard overwrite more"] {
+            assert_eq!(text(bad), None);
+        }
+    }
 
     #[test]
     fn sizes() {

@@ -3,7 +3,7 @@
 //! The tracer's control files under debugfs.
 
 use crate::error::{Error, Result};
-use crate::settings::Settings;
+use crate::settings::{ChangedSetting, Settings};
 use crate::stats::Stats;
 use crate::uuid::Uuid;
 use rustix::io::Errno;
@@ -207,6 +207,31 @@ impl Session {
             Err(e) if is_no_trace(&e) => Ok(None),
             Err(e) => Err(Error::Read { path, cause: e }),
         }
+    }
+
+    /// Frees the buffers of the last trace; what nobody read of it is gone. `EBUSY` while the
+    /// session records.
+    pub fn free(&self) -> Result<()> {
+        self.tracer.write(&self.file("free_buffer"), "1")
+    }
+
+    /// Puts every setting back to its default. `EBUSY` while the session records.
+    pub fn reset(&self) -> Result<()> {
+        self.tracer.write(&self.file("reset"), "1")
+    }
+
+    /// The settings that are not the defaults.
+    pub fn changed_settings(&self) -> Result<Vec<ChangedSetting>> {
+        let name = self.file("reset");
+        let text = self.tracer.read(&name)?;
+        let parsed: Option<_> = text.lines().map(ChangedSetting::parse).collect();
+        parsed.ok_or_else(|| Error::Read {
+            path: self.tracer.root.join(name),
+            cause: io::Error::new(
+                io::ErrorKind::InvalidData,
+                "a line is not `FILE VALUE DEFAULT`",
+            ),
+        })
     }
 
     /// The channel's settings: those of the next start.

@@ -96,8 +96,9 @@ pub struct AccessArgs {
 
 /// Record a trace while a command runs, or until Ctrl-C
 ///
-/// Starts the session, runs COMMAND, stops, writes everything to DIR and puts the session's
-/// settings back as they were. Needs no daemon. Without -e and -x the module's default events
+/// Starts the session, runs COMMAND, stops, writes everything to DIR, puts the session's settings
+/// back as they were and frees its memory. Needs no daemon. If COMMAND cannot be run nothing is
+/// recorded, and no DIR is left. Without -e and -x the module's default events
 /// are recorded. The last line is `N events recorded, M lost`.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\

@@ -8,7 +8,9 @@ use crate::terminal::{bytes, say};
 use crate::{advice, workload};
 use anyhow::{bail, Context};
 use rustix::pipe::{pipe_with, PipeFlags};
-use std::process::ExitCode;
+use std::ffi::OsStr;
+use std::io;
+use std::process::{Command, ExitCode};
 use std::thread;
 use trace::consumer::{Consumer, Written};
 use trace::live::LiveTrace;
@@ -48,22 +50,39 @@ fn try_record(place: &Place, options: &Record) -> anyhow::Result<Code> {
             options.dir.display()
         );
     }
-    // Before a command runs whose events could not be written.
+    // Before anything is made or started that would be of no use.
+    if let Some((program, _)) = &options.command {
+        if let Err(error) = workload::find(program) {
+            return Ok(cannot_run(program, &error));
+        }
+    }
     Output::try_writing(&options.dir, options.writing)?;
     let signals = Signals::catch()?;
-    let earlier = Earlier::note(&session)?;
+    let _earlier = Earlier::note(&session)?;
     apply(&session, &options.setup)?;
     session.start()?;
     let stop = StopOnDrop(&session);
+    let _free = FreeOnDrop {
+        session: &session,
+        uuid: session.uuid()?,
+    };
     let recorded = if options.overwrite {
         flight_recorder(options, &session, stop, signals)
     } else {
         stream(options, &session, stop, signals)
     };
-    let recorded = recorded?;
-    let code = close(options, &session, &recorded)?;
-    drop(earlier);
-    Ok(code)
+    match recorded? {
+        Recording::NotBegun(code) => Ok(code),
+        Recording::Done(recorded) => close(options, &session, &recorded),
+    }
+}
+
+/// How a recording ended.
+enum Recording {
+    /// The command could not be run: nothing is left on disk.
+    NotBegun(Code),
+    /// The command has ended, or was left alone.
+    Done(Recorded),
 }
 
 /// What came of a recording.
@@ -86,13 +105,35 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
+/// Frees the trace's memory however the recording ends: nobody else is to read it.
+struct FreeOnDrop<'a> {
+    session: &'a Session,
+    uuid: Option<Uuid>,
+}
+
+impl Drop for FreeOnDrop<'_> {
+    fn drop(&mut self) {
+        let freed = self.session.uuid().and_then(|uuid| {
+            // Somebody else's trace, if it was started again meanwhile.
+            if uuid == self.uuid {
+                self.session.free()
+            } else {
+                Ok(())
+            }
+        });
+        if let Err(error) = freed {
+            say(format_args!("the buffers could not be freed: {error}"));
+        }
+    }
+}
+
 /// Moves packets to disk in a thread while the command runs.
 fn stream(
     options: &Record,
     session: &Session,
     stop: StopOnDrop<'_>,
     mut signals: Signals,
-) -> anyhow::Result<Recorded> {
+) -> anyhow::Result<Recording> {
     let source = LiveTrace::open(session)?;
     let uuid = source.uuid();
     let mut consumer = Consumer::open(source, &options.dir, options.writing)?;
@@ -117,12 +158,19 @@ fn stream(
         (command, thread.join())
     });
     let whole = matches!(result, Ok(Ok(_)));
-    Ok(Recorded {
+    let command = match command? {
+        Workload::NotBegun(code) => {
+            consumer.discard()?;
+            return Ok(Recording::NotBegun(code));
+        }
+        Workload::Ended(code) => code,
+    };
+    Ok(Recording::Done(Recorded {
         uuid,
-        command: command?,
+        command,
         written: consumer.written(),
         whole,
-    })
+    }))
 }
 
 /// Leaves the buffers alone until the command has ended, and then takes what they hold.
@@ -131,10 +179,14 @@ fn flight_recorder(
     session: &Session,
     stop: StopOnDrop<'_>,
     mut signals: Signals,
-) -> anyhow::Result<Recorded> {
+) -> anyhow::Result<Recording> {
     let (over, alive) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
     let command = run_workload(options, &mut signals, &over);
     drop(stop);
+    let command = match command? {
+        Workload::NotBegun(code) => return Ok(Recording::NotBegun(code)),
+        Workload::Ended(code) => code,
+    };
     let source = LiveTrace::open(session)?;
     let uuid = source.uuid();
     let mut consumer = Consumer::open(source, &options.dir, options.writing)?;
@@ -145,12 +197,20 @@ fn flight_recorder(
             "{error}. What was written before is a valid trace"
         ));
     }
-    Ok(Recorded {
+    Ok(Recording::Done(Recorded {
         uuid,
-        command: command?,
+        command,
         written: consumer.written(),
         whole: result.is_ok(),
-    })
+    }))
+}
+
+/// What became of the workload.
+enum Workload {
+    /// The command could not be run.
+    NotBegun(Code),
+    /// It has ended.
+    Ended(Code),
 }
 
 /// Runs the command, or waits for Ctrl-C.
@@ -158,24 +218,30 @@ fn run_workload(
     options: &Record,
     signals: &mut Signals,
     over: &impl std::os::fd::AsFd,
-) -> anyhow::Result<Code> {
+) -> anyhow::Result<Workload> {
     let Some((program, arguments)) = &options.command else {
         say(format_args!(
             "recording to {} until Ctrl-C",
             options.dir.display()
         ));
         workload::until_signal(signals, over).context("cannot wait for signals")?;
-        return Ok(0);
+        return Ok(Workload::Ended(0));
     };
-    Ok(
-        workload::run(program, arguments, signals).unwrap_or_else(|error| {
-            say(format_args!(
-                "cannot run {}: {error}",
-                program.to_string_lossy()
-            ));
-            workload::spawn_code(&error)
-        }),
-    )
+    match Command::new(program).args(arguments).spawn() {
+        Ok(child) => workload::until_end(child, signals)
+            .map(Workload::Ended)
+            .context("cannot wait for the command"),
+        Err(error) => Ok(Workload::NotBegun(cannot_run(program, &error))),
+    }
+}
+
+/// Says why a command is not run; the exit code for that.
+fn cannot_run(program: &OsStr, error: &io::Error) -> Code {
+    say(format_args!(
+        "cannot run {}: {error}",
+        program.to_string_lossy()
+    ));
+    workload::spawn_code(error)
 }
 
 /// Says what was recorded and what was lost, and chooses the exit code.

@@ -3,7 +3,7 @@
 //! Signals as something to wait for, so that a trace can be finished properly.
 
 use crate::error::{Error, Result};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::low_level::pipe;
 use std::fs;
 use std::io::{self, Read};
@@ -20,8 +20,9 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Catches SIGINT, SIGTERM and SIGHUP (which nohup may have switched off). Also makes a file-size limit an error like a
-    /// full disk, instead of the end of the process (SIGXFSZ).
+    /// Catches SIGINT, SIGTERM, SIGHUP (which nohup may have switched off) and what else would end
+    /// the process in the midst of its work. Also makes a file-size limit an error like a full
+    /// disk (SIGXFSZ).
     pub fn catch() -> Result<Self> {
         Self::try_catch().map_err(Error::system("cannot catch signals"))
     }
@@ -31,7 +32,7 @@ impl Signals {
         let (wake, waker) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
         let mut pipes = Vec::new();
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2] {
             if signal == SIGHUP && is_ignored(signal) {
                 continue;
             }

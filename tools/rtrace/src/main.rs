@@ -40,7 +40,10 @@ fn main() -> ExitCode {
         Action::Stop => control::stop(&place),
         Action::Free => control::free(&place),
         Action::Reset => control::reset(&place),
-        Action::Snapshot { dir, writing } => snapshot::snapshot(&place, &dir, writing),
+        Action::Snapshot {
+            dir,
+            output_options,
+        } => snapshot::snapshot(&place, &dir, output_options),
         Action::Doctor => match doctor::doctor(&place) {
             Ok(false) => return ExitCode::FAILURE,
             result => result.map(drop),

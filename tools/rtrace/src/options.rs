@@ -40,7 +40,7 @@ pub enum Action {
     Reset,
     Snapshot {
         dir: PathBuf,
-        writing: OutputOptions,
+        output_options: OutputOptions,
     },
     Doctor,
     Generate {
@@ -67,7 +67,7 @@ pub struct Record {
     /// Where the trace goes.
     pub dir: PathBuf,
     /// How it is written there.
-    pub writing: OutputOptions,
+    pub output_options: OutputOptions,
     /// Whether losses are a failure.
     pub fail_on_loss: bool,
     /// Flight recorder: drain only at the end.
@@ -102,7 +102,7 @@ pub fn from_cli(cli: Cli) -> (Place, Action) {
         Command::Free => Action::Free,
         Command::Reset => Action::Reset,
         Command::Snapshot(args) => Action::Snapshot {
-            writing: OutputOptions {
+            output_options: OutputOptions {
                 access: access(&args.access),
                 ..OutputOptions::default()
             },
@@ -138,7 +138,7 @@ fn record(args: RecordArgs) -> Record {
         dir: args
             .output
             .unwrap_or_else(|| format!("rtrace-{}", date::now()).into()),
-        writing: OutputOptions {
+        output_options: OutputOptions {
             writing: Writing::from_direct(args.direct),
             access: access(&args.access),
         },

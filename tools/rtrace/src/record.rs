@@ -56,7 +56,7 @@ fn try_record(place: &Place, options: &Record) -> anyhow::Result<Code> {
             return Ok(cannot_run(program, &error));
         }
     }
-    Output::try_writing(&options.dir, options.writing)?;
+    Output::try_writing(&options.dir, options.output_options)?;
     let signals = Signals::catch()?;
     let _earlier = Earlier::note(&session)?;
     apply(&session, &options.setup)?;
@@ -136,7 +136,7 @@ fn stream(
 ) -> anyhow::Result<Recording> {
     let source = LiveTrace::open(session)?;
     let uuid = source.uuid();
-    let mut consumer = Consumer::open(source, &options.dir, options.writing)?;
+    let mut consumer = Consumer::open(source, &options.dir, options.output_options)?;
     // Hangs up when the consumer is done, for whatever reason.
     let (over, alive) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
     // Nobody writes to it: the consumer ends when the trace is stopped and drained.
@@ -189,7 +189,7 @@ fn flight_recorder(
     };
     let source = LiveTrace::open(session)?;
     let uuid = source.uuid();
-    let mut consumer = Consumer::open(source, &options.dir, options.writing)?;
+    let mut consumer = Consumer::open(source, &options.dir, options.output_options)?;
     let result = consumer.run(&over);
     drop(alive);
     if let Err(error) = &result {

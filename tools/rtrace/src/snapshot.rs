@@ -13,7 +13,7 @@ use trace::totals::Totals;
 use trace::tracer::Tracer;
 
 /// Writes a snapshot to `dir`.
-pub fn snapshot(place: &Place, dir: &Path, writing: OutputOptions) -> anyhow::Result<()> {
+pub fn snapshot(place: &Place, dir: &Path, options: OutputOptions) -> anyhow::Result<()> {
     let session = Tracer::find(&place.debugfs)?.session(&place.session)?;
     if Output::held(dir)?.is_some() {
         bail!(
@@ -21,7 +21,7 @@ pub fn snapshot(place: &Place, dir: &Path, writing: OutputOptions) -> anyhow::Re
             dir.display()
         );
     }
-    let mut consumer = Consumer::open(LiveTrace::open(&session)?, dir, writing)?;
+    let mut consumer = Consumer::open(LiveTrace::open(&session)?, dir, options)?;
     let result = consumer.snapshot();
     let written = consumer.written();
     say(format_args!(

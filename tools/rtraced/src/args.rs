@@ -9,15 +9,16 @@ use trace::access::{parse_group, parse_mode, Gid};
 /// Exit codes and what a restart does, for `--help`.
 const AFTER: &str = "\
 How it ends:
-  When the trace is over (`rtrace stop`, or 0 written to `enable`), or on SIGTERM, SIGINT
-  or SIGHUP: what the buffers hold is flushed and written first. The last message is
+  When the trace is over (`rtrace stop`, or 0 written to `enable`), or on SIGTERM, SIGINT,
+  SIGHUP, SIGQUIT, SIGALRM, SIGUSR1 or SIGUSR2: what the buffers hold is flushed and written
+  first. The last message is
   `N events recorded, M lost`.
 
   When the disk is full: the trace in DIR is cut back to its last whole packets, which are
   valid. The kernel goes on recording. Make room and start rtraced again.
 
-  Started again with the same DIR while the same trace goes on, it continues that trace,
-  also after kill -9, without a gap or a packet twice. For another trace take another DIR.
+  Started again with the same DIR before another trace is started, it continues that trace,
+  also after kill -9 and after the trace was stopped, without a gap or a packet twice. For another trace take another DIR.
 
 Messages go to standard error; after detaching to the system log, unless standard error
 is a file.

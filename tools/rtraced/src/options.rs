@@ -25,7 +25,7 @@ pub struct Options {
     /// Directory for it.
     pub output: PathBuf,
     /// How to write there.
-    pub writing: OutputOptions,
+    pub output_options: OutputOptions,
     /// Session to read.
     pub session: String,
     /// Where debugfs is mounted.
@@ -54,7 +54,7 @@ impl Action {
         }
         Ok(Self::Serve(Options {
             output: absolute(output)?,
-            writing: OutputOptions {
+            output_options: OutputOptions {
                 writing: Writing::from_direct(args.direct),
                 access: Access::new(args.mode, args.group),
             },

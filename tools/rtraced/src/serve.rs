@@ -54,7 +54,7 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
             source
         }
     };
-    let mut consumer = Consumer::open(source, &options.output, options.writing)?;
+    let mut consumer = Consumer::open(source, &options.output, options.output_options)?;
     // What an earlier run has brought to this directory.
     let before = if consumer.output().resumed() {
         session.stats()?.total.read_records
@@ -108,7 +108,7 @@ fn try_output(last: Option<Uuid>, options: &Options) -> Result<bool, Failure> {
     if let Some(other) = held.filter(|_| held != last) {
         return Err(Output::holds_another(&options.output, other).into());
     }
-    Output::try_writing(&options.output, options.writing)?;
+    Output::try_writing(&options.output, options.output_options)?;
     Ok(held.is_some())
 }
 

@@ -28,8 +28,6 @@ is measured, and what it means.
 SITES = {"softirq_entry": "softirq_entry", "irq_handler_entry": "irq_handler_entry",
          "sched_switch": "sched_switch", "getppid": "getppid() entry + exit"}
 US = "rtrace"
-
-
 APART = "a ≠ b: two measurements, which differ: not a result."
 
 
@@ -200,9 +198,9 @@ def disk(data, charts):
 def scaling(data, charts):
     cpus = sorted(data, key=int)
     labels = data[cpus[0]]["tracers"]
-    yield table("Instructions of all CPUs per event, with so many firing at once (sched_switch, overwrite)", ["", *cpus],
+    yield table("Instructions per event with so many CPUs firing at once (sched_switch, overwrite)", ["", *cpus],
                 [[label, *(number(data[n]["tracers"][label]) for n in cpus)] for label in labels],
-                "With what all CPUs execute meanwhile, their timers' interrupts too.")
+                "Those of the firing CPU itself, without the end of a packet.")
 
 
 def primitives(data, charts):

@@ -10,7 +10,7 @@ PRIMITIVE = "/sys/kernel/debug/rtrace_bench/primitive"
 # The sites that the module has. The last one is a system call: two events, entry and exit.
 SITES = ("softirq_entry", "irq_handler_entry", "sched_switch", "getppid")
 
-Volley = namedtuple("Volley", "events ticks idle elapsed tsc_khz")
+Volley = namedtuple("Volley", "events ticks idle least tsc_khz")
 
 
 def load():

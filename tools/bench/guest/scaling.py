@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Whether an event costs more where more CPUs record at once; under icount.
+"""Whether an event takes more instructions where more CPUs record at once; under icount.
 
-QEMU runs the virtual CPUs in turn then, and its clock counts the instructions of all. All
-fire COUNT events each; from the moment when all are ready till the last is done, without what
-the same takes where no tracer is, divided by all events: instructions per event. It stays the
-same if no CPU waits for another or does work for it. What the kernel does meanwhile (timers,
-waking the threads) is in it and only adds to it, so it is the least of some volleys. What this
-cannot show is the time that processors lose over cache lines which they share; which lines are
-is shown by the code (see Documentation/performance.md).
+QEMU runs the virtual CPUs in turn then, each for a while, and its clock counts the instructions
+of all. So what a CPU executes itself is what it takes for events between which QEMU ran no
+other: the quickest of the batches that it fires. All CPUs fire COUNT events each; the loop
+without a tracer is subtracted. The figure stays the same if the code takes the same way with
+many CPUs as with one. Not in it is what is not in every batch: a packet's end. And it cannot
+show the time that processors lose by waiting for each other and over cache lines which they
+share; which lines are is shown by the code (see Documentation/performance.md).
 """
 
 import os
@@ -17,27 +17,20 @@ import tracers
 from tracers.base import Memory
 
 SITE = "sched_switch"
-VOLLEYS = 5
-
-
-def least(count, cpus):
-    """(instructions of all CPUs, events) of the volley that took least."""
-    volleys = [firing.fire(SITE, count, cpus) for _ in range(VOLLEYS)]
-    return min(volley.elapsed for volley in volleys), volleys[0].events
 
 
 def of_all(say, quick=None):
     count = 10_000 if quick else 30_000
     cpus = os.cpu_count()
     result = {"cpus": cpus, "tracers": {}}
-    nobody, events = least(count, cpus)
+    nobody = firing.fire(SITE, count, cpus)
     for label, tracer in (("rtrace", tracers.Rtrace()), ("LTTng", tracers.Lttng()),
                           ("ftrace", tracers.Ftrace()), ("perf", tracers.Perf()),
                           ("BPF ring buffer", tracers.Bpf())):
         tracer.start([SITE], "overwrite", Memory(256 << 10, 4))
         firing.fire(SITE, 1000, cpus)
-        elapsed, _ = least(count, cpus)
+        volley = firing.fire(SITE, count, cpus)
         tracer.stop()
-        result["tracers"][label] = (elapsed - nobody) / events
+        result["tracers"][label] = (volley.least - nobody.least) / volley.events
         say(f"{cpus} CPUs: {label}: {result['tracers'][label]:.1f}")
     return result

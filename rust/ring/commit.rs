@@ -2,8 +2,6 @@
 
 //! Committing what was written: the paper's Algorithm 3.
 
-#[cfg(not(MODULE))]
-use super::fault::{self, Fault};
 use super::platform::{Local, Platform, Shared};
 use super::reference::Reference;
 use super::reserve::{Opened, Reserved};
@@ -26,10 +24,6 @@ impl<P: Platform> Ring<P> {
     #[must_use]
     pub fn commit<'a>(&self, record: Reserved<'a, P>) -> Option<Complete<'a, P>> {
         record.slot.records.increment();
-        #[cfg(not(MODULE))]
-        if P::fault(Fault::ProducedCount) {
-            return self.commit_produced(record);
-        }
         self.commit_bytes(record.slot, record.len)
     }
 
@@ -44,10 +38,6 @@ impl<P: Platform> Ring<P> {
     #[must_use]
     pub fn commit_padding(&self, closed: Closed<'_, P>) -> bool {
         let padding = self.geometry.size().wrapping_sub(closed.content);
-        #[cfg(not(MODULE))]
-        if P::fault(Fault::ProducedCount) && padding != 0 {
-            return self.deliver_if(self.pad_produced(closed.slot, padding));
-        }
         padding != 0 && self.deliver_if(self.commit_bytes(closed.slot, padding))
     }
 
@@ -61,10 +51,6 @@ impl<P: Platform> Ring<P> {
         slot: &'a Slot<P>,
         bytes: u64,
     ) -> Option<Complete<'a, P>> {
-        #[cfg(not(MODULE))]
-        if P::fault(Fault::AddThenLoad) {
-            return self.commit_in_two_steps(slot, bytes);
-        }
         // Subtracting and learning that nothing is left is one step: of all the commits of a
         // lap, only one does (I2).
         slot.left.subtract(bytes).then_some(Complete { slot })
@@ -78,10 +64,6 @@ impl<P: Platform> Ring<P> {
     #[cold]
     pub fn deliver(&self, complete: Complete<'_, P>) {
         let Complete { slot } = complete;
-        #[cfg(not(MODULE))]
-        if self.stays_undelivered(slot) {
-            return;
-        }
         let records = slot.records.load();
         slot.packet_records
             .store(records.wrapping_sub(slot.delivered_records.load()));
@@ -89,10 +71,6 @@ impl<P: Platform> Ring<P> {
         slot.left.store(self.geometry.size());
         let commit_seq = slot.commit_seq.load();
         let lap = self.geometry.lap_after(commit_seq);
-        #[cfg(not(MODULE))]
-        let lap = fault::tag::<P>(lap);
-        #[cfg(not(MODULE))]
-        self.deliver_early(slot, commit_seq);
         slot.reference
             .store(Reference::packet(slot.reference().index(), lap).word());
         // W1: pairs with R1.

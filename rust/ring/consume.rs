@@ -2,8 +2,6 @@
 
 //! Taking packets out: the paper's Algorithms 5, 6 and 7.
 
-#[cfg(not(MODULE))]
-use super::fault::{self, Fault};
 use super::platform::{Local, Platform, Shared};
 use super::reference::Reference;
 use super::Ring;
@@ -68,10 +66,6 @@ impl<P: Platform> Ring<P> {
     /// Whether a packet is finished and unread (equation 2). Any CPU.
     pub fn is_readable(&self) -> bool {
         let read = self.rcnt.load();
-        #[cfg(not(MODULE))]
-        if P::fault(Fault::PollByEquation4) {
-            return !self.geometry.is_being_written(self.wcnt.load(), read);
-        }
         self.slot(read)
             .is_some_and(|slot| self.geometry.is_ready(read, slot.commit_seq.load()))
     }
@@ -108,14 +102,10 @@ impl<P: Platform> Ring<P> {
             }
             let reference = slot.reference();
             let expected = Reference::packet(reference.index(), self.geometry.lap(read));
-            #[cfg(not(MODULE))]
-            let expected = fault::expected::<P>(reference, expected, self.geometry.lap(read));
             if reference != expected {
                 continue;
             }
             let records = slot.packet_records.load();
-            #[cfg(not(MODULE))]
-            fault::keep_in_place::<P>(reader, reference);
             // R2: pairs with W3, in both directions: the writer that takes the slot next finds
             // the spare, whose old packet has been read; and what is read from now on was not
             // touched by it.
@@ -159,11 +149,6 @@ impl<P: Platform> Ring<P> {
         let Some(Held { packet, reference }) = reader.held.take() else {
             return;
         };
-        #[cfg(not(MODULE))]
-        if P::fault(Fault::OneWayExchange) {
-            reader.spare = reference.index();
-            return;
-        }
         let Some(slot) = self.slot(packet.position) else {
             return;
         };

@@ -109,13 +109,10 @@
 //!   being written, and nothing could be read any more.
 //! - A reader that goes away between get and put gives the packet back ([`Ring::unget`]).
 
-#![cfg_attr(not(MODULE), no_std)]
 #![forbid(unsafe_code)]
 
 pub mod commit;
 pub mod consume;
-#[cfg(not(MODULE))]
-pub mod fault;
 pub mod geometry;
 pub mod lost;
 pub mod platform;

@@ -5,8 +5,6 @@
 //! The kernel's implementation, with its instructions, is in `sys/`; the tests have
 //! deterministic ones of their own.
 
-#[cfg(not(MODULE))]
-use super::fault::Fault;
 use super::slot::Slots;
 
 /// A word that only one CPU writes, in any of its contexts.
@@ -66,11 +64,4 @@ pub trait Platform: Sized {
     /// writer's side this is: full barrier, make that CPU execute a full barrier, wait for
     /// it, full barrier (Algorithm 6).
     fn promote(&self);
-
-    #[cfg(not(MODULE))]
-    /// Whether the ring is to make that mistake: for tests that show that they find it.
-    #[inline(always)]
-    fn fault(_fault: Fault) -> bool {
-        false
-    }
 }

@@ -2,8 +2,6 @@
 
 //! Reserving space for a record: the paper's Algorithms 1 and 2, and PUSHREADER.
 
-#[cfg(not(MODULE))]
-use super::fault::{self, Fault};
 use super::lost::Lost;
 use super::platform::{Local, Platform, Shared};
 use super::slot::{Slot, Slots};
@@ -79,8 +77,6 @@ impl<P: Platform> Ring<P> {
         len: u64,
         now: impl FnOnce() -> Option<u64>,
     ) -> Option<Reserved<'_, P>> {
-        #[cfg(not(MODULE))]
-        let now = fault::early_once::<P>(now);
         let old = self.wcnt.load();
         let slot = self.slots.open();
         let new = self.geometry.advance(old, len);
@@ -128,8 +124,6 @@ impl<P: Platform> Ring<P> {
     ///
     /// Context: the buffer's CPU, preemption disabled; any context, NMI included.
     pub fn reserve(&self, stamp: impl Fn() -> Stamp) -> Result<Switched<'_, P>, Lost> {
-        #[cfg(not(MODULE))]
-        let stamp = fault::early::<P>(stamp);
         loop {
             let old = self.wcnt.load();
             let Stamp { time, len } = stamp();
@@ -147,10 +141,6 @@ impl<P: Platform> Ring<P> {
     fn attempt(&self, old: u64, time: u64, len: u64) -> Attempt<'_, P> {
         let geometry = &self.geometry;
         let size = geometry.size();
-        #[cfg(not(MODULE))]
-        if let Some(reason) = self.lost_wrongly(old, len) {
-            return Attempt::Lost(reason);
-        }
         // First, so that a record that never fits is not said to find the buffer full.
         if len > self.largest {
             return Attempt::Lost(Lost::TooLarge);
@@ -168,10 +158,6 @@ impl<P: Platform> Ring<P> {
         };
         if !fits {
             if let Err(reason) = self.may_open(start, slot) {
-                #[cfg(not(MODULE))]
-                if P::fault(Fault::NoRetest) {
-                    return Attempt::Lost(reason);
-                }
                 // What was read may belong to different moments: only if no nested context
                 // reserved meanwhile is it the truth.
                 return if self.wcnt.load() == old {
@@ -189,10 +175,6 @@ impl<P: Platform> Ring<P> {
 
         if !fits && self.mode == Mode::Overwrite {
             self.push_reader(start);
-        }
-        #[cfg(not(MODULE))]
-        if P::fault(Fault::OnlyOpenerHolds) && fits {
-            return Attempt::Done(self.reserved_unheld(slot, Stamp { time, len }, at, discarded));
         }
         self.hold(slot, start);
         self.slots.set_open(geometry.index(start));
@@ -228,10 +210,6 @@ impl<P: Platform> Ring<P> {
 
     /// Whether the sub-buffer that begins at `start` may be written.
     pub(super) fn may_open(&self, start: u64, slot: &Slot<P>) -> Result<(), Lost> {
-        #[cfg(not(MODULE))]
-        if let Some(result) = self.may_open_wrongly(start, slot) {
-            return result;
-        }
         if !self
             .geometry
             .is_fully_committed(start, slot.commit_seq.load())
@@ -252,10 +230,6 @@ impl<P: Platform> Ring<P> {
     /// `start - rcnt` is never negative: the caller's sub-buffer is not committed, so neither
     /// the reader nor a nested writer gets past it (I3).
     pub(super) fn push_reader(&self, start: u64) {
-        #[cfg(not(MODULE))]
-        if self.push_wrongly(start) {
-            return;
-        }
         loop {
             let read = self.rcnt.load();
             if !self.geometry.is_full(start, read) {
@@ -294,14 +268,6 @@ impl<P: Platform> Ring<P> {
             }
             // After the reference: if that is still the same below, so is this.
             let records = slot.packet_records.load();
-            #[cfg(not(MODULE))]
-            if P::fault(Fault::HoldByStore) {
-                slot.reference.store(reference.held().word());
-                if reference.is_packet() {
-                    self.lost.count_overwritten(records);
-                }
-                return;
-            }
             // W3: pairs with R2.
             if slot
                 .reference

@@ -18,37 +18,6 @@ pub trait Slots<P: Platform> {
     fn set_open(&self, index: u64);
 }
 
-/// Slots in a `Vec` or the like, the open one known by its index: for where no pointer can be kept.
-#[cfg(not(MODULE))]
-pub struct IndexedSlots<P: Platform, S> {
-    slots: S,
-    open: P::Local,
-}
-
-#[cfg(not(MODULE))]
-impl<P: Platform, S: core::ops::Deref<Target = [Slot<P>]>> IndexedSlots<P, S> {
-    /// These slots, in order.
-    pub fn new(slots: S) -> Self {
-        Self {
-            slots,
-            open: P::Local::new(0),
-        }
-    }
-}
-
-#[cfg(not(MODULE))]
-impl<P: Platform, S: core::ops::Deref<Target = [Slot<P>]>> Slots<P> for IndexedSlots<P, S> {
-    fn all(&self) -> &[Slot<P>] {
-        &self.slots
-    }
-    fn open(&self) -> &Slot<P> {
-        &self.slots[self.open.load() as usize]
-    }
-    fn set_open(&self, index: u64) {
-        self.open.store(index);
-    }
-}
-
 /// One place in the order of sub-buffers. A cache line.
 #[repr(C, align(64))]
 pub struct Slot<P: Platform> {

@@ -49,10 +49,6 @@ impl<P: Platform> Ring<P> {
     /// Context: the buffer's CPU, preemption disabled; any context, NMI included.
     #[must_use]
     pub fn switch(&self, now: impl Fn() -> u64) -> Option<Closed<'_, P>> {
-        #[cfg(not(MODULE))]
-        if let Some(closed) = self.switch_of_empty(&now) {
-            return Some(closed);
-        }
         loop {
             let old = self.wcnt.load();
             if self.geometry.offset(old) == 0 {
@@ -61,8 +57,6 @@ impl<P: Platform> Ring<P> {
             let time = now();
             let discarded = self.lost.discarded();
             if self.wcnt.compare_exchange(old, self.geometry.next(old)) {
-                #[cfg(not(MODULE))]
-                let (time, discarded) = self.told_late((time, discarded), &now);
                 return self.close(old, time, discarded);
             }
         }

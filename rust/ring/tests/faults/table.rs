@@ -9,7 +9,8 @@ const HEAD: &str = "| fault | what is wrong | found by | which says |\n| --- | -
 
 /// Whether the table of `suite` there consists of `lines`. With `RTRACE_TABLES=write` it is made so.
 pub fn check(suite: Suite, lines: &str) -> Result<(), String> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Documentation/verification.md");
+    let file =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../Documentation/verification.md");
     let text = std::fs::read_to_string(&file).map_err(|error| format!("{file:?}: {error}"))?;
     let (begin, end) = (format!("<!-- faults: {suite:?} -->\n"), "<!-- end -->");
     let table = text.split_once(&begin).and_then(|(before, rest)| {

@@ -3,18 +3,18 @@
 //! A ring with memory whose races are found, a writer and a reader. What its words and its memory
 //! are is for the suite to say.
 
-use crate::cell::UnsafeCell;
-use crate::faults;
-use crate::log::Log;
-use crate::platform::{Cpus, Policy};
-use rtrace_ring::consume::{Packet, Reader};
-use rtrace_ring::fault::Fault;
-use rtrace_ring::geometry::Geometry;
-use rtrace_ring::lost::Lost;
-use rtrace_ring::reserve::{Opened, Stamp};
-use rtrace_ring::slot::{IndexedSlots, Slot};
-use rtrace_ring::switch::Closed;
-use rtrace_ring::{Mode, Ring};
+use super::cell::UnsafeCell;
+use super::log::Log;
+use super::outside::{is_on, Outside};
+use super::platform::{Cpus, Policy};
+use super::ring::consume::{Packet, Reader};
+use super::ring::geometry::Geometry;
+use super::ring::lost::Lost;
+use super::ring::reserve::{Opened, Stamp};
+use super::ring::slot::Slot;
+use super::ring::switch::Closed;
+use super::ring::{Mode, Ring};
+use super::slots::IndexedSlots;
 
 const SIZE: u64 = 4;
 const COUNT: u64 = 2;
@@ -44,6 +44,8 @@ pub enum Write {
 }
 
 /// A step of the reader.
+// Not every suite takes each.
+#[allow(dead_code)]
 #[derive(Clone, Copy, Debug)]
 pub enum Read {
     /// Takes a packet, if there is one.
@@ -221,7 +223,7 @@ impl Machine {
                 self.ring.unget(&mut consumer.reader);
             }
             Read::Flush => {
-                if faults::is_on(Fault::SwitchElsewhere) {
+                if is_on(Outside::SwitchElsewhere) {
                     self.switch();
                 }
             }

@@ -11,18 +11,28 @@
 mod cell {
     pub use loom::cell::UnsafeCell;
 }
+#[cfg(fault)]
+pub mod checks;
 mod cpu;
-#[path = "../faults/mod.rs"]
-mod faults;
-mod kills;
 mod log;
 mod machine;
+pub mod outside;
 mod platform;
 mod run;
+#[path = "../common/say.rs"]
+mod say;
+#[path = "../common/slots.rs"]
+mod slots;
+
+// Those of tests/faults take their own.
+#[cfg(fault)]
+use super::ring;
+#[cfg(not(fault))]
+use rtrace_ring as ring;
 
 use machine::{Config, Read, Write};
 use platform::Policy;
-use rtrace_ring::Mode;
+use ring::Mode;
 use run::{Case, Interrupts};
 use std::time::Instant;
 use Read::{Get, Put, Unget};
@@ -100,7 +110,7 @@ fn search(cases: &[Case], mode: Mode, policy: Policy, interrupts: Interrupts, pr
         .iter()
         .map(|case| run::all(config, case, interrupts, preemptions))
         .sum();
-    faults::say(&format!(
+    say::say(&format!(
         "order: {mode:?}, {policy:?}, {interrupts:?}, {} cases, {preemptions} preemptions: \
          {executions} executions, {:.1} s",
         cases.len(),

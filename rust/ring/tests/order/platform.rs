@@ -2,12 +2,11 @@
 
 //! The platform of two CPUs, as weak as the ring is told that it may be.
 
-use crate::cpu;
-use crate::faults;
+use super::cpu;
+use super::outside::{is_on, Outside};
+use super::ring::platform::{Local, Platform, Shared};
+use super::slots::IndexedSlots;
 use loom::sync::atomic::{fence, AtomicU64, Ordering};
-use rtrace_ring::fault::Fault;
-use rtrace_ring::platform::{Local, Platform, Shared};
-use rtrace_ring::slot::{IndexedSlots, Slot};
 // Not loom's: it belongs to the search, not to what is searched.
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -44,10 +43,10 @@ impl Cpus {
 impl Platform for Cpus {
     type Local = LocalWord;
     type Shared = SharedWord;
-    type Slots = IndexedSlots<Self, Vec<Slot<Self>>>;
+    type Slots = IndexedSlots<Self>;
 
     fn publish(&self) {
-        if self.policy == Policy::Delivery && !faults::is_on(Fault::NoBarrier) {
+        if self.policy == Policy::Delivery && !is_on(Outside::NoBarrier) {
             fence(Ordering::Release);
         }
     }
@@ -59,7 +58,7 @@ impl Platform for Cpus {
             loom::thread::yield_now();
         }
         match self.policy {
-            _ if faults::is_on(Fault::NoBarrier) => {}
+            _ if is_on(Outside::NoBarrier) => {}
             Policy::Delivery => fence(Ordering::Acquire),
             Policy::Interrupt => {
                 fence(Ordering::SeqCst);
@@ -67,10 +66,6 @@ impl Platform for Cpus {
                 fence(Ordering::SeqCst);
             }
         }
-    }
-
-    fn fault(fault: Fault) -> bool {
-        faults::is_on(fault)
     }
 }
 
@@ -140,7 +135,11 @@ impl Shared for SharedWord {
 
     fn load_acquire(&self) -> u64 {
         cpu::operation();
-        self.0.load(Ordering::Acquire)
+        self.0.load(if is_on(Outside::RelaxedRcnt) {
+            Ordering::Relaxed
+        } else {
+            Ordering::Acquire
+        })
     }
 
     fn store(&self, value: u64) {

@@ -2,8 +2,8 @@
 
 //! Goes through the executions of a case.
 
-use crate::cpu::{self, WriterCpu};
-use crate::machine::{Config, Machine, Read, Write};
+use super::cpu::{self, WriterCpu};
+use super::machine::{Config, Machine, Read, Write};
 use loom::model::Builder;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;

@@ -2,9 +2,9 @@
 
 //! Equations (1) to (4), against the same said with numbers that never wrap.
 
-use crate::model::platform::Narrow;
+use super::model::platform::Narrow;
+use super::ring::geometry::Geometry;
 use proptest::prelude::*;
-use rtrace_ring::geometry::Geometry;
 
 /// A position since the beginning of time.
 type Unbounded = u128;

@@ -5,13 +5,25 @@
 //! What the tests have in common is in [`model`]. `RTRACE_VERIFY=long` makes the searches
 //! deeper.
 
+#[cfg(fault)]
+pub mod checks;
 mod directed;
+#[cfg(not(fault))]
 mod equations;
-#[path = "../faults/mod.rs"]
-mod faults;
-mod kills;
 mod lifecycle;
 mod model;
 mod nested;
+#[cfg(not(fault))]
 mod overwrite;
+#[cfg(not(fault))]
 mod random;
+#[path = "../common/say.rs"]
+mod say;
+#[path = "../common/slots.rs"]
+mod slots;
+
+// Those of tests/faults take their own.
+#[cfg(fault)]
+use super::ring;
+#[cfg(not(fault))]
+use rtrace_ring as ring;

@@ -5,10 +5,10 @@
 //! Between any two accesses of a writer there may come an interrupt that fires records or
 //! closes the packet, or the reader on its CPU; between any two of the reader's, the writer.
 
-use crate::faults;
-use crate::model::explore::{explore, Scenario, Step};
-use crate::model::{long, origins, Config};
-use rtrace_ring::Mode;
+use super::model::explore::{explore, Scenario, Step};
+use super::model::{long, origins, Config};
+use super::ring::Mode;
+use super::say::say;
 use std::time::Instant;
 use Step::{Drain, Fill, Get, Put, Record, Switch, Unget, Wrap};
 
@@ -52,6 +52,7 @@ const SCENARIOS: [Scenario; 6] = [
 ];
 
 /// One scenario, with words so small that they wrap.
+#[cfg(fault)]
 pub fn one(name: &str, mode: Mode, depth: u32) {
     let scenario = SCENARIOS.iter().find(|scenario| scenario.name == name);
     for origin in origins(8, 16).into_iter().take(2) {
@@ -95,7 +96,7 @@ fn from<const BITS: u32>(
         .iter()
         .map(|scenario| explore::<BITS>(config, scenario, depth))
         .sum();
-    faults::say(&format!(
+    say(&format!(
         "nested: {mode:?}, {BITS} bits from {origin:#x}, {count} sub-buffers, {depth} interruptions: \
          {executions} executions, {:.1} s",
         begin.elapsed().as_secs_f32()

@@ -2,8 +2,8 @@
 
 //! The flight recorder keeps the newest.
 
-use crate::directed::each_origin;
-use rtrace_ring::Mode;
+use super::directed::each_origin;
+use super::ring::Mode;
 
 #[test]
 pub fn keeps_the_newest() {

@@ -2,13 +2,13 @@
 
 //! Random operations of one context, against a model that is a queue of packets.
 
-use crate::model::machine::{Contents, Machine};
-use crate::model::{origins, Config};
+use super::model::machine::{Contents, Machine};
+use super::model::{origins, Config};
+use super::ring::consume::Unavailable;
+use super::ring::lost::Lost;
+use super::ring::Mode;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rtrace_ring::consume::Unavailable;
-use rtrace_ring::lost::Lost;
-use rtrace_ring::Mode;
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug)]

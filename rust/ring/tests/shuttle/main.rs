@@ -8,19 +8,30 @@
 //! happen in hundreds, over many laps, from just below the wrap of the positions, too.
 
 mod cell;
-#[path = "../faults/mod.rs"]
-mod faults;
-mod kills;
+#[cfg(fault)]
+pub mod checks;
 #[path = "../order/log.rs"]
 mod log;
 #[path = "../order/machine.rs"]
 mod machine;
 mod nested;
+#[path = "../order/outside.rs"]
+mod outside;
 mod platform;
+#[path = "../common/say.rs"]
+mod say;
+#[path = "../common/slots.rs"]
+mod slots;
+
+// Those of tests/faults take their own.
+#[cfg(fault)]
+use super::ring;
+#[cfg(not(fault))]
+use rtrace_ring as ring;
 
 use machine::{Config, Machine, Read, Write};
 use platform::Policy;
-use rtrace_ring::Mode;
+use ring::Mode;
 use shuttle::rand::{thread_rng, Rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::Runner;
@@ -100,7 +111,7 @@ fn run(name: &str, scheduler: impl Scheduler + 'static, steps: u32) {
     let [executions, nested, got] =
         [&count.executions, &count.nested, &count.got].map(|count| count.load(Relaxed));
     assert!(nested > 0 && got > 0, "nothing nested, or nothing was read");
-    faults::say(&format!(
+    say::say(&format!(
         "shuttle, {name}: {executions} executions of {steps} steps, {nested} nested, \
          {got} packets read meanwhile, {:.1} s",
         begin.elapsed().as_secs_f32()

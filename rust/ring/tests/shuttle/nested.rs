@@ -2,8 +2,8 @@
 
 //! Contexts that interrupt the writer, at random.
 
-use crate::machine::Machine;
-use crate::random_write;
+use super::machine::Machine;
+use super::random_write;
 use shuttle::rand::{thread_rng, Rng};
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -2,11 +2,9 @@
 
 //! Two CPUs on which each access is seen at once.
 
-use crate::faults;
-use crate::nested;
-use rtrace_ring::fault::Fault;
-use rtrace_ring::platform::{Local, Platform, Shared};
-use rtrace_ring::slot::{IndexedSlots, Slot};
+use super::nested;
+use super::ring::platform::{Local, Platform, Shared};
+use super::slots::IndexedSlots;
 use shuttle::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 /// Barriers are of no account here.
@@ -28,15 +26,11 @@ impl Cpus {
 impl Platform for Cpus {
     type Local = LocalWord;
     type Shared = SharedWord;
-    type Slots = IndexedSlots<Self, Vec<Slot<Self>>>;
+    type Slots = IndexedSlots<Self>;
 
     fn publish(&self) {}
 
     fn promote(&self) {}
-
-    fn fault(fault: Fault) -> bool {
-        faults::is_on(fault)
-    }
 }
 
 /// A word of the writer's: for the other CPU its operations are a load and a store.

@@ -11,18 +11,17 @@ mod cell;
 mod log;
 #[path = "../order/machine.rs"]
 mod machine;
+#[path = "../order/outside.rs"]
+mod outside;
 mod platform;
+#[path = "../common/slots.rs"]
+mod slots;
 
-/// No fault here.
-mod faults {
-    pub fn is_on(_fault: rtrace_ring::fault::Fault) -> bool {
-        false
-    }
-}
+use rtrace_ring as ring;
 
 use machine::{Config, Machine, Read, Write};
 use platform::Policy;
-use rtrace_ring::Mode;
+use ring::Mode;
 
 const WRITES: [Write; 6] = [
     Write::Record(1),

@@ -2,8 +2,8 @@
 
 //! Two CPUs, as weak as std's atomics may be.
 
-use rtrace_ring::platform::{Local, Platform, Shared};
-use rtrace_ring::slot::{IndexedSlots, Slot};
+use super::ring::platform::{Local, Platform, Shared};
+use super::slots::IndexedSlots;
 use std::sync::atomic::{fence, AtomicU64, Ordering};
 
 /// Who executes the barriers W1 and R1.
@@ -26,7 +26,7 @@ impl Cpus {
 impl Platform for Cpus {
     type Local = LocalWord;
     type Shared = SharedWord;
-    type Slots = IndexedSlots<Self, Vec<Slot<Self>>>;
+    type Slots = IndexedSlots<Self>;
 
     fn publish(&self) {
         fence(Ordering::Release);

@@ -134,7 +134,12 @@ impl<const BITS: u32> Drop for Report<'_, BITS> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("{BITS} bits, {:?}", self.0.machine.config);
-            eprintln!("{:?}", self.1);
+            let Scenario {
+                name,
+                before,
+                steps,
+            } = self.1;
+            eprintln!("{name}: from {before:?}: {steps:?}");
             eprintln!("at points: {:?}", self.0.happened.borrow());
         }
     }

@@ -2,18 +2,19 @@
 
 //! A ring with memory, writers and a reader, that checks everything it sees.
 
+use super::super::ring::consume::{Packet, Reader, Unavailable};
+use super::super::ring::geometry::Geometry;
+use super::super::ring::lost::Lost;
+use super::super::ring::reserve::{Opened, Reserved, Stamp, Switched};
+use super::super::ring::slot::Slot;
+use super::super::ring::switch::Closed;
+use super::super::ring::{Mode, Ring};
+use super::super::slots::IndexedSlots;
 use super::log::{Fate, Log};
 use super::memory::{Byte, Closing, Memory, Opening};
 use super::platform::{begin_at, first_exchange, wcnt, Narrow};
 use super::point::{at_once, point};
 use super::Config;
-use rtrace_ring::consume::{Packet, Reader, Unavailable};
-use rtrace_ring::geometry::Geometry;
-use rtrace_ring::lost::Lost;
-use rtrace_ring::reserve::{Opened, Reserved, Stamp, Switched};
-use rtrace_ring::slot::{IndexedSlots, Slot};
-use rtrace_ring::switch::Closed;
-use rtrace_ring::{Mode, Ring};
 use std::cell::{Cell, RefCell};
 
 /// What the reader sees in a packet.

@@ -9,7 +9,7 @@ pub mod memory;
 pub mod platform;
 pub mod point;
 
-use rtrace_ring::Mode;
+use super::ring::Mode;
 
 /// What a test's ring is like.
 #[derive(Clone, Copy, Debug)]

@@ -2,11 +2,9 @@
 
 //! The deterministic platform: plain words, of any width, with a point before each access.
 
+use super::super::ring::platform::{Local, Platform, Shared};
+use super::super::slots::IndexedSlots;
 use super::point::{depth, point};
-use crate::faults;
-use rtrace_ring::fault::Fault;
-use rtrace_ring::platform::{Local, Platform, Shared};
-use rtrace_ring::slot::{IndexedSlots, Slot};
 use std::cell::Cell;
 
 /// A platform whose positions and counters have `BITS` bits.
@@ -16,7 +14,7 @@ impl<const BITS: u32> Platform for Narrow<BITS> {
     const BITS: u32 = BITS;
     type Local = LocalWord<BITS>;
     type Shared = SharedWord;
-    type Slots = IndexedSlots<Self, Vec<Slot<Self>>>;
+    type Slots = IndexedSlots<Self>;
 
     fn publish(&self) {
         point();
@@ -24,11 +22,6 @@ impl<const BITS: u32> Platform for Narrow<BITS> {
 
     fn promote(&self) {
         point();
-    }
-
-    #[inline]
-    fn fault(fault: Fault) -> bool {
-        faults::is_on(fault)
     }
 }
 

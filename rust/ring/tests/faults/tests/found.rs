@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Each seeded fault is found, and by what it should be.
+
+use rtrace_ring_faults::{of, problems, right, test, Kill, Suite};
+
+#[test]
+fn ring() {
+    test(Suite::Ring);
+}
+
+#[test]
+fn order() {
+    test(Suite::Order);
+}
+
+#[test]
+fn shuttle() {
+    test(Suite::Shuttle);
+}
+
+/// W2 is a second lock: memory comes back to the writer by the exchange, which orders it
+/// already. Without the exchange it is the only one; see RelaxedRcnt.
+#[test]
+fn a_relaxed_rcnt_does_no_harm_where_memory_is_exchanged() {
+    use right::order_tests::checks::run;
+    use right::order_tests::outside::{with, Outside};
+    for mode in ["Discard", "Overwrite"] {
+        with(Outside::RelaxedRcnt, || {
+            run(&format!("loom, reuse, {mode}, Delivery"));
+            run(&format!("loom, handover, {mode}, Delivery"));
+        });
+    }
+}
+
+/// What is tested above is tested: a kill that is wrong does not pass.
+#[test]
+fn a_wrong_kill_is_found() {
+    let kills = of(Suite::Ring);
+    let right = *kills
+        .iter()
+        .find(|kill| kill.fault == "TimeOutsideLoop")
+        .expect("a fault of that name");
+    assert_eq!(problems(&[right]), [""; 0]);
+
+    let survives = Kill {
+        run: right.without,
+        ..right
+    };
+    let found = problems(&[survives]);
+    assert!(found[0].contains("TimeOutsideLoop survives"), "{found:?}");
+
+    let another = Kill {
+        message: "something else",
+        ..right
+    };
+    let found = problems(&[another]);
+    assert!(found[0].contains("for another reason"), "{found:?}");
+
+    let vacuous = Kill {
+        without: right.run,
+        ..right
+    };
+    let found = problems(&[vacuous]);
+    assert!(found[0].contains("fails without"), "{found:?}");
+}

@@ -53,10 +53,19 @@ pub(crate) mod cpu {
     use rustix::thread::{membarrier, MembarrierCommand};
 
     /// Makes every CPU that runs a thread of this process execute a full barrier, by an
-    /// interrupt. That is all that the ring's reader ever runs on the writer's CPU, so `f` itself
-    /// stays out.
-    pub(crate) fn run_on<T: Sync>(_cpu: u32, _data: &T, _f: fn(&T)) -> Result {
+    /// interrupt.
+    pub(crate) fn full_barrier_on(_cpu: u32) -> Result {
         membarrier(MembarrierCommand::PrivateExpedited).map_err(|why| Error(why.raw_os_error()))
+    }
+
+    /// No CPU comes or goes here.
+    pub(crate) struct NoHotplug;
+
+    impl NoHotplug {
+        /// As the module's.
+        pub(crate) fn new() -> Self {
+            Self
+        }
     }
 
     /// All CPUs.
@@ -64,7 +73,7 @@ pub(crate) mod cpu {
         core::iter::once(0)
     }
 
-    /// Needed once, before [`run_on`].
+    /// Needed once, before [`full_barrier_on`].
     pub(crate) fn register() -> std::io::Result<()> {
         Ok(membarrier(MembarrierCommand::RegisterPrivateExpedited)?)
     }

@@ -120,7 +120,7 @@ event! {
 }
 
 event! {
-    /// How long a task was ready and did not run.
+    /// How long a task was ready and did not run. Fires only with schedstats.
     optional SCHED_STAT_WAIT: sched "sched_stat_wait" =
         sched_stat_wait(task: &Task, delay: u64)
     {
@@ -131,7 +131,7 @@ event! {
 }
 
 event! {
-    /// How long a task slept.
+    /// How long a task slept. Fires only with schedstats.
     optional SCHED_STAT_SLEEP: sched "sched_stat_sleep" =
         sched_stat_sleep(task: &Task, delay: u64)
     {
@@ -142,7 +142,7 @@ event! {
 }
 
 event! {
-    /// How long a task waited for input or output.
+    /// How long a task waited for input or output. Fires only with schedstats.
     optional SCHED_STAT_IOWAIT: sched "sched_stat_iowait" =
         sched_stat_iowait(task: &Task, delay: u64)
     {
@@ -153,7 +153,7 @@ event! {
 }
 
 event! {
-    /// How long a task was blocked.
+    /// How long a task was blocked. Fires only with schedstats.
     optional SCHED_STAT_BLOCKED: sched "sched_stat_blocked" =
         sched_stat_blocked(task: &Task, delay: u64)
     {
@@ -164,7 +164,7 @@ event! {
 }
 
 event! {
-    /// How long a task has run since the last of these.
+    /// How long a task has run since the last of these. Fires without schedstats, too.
     optional SCHED_STAT_RUNTIME: sched "sched_stat_runtime" =
         sched_stat_runtime(task: &Task, runtime: u64)
     {

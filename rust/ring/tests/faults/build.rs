@@ -125,6 +125,25 @@ fn with_tests(module: &str, ring: &str, suites: &[&str], tests: &Path) -> String
     text + "}\n"
 }
 
+/// What runs a check of the tests of that module: a case, or a test by its name.
+fn call(module: &str, check: &str) -> String {
+    let mode = |mode: &str| format!("{module}::ring::Mode::{mode}");
+    match check.split(", ").collect::<Vec<_>>()[..] {
+        ["nested", scenario, of, depth] => {
+            let of = mode(of);
+            format!("{module}::ring_tests::nested::one({scenario:?}, {of}, {depth})")
+        }
+        ["loom", case, of, policy] => {
+            let (of, tests) = (mode(of), format!("{module}::order_tests"));
+            format!("{tests}::checks::{case}({of}, {tests}::platform::Policy::{policy})")
+        }
+        ["shuttle", run] => {
+            format!("{module}::shuttle_tests::{run}({module}::shuttle_tests::SHORT, 1)")
+        }
+        _ => format!("{module}::ring_tests::{check}()"),
+    }
+}
+
 fn read(path: &Path) -> String {
     println!("cargo::rerun-if-changed={}", path.display());
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -174,11 +193,11 @@ fn main() {
         modules += &with_tests(&module, &ring, &suites, tests);
         for (check, message) in &fault.found_by {
             let suite = suite(check);
-            let run = format!("{}_tests::checks::run", suite.to_lowercase());
+            let (run, without) = (call(&module, check), call("right", check));
             writeln!(
                 found,
                 "Kill {{ suite: Suite::{suite}, fault: {:?}, text: {:?}, check: {check:?}, \
-                 message: {message:?}, run: {module}::{run}, without: right::{run} }},",
+                 message: {message:?}, run: || {run}, without: || {without} }},",
                 fault.name, fault.text
             )
             .expect("a string");

@@ -23,8 +23,14 @@ mod copies {
     pub const ALL: &[Kill] = PATCHED;
 }
 
+use copies::no_exchange;
+use copies::no_exchange::order_tests::outside as in_place;
 pub use copies::right;
-use copies::{no_exchange, right::order_tests as order};
+use right::order_tests::checks::{flush, handover};
+use right::order_tests::outside::with;
+use right::order_tests::outside::Outside::{NoBarrier, SwitchElsewhere};
+use right::order_tests::platform::Policy;
+use right::ring::Mode;
 
 /// The tests that find a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,9 +57,9 @@ pub struct Kill {
     /// What the check says when it finds the fault.
     pub message: &'static str,
     /// The check on what has the fault.
-    pub run: fn(&str),
+    pub run: fn(),
     /// The check on what has not. It passes.
-    pub without: fn(&str),
+    pub without: fn(),
 }
 
 const NO_BARRIER: Kill = Kill {
@@ -62,12 +68,8 @@ const NO_BARRIER: Kill = Kill {
     text: "Neither side executes a barrier at delivery (no W1, no R1). Strikes in the platform.",
     check: "loom, handover, Discard, Delivery",
     message: "Concurrent read and write accesses",
-    run: |check| {
-        order::outside::with(order::outside::Outside::NoBarrier, || {
-            order::checks::run(check)
-        })
-    },
-    without: order::checks::run,
+    run: || with(NoBarrier, || handover(Mode::Discard, Policy::Delivery)),
+    without: || handover(Mode::Discard, Policy::Delivery),
 };
 
 /// Mistakes around the ring.
@@ -75,25 +77,28 @@ const AROUND: [Kill; 6] = [
     NO_BARRIER,
     Kill {
         check: "loom, handover, Overwrite, Delivery",
+        run: || with(NoBarrier, || handover(Mode::Overwrite, Policy::Delivery)),
+        without: || handover(Mode::Overwrite, Policy::Delivery),
         ..NO_BARRIER
     },
     Kill {
         check: "loom, handover, Discard, Interrupt",
+        run: || with(NoBarrier, || handover(Mode::Discard, Policy::Interrupt)),
+        without: || handover(Mode::Discard, Policy::Interrupt),
         ..NO_BARRIER
     },
     Kill {
         check: "loom, handover, Overwrite, Interrupt",
+        run: || with(NoBarrier, || handover(Mode::Overwrite, Policy::Interrupt)),
+        without: || handover(Mode::Overwrite, Policy::Interrupt),
         ..NO_BARRIER
     },
     Kill {
         fault: "RelaxedRcnt on NoExchange",
         text: "Equation (1) goes by an `rcnt` that was read relaxed (no W2).",
         check: "loom, reuse, Discard, Delivery",
-        run: |check| {
-            use no_exchange::order_tests::{checks, outside};
-            outside::with(outside::Outside::RelaxedRcnt, || checks::run(check));
-        },
-        without: no_exchange::order_tests::checks::run,
+        run: || in_place::with(in_place::Outside::RelaxedRcnt, reuse_in_place),
+        without: reuse_in_place,
         ..NO_BARRIER
     },
     Kill {
@@ -101,14 +106,16 @@ const AROUND: [Kill; 6] = [
         text: "The reader's CPU switches the packet, not the writer's. Strikes in the reader.",
         check: "loom, flush, Discard, Delivery",
         message: "Concurrent write accesses",
-        run: |check| {
-            order::outside::with(order::outside::Outside::SwitchElsewhere, || {
-                order::checks::run(check);
-            });
-        },
+        run: || with(SwitchElsewhere, || flush(Mode::Discard, Policy::Delivery)),
+        without: || flush(Mode::Discard, Policy::Delivery),
         ..NO_BARRIER
     },
 ];
+
+fn reuse_in_place() {
+    use no_exchange::order_tests::{checks::reuse, platform::Policy};
+    reuse(no_exchange::ring::Mode::Discard, Policy::Delivery);
+}
 
 /// All that `suite` has to find.
 pub fn of(suite: Suite) -> Vec<Kill> {
@@ -117,10 +124,10 @@ pub fn of(suite: Suite) -> Vec<Kill> {
 }
 
 /// Runs a check. Returns what it says if it fails.
-fn outcome(check: &'static str, run: fn(&str)) -> (Option<String>, Duration) {
+fn outcome(check: fn()) -> (Option<String>, Duration) {
     let begin = Instant::now();
     // Its own thread, so that what a failed check leaves in thread-local words is gone.
-    let ended = std::thread::spawn(move || run(check)).join();
+    let ended = std::thread::spawn(check).join();
     let failure = ended.err().map(|panic| message(&*panic));
     (failure, begin.elapsed())
 }
@@ -143,7 +150,7 @@ impl Kill {
     /// Returns what is wrong if the fault is not found, or something else is.
     fn test(&self) -> Result<Duration, String> {
         let Self { fault, check, .. } = self;
-        match outcome(check, self.run) {
+        match outcome(self.run) {
             (None, _) => Err(format!("{fault} survives {check}")),
             (Some(message), _) if !message.contains(self.message) => Err(format!(
                 "{fault} makes {check} fail for another reason: {message}"
@@ -157,20 +164,18 @@ impl Kill {
 /// the fault.
 pub fn problems(kills: &[Kill]) -> Vec<String> {
     let mut wrong = Vec::new();
-    let mut passed: Vec<(&str, fn(&str))> = Vec::new();
+    let mut passed = Vec::new();
     for kill in kills {
-        let is_known = |known: &(&str, fn(&str))| {
-            known.0 == kill.check && std::ptr::fn_addr_eq(known.1, kill.without)
-        };
-        if !passed.iter().any(is_known) {
-            if let (Some(message), _) = outcome(kill.check, kill.without) {
+        let ground = kill.fault.split_once(" on ").map(|(_, ground)| ground);
+        if !passed.contains(&(kill.check, ground)) {
+            if let (Some(message), _) = outcome(kill.without) {
                 wrong.push(format!(
                     "{} fails without {}: {message}",
                     kill.check, kill.fault
                 ));
                 continue;
             }
-            passed.push((kill.check, kill.without));
+            passed.push((kill.check, ground));
         }
         match kill.test() {
             Ok(took) => eprintln!(

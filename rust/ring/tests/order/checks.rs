@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The checks that find faults, by name.
+//! Cases for the seeded faults.
 
 use super::machine::{Config, Read, Write};
 use super::platform::Policy;
@@ -16,7 +16,7 @@ fn config(mode: Mode, policy: Policy) -> Config {
 }
 
 /// The reader waits for packets that fill up.
-fn handover(mode: Mode, policy: Policy) {
+pub fn handover(mode: Mode, policy: Policy) {
     let case = Case {
         before: &[],
         write: &[Write::Fill, Write::Record(1)],
@@ -30,7 +30,7 @@ fn handover(mode: Mode, policy: Policy) {
 }
 
 /// The buffer is full: the writer needs what the reader puts.
-fn reuse(mode: Mode, policy: Policy) {
+pub fn reuse(mode: Mode, policy: Policy) {
     let case = Case {
         before: &[Write::Fill, Write::Fill],
         write: &[Write::Fill],
@@ -40,7 +40,7 @@ fn reuse(mode: Mode, policy: Policy) {
 }
 
 /// The reader asks for a flush while a record is written.
-fn flush(mode: Mode, policy: Policy) {
+pub fn flush(mode: Mode, policy: Policy) {
     let case = Case {
         before: &[Write::Record(1)],
         write: &[Write::Record(1)],
@@ -52,28 +52,4 @@ fn flush(mode: Mode, policy: Policy) {
         Interrupts::Nested(Write::Switch),
         2,
     );
-}
-
-/// Runs one: "loom, CASE, MODE, POLICY".
-pub fn run(check: &str) {
-    let words = check.split(", ").collect::<Vec<_>>();
-    let &["loom", case, mode, policy] = &words[..] else {
-        unreachable!("no check {check}");
-    };
-    let mode = match mode {
-        "Discard" => Mode::Discard,
-        "Overwrite" => Mode::Overwrite,
-        _ => unreachable!("no mode {mode}"),
-    };
-    let policy = match policy {
-        "Delivery" => Policy::Delivery,
-        "Interrupt" => Policy::Interrupt,
-        _ => unreachable!("no policy {policy}"),
-    };
-    match case {
-        "handover" => handover(mode, policy),
-        "reuse" => reuse(mode, policy),
-        "flush" => flush(mode, policy),
-        _ => unreachable!("no case {case}"),
-    }
 }

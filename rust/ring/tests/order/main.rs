@@ -17,7 +17,7 @@ mod cpu;
 mod log;
 mod machine;
 pub mod outside;
-mod platform;
+pub mod platform;
 mod run;
 #[path = "../common/say.rs"]
 mod say;

@@ -5,14 +5,12 @@
 //! What the tests have in common is in [`model`]. `RTRACE_VERIFY=long` makes the searches
 //! deeper.
 
-#[cfg(fault)]
-pub mod checks;
-mod directed;
+pub mod directed;
 #[cfg(not(fault))]
 mod equations;
-mod lifecycle;
+pub mod lifecycle;
 mod model;
-mod nested;
+pub mod nested;
 #[cfg(not(fault))]
 mod overwrite;
 #[cfg(not(fault))]

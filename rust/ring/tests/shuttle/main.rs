@@ -8,8 +8,6 @@
 //! happen in hundreds, over many laps, from just below the wrap of the positions, too.
 
 mod cell;
-#[cfg(fault)]
-pub mod checks;
 #[path = "../order/log.rs"]
 mod log;
 #[path = "../order/machine.rs"]
@@ -119,18 +117,18 @@ fn run(name: &str, scheduler: impl Scheduler + 'static, steps: u32) {
 }
 
 /// How much: executions, and steps of each.
-type Size = (usize, u32);
-const SHORT: Size = (2_000, 60);
+pub type Size = (usize, u32);
+pub const SHORT: Size = (2_000, 60);
 const LONG: Size = (100_000, 200);
 
 /// Any thread may go on at each access.
-fn random((executions, steps): Size, seed: u64) {
+pub fn random((executions, steps): Size, seed: u64) {
     let scheduler = RandomScheduler::new_from_seed(seed, executions);
     run("random", scheduler, steps);
 }
 
 /// Few changes between the threads, at random places: finds what needs long stretches of one.
-fn few_preemptions((executions, steps): Size, seed: u64) {
+pub fn few_preemptions((executions, steps): Size, seed: u64) {
     let scheduler = PctScheduler::new_from_seed(seed, 5, executions);
     run("few preemptions", scheduler, steps);
 }

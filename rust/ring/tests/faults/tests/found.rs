@@ -23,12 +23,14 @@ fn shuttle() {
 /// already. Without the exchange it is the only one; see RelaxedRcnt.
 #[test]
 fn a_relaxed_rcnt_does_no_harm_where_memory_is_exchanged() {
-    use right::order_tests::checks::run;
+    use right::order_tests::checks::{handover, reuse};
     use right::order_tests::outside::{with, Outside};
-    for mode in ["Discard", "Overwrite"] {
+    use right::order_tests::platform::Policy;
+    use right::ring::Mode;
+    for mode in [Mode::Discard, Mode::Overwrite] {
         with(Outside::RelaxedRcnt, || {
-            run(&format!("loom, reuse, {mode}, Delivery"));
-            run(&format!("loom, handover, {mode}, Delivery"));
+            reuse(mode, Policy::Delivery);
+            handover(mode, Policy::Delivery);
         });
     }
 }

@@ -5,6 +5,7 @@
 #[allow(unreachable_pub)] // Public to the tools.
 pub(crate) mod abi;
 pub(crate) mod api;
+pub(crate) mod arch;
 pub(crate) mod channel;
 pub(crate) mod event;
 pub(crate) mod file;

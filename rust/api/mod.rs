@@ -7,9 +7,9 @@
 
 mod description;
 
+use crate::arch::preempt::NoPreempt;
 use crate::event::provided::Provided;
 use crate::sys::foreign::{ForeignSlice, ForeignStr, ResultPtr};
-use crate::sys::preempt::NoPreempt;
 use crate::sys::rcu::RcuArc;
 use crate::tracer::Tracer;
 use description::EventDescription;

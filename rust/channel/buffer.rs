@@ -11,6 +11,7 @@ use super::reader::Cursor;
 use super::time::{ClockSource, TraceClock};
 use super::Setup;
 use crate::abi::packet::PacketHeader;
+use crate::arch::word::{LocalWord, SharedWord};
 use crate::ring::commit::Complete;
 use crate::ring::geometry::Geometry;
 use crate::ring::reserve::{Reserved, Stamp};
@@ -23,7 +24,6 @@ use crate::sys::gate::{Entry, Stopped};
 use crate::sys::irq_work::IrqWork;
 use crate::sys::system::Uuid;
 use crate::sys::wait::WaitQueue;
-use crate::sys::word::{LocalWord, SharedWord};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 

@@ -5,8 +5,8 @@
 //! Whose bytes are whose is the ring's to say. Everything here takes positions that the ring
 //! gave to the caller and trusts them: checking each store would cost more than the store.
 
+use crate::arch::word::compiler_barrier;
 use crate::sys::pages::Pages;
-use crate::sys::word::compiler_barrier;
 use core::arch::asm;
 use core::marker::PhantomData;
 use core::mem::size_of;

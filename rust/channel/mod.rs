@@ -18,15 +18,15 @@ pub(crate) mod stats;
 pub(crate) mod time;
 
 use crate::abi::header::Layout;
+use crate::arch::preempt::NoPreempt;
+use crate::arch::word::{LocalWord, SharedWord};
 use crate::ring::lost::Lost;
 use crate::sys::cpu::{self, NoHotplug};
 use crate::sys::gate::{Gates, Refusal};
 use crate::sys::hotplug;
 use crate::sys::percpu::{OnceArc, PerCpu};
-use crate::sys::preempt::NoPreempt;
 use crate::sys::system::Uuid;
 use crate::sys::timer::Timer;
-use crate::sys::word::{LocalWord, SharedWord};
 use buffer::{Buffer, Entered, Waiting, MAX_NESTING};
 use config::Config;
 use kernel::prelude::*;

@@ -2,11 +2,11 @@
 
 //! The kernel as the ring sees it.
 
+use crate::arch::word::{compiler_barrier, LocalWord, SharedWord};
 use crate::ring::platform::{Local, Platform, Shared};
 use crate::ring::slot::{Slot, Slots};
 use crate::sys::chosen::Chosen;
 use crate::sys::cpu;
-use crate::sys::word::{compiler_barrier, LocalWord, SharedWord};
 
 /// Who pays for the order between a packet's bytes and the word that says it is finished.
 #[derive(Clone, Copy, PartialEq, Eq)]

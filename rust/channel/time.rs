@@ -6,8 +6,8 @@
 //! to it.
 
 use crate::abi::tsdl;
+use crate::arch::word::LocalWord;
 use crate::sys::clock;
-use crate::sys::word::LocalWord;
 
 const NSEC_PER_SEC: u64 = 1_000_000_000;
 

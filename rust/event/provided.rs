@@ -9,15 +9,15 @@
 use super::{Event, MAX_FIELDS};
 use crate::abi::header::Layout;
 use crate::abi::schema::{Field, FieldType};
+use crate::arch::preempt::NoPreempt;
+use crate::arch::word::SharedWord;
 use crate::channel::buffer::{Buffer, Entered, Waiting};
 use crate::channel::format::Format;
 use crate::channel::header::{Compact, EventHeader, Large};
 use crate::channel::memory::{tail_alone, Space, Tail};
 use crate::channel::time::AnyClock;
 use crate::probe::Probe;
-use crate::sys::preempt::NoPreempt;
 use crate::sys::rcu::RcuArc;
-use crate::sys::word::SharedWord;
 use kernel::prelude::*;
 use kernel::sync::{Arc, SetOnce};
 

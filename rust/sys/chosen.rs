@@ -2,7 +2,7 @@
 
 //! Items in a row, one of which is chosen and found by one load.
 
-use crate::sys::word::LocalWord;
+use crate::arch::word::LocalWord;
 use kernel::prelude::*;
 
 /// Items, one of which is chosen. One CPU chooses, in any of its contexts; any may look.

@@ -2,8 +2,8 @@
 
 //! CPUs: which there are, and running a function on one of them.
 
+use crate::arch::word::full_barrier;
 use crate::sys::bindings;
-use crate::sys::word::full_barrier;
 use kernel::prelude::*;
 
 /// One more than the largest CPU number there can be.

@@ -2,10 +2,10 @@
 
 //! Gates: the way from any context of a CPU to what it has of something, if it is open.
 
+use crate::arch::preempt::NoPreempt;
+use crate::arch::word::CountAndFlags;
 use crate::sys::cpu;
 use crate::sys::percpu::{OnceArc, PerCpu};
-use crate::sys::preempt::NoPreempt;
-use crate::sys::word::CountAndFlags;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 

@@ -2,10 +2,10 @@
 
 //! Dynamically allocated per-CPU variables.
 
+use crate::arch::preempt::NoPreempt;
+use crate::arch::word::SharedWord;
 use crate::sys::bindings;
 use crate::sys::cpu;
-use crate::sys::preempt::NoPreempt;
-use crate::sys::word::SharedWord;
 use core::arch::asm;
 use core::marker::PhantomData;
 use core::mem::{align_of, size_of};

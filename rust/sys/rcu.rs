@@ -2,9 +2,9 @@
 
 //! A place for an `Arc` that is read in any context and replaced under RCU.
 
+use crate::arch::preempt::NoPreempt;
+use crate::arch::word::SharedWord;
 use crate::sys::bindings;
-use crate::sys::preempt::NoPreempt;
-use crate::sys::word::SharedWord;
 use core::marker::PhantomData;
 use kernel::sync::Arc;
 

@@ -2,8 +2,8 @@
 
 //! A wait queue: for readers that block and for poll(2).
 
+use crate::arch::word::SharedWord;
 use crate::sys::bindings;
-use crate::sys::word::SharedWord;
 use kernel::fs::File;
 use kernel::prelude::*;
 use kernel::types::Opaque;

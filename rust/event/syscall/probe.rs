@@ -4,6 +4,7 @@
 
 use super::plan::{self, Plan, Record, MAX_TEXTS};
 use super::{SLOTS, UNKNOWN};
+use crate::arch::word::SharedWord;
 use crate::channel::buffer::{Buffer, Entered, Waiting};
 use crate::channel::format::{handlers, Format, Handlers};
 use crate::channel::header::{EventHeader, Label};
@@ -15,7 +16,6 @@ use crate::sys::bindings;
 use crate::sys::gate::Gates;
 use crate::sys::tracepoint::Handler;
 use crate::sys::user_text::UserTexts;
-use crate::sys::word::SharedWord;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use pin_init::init_array_from_fn;

@@ -2,7 +2,7 @@
 
 //! What the record path uses of rust/sys: the words are the module's, the rest stands in.
 
-#[path = "../../../rust/sys/word.rs"]
+#[path = "../../../rust/arch/x86/word.rs"]
 #[allow(dead_code)]
 pub(crate) mod word;
 

@@ -2,9 +2,9 @@
 
 //! Disabling preemption from where nothing that could be traced may be called.
 
-use crate::sys::bindings;
 use core::arch::asm;
 use core::marker::PhantomData;
+use kernel::bindings;
 
 /// Preemption is disabled while this lives: the CPU stays the same, and RCU readers' sections
 /// last. Any context, NMI included.

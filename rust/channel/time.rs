@@ -6,6 +6,7 @@
 //! to it.
 
 use crate::abi::tsdl;
+use crate::arch::clock::{monotonic_ns, tsc};
 use crate::arch::word::LocalWord;
 use crate::sys::clock;
 
@@ -53,8 +54,8 @@ impl ClockKind {
 
     fn now(self) -> u64 {
         match self {
-            Self::Tsc { .. } => clock::tsc(),
-            Self::Monotonic => clock::monotonic_ns(),
+            Self::Tsc { .. } => tsc(),
+            Self::Monotonic => monotonic_ns(),
         }
     }
 
@@ -115,7 +116,7 @@ impl ClockSource for Tsc {
     const IS_CALL: bool = false;
     #[inline(always)]
     fn read(_: &TraceClock) -> u64 {
-        clock::tsc()
+        tsc()
     }
     #[inline(always)]
     fn settle(_: &TraceClock, read: u64) -> u64 {
@@ -130,7 +131,7 @@ impl ClockSource for Monotonic {
     const IS_CALL: bool = true;
     #[inline(always)]
     fn read(_: &TraceClock) -> u64 {
-        clock::monotonic_ns()
+        monotonic_ns()
     }
     #[inline(always)]
     fn settle(clock: &TraceClock, read: u64) -> u64 {
@@ -176,9 +177,9 @@ impl TraceClock {
     #[inline(always)]
     fn read(&self) -> u64 {
         if self.monotonic {
-            clock::monotonic_ns()
+            monotonic_ns()
         } else {
-            clock::tsc()
+            tsc()
         }
     }
 

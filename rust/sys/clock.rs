@@ -1,31 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Clocks that may be read in any context, NMI included.
+//! What is known of the clocks, and the calendar.
 
 use crate::sys::bindings;
-use core::arch::asm;
 
-/// The processor's time stamp counter, in ticks.
-///
-/// Unordered: two reads may come out of order by what the processor has in flight.
-#[inline(always)]
-pub(crate) fn tsc() -> u64 {
-    let ticks: u64;
-    // SAFETY: Reads a register. It comes in two halves.
-    unsafe {
-        asm!(
-            "rdtsc",
-            "shl rdx, 32",
-            "or rax, rdx",
-            out("rax") ticks,
-            out("rdx") _,
-            options(nomem, nostack),
-        );
-    }
-    ticks
-}
-
-/// Ticks of [`tsc`] per second, if it runs at a constant rate at all times on all CPUs.
+/// Ticks of the time stamp counter ([`tsc`](crate::arch::clock::tsc)) per second, if it runs at a constant rate at all times on all CPUs.
 pub(crate) fn tsc_frequency() -> Option<u64> {
     // SAFETY: Reads what was found out at boot.
     unsafe {
@@ -34,27 +13,6 @@ pub(crate) fn tsc_frequency() -> Option<u64> {
         }
         Some(u64::from(bindings::tsc_khz) * 1000)
     }
-}
-
-/// The kernel's monotonic clock, in nanoseconds. It may step back by a little where it is
-/// read in an NMI that interrupts its own update.
-#[inline(always)]
-pub(crate) fn monotonic_ns() -> u64 {
-    let now: u64;
-    // SAFETY:
-    // - NMI-safe by its contract; takes nothing and returns a number.
-    // - `nostack` in spite of the call: see `NoPreempt`. The compiler would align the stack to 16
-    //   bytes on the way, which kernel code does not ask for.
-    unsafe {
-        asm!(
-            "call {clock}",
-            clock = sym bindings::ktime_get_mono_fast_ns,
-            lateout("rax") now,
-            clobber_abi("C"),
-            options(nostack),
-        );
-    }
-    now
 }
 
 /// Nanoseconds since the epoch. Not from NMI.

@@ -2,11 +2,11 @@
 
 //! Dynamically allocated per-CPU variables.
 
+use crate::arch::percpu::this_cpu_address;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::sys::bindings;
 use crate::sys::cpu;
-use core::arch::asm;
 use core::marker::PhantomData;
 use core::mem::{align_of, size_of};
 use kernel::prelude::*;
@@ -68,20 +68,11 @@ impl<T: Zeroable> PerCpu<T> {
     /// `offset` must be what `self.offset()` says.
     #[inline(always)]
     pub(crate) unsafe fn this_cpu_at(&self, offset: usize, _guard: &NoPreempt) -> &T {
-        let base: *const T;
+        let this = this_cpu_address(offset) as *const T;
         // SAFETY:
-        // - `this_cpu_off` is this CPU's distance from offset to address.
-        // - By the invariant, the sum is this CPU's T; zeroed bytes are a valid T.
+        // - By the contract and the invariant that is the address of this CPU's T.
         // - While the guard lives it is this CPU's; after that it is still a valid T.
-        unsafe {
-            asm!(
-                "add {base}, qword ptr gs:[rip + {off}]",
-                base = inout(reg) offset => base,
-                off = sym bindings::this_cpu_off,
-                options(nostack, readonly, pure),
-            );
-            &*base
-        }
+        unsafe { &*this }
     }
 
     /// The one of `cpu`, or [`None`] if there can be no such CPU. Any CPU may ask.

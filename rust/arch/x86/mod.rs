@@ -2,5 +2,9 @@
 
 //! x86-64.
 
+pub(crate) mod clock;
+pub(crate) mod percpu;
 pub(crate) mod preempt;
+pub(crate) mod registers;
+pub(crate) mod task;
 pub(crate) mod word;

@@ -274,3 +274,25 @@ pub(crate) fn full_barrier() {
     // SAFETY: Adds 0 to the stack's top, as the kernel's smp_mb() does; changes flags only.
     unsafe { asm!("lock add dword ptr [rsp - 4], 0") };
 }
+
+/// Reads eight bytes `OFFSET` bytes from `at`, of which some may lie past the end of what is
+/// there. In assembler, so that no sanitizer looks (`read_word_at_a_time()` in the kernel's C).
+///
+/// # Safety
+///
+/// All lie in pages that are mapped.
+#[inline(always)]
+pub(crate) unsafe fn read_word<const OFFSET: usize>(at: *const u8) -> u64 {
+    let word: u64;
+    // SAFETY: By the contract.
+    unsafe {
+        asm!(
+            "mov {word}, qword ptr [{at} + {offset}]",
+            word = lateout(reg) word,
+            at = in(reg) at,
+            offset = const OFFSET,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    word
+}

@@ -5,8 +5,9 @@
 use super::describe::{Argument, Call, Kind};
 use super::{COMPAT, COMPAT_CALL, LISTED, SLOTS, UNKNOWN, UNKNOWN_CALL};
 use crate::abi::schema::Field;
+use crate::arch::registers::Register;
 use crate::channel::memory::{Space, Tail};
-use crate::sys::args::{Register, Registers};
+use crate::sys::args::Registers;
 
 /// Numbers in a record: the call's, and six arguments.
 const MAX_NUMBERS: usize = 7;
@@ -47,11 +48,11 @@ impl Plan {
             bytes: 0,
             count: 0,
             numbers: [Number {
-                register: Register::Ax,
+                register: Register::RESULT,
                 width: Width::U64,
             }; MAX_NUMBERS],
             texts: 0,
-            text_registers: [Register::Di; MAX_TEXTS],
+            text_registers: [Register::ARGUMENTS[0]; MAX_TEXTS],
         }
     }
 
@@ -74,8 +75,8 @@ impl Plan {
         while at < fields.len() {
             let size = fields[at].ty.size();
             let register = match size {
-                Some(4) => Register::OrigAx,
-                _ => Register::Ax,
+                Some(4) => Register::NUMBER,
+                _ => Register::RESULT,
             };
             self = self.with(register, size);
             at += 1;

@@ -19,13 +19,13 @@ pub(crate) use address::Address;
 pub(crate) use irq::IrqAction;
 pub(crate) use module::Module;
 pub(crate) use signal::{SigAction, SigInfo};
-pub(crate) use syscall::{Register, Registers};
+pub(crate) use syscall::Registers;
 pub(crate) use task::{Pid, Task};
 pub(crate) use text::{CharPointer, Program};
 pub(crate) use timer::{jiffies, HrTimer, TimerList, TimerSetting};
 
+use crate::arch::word::read_word;
 use crate::sys::pages::PAGE_SIZE;
-use core::arch::asm;
 
 /// The lowest bit of each byte.
 const LOW: u64 = 0x0101_0101_0101_0101;
@@ -99,26 +99,4 @@ fn may_have_nul(bytes: u64) -> bool {
 #[inline(always)]
 fn nuls(bytes: u64) -> u64 {
     bytes.wrapping_sub(LOW) & !bytes & HIGH
-}
-
-/// Reads eight bytes `OFFSET` bytes from `at`, of which some may lie past the end of what is there. In assembler, so that
-/// no sanitizer looks (`read_word_at_a_time()` in the kernel's C).
-///
-/// # Safety
-///
-/// All lie in pages that are mapped.
-#[inline(always)]
-unsafe fn read_word<const OFFSET: usize>(at: *const u8) -> u64 {
-    let word: u64;
-    // SAFETY: By the contract.
-    unsafe {
-        asm!(
-            "mov {word}, qword ptr [{at} + {offset}]",
-            word = lateout(reg) word,
-            at = in(reg) at,
-            offset = const OFFSET,
-            options(pure, readonly, nostack, preserves_flags),
-        );
-    }
-    word
 }

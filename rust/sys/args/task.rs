@@ -2,9 +2,9 @@
 
 //! A task, and a process id.
 
+use crate::arch::task;
 use crate::sys::bindings;
 use crate::sys::tracepoint::Arg;
-use core::arch::asm;
 use core::marker::PhantomData;
 use core::ops::Deref;
 use kernel::types::Opaque;
@@ -122,19 +122,8 @@ impl Deref for CurrentTask {
 
     #[inline(always)]
     fn deref(&self) -> &Task {
-        let task: *const Task;
-        // SAFETY: Reads a per-CPU variable in memory at gs. Which CPU's does not matter: on each
-        // it is the task that runs there, and this runs in one.
-        unsafe {
-            asm!(
-                "mov {task}, gs:[rip + {current}]",
-                task = out(reg) task,
-                current = sym bindings::current_task,
-                options(pure, readonly, nostack, preserves_flags),
-            );
-        }
-        // SAFETY: A live task, see the type.
-        unsafe { &*task }
+        // SAFETY: A live task, see the type; a `Task` is transparent.
+        unsafe { &*task::current().cast::<Task>() }
     }
 }
 
@@ -144,7 +133,7 @@ impl CurrentTask {
     pub(crate) fn is_in_compat_call(&self) -> bool {
         let task: &Task = self;
         // SAFETY: A live task; what is read here only it writes.
-        unsafe { (*task.0.get()).thread_info.status & bindings::TS_COMPAT != 0 }
+        unsafe { task::is_in_compat_call(task.0.get()) }
     }
 }
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One CPU's part of a channel: a ring, its memory, and who is woken.
+//! One CPU's buffer, to write into: a ring, its memory, and who is told of packets.
 
 use super::format::Format;
 use super::header::{EventHeader, Label};
 use super::memory::{Memory, RecordWriter};
 use super::packet;
 use super::platform::Kernel;
-use super::reader::Cursor;
 use super::time::{ClockSource, TraceClock};
+use super::wakeup::Wakeup;
 use super::Setup;
 use crate::abi::packet::PacketHeader;
-use crate::arch::word::{LocalWord, SharedWord};
+use crate::arch::word::LocalWord;
 use crate::ring::commit::Complete;
 use crate::ring::geometry::Geometry;
 use crate::ring::reserve::{Reserved, Stamp};
@@ -19,13 +19,10 @@ use crate::ring::slot::Slot;
 use crate::ring::switch::Closed;
 use crate::ring::Ring;
 use crate::sys::chosen::Chosen;
-use crate::sys::cpu::{self, NoHotplug};
 use crate::sys::gate::{Entry, Stopped};
-use crate::sys::irq_work::IrqWork;
 use crate::sys::system::Uuid;
-use crate::sys::wait::WaitQueue;
 use kernel::prelude::*;
-use kernel::sync::{new_mutex, Arc, Mutex};
+use kernel::sync::Arc;
 
 /// How many records may be in the making on a CPU at a time: one each for thread, softirq,
 /// interrupt and NMI. More means that a probe fires itself.
@@ -37,90 +34,70 @@ pub(crate) type Entered<'a> = Entry<'a, Buffer>;
 /// Being on a CPU whose buffer may take a record.
 pub(crate) type Waiting<'a> = Stopped<'a, Buffer>;
 
-/// One CPU's buffer.
-#[pin_data]
+/// One CPU's buffer, as its writers see it.
 #[repr(C)]
 pub(crate) struct Buffer {
     /// First, where its first word is cheapest to get at.
     ring: Ring<Kernel>,
-    pub(super) memory: Memory,
+    memory: Memory,
     /// The time of the last record, or of one shortly before it where records nest.
     last_time: LocalWord,
     clock: TraceClock,
     cpu: u32,
     uuid: Uuid,
-    /// Whether a reader is woken at each packet, not by the clock.
-    wakes: bool,
     packets: LocalWord,
     bytes: LocalWord,
-    /// Not 0 once the trace is over and everything is in packets.
-    finished: SharedWord,
-    /// Not 0 while a reader has the stream open.
-    pub(super) opened: SharedWord,
-    pub(super) waiters: Arc<WaitQueue>,
-    #[pin]
-    wake: IrqWork<Arc<WaitQueue>>,
-    #[pin]
-    pub(super) reader: Mutex<Cursor>,
+    wakeup: Arc<Wakeup>,
 }
 
 impl Buffer {
     /// Makes the buffer of `cpu`, which need not be online; its memory is near to it. May sleep.
-    pub(super) fn new(setup: &Setup, cpu: u32) -> impl PinInit<Self, Error> + '_ {
+    pub(super) fn new(setup: &Setup, cpu: u32, wakeup: Arc<Wakeup>) -> Result<Self> {
         let config = setup.config;
-        pin_init::pin_init_scope(move || {
-            let size = config.subbuf_size as u64;
-            let count = config.subbuf_count as u64;
-            let geometry = Geometry::new(size, count).ok_or(EINVAL)?;
-            let origin = config.origin & !geometry.buffer_size().wrapping_sub(1);
-            let mut slots = KVVec::with_capacity(config.subbuf_count, GFP_KERNEL)?;
-            for index in 0..count {
-                slots.push(Slot::new(&geometry, index, origin), GFP_KERNEL)?;
-            }
-            // The reader has one sub-buffer more.
-            let memory = Memory::new(config.subbuf_size * (config.subbuf_count + 1), cpu)?;
-            let ring = Ring::new(
-                geometry,
-                config.mode,
-                PacketHeader::SIZE as u64,
-                origin,
-                memory.address(),
-                Chosen::new(slots).ok_or(EINVAL)?,
-                Kernel {
-                    cpu,
-                    barriers: config.barriers,
-                },
-            )
-            .ok_or(EINVAL)?;
-            let waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
-            let cursor = Cursor::new(ring.reader());
-            Ok(try_pin_init!(Self {
-                ring,
-                memory,
-                last_time: LocalWord::new(0),
-                clock: TraceClock::new(setup.clock),
+        let size = config.subbuf_size as u64;
+        let count = config.subbuf_count as u64;
+        let geometry = Geometry::new(size, count).ok_or(EINVAL)?;
+        let origin = config.origin & !geometry.buffer_size().wrapping_sub(1);
+        let mut slots = KVVec::with_capacity(config.subbuf_count, GFP_KERNEL)?;
+        for index in 0..count {
+            slots.push(Slot::new(&geometry, index, origin), GFP_KERNEL)?;
+        }
+        // The reader has one sub-buffer more.
+        let memory = Memory::new(config.subbuf_size * (config.subbuf_count + 1), cpu)?;
+        let ring = Ring::new(
+            geometry,
+            config.mode,
+            PacketHeader::SIZE as u64,
+            origin,
+            memory.address(),
+            Chosen::new(slots).ok_or(EINVAL)?,
+            Kernel {
                 cpu,
-                uuid: setup.uuid,
-                wakes: config.read_period_us == 0,
-                packets: LocalWord::new(0),
-                bytes: LocalWord::new(0),
-                finished: SharedWord::new(0),
-                opened: SharedWord::new(0),
-                wake <- IrqWork::new(waiters.clone(), |waiters| waiters.wake_all()),
-                waiters,
-                reader <- new_mutex!(cursor),
-            }? Error))
+                barriers: config.barriers,
+            },
+        )
+        .ok_or(EINVAL)?;
+        Ok(Self {
+            ring,
+            memory,
+            last_time: LocalWord::new(0),
+            clock: TraceClock::new(setup.clock),
+            cpu,
+            uuid: setup.uuid,
+            packets: LocalWord::new(0),
+            bytes: LocalWord::new(0),
+            wakeup,
         })
+    }
+
+    /// The memory, to read packets that the ring gave.
+    pub(super) fn memory(&self) -> &Memory {
+        &self.memory
     }
 
     /// The ring.
     pub(crate) fn ring(&self) -> &Ring<Kernel> {
         &self.ring
-    }
-
-    /// Whether the trace is over and all of it is in packets. To be asked before the ring is.
-    pub(super) fn is_finished(&self) -> bool {
-        self.finished.load_acquire() != 0
     }
 
     /// Finished packets, and the bytes of them that are moved out.
@@ -267,29 +244,10 @@ impl Buffer {
         }
     }
 
-    /// A reader opens the stream: from now on it is woken at each packet. Returns false if the
-    /// stream is open already. May sleep.
-    pub(super) fn open(&self) -> bool {
-        if !self.opened.compare_exchange(0, 1) {
-            return false;
-        }
-        // R4: sets `opened` before it looks for packets; pairs with W4. A CPU that is offline
-        // (ENXIO) stays so meanwhile: it stored all its packets before it went, and sees `opened`
-        // when it comes back.
-        let _cpus = NoHotplug::new();
-        let _ = cpu::full_barrier_on(self.cpu);
-        true
-    }
-
-    /// A packet is finished: counts it and has the reader woken.
+    /// A packet is finished: counts it and tells who may be waiting for it.
     fn packet_ready(&self) {
         self.packets.increment();
-        // W4: `commit_seq` was stored before `opened` is loaded. Nothing here makes the CPU keep
-        // that order (store buffering): the reader that sets `opened` does, by an interrupt (R4).
-        // The queue's lock may be held by what this interrupts: an interrupt of its own does it.
-        if self.wakes && self.opened.load() != 0 {
-            self.wake.queue();
-        }
+        self.wakeup.packet_ready();
     }
 
     fn now(&self) -> u64 {
@@ -306,39 +264,14 @@ impl Buffer {
         }
     }
 
-    /// The trace is over: nobody writes any more. Lets readers see the end.
-    pub(super) fn finish(&self) {
-        let reader = self.reader.lock();
-        self.report_losses();
-        drop(reader);
-        // After everything else; pairs with `is_finished`.
-        self.finished.store_release(1);
-        self.waiters.wake_all();
-    }
-
-    /// Tells losses that no packet has told, in an empty packet, if there is room for one.
-    /// Nobody writes any more; the reader's lock is held, so that only one does this.
+    /// Reports losses that no packet has reported, in an empty packet, if there is room for one.
+    /// Only once nobody writes any more; one caller at a time.
     pub(super) fn report_losses(&self) {
         if let Some((opened, closed)) = self.ring.report_losses(|| self.now()) {
             packet::open(&self.memory, &opened, self.uuid, self.cpu);
             let header = self.ring.commit_header(opened);
             self.close(closed);
             debug_assert!(!header);
-        }
-    }
-
-    /// Each switch period, in an interrupt on the buffer's CPU.
-    pub(super) fn switch_tick(&self) {
-        // A flight recorder that nobody reads keeps its packets full.
-        if self.opened.load() != 0 {
-            self.flush();
-        }
-    }
-
-    /// Each read period, in an interrupt on the buffer's CPU (Algorithm 8).
-    pub(super) fn read_tick(&self) {
-        if self.opened.load() != 0 && self.ring.is_readable() {
-            self.wake.queue();
         }
     }
 }

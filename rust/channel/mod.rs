@@ -2,12 +2,13 @@
 
 //! A channel: one buffer per CPU, and what makes packets of what is in them.
 //!
-//! An event comes in by [`Channel::buffers`] (any context) and goes out by a [`reader`] (a
-//! thread). Between them are the [`ring`](crate::ring), which says whose bytes are whose, and
-//! the [`memory`] they are in.
+//! An event comes in by [`Channel::buffers`] (any context) and goes out by a [`stream`] and its
+//! [`reader`] (a thread). Between them are the [`ring`](crate::ring), which says whose bytes are
+//! whose, and the [`memory`] they are in.
 
 pub(crate) mod buffer;
 pub(crate) mod config;
+mod cursor;
 pub(crate) mod format;
 pub(crate) mod header;
 pub(crate) mod memory;
@@ -15,7 +16,9 @@ mod packet;
 pub(crate) mod platform;
 pub(crate) mod reader;
 pub(crate) mod stats;
+mod stream;
 pub(crate) mod time;
+mod wakeup;
 
 use crate::abi::header::Layout;
 use crate::arch::preempt::NoPreempt;
@@ -31,7 +34,9 @@ use buffer::{Buffer, Entered, Waiting, MAX_NESTING};
 use config::Config;
 use kernel::prelude::*;
 use kernel::sync::Arc;
+use stream::Stream;
 use time::ClockKind;
+use wakeup::Wakeup;
 
 /// What makes one trace's channel different from the next one's.
 #[derive(Clone, Copy)]
@@ -66,18 +71,20 @@ pub(crate) struct Channel {
 #[derive(Zeroable)]
 struct PerCpuState {
     /// Filled with the buffer.
+    stream: OnceArc<Stream>,
+    /// Filled with the buffer.
     timers: OnceArc<Timers>,
     /// Records fired on this CPU while it had no buffer.
     no_buffer: LocalWord,
 }
 
-/// The periodic work on a buffer. Runs on its CPU.
+/// The periodic work on a stream. Runs on its CPU.
 #[pin_data]
 struct Timers {
     #[pin]
-    switch: Timer<Arc<Buffer>>,
+    switch: Timer<Arc<Stream>>,
     #[pin]
-    read: Timer<Arc<Buffer>>,
+    read: Timer<Arc<Stream>>,
 }
 
 impl Channel {
@@ -145,16 +152,16 @@ impl Channel {
         }
     }
 
-    /// The buffer of `cpu`, if that CPU ever was online.
-    pub(crate) fn buffer(&self, cpu: u32) -> Option<&Buffer> {
-        self.buffers.of(cpu)
+    /// The stream of `cpu`, if that CPU ever was online.
+    fn stream(&self, cpu: u32) -> Option<&Stream> {
+        self.cpus.of(cpu)?.stream.get()
     }
 
     /// Whether the trace is over, and readers have seen the end of every stream and closed it.
     pub(crate) fn is_read(&self) -> bool {
         cpu::possible()
-            .filter_map(|cpu| self.buffer(cpu))
-            .all(Buffer::is_read)
+            .filter_map(|cpu| self.stream(cpu))
+            .all(Stream::is_read)
     }
 
     fn no_buffer(&self, cpu: u32) -> u64 {
@@ -163,17 +170,17 @@ impl Channel {
 
     /// Closes the packet being written on `cpu`, on that CPU. May sleep.
     pub(crate) fn flush(&self, cpu: u32) -> Result {
-        let Some(buffer) = self.buffer(cpu) else {
+        let Some(stream) = self.stream(cpu) else {
             return Ok(());
         };
         let cpus = NoHotplug::new();
         if cpus.is_online(cpu) {
-            cpu::run_on(cpu, buffer, Buffer::flush)
+            cpu::run_on(cpu, stream.buffer(), Buffer::flush)
         } else {
             // It cannot come online while we stand in for it, and only one of us does.
-            let _reader = buffer.reader.lock();
+            let _cursor = stream.cursor.lock();
             let _guard = NoPreempt::new();
-            buffer.flush();
+            stream.buffer().flush();
             Ok(())
         }
     }
@@ -182,10 +189,10 @@ impl Channel {
     /// losses, and lets readers see the end. May sleep.
     pub(crate) fn finish(&self) {
         for cpu in cpu::possible() {
-            if let Some(buffer) = self.buffer(cpu) {
+            if let Some(stream) = self.stream(cpu) {
                 // A reader may be asleep; the flush of an online CPU cannot fail.
                 let _ = self.flush(cpu);
-                buffer.finish();
+                stream.finish();
             }
         }
     }
@@ -202,7 +209,7 @@ impl Channel {
         if this.timers.get().is_some() {
             return Ok(());
         }
-        let (buffer, timers) = match Self::make(&self.setup, cpu) {
+        let (buffer, stream, timers) = match Self::make(&self.setup, cpu) {
             Err(ENOMEM) if self.complete.load() != 0 => {
                 let config = self.setup.config.smallest();
                 let made = Self::make(
@@ -217,6 +224,7 @@ impl Channel {
             }
             made => made?,
         };
+        this.stream.set(stream);
         this.timers.set(timers);
         self.buffers.fill(cpu, buffer);
         if self.active.load() != 0 {
@@ -225,19 +233,21 @@ impl Channel {
         Ok(())
     }
 
-    fn make(setup: &Setup, cpu: u32) -> Result<(Arc<Buffer>, Arc<Timers>)> {
-        let buffer = Arc::pin_init(Buffer::new(setup, cpu), GFP_KERNEL)?;
+    fn make(setup: &Setup, cpu: u32) -> Result<(Arc<Buffer>, Arc<Stream>, Arc<Timers>)> {
         let config = setup.config;
-        let (switched, read) = (buffer.clone(), buffer.clone());
+        let wakeup = Arc::pin_init(Wakeup::new(config.read_period_us == 0), GFP_KERNEL)?;
+        let buffer = Arc::new(Buffer::new(setup, cpu, wakeup.clone())?, GFP_KERNEL)?;
+        let stream = Arc::pin_init(Stream::new(buffer.clone(), wakeup), GFP_KERNEL)?;
+        let (switched, read) = (stream.clone(), stream.clone());
         let timers = Arc::pin_init(
             pin_init!(Timers {
                 switch <- Timer::new(
-                    switched, |buffer| buffer.switch_tick(), config.switch_period_us),
-                read <- Timer::new(read, |buffer| buffer.read_tick(), config.read_period_us),
+                    switched, |stream| stream.switch_tick(), config.switch_period_us),
+                read <- Timer::new(read, |stream| stream.read_tick(), config.read_period_us),
             }),
             GFP_KERNEL,
         )?;
-        Ok((buffer, timers))
+        Ok((buffer, stream, timers))
     }
 }
 
@@ -269,7 +279,7 @@ impl hotplug::PerCpuState for Channel {
             timers.switch.cancel();
             timers.read.cancel();
         }
-        if let Some(buffer) = self.buffer(cpu) {
+        if let Some(buffer) = self.buffers.of(cpu) {
             // This runs on that CPU; nested writers are what the ring is made for.
             let _guard = NoPreempt::new();
             buffer.flush();

@@ -60,16 +60,16 @@ impl Counts {
 
     fn of(channel: &Channel, cpu: u32) -> Option<Self> {
         let no_buffer = channel.no_buffer(cpu);
-        let Some(buffer) = channel.buffer(cpu) else {
+        let Some(stream) = channel.stream(cpu) else {
             return (no_buffer != 0).then(|| Self {
                 no_buffer,
                 ..Self::default()
             });
         };
-        let ring = buffer.ring();
+        let ring = stream.ring();
         let lost = |reason| ring.lost().get(reason);
-        let (packets, bytes) = buffer.delivered();
-        let cursor = buffer.reader.lock();
+        let (packets, bytes) = stream.buffer().delivered();
+        let cursor = stream.cursor.lock();
         Some(Self {
             recorded: ring.recorded(),
             overwritten: ring.overwritten(),

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A stream: the packets of one CPU's buffer, to read.
+
+use super::buffer::Buffer;
+use super::cursor::Cursor;
+use super::platform::Kernel;
+use super::wakeup::Wakeup;
+use crate::arch::word::SharedWord;
+use crate::ring::Ring;
+use kernel::prelude::*;
+use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// One CPU's buffer, as its readers see it.
+#[pin_data]
+pub(super) struct Stream {
+    buffer: Arc<Buffer>,
+    pub(super) wakeup: Arc<Wakeup>,
+    /// Not 0 once the trace is over and everything is in packets.
+    finished: SharedWord,
+    #[pin]
+    pub(super) cursor: Mutex<Cursor>,
+}
+
+impl Stream {
+    /// The stream of `buffer`, whose packets are announced by `wakeup`.
+    pub(super) fn new(buffer: Arc<Buffer>, wakeup: Arc<Wakeup>) -> impl PinInit<Self, Error> {
+        let cursor = Cursor::new(buffer.ring().reader());
+        try_pin_init!(Self {
+            buffer,
+            wakeup,
+            finished: SharedWord::new(0),
+            cursor <- new_mutex!(cursor),
+        }? Error)
+    }
+
+    /// The buffer.
+    pub(super) fn buffer(&self) -> &Buffer {
+        &self.buffer
+    }
+
+    /// The buffer's ring.
+    pub(super) fn ring(&self) -> &Ring<Kernel> {
+        self.buffer.ring()
+    }
+
+    /// Whether the trace is over and all of it is in packets. To be asked before the ring is.
+    pub(super) fn is_finished(&self) -> bool {
+        self.finished.load_acquire() != 0
+    }
+
+    /// Whether a reader has seen the end of the trace, and none is there now.
+    pub(super) fn is_read(&self) -> bool {
+        !self.wakeup.is_open() && self.cursor.lock().ended
+    }
+
+    /// The trace is over: nobody writes any more. Lets readers see the end. May sleep.
+    pub(super) fn finish(&self) {
+        let cursor = self.cursor.lock();
+        self.buffer.report_losses();
+        drop(cursor);
+        // After everything else; pairs with `is_finished`.
+        self.finished.store_release(1);
+        self.wakeup.waiters().wake_all();
+    }
+
+    /// Each switch period, in an interrupt on the buffer's CPU.
+    pub(super) fn switch_tick(&self) {
+        // A flight recorder that nobody reads keeps its packets full.
+        if self.wakeup.is_open() {
+            self.buffer.flush();
+        }
+    }
+
+    /// Each read period, in an interrupt on the buffer's CPU (Algorithm 8).
+    pub(super) fn read_tick(&self) {
+        if self.wakeup.is_open() && self.ring().is_readable() {
+            self.wakeup.wake_soon();
+        }
+    }
+}

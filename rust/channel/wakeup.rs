@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Waking a stream's readers, from where nobody may be woken.
+
+use crate::arch::word::SharedWord;
+use crate::sys::cpu::{self, NoHotplug};
+use crate::sys::irq_work::IrqWork;
+use crate::sys::wait::WaitQueue;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// Who waits for a stream's packets, and whether anybody does. The writer and the reader share it.
+#[pin_data]
+pub(super) struct Wakeup {
+    /// Not 0 while a reader has the stream open.
+    opened: SharedWord,
+    /// Whether readers are woken at each packet, not by a timer.
+    at_each_packet: bool,
+    waiters: Arc<WaitQueue>,
+    #[pin]
+    work: IrqWork<Arc<WaitQueue>>,
+}
+
+impl Wakeup {
+    /// Nobody waits.
+    pub(super) fn new(at_each_packet: bool) -> impl PinInit<Self, Error> {
+        pin_init::pin_init_scope(move || {
+            let waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
+            Ok(try_pin_init!(Self {
+                opened: SharedWord::new(0),
+                at_each_packet,
+                work <- IrqWork::new(waiters.clone(), |waiters| waiters.wake_all()),
+                waiters,
+            }? Error))
+        })
+    }
+
+    /// The readers that wait.
+    pub(super) fn waiters(&self) -> &WaitQueue {
+        &self.waiters
+    }
+
+    /// A reader opens the stream that `cpu` writes: from now on it is woken at each packet. Returns
+    /// false if the stream is open already. May sleep.
+    pub(super) fn open(&self, cpu: u32) -> bool {
+        if !self.opened.compare_exchange(0, 1) {
+            return false;
+        }
+        // R4: sets `opened` before it looks for packets; pairs with W4. A CPU that is offline
+        // (ENXIO) stays so meanwhile: it stored all its packets before it went, and sees `opened`
+        // when it comes back.
+        let _cpus = NoHotplug::new();
+        let _ = cpu::full_barrier_on(cpu);
+        true
+    }
+
+    /// The reader closes the stream.
+    pub(super) fn close(&self) {
+        self.opened.store_release(0);
+    }
+
+    /// Whether a reader has the stream open.
+    pub(super) fn is_open(&self) -> bool {
+        self.opened.load() != 0
+    }
+
+    /// A packet is finished. On the writer's CPU; any context, NMI included.
+    pub(super) fn packet_ready(&self) {
+        // W4: `commit_seq` was stored before `opened` is loaded. Nothing here makes the CPU keep
+        // that order (store buffering): the reader that sets `opened` does, by an interrupt (R4).
+        if self.at_each_packet && self.is_open() {
+            self.wake_soon();
+        }
+    }
+
+    /// Has the readers woken. Any context, NMI included.
+    pub(super) fn wake_soon(&self) {
+        // The queue's lock may be held by what this interrupts: an interrupt of its own does it.
+        self.work.queue();
+    }
+}

@@ -12,6 +12,7 @@ pub(crate) mod file;
 #[allow(unreachable_pub)] // Public to the tools.
 pub(crate) mod input;
 pub(crate) mod probe;
+pub(crate) mod record;
 #[allow(dead_code, unreachable_pub)] // Its tests use more of it.
 pub(crate) mod ring;
 pub(crate) mod session;

@@ -3,10 +3,10 @@
 //! What a probe has when its tracepoint fires: all it needs, behind one pointer.
 
 use crate::abi::header::Layout;
-use crate::channel::buffer::{Buffer, Entered, Waiting};
-use crate::channel::header::Label;
 use crate::channel::Channel;
-use crate::sys::gate::Gates;
+use crate::record::buffer::{Buffer, Entered, Waiting};
+use crate::record::gate::Gates;
+use crate::record::header::Label;
 use kernel::sync::Arc;
 
 /// An event that is enabled in a trace; the data of its tracepoint's handler.

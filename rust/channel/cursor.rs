@@ -2,11 +2,11 @@
 
 //! Where a stream's reader is: packet by packet through a buffer.
 
-use super::buffer::Buffer;
-use super::memory::Memory;
-use super::packet;
 use crate::abi::ioctl::Packet;
 use crate::abi::packet::PacketHeader;
+use crate::record::buffer::Buffer;
+use crate::record::memory::Memory;
+use crate::record::packet;
 use crate::ring::consume::{Reader, Unavailable};
 use crate::sys::errno::enodata;
 use crate::sys::pipe::Pipe;

@@ -4,38 +4,32 @@
 //!
 //! An event comes in by [`Channel::buffers`] (any context) and goes out by a [`stream`] and its
 //! [`reader`] (a thread). Between them are the [`ring`](crate::ring), which says whose bytes are
-//! whose, and the [`memory`] they are in.
+//! whose, and the [memory](crate::record::memory) they are in.
 
-pub(crate) mod buffer;
 pub(crate) mod config;
 mod cursor;
-pub(crate) mod format;
-pub(crate) mod header;
-pub(crate) mod memory;
-mod packet;
 pub(crate) mod platform;
 pub(crate) mod reader;
 pub(crate) mod stats;
 mod stream;
-pub(crate) mod time;
-mod wakeup;
+pub(crate) mod wakeup;
 
 use crate::abi::header::Layout;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::{LocalWord, SharedWord};
+use crate::record::buffer::{Buffer, Entered, Waiting, MAX_NESTING};
+use crate::record::clock::ClockKind;
+use crate::record::gate::{Gates, Refusal};
 use crate::ring::lost::Lost;
 use crate::sys::cpu::{self, NoHotplug};
-use crate::sys::gate::{Gates, Refusal};
 use crate::sys::hotplug;
 use crate::sys::percpu::{OnceArc, PerCpu};
 use crate::sys::system::Uuid;
 use crate::sys::timer::Timer;
-use buffer::{Buffer, Entered, Waiting, MAX_NESTING};
 use config::Config;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use stream::Stream;
-use time::ClockKind;
 use wakeup::Wakeup;
 
 /// What makes one trace's channel different from the next one's.

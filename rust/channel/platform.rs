@@ -21,8 +21,8 @@ pub(crate) enum Barriers {
 /// A ring's surroundings in the kernel.
 pub(crate) struct Kernel {
     /// The CPU that writes.
-    pub(super) cpu: u32,
-    pub(super) barriers: Barriers,
+    pub(crate) cpu: u32,
+    pub(crate) barriers: Barriers,
 }
 
 impl Platform for Kernel {

@@ -2,11 +2,11 @@
 
 //! A stream: the packets of one CPU's buffer, to read.
 
-use super::buffer::Buffer;
 use super::cursor::Cursor;
 use super::platform::Kernel;
 use super::wakeup::Wakeup;
 use crate::arch::word::SharedWord;
+use crate::record::buffer::Buffer;
 use crate::ring::Ring;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};

@@ -3,8 +3,8 @@
 //! From a declaration to a probe and a description.
 
 use crate::abi::schema::Field;
-use crate::channel::format::Handlers;
 use crate::probe::Probe;
+use crate::record::format::Handlers;
 
 /// A declared event.
 pub(crate) struct Declaration {
@@ -61,11 +61,11 @@ macro_rules! event {
     ) => {
         $(#[$doc])*
         pub(super) const $constant: $crate::event::Declaration = {
-            use $crate::channel::buffer::{Buffer, Entered, Waiting};
-            use $crate::channel::format::Format;
-            use $crate::channel::header::EventHeader;
-            use $crate::channel::memory::{RecordWriter, Tail};
-            use $crate::channel::time::ClockSource;
+            use $crate::record::buffer::{Buffer, Entered, Waiting};
+            use $crate::record::format::Format;
+            use $crate::record::header::EventHeader;
+            use $crate::record::memory::{RecordWriter, Tail};
+            use $crate::record::clock::ClockSource;
 
             const FIXED: u64 = 0 $(+ ::core::mem::size_of::<$fty>() as u64)*;
             // A string has a NUL at least.
@@ -164,7 +164,7 @@ macro_rules! event {
         )
     }};
     (@tail) => { () };
-    (@tail $value:expr) => { $crate::channel::memory::NulTerminated($value) };
+    (@tail $value:expr) => { $crate::record::memory::NulTerminated($value) };
     (@handlers $tp:ident) => { event!(@new new0 $tp) };
     (@handlers $tp:ident $a:ident) => { event!(@new new1 $tp) };
     (@handlers $tp:ident $a:ident $b:ident) => { event!(@new new2 $tp) };
@@ -178,7 +178,7 @@ macro_rules! event {
     };
     (@new $new:ident $tp:ident) => {
         ::kernel::macros::paste! {
-            $crate::channel::format::handlers!(
+            $crate::record::format::handlers!(
                 $new, probe, $crate::sys::bindings::[<__traceiter_ $tp>]
             )
         }

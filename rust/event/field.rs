@@ -3,7 +3,7 @@
 //! Types that a field of an event can have.
 
 use crate::abi::schema::FieldType;
-use crate::channel::memory::{payload, Payload};
+use crate::record::memory::{payload, Payload};
 
 /// A fixed-size field: how it lies in the record is its own type, how it is shown is `TYPE`.
 pub(crate) trait FieldValue: Payload {

@@ -13,7 +13,6 @@ pub(crate) mod cpu;
 pub(crate) mod debugfs;
 pub(crate) mod errno;
 pub(crate) mod foreign;
-pub(crate) mod gate;
 pub(crate) mod hotplug;
 pub(crate) mod irq_work;
 pub(crate) mod pages;

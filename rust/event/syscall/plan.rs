@@ -6,7 +6,7 @@ use super::describe::{Argument, Call, Kind};
 use super::{COMPAT, COMPAT_CALL, LISTED, SLOTS, UNKNOWN, UNKNOWN_CALL};
 use crate::abi::schema::Field;
 use crate::arch::registers::Register;
-use crate::channel::memory::{Space, Tail};
+use crate::record::memory::{Space, Tail};
 use crate::sys::args::Registers;
 
 /// Numbers in a record: the call's, and six arguments.

@@ -6,8 +6,8 @@
 //! before the code it interrupted has opened it.
 
 use super::memory::{payload, Memory};
-use super::platform::Kernel;
 use crate::abi::packet::{PacketHeader, MAGIC, STREAM_ID};
+use crate::channel::platform::Kernel;
 use crate::ring::reserve::Opened;
 use crate::ring::switch::Closed;
 use crate::sys::pages::PAGE_SIZE;
@@ -36,12 +36,12 @@ const _: () = assert!(
 );
 
 /// Bytes of a packet that are moved out, given those in use: whole pages, for splice.
-pub(super) fn size(content: u64) -> u64 {
+pub(crate) fn size(content: u64) -> u64 {
     content.next_multiple_of(PAGE_SIZE as u64)
 }
 
 /// Writes what is known when a packet is opened.
-pub(super) fn open(memory: &Memory, opened: &Opened<'_, Kernel>, uuid: Uuid, cpu: u32) {
+pub(crate) fn open(memory: &Memory, opened: &Opened<'_, Kernel>, uuid: Uuid, cpu: u32) {
     let at = |offset: usize| opened.memory.wrapping_add(offset as u64);
     memory.write(
         opened.memory,
@@ -61,7 +61,7 @@ pub(super) fn open(memory: &Memory, opened: &Opened<'_, Kernel>, uuid: Uuid, cpu
 }
 
 /// Writes what is known when it is closed.
-pub(super) fn close(memory: &Memory, closed: &Closed<'_, Kernel>) {
+pub(crate) fn close(memory: &Memory, closed: &Closed<'_, Kernel>) {
     let at = |offset: usize| closed.memory.wrapping_add(offset as u64);
     memory.write(
         at(offset_of!(PacketHeader, timestamp_end)),

@@ -52,7 +52,7 @@ impl Label {
 
     /// Whether the short form is enough this long after the record before.
     #[inline(always)]
-    pub(super) fn is_short(&self, since_last: u64) -> bool {
+    pub(crate) fn is_short(&self, since_last: u64) -> bool {
         since_last < self.span
     }
 }

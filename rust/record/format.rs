@@ -5,10 +5,10 @@
 //! Both are fixed when a trace starts. Probes are compiled for each combination and the right
 //! one is attached, so that the hot path asks neither.
 
+use super::clock::{ClockKind, ClockSource, Monotonic, Tsc};
 use super::header::{Compact, EventHeader, Large};
-use super::time::{ClockKind, ClockSource, Monotonic, Tsc};
-use super::Setup;
 use crate::abi::header::Layout;
+use crate::channel::Setup;
 use crate::sys::tracepoint::Handler;
 
 /// A combination.
@@ -57,7 +57,7 @@ impl<D> Handlers<D> {
 /// the constructor of [`Handler`] for its number of arguments, `$prototype` its tracepoint's.
 macro_rules! handlers {
     ($new:ident, $probe:ident, $prototype:path) => {{
-        use $crate::channel::format;
+        use $crate::record::format;
         use $crate::sys::tracepoint::Handler;
         format::Handlers {
             compact_tsc: Handler::$new($probe::<format::CompactTsc>, $prototype),

@@ -166,7 +166,7 @@ pub(crate) struct TraceClock {
 }
 
 impl TraceClock {
-    pub(super) fn new(kind: ClockKind) -> Self {
+    pub(crate) fn new(kind: ClockKind) -> Self {
         Self {
             monotonic: kind == ClockKind::Monotonic,
             latest: LocalWord::new(0),
@@ -194,7 +194,7 @@ impl TraceClock {
     }
 
     /// The time. On the buffer's CPU, preemption disabled; any context, NMI included.
-    pub(super) fn now(&self) -> u64 {
+    pub(crate) fn now(&self) -> u64 {
         self.settle(self.read())
     }
 

@@ -2,16 +2,17 @@
 
 //! One CPU's buffer, to write into: a ring, its memory, and who is told of packets.
 
+use super::clock::{ClockSource, TraceClock};
 use super::format::Format;
 use super::header::{EventHeader, Label};
 use super::memory::{Memory, RecordWriter};
 use super::packet;
-use super::platform::Kernel;
-use super::time::{ClockSource, TraceClock};
-use super::wakeup::Wakeup;
-use super::Setup;
 use crate::abi::packet::PacketHeader;
 use crate::arch::word::LocalWord;
+use crate::channel::platform::Kernel;
+use crate::channel::wakeup::Wakeup;
+use crate::channel::Setup;
+use crate::record::gate::{Entry, Stopped};
 use crate::ring::commit::Complete;
 use crate::ring::geometry::Geometry;
 use crate::ring::reserve::{Reserved, Stamp};
@@ -19,14 +20,13 @@ use crate::ring::slot::Slot;
 use crate::ring::switch::Closed;
 use crate::ring::Ring;
 use crate::sys::chosen::Chosen;
-use crate::sys::gate::{Entry, Stopped};
 use crate::sys::system::Uuid;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// How many records may be in the making on a CPU at a time: one each for thread, softirq,
 /// interrupt and NMI. More means that a probe fires itself.
-pub(super) const MAX_NESTING: u64 = 4;
+pub(crate) const MAX_NESTING: u64 = 4;
 
 /// Being on a CPU whose buffer takes a record.
 pub(crate) type Entered<'a> = Entry<'a, Buffer>;
@@ -52,7 +52,7 @@ pub(crate) struct Buffer {
 
 impl Buffer {
     /// Makes the buffer of `cpu`, which need not be online; its memory is near to it. May sleep.
-    pub(super) fn new(setup: &Setup, cpu: u32, wakeup: Arc<Wakeup>) -> Result<Self> {
+    pub(crate) fn new(setup: &Setup, cpu: u32, wakeup: Arc<Wakeup>) -> Result<Self> {
         let config = setup.config;
         let size = config.subbuf_size as u64;
         let count = config.subbuf_count as u64;
@@ -91,7 +91,7 @@ impl Buffer {
     }
 
     /// The memory, to read packets that the ring gave.
-    pub(super) fn memory(&self) -> &Memory {
+    pub(crate) fn memory(&self) -> &Memory {
         &self.memory
     }
 
@@ -101,7 +101,7 @@ impl Buffer {
     }
 
     /// Finished packets, and the bytes of them that are moved out.
-    pub(super) fn delivered(&self) -> (u64, u64) {
+    pub(crate) fn delivered(&self) -> (u64, u64) {
         (self.packets.load(), self.bytes.load())
     }
 
@@ -180,7 +180,7 @@ impl Buffer {
     /// counts, what is not smaller than `least` bytes while the buffer is full: the cheap way to
     /// lose a record.
     #[inline(always)]
-    pub(super) fn admit(entered: Entered<'_>, least: u64) -> Option<Entered<'_>> {
+    pub(crate) fn admit(entered: Entered<'_>, least: u64) -> Option<Entered<'_>> {
         if entered.target().ring.refuse_if_full(least) {
             return None;
         }
@@ -256,7 +256,7 @@ impl Buffer {
 
     /// Closes the packet being written. On the buffer's CPU, or in its place while it is offline;
     /// preemption disabled; any context, NMI included.
-    pub(super) fn flush(&self) {
+    pub(crate) fn flush(&self) {
         if let Some(closed) = self.ring.switch(|| self.now()) {
             // For the records of contexts below: see `TraceClock`.
             self.last_time.store(closed.time);
@@ -266,7 +266,7 @@ impl Buffer {
 
     /// Reports losses that no packet has reported, in an empty packet, if there is room for one.
     /// Only once nobody writes any more; one caller at a time.
-    pub(super) fn report_losses(&self) {
+    pub(crate) fn report_losses(&self) {
         if let Some((opened, closed)) = self.ring.report_losses(|| self.now()) {
             packet::open(&self.memory, &opened, self.uuid, self.cpu);
             let header = self.ring.commit_header(opened);

@@ -48,9 +48,9 @@ macro_rules! payload {
         $vis struct $name { $($field: $ty),* }
 
         // SAFETY: Packed, so there is no padding between fields, and each field has none.
-        unsafe impl $crate::channel::memory::Payload for $name
+        unsafe impl $crate::record::memory::Payload for $name
         where
-            $($ty: $crate::channel::memory::Payload),*
+            $($ty: $crate::record::memory::Payload),*
         {
         }
     };
@@ -160,7 +160,7 @@ unsafe impl Sync for Memory {}
 
 impl Memory {
     /// Allocates zeroed memory, near `cpu`. May sleep.
-    pub(super) fn new(bytes: usize, cpu: u32) -> Result<Self> {
+    pub(crate) fn new(bytes: usize, cpu: u32) -> Result<Self> {
         let pages = Pages::new(bytes, cpu)?;
         Ok(Self {
             base: pages.base(),
@@ -169,12 +169,12 @@ impl Memory {
     }
 
     /// The pages, to move them out.
-    pub(super) fn pages(&self) -> &Pages {
+    pub(crate) fn pages(&self) -> &Pages {
         &self.pages
     }
 
     /// What writers call its first byte: its address.
-    pub(super) fn address(&self) -> u64 {
+    pub(crate) fn address(&self) -> u64 {
         self.base.as_ptr().expose_provenance() as u64
     }
 
@@ -182,7 +182,7 @@ impl Memory {
     ///
     /// The caller has reserved these bytes and not committed them.
     #[inline(always)]
-    pub(super) fn write<T: Payload>(&self, at: u64, value: T) {
+    pub(crate) fn write<T: Payload>(&self, at: u64, value: T) {
         // SAFETY:
         // - The ring gives positions inside the memory: an index of a sub-buffer that exists,
         //   and an offset below the sub-buffer size; a reservation does not cross its end (I1).
@@ -192,7 +192,7 @@ impl Memory {
 
     /// Where a record goes that begins at `at`. As [`write`](Self::write), for all its bytes.
     #[inline(always)]
-    pub(super) fn record(&self, mut at: u64) -> RecordWriter<'_> {
+    pub(crate) fn record(&self, mut at: u64) -> RecordWriter<'_> {
         // SAFETY: Does nothing. But the compiler cannot carry the two parts of a sum along from
         // here, to add them at each store.
         unsafe {
@@ -206,13 +206,13 @@ impl Memory {
     }
 
     /// Reads a word of the header of a packet that the reader holds.
-    pub(super) fn read_word(&self, at: u64) -> u64 {
+    pub(crate) fn read_word(&self, at: u64) -> u64 {
         // SAFETY: The bytes of a held packet lie in the memory, and nobody writes them (I4).
         unsafe { self.base.add(at as usize).cast::<u64>().read_unaligned() }
     }
 
     /// Copies bytes of a packet that the reader holds to user space.
-    pub(super) fn copy_out(&self, at: u64, len: usize, out: &mut UserSliceWriter) -> Result {
+    pub(crate) fn copy_out(&self, at: u64, len: usize, out: &mut UserSliceWriter) -> Result {
         // SAFETY: The bytes of a held packet lie in the memory, and nobody writes them (I4).
         let bytes =
             unsafe { core::slice::from_raw_parts(self.base.add(at as usize).as_ptr(), len) };

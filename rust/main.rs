@@ -5,6 +5,7 @@
 #[allow(unreachable_pub)] // Public to the tools.
 pub(crate) mod abi;
 pub(crate) mod api;
+#[allow(unreachable_pub)] // Public to the tools.
 pub(crate) mod arch;
 pub(crate) mod channel;
 pub(crate) mod event;
@@ -12,6 +13,7 @@ pub(crate) mod file;
 #[allow(unreachable_pub)] // Public to the tools.
 pub(crate) mod input;
 pub(crate) mod probe;
+#[allow(unreachable_pub)] // Public to the tools.
 pub(crate) mod record;
 #[allow(dead_code, unreachable_pub)] // Its tests use more of it.
 pub(crate) mod ring;

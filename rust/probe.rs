@@ -4,15 +4,14 @@
 
 use crate::abi::header::Layout;
 use crate::channel::Channel;
-use crate::record::buffer::{Buffer, Entered, Waiting};
-use crate::record::gate::Gates;
+use crate::channel::{Entered, Gates, Waiting};
 use crate::record::header::Label;
 use kernel::sync::Arc;
 
 /// An event that is enabled in a trace; the data of its tracepoint's handler.
 pub(crate) struct Probe {
     /// Those of `channel`, nearer.
-    buffers: Gates<Buffer>,
+    buffers: Gates,
     /// What goes into the header of its records.
     pub(crate) label: Label,
     channel: Arc<Channel>,

@@ -9,6 +9,9 @@ pub const MAGIC: u32 = 0xC1FC_1FC1;
 /// The only stream class of a trace with one channel.
 pub const STREAM_ID: u32 = 0;
 
+/// Identifies a trace.
+pub type Uuid = [u8; 16];
+
 /// Packet header and packet context.
 ///
 /// The part up to `timestamp_begin` is known when a packet is opened, the rest is written
@@ -19,7 +22,7 @@ pub struct PacketHeader {
     /// [`MAGIC`].
     pub magic: u32,
     /// Identifies the trace; equals `trace.uuid` of the metadata.
-    pub uuid: [u8; 16],
+    pub uuid: Uuid,
     /// Stream class: [`STREAM_ID`].
     pub stream_id: u32,
     /// Stream within the class: the CPU.

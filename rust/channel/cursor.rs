@@ -2,13 +2,15 @@
 
 //! Where a stream's reader is: packet by packet through a buffer.
 
+use super::platform::Kernel;
+use super::Buffer;
 use crate::abi::ioctl::Packet;
 use crate::abi::packet::PacketHeader;
-use crate::record::buffer::Buffer;
 use crate::record::memory::Memory;
 use crate::record::packet;
 use crate::ring::consume::{Reader, Unavailable};
 use crate::sys::errno::enodata;
+use crate::sys::pages::Pages;
 use crate::sys::pipe::Pipe;
 use kernel::prelude::*;
 use kernel::uaccess::UserSliceWriter;
@@ -84,7 +86,7 @@ impl Cursor {
         let (sequence, content) = header(buffer.memory(), taken.memory);
         let packet = Packet {
             sequence,
-            size: packet::size(content),
+            size: packet::size::<Kernel>(content),
             content,
             records: taken.records,
         };
@@ -130,7 +132,7 @@ impl Cursor {
         };
         let bytes = held.left(out.len());
         let at = held.memory.wrapping_add(held.done);
-        buffer.memory().copy_out(at, bytes, out)?;
+        out.write_slice(buffer.memory().bytes(at, bytes))?;
         held.done = held.done.wrapping_add(bytes as u64);
         if held.by_read && held.left(1) == 0 {
             self.put(buffer)?;
@@ -140,7 +142,7 @@ impl Cursor {
 }
 
 /// Number and bytes in use of the finished packet at `at`.
-fn header(memory: &Memory, at: u64) -> (u64, u64) {
+fn header(memory: &Memory<Pages>, at: u64) -> (u64, u64) {
     let word = |offset: usize| memory.read_word(at.wrapping_add(offset as u64));
     (
         word(core::mem::offset_of!(PacketHeader, packet_seq_num)),

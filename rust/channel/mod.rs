@@ -6,31 +6,47 @@
 //! [`reader`] (a thread). Between them are the [`ring`](crate::ring), which says whose bytes are
 //! whose, and the [memory](crate::record::memory) they are in.
 
+pub(crate) mod clock;
 pub(crate) mod config;
 mod cursor;
 pub(crate) mod platform;
 pub(crate) mod reader;
 pub(crate) mod stats;
 mod stream;
-pub(crate) mod wakeup;
+mod wakeup;
 
 use crate::abi::header::Layout;
+use crate::abi::packet::Uuid;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::{LocalWord, SharedWord};
-use crate::record::buffer::{Buffer, Entered, Waiting, MAX_NESTING};
-use crate::record::clock::ClockKind;
-use crate::record::gate::{Gates, Refusal};
+use crate::record;
+use crate::record::buffer::{NotMade, Shape, MAX_NESTING};
+use crate::record::gate::{Place, Refusal};
+use crate::record::packet::Identity;
 use crate::ring::lost::Lost;
 use crate::sys::cpu::{self, NoHotplug};
 use crate::sys::hotplug;
 use crate::sys::percpu::{OnceArc, PerCpu};
-use crate::sys::system::Uuid;
 use crate::sys::timer::Timer;
+use clock::ClockKind;
 use config::Config;
 use kernel::prelude::*;
 use kernel::sync::Arc;
+use platform::Kernel;
 use stream::Stream;
 use wakeup::Wakeup;
+
+/// One CPU's buffer, as its writers see it.
+pub(crate) type Buffer = record::buffer::Buffer<Kernel>;
+
+/// The ways to the buffers of all CPUs.
+pub(crate) type Gates = record::gate::Gates<Kernel, Buffer>;
+
+/// Being on a CPU whose buffer takes a record.
+pub(crate) type Entered<'a> = record::buffer::Entered<'a, Kernel>;
+
+/// Being on a CPU whose buffer may take a record.
+pub(crate) type Waiting<'a> = record::buffer::Waiting<'a, Kernel>;
 
 /// What makes one trace's channel different from the next one's.
 #[derive(Clone, Copy)]
@@ -53,7 +69,7 @@ pub(crate) struct Channel {
     active: SharedWord,
     /// The buffers, filled before a CPU first comes up; open while records are taken. All
     /// probes of the trace go through here.
-    buffers: Gates<Buffer>,
+    buffers: Gates,
     cpus: PerCpu<PerCpuState>,
     setup: Setup,
     /// Not 0 once the CPUs that were online at the beginning have their buffers: from then on a
@@ -62,7 +78,6 @@ pub(crate) struct Channel {
 }
 
 /// What each CPU has of a channel besides its buffer.
-#[derive(Zeroable)]
 struct PerCpuState {
     /// Filled with the buffer.
     stream: OnceArc<Stream>,
@@ -70,6 +85,16 @@ struct PerCpuState {
     timers: OnceArc<Timers>,
     /// Records fired on this CPU while it had no buffer.
     no_buffer: LocalWord,
+}
+
+impl PerCpuState {
+    fn new() -> Self {
+        Self {
+            stream: OnceArc::new(),
+            timers: OnceArc::new(),
+            no_buffer: LocalWord::new(0),
+        }
+    }
 }
 
 /// The periodic work on a stream. Runs on its CPU.
@@ -87,8 +112,8 @@ impl Channel {
     pub(crate) fn new(setup: Setup) -> Result<Self> {
         Ok(Self {
             active: SharedWord::new(0),
-            buffers: Gates::new(MAX_NESTING)?,
-            cpus: PerCpu::new()?,
+            buffers: Gates::new(MAX_NESTING).ok_or(ENOMEM)?,
+            cpus: PerCpu::new(PerCpuState::new)?,
             setup,
             complete: SharedWord::new(0),
         })
@@ -117,7 +142,7 @@ impl Channel {
     }
 
     /// The ways to the buffers.
-    pub(crate) fn buffers(&self) -> &Gates<Buffer> {
+    pub(crate) fn buffers(&self) -> &Gates {
         &self.buffers
     }
 
@@ -220,7 +245,9 @@ impl Channel {
         };
         this.stream.set(stream);
         this.timers.set(timers);
-        self.buffers.fill(cpu, buffer);
+        if let Some(place) = self.buffers.place(cpu) {
+            place.set(buffer);
+        }
         if self.active.load() != 0 {
             self.buffers.open(cpu);
         }
@@ -230,7 +257,7 @@ impl Channel {
     fn make(setup: &Setup, cpu: u32) -> Result<(Arc<Buffer>, Arc<Stream>, Arc<Timers>)> {
         let config = setup.config;
         let wakeup = Arc::pin_init(Wakeup::new(config.read_period_us == 0), GFP_KERNEL)?;
-        let buffer = Arc::new(Buffer::new(setup, cpu, wakeup.clone())?, GFP_KERNEL)?;
+        let buffer = Arc::new(Self::make_buffer(setup, cpu, wakeup.clone())?, GFP_KERNEL)?;
         let stream = Arc::pin_init(Stream::new(buffer.clone(), wakeup), GFP_KERNEL)?;
         let (switched, read) = (stream.clone(), stream.clone());
         let timers = Arc::pin_init(
@@ -242,6 +269,33 @@ impl Channel {
             GFP_KERNEL,
         )?;
         Ok((buffer, stream, timers))
+    }
+
+    /// The buffer of `cpu`, which need not be online; its memory is near to it. May sleep.
+    fn make_buffer(setup: &Setup, cpu: u32, wakeup: Arc<Wakeup>) -> Result<Buffer> {
+        let config = setup.config;
+        let made = Buffer::new(
+            Shape {
+                mode: config.mode,
+                subbuf_size: config.subbuf_size,
+                subbuf_count: config.subbuf_count,
+                origin: config.origin,
+            },
+            Identity {
+                cpu,
+                uuid: setup.uuid,
+            },
+            setup.clock.reader(),
+            Kernel {
+                cpu,
+                barriers: config.barriers,
+            },
+            wakeup,
+        );
+        made.map_err(|why| match why {
+            NotMade::Shape => EINVAL,
+            NotMade::Memory => ENOMEM,
+        })
     }
 }
 

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The kernel as the ring sees it.
+//! The kernel, as the ring and the write side see it.
 
-use crate::arch::word::{compiler_barrier, LocalWord, SharedWord};
-use crate::ring::platform::{Local, Platform, Shared};
-use crate::ring::slot::{Slot, Slots};
-use crate::sys::chosen::Chosen;
+use super::wakeup;
+use crate::arch::chosen::Chosen;
+use crate::arch::clock;
+use crate::arch::preempt::NoPreempt;
+use crate::arch::word::{compiler_barrier, CountAndFlags, LocalWord, SharedWord};
+use crate::record;
+use crate::ring::platform::Platform;
+use crate::ring::slot::Slot;
 use crate::sys::cpu;
+use crate::sys::pages::{Pages, PAGE_SIZE};
+use crate::sys::percpu::{OnceArc, SharedPerCpu};
+use kernel::prelude::*;
+use kernel::sync::Arc;
 
 /// Who pays for the order between a packet's bytes and the word that says it is finished.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,8 +29,8 @@ pub(crate) enum Barriers {
 /// A ring's surroundings in the kernel.
 pub(crate) struct Kernel {
     /// The CPU that writes.
-    pub(crate) cpu: u32,
-    pub(crate) barriers: Barriers,
+    pub(super) cpu: u32,
+    pub(super) barriers: Barriers,
 }
 
 impl Platform for Kernel {
@@ -47,70 +55,42 @@ impl Platform for Kernel {
     }
 }
 
-impl Slots<Kernel> for Chosen<Slot<Kernel>> {
+impl record::platform::Platform for Kernel {
+    const PAGE_SIZE: u64 = PAGE_SIZE as u64;
+
+    type NoPreempt = NoPreempt;
+    type PerCpu<T> = SharedPerCpu<T>;
+    type Place<T> = OnceArc<T>;
+    type GateState = CountAndFlags;
+    type Pages = Pages;
+    type Wakeup = Arc<wakeup::Wakeup>;
+
     #[inline(always)]
-    fn all(&self) -> &[Slot<Kernel>] {
-        self.all()
+    fn no_preempt() -> NoPreempt {
+        NoPreempt::new()
     }
+
     #[inline(always)]
-    fn open(&self) -> &Slot<Kernel> {
-        self.get()
+    fn tsc() -> u64 {
+        clock::tsc()
     }
-    fn set_open(&self, index: u64) {
-        self.choose(index as usize);
+
+    #[inline(always)]
+    fn monotonic_ns() -> u64 {
+        clock::monotonic_ns()
+    }
+
+    fn slots(count: usize, mut slot: impl FnMut(u64) -> Slot<Self>) -> Option<Self::Slots> {
+        let mut slots = KVVec::with_capacity(count, GFP_KERNEL).ok()?;
+        for index in 0..count as u64 {
+            slots.push(slot(index), GFP_KERNEL).ok()?;
+        }
+        Chosen::new(slots)
     }
 }
 
-impl Local for LocalWord {
-    #[inline(always)]
-    fn new(value: u64) -> Self {
-        Self::new(value)
-    }
-    #[inline(always)]
-    fn load(&self) -> u64 {
-        self.load()
-    }
-    #[inline(always)]
-    fn store(&self, value: u64) {
-        self.store(value)
-    }
-    #[inline(always)]
-    fn compare_exchange(&self, old: u64, new: u64) -> bool {
-        self.compare_exchange(old, new)
-    }
-    #[inline(always)]
-    fn subtract(&self, value: u64) -> bool {
-        self.subtract(value)
-    }
-    #[inline(always)]
-    fn add(&self, value: u64) {
-        self.add(value)
-    }
-    #[inline(always)]
-    fn increment(&self) {
-        self.increment()
-    }
-}
-
-impl Shared for SharedWord {
-    #[inline(always)]
-    fn new(value: u64) -> Self {
-        Self::new(value)
-    }
-    #[inline(always)]
-    fn load(&self) -> u64 {
-        self.load()
-    }
-    #[inline(always)]
-    fn load_acquire(&self) -> u64 {
-        self.load_acquire()
-    }
-    #[inline(always)]
-    fn store(&self, value: u64) {
-        self.store(value)
-    }
-    #[inline(always)]
-    fn compare_exchange(&self, old: u64, new: u64) -> bool {
-        self.compare_exchange(old, new)
+impl record::platform::Wakeup for Arc<wakeup::Wakeup> {
+    fn packet_ready(&self) {
+        (**self).packet_ready();
     }
 }

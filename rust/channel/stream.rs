@@ -5,8 +5,8 @@
 use super::cursor::Cursor;
 use super::platform::Kernel;
 use super::wakeup::Wakeup;
+use super::Buffer;
 use crate::arch::word::SharedWord;
-use crate::record::buffer::Buffer;
 use crate::ring::Ring;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};

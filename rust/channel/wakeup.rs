@@ -23,7 +23,7 @@ pub(crate) struct Wakeup {
 
 impl Wakeup {
     /// Nobody waits.
-    pub(crate) fn new(at_each_packet: bool) -> impl PinInit<Self, Error> {
+    pub(super) fn new(at_each_packet: bool) -> impl PinInit<Self, Error> {
         pin_init::pin_init_scope(move || {
             let waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
             Ok(try_pin_init!(Self {
@@ -36,13 +36,13 @@ impl Wakeup {
     }
 
     /// The readers that wait.
-    pub(crate) fn waiters(&self) -> &WaitQueue {
+    pub(super) fn waiters(&self) -> &WaitQueue {
         &self.waiters
     }
 
     /// A reader opens the stream that `cpu` writes: from now on it is woken at each packet. Returns
     /// false if the stream is open already. May sleep.
-    pub(crate) fn open(&self, cpu: u32) -> bool {
+    pub(super) fn open(&self, cpu: u32) -> bool {
         if !self.opened.compare_exchange(0, 1) {
             return false;
         }
@@ -55,17 +55,17 @@ impl Wakeup {
     }
 
     /// The reader closes the stream.
-    pub(crate) fn close(&self) {
+    pub(super) fn close(&self) {
         self.opened.store_release(0);
     }
 
     /// Whether a reader has the stream open.
-    pub(crate) fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         self.opened.load() != 0
     }
 
     /// A packet is finished. On the writer's CPU; any context, NMI included.
-    pub(crate) fn packet_ready(&self) {
+    pub(super) fn packet_ready(&self) {
         // W4: `commit_seq` was stored before `opened` is loaded. Nothing here makes the CPU keep
         // that order (store buffering): the reader that sets `opened` does, by an interrupt (R4).
         if self.at_each_packet && self.is_open() {
@@ -74,7 +74,7 @@ impl Wakeup {
     }
 
     /// Has the readers woken. Any context, NMI included.
-    pub(crate) fn wake_soon(&self) {
+    pub(super) fn wake_soon(&self) {
         // The queue's lock may be held by what this interrupts: an interrupt of its own does it.
         self.work.queue();
     }

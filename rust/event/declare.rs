@@ -3,8 +3,8 @@
 //! From a declaration to a probe and a description.
 
 use crate::abi::schema::Field;
+use crate::event::handlers::Handlers;
 use crate::probe::Probe;
-use crate::record::format::Handlers;
 
 /// A declared event.
 pub(crate) struct Declaration {
@@ -61,7 +61,7 @@ macro_rules! event {
     ) => {
         $(#[$doc])*
         pub(super) const $constant: $crate::event::Declaration = {
-            use $crate::record::buffer::{Buffer, Entered, Waiting};
+            use $crate::channel::{Buffer, Entered, Waiting};
             use $crate::record::format::Format;
             use $crate::record::header::EventHeader;
             use $crate::record::memory::{RecordWriter, Tail};
@@ -178,7 +178,7 @@ macro_rules! event {
     };
     (@new $new:ident $tp:ident) => {
         ::kernel::macros::paste! {
-            $crate::record::format::handlers!(
+            $crate::event::handlers::handlers!(
                 $new, probe, $crate::sys::bindings::[<__traceiter_ $tp>]
             )
         }

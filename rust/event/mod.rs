@@ -12,6 +12,7 @@
 mod declare;
 mod field;
 mod format;
+mod handlers;
 mod irq;
 mod module;
 mod nmi;

@@ -3,7 +3,7 @@
 //! `enable`, `version`, `clock`, `error_log`, `available_events`, `set_event`.
 
 use super::{channel, parse_switch};
-use crate::record::clock::ClockKind;
+use crate::channel::clock::ClockKind;
 use crate::session::Session;
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Data, Dir, Tree, READ, READ_WRITE, WRITE};

@@ -2,106 +2,128 @@
 
 //! One CPU's buffer, to write into: a ring, its memory, and who is told of packets.
 
+use super::abi::packet::PacketHeader;
 use super::clock::{ClockSource, TraceClock};
 use super::format::Format;
+use super::gate::{Entry, Stopped};
 use super::header::{EventHeader, Label};
 use super::memory::{Memory, RecordWriter};
-use super::packet;
-use crate::abi::packet::PacketHeader;
-use crate::arch::word::LocalWord;
-use crate::channel::platform::Kernel;
-use crate::channel::wakeup::Wakeup;
-use crate::channel::Setup;
-use crate::record::gate::{Entry, Stopped};
-use crate::ring::commit::Complete;
-use crate::ring::geometry::Geometry;
-use crate::ring::reserve::{Reserved, Stamp};
-use crate::ring::slot::Slot;
-use crate::ring::switch::Closed;
-use crate::ring::Ring;
-use crate::sys::chosen::Chosen;
-use crate::sys::system::Uuid;
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use super::packet::{self, Identity};
+use super::platform::{Platform, Wakeup};
+use super::ring::commit::Complete;
+use super::ring::geometry::Geometry;
+use super::ring::platform::Local;
+use super::ring::reserve::{Reserved, Stamp};
+use super::ring::slot::Slot;
+use super::ring::switch::Closed;
+use super::ring::{Mode, Ring};
 
 /// How many records may be in the making on a CPU at a time: one each for thread, softirq,
 /// interrupt and NMI. More means that a probe fires itself.
-pub(crate) const MAX_NESTING: u64 = 4;
+pub const MAX_NESTING: u64 = 4;
 
 /// Being on a CPU whose buffer takes a record.
-pub(crate) type Entered<'a> = Entry<'a, Buffer>;
+pub type Entered<'a, P> = Entry<'a, P, Buffer<P>>;
 
 /// Being on a CPU whose buffer may take a record.
-pub(crate) type Waiting<'a> = Stopped<'a, Buffer>;
+pub type Waiting<'a, P> = Stopped<'a, P, Buffer<P>>;
+
+/// Size and kind of a buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// What happens when it is full.
+    pub mode: Mode,
+    /// Bytes in a sub-buffer, a power of two.
+    pub subbuf_size: usize,
+    /// Sub-buffers, a power of two.
+    pub subbuf_count: usize,
+    /// Where positions begin; rounded down to a lap.
+    pub origin: u64,
+}
+
+/// Why a buffer cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotMade {
+    /// There is no buffer of such a [`Shape`].
+    Shape,
+    /// There is no memory for it.
+    Memory,
+}
 
 /// One CPU's buffer, as its writers see it.
 #[repr(C)]
-pub(crate) struct Buffer {
+pub struct Buffer<P: Platform> {
     /// First, where its first word is cheapest to get at.
-    ring: Ring<Kernel>,
-    memory: Memory,
+    ring: Ring<P>,
+    memory: Memory<P::Pages>,
     /// The time of the last record, or of one shortly before it where records nest.
-    last_time: LocalWord,
-    clock: TraceClock,
-    cpu: u32,
-    uuid: Uuid,
-    packets: LocalWord,
-    bytes: LocalWord,
-    wakeup: Arc<Wakeup>,
+    last_time: P::Local,
+    clock: TraceClock<P>,
+    identity: Identity,
+    packets: P::Local,
+    bytes: P::Local,
+    wakeup: P::Wakeup,
 }
 
-impl Buffer {
-    /// Makes the buffer of `cpu`, which need not be online; its memory is near to it. May sleep.
-    pub(crate) fn new(setup: &Setup, cpu: u32, wakeup: Arc<Wakeup>) -> Result<Self> {
-        let config = setup.config;
-        let size = config.subbuf_size as u64;
-        let count = config.subbuf_count as u64;
-        let geometry = Geometry::new(size, count).ok_or(EINVAL)?;
-        let origin = config.origin & !geometry.buffer_size().wrapping_sub(1);
-        let mut slots = KVVec::with_capacity(config.subbuf_count, GFP_KERNEL)?;
-        for index in 0..count {
-            slots.push(Slot::new(&geometry, index, origin), GFP_KERNEL)?;
-        }
+impl<P: Platform> Buffer<P> {
+    /// Makes a buffer; its memory is near to the CPU that will write. May sleep.
+    pub fn new(
+        shape: Shape,
+        identity: Identity,
+        clock: TraceClock<P>,
+        platform: P,
+        wakeup: P::Wakeup,
+    ) -> Result<Self, NotMade> {
+        let Shape {
+            mode,
+            subbuf_size,
+            subbuf_count,
+            origin,
+        } = shape;
+        let geometry =
+            Geometry::new(subbuf_size as u64, subbuf_count as u64).ok_or(NotMade::Shape)?;
+        let origin = origin & !geometry.buffer_size().wrapping_sub(1);
+        let slots = P::slots(subbuf_count, |index| Slot::new(&geometry, index, origin))
+            .ok_or(NotMade::Memory)?;
         // The reader has one sub-buffer more.
-        let memory = Memory::new(config.subbuf_size * (config.subbuf_count + 1), cpu)?;
+        let bytes = subbuf_size
+            .checked_mul(subbuf_count + 1)
+            .ok_or(NotMade::Shape)?;
+        let memory = Memory::new(bytes, identity.cpu).ok_or(NotMade::Memory)?;
         let ring = Ring::new(
             geometry,
-            config.mode,
+            mode,
             PacketHeader::SIZE as u64,
             origin,
             memory.address(),
-            Chosen::new(slots).ok_or(EINVAL)?,
-            Kernel {
-                cpu,
-                barriers: config.barriers,
-            },
+            slots,
+            platform,
         )
-        .ok_or(EINVAL)?;
+        .ok_or(NotMade::Shape)?;
         Ok(Self {
             ring,
             memory,
-            last_time: LocalWord::new(0),
-            clock: TraceClock::new(setup.clock),
-            cpu,
-            uuid: setup.uuid,
-            packets: LocalWord::new(0),
-            bytes: LocalWord::new(0),
+            last_time: P::Local::new(0),
+            clock,
+            identity,
+            packets: P::Local::new(0),
+            bytes: P::Local::new(0),
             wakeup,
         })
     }
 
     /// The memory, to read packets that the ring gave.
-    pub(crate) fn memory(&self) -> &Memory {
+    pub fn memory(&self) -> &Memory<P::Pages> {
         &self.memory
     }
 
     /// The ring.
-    pub(crate) fn ring(&self) -> &Ring<Kernel> {
+    pub fn ring(&self) -> &Ring<P> {
         &self.ring
     }
 
     /// Finished packets, and the bytes of them that are moved out.
-    pub(crate) fn delivered(&self) -> (u64, u64) {
+    pub fn delivered(&self) -> (u64, u64) {
         (self.packets.load(), self.bytes.load())
     }
 
@@ -111,11 +133,11 @@ impl Buffer {
     /// `Err` says that nothing was done: [`record_any`](Self::record_any) has all the cases. It is
     /// for the caller to call it, last, so that nothing need be kept across calls.
     #[inline(always)]
-    pub(crate) fn record_open<'a, F: Format, W: FnOnce(RecordWriter<'a>)>(
-        entered: Entered<'a>,
+    pub fn record_open<'a, F: Format, W: FnOnce(RecordWriter<'a>)>(
+        entered: Entered<'a, P>,
         label: &Label,
         payload: impl FnOnce() -> (u64, W),
-    ) -> Result<(), Entered<'a>> {
+    ) -> Result<(), Entered<'a, P>> {
         let read = F::Clock::read(&entered.target().clock);
         // Once more, so that nothing but `entered` is kept while a clock is called.
         let buffer = entered.target();
@@ -144,8 +166,8 @@ impl Buffer {
     /// the extended header, be interrupted, or be refused. Otherwise as
     /// [`record_open`](Self::record_open).
     #[inline(always)]
-    pub(crate) fn record_any<'a, F: Format, W: FnOnce(RecordWriter<'a>)>(
-        entered: Entered<'a>,
+    pub fn record_any<'a, F: Format, W: FnOnce(RecordWriter<'a>)>(
+        entered: Entered<'a, P>,
         label: &Label,
         payload: impl FnOnce() -> (u64, W),
     ) {
@@ -180,7 +202,7 @@ impl Buffer {
     /// counts, what is not smaller than `least` bytes while the buffer is full: the cheap way to
     /// lose a record.
     #[inline(always)]
-    pub(crate) fn admit(entered: Entered<'_>, least: u64) -> Option<Entered<'_>> {
+    pub fn admit(entered: Entered<'_, P>, least: u64) -> Option<Entered<'_, P>> {
         if entered.target().ring.refuse_if_full(least) {
             return None;
         }
@@ -197,7 +219,7 @@ impl Buffer {
         short: u64,
         extended: u64,
         payload: u64,
-    ) -> Option<Reserved<'_, Kernel>> {
+    ) -> Option<Reserved<'_, P>> {
         let stamp = || {
             let last = self.last_time.load();
             let time = self.clock.now().max(last);
@@ -217,7 +239,7 @@ impl Buffer {
             self.close(closed);
         }
         if let Some(opened) = switched.opened {
-            packet::open(&self.memory, &opened, self.uuid, self.cpu);
+            packet::open::<P>(&self.memory, &opened, self.identity);
             if self.ring.commit_header(opened) {
                 self.packet_ready();
             }
@@ -230,15 +252,15 @@ impl Buffer {
 
     #[cold]
     #[inline(never)]
-    fn deliver(entered: Entered<'_>, complete: Complete<'_, Kernel>) {
+    fn deliver(entered: Entered<'_, P>, complete: Complete<'_, P>) {
         let buffer = entered.target();
         buffer.ring.deliver(complete);
         buffer.packet_ready();
     }
 
-    fn close(&self, closed: Closed<'_, Kernel>) {
-        packet::close(&self.memory, &closed);
-        self.bytes.add(packet::size(closed.content));
+    fn close(&self, closed: Closed<'_, P>) {
+        packet::close::<P>(&self.memory, &closed);
+        self.bytes.add(packet::size::<P>(closed.content));
         if self.ring.commit_padding(closed) {
             self.packet_ready();
         }
@@ -256,7 +278,7 @@ impl Buffer {
 
     /// Closes the packet being written. On the buffer's CPU, or in its place while it is offline;
     /// preemption disabled; any context, NMI included.
-    pub(crate) fn flush(&self) {
+    pub fn flush(&self) {
         if let Some(closed) = self.ring.switch(|| self.now()) {
             // For the records of contexts below: see `TraceClock`.
             self.last_time.store(closed.time);
@@ -266,9 +288,9 @@ impl Buffer {
 
     /// Reports losses that no packet has reported, in an empty packet, if there is room for one.
     /// Only once nobody writes any more; one caller at a time.
-    pub(crate) fn report_losses(&self) {
+    pub fn report_losses(&self) {
         if let Some((opened, closed)) = self.ring.report_losses(|| self.now()) {
-            packet::open(&self.memory, &opened, self.uuid, self.cpu);
+            packet::open::<P>(&self.memory, &opened, self.identity);
             let header = self.ring.commit_header(opened);
             self.close(closed);
             debug_assert!(!header);

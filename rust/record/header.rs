@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Writing the header of an event; [`crate::abi::header`] has the layouts.
+//! Writing the header of an event; [`abi::header`](super::abi::header) has the layouts.
 
-use super::memory::{payload, RecordWriter};
-use crate::abi::header as abi;
+use super::abi::header as abi;
+use super::memory::{payload, Payload, RecordWriter};
 
 /// A layout of event headers.
-pub(crate) trait EventHeader {
+pub trait EventHeader {
     /// Bytes of the short form.
     const SHORT: u64;
     /// Bytes of the extended form.
@@ -25,9 +25,9 @@ pub(crate) trait EventHeader {
 
 /// What of an event goes into its header.
 #[derive(Clone, Copy)]
-pub(crate) struct Label {
+pub struct Label {
     /// The event's number in the trace.
-    pub(crate) id: u32,
+    pub id: u32,
     /// [`EventHeader::span`] of it.
     span: u64,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Label {
 impl Label {
     /// The label of the event that is `id` in a trace with these headers.
     #[inline(always)]
-    pub(crate) fn new<H: EventHeader>(id: u32) -> Self {
+    pub fn new<H: EventHeader>(id: u32) -> Self {
         Self {
             id,
             span: H::span(id),
@@ -43,7 +43,7 @@ impl Label {
     }
 
     /// The label in a trace with headers of `layout`.
-    pub(crate) fn in_layout(id: u32, layout: abi::Layout) -> Self {
+    pub fn in_layout(id: u32, layout: abi::Layout) -> Self {
         match layout {
             abi::Layout::Compact => Self::new::<Compact>(id),
             abi::Layout::Large => Self::new::<Large>(id),
@@ -52,16 +52,16 @@ impl Label {
 
     /// Whether the short form is enough this long after the record before.
     #[inline(always)]
-    pub(crate) fn is_short(&self, since_last: u64) -> bool {
+    pub(super) fn is_short(&self, since_last: u64) -> bool {
         since_last < self.span
     }
 }
 
 /// [`Layout::Compact`](abi::Layout::Compact).
-pub(crate) struct Compact;
+pub struct Compact;
 
 /// [`Layout::Large`](abi::Layout::Large).
-pub(crate) struct Large;
+pub struct Large;
 
 payload! {
     struct CompactExtended { escape: u8, id: u32, time: u64 }

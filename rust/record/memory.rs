@@ -5,21 +5,17 @@
 //! Whose bytes are whose is the ring's to say. Everything here takes positions that the ring
 //! gave to the caller and trusts them: checking each store would cost more than the store.
 
-use crate::arch::word::compiler_barrier;
-use crate::sys::pages::Pages;
 use core::arch::asm;
 use core::marker::PhantomData;
 use core::mem::size_of;
 use core::ptr::{with_exposed_provenance_mut, NonNull};
-use kernel::prelude::*;
-use kernel::uaccess::UserSliceWriter;
 
 /// A value that can be laid down in a record as it is.
 ///
 /// # Safety
 ///
 /// All bytes of a value are initialised: there is no padding.
-pub(crate) unsafe trait Payload: Copy {}
+pub unsafe trait Payload: Copy {}
 
 // SAFETY: No bytes.
 unsafe impl Payload for () {}
@@ -36,7 +32,8 @@ plain_payloads!(u8, u16, u32, u64, i8, i16, i32, i64);
 // SAFETY: An array has no padding between its items.
 unsafe impl<T: Payload, const N: usize> Payload for [T; N] {}
 
-/// Defines a struct whose fields lie one after the other, as in a record.
+/// Defines a struct whose fields lie one after the other, as in a record. [`Payload`] must be in
+/// scope.
 macro_rules! payload {
     (
         $(#[$attr:meta])*
@@ -48,17 +45,13 @@ macro_rules! payload {
         $vis struct $name { $($field: $ty),* }
 
         // SAFETY: Packed, so there is no padding between fields, and each field has none.
-        unsafe impl $crate::record::memory::Payload for $name
-        where
-            $($ty: $crate::record::memory::Payload),*
-        {
-        }
+        unsafe impl Payload for $name where $($ty: Payload),* {}
     };
 }
 pub(crate) use payload;
 
 /// What follows the fixed part of a record; its size is known when it is recorded.
-pub(crate) trait Tail {
+pub trait Tail {
     /// Bytes.
     fn len(&self) -> usize;
     /// Lays it down: `len` bytes. If it puts fewer, the rest is what was there before.
@@ -66,16 +59,16 @@ pub(crate) trait Tail {
 }
 
 /// The bytes of a record that its tail has been given, from the first that is not yet written.
-pub(crate) struct Space<'a> {
+pub struct Space<'a> {
     at: NonNull<u8>,
     left: usize,
-    memory: PhantomData<&'a Memory>,
+    memory: PhantomData<&'a u8>,
 }
 
 impl Space<'_> {
     /// Puts a value; none if there is no room for it.
     #[inline(always)]
-    pub(crate) fn put<T: Payload>(&mut self, value: T) {
+    pub fn put<T: Payload>(&mut self, value: T) {
         if size_of::<T>() > self.left {
             return;
         }
@@ -88,7 +81,7 @@ impl Space<'_> {
 
     /// Puts bytes; none if there is no room for all.
     #[inline(always)]
-    pub(crate) fn put_bytes(&mut self, bytes: &[u8]) {
+    pub fn put_bytes(&mut self, bytes: &[u8]) {
         if bytes.len() > self.left {
             return;
         }
@@ -122,7 +115,7 @@ impl Tail for () {
 
 /// A string and its NUL follow.
 #[derive(Clone, Copy)]
-pub(crate) struct NulTerminated<'a>(pub(crate) &'a [u8]);
+pub struct NulTerminated<'a>(pub &'a [u8]);
 
 impl Tail for NulTerminated<'_> {
     #[inline(always)]
@@ -138,7 +131,7 @@ impl Tail for NulTerminated<'_> {
 
 /// A record of nothing but a tail: how many bytes, and what lays them down.
 #[inline(always)]
-pub(crate) fn tail_alone<T: Tail>(tail: &T) -> (u64, impl FnOnce(RecordWriter<'_>) + '_) {
+pub fn tail_alone<T: Tail>(tail: &T) -> (u64, impl FnOnce(RecordWriter<'_>) + '_) {
     (
         tail.len() as u64,
         #[inline(always)]
@@ -146,35 +139,50 @@ pub(crate) fn tail_alone<T: Tail>(tail: &T) -> (u64, impl FnOnce(RecordWriter<'_
     )
 }
 
+/// Bytes in a row.
+///
+/// # Safety
+///
+/// [`base`](Self::base) is always the same: the address of as many bytes as were asked for, which
+/// nothing else uses as long as this lives, wherever it is moved.
+pub unsafe trait Pages: Sized {
+    /// Allocates `bytes`, all zero, a multiple of the page size, near `cpu`, which need not be
+    /// online. [`None`]: there is no memory. May sleep.
+    fn new(bytes: usize, cpu: u32) -> Option<Self>;
+    /// First byte.
+    fn base(&self) -> NonNull<u8>;
+}
+
 /// The sub-buffers of one CPU: those of the slots and the reader's.
-pub(crate) struct Memory {
+#[derive(Debug)]
+pub struct Memory<G> {
     // Beside `pages`, so that the hot path finds it without asking.
     base: NonNull<u8>,
-    pages: Pages,
+    pages: G,
 }
 
 // SAFETY: Plain memory, see `Pages`.
-unsafe impl Send for Memory {}
+unsafe impl<G: Send> Send for Memory<G> {}
 // SAFETY: Writers and the reader never touch the same bytes at a time (ring, I4).
-unsafe impl Sync for Memory {}
+unsafe impl<G: Sync> Sync for Memory<G> {}
 
-impl Memory {
-    /// Allocates zeroed memory, near `cpu`. May sleep.
-    pub(crate) fn new(bytes: usize, cpu: u32) -> Result<Self> {
-        let pages = Pages::new(bytes, cpu)?;
-        Ok(Self {
+impl<G: Pages> Memory<G> {
+    /// Allocates zeroed memory, near `cpu`. [`None`]: there is none. May sleep.
+    pub(super) fn new(bytes: usize, cpu: u32) -> Option<Self> {
+        let pages = G::new(bytes, cpu)?;
+        Some(Self {
             base: pages.base(),
             pages,
         })
     }
 
     /// The pages, to move them out.
-    pub(crate) fn pages(&self) -> &Pages {
+    pub fn pages(&self) -> &G {
         &self.pages
     }
 
     /// What writers call its first byte: its address.
-    pub(crate) fn address(&self) -> u64 {
+    pub(super) fn address(&self) -> u64 {
         self.base.as_ptr().expose_provenance() as u64
     }
 
@@ -182,7 +190,7 @@ impl Memory {
     ///
     /// The caller has reserved these bytes and not committed them.
     #[inline(always)]
-    pub(crate) fn write<T: Payload>(&self, at: u64, value: T) {
+    pub(super) fn write<T: Payload>(&self, at: u64, value: T) {
         // SAFETY:
         // - The ring gives positions inside the memory: an index of a sub-buffer that exists,
         //   and an offset below the sub-buffer size; a reservation does not cross its end (I1).
@@ -192,7 +200,7 @@ impl Memory {
 
     /// Where a record goes that begins at `at`. As [`write`](Self::write), for all its bytes.
     #[inline(always)]
-    pub(crate) fn record(&self, mut at: u64) -> RecordWriter<'_> {
+    pub(super) fn record(&self, mut at: u64) -> RecordWriter<'_> {
         // SAFETY: Does nothing. But the compiler cannot carry the two parts of a sum along from
         // here, to add them at each store.
         unsafe {
@@ -206,30 +214,28 @@ impl Memory {
     }
 
     /// Reads a word of the header of a packet that the reader holds.
-    pub(crate) fn read_word(&self, at: u64) -> u64 {
+    pub fn read_word(&self, at: u64) -> u64 {
         // SAFETY: The bytes of a held packet lie in the memory, and nobody writes them (I4).
         unsafe { self.base.add(at as usize).cast::<u64>().read_unaligned() }
     }
 
-    /// Copies bytes of a packet that the reader holds to user space.
-    pub(crate) fn copy_out(&self, at: u64, len: usize, out: &mut UserSliceWriter) -> Result {
+    /// Bytes of a packet that the reader holds.
+    pub fn bytes(&self, at: u64, len: usize) -> &[u8] {
         // SAFETY: The bytes of a held packet lie in the memory, and nobody writes them (I4).
-        let bytes =
-            unsafe { core::slice::from_raw_parts(self.base.add(at as usize).as_ptr(), len) };
-        out.write_slice(bytes)
+        unsafe { core::slice::from_raw_parts(self.base.add(at as usize).as_ptr(), len) }
     }
 }
 
 /// Lays a reserved record down, part after part. The parts' sizes add up to what was reserved.
-pub(crate) struct RecordWriter<'a> {
+pub struct RecordWriter<'a> {
     to: NonNull<u8>,
-    memory: PhantomData<&'a Memory>,
+    memory: PhantomData<&'a u8>,
 }
 
 impl RecordWriter<'_> {
     /// Lays down a value.
     #[inline(always)]
-    pub(crate) fn put<T: Payload>(self, value: T) -> Self {
+    pub fn put<T: Payload>(self, value: T) -> Self {
         // SAFETY: As for `Memory::write`: still inside what was reserved.
         unsafe {
             self.to.cast::<T>().write_unaligned(value);
@@ -242,7 +248,7 @@ impl RecordWriter<'_> {
 
     /// Lays down what follows.
     #[inline(always)]
-    pub(crate) fn put_tail(self, tail: &impl Tail) {
+    pub fn put_tail(self, tail: &impl Tail) {
         let len = tail.len();
         if len == 0 {
             return;
@@ -274,8 +280,9 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
             while at < last {
                 copy_word::<u64>(from, to, at);
                 at = at.wrapping_add(8);
-                // Keeps the compiler from unrolling: there are one or two turns, mostly.
-                compiler_barrier();
+                // Does nothing, but keeps the compiler from unrolling: there are one or two turns,
+                // mostly.
+                asm!("", options(nostack, preserves_flags));
             }
             copy_word::<u64>(from, to, last);
             return;

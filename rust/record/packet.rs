@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Writing the header of a packet; [`crate::abi::packet`] has the layout.
+//! Writing the header of a packet; [`abi::packet`](super::abi::packet) has the layout.
 //!
 //! The opener and the closer write different fields: an interrupt may close a packet
 //! before the code it interrupted has opened it.
 
-use super::memory::{payload, Memory};
-use crate::abi::packet::{PacketHeader, MAGIC, STREAM_ID};
-use crate::channel::platform::Kernel;
-use crate::ring::reserve::Opened;
-use crate::ring::switch::Closed;
-use crate::sys::pages::PAGE_SIZE;
-use crate::sys::system::Uuid;
-use core::mem::offset_of;
+use super::abi::packet::{PacketHeader, Uuid, MAGIC, STREAM_ID};
+use super::memory::{payload, Memory, Payload};
+use super::platform::Platform;
+use super::ring::reserve::Opened;
+use super::ring::switch::Closed;
+use core::mem::{offset_of, size_of};
+
+/// Whose buffer it is: this goes into the header of each packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Identity {
+    /// The CPU that writes.
+    pub cpu: u32,
+    /// The trace.
+    pub uuid: Uuid,
+}
 
 payload! {
-    struct Identity {
+    struct Begin {
         magic: u32,
         uuid: Uuid,
         stream_id: u32,
@@ -29,23 +36,28 @@ payload! {
 }
 
 // The two parts are laid down over the header as they are.
-const _: () = assert!(size_of::<Identity>() == offset_of!(PacketHeader, timestamp_end));
+const _: () = assert!(size_of::<Begin>() == offset_of!(PacketHeader, timestamp_end));
 const _: () = assert!(
     offset_of!(PacketHeader, timestamp_end) + size_of::<End>()
         == offset_of!(PacketHeader, packet_seq_num)
 );
 
 /// Bytes of a packet that are moved out, given those in use: whole pages, for splice.
-pub(crate) fn size(content: u64) -> u64 {
-    content.next_multiple_of(PAGE_SIZE as u64)
+pub fn size<P: Platform>(content: u64) -> u64 {
+    content.next_multiple_of(P::PAGE_SIZE)
 }
 
 /// Writes what is known when a packet is opened.
-pub(crate) fn open(memory: &Memory, opened: &Opened<'_, Kernel>, uuid: Uuid, cpu: u32) {
+pub(super) fn open<P: Platform>(
+    memory: &Memory<P::Pages>,
+    opened: &Opened<'_, P>,
+    identity: Identity,
+) {
     let at = |offset: usize| opened.memory.wrapping_add(offset as u64);
+    let Identity { cpu, uuid } = identity;
     memory.write(
         opened.memory,
-        Identity {
+        Begin {
             magic: MAGIC,
             uuid,
             stream_id: STREAM_ID,
@@ -61,14 +73,14 @@ pub(crate) fn open(memory: &Memory, opened: &Opened<'_, Kernel>, uuid: Uuid, cpu
 }
 
 /// Writes what is known when it is closed.
-pub(crate) fn close(memory: &Memory, closed: &Closed<'_, Kernel>) {
+pub(super) fn close<P: Platform>(memory: &Memory<P::Pages>, closed: &Closed<'_, P>) {
     let at = |offset: usize| closed.memory.wrapping_add(offset as u64);
     memory.write(
         at(offset_of!(PacketHeader, timestamp_end)),
         End {
             timestamp_end: closed.time,
             content_size: closed.content.wrapping_mul(8),
-            packet_size: size(closed.content).wrapping_mul(8),
+            packet_size: size::<P>(closed.content).wrapping_mul(8),
         },
     );
     memory.write(

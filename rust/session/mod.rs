@@ -22,11 +22,11 @@ mod selection;
 mod trace;
 mod tracepoints;
 
+use crate::channel::clock::ClockKind;
 use crate::channel::config::{Config, Refusal};
 use crate::channel::Channel;
 use crate::event;
 use crate::input::pattern::Pattern;
-use crate::record::clock::ClockKind;
 use crate::sys::debugfs::text::Text;
 use crate::sys::errno::enodata;
 use crate::sys::hotplug::Hotplug;

@@ -4,13 +4,14 @@
 
 use super::probes::Probes;
 use super::{metadata, Numbers, Selection, Session, Settings};
+use crate::abi::packet::Uuid;
 use crate::channel::stats::Table;
 use crate::channel::{Channel, Setup};
 use crate::event;
 use crate::sys::debugfs::text::Text;
 use crate::sys::errno::enodata;
 use crate::sys::hotplug::Watch;
-use crate::sys::system::{self, Uuid};
+use crate::sys::system;
 use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};

@@ -7,7 +7,6 @@
 
 pub(crate) mod args;
 pub(crate) mod bindings;
-pub(crate) mod chosen;
 pub(crate) mod clock;
 pub(crate) mod cpu;
 pub(crate) mod debugfs;

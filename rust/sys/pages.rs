@@ -2,9 +2,10 @@
 
 //! A large piece of memory, contiguous for the kernel, made of single pages.
 
+use crate::record::memory;
 use crate::sys::bindings;
 use core::ptr::NonNull;
-use kernel::prelude::*;
+use kernel::ffi::c_int;
 
 pub(crate) use kernel::page::PAGE_SIZE;
 
@@ -24,30 +25,6 @@ unsafe impl Send for Pages {}
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// Allocates `len` bytes, a multiple of the page size, on the memory node of `cpu`, a
-    /// possible one, if there is room. May sleep.
-    ///
-    /// Fails with `ENOMEM` at once if there is not that much memory to be had, rather than make
-    /// the kernel kill processes for it.
-    pub(crate) fn new(len: usize, cpu: u32) -> Result<Self> {
-        // SAFETY: Reads counters.
-        let available = unsafe { bindings::si_mem_available() };
-        if len / PAGE_SIZE >= available.max(0) as usize {
-            return Err(ENOMEM);
-        }
-        // SAFETY: May sleep, as this function may; `cpu` is possible.
-        let memory = unsafe { bindings::rtrace_vmalloc_near(len / PAGE_SIZE, cpu as c_int) };
-        let base = NonNull::new(memory.cast()).ok_or(ENOMEM)?;
-        // INVARIANT: Just allocated.
-        Ok(Self { base, len })
-    }
-
-    /// First byte.
-    #[inline(always)]
-    pub(crate) fn base(&self) -> NonNull<u8> {
-        self.base
-    }
-
     /// The page that holds the byte at `offset`.
     pub(super) fn page(&self, offset: usize) -> Option<*mut bindings::page> {
         if offset >= self.len {
@@ -55,6 +32,28 @@ impl Pages {
         }
         // SAFETY: By the invariant and the test, an address in a vmap area.
         Some(unsafe { bindings::vmalloc_to_page(self.base.as_ptr().add(offset).cast()) })
+    }
+}
+
+// SAFETY: By the invariant; the allocation stays where it is until the drop.
+unsafe impl memory::Pages for Pages {
+    /// On the memory node of `cpu`, if there is room. Fails at once if there is not that much memory
+    /// to be had, rather than make the kernel kill processes for it.
+    fn new(len: usize, cpu: u32) -> Option<Self> {
+        // SAFETY: Reads counters.
+        let available = unsafe { bindings::si_mem_available() };
+        if len / PAGE_SIZE >= available.max(0) as usize {
+            return None;
+        }
+        // SAFETY: May sleep, as this function may; `cpu` is possible.
+        let memory = unsafe { bindings::rtrace_vmalloc_near(len / PAGE_SIZE, cpu as c_int) };
+        let base = NonNull::new(memory.cast())?;
+        // INVARIANT: Just allocated.
+        Some(Self { base, len })
+    }
+
+    fn base(&self) -> NonNull<u8> {
+        self.base
     }
 }
 

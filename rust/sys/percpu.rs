@@ -5,6 +5,7 @@
 use crate::arch::percpu::this_cpu_address;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
+use crate::record::gate::{self, Place};
 use crate::sys::bindings;
 use crate::sys::cpu;
 use core::marker::PhantomData;
@@ -12,24 +13,25 @@ use core::mem::{align_of, size_of};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// One `T` for each possible CPU, each on its CPU's memory node, all bytes zero to begin with.
+/// One `T` for each possible CPU, each on its CPU's memory node.
 ///
 /// # Invariants
 ///
-/// `offset` was returned by `pcpu_alloc_noprof` for the size and alignment of a `T`.
-pub(crate) struct PerCpu<T: Zeroable> {
+/// `offset` was returned by `pcpu_alloc_noprof` for the size and alignment of a `T`, and there is
+/// a `T` for each possible CPU.
+pub(crate) struct PerCpu<T> {
     offset: usize,
     data: PhantomData<T>,
 }
 
 // SAFETY: Only shared references are given out.
-unsafe impl<T: Zeroable + Sync> Sync for PerCpu<T> {}
+unsafe impl<T: Sync> Sync for PerCpu<T> {}
 // SAFETY: What is true of a T is true of many.
-unsafe impl<T: Zeroable + Send> Send for PerCpu<T> {}
+unsafe impl<T: Send> Send for PerCpu<T> {}
 
-impl<T: Zeroable> PerCpu<T> {
-    /// Allocates. May sleep.
-    pub(crate) fn new() -> Result<Self> {
+impl<T> PerCpu<T> {
+    /// Allocates them, each made by `make`. May sleep.
+    pub(crate) fn new(make: impl Fn() -> T) -> Result<Self> {
         // SAFETY: A plain allocation; the result is checked.
         let pointer = unsafe {
             bindings::pcpu_alloc_noprof(
@@ -42,37 +44,25 @@ impl<T: Zeroable> PerCpu<T> {
         if pointer.is_null() {
             return Err(ENOMEM);
         }
-        // INVARIANT: Just allocated.
+        let offset = pointer as usize;
+        for cpu in cpu::possible() {
+            // SAFETY: Just allocated for each possible CPU; nobody else knows of it.
+            unsafe { (address(offset, cpu) as *mut T).write(make()) };
+        }
+        // INVARIANT: Allocated and filled above.
         Ok(Self {
-            offset: pointer as usize,
+            offset,
             data: PhantomData,
         })
     }
 
-    /// What tells these variables from others.
-    pub(crate) fn offset(&self) -> usize {
-        self.offset
-    }
-
     /// This CPU's. Any context, NMI included.
     #[inline(always)]
-    pub(crate) fn this_cpu(&self, guard: &NoPreempt) -> &T {
-        // SAFETY: Its own.
-        unsafe { self.this_cpu_at(self.offset, guard) }
-    }
-
-    /// This CPU's, by a copy of [`offset`](Self::offset): not even `self` is looked at.
-    ///
-    /// # Safety
-    ///
-    /// `offset` must be what `self.offset()` says.
-    #[inline(always)]
-    pub(crate) unsafe fn this_cpu_at(&self, offset: usize, _guard: &NoPreempt) -> &T {
-        let this = this_cpu_address(offset) as *const T;
+    pub(crate) fn this_cpu(&self, _guard: &NoPreempt) -> &T {
         // SAFETY:
-        // - By the contract and the invariant that is the address of this CPU's T.
+        // - By the invariant that is the address of this CPU's T.
         // - While the guard lives it is this CPU's; after that it is still a valid T.
-        unsafe { &*this }
+        unsafe { &*(this_cpu_address(self.offset) as *const T) }
     }
 
     /// The one of `cpu`, or [`None`] if there can be no such CPU. Any CPU may ask.
@@ -80,19 +70,12 @@ impl<T: Zeroable> PerCpu<T> {
         if cpu >= cpu::count() {
             return None;
         }
-        // SAFETY: `cpu` is below `nr_cpu_ids`; the array has an entry for each.
-        let distance = unsafe {
-            (&raw const bindings::__per_cpu_offset)
-                .cast::<usize>()
-                .add(cpu as usize)
-                .read()
-        };
         // SAFETY: By the invariant that is `cpu`'s T, valid as long as `self`.
-        Some(unsafe { &*(self.offset.wrapping_add(distance) as *const T) })
+        Some(unsafe { &*(address(self.offset, cpu) as *const T) })
     }
 }
 
-impl<T: Zeroable> Drop for PerCpu<T> {
+impl<T> Drop for PerCpu<T> {
     fn drop(&mut self) {
         for cpu in cpu::possible() {
             if let Some(value) = self.of(cpu) {
@@ -105,7 +88,59 @@ impl<T: Zeroable> Drop for PerCpu<T> {
     }
 }
 
-/// A place for an `Arc` that is filled once, and read in any context. Zeroed: empty.
+/// The address that the per-CPU variable at `offset` has on `cpu`, which is below
+/// [`cpu::count`].
+fn address(offset: usize, cpu: u32) -> usize {
+    // SAFETY: The array has an entry for each CPU below `nr_cpu_ids`.
+    let distance = unsafe {
+        (&raw const bindings::__per_cpu_offset)
+            .cast::<usize>()
+            .add(cpu as usize)
+            .read()
+    };
+    offset.wrapping_add(distance)
+}
+
+/// Per-CPU variables that several hold. Any of them is one load nearer than by an `Arc`.
+///
+/// # Invariants
+///
+/// `offset` is that of `values`.
+pub(crate) struct SharedPerCpu<T> {
+    offset: usize,
+    values: Arc<PerCpu<T>>,
+}
+
+impl<T> Clone for SharedPerCpu<T> {
+    fn clone(&self) -> Self {
+        Self {
+            offset: self.offset,
+            values: self.values.clone(),
+        }
+    }
+}
+
+impl<T> gate::PerCpu<T, NoPreempt> for SharedPerCpu<T> {
+    fn new(make: impl Fn() -> T) -> Option<Self> {
+        let values = PerCpu::new(make).ok()?;
+        Some(Self {
+            offset: values.offset,
+            values: Arc::new(values, GFP_KERNEL).ok()?,
+        })
+    }
+
+    #[inline(always)]
+    fn this_cpu(&self, _guard: &NoPreempt) -> &T {
+        // SAFETY: By the invariants, as in `PerCpu::this_cpu`.
+        unsafe { &*(this_cpu_address(self.offset) as *const T) }
+    }
+
+    fn of(&self, cpu: u32) -> Option<&T> {
+        self.values.of(cpu)
+    }
+}
+
+/// A place for an `Arc` that is filled once, and read in any context.
 ///
 /// # Invariants
 ///
@@ -115,25 +150,23 @@ pub(crate) struct OnceArc<T> {
     data: PhantomData<Arc<T>>,
 }
 
-// SAFETY: Zero is the empty state.
-unsafe impl<T> Zeroable for OnceArc<T> {}
+impl<T> Place<T> for OnceArc<T> {
+    fn new() -> Self {
+        Self {
+            pointer: SharedWord::new(0),
+            data: PhantomData,
+        }
+    }
 
-impl<T> OnceArc<T> {
-    /// What is there. Any context, NMI included.
     #[inline(always)]
-    pub(crate) fn get(&self) -> Option<&T> {
+    fn get(&self) -> Option<&T> {
         // SAFETY: By the invariant, NULL or valid as long as `self`. Acquire, so that what the
         // Arc points to is seen as it was when it was put here.
         unsafe { (self.pointer.load_acquire() as *const T).as_ref() }
     }
 
-    /// What is there.
-    ///
-    /// # Safety
-    ///
-    /// Something is, and the caller has learned so by an acquire.
     #[inline(always)]
-    pub(crate) unsafe fn get_filled(&self) -> &T {
+    unsafe fn get_filled(&self) -> &T {
         // SAFETY: By the contract the word does not change any more; by the invariant it is a
         // pointer that is valid as long as `self`.
         unsafe {
@@ -142,7 +175,9 @@ impl<T> OnceArc<T> {
             &*pointer
         }
     }
+}
 
+impl<T> OnceArc<T> {
     /// Fills it. Returns whether it was empty; if not, `value` is dropped.
     pub(crate) fn set(&self, value: Arc<T>) -> bool {
         let pointer = Arc::into_raw(value);

@@ -2,11 +2,9 @@
 
 //! What identifies this machine, this kernel and this boot.
 
+use crate::abi::packet::Uuid;
 use crate::sys::bindings;
 use kernel::prelude::*;
-
-/// A UUID's bytes.
-pub(crate) type Uuid = [u8; 16];
 
 /// A new random UUID (version 4).
 pub(crate) fn random_uuid() -> Uuid {

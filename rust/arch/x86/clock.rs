@@ -3,13 +3,14 @@
 //! Clocks that may be read in any context, NMI included.
 
 use core::arch::asm;
+#[cfg(MODULE)]
 use kernel::bindings;
 
 /// The processor's time stamp counter, in ticks.
 ///
 /// Unordered: two reads may come out of order by what the processor has in flight.
 #[inline(always)]
-pub(crate) fn tsc() -> u64 {
+pub fn tsc() -> u64 {
     let ticks: u64;
     // SAFETY: Reads a register. It comes in two halves.
     unsafe {
@@ -27,8 +28,9 @@ pub(crate) fn tsc() -> u64 {
 
 /// The kernel's monotonic clock, in nanoseconds. It may step back by a little where it is
 /// read in an NMI that interrupts its own update.
+#[cfg(MODULE)]
 #[inline(always)]
-pub(crate) fn monotonic_ns() -> u64 {
+pub fn monotonic_ns() -> u64 {
     let now: u64;
     // SAFETY:
     // - NMI-safe by its contract; takes nothing and returns a number.

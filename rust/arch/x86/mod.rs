@@ -2,9 +2,13 @@
 
 //! x86-64.
 
-pub(crate) mod clock;
-pub(crate) mod percpu;
-pub(crate) mod preempt;
-pub(crate) mod registers;
-pub(crate) mod task;
-pub(crate) mod word;
+pub mod clock;
+#[cfg(MODULE)]
+pub mod percpu;
+#[cfg(MODULE)]
+pub mod preempt;
+#[cfg(MODULE)]
+pub mod registers;
+#[cfg(MODULE)]
+pub mod task;
+pub mod word;

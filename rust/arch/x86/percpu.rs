@@ -8,7 +8,7 @@ use kernel::bindings;
 /// The address that the per-CPU variable at `offset` has on this CPU (`this_cpu_ptr()`). Any
 /// context, NMI included; it is another CPU's as soon as this is moved to one.
 #[inline(always)]
-pub(crate) fn this_cpu_address(offset: usize) -> usize {
+pub fn this_cpu_address(offset: usize) -> usize {
     let address: usize;
     // SAFETY: Reads `this_cpu_off`, this CPU's distance from offset to address, which does not
     // change.

@@ -8,12 +8,12 @@ use kernel::bindings;
 
 /// Preemption is disabled while this lives: the CPU stays the same, and RCU readers' sections
 /// last. Any context, NMI included.
-pub(crate) struct NoPreempt(PhantomData<*mut ()>);
+pub struct NoPreempt(PhantomData<*mut ()>);
 
 impl NoPreempt {
     /// As `preempt_disable_notrace()`.
     #[inline(always)]
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         // SAFETY: Increments this CPU's preemption count, which is in per-CPU memory at gs.
         unsafe {
             asm!(

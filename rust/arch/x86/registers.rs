@@ -10,7 +10,7 @@ macro_rules! registers {
         /// A register in a `struct pt_regs`; its value is the place there, in words.
         #[derive(Clone, Copy)]
         #[repr(u8)]
-        pub(crate) enum Register {
+        pub enum Register {
             $($(#[$doc])* $name = {
                 assert!(offset_of!(bindings::pt_regs, $field) % 8 == 0);
                 (offset_of!(bindings::pt_regs, $field) / 8) as u8
@@ -46,16 +46,15 @@ registers! {
 
 impl Register {
     /// Where the number of the call is.
-    pub(crate) const NUMBER: Self = Self::OrigAx;
+    pub const NUMBER: Self = Self::OrigAx;
 
     /// Where its result is.
-    pub(crate) const RESULT: Self = Self::Ax;
+    pub const RESULT: Self = Self::Ax;
 
     /// Where a program passes its arguments.
-    pub(crate) const ARGUMENTS: [Self; 6] =
-        [Self::Di, Self::Si, Self::Dx, Self::R10, Self::R8, Self::R9];
+    pub const ARGUMENTS: [Self; 6] = [Self::Di, Self::Si, Self::Dx, Self::R10, Self::R8, Self::R9];
 
     /// Where a 32-bit program passes its arguments.
-    pub(crate) const COMPAT_ARGUMENTS: [Self; 6] =
+    pub const COMPAT_ARGUMENTS: [Self; 6] =
         [Self::Bx, Self::Cx, Self::Dx, Self::Si, Self::Di, Self::Bp];
 }

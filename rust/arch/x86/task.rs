@@ -7,7 +7,7 @@ use kernel::bindings;
 
 /// The task that runs this: it lives at least as long as it runs. Any context, NMI included.
 #[inline(always)]
-pub(crate) fn current() -> *const bindings::task_struct {
+pub fn current() -> *const bindings::task_struct {
     let task;
     // SAFETY: Reads a per-CPU variable in memory at gs. Which CPU's does not matter: on each
     // it is the task that runs there, and this runs in one.
@@ -28,7 +28,7 @@ pub(crate) fn current() -> *const bindings::task_struct {
 ///
 /// `task` must be the task that runs this.
 #[inline(always)]
-pub(crate) unsafe fn is_in_compat_call(task: *const bindings::task_struct) -> bool {
+pub unsafe fn is_in_compat_call(task: *const bindings::task_struct) -> bool {
     // SAFETY: A live task; what is read here only it writes.
     unsafe { (*task).thread_info.status & bindings::TS_COMPAT != 0 }
 }

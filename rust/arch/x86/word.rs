@@ -11,11 +11,10 @@
 
 use core::arch::asm;
 use core::cell::UnsafeCell;
-use kernel::prelude::*;
 
 /// A word written by one CPU, in any of its contexts, and read by all.
 #[repr(transparent)]
-pub(crate) struct LocalWord(UnsafeCell<u64>);
+pub struct LocalWord(UnsafeCell<u64>);
 
 // SAFETY: All access is by single instructions on an aligned word, or volatile. What other
 // CPUs may miss by the missing LOCK prefix is the callers' concern and never memory safety.
@@ -23,33 +22,30 @@ unsafe impl Sync for LocalWord {}
 // SAFETY: A plain word.
 unsafe impl Send for LocalWord {}
 
-// SAFETY: Any bits are a word.
-unsafe impl Zeroable for LocalWord {}
-
 impl LocalWord {
     /// Makes the word.
     #[inline(always)]
-    pub(crate) const fn new(value: u64) -> Self {
+    pub const fn new(value: u64) -> Self {
         Self(UnsafeCell::new(value))
     }
 
     /// Reads it. Any CPU.
     #[inline(always)]
-    pub(crate) fn load(&self) -> u64 {
+    pub fn load(&self) -> u64 {
         // SAFETY: The word is valid and aligned; volatile makes it one access.
         unsafe { self.0.get().read_volatile() }
     }
 
     /// Writes it. Only where no nested context writes it.
     #[inline(always)]
-    pub(crate) fn store(&self, value: u64) {
+    pub fn store(&self, value: u64) {
         // SAFETY: As above.
         unsafe { self.0.get().write_volatile(value) }
     }
 
     /// Writes `new` if the word is `old`; says whether it did.
     #[inline(always)]
-    pub(crate) fn compare_exchange(&self, old: u64, new: u64) -> bool {
+    pub fn compare_exchange(&self, old: u64, new: u64) -> bool {
         // SAFETY: The word is valid and aligned; the instructions touch nothing else.
         unsafe {
             asm!(
@@ -67,7 +63,7 @@ impl LocalWord {
 
     /// Subtracts, wrapping; says whether nothing is left.
     #[inline(always)]
-    pub(crate) fn subtract(&self, value: u64) -> bool {
+    pub fn subtract(&self, value: u64) -> bool {
         // SAFETY: As above.
         unsafe {
             asm!(
@@ -84,7 +80,7 @@ impl LocalWord {
 
     /// Adds 1, wrapping.
     #[inline(always)]
-    pub(crate) fn increment(&self) {
+    pub fn increment(&self) {
         // SAFETY: As above.
         unsafe {
             asm!("inc qword ptr [{word}]", word = in(reg) self.0.get(), options(nostack));
@@ -93,13 +89,13 @@ impl LocalWord {
 
     /// Whether the word, taken as signed, is negative.
     #[inline(always)]
-    pub(crate) fn is_negative(&self) -> bool {
+    pub fn is_negative(&self) -> bool {
         (self.load() as i64) < 0
     }
 
     /// Adds, wrapping.
     #[inline(always)]
-    pub(crate) fn add(&self, value: u64) {
+    pub fn add(&self, value: u64) {
         // SAFETY: As above.
         unsafe {
             asm!(
@@ -115,7 +111,7 @@ impl LocalWord {
 /// A count of one CPU's, and two flags that are written each by itself. One instruction takes from
 /// the count, one looks at both flags.
 #[repr(C, align(16))]
-pub(crate) struct CountAndFlags {
+pub struct CountAndFlags {
     count: LocalWord,
     first: UnsafeCell<u32>,
     second: UnsafeCell<u32>,
@@ -126,20 +122,26 @@ unsafe impl Sync for CountAndFlags {}
 // SAFETY: Plain words.
 unsafe impl Send for CountAndFlags {}
 
-// SAFETY: 0, and no flag is set.
-unsafe impl Zeroable for CountAndFlags {}
-
 impl CountAndFlags {
+    /// This count, and no flag set.
+    pub const fn new(count: u64) -> Self {
+        Self {
+            count: LocalWord::new(count),
+            first: UnsafeCell::new(0),
+            second: UnsafeCell::new(0),
+        }
+    }
+
     /// The count, a signed number.
     #[inline(always)]
-    pub(crate) fn count(&self) -> &LocalWord {
+    pub fn count(&self) -> &LocalWord {
         &self.count
     }
 
     /// Takes 1 from the count. Says whether there was one, and only the first flag is set
     /// (`smp_load_acquire`).
     #[inline(always)]
-    pub(crate) fn take_if_only_first(&self) -> bool {
+    pub fn take_if_only_first(&self) -> bool {
         // SAFETY:
         // - The words are valid and aligned.
         // - By the layout the flags are the second word; x86 has a wide load see each half as it
@@ -159,7 +161,7 @@ impl CountAndFlags {
     }
 
     /// Sets the first flag, or clears it (`smp_store_release`).
-    pub(crate) fn set_first(&self, set: bool) {
+    pub fn set_first(&self, set: bool) {
         compiler_barrier();
         // SAFETY: The word is valid and aligned; volatile makes it one access.
         unsafe { self.first.get().write_volatile(set.into()) };
@@ -167,14 +169,14 @@ impl CountAndFlags {
 
     /// Sets the second flag, or clears it.
     #[inline(always)]
-    pub(crate) fn set_second(&self, set: bool) {
+    pub fn set_second(&self, set: bool) {
         // SAFETY: As above.
         unsafe { self.second.get().write_volatile(set.into()) };
     }
 
     /// Whether the first flag is set (`smp_load_acquire`).
     #[inline(always)]
-    pub(crate) fn is_first(&self) -> bool {
+    pub fn is_first(&self) -> bool {
         // SAFETY: As above.
         let set = unsafe { self.first.get().read_volatile() } != 0;
         compiler_barrier();
@@ -184,26 +186,23 @@ impl CountAndFlags {
 
 /// A word written by several CPUs.
 #[repr(transparent)]
-pub(crate) struct SharedWord(UnsafeCell<u64>);
+pub struct SharedWord(UnsafeCell<u64>);
 
 // SAFETY: All access is by single instructions on an aligned word, atomic between CPUs.
 unsafe impl Sync for SharedWord {}
 // SAFETY: A plain word.
 unsafe impl Send for SharedWord {}
 
-// SAFETY: Any bits are a word.
-unsafe impl Zeroable for SharedWord {}
-
 impl SharedWord {
     /// Makes the word.
     #[inline(always)]
-    pub(crate) const fn new(value: u64) -> Self {
+    pub const fn new(value: u64) -> Self {
         Self(UnsafeCell::new(value))
     }
 
     /// Reads it, relaxed (`READ_ONCE`).
     #[inline(always)]
-    pub(crate) fn load(&self) -> u64 {
+    pub fn load(&self) -> u64 {
         // SAFETY: The word is valid and aligned; volatile makes it one access.
         unsafe { self.0.get().read_volatile() }
     }
@@ -214,7 +213,7 @@ impl SharedWord {
     ///
     /// Nobody writes it any more.
     #[inline(always)]
-    pub(crate) unsafe fn load_settled(&self) -> u64 {
+    pub unsafe fn load_settled(&self) -> u64 {
         // SAFETY: The word is valid and aligned; by the contract nobody writes it.
         unsafe { self.0.get().read() }
     }
@@ -222,7 +221,7 @@ impl SharedWord {
     /// Reads it; later accesses stay after (`smp_load_acquire`): on x86 the hardware keeps that
     /// order, so a compiler barrier is enough.
     #[inline(always)]
-    pub(crate) fn load_acquire(&self) -> u64 {
+    pub fn load_acquire(&self) -> u64 {
         let value = self.load();
         compiler_barrier();
         value
@@ -230,7 +229,7 @@ impl SharedWord {
 
     /// Writes it, relaxed (`WRITE_ONCE`).
     #[inline(always)]
-    pub(crate) fn store(&self, value: u64) {
+    pub fn store(&self, value: u64) {
         // SAFETY: As for `load`.
         unsafe { self.0.get().write_volatile(value) }
     }
@@ -238,14 +237,14 @@ impl SharedWord {
     /// Writes it; earlier accesses stay before (`smp_store_release`), see
     /// [`load_acquire`](Self::load_acquire).
     #[inline(always)]
-    pub(crate) fn store_release(&self, value: u64) {
+    pub fn store_release(&self, value: u64) {
         compiler_barrier();
         self.store(value);
     }
 
     /// Writes `new` if the word is `old`; says whether it did. A full barrier.
     #[inline(always)]
-    pub(crate) fn compare_exchange(&self, old: u64, new: u64) -> bool {
+    pub fn compare_exchange(&self, old: u64, new: u64) -> bool {
         let found: u64;
         // SAFETY: The word is valid and aligned; the instruction touches nothing else.
         unsafe {
@@ -263,14 +262,14 @@ impl SharedWord {
 
 /// Keeps the compiler from moving memory accesses across (`barrier()`).
 #[inline(always)]
-pub(crate) fn compiler_barrier() {
+pub fn compiler_barrier() {
     // SAFETY: Does nothing; without `nomem` the compiler must assume that it touches memory.
     unsafe { asm!("", options(nostack, preserves_flags)) };
 }
 
 /// Orders all memory accesses before against all after, between CPUs (`smp_mb()`).
 #[inline(always)]
-pub(crate) fn full_barrier() {
+pub fn full_barrier() {
     // SAFETY: Adds 0 to the stack's top, as the kernel's smp_mb() does; changes flags only.
     unsafe { asm!("lock add dword ptr [rsp - 4], 0") };
 }
@@ -282,7 +281,7 @@ pub(crate) fn full_barrier() {
 ///
 /// All lie in pages that are mapped.
 #[inline(always)]
-pub(crate) unsafe fn read_word<const OFFSET: usize>(at: *const u8) -> u64 {
+pub unsafe fn read_word<const OFFSET: usize>(at: *const u8) -> u64 {
     let word: u64;
     // SAFETY: By the contract.
     unsafe {

@@ -5,11 +5,11 @@
 use super::plan::{self, Plan, Record, MAX_TEXTS};
 use super::{SLOTS, UNKNOWN};
 use crate::arch::word::SharedWord;
+use crate::channel::{Buffer, Entered, Gates, Waiting};
 use crate::channel::{Channel, Setup};
+use crate::event::handlers::{handlers, Handlers};
 use crate::event::{FIRST_ENTRY, FIRST_EXIT};
-use crate::record::buffer::{Buffer, Entered, Waiting};
-use crate::record::format::{handlers, Format, Handlers};
-use crate::record::gate::Gates;
+use crate::record::format::Format;
 use crate::record::header::{EventHeader, Label};
 use crate::record::memory::tail_alone;
 use crate::sys::args::{Registers, Task};
@@ -47,7 +47,7 @@ impl Direction {
 /// tracepoint's handler.
 pub(crate) struct SyscallProbe {
     /// Those of `channel`, nearer.
-    buffers: Gates<Buffer>,
+    buffers: Gates,
     channel: Arc<Channel>,
     direction: Direction,
     /// By slot: the number of the event in the trace, or [`NOT_RECORDED`]. Changes while the

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The words, as the ring and the write side have them.
+
+use super::chosen::Chosen;
+use super::record::gate::State;
+use super::ring::platform::{Local, Platform, Shared};
+use super::ring::slot::{Slot, Slots};
+use super::word::{CountAndFlags, LocalWord, SharedWord};
+
+impl Local for LocalWord {
+    #[inline(always)]
+    fn new(value: u64) -> Self {
+        Self::new(value)
+    }
+    #[inline(always)]
+    fn load(&self) -> u64 {
+        self.load()
+    }
+    #[inline(always)]
+    fn store(&self, value: u64) {
+        self.store(value)
+    }
+    #[inline(always)]
+    fn compare_exchange(&self, old: u64, new: u64) -> bool {
+        self.compare_exchange(old, new)
+    }
+    #[inline(always)]
+    fn subtract(&self, value: u64) -> bool {
+        self.subtract(value)
+    }
+    #[inline(always)]
+    fn add(&self, value: u64) {
+        self.add(value)
+    }
+    #[inline(always)]
+    fn increment(&self) {
+        self.increment()
+    }
+}
+
+impl Shared for SharedWord {
+    #[inline(always)]
+    fn new(value: u64) -> Self {
+        Self::new(value)
+    }
+    #[inline(always)]
+    fn load(&self) -> u64 {
+        self.load()
+    }
+    #[inline(always)]
+    fn load_acquire(&self) -> u64 {
+        self.load_acquire()
+    }
+    #[inline(always)]
+    fn store(&self, value: u64) {
+        self.store(value)
+    }
+    #[inline(always)]
+    fn compare_exchange(&self, old: u64, new: u64) -> bool {
+        self.compare_exchange(old, new)
+    }
+}
+
+impl<P: Platform<Local = LocalWord>> Slots<P> for Chosen<Slot<P>> {
+    #[inline(always)]
+    fn all(&self) -> &[Slot<P>] {
+        self.all()
+    }
+    #[inline(always)]
+    fn open(&self) -> &Slot<P> {
+        self.get()
+    }
+    fn set_open(&self, index: u64) {
+        self.choose(index as usize);
+    }
+}
+
+// SAFETY: The first flag is set by nobody else, by a release; both that ask for it are acquires.
+unsafe impl State for CountAndFlags {
+    fn new(depth: u64) -> Self {
+        Self::new(depth)
+    }
+    #[inline(always)]
+    fn enter(&self) -> bool {
+        self.take_if_only_first()
+    }
+    #[inline(always)]
+    fn leave(&self) {
+        self.count().increment();
+    }
+    #[inline(always)]
+    fn is_too_deep(&self) -> bool {
+        self.count().is_negative()
+    }
+    #[inline(always)]
+    fn is_open(&self) -> bool {
+        self.is_first()
+    }
+    fn set_open(&self, open: bool) {
+        self.set_first(open);
+    }
+    #[inline(always)]
+    fn set_watched(&self, watched: bool) {
+        self.set_second(watched);
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The clocks that a trace can have.
+
+use super::platform::Kernel;
+use crate::abi::tsdl;
+use crate::arch::clock::{monotonic_ns, tsc};
+use crate::record::clock::TraceClock;
+use crate::sys::clock;
+
+const NSEC_PER_SEC: u64 = 1_000_000_000;
+
+/// Which clock a trace's times are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClockKind {
+    /// The processor's time stamp counter: one instruction.
+    Tsc {
+        /// Ticks per second.
+        frequency: u64,
+    },
+    /// The kernel's monotonic clock, in nanoseconds, by its NMI-safe reader.
+    Monotonic,
+}
+
+impl ClockKind {
+    /// The names of all, as the `clock` file has them.
+    pub(crate) const NAMES: [&'static str; 2] = ["tsc", "mono"];
+
+    /// The clock called `name`, if this machine has it.
+    pub(crate) fn by_name(name: &str) -> Option<Self> {
+        match name {
+            "tsc" => Some(Self::Tsc {
+                frequency: clock::tsc_frequency()?,
+            }),
+            "mono" => Some(Self::Monotonic),
+            _ => None,
+        }
+    }
+
+    /// The cheapest that can be trusted here.
+    pub(crate) fn best() -> Self {
+        Self::by_name("tsc").unwrap_or(Self::Monotonic)
+    }
+
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Tsc { .. } => "tsc",
+            Self::Monotonic => "mono",
+        }
+    }
+
+    /// It, for the buffer of a CPU.
+    pub(super) fn reader(self) -> TraceClock<Kernel> {
+        match self {
+            Self::Tsc { .. } => TraceClock::tsc(),
+            Self::Monotonic => TraceClock::monotonic(),
+        }
+    }
+
+    fn now(self) -> u64 {
+        match self {
+            Self::Tsc { .. } => tsc(),
+            Self::Monotonic => monotonic_ns(),
+        }
+    }
+
+    /// Its description in a trace that starts now; `boot_id` in text form.
+    pub(crate) fn describe(self, boot_id: &str) -> tsdl::Clock<'_> {
+        let frequency = match self {
+            Self::Tsc { frequency } => frequency,
+            Self::Monotonic => NSEC_PER_SEC,
+        };
+        // Of some tries, the one with the shortest time between the two readings of the clock.
+        let mut best = (u64::MAX, 0, 0);
+        for _ in 0..8 {
+            let before = self.now();
+            let real = clock::realtime_ns();
+            let after = self.now();
+            let taken = after.wrapping_sub(before);
+            if taken < best.0 {
+                best = (taken, before.wrapping_add(taken / 2), real);
+            }
+        }
+        let (_, now, real) = best;
+        // Seconds and the rest apart: a product of the whole would not fit.
+        let mut offset_s = (real / NSEC_PER_SEC) as i64 - (now / frequency) as i64;
+        let mut offset =
+            (real % NSEC_PER_SEC * frequency / NSEC_PER_SEC) as i64 - (now % frequency) as i64;
+        if offset < 0 {
+            offset_s -= 1;
+            offset += frequency as i64;
+        }
+        tsdl::Clock {
+            name: "monotonic",
+            description: match self {
+                Self::Tsc { .. } => "Time stamp counter",
+                Self::Monotonic => "Monotonic clock",
+            },
+            uuid: boot_id,
+            frequency,
+            offset_s,
+            offset: offset as u64,
+        }
+    }
+}

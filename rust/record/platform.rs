@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The one seam between the write side and what it runs on.
+//!
+//! The kernel's implementation is in `channel/platform.rs`; the benchmark in user space
+//! (tools/native) has one of its own.
+
+use super::gate::{PerCpu, Place, State};
+use super::memory::Pages;
+use super::ring;
+use super::ring::slot::Slot;
+
+/// What the write side runs on: what a ring does, and the surroundings of its CPU.
+pub trait Platform: ring::platform::Platform {
+    /// Bytes of a page. Packets are moved out in whole pages.
+    const PAGE_SIZE: u64;
+
+    /// While one lives, the code that has it stays on its CPU.
+    type NoPreempt;
+    /// A CPU's values.
+    type PerCpu<T>: PerCpu<T, Self::NoPreempt>;
+    /// Where a gate has what is behind it.
+    type Place<T>: Place<T>;
+    /// What a gate asks.
+    type GateState: State;
+    /// A buffer's memory.
+    type Pages: Pages;
+    /// Whom a buffer announces its packets to.
+    type Wakeup: Wakeup;
+
+    /// Stays on this CPU from now on. Any context, NMI included.
+    fn no_preempt() -> Self::NoPreempt;
+
+    /// The processor's time stamp counter, in ticks. What is read earlier on a CPU is not later,
+    /// in whatever context. Any context, NMI included.
+    fn tsc() -> u64;
+
+    /// A monotonic clock, in nanoseconds, which may step back by a little. Any context, NMI
+    /// included.
+    fn monotonic_ns() -> u64;
+
+    /// Allocates a ring's slots, from the first to the last as `slot` makes them by their index.
+    /// [`None`]: there is no memory. May sleep.
+    fn slots(count: usize, slot: impl FnMut(u64) -> Slot<Self>) -> Option<Self::Slots>;
+}
+
+/// Whom a buffer announces its packets to.
+pub trait Wakeup {
+    /// A packet is finished. On the writer's CPU; any context, NMI included: nobody may be woken
+    /// from here.
+    fn packet_ready(&self);
+}

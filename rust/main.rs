@@ -26,9 +26,6 @@ use channel::platform::Barriers;
 use kernel::prelude::*;
 use tracer::Tracer;
 
-/// The version of module, tools and trace.
-pub(crate) const VERSION: &str = "0.1.0";
-
 module! {
     type: Rtrace,
     name: "rtrace",

@@ -21,3 +21,6 @@ pub mod packet;
 pub mod schema;
 pub mod tsdl;
 pub mod uuid;
+
+/// The version of module and trace.
+pub const VERSION: &str = "0.1.0";

@@ -107,7 +107,7 @@ impl TextFile for Version {
     type Data = Arc<Session>;
 
     fn show(_: &Arc<Session>, out: &mut Text) -> Result {
-        writeln!(out, "{}", crate::VERSION)?;
+        writeln!(out, "{}", crate::abi::VERSION)?;
         Ok(())
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn preamble(session: &Session, setup: &Setup) -> Result<Text> {
             kernel_version: system::text(&names.version),
             trace_name: session.name,
             created: created.to_str()?,
-            rtrace_version: crate::VERSION,
+            rtrace_version: crate::abi::VERSION,
         },
     )
     .map_err(|_| ENOMEM)?;

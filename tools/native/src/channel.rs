@@ -1,98 +1,138 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The module's channel with one buffer: that of the CPU to which the writer is pinned.
+//! A channel with one buffer, that of the CPU to which the writer is pinned, and an event in it.
 
-#[path = "../../../rust/channel/buffer.rs"]
-#[allow(dead_code)]
-pub(crate) mod buffer;
-#[path = "../../../rust/channel/config.rs"]
-#[allow(dead_code)]
-pub(crate) mod config;
-#[path = "../../../rust/channel/format.rs"]
-#[allow(dead_code, unused_imports, unused_macros)]
-pub(crate) mod format;
-#[path = "../../../rust/channel/header.rs"]
-#[allow(dead_code)]
-pub(crate) mod header;
-#[path = "../../../rust/channel/memory.rs"]
-#[allow(dead_code)]
-pub(crate) mod memory;
-#[path = "../../../rust/channel/packet.rs"]
-mod packet;
-#[path = "../../../rust/channel/platform.rs"]
-#[allow(dead_code)]
-pub(crate) mod platform;
-#[path = "../../../rust/channel/time.rs"]
-#[allow(dead_code)]
-pub(crate) mod time;
-
-use crate::abi::header::Layout;
-use crate::abi::packet::PacketHeader;
-use crate::prelude::{Result, GFP_KERNEL};
-use crate::ring::lost::Lost;
-use crate::sync::Arc;
-use crate::sys::gate::{Gates, Refusal};
-use crate::sys::system::Uuid;
-use crate::uaccess::UserSliceWriter;
-use buffer::{Buffer, Entered, Waiting, MAX_NESTING};
-use config::Config;
+use crate::platform::{Polling, Process};
+use anyhow::{anyhow, Context, Result};
 use core::mem::offset_of;
-use time::ClockKind;
+use rtrace_abi::header::Layout;
+use rtrace_abi::packet::PacketHeader;
+use rtrace_record::buffer::{self, Shape, MAX_NESTING};
+use rtrace_record::clock::TraceClock;
+use rtrace_record::gate::{self, Refusal};
+use rtrace_record::header::Label;
+use rtrace_record::packet::Identity;
+use rtrace_ring::consume::Reader;
+use rtrace_ring::lost::Lost;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a channel is made with.
-pub(crate) struct Setup {
-    pub(crate) config: Config,
-    pub(crate) layout: Layout,
-    pub(crate) clock: ClockKind,
-    pub(crate) uuid: Uuid,
-}
+/// The buffer.
+pub(crate) type Buffer = buffer::Buffer<Process>;
+type Gates = gate::Gates<Process, Buffer>;
+/// Being on the CPU whose buffer takes a record.
+pub(crate) type Entered<'a> = buffer::Entered<'a, Process>;
+/// Being on the CPU whose buffer may take a record.
+pub(crate) type Waiting<'a> = buffer::Waiting<'a, Process>;
 
-pub(crate) mod reader {
-    //! The reading side: where the buffer's reader is.
-
-    use crate::ring::consume::Reader;
-
-    pub(crate) struct Cursor(pub(super) Reader);
-
-    impl Cursor {
-        pub(super) fn new(reader: Reader) -> Self {
-            Self(reader)
-        }
-    }
-}
-
-/// One buffer.
+/// One buffer, which records.
 pub(crate) struct Channel {
-    setup: Setup,
-    buffers: Gates<Buffer>,
+    gates: Gates,
     buffer: Arc<Buffer>,
+    reader: Mutex<Reader>,
 }
 
 impl Channel {
-    /// Makes it, recording.
-    pub(crate) fn new(setup: Setup) -> Result<Self> {
-        let buffers = Gates::new(MAX_NESTING)?;
-        let buffer = Arc::pin_init(Buffer::new(&setup, 0), GFP_KERNEL)?;
-        buffers.fill(0, buffer.clone());
-        buffers.open(0);
+    /// Makes it.
+    pub(crate) fn new(shape: Shape, clock: TraceClock<Process>) -> Result<Self> {
+        let identity = Identity {
+            cpu: 0,
+            uuid: [0; 16],
+        };
+        let buffer = Buffer::new(shape, identity, clock, Process::new()?, Polling)
+            .map_err(|why| anyhow!("no buffer: {why:?}"))?;
+        let buffer = Arc::new(buffer);
+        let gates = Gates::new(MAX_NESTING).context("no gates")?;
+        gates.place(0).context("no CPU 0")?.set(buffer.clone());
+        gates.open(0);
+        let reader = Mutex::new(buffer.ring().reader());
         Ok(Self {
-            setup,
-            buffers,
+            gates,
             buffer,
+            reader,
         })
     }
 
-    /// What it was made with.
-    pub(crate) fn setup(&self) -> &Setup {
-        &self.setup
+    /// Moves the oldest packet out: get, copy, put. Returns its records; [`None`] if there is no
+    /// packet.
+    pub(crate) fn drain(&self, out: &mut Output) -> Result<Option<u64>> {
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let Ok(packet) = self.buffer.ring().get(&mut reader) else {
+            return Ok(None);
+        };
+        let memory = self.buffer.memory();
+        let size = packet.memory + offset_of!(PacketHeader, packet_size) as u64;
+        let bytes = memory.read_word(size) / 8;
+        out.write(memory.bytes(packet.memory, bytes as usize))?;
+        self.buffer.ring().put(&mut reader);
+        Ok(Some(packet.records))
     }
 
-    /// The way to the buffer.
-    pub(crate) fn buffers(&self) -> &Gates<Buffer> {
-        &self.buffers
+    /// Records that are in the buffer or were.
+    pub(crate) fn recorded(&self) -> u64 {
+        self.buffer.ring().recorded()
     }
 
-    /// As the module's.
+    /// Records refused because the buffer was full.
+    pub(crate) fn full(&self) -> u64 {
+        self.buffer.ring().lost().get(Lost::Full)
+    }
+
+    /// Records refused, for any reason.
+    pub(crate) fn discarded(&self) -> u64 {
+        self.buffer.ring().lost().discarded()
+    }
+}
+
+/// Where a reader's bytes go: a file that is written over and over.
+#[derive(Debug)]
+pub(crate) struct Output {
+    file: File,
+    size: u64,
+    at: u64,
+}
+
+impl Output {
+    /// Into `file`, which grows to `size` bytes.
+    pub(crate) fn new(file: File, size: u64) -> Self {
+        Self { file, size, at: 0 }
+    }
+
+    /// Writes; the only copy.
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.at + bytes.len() as u64 > self.size {
+            self.at = 0;
+        }
+        self.file.write_all_at(bytes, self.at)?;
+        self.at += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+/// An event that is recorded; what rust/probe.rs is to the module's.
+pub(crate) struct Probe {
+    gates: Gates,
+    pub(crate) label: Label,
+}
+
+impl Probe {
+    /// The event with this number, in a channel with compact headers.
+    pub(crate) fn new(channel: &Channel, number: u32) -> Self {
+        Self {
+            gates: channel.gates.clone(),
+            label: Label::in_layout(number, Layout::Compact),
+        }
+    }
+
+    /// Goes to this CPU's buffer.
+    #[inline(always)]
+    pub(crate) fn enter(&self) -> Result<Entered<'_>, Waiting<'_>> {
+        self.gates.enter()
+    }
+
+    /// Looks at somebody who was stopped on the way to the buffer, with a record of `least` bytes
+    /// or more.
     #[inline(always)]
     pub(crate) fn admit<'a>(&self, waiting: Waiting<'a>, least: u64) -> Option<Entered<'a>> {
         match waiting.pass() {
@@ -110,36 +150,5 @@ impl Channel {
         if let (Refusal::TooDeep, Some(buffer)) = (refusal, waiting.target()) {
             buffer.ring().lost().count(Lost::Nested);
         }
-    }
-
-    /// Moves the oldest packet out: get, copy, put. Returns its records; [`None`] if there is no
-    /// packet.
-    pub(crate) fn drain(&self, out: &mut UserSliceWriter) -> Result<Option<u64>> {
-        let mut cursor = self.buffer.reader.lock();
-        let Ok(packet) = self.buffer.ring().get(&mut cursor.0) else {
-            return Ok(None);
-        };
-        let size = packet.memory + offset_of!(PacketHeader, packet_size) as u64;
-        let bytes = self.buffer.memory.read_word(size) / 8;
-        self.buffer
-            .memory
-            .copy_out(packet.memory, bytes as usize, out)?;
-        self.buffer.ring().put(&mut cursor.0);
-        Ok(Some(packet.records))
-    }
-
-    /// Records that are in the buffer or were.
-    pub(crate) fn recorded(&self) -> u64 {
-        self.buffer.ring().recorded()
-    }
-
-    /// Records refused because the buffer was full.
-    pub(crate) fn full(&self) -> u64 {
-        self.buffer.ring().lost().get(Lost::Full)
-    }
-
-    /// Records refused, for any reason.
-    pub(crate) fn discarded(&self) -> u64 {
-        self.buffer.ring().lost().discarded()
     }
 }

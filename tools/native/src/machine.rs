@@ -2,61 +2,61 @@
 
 //! What only the machine can do: the one file of this crate with `unsafe` in it.
 
-use crate::prelude::Result;
-use crate::sync::Arc;
-use crate::sys::word::SharedWord;
 use core::arch::asm;
 use core::ffi::{c_int, c_void, CStr};
 use core::marker::PhantomData;
-use core::ptr::{null, null_mut};
+use core::ptr::{null, null_mut, NonNull};
+use rtrace_arch::word::SharedWord;
+use rtrace_record::{gate, memory};
+use std::hint::black_box;
 use std::io;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-
-/// Stand-in for the kernel's trait.
-///
-/// # Safety
-///
-/// All bytes zero are a value.
-pub unsafe trait Zeroable {}
-
-/// The value all of whose bytes are zero.
-pub(crate) fn zeroed<T: Zeroable>() -> T {
-    // SAFETY: By the trait's contract.
-    unsafe { core::mem::zeroed() }
-}
+use std::sync::Arc;
 
 /// A CPU's distance from a per-CPU variable's offset to its address: there is one CPU.
 static THIS_CPU_OFF: usize = 0;
 
-/// One `T` for each CPU, all bytes zero to begin with.
-pub(crate) struct PerCpu<T>(Box<T>);
+/// A `T` for the one CPU there is.
+///
+/// # Invariants
+///
+/// `offset` is the address of `value`.
+#[derive(Debug)]
+pub(crate) struct OneCpu<T> {
+    offset: usize,
+    value: Arc<T>,
+}
 
-impl<T: Zeroable> PerCpu<T> {
-    /// Allocates.
-    pub(crate) fn new() -> Result<Self> {
-        Ok(Self(Box::new(zeroed())))
+impl<T> Clone for OneCpu<T> {
+    fn clone(&self) -> Self {
+        Self {
+            offset: self.offset,
+            value: self.value.clone(),
+        }
+    }
+}
+
+impl<T> gate::PerCpu<T, NoPreempt> for OneCpu<T> {
+    fn new(make: impl Fn() -> T) -> Option<Self> {
+        let value = Arc::new(make());
+        // INVARIANT: So it is.
+        Some(Self {
+            offset: Arc::as_ptr(&value).expose_provenance(),
+            value,
+        })
     }
 
-    /// What tells these variables from others: here, the address.
-    pub(crate) fn offset(&self) -> usize {
-        core::ptr::from_ref::<T>(&self.0).expose_provenance()
-    }
-
-    /// This CPU's, found by the module's instruction.
-    ///
-    /// # Safety
-    ///
-    /// `offset` must be what `self.offset()` says.
+    /// By the module's instruction.
     #[inline(always)]
-    pub(crate) unsafe fn this_cpu_at(&self, offset: usize, _guard: &NoPreempt) -> &T {
+    fn this_cpu(&self, _guard: &NoPreempt) -> &T {
         let address: usize;
         // SAFETY:
         // - Adds 0.
-        // - By the contract that is the address of the T, which lives as long as `self`.
+        // - By the invariant that is the address of the T, which lives as long as `self`.
         unsafe {
             asm!(
                 "add {address}, qword ptr [rip + {off}]",
-                address = inout(reg) offset => address,
+                address = inout(reg) self.offset => address,
                 off = sym THIS_CPU_OFF,
                 options(nostack, readonly, pure),
             );
@@ -64,9 +64,8 @@ impl<T: Zeroable> PerCpu<T> {
         }
     }
 
-    /// That of `cpu`.
-    pub(crate) fn of(&self, cpu: u32) -> Option<&T> {
-        (cpu == 0).then_some(&self.0)
+    fn of(&self, cpu: u32) -> Option<&T> {
+        (cpu == 0).then_some(&self.value)
     }
 }
 
@@ -110,55 +109,73 @@ impl Drop for NoPreempt {
     }
 }
 
-/// A place for an `Arc` that is filled once, and never emptied. Zeroed: empty.
+/// A place for an `Arc` that is filled once, and never emptied.
 ///
 /// # Invariants
 ///
 /// The word is 0 or the address of a `T` that lives for ever, and changes only once.
-pub(crate) struct OnceArc<T> {
+pub(crate) struct Once<T> {
     pointer: SharedWord,
     data: PhantomData<Arc<T>>,
 }
 
-// SAFETY: Zero is the empty state.
-unsafe impl<T> Zeroable for OnceArc<T> {}
-
-impl<T> OnceArc<T> {
-    /// What is there.
-    #[inline(always)]
-    pub(crate) fn get(&self) -> Option<&T> {
-        // SAFETY: By the invariant.
-        unsafe { (self.pointer.load_acquire() as *const T).as_ref() }
-    }
-
-    /// What is there.
-    ///
-    /// # Safety
-    ///
-    /// Something is, and the caller has learned so by an acquire.
-    #[inline(always)]
-    pub(crate) unsafe fn get_filled(&self) -> &T {
-        // SAFETY: By the contract and the invariant.
-        unsafe {
-            let pointer = self.pointer.load_settled() as *const T;
-            core::hint::assert_unchecked(!pointer.is_null());
-            &*pointer
-        }
-    }
-
+impl<T> Once<T> {
     /// Fills it. Returns whether it was empty.
     pub(crate) fn set(&self, value: Arc<T>) -> bool {
         // INVARIANT: This reference is never given back.
-        let pointer = value.into_raw();
+        let pointer = Arc::into_raw(value).expose_provenance();
         self.pointer.compare_exchange(0, pointer as u64)
     }
 }
 
-/// The processor's time stamp counter, in ticks.
-#[inline(always)]
-pub fn tsc() -> u64 {
-    // SAFETY: Reads a register.
-    unsafe { core::arch::x86_64::_rdtsc() }
+impl<T> gate::Place<T> for Once<T> {
+    fn new() -> Self {
+        Self {
+            pointer: SharedWord::new(0),
+            data: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    fn get(&self) -> Option<&T> {
+        let pointer = core::ptr::with_exposed_provenance::<T>(self.pointer.load_acquire() as usize);
+        // SAFETY: By the invariant.
+        unsafe { pointer.as_ref() }
+    }
+
+    #[inline(always)]
+    unsafe fn get_filled(&self) -> &T {
+        // SAFETY: By the contract and the invariant.
+        unsafe {
+            let pointer =
+                core::ptr::with_exposed_provenance::<T>(self.pointer.load_settled() as usize);
+            core::hint::assert_unchecked(!pointer.is_null());
+            &*pointer
+        }
+    }
+}
+
+/// Memory that is never given back: a process measures a handful of buffers.
+#[derive(Debug)]
+pub(crate) struct Pages(NonNull<u8>);
+
+// SAFETY: Plain memory; who writes where is the owner's concern.
+unsafe impl Send for Pages {}
+// SAFETY: As above.
+unsafe impl Sync for Pages {}
+
+// SAFETY: Leaked, and known to nobody else.
+unsafe impl memory::Pages for Pages {
+    fn new(bytes: usize, _cpu: u32) -> Option<Self> {
+        let memory: &mut [u8] = Box::leak(vec![0; bytes].into_boxed_slice());
+        // Every page is there, as the module's are: no page fault is measured.
+        memory.fill(black_box(0));
+        Some(Self(NonNull::from(memory).cast()))
+    }
+
+    fn base(&self) -> NonNull<u8> {
+        self.0
+    }
 }
 
 static STEPS: AtomicU64 = AtomicU64::new(0);

@@ -3,9 +3,9 @@
 //! The physical limit: the same bytes copied one after the other into as much memory, by
 //! nobody's rules.
 
-use crate::machine::tsc;
 use crate::writer::{Outcome, Writer};
 use anyhow::{bail, Result};
+use rtrace_arch::clock::tsc;
 use std::hint::black_box;
 
 const MEMORY: usize = 4 << 20;

@@ -2,24 +2,17 @@
 
 //! The module's record path as a writer.
 
-use crate::abi::header::Layout;
-use crate::channel::buffer::{Buffer, Entered, Waiting};
-use crate::channel::config::Config;
-use crate::channel::format::Format;
-use crate::channel::header::EventHeader;
-use crate::channel::memory::{NulTerminated, RecordWriter, Tail};
-use crate::channel::platform::Barriers;
-use crate::channel::time::{ClockKind, ClockSource};
-use crate::channel::{Channel, Setup};
+use crate::channel::{Buffer, Channel, Entered, Output, Probe, Waiting};
 use crate::machine::Alarm;
-use crate::prelude::GFP_KERNEL;
-use crate::probe::Probe;
-use crate::ring::Mode;
-use crate::sync;
-use crate::sys::cpu;
-use crate::uaccess::UserSliceWriter;
+use crate::platform::Process;
 use crate::writer::{pin_reader, Outcome, Scenario, Writer, SIGNAL_PERIOD_US};
-use anyhow::{anyhow, bail, ensure, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
+use rtrace_record::buffer::Shape;
+use rtrace_record::clock::{ClockSource, TraceClock};
+use rtrace_record::format::Format;
+use rtrace_record::header::EventHeader;
+use rtrace_record::memory::{NulTerminated, RecordWriter, Tail};
+use rtrace_ring::Mode;
 use rustix::fs::{memfd_create, MemfdFlags};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -175,7 +168,7 @@ fn fire<F: Format>(event: &Probe, scenario: Scenario, bytes: u64, records: u64) 
 
 /// The module's writer.
 struct RingWriter {
-    channel: sync::Arc<Channel>,
+    channel: Arc<Channel>,
     probe: Arc<Probe>,
     scenario: Scenario,
     bytes: u64,
@@ -187,12 +180,12 @@ struct RingWriter {
 
 /// Makes the writer for a scenario. `clock` is the one of `F`.
 pub(crate) fn writer<F: Format>(
-    clock: ClockKind,
+    clock: TraceClock<Process>,
     scenario: Scenario,
     bytes: u64,
 ) -> Result<Box<dyn Writer>> {
-    let channel = channel(clock, scenario)?;
-    let probe = Arc::new(Probe::new(channel.clone(), 1));
+    let channel = Arc::new(Channel::new(shape(scenario), clock)?);
+    let probe = Arc::new(Probe::new(&channel, 1));
     let mut writer = RingWriter {
         alarm: None,
         reader: None,
@@ -224,30 +217,19 @@ pub(crate) fn writer<F: Format>(
     Ok(Box::new(writer))
 }
 
-fn channel(clock: ClockKind, scenario: Scenario) -> Result<sync::Arc<Channel>> {
-    cpu::register()?;
-    let mut config = Config {
+fn shape(scenario: Scenario) -> Shape {
+    Shape {
         mode: match scenario {
             Scenario::Full => Mode::Discard,
             _ => Mode::Overwrite,
         },
-        barriers: Barriers::Interrupt,
-        ..Config::DEFAULT
-    };
-    if scenario == Scenario::Switch {
-        config = config
-            .with_subbuf_size(4096)
-            .map_err(|why| anyhow!("{}", why.0))?;
+        subbuf_size: match scenario {
+            Scenario::Switch => 4096,
+            _ => 1 << 20,
+        },
+        subbuf_count: 4,
+        origin: 0,
     }
-    let setup = Setup {
-        config,
-        layout: Layout::Compact,
-        clock,
-        uuid: [0; 16],
-    };
-    Channel::new(setup)
-        .and_then(|channel| sync::Arc::new(channel, GFP_KERNEL))
-        .map_err(|why| anyhow!("no channel: {why:?}"))
 }
 
 impl Writer for RingWriter {
@@ -302,10 +284,10 @@ struct Drain {
 }
 
 impl Drain {
-    fn new(channel: sync::Arc<Channel>) -> Result<Self> {
+    fn new(channel: Arc<Channel>) -> Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let file = memfd_create("rtrace-native", MemfdFlags::CLOEXEC)?;
-        let mut out = UserSliceWriter::new(file.into(), FILE);
+        let mut out = Output::new(file.into(), FILE);
         let stopped = stop.clone();
         let thread = spawn(move || {
             pin_reader();
@@ -314,7 +296,7 @@ impl Drain {
                 match channel.drain(&mut out) {
                     Ok(Some(records)) => read += records,
                     Ok(None) => sleep(REST),
-                    Err(why) => bail!("the reader failed: {why:?}"),
+                    Err(why) => bail!("the reader failed: {why:#}"),
                 }
             }
             Ok(read)

@@ -2,10 +2,10 @@
 
 //! What is measured: writers of records, in some scenarios.
 
-use crate::channel::format::{CompactMonotonic, CompactTsc};
-use crate::channel::time::ClockKind;
 use crate::{memcpy, rtrace, ust};
 use anyhow::{Context, Result};
+use rtrace_record::clock::TraceClock;
+use rtrace_record::format::{CompactMonotonic, CompactTsc};
 use rustix::thread::{sched_setaffinity, CpuSet};
 use rustix::time::{clock_gettime, ClockId};
 use serde::Serialize;
@@ -15,9 +15,6 @@ use std::time::Duration;
 pub const WRITER_CPU: usize = 0;
 /// The CPU of the reader, if there is a second one.
 const READER_CPU: usize = 1;
-
-/// Nobody asks for its frequency here.
-const TSC: ClockKind = ClockKind::Tsc { frequency: 0 };
 
 /// Something that writes records.
 pub trait Writer {
@@ -180,12 +177,12 @@ fn own_cases() -> Vec<Case> {
             }
             add(
                 "rtrace-tsc",
-                Box::new(move || rtrace::writer::<CompactTsc>(TSC, scenario, bytes)),
+                Box::new(move || rtrace::writer::<CompactTsc>(TraceClock::tsc(), scenario, bytes)),
             );
             add(
                 "rtrace-mono",
                 Box::new(move || {
-                    rtrace::writer::<CompactMonotonic>(ClockKind::Monotonic, scenario, bytes)
+                    rtrace::writer::<CompactMonotonic>(TraceClock::monotonic(), scenario, bytes)
                 }),
             );
         }

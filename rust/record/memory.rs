@@ -51,6 +51,7 @@ macro_rules! payload {
 pub(crate) use payload;
 
 /// What follows the fixed part of a record; its size is known when it is recorded.
+#[allow(clippy::len_without_is_empty)] // Nobody asks.
 pub trait Tail {
     /// Bytes.
     fn len(&self) -> usize;

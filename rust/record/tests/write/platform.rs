@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One CPU, whose clock and interrupts the test decides on.
+
+use crate::slots::IndexedSlots;
+use rtrace_record::gate::{PerCpu, Place, State};
+use rtrace_record::memory::Pages;
+use rtrace_record::platform::{Platform, Wakeup};
+use rtrace_ring::platform as ring;
+use rtrace_ring::slot::Slot;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+use std::rc::Rc;
+
+thread_local! {
+    /// What the clocks show.
+    static TIME: Cell<u64> = const { Cell::new(0) };
+    /// Sections without preemption that this is in.
+    static NO_PREEMPT: Cell<u64> = const { Cell::new(0) };
+    /// What interrupts the next readings of the clock, one each, just after them.
+    static INTERRUPTS: RefCell<VecDeque<Box<dyn FnOnce()>>> = const { RefCell::new(VecDeque::new()) };
+}
+
+/// Sets the clocks.
+pub fn set_time(time: u64) {
+    TIME.set(time);
+}
+
+/// Has `interrupt` come just after the clock is read for the next time that no other is to.
+pub fn interrupt_after_clock(interrupt: impl FnOnce() + 'static) {
+    INTERRUPTS.with_borrow_mut(|all| all.push_back(Box::new(interrupt)));
+}
+
+/// Sections without preemption that this is in.
+pub fn preemption_is_disabled() -> bool {
+    NO_PREEMPT.get() != 0
+}
+
+fn read_clock() -> u64 {
+    let time = TIME.get();
+    let interrupt = INTERRUPTS.with_borrow_mut(VecDeque::pop_front);
+    if let Some(interrupt) = interrupt {
+        interrupt();
+    }
+    time
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct OneCpu;
+
+impl ring::Platform for OneCpu {
+    type Local = Word;
+    type Shared = Word;
+    type Slots = IndexedSlots<Self>;
+
+    fn publish(&self) {}
+    fn promote(&self) {}
+}
+
+impl Platform for OneCpu {
+    const PAGE_SIZE: u64 = 256;
+
+    type NoPreempt = NoPreempt;
+    type PerCpu<T> = One<T>;
+    type Place<T> = Once<T>;
+    type GateState = GateState;
+    type Pages = Bytes;
+    type Wakeup = Announced;
+
+    fn no_preempt() -> NoPreempt {
+        NO_PREEMPT.set(NO_PREEMPT.get() + 1);
+        NoPreempt(())
+    }
+
+    fn tsc() -> u64 {
+        read_clock()
+    }
+
+    fn monotonic_ns() -> u64 {
+        read_clock()
+    }
+
+    fn slots(count: usize, slot: impl FnMut(u64) -> Slot<Self>) -> Option<Self::Slots> {
+        Some(IndexedSlots::new((0..count as u64).map(slot).collect()))
+    }
+}
+
+/// A section without preemption.
+#[derive(Debug)]
+pub struct NoPreempt(());
+
+impl Drop for NoPreempt {
+    fn drop(&mut self) {
+        NO_PREEMPT.set(NO_PREEMPT.get() - 1);
+    }
+}
+
+/// A word of the one CPU.
+#[derive(Debug)]
+pub struct Word(Cell<u64>);
+
+impl ring::Local for Word {
+    fn new(value: u64) -> Self {
+        Self(Cell::new(value))
+    }
+    fn load(&self) -> u64 {
+        self.0.get()
+    }
+    fn store(&self, value: u64) {
+        self.0.set(value);
+    }
+    fn compare_exchange(&self, old: u64, new: u64) -> bool {
+        let same = self.0.get() == old;
+        if same {
+            self.0.set(new);
+        }
+        same
+    }
+    fn subtract(&self, value: u64) -> bool {
+        self.0.set(self.0.get().wrapping_sub(value));
+        self.0.get() == 0
+    }
+    fn add(&self, value: u64) {
+        self.0.set(self.0.get().wrapping_add(value));
+    }
+    fn increment(&self) {
+        ring::Local::add(self, 1);
+    }
+}
+
+impl ring::Shared for Word {
+    fn new(value: u64) -> Self {
+        Self(Cell::new(value))
+    }
+    fn load(&self) -> u64 {
+        self.0.get()
+    }
+    fn load_acquire(&self) -> u64 {
+        self.0.get()
+    }
+    fn store(&self, value: u64) {
+        self.0.set(value);
+    }
+    fn compare_exchange(&self, old: u64, new: u64) -> bool {
+        ring::Local::compare_exchange(self, old, new)
+    }
+}
+
+/// The one CPU's value.
+#[derive(Debug)]
+pub struct One<T>(Rc<T>);
+
+impl<T> Clone for One<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T> PerCpu<T, NoPreempt> for One<T> {
+    fn new(make: impl Fn() -> T) -> Option<Self> {
+        Some(Self(Rc::new(make())))
+    }
+    fn this_cpu(&self, _guard: &NoPreempt) -> &T {
+        &self.0
+    }
+    fn of(&self, cpu: u32) -> Option<&T> {
+        (cpu == 0).then_some(&self.0)
+    }
+}
+
+/// A place that is filled once.
+#[derive(Debug)]
+pub struct Once<T>(OnceCell<Rc<T>>);
+
+impl<T> Once<T> {
+    /// Fills it.
+    pub fn set(&self, value: Rc<T>) {
+        assert!(self.0.set(value).is_ok(), "filled twice");
+    }
+}
+
+impl<T> Place<T> for Once<T> {
+    fn new() -> Self {
+        Self(OnceCell::new())
+    }
+    fn get(&self) -> Option<&T> {
+        self.0.get().map(Rc::as_ref)
+    }
+    unsafe fn get_filled(&self) -> &T {
+        self.get()
+            .expect("the gate was open, and nothing behind it")
+    }
+}
+
+/// A gate's state.
+#[derive(Debug)]
+pub struct GateState {
+    left: Cell<i64>,
+    open: Cell<bool>,
+    watched: Cell<bool>,
+}
+
+// SAFETY: It is open when it was opened.
+unsafe impl State for GateState {
+    fn new(depth: u64) -> Self {
+        Self {
+            left: Cell::new(depth as i64),
+            open: Cell::new(false),
+            watched: Cell::new(false),
+        }
+    }
+    fn enter(&self) -> bool {
+        self.left.set(self.left.get() - 1);
+        self.left.get() >= 0 && self.open.get() && !self.watched.get()
+    }
+    fn leave(&self) {
+        self.left.set(self.left.get() + 1);
+    }
+    fn is_too_deep(&self) -> bool {
+        self.left.get() < 0
+    }
+    fn is_open(&self) -> bool {
+        self.open.get()
+    }
+    fn set_open(&self, open: bool) {
+        self.open.set(open);
+    }
+    fn set_watched(&self, watched: bool) {
+        self.watched.set(watched);
+    }
+}
+
+/// Memory.
+#[derive(Debug)]
+pub struct Bytes {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: A boxed slice that nobody else knows, until the drop.
+unsafe impl Pages for Bytes {
+    fn new(len: usize, cpu: u32) -> Option<Self> {
+        assert_eq!(cpu, crate::CPU);
+        let bytes = Box::leak(vec![0; len].into_boxed_slice());
+        Some(Self {
+            base: NonNull::from(bytes).cast(),
+            len,
+        })
+    }
+    fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+}
+
+impl Drop for Bytes {
+    fn drop(&mut self) {
+        let bytes = std::ptr::slice_from_raw_parts_mut(self.base.as_ptr(), self.len);
+        // SAFETY: Made by `new`.
+        drop(unsafe { Box::from_raw(bytes) });
+    }
+}
+
+/// How many packets were announced.
+#[derive(Clone, Debug, Default)]
+pub struct Announced(pub Rc<Cell<u64>>);
+
+impl Wakeup for Announced {
+    fn packet_ready(&self) {
+        self.0.set(self.0.get() + 1);
+    }
+}

@@ -2,30 +2,155 @@
 
 //! Names and types of an event's fields.
 //!
-//! Fields follow one another without padding, in the order of the schema.
+//! Fields follow one another in the order of the schema, without padding. A bit field begins
+//! at the bit behind the field before, anything else at the next byte.
 
-/// How a field lies in the record and how a viewer shows it.
+/// How an integer lies in the record, and how a viewer shows it. Little endian: the lowest bit
+/// comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FieldType {
-    /// Unsigned integer of this many bits (8, 16, 32, 64), shown in decimal.
-    Unsigned(u8),
-    /// Signed integer of this many bits, shown in decimal.
-    Signed(u8),
-    /// Unsigned integer of this many bits, shown in hexadecimal (addresses, flags).
-    Hex(u8),
-    /// Array of this many bytes of text, padded with NUL.
-    Text(u8),
-    /// NUL-terminated string. Its length is known only from the record.
+pub struct Integer {
+    /// Its width: 1 to 64 bits in a bit field, else 8, 16, 32 or 64.
+    pub bits: u8,
+    /// Whether it begins at any bit, not at a byte.
+    pub is_bit_field: bool,
+    /// How it is shown.
+    pub shown: Shown,
+}
+
+/// How an integer is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// In decimal, unsigned.
+    Unsigned,
+    /// In decimal, signed.
+    Signed,
+    /// In hexadecimal (addresses, flags).
+    Hex,
+    /// As a byte of UTF-8. Several of them are a text, which NULs may follow.
+    Text,
+}
+
+/// What a value, or several in a row, are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The first value of that name: sign-extended where the integer is signed.
+    pub first: u64,
+    /// The last one.
+    pub last: u64,
+}
+
+/// How a field lies in the record.
+#[allow(dead_code)] // The module has no use for some of these yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldType<'a> {
+    /// An integer.
+    Integer(Integer),
+    /// An integer whose values have names; there is one at least.
+    Enumeration(Integer, &'a [Label<'a>]),
+    /// So many integers.
+    Array(Integer, u32),
+    /// As many integers as the field of this name says: an unsigned one of the same event, which
+    /// comes before.
+    Sequence(Integer, &'a str),
+    /// A NUL-terminated string.
     String,
 }
 
-impl FieldType {
-    /// Bytes in the record, or [`None`] where only the record knows.
-    pub const fn size(self) -> Option<usize> {
+#[allow(dead_code)] // As above.
+impl Integer {
+    /// A byte of text.
+    pub const TEXT: Self = Self::new(8, Shown::Text);
+
+    const fn new(bits: u8, shown: Shown) -> Self {
+        Self {
+            bits,
+            is_bit_field: false,
+            shown,
+        }
+    }
+
+    /// Of 8, 16, 32 or 64 bits.
+    pub const fn unsigned(bits: u8) -> Self {
+        Self::new(bits, Shown::Unsigned)
+    }
+
+    /// Of 8, 16, 32 or 64 bits.
+    pub const fn signed(bits: u8) -> Self {
+        Self::new(bits, Shown::Signed)
+    }
+
+    /// Of 8, 16, 32 or 64 bits.
+    pub const fn hex(bits: u8) -> Self {
+        Self::new(bits, Shown::Hex)
+    }
+
+    /// The same as a bit field of so many bits.
+    pub const fn bit_field(self, bits: u8) -> Self {
+        Self {
+            bits,
+            is_bit_field: true,
+            ..self
+        }
+    }
+
+    /// It begins at a multiple of so many bits.
+    pub const fn align(self) -> usize {
+        if self.is_bit_field {
+            1
+        } else {
+            8
+        }
+    }
+}
+
+impl FieldType<'_> {
+    /// Unsigned integer of 8, 16, 32 or 64 bits, shown in decimal.
+    pub const fn unsigned(bits: u8) -> Self {
+        Self::Integer(Integer::unsigned(bits))
+    }
+
+    /// Signed integer, shown in decimal.
+    pub const fn signed(bits: u8) -> Self {
+        Self::Integer(Integer::signed(bits))
+    }
+
+    /// Unsigned integer, shown in hexadecimal.
+    pub const fn hex(bits: u8) -> Self {
+        Self::Integer(Integer::hex(bits))
+    }
+
+    /// Text of at most so many bytes, padded with NUL.
+    pub const fn text(bytes: u32) -> Self {
+        Self::Array(Integer::TEXT, bytes)
+    }
+
+    /// It begins at a multiple of so many bits.
+    pub const fn align(self) -> usize {
         match self {
-            Self::Unsigned(bits) | Self::Signed(bits) | Self::Hex(bits) => Some(bits as usize / 8),
-            Self::Text(bytes) => Some(bytes as usize),
-            Self::String => None,
+            Self::Integer(integer)
+            | Self::Enumeration(integer, _)
+            | Self::Array(integer, _)
+            | Self::Sequence(integer, _) => integer.align(),
+            Self::String => 8,
+        }
+    }
+
+    /// Bits in the record, or [`None`] where only the record knows.
+    pub const fn bits(self) -> Option<usize> {
+        match self {
+            Self::Integer(integer) | Self::Enumeration(integer, _) => Some(integer.bits as usize),
+            Self::Array(element, length) => Some(element.bits as usize * length as usize),
+            Self::Sequence(..) | Self::String => None,
+        }
+    }
+
+    /// Whole bytes in the record, or [`None`] where only the record knows.
+    pub const fn size(self) -> Option<usize> {
+        match self.bits() {
+            Some(bits) => Some(bits.div_ceil(8)),
+            None => None,
         }
     }
 }
@@ -36,5 +161,5 @@ pub struct Field<'a> {
     /// Name, as viewers know it; without a leading underscore.
     pub name: &'a str,
     /// Type.
-    pub ty: FieldType,
+    pub ty: FieldType<'a>,
 }

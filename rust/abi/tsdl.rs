@@ -7,7 +7,7 @@
 //! name. rtrace's own version stands beside it as `rtrace_version`.
 
 use super::header::Layout;
-use super::schema::{Field, FieldType};
+use super::schema::{Field, FieldType, Integer, Label, Shown};
 use core::fmt::{Result, Write};
 
 /// The trace's clock.
@@ -241,21 +241,68 @@ pub fn event<'a>(
 
 fn field(out: &mut dyn Write, field: &Field<'_>) -> Result {
     let name = Identifier(field.name);
+    out.write_str("\t\t")?;
     match field.ty {
-        FieldType::Unsigned(bits) => integer(out, bits, "signed = false;", &name),
-        FieldType::Signed(bits) => integer(out, bits, "signed = true;", &name),
-        FieldType::Hex(bits) => integer(out, bits, "signed = false; base = 16;", &name),
-        FieldType::Text(bytes) => writeln!(
-            out,
-            "\t\tinteger {{ size = 8; align = 8; signed = false; encoding = UTF8; }} {name}[{bytes}];"
-        ),
-        FieldType::String => writeln!(out, "\t\tstring {name};"),
+        FieldType::Integer(integer) => write!(out, "{} {name}", Type(integer))?,
+        FieldType::Enumeration(integer, labels) => {
+            write!(out, "enum : {} {{ ", Type(integer))?;
+            for (i, label) in labels.iter().enumerate() {
+                let comma = if i == 0 { "" } else { ", " };
+                write!(out, "{comma}{}", Enumerator(label, integer))?;
+            }
+            write!(out, " }} {name}")?;
+        }
+        FieldType::Array(element, length) => {
+            write!(out, "{} {name}[{length}]", Type(element))?;
+        }
+        FieldType::Sequence(element, length) => {
+            write!(out, "{} {name}[{}]", Type(element), Identifier(length))?;
+        }
+        FieldType::String => write!(out, "string {name}")?,
+    }
+    out.write_str(";\n")
+}
+
+/// An integer's type.
+struct Type(Integer);
+
+impl core::fmt::Display for Type {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> Result {
+        let Self(integer) = self;
+        let attributes = match integer.shown {
+            Shown::Unsigned => "signed = false;",
+            Shown::Signed => "signed = true;",
+            Shown::Hex => "signed = false; base = 16;",
+            Shown::Text => "signed = false; encoding = UTF8;",
+        };
+        write!(
+            f,
+            "integer {{ size = {}; align = {}; {attributes} }}",
+            integer.bits,
+            integer.align()
+        )
     }
 }
 
-fn integer(out: &mut dyn Write, bits: u8, attributes: &str, name: &Identifier<'_>) -> Result {
-    writeln!(
-        out,
-        "\t\tinteger {{ size = {bits}; align = 8; {attributes} }} {name};"
-    )
+/// The name of values of an integer.
+struct Enumerator<'a>(&'a Label<'a>, Integer);
+
+impl core::fmt::Display for Enumerator<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> Result {
+        let Self(label, integer) = self;
+        write!(f, "\"{}\" = ", Quoted(label.name))?;
+        if let Shown::Signed = integer.shown {
+            range(f, label.first as i64, label.last as i64)
+        } else {
+            range(f, label.first, label.last)
+        }
+    }
+}
+
+fn range<T: PartialEq + core::fmt::Display>(out: &mut dyn Write, first: T, last: T) -> Result {
+    write!(out, "{first}")?;
+    if first != last {
+        write!(out, " ... {last}")?;
+    }
+    Ok(())
 }

@@ -36,16 +36,16 @@ impl EventDescription<'_> {
 
 impl FieldDescription<'_> {
     /// `enum rtrace_field_type`, with the size that goes with it.
-    fn ty(&self) -> Result<FieldType> {
+    fn ty(&self) -> Result<FieldType<'static>> {
         let bits = || match self.size {
             1 | 2 | 4 | 8 => Ok(self.size * 8),
             _ => Err(EINVAL),
         };
         Ok(match (self.ty, self.size) {
-            (0, _) => FieldType::Unsigned(bits()?),
-            (1, _) => FieldType::Signed(bits()?),
-            (2, _) => FieldType::Hex(bits()?),
-            (3, 1..) => FieldType::Text(self.size),
+            (0, _) => FieldType::unsigned(bits()?),
+            (1, _) => FieldType::signed(bits()?),
+            (2, _) => FieldType::hex(bits()?),
+            (3, 1..) => FieldType::text(self.size.into()),
             (4, 0) => FieldType::String,
             _ => return Err(EINVAL),
         })

@@ -8,26 +8,26 @@ use crate::record::memory::{payload, Payload};
 /// A fixed-size field: how it lies in the record is its own type, how it is shown is `TYPE`.
 pub(crate) trait FieldValue: Payload {
     /// As the schema says it.
-    const TYPE: FieldType;
+    const TYPE: FieldType<'static>;
 }
 
 macro_rules! integer_fields {
-    ($($t:ty => $variant:ident;)*) => { $(
+    ($($t:ty => $shown:ident;)*) => { $(
         impl FieldValue for $t {
-            const TYPE: FieldType = FieldType::$variant(<$t>::BITS as u8);
+            const TYPE: FieldType<'static> = FieldType::$shown(<$t>::BITS as u8);
         }
     )* };
 }
 
 integer_fields! {
-    u8 => Unsigned;
-    u16 => Unsigned;
-    u32 => Unsigned;
-    u64 => Unsigned;
-    i8 => Signed;
-    i16 => Signed;
-    i32 => Signed;
-    i64 => Signed;
+    u8 => unsigned;
+    u16 => unsigned;
+    u32 => unsigned;
+    u64 => unsigned;
+    i8 => signed;
+    i16 => signed;
+    i32 => signed;
+    i64 => signed;
 }
 
 payload! {
@@ -44,10 +44,10 @@ impl Hex {
 }
 
 impl FieldValue for Hex {
-    const TYPE: FieldType = FieldType::Hex(64);
+    const TYPE: FieldType<'static> = FieldType::hex(64);
 }
 
 /// Text, padded with NUL.
 impl<const N: usize> FieldValue for [u8; N] {
-    const TYPE: FieldType = FieldType::Text(N as u8);
+    const TYPE: FieldType<'static> = FieldType::text(N as u32);
 }

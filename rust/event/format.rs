@@ -2,29 +2,33 @@
 
 //! What an event's `format` file says, in the form that ftrace's have.
 
-use crate::abi::schema::{Field, FieldType};
+use crate::abi::schema::{Field, FieldType, Integer, Shown};
 use core::fmt::{Display, Formatter, Result, Write};
 
 /// Writes the `format` text of event `id`; nothing if there is no such event.
 ///
-/// Offsets count from the end of the event header. A string's size is 0: only the record
-/// knows it, and the offset of a string behind another is that of the first. Where ftrace has a
-/// `print fmt:`, there are the event's other names, if it has any.
+/// Offsets count from the end of the event header. The size of a string or a sequence is 0: only
+/// the record knows it, and what comes behind has the offset that it would have without. Where
+/// ftrace has a `print fmt:`, there are the event's other names, if it has any.
 pub(crate) fn format(id: u32, out: &mut dyn Write) -> Result {
     let Some(event) = super::get(id) else {
         return Ok(());
     };
     writeln!(out, "name: {}\nformat:", event.name())?;
-    let mut offset = 0;
+    // In bits.
+    let mut end = 0_usize;
     for field in event.fields() {
-        let size = field.ty.size().unwrap_or(0);
-        let signed = u8::from(matches!(field.ty, FieldType::Signed(_)));
+        let begin = end.next_multiple_of(field.ty.align());
+        let bits = field.ty.bits().unwrap_or(0);
         writeln!(
             out,
-            "\tfield:{};\toffset:{offset};\tsize:{size};\tsigned:{signed};",
-            Declarator(field)
+            "\tfield:{};\toffset:{};\tsize:{};\tsigned:{};",
+            Declarator(field),
+            begin / 8,
+            bits.div_ceil(8),
+            u8::from(is_signed(field.ty))
         )?;
-        offset += size;
+        end = begin + bits;
     }
     let mut aliases = event.names().skip(1).peekable();
     if aliases.peek().is_some() {
@@ -37,17 +41,46 @@ pub(crate) fn format(id: u32, out: &mut dyn Write) -> Result {
     Ok(())
 }
 
+fn is_signed(ty: FieldType<'_>) -> bool {
+    match ty {
+        FieldType::Integer(integer) | FieldType::Enumeration(integer, _) => {
+            integer.shown == Shown::Signed
+        }
+        _ => false,
+    }
+}
+
 /// A field as C would declare it.
 struct Declarator(Field<'static>);
 
 impl Display for Declarator {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        let name = self.0.name;
-        match self.0.ty {
-            FieldType::Unsigned(bits) | FieldType::Hex(bits) => write!(f, "u{bits} {name}"),
-            FieldType::Signed(bits) => write!(f, "s{bits} {name}"),
-            FieldType::Text(bytes) => write!(f, "char {name}[{bytes}]"),
-            FieldType::String => write!(f, "char {name}[]"),
+        let Field { name, ty } = self.0;
+        match ty {
+            FieldType::Integer(integer) | FieldType::Enumeration(integer, _) => {
+                write!(f, "{} {name}", Type(integer))?;
+                if integer.is_bit_field {
+                    write!(f, ":{}", integer.bits)?;
+                }
+                Ok(())
+            }
+            FieldType::Array(element, length) => write!(f, "{} {name}[{length}]", Type(element)),
+            FieldType::Sequence(element, _) => write!(f, "{} {name}[]", Type(element)),
+            FieldType::String => write!(f, "{} {name}[]", Type(Integer::TEXT)),
+        }
+    }
+}
+
+/// An integer's type in C; that of a bit field has room for it.
+struct Type(Integer);
+
+impl Display for Type {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let bits = self.0.bits.max(8).next_power_of_two();
+        match self.0.shown {
+            Shown::Unsigned | Shown::Hex => write!(f, "u{bits}"),
+            Shown::Signed => write!(f, "s{bits}"),
+            Shown::Text => f.write_str("char"),
         }
     }
 }

@@ -205,26 +205,16 @@ impl Event {
 
     /// Its fields, in the order of the record.
     pub(crate) fn fields(&self) -> impl Iterator<Item = Field<'static>> {
-        use syscall::Direction::{Entry, Exit};
+        let event = *self;
+        (0..).map_while(move |place| event.field(place))
+    }
+
+    fn field(&self, place: usize) -> Option<Field<'static>> {
         match self.kind {
-            Kind::Declared(declared) => collect(declared.fields.iter().copied()),
-            Kind::SyscallEntry(call) => collect(syscall::fields(call, Entry)),
-            Kind::SyscallExit(call) => collect(syscall::fields(call, Exit)),
-            Kind::Provided(provided) => collect(provided.fields()),
+            Kind::Declared(declared) => declared.fields.get(place).copied(),
+            Kind::SyscallEntry(call) => call.entry().nth(place),
+            Kind::SyscallExit(call) => call.exit().nth(place),
+            Kind::Provided(provided) => provided.fields().nth(place),
         }
-        .into_iter()
-        .flatten()
     }
-}
-
-/// The most fields of an event.
-const MAX_FIELDS: usize = 16;
-
-/// Fields of whatever source as one type.
-fn collect(fields: impl Iterator<Item = Field<'static>>) -> [Option<Field<'static>>; MAX_FIELDS] {
-    let mut all = [None; MAX_FIELDS];
-    for (place, field) in all.iter_mut().zip(fields) {
-        *place = Some(field);
-    }
-    all
 }

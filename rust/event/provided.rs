@@ -6,7 +6,7 @@
 //! for as long as rtrace is loaded, for traces may have records of it; a module that comes
 //! again finds the place again.
 
-use super::{Event, MAX_FIELDS};
+use super::Event;
 use crate::abi::header::Layout;
 use crate::abi::schema::{Field, FieldType};
 use crate::arch::preempt::NoPreempt;
@@ -20,6 +20,9 @@ use crate::record::memory::{tail_alone, Space, Tail};
 use crate::sys::rcu::RcuArc;
 use kernel::prelude::*;
 use kernel::sync::{Arc, SetOnce};
+
+/// The most fields that one may have.
+const MAX_FIELDS: usize = 16;
 
 /// Places for provided events.
 pub(super) const PLACES: u32 = 64;
@@ -75,7 +78,7 @@ pub(crate) struct Provided {
 pub(crate) struct Description {
     subsystem: Name<32>,
     name: Name<64>,
-    fields: [(Name<32>, FieldType); MAX_FIELDS],
+    fields: [(Name<32>, FieldType<'static>); MAX_FIELDS],
     field_count: usize,
     /// Bytes of all fields but a string.
     fixed: usize,
@@ -97,7 +100,7 @@ impl Description {
 
     /// Adds a field behind the others. `EINVAL`: as for [`new`](Self::new), there is a string
     /// before it, or there are too many.
-    pub(crate) fn add_field(&mut self, name: &[u8], ty: FieldType) -> Result {
+    pub(crate) fn add_field(&mut self, name: &[u8], ty: FieldType<'static>) -> Result {
         if self.has_string {
             return Err(EINVAL);
         }

@@ -44,7 +44,7 @@ pub(super) struct Argument {
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
     /// Recorded at the entry as it is.
-    Number(FieldType),
+    Number(FieldType<'static>),
     /// An address, recorded at the exit.
     Out,
     /// The address of a text, which is recorded at the entry, behind all numbers.
@@ -53,12 +53,12 @@ pub(super) enum Kind {
 
 impl Kind {
     /// How an address is recorded.
-    pub(super) const ADDRESS: FieldType = FieldType::Hex(64);
+    pub(super) const ADDRESS: FieldType<'static> = FieldType::hex(64);
 }
 
 impl Call {
     /// The fields of its entry's record.
-    pub(super) fn entry(&'static self) -> impl Iterator<Item = Field<'static>> + Clone {
+    pub(crate) fn entry(&'static self) -> impl Iterator<Item = Field<'static>> {
         let numbers = self.arguments.iter().filter_map(|a| match a.kind {
             Kind::Number(ty) => Some(Field { name: a.name, ty }),
             _ => None,
@@ -75,7 +75,7 @@ impl Call {
     }
 
     /// The fields of its exit's record.
-    pub(super) fn exit(&'static self) -> impl Iterator<Item = Field<'static>> + Clone {
+    pub(crate) fn exit(&'static self) -> impl Iterator<Item = Field<'static>> {
         let written = self.arguments.iter().filter_map(|a| match a.kind {
             Kind::Out => Some(Field {
                 name: a.name,
@@ -90,13 +90,13 @@ impl Call {
 /// The result, in the record of every exit.
 pub(super) const RESULT: Field<'static> = Field {
     name: "ret",
-    ty: FieldType::Signed(64),
+    ty: FieldType::signed(64),
 };
 
 /// Which call it was, where the event's name does not say so.
 pub(super) const NUMBER: Field<'static> = Field {
     name: "id",
-    ty: FieldType::Signed(32),
+    ty: FieldType::signed(32),
 };
 
 /// The table's syntax: `NUMBER name(argument: kind, ...);` each.
@@ -139,43 +139,43 @@ pub(super) use kind;
 
 macro_rules! number {
     (int) => {
-        $crate::abi::schema::FieldType::Signed(32)
+        $crate::abi::schema::FieldType::signed(32)
     };
     (fd) => {
-        $crate::abi::schema::FieldType::Signed(32)
+        $crate::abi::schema::FieldType::signed(32)
     };
     (pid) => {
-        $crate::abi::schema::FieldType::Signed(32)
+        $crate::abi::schema::FieldType::signed(32)
     };
     (uint) => {
-        $crate::abi::schema::FieldType::Unsigned(32)
+        $crate::abi::schema::FieldType::unsigned(32)
     };
     (uid) => {
-        $crate::abi::schema::FieldType::Unsigned(32)
+        $crate::abi::schema::FieldType::unsigned(32)
     };
     (flags) => {
-        $crate::abi::schema::FieldType::Hex(32)
+        $crate::abi::schema::FieldType::hex(32)
     };
     (mode) => {
-        $crate::abi::schema::FieldType::Unsigned(16)
+        $crate::abi::schema::FieldType::unsigned(16)
     };
     (long) => {
-        $crate::abi::schema::FieldType::Signed(64)
+        $crate::abi::schema::FieldType::signed(64)
     };
     (off) => {
-        $crate::abi::schema::FieldType::Signed(64)
+        $crate::abi::schema::FieldType::signed(64)
     };
     (ulong) => {
-        $crate::abi::schema::FieldType::Unsigned(64)
+        $crate::abi::schema::FieldType::unsigned(64)
     };
     (size) => {
-        $crate::abi::schema::FieldType::Unsigned(64)
+        $crate::abi::schema::FieldType::unsigned(64)
     };
     (bits) => {
-        $crate::abi::schema::FieldType::Hex(64)
+        $crate::abi::schema::FieldType::hex(64)
     };
     (ptr) => {
-        $crate::abi::schema::FieldType::Hex(64)
+        $crate::abi::schema::FieldType::hex(64)
     };
 }
 pub(super) use number;

@@ -20,7 +20,7 @@ mod table;
 pub(crate) use describe::Call;
 pub(crate) use probe::{handler, Direction, SyscallProbe};
 
-use crate::abi::schema::{Field, FieldType};
+use crate::abi::schema::FieldType;
 use describe::{Argument, Kind, NUMBER, RESULT};
 use table::LISTED;
 
@@ -34,7 +34,7 @@ const COMPAT: u32 = NUMBERS + 1;
 pub(crate) const SLOTS: u32 = NUMBERS + 2;
 
 /// What is recorded of a call whose arguments are not known.
-const fn six(ty: FieldType) -> [Argument; 6] {
+const fn six(ty: FieldType<'static>) -> [Argument; 6] {
     let kind = Kind::Number(ty);
     [
         Argument { name: "arg0", kind },
@@ -54,7 +54,7 @@ const UNKNOWN_CALL: &Call = &Call {
     kernel_exit_name: None,
     before_arguments: &[NUMBER],
     at_exit: &[NUMBER, RESULT],
-    arguments: &six(FieldType::Hex(64)),
+    arguments: &six(FieldType::hex(64)),
 };
 
 const COMPAT_CALL: &Call = &Call {
@@ -65,7 +65,7 @@ const COMPAT_CALL: &Call = &Call {
     kernel_exit_name: None,
     before_arguments: &[NUMBER],
     at_exit: &[NUMBER, RESULT],
-    arguments: &six(FieldType::Hex(32)),
+    arguments: &six(FieldType::hex(32)),
 };
 
 /// The calls by slot.
@@ -86,17 +86,4 @@ static CALLS: [Option<&Call>; SLOTS as usize] = {
 /// The call at this place.
 pub(super) fn call(slot: u32) -> Option<&'static Call> {
     *CALLS.get(slot as usize)?
-}
-
-/// The fields of a call's entry, or exit.
-pub(super) fn fields(
-    call: &'static Call,
-    direction: Direction,
-) -> impl Iterator<Item = Field<'static>> + Clone {
-    let (entry, exit) = match direction {
-        Direction::Entry => (Some(call.entry()), None),
-        Direction::Exit => (None, Some(call.exit())),
-    };
-    let entry = entry.into_iter().flatten();
-    entry.chain(exit.into_iter().flatten())
 }

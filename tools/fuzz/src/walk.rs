@@ -32,6 +32,18 @@ pub enum Field {
     Unsigned(u64),
     Signed(i64),
     Text(Vec<u8>),
+    Integers(Vec<Field>),
+}
+
+impl From<Value<'_>> for Field {
+    fn from(value: Value<'_>) -> Self {
+        match value {
+            Value::Unsigned(number) => Self::Unsigned(number),
+            Value::Signed(number) => Self::Signed(number),
+            Value::Text(text) => Self::Text(text.to_vec()),
+            Value::Integers(integers) => Self::Integers(integers.map(Self::from).collect()),
+        }
+    }
 }
 
 /// All events of a stream file with these contents.
@@ -82,11 +94,7 @@ fn packets(
 fn recorded(event: &Event<'_>) -> Recorded {
     let fields = event.layout.fields.len();
     assert!(event.value(fields).is_none());
-    let value = |field| match event.value(field).expect("every field has a value") {
-        Value::Unsigned(number) => Field::Unsigned(number),
-        Value::Signed(number) => Field::Signed(number),
-        Value::Text(text) => Field::Text(text.to_vec()),
-    };
+    let value = |field| Field::from(event.value(field).expect("every field has a value"));
     Recorded {
         id: event.layout.id,
         timestamp: event.timestamp,

@@ -188,32 +188,29 @@ fn a_damaged_trace_is_an_error_with_its_place() {
         .stderr(contains("/nowhere/metadata"));
 }
 
-#[test]
-fn babeltrace2_agrees() {
-    if process::Command::new("babeltrace2")
-        .arg("--version")
-        .output()
-        .is_err()
-    {
+/// What babeltrace2 makes of a trace, and what it says of it; none if it is not there.
+fn babeltrace2(dir: &Path) -> Option<(String, String)> {
+    let Ok(output) = process::Command::new("babeltrace2").arg(dir).output() else {
         // Not eprintln!: the test harness would keep that to itself.
         let _ = writeln!(
             io::stderr(),
             "SKIP: babeltrace2 is not there to compare with"
         );
-        return;
-    }
+        return None;
+    };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    Some((String::from_utf8_lossy(&output.stdout).into_owned(), said))
+}
+
+#[test]
+fn babeltrace2_agrees() {
     for layout in [Layout::Compact, Layout::Large] {
         let dir = TempDir::new().unwrap();
         write(dir.path(), layout);
-        let output = process::Command::new("babeltrace2")
-            .arg(dir.path())
-            .output()
-            .unwrap();
-        let (text, said) = (
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr),
-        );
-        assert!(output.status.success(), "{said}");
+        let Some((text, said)) = babeltrace2(dir.path()) else {
+            return;
+        };
         let report = json(dir.path());
         assert_eq!(report["recorded"], text.lines().count(), "{text}");
         for event in report["events"].as_array().unwrap() {
@@ -223,6 +220,42 @@ fn babeltrace2_agrees() {
         }
         assert!(said.contains("Tracer discarded 5 events"), "{said}");
         assert!(said.contains("Tracer discarded 2 packets"), "{said}");
+    }
+}
+
+/// What `PacketBuilder::every_type` writes, in babeltrace2's words.
+const EVERY_TYPE: &str = "\
+    { ready = 1, level = -3, mask = 0x1ABC, kind = ( \"HIGH\" : container = 4 ), \
+    wide = 9305357566071262703, state = ( \"a \\\"wait\\\"\" : container = 5 ), \
+    uuid = [ [0] = 0xDE, [1] = 0xAD, [2] = 0xBE, [3] = 0xEF ], \
+    pairs = [ [0] = 1, [1] = 2, [2] = 3, [3] = 0, [4] = 1 ], \
+    name_offset = 32, name_length = 2, cpus_offset = 34, cpus_length = 2, \
+    name = \"ab\", cpus = [ [0] = -1, [1] = 7 ], path = \"/p\" }";
+
+#[test]
+fn every_type_is_read() {
+    for layout in [Layout::Compact, Layout::Large] {
+        let dir = TempDir::new().unwrap();
+        let packet = PacketBuilder::new(layout, 0, 0, 0)
+            .every_type(MS)
+            .softirq(2 * MS, 7)
+            .every_type(3 * MS)
+            .close(4 * MS, 4096);
+        synthetic::write(dir.path(), layout, &[(0, vec![packet])]).unwrap();
+        let report = json(dir.path());
+        assert_eq!(report["recorded"], 3);
+        assert_eq!(report["events"][0]["name"], "every_type");
+        assert_eq!(report["events"][0]["count"], 2);
+        let Some((text, said)) = babeltrace2(dir.path()) else {
+            return;
+        };
+        assert_eq!(said, "");
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 3, "{text}");
+        for line in [lines[0], lines[2]] {
+            assert!(line.ends_with(EVERY_TYPE), "{line}");
+        }
+        assert!(lines[1].ends_with("{ vec = 7 }"), "{}", lines[1]);
     }
 }
 

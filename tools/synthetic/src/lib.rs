@@ -9,7 +9,7 @@ mod packet;
 
 pub use packet::PacketBuilder;
 use rtrace_abi::header::Layout;
-use rtrace_abi::schema::{Field, FieldType};
+use rtrace_abi::schema::{Field, FieldType, Integer, Label};
 use rtrace_abi::tsdl::{self, Clock, Environment};
 use std::fs;
 use std::io;
@@ -27,6 +27,8 @@ pub const SWITCH: u32 = 0;
 pub const SOFTIRQ: u32 = 1;
 /// The event `sched_process_exec`, which has a string.
 pub const EXEC: u32 = 2;
+/// The event `every_type`, which has a field of every type.
+pub const EVERY_TYPE: u32 = 3;
 /// The event `syscall_entry_read`, whose id is too large for a compact header.
 pub const READ: u32 = 40;
 /// An event whose id is too large for a large header.
@@ -38,6 +40,57 @@ pub fn uuid_text(uuid: [u8; 16]) -> String {
     [&hex[..4], &hex[4..6], &hex[6..8], &hex[8..10], &hex[10..]]
         .map(|part| part.concat())
         .join("-")
+}
+
+/// The fields of [`EVERY_TYPE`]. What varies in length is behind what does not, and two numbers in
+/// front say where and how long it is, as the kernel's own events have it.
+pub const fn every_type() -> [Field<'static>; 15] {
+    const fn field(name: &'static str, ty: FieldType<'static>) -> Field<'static> {
+        Field { name, ty }
+    }
+    const STATES: &[Label<'_>] = &[
+        label("NONE", u64::MAX, u64::MAX),
+        label("running", 0, 0),
+        label("a \"wait\"", 1, 7),
+        label("back\\slash", i64::MIN as u64, i64::MIN as u64),
+    ];
+    const KINDS: &[Label<'_>] = &[label("LOW", 0, 0), label("HIGH", 3, 5)];
+    [
+        field(
+            "ready",
+            FieldType::Integer(Integer::unsigned(8).bit_field(1)),
+        ),
+        field("level", FieldType::Integer(Integer::signed(8).bit_field(4))),
+        field("mask", FieldType::Integer(Integer::hex(16).bit_field(13))),
+        field(
+            "kind",
+            FieldType::Enumeration(Integer::unsigned(8).bit_field(3), KINDS),
+        ),
+        field(
+            "wide",
+            FieldType::Integer(Integer::unsigned(64).bit_field(64)),
+        ),
+        field("state", FieldType::Enumeration(Integer::signed(64), STATES)),
+        field("uuid", FieldType::Array(Integer::hex(8), 4)),
+        field(
+            "pairs",
+            FieldType::Array(Integer::unsigned(8).bit_field(2), 5),
+        ),
+        field("name_offset", FieldType::unsigned(16)),
+        field("name_length", FieldType::unsigned(16)),
+        field("cpus_offset", FieldType::unsigned(16)),
+        field("cpus_length", FieldType::unsigned(8)),
+        field("name", FieldType::Sequence(Integer::TEXT, "name_length")),
+        field(
+            "cpus",
+            FieldType::Sequence(Integer::signed(32), "cpus_length"),
+        ),
+        field("path", FieldType::String),
+    ]
+}
+
+const fn label(name: &str, first: u64, last: u64) -> Label<'_> {
+    Label { name, first, last }
 }
 
 /// The description of a synthetic trace with this identity.
@@ -60,13 +113,13 @@ pub fn metadata(uuid: [u8; 16], layout: Layout) -> String {
         rtrace_version: "0.1.0",
     };
     let field = |name, ty| Field { name, ty };
-    let tid = |name| field(name, FieldType::Signed(32));
-    let comm = |name| field(name, FieldType::Text(16));
+    let tid = |name| field(name, FieldType::signed(32));
+    let comm = |name| field(name, FieldType::text(16));
     let switch = vec![
         comm("prev_comm"),
         tid("prev_tid"),
         tid("prev_prio"),
-        field("prev_state", FieldType::Signed(64)),
+        field("prev_state", FieldType::signed(64)),
         comm("next_comm"),
         tid("next_tid"),
         tid("next_prio"),
@@ -76,7 +129,7 @@ pub fn metadata(uuid: [u8; 16], layout: Layout) -> String {
         (
             SOFTIRQ,
             "irq_softirq_entry",
-            vec![field("vec", FieldType::Unsigned(32))],
+            vec![field("vec", FieldType::unsigned(32))],
         ),
         (
             EXEC,
@@ -86,9 +139,10 @@ pub fn metadata(uuid: [u8; 16], layout: Layout) -> String {
         (
             READ,
             "syscall_entry_read",
-            vec![field("buf", FieldType::Hex(64))],
+            vec![field("buf", FieldType::hex(64))],
         ),
         (FAR, "far", vec![]),
+        (EVERY_TYPE, "every_type", every_type().to_vec()),
     ];
     let mut out = String::new();
     tsdl::preamble(&mut out, &text, layout, &clock, &env).expect("a String takes everything");

@@ -2,7 +2,7 @@
 
 //! One packet.
 
-use crate::{EXEC, READ, SOFTIRQ, SWITCH, UUID};
+use crate::{EVERY_TYPE, EXEC, READ, SOFTIRQ, SWITCH, UUID};
 use rtrace_abi::header::{
     Layout, COMPACT_ESCAPE, COMPACT_ID_BITS, COMPACT_TIME_BITS, LARGE_ESCAPE, LARGE_TIME_BITS,
 };
@@ -91,6 +91,33 @@ impl PacketBuilder {
         self.event(READ, time, &buf.to_le_bytes())
     }
 
+    /// A record of [`EVERY_TYPE`], whose fields hold, in order: 1, -3, 0x1abc, 4 (`HIGH`),
+    /// 0x8123456789abcdef, 5 (`a "wait"`), deadbeef, 1 2 3 0 1, places and lengths, `ab`, -1 and
+    /// 7, `/p`.
+    pub fn every_type(self, time: u64) -> Self {
+        let mut payload = Vec::new();
+        let fields = [
+            (1, 1),
+            (0b1101, 4),
+            (0x1abc, 13),
+            (4, 3),
+            (0x8123_4567_89ab_cdef, 64),
+        ];
+        payload.extend(packed(&fields));
+        payload.extend(5_i64.to_le_bytes());
+        payload.extend([0xde, 0xad, 0xbe, 0xef]);
+        payload.extend(packed(&[(1, 2), (2, 2), (3, 2), (0, 2), (1, 2)]));
+        payload.extend(32_u16.to_le_bytes());
+        payload.extend(2_u16.to_le_bytes());
+        payload.extend(34_u16.to_le_bytes());
+        payload.push(2);
+        payload.extend(*b"ab");
+        payload.extend((-1_i32).to_le_bytes());
+        payload.extend(7_i32.to_le_bytes());
+        payload.extend(*b"/p\0");
+        self.event(EVERY_TYPE, time, &payload)
+    }
+
     /// Closes the packet at clock value `end` and pads it to a multiple of `page` bytes.
     pub fn close(self, end: u64, page: usize) -> Vec<u8> {
         let content = PacketHeader::SIZE + self.events.len();
@@ -136,6 +163,16 @@ impl PacketBuilder {
             out.extend(time.to_le_bytes());
         }
     }
+}
+
+/// Bit fields, each a value and its width: at most 128 bits, the first the lowest.
+fn packed(fields: &[(u128, usize)]) -> Vec<u8> {
+    let (mut bits, mut end) = (0, 0);
+    for (value, width) in fields {
+        bits |= value << end;
+        end += width;
+    }
+    bits.to_le_bytes()[..end.div_ceil(8)].to_vec()
 }
 
 fn comm(name: &str) -> [u8; 16] {

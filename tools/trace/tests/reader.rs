@@ -110,6 +110,44 @@ fn values() {
 }
 
 #[test]
+fn values_of_every_type() {
+    let dir = tempfile::tempdir().unwrap();
+    let packet = PacketBuilder::new(Layout::Compact, 0, 0, 0)
+        .every_type(1)
+        .every_type(2)
+        .close(2, 4096);
+    synthetic::write(dir.path(), Layout::Compact, &[(0, vec![packet])]).unwrap();
+    let trace = Trace::open(dir.path()).unwrap();
+    let path = &trace.streams[0];
+    let file = File::open(path).unwrap();
+    let mut reader = StreamReader::new(path, &file, &trace.metadata).unwrap();
+    let packet = reader.next_packet().unwrap().unwrap();
+    let events: Vec<_> = packet.events().map(Result::unwrap).collect();
+    assert_eq!(events.len(), 2);
+    for event in events {
+        let value = |name| event.value(event.layout.field(name).unwrap()).unwrap();
+        let values = |name| match value(name) {
+            Value::Integers(integers) => integers.collect::<Vec<_>>(),
+            other => panic!("{other:?}"),
+        };
+        let unsigned =
+            |values: &[u64]| -> Vec<_> { values.iter().copied().map(Value::Unsigned).collect() };
+        assert_eq!(value("ready"), Value::Unsigned(1));
+        assert_eq!(value("level"), Value::Signed(-3));
+        assert_eq!(value("mask"), Value::Unsigned(0x1abc));
+        assert_eq!(value("kind"), Value::Unsigned(4));
+        assert_eq!(value("wide"), Value::Unsigned(0x8123_4567_89ab_cdef));
+        assert_eq!(value("state"), Value::Signed(5));
+        assert_eq!(values("uuid"), unsigned(&[0xde, 0xad, 0xbe, 0xef]));
+        assert_eq!(values("pairs"), unsigned(&[1, 2, 3, 0, 1]));
+        assert_eq!(value("name_length"), Value::Unsigned(2));
+        assert_eq!(value("name"), Value::Text(b"ab"));
+        assert_eq!(values("cpus"), [Value::Signed(-1), Value::Signed(7)]);
+        assert_eq!(value("path"), Value::Text(b"/p"));
+    }
+}
+
+#[test]
 fn a_truncated_packet_is_left_out() {
     let dir = tempfile::tempdir().unwrap();
     let whole = sample(Layout::Large);

@@ -5,11 +5,11 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use rtrace_abi::header::Layout;
-use rtrace_abi::schema::{Field, FieldType};
+use rtrace_abi::schema::{self, Field, FieldType, Integer, Shown};
 use rtrace_abi::tsdl::{self, Clock, Environment};
 use std::collections::BTreeMap;
 use synthetic::{uuid_text, UUID};
-use trace::ctf::{FieldLayout, Metadata};
+use trace::ctf::{self, FieldLayout, Metadata};
 
 /// The texts that the environment has, by their keys.
 const KEYS: [&str; 6] = [
@@ -57,13 +57,22 @@ impl<'a> Arbitrary<'a> for Identifier {
     }
 }
 
-#[derive(Arbitrary, Clone, Copy, Debug)]
+#[derive(Arbitrary, Debug)]
 enum Type {
-    Unsigned(Bits),
-    Signed(Bits),
-    Hex(Bits),
-    Text(u8),
+    Integer(Number),
+    /// Of one label at least.
+    Enumeration(Number, Label, Vec<Label>),
+    Array(Number, u32),
+    /// With what picks the field that has its length.
+    Sequence(Number, usize),
     String,
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum Number {
+    Bytes(Bits, Shows),
+    BitField(u8, Shows),
+    Text,
 }
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
@@ -74,14 +83,41 @@ enum Bits {
     B64 = 64,
 }
 
-impl From<Type> for FieldType {
-    fn from(ty: Type) -> Self {
-        match ty {
-            Type::Unsigned(bits) => Self::Unsigned(bits as u8),
-            Type::Signed(bits) => Self::Signed(bits as u8),
-            Type::Hex(bits) => Self::Hex(bits as u8),
-            Type::Text(bytes) => Self::Text(bytes),
-            Type::String => Self::String,
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum Shows {
+    Unsigned,
+    Signed,
+    Hex,
+}
+
+#[derive(Arbitrary, Debug)]
+struct Label {
+    name: String,
+    first: u64,
+    last: u64,
+}
+
+impl<'a> From<&'a Label> for schema::Label<'a> {
+    fn from(label: &'a Label) -> Self {
+        Self {
+            name: &label.name,
+            first: label.first,
+            last: label.last,
+        }
+    }
+}
+
+impl From<Number> for Integer {
+    fn from(number: Number) -> Self {
+        let shown = |bits: u8, shows| match shows {
+            Shows::Unsigned => Self::unsigned(bits),
+            Shows::Signed => Self::signed(bits),
+            Shows::Hex => Self::hex(bits),
+        };
+        match number {
+            Number::Bytes(bits, shows) => shown(bits as u8, shows),
+            Number::BitField(bits, shows) => shown(8, shows).bit_field(bits % 64 + 1),
+            Number::Text => Self::TEXT,
         }
     }
 }
@@ -113,10 +149,14 @@ pub fn check(data: &[u8]) {
     for (id, event) in events {
         let found = &metadata.events[&id];
         assert_eq!((found.id, &found.name), (id, &event.name));
-        let fields: Vec<_> = event.fields.iter().map(expected).collect();
-        assert_eq!(found.fields, fields);
-        let size: Option<usize> = fields.iter().map(|field| field.ty.size()).sum();
-        assert_eq!(found.size, size);
+        let labels = labels(event);
+        let fields = fields(event, &labels);
+        let expected: Vec<_> = fields.iter().map(|field| read(field, &fields)).collect();
+        assert_eq!(found.fields, expected);
+        let bits = fields.iter().try_fold(0_usize, |end, field| {
+            Some(end.next_multiple_of(field.ty.align()) + field.ty.bits()?)
+        });
+        assert_eq!(found.size, bits.map(|bits| bits.div_ceil(8)));
     }
 }
 
@@ -128,10 +168,72 @@ fn layout(description: &Description) -> Layout {
     }
 }
 
-fn expected((name, ty): &(Identifier, Type)) -> FieldLayout {
+/// The labels of each field; none, where it is no enumeration.
+fn labels(event: &Event) -> Vec<Vec<schema::Label<'_>>> {
+    let labels = event.fields.iter().map(|(_, ty)| match ty {
+        Type::Enumeration(_, first, others) => {
+            let labels = std::iter::once(first).chain(others);
+            labels.map(schema::Label::from).collect()
+        }
+        _ => Vec::new(),
+    });
+    labels.collect()
+}
+
+/// The fields as the module would have them, with these labels.
+fn fields<'a>(event: &'a Event, labels: &'a [Vec<schema::Label<'a>>]) -> Vec<Field<'a>> {
+    let mut fields: Vec<Field<'_>> = Vec::new();
+    for ((name, ty), labels) in event.fields.iter().zip(labels) {
+        let ty = match ty {
+            Type::Integer(number) => FieldType::Integer((*number).into()),
+            Type::Enumeration(number, ..) => FieldType::Enumeration((*number).into(), labels),
+            Type::Array(number, length) => FieldType::Array((*number).into(), *length),
+            Type::Sequence(number, pick) => match lengths(&fields).as_slice() {
+                [] => FieldType::Array((*number).into(), 0),
+                known => FieldType::Sequence((*number).into(), known[pick % known.len()]),
+            },
+            Type::String => FieldType::String,
+        };
+        fields.push(Field { name: &name.0, ty });
+    }
+    fields
+}
+
+/// The names that mean an unsigned integer.
+fn lengths<'a>(fields: &[Field<'a>]) -> Vec<&'a str> {
+    let names = fields.iter().map(|field| field.name);
+    names
+        .filter(|&name| match named(name, fields).map(|at| fields[at].ty) {
+            Some(FieldType::Integer(integer)) => integer.shown != Shown::Signed,
+            _ => false,
+        })
+        .collect()
+}
+
+fn named(name: &str, fields: &[Field<'_>]) -> Option<usize> {
+    fields.iter().position(|field| field.name == name)
+}
+
+/// What the reader makes of it.
+fn read(field: &Field<'_>, all: &[Field<'_>]) -> FieldLayout {
+    let label = |label: &schema::Label<'_>| ctf::Label {
+        name: label.name.to_owned(),
+        first: label.first,
+        last: label.last,
+    };
     FieldLayout {
-        name: name.0.clone(),
-        ty: FieldType::from(*ty),
+        name: field.name.to_owned(),
+        ty: match field.ty {
+            FieldType::Integer(integer) => ctf::Type::Integer(integer),
+            FieldType::Enumeration(integer, labels) => {
+                ctf::Type::Enumeration(integer, labels.iter().map(label).collect())
+            }
+            FieldType::Array(element, length) => ctf::Type::Array(element, length),
+            FieldType::Sequence(element, length) => {
+                ctf::Type::Sequence(element, named(length, all).expect("one that comes before"))
+            }
+            FieldType::String => ctf::Type::String,
+        },
     }
 }
 
@@ -158,10 +260,8 @@ fn written(description: &Description, events: &BTreeMap<u32, &Event>) -> String 
     let mut out = String::new();
     tsdl::preamble(&mut out, &uuid, layout(description), &clock, &env).expect("a String");
     for (id, event) in events {
-        let fields = event.fields.iter().map(|(name, ty)| Field {
-            name: &name.0,
-            ty: FieldType::from(*ty),
-        });
+        let labels = labels(event);
+        let fields = fields(event, &labels).into_iter();
         tsdl::event(&mut out, *id, &event.name, fields).expect("a String");
     }
     out

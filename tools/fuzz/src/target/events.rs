@@ -11,9 +11,9 @@ use crate::walk::{self, Field, Recorded};
 use arbitrary::{Result, Unstructured};
 use rtrace_abi::header::Layout;
 use rtrace_abi::packet::PacketHeader;
-use rtrace_abi::schema::FieldType;
+use rtrace_abi::schema::{Integer, Shown};
 use synthetic::PacketBuilder;
-use trace::ctf::EventLayout;
+use trace::ctf::{EventLayout, Type};
 
 pub fn check(data: &[u8]) {
     let Some((&[first, ref begin @ ..], events)) = data.split_first_chunk::<9>() else {
@@ -33,41 +33,76 @@ fn assert_read_back(layout: Layout, begin: u64, events: &[Recorded]) {
     assert_eq!(read.expect("a sound packet"), events);
 }
 
-/// Events of two kinds, with any numbers and texts, at times apart by all orders of magnitude.
+/// Events of three kinds, with any numbers and texts, at times apart by all orders of magnitude.
 fn made(layout: Layout, begin: u64, u: &mut Unstructured<'_>) -> Result<Vec<Recorded>> {
     let mut made = Vec::new();
     let mut timestamp = begin;
     while !u.is_empty() {
         let step = u.arbitrary::<u64>()? >> u.int_in_range(0..=63)?;
         timestamp = timestamp.saturating_add(step);
-        let id = *u.choose(&[synthetic::EXEC, synthetic::READ])?;
-        let fields = &metadata(layout).events[&id].fields;
-        let values = fields.iter().map(|field| value(field.ty, u));
+        let id = *u.choose(&[synthetic::EXEC, synthetic::READ, synthetic::EVERY_TYPE])?;
+        let mut values = Vec::new();
+        for field in &metadata(layout).events[&id].fields {
+            let mut value = value(&field.ty, u)?;
+            if let Type::Sequence(_, length) = field.ty {
+                // What is said to be its length is: no more than that has room for.
+                match &mut value {
+                    Field::Text(elements) => elements.truncate(255),
+                    Field::Integers(elements) => elements.truncate(255),
+                    _ => {}
+                }
+                values[length] = Field::Unsigned(length_of(&value));
+            }
+            values.push(value);
+        }
         made.push(Recorded {
             id,
             timestamp,
-            values: values.collect::<Result<_>>()?,
+            values,
         });
     }
     Ok(made)
 }
 
-fn value(ty: FieldType, u: &mut Unstructured<'_>) -> Result<Field> {
+fn length_of(value: &Field) -> u64 {
+    match value {
+        Field::Text(elements) => elements.len() as u64,
+        Field::Integers(elements) => elements.len() as u64,
+        _ => 1,
+    }
+}
+
+fn value(ty: &Type, u: &mut Unstructured<'_>) -> Result<Field> {
     Ok(match ty {
-        FieldType::Signed(bits) => Field::Signed(u.arbitrary::<i64>()? >> (64 - bits)),
-        FieldType::Unsigned(bits) | FieldType::Hex(bits) => {
-            Field::Unsigned(u.arbitrary::<u64>()? >> (64 - bits))
+        Type::Integer(integer) | Type::Enumeration(integer, _) => number(*integer, u)?,
+        Type::Array(Integer::TEXT, length) => Field::Text(text(*length as usize, u)?),
+        Type::Sequence(Integer::TEXT, _) | Type::String => Field::Text(text(usize::MAX, u)?),
+        Type::Array(element, length) => {
+            let elements = (0..*length).map(|_| number(*element, u));
+            Field::Integers(elements.collect::<Result<_>>()?)
         }
-        FieldType::Text(_) | FieldType::String => {
-            let text: &[u8] = u.arbitrary()?;
-            Field::Text(
-                text.split(|&byte| byte == 0)
-                    .next()
-                    .unwrap_or_default()
-                    .to_vec(),
-            )
+        Type::Sequence(element, _) => {
+            let length: u8 = u.int_in_range(0..=3)?;
+            let elements = (0..length).map(|_| number(*element, u));
+            Field::Integers(elements.collect::<Result<_>>()?)
         }
     })
+}
+
+fn number(integer: Integer, u: &mut Unstructured<'_>) -> Result<Field> {
+    let unused = 64 - integer.bits;
+    Ok(match integer.shown {
+        Shown::Signed => Field::Signed(u.arbitrary::<i64>()? >> unused),
+        _ => Field::Unsigned(u.arbitrary::<u64>()? >> unused),
+    })
+}
+
+/// At most so many bytes, none of them NUL.
+fn text(most: usize, u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+    let bytes: &[u8] = u.arbitrary()?;
+    let text = bytes.split(|&byte| byte == 0).next();
+    let text = text.unwrap_or_default();
+    Ok(text[..text.len().min(most)].to_vec())
 }
 
 /// A packet around these bytes.
@@ -94,21 +129,60 @@ fn written(layout: Layout, begin: u64, events: &[Recorded]) -> Vec<u8> {
 }
 
 fn payload(layout: &EventLayout, values: &[Field]) -> Vec<u8> {
-    let mut out = Vec::new();
+    let mut out = Bits::default();
     for (field, value) in layout.fields.iter().zip(values) {
-        let end = field.ty.size().map(|size| out.len() + size);
-        match (field.ty, value) {
-            (FieldType::String, Field::Text(text)) => {
-                out.extend(text);
-                out.push(0);
+        out.align(field.ty.align());
+        match (&field.ty, value) {
+            (Type::Integer(element) | Type::Enumeration(element, _), value) => {
+                out.put(*element, value);
             }
-            (_, Field::Text(text)) => out.extend(text),
-            (_, Field::Unsigned(number)) => out.extend(number.to_le_bytes()),
-            (_, Field::Signed(number)) => out.extend(number.to_le_bytes()),
-        }
-        if let Some(end) = end {
-            out.resize(end, 0);
+            (Type::Array(element, _) | Type::Sequence(element, _), Field::Integers(all)) => {
+                all.iter().for_each(|value| out.put(*element, value));
+            }
+            (ty, Field::Text(text)) => {
+                let length = match ty {
+                    Type::Array(_, length) => *length as usize,
+                    Type::Sequence(_, length) => match values[*length] {
+                        Field::Unsigned(length) => length as usize,
+                        _ => unreachable!("a length is unsigned"),
+                    },
+                    _ => text.len() + 1,
+                };
+                let padding = std::iter::repeat_n(&0, length - text.len());
+                for byte in text.iter().chain(padding) {
+                    out.put(Integer::TEXT, &Field::Unsigned((*byte).into()));
+                }
+            }
+            _ => unreachable!("a value is of its field's type"),
         }
     }
-    out
+    out.bytes
+}
+
+/// Bits, the lowest of each byte first: written one by one, too simple to be wrong.
+#[derive(Default)]
+struct Bits {
+    bytes: Vec<u8>,
+    end: usize,
+}
+
+impl Bits {
+    fn align(&mut self, bits: usize) {
+        self.end = self.end.next_multiple_of(bits);
+    }
+
+    fn put(&mut self, integer: Integer, value: &Field) {
+        let value = match value {
+            Field::Unsigned(number) => *number,
+            Field::Signed(number) => *number as u64,
+            _ => unreachable!("an element is a number"),
+        };
+        for bit in 0..integer.bits {
+            if self.end / 8 == self.bytes.len() {
+                self.bytes.push(0);
+            }
+            self.bytes[self.end / 8] |= (((value >> bit) & 1) as u8) << (self.end % 8);
+            self.end += 1;
+        }
+    }
 }

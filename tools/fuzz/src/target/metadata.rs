@@ -5,9 +5,9 @@
 //! An error has a line of the text. What was understood, written by the module's own writer
 //! and read again, is the same.
 
-use rtrace_abi::schema::Field;
+use rtrace_abi::schema::{Field, FieldType, Label};
 use rtrace_abi::tsdl::{self, Clock, Environment};
-use trace::ctf::Metadata;
+use trace::ctf::{EventLayout, Metadata, Type};
 use trace::Error;
 
 pub fn check(data: &[u8]) {
@@ -56,11 +56,40 @@ fn written(metadata: &Metadata) -> String {
     let mut out = String::new();
     tsdl::preamble(&mut out, &uuid, metadata.layout, &clock, &env).expect("a String");
     for event in metadata.events.values() {
-        let fields = event.fields.iter().map(|field| Field {
-            name: &field.name,
-            ty: field.ty,
-        });
-        tsdl::event(&mut out, event.id, &event.name, fields).expect("a String");
+        write_event(&mut out, event);
     }
     out
+}
+
+fn write_event(out: &mut String, event: &EventLayout) {
+    let labels: Vec<Vec<Label<'_>>> = event.fields.iter().map(|f| labels(&f.ty)).collect();
+    let fields = event
+        .fields
+        .iter()
+        .zip(&labels)
+        .map(|(field, labels)| Field {
+            name: &field.name,
+            ty: match field.ty {
+                Type::Integer(integer) => FieldType::Integer(integer),
+                Type::Enumeration(integer, _) => FieldType::Enumeration(integer, labels),
+                Type::Array(element, length) => FieldType::Array(element, length),
+                Type::Sequence(element, length) => {
+                    FieldType::Sequence(element, &event.fields[length].name)
+                }
+                Type::String => FieldType::String,
+            },
+        });
+    tsdl::event(out, event.id, &event.name, fields).expect("a String");
+}
+
+fn labels(ty: &Type) -> Vec<Label<'_>> {
+    let Type::Enumeration(_, labels) = ty else {
+        return Vec::new();
+    };
+    let labels = labels.iter().map(|label| Label {
+        name: &label.name,
+        first: label.first,
+        last: label.last,
+    });
+    labels.collect()
 }

@@ -149,7 +149,7 @@ fn task<'a>(event: &Event<'a>, (tid, comm): (usize, usize)) -> Option<(i64, &'a 
     let tid = match event.value(tid)? {
         Value::Signed(tid) => tid,
         Value::Unsigned(tid) => i64::try_from(tid).ok()?,
-        Value::Text(_) => return None,
+        Value::Text(_) | Value::Integers(_) => return None,
     };
     match event.value(comm)? {
         Value::Text(comm) => Some((tid, comm)),

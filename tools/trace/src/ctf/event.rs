@@ -2,6 +2,7 @@
 
 //! Goes through a packet, event by event.
 
+use super::field::{Cursor, Value};
 use super::header::PacketAt;
 use super::metadata::{EventLayout, Metadata};
 use crate::error::{Error, Result};
@@ -9,7 +10,6 @@ use rtrace_abi::header::{
     Layout, COMPACT_ESCAPE, COMPACT_ID_BITS, COMPACT_TIME_BITS, LARGE_ESCAPE, LARGE_TIME_BITS,
 };
 use rtrace_abi::packet::PacketHeader;
-use rtrace_abi::schema::FieldType;
 use std::path::Path;
 
 /// A recorded event.
@@ -22,49 +22,15 @@ pub struct Event<'a> {
     payload: &'a [u8],
 }
 
-/// A field's value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value<'a> {
-    /// Of an unsigned field.
-    Unsigned(u64),
-    /// Of a signed field.
-    Signed(i64),
-    /// Of a text, without its NULs.
-    Text(&'a [u8]),
-}
-
 impl<'a> Event<'a> {
     /// The value of a field, by its number in the layout.
     pub fn value(&self, field: usize) -> Option<Value<'a>> {
-        let mut rest = self.payload;
-        for field in self.layout.fields.get(..field)? {
-            split(&mut rest, field.ty)?;
+        let mut cursor = Cursor::new(self.layout, self.payload);
+        for _ in 0..field {
+            cursor.next_value()?;
         }
-        let ty = self.layout.fields.get(field)?.ty;
-        let bytes = split(&mut rest, ty)?;
-        Some(match ty {
-            FieldType::Unsigned(_) | FieldType::Hex(_) => Value::Unsigned(unsigned(bytes)),
-            FieldType::Signed(bits) => {
-                let unused = 64 - u32::from(bits).clamp(1, 64);
-                Value::Signed((unsigned(bytes) << unused) as i64 >> unused)
-            }
-            FieldType::Text(_) | FieldType::String => {
-                let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
-                Value::Text(&bytes[..end])
-            }
-        })
+        cursor.next_value()
     }
-}
-
-/// Takes a field's bytes off the front.
-fn split<'a>(rest: &mut &'a [u8], ty: FieldType) -> Option<&'a [u8]> {
-    let size = match ty.size() {
-        Some(size) => size,
-        None => rest.iter().position(|&b| b == 0)? + 1,
-    };
-    let (field, tail) = rest.split_at_checked(size)?;
-    *rest = tail;
-    Some(field)
 }
 
 fn unsigned(bytes: &[u8]) -> u64 {
@@ -126,11 +92,11 @@ impl<'a> Events<'a> {
         let size = match layout.size {
             Some(size) => size,
             None => {
-                let mut tail = rest;
-                for field in &layout.fields {
-                    split(&mut tail, field.ty).ok_or_else(ends)?;
+                let mut cursor = Cursor::new(layout, rest);
+                for _ in &layout.fields {
+                    cursor.next_value().ok_or_else(ends)?;
                 }
-                rest.len() - tail.len()
+                cursor.size()
             }
         };
         let (payload, rest) = rest.split_at_checked(size).ok_or_else(ends)?;

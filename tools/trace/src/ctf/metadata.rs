@@ -7,7 +7,7 @@ use super::tree::{self, Node, Statement};
 use crate::error::{Error, Result};
 use crate::uuid::Uuid;
 use rtrace_abi::header::{Layout, COMPACT_ID_BITS};
-use rtrace_abi::schema::FieldType;
+use rtrace_abi::schema::{Integer, Shown};
 use std::collections::{BTreeMap, HashMap};
 
 /// What the `metadata` file says.
@@ -62,6 +62,8 @@ pub struct EventLayout {
     pub fields: Vec<FieldLayout>,
     /// Bytes of the payload, if every record has the same.
     pub size: Option<usize>,
+    /// Whether the length of a field stands in another.
+    pub(super) has_sequence: bool,
 }
 
 /// A field.
@@ -70,17 +72,73 @@ pub struct FieldLayout {
     /// Its name, without the underscore that TSDL puts in front.
     pub name: String,
     /// Its type.
-    pub ty: FieldType,
+    pub ty: Type,
+}
+
+/// How a field lies in a record: what a [`FieldType`] of the module says, on its own.
+///
+/// [`FieldType`]: rtrace_abi::schema::FieldType
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// An integer.
+    Integer(Integer),
+    /// An integer whose values have names.
+    Enumeration(Integer, Vec<Label>),
+    /// So many integers.
+    Array(Integer, u32),
+    /// As many integers as the unsigned field of this number says, which comes before.
+    Sequence(Integer, usize),
+    /// A NUL-terminated string.
+    String,
+}
+
+/// What a value of an enumeration, or several in a row, are called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The name.
+    pub name: String,
+    /// The first value of that name: sign-extended where the integer is signed.
+    pub first: u64,
+    /// The last one.
+    pub last: u64,
+}
+
+impl Type {
+    /// It begins at a multiple of so many bits.
+    pub fn align(&self) -> usize {
+        match self {
+            Self::Integer(integer)
+            | Self::Enumeration(integer, _)
+            | Self::Array(integer, _)
+            | Self::Sequence(integer, _) => integer.align(),
+            Self::String => 8,
+        }
+    }
+
+    /// Bits in the record, or [`None`] where only the record knows.
+    pub fn bits(&self) -> Option<usize> {
+        match self {
+            Self::Integer(integer) | Self::Enumeration(integer, _) => Some(integer.bits.into()),
+            Self::Array(element, length) => Some(usize::from(element.bits) * *length as usize),
+            Self::Sequence(..) | Self::String => None,
+        }
+    }
 }
 
 impl EventLayout {
     fn new(id: u32, name: String, fields: Vec<FieldLayout>) -> Self {
-        let size = fields.iter().map(|field| field.ty.size()).sum();
+        let bits = fields.iter().try_fold(0_usize, |end, field| {
+            Some(end.next_multiple_of(field.ty.align()) + field.ty.bits()?)
+        });
+        let has_sequence = fields
+            .iter()
+            .any(|field| matches!(field.ty, Type::Sequence(..)));
         Self {
             id,
             name,
             fields,
-            size,
+            size: bits.map(|bits| bits.div_ceil(8)),
+            has_sequence,
         }
     }
 
@@ -219,51 +277,106 @@ fn event(statement: &Statement, block: &[Statement]) -> Result<EventLayout> {
             }
             _ => None,
         });
-    let fields = fields
-        .unwrap_or_default()
-        .iter()
-        .map(field)
-        .collect::<Result<_>>()?;
-    Ok(EventLayout::new(id, name.to_owned(), fields))
+    let mut known = Vec::new();
+    for statement in fields.unwrap_or_default() {
+        let field = field(statement, &known)?;
+        known.push(field);
+    }
+    Ok(EventLayout::new(id, name.to_owned(), known))
 }
 
-fn field(statement: &Statement) -> Result<FieldLayout> {
+/// A field behind those that are `known`.
+fn field(statement: &Statement, known: &[FieldLayout]) -> Result<FieldLayout> {
     let (ty, name) = match statement.nodes.as_slice() {
-        [Node::Word(ty), Node::Word(name)] if ty == "string" => (Some(FieldType::String), name),
+        [Node::Word(ty), Node::Word(name)] if ty == "string" => (Some(Type::String), name),
         [Node::Word(ty), Node::Block(block), Node::Word(name)] if ty == "integer" => {
-            (integer(block), name)
+            (integer(block).map(Type::Integer), name)
         }
         [Node::Word(ty), Node::Block(block), Node::Word(name), Node::Mark('['), Node::Word(length), Node::Mark(']')]
             if ty == "integer" =>
         {
-            let is_text = tree::number(block, "size") == Some(8)
-                && tree::value(block, "encoding") == Some("UTF8");
-            (
-                length.parse().ok().filter(|_| is_text).map(FieldType::Text),
-                name,
-            )
+            let ty = integer(block).and_then(|element| several(element, length, known));
+            (ty, name)
+        }
+        [Node::Word(word), Node::Mark(':'), Node::Word(ty), Node::Block(block), Node::Block(labels), Node::Word(name)]
+            if word == "enum" && ty == "integer" =>
+        {
+            let ty = integer(block).and_then(|integer| {
+                Some(Type::Enumeration(integer, self::labels(integer, labels)?))
+            });
+            (ty, name)
         }
         _ => return Err(statement.error("a field of an unknown form")),
     };
     let ty = ty.ok_or_else(|| statement.error(format!("field `{name}` is of an unknown type")))?;
     Ok(FieldLayout {
-        name: name.strip_prefix('_').unwrap_or(name).to_owned(),
+        name: plain(name).to_owned(),
         ty,
     })
 }
 
-fn integer(block: &[Statement]) -> Option<FieldType> {
-    let bits = tree::number(block, "size").filter(|bits| matches!(bits, 8 | 16 | 32 | 64))?;
-    if tree::value(block, "align") != Some("8") {
-        return None;
+/// A name without the underscore in front.
+fn plain(name: &str) -> &str {
+    name.strip_prefix('_').unwrap_or(name)
+}
+
+/// An array of a length that is a number, or a sequence of one that a field says.
+fn several(element: Integer, length: &str, known: &[FieldLayout]) -> Option<Type> {
+    if let Ok(length) = length.parse() {
+        return Some(Type::Array(element, length));
     }
-    Some(
-        match (tree::value(block, "signed"), tree::value(block, "base")) {
-            (Some("true"), _) => FieldType::Signed(bits),
-            (_, Some("16")) => FieldType::Hex(bits),
-            _ => FieldType::Unsigned(bits),
-        },
-    )
+    let length = plain(length);
+    let field = known.iter().position(|field| field.name == length)?;
+    match known[field].ty {
+        Type::Integer(length) if length.shown != Shown::Signed => {
+            Some(Type::Sequence(element, field))
+        }
+        _ => None,
+    }
+}
+
+/// The labels `"NAME" = VALUE`, or `VALUE ... VALUE`, between commas.
+fn labels(integer: Integer, block: &[Statement]) -> Option<Vec<Label>> {
+    let value = |text: &String| match integer.shown {
+        Shown::Signed => text.parse::<i64>().ok().map(|value| value as u64),
+        _ => text.parse::<u64>().ok(),
+    };
+    let [all] = block else { return None };
+    all.nodes
+        .split(|node| *node == Node::Mark(','))
+        .map(|label| {
+            let (name, first, last) = match label {
+                [Node::Text(name), Node::Mark('='), Node::Word(only)] => (name, only, only),
+                [Node::Text(name), Node::Mark('='), Node::Word(first), Node::Word(dots), Node::Word(last)]
+                    if dots == "..." =>
+                {
+                    (name, first, last)
+                }
+                _ => return None,
+            };
+            Some(Label {
+                name: name.clone(),
+                first: value(first)?,
+                last: value(last)?,
+            })
+        })
+        .collect()
+}
+
+fn integer(block: &[Statement]) -> Option<Integer> {
+    let bits: u8 = tree::number(block, "size")?;
+    let value = |key| tree::value(block, key);
+    let integer = match (value("signed"), value("base"), value("encoding")) {
+        (Some("true"), _, _) => Integer::signed(bits),
+        (_, _, Some("UTF8")) => Integer::TEXT,
+        (_, Some("16"), _) => Integer::hex(bits),
+        _ => Integer::unsigned(bits),
+    };
+    match value("align") {
+        Some("8") if matches!(bits, 8 | 16 | 32 | 64) && integer.bits == bits => Some(integer),
+        Some("1") if matches!(bits, 1..=64) => Some(integer.bit_field(bits)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

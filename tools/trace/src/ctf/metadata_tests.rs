@@ -4,7 +4,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use rtrace_abi::schema::Field;
+use rtrace_abi::schema::{Field, FieldType};
 use rtrace_abi::tsdl;
 
 const UUID: &str = "00112233-4455-6677-8899-aabbccddeeff";
@@ -34,23 +34,46 @@ fn text(layout: Layout, events: &[(u32, &str, Vec<Field<'_>>)]) -> String {
     out
 }
 
+/// What the reader makes of a field that the writer had.
+fn expected(field: &Field<'_>, all: &[Field<'_>]) -> FieldLayout {
+    let ty = match field.ty {
+        FieldType::Integer(integer) => Type::Integer(integer),
+        FieldType::Enumeration(integer, labels) => {
+            let labels = labels.iter().map(|label| Label {
+                name: label.name.to_owned(),
+                first: label.first,
+                last: label.last,
+            });
+            Type::Enumeration(integer, labels.collect())
+        }
+        FieldType::Array(element, length) => Type::Array(element, length),
+        FieldType::Sequence(element, length) => {
+            let length = all.iter().position(|field| field.name == length);
+            Type::Sequence(element, length.unwrap())
+        }
+        FieldType::String => Type::String,
+    };
+    FieldLayout {
+        name: field.name.to_owned(),
+        ty,
+    }
+}
+
 #[test]
 fn round_trip() {
     let types = [
-        FieldType::Unsigned(8),
-        FieldType::Unsigned(64),
-        FieldType::Signed(16),
-        FieldType::Signed(32),
-        FieldType::Hex(64),
-        FieldType::Text(16),
+        FieldType::unsigned(8),
+        FieldType::unsigned(64),
+        FieldType::signed(16),
+        FieldType::signed(32),
+        FieldType::hex(64),
+        FieldType::text(16),
         FieldType::String,
     ];
     let names = ["a", "_b", "int", "struct", "comm", "integer", "string"];
-    let fields: Vec<_> = names
-        .iter()
-        .zip(types)
-        .map(|(&name, ty)| Field { name, ty })
-        .collect();
+    let fields = names.iter().zip(types);
+    let mut fields: Vec<_> = fields.map(|(&name, ty)| Field { name, ty }).collect();
+    fields.extend(synthetic::every_type());
     for layout in [Layout::Compact, Layout::Large] {
         let text = text(
             layout,
@@ -72,14 +95,30 @@ fn round_trip() {
         let event = &metadata.events[&0];
         assert_eq!(event.size, None);
         assert_eq!(event.field("comm"), Some(4));
-        let read: Vec<_> = event
-            .fields
-            .iter()
-            .map(|f| (f.name.as_str(), f.ty))
-            .collect();
-        let written: Vec<_> = fields.iter().map(|f| (f.name, f.ty)).collect();
-        assert_eq!(read, written);
+        let written: Vec<_> = fields.iter().map(|f| expected(f, &fields)).collect();
+        assert_eq!(event.fields, written);
         assert_eq!(metadata.events[&70_000].size, Some(0));
+    }
+}
+
+#[test]
+fn sizes_are_in_whole_bytes() {
+    let bits = |bits| FieldType::Integer(Integer::unsigned(8).bit_field(bits));
+    for (types, size) in [
+        (vec![bits(3)], Some(1)),
+        (vec![bits(3), bits(5)], Some(1)),
+        (vec![bits(3), bits(6), FieldType::unsigned(8)], Some(3)),
+        (
+            vec![FieldType::Array(Integer::hex(64), 3), bits(1)],
+            Some(25),
+        ),
+        (vec![FieldType::text(0)], Some(0)),
+        (vec![FieldType::unsigned(8), FieldType::String], None),
+    ] {
+        let fields = types.iter().map(|&ty| Field { name: "f", ty }).collect();
+        let text = text(Layout::Compact, &[(1, "e", fields)]);
+        let metadata = Metadata::parse(&text).unwrap();
+        assert_eq!(metadata.events[&1].size, size, "{types:?}");
     }
 }
 
@@ -103,6 +142,22 @@ fn errors_have_lines() {
             "event { name = \"e\"; id = 0; fields := struct { float x; }; };",
             "unknown form",
         ),
+        (
+            "event { name = \"e\"; id = 0; fields := struct {
+                integer { size = 8; align = 8; signed = true; } _n;
+                integer { size = 8; align = 8; signed = false; } _s[_n]; }; };",
+            "line 3: field `_s` is of an unknown type",
+        ),
+        (
+            "event { name = \"e\"; id = 0; fields := struct {
+                enum : integer { size = 8; align = 8; signed = false; } { \"a\" = -1 } _x; }; };",
+            "line 2: field `_x` is of an unknown type",
+        ),
+        (
+            "event { name = \"e\"; id = 0; fields := struct {
+                integer { size = 65; align = 1; signed = false; } _x; }; };",
+            "line 2: field `_x` is of an unknown type",
+        ),
     ] {
         let error = Metadata::parse(text).unwrap_err().to_string();
         assert!(error.contains(words), "{text}: {error}");
@@ -119,7 +174,7 @@ proptest! {
 
     #[test]
     fn a_damaged_text_is_answered(at in any::<prop::sample::Index>(), with in "[ -~]{0,4}") {
-        let fields = vec![Field { name: "comm", ty: FieldType::Text(16) }];
+        let fields = vec![Field { name: "comm", ty: FieldType::text(16) }];
         let mut text = text(Layout::Large, &[(3, "e", fields)]);
         let at = at.index(text.len());
         text.replace_range(at..at + 1, &with);

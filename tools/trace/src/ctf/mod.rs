@@ -10,6 +10,7 @@
 //! [`Error`]: crate::Error
 
 mod event;
+mod field;
 mod header;
 mod lexer;
 mod metadata;
@@ -17,8 +18,9 @@ mod stream;
 mod trace;
 mod tree;
 
-pub use event::{Event, Events, Value};
+pub use event::{Event, Events};
+pub use field::{Integers, Value};
 pub use header::{PacketAt, PacketHeaders};
-pub use metadata::{Clock, EventLayout, FieldLayout, Metadata};
+pub use metadata::{Clock, EventLayout, FieldLayout, Label, Metadata, Type};
 pub use stream::{Packet, StreamReader};
 pub use trace::Trace;

@@ -58,7 +58,7 @@ pub fn on_loss(stats: &Stats, size: BufferSize, overwrite: bool) -> Vec<String> 
     }
     if total.no_buffer > 0 {
         lines.push(format!(
-            "{} events came from CPUs that had no buffer yet, or no memory for one",
+            "{} events came from CPUs for which there was no memory; smaller buffers help",
             total.no_buffer
         ));
     }

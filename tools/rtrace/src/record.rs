@@ -16,6 +16,7 @@ use trace::consumer::{Consumer, Written};
 use trace::live::LiveTrace;
 use trace::output::Output;
 use trace::priority;
+use trace::recording::{RecordingFile, State};
 use trace::signals::Signals;
 use trace::source::Source;
 use trace::totals::Totals;
@@ -88,6 +89,7 @@ enum Recording {
 /// What came of a recording.
 struct Recorded {
     uuid: Uuid,
+    file: RecordingFile,
     command: Code,
     written: Written,
     /// Whether everything that was read is on disk.
@@ -137,6 +139,8 @@ fn stream(
     let source = LiveTrace::open(session)?;
     let uuid = source.uuid();
     let mut consumer = Consumer::open(source, &options.dir, options.output_options)?;
+    let cpus = consumer.source().cpus()?.len();
+    let file = RecordingFile::begin(&options.dir, uuid, cpus, options.output_options.access)?;
     // Hangs up when the consumer is done, for whatever reason.
     let (over, alive) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
     // Nobody writes to it: the consumer ends when the trace is stopped and drained.
@@ -160,6 +164,7 @@ fn stream(
     let whole = matches!(result, Ok(Ok(_)));
     let command = match command? {
         Workload::NotBegun(code) => {
+            file.remove()?;
             consumer.discard()?;
             return Ok(Recording::NotBegun(code));
         }
@@ -167,6 +172,7 @@ fn stream(
     };
     Ok(Recording::Done(Recorded {
         uuid,
+        file,
         command,
         written: consumer.written(),
         whole,
@@ -190,6 +196,8 @@ fn flight_recorder(
     let source = LiveTrace::open(session)?;
     let uuid = source.uuid();
     let mut consumer = Consumer::open(source, &options.dir, options.output_options)?;
+    let cpus = consumer.source().cpus()?.len();
+    let file = RecordingFile::begin(&options.dir, uuid, cpus, options.output_options.access)?;
     let result = consumer.run(&over);
     drop(alive);
     if let Err(error) = &result {
@@ -199,6 +207,7 @@ fn flight_recorder(
     }
     Ok(Recording::Done(Recorded {
         uuid,
+        file,
         command,
         written: consumer.written(),
         whole: result.is_ok(),
@@ -253,10 +262,16 @@ fn close(options: &Record, session: &Session, recorded: &Recorded) -> anyhow::Re
         bytes(written.bytes),
         written.packets
     ));
+    let state = if recorded.whole {
+        State::Over
+    } else {
+        State::Failed
+    };
+    let (stats, text) = session.stats_and_text()?;
     if session.uuid()? != Some(recorded.uuid) {
+        recorded.file.end(state, 0, "")?;
         bail!("the session was started again meanwhile: the number of lost events is unknown");
     }
-    let stats = session.stats()?;
     // What the kernel recorded and is not on disk is lost too, however that came.
     let kept = stats.total.recorded.saturating_sub(stats.total.overwritten);
     let left = kept.saturating_sub(written.records);
@@ -273,6 +288,9 @@ fn close(options: &Record, session: &Session, recorded: &Recorded) -> anyhow::Re
         say(format_args!(
             "{left} events were recorded and could not be written, and what came later had no room"
         ));
+    }
+    if let Err(error) = recorded.file.end(state, left, &text) {
+        say(error);
     }
     say(totals);
     let failed = if options.overwrite {

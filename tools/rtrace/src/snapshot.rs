@@ -9,6 +9,8 @@ use std::path::Path;
 use trace::consumer::Consumer;
 use trace::live::LiveTrace;
 use trace::output::{Output, OutputOptions};
+use trace::recording::{RecordingFile, State};
+use trace::source::Source;
 use trace::totals::Totals;
 use trace::tracer::Tracer;
 
@@ -22,6 +24,8 @@ pub fn snapshot(place: &Place, dir: &Path, options: OutputOptions) -> anyhow::Re
         );
     }
     let mut consumer = Consumer::open(LiveTrace::open(&session)?, dir, options)?;
+    let (uuid, cpus) = (consumer.source().uuid(), consumer.source().cpus()?.len());
+    let recording = RecordingFile::begin(dir, uuid, cpus, options.access)?;
     let result = consumer.snapshot();
     let written = consumer.written();
     say(format_args!(
@@ -30,10 +34,18 @@ pub fn snapshot(place: &Place, dir: &Path, options: OutputOptions) -> anyhow::Re
         bytes(written.bytes),
         written.packets
     ));
-    let lost = session.stats()?.total.lost();
+    let (stats, text) = session.stats_and_text()?;
+    let state = if result.is_ok() {
+        State::Stopped
+    } else {
+        State::Failed
+    };
+    if let Err(error) = recording.end(state, 0, &text) {
+        say(error);
+    }
     say(Totals {
         recorded: written.records,
-        lost,
+        lost: stats.total.lost(),
     });
     Ok(result?)
 }

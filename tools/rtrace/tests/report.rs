@@ -9,8 +9,10 @@ use rtrace_abi::header::Layout;
 use serde_json::Value;
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process;
+use std::time::Duration;
 use synthetic::PacketBuilder;
 use tempfile::TempDir;
 
@@ -70,6 +72,8 @@ fn json_counts_everything() {
         assert_eq!(report["lost"], 5);
         assert_eq!(report["packets"], 4);
         assert_eq!(report["packets_lost"], 2);
+        assert_eq!(report["lost_is_exact"], false);
+        assert_eq!(report["recording"], Value::Null);
         assert_eq!(report["bytes"], 4 * 4096);
         assert_eq!(report["duration_ns"], 10_000_000);
         assert_eq!(report["begin_ns"], 1_700_000_000_000_000_000_u64);
@@ -120,7 +124,10 @@ fn text_ends_with_the_totals() {
         .arg(dir.path())
         .assert()
         .success()
-        .stdout(predicate::str::ends_with("7 events recorded, 5 lost\n"))
+        .stdout(predicate::str::ends_with(
+            "7 events recorded, 5 lost and what was in 2 lost packets\n",
+        ))
+        .stdout(contains("Unfinished").not())
         .stdout(contains("2 packets were overwritten"))
         .stdout(contains("nowhere, Linux 7.2.12"))
         .stdout(contains('\x1b').not());
@@ -130,6 +137,86 @@ fn text_ends_with_the_totals() {
         .assert()
         .success()
         .stdout(contains("more event types"));
+}
+
+/// What rtraced put beside the trace, in this state and with these counters.
+fn end(dir: &Path, state: &str, stats: &str) {
+    let uuid = synthetic::uuid_text(synthetic::UUID);
+    let text = format!("trace {uuid}\nstate {state}\nunwritten 3\n{stats}");
+    fs::write(dir.join(".recording"), text).unwrap();
+}
+
+#[test]
+fn the_kernels_counters_beside_the_trace_are_reported() {
+    let dir = TempDir::new().unwrap();
+    write(dir.path(), Layout::Compact);
+    // 20 in the gap, 5 discarded, 2 on a CPU without a stream, and 3 never written.
+    let stats = "cpu recorded overwritten full no_buffer\n\
+                 0 5 0 0 0\n1 22 20 5 0\n2 0 0 0 2\ntotal 27 20 5 2\n";
+    for (state, unfinished) in [("over", false), ("stopped", false), ("failed", true)] {
+        end(dir.path(), state, stats);
+        let report = json(dir.path());
+        assert_eq!(report["recorded"], 7);
+        assert_eq!(report["lost"], 30);
+        assert_eq!(report["lost_is_exact"], true);
+        assert_eq!(report["recording"]["state"], state);
+        let cpus = report["cpus"].as_array().unwrap();
+        let lost: Vec<_> = cpus.iter().map(|cpu| cpu["lost"].clone()).collect();
+        assert_eq!(lost, [0, 25, 2]);
+        assert_eq!(report["cpus"][1]["packets_lost"], 2);
+        let said = rtrace()
+            .arg("report")
+            .arg(dir.path())
+            .assert()
+            .success()
+            .stdout(predicate::str::ends_with("7 events recorded, 30 lost\n"));
+        if unfinished {
+            said.stdout(contains("Unfinished"));
+        } else {
+            said.stdout(contains("Unfinished").not());
+        }
+    }
+}
+
+#[test]
+fn a_recording_that_did_not_end_is_reported() {
+    let dir = TempDir::new().unwrap();
+    write(dir.path(), Layout::Compact);
+    end(dir.path(), "writing", "");
+    assert_eq!(json(dir.path())["recording"]["state"], "writing");
+    rtrace()
+        .arg("report")
+        .arg(dir.path())
+        .assert()
+        .success()
+        .stdout(contains("Unfinished"))
+        .stdout(contains("7 events recorded, 5 lost and what was in 2"));
+}
+
+#[test]
+fn events_that_another_reader_took_are_no_secret() {
+    let dir = TempDir::new().unwrap();
+    write(dir.path(), Layout::Compact);
+    end(
+        dir.path(),
+        "over",
+        "cpu recorded overwritten\ntotal 30 10\n",
+    );
+    let warning = json(dir.path())["warnings"][0].to_string();
+    assert!(warning.contains("10 events were read"), "{warning}");
+}
+
+#[test]
+fn a_trace_file_that_is_no_file_is_refused() {
+    let dir = TempDir::new().unwrap();
+    symlink("/dev/zero", dir.path().join("metadata")).unwrap();
+    rtrace()
+        .arg("report")
+        .arg(dir.path())
+        .timeout(Duration::from_secs(20))
+        .assert()
+        .code(1)
+        .stderr(contains("it is a device, not a regular file"));
 }
 
 #[test]
@@ -157,11 +244,13 @@ fn an_empty_trace_is_reported() {
         (&report["recorded"], &report["duration_ns"]),
         (&0.into(), &0.into())
     );
+    assert_eq!(report["begin_ns"], Value::Null);
     rtrace()
         .arg("report")
         .arg(dir.path())
         .assert()
         .success()
+        .stdout(contains("begin     unknown: it has no packet\n"))
         .stdout(contains("0 events recorded"));
 }
 

@@ -14,6 +14,7 @@ use trace::consumer::{Consumer, End};
 use trace::live::LiveTrace;
 use trace::output::Output;
 use trace::priority;
+use trace::recording::{RecordingFile, State};
 use trace::signals::Signals;
 use trace::source::Source;
 use trace::totals::Totals;
@@ -55,6 +56,12 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
         }
     };
     let mut consumer = Consumer::open(source, &options.output, options.output_options)?;
+    let recording = RecordingFile::begin(
+        &options.output,
+        consumer.source().uuid(),
+        consumer.source().cpus()?.len(),
+        options.output_options.access,
+    )?;
     // What an earlier run has brought to this directory.
     let before = if consumer.output().resumed() {
         session.stats()?.total.read_records
@@ -75,13 +82,14 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
     detachment.leave(log)?;
     priority::raise();
     let end = consumer.run(&signals);
-    let code = match end {
-        Ok(end) => {
-            log.info(match end {
-                End::Over => "the trace is over",
-                End::Stopped => "stopped by a signal",
-            });
-            ExitCode::SUCCESS
+    let (code, state) = match end {
+        Ok(End::Over) => {
+            log.info("the trace is over");
+            (ExitCode::SUCCESS, State::Over)
+        }
+        Ok(End::Stopped) => {
+            log.info("stopped by a signal");
+            (ExitCode::SUCCESS, State::Stopped)
         }
         Err(error) => {
             let is_full = matches!(error, trace::Error::Write { .. });
@@ -94,10 +102,10 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
                     options.output.display()
                 ));
             }
-            failure.exit_code()
+            (failure.exit_code(), State::Failed)
         }
     };
-    close(&session, &consumer, before, log);
+    close(&session, &consumer, before, &recording, state, log);
     Ok(code)
 }
 
@@ -152,18 +160,35 @@ fn wait(
 }
 
 /// Says what is on disk and what is lost.
-fn close(session: &Session, consumer: &Consumer<LiveTrace>, before: u64, log: &Log) {
+fn close(
+    session: &Session,
+    consumer: &Consumer<LiveTrace>,
+    before: u64,
+    recording: &RecordingFile,
+    state: State,
+    log: &Log,
+) {
     let recorded = before + consumer.written().records;
-    let stats = session.stats().map(|stats| stats.total.lost());
+    let stats = session.stats_and_text();
     // The counters are the current trace's; a new one may have been started meanwhile.
     let is_current = session
         .uuid()
         .is_ok_and(|uuid| uuid == Some(consumer.source().uuid()));
-    match stats {
-        Ok(lost) if is_current => log.info(&Totals { recorded, lost }.to_string()),
-        _ => log.info(&format!(
-            "{recorded} events recorded, an unknown number lost: the kernel's counters are not \
-             this trace's any more"
-        )),
+    let ended = match stats {
+        Ok((stats, text)) if is_current => {
+            let lost = stats.total.lost();
+            log.info(&Totals { recorded, lost }.to_string());
+            recording.end(state, 0, &text)
+        }
+        _ => {
+            log.info(&format!(
+                "{recorded} events recorded, an unknown number lost: the kernel's counters are \
+                 not this trace's any more"
+            ));
+            recording.end(state, 0, "")
+        }
+    };
+    if let Err(error) = ended {
+        log.error(&error.to_string());
     }
 }

@@ -243,7 +243,10 @@ impl<S: Source> Consumer<S> {
                 _ => return Err(stream_error(file, "taking a packet")(e)),
             },
         };
-        if !file.has(packet.sequence) {
+        if file.has(packet.sequence) {
+            // An earlier run wrote it, and died before it gave it back.
+            self.written.records += packet.records;
+        } else {
             // An event that the packet carries may have been described only now.
             if let Some(text) = self.source.metadata()? {
                 self.output.write_metadata(&text)?;

@@ -7,7 +7,8 @@
 //! - the live tracer: [`tracer`] (control files), [`settings`] and [`stats`] of a channel,
 //!   [`live`] (the current trace: metadata and streams), [`device`] (one stream file),
 //!   [`consumer`] (the loop that moves packets to an [`output`] directory);
-//! - the recorded trace: [`ctf`] reads what the other half wrote.
+//! - the recorded trace: [`ctf`] reads what the other half wrote, [`recording`] says how that
+//!   ended.
 //!
 //! [`source`] is the seam between them: the consumer knows streams only by that trait, so
 //! that its tests need no kernel.
@@ -22,6 +23,7 @@ pub mod error;
 pub mod live;
 pub mod output;
 pub mod priority;
+pub mod recording;
 pub mod regular_file;
 pub mod settings;
 pub mod signals;

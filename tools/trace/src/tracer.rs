@@ -246,12 +246,20 @@ impl Session {
 
     /// The channel's counters.
     pub fn stats(&self) -> Result<Stats> {
+        Ok(self.stats_and_text()?.0)
+    }
+
+    /// The channel's counters, and the text that they are from.
+    pub fn stats_and_text(&self) -> Result<(Stats, String)> {
         let name = self.channel_file("stats");
         let text = self.tracer.read(&name)?;
-        Stats::parse(&text).map_err(|what| Error::Read {
-            path: self.tracer.root.join(name),
-            cause: io::Error::new(io::ErrorKind::InvalidData, what),
-        })
+        match Stats::parse(&text) {
+            Ok(stats) => Ok((stats, text)),
+            Err(what) => Err(Error::Read {
+                path: self.tracer.root.join(name),
+                cause: io::Error::new(io::ErrorKind::InvalidData, what),
+            }),
+        }
     }
 
     /// The channel's directory, which holds the stream files.

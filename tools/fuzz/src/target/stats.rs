@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A channel's `stats` file. What was understood, written as a table and read again, is the
-//! same; sums do not overflow.
+//! A channel's `stats` file, also as it stands in a trace's `.recording`. What was understood,
+//! written as a table and read again, is the same; sums do not overflow.
 
+use trace::recording::Recording;
 use trace::stats::{Counters, Stats};
 
 pub fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
+    if let Ok((_, recording)) = Recording::parse(text) {
+        let lost = recording.totals(0).map(|totals| totals.lost);
+        assert!(lost.is_none_or(|lost| lost >= recording.unwritten));
+    }
     let Ok(stats) = Stats::parse(text) else {
         return;
     };

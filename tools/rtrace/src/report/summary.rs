@@ -5,11 +5,11 @@
 use super::busy::{BusyTasks, Task};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
 use std::path::Path;
 use trace::ctf::{StreamReader, Trace};
-use trace::totals::Totals;
-use trace::{Error, Result};
+use trace::recording::{Recording, State};
+use trace::stats::Stats;
+use trace::{regular_file, Error, Result};
 
 /// What a trace holds; the JSON object of `report --json`.
 #[derive(Debug, Serialize)]
@@ -20,17 +20,23 @@ pub struct Summary {
     pub uuid: String,
     /// Its environment: machine, kernel, tracer.
     pub env: BTreeMap<String, String>,
-    /// When its first packet began, nanoseconds since the epoch.
-    pub begin_ns: i128,
+    /// When its first packet began, nanoseconds since the epoch; none without a packet.
+    pub begin_ns: Option<i128>,
     /// From there to its last packet's end.
     pub duration_ns: u64,
     /// Bytes of the stream files.
     pub bytes: u64,
     /// Whole packets.
     pub packets: u64,
-    /// Events recorded and events discarded.
-    #[serde(flatten)]
-    pub totals: Totals,
+    /// Events recorded: those in the trace.
+    pub recorded: u64,
+    /// Events lost: by the kernel's counters, where they stand beside the trace, else those
+    /// that packets tell of.
+    pub lost: u64,
+    /// Whether `lost` is all; else what was in `packets_lost` and `packets_before` is lost as well.
+    pub lost_is_exact: bool,
+    /// How the recording ended; none if no tool of rtrace wrote the trace, or one that is old.
+    pub recording: Option<Recording>,
     /// Packets missing between others: overwritten before they were read.
     pub packets_lost: u64,
     /// Packets missing before the first: overwritten by a flight recorder, or read earlier.
@@ -61,7 +67,7 @@ pub struct Cpu {
     pub cpu: u32,
     /// Events recorded.
     pub events: u64,
-    /// Events discarded.
+    /// Events lost: as for the whole trace.
     pub lost: u64,
     /// Whole packets.
     pub packets: u64,
@@ -95,23 +101,29 @@ impl Summary {
             end = end.max(stream.end);
             cpus.push(stream.cpu);
         }
-        if cpus.is_empty() {
-            begin = 0;
+        let first = (!cpus.is_empty()).then_some(begin);
+        let stats = trace.recording.as_ref().and_then(|r| r.stats.as_ref());
+        if let Some(stats) = stats {
+            take_losses(&mut cpus, stats);
         }
         let sum = |part: fn(&Cpu) -> u64| cpus.iter().map(part).fold(0, u64::saturating_add);
+        let recorded = sum(|cpu| cpu.events);
+        let gaps = sum(|cpu| cpu.packets_lost).saturating_add(sum(|cpu| cpu.packets_before));
+        let totals = trace.recording.as_ref().and_then(|r| r.totals(recorded));
+        warnings.extend(elsewhere(trace.recording.as_ref(), recorded));
         let clock = trace.metadata.clock;
         Ok(Self {
             trace: dir.display().to_string(),
             uuid: trace.metadata.uuid.to_string(),
             env: trace.metadata.env.clone(),
-            begin_ns: clock.since_epoch(begin),
+            begin_ns: first.map(|begin| clock.since_epoch(begin)),
             duration_ns: clock.nanoseconds(end.saturating_sub(begin)),
             bytes: trace.bytes,
             packets: sum(|cpu| cpu.packets),
-            totals: Totals {
-                recorded: sum(|cpu| cpu.events),
-                lost: sum(|cpu| cpu.lost),
-            },
+            recorded,
+            lost: totals.map_or_else(|| sum(|cpu| cpu.lost), |totals| totals.lost),
+            lost_is_exact: totals.is_some() || gaps == 0,
+            recording: trace.recording.clone(),
             packets_lost: sum(|cpu| cpu.packets_lost),
             packets_before: sum(|cpu| cpu.packets_before),
             events: pass.events(),
@@ -119,6 +131,41 @@ impl Summary {
             cpus,
             warnings,
         })
+    }
+}
+
+/// Takes each CPU's losses from the kernel's counters. A CPU that has a row of its own only there
+/// had losses, or nothing.
+fn take_losses(cpus: &mut Vec<Cpu>, stats: &Stats) {
+    for row in &stats.cpus {
+        let lost = row.counters.lost();
+        match cpus.iter_mut().find(|cpu| cpu.cpu == row.cpu) {
+            Some(cpu) => cpu.lost = lost,
+            None if lost > 0 => cpus.push(Cpu {
+                cpu: row.cpu,
+                lost,
+                ..Cpu::default()
+            }),
+            None => {}
+        }
+    }
+    cpus.sort_by_key(|cpu| cpu.cpu);
+}
+
+/// What to say if the kernel gave events of a trace that is over to somebody else.
+fn elsewhere(recording: Option<&Recording>, recorded: u64) -> Option<String> {
+    let recording = recording.filter(|recording| recording.state == State::Over)?;
+    let total = recording.stats.as_ref()?.total;
+    let kept = total.recorded.saturating_sub(total.overwritten);
+    match kept
+        .saturating_sub(recording.unwritten)
+        .saturating_sub(recorded)
+    {
+        0 => None,
+        missing => Some(format!(
+            "{missing} events were read from the kernel and are not here: another reader took them \
+             (a snapshot?), or files are missing"
+        )),
     }
 }
 
@@ -145,10 +192,7 @@ impl Pass<'_> {
         progress: &impl Fn(u64),
         warnings: &mut Vec<String>,
     ) -> Result<Option<Stream>> {
-        let file = File::open(path).map_err(|cause| Error::Read {
-            path: path.to_owned(),
-            cause,
-        })?;
+        let file = regular_file::open(path).map_err(Error::read(path))?;
         let mut reader = StreamReader::new(path, &file, &self.trace.metadata)?;
         let mut stream: Option<Stream> = None;
         while let Some(packet) = reader.next_packet()? {

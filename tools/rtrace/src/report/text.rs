@@ -6,6 +6,8 @@ use super::summary::Summary;
 use crate::date;
 use crate::terminal::{bytes, duration, HEADING};
 use std::fmt::{Result, Write};
+use trace::recording::State;
+use trace::totals::Totals;
 
 /// Renders a summary with at most `rows` rows in a table.
 pub fn render(summary: &Summary, rows: usize) -> std::result::Result<String, std::fmt::Error> {
@@ -27,7 +29,12 @@ fn head(out: &mut String, summary: &Summary) -> Result {
         env("hostname"),
         env("kernel_release")
     )?;
-    writeln!(out, "begin     {}", date::readable(summary.begin_ns))?;
+    let begin = summary.begin_ns.map(date::readable);
+    writeln!(
+        out,
+        "begin     {}",
+        begin.as_deref().unwrap_or("unknown: it has no packet")
+    )?;
     writeln!(out, "duration  {}", duration(summary.duration_ns))?;
     writeln!(
         out,
@@ -44,7 +51,7 @@ fn events(out: &mut String, summary: &Summary, rows: usize) -> Result {
         "count", "share"
     )?;
     for event in summary.events.iter().take(rows) {
-        let share = percent(event.count, summary.totals.recorded);
+        let share = percent(event.count, summary.recorded);
         writeln!(out, "{:>14} {share:>6}  {}", event.count, event.name)?;
     }
     more(out, summary.events.len(), rows, "event types")
@@ -115,14 +122,35 @@ fn close(out: &mut String, summary: &Summary) -> Result {
             summary.packets_lost
         )?;
     }
-    if summary.totals.lost > 0 {
+    if summary.lost > 0 {
         writeln!(
             out,
             "Events were lost: record fewer (-e, -x), or use a larger buffer \
              (`rtrace record -b SIZExN`)"
         )?;
     }
-    writeln!(out, "{}", summary.totals)
+    match summary.recording.as_ref().map(|recording| recording.state) {
+        Some(State::Writing) => writeln!(
+            out,
+            "Unfinished: it is still being written, or who wrote it was killed. Only the losses that \
+             its packets tell of are known"
+        )?,
+        Some(State::Failed) => writeln!(
+            out,
+            "Unfinished: its recording failed before the end, and what came later is not in it"
+        )?,
+        Some(State::Over | State::Stopped) | None => {}
+    }
+    let totals = Totals {
+        recorded: summary.recorded,
+        lost: summary.lost,
+    };
+    if summary.lost_is_exact {
+        writeln!(out, "{totals}")
+    } else {
+        let packets = summary.packets_lost.saturating_add(summary.packets_before);
+        writeln!(out, "{totals} and what was in {packets} lost packets")
+    }
 }
 
 fn more(out: &mut String, all: usize, rows: usize, what: &str) -> Result {

@@ -5,6 +5,8 @@
 use super::metadata::Metadata;
 use crate::error::{Error, Result};
 use crate::output::METADATA;
+use crate::recording::Recording;
+use crate::regular_file;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -17,13 +19,15 @@ pub struct Trace {
     pub streams: Vec<PathBuf>,
     /// Bytes of the stream files.
     pub bytes: u64,
+    /// What the tool that wrote it said in the end, if one did.
+    pub recording: Option<Recording>,
 }
 
 impl Trace {
     /// Opens the trace in `dir`.
     pub fn open(dir: &Path) -> Result<Self> {
         let path = dir.join(METADATA);
-        let text = fs::read_to_string(&path).map_err(Error::read(&path))?;
+        let text = regular_file::read_to_string(&path).map_err(Error::read(&path))?;
         let metadata = Metadata::parse(&text)?;
         let mut streams = Vec::new();
         let mut bytes = 0;
@@ -37,10 +41,12 @@ impl Trace {
             }
         }
         streams.sort_by_key(|path| (number(path), path.clone()));
+        let recording = Recording::read(dir, metadata.uuid)?;
         Ok(Self {
             metadata,
             streams,
             bytes,
+            recording,
         })
     }
 }

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the tool that wrote a trace says beside it: whether the recording ended, and the
+//! kernel's final counters. The packets cannot say it: events that were overwritten left only
+//! gaps, and what did not fit on the disk left nothing.
+//!
+//! The file's name begins with a dot, so that readers of CTF leave it alone.
+
+use crate::access::Access;
+use crate::error::{Error, Result};
+use crate::regular_file;
+use crate::stats::Stats;
+use crate::totals::Totals;
+use crate::uuid::Uuid;
+use rustix::fs::{fallocate, FallocateFlags};
+use rustix::io::Errno;
+use serde::Serialize;
+use std::fmt::Write;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// The file's name in the trace's directory.
+pub const RECORDING: &str = ".recording";
+
+/// The most bytes that a line needs: eleven counters and more to come.
+const LINE: u64 = 512;
+
+/// What became of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// It goes on, or whoever wrote the trace was killed.
+    Writing,
+    /// The trace was over and all of it was read.
+    Over,
+    /// It ended before the trace did: by a signal, or because it was a snapshot.
+    Stopped,
+    /// It ended because something could not be written or read.
+    Failed,
+}
+
+impl State {
+    const ALL: [Self; 4] = [Self::Writing, Self::Over, Self::Stopped, Self::Failed];
+
+    /// Its name in the file.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Writing => "writing",
+            Self::Over => "over",
+            Self::Stopped => "stopped",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// What the file says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Recording {
+    /// What became of it.
+    pub state: State,
+    /// Events that the kernel had recorded, and that will never be on the disk.
+    pub unwritten: u64,
+    /// The kernel's counters when it ended; none while it goes on, or if they were gone.
+    pub stats: Option<Stats>,
+}
+
+impl Recording {
+    /// What is said beside the trace `uuid` in `dir`; none if nothing is, or of another trace. A
+    /// text that is not whole says that the recording did not end.
+    pub fn read(dir: &Path, uuid: Uuid) -> Result<Option<Self>> {
+        let path = dir.join(RECORDING);
+        let text = match regular_file::read_to_string(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(Error::read(&path)(e)),
+        };
+        let (trace, recording) = Self::parse(&text).unwrap_or_else(|_| {
+            let unfinished = Self {
+                state: State::Writing,
+                unwritten: 0,
+                stats: None,
+            };
+            (uuid.to_string(), unfinished)
+        });
+        Ok((trace == uuid.to_string()).then_some(recording))
+    }
+
+    /// The trace, and what the text says of its recording.
+    pub fn parse(text: &str) -> std::result::Result<(String, Self), String> {
+        let table = if text.starts_with("cpu ") {
+            0
+        } else {
+            text.find("\ncpu ").map_or(text.len(), |at| at + 1)
+        };
+        let (head, table) = text.split_at(table);
+        let (mut trace, mut state, mut unwritten) = (None, None, 0);
+        for line in head.lines() {
+            let (name, value) = line.split_once(' ').unwrap_or((line, ""));
+            match name {
+                "trace" => trace = Some(value.to_owned()),
+                "state" => state = State::ALL.into_iter().find(|state| state.name() == value),
+                "unwritten" => {
+                    unwritten = value
+                        .parse()
+                        .map_err(|_| format!("`{line}`: no number of events"))?;
+                }
+                // A newer tool may say more.
+                _ => {}
+            }
+        }
+        let stats = match table {
+            "" => None,
+            table => Some(Stats::parse(table)?),
+        };
+        Ok((
+            trace.ok_or("no line `trace`")?,
+            Self {
+                state: state.ok_or("no line `state` that is known here")?,
+                unwritten,
+                stats,
+            },
+        ))
+    }
+
+    /// The totals of the trace, which holds `recorded` events; none if the kernel's counters are
+    /// not there.
+    pub fn totals(&self, recorded: u64) -> Option<Totals> {
+        self.stats.as_ref().map(|stats| Totals {
+            recorded,
+            lost: stats.total.lost().saturating_add(self.unwritten),
+        })
+    }
+}
+
+/// The file while a trace is being written.
+#[derive(Debug)]
+pub struct RecordingFile {
+    path: PathBuf,
+    file: File,
+    uuid: Uuid,
+}
+
+impl RecordingFile {
+    /// Says in `dir` that the trace `uuid` is being written, and takes the room for what is said
+    /// in the end, of so many `cpus`: the disk may be full then.
+    pub fn begin(dir: &Path, uuid: Uuid, cpus: usize, access: Access) -> Result<Self> {
+        let path = dir.join(RECORDING);
+        let file = regular_file::open_or_create(&path).map_err(Error::write(&path))?;
+        let this = Self { path, file, uuid };
+        access
+            .set_file(&this.file)
+            .and_then(|()| this.reserve(LINE * (cpus as u64 + 8)))
+            .and_then(|()| this.write(State::Writing, 0, ""))
+            .map_err(Error::write(&this.path))?;
+        Ok(this)
+    }
+
+    /// Says how it ended, with the text of the kernel's `stats` file (empty if that is gone).
+    pub fn end(&self, state: State, unwritten: u64, stats: &str) -> Result<()> {
+        self.write(state, unwritten, stats)
+            .map_err(Error::write(&self.path))
+    }
+
+    /// Removes it: there is to be no trace.
+    pub fn remove(self) -> Result<()> {
+        fs::remove_file(&self.path).map_err(Error::write(&self.path))
+    }
+
+    fn reserve(&self, bytes: u64) -> io::Result<()> {
+        match fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, bytes) {
+            // Then there may be no room in the end, and the trace stays unfinished.
+            Ok(()) | Err(Errno::OPNOTSUPP) => Ok(()),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    fn write(&self, state: State, unwritten: u64, stats: &str) -> io::Result<()> {
+        let mut text = String::new();
+        let name = state.name();
+        let _ = write!(
+            text,
+            "trace {}\nstate {name}\nunwritten {unwritten}\n{stats}",
+            self.uuid
+        );
+        // In place, because another file might find no room. The old text is no longer than what
+        // was reserved either.
+        self.file.write_all_at(text.as_bytes(), 0)?;
+        self.file.set_len(text.len() as u64)?;
+        self.file.sync_all()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UUID: Uuid = Uuid::from_bytes([7; 16]);
+    const STATS: &str = "cpu recorded overwritten full\n0 10 1 2\ntotal 10 1 2\n";
+
+    #[test]
+    fn what_was_said_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(Recording::read(dir.path(), UUID).unwrap(), None);
+        let file = RecordingFile::begin(dir.path(), UUID, 1, Access::default()).unwrap();
+        let begun = Recording::read(dir.path(), UUID).unwrap().unwrap();
+        assert_eq!((begun.state, &begun.stats), (State::Writing, &None));
+        assert_eq!(begun.totals(9), None);
+        file.end(State::Failed, 5, STATS).unwrap();
+        let ended = Recording::read(dir.path(), UUID).unwrap().unwrap();
+        assert_eq!(ended.state, State::Failed);
+        assert_eq!(
+            ended.totals(4),
+            Some(Totals {
+                recorded: 4,
+                lost: 8
+            })
+        );
+        // Nothing but a part of it got to the disk.
+        fs::write(dir.path().join(RECORDING), "trace 07\nstate ov").unwrap();
+        let torn = Recording::read(dir.path(), UUID).unwrap();
+        assert_eq!(torn.as_ref(), Some(&begun));
+        // A continued recording says less than the one before: nothing of that is left.
+        RecordingFile::begin(dir.path(), UUID, 1, Access::default()).unwrap();
+        assert_eq!(Recording::read(dir.path(), UUID).unwrap(), Some(begun));
+        assert_eq!(
+            Recording::read(dir.path(), Uuid::from_bytes([8; 16])).unwrap(),
+            None
+        );
+    }
+
+    #[test]
+    fn more_may_be_said_and_rubbish_is_refused() {
+        let (trace, recording) =
+            Recording::parse("trace t\ncolour red\nstate over\ncpu recorded\ntotal 3\n").unwrap();
+        assert_eq!(trace, "t");
+        assert_eq!(recording.totals(3).map(|totals| totals.lost), Some(0));
+        for text in [
+            "",
+            "trace t\n",
+            "state over\n",
+            "trace t\nstate odd\n",
+            "trace t\nstate over\nunwritten -1\n",
+            "trace t\nstate over\ncpu recorded\n0\n",
+        ] {
+            assert!(Recording::parse(text).is_err(), "{text}");
+        }
+    }
+}

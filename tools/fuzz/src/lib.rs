@@ -9,7 +9,9 @@
 #![forbid(unsafe_code)]
 
 mod report;
+mod seeds;
 mod target;
 mod walk;
 
+pub use seeds::{all as seeds, Seed};
 pub use target::{find, Target, TARGETS};

@@ -43,3 +43,25 @@ fn all_folders_have_a_target() {
         assert!(fuzz::find(&name).is_some(), "corpus/{name}");
     }
 }
+
+/// Whoever changes a format or a seed writes them again:
+/// `scripts/tools cargo run -p rtrace-fuzz --example seeds -- fuzz/corpus`.
+#[test]
+fn seeds_are_what_the_example_writes() {
+    for seed in fuzz::seeds() {
+        let path = folder().join(seed.target).join(&seed.name);
+        assert!(fs::read(&path).ok() == Some(seed.bytes), "{path:?}");
+    }
+}
+
+/// What a fuzzer finds is kept under a name that says why, or not here.
+#[test]
+fn every_input_has_a_name() {
+    for target in fuzz::TARGETS {
+        for entry in fs::read_dir(folder().join(target.name)).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let hash = name.len() == 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+            assert!(!hash, "corpus/{}/{name}", target.name);
+        }
+    }
+}

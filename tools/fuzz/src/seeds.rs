@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The inputs that every target begins with: sound ones, and one for each way of being wrong
+//! that a fuzzer takes long to find. `examples/seeds.rs` writes them into `corpus/`.
+
+use rtrace_abi::header::Layout;
+use rtrace_abi::packet::PacketHeader;
+use std::mem::offset_of;
+use synthetic::{metadata, PacketBuilder, FAR, SOFTIRQ, UUID};
+
+/// An input, of a target, under a name.
+#[derive(Clone, Debug)]
+pub struct Seed {
+    /// The target's name.
+    pub target: &'static str,
+    /// The file's name.
+    pub name: String,
+    /// What it holds.
+    pub bytes: Vec<u8>,
+}
+
+const LAYOUTS: [Layout; 2] = [Layout::Compact, Layout::Large];
+const BEGIN: u64 = 1 << 40;
+
+/// All of them; the same every time.
+pub fn all() -> Vec<Seed> {
+    let mut seeds = Vec::new();
+    let mut add = |target, name: &str, bytes: Vec<u8>| {
+        let name = name.to_owned();
+        seeds.push(Seed {
+            target,
+            name,
+            bytes,
+        });
+    };
+    for (byte, layout) in (0..).zip(LAYOUTS) {
+        let name = format!("{layout:?}").to_lowercase();
+        let (text, events) = (metadata(UUID, layout), events(layout));
+        add("metadata", &name, text.clone().into_bytes());
+        add("packets", &name, [&[byte], &*stream(layout)].concat());
+        add("events", &name, in_packet(byte, &events));
+        add("trace", &name, [text.as_bytes(), &[0], &events].concat());
+    }
+    for (name, bytes) in wrong_metadata() {
+        add("metadata", name, bytes);
+    }
+    for (name, bytes) in other_packets() {
+        add("packets", name, [vec![1], bytes].concat());
+    }
+    let events = events(Layout::Large);
+    add("events", "cut", in_packet(1, &events[..events.len() - 2]));
+    add("events", "unknown", in_packet(1, &[9; 6]));
+    add("events", "late", in_packet(0, &[0; 4]));
+    add("events", "noise", in_packet(0, &noise(1, 400, &ALL)));
+    let text = metadata(UUID, Layout::Large);
+    add(
+        "trace",
+        "cut",
+        [text.as_bytes(), &[0], &events[..9]].concat(),
+    );
+    add("trace", "fields", fields());
+    add("description", "letters", vec![b'a'; 400]);
+    for (seed, length) in [(1, 60), (2, 200), (3, 600), (4, 1500)] {
+        add(
+            "description",
+            &format!("noise-{length}"),
+            noise(seed, length, &ALL),
+        );
+        let texts = noise(seed, length, br#"aZ_9 "\{};=/*"#);
+        add("description", &format!("texts-{length}"), texts);
+    }
+    for (target, name, text) in TEXTS {
+        add(target, name, text.as_bytes().to_vec());
+    }
+    let most = u64::MAX;
+    let largest = format!("cpu recorded full nested\ntotal {most} {most} {most}\n");
+    add("stats", "largest", largest.into_bytes());
+    seeds
+}
+
+const TEXTS: [(&str, &str, &str); 22] = [
+    ("patterns", "several", "!a:b c !d\0a:b"),
+    ("patterns", "stars", "s*:*_en?ry\0syscalls:sys_entry"),
+    ("patterns", "system", "sched\0sched:sched_switch"),
+    ("patterns", "none", "\0"),
+    ("patterns", "again", "a*bc*?d\0abxbcbcxd"),
+    (
+        "patterns",
+        "class",
+        "[a-ch-s]*:*[!]_x-z]\\_?[0]\0irq:irq_softirq_x0",
+    ),
+    ("patterns", "unlike", "a?*b:c\0ab:d"),
+    ("sizes", "buffer", "64Kx8"),
+    ("sizes", "count", "4Mx3"),
+    ("sizes", "largest", "1Mx9223372036854775808"),
+    ("sizes", "one", "1Kx2"),
+    ("sizes", "overflow", "99999999999G"),
+    ("sizes", "size", "4G"),
+    ("sizes", "switch", "1"),
+    ("sizes", "unit", "4096x+2k"),
+    ("sizes", "uuid", "00112233-4455-6677-8899-aabbccddeeff"),
+    (
+        "stats",
+        "table",
+        "cpu recorded full nested packets\n0 10 1 2 3\n1 0 0 0 0\ntotal 10 1 2 3\n",
+    ),
+    (
+        "stats",
+        "columns",
+        "cpu recorded overwritten full wrapped too_large nested no_buffer packets bytes \
+         read_packets read_records more\n\
+         0 10 1 2 3 4 5 6 7 8 9 4 1\ncpu1 0 0 0 0 0 0 0 0 0 0 0 0\n\ntotal 10 1 2 3 4 5 6 7 8 9 4 1\n",
+    ),
+    ("stats", "none", "\n"),
+    ("stats", "cpu", "cpu full\nx 1\n"),
+    ("stats", "number", "cpu full\n0 +1\n1 -1\n"),
+    ("stats", "short", "cpu full nested\n0 1\n"),
+];
+
+/// All bytes.
+const ALL: [u8; 256] = {
+    let mut all = [0; 256];
+    let mut i = 0;
+    while i < 256 {
+        all[i] = i as u8;
+        i += 1;
+    }
+    all
+};
+
+/// Bytes of `alphabet` in no order, the same for the same seed (xorshift).
+fn noise(seed: u64, length: usize, alphabet: &[u8]) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        alphabet[(state >> 33) as usize % alphabet.len()]
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+fn wrong_metadata() -> Vec<(&'static str, Vec<u8>)> {
+    let good = metadata(UUID, Layout::Large);
+    let with = |from: &str, to: &str| {
+        assert!(good.contains(from), "{from}");
+        good.replacen(from, to, 1).into_bytes()
+    };
+    vec![
+        ("big-endian", with("byte_order = le", "byte_order = be")),
+        ("comments", with("trace {", "// one\ntrace { /* two * */")),
+        ("deep", "a {".repeat(20).into_bytes()),
+        ("escapes", with("made up", r#"a\n\t\"\\"#)),
+        ("event-twice", with("id = 1;", "id = 0;")),
+        ("field-form", with("string _filename", "float _filename")),
+        (
+            "field-type",
+            with(
+                "size = 64; align = 8; signed = true",
+                "size = 63; align = 8; signed = true",
+            ),
+        ),
+        ("header", with("enum : uint16_t", "enum : uint8_t")),
+        ("no-clock", with("clock {", "clok {")),
+        ("no-frequency", with("freq = 100000000", "freq = 0")),
+        ("open-comment", b"trace /* {".to_vec()),
+        ("open-text", br#"trace { uuid = "\"#.to_vec()),
+    ]
+}
+
+/// A description with a field of every type, and an event by it.
+fn fields() -> Vec<u8> {
+    let text = metadata(UUID, Layout::Large);
+    let events = PacketBuilder::new(Layout::Large, 0, 0, 0)
+        .switch(5, (0, "swapper/0"), (7, "make"))
+        .switch(8, (7, "make"), (0, "swapper/0"))
+        .softirq(9, 3)
+        .exec(10, "/bin/true", 7)
+        .read(11, u64::MAX)
+        .event(FAR, 12, &[]);
+    [text.as_bytes(), &[0], &content(&events.close(20, 1))].concat()
+}
+
+fn in_packet(layout: u8, events: &[u8]) -> Vec<u8> {
+    [&[layout][..], &BEGIN.to_le_bytes(), events].concat()
+}
+
+/// The bytes after a packet's header.
+fn content(packet: &[u8]) -> Vec<u8> {
+    packet[PacketHeader::SIZE..].to_vec()
+}
+
+fn events(layout: Layout) -> Vec<u8> {
+    content(&first(layout).close(BEGIN + 9, 1))
+}
+
+fn first(layout: Layout) -> PacketBuilder {
+    PacketBuilder::new(layout, 0, 0, BEGIN)
+        .switch(BEGIN + 5, (0, "swapper/0"), (7, "make"))
+        .exec(BEGIN + 6, "/bin/true", 7)
+}
+
+fn second(layout: Layout) -> PacketBuilder {
+    PacketBuilder::new(layout, 0, 1, BEGIN + 10)
+        .softirq(BEGIN + 10, 3)
+        .read(BEGIN + 11, 0xffff_8000_0000_0000)
+        .event(FAR, BEGIN + 11, &[])
+        .discarded(3)
+}
+
+fn stream(layout: Layout) -> Vec<u8> {
+    let one = first(layout).close(BEGIN + 9, 512);
+    [one, second(layout).close(BEGIN + 12, 512)].concat()
+}
+
+/// Streams with large headers: wrong, or with something missing.
+fn other_packets() -> Vec<(&'static str, Vec<u8>)> {
+    let good = stream(Layout::Large);
+    let with = |offset: usize, byte: u8| {
+        let mut bytes = good.clone();
+        bytes[offset] = byte;
+        bytes
+    };
+    let back = PacketBuilder::new(Layout::Large, 0, 1, BEGIN).close(BEGIN, 512);
+    let gap = PacketBuilder::new(Layout::Large, 1, 7, BEGIN + 20)
+        .discarded(9)
+        .event(SOFTIRQ, BEGIN + 20 + (1 << 33), &[0; 4]);
+    vec![
+        ("back", [good[..512].to_vec(), back].concat()),
+        ("gap", [good.clone(), gap.close(u64::MAX, 512)].concat()),
+        ("magic", with(offset_of!(PacketHeader, magic), 0)),
+        ("other-trace", with(offset_of!(PacketHeader, uuid), 0)),
+        ("partial", good[..700].to_vec()),
+        ("size", with(offset_of!(PacketHeader, packet_size), 1)),
+        (
+            "content",
+            with(offset_of!(PacketHeader, content_size) + 7, 1),
+        ),
+    ]
+}

@@ -151,8 +151,9 @@ impl RecordingFile {
         let this = Self { path, file, uuid };
         access
             .set_file(&this.file)
-            .and_then(|()| this.reserve(LINE * (cpus as u64 + 8)))
             .and_then(|()| this.write(State::Writing, 0, ""))
+            // After the write, which cuts the file to its length and lets go of what is behind.
+            .and_then(|()| this.reserve(LINE * (cpus as u64 + 8)))
             .map_err(Error::write(&this.path))?;
         Ok(this)
     }
@@ -184,8 +185,7 @@ impl RecordingFile {
             "trace {}\nstate {name}\nunwritten {unwritten}\n{stats}",
             self.uuid
         );
-        // In place, because another file might find no room. The old text is no longer than what
-        // was reserved either.
+        // In place, because another file might find no room.
         self.file.write_all_at(text.as_bytes(), 0)?;
         self.file.set_len(text.len() as u64)?;
         self.file.sync_all()

@@ -204,6 +204,7 @@ fn second(layout: Layout) -> PacketBuilder {
     PacketBuilder::new(layout, 0, 1, BEGIN + 10)
         .softirq(BEGIN + 10, 3)
         .read(BEGIN + 11, 0xffff_8000_0000_0000)
+        .every_type(BEGIN + 11)
         .event(FAR, BEGIN + 11, &[])
         .discarded(3)
 }

@@ -59,7 +59,11 @@ static void die(const char *format, ...)
 	exit(1);
 }
 
-static int open_stream(int cpu)
+/*
+ * -1: the stream has been read to its end. Only who takes the place of another @may_be_read: that
+ * one may have been killed when it had seen the end, and then the buffers are gone.
+ */
+static int open_stream(int cpu, int may_be_read)
 {
 	char path[4096];
 	int fd, tries;
@@ -69,6 +73,8 @@ static int open_stream(int cpu)
 		fd = open(path, O_RDONLY | O_NONBLOCK);
 		if (fd >= 0)
 			return fd;
+		if (errno == ENODATA && may_be_read)
+			return -1;
 		if (errno != EBUSY)
 			break;
 		/* The one who was killed is about to close it. */
@@ -159,7 +165,7 @@ static int take(int *fd, int cpu, int out)
 	if (!random_below(16)) {
 		close(*fd);
 		write_all(out, "U", 1);
-		*fd = open_stream(cpu);
+		*fd = open_stream(cpu, 0);
 		return 1;
 	}
 	if (ioctl(*fd, PUT_PACKET))
@@ -168,10 +174,12 @@ static int take(int *fd, int cpu, int out)
 	return 1;
 }
 
-static void read_stream(int cpu, int out)
+static void read_stream(int cpu, int out, unsigned int number)
 {
-	int fd = open_stream(cpu);
+	int fd = open_stream(cpu, number > 1);
 
+	if (fd < 0)
+		exit(0);
 	do {
 		if (!random_below(4) && ioctl(fd, FLUSH))
 			die("FLUSH");
@@ -201,7 +209,7 @@ static void start_child(struct child *child, const char *dir)
 		die("fork");
 	if (child->pid == 0) {
 		randomness = seed;
-		read_stream(child->cpu, out);
+		read_stream(child->cpu, out, child->number);
 	}
 	close(out);
 }

@@ -29,6 +29,11 @@ impl Probe {
         }
     }
 
+    /// Whether it records into `channel`.
+    pub(crate) fn is_of(&self, channel: &Channel) -> bool {
+        core::ptr::eq(&*self.channel, channel)
+    }
+
     /// The event's id.
     pub(crate) fn event(&self) -> u32 {
         self.event

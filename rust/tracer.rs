@@ -3,51 +3,67 @@
 //! The root of all there is.
 
 use crate::channel::config::Config;
-use crate::event::provided::{self, Description, Provided};
+use crate::event::provided::{Description, Provided};
+use crate::event::registry::Registry;
+use crate::event::Source;
 use crate::file::Files;
-use crate::session::{Session, Tracepoints};
+use crate::session::{Sessions, Shared};
 use crate::sys::hotplug::Hotplug;
 use crate::sys::system;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// A loaded tracer: files, which hold the session that they show. Dropping it removes the files
-/// and then ends what is being recorded.
+/// A loaded tracer. Dropping it removes the files and then ends what is being recorded.
+// Fields in the order of their end.
 pub(crate) struct Tracer {
     files: Arc<Files>,
+    sessions: Arc<Sessions>,
+    registry: Arc<Registry>,
 }
 
 impl Tracer {
-    /// Makes the one session there is, whose defaults are `config`, and the files. May sleep.
+    /// Makes the events of this kernel, the default session, whose defaults are `config`, and the
+    /// files. May sleep.
     pub(crate) fn new(config: Config) -> Result<Arc<Self>> {
-        let hotplug = Arc::new(
-            Hotplug::new(c"trace/rtrace:prepare", c"trace/rtrace:online")?,
-            GFP_KERNEL,
-        )?;
-        let tracepoints = Arc::new(Tracepoints::new()?, GFP_KERNEL)?;
-        let session = Session::new("default", config, hotplug, tracepoints, system::boot_id()?)?;
-        let files = Files::new(session).inspect_err(|error| {
+        let hotplug = Hotplug::new(c"trace/rtrace:prepare", c"trace/rtrace:online")?;
+        let registry = Registry::new()?;
+        let sessions = Sessions::new(Shared {
+            registry: registry.clone(),
+            hotplug: Arc::new(hotplug, GFP_KERNEL)?,
+            defaults: config,
+            boot_id: system::boot_id()?,
+        })?;
+        let files = Files::new(&sessions).inspect_err(|error| {
             pr_err!("cannot make /sys/kernel/debug/rtrace ({error:?}): is debugfs there, and not locked down?\n");
         })?;
-        Ok(Arc::new(Self { files }, GFP_KERNEL)?)
+        let tracer = Self {
+            files,
+            sessions,
+            registry,
+        };
+        Ok(Arc::new(tracer, GFP_KERNEL)?)
     }
 
     /// Takes an event that another module provides. May sleep.
-    pub(crate) fn add_event(&self, description: Description) -> Result<&'static Provided> {
-        let (event, provided) = provided::register(description)?;
+    pub(crate) fn add_event(&self, description: Description) -> Result<Arc<Provided>> {
+        let event = self.registry.provide(description)?;
+        let Source::Provided(provided) = event.source() else {
+            return Err(EINVAL);
+        };
         if let Err(error) = self.files.add_event(&event) {
-            provided.unregister();
+            self.registry.withdraw(&event);
             return Err(error);
         }
-        Ok(provided)
+        self.sessions.events_came();
+        Ok(provided.clone())
     }
 
     /// Takes back an event that its module will not emit any more. May sleep.
-    pub(crate) fn remove_event(&self, provided: &'static Provided) {
-        // The other way round, so that nobody who registers it again meets the old files.
-        if let Some(event) = provided.event() {
+    pub(crate) fn remove_event(&self, provided: &Provided) {
+        if let Some(event) = self.registry.event_of(provided) {
+            // First, so that nobody who registers it again meets the old ones.
             self.files.remove_event(&event);
+            self.registry.withdraw(&event);
         }
-        provided.unregister();
     }
 }

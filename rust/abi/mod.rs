@@ -9,6 +9,7 @@
 //! - [`packet`]: the bytes in front of every packet (CTF packet header and context);
 //! - [`header`]: the bytes in front of every event;
 //! - [`schema`]: names and types of an event's fields;
+//! - [`names`]: of what is always there;
 //! - [`tsdl`]: the CTF 1.8 description of all this, which makes a trace readable.
 //!
 //! Nothing here depends on the kernel, on the ring or on `std`.
@@ -17,6 +18,7 @@
 
 pub mod header;
 pub mod ioctl;
+pub mod names;
 pub mod packet;
 pub mod schema;
 pub mod tsdl;

@@ -6,9 +6,6 @@
 /// First word of every packet.
 pub const MAGIC: u32 = 0xC1FC_1FC1;
 
-/// The only stream class of a trace with one channel.
-pub const STREAM_ID: u32 = 0;
-
 /// Identifies a trace.
 pub type Uuid = [u8; 16];
 
@@ -23,7 +20,7 @@ pub struct PacketHeader {
     pub magic: u32,
     /// Identifies the trace; equals `trace.uuid` of the metadata.
     pub uuid: Uuid,
-    /// Stream class: [`STREAM_ID`].
+    /// Stream class: the channel.
     pub stream_id: u32,
     /// Stream within the class: the CPU.
     pub stream_instance_id: u64,

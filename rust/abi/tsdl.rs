@@ -73,13 +73,14 @@ impl core::fmt::Display for Quoted<'_> {
     }
 }
 
-/// Writes everything but the events: types, trace, environment, clock, the stream.
+/// Writes everything but the events: types, trace, environment, clock, the streams.
 ///
-/// `uuid` is the trace's, in the usual text form.
+/// `uuid` is the trace's, in the usual text form; `layouts` are those of the streams' event
+/// headers, by stream id.
 pub fn preamble(
     out: &mut dyn Write,
     uuid: &str,
-    layout: Layout,
+    layouts: &[Layout],
     clock: &Clock<'_>,
     env: &Environment<'_>,
 ) -> Result {
@@ -148,19 +149,40 @@ typealias integer {{
         clock.offset,
         name = clock.name,
     )?;
-    match layout {
-        Layout::Compact => compact_header(out, clock.name)?,
-        Layout::Large => large_header(out, clock.name)?,
+    for (place, &layout) in layouts.iter().enumerate() {
+        if layouts.iter().position(|&other| other == layout) == Some(place) {
+            match layout {
+                Layout::Compact => compact_header(out, header_name(layout, layouts), clock.name)?,
+                Layout::Large => large_header(out, header_name(layout, layouts), clock.name)?,
+            }
+        }
     }
+    for (id, &layout) in layouts.iter().enumerate() {
+        stream(out, id, header_name(layout, layouts), clock.name)?;
+    }
+    Ok(())
+}
+
+/// What the event header with this layout is called: where streams differ, the first one's has the
+/// name that it has alone.
+fn header_name(layout: Layout, layouts: &[Layout]) -> &'static str {
+    match layout {
+        _ if layouts.first() == Some(&layout) => "event_header",
+        Layout::Compact => "event_header_compact",
+        Layout::Large => "event_header_large",
+    }
+}
+
+fn stream(out: &mut dyn Write, id: usize, header: &str, clock: &str) -> Result {
     writeln!(
         out,
         "
 stream {{
-	id = 0;
-	event.header := struct event_header;
+	id = {id};
+	event.header := struct {header};
 	packet.context := struct {{
-		uint64_clock_{name}_t timestamp_begin;
-		uint64_clock_{name}_t timestamp_end;
+		uint64_clock_{clock}_t timestamp_begin;
+		uint64_clock_{clock}_t timestamp_end;
 		uint64_t content_size;
 		uint64_t packet_size;
 		uint64_t packet_seq_num;
@@ -169,11 +191,10 @@ stream {{
 	}};
 }};
 ",
-        name = clock.name,
     )
 }
 
-fn compact_header(out: &mut dyn Write, clock: &str) -> Result {
+fn compact_header(out: &mut dyn Write, name: &str, clock: &str) -> Result {
     writeln!(
         out,
         "
@@ -182,7 +203,7 @@ typealias integer {{
 	map = clock.{clock}.value;
 }} := uint27_clock_{clock}_t;
 
-struct event_header {{
+struct {name} {{
 	enum : integer {{ size = 5; align = 1; signed = false; }} {{ compact = 0 ... 30, extended = 31 }} id;
 	variant <id> {{
 		struct {{
@@ -197,7 +218,7 @@ struct event_header {{
     )
 }
 
-fn large_header(out: &mut dyn Write, clock: &str) -> Result {
+fn large_header(out: &mut dyn Write, name: &str, clock: &str) -> Result {
     writeln!(
         out,
         "
@@ -206,7 +227,7 @@ typealias integer {{
 	map = clock.{clock}.value;
 }} := uint32_clock_{clock}_t;
 
-struct event_header {{
+struct {name} {{
 	enum : uint16_t {{ compact = 0 ... 65534, extended = 65535 }} id;
 	variant <id> {{
 		struct {{
@@ -221,16 +242,17 @@ struct event_header {{
     )
 }
 
-/// Writes one event's description.
+/// Writes the description of an event of a stream.
 pub fn event<'a>(
     out: &mut dyn Write,
+    stream: u32,
     id: u32,
     name: &str,
     fields: impl Iterator<Item = Field<'a>>,
 ) -> Result {
     writeln!(
         out,
-        "event {{\n\tname = \"{}\";\n\tid = {id};\n\tstream_id = 0;\n\tfields := struct {{",
+        "event {{\n\tname = \"{}\";\n\tid = {id};\n\tstream_id = {stream};\n\tfields := struct {{",
         Quoted(name)
     )?;
     for field in fields {

@@ -7,18 +7,18 @@
 
 mod description;
 
-use crate::arch::preempt::NoPreempt;
 use crate::event::provided::Provided;
-use crate::sys::foreign::{ForeignSlice, ForeignStr, ResultPtr};
+use crate::sys::foreign::{ForeignArc, ForeignSlice, ForeignStr, ResultPtr};
 use crate::sys::rcu::RcuArc;
 use crate::tracer::Tracer;
 use description::EventDescription;
 use kernel::prelude::*;
+use kernel::sync::Arc;
 
 /// Where events come from other modules to. Empty while the module is being loaded or unloaded.
 pub(crate) static TRACER: RcuArc<Tracer> = RcuArc::new();
 
-fn register(description: Option<&EventDescription<'_>>) -> Result<&'static Provided> {
+fn register(description: Option<&EventDescription<'_>>) -> Result<Arc<Provided>> {
     let tracer = TRACER.get_arc().ok_or(ENODEV)?;
     tracer.add_event(description.ok_or(EINVAL)?.read()?)
 }
@@ -31,22 +31,22 @@ extern "C" fn rtrace_event_register(
 }
 
 #[no_mangle]
-extern "C" fn rtrace_event_unregister(event: &'static Provided) {
+extern "C" fn rtrace_event_unregister(event: ForeignArc<Provided>) {
     // It is there: a caller of ours keeps this module loaded.
     if let Some(tracer) = TRACER.get_arc() {
-        tracer.remove_event(event);
+        tracer.remove_event(&event.into_arc());
     }
 }
 
 #[no_mangle]
-extern "C" fn rtrace_event_enabled(event: &'static Provided) -> bool {
-    event.probe(&NoPreempt::new()).is_some()
+extern "C" fn rtrace_event_enabled(event: &Provided) -> bool {
+    event.is_recorded()
 }
 
 #[no_mangle]
 #[link_section = ".kprobes.text"]
 extern "C" fn rtrace_event_emit(
-    event: &'static Provided,
+    event: &Provided,
     data: ForeignSlice<'_, u8>,
     text: ForeignStr<'_>,
 ) -> c_int {

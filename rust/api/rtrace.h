@@ -72,10 +72,10 @@ struct rtrace_event;
  * @desc: the event; copied
  *
  * An event that was registered before, by this name and with these fields, is the same event
- * again, with the same id. May sleep.
+ * again: where it was enabled, it is. May sleep.
  *
- * Return: the event, or ERR_PTR: -EINVAL the description is wrong, -EEXIST there is another
- * event of that name, or it is registered now, -ENOSPC there are 64 events already.
+ * Return: the event, or ERR_PTR: -EINVAL the description is wrong, -EEXIST there is an event of
+ * that name, -ENOMEM, -ENODEV rtrace is being loaded.
  */
 struct rtrace_event *rtrace_event_register(const struct rtrace_event_desc *desc);
 

@@ -48,7 +48,7 @@ pub(crate) type Entered<'a> = record::buffer::Entered<'a, Kernel>;
 /// Being on a CPU whose buffer may take a record.
 pub(crate) type Waiting<'a> = record::buffer::Waiting<'a, Kernel>;
 
-/// What makes one trace's channel different from the next one's.
+/// What makes one channel of one trace different from others.
 #[derive(Clone, Copy)]
 pub(crate) struct Setup {
     /// Sizes, mode and periods.
@@ -59,6 +59,8 @@ pub(crate) struct Setup {
     pub(crate) clock: ClockKind,
     /// The trace's identity, in each packet's header.
     pub(crate) uuid: Uuid,
+    /// The channel's stream class in the trace.
+    pub(crate) stream_id: u32,
 }
 
 /// One buffer per CPU.
@@ -284,6 +286,7 @@ impl Channel {
             Identity {
                 cpu,
                 uuid: setup.uuid,
+                stream_id: setup.stream_id,
             },
             setup.clock.reader(),
             Kernel {

@@ -2,43 +2,43 @@
 
 //! What an event's `format` file says, in the form that ftrace's have.
 
+use super::Event;
 use crate::abi::schema::{Field, FieldType, Integer, Shown};
 use core::fmt::{Display, Formatter, Result, Write};
 
-/// Writes the `format` text of event `id`; nothing if there is no such event.
-///
-/// Offsets count from the end of the event header. The size of a string or a sequence is 0: only
-/// the record knows it, and what comes behind has the offset that it would have without. Where
-/// ftrace has a `print fmt:`, there are the event's other names, if it has any.
-pub(crate) fn format(id: u32, out: &mut dyn Write) -> Result {
-    let Some(event) = super::get(id) else {
-        return Ok(());
-    };
-    writeln!(out, "name: {}\nformat:", event.name())?;
-    // In bits.
-    let mut end = 0_usize;
-    for field in event.fields() {
-        let begin = end.next_multiple_of(field.ty.align());
-        let bits = field.ty.bits().unwrap_or(0);
-        writeln!(
-            out,
-            "\tfield:{};\toffset:{};\tsize:{};\tsigned:{};",
-            Declarator(field),
-            begin / 8,
-            bits.div_ceil(8),
-            u8::from(is_signed(field.ty))
-        )?;
-        end = begin + bits;
-    }
-    let mut aliases = event.names().skip(1).peekable();
-    if aliases.peek().is_some() {
-        out.write_str("\nalias:")?;
-        for (subsystem, name) in aliases {
-            write!(out, " {subsystem}:{name}")?;
+impl Event {
+    /// Writes the text of its `format` file.
+    ///
+    /// Offsets count from the end of the event header. The size of a string or a sequence is 0: only
+    /// the record knows it, and what comes behind has the offset that it would have without. Where
+    /// ftrace has a `print fmt:`, there are the event's other names, if it has any.
+    pub(crate) fn write_format(&self, out: &mut dyn Write) -> Result {
+        writeln!(out, "name: {}\nformat:", self.name())?;
+        // In bits.
+        let mut end = 0_usize;
+        for field in self.fields() {
+            let begin = end.next_multiple_of(field.ty.align());
+            let bits = field.ty.bits().unwrap_or(0);
+            writeln!(
+                out,
+                "\tfield:{};\toffset:{};\tsize:{};\tsigned:{};",
+                Declarator(field),
+                begin / 8,
+                bits.div_ceil(8),
+                u8::from(is_signed(field.ty))
+            )?;
+            end = begin + bits;
         }
-        out.write_str("\n")?;
+        let mut aliases = self.names().skip(1).peekable();
+        if aliases.peek().is_some() {
+            out.write_str("\nalias:")?;
+            for (subsystem, name) in aliases {
+                write!(out, " {subsystem}:{name}")?;
+            }
+            out.write_str("\n")?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn is_signed(ty: FieldType<'_>) -> bool {
@@ -51,9 +51,9 @@ fn is_signed(ty: FieldType<'_>) -> bool {
 }
 
 /// A field as C would declare it.
-struct Declarator(Field<'static>);
+struct Declarator<'a>(Field<'a>);
 
-impl Display for Declarator {
+impl Display for Declarator<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let Field { name, ty } = self.0;
         match ty {

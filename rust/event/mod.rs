@@ -1,134 +1,66 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The events: what is recorded, declared.
+//! The events: what can be recorded.
 //!
-//! One file per subsystem. A declaration names the tracepoint, its arguments and the fields
-//! with how each is read; the `event!` macro in [`declare`] makes the probe, the layout and the
-//! description from it. System calls have a [table](syscall) of their own, and two probes.
-//!
-//! To the rest of the module all of them look alike: an [`Event`], found by its id.
+//! There are several sources: [declared](typed) events, with a probe each; [system calls](syscall),
+//! with two probes for all of them; and events that other modules [provide](provided). The
+//! [`registry`] has the events of all sources; to the rest of the module they look alike.
 
-#[macro_use]
-mod declare;
-mod field;
 mod format;
 mod handlers;
-mod irq;
-mod module;
-mod nmi;
 pub(crate) mod provided;
-mod sched;
-mod signal;
+pub(crate) mod registry;
 pub(crate) mod syscall;
-mod timer;
-
-pub(crate) use declare::Declaration;
-pub(crate) use format::format;
+mod typed;
 
 use crate::abi::schema::Field;
+use crate::arch::word::SharedWord;
+use crate::sys::tracepoint::Tracepoint;
+use kernel::sync::Arc;
 use provided::Provided;
-
-/// All declared events, in the order of their ids, the most frequent first.
-pub(crate) static DECLARED: &[&Declaration] = &[
-    &sched::SCHED_SWITCH,
-    &sched::SCHED_WAKING,
-    &sched::SCHED_WAKEUP,
-    &irq::IRQ_SOFTIRQ_ENTRY,
-    &irq::IRQ_SOFTIRQ_EXIT,
-    &irq::IRQ_SOFTIRQ_RAISE,
-    &irq::IRQ_HANDLER_ENTRY,
-    &irq::IRQ_HANDLER_EXIT,
-    &sched::SCHED_MIGRATE_TASK,
-    &sched::SCHED_STAT_RUNTIME,
-    &timer::TIMER_HRTIMER_START,
-    &timer::TIMER_HRTIMER_CANCEL,
-    &timer::TIMER_HRTIMER_EXPIRE_ENTRY,
-    &timer::TIMER_HRTIMER_EXPIRE_EXIT,
-    &timer::TIMER_START,
-    &timer::TIMER_CANCEL,
-    &timer::TIMER_EXPIRE_ENTRY,
-    &timer::TIMER_EXPIRE_EXIT,
-    &timer::TIMER_INIT,
-    &timer::TIMER_HRTIMER_INIT,
-    &signal::SIGNAL_GENERATE,
-    &signal::SIGNAL_DELIVER,
-    &sched::SCHED_PROCESS_FORK,
-    &sched::SCHED_WAKEUP_NEW,
-    &sched::SCHED_PROCESS_EXEC,
-    &sched::SCHED_PROCESS_EXIT,
-    &sched::SCHED_PROCESS_FREE,
-    &sched::SCHED_PROCESS_WAIT,
-    &module::MODULE_LOAD,
-    &module::MODULE_FREE,
-    &module::MODULE_REQUEST,
-    &sched::SCHED_STAT_WAIT,
-    &sched::SCHED_STAT_SLEEP,
-    &sched::SCHED_STAT_IOWAIT,
-    &sched::SCHED_STAT_BLOCKED,
-    &sched::SCHED_PI_SETPRIO,
-    &timer::TIMER_ITIMER_STATE,
-    &timer::TIMER_ITIMER_EXPIRE,
-    &module::MODULE_GET,
-    &module::MODULE_PUT,
-    &nmi::NMI_HANDLER,
-];
-
-/// Ids below this one are declared events, then come the entries of all system calls.
-const FIRST_ENTRY: u32 = DECLARED.len() as u32;
-/// Then the exits.
-const FIRST_EXIT: u32 = FIRST_ENTRY + syscall::SLOTS;
-/// Then what other modules provide.
-const FIRST_PROVIDED: u32 = FIRST_EXIT + syscall::SLOTS;
+use syscall::{Call, Direction};
+use typed::Declaration;
 
 /// How an event comes about.
-#[derive(Clone, Copy)]
-pub(crate) enum Kind {
+pub(crate) enum Source {
     /// A tracepoint of its own, with a probe of its own.
-    Declared(&'static Declaration),
-    /// The entry of this system call: one bit of the probe of all entries.
-    SyscallEntry(&'static syscall::Call),
-    /// The exit of this system call: one bit of the probe of all exits.
-    SyscallExit(&'static syscall::Call),
+    Typed {
+        /// What is recorded, and how.
+        declaration: &'static Declaration,
+        /// Where it fires.
+        tracepoint: Tracepoint,
+    },
+    /// The entry or the exit of this system call: one slot of the probe of all of them.
+    Syscall {
+        /// Which it is.
+        call: &'static Call,
+        /// Entry or exit.
+        direction: Direction,
+        /// Where all calls fire.
+        tracepoint: Tracepoint,
+    },
     /// Emitted by another module.
-    Provided(&'static Provided),
+    Provided(Arc<Provided>),
 }
 
 /// An event that can be recorded.
-#[derive(Clone, Copy)]
 pub(crate) struct Event {
     id: u32,
-    kind: Kind,
+    source: Source,
+    /// Not 0 while it can fire.
+    present: SharedWord,
 }
 
-/// All ids are below this one. Not every id below is an event.
-pub(crate) const fn count() -> u32 {
-    FIRST_PROVIDED + provided::PLACES
-}
-
-/// The event with this id.
-pub(crate) fn get(id: u32) -> Option<Event> {
-    let kind = if let Some(&declared) = DECLARED.get(id as usize) {
-        Kind::Declared(declared)
-    } else if id < FIRST_EXIT {
-        Kind::SyscallEntry(syscall::call(id - FIRST_ENTRY)?)
-    } else if id < FIRST_PROVIDED {
-        Kind::SyscallExit(syscall::call(id - FIRST_EXIT)?)
-    } else {
-        Kind::Provided(provided::get(id - FIRST_PROVIDED)?)
-    };
-    Some(Event { id, kind })
-}
-
-/// All events, by id.
-pub(crate) fn all() -> impl Iterator<Item = Event> {
-    (0..count()).filter_map(get)
-}
+/// A subsystem and a name.
+pub(crate) type FullName<'a> = (&'a str, &'a str);
 
 impl Event {
-    fn provided(place: u32, provided: &'static Provided) -> Self {
+    /// An event that is present.
+    fn new(id: u32, source: Source) -> Self {
         Self {
-            id: FIRST_PROVIDED + place,
-            kind: Kind::Provided(provided),
+            id,
+            source,
+            present: SharedWord::new(1),
         }
     }
 
@@ -139,82 +71,92 @@ impl Event {
     }
 
     /// How it comes about.
-    pub(crate) fn kind(&self) -> Kind {
-        self.kind
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Whether it can fire now; that of a module that is gone cannot.
+    fn is_present(&self) -> bool {
+        self.present.load() != 0
+    }
+
+    fn set_present(&self, present: bool) {
+        self.present.store(present.into());
     }
 
     /// Subsystem: the directory below `events/`.
-    pub(crate) fn subsystem(&self) -> &'static str {
-        match self.kind {
-            Kind::Declared(declared) => declared.subsystem,
-            Kind::SyscallEntry(_) | Kind::SyscallExit(_) => "syscalls",
-            Kind::Provided(provided) => provided.subsystem(),
+    pub(crate) fn subsystem(&self) -> &str {
+        match &self.source {
+            Source::Typed { declaration, .. } => declaration.subsystem,
+            Source::Syscall { .. } => "syscalls",
+            Source::Provided(provided) => provided.full_name().0,
         }
     }
 
     /// Name, as viewers of traces know it.
-    pub(crate) fn name(&self) -> &'static str {
-        match self.kind {
-            Kind::Declared(declared) => declared.name,
-            Kind::SyscallEntry(call) => call.entry_name,
-            Kind::SyscallExit(call) => call.exit_name,
-            Kind::Provided(provided) => provided.name(),
+    pub(crate) fn name(&self) -> &str {
+        match &self.source {
+            Source::Typed { declaration, .. } => declaration.name,
+            Source::Syscall {
+                call, direction, ..
+            } => call.name(*direction),
+            Source::Provided(provided) => provided.full_name().1,
         }
     }
 
-    /// The names by which patterns pick it, each a subsystem and an event: its own, and then
-    /// those that ftrace and perf have for it, where they are others.
-    pub(crate) fn names(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        let (kernel_name, of_all) = match self.kind {
-            Kind::Declared(declared) if declared.tracepoint != declared.name => {
-                (Some((declared.subsystem, declared.tracepoint)), None)
+    /// The names by which patterns pick it: its own, and then those that ftrace and perf have for
+    /// it, where they are others.
+    pub(crate) fn names(&self) -> impl Iterator<Item = FullName<'_>> {
+        let (kernel_name, of_all) = match &self.source {
+            Source::Typed { declaration, .. } if declaration.tracepoint != declaration.name => {
+                (Some((declaration.subsystem, declaration.tracepoint)), None)
             }
-            Kind::SyscallEntry(call) => (
-                call.kernel_entry_name.map(|name| ("syscalls", name)),
-                Some(("raw_syscalls", "sys_enter")),
+            Source::Syscall {
+                call, direction, ..
+            } => (
+                call.kernel_name(*direction).map(|name| ("syscalls", name)),
+                Some(("raw_syscalls", direction.tracepoint())),
             ),
-            Kind::SyscallExit(call) => (
-                call.kernel_exit_name.map(|name| ("syscalls", name)),
-                Some(("raw_syscalls", "sys_exit")),
-            ),
-            Kind::Declared(_) | Kind::Provided(_) => (None, None),
+            Source::Typed { .. } | Source::Provided(_) => (None, None),
         };
         core::iter::once((self.subsystem(), self.name()))
             .chain(kernel_name)
             .chain(of_all)
     }
 
-    /// The kernel's tracepoint, if it has one.
-    pub(crate) fn tracepoint(&self) -> Option<&'static str> {
-        match self.kind {
-            Kind::Declared(declared) => Some(declared.tracepoint),
-            Kind::SyscallEntry(_) => Some("sys_enter"),
-            Kind::SyscallExit(_) => Some("sys_exit"),
-            Kind::Provided(_) => None,
-        }
+    /// Whether this is one of its names.
+    fn is_called(&self, name: FullName<'_>) -> bool {
+        self.names().any(|known| known == name)
     }
 
     /// Whether it is recorded when nothing else was asked for.
     pub(crate) fn is_default(&self) -> bool {
-        match self.kind {
-            Kind::Declared(declared) => declared.default,
-            Kind::SyscallEntry(_) | Kind::SyscallExit(_) => true,
-            Kind::Provided(_) => false,
+        match &self.source {
+            Source::Typed { declaration, .. } => declaration.default,
+            Source::Syscall { .. } => true,
+            Source::Provided(_) => false,
         }
     }
 
     /// Its fields, in the order of the record.
-    pub(crate) fn fields(&self) -> impl Iterator<Item = Field<'static>> {
-        let event = *self;
-        (0..).map_while(move |place| event.field(place))
+    pub(crate) fn fields(&self) -> impl Iterator<Item = Field<'_>> {
+        (0..).map_while(|place| self.field(place))
     }
 
-    fn field(&self, place: usize) -> Option<Field<'static>> {
-        match self.kind {
-            Kind::Declared(declared) => declared.fields.get(place).copied(),
-            Kind::SyscallEntry(call) => call.entry().nth(place),
-            Kind::SyscallExit(call) => call.exit().nth(place),
-            Kind::Provided(provided) => provided.fields().nth(place),
+    fn field(&self, place: usize) -> Option<Field<'_>> {
+        match &self.source {
+            Source::Typed { declaration, .. } => declaration.fields.get(place).copied(),
+            Source::Syscall {
+                call,
+                direction: Direction::Entry,
+                ..
+            } => call.entry().nth(place),
+            Source::Syscall {
+                call,
+                direction: Direction::Exit,
+                ..
+            } => call.exit().nth(place),
+            Source::Provided(provided) => provided.fields().nth(place),
         }
     }
 }

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Events that other modules provide.
-//!
-//! They have places of their own in the table of events. A place, once taken, keeps its event
-//! for as long as rtrace is loaded, for traces may have records of it; a module that comes
-//! again finds the place again.
 
-use super::Event;
+use super::FullName;
 use crate::abi::header::Layout;
 use crate::abi::schema::{Field, FieldType};
 use crate::arch::preempt::NoPreempt;
-use crate::arch::word::SharedWord;
-use crate::channel::{Buffer, Entered, Waiting};
+use crate::channel::{Buffer, Channel, Entered, Waiting};
 use crate::probe::Probe;
 use crate::record::clock::AnyClock;
 use crate::record::format::Format;
@@ -19,15 +14,10 @@ use crate::record::header::{Compact, EventHeader, Large};
 use crate::record::memory::{tail_alone, Space, Tail};
 use crate::sys::rcu::RcuArc;
 use kernel::prelude::*;
-use kernel::sync::{Arc, SetOnce};
+use kernel::sync::{new_mutex, Arc, Mutex};
 
 /// The most fields that one may have.
 const MAX_FIELDS: usize = 16;
-
-/// Places for provided events.
-pub(super) const PLACES: u32 = 64;
-
-static PROVIDED: [SetOnce<Provided>; PLACES as usize] = [const { SetOnce::new() }; PLACES as usize];
 
 /// A C identifier, stored in place.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -65,12 +55,22 @@ impl<const N: usize> Name<N> {
 }
 
 /// An event of another module.
+#[pin_data]
 pub(crate) struct Provided {
     description: Description,
-    /// Not 0 while its module may emit it.
-    registered: SharedWord,
-    /// The probe of the trace that records it.
-    probe: RcuArc<Probe>,
+    /// Who records it.
+    recorders: RcuArc<Recorder>,
+    /// Held to change the list of recorders.
+    #[pin]
+    changing: Mutex<()>,
+}
+
+/// A channel that records the event, in a list of them.
+// The probe comes first, where it has the address that the list gives.
+#[repr(C)]
+struct Recorder {
+    probe: Probe,
+    next: RcuArc<Recorder>,
 }
 
 /// What another module says of its event.
@@ -98,6 +98,11 @@ impl Description {
         })
     }
 
+    /// Subsystem and name.
+    pub(super) fn full_name(&self) -> FullName<'_> {
+        (self.subsystem.as_str(), self.name.as_str())
+    }
+
     /// Adds a field behind the others. `EINVAL`: as for [`new`](Self::new), there is a string
     /// before it, or there are too many.
     pub(crate) fn add_field(&mut self, name: &[u8], ty: FieldType<'static>) -> Result {
@@ -114,73 +119,31 @@ impl Description {
     }
 }
 
-/// The event in `place`.
-pub(super) fn get(place: u32) -> Option<&'static Provided> {
-    PROVIDED.get(place as usize)?.as_ref()
-}
-
-/// Registers an event.
-pub(crate) fn register(description: Description) -> Result<(Event, &'static Provided)> {
-    let mut new = Some(Provided {
-        description,
-        registered: SharedWord::new(1),
-        probe: RcuArc::new(),
-    });
-    for (place, slot) in (0..).zip(&PROVIDED) {
-        let found = match (slot.as_ref(), &new) {
-            (None, Some(event)) if !is_taken(event) => {
-                // Somebody else may be faster; then it is looked at like any other.
-                if let Some(event) = new.take() {
-                    if slot.populate(event) {
-                        let provided = slot.as_ref().ok_or(EINVAL)?;
-                        return Ok((Event::provided(place, provided), provided));
-                    }
-                    return Err(EAGAIN);
-                }
-                continue;
-            }
-            (Some(found), Some(event)) => {
-                if found.description.name != event.description.name
-                    || found.description.subsystem != event.description.subsystem
-                {
-                    continue;
-                }
-                if found.description != event.description {
-                    return Err(EEXIST);
-                }
-                found
-            }
-            _ => return Err(EEXIST),
-        };
-        if !found.registered.compare_exchange(0, 1) {
-            return Err(EEXIST);
-        }
-        return Ok((Event::provided(place, found), found));
-    }
-    Err(ENOSPC)
-}
-
-/// Whether an event of rtrace's own has the name.
-fn is_taken(event: &Provided) -> bool {
-    super::all().any(|known| {
-        known.subsystem() == event.description.subsystem.as_str()
-            && known.name() == event.description.name.as_str()
-    })
-}
-
 impl Provided {
-    /// Subsystem.
-    pub(crate) fn subsystem(&'static self) -> &'static str {
-        self.description.subsystem.as_str()
+    /// An event that nobody records. May sleep.
+    pub(super) fn new(description: Description) -> Result<Arc<Self>> {
+        Arc::pin_init(
+            pin_init!(Self {
+                description,
+                recorders: RcuArc::new(),
+                changing <- new_mutex!(()),
+            }),
+            GFP_KERNEL,
+        )
     }
 
-    /// Name.
-    pub(crate) fn name(&'static self) -> &'static str {
-        self.description.name.as_str()
+    /// Subsystem and name.
+    pub(super) fn full_name(&self) -> FullName<'_> {
+        self.description.full_name()
+    }
+
+    /// Whether it is what `description` says.
+    pub(super) fn is_described_by(&self, description: &Description) -> bool {
+        self.description == *description
     }
 
     /// Fields, in the order of the record.
-    pub(super) fn fields(&'static self) -> impl Iterator<Item = Field<'static>> + Clone {
+    pub(super) fn fields(&self) -> impl Iterator<Item = Field<'_>> {
         let fields = &self.description.fields;
         fields
             .iter()
@@ -191,38 +154,38 @@ impl Provided {
             })
     }
 
-    /// It, among all events.
-    pub(crate) fn event(&'static self) -> Option<Event> {
-        (0..)
-            .zip(&PROVIDED)
-            .find(|(_, place)| {
-                place
-                    .as_ref()
-                    .is_some_and(|other| core::ptr::eq(other, self))
-            })
-            .map(|(place, _)| Event::provided(place, self))
+    /// Has it recorded by `probe`, too, from now on. May sleep.
+    pub(crate) fn attach(&self, probe: Probe) -> Result {
+        let _changing = self.changing.lock();
+        let next = RcuArc::new();
+        next.replace(self.recorders.get_arc());
+        let recorder = Arc::new(Recorder { probe, next }, GFP_KERNEL)?;
+        self.recorders.replace(Some(recorder));
+        Ok(())
     }
 
-    /// Whether its module is there.
-    pub(crate) fn is_registered(&self) -> bool {
-        self.registered.load() != 0
+    /// Has it not recorded by the probe of `channel` any more, and waits until that does not run.
+    /// May sleep.
+    pub(crate) fn detach(&self, channel: &Channel) {
+        let _changing = self.changing.lock();
+        let mut before: Option<Arc<Recorder>> = None;
+        loop {
+            let place = before
+                .as_ref()
+                .map_or(&self.recorders, |before| &before.next);
+            let Some(recorder) = place.get_arc() else {
+                return;
+            };
+            if recorder.probe.is_of(channel) {
+                return place.replace(recorder.next.get_arc());
+            }
+            before = Some(recorder);
+        }
     }
 
-    /// Its module will not emit it any more.
-    pub(crate) fn unregister(&self) {
-        self.registered.store(0);
-    }
-
-    /// Has it recorded by `probe` from now on, or not any more. Waits for emitters that use the
-    /// one before. May sleep.
-    pub(crate) fn attach(&self, probe: Option<Arc<Probe>>) {
-        self.probe.replace(probe);
-    }
-
-    /// The probe that records it. Any context, NMI included.
-    #[inline(always)]
-    pub(crate) fn probe<'a>(&'a self, guard: &'a NoPreempt) -> Option<&'a Probe> {
-        self.probe.get(guard)
+    /// Whether somebody records it. Any context, NMI included.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.recorders.get(&NoPreempt::new()).is_some()
     }
 
     /// Records it if it is enabled. `EINVAL` if `data` is not of its size. Any context, NMI
@@ -230,10 +193,8 @@ impl Provided {
     #[inline(always)]
     pub(crate) fn emit(&self, data: &[u8], text: &[u8]) -> Result {
         let guard = NoPreempt::new();
-        let Some(probe) = self.probe(&guard) else {
-            return Ok(());
-        };
-        if data.len() != self.description.fixed {
+        let mut next = self.recorders.get(&guard);
+        if next.is_some() && data.len() != self.description.fixed {
             return Err(EINVAL);
         }
         let record = Record {
@@ -241,9 +202,12 @@ impl Provided {
             text,
             has_string: self.description.has_string,
         };
-        match probe.layout() {
-            Layout::Compact => record.emit::<(Compact, AnyClock)>(probe),
-            Layout::Large => record.emit::<(Large, AnyClock)>(probe),
+        while let Some(Recorder { probe, next: after }) = next {
+            match probe.layout() {
+                Layout::Compact => record.emit::<(Compact, AnyClock)>(probe),
+                Layout::Large => record.emit::<(Large, AnyClock)>(probe),
+            }
+            next = after.get(&guard);
         }
         Ok(())
     }

@@ -1,41 +1,76 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A channel's settings and its `stats`.
+//! A channel: its settings, the events that it records, its `stats` and its streams.
 
+use super::stream;
 use crate::channel::config::{Config, Refusal};
 use crate::input::number;
 use crate::ring::Mode;
-use crate::session::Session;
+use crate::session::{ChannelId, Session};
 use crate::sys::debugfs::text::{Text, TextFile};
-use crate::sys::debugfs::{Data, Dir, Tree, READ, READ_WRITE};
+use crate::sys::debugfs::{Data, Dir, READ, READ_WRITE};
 use core::fmt::Write;
 use core::marker::PhantomData;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-pub(super) fn make(tree: &mut Tree, dir: Dir, session: Data<Arc<Session>>) -> Result {
-    setting::<ModeSetting>(tree, dir, session)?;
-    setting::<SubbufSize>(tree, dir, session)?;
-    setting::<SubbufCount>(tree, dir, session)?;
-    setting::<SwitchPeriod>(tree, dir, session)?;
-    setting::<ReadPeriod>(tree, dir, session)?;
-    tree.text::<Stats>(dir, "stats", READ, session)
+/// A channel of a session: what most files are of.
+#[derive(Clone)]
+pub(super) struct Target {
+    pub(super) session: Arc<Session>,
+    pub(super) channel: ChannelId,
 }
 
-/// Writes a line for each setting whose values in these two differ: file, value, default.
+impl Target {
+    /// That channel of `session`.
+    pub(super) fn new(session: &Arc<Session>, channel: ChannelId) -> Self {
+        Self {
+            session: session.clone(),
+            channel,
+        }
+    }
+}
+
+/// Makes the files of a channel's directory.
+pub(super) fn make(dir: &mut Dir, target: Target) -> Result {
+    stream::make(dir, &target)?;
+    let data = dir.data(target.clone())?;
+    setting::<ModeSetting>(dir, data)?;
+    setting::<SubbufSize>(dir, data)?;
+    setting::<SubbufCount>(dir, data)?;
+    setting::<SwitchPeriod>(dir, data)?;
+    setting::<ReadPeriod>(dir, data)?;
+    dir.text::<Stats>("stats", READ, data)?;
+    make_choice(dir, target)
+}
+
+/// Makes the file that chooses events.
+pub(super) fn make_choice(dir: &mut Dir, target: Target) -> Result {
+    let data = dir.data(target)?;
+    dir.text::<SetEvent>("set_event", READ_WRITE, data)
+}
+
+/// Writes a line for each setting whose values in these two differ: file (with `prefix` in front),
+/// value, default.
 pub(super) fn write_differences(
+    prefix: &str,
     config: &Config,
     default: &Config,
     out: &mut Text,
 ) -> core::fmt::Result {
-    difference::<ModeSetting>(config, default, out)?;
-    difference::<SubbufSize>(config, default, out)?;
-    difference::<SubbufCount>(config, default, out)?;
-    difference::<SwitchPeriod>(config, default, out)?;
-    difference::<ReadPeriod>(config, default, out)
+    difference::<ModeSetting>(prefix, config, default, out)?;
+    difference::<SubbufSize>(prefix, config, default, out)?;
+    difference::<SubbufCount>(prefix, config, default, out)?;
+    difference::<SwitchPeriod>(prefix, config, default, out)?;
+    difference::<ReadPeriod>(prefix, config, default, out)
 }
 
-fn difference<S: Setting>(config: &Config, default: &Config, out: &mut Text) -> core::fmt::Result {
+fn difference<S: Setting>(
+    prefix: &str,
+    config: &Config,
+    default: &Config,
+    out: &mut Text,
+) -> core::fmt::Result {
     let (mut value, mut usual) = (Text::new(), Text::new());
     S::show(config, &mut value)?;
     S::show(default, &mut usual)?;
@@ -44,15 +79,15 @@ fn difference<S: Setting>(config: &Config, default: &Config, out: &mut Text) -> 
     }
     write!(
         out,
-        "{} {} {}",
+        "{prefix}{} {} {}",
         S::FILE,
         value.as_str().trim(),
         usual.as_str()
     )
 }
 
-fn setting<S: Setting>(tree: &mut Tree, dir: Dir, session: Data<Arc<Session>>) -> Result {
-    tree.text::<SettingFile<S>>(dir, S::FILE, READ_WRITE, session)
+fn setting<S: Setting>(dir: &mut Dir, target: Data<Target>) -> Result {
+    dir.text::<SettingFile<S>>(S::FILE, READ_WRITE, target)
 }
 
 /// A setting that has a file.
@@ -65,15 +100,16 @@ trait Setting: 'static {
 struct SettingFile<S>(PhantomData<S>);
 
 impl<S: Setting> TextFile for SettingFile<S> {
-    type Data = Arc<Session>;
+    type Data = Target;
 
-    fn show(session: &Arc<Session>, out: &mut Text) -> Result {
-        S::show(&session.settings().config, out)?;
+    fn show(target: &Target, out: &mut Text) -> Result {
+        S::show(&target.session.config(target.channel)?, out)?;
         Ok(())
     }
 
-    fn store(session: &Arc<Session>, input: &str) -> Result {
-        session.configure(S::FILE, |config| S::change(config, input.trim()))
+    fn store(target: &Target, input: &str) -> Result {
+        let change = |config| S::change(config, input.trim());
+        target.session.configure(target.channel, S::FILE, change)
     }
 }
 
@@ -169,9 +205,34 @@ fn microseconds(input: &str) -> Result<u32, Refusal> {
 struct Stats;
 
 impl TextFile for Stats {
-    type Data = Arc<Session>;
+    type Data = Target;
 
-    fn show(session: &Arc<Session>, out: &mut Text) -> Result {
-        session.trace()?.write_stats(out)
+    fn show(target: &Target, out: &mut Text) -> Result {
+        let trace = target.session.trace()?;
+        trace.channel(target.channel)?.write_stats(out)
+    }
+}
+
+/// The enabled events; patterns written to it enable and disable.
+struct SetEvent;
+
+impl TextFile for SetEvent {
+    type Data = Target;
+
+    fn show(target: &Target, out: &mut Text) -> Result {
+        target.session.for_each_enabled(target.channel, |event| {
+            writeln!(out, "{}:{}", event.subsystem(), event.name())?;
+            Ok(())
+        })
+    }
+
+    fn store(target: &Target, input: &str) -> Result {
+        let Target { session, channel } = target;
+        session.set_by_patterns(*channel, input, false)
+    }
+
+    fn replace(target: &Target, input: &str) -> Result {
+        let Target { session, channel } = target;
+        session.set_by_patterns(*channel, input, true)
     }
 }

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `enable`, `version`, `clock`, `error_log`, `available_events`, `set_event`.
+//! A session's `enable`, `clock`, `error_log`, `free_buffer` and `reset`; the tracer's `version`
+//! and `available_events`.
 
 use super::{channel, parse_switch};
 use crate::channel::clock::ClockKind;
-use crate::session::Session;
+use crate::session::{ChannelId, Session};
 use crate::sys::debugfs::text::{Text, TextFile};
-use crate::sys::debugfs::{Data, Dir, Tree, READ, READ_WRITE, WRITE};
+use crate::sys::debugfs::{Data, Dir, READ, READ_WRITE, WRITE};
 use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-pub(super) fn make(tree: &mut Tree, dir: Dir, session: Data<Arc<Session>>) -> Result {
-    make_session(tree, dir, session)?;
-    tree.text::<Version>(dir, "version", READ, session)?;
-    tree.text::<Clock>(dir, "clock", READ_WRITE, session)?;
-    tree.text::<ErrorLog>(dir, "error_log", READ, session)?;
-    tree.text::<AvailableEvents>(dir, "available_events", READ, session)?;
-    tree.text::<SetEvent>(dir, "set_event", READ_WRITE, session)
+/// The files that a session has, and the tracer for the default one.
+pub(super) fn make(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
+    dir.text::<Enable>("enable", READ_WRITE, session)?;
+    dir.text::<Clock>("clock", READ_WRITE, session)?;
+    dir.text::<ErrorLog>("error_log", READ, session)
 }
 
-/// The files of a session itself.
-pub(super) fn make_session(tree: &mut Tree, dir: Dir, session: Data<Arc<Session>>) -> Result {
-    tree.text::<Enable>(dir, "enable", READ_WRITE, session)
+/// Those that the tracer has alone.
+pub(super) fn make_tracer(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
+    dir.text::<Version>("version", READ, session)?;
+    dir.text::<AvailableEvents>("available_events", READ, session)
 }
 
 /// Those that a session's directory has alone.
-pub(super) fn make_upkeep(tree: &mut Tree, dir: Dir, session: Data<Arc<Session>>) -> Result {
-    tree.text::<FreeBuffer>(dir, "free_buffer", WRITE, session)?;
-    tree.text::<Reset>(dir, "reset", READ_WRITE, session)
+pub(super) fn make_upkeep(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
+    dir.text::<FreeBuffer>("free_buffer", WRITE, session)?;
+    dir.text::<Reset>("reset", READ_WRITE, session)
 }
 
 /// Starts and stops the session.
@@ -75,14 +75,23 @@ impl TextFile for Reset {
     type Data = Arc<Session>;
 
     fn show(session: &Arc<Session>, out: &mut Text) -> Result {
-        let (now, default) = (session.settings(), session.default_settings());
-        if let Some((enabled, usual)) = session.differing_events()? {
-            writeln!(out, "set_event {enabled} {usual}")?;
+        let (clock, best) = (session.clock(), ClockKind::best());
+        for id in session.channels() {
+            let name = session.channel_name(id)?;
+            // The first channel's files stand for the session, as in its directory.
+            let mut prefix = Text::new();
+            if id != ChannelId::FIRST {
+                write!(prefix, "channels/{}/", name.to_str()?)?;
+            }
+            if let Some((enabled, usual)) = session.differing_events(id)? {
+                writeln!(out, "{}set_event {enabled} {usual}", prefix.as_str())?;
+            }
+            if id == ChannelId::FIRST && clock != best {
+                writeln!(out, "clock {} {}", clock.name(), best.name())?;
+            }
+            let config = session.config(id)?;
+            channel::write_differences(prefix.as_str(), &config, &session.default_config(), out)?;
         }
-        if now.clock != default.clock {
-            writeln!(out, "clock {} {}", now.clock.name(), default.clock.name())?;
-        }
-        channel::write_differences(&now.config, &default.config, out)?;
         Ok(())
     }
 
@@ -119,7 +128,7 @@ impl TextFile for Clock {
     type Data = Arc<Session>;
 
     fn show(session: &Arc<Session>, out: &mut Text) -> Result {
-        let chosen = session.settings().clock.name();
+        let chosen = session.clock().name();
         for (i, name) in ClockKind::NAMES.iter().enumerate() {
             let space = if i == 0 { "" } else { " " };
             if *name == chosen {
@@ -155,31 +164,9 @@ impl TextFile for AvailableEvents {
     type Data = Arc<Session>;
 
     fn show(session: &Arc<Session>, out: &mut Text) -> Result {
-        for event in session.available() {
+        for event in session.available().iter() {
             writeln!(out, "{}:{}", event.subsystem(), event.name())?;
         }
         Ok(())
-    }
-}
-
-/// The enabled events; patterns written to it enable and disable.
-struct SetEvent;
-
-impl TextFile for SetEvent {
-    type Data = Arc<Session>;
-
-    fn show(session: &Arc<Session>, out: &mut Text) -> Result {
-        for event in session.enabled_events()? {
-            writeln!(out, "{}:{}", event.subsystem(), event.name())?;
-        }
-        Ok(())
-    }
-
-    fn store(session: &Arc<Session>, input: &str) -> Result {
-        session.set_by_patterns(input, false)
-    }
-
-    fn replace(session: &Arc<Session>, input: &str) -> Result {
-        session.set_by_patterns(input, true)
     }
 }

@@ -1,105 +1,118 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `events/`: a switch at every level, and what each event looks like.
+//! `events/`: a switch at every level, and what each event looks like. The switches are those of
+//! one channel.
 
+use super::channel::Target;
 use super::parse_switch;
-use crate::event::{self, Event, Kind};
-use crate::session::Session;
+use crate::event::Event;
+use crate::session::Enabled;
 use crate::sys::debugfs::text::{Text, TextFile};
-use crate::sys::debugfs::{Dir, Leaf, Tree, READ, READ_WRITE};
+use crate::sys::debugfs::{Dir, READ, READ_WRITE};
 use kernel::prelude::*;
+use kernel::str::CString;
 use kernel::sync::Arc;
 
-/// Some of a session's events.
+/// Some events of a channel.
 struct Group {
-    session: Arc<Session>,
+    target: Target,
     /// All of a subsystem, or of all subsystems.
-    subsystem: Option<&'static str>,
+    subsystem: Option<CString>,
 }
 
-/// One of a session's events.
+/// One event of a channel.
 struct One {
-    session: Arc<Session>,
-    id: u32,
+    target: Target,
+    event: Arc<Event>,
 }
 
-/// The directory `events`, to which events can be added.
-pub(super) struct EventFiles {
-    dir: Dir,
-    subsystems: KVec<(&'static str, Dir)>,
-    /// Directories of events that may go, by id.
-    provided: KVec<(u32, Leaf)>,
-    session: Arc<Session>,
+/// The directory `events`.
+pub(super) struct EventDirs {
+    target: Target,
+    subsystems: KVec<Subsystem>,
+    dir: Arc<Dir>,
 }
 
-impl EventFiles {
+/// The directory of a subsystem.
+struct Subsystem {
+    name: CString,
+    /// The directories of its events, by id.
+    events: KVec<(u32, Dir)>,
+    dir: Arc<Dir>,
+}
+
+impl EventDirs {
     /// Fills the directory with all that is available.
-    pub(super) fn new(tree: &mut Tree, dir: Dir, session: Arc<Session>) -> Result<Self> {
-        let mut files = Self {
-            dir,
+    pub(super) fn new(mut dir: Dir, target: Target) -> Result<Self> {
+        add_switch(&mut dir, &target, None)?;
+        let mut dirs = Self {
+            target,
             subsystems: KVec::new(),
-            provided: KVec::new(),
-            session,
+            dir: Arc::new(dir, GFP_KERNEL)?,
         };
-        files.add_switch(tree, dir, None)?;
-        let session = files.session.clone();
-        for event in session.available() {
-            files.add(tree, &event)?;
+        let available = dirs.target.session.available();
+        available.iter().try_for_each(|event| dirs.add(event))?;
+        Ok(dirs)
+    }
+
+    /// Makes an event's directory. May sleep.
+    pub(super) fn add(&mut self, event: &Arc<Event>) -> Result {
+        let target = self.target.clone();
+        let subsystem = self.subsystem(event.subsystem())?;
+        let mut dir = Dir::within(&subsystem.dir, event.name())?;
+        let data = dir.data(One {
+            target,
+            event: event.clone(),
+        })?;
+        dir.text::<OneEnable>("enable", READ_WRITE, data)?;
+        dir.text::<Format>("format", READ, data)?;
+        subsystem.events.push((event.id(), dir), GFP_KERNEL)?;
+        Ok(())
+    }
+
+    /// Removes that of an event that went, and waits for who uses it. May sleep.
+    pub(super) fn remove(&mut self, event: &Event) {
+        for subsystem in &mut self.subsystems {
+            subsystem.events.retain(|(id, _)| *id != event.id());
         }
-        Ok(files)
+        self.subsystems
+            .retain(|subsystem| !subsystem.events.is_empty());
     }
 
-    /// Makes an event's files.
-    pub(super) fn add(&mut self, tree: &mut Tree, event: &Event) -> Result {
-        let parent = self.subsystem(tree, event.subsystem())?;
-        // Before there is something that would have to be undone.
-        self.provided.reserve(1, GFP_KERNEL)?;
-        let dir = tree.leaf(parent, event.name())?;
-        let made = self.fill(tree, &dir, event.id());
-        if made.is_err() {
-            tree.remove(dir);
-        } else if let Kind::Provided(_) = event.kind() {
-            self.provided.push((event.id(), dir), GFP_KERNEL)?;
-        }
-        made
+    fn subsystem(&mut self, name: &str) -> Result<&mut Subsystem> {
+        let is_called = |known: &Subsystem| known.name.to_bytes() == name.as_bytes();
+        let at = match self.subsystems.iter().position(is_called) {
+            Some(at) => at,
+            None => {
+                let mut dir = Dir::within(&self.dir, name)?;
+                let name = CString::try_from_fmt(fmt!("{name}"))?;
+                add_switch(&mut dir, &self.target, Some(&name))?;
+                self.subsystems.push(
+                    Subsystem {
+                        name,
+                        events: KVec::new(),
+                        dir: Arc::new(dir, GFP_KERNEL)?,
+                    },
+                    GFP_KERNEL,
+                )?;
+                self.subsystems.len() - 1
+            }
+        };
+        self.subsystems.get_mut(at).ok_or(ENOENT)
     }
+}
 
-    fn fill(&self, tree: &mut Tree, dir: &Leaf, id: u32) -> Result {
-        let session = self.session.clone();
-        let data = tree.leaf_data(dir, One { session, id })?;
-        tree.text::<OneEnable>(dir, "enable", READ_WRITE, data)?;
-        tree.text::<Format>(dir, "format", READ, data)
-    }
-
-    /// Removes the files of an event whose module goes.
-    pub(super) fn remove(&mut self, tree: &mut Tree, id: u32) {
-        let place = self.provided.iter().position(|(known, _)| *known == id);
-        if let Some((_, dir)) = place.and_then(|place| self.provided.remove(place).ok()) {
-            tree.remove(dir);
-        }
-    }
-
-    fn subsystem(&mut self, tree: &mut Tree, name: &'static str) -> Result<Dir> {
-        let known = self.subsystems.iter().find(|(known, _)| *known == name);
-        if let Some(&(_, dir)) = known {
-            return Ok(dir);
-        }
-        let dir = tree.dir(self.dir, name)?;
-        self.add_switch(tree, dir, Some(name))?;
-        self.subsystems.push((name, dir), GFP_KERNEL)?;
-        Ok(dir)
-    }
-
-    fn add_switch(&self, tree: &mut Tree, dir: Dir, subsystem: Option<&'static str>) -> Result {
-        let session = self.session.clone();
-        let data = tree.data(Group { session, subsystem })?;
-        tree.text::<GroupEnable>(dir, "enable", READ_WRITE, data)
-    }
+fn add_switch(dir: &mut Dir, target: &Target, subsystem: Option<&CStr>) -> Result {
+    let target = target.clone();
+    let subsystem = subsystem.map(CString::try_from).transpose()?;
+    let data = dir.data(Group { target, subsystem })?;
+    dir.text::<GroupEnable>("enable", READ_WRITE, data)
 }
 
 impl Group {
     fn has(&self, event: &Event) -> bool {
-        self.subsystem.is_none_or(|name| event.subsystem() == name)
+        let name = self.subsystem.as_ref();
+        name.is_none_or(|name| event.subsystem().as_bytes() == name.to_bytes())
     }
 }
 
@@ -109,13 +122,16 @@ impl TextFile for GroupEnable {
     type Data = Group;
 
     fn show(group: &Group, out: &mut Text) -> Result {
-        group.session.enabled(|event| group.has(event)).write(out)?;
+        let Target { session, channel } = &group.target;
+        let enabled = session.enabled(*channel, |event| group.has(event))?;
+        enabled.write(out)?;
         Ok(())
     }
 
     fn store(group: &Group, input: &str) -> Result {
-        let enabled = parse_switch(&group.session, "events/.../enable", input)?;
-        group.session.set_enabled(|event| group.has(event), enabled)
+        let Target { session, channel } = &group.target;
+        let enabled = parse_switch(session, "events/.../enable", input)?;
+        session.set_all_enabled(*channel, |event| group.has(event), enabled)
     }
 }
 
@@ -125,15 +141,18 @@ impl TextFile for OneEnable {
     type Data = One;
 
     fn show(one: &One, out: &mut Text) -> Result {
-        let enabled = one.session.enabled(|event| event.id() == one.id);
+        let Target { session, channel } = &one.target;
+        let enabled: Enabled = [session.is_enabled(*channel, &one.event)?]
+            .into_iter()
+            .collect();
         enabled.write(out)?;
         Ok(())
     }
 
     fn store(one: &One, input: &str) -> Result {
-        let enabled = parse_switch(&one.session, "events/.../enable", input)?;
-        one.session
-            .set_enabled(|event| event.id() == one.id, enabled)
+        let Target { session, channel } = &one.target;
+        let enabled = parse_switch(session, "events/.../enable", input)?;
+        session.set_enabled(*channel, &one.event, enabled)
     }
 }
 
@@ -143,7 +162,7 @@ impl TextFile for Format {
     type Data = One;
 
     fn show(one: &One, out: &mut Text) -> Result {
-        event::format(one.id, out)?;
+        one.event.write_format(out)?;
         Ok(())
     }
 }

@@ -5,15 +5,15 @@
 use crate::abi::uuid;
 use crate::session::Session;
 use crate::sys::debugfs::text::{Text, TextFile};
-use crate::sys::debugfs::{Data, Dir, Tree, READ};
+use crate::sys::debugfs::{Data, Dir, READ};
 use crate::sys::wait::WaitQueue;
 use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-pub(super) fn make(tree: &mut Tree, dir: Dir, session: Data<Arc<Session>>) -> Result {
-    tree.text::<Metadata>(dir, "metadata", READ, session)?;
-    tree.text::<Uuid>(dir, "uuid", READ, session)
+pub(super) fn make(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
+    dir.text::<Metadata>("metadata", READ, session)?;
+    dir.text::<Uuid>("uuid", READ, session)
 }
 
 /// Which trace the metadata describe.

@@ -3,87 +3,88 @@
 //! The files below /sys/kernel/debug/rtrace.
 //!
 //! ```text
-//!   enable  version  clock  error_log  available_events  set_event
-//!   events/enable  events/<sys>/enable  events/<sys>/<event>/{enable,format,id}
-//!   sessions/<name>/{enable,metadata,uuid,free_buffer,reset}
-//!   sessions/<name>/channels/channel0/{mode,subbuf_size,subbuf_count,switch_period,read_period}
-//!   sessions/<name>/channels/channel0/{stats,cpuN}
+//!   version  available_events  create_session  destroy_session
+//!   events/enable  events/<sys>/enable  events/<sys>/<event>/{enable,format}
+//!   enable  clock  error_log  set_event                     of the default session
+//!   sessions/<name>/{enable,clock,error_log,set_event}
+//!   sessions/<name>/{metadata,uuid,free_buffer,reset,create_channel}
+//!   sessions/<name>/channels/<name>/{mode,subbuf_size,subbuf_count,switch_period,read_period}
+//!   sessions/<name>/channels/<name>/{set_event,stats,cpuN}
 //! ```
+//!
+//! Where a session stands for a channel, it is its first one.
 
 mod channel;
 mod control;
 mod events;
 mod metadata;
+mod session;
 mod stream;
+mod subdirs;
 
 use crate::event::Event;
 use crate::input::number;
-use crate::session::Session;
-use crate::sys::debugfs::Tree;
-use events::EventFiles;
+use crate::session::{ChannelId, Session, Sessions};
+use crate::sys::debugfs::Dir;
+use channel::Target;
+use events::EventDirs;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
-
-/// The name of a session's one channel; streams on disk are called after it.
-const CHANNEL: &str = "channel0";
+use session::SessionDirs;
 
 /// All the files. Dropping them removes them, and waits for those in use.
-#[pin_data]
+#[pin_data(PinnedDrop)]
 pub(crate) struct Files {
     #[pin]
-    growing: Mutex<Growing>,
-}
-
-/// The tree, and the part of it that can grow.
-struct Growing {
-    tree: Tree,
-    events: EventFiles,
+    events: Mutex<EventDirs>,
+    sessions: SessionDirs,
+    _root: Arc<Dir>,
 }
 
 impl Files {
     /// Makes them.
-    pub(crate) fn new(session: Arc<Session>) -> Result<Arc<Self>> {
-        let growing = make(session)?;
-        Arc::pin_init(
-            pin_init!(Self { growing <- new_mutex!(growing) }),
+    pub(crate) fn new(sessions: &Arc<Sessions>) -> Result<Arc<Self>> {
+        let mut root = Dir::new("rtrace")?;
+        let session = sessions.default();
+        let target = Target::new(session, ChannelId::FIRST);
+        let data = root.data(session.clone())?;
+        control::make_tracer(&mut root, data)?;
+        control::make(&mut root, data)?;
+        channel::make_choice(&mut root, target.clone())?;
+        let sessions = SessionDirs::new(sessions.clone())?;
+        sessions.make_control(&mut root)?;
+
+        let root = Arc::new(root, GFP_KERNEL)?;
+        let events = EventDirs::new(Dir::within(&root, "events")?, target)?;
+        let dir = root.clone();
+        let files = Arc::pin_init(
+            pin_init!(Self {
+                events <- new_mutex!(events),
+                sessions,
+                _root: dir,
+            }),
             GFP_KERNEL,
-        )
+        )?;
+        files.sessions.open(Dir::within(&root, "sessions")?)?;
+        Ok(files)
     }
 
-    /// Makes those of an event that another module provides.
-    pub(crate) fn add_event(&self, event: &Event) -> Result {
-        let mut growing = self.growing.lock();
-        let Growing { tree, events } = &mut *growing;
-        events.add(tree, event)
+    /// Makes those of an event that has come.
+    pub(crate) fn add_event(&self, event: &Arc<Event>) -> Result {
+        self.events.lock().add(event)
     }
 
-    /// Removes those of an event whose module goes.
+    /// Removes those of an event that went.
     pub(crate) fn remove_event(&self, event: &Event) {
-        let mut growing = self.growing.lock();
-        let Growing { tree, events } = &mut *growing;
-        events.remove(tree, event.id());
+        self.events.lock().remove(event);
     }
 }
 
-fn make(session: Arc<Session>) -> Result<Growing> {
-    let mut tree = Tree::new(c"rtrace")?;
-    let root = tree.root();
-    let data = tree.data(session.clone())?;
-
-    control::make(&mut tree, root, data)?;
-    let dir = tree.dir(root, "events")?;
-    let events = EventFiles::new(&mut tree, dir, session.clone())?;
-
-    let sessions = tree.dir(root, "sessions")?;
-    let dir = tree.dir(sessions, session.name())?;
-    control::make_session(&mut tree, dir, data)?;
-    control::make_upkeep(&mut tree, dir, data)?;
-    metadata::make(&mut tree, dir, data)?;
-    let channels = tree.dir(dir, "channels")?;
-    let dir = tree.dir(channels, CHANNEL)?;
-    channel::make(&mut tree, dir, data)?;
-    stream::make(&mut tree, dir, &session)?;
-    Ok(Growing { tree, events })
+#[pinned_drop]
+impl PinnedDrop for Files {
+    fn drop(self: Pin<&mut Self>) {
+        self.sessions.close();
+    }
 }
 
 /// `0` or `1`, as switches are written.

@@ -2,12 +2,13 @@
 
 //! `cpuN`: the packets of one CPU, by ioctl and splice, or by plain read.
 
+use super::channel::Target;
 use crate::abi::ioctl;
 use crate::channel::reader::StreamReader;
-use crate::session::{Session, Trace};
+use crate::session::TraceChannel;
 use crate::sys::cpu;
 use crate::sys::debugfs::stream::StreamFile;
-use crate::sys::debugfs::{Dir, Tree};
+use crate::sys::debugfs::Dir;
 use crate::sys::pipe::Pipe;
 use crate::sys::wait::PollTable;
 use kernel::fs::File;
@@ -18,18 +19,18 @@ use kernel::uaccess::{UserPtr, UserSlice, UserSliceWriter};
 
 /// One CPU's stream of a session's channel.
 struct Source {
-    session: Arc<Session>,
+    target: Target,
     cpu: u32,
 }
 
 /// Makes a file for every CPU that there can be. Opening that of one which was never online
 /// fails with `ENODATA`.
-pub(super) fn make(tree: &mut Tree, dir: Dir, session: &Arc<Session>) -> Result {
+pub(super) fn make(dir: &mut Dir, target: &Target) -> Result {
     for cpu in cpu::possible() {
         let name = CString::try_from_fmt(fmt!("cpu{cpu}"))?;
-        let session = session.clone();
-        let data = tree.data(Source { session, cpu })?;
-        tree.stream::<Stream>(dir, name.to_str()?, data)?;
+        let target = target.clone();
+        let data = dir.data(Source { target, cpu })?;
+        dir.stream::<Stream>(name.to_str()?, data)?;
     }
     Ok(())
 }
@@ -41,9 +42,9 @@ struct OpenStream {
     _trace: ReadTrace,
 }
 
-/// A trace that is read. Dropping it frees the trace's buffers if that was the last that had
+/// A trace's channel that is read. Dropping it frees the buffers if that was the last that had
 /// to be read.
-struct ReadTrace(Arc<Trace>);
+struct ReadTrace(Arc<TraceChannel>);
 
 impl Drop for ReadTrace {
     fn drop(&mut self) {
@@ -58,10 +59,12 @@ impl StreamFile for Stream {
     type Open = OpenStream;
 
     fn open(source: &Source) -> Result<OpenStream> {
-        let trace = source.session.trace()?;
+        let Target { session, channel } = &source.target;
+        let trace = session.trace()?;
+        let trace = trace.channel(*channel)?;
         Ok(OpenStream {
-            reader: StreamReader::new(trace.channel()?, source.cpu)?,
-            _trace: ReadTrace(trace),
+            reader: StreamReader::new(trace.buffers()?, source.cpu)?,
+            _trace: ReadTrace(trace.clone()),
         })
     }
 

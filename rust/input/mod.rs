@@ -10,5 +10,6 @@
 #![forbid(unsafe_code)]
 
 pub mod glob;
+pub mod name;
 pub mod number;
 pub mod pattern;

@@ -5,7 +5,7 @@
 //! The opener and the closer write different fields: an interrupt may close a packet
 //! before the code it interrupted has opened it.
 
-use super::abi::packet::{PacketHeader, Uuid, MAGIC, STREAM_ID};
+use super::abi::packet::{PacketHeader, Uuid, MAGIC};
 use super::memory::{payload, Memory, Payload};
 use super::platform::Platform;
 use super::ring::reserve::Opened;
@@ -19,6 +19,8 @@ pub struct Identity {
     pub cpu: u32,
     /// The trace.
     pub uuid: Uuid,
+    /// The channel's stream class in it.
+    pub stream_id: u32,
 }
 
 payload! {
@@ -54,13 +56,17 @@ pub(super) fn open<P: Platform>(
     identity: Identity,
 ) {
     let at = |offset: usize| opened.memory.wrapping_add(offset as u64);
-    let Identity { cpu, uuid } = identity;
+    let Identity {
+        cpu,
+        uuid,
+        stream_id,
+    } = identity;
     memory.write(
         opened.memory,
         Begin {
             magic: MAGIC,
             uuid,
-            stream_id: STREAM_ID,
+            stream_id,
             stream_instance_id: u64::from(cpu),
             timestamp_begin: opened.time,
         },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A session: which events are recorded, into what channel, and whether they are now.
+//! A session: which events are recorded, into what channels, and whether they are now.
 //!
 //! ```text
 //!   created --start--> active --stop--> stopped --start--> active ...
@@ -10,48 +10,62 @@
 //! trace's packets stay readable until readers have seen their end, somebody frees them, or the
 //! next start.
 //!
+//! Sessions know nothing of each other: each attaches probes of its own to the kernel's
+//! tracepoints.
+//!
 //! Two locks. `control` is held by who changes the session, from the first look to the end: a
 //! start and a stop attach and detach probes under it, which takes long. `state` is held for
 //! moments: to look, and to put a finished change in place. So nobody who only looks waits for
 //! a start or a stop. `control` is taken before `state`.
 
+mod choice;
+mod list;
 mod metadata;
 mod numbers;
 mod probes;
 mod selection;
+mod settings;
 mod trace;
-mod tracepoints;
 
+use crate::abi;
 use crate::channel::clock::ClockKind;
 use crate::channel::config::{Config, Refusal};
 use crate::channel::Channel;
-use crate::event;
-use crate::input::pattern::Pattern;
+use crate::event::registry::Registry;
 use crate::sys::debugfs::text::Text;
 use crate::sys::errno::enodata;
 use crate::sys::hotplug::Hotplug;
-use crate::sys::signal;
 use crate::sys::wait::WaitQueue;
 use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::lock::{mutex::MutexBackend, Guard};
 use kernel::sync::{new_mutex, Arc, Mutex};
+pub(crate) use list::Sessions;
 use numbers::Numbers;
 pub(crate) use selection::{Enabled, Selection};
+pub(crate) use settings::ChannelId;
+use settings::{ChannelSettings, Settings};
 use trace::Recording;
-pub(crate) use trace::Trace;
-pub(crate) use tracepoints::Tracepoints;
+pub(crate) use trace::{Trace, TraceChannel};
+
+/// What all sessions share.
+pub(crate) struct Shared {
+    /// The events that there are.
+    pub(crate) registry: Arc<Registry>,
+    /// Tells channels of CPUs that come and go.
+    pub(crate) hotplug: Arc<Hotplug<Channel>>,
+    /// What a new channel has, and a reset goes back to.
+    pub(crate) defaults: Config,
+    /// The clock's identity in a trace.
+    pub(crate) boot_id: [u8; 36],
+}
 
 /// A session. Everything here may sleep.
 #[pin_data]
 pub(crate) struct Session {
-    name: &'static str,
-    /// What [`reset`](Self::reset) goes back to.
-    defaults: Config,
-    hotplug: Arc<Hotplug<Channel>>,
-    tracepoints: Arc<Tracepoints>,
-    boot_id: [u8; 36],
+    name: CString,
+    shared: Arc<Shared>,
     #[pin]
     control: Mutex<()>,
     #[pin]
@@ -62,21 +76,11 @@ pub(crate) struct Session {
 
 struct State {
     settings: Settings,
-    selection: Selection,
     phase: Phase,
     /// Counts changes of the metadata's text.
     metadata_version: u64,
     /// Why the last refused write was refused.
     error: Option<CString>,
-}
-
-/// What a trace is recorded with.
-#[derive(Clone, Copy)]
-pub(crate) struct Settings {
-    /// The channel's.
-    pub(crate) config: Config,
-    /// The clock.
-    pub(crate) clock: ClockKind,
 }
 
 /// Where a session is in its life.
@@ -90,21 +94,17 @@ enum Phase {
     },
     /// The last trace is over.
     Stopped { trace: Arc<Trace> },
+    /// The last trace is over, and there will be no other.
+    Destroyed { trace: Option<Arc<Trace>> },
 }
 
 impl Session {
-    /// Makes a session with nothing enabled.
-    pub(crate) fn new(
-        name: &'static str,
-        defaults: Config,
-        hotplug: Arc<Hotplug<Channel>>,
-        tracepoints: Arc<Tracepoints>,
-        boot_id: [u8; 36],
-    ) -> Result<Arc<Self>> {
+    /// Makes a session with one channel and nothing enabled.
+    fn new(name: &str, shared: Arc<Shared>) -> Result<Arc<Self>> {
+        let name = CString::try_from_fmt(fmt!("{name}"))?;
         let metadata_waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
         let state = State {
-            settings: Settings::new(defaults),
-            selection: Selection::new(event::count())?,
+            settings: Settings::new(shared.defaults, abi::names::FIRST_CHANNEL)?,
             phase: Phase::Created,
             metadata_version: 1,
             error: None,
@@ -112,10 +112,7 @@ impl Session {
         Arc::pin_init(
             pin_init!(Self {
                 name,
-                defaults,
-                hotplug,
-                tracepoints,
-                boot_id,
+                shared,
                 control <- new_mutex!(()),
                 state <- new_mutex!(state),
                 metadata_waiters,
@@ -125,13 +122,8 @@ impl Session {
     }
 
     /// Its name.
-    pub(crate) fn name(&self) -> &'static str {
-        self.name
-    }
-
-    /// The events that can be recorded on this kernel, in the order of their ids.
-    pub(crate) fn available(&self) -> impl Iterator<Item = event::Event> + '_ {
-        event::all().filter(|event| self.tracepoints.has(event))
+    pub(crate) fn name(&self) -> &str {
+        self.name.to_str().unwrap_or("")
     }
 
     /// Whether records are taken.
@@ -140,27 +132,33 @@ impl Session {
     }
 
     /// Begins a trace; nothing to do if the session is active. If no event is enabled, enables
-    /// the default ones first.
+    /// the default ones first, in the first channel.
     ///
-    /// On failure (`ENOMEM`) nothing has changed, but that the last trace's packets may be gone.
+    /// On failure nothing has changed, but that the last trace's packets may be gone (`ENOMEM`).
+    /// `ENOENT`: the session was destroyed.
     pub(crate) fn start(&self) -> Result {
         let _control = self.control.lock();
-        let (settings, mut selection, last) = {
+        let (mut settings, last) = {
             let state = self.state.lock();
-            if let Phase::Active { .. } = state.phase {
-                return Ok(());
+            match state.phase {
+                Phase::Active { .. } => return Ok(()),
+                Phase::Destroyed { .. } => return Err(ENOENT),
+                Phase::Created | Phase::Stopped { .. } => {}
             }
             let last = state.phase.trace().cloned();
-            (state.settings, state.selection.try_clone()?, last)
+            (state.settings.try_clone()?, last)
         };
-        if selection.is_empty() {
-            selection = self.default_selection()?;
+        if settings
+            .channels()
+            .all(|(_, channel)| channel.selection.is_empty())
+        {
+            settings.channel_mut(ChannelId::FIRST)?.selection = self.default_selection()?;
         }
-        let started = match (trace::start(self, &settings, &selection), last) {
+        let started = match (trace::start(self, &settings), last) {
             // The last trace's buffers may be what the new one's need.
             (Err(ENOMEM), Some(last)) => {
                 last.free()?;
-                trace::start(self, &settings, &selection)
+                trace::start(self, &settings)
             }
             (started, _) => started,
         };
@@ -172,7 +170,7 @@ impl Session {
                 ));
             }
         })?;
-        state.selection = selection;
+        state.settings = settings;
         let last = core::mem::replace(&mut state.phase, Phase::Active { trace, recording });
         self.metadata_changed(state);
         // Its buffers take a while.
@@ -184,6 +182,22 @@ impl Session {
     /// end. Nothing to do if the session is not active.
     pub(crate) fn stop(&self) {
         let _control = self.control.lock();
+        self.stop_recording();
+    }
+
+    /// As [`stop`](Self::stop), and there will be no other start. Who has a stream open reads on.
+    fn destroy(&self) {
+        let _control = self.control.lock();
+        self.stop_recording();
+        let mut state = self.state.lock();
+        let trace = state.phase.trace().cloned();
+        state.phase = Phase::Destroyed { trace };
+        // Who waits for changes of the metadata sees that there will be none.
+        self.metadata_changed(state);
+    }
+
+    /// `control` is held.
+    fn stop_recording(&self) {
         if let Some((trace, recording)) = self.active() {
             recording.stop();
             self.state.lock().phase = Phase::Stopped { trace };
@@ -212,133 +226,85 @@ impl Session {
     /// Goes back to the default settings, with no event enabled. `EBUSY` while active.
     pub(crate) fn reset(&self) -> Result {
         let _control = self.control.lock();
-        let selection = Selection::new(event::count())?;
         let mut state = self.state.lock();
         state.must_be_stopped("reset")?;
-        state.settings = Settings::new(self.defaults);
-        state.selection = selection;
+        state.settings.reset(self.shared.defaults);
         Ok(())
     }
 
-    fn default_selection(&self) -> Result<Selection> {
-        let mut selection = Selection::new(event::count())?;
-        for event in self.available().filter(event::Event::is_default) {
-            selection.set(event.id(), true);
-        }
-        Ok(selection)
-    }
-
-    /// Enables or disables the events that `pick` picks; in an active trace at once.
-    pub(crate) fn set_enabled(
+    /// Adds a channel, with the default settings and no event, if `publish` succeeds for it.
+    /// `EBUSY` while active; `EEXIST`; `EINVAL`: the name is none; `ENOSPC`: there are too many.
+    pub(crate) fn add_channel(
         &self,
-        mut pick: impl FnMut(&event::Event) -> bool,
-        enabled: bool,
+        name: &str,
+        publish: impl FnOnce(ChannelId) -> Result,
     ) -> Result {
         let _control = self.control.lock();
-        let mut selection = self.selection()?;
-        for event in self.available().filter(|event| pick(event)) {
-            selection.set(event.id(), enabled);
+        let mut state = self.state.lock();
+        state.must_be_stopped("create_channel")?;
+        if let Some(why) = crate::input::name::refusal(name) {
+            return Err(state.refuse(fmt!("create_channel: {why}")));
         }
-        self.select(selection)
-    }
-
-    /// Enables and disables by patterns, as the `set_event` file takes them, beginning with none
-    /// if they `replace` what is enabled. All or nothing.
-    pub(crate) fn set_by_patterns(&self, patterns: &str, replace: bool) -> Result {
-        let _control = self.control.lock();
-        let mut selection = if replace {
-            Selection::new(event::count())?
-        } else {
-            self.selection()?
+        let id = match state.settings.add(name, self.shared.defaults) {
+            Err(EEXIST) => {
+                state.refuse(fmt!("create_channel: there is a channel '{name}'"));
+                return Err(EEXIST);
+            }
+            Err(ENOSPC) => {
+                state.refuse(fmt!("create_channel: the session has as many as it can"));
+                return Err(ENOSPC);
+            }
+            added => added?,
         };
-        for word in patterns.split_ascii_whitespace() {
-            let pattern = Pattern::parse(word);
-            let mut is_match = false;
-            for event in self.available() {
-                // With thousands of patterns, or one that is very long, this takes its time.
-                if signal::is_killed() {
-                    return Err(EINTR);
-                }
-                let mut names = event.names();
-                if names.any(|(subsystem, name)| pattern.matches(subsystem, name)) {
-                    selection.set(event.id(), pattern.enables);
-                    is_match = true;
-                }
-            }
-            if !is_match {
-                return Err(self.refuse(fmt!("set_event: '{word}' matches no event")));
-            }
-        }
-        self.select(selection)
+        drop(state);
+        publish(id).inspect_err(|_| self.state.lock().settings.remove_last())
     }
 
-    /// Has `selection` recorded, at once if a trace is being recorded. `control` is held.
-    fn select(&self, selection: Selection) -> Result {
-        if let Some((trace, recording)) = self.active() {
-            // Described before they are recorded: without it a reader can do nothing with a record.
-            let (numbers, grown) = trace.describe(&selection)?;
-            if grown {
-                self.metadata_changed(self.state.lock());
-            }
-            recording.select(self, &selection, &numbers)?;
-        }
-        self.state.lock().selection = selection;
-        Ok(())
+    /// The channels.
+    pub(crate) fn channels(&self) -> impl Iterator<Item = ChannelId> {
+        ChannelId::first(self.state.lock().settings.channels().count())
     }
 
-    fn selection(&self) -> Result<Selection> {
-        self.state.lock().selection.try_clone()
+    /// The name of a channel.
+    pub(crate) fn channel_name(&self, channel: ChannelId) -> Result<Arc<CString>> {
+        self.look(channel, |channel| channel.name.clone())
     }
 
-    /// How many of the events that `pick` picks are enabled.
-    pub(crate) fn enabled(&self, mut pick: impl FnMut(&event::Event) -> bool) -> Enabled {
-        let state = self.state.lock();
-        self.available()
-            .filter(|event| pick(event))
-            .map(|event| state.selection.has(event.id()))
-            .collect()
+    /// A channel's settings for the next trace, or of the active one.
+    pub(crate) fn config(&self, channel: ChannelId) -> Result<Config> {
+        self.look(channel, |channel| channel.config)
     }
 
-    /// The events that are enabled, in the order of their ids.
-    pub(crate) fn enabled_events(&self) -> Result<impl Iterator<Item = event::Event> + '_> {
-        let selection = self.selection()?;
-        Ok(self
-            .available()
-            .filter(move |event| selection.has(event.id())))
-    }
-
-    /// How many events are enabled, and how many are if nothing is chosen, if these are others
-    /// or none is enabled.
-    pub(crate) fn differing_events(&self) -> Result<Option<(usize, usize)>> {
-        let (selection, defaults) = (self.selection()?, self.default_selection()?);
-        let differ = !selection.is_empty() && selection != defaults;
-        Ok(differ.then(|| (selection.len(), defaults.len())))
-    }
-
-    /// The settings of the next trace, or of the active one.
-    pub(crate) fn settings(&self) -> Settings {
-        self.state.lock().settings
+    fn look<R>(&self, channel: ChannelId, at: impl FnOnce(&ChannelSettings) -> R) -> Result<R> {
+        Ok(at(self.state.lock().settings.channel(channel)?))
     }
 
     /// What [`reset`](Self::reset) goes back to.
-    pub(crate) fn default_settings(&self) -> Settings {
-        Settings::new(self.defaults)
+    pub(crate) fn default_config(&self) -> Config {
+        self.shared.defaults
     }
 
-    /// Changes the channel's settings, for the next trace. `EBUSY` while active.
+    /// Changes a channel's settings, for the next trace. `EBUSY` while active.
     pub(crate) fn configure(
         &self,
+        channel: ChannelId,
         file: &str,
         change: impl FnOnce(Config) -> Result<Config, Refusal>,
     ) -> Result {
         let _control = self.control.lock();
         let mut state = self.state.lock();
         state.must_be_stopped(file)?;
-        match change(state.settings.config) {
-            Ok(config) => state.settings.config = config,
+        let settings = state.settings.channel_mut(channel)?;
+        match change(settings.config) {
+            Ok(config) => settings.config = config,
             Err(refusal) => return Err(state.refuse(fmt!("{file}: {refusal}"))),
         }
         Ok(())
+    }
+
+    /// The clock of the next trace, or of the active one.
+    pub(crate) fn clock(&self) -> ClockKind {
+        self.state.lock().settings.clock
     }
 
     /// Chooses the clock by name. `EBUSY` while active.
@@ -382,19 +348,9 @@ impl Session {
         }
     }
 
-    /// Notes that what was written to `file` was refused, and returns the error for it.
+    /// Notes that what was written to a file was refused, and returns the error for it.
     pub(crate) fn refuse(&self, why: core::fmt::Arguments<'_>) -> Error {
         self.state.lock().refuse(why)
-    }
-}
-
-impl Settings {
-    /// Those with `config`, and the best clock.
-    fn new(config: Config) -> Self {
-        Self {
-            config,
-            clock: ClockKind::best(),
-        }
     }
 }
 
@@ -404,6 +360,7 @@ impl Phase {
         match self {
             Self::Created => None,
             Self::Active { trace, .. } | Self::Stopped { trace } => Some(trace),
+            Self::Destroyed { trace } => trace.as_ref(),
         }
     }
 }

@@ -1,69 +1,59 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The numbers that events have in a trace.
+//! The numbers that events have in a stream of a trace.
 //!
-//! A trace numbers its events itself, from 0, as they are enabled: so most traces get by with
-//! the compact header, which has room for 31. The trace's format calls the number the event's
-//! id; the metadata tells which event it is.
+//! A trace numbers the events of each channel itself, from 0, as they are enabled: so most get by
+//! with the compact header, which has room for 31. The trace's format calls the number the
+//! event's id; the metadata tells which event it is.
 
 use super::Selection;
 use crate::abi::header::{Layout, COMPACT_ESCAPE};
-use crate::event;
+use crate::event::registry::Events;
+use crate::event::Event;
 use kernel::prelude::*;
+use kernel::sync::Arc;
 
-/// The events that were enabled in a trace at some time, each with its number.
+/// The events that were enabled in a channel of a trace at some time, each with its number.
 pub(super) struct Numbers {
-    /// By event id.
-    numbers: KVec<Option<u32>>,
-    /// The next event's.
-    next: u32,
+    /// By number. They stay when their module goes: there may be records of them.
+    events: KVec<Arc<Event>>,
+    /// Which these are.
+    known: Selection,
 }
 
 impl Numbers {
-    /// Numbers the events in `selection`.
-    pub(super) fn new(selection: &Selection) -> Result<Self> {
-        let mut numbers = Self {
-            numbers: KVec::from_elem(None, event::count() as usize, GFP_KERNEL)?,
-            next: 0,
-        };
-        numbers.add(selection);
-        Ok(numbers)
-    }
+    /// None yet.
+    pub(super) const NONE: Self = Self {
+        events: KVec::new(),
+        known: Selection::NONE,
+    };
 
-    /// The same.
-    pub(super) fn try_clone(&self) -> Result<Self> {
-        let mut numbers = KVec::new();
-        numbers.extend_from_slice(&self.numbers, GFP_KERNEL)?;
-        Ok(Self { numbers, ..*self })
-    }
-
-    /// Numbers those in `selection` that have no number yet. Returns whether there were any.
-    pub(super) fn add(&mut self, selection: &Selection) -> bool {
-        let before = self.next;
-        for (number, id) in self.numbers.iter_mut().zip(0..) {
-            if number.is_none() && selection.has(id) {
-                *number = Some(self.next);
-                self.next += 1;
-            }
+    /// With numbers also for those in `selection` that have none yet. [`None`]: all have one.
+    pub(super) fn with(&self, events: &Events, selection: &Selection) -> Result<Option<Self>> {
+        let is_new = |event: &&Arc<Event>| selection.has(event) && !self.known.has(event);
+        let mut new = events.iter().filter(is_new).peekable();
+        if new.peek().is_none() {
+            return Ok(None);
         }
-        self.next != before
+        let mut numbers = Self {
+            events: KVec::with_capacity(self.events.len(), GFP_KERNEL)?,
+            known: self.known.try_clone()?,
+        };
+        for event in Iterator::chain(self.events.iter(), new) {
+            numbers.events.push(event.clone(), GFP_KERNEL)?;
+            numbers.known.set(event, true)?;
+        }
+        Ok(Some(numbers))
     }
 
-    /// The number of event `id`.
-    pub(super) fn get(&self, id: u32) -> Option<u32> {
-        *self.numbers.get(id as usize)?
-    }
-
-    /// The ids, ascending, with their numbers.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        (0..)
-            .zip(&self.numbers)
-            .filter_map(|(id, number)| Some((id, (*number)?)))
+    /// The events, each with its number, ascending.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Arc<Event>, u32)> {
+        self.events.iter().zip(0..)
     }
 
     /// The header in which all of them fit.
     pub(super) fn layout(&self) -> Layout {
-        if self.next <= COMPACT_ESCAPE {
+        if self.events.len() <= COMPACT_ESCAPE as usize {
             Layout::Compact
         } else {
             Layout::Large

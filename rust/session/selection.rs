@@ -2,23 +2,17 @@
 
 //! A set of events.
 
+use crate::event::Event;
 use crate::sys::debugfs::text::Text;
 use core::fmt::Write;
 use kernel::prelude::*;
 
 /// A set of events, by id.
-#[derive(PartialEq, Eq)]
 pub(crate) struct Selection(KVec<u64>);
 
 impl Selection {
-    /// No event, and none can be put in.
+    /// No event.
     pub(super) const NONE: Self = Self(KVec::new());
-
-    /// None of `count` events.
-    pub(super) fn new(count: u32) -> Result<Self> {
-        let words = (count as usize).div_ceil(64);
-        Ok(Self(KVec::from_elem(0, words, GFP_KERNEL)?))
-    }
 
     /// The same.
     pub(super) fn try_clone(&self) -> Result<Self> {
@@ -27,18 +21,34 @@ impl Selection {
         Ok(Self(words))
     }
 
-    /// Whether event `id` is in it.
-    pub(crate) fn has(&self, id: u32) -> bool {
+    /// Whether `event` is in it.
+    pub(crate) fn has(&self, event: &Event) -> bool {
+        self.has_id(event.id())
+    }
+
+    /// Whether the event with this id is in it.
+    pub(super) fn has_id(&self, id: u32) -> bool {
         self.0
             .get(id as usize / 64)
             .is_some_and(|word| word & 1 << (id % 64) != 0)
     }
 
-    /// Puts event `id` in or out.
-    pub(super) fn set(&mut self, id: u32, member: bool) {
-        if let Some(word) = self.0.get_mut(id as usize / 64) {
-            let bit = 1 << (id % 64);
+    /// Puts `event` in or out.
+    pub(super) fn set(&mut self, event: &Event, member: bool) -> Result {
+        let (word, bit) = (event.id() as usize / 64, 1 << (event.id() % 64));
+        while member && self.0.len() <= word {
+            self.0.push(0, GFP_KERNEL)?;
+        }
+        if let Some(word) = self.0.get_mut(word) {
             *word = if member { *word | bit } else { *word & !bit };
+        }
+        Ok(())
+    }
+
+    /// Puts all out that are not in `other`.
+    pub(super) fn keep(&mut self, other: &Self) {
+        for (at, word) in self.0.iter_mut().enumerate() {
+            *word &= other.0.get(at).copied().unwrap_or(0);
         }
     }
 
@@ -50,6 +60,13 @@ impl Selection {
     /// Whether no event is in it.
     pub(super) fn is_empty(&self) -> bool {
         self.0.iter().all(|&word| word == 0)
+    }
+}
+
+impl PartialEq for Selection {
+    fn eq(&self, other: &Self) -> bool {
+        let word = |set: &Self, at: usize| set.0.get(at).copied().unwrap_or(0);
+        (0..self.0.len().max(other.0.len())).all(|at| word(self, at) == word(other, at))
     }
 }
 

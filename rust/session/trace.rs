@@ -3,11 +3,12 @@
 //! One trace: from a start of the session to its stop, and what stays of it.
 
 use super::probes::Probes;
-use super::{metadata, Numbers, Selection, Session, Settings};
+use super::settings::Settings;
+use super::{metadata, ChannelId, Numbers, Selection, Session};
 use crate::abi::packet::Uuid;
 use crate::channel::stats::Table;
 use crate::channel::{Channel, Setup};
-use crate::event;
+use crate::event::registry::Events;
 use crate::sys::debugfs::text::Text;
 use crate::sys::errno::enodata;
 use crate::sys::hotplug::Watch;
@@ -19,25 +20,32 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 /// What records a trace. [`stop`](Self::stop) ends it; so does dropping it.
 #[pin_data(PinnedDrop)]
 pub(super) struct Recording {
-    channel: Arc<Channel>,
+    channels: KVec<Arc<Channel>>,
     /// None once it was stopped.
     #[pin]
     attached: Mutex<Option<Attached>>,
 }
 
 /// What fills the buffers.
-// Fields in the order of their end: probes before the watch, which flushes.
+// Fields in the order of their end: probes before the watches, which flush.
 struct Attached {
     probes: Probes,
-    _watch: Pin<KBox<Watch<Channel>>>,
+    _watches: KVec<Pin<KBox<Watch<Channel>>>>,
 }
 
 /// What a reader can have of a trace, while it is recorded and after.
-#[pin_data]
 pub(crate) struct Trace {
     uuid: Uuid,
     /// The metadata but for the events.
     preamble: Text,
+    /// By [`ChannelId`].
+    channels: KVec<Arc<TraceChannel>>,
+}
+
+/// What a reader can have of a channel of a trace.
+#[pin_data]
+pub(crate) struct TraceChannel {
+    id: ChannelId,
     /// The events that the metadata describes.
     #[pin]
     numbers: Mutex<Arc<Numbers>>,
@@ -45,7 +53,7 @@ pub(crate) struct Trace {
     buffers: Mutex<Buffers>,
 }
 
-/// A trace's records.
+/// A channel's records.
 enum Buffers {
     /// In memory.
     Held(Arc<Channel>),
@@ -53,57 +61,82 @@ enum Buffers {
     Freed(Table),
 }
 
-/// Begins a trace of the events in `selection`. Failing, leaves nothing behind. May sleep.
+/// Begins a trace that goes by `settings`. Failing, leaves nothing behind. May sleep.
 pub(super) fn start(
     session: &Session,
     settings: &Settings,
-    selection: &Selection,
 ) -> Result<(Arc<Trace>, Arc<Recording>)> {
-    let numbers = Arc::new(Numbers::new(selection)?, GFP_KERNEL)?;
-    let setup = Setup {
-        config: settings.config,
-        layout: numbers.layout(),
-        clock: settings.clock,
-        uuid: system::random_uuid(),
-    };
-    let uuid = setup.uuid;
-    let preamble = metadata::preamble(session, &setup)?;
-    let channel = Arc::new(Channel::new(setup)?, GFP_KERNEL)?;
-    let (described, held) = (numbers.clone(), Buffers::Held(channel.clone()));
-    let trace = pin_init!(Trace {
+    let available = session.available();
+    let uuid = system::random_uuid();
+    let (mut layouts, mut numbered) = (KVec::new(), KVec::new());
+    for (_, channel) in settings.channels() {
+        let numbers = Numbers::NONE.with(&available, &channel.selection)?;
+        let numbers = Arc::new(numbers.unwrap_or(Numbers::NONE), GFP_KERNEL)?;
+        layouts.push(numbers.layout(), GFP_KERNEL)?;
+        numbered.push(numbers, GFP_KERNEL)?;
+    }
+    let preamble = metadata::preamble(session, &uuid, settings.clock, &layouts)?;
+
+    let (mut channels, mut readable) = (KVec::new(), KVec::new());
+    for ((id, channel), numbers) in settings.channels().zip(&numbered) {
+        let setup = Setup {
+            config: channel.config,
+            layout: numbers.layout(),
+            clock: settings.clock,
+            uuid,
+            stream_id: id.stream_id(),
+        };
+        let channel = Arc::new(Channel::new(setup)?, GFP_KERNEL)?;
+        let (described, held) = (numbers.clone(), Buffers::Held(channel.clone()));
+        let trace = pin_init!(TraceChannel {
+            id,
+            numbers <- new_mutex!(described),
+            buffers <- new_mutex!(held),
+        });
+        readable.push(Arc::pin_init(trace, GFP_KERNEL)?, GFP_KERNEL)?;
+        channels.push(channel, GFP_KERNEL)?;
+    }
+    let trace = Trace {
         uuid,
         preamble,
-        numbers <- new_mutex!(described),
-        buffers <- new_mutex!(held),
-    });
-    let trace = Arc::pin_init(trace, GFP_KERNEL)?;
+        channels: readable,
+    };
+    let trace = Arc::new(trace, GFP_KERNEL)?;
+
+    let mut watches = KVec::new();
+    for channel in &channels {
+        let watch = Watch::new(&session.shared.hotplug, channel.clone())?;
+        watches.push(watch, GFP_KERNEL)?;
+    }
     let attached = Attached {
-        probes: Probes::new(channel.clone())?,
-        _watch: Watch::new(&session.hotplug, channel.clone())?,
+        probes: Probes::new(channels.iter())?,
+        _watches: watches,
     };
     let recording = pin_init!(Recording {
-        channel,
+        channels,
         attached <- new_mutex!(Some(attached)),
     });
     let recording = Arc::pin_init(recording, GFP_KERNEL)?;
-    recording.select(session, selection, &numbers)?;
-    recording.channel.start();
+    for ((id, channel), numbers) in settings.channels().zip(&numbered) {
+        recording.select(id, &channel.selection, numbers)?;
+    }
+    for channel in &recording.channels {
+        channel.start();
+    }
     Ok((trace, recording))
 }
 
 impl Recording {
-    /// Records exactly the events in `selection` from now on; all of them have `numbers`. May
-    /// sleep.
+    /// Has a channel record exactly the events in `selection` from now on; all of them have
+    /// `numbers`. On failure it records what it did before. May sleep.
     pub(super) fn select(
         &self,
-        session: &Session,
+        channel: ChannelId,
         selection: &Selection,
         numbers: &Numbers,
     ) -> Result {
         match &mut *self.attached.lock() {
-            Some(attached) => attached
-                .probes
-                .select(&session.tracepoints, selection, numbers),
+            Some(attached) => attached.probes.select(channel.index(), selection, numbers),
             None => Ok(()),
         }
     }
@@ -117,10 +150,14 @@ impl Recording {
         // All stop at once, then each is taken off its tracepoint and waited for; then the
         // timers go and each CPU's open packet is closed on it; then come the CPUs that are
         // offline, and the end.
-        self.channel.stop();
+        for channel in &self.channels {
+            channel.stop();
+        }
         attached.probes.detach();
         drop(attached);
-        self.channel.finish();
+        for channel in &self.channels {
+            channel.finish();
+        }
     }
 }
 
@@ -137,8 +174,42 @@ impl Trace {
         self.uuid
     }
 
-    /// Its buffers. `ENODATA` if they were freed.
-    pub(crate) fn channel(&self) -> Result<Arc<Channel>> {
+    /// What it has of a channel. `ENODATA`: the channel was added later.
+    pub(crate) fn channel(&self, id: ChannelId) -> Result<&Arc<TraceChannel>> {
+        self.channels.get(id.index()).ok_or_else(enodata)
+    }
+
+    /// What it has of each channel.
+    pub(super) fn channels(&self) -> impl Iterator<Item = &Arc<TraceChannel>> {
+        self.channels.iter()
+    }
+
+    /// Frees the buffers of a trace that is over, and with them what nobody has read. May sleep.
+    pub(super) fn free(&self) -> Result {
+        self.channels().try_for_each(|channel| channel.free())
+    }
+
+    /// Writes its metadata.
+    pub(crate) fn write_metadata(&self, out: &mut Text) -> Result {
+        out.write_str(self.preamble.as_str())?;
+        for channel in &self.channels {
+            let numbers = channel.numbers.lock().clone();
+            for (event, number) in numbers.iter() {
+                metadata::event(event, channel.id.stream_id(), number, out)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TraceChannel {
+    /// Which channel of the session this is.
+    pub(super) fn id(&self) -> ChannelId {
+        self.id
+    }
+
+    /// The buffers. `ENODATA` if they were freed.
+    pub(crate) fn buffers(&self) -> Result<Arc<Channel>> {
         match &*self.buffers.lock() {
             Buffers::Held(channel) => Ok(channel.clone()),
             Buffers::Freed(_) => Err(enodata()),
@@ -155,10 +226,10 @@ impl Trace {
         Ok(Table::of(&channel)?.write(out)?)
     }
 
-    /// Frees the buffers of a trace that is over, and with them what nobody has read. A reader
-    /// who has a stream open reads on; its memory goes when it closes. May sleep.
-    pub(super) fn free(&self) -> Result {
-        let channel = self.channel().ok();
+    /// Frees the buffers if the trace is over. A reader who has a stream open reads on; its memory
+    /// goes when it closes.
+    fn free(&self) -> Result {
+        let channel = self.buffers().ok();
         if let Some(channel) = channel {
             let counted = Table::of(&channel)?;
             // Dropped here, not under the lock.
@@ -170,33 +241,24 @@ impl Trace {
     /// Frees the buffers if the trace is over and readers have seen the end of each stream. To be
     /// called when one has closed. May sleep.
     pub(crate) fn free_if_read(&self) {
-        if self.channel().is_ok_and(|channel| channel.is_read()) {
+        if self.buffers().is_ok_and(|channel| channel.is_read()) {
             // Without memory for the counts they stay as they are, until the next start.
             let _ = self.free();
         }
     }
 
     /// Describes these events, too. Their numbers, and whether some are new.
-    pub(super) fn describe(&self, selection: &Selection) -> Result<(Arc<Numbers>, bool)> {
+    pub(super) fn describe(
+        &self,
+        events: &Events,
+        selection: &Selection,
+    ) -> Result<(Arc<Numbers>, bool)> {
         let known = self.numbers.lock().clone();
-        let mut numbers = known.try_clone()?;
-        if !numbers.add(selection) {
+        let Some(numbers) = known.with(events, selection)? else {
             return Ok((known, false));
-        }
+        };
         let numbers = Arc::new(numbers, GFP_KERNEL)?;
         *self.numbers.lock() = numbers.clone();
         Ok((numbers, true))
-    }
-
-    /// Writes its metadata.
-    pub(crate) fn write_metadata(&self, out: &mut Text) -> Result {
-        let numbers = self.numbers.lock().clone();
-        out.write_str(self.preamble.as_str())?;
-        for (id, number) in numbers.iter() {
-            if let Some(event) = event::get(id) {
-                metadata::event(&event, number, out)?;
-            }
-        }
-        Ok(())
     }
 }

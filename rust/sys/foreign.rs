@@ -8,6 +8,7 @@
 use crate::sys::args::c_text;
 use core::marker::PhantomData;
 use kernel::prelude::*;
+use kernel::sync::Arc;
 
 /// A `const char *`.
 #[repr(transparent)]
@@ -45,15 +46,28 @@ impl<'a, T> ForeignSlice<'a, T> {
     }
 }
 
-/// A pointer that is a result, or an error (`ERR_PTR`).
+/// A pointer that is a result, or an error (`ERR_PTR`). The caller owns what it points to, and
+/// gives it back as a [`ForeignArc`].
 #[repr(transparent)]
 pub(crate) struct ResultPtr<T>(*const T);
 
-impl<T> From<Result<&'static T>> for ResultPtr<T> {
-    fn from(result: Result<&'static T>) -> Self {
+impl<T> From<Result<Arc<T>>> for ResultPtr<T> {
+    fn from(result: Result<Arc<T>>) -> Self {
         Self(match result {
-            Ok(value) => value,
+            Ok(value) => Arc::into_raw(value),
             Err(error) => error.to_errno() as isize as usize as *const T,
         })
+    }
+}
+
+/// What a caller got by a [`ResultPtr`], given back.
+#[repr(transparent)]
+pub(crate) struct ForeignArc<T>(*const T);
+
+impl<T> ForeignArc<T> {
+    /// It.
+    pub(crate) fn into_arc(self) -> Arc<T> {
+        // SAFETY: The caller's contract: what it got, and uses no more.
+        unsafe { Arc::from_raw(self.0) }
     }
 }

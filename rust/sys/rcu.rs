@@ -67,6 +67,10 @@ impl<T> RcuArc<T> {
 
 impl<T> Drop for RcuArc<T> {
     fn drop(&mut self) {
-        self.replace(None);
+        let pointer = self.pointer.load() as *const T;
+        if !pointer.is_null() {
+            // SAFETY: By the invariant. Nobody reads what is there: who does has borrowed `self`.
+            drop(unsafe { Arc::from_raw(pointer) });
+        }
     }
 }

@@ -13,18 +13,19 @@
 //! | `out` | an address that the call only writes to: in the record of the exit, as LTTng has it |
 //! | `string` | a path or a name; the text itself |
 
+use super::Direction;
 use crate::abi::schema::{Field, FieldType};
 
 /// A system call, or what stands for those that are not known.
 pub(crate) struct Call {
     /// Its place among the system calls: the number, if it has one.
     pub(super) slot: u32,
-    pub(crate) entry_name: &'static str,
-    pub(crate) exit_name: &'static str,
+    pub(super) entry_name: &'static str,
+    pub(super) exit_name: &'static str,
     /// What ftrace and perf call its entry, below `syscalls`, if they know it.
-    pub(crate) kernel_entry_name: Option<&'static str>,
+    pub(super) kernel_entry_name: Option<&'static str>,
     /// The same for the exit.
-    pub(crate) kernel_exit_name: Option<&'static str>,
+    pub(super) kernel_exit_name: Option<&'static str>,
     /// What the entry's record has in front of the arguments.
     pub(super) before_arguments: &'static [Field<'static>],
     /// What the exit's record has in front of addresses that were written to.
@@ -57,6 +58,27 @@ impl Kind {
 }
 
 impl Call {
+    /// The name of its entry or of its exit.
+    pub(crate) fn name(&self, direction: Direction) -> &'static str {
+        match direction {
+            Direction::Entry => self.entry_name,
+            Direction::Exit => self.exit_name,
+        }
+    }
+
+    /// What ftrace and perf call it, below `syscalls`, if they know it.
+    pub(crate) fn kernel_name(&self, direction: Direction) -> Option<&'static str> {
+        match direction {
+            Direction::Entry => self.kernel_entry_name,
+            Direction::Exit => self.kernel_exit_name,
+        }
+    }
+
+    /// Its place among the system calls.
+    pub(crate) fn slot(&self) -> u32 {
+        self.slot
+    }
+
     /// The fields of its entry's record.
     pub(crate) fn entry(&'static self) -> impl Iterator<Item = Field<'static>> {
         let numbers = self.arguments.iter().filter_map(|a| match a.kind {

@@ -18,7 +18,7 @@ mod probe;
 mod table;
 
 pub(crate) use describe::Call;
-pub(crate) use probe::{handler, Direction, SyscallProbe};
+pub(crate) use probe::{handler, Numbers, SyscallProbe};
 
 use crate::abi::schema::FieldType;
 use describe::{Argument, Kind, NUMBER, RESULT};
@@ -31,7 +31,29 @@ const UNKNOWN: u32 = NUMBERS;
 /// The slot of all calls of 32-bit programs.
 const COMPAT: u32 = NUMBERS + 1;
 /// All slots are below this one. Not every slot below has a call.
-pub(crate) const SLOTS: u32 = NUMBERS + 2;
+const SLOTS: u32 = NUMBERS + 2;
+
+/// The way into the kernel or out of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// `syscall_entry_...`
+    Entry,
+    /// `syscall_exit_...`
+    Exit,
+}
+
+impl Direction {
+    /// Both.
+    pub(crate) const ALL: [Self; 2] = [Self::Entry, Self::Exit];
+
+    /// The kernel's tracepoint.
+    pub(crate) fn tracepoint(self) -> &'static str {
+        match self {
+            Self::Entry => "sys_enter",
+            Self::Exit => "sys_exit",
+        }
+    }
+}
 
 /// What is recorded of a call whose arguments are not known.
 const fn six(ty: FieldType<'static>) -> [Argument; 6] {
@@ -83,7 +105,12 @@ static CALLS: [Option<&Call>; SLOTS as usize] = {
     calls
 };
 
+/// All calls, by slot.
+pub(super) fn calls() -> impl Iterator<Item = &'static Call> {
+    CALLS.iter().filter_map(|call| *call)
+}
+
 /// The call at this place.
-pub(super) fn call(slot: u32) -> Option<&'static Call> {
+fn call(slot: u32) -> Option<&'static Call> {
     *CALLS.get(slot as usize)?
 }

@@ -3,12 +3,11 @@
 //! The two probes of system calls.
 
 use super::plan::{self, Plan, Record, MAX_TEXTS};
-use super::{SLOTS, UNKNOWN};
+use super::{Direction, SLOTS, UNKNOWN};
 use crate::arch::word::SharedWord;
 use crate::channel::{Buffer, Entered, Gates, Waiting};
 use crate::channel::{Channel, Setup};
 use crate::event::handlers::{handlers, Handlers};
-use crate::event::{FIRST_ENTRY, FIRST_EXIT};
 use crate::record::format::Format;
 use crate::record::header::{EventHeader, Label};
 use crate::record::memory::tail_alone;
@@ -23,26 +22,6 @@ use pin_init::init_array_from_fn;
 /// No number of an event: the call is not recorded.
 const NOT_RECORDED: u64 = u64::MAX;
 
-/// The way into the kernel or out of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
-    /// `syscall_entry_...`
-    Entry,
-    /// `syscall_exit_...`
-    Exit,
-}
-
-impl Direction {
-    /// The id of the event of the call in `slot`.
-    #[inline(always)]
-    pub(crate) fn id(self, slot: u32) -> u32 {
-        slot.wrapping_add(match self {
-            Self::Entry => FIRST_ENTRY,
-            Self::Exit => FIRST_EXIT,
-        })
-    }
-}
-
 /// The calls that are recorded in a trace, at their entries or at their exits; the data of that
 /// tracepoint's handler.
 pub(crate) struct SyscallProbe {
@@ -53,6 +32,29 @@ pub(crate) struct SyscallProbe {
     /// By slot: the number of the event in the trace, or [`NOT_RECORDED`]. Changes while the
     /// handler runs.
     numbers: [SharedWord; SLOTS as usize],
+}
+
+/// The calls that shall be recorded, with the numbers of their events in the trace.
+pub(crate) struct Numbers(KVec<u64>);
+
+impl Numbers {
+    /// `calls` are slots and numbers. May sleep.
+    pub(crate) fn new(calls: impl Iterator<Item = (u32, u32)>) -> Result<Self> {
+        let mut numbers = KVec::from_elem(NOT_RECORDED, SLOTS as usize, GFP_KERNEL)?;
+        for (slot, number) in calls {
+            if let Some(place) = numbers.get_mut(slot as usize) {
+                *place = number.into();
+            }
+        }
+        // Slots without a call of their own go with the unknown.
+        let unknown = numbers.get(UNKNOWN as usize).copied();
+        for (slot, place) in (0..).zip(&mut numbers) {
+            if super::call(slot).is_none() {
+                *place = unknown.unwrap_or(NOT_RECORDED);
+            }
+        }
+        Ok(Self(numbers))
+    }
 }
 
 impl SyscallProbe {
@@ -70,19 +72,28 @@ impl SyscallProbe {
         )
     }
 
+    /// Whether it records into `channel`.
+    pub(crate) fn is_of(&self, channel: &Channel) -> bool {
+        core::ptr::eq(&*self.channel, channel)
+    }
+
     /// Entries or exits.
     pub(crate) fn direction(&self) -> Direction {
         self.direction
     }
 
-    /// Records exactly the calls in the slots to which `number` gives one from now on. One caller
-    /// at a time.
-    pub(crate) fn select(&self, number: impl Fn(u32) -> Option<u32>) {
-        for (slot, word) in (0..).zip(&self.numbers) {
-            // Slots without a call of their own go with the unknown.
-            let event = super::call(slot).map_or(UNKNOWN, |_| slot);
-            word.store(number(event).map_or(NOT_RECORDED, u64::from));
+    /// Records exactly these calls from now on. One caller at a time.
+    pub(crate) fn select(&self, calls: &Numbers) {
+        for (word, &number) in self.numbers.iter().zip(&calls.0) {
+            word.store(number);
         }
+    }
+
+    /// Whether no call is recorded.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.numbers
+            .iter()
+            .all(|number| number.load() == NOT_RECORDED)
     }
 
     /// The number of the event of the call in `slot`, if that is recorded.

@@ -3,9 +3,10 @@
 //! Files in debugfs with operations that the kernel crate's debugfs does not offer: poll, ioctl
 //! and splice ([`stream`]), and texts that are as of one moment ([`text`]).
 //!
-//! A [`Tree`] is a directory with all that is below it. Files are of the unproxied kind: each
-//! operation takes debugfs' own guard, so once the tree is removed it fails with `ENOENT`
-//! rather than touch what is gone. An open file holds a reference to the module.
+//! A [`Dir`] is a directory with its files, and is removed when it is dropped. Files are of the
+//! unproxied kind: an operation that looks at the directory's data takes debugfs' own guard, so
+//! once the directory is removed it fails with `ENOENT` rather than touch what is gone. An open
+//! file holds a reference to the module.
 
 pub(crate) mod stream;
 pub(crate) mod text;
@@ -15,6 +16,7 @@ use core::ffi::c_void;
 use kernel::error::from_err_ptr;
 use kernel::prelude::*;
 use kernel::str::CString;
+use kernel::sync::Arc;
 
 /// Readable by the owner, root.
 pub(crate) const READ: u16 = 0o400;
@@ -27,59 +29,27 @@ pub(crate) const READ_WRITE: u16 = 0o600;
 trait Erased: Send + Sync {}
 impl<T: Send + Sync> Erased for T {}
 
-/// A directory below debugfs' root, with everything in it.
+/// A directory with its files.
+///
+/// Dropping it removes it, and waits for the files' operations that run.
 ///
 /// # Invariants
 ///
-/// `root` is a live directory. The inodes below it point into `data`.
-pub(crate) struct Tree {
-    root: *mut bindings::dentry,
-    /// With the leaf whose files it is for, or NULL.
-    data: KVec<(*mut bindings::dentry, KBox<dyn Erased>)>,
+/// `entry` is a live directory. The inodes of the files in it point into `data`, here or of a
+/// directory that it is in.
+pub(crate) struct Dir {
+    entry: *mut bindings::dentry,
+    data: KVec<KBox<dyn Erased>>,
+    /// The directory that it is in, which must stay longer.
+    _parent: Option<Arc<Dir>>,
 }
 
 // SAFETY: debugfs has locks of its own.
-unsafe impl Send for Tree {}
-// SAFETY: As above.
-unsafe impl Sync for Tree {}
-
-/// A directory of a [`Tree`].
-#[derive(Clone, Copy)]
-pub(crate) struct Dir(*mut bindings::dentry);
-
-// SAFETY: Only used together with its tree.
 unsafe impl Send for Dir {}
 // SAFETY: As above.
 unsafe impl Sync for Dir {}
 
-/// A directory of a [`Tree`] that has only files, and can be removed.
-pub(crate) struct Leaf(*mut bindings::dentry);
-
-// SAFETY: Only used together with its tree.
-unsafe impl Send for Leaf {}
-// SAFETY: As above.
-unsafe impl Sync for Leaf {}
-
-/// Where files can be made.
-pub(crate) trait Parent {
-    /// Its entry; live as long as the tree, or until the leaf is removed.
-    #[doc(hidden)]
-    fn entry(&self) -> *mut c_void;
-}
-
-impl Parent for Dir {
-    fn entry(&self) -> *mut c_void {
-        self.0.cast()
-    }
-}
-
-impl Parent for &Leaf {
-    fn entry(&self) -> *mut c_void {
-        self.0.cast()
-    }
-}
-
-/// Data of a [`Tree`]'s files.
+/// Data of a [`Dir`]'s files.
 pub(crate) struct Data<T>(*const T);
 
 impl<T> Clone for Data<T> {
@@ -89,74 +59,50 @@ impl<T> Clone for Data<T> {
 }
 impl<T> Copy for Data<T> {}
 
-impl Tree {
+impl Dir {
     /// Makes the directory `name` in debugfs' root.
     ///
     /// Fails with `EEXIST` if it is there, `EPERM` or `ENODEV` if there is no debugfs (boot
     /// option `debugfs=off`, or lockdown). May sleep.
-    pub(crate) fn new(name: &CStr) -> Result<Self> {
-        // INVARIANT: Live, as the result says; no inode is below it yet.
-        Ok(Self {
-            root: make_dir(name, core::ptr::null_mut())?,
-            data: KVec::new(),
-        })
+    pub(crate) fn new(name: &str) -> Result<Self> {
+        Self::make(name, None)
     }
 
-    /// The directory itself.
-    pub(crate) fn root(&self) -> Dir {
-        Dir(self.root)
+    /// Makes the directory `name` in `parent`. `EEXIST`: it is there. May sleep.
+    pub(crate) fn within(parent: &Arc<Self>, name: &str) -> Result<Self> {
+        Self::make(name, Some(parent.clone()))
     }
 
-    /// Makes a directory. May sleep.
-    pub(crate) fn dir(&mut self, parent: Dir, name: &str) -> Result<Dir> {
+    fn make(name: &str, parent: Option<Arc<Self>>) -> Result<Self> {
         let name = CString::try_from_fmt(fmt!("{name}"))?;
-        Ok(Dir(make_dir(&name, parent.0)?))
-    }
-
-    /// Makes a directory that can be removed. May sleep.
-    pub(crate) fn leaf(&mut self, parent: Dir, name: &str) -> Result<Leaf> {
-        Ok(Leaf(self.dir(parent, name)?.0))
-    }
-
-    /// Removes a directory and its files, and waits for those in use. May sleep.
-    pub(crate) fn remove(&mut self, leaf: Leaf) {
-        // SAFETY: Live until now: only this function removes leaves, and takes them.
-        unsafe { bindings::debugfs_remove(leaf.0) };
-        self.data.retain(|(owner, _)| *owner != leaf.0);
+        let above = parent
+            .as_ref()
+            .map_or(core::ptr::null_mut(), |parent| parent.entry);
+        // SAFETY: The name is NUL-terminated; the parent is NULL or a live directory, by the
+        // invariant.
+        let made = unsafe { bindings::debugfs_create_dir(name.as_ptr().cast(), above) };
+        // INVARIANT: Live, as the result says; no file is in it yet.
+        Ok(Self {
+            entry: from_err_ptr(made)?,
+            data: KVec::new(),
+            _parent: parent,
+        })
     }
 
     /// Keeps data for as long as there are files.
     pub(crate) fn data<T: Send + Sync + 'static>(&mut self, data: T) -> Result<Data<T>> {
-        self.keep(core::ptr::null_mut(), data)
-    }
-
-    /// Keeps data for as long as there are files in `leaf`.
-    pub(crate) fn leaf_data<T: Send + Sync + 'static>(
-        &mut self,
-        leaf: &Leaf,
-        data: T,
-    ) -> Result<Data<T>> {
-        self.keep(leaf.0, data)
-    }
-
-    fn keep<T: Send + Sync + 'static>(
-        &mut self,
-        owner: *mut bindings::dentry,
-        data: T,
-    ) -> Result<Data<T>> {
         let data = KBox::new(data, GFP_KERNEL)?;
         let pointer: *const T = &*data;
         // Unsized by hand: KBox has no coercion here.
         let raw: *mut dyn Erased = KBox::into_raw(data);
         // SAFETY: Just taken out of a box of the same allocation.
         let data = unsafe { KBox::from_raw(raw) };
-        self.data.push((owner, data), GFP_KERNEL)?;
+        self.data.push(data, GFP_KERNEL)?;
         Ok(Data(pointer))
     }
 
     fn file(
         &mut self,
-        parent: impl Parent,
         name: &str,
         mode: u16,
         data: *const c_void,
@@ -164,14 +110,14 @@ impl Tree {
     ) -> Result {
         let name = CString::try_from_fmt(fmt!("{name}"))?;
         // SAFETY:
-        // - The parent is a live directory, of this tree.
-        // - `data` is kept until the tree is removed, by `Tree::data`.
+        // - The directory is live, by the invariant.
+        // - `data` is kept until the directory is removed, by `Dir::data`.
         // - The operations are static, and take debugfs' guard themselves.
         from_err_ptr(unsafe {
             bindings::debugfs_create_file_unsafe(
                 name.as_ptr().cast(),
                 mode,
-                parent.entry().cast(),
+                self.entry,
                 data.cast_mut(),
                 operations,
             )
@@ -180,17 +126,12 @@ impl Tree {
     }
 }
 
-impl Drop for Tree {
+impl Drop for Dir {
     fn drop(&mut self) {
-        // SAFETY: By the invariant. Waits for operations that run; new ones fail. After it
-        // nothing refers to `data` any more.
-        unsafe { bindings::debugfs_remove(self.root) };
+        // SAFETY: By the invariant; directories in it are gone, for they hold it. Waits for
+        // operations that run; new ones fail. After it nothing refers to `data` any more.
+        unsafe { bindings::debugfs_remove(self.entry) };
     }
-}
-
-fn make_dir(name: &CStr, parent: *mut bindings::dentry) -> Result<*mut bindings::dentry> {
-    // SAFETY: The name is NUL-terminated; the parent is NULL or a live directory.
-    from_err_ptr(unsafe { bindings::debugfs_create_dir(name.as_ptr().cast(), parent) })
 }
 
 /// This module, which open files keep loaded.
@@ -206,7 +147,7 @@ impl Guard {
     ///
     /// # Safety
     ///
-    /// `file` must be an open file of a [`Tree`].
+    /// `file` must be an open file of a [`Dir`].
     unsafe fn new(file: *mut bindings::file) -> Result<Self> {
         // SAFETY: An open file's dentry stays while it is open.
         let dentry = unsafe { (*file).__bindgen_anon_1.f_path.dentry };

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Files that are streams: read once, with poll, ioctl and splice.
+//!
+//! An open one needs nothing of its directory: it works on when that is removed.
 
-use super::{errno, this_module, Data, Dir, Guard, Tree, READ};
+use super::{errno, this_module, Data, Dir, READ};
 use crate::sys::bindings;
 use crate::sys::pipe::Pipe;
 use crate::sys::wait::PollTable;
@@ -33,15 +35,10 @@ pub(crate) trait StreamFile: 'static {
     fn splice(open: &Self::Open, pipe: &mut Pipe, len: usize) -> Result<usize>;
 }
 
-impl Tree {
+impl Dir {
     /// Makes a stream file. May sleep.
-    pub(crate) fn stream<F: StreamFile>(
-        &mut self,
-        parent: Dir,
-        name: &str,
-        data: Data<F::Data>,
-    ) -> Result {
-        self.file(parent, name, READ, data.0.cast(), &Operations::<F>::TABLE)
+    pub(crate) fn stream<F: StreamFile>(&mut self, name: &str, data: Data<F::Data>) -> Result {
+        self.file(name, READ, data.0.cast(), &Operations::<F>::TABLE)
     }
 }
 
@@ -66,9 +63,9 @@ impl<F: StreamFile> Operations<F> {
     ///
     /// # Safety
     ///
-    /// For debugfs to call, with a file that [`Tree::stream`] made.
+    /// For debugfs to call, with a file that [`Dir::stream`] made.
     unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
-        // SAFETY: debugfs opens the files of a `Tree` with their inode, which points to the data,
+        // SAFETY: debugfs opens the files of a `Dir` with their inode, which points to the data,
         // and holds its guard meanwhile.
         let data = unsafe { &*(*inode).i_private.cast::<F::Data>() };
         let opened = F::open(data).and_then(|open| Ok(KBox::new(open, GFP_KERNEL)?));
@@ -96,19 +93,14 @@ impl<F: StreamFile> Operations<F> {
         0
     }
 
-    /// Runs an operation on what `open` made, under debugfs' guard.
+    /// What `open` made.
     ///
     /// # Safety
     ///
-    /// `file` must be open with these operations.
-    unsafe fn with<R>(
-        file: *mut bindings::file,
-        operation: impl FnOnce(&F::Open) -> Result<R>,
-    ) -> Result<R> {
-        // SAFETY: By the contract.
-        let _guard = unsafe { Guard::new(file) }?;
+    /// `file` must be open with these operations, for as long as the result is used.
+    unsafe fn opened<'a>(file: *mut bindings::file) -> &'a F::Open {
         // SAFETY: Put there by `open`, taken back by `release` only.
-        operation(unsafe { &*(*file).private_data.cast::<F::Open>() })
+        unsafe { &*(*file).private_data.cast::<F::Open>() }
     }
 
     /// read(2).
@@ -123,13 +115,10 @@ impl<F: StreamFile> Operations<F> {
         _position: *mut bindings::loff_t,
     ) -> isize {
         // SAFETY: The kernel calls with an open file of these operations.
-        let read = unsafe {
-            Self::with(file, |open| {
-                let mut out = UserSlice::new(UserPtr::from_ptr(buffer.cast()), count).writer();
-                F::read(open, &mut out, (*file).f_flags & bindings::O_NONBLOCK != 0)
-            })
-        };
-        read.map_or_else(errno, |bytes| bytes as isize)
+        let (open, flags) = unsafe { (Self::opened(file), (*file).f_flags) };
+        let mut out = UserSlice::new(UserPtr::from_ptr(buffer.cast()), count).writer();
+        F::read(open, &mut out, flags & bindings::O_NONBLOCK != 0)
+            .map_or_else(errno, |bytes| bytes as isize)
     }
 
     /// poll(2).
@@ -143,12 +132,8 @@ impl<F: StreamFile> Operations<F> {
     ) -> bindings::__poll_t {
         // SAFETY: The kernel calls with an open file of these operations; poll takes no
         // fdget_pos section.
-        let ready = unsafe {
-            Self::with(file, |open| {
-                Ok(F::poll(open, File::from_raw_file(file), &PollTable(table)))
-            })
-        };
-        ready.unwrap_or(bindings::POLLERR | bindings::POLLHUP)
+        let (open, file) = unsafe { (Self::opened(file), File::from_raw_file(file)) };
+        F::poll(open, file, &PollTable(table))
     }
 
     /// ioctl(2).
@@ -162,12 +147,8 @@ impl<F: StreamFile> Operations<F> {
         argument: c_ulong,
     ) -> c_long {
         // SAFETY: The kernel calls with an open file of these operations.
-        let result = unsafe {
-            Self::with(file, |open| {
-                F::ioctl(open, request, UserPtr::from_addr(argument))
-            })
-        };
-        result.unwrap_or_else(errno)
+        let open = unsafe { Self::opened(file) };
+        F::ioctl(open, request, UserPtr::from_addr(argument)).unwrap_or_else(errno)
     }
 
     /// splice(2).
@@ -182,9 +163,9 @@ impl<F: StreamFile> Operations<F> {
         len: usize,
         _flags: c_uint,
     ) -> isize {
-        // SAFETY: The kernel calls with an open file of these operations, and a pipe that it has
-        // locked.
-        let moved = unsafe { Self::with(file, |open| F::splice(open, &mut Pipe(pipe), len)) };
-        moved.map_or_else(errno, |bytes| bytes as isize)
+        // SAFETY: The kernel calls with an open file of these operations.
+        let open = unsafe { Self::opened(file) };
+        // A pipe that the kernel has locked.
+        F::splice(open, &mut Pipe(pipe), len).map_or_else(errno, |bytes| bytes as isize)
     }
 }

@@ -2,7 +2,7 @@
 
 //! Files that are text: made when reading begins, the same until it begins again.
 
-use super::{errno, this_module, Data, Guard, Parent, Tree};
+use super::{errno, this_module, Data, Dir, Guard};
 use crate::sys::bindings;
 use crate::sys::wait::{PollTable, WaitQueue};
 use core::fmt;
@@ -77,16 +77,15 @@ pub(crate) trait TextFile: 'static {
     }
 }
 
-impl Tree {
+impl Dir {
     /// Makes a text file. May sleep.
     pub(crate) fn text<F: TextFile>(
         &mut self,
-        parent: impl Parent,
         name: &str,
         mode: u16,
         data: Data<F::Data>,
     ) -> Result {
-        self.file(parent, name, mode, data.0.cast(), &Operations::<F>::TABLE)
+        self.file(name, mode, data.0.cast(), &Operations::<F>::TABLE)
     }
 }
 
@@ -124,9 +123,9 @@ impl<F: TextFile> Operations<F> {
     ///
     /// # Safety
     ///
-    /// For debugfs to call, with a file that [`Tree::text`] made.
+    /// For debugfs to call, with a file that [`Dir::text`] made.
     unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
-        // SAFETY: debugfs opens the files of a `Tree` with their inode, which points to the data.
+        // SAFETY: debugfs opens the files of a `Dir` with their inode, which points to the data.
         let (data, flags) = unsafe { ((*inode).i_private.cast::<F::Data>(), (*file).f_flags) };
         let state = State {
             truncated: flags & bindings::O_TRUNC != 0

@@ -39,6 +39,7 @@ impl Channel {
         let identity = Identity {
             cpu: 0,
             uuid: [0; 16],
+            stream_id: 0,
         };
         let buffer = Buffer::new(shape, identity, clock, Process::new()?, Polling)
             .map_err(|why| anyhow!("no buffer: {why:?}"))?;

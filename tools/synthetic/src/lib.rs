@@ -145,9 +145,9 @@ pub fn metadata(uuid: [u8; 16], layout: Layout) -> String {
         (EVERY_TYPE, "every_type", every_type().to_vec()),
     ];
     let mut out = String::new();
-    tsdl::preamble(&mut out, &text, layout, &clock, &env).expect("a String takes everything");
+    tsdl::preamble(&mut out, &text, &[layout], &clock, &env).expect("a String takes everything");
     for (id, name, fields) in events {
-        tsdl::event(&mut out, id, name, fields.into_iter()).expect("a String takes everything");
+        tsdl::event(&mut out, 0, id, name, fields.into_iter()).expect("a String takes everything");
     }
     out
 }

@@ -6,7 +6,7 @@ use crate::{EVERY_TYPE, EXEC, READ, SOFTIRQ, SWITCH, UUID};
 use rtrace_abi::header::{
     Layout, COMPACT_ESCAPE, COMPACT_ID_BITS, COMPACT_TIME_BITS, LARGE_ESCAPE, LARGE_TIME_BITS,
 };
-use rtrace_abi::packet::{PacketHeader, MAGIC, STREAM_ID};
+use rtrace_abi::packet::{PacketHeader, MAGIC};
 
 /// Gathers events and gives the packet's bytes.
 #[derive(Clone, Debug)]
@@ -125,7 +125,7 @@ impl PacketBuilder {
         let mut out = Vec::with_capacity(size);
         out.extend(MAGIC.to_le_bytes());
         out.extend(self.uuid);
-        out.extend(STREAM_ID.to_le_bytes());
+        out.extend(0_u32.to_le_bytes());
         out.extend(u64::from(self.cpu).to_le_bytes());
         out.extend(self.begin.to_le_bytes());
         out.extend(end.to_le_bytes());

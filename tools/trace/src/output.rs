@@ -146,7 +146,7 @@ impl Output {
     pub fn stream(&self, cpu: u32) -> Result<StreamFile> {
         StreamFile::open(
             self.dir
-                .join(format!("{}_cpu{cpu}", crate::tracer::CHANNEL)),
+                .join(format!("{}_cpu{cpu}", crate::tracer::FIRST_CHANNEL)),
             self.uuid,
             self.options,
         )

@@ -14,11 +14,7 @@ use std::path::{Path, PathBuf};
 /// Where debugfs usually is.
 pub const DEBUGFS: &str = "/sys/kernel/debug";
 
-/// The session that exists without being made.
-pub const DEFAULT_SESSION: &str = "default";
-
-/// The one channel of a session.
-pub const CHANNEL: &str = "channel0";
+pub use rtrace_abi::names::{DEFAULT_SESSION, FIRST_CHANNEL};
 
 /// The most that is written to a control file at once: patterns are parsed write by write.
 const WRITE_LIMIT: usize = 1024;
@@ -264,7 +260,7 @@ impl Session {
 
     /// The channel's directory, which holds the stream files.
     pub fn channel(&self) -> PathBuf {
-        self.path(&format!("channels/{CHANNEL}"))
+        self.path(&format!("channels/{FIRST_CHANNEL}"))
     }
 
     /// A read error of the metadata or a stream, told apart from "no trace yet".
@@ -286,7 +282,7 @@ impl Session {
     }
 
     fn channel_file(&self, name: &str) -> String {
-        self.file(&format!("channels/{CHANNEL}/{name}"))
+        self.file(&format!("channels/{FIRST_CHANNEL}/{name}"))
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -66,6 +66,7 @@ impl Trace {
         let identity = Identity {
             cpu: CPU,
             uuid: UUID,
+            stream_id: 0,
         };
         let announced = Announced::default();
         let buffer = Buffer::new(shape, identity, clock, OneCpu, announced.clone()).unwrap();
@@ -394,6 +395,7 @@ fn a_buffer_of_no_shape_is_refused() {
         let identity = Identity {
             cpu: CPU,
             uuid: UUID,
+            stream_id: 0,
         };
         let made = Buffer::new(
             shape,

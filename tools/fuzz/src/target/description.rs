@@ -258,11 +258,11 @@ fn written(description: &Description, events: &BTreeMap<u32, &Event>) -> String 
         rtrace_version,
     };
     let mut out = String::new();
-    tsdl::preamble(&mut out, &uuid, layout(description), &clock, &env).expect("a String");
+    tsdl::preamble(&mut out, &uuid, &[layout(description)], &clock, &env).expect("a String");
     for (id, event) in events {
         let labels = labels(event);
         let fields = fields(event, &labels).into_iter();
-        tsdl::event(&mut out, *id, &event.name, fields).expect("a String");
+        tsdl::event(&mut out, 0, *id, &event.name, fields).expect("a String");
     }
     out
 }

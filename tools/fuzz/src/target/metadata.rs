@@ -54,7 +54,7 @@ fn written(metadata: &Metadata) -> String {
         rtrace_version: "",
     };
     let mut out = String::new();
-    tsdl::preamble(&mut out, &uuid, metadata.layout, &clock, &env).expect("a String");
+    tsdl::preamble(&mut out, &uuid, &[metadata.layout], &clock, &env).expect("a String");
     for event in metadata.events.values() {
         write_event(&mut out, event);
     }
@@ -79,7 +79,7 @@ fn write_event(out: &mut String, event: &EventLayout) {
                 Type::String => FieldType::String,
             },
         });
-    tsdl::event(out, event.id, &event.name, fields).expect("a String");
+    tsdl::event(out, 0, event.id, &event.name, fields).expect("a String");
 }
 
 fn labels(ty: &Type) -> Vec<Label<'_>> {

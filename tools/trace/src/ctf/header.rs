@@ -4,7 +4,7 @@
 
 use crate::error::{Error, Result};
 use crate::uuid::Uuid;
-use rtrace_abi::packet::{PacketHeader, MAGIC, STREAM_ID};
+use rtrace_abi::packet::{PacketHeader, MAGIC};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -108,7 +108,7 @@ impl<'a> PacketHeaders<'a> {
             .is_some_and(|expected| expected.into_bytes() != uuid)
         {
             format!("a packet of another trace ({})", Uuid::from_bytes(uuid))
-        } else if stream_id != STREAM_ID {
+        } else if stream_id != 0 {
             format!("a packet of an unknown stream class {stream_id}")
         } else if packet_size % 8 != 0 || content_size % 8 != 0 {
             format!("sizes of {content_size} and {packet_size} bits are no whole bytes")

@@ -27,9 +27,9 @@ fn text(layout: Layout, events: &[(u32, &str, Vec<Field<'_>>)]) -> String {
         rtrace_version: "0.1.0",
     };
     let mut out = String::new();
-    tsdl::preamble(&mut out, UUID, layout, &clock, &env).unwrap();
+    tsdl::preamble(&mut out, UUID, &[layout], &clock, &env).unwrap();
     for (id, name, fields) in events {
-        tsdl::event(&mut out, *id, name, fields.iter().copied()).unwrap();
+        tsdl::event(&mut out, 0, *id, name, fields.iter().copied()).unwrap();
     }
     out
 }

@@ -60,7 +60,7 @@ macro_rules! event {
         { $($field:ident: $fty:ty = $read:expr),* $(,)? } [$($tail:ident = $value:expr)?]
     ) => {
         $(#[$doc])*
-        pub(super) const $constant: $crate::event::Declaration = {
+        pub(super) const $constant: $crate::event::typed::Declaration = {
             use $crate::channel::{Buffer, Entered, Waiting};
             use $crate::record::format::Format;
             use $crate::record::header::EventHeader;
@@ -126,14 +126,14 @@ macro_rules! event {
                     [$($value)?] [$($fty = $read),*]);
             }
 
-            $crate::event::Declaration {
+            $crate::event::typed::Declaration {
                 subsystem: stringify!($subsystem),
                 name: $name,
                 tracepoint: stringify!($tracepoint),
                 fields: &[
                     $($crate::abi::schema::Field {
                         name: stringify!($field),
-                        ty: <$fty as $crate::event::field::FieldValue>::TYPE,
+                        ty: <$fty as $crate::event::typed::field::FieldValue>::TYPE,
                     },)*
                     $($crate::abi::schema::Field {
                         name: stringify!($tail),

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The registry: which events there are, now.
+//!
+//! A source puts its events in. When what fires one goes, the event is absent, until it comes
+//! again. An id is never given to another event, for sessions choose by id.
+
+use super::provided::{Description, Provided};
+use super::syscall::{self, Direction};
+use super::{typed, Event, Source};
+use crate::sys::tracepoint::Tracepoint;
+use kernel::prelude::*;
+use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// The events that can be recorded.
+#[pin_data]
+pub(crate) struct Registry {
+    /// Replaced, never changed: who looks has the list as it was at one moment.
+    #[pin]
+    events: Mutex<Arc<Events>>,
+}
+
+/// Events by id, also such as are absent now.
+pub(crate) struct Events(KVec<Option<Arc<Event>>>);
+
+impl Events {
+    /// Those that are present, in the order of their ids.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Event>> {
+        self.0.iter().flatten().filter(|event| event.is_present())
+    }
+
+    /// The id of the next event that is new.
+    fn next_id(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    /// The same with `event`, and without the one with id `old`.
+    fn with(&self, event: Arc<Event>, old: Option<u32>) -> Result<Self> {
+        let mut events = KVec::with_capacity(self.0.len() + 1, GFP_KERNEL)?;
+        for known in &self.0 {
+            let kept = known.as_ref().filter(|event| Some(event.id()) != old);
+            events.push(kept.cloned(), GFP_KERNEL)?;
+        }
+        events.push(Some(event), GFP_KERNEL)?;
+        Ok(Self(events))
+    }
+}
+
+impl Registry {
+    /// With the events of this kernel: declared ones and system calls. A tracepoint that is missing
+    /// is said once; its events are not there. May sleep.
+    pub(crate) fn new() -> Result<Arc<Self>> {
+        let mut events = KVec::new();
+        let mut add = |source| -> Result {
+            let event = Event::new(events.len() as u32, source);
+            events.push(Some(Arc::new(event, GFP_KERNEL)?), GFP_KERNEL)?;
+            Ok(())
+        };
+        for &declaration in typed::DECLARED {
+            if let Some(tracepoint) = find(declaration.tracepoint) {
+                add(Source::Typed {
+                    declaration,
+                    tracepoint,
+                })?;
+            }
+        }
+        for direction in Direction::ALL {
+            let Some(tracepoint) = find(direction.tracepoint()) else {
+                continue;
+            };
+            for call in syscall::calls() {
+                add(Source::Syscall {
+                    call,
+                    direction,
+                    tracepoint,
+                })?;
+            }
+        }
+        let events = Arc::new(Events(events), GFP_KERNEL)?;
+        Arc::pin_init(pin_init!(Self { events <- new_mutex!(events) }), GFP_KERNEL)
+    }
+
+    /// The events that there are now.
+    pub(crate) fn events(&self) -> Arc<Events> {
+        self.events.lock().clone()
+    }
+
+    /// Adds an event that another module provides. If it was here before, by this name and with
+    /// these fields, it is the same event again. `EEXIST`: there is one of that name. May sleep.
+    pub(crate) fn provide(&self, description: Description) -> Result<Arc<Event>> {
+        let mut events = self.events.lock();
+        let name = description.full_name();
+        if events.iter().any(|event| event.is_called(name)) {
+            return Err(EEXIST);
+        }
+        let mut absent = events.0.iter().flatten();
+        let old = absent.find(|event| event.is_called(name));
+        match old.map(|event| (event, event.source())) {
+            Some((event, Source::Provided(provided))) if provided.is_described_by(&description) => {
+                let event = event.clone();
+                event.set_present(true);
+                return Ok(event);
+            }
+            _ => {}
+        }
+        let provided = Provided::new(description)?;
+        let event = Arc::new(
+            Event::new(events.next_id(), Source::Provided(provided)),
+            GFP_KERNEL,
+        )?;
+        // One with other fields is another event.
+        let with = events.with(event.clone(), old.map(|event| event.id()))?;
+        *events = Arc::new(with, GFP_KERNEL)?;
+        Ok(event)
+    }
+
+    /// The event that `provided` is.
+    pub(crate) fn event_of(&self, provided: &Provided) -> Option<Arc<Event>> {
+        let events = self.events();
+        let mut all = events.iter();
+        let event = all.find(|event| match event.source() {
+            Source::Provided(known) => core::ptr::eq(&**known, provided),
+            _ => false,
+        })?;
+        Some(event.clone())
+    }
+
+    /// An event cannot fire any more: its module goes. May sleep.
+    pub(crate) fn withdraw(&self, event: &Event) {
+        let _events = self.events.lock();
+        event.set_present(false);
+    }
+}
+
+/// The tracepoint `name`; says so if the kernel has none.
+fn find(name: &str) -> Option<Tracepoint> {
+    let found = Tracepoint::find(name);
+    if found.is_none() {
+        pr_warn!("this kernel has no tracepoint {name}: its events are not available\n");
+    }
+    found
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `sessions/`: a directory for each session; `create_session`, `destroy_session`,
+//! `create_channel`.
+
+use super::channel::{self, Target};
+use super::subdirs::Subdirs;
+use super::{control, metadata};
+use crate::session::{ChannelId, Session, Sessions};
+use crate::sys::debugfs::text::{Text, TextFile};
+use crate::sys::debugfs::{Dir, WRITE};
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// The directories of all sessions.
+pub(super) struct SessionDirs {
+    sessions: Arc<Sessions>,
+    dirs: Arc<Subdirs<SessionDir>>,
+}
+
+/// The directory of a session.
+struct SessionDir {
+    channels: Arc<Subdirs<Dir>>,
+    _dir: Arc<Dir>,
+}
+
+impl Drop for SessionDir {
+    fn drop(&mut self) {
+        self.channels.close();
+    }
+}
+
+impl SessionDirs {
+    /// None yet.
+    pub(super) fn new(sessions: Arc<Sessions>) -> Result<Self> {
+        let dirs = Subdirs::new()?;
+        Ok(Self { sessions, dirs })
+    }
+
+    /// Makes the files that create and destroy sessions.
+    pub(super) fn make_control(&self, dir: &mut Dir) -> Result {
+        let data = dir.data(Self {
+            sessions: self.sessions.clone(),
+            dirs: self.dirs.clone(),
+        })?;
+        dir.text::<CreateSession>("create_session", WRITE, data)?;
+        dir.text::<DestroySession>("destroy_session", WRITE, data)
+    }
+
+    /// Makes the directory of the default session in `parent`; those of others will follow.
+    pub(super) fn open(&self, parent: Dir) -> Result {
+        self.dirs.open(parent)?;
+        self.add(self.sessions.default())
+    }
+
+    /// Removes all. May sleep.
+    pub(super) fn close(&self) {
+        self.dirs.close();
+    }
+
+    fn add(&self, session: &Arc<Session>) -> Result {
+        self.dirs
+            .add(session.name(), |dir| SessionDir::new(dir, session))
+    }
+}
+
+impl SessionDir {
+    fn new(mut dir: Dir, session: &Arc<Session>) -> Result<Self> {
+        let channels = Subdirs::new()?;
+        let data = dir.data(session.clone())?;
+        control::make(&mut dir, data)?;
+        control::make_upkeep(&mut dir, data)?;
+        metadata::make(&mut dir, data)?;
+        channel::make_choice(&mut dir, Target::new(session, ChannelId::FIRST))?;
+        let data = dir.data(Channels {
+            session: session.clone(),
+            dirs: channels.clone(),
+        })?;
+        dir.text::<CreateChannel>("create_channel", WRITE, data)?;
+
+        let this = Self {
+            channels,
+            _dir: Arc::new(dir, GFP_KERNEL)?,
+        };
+        this.channels.open(Dir::within(&this._dir, "channels")?)?;
+        add_channel(&this.channels, session, ChannelId::FIRST)?;
+        Ok(this)
+    }
+}
+
+/// A session, and the directories of its channels.
+struct Channels {
+    session: Arc<Session>,
+    dirs: Arc<Subdirs<Dir>>,
+}
+
+fn add_channel(dirs: &Subdirs<Dir>, session: &Arc<Session>, id: ChannelId) -> Result {
+    let name = session.channel_name(id)?;
+    dirs.add(name.to_str()?, |mut dir| {
+        channel::make(&mut dir, Target::new(session, id))?;
+        Ok(dir)
+    })
+}
+
+/// Makes a session.
+struct CreateSession;
+
+impl TextFile for CreateSession {
+    type Data = SessionDirs;
+
+    fn show(_: &SessionDirs, _: &mut Text) -> Result {
+        Err(EPERM)
+    }
+
+    fn store(dirs: &SessionDirs, input: &str) -> Result {
+        let name = input.trim();
+        let session = dirs.sessions.create(name)?;
+        dirs.add(&session).inspect_err(|_| {
+            let _ = dirs.sessions.destroy(name);
+        })
+    }
+}
+
+/// Stops a session, and removes it with its files.
+struct DestroySession;
+
+impl TextFile for DestroySession {
+    type Data = SessionDirs;
+
+    fn show(_: &SessionDirs, _: &mut Text) -> Result {
+        Err(EPERM)
+    }
+
+    fn store(dirs: &SessionDirs, input: &str) -> Result {
+        let session = dirs.sessions.destroy(input.trim())?;
+        dirs.dirs.remove(session.name());
+        Ok(())
+    }
+}
+
+/// Adds a channel to a session.
+struct CreateChannel;
+
+impl TextFile for CreateChannel {
+    type Data = Channels;
+
+    fn show(_: &Channels, _: &mut Text) -> Result {
+        Err(EPERM)
+    }
+
+    fn store(channels: &Channels, input: &str) -> Result {
+        let Channels { session, dirs } = channels;
+        session.add_channel(input.trim(), |id| add_channel(dirs, session, id))
+    }
+}

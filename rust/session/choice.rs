@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Choosing the events that a channel of a session records.
+
+use super::{ChannelId, Enabled, Selection, Session};
+use crate::event::registry::Events;
+use crate::event::Event;
+use crate::input::pattern::Pattern;
+use crate::sys::signal;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+impl Session {
+    /// The events that there are, now.
+    pub(crate) fn available(&self) -> Arc<Events> {
+        self.shared.registry.events()
+    }
+
+    /// Enables or disables one event; in an active trace at once.
+    pub(crate) fn set_enabled(&self, channel: ChannelId, event: &Event, enabled: bool) -> Result {
+        self.change(channel, |selection| selection.set(event, enabled))
+    }
+
+    /// Enables or disables the events that `pick` picks; in an active trace at once.
+    pub(crate) fn set_all_enabled(
+        &self,
+        channel: ChannelId,
+        pick: impl Fn(&Event) -> bool,
+        enabled: bool,
+    ) -> Result {
+        self.change(channel, |selection| {
+            let available = self.available();
+            let mut picked = available.iter().filter(|event| pick(event));
+            picked.try_for_each(|event| selection.set(event, enabled))
+        })
+    }
+
+    /// Enables and disables by patterns, as the `set_event` file takes them, beginning with none
+    /// if they `replace` what is enabled. All or nothing.
+    pub(crate) fn set_by_patterns(
+        &self,
+        channel: ChannelId,
+        patterns: &str,
+        replace: bool,
+    ) -> Result {
+        self.change(channel, |selection| {
+            if replace {
+                *selection = Selection::NONE;
+            }
+            let available = self.available();
+            for word in patterns.split_ascii_whitespace() {
+                let pattern = Pattern::parse(word);
+                let mut is_match = false;
+                for event in available.iter() {
+                    // With thousands of patterns, or one that is very long, this takes its time.
+                    if signal::is_killed() {
+                        return Err(EINTR);
+                    }
+                    let mut names = event.names();
+                    if names.any(|(subsystem, name)| pattern.matches(subsystem, name)) {
+                        selection.set(event, pattern.enables)?;
+                        is_match = true;
+                    }
+                }
+                if !is_match {
+                    return Err(self.refuse(fmt!("set_event: '{word}' matches no event")));
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Changes what a channel records; in an active trace at once. On failure nothing has changed.
+    fn change(&self, channel: ChannelId, change: impl FnOnce(&mut Selection) -> Result) -> Result {
+        let _control = self.control.lock();
+        let mut selection = self.selection(channel)?;
+        change(&mut selection)?;
+        self.record(channel, &selection)?;
+        let mut state = self.state.lock();
+        let settings = state.settings.channel_mut(channel)?;
+        // What there was goes when the lock does not matter any more.
+        let _before = core::mem::replace(&mut settings.selection, selection);
+        drop(state);
+        Ok(())
+    }
+
+    /// Events have come: those that are enabled are recorded from now on. What cannot be for lack
+    /// of memory is said.
+    pub(super) fn events_came(&self) {
+        let _control = self.control.lock();
+        let Some((trace, _)) = self.active() else {
+            return;
+        };
+        for channel in trace.channels() {
+            let id = channel.id();
+            let recorded = self
+                .selection(id)
+                .and_then(|selection| self.record(id, &selection));
+            if recorded.is_err() {
+                pr_warn!("no memory to record an event that has come\n");
+            }
+        }
+    }
+
+    /// Has `selection` recorded if a trace is being recorded. `control` is held.
+    fn record(&self, channel: ChannelId, selection: &Selection) -> Result {
+        let Some((trace, recording)) = self.active() else {
+            return Ok(());
+        };
+        // Described before they are recorded: without it a reader can do nothing with a record.
+        let described = trace.channel(channel)?;
+        let (numbers, grown) = described.describe(&self.available(), selection)?;
+        if grown {
+            self.metadata_changed(self.state.lock());
+        }
+        recording.select(channel, selection, &numbers)
+    }
+
+    fn selection(&self, channel: ChannelId) -> Result<Selection> {
+        self.look(channel, |channel| channel.selection.try_clone())?
+    }
+
+    /// The events that are recorded if nothing is chosen.
+    pub(super) fn default_selection(&self) -> Result<Selection> {
+        let mut selection = Selection::NONE;
+        let available = self.available();
+        let mut defaults = available.iter().filter(|event| event.is_default());
+        defaults.try_for_each(|event| selection.set(event, true))?;
+        Ok(selection)
+    }
+
+    /// How many of the events that `pick` picks are enabled.
+    pub(crate) fn enabled(
+        &self,
+        channel: ChannelId,
+        pick: impl Fn(&Event) -> bool,
+    ) -> Result<Enabled> {
+        let available = self.available();
+        self.look(channel, |channel| {
+            let picked = available.iter().filter(|event| pick(event));
+            picked.map(|event| channel.selection.has(event)).collect()
+        })
+    }
+
+    /// Whether an event is enabled.
+    pub(crate) fn is_enabled(&self, channel: ChannelId, event: &Event) -> Result<bool> {
+        self.look(channel, |channel| channel.selection.has(event))
+    }
+
+    /// Calls `each` with every event that is enabled, in the order of their ids.
+    pub(crate) fn for_each_enabled(
+        &self,
+        channel: ChannelId,
+        each: impl FnMut(&Arc<Event>) -> Result,
+    ) -> Result {
+        let selection = self.selection(channel)?;
+        let available = self.available();
+        let mut enabled = available.iter().filter(|event| selection.has(event));
+        enabled.try_for_each(each)
+    }
+
+    /// How many events are enabled, and how many are if nothing is chosen, if these are others
+    /// or none is enabled.
+    pub(crate) fn differing_events(&self, channel: ChannelId) -> Result<Option<(usize, usize)>> {
+        let (selection, defaults) = (self.selection(channel)?, self.default_selection()?);
+        let differ = !selection.is_empty() && selection != defaults;
+        Ok(differ.then(|| (selection.len(), defaults.len())))
+    }
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a session records, and how: what its next trace goes by.
+
+use super::Selection;
+use crate::channel::clock::ClockKind;
+use crate::channel::config::Config;
+use kernel::prelude::*;
+use kernel::str::CString;
+use kernel::sync::Arc;
+
+/// The settings of a session.
+pub(super) struct Settings {
+    /// The clock of all its channels.
+    pub(super) clock: ClockKind,
+    /// By [`ChannelId`]; there is one at least.
+    channels: KVec<ChannelSettings>,
+}
+
+/// A channel of a session, which stays the same from trace to trace: its place among them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ChannelId(u32);
+
+impl ChannelId {
+    /// The one that each session has.
+    pub(crate) const FIRST: Self = Self(0);
+
+    /// The most channels of a session.
+    const MAX: usize = 64;
+
+    /// Those of a session that has this many.
+    pub(super) fn first(count: usize) -> impl Iterator<Item = Self> {
+        (0..count as u32).map(Self)
+    }
+
+    /// Its stream class in the trace.
+    pub(super) fn stream_id(self) -> u32 {
+        self.0
+    }
+
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a channel records, and how.
+pub(super) struct ChannelSettings {
+    /// Its name.
+    pub(super) name: Arc<CString>,
+    /// Sizes, mode and periods.
+    pub(super) config: Config,
+    /// The events that are enabled.
+    pub(super) selection: Selection,
+}
+
+impl Settings {
+    /// One channel with `config`, no event, the best clock.
+    pub(super) fn new(config: Config, first: &str) -> Result<Self> {
+        let mut settings = Self {
+            clock: ClockKind::best(),
+            channels: KVec::new(),
+        };
+        settings.add(first, config)?;
+        Ok(settings)
+    }
+
+    /// The same.
+    pub(super) fn try_clone(&self) -> Result<Self> {
+        let mut channels = KVec::with_capacity(self.channels.len(), GFP_KERNEL)?;
+        for channel in &self.channels {
+            channels.push(
+                ChannelSettings {
+                    name: channel.name.clone(),
+                    config: channel.config,
+                    selection: channel.selection.try_clone()?,
+                },
+                GFP_KERNEL,
+            )?;
+        }
+        Ok(Self {
+            clock: self.clock,
+            channels,
+        })
+    }
+
+    /// Adds a channel with no event enabled. `EEXIST`: there is one called so; `ENOSPC`: there are
+    /// too many.
+    pub(super) fn add(&mut self, name: &str, config: Config) -> Result<ChannelId> {
+        if self.channels().any(|(_, channel)| channel.is_called(name)) {
+            return Err(EEXIST);
+        }
+        if self.channels.len() == ChannelId::MAX {
+            return Err(ENOSPC);
+        }
+        let id = ChannelId(self.channels.len() as u32);
+        self.channels.push(
+            ChannelSettings {
+                name: Arc::new(CString::try_from_fmt(fmt!("{name}"))?, GFP_KERNEL)?,
+                config,
+                selection: Selection::NONE,
+            },
+            GFP_KERNEL,
+        )?;
+        Ok(id)
+    }
+
+    /// Takes the last one back.
+    pub(super) fn remove_last(&mut self) {
+        let _ = self.channels.pop();
+    }
+
+    /// The channels.
+    pub(super) fn channels(&self) -> impl Iterator<Item = (ChannelId, &ChannelSettings)> {
+        (0..).map(ChannelId).zip(&self.channels)
+    }
+
+    /// A channel.
+    pub(super) fn channel(&self, id: ChannelId) -> Result<&ChannelSettings> {
+        self.channels.get(id.index()).ok_or(ENOENT)
+    }
+
+    /// A channel, to change it.
+    pub(super) fn channel_mut(&mut self, id: ChannelId) -> Result<&mut ChannelSettings> {
+        self.channels.get_mut(id.index()).ok_or(ENOENT)
+    }
+
+    /// Goes back to these defaults, with no event enabled. The channels stay.
+    pub(super) fn reset(&mut self, config: Config) {
+        self.clock = ClockKind::best();
+        for channel in &mut self.channels {
+            channel.config = config;
+            channel.selection = Selection::NONE;
+        }
+    }
+}
+
+impl ChannelSettings {
+    fn is_called(&self, name: &str) -> bool {
+        self.name.to_bytes() == name.as_bytes()
+    }
+}

@@ -78,8 +78,9 @@ impl<P: Platform<Local = LocalWord>> Slots<P> for Chosen<Slot<P>> {
 
 // SAFETY: The first flag is set by nobody else, by a release; both that ask for it are acquires.
 unsafe impl State for CountAndFlags {
-    fn new(depth: u64) -> Self {
-        Self::new(depth)
+    fn new() -> Self {
+        // One comes in before the count is negative.
+        Self::new(1)
     }
     #[inline(always)]
     fn enter(&self) -> bool {
@@ -90,7 +91,7 @@ unsafe impl State for CountAndFlags {
         self.count().increment();
     }
     #[inline(always)]
-    fn is_too_deep(&self) -> bool {
+    fn is_nested(&self) -> bool {
         self.count().is_negative()
     }
     #[inline(always)]

@@ -20,10 +20,9 @@ use crate::abi::packet::Uuid;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::{LocalWord, SharedWord};
 use crate::record;
-use crate::record::buffer::{NotMade, Shape, MAX_NESTING};
-use crate::record::gate::{Place, Refusal};
+use crate::record::buffer::{NotMade, Shape};
+use crate::record::gate::Place;
 use crate::record::packet::Identity;
-use crate::ring::lost::Lost;
 use crate::sys::cpu::{self, NoHotplug};
 use crate::sys::hotplug;
 use crate::sys::percpu::{OnceArc, PerCpu};
@@ -114,7 +113,7 @@ impl Channel {
     pub(crate) fn new(setup: Setup) -> Result<Self> {
         Ok(Self {
             active: SharedWord::new(0),
-            buffers: Gates::new(MAX_NESTING).ok_or(ENOMEM)?,
+            buffers: Gates::new().ok_or(ENOMEM)?,
             cpus: PerCpu::new(PerCpuState::new)?,
             setup,
             complete: SharedWord::new(0),
@@ -154,8 +153,8 @@ impl Channel {
     pub(crate) fn admit<'a>(&self, waiting: Waiting<'a>, least: u64) -> Option<Entered<'a>> {
         match waiting.pass() {
             Ok(entered) => Buffer::admit(entered, least),
-            Err((waiting, refusal)) => {
-                self.refuse(waiting, refusal);
+            Err(waiting) => {
+                self.refuse(waiting);
                 None
             }
         }
@@ -163,13 +162,9 @@ impl Channel {
 
     #[cold]
     #[inline(never)]
-    fn refuse(&self, waiting: Waiting<'_>, refusal: Refusal) {
-        match (refusal, waiting.target()) {
-            (Refusal::TooDeep, Some(buffer)) => buffer.ring().lost().count(Lost::Nested),
-            (Refusal::Closed, None) if self.active.load() != 0 => {
-                self.cpus.this_cpu(waiting.guard()).no_buffer.increment();
-            }
-            _ => {}
+    fn refuse(&self, waiting: Waiting<'_>) {
+        if waiting.target().is_none() && self.active.load() != 0 {
+            self.cpus.this_cpu(waiting.guard()).no_buffer.increment();
         }
     }
 

@@ -5,9 +5,10 @@
 use super::wakeup;
 use crate::arch::chosen::Chosen;
 use crate::arch::clock;
-use crate::arch::preempt::NoPreempt;
+use crate::arch::preempt::{self, NoPreempt};
 use crate::arch::word::{compiler_barrier, CountAndFlags, LocalWord, SharedWord};
 use crate::record;
+use crate::record::gate::Level;
 use crate::ring::platform::Platform;
 use crate::ring::slot::Slot;
 use crate::sys::cpu;
@@ -68,6 +69,11 @@ impl record::platform::Platform for Kernel {
     #[inline(always)]
     fn no_preempt() -> NoPreempt {
         NoPreempt::new()
+    }
+
+    #[inline(always)]
+    fn level(_guard: &NoPreempt) -> Level {
+        preempt::level()
     }
 
     #[inline(always)]

@@ -12,15 +12,12 @@ use super::packet::{self, Identity};
 use super::platform::{Platform, Wakeup};
 use super::ring::commit::Complete;
 use super::ring::geometry::Geometry;
+use super::ring::lost::Lost;
 use super::ring::platform::Local;
 use super::ring::reserve::{Reserved, Stamp};
 use super::ring::slot::Slot;
 use super::ring::switch::Closed;
 use super::ring::{Mode, Ring};
-
-/// How many records may be in the making on a CPU at a time: one each for thread, softirq,
-/// interrupt and NMI. More means that a probe fires itself.
-pub const MAX_NESTING: u64 = 4;
 
 /// Being on a CPU whose buffer takes a record.
 pub type Entered<'a, P> = Entry<'a, P, Buffer<P>>;
@@ -127,8 +124,9 @@ impl<P: Platform> Buffer<P> {
         (self.packets.load(), self.bytes.load())
     }
 
-    /// Records an event in the common case: the record goes into the open packet. `payload` says
-    /// how many bytes follow the header, and what lays them down. Any context, NMI included.
+    /// Records an event in the common case: `entered` is the outermost, and the record goes into
+    /// the open packet. `payload` says how many bytes follow the header, and what lays them down.
+    /// Any context, NMI included.
     ///
     /// `Err` says that nothing was done: [`record_any`](Self::record_any) has all the cases. It is
     /// for the caller to call it, last, so that nothing need be kept across calls.
@@ -157,13 +155,13 @@ impl<P: Platform> Buffer<P> {
         let to = buffer.memory.record(record.memory);
         write(F::Header::write_short(to, label.id, record.time));
         if let Some(complete) = buffer.ring.commit(record) {
-            Self::deliver(entered, complete);
+            Self::deliver_and_leave(entered, complete);
         }
         Ok(())
     }
 
-    /// Records an event in every case: the record may open a packet, close one, fill one, need
-    /// the extended header, be interrupted, or be refused. Otherwise as
+    /// Records an event in every case: the record may interrupt another, open a packet, close one,
+    /// fill one, need the extended header, be interrupted, or be refused. Otherwise as
     /// [`record_open`](Self::record_open).
     #[inline(always)]
     pub fn record_any<'a, F: Format, W: FnOnce(RecordWriter<'a>)>(
@@ -171,20 +169,24 @@ impl<P: Platform> Buffer<P> {
         label: &Label,
         payload: impl FnOnce() -> (u64, W),
     ) {
-        let (payload, write) = payload();
         let buffer = entered.target();
+        let inside = match entered.exclusive() {
+            Ok(inside) => inside,
+            Err(_entered) => return buffer.ring.lost().count(Lost::Nested),
+        };
+        let (payload, write) = payload();
         // What does not fit with the short header does not fit with the other.
         if buffer
             .ring
             .refuse_if_full(F::Header::SHORT.wrapping_add(payload))
         {
-            return entered.watch(true);
+            return inside.watch(true);
         }
         let Some(record) =
             buffer.reserve_any(label, F::Header::SHORT, F::Header::EXTENDED, payload)
         else {
             // Probably it stays full for a while: see `admit`.
-            return entered.watch(true);
+            return inside.watch(true);
         };
         buffer.last_time.store(record.time);
         let to = buffer.memory.record(record.memory);
@@ -194,15 +196,18 @@ impl<P: Platform> Buffer<P> {
             F::Header::write_extended(to, label.id, record.time)
         });
         if let Some(complete) = buffer.ring.commit(record) {
-            Self::deliver(entered, complete);
+            buffer.deliver(complete);
         }
     }
 
     /// Lets in who was stopped because a record was refused before, but refuses at once, and
     /// counts, what is not smaller than `least` bytes while the buffer is full: the cheap way to
-    /// lose a record.
+    /// lose a record. Who may be a recursion is for [`record_any`](Self::record_any) to refuse.
     #[inline(always)]
     pub fn admit(entered: Entered<'_, P>, least: u64) -> Option<Entered<'_, P>> {
+        if entered.is_nested() {
+            return Some(entered);
+        }
         if entered.target().ring.refuse_if_full(least) {
             return None;
         }
@@ -250,12 +255,18 @@ impl<P: Platform> Buffer<P> {
         Some(switched.record)
     }
 
+    // Takes `entered`, so that it need not be kept for later.
     #[cold]
     #[inline(never)]
-    fn deliver(entered: Entered<'_, P>, complete: Complete<'_, P>) {
-        let buffer = entered.target();
-        buffer.ring.deliver(complete);
-        buffer.packet_ready();
+    fn deliver_and_leave(entered: Entered<'_, P>, complete: Complete<'_, P>) {
+        entered.target().deliver(complete);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn deliver(&self, complete: Complete<'_, P>) {
+        self.ring.deliver(complete);
+        self.packet_ready();
     }
 
     fn close(&self, closed: Closed<'_, P>) {

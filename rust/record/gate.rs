@@ -1,8 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Gates: the way from any context of a CPU to what it has of something, if it is open.
+//!
+//! A context that is inside may be interrupted by others of its CPU, which may go in, too. But a
+//! probe that fires itself would go in for ever. So each gate counts who is inside. The outermost
+//! finds nobody there, and nothing more is asked. Who finds somebody must become
+//! [`Exclusive`], out of line: there its [`Level`] tells an interruption, which may go on, from a
+//! recursion, which may not.
+//!
+//! Contexts of a CPU nest: who comes while another runs has left before that one goes on. So these
+//! hold, wherever a context is interrupted:
+//!
+//! - (G1) The count says how many are between [`State::enter`] and [`State::leave`], which are one
+//!   instruction each. It is the same whenever a context looks, between its own two.
+//! - (G2) `levels` has a bit for each [`Exclusive`] that is not the outermost. A bit is set after its
+//!   context was counted in, and cleared before that is counted out, by one instruction. It is the
+//!   same before an interruption as after.
+//! - (G3) The levels of those who are exclusive grow from the outermost to the latest, but for the
+//!   one case below: an interruption has a higher level than what it interrupts, and a recursion,
+//!   which has the same, is refused.
+//!
+//! Who is not the outermost is a recursion if its bit or a higher one is set, or if there is no
+//! level below its own, where by (G3) the outermost would have to be. One case is left: the
+//! outermost leaves nothing that tells its level, for that would cost each event an instruction. If
+//! it is above [`Level::Thread`] and fires itself, this looks like the interruption of a thread. It
+//! goes on once, sets its bit, and is refused when it fires itself again.
 
 use super::platform::Platform;
+use super::ring::platform::Local;
+use core::ops::Deref;
 
 /// One `T` for each CPU. Clones lead to the same.
 pub trait PerCpu<T, G>: Clone + Sized {
@@ -28,23 +54,43 @@ pub trait Place<T> {
     unsafe fn get_filled(&self) -> &T;
 }
 
-/// The state of a gate: how many more contexts of its CPU may be inside, whether it is open, and
-/// whether it is watched.
+/// A context of a CPU, by what may still interrupt it: those of a higher level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// A thread, with interrupts enabled.
+    Thread,
+    /// A softirq, with interrupts enabled.
+    Softirq,
+    /// An interrupt, or anything that has interrupts disabled.
+    Interrupt,
+    /// An NMI.
+    Nmi,
+}
+
+impl Level {
+    /// Its place in a gate's `levels`.
+    fn bit(self) -> u64 {
+        1 << self as u32
+    }
+}
+
+/// The state of a gate: how many contexts of its CPU are inside, whether it is open, and whether it
+/// is watched.
 ///
 /// # Safety
 ///
 /// [`enter`](Self::enter) and [`is_open`](Self::is_open) say yes only after
 /// [`set_open`](Self::set_open)`(true)`, and are acquires; that is a release.
 pub unsafe trait State {
-    /// That of a closed gate, not watched, that lets `depth` contexts in at a time.
-    fn new(depth: u64) -> Self;
-    /// Takes the place of a context. Says whether there was one, and the gate is open and not
+    /// That of a closed gate, not watched, with nobody inside.
+    fn new() -> Self;
+    /// Counts a context in. Says whether nobody else is inside, and the gate is open and not
     /// watched. On the gate's CPU, in any context.
     fn enter(&self) -> bool;
-    /// Gives the place back, whatever `enter` said. As [`enter`](Self::enter).
+    /// Counts it out, whatever `enter` said. As [`enter`](Self::enter).
     fn leave(&self);
-    /// Whether more contexts are inside than may be. As [`enter`](Self::enter).
-    fn is_too_deep(&self) -> bool;
+    /// Whether somebody was inside when the context entered that asks. As [`enter`](Self::enter).
+    fn is_nested(&self) -> bool;
     /// Whether the gate is open.
     fn is_open(&self) -> bool;
     /// Opens or closes the gate. Any CPU.
@@ -66,6 +112,8 @@ pub struct Gates<P: Platform, T>(P::PerCpu<Gate<P, T>>);
 pub struct Gate<P: Platform, T> {
     state: P::GateState,
     place: P::Place<T>,
+    /// See (G2).
+    levels: P::Local,
 }
 
 impl<P: Platform, T> Clone for Gates<P, T> {
@@ -75,12 +123,12 @@ impl<P: Platform, T> Clone for Gates<P, T> {
 }
 
 impl<P: Platform, T> Gates<P, T> {
-    /// Closed gates, with nothing behind them, that let `depth` contexts of a CPU in at a time.
-    /// [`None`]: there is no memory. May sleep.
-    pub fn new(depth: u64) -> Option<Self> {
+    /// Closed gates, with nothing behind them. [`None`]: there is no memory. May sleep.
+    pub fn new() -> Option<Self> {
         P::PerCpu::new(|| Gate {
-            state: P::GateState::new(depth),
+            state: P::GateState::new(),
             place: P::Place::new(),
+            levels: P::Local::new(0),
         })
         .map(Self)
     }
@@ -112,8 +160,8 @@ impl<P: Platform, T> Gates<P, T> {
         }
     }
 
-    /// Goes through this CPU's gate, if it is open, not watched and not too many are inside. Any
-    /// context, NMI included.
+    /// Goes through this CPU's gate, if it is open, not watched and nobody is inside. Any context,
+    /// NMI included.
     #[inline(always)]
     pub fn enter(&self) -> Result<Entry<'_, P, T>, Stopped<'_, P, T>> {
         let guard = P::no_preempt();
@@ -128,7 +176,8 @@ impl<P: Platform, T> Gates<P, T> {
     }
 }
 
-/// Being inside: the CPU stays the same, and its `T` is there.
+/// Being inside: the CPU stays the same, and its `T` is there. One from [`Gates::enter`] is the
+/// outermost.
 ///
 /// # Invariants
 ///
@@ -153,6 +202,43 @@ impl<'a, P: Platform, T> Entry<'a, P, T> {
     pub fn watch(&self, watched: bool) {
         self.gate.state.set_watched(watched);
     }
+
+    /// Whether this is not the outermost.
+    #[inline(always)]
+    pub fn is_nested(&self) -> bool {
+        self.gate.state.is_nested()
+    }
+
+    /// Makes sure that this is no recursion, as far as can be told.
+    #[inline(always)]
+    pub fn exclusive(self) -> Result<Exclusive<'a, P, T>, Self> {
+        if !self.is_nested() || self.take_level() {
+            Ok(Exclusive(self))
+        } else {
+            Err(self)
+        }
+    }
+
+    /// Sets the bit of this level, unless this is a recursion.
+    #[cold]
+    #[inline(never)]
+    fn take_level(&self) -> bool {
+        let level = P::level(&self.guard);
+        // Who comes between this and the next line leaves the bits as they are: (G2).
+        if level == Level::Thread || self.gate.levels.load() >= level.bit() {
+            return false;
+        }
+        self.gate.levels.add(level.bit());
+        true
+    }
+
+    /// Undoes it.
+    #[cold]
+    #[inline(never)]
+    fn give_level(&self) {
+        let bit = P::level(&self.guard).bit();
+        self.gate.levels.add(bit.wrapping_neg());
+    }
 }
 
 impl<P: Platform, T> Drop for Entry<'_, P, T> {
@@ -162,30 +248,43 @@ impl<P: Platform, T> Drop for Entry<'_, P, T> {
     }
 }
 
+/// Being inside, and nobody else of the same level.
+///
+/// # Invariants
+///
+/// The bit of this level is set, unless the entry is the outermost.
+pub struct Exclusive<'a, P: Platform, T>(Entry<'a, P, T>);
+
+impl<'a, P: Platform, T> Deref for Exclusive<'a, P, T> {
+    type Target = Entry<'a, P, T>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Entry<'a, P, T> {
+        &self.0
+    }
+}
+
+impl<P: Platform, T> Drop for Exclusive<'_, P, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.0.is_nested() {
+            self.0.give_level();
+        }
+    }
+}
+
 /// Being stopped at the gate. The CPU stays the same while this lives.
 pub struct Stopped<'a, P: Platform, T>(Entry<'a, P, T>);
 
-/// Why somebody may not go through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// The gate is closed.
-    Closed,
-    /// Too many are inside.
-    TooDeep,
-}
-
 impl<'a, P: Platform, T> Stopped<'a, P, T> {
-    /// Goes through all the same if the gate was only watched.
+    /// Goes through all the same, unless the gate is closed: it was watched, or somebody is inside.
     #[inline(always)]
-    pub fn pass(self) -> Result<Entry<'a, P, T>, (Self, Refusal)> {
-        let gate = self.0.gate;
-        if !gate.state.is_open() {
-            Err((self, Refusal::Closed))
-        } else if gate.state.is_too_deep() {
-            Err((self, Refusal::TooDeep))
-        } else {
+    pub fn pass(self) -> Result<Entry<'a, P, T>, Self> {
+        if self.0.gate.state.is_open() {
             // INVARIANT: It is open.
             Ok(self.0)
+        } else {
+            Err(self)
         }
     }
 

@@ -5,7 +5,7 @@
 //! The kernel's implementation is in `channel/platform.rs`; the benchmark in user space
 //! (tools/native) has one of its own.
 
-use super::gate::{PerCpu, Place, State};
+use super::gate::{Level, PerCpu, Place, State};
 use super::memory::Pages;
 use super::ring;
 use super::ring::slot::Slot;
@@ -30,6 +30,10 @@ pub trait Platform: ring::platform::Platform {
 
     /// Stays on this CPU from now on. Any context, NMI included.
     fn no_preempt() -> Self::NoPreempt;
+
+    /// The level of the context that this runs in, which has `guard`. The same as long as that
+    /// lives. Any context, NMI included.
+    fn level(guard: &Self::NoPreempt) -> Level;
 
     /// The processor's time stamp counter, in ticks. What is read earlier on a CPU is not later,
     /// in whatever context. Any context, NMI included.

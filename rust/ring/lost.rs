@@ -13,7 +13,7 @@ pub enum Lost {
     Wrapped,
     /// The record does not fit into a sub-buffer.
     TooLarge,
-    /// Too many contexts nested, or a probe that fires itself.
+    /// Fired by a probe that is recording in the same context.
     Nested,
 }
 

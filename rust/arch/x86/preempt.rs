@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Disabling preemption from where nothing that could be traced may be called.
+//! Disabling preemption, and what may still interrupt, from where nothing that could be traced may
+//! be called.
 
+use crate::record::gate::Level;
 use core::arch::asm;
 use core::marker::PhantomData;
 use kernel::bindings;
+
+/// The processor's flag that lets interrupts come (`X86_EFLAGS_IF`).
+const INTERRUPTS: u64 = 1 << 9;
 
 /// Preemption is disabled while this lives: the CPU stays the same, and RCU readers' sections
 /// last. Any context, NMI included.
@@ -64,5 +69,38 @@ impl Drop for NoPreempt {
                 options(nostack),
             );
         }
+    }
+}
+
+/// What may still interrupt the context that this runs in. Any context, NMI included.
+///
+/// On its way in and out an interrupt runs without its mark in the preemption count, where it may
+/// wake a thread or arm a timer, which are events. But it has interrupts disabled there. So whoever
+/// has them disabled is an interrupt: nothing but an NMI comes after it, either.
+pub fn level() -> Level {
+    let count: u32;
+    let flags: u64;
+    // SAFETY: Reads this CPU's preemption count, which is in per-CPU memory at gs, and the flags,
+    // by the stack.
+    unsafe {
+        asm!(
+            "mov {count:e}, dword ptr gs:[rip + {preempt_count}]",
+            "pushfq",
+            "pop {flags}",
+            preempt_count = sym bindings::__preempt_count,
+            count = out(reg) count,
+            flags = out(reg) flags,
+            options(preserves_flags),
+        );
+    }
+    let has = |shift: u32, bits: u32| (count >> shift) & ((1 << bits) - 1) != 0;
+    if has(bindings::NMI_SHIFT, bindings::NMI_BITS) {
+        Level::Nmi
+    } else if has(bindings::HARDIRQ_SHIFT, bindings::HARDIRQ_BITS) || flags & INTERRUPTS == 0 {
+        Level::Interrupt
+    } else if count & bindings::SOFTIRQ_OFFSET != 0 {
+        Level::Softirq
+    } else {
+        Level::Thread
     }
 }

@@ -7,9 +7,9 @@ use anyhow::{anyhow, Context, Result};
 use core::mem::offset_of;
 use rtrace_abi::header::Layout;
 use rtrace_abi::packet::PacketHeader;
-use rtrace_record::buffer::{self, Shape, MAX_NESTING};
+use rtrace_record::buffer::{self, Shape};
 use rtrace_record::clock::TraceClock;
-use rtrace_record::gate::{self, Refusal};
+use rtrace_record::gate;
 use rtrace_record::header::Label;
 use rtrace_record::packet::Identity;
 use rtrace_ring::consume::Reader;
@@ -44,7 +44,7 @@ impl Channel {
         let buffer = Buffer::new(shape, identity, clock, Process::new()?, Polling)
             .map_err(|why| anyhow!("no buffer: {why:?}"))?;
         let buffer = Arc::new(buffer);
-        let gates = Gates::new(MAX_NESTING).context("no gates")?;
+        let gates = Gates::new().context("no gates")?;
         gates.place(0).context("no CPU 0")?.set(buffer.clone());
         gates.open(0);
         let reader = Mutex::new(buffer.ring().reader());
@@ -136,20 +136,8 @@ impl Probe {
     /// or more.
     #[inline(always)]
     pub(crate) fn admit<'a>(&self, waiting: Waiting<'a>, least: u64) -> Option<Entered<'a>> {
-        match waiting.pass() {
-            Ok(entered) => Buffer::admit(entered, least),
-            Err((waiting, refusal)) => {
-                Self::refuse(&waiting, refusal);
-                None
-            }
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn refuse(waiting: &Waiting<'_>, refusal: Refusal) {
-        if let (Refusal::TooDeep, Some(buffer)) = (refusal, waiting.target()) {
-            buffer.ring().lost().count(Lost::Nested);
-        }
+        // The gate is never closed.
+        let entered = waiting.pass().ok()?;
+        Buffer::admit(entered, least)
     }
 }

@@ -69,8 +69,28 @@ impl<T> gate::PerCpu<T, NoPreempt> for OneCpu<T> {
     }
 }
 
-/// The preemption count. Its top bit is set, as in the kernel while nobody else wants the CPU.
+/// The preemption count. Its top bit is set, as in the kernel while nobody else wants the CPU; a
+/// [`HARDIRQ`] is what counts as an interrupt.
 static PREEMPT_COUNT: AtomicU32 = AtomicU32::new(1 << 31);
+
+/// An interrupt in the preemption count.
+const HARDIRQ: u32 = 1 << 16;
+
+/// Runs `handler`, which counts as an interrupt. Only on the writer's CPU.
+#[inline(always)]
+pub(crate) fn interrupt(handler: impl FnOnce()) {
+    PREEMPT_COUNT.fetch_add(HARDIRQ, Ordering::Relaxed);
+    handler();
+    PREEMPT_COUNT.fetch_sub(HARDIRQ, Ordering::Relaxed);
+}
+
+/// The level of what runs.
+pub(crate) fn level() -> gate::Level {
+    match PREEMPT_COUNT.load(Ordering::Relaxed) & HARDIRQ {
+        0 => gate::Level::Thread,
+        _ => gate::Level::Interrupt,
+    }
+}
 
 /// Disables nothing, but counts by the module's instructions. Only on the writer's CPU.
 pub(crate) struct NoPreempt(PhantomData<*mut ()>);
@@ -223,7 +243,7 @@ static TICK: AtomicPtr<Tick> = AtomicPtr::new(null_mut());
 extern "C" fn alarm(_signal: c_int) {
     // SAFETY: Null or valid for ever.
     if let Some(tick) = unsafe { TICK.load(Ordering::Acquire).as_ref() } {
-        tick();
+        interrupt(tick);
     }
 }
 

@@ -2,10 +2,11 @@
 
 //! A process as the write side sees it: the thread that writes is pinned to the one CPU there is.
 
-use crate::machine::{NoPreempt, Once, OneCpu, Pages};
+use crate::machine::{self, NoPreempt, Once, OneCpu, Pages};
 use rtrace_arch::chosen::Chosen;
 use rtrace_arch::clock;
 use rtrace_arch::word::{compiler_barrier, full_barrier, CountAndFlags, LocalWord, SharedWord};
+use rtrace_record::gate::Level;
 use rtrace_record::platform::Wakeup;
 use rtrace_ring::slot::Slot;
 use rustix::thread::{membarrier, MembarrierCommand};
@@ -57,6 +58,11 @@ impl rtrace_record::platform::Platform for Process {
     #[inline(always)]
     fn no_preempt() -> NoPreempt {
         NoPreempt::new()
+    }
+
+    #[inline(always)]
+    fn level(_guard: &NoPreempt) -> Level {
+        machine::level()
     }
 
     #[inline(always)]

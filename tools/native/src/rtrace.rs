@@ -3,7 +3,7 @@
 //! The module's record path as a writer.
 
 use crate::channel::{Buffer, Channel, Entered, Output, Probe, Waiting};
-use crate::machine::Alarm;
+use crate::machine::{interrupt, Alarm};
 use crate::platform::Process;
 use crate::writer::{pin_reader, Outcome, Scenario, Writer, SIGNAL_PERIOD_US};
 use anyhow::{bail, ensure, Context, Result};
@@ -129,10 +129,10 @@ probe! { small(probe, vec: u16) { u16 = vec } }
 
 probe! { medium(probe, irq: i32, name: &[u8]) { i32 = irq } string name }
 
-// As `medium`, and in its middle the same again, complete.
+// As `medium`, and in its middle the same again, complete, as if an interrupt came.
 probe! {
     medium_nested(probe, irq: i32, name: &[u8])
-    { i32 = { medium::probe::<F>(probe, irq, name); irq } } string name
+    { i32 = { interrupt(|| medium::probe::<F>(probe, irq, name)); irq } } string name
 }
 
 probe! {

@@ -18,7 +18,7 @@ pub struct Counters {
     pub wrapped: u64,
     /// Discarded: larger than a sub-buffer.
     pub too_large: u64,
-    /// Discarded: nested too deep.
+    /// Discarded: fired by a probe that was recording.
     pub nested: u64,
     /// Discarded: the CPU has no buffer.
     pub no_buffer: u64,

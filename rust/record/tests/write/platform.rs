@@ -3,7 +3,7 @@
 //! One CPU, whose clock and interrupts the test decides on.
 
 use crate::slots::IndexedSlots;
-use rtrace_record::gate::{PerCpu, Place, State};
+use rtrace_record::gate::{Level, PerCpu, Place, State};
 use rtrace_record::memory::Pages;
 use rtrace_record::platform::{Platform, Wakeup};
 use rtrace_ring::platform as ring;
@@ -16,6 +16,8 @@ use std::rc::Rc;
 thread_local! {
     /// What the clocks show.
     static TIME: Cell<u64> = const { Cell::new(0) };
+    /// What runs.
+    static LEVEL: Cell<Level> = const { Cell::new(Level::Thread) };
     /// Sections without preemption that this is in.
     static NO_PREEMPT: Cell<u64> = const { Cell::new(0) };
     /// What interrupts the next readings of the clock, one each, just after them.
@@ -35,6 +37,18 @@ pub fn interrupt_after_clock(interrupt: impl FnOnce() + 'static) {
 /// Sections without preemption that this is in.
 pub fn preemption_is_disabled() -> bool {
     NO_PREEMPT.get() != 0
+}
+
+/// Runs `context`, which is one of `level`.
+pub fn at_level(level: Level, context: impl FnOnce()) {
+    let below = LEVEL.replace(level);
+    context();
+    LEVEL.set(below);
+}
+
+/// The level of what runs.
+pub fn level() -> Level {
+    LEVEL.get()
 }
 
 fn read_clock() -> u64 {
@@ -72,6 +86,10 @@ impl Platform for OneCpu {
     fn no_preempt() -> NoPreempt {
         NO_PREEMPT.set(NO_PREEMPT.get() + 1);
         NoPreempt(())
+    }
+
+    fn level(_guard: &NoPreempt) -> Level {
+        level()
     }
 
     fn tsc() -> u64 {
@@ -197,29 +215,29 @@ impl<T> Place<T> for Once<T> {
 /// A gate's state.
 #[derive(Debug)]
 pub struct GateState {
-    left: Cell<i64>,
+    inside: Cell<u64>,
     open: Cell<bool>,
     watched: Cell<bool>,
 }
 
 // SAFETY: It is open when it was opened.
 unsafe impl State for GateState {
-    fn new(depth: u64) -> Self {
+    fn new() -> Self {
         Self {
-            left: Cell::new(depth as i64),
+            inside: Cell::new(0),
             open: Cell::new(false),
             watched: Cell::new(false),
         }
     }
     fn enter(&self) -> bool {
-        self.left.set(self.left.get() - 1);
-        self.left.get() >= 0 && self.open.get() && !self.watched.get()
+        self.inside.set(self.inside.get() + 1);
+        self.inside.get() == 1 && self.open.get() && !self.watched.get()
     }
     fn leave(&self) {
-        self.left.set(self.left.get() + 1);
+        self.inside.set(self.inside.get() - 1);
     }
-    fn is_too_deep(&self) -> bool {
-        self.left.get() < 0
+    fn is_nested(&self) -> bool {
+        self.inside.get() > 1
     }
     fn is_open(&self) -> bool {
         self.open.get()

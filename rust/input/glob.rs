@@ -9,8 +9,11 @@
 ///
 /// Allocates nothing. Only the last `*` is ever tried again, so that no pattern takes
 /// exponential time.
-pub fn matches(pattern: &str, text: &str) -> bool {
-    let (mut pattern, mut text) = (pattern.as_bytes(), text.as_bytes());
+pub fn matches(pattern: impl AsRef<[u8]>, text: impl AsRef<[u8]>) -> bool {
+    bytes_match(pattern.as_ref(), text.as_ref())
+}
+
+fn bytes_match(mut pattern: &[u8], mut text: &[u8]) -> bool {
     // The rest of the pattern behind the last `*`, and the text that it was tried on last.
     let mut star = None;
     loop {

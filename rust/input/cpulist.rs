@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Lists of CPUs, as the kernel's `cpulist_parse()` takes them.
+
+/// A list of CPUs.
+///
+/// Items stand between commas or white space: a CPU, a range `0-3`, or a pattern `0-15:2/4`, which
+/// is the first two of each four CPUs of the range. `N` is the last CPU, `all` are all.
+#[derive(Clone, Debug)]
+pub struct CpuList<'a> {
+    text: &'a str,
+    /// From the text's beginning, in bytes.
+    at: usize,
+    cpus: u32,
+}
+
+/// An item of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Item {
+    first: u32,
+    last: u32,
+    /// Of each `group` CPUs, counted from `first`, so many belong to it.
+    of_group: u32,
+    group: u32,
+}
+
+/// What is wrong with a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// The byte of the list.
+    pub at: usize,
+    /// Whether a CPU is named that is not there; else it is no list.
+    pub is_too_large: bool,
+}
+
+impl Item {
+    /// The CPUs of the item, in order.
+    pub fn cpus(self) -> impl Iterator<Item = u32> {
+        (self.first..=self.last).filter(move |cpu| {
+            let from_first = cpu.wrapping_sub(self.first);
+            from_first.checked_rem(self.group).unwrap_or(0) < self.of_group
+        })
+    }
+}
+
+impl<'a> CpuList<'a> {
+    /// The list in `text`, for a machine with CPUs 0 to `cpus` - 1. It is checked item by item,
+    /// and ends at the first error.
+    pub fn new(text: &'a str, cpus: u32) -> Self {
+        Self { text, at: 0, cpus }
+    }
+
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or("")
+    }
+
+    /// Takes `word` if it is next, in capital letters or small ones.
+    fn take(&mut self, word: &str) -> bool {
+        let next = self.rest().get(..word.len());
+        let is_next = next.is_some_and(|next| next.eq_ignore_ascii_case(word));
+        if is_next {
+            self.at = self.at.wrapping_add(word.len());
+        }
+        is_next
+    }
+
+    fn take_while(&mut self, is_part: impl Fn(u8) -> bool) -> &'a str {
+        let rest = self.rest();
+        let len = rest.bytes().take_while(|byte| is_part(*byte)).count();
+        self.at = self.at.wrapping_add(len);
+        rest.get(..len).unwrap_or("")
+    }
+
+    fn number(&mut self) -> Result<u32, Wrong> {
+        let at = self.at;
+        if self.rest().starts_with('N') {
+            self.at = self.at.wrapping_add(1);
+            return Ok(self.cpus.saturating_sub(1));
+        }
+        let digits = self.take_while(|byte| byte.is_ascii_digit());
+        if digits.is_empty() {
+            return Err(no_list(at));
+        }
+        digits.parse().map_err(|_| Wrong {
+            at,
+            is_too_large: true,
+        })
+    }
+
+    fn item(&mut self) -> Result<Item, Wrong> {
+        let at = self.at;
+        let mut is_range = true;
+        let (first, last) = if self.take("all") {
+            (0, self.cpus.saturating_sub(1))
+        } else {
+            let first = self.number()?;
+            is_range = self.take("-");
+            (first, if is_range { self.number()? } else { first })
+        };
+        let (mut of_group, mut group) = (1, 1);
+        if is_range && self.take(":") {
+            of_group = self.number()?;
+            let slash = self.at;
+            if !self.take("/") {
+                return Err(no_list(slash));
+            }
+            group = self.number()?;
+        }
+        if !(self.rest().is_empty() || self.rest().starts_with(is_separator)) {
+            return Err(no_list(self.at));
+        }
+        if first > last || group == 0 || of_group > group {
+            return Err(no_list(at));
+        }
+        if last >= self.cpus {
+            return Err(Wrong {
+                at,
+                is_too_large: true,
+            });
+        }
+        Ok(Item {
+            first,
+            last,
+            of_group,
+            group,
+        })
+    }
+}
+
+fn no_list(at: usize) -> Wrong {
+    Wrong {
+        at,
+        is_too_large: false,
+    }
+}
+
+fn is_separator(character: char) -> bool {
+    character == ',' || character.is_ascii_whitespace()
+}
+
+impl Iterator for CpuList<'_> {
+    type Item = Result<Item, Wrong>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.take_while(|byte| is_separator(byte.into()));
+        if self.rest().is_empty() {
+            return None;
+        }
+        let item = self.item();
+        if item.is_err() {
+            self.at = self.text.len();
+        }
+        Some(item)
+    }
+}

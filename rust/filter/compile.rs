@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! From an expression to a program.
+
+use super::abi::schema::{Field, FieldType, Integer, Shown};
+use super::flow::Flow;
+use super::input::cpulist::CpuList;
+use super::input::filter::error::{Error, Reason};
+use super::input::filter::parse::Parser;
+use super::input::filter::{Element, Number, Operand, Operator, Predicate};
+use super::layout::{self, Layout, Value};
+use super::program::{
+    BytesAt, NumberAt, Program, Range, Step, Test, Text, TextAt, MAX_STEPS, MAX_TEXTS,
+};
+
+/// What ftrace calls contexts.
+const FTRACE_NAMES: [(&str, &str); 4] = [
+    ("CPU", "cpu"),
+    ("common_cpu", "cpu"),
+    ("COMM", "comm"),
+    ("common_pid", "tid"),
+];
+
+/// What the names in an expression may mean.
+#[derive(Clone, Copy, Debug)]
+pub struct Names<'a, F> {
+    /// The event's fields, in the order of the record.
+    pub fields: F,
+    /// What a name is that no field has. Those called `cpu`, `comm` and `tid` are also found by
+    /// the names that ftrace has for them: `CPU`, `common_cpu`, `COMM`, `common_pid`.
+    pub contexts: &'a [Context<'a>],
+    /// The CPUs of this machine are 0 to `cpus` - 1.
+    pub cpus: u32,
+}
+
+/// A context that there is.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What it is, to [`Contexts`](super::evaluate::Contexts).
+    pub id: u8,
+    /// Its type: an integer or a text. (Where it would lie in a record, and how long a text is, do
+    /// not matter.)
+    pub ty: FieldType<'a>,
+}
+
+/// Where a program is put. It gets as long as there is room here, but not longer than
+/// [`MAX_STEPS`] and [`MAX_TEXTS`].
+#[derive(Debug)]
+pub struct Memory<'m> {
+    /// For the steps.
+    pub steps: &'m mut [Step],
+    /// For the texts.
+    pub texts: &'m mut [u8],
+}
+
+/// Makes a program of an expression in ftrace's language. Nothing is allocated. It takes little
+/// stack; may sleep as well as not.
+///
+/// What the program needs of the memory is at its beginning.
+pub fn compile<'f, 'm>(
+    expression: &str,
+    names: Names<'_, impl Iterator<Item = Field<'f>> + Clone>,
+    memory: Memory<'m>,
+) -> Result<Program<'m>, Error> {
+    let mut compiler = Compiler {
+        contexts: names.contexts,
+        cpus: names.cpus,
+        layout: Layout {
+            fields: names.fields,
+        },
+        code: Code {
+            steps: memory.steps,
+            step_count: 0,
+            texts: memory.texts,
+            text_bytes: 0,
+        },
+    };
+    let mut flow = Flow::new();
+    for element in Parser::new(expression) {
+        match element? {
+            Element::Open => flow.open(),
+            Element::Close => flow.close(),
+            Element::Not => flow.not(),
+            Element::And => flow.and(compiler.code.steps()),
+            Element::Or => flow.or(compiler.code.steps()),
+            Element::Predicate(predicate) => {
+                let is_contrary = compiler.predicate(&predicate)?;
+                flow.predicate(compiler.code.step_count.saturating_sub(1), is_contrary);
+            }
+        }
+    }
+    flow.end(compiler.code.steps());
+    Ok(compiler.code.program())
+}
+
+/// A program that grows.
+struct Code<'m> {
+    steps: &'m mut [Step],
+    step_count: usize,
+    texts: &'m mut [u8],
+    text_bytes: usize,
+}
+
+impl<'m> Code<'m> {
+    fn steps(&mut self) -> &mut [Step] {
+        self.steps.get_mut(..self.step_count).unwrap_or_default()
+    }
+
+    fn program(self) -> Program<'m> {
+        let (steps, texts): (&'m [Step], &'m [u8]) = (self.steps, self.texts);
+        Program {
+            steps: steps.get(..self.step_count).unwrap_or_default(),
+            texts: texts.get(..self.text_bytes).unwrap_or_default(),
+        }
+    }
+
+    fn push(&mut self, test: Test) -> Result<(), Reason> {
+        let room = self.steps.get_mut(..MAX_STEPS.min(self.steps.len()));
+        let next = room.and_then(|steps| steps.get_mut(self.step_count));
+        *next.ok_or(Reason::LongProgram)? = Step {
+            test,
+            if_true: 0,
+            if_false: 0,
+        };
+        self.step_count = self.step_count.saturating_add(1);
+        Ok(())
+    }
+
+    /// Room for so many bytes of text.
+    fn text(&mut self, len: usize) -> Result<(Text, &mut [u8]), Reason> {
+        let start = self.text_bytes;
+        let end = start.saturating_add(len);
+        let bytes = self.texts.get_mut(start..end);
+        let bytes = bytes
+            .filter(|_| end <= MAX_TEXTS)
+            .ok_or(Reason::LongTexts)?;
+        self.text_bytes = end;
+        let text = Text {
+            start: start as u16,
+            len: len as u16,
+        };
+        Ok((text, bytes))
+    }
+}
+
+const _: () = assert!(MAX_TEXTS <= u16::MAX as usize);
+
+struct Compiler<'n, 'm, F> {
+    contexts: &'n [Context<'n>],
+    cpus: u32,
+    layout: Layout<F>,
+    code: Code<'m>,
+}
+
+impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
+    /// Adds steps, of which the last one evaluates the predicate, or its contrary: says which.
+    fn predicate(&mut self, predicate: &Predicate<'_>) -> Result<bool, Error> {
+        let at_name = |reason| Error {
+            at: predicate.name_at,
+            reason,
+        };
+        let at_operator = |reason| Error {
+            at: predicate.operator_at,
+            reason,
+        };
+        let at_operand = |reason| Error {
+            at: predicate.operand_at,
+            reason,
+        };
+
+        let value = self.named(predicate.name).map_err(at_name)?;
+        if predicate.is_ustring && !matches!(value, Value::Text(_)) {
+            return Err(at_name(Reason::NoText));
+        }
+        let operator = predicate.operator;
+        let (test, is_contrary) = match (value, predicate.operand) {
+            (Value::Number(from, integer), Operand::Number(number)) => {
+                if operator == Operator::Glob {
+                    return Err(at_operator(Reason::NumberOperator));
+                }
+                number_test(operator, from, integer, number).map_err(at_operand)?
+            }
+            (Value::Number(from, integer), Operand::Cpus(list)) => {
+                for_cpus(operator).map_err(at_operator)?;
+                self.cpu_test(predicate, from, integer, list)?
+            }
+            (Value::Text(from), Operand::Text(text)) => self
+                .text_test(operator, from, text)
+                .map_err(|reason| match reason {
+                    Reason::TextOperator => at_operator(reason),
+                    _ => at_operand(reason),
+                })?,
+            (Value::Set(from), Operand::Cpus(list)) => {
+                let is_contrary = for_cpus(operator).map_err(at_operator)?;
+                let test = self.set_test(predicate, from, list)?;
+                (test, is_contrary)
+            }
+            (Value::Number(..), Operand::Text(_)) => return Err(at_operand(Reason::IsNumber)),
+            (Value::Text(_), _) => return Err(at_operand(Reason::IsText)),
+            (Value::Set(_), _) => return Err(at_operand(Reason::IsArray)),
+        };
+        self.code.push(test).map_err(at_name)?;
+        Ok(is_contrary)
+    }
+
+    /// What a name means: an event's field, or else a context. Adds the steps that lead there.
+    fn named(&mut self, name: &str) -> Result<Value, Reason> {
+        if let Some((index, ty)) = self.layout.find(name) {
+            for field in self.layout.passed(index) {
+                let field = field.ok_or(Reason::Incomparable)?;
+                self.code.push(Test::Pass(field))?;
+            }
+            return self.layout.value(index, ty).ok_or(Reason::Incomparable);
+        }
+        let find = |name: &str| self.contexts.iter().find(|context| context.name == name);
+        let alias = || {
+            let (_, ours) = FTRACE_NAMES.iter().find(|(theirs, _)| *theirs == name)?;
+            find(ours)
+        };
+        let context = find(name).or_else(alias).ok_or(Reason::Unknown)?;
+        layout::context(context.id, context.ty).ok_or(Reason::Incomparable)
+    }
+
+    fn text_test(
+        &mut self,
+        operator: Operator,
+        from: TextAt,
+        text: &str,
+    ) -> Result<(Test, bool), Reason> {
+        let (is_glob, is_contrary, text) = match operator {
+            Operator::Equal => (false, false, text),
+            Operator::NotEqual => (false, true, text),
+            Operator::Glob => match text.strip_prefix('!') {
+                Some(pattern) => (true, true, pattern),
+                None => (true, false, text),
+            },
+            _ => return Err(Reason::TextOperator),
+        };
+        let (operand, bytes) = self.code.text(text.len())?;
+        bytes.copy_from_slice(text.as_bytes());
+        let test = if is_glob {
+            Test::Glob {
+                from,
+                pattern: operand,
+            }
+        } else {
+            Test::Equal {
+                from,
+                text: operand,
+            }
+        };
+        Ok((test, is_contrary))
+    }
+
+    /// Compares a number with CPUs.
+    fn cpu_test(
+        &mut self,
+        predicate: &Predicate<'_>,
+        from: NumberAt,
+        integer: Integer,
+        list: &str,
+    ) -> Result<(Test, bool), Error> {
+        let set = self.cpus(predicate, list)?;
+        let mask = mask(integer);
+        if let Some(cpu) = set.single {
+            let operator = match predicate.operator {
+                Operator::And => Operator::Equal,
+                other => other,
+            };
+            let number = Number {
+                is_negative: false,
+                magnitude: cpu.into(),
+                is_decimal: true,
+            };
+            return number_test(operator, from, integer, number).map_err(|reason| Error {
+                at: predicate.operand_at,
+                reason,
+            });
+        }
+        let last = u64::from(self.cpus.saturating_sub(1));
+        Ok(match predicate.operator {
+            Operator::And => {
+                let set = set.bits;
+                (Test::Member { from, mask, set }, false)
+            }
+            // It differs from several, but must be a CPU.
+            Operator::NotEqual => {
+                let range = Range::new(0, last.min(mask), mask);
+                (Test::Range { from, range }, false)
+            }
+            // The contrary of any number.
+            _ => {
+                let range = Range::new(0, mask, mask);
+                (Test::Range { from, range }, true)
+            }
+        })
+    }
+
+    /// Compares a set of numbers with CPUs; `!=` as `==`.
+    fn set_test(
+        &mut self,
+        predicate: &Predicate<'_>,
+        from: BytesAt,
+        list: &str,
+    ) -> Result<Test, Error> {
+        let set = self.cpus(predicate, list)?.bits;
+        Ok(match predicate.operator {
+            Operator::And => Test::Intersects { from, set },
+            _ => Test::SameSet { from, set },
+        })
+    }
+
+    /// A list of CPUs.
+    fn cpus(&mut self, predicate: &Predicate<'_>, list: &str) -> Result<Set, Error> {
+        let cpus = self.cpus;
+        let error = |at, reason| Error { at, reason };
+        let (bits, bytes) = self
+            .code
+            .text(cpus.div_ceil(8) as usize)
+            .map_err(|reason| error(predicate.operand_at, reason))?;
+        bytes.fill(0);
+        for item in CpuList::new(list, cpus) {
+            let item = item.map_err(|wrong| {
+                let at = predicate.operand_at.saturating_add("CPUS{".len());
+                let reason = if wrong.is_too_large {
+                    Reason::LargeCpu { cpus }
+                } else {
+                    Reason::NoCpuList
+                };
+                error(at.saturating_add(wrong.at), reason)
+            })?;
+            for cpu in item.cpus() {
+                if let Some(byte) = bytes.get_mut((cpu / 8) as usize) {
+                    *byte |= 1_u8.wrapping_shl(cpu % 8);
+                }
+            }
+        }
+        let mut members = (0..cpus).filter(|cpu| {
+            let byte = bytes.get((cpu / 8) as usize);
+            byte.is_some_and(|byte| byte.wrapping_shr(cpu % 8) & 1 != 0)
+        });
+        let first = members
+            .next()
+            .ok_or(error(predicate.operand_at, Reason::NoCpu))?;
+        let single = members.next().is_none().then_some(first);
+        Ok(Set { bits, single })
+    }
+}
+
+struct Set {
+    bits: Text,
+    /// Its only member.
+    single: Option<u32>,
+}
+
+/// Whether the operator is the contrary of `==`. An error if CPUs have no such operator.
+fn for_cpus(operator: Operator) -> Result<bool, Reason> {
+    match operator {
+        Operator::Equal | Operator::And => Ok(false),
+        Operator::NotEqual => Ok(true),
+        _ => Err(Reason::CpusOperator),
+    }
+}
+
+/// The bits that an integer has, from the lowest one.
+fn mask(integer: Integer) -> u64 {
+    u64::MAX.wrapping_shr(64_u32.saturating_sub(integer.bits.into()))
+}
+
+/// Compares a number with another, and says whether it is the contrary that is asked for.
+fn number_test(
+    operator: Operator,
+    from: NumberAt,
+    integer: Integer,
+    number: Number,
+) -> Result<(Test, bool), Reason> {
+    let mask = mask(integer);
+    let is_signed = integer.shown == Shown::Signed;
+    let value = bits_of(number, is_signed, mask).ok_or(Reason::OutOfRange {
+        is_signed,
+        bits: integer.bits,
+    })?;
+    // Modulo `mask` + 1, all values follow the least one.
+    let least = if is_signed {
+        mask.wrapping_shr(1).wrapping_add(1)
+    } else {
+        0
+    };
+    let most = least.wrapping_sub(1);
+    let (range, is_contrary) = match operator {
+        Operator::Equal => (Range::new(value, value, mask), false),
+        Operator::NotEqual => (Range::new(value, value, mask), true),
+        Operator::LessOrEqual => (Range::new(least, value, mask), false),
+        Operator::Greater => (Range::new(least, value, mask), true),
+        Operator::GreaterOrEqual => (Range::new(value, most, mask), false),
+        Operator::Less => (Range::new(value, most, mask), true),
+        // Of these bits, none is set.
+        Operator::And => (Range::new(0, 0, value), true),
+        Operator::Glob => return Err(Reason::NumberOperator),
+    };
+    Ok((Test::Range { from, range }, is_contrary))
+}
+
+impl Range {
+    /// From `low` to `high`, modulo `mask` + 1.
+    fn new(low: u64, high: u64, mask: u64) -> Self {
+        Self {
+            low,
+            mask,
+            span: high.wrapping_sub(low) & mask,
+        }
+    }
+}
+
+/// A number's bits in an integer. [`None`] if it has no room for it.
+fn bits_of(number: Number, is_signed: bool, mask: u64) -> Option<u64> {
+    let Number {
+        is_negative,
+        magnitude,
+        is_decimal,
+    } = number;
+    let largest = mask.wrapping_shr(1);
+    let most = match (is_signed, is_negative) {
+        (true, true) => largest.wrapping_add(1),
+        (false, true) => 0,
+        (true, false) if is_decimal => largest,
+        (_, false) => mask,
+    };
+    let value = if is_negative {
+        magnitude.wrapping_neg() & mask
+    } else {
+        magnitude
+    };
+    (magnitude <= most).then_some(value)
+}

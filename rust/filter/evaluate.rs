@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Runs a program over a record.
+
+use super::input::glob;
+use super::program::{BytesAt, Extent, NumberAt, Program, Range, Source, Step, Test, Text, TextAt};
+
+/// The contexts of the moment. Whatever these functions are, they may be called in the context of
+/// the probe: in NMI, too.
+pub trait Contexts {
+    /// What a text is held in.
+    type Text: AsRef<[u8]>;
+
+    /// The number with this id; sign-extended if it is signed. [`None`]: it cannot be found out
+    /// here, and the record is not wanted.
+    fn number(&self, id: u8) -> Option<u64>;
+
+    /// The text with this id, up to its end or a NUL. [`None`]: as for a number.
+    fn text(&self, id: u8) -> Option<Self::Text>;
+}
+
+impl Program<'_> {
+    /// Whether a record is wanted: its fields, without the event header. Any context, NMI included.
+    ///
+    /// As long as steps compare numbers of whole bytes, or contexts, no call is made.
+    #[inline(always)]
+    pub fn wants<C: Contexts>(&self, record: &[u8], contexts: &C) -> bool {
+        let mut at = 0;
+        while let Some(step) = self.steps.get(at) {
+            let Test::Range { from, range } = &step.test else {
+                return self.wants_from(at, record, contexts);
+            };
+            let Some(number) = plain(from, record, contexts) else {
+                return self.wants_from(at, record, contexts);
+            };
+            at = step.next(at, range.contains(number));
+        }
+        at == self.steps.len()
+    }
+
+    /// The same for a program that has come to the step `at`, and passed no field.
+    #[inline(never)]
+    fn wants_from<C: Contexts>(&self, mut at: usize, record: &[u8], contexts: &C) -> bool {
+        let mut state = State {
+            texts: self.texts,
+            record,
+            contexts,
+            behind: 0,
+        };
+        while let Some(step) = self.steps.get(at) {
+            let Some(is_true) = state.test(&step.test) else {
+                return false;
+            };
+            at = step.next(at, is_true);
+        }
+        at == self.steps.len()
+    }
+}
+
+impl Step {
+    /// The step behind the one `at`, which is this: forward, always. (An index is far below the
+    /// largest number.)
+    #[inline(always)]
+    fn next(&self, at: usize, is_true: bool) -> usize {
+        let skipped = if is_true { self.if_true } else { self.if_false };
+        at.wrapping_add(1).wrapping_add(skipped.into())
+    }
+}
+
+impl Range {
+    #[inline(always)]
+    fn contains(&self, number: u64) -> bool {
+        number.wrapping_sub(self.low) & self.mask <= self.span
+    }
+}
+
+/// A number of whole bytes, or of the moment, if it is there.
+#[inline(always)]
+fn plain<C: Contexts>(from: &NumberAt, record: &[u8], contexts: &C) -> Option<u64> {
+    let at = from.at as usize;
+    Some(match from.source {
+        Source::U8 => u8::from_le_bytes(load(record, at)?).into(),
+        Source::U16 => u16::from_le_bytes(load(record, at)?).into(),
+        Source::U32 => u32::from_le_bytes(load(record, at)?).into(),
+        Source::U64 => u64::from_le_bytes(load(record, at)?),
+        Source::Context => contexts.number(from.at as u8)?,
+        Source::Bits | Source::FarBits => return None,
+    })
+}
+
+#[inline(always)]
+fn load<const N: usize>(record: &[u8], at: usize) -> Option<[u8; N]> {
+    record.get(at..at.wrapping_add(N))?.try_into().ok()
+}
+
+/// A program that runs. Where something cannot be read, its functions return [`None`].
+struct State<'a, C> {
+    texts: &'a [u8],
+    record: &'a [u8],
+    contexts: &'a C,
+    /// The byte behind the last field that was passed.
+    behind: usize,
+}
+
+impl<C: Contexts> State<'_, C> {
+    fn number(&self, from: NumberAt) -> Option<u64> {
+        match from.source {
+            Source::Bits => self.bits(0, from),
+            Source::FarBits => self.bits(self.behind, from),
+            _ => plain(&from, self.record, self.contexts),
+        }
+    }
+
+    /// Bits, of which the place is counted from `origin`.
+    fn bits(&self, origin: usize, from: NumberAt) -> Option<u64> {
+        let at = origin.checked_add(from.at as usize)?;
+        let (shift, bits) = (u32::from(from.shift), u32::from(from.bits));
+        let len = shift.wrapping_add(bits).div_ceil(8) as usize;
+        let bytes = self.record.get(at..)?.get(..len)?;
+        // At most seven bits more than a word.
+        let mut number = 0;
+        for (place, byte) in (0_u32..64).step_by(8).zip(bytes) {
+            number |= u64::from(*byte).wrapping_shl(place);
+        }
+        number = number.wrapping_shr(shift);
+        if let Some(last) = bytes.get(8) {
+            number |= u64::from(*last).wrapping_shl(64_u32.wrapping_sub(shift));
+        }
+        let unused = 64_u32.wrapping_sub(bits);
+        Some(number & u64::MAX.checked_shr(unused).unwrap_or(0))
+    }
+
+    /// Where bytes begin, where they end, and where the next field begins.
+    fn extent(&self, from: BytesAt) -> Option<(usize, usize, usize)> {
+        let origin = if from.is_far { self.behind } else { 0 };
+        let start = origin.checked_add(from.at as usize)?;
+        let len = match from.extent {
+            Extent::Fixed(len) => len as usize,
+            Extent::Terminated => {
+                let len = until_nul(self.record.get(start..)?)?;
+                let end = start.wrapping_add(len);
+                return Some((start, end, end.wrapping_add(1)));
+            }
+            Extent::Counted(count, element) => {
+                let count = usize::try_from(self.number(count)?).ok()?;
+                count.checked_mul(element.into())?
+            }
+        };
+        let end = start.checked_add(len)?;
+        (end <= self.record.len()).then_some((start, end, end))
+    }
+
+    fn bytes(&self, from: BytesAt) -> Option<&[u8]> {
+        let (start, end, _) = self.extent(from)?;
+        self.record.get(start..end)
+    }
+
+    fn operand(&self, text: Text) -> Option<&[u8]> {
+        self.texts.get(text.start.into()..)?.get(..text.len.into())
+    }
+
+    fn with_text(&self, from: TextAt, test: impl FnOnce(&[u8]) -> bool) -> Option<bool> {
+        let up_to_nul = |bytes: &[u8]| {
+            let len = until_nul(bytes).unwrap_or(bytes.len());
+            Some(test(bytes.get(..len)?))
+        };
+        match from {
+            TextAt::Record(at) => up_to_nul(self.bytes(at)?),
+            TextAt::Context(id) => up_to_nul(self.contexts.text(id)?.as_ref()),
+        }
+    }
+
+    fn test(&mut self, test: &Test) -> Option<bool> {
+        match *test {
+            Test::Range { from, range } => Some(range.contains(self.number(from)?)),
+            Test::Member { from, mask, set } => {
+                let number = self.number(from)? & mask;
+                Some(has(self.operand(set)?, number))
+            }
+            Test::Equal { from, text } => {
+                let operand = self.operand(text)?;
+                self.with_text(from, |text| {
+                    text.len() == operand.len() && text.iter().zip(operand).all(|(a, b)| a == b)
+                })
+            }
+            Test::Glob { from, pattern } => {
+                let pattern = self.operand(pattern)?;
+                self.with_text(from, |text| glob::matches(pattern, text))
+            }
+            Test::SameSet { from, set } => {
+                let (one, other) = (self.bytes(from)?, self.operand(set)?);
+                let (short, long) = if one.len() < other.len() {
+                    (one, other)
+                } else {
+                    (other, one)
+                };
+                // Numbers that one has no bit for are not in it.
+                let rest = long.get(short.len()..)?;
+                let is_same = short.iter().zip(long).all(|(a, b)| a == b);
+                Some(is_same && rest.iter().all(|byte| *byte == 0))
+            }
+            Test::Intersects { from, set } => {
+                let (one, other) = (self.bytes(from)?, self.operand(set)?);
+                Some(one.iter().zip(other).any(|(a, b)| a & b != 0))
+            }
+            Test::Pass(from) => {
+                (_, _, self.behind) = self.extent(from)?;
+                Some(true)
+            }
+        }
+    }
+}
+
+/// How many bytes there are before the first NUL.
+fn until_nul(bytes: &[u8]) -> Option<usize> {
+    bytes.iter().position(|byte| *byte == 0)
+}
+
+/// Whether a set has a member.
+fn has(set: &[u8], member: u64) -> bool {
+    let byte = usize::try_from(member / 8).ok().and_then(|at| set.get(at));
+    byte.is_some_and(|byte| byte.wrapping_shr(member as u32 % 8) & 1 != 0)
+}

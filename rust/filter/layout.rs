@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where an event's fields lie in its record.
+
+use super::abi::schema::{Field, FieldType, Integer, Shown};
+use super::program::{BytesAt, Extent, NumberAt, Source, TextAt};
+
+/// An event's fields, in the order of the record.
+#[derive(Clone)]
+pub(super) struct Layout<F> {
+    pub(super) fields: F,
+}
+
+/// What an operand is compared with.
+#[derive(Clone, Copy)]
+pub(super) enum Value {
+    Number(NumberAt, Integer),
+    Text(TextAt),
+    /// A set of numbers.
+    Set(BytesAt),
+}
+
+/// Where a field begins.
+#[derive(Clone, Copy)]
+struct Place {
+    /// So many fields of variable size lie before it.
+    passed: usize,
+    /// The bit, counted from behind the last one of these.
+    bit: u64,
+}
+
+impl Place {
+    fn byte(self) -> Option<u32> {
+        u32::try_from(self.bit / 8).ok()
+    }
+}
+
+impl<'a, F: Iterator<Item = Field<'a>> + Clone> Layout<F> {
+    /// The field called `name`.
+    pub(super) fn find(&self, name: &str) -> Option<(usize, FieldType<'a>)> {
+        let mut fields = self.fields.clone().enumerate();
+        let (index, field) = fields.find(|(_, field)| field.name == name)?;
+        Some((index, field.ty))
+    }
+
+    /// The fields that must be passed to get to a field: those before it of variable size. [`None`]
+    /// in place of one that cannot be passed.
+    pub(super) fn passed(
+        &self,
+        index: usize,
+    ) -> impl Iterator<Item = Option<BytesAt>> + use<'_, 'a, F> {
+        let before = self.fields.clone().enumerate().take(index);
+        before
+            .filter(|(_, field)| field.ty.bits().is_none())
+            .map(|(index, field)| self.bytes(index, field.ty))
+    }
+
+    /// A field's value. [`None`]: nothing can be compared with it.
+    pub(super) fn value(&self, index: usize, ty: FieldType<'a>) -> Option<Value> {
+        match ty {
+            FieldType::Integer(integer) | FieldType::Enumeration(integer, _) => {
+                Some(Value::Number(self.number(index, integer)?, integer))
+            }
+            _ => {
+                let bytes = self.bytes(index, ty)?;
+                Some(if is_text(ty) {
+                    Value::Text(TextAt::Record(bytes))
+                } else {
+                    Value::Set(bytes)
+                })
+            }
+        }
+    }
+
+    /// Where a field lies. [`None`]: too far behind.
+    fn place(&self, index: usize) -> Option<Place> {
+        let mut place = Place { passed: 0, bit: 0 };
+        for field in self.fields.clone().take(index) {
+            place = aligned(place, field.ty)?;
+            place = match field.ty.bits() {
+                Some(bits) => Place {
+                    bit: place.bit.checked_add(bits as u64)?,
+                    ..place
+                },
+                None => Place {
+                    passed: place.passed.checked_add(1)?,
+                    bit: 0,
+                },
+            };
+        }
+        aligned(place, self.fields.clone().nth(index)?.ty)
+    }
+
+    fn number(&self, index: usize, integer: Integer) -> Option<NumberAt> {
+        let place = self.place(index)?;
+        let source = match (place.passed, integer.is_bit_field, integer.bits) {
+            (0, false, 8) => Source::U8,
+            (0, false, 16) => Source::U16,
+            (0, false, 32) => Source::U32,
+            (0, false, 64) => Source::U64,
+            (_, _, 0 | 65..) => return None,
+            (0, ..) => Source::Bits,
+            _ => Source::FarBits,
+        };
+        Some(NumberAt {
+            source,
+            at: place.byte()?,
+            shift: (place.bit % 8) as u8,
+            bits: integer.bits,
+        })
+    }
+
+    /// The bytes of a field that is no integer.
+    fn bytes(&self, index: usize, ty: FieldType<'a>) -> Option<BytesAt> {
+        let place = self.place(index)?;
+        let extent = match ty {
+            FieldType::String => Extent::Terminated,
+            FieldType::Array(element, _) => {
+                element_size(element)?;
+                Extent::Fixed(u32::try_from(ty.size()?).ok()?)
+            }
+            FieldType::Sequence(element, length) => {
+                let (length, ty) = self.find(length).filter(|(length, _)| *length < index)?;
+                let FieldType::Integer(integer) = ty else {
+                    return None;
+                };
+                // What was passed between the two would have to be passed again.
+                let passed = self.place(length)?.passed;
+                if passed != 0 && passed != place.passed {
+                    return None;
+                }
+                Extent::Counted(self.number(length, integer)?, element_size(element)?)
+            }
+            FieldType::Integer(_) | FieldType::Enumeration(..) => return None,
+        };
+        Some(BytesAt {
+            is_far: place.passed != 0,
+            at: place.byte()?,
+            extent,
+        })
+    }
+}
+
+/// Where a field of the type begins behind what ends at `place`.
+fn aligned(place: Place, ty: FieldType<'_>) -> Option<Place> {
+    let bit = place.bit.checked_next_multiple_of(ty.align() as u64)?;
+    Some(Place { bit, ..place })
+}
+
+/// Bytes of an element. [`None`]: it does not consist of bytes.
+fn element_size(element: Integer) -> Option<u8> {
+    (!element.is_bit_field && element.bits % 8 == 0).then_some(element.bits / 8)
+}
+
+/// Whether a field, or a context, is a text.
+pub(super) fn is_text(ty: FieldType<'_>) -> bool {
+    match ty {
+        FieldType::String => true,
+        FieldType::Array(element, _) | FieldType::Sequence(element, _) => {
+            element.shown == Shown::Text
+        }
+        FieldType::Integer(_) | FieldType::Enumeration(..) => false,
+    }
+}
+
+/// A context's value. [`None`]: nothing can be compared with it.
+pub(super) fn context(id: u8, ty: FieldType<'_>) -> Option<Value> {
+    match ty {
+        FieldType::Integer(integer) | FieldType::Enumeration(integer, _) => {
+            let number = NumberAt {
+                source: Source::Context,
+                at: id.into(),
+                shift: 0,
+                bits: integer.bits,
+            };
+            (1..=64).contains(&integer.bits).then_some(())?;
+            Some(Value::Number(number, integer))
+        }
+        _ => is_text(ty).then_some(Value::Text(TextAt::Context(id))),
+    }
+}

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Expressions that people write, and what is wrong with others.
+
+use super::*;
+
+const FIELDS: [Field<'static>; 12] = [
+    field("prio", FieldType::signed(32)),
+    field("flags", FieldType::hex(64)),
+    field("next_comm", FieldType::text(8)),
+    field("level", FieldType::unsigned(8)),
+    field("low", FieldType::Integer(Integer::unsigned(8).bit_field(3))),
+    field("high", FieldType::Integer(Integer::signed(8).bit_field(7))),
+    field("mask", FieldType::Array(Integer::unsigned(16), 1)),
+    field("length", FieldType::unsigned(8)),
+    field("filename", FieldType::String),
+    field("data", FieldType::Sequence(Integer::TEXT, "length")),
+    field(
+        "bits",
+        FieldType::Array(Integer::unsigned(8).bit_field(3), 2),
+    ),
+    field("last", FieldType::unsigned(16)),
+];
+
+const fn field(name: &'static str, ty: FieldType<'static>) -> Field<'static> {
+    Field { name, ty }
+}
+
+fn record() -> Vec<u8> {
+    let mut record = Vec::new();
+    record.extend((-5_i32).to_le_bytes());
+    record.extend(0xffff_8000_0000_0001_u64.to_le_bytes());
+    record.extend(b"kworker\0");
+    record.push(200);
+    // The lowest bits first: 5, and -3.
+    record.extend((5_u16 | (0x7d << 3)).to_le_bytes());
+    record.extend(0b1000_0010_u16.to_le_bytes());
+    record.push(4);
+    record.extend(b"/etc/passwd\0");
+    record.extend(b"ab\0d");
+    record.push(0);
+    record.extend(0x1234_u16.to_le_bytes());
+    record
+}
+
+fn moment() -> Moment {
+    Moment {
+        numbers: [Some(3), None, Some(-1_i64 as u64), None],
+        text: Some(b"bash\0\0".to_vec()),
+    }
+}
+
+fn wants(expression: &str) -> bool {
+    let wants = |program: Program<'_>| program.wants(&record(), &moment());
+    compiled(expression, &FIELDS, wants)
+        .unwrap_or_else(|error| panic!("{}", error.shown(expression)))
+}
+
+#[test]
+fn numbers_are_compared_by_their_sign() {
+    for expression in [
+        "prio == -5",
+        "prio < 0",
+        "prio <= -5",
+        "prio >= -5",
+        "prio > -6",
+        "prio != 5",
+        "prio == 0xfffffffb",
+        "prio >= 0x80000000",
+        "prio & 0x80000000",
+        "prio & 3",
+        "prio & -8",
+        "flags > 0x7fffffffffffffff",
+        "flags == 0xffff800000000001",
+        "flags == 18446603336221196289",
+        "level == 200",
+        "level > 127",
+        "level <= 255",
+        "level == 0310",
+        "low == 5",
+        "low & 4",
+        "high == -3",
+        "high < 0",
+        "high == 0x7d",
+        "last == 0x1234",
+    ] {
+        assert!(wants(expression), "{expression}");
+        assert!(!wants(&format!("!({expression})")), "{expression}");
+    }
+    for expression in [
+        "prio > 0",
+        "prio & 4",
+        "prio & 0",
+        "flags < 0",
+        "level < 0",
+        "level > 255",
+        "low & 2",
+        "high > 61",
+        "last < 0x1234",
+    ] {
+        assert!(!wants(expression), "{expression}");
+        assert!(wants(&format!("!{expression}")), "{expression}");
+    }
+}
+
+#[test]
+fn texts_end_at_a_nul() {
+    for expression in [
+        "next_comm == \"kworker\"",
+        "next_comm == 'kworker'",
+        "next_comm != \"kworker/0\"",
+        "next_comm ~ \"k*er\"",
+        // Where the field ends does not matter.
+        "next_comm ~ \"*er\"",
+        "next_comm ~ \"kwork?[a-r]\"",
+        "next_comm ~ '!*x*'",
+        "next_comm ~ \"\" || next_comm != \"\"",
+        "filename ~ \"/etc/*\"",
+        "filename.ustring == \"/etc/passwd\"",
+        "data == \"ab\"",
+        "comm == \"bash\"",
+        "COMM ~ '*sh'",
+    ] {
+        assert!(wants(expression), "{expression}");
+    }
+    for expression in [
+        "next_comm == \"kworke\"",
+        "next_comm == \"\"",
+        "next_comm ~ \"worker\"",
+        "next_comm ~ '!k*'",
+        "data ~ '*d'",
+        "comm != 'bash'",
+    ] {
+        assert!(!wants(expression), "{expression}");
+    }
+}
+
+#[test]
+fn cpus_are_numbers_or_sets() {
+    for expression in [
+        "CPU == 3",
+        "cpu & CPUS{0-3,5}",
+        "common_cpu == CPUS{3}",
+        "cpu & CPUS{3}",
+        "cpu != CPUS{2}",
+        // No number is several.
+        "cpu != CPUS{2-4}",
+        "low & CPUS{1-9:1/2}",
+        "mask & CPUS{0,1}",
+        "mask == CPUS{1,7}",
+        "mask != CPUS{1}",
+        "mask != CPUS{0-1,7}",
+        "mask & CPUS{all}",
+    ] {
+        assert!(wants(expression), "{expression}");
+    }
+    for expression in [
+        "cpu & CPUS{0-2,4-N}",
+        "cpu == CPUS{2-4}",
+        "cpu != CPUS{3}",
+        // As a number of a CPU, 200 is none at all.
+        "level != CPUS{0-1}",
+        "level & CPUS{0-1}",
+        "mask & CPUS{0,2-6}",
+        "mask == CPUS{1}",
+        "tid & CPUS{0-1}",
+    ] {
+        assert!(!wants(expression), "{expression}");
+    }
+}
+
+#[test]
+fn contexts_are_found_where_no_field_is() {
+    assert!(wants("tid == -1"));
+    assert!(wants("common_pid < 0"));
+    // What cannot be found out: the record is not wanted, whatever is said of it.
+    assert!(!wants("nice == 0"));
+    assert!(!wants("!(nice == 0)"));
+    assert!(wants("prio == -5 || nice == 0"));
+    let fields = [field("comm", FieldType::unsigned(8))];
+    let wants = |program: Program<'_>| program.wants(&[7], &moment());
+    assert_eq!(compiled("comm == 7", &fields, wants), Ok(true));
+    assert_eq!(compiled("COMM == 'bash'", &fields, wants), Ok(true));
+}
+
+#[test]
+fn and_binds_stronger_than_or() {
+    let fields = ["a", "b", "c"].map(|name| field(name, FieldType::unsigned(8)));
+    for (expression, meaning) in [
+        (
+            "a==1||b==1&&c==1",
+            (|a, b, c| a || b && c) as fn(bool, bool, bool) -> bool,
+        ),
+        ("a==1&&b==1||c==1", |a, b, c| a && b || c),
+        ("(a==1||b==1)&&c==1", |a, b, c| (a || b) && c),
+        ("!a==1&&b==1||c==1", |a, b, c| !a && b || c),
+        ("! (a==1 && b==1) || !c==1", |a, b, c| !(a && b && c)),
+        ("!!(a==1||!(b==1&&!c==1))", |a, b, c| a || !b || c),
+        ("((a==1))&&!((b!=1)||c==1)", |a, b, c| a && b && !c),
+    ] {
+        for bits in 0..8_u8 {
+            let record = [bits & 1, (bits >> 1) & 1, bits >> 2];
+            let [a, b, c] = record.map(|byte| byte == 1);
+            let wants = |program: Program<'_>| program.wants(&record, &moment());
+            assert_eq!(
+                compiled(expression, &fields, wants),
+                Ok(meaning(a, b, c)),
+                "{expression} {record:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_short_record_is_not_wanted() {
+    let record = record();
+    for (expression, enough) in [
+        ("prio == -5", 4),
+        ("!prio == 5", 4),
+        // Never equal, but there must be a number.
+        ("!(prio == CPUS{1-2})", 4),
+        ("high == -3", 23),
+        ("filename == '/etc/passwd'", 38),
+        ("data == 'ab'", 42),
+        ("last == 0x1234", 45),
+    ] {
+        for len in 0..=record.len() {
+            let wants = |program: Program<'_>| program.wants(&record[..len], &moment());
+            let wanted = compiled(expression, &FIELDS, wants).unwrap();
+            assert_eq!(wanted, len >= enough, "{expression} {len}");
+        }
+    }
+}
+
+/// Why each is refused, and where the caret stands.
+#[test]
+fn what_does_not_fit_is_refused() {
+    let range = |is_signed, bits| Reason::OutOfRange { is_signed, bits };
+    for (expression, caret, reason) in [
+        ("prio == 1 && dprio == 2", "             ^", Reason::Unknown),
+        ("Prio == 1", "^", Reason::Unknown),
+        ("bits & CPUS{1}", "^", Reason::Incomparable),
+        ("prio.ustring == 1", "^", Reason::NoText),
+        ("next_comm == 3", "             ^", Reason::IsText),
+        ("filename == CPUS{1}", "            ^", Reason::IsText),
+        ("prio == \"3\"", "        ^", Reason::IsNumber),
+        ("mask & 3", "       ^", Reason::IsArray),
+        ("mask == 'a'", "        ^", Reason::IsArray),
+        ("next_comm < 'a'", "          ^", Reason::TextOperator),
+        ("next_comm & 'a'", "          ^", Reason::TextOperator),
+        ("prio ~ 3", "     ^", Reason::NumberOperator),
+        ("prio < CPUS{3}", "     ^", Reason::CpusOperator),
+        ("mask ~ CPUS{3}", "     ^", Reason::CpusOperator),
+        ("prio == 2147483648", "        ^", range(true, 32)),
+        ("prio == -2147483649", "        ^", range(true, 32)),
+        ("prio == 0x100000000", "        ^", range(true, 32)),
+        ("level < 256", "        ^", range(false, 8)),
+        ("level == -1", "         ^", range(false, 8)),
+        ("low == 8", "       ^", range(false, 3)),
+        ("high == 64", "        ^", range(true, 7)),
+        ("low == CPUS{8}", "       ^", range(false, 3)),
+        ("CPU & CPUS{3-x}", "             ^", Reason::NoCpuList),
+        (
+            "CPU & CPUS{3,12}",
+            "             ^",
+            Reason::LargeCpu { cpus: 12 },
+        ),
+        ("CPU & CPUS{,}", "      ^", Reason::NoCpu),
+    ] {
+        let error = compiled(expression, &FIELDS, |_| ()).expect_err(expression);
+        let at = caret.len() - 1;
+        assert_eq!(error, Error { at, reason }, "{}", error.shown(expression));
+    }
+}
+
+#[test]
+fn what_is_too_long_is_refused() {
+    let predicates = |count: usize, one: &str| vec![one; count].join("||");
+    assert!(compiled(&predicates(64, "prio==1"), &FIELDS, |_| ()).is_ok());
+    let error = compiled(&predicates(65, "prio==1"), &FIELDS, |_| ());
+    let at = 64 * "prio==1||".len();
+    let reason = Reason::LongProgram;
+    assert_eq!(error, Err(Error { at, reason }));
+    // To get behind a string takes a step.
+    assert!(compiled(&predicates(32, "data=='a'"), &FIELDS, |_| ()).is_ok());
+    let error = compiled(&predicates(33, "data=='a'"), &FIELDS, |_| ());
+    let at = 32 * "data=='a'||".len();
+    assert_eq!(error, Err(Error { at, reason }));
+
+    let text = format!("filename=='{}'", "x".repeat(255));
+    assert!(compiled(&predicates(16, &text), &FIELDS, |_| ()).is_ok());
+    let error = compiled(&predicates(17, &text), &FIELDS, |_| ());
+    let at = 16 * (text.len() + 2) + "filename==".len();
+    let reason = Reason::LongTexts;
+    assert_eq!(error, Err(Error { at, reason }));
+}
+
+#[test]
+fn a_program_has_the_room_that_is_given() {
+    let contexts = CONTEXTS.map(|(name, id, ty)| Context { name, id, ty });
+    let reason_in = |step_count: usize, text_bytes: usize| {
+        let (mut steps, mut texts) = (vec![Step::NONE; step_count], vec![0; text_bytes]);
+        let memory = Memory {
+            steps: &mut steps,
+            texts: &mut texts,
+        };
+        let names = Names {
+            fields: FIELDS.iter().copied(),
+            contexts: &contexts,
+            cpus: CPUS,
+        };
+        match compile("prio == 1 && comm == 'abc'", names, memory) {
+            Ok(program) => Ok((program.steps().len(), program.texts().len())),
+            Err(error) => Err(error.reason),
+        }
+    };
+    assert_eq!(reason_in(9, 9), Ok((2, 3)));
+    assert_eq!(reason_in(2, 3), Ok((2, 3)));
+    assert_eq!(reason_in(1, 3), Err(Reason::LongProgram));
+    assert_eq!(reason_in(2, 2), Err(Reason::LongTexts));
+    assert_eq!(reason_in(0, 0), Err(Reason::LongProgram));
+}

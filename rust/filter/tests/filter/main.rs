@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Filters: what is refused and where, and which records are wanted.
+
+mod directed;
+mod random;
+mod simple;
+
+use rtrace_abi::schema::{Field, FieldType, Integer, Shown};
+use rtrace_filter::compile::{compile, Context, Memory, Names};
+use rtrace_filter::evaluate::Contexts;
+use rtrace_filter::program::{Program, Step, MAX_STEPS, MAX_TEXTS};
+use rtrace_input::filter::error::{Error, Reason};
+
+/// The CPUs are 0 to 11.
+const CPUS: u32 = 12;
+
+const CONTEXTS: [(&str, u8, FieldType<'static>); 5] = [
+    ("cpu", 0, FieldType::unsigned(32)),
+    ("comm", 1, FieldType::text(16)),
+    ("tid", 2, FieldType::signed(32)),
+    ("nice", 3, FieldType::signed(8)),
+    ("host", 4, FieldType::String),
+];
+
+/// What the contexts are at a moment.
+#[derive(Clone, Debug, Default)]
+struct Moment {
+    numbers: [Option<u64>; 4],
+    text: Option<Vec<u8>>,
+}
+
+impl Contexts for Moment {
+    type Text = Vec<u8>;
+
+    fn number(&self, id: u8) -> Option<u64> {
+        self.numbers[usize::from(id)]
+    }
+
+    fn text(&self, id: u8) -> Option<Vec<u8>> {
+        assert!([1, 4].contains(&id));
+        self.text.clone()
+    }
+}
+
+/// Has an expression compiled, and hands over the program.
+fn compiled<T>(
+    expression: &str,
+    fields: &[Field<'_>],
+    then: impl FnOnce(Program<'_>) -> T,
+) -> Result<T, Error> {
+    let contexts = CONTEXTS.map(|(name, id, ty)| Context { name, id, ty });
+    let names = Names {
+        fields: fields.iter().copied(),
+        contexts: &contexts,
+        cpus: CPUS,
+    };
+    let (mut steps, mut texts) = ([Step::NONE; MAX_STEPS], [0; MAX_TEXTS]);
+    let memory = Memory {
+        steps: &mut steps,
+        texts: &mut texts,
+    };
+    compile(expression, names, memory).map(then)
+}

@@ -78,7 +78,23 @@ pub fn all() -> Vec<Seed> {
     seeds
 }
 
-const TEXTS: [(&str, &str, &str); 22] = [
+const TEXTS: [(&str, &str, &str); 30] = [
+    (
+        "filter",
+        "numbers",
+        "prio < 0 && level >= 0x7f || !(flags & 010)\0\u{7f}\u{7f}\u{7f}\u{7f}01234567bash",
+    ),
+    ("filter", "texts", "comm ~ \"*a?[r-t]*\" && name.ustring != 'x'\x00012345678901abst"),
+    ("filter", "bit-fields", "low == 5 || high < -1\x000123456789012345678901234567890"),
+    (
+        "filter",
+        "variable",
+        "data == \"ab\" && last == 0x3231\x0001234567890123456789012\u{2}nine\0ab1212",
+    ),
+    ("filter", "contexts", "CPU == 3 && (COMM == 'bash' || common_pid > 0)\0"),
+    ("filter", "cpus", "cpu & CPUS{0-N:1/2} && mask != CPUS{1,3-5}\x0001234567890123456789012"),
+    ("filter", "place", "prio == 1 &&\n\tlevel == 256"),
+    ("filter", "deep", "((((!((((a==1))))))))"),
     ("patterns", "several", "!a:b c !d\0a:b"),
     ("patterns", "stars", "s*:*_en?ry\0syscalls:sys_entry"),
     ("patterns", "system", "sched\0sched:sched_switch"),

@@ -4,6 +4,7 @@
 
 mod description;
 mod events;
+mod filter;
 mod metadata;
 mod packets;
 mod patterns;
@@ -24,6 +25,7 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     target("description", description::check),
     target("events", events::check),
+    target("filter", filter::check),
     target("metadata", metadata::check),
     target("packets", packets::check),
     target("patterns", patterns::check),

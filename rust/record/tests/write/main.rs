@@ -6,6 +6,7 @@ mod nesting;
 mod platform;
 #[path = "../../../ring/tests/common/slots.rs"]
 mod slots;
+mod tails;
 
 use platform::{
     at_level, interrupt_after_clock, preemption_is_disabled, set_time, Announced, OneCpu,
@@ -13,11 +14,11 @@ use platform::{
 use rtrace_abi::header::Layout;
 use rtrace_abi::packet::{PacketHeader, MAGIC};
 use rtrace_record::buffer::{self, NotMade, Shape};
-use rtrace_record::clock::TraceClock;
+use rtrace_record::clock::{AnyClock, TraceClock};
 use rtrace_record::format::{CompactMonotonic, CompactTsc, Format, LargeTsc};
 use rtrace_record::gate::{self, Level};
-use rtrace_record::header::{EventHeader, Label};
-use rtrace_record::memory::{tail_alone, NulTerminated, RecordWriter};
+use rtrace_record::header::{Compact, EventHeader, Label};
+use rtrace_record::memory::{tail_alone, NulTerminated, RecordWriter, Tail};
 use rtrace_record::packet::Identity;
 use rtrace_ring as ring; // Where slots.rs looks for it.
 use rtrace_ring::lost::Lost;
@@ -114,6 +115,14 @@ impl Trace {
         false
     }
 
+    /// Records nothing but a tail.
+    fn record_tail(&self, label: &Label, tail: &impl Tail) {
+        let Ok(entered) = self.gates.enter().or_else(|stopped| stopped.pass()) else {
+            panic!("stopped at the gate");
+        };
+        Buffer::record_any::<CompactTsc, _>(entered, label, || tail_alone(tail));
+    }
+
     /// The finished packets.
     fn packets(&self) -> Vec<Packet> {
         let mut reader = self.buffer.ring().reader();
@@ -186,6 +195,54 @@ fn a_packet_is_laid_out_as_the_abi_says() {
 }
 
 #[test]
+fn the_words_of_a_held_packet_can_be_read() {
+    let trace = Trace::new(Mode::Discard, TraceClock::tsc());
+    let label = Label::in_layout(1, Layout::Compact);
+    set_time(100);
+    trace.record::<CompactTsc>(&label, 0);
+    set_time(200);
+    trace.buffer.flush();
+    let mut reader = trace.buffer.ring().reader();
+    let packet = trace.buffer.ring().get(&mut reader).expect("a packet");
+    let at = packet.memory + std::mem::offset_of!(PacketHeader, timestamp_end) as u64;
+    assert_eq!(trace.buffer.memory().read_word(at), 200);
+}
+
+/// A tail that makes a record of `len` bytes, with a compact header.
+fn filler(len: usize) -> impl Tail {
+    const TEXT: [u8; 256] = [b'x'; 256];
+    NulTerminated(&TEXT[..len - 4 - 1])
+}
+
+#[test]
+fn a_record_that_fills_its_packet_announces_it() {
+    let trace = Trace::new(Mode::Discard, TraceClock::tsc());
+    let label = Label::in_layout(1, Layout::Compact);
+    set_time(1);
+    trace.record_tail(&label, &filler(256 - PacketHeader::SIZE));
+    assert_eq!(trace.announced.0.get(), 1);
+    assert_eq!(trace.buffer.delivered(), (1, 256));
+    assert_eq!(trace.packets().len(), 1);
+}
+
+#[test]
+fn a_record_that_is_committed_last_announces_the_packet() {
+    let trace = Trace::new(Mode::Discard, TraceClock::tsc());
+    let label = Label::in_layout(1, Layout::Compact);
+    set_time(1);
+    trace.record::<CompactTsc>(&label, 0);
+    let common = trace.record_with::<CompactTsc>(&label, 1, || {
+        at_level(Level::Interrupt, || {
+            trace.record_tail(&label, &filler(256 - PacketHeader::SIZE - 16));
+        });
+        assert_eq!(trace.announced.0.get(), 0);
+    });
+    assert!(common);
+    assert_eq!(trace.announced.0.get(), 1);
+    assert_eq!(trace.packets().len(), 1);
+}
+
+#[test]
 fn what_the_short_header_cannot_say_has_the_extended_one() {
     let trace = Trace::new(Mode::Discard, TraceClock::tsc());
     let last_short = Label::in_layout(30, Layout::Compact);
@@ -243,11 +300,7 @@ fn texts_end_with_nul_whatever_their_length() {
         let label = Label::in_layout(1, Layout::Compact);
         let text: Vec<u8> = (b'a'..).take(len).map(|byte| byte % 128).collect();
         set_time(1);
-        let Ok(entered) = trace.gates.enter() else {
-            panic!("stopped at the gate");
-        };
-        let tail = NulTerminated(&text);
-        Buffer::record_any::<CompactTsc, _>(entered, &label, || tail_alone(&tail));
+        trace.record_tail(&label, &NulTerminated(&text));
         trace.buffer.flush();
         let content = trace.packets()[0].content.clone();
         assert_eq!(content[4..], [&text[..], &[0]].concat());
@@ -306,6 +359,25 @@ fn times_do_not_step_back_where_the_monotonic_clock_does() {
     let records = [(100, 0), (150, 1), (150, 2), (160, 3)];
     let records = records.map(|(time, payload)| compact(1, time, payload));
     assert_eq!(trace.packets()[0].content, records.concat());
+}
+
+#[test]
+fn a_probe_that_does_not_know_the_clock_reads_that_of_the_trace() {
+    let label = Label::in_layout(1, Layout::Compact);
+    // Only of the monotonic clock does the common case know what to do with a step back.
+    for (clock, step_back) in [(TraceClock::tsc(), false), (TraceClock::monotonic(), true)] {
+        let trace = Trace::new(Mode::Discard, clock);
+        for (payload, (time, common)) in
+            (0..).zip([(100, false), (150, true), (140, step_back), (160, true)])
+        {
+            set_time(time);
+            assert_eq!(trace.record::<(Compact, AnyClock)>(&label, payload), common);
+        }
+        trace.buffer.flush();
+        let records = [(100, 0), (150, 1), (150, 2), (160, 3)];
+        let records = records.map(|(time, payload)| compact(1, time, payload));
+        assert_eq!(trace.packets()[0].content, records.concat());
+    }
 }
 
 #[test]
@@ -378,6 +450,16 @@ fn a_gate_lets_in_while_it_is_open() {
     assert!(stopped.pass().is_err());
     trace.gates.open(0);
     drop(trace.gates.enter().ok().expect("open again"));
+}
+
+#[test]
+fn what_is_behind_a_gate_is_found_open_or_closed() {
+    let trace = Trace::new(Mode::Discard, TraceClock::tsc());
+    for _ in 0..2 {
+        let found = trace.gates.of(0).expect("a buffer");
+        assert!(std::ptr::eq(found, &*trace.buffer));
+        trace.gates.close(0);
+    }
 }
 
 #[test]

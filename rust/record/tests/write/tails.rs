@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a tail puts into the bytes that it has asked for.
+
+use super::platform::set_time;
+use super::Trace;
+use rtrace_abi::header::Layout;
+use rtrace_record::clock::TraceClock;
+use rtrace_record::header::Label;
+use rtrace_record::memory::{Space, Tail};
+use rtrace_ring::Mode;
+
+/// A tail that asks for so many bytes, and puts what it likes.
+struct Asks<W>(usize, W);
+
+impl<W: Fn(Space<'_>)> Tail for Asks<W> {
+    fn len(&self) -> usize {
+        self.0
+    }
+    fn write(&self, space: Space<'_>) {
+        self.1(space);
+    }
+}
+
+/// What follows the header of a record with this tail.
+fn recorded(tail: &impl Tail) -> Vec<u8> {
+    let trace = Trace::new(Mode::Discard, TraceClock::tsc());
+    set_time(1);
+    trace.record_tail(&Label::in_layout(1, Layout::Compact), tail);
+    trace.buffer.flush();
+    trace.packets()[0].content[4..].to_vec()
+}
+
+#[test]
+fn nothing_takes_no_room() {
+    assert!(recorded(&()).is_empty());
+}
+
+#[test]
+fn values_that_have_no_room_are_left_out() {
+    let tail = Asks(7, |mut space: Space<'_>| {
+        space.put(0x4433_2211u32);
+        space.put(0x6655u16);
+        space.put(0x9988u16);
+        space.put(0x77u8);
+        space.put(0xaau8);
+    });
+    assert_eq!(recorded(&tail), [0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77]);
+}
+
+#[test]
+fn bytes_that_have_no_room_are_left_out() {
+    let tail = Asks(5, |mut space: Space<'_>| {
+        space.put_bytes(b"abc");
+        space.put_bytes(b"def");
+        space.put_bytes(b"gh");
+        space.put_bytes(b"i");
+    });
+    assert_eq!(recorded(&tail), *b"abcgh");
+}

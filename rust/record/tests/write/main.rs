@@ -4,6 +4,7 @@
 
 mod nesting;
 mod platform;
+mod search;
 #[path = "../../../ring/tests/common/slots.rs"]
 mod slots;
 mod tails;
@@ -21,6 +22,7 @@ use rtrace_record::header::{Compact, EventHeader, Label};
 use rtrace_record::memory::{tail_alone, NulTerminated, RecordWriter, Tail};
 use rtrace_record::packet::Identity;
 use rtrace_ring as ring; // Where slots.rs looks for it.
+use rtrace_ring::consume::Reader;
 use rtrace_ring::lost::Lost;
 use rtrace_ring::Mode;
 use std::rc::Rc;
@@ -58,6 +60,7 @@ macro_rules! field {
         $packet.$get(std::mem::offset_of!(PacketHeader, $field))
     };
 }
+use field;
 
 impl Trace {
     fn new(mode: Mode, clock: TraceClock<OneCpu>) -> Self {
@@ -92,25 +95,33 @@ impl Trace {
 
     /// The same; `interrupt` comes between the header and the payload of the record.
     fn record_with<F: Format>(&self, label: &Label, payload: u32, interrupt: impl Fn()) -> bool {
-        let write = || {
+        self.fire::<F, _>(label, || {
             (4, |to: RecordWriter<'_>| {
                 assert!(preemption_is_disabled());
                 interrupt();
                 to.put(payload).put_tail(&());
             })
-        };
+        })
+    }
+
+    /// As a probe does it. Says whether the common case was enough.
+    fn fire<'a, F: Format, W: FnOnce(RecordWriter<'a>)>(
+        &'a self,
+        label: &Label,
+        payload: impl Fn() -> (u64, W),
+    ) -> bool {
         let entered = match self.gates.enter() {
-            Ok(entered) => match Buffer::record_open::<F, _>(entered, label, write) {
+            Ok(entered) => match Buffer::record_open::<F, _>(entered, label, &payload) {
                 Ok(()) => return true,
                 Err(entered) => Some(entered),
             },
             Err(stopped) => match stopped.pass() {
-                Ok(entered) => Buffer::admit(entered, F::Header::SHORT + 4),
+                Ok(entered) => Buffer::admit(entered, F::Header::SHORT),
                 Err(_closed) => panic!("closed"),
             },
         };
         if let Some(entered) = entered {
-            Buffer::record_any::<F, _>(entered, label, write);
+            Buffer::record_any::<F, _>(entered, label, &payload);
         }
         false
     }
@@ -125,9 +136,13 @@ impl Trace {
 
     /// The finished packets.
     fn packets(&self) -> Vec<Packet> {
-        let mut reader = self.buffer.ring().reader();
+        self.read(&mut self.buffer.ring().reader())
+    }
+
+    /// The finished packets, for who reads now and then.
+    fn read(&self, reader: &mut Reader) -> Vec<Packet> {
         let mut packets = Vec::new();
-        while let Ok(taken) = self.buffer.ring().get(&mut reader) {
+        while let Ok(taken) = self.buffer.ring().get(reader) {
             let memory = self.buffer.memory();
             let header = memory.bytes(taken.memory, PacketHeader::SIZE).to_vec();
             let mut packet = Packet {
@@ -138,7 +153,7 @@ impl Trace {
             packet.content =
                 memory.bytes(taken.memory, used as usize)[PacketHeader::SIZE..].to_vec();
             packets.push(packet);
-            self.buffer.ring().put(&mut reader);
+            self.buffer.ring().put(reader);
         }
         packets
     }

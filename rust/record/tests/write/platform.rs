@@ -22,6 +22,69 @@ thread_local! {
     static NO_PREEMPT: Cell<u64> = const { Cell::new(0) };
     /// What interrupts the next readings of the clock, one each, just after them.
     static INTERRUPTS: RefCell<VecDeque<Box<dyn FnOnce()>>> = const { RefCell::new(VecDeque::new()) };
+    /// By how much the monotonic clock lags in an NMI.
+    static LAG: Cell<u64> = const { Cell::new(0) };
+    /// By how much the clocks go on with each access.
+    static TICK: Cell<u64> = const { Cell::new(0) };
+    /// What comes between accesses, one after the other.
+    static COMING: RefCell<VecDeque<Coming>> = const { RefCell::new(VecDeque::new()) };
+}
+
+/// Lets the monotonic clock lag by `lag` in an NMI, as it may where that interrupts its update.
+pub fn set_lag(lag: u64) {
+    LAG.set(lag);
+}
+
+/// Something that comes between two accesses.
+struct Coming {
+    /// It waits until a context of a lower level runs; [`None`]: until anything does.
+    level: Option<Level>,
+    /// Accesses that it waits for, once all before it have come.
+    after: u64,
+    what: Box<dyn FnOnce()>,
+}
+
+/// Lets the clocks go on by `tick` with each access to a word.
+pub fn set_tick(tick: u64) {
+    TICK.set(tick);
+}
+
+/// Has `what` come `after` accesses to words from now on, or from when that came which was to come
+/// before. A context of the CPU has a level, and waits until it may interrupt what runs; another
+/// CPU waits for nobody.
+pub fn comes(level: Option<Level>, after: u64, what: impl FnOnce() + 'static) {
+    let what = Box::new(what);
+    COMING.with_borrow_mut(|all| all.push_back(Coming { level, after, what }));
+}
+
+/// Forgets all that has not come. Returns how many there are.
+pub fn nothing_comes() -> usize {
+    COMING.take().len()
+}
+
+/// Comes before each access to a word.
+fn access() {
+    TIME.set(TIME.get() + TICK.get());
+    let due = COMING.with_borrow_mut(|all| {
+        let first = all.front_mut()?;
+        if first.level.is_some_and(|level| level <= LEVEL.get()) {
+            return None;
+        }
+        if first.after > 0 {
+            first.after -= 1;
+            return None;
+        }
+        all.pop_front()
+    });
+    match due {
+        Some(Coming {
+            level: Some(level),
+            what,
+            ..
+        }) => at_level(level, what),
+        Some(Coming { what, .. }) => what(),
+        None => {}
+    }
 }
 
 /// Sets the clocks.
@@ -52,6 +115,7 @@ pub fn level() -> Level {
 }
 
 fn read_clock() -> u64 {
+    access();
     let time = TIME.get();
     let interrupt = INTERRUPTS.with_borrow_mut(VecDeque::pop_front);
     if let Some(interrupt) = interrupt {
@@ -89,6 +153,7 @@ impl Platform for OneCpu {
     }
 
     fn level(_guard: &NoPreempt) -> Level {
+        access();
         level()
     }
 
@@ -97,7 +162,8 @@ impl Platform for OneCpu {
     }
 
     fn monotonic_ns() -> u64 {
-        read_clock()
+        let lag = if level() == Level::Nmi { LAG.get() } else { 0 };
+        read_clock() - lag
     }
 
     fn slots(count: usize, slot: impl FnMut(u64) -> Slot<Self>) -> Option<Self::Slots> {
@@ -124,12 +190,15 @@ impl ring::Local for Word {
         Self(Cell::new(value))
     }
     fn load(&self) -> u64 {
+        access();
         self.0.get()
     }
     fn store(&self, value: u64) {
+        access();
         self.0.set(value);
     }
     fn compare_exchange(&self, old: u64, new: u64) -> bool {
+        access();
         let same = self.0.get() == old;
         if same {
             self.0.set(new);
@@ -137,10 +206,12 @@ impl ring::Local for Word {
         same
     }
     fn subtract(&self, value: u64) -> bool {
+        access();
         self.0.set(self.0.get().wrapping_sub(value));
         self.0.get() == 0
     }
     fn add(&self, value: u64) {
+        access();
         self.0.set(self.0.get().wrapping_add(value));
     }
     fn increment(&self) {
@@ -153,12 +224,15 @@ impl ring::Shared for Word {
         Self(Cell::new(value))
     }
     fn load(&self) -> u64 {
+        access();
         self.0.get()
     }
     fn load_acquire(&self) -> u64 {
+        access();
         self.0.get()
     }
     fn store(&self, value: u64) {
+        access();
         self.0.set(value);
     }
     fn compare_exchange(&self, old: u64, new: u64) -> bool {
@@ -230,22 +304,28 @@ unsafe impl State for GateState {
         }
     }
     fn enter(&self) -> bool {
+        access();
         self.inside.set(self.inside.get() + 1);
         self.inside.get() == 1 && self.open.get() && !self.watched.get()
     }
     fn leave(&self) {
+        access();
         self.inside.set(self.inside.get() - 1);
     }
     fn is_nested(&self) -> bool {
+        access();
         self.inside.get() > 1
     }
     fn is_open(&self) -> bool {
+        access();
         self.open.get()
     }
     fn set_open(&self, open: bool) {
+        access();
         self.open.set(open);
     }
     fn set_watched(&self, watched: bool) {
+        access();
         self.watched.set(watched);
     }
 }

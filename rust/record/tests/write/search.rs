@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Records that interrupt records, a flush and a reader, at every access to a word.
+//!
+//! A thread records. Before one of its accesses something comes, and something else before a later
+//! one, of the thread's or of what came first: all places are tried. Then the whole trace is read,
+//! and must be what a reader of traces relies on, whatever the order was.
+//!
+//! The search of the ring (rust/ring/tests/ring/nested.rs) goes deeper and knows what each word must
+//! be. This one is about what the write side adds: gate, clock, headers, counters, announcements.
+
+use super::platform::{
+    at_level, comes, nothing_comes, preemption_is_disabled, set_lag, set_tick, set_time,
+};
+use super::{field, Packet, Trace, CPU, UUID};
+use rtrace_abi::header::Layout;
+use rtrace_abi::packet::{PacketHeader, MAGIC};
+use rtrace_record::clock::TraceClock;
+use rtrace_record::format::{CompactMonotonic, CompactTsc};
+use rtrace_record::gate::Level::{self, Interrupt, Nmi, Softirq, Thread};
+use rtrace_record::header::Label;
+use rtrace_record::memory::{tail_alone, Space, Tail};
+use rtrace_ring::consume::Reader;
+use rtrace_ring::lost::Lost;
+use rtrace_ring::Mode;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// What comes.
+#[derive(Clone, Copy, Debug)]
+enum Coming {
+    /// A record of so many bytes.
+    Record(Level, usize),
+    /// Somebody closes the open packet.
+    Flush(Level),
+    /// A reader, on another CPU, takes all there is.
+    Read,
+}
+
+/// What is the same all the time.
+#[derive(Clone, Copy, Debug)]
+struct Setup {
+    mode: Mode,
+    /// Not the time stamp counter, but the clock that may step back.
+    monotonic: bool,
+    before: Before,
+}
+
+/// How full the buffer is when the thread records.
+#[derive(Clone, Copy, Debug)]
+enum Before {
+    /// No packet is open.
+    Empty,
+    /// The open packet has room for a small record.
+    AlmostFullPacket,
+    /// So has the last one.
+    AlmostFullBuffer,
+}
+
+/// A record's payload: its number, then bytes of its own.
+struct Body {
+    number: u32,
+    len: usize,
+}
+
+impl Body {
+    /// Bytes of the event header before it.
+    const HEADER: usize = 4;
+
+    fn bytes(&self) -> Vec<u8> {
+        let fill = self.number.wrapping_mul(0x0101_0101).to_le_bytes();
+        [self.number, self.len as u32]
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .chain(fill.into_iter().cycle())
+            .take(self.len)
+            .collect()
+    }
+
+    /// The body at the beginning of `bytes`, which must be whole.
+    fn read(bytes: &[u8]) -> Self {
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
+        let body = Self {
+            number: word(0),
+            len: word(4) as usize,
+        };
+        assert_eq!(bytes[..body.len], body.bytes(), "a record is torn");
+        body
+    }
+}
+
+impl Tail for Body {
+    fn len(&self) -> usize {
+        self.len
+    }
+    fn write(&self, mut space: Space<'_>) {
+        space.put_bytes(&self.bytes());
+    }
+}
+
+// Sizes of records, with their headers: one that still fits, one that does not, and all that fits
+// into a packet.
+const SMALL: usize = 12;
+const MEDIUM: usize = 64;
+const LARGE: usize = 172;
+
+struct Run {
+    monotonic: bool,
+    trace: Trace,
+    reader: RefCell<Reader>,
+    packets: RefCell<Vec<Packet>>,
+    fired: Cell<u32>,
+}
+
+impl Run {
+    fn new(setup: Setup) -> Rc<Self> {
+        let Setup {
+            mode,
+            monotonic,
+            before,
+        } = setup;
+        set_time(1000);
+        set_tick(1);
+        set_lag(100);
+        let clock = match monotonic {
+            false => TraceClock::tsc(),
+            true => TraceClock::monotonic(),
+        };
+        let trace = Trace::new(mode, clock);
+        let reader = RefCell::new(trace.buffer.ring().reader());
+        let run = Rc::new(Self {
+            monotonic,
+            trace,
+            reader,
+            packets: RefCell::default(),
+            fired: Cell::new(0),
+        });
+        let full: &[usize] = match before {
+            Before::Empty => &[],
+            Before::AlmostFullPacket => &[MEDIUM, MEDIUM, 32],
+            Before::AlmostFullBuffer => &[LARGE, MEDIUM, MEDIUM, 32],
+        };
+        full.iter().for_each(|&size| run.fire(size));
+        run
+    }
+
+    /// Fires a record of `size` bytes, in whatever context runs.
+    fn fire(&self, size: usize) {
+        let body = Body {
+            number: self.fired.replace(self.fired.get() + 1),
+            len: size - Body::HEADER,
+        };
+        let label = Label::in_layout(1, Layout::Compact);
+        let payload = || tail_alone(&body);
+        match self.monotonic {
+            false => self.trace.fire::<CompactTsc, _>(&label, payload),
+            true => self.trace.fire::<CompactMonotonic, _>(&label, payload),
+        };
+    }
+
+    fn read(&self) {
+        // What the reader does, it does on another CPU: it is one step.
+        let packets = self.trace.read(&mut self.reader.borrow_mut());
+        self.packets.borrow_mut().extend(packets);
+    }
+
+    /// Has `coming` come after so many accesses.
+    fn comes(self: &Rc<Self>, coming: Coming, after: u64) {
+        let run = self.clone();
+        match coming {
+            Coming::Record(level, size) => comes(Some(level), after, move || run.fire(size)),
+            Coming::Flush(level) => comes(Some(level), after, move || run.trace.buffer.flush()),
+            Coming::Read => comes(None, after, move || run.read()),
+        }
+    }
+
+    /// Ends the trace, and looks at all that is to be seen of it.
+    fn check(self: &Rc<Self>) {
+        assert!(!preemption_is_disabled());
+        // Whoever may interrupt still may.
+        for level in [Softirq, Interrupt, Nmi] {
+            self.comes(Coming::Record(level, SMALL), 3);
+        }
+        self.fire(SMALL);
+        assert_eq!(nothing_comes(), 0);
+        let buffer = &self.trace.buffer;
+        buffer.flush();
+        self.read();
+        buffer.report_losses();
+        self.read();
+        let (ring, lost) = (buffer.ring(), buffer.ring().lost());
+        let packets = self.packets.borrow();
+        let fired = u64::from(self.fired.get());
+        assert_eq!(ring.recorded() + lost.discarded(), fired);
+        assert_eq!(lost.get(Lost::Nested), 0, "an interruption was refused");
+        let mut numbers = Vec::new();
+        let (mut time, mut sequence, mut discarded, mut bytes) = (0, 0, 0, 0);
+        for packet in packets.iter() {
+            assert_eq!(field!(packet, u32, magic), MAGIC);
+            assert_eq!(packet.header[4..20], UUID);
+            assert_eq!(field!(packet, u32, cpu_id), CPU);
+            let number = field!(packet, u64, packet_seq_num);
+            assert!(number >= sequence, "packets out of order");
+            sequence = number + 1;
+            let told = field!(packet, u64, events_discarded);
+            assert!(told >= discarded, "losses are taken back");
+            discarded = told;
+            bytes += field!(packet, u64, packet_size) / 8;
+            let begin = field!(packet, u64, timestamp_begin);
+            assert!(begin >= time, "times go back between packets");
+            time = begin;
+            let mut content = &packet.content[..];
+            while !content.is_empty() {
+                let (header, rest) = content.split_at(Body::HEADER);
+                let header = u32::from_le_bytes(header.try_into().expect("4 bytes"));
+                assert_eq!(header & 31, 1, "no event");
+                let at = u64::from(header >> 5);
+                assert!(at >= time, "times go back in a packet");
+                time = at;
+                let body = Body::read(rest);
+                numbers.push(body.number);
+                content = &rest[body.len..];
+            }
+            let end = field!(packet, u64, timestamp_end);
+            assert!(end >= time, "a record is later than the end of its packet");
+            time = end;
+        }
+        assert_eq!(discarded, lost.discarded(), "losses that nobody is told of");
+        assert_eq!(numbers.len() as u64 + ring.overwritten(), ring.recorded());
+        numbers.sort_unstable();
+        let read = numbers.len();
+        numbers.dedup();
+        assert_eq!(numbers.len(), read, "a record twice");
+        let (delivered, delivered_bytes) = buffer.delivered();
+        assert_eq!(delivered, self.trace.announced.0.get());
+        assert_eq!(delivered, sequence, "packets that nobody finished");
+        // All packets have the same size.
+        assert_eq!(delivered_bytes, delivered * 256);
+        assert_eq!(bytes, packets.len() as u64 * 256);
+    }
+}
+
+const COMINGS: [Coming; 8] = [
+    Coming::Record(Interrupt, SMALL),
+    Coming::Record(Softirq, MEDIUM),
+    Coming::Record(Interrupt, LARGE),
+    Coming::Record(Nmi, SMALL),
+    Coming::Record(Nmi, LARGE),
+    Coming::Flush(Interrupt),
+    Coming::Flush(Nmi),
+    Coming::Read,
+];
+
+/// All places for these, in this order. Returns how many there are.
+fn search(setup: Setup, size: usize, coming: &[Coming]) -> u64 {
+    let mut runs = 0;
+    let mut after = vec![0; coming.len()];
+    loop {
+        let run = Run::new(setup);
+        for (&coming, &after) in coming.iter().zip(&after) {
+            run.comes(coming, after);
+        }
+        at_level(Thread, || run.fire(size));
+        let left = nothing_comes();
+        run.check();
+        runs += 1;
+        // The last that came comes later the next time; those after it begin anew.
+        let came = coming.len() - left;
+        if came == 0 {
+            return runs;
+        }
+        after[came..].fill(0);
+        after[came - 1] += 1;
+    }
+}
+
+/// All that may come, one thing and two.
+fn search_all(mode: Mode, monotonic: bool) {
+    let mut runs = 0;
+    for before in [
+        Before::Empty,
+        Before::AlmostFullPacket,
+        Before::AlmostFullBuffer,
+    ] {
+        let setup = Setup {
+            mode,
+            monotonic,
+            before,
+        };
+        for size in [SMALL, MEDIUM] {
+            for first in COMINGS {
+                runs += search(setup, size, &[first]);
+                for second in COMINGS {
+                    // There is one reader.
+                    if !matches!((first, second), (Coming::Read, Coming::Read)) {
+                        runs += search(setup, size, &[first, second]);
+                    }
+                }
+            }
+        }
+    }
+    // For the next test in this thread.
+    set_tick(0);
+    set_lag(0);
+    println!("{runs} executions");
+}
+
+#[test]
+fn discard() {
+    search_all(Mode::Discard, false);
+}
+
+#[test]
+fn discard_by_a_clock_that_steps_back() {
+    search_all(Mode::Discard, true);
+}
+
+#[test]
+fn overwrite() {
+    search_all(Mode::Overwrite, false);
+}
+
+#[test]
+fn overwrite_by_a_clock_that_steps_back() {
+    search_all(Mode::Overwrite, true);
+}

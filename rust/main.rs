@@ -8,8 +8,11 @@ pub(crate) mod api;
 #[allow(unreachable_pub)] // Public to the tools.
 pub(crate) mod arch;
 pub(crate) mod channel;
+pub(crate) mod context;
 pub(crate) mod event;
 pub(crate) mod file;
+#[allow(dead_code, unreachable_pub)] // Its tests use more of it.
+pub(crate) mod filter;
 #[allow(unreachable_pub)] // Public to the tools.
 pub(crate) mod input;
 pub(crate) mod probe;

@@ -3,9 +3,11 @@
 //! What a probe has when its tracepoint fires: all it needs, behind one pointer.
 
 use crate::abi::header::Layout;
-use crate::channel::Channel;
-use crate::channel::{Entered, Gates, Waiting};
-use crate::record::header::Label;
+use crate::channel::{Buffer, Channel, Entered, Gates, Waiting};
+use crate::record::clock::AnyClock;
+use crate::record::format::Format;
+use crate::record::header::{Compact, EventHeader, Label, Large};
+use crate::record::memory::{tail_alone, Tail};
 use kernel::sync::Arc;
 
 /// An event that is enabled in a trace; the data of its tracepoint's handler.
@@ -39,16 +41,16 @@ impl Probe {
         self.event
     }
 
-    /// The event headers of its trace.
-    #[inline(always)]
-    pub(crate) fn layout(&self) -> Layout {
-        self.channel.setup().layout
-    }
-
     /// Goes to this CPU's buffer. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn enter(&self) -> Result<Entered<'_>, Waiting<'_>> {
         self.buffers.enter()
+    }
+
+    /// Records the event, of which nothing is known but its tail. Any context, NMI included.
+    #[inline(always)]
+    pub(crate) fn record<T: Tail>(&self, tail: &T) {
+        record(&self.buffers, &self.channel, &self.label, tail);
     }
 
     /// See [`Channel::admit`].
@@ -56,4 +58,46 @@ impl Probe {
     pub(crate) fn admit<'a>(&self, waiting: Waiting<'a>, least: u64) -> Option<Entered<'a>> {
         self.channel.admit(waiting, least)
     }
+}
+
+/// Records an event, of which nothing is known but its label and its tail. Any context, NMI included.
+#[inline(always)]
+pub(crate) fn record<T: Tail>(buffers: &Gates, channel: &Channel, label: &Label, tail: &T) {
+    match channel.setup().layout {
+        Layout::Compact => record_as::<(Compact, AnyClock), T>(buffers, channel, label, tail),
+        Layout::Large => record_as::<(Large, AnyClock), T>(buffers, channel, label, tail),
+    }
+}
+
+#[inline(always)]
+fn record_as<F: Format, T: Tail>(buffers: &Gates, channel: &Channel, label: &Label, tail: &T) {
+    let entered = match buffers.enter() {
+        Ok(entered) => entered,
+        Err(waiting) => return admit::<F, T>(waiting, channel, label, tail),
+    };
+    let recorded = Buffer::record_open::<F, _>(
+        entered,
+        label,
+        #[inline(always)]
+        || tail_alone(tail),
+    );
+    if let Err(entered) = recorded {
+        record_any::<F, T>(entered, label, tail);
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[link_section = ".kprobes.text"]
+fn admit<F: Format, T: Tail>(waiting: Waiting<'_>, channel: &Channel, label: &Label, tail: &T) {
+    let least = F::Header::SHORT.wrapping_add(tail.len() as u64);
+    if let Some(entered) = channel.admit(waiting, least) {
+        record_any::<F, T>(entered, label, tail);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn record_any<F: Format, T: Tail>(entered: Entered<'_>, label: &Label, tail: &T) {
+    Buffer::record_any::<F, _>(entered, label, || tail_alone(tail));
 }

@@ -73,7 +73,7 @@ impl core::fmt::Display for Quoted<'_> {
     }
 }
 
-/// Writes everything but the events: types, trace, environment, clock, the streams.
+/// Writes what comes before the streams: types, trace, environment, clock, event headers.
 ///
 /// `uuid` is the trace's, in the usual text form; `layouts` are those of the streams' event
 /// headers, by stream id.
@@ -157,9 +157,6 @@ typealias integer {{
             }
         }
     }
-    for (id, &layout) in layouts.iter().enumerate() {
-        stream(out, id, header_name(layout, layouts), clock.name)?;
-    }
     Ok(())
 }
 
@@ -173,7 +170,16 @@ fn header_name(layout: Layout, layouts: &[Layout]) -> &'static str {
     }
 }
 
-fn stream(out: &mut dyn Write, id: usize, header: &str, clock: &str) -> Result {
+/// Writes the description of a stream, one of those with these `layouts`. `contexts` lie between the
+/// header and the fields of each event.
+pub fn stream<'a>(
+    out: &mut dyn Write,
+    id: u32,
+    layouts: &[Layout],
+    clock: &str,
+    contexts: impl Iterator<Item = Field<'a>>,
+) -> Result {
+    let layout = layouts.get(id as usize).copied().unwrap_or(Layout::Large);
     writeln!(
         out,
         "
@@ -188,10 +194,18 @@ stream {{
 		uint64_t packet_seq_num;
 		uint64_t events_discarded;
 		uint32_t cpu_id;
-	}};
-}};
-",
-    )
+	}};",
+        header = header_name(layout, layouts),
+    )?;
+    let mut contexts = contexts.peekable();
+    if contexts.peek().is_some() {
+        out.write_str("\tevent.context := struct {\n")?;
+        for context in contexts {
+            field(out, &context)?;
+        }
+        out.write_str("\t};\n")?;
+    }
+    out.write_str("};\n\n")
 }
 
 fn compact_header(out: &mut dyn Write, name: &str, clock: &str) -> Result {

@@ -27,19 +27,45 @@ impl<D> Handlers<D> {
     }
 }
 
-/// Compiles `$probe`, a function that is generic over a [`Format`], for each of them. `$new` is
-/// the constructor of [`Handler`] for its number of arguments, `$prototype` its tracepoint's.
+/// Compiles `$probe`, a function that is generic over a [`Format`](crate::record::format::Format),
+/// for each of them. Otherwise as [`handler!`].
 macro_rules! handlers {
-    ($new:ident, $probe:ident, $prototype:path) => {{
-        use $crate::event::handlers::Handlers;
-        use $crate::record::format;
-        use $crate::sys::tracepoint::Handler;
+    ($arguments:tt, $probe:ident, $prototype:path) => {{
+        use $crate::event::handlers::{handler, Handlers};
+        use $crate::record::format::{CompactMonotonic, CompactTsc, LargeMonotonic, LargeTsc};
         Handlers {
-            compact_tsc: Handler::$new($probe::<format::CompactTsc>, $prototype),
-            compact_monotonic: Handler::$new($probe::<format::CompactMonotonic>, $prototype),
-            large_tsc: Handler::$new($probe::<format::LargeTsc>, $prototype),
-            large_monotonic: Handler::$new($probe::<format::LargeMonotonic>, $prototype),
+            compact_tsc: handler!($arguments, $probe::<CompactTsc>, $prototype),
+            compact_monotonic: handler!($arguments, $probe::<CompactMonotonic>, $prototype),
+            large_tsc: handler!($arguments, $probe::<LargeTsc>, $prototype),
+            large_monotonic: handler!($arguments, $probe::<LargeMonotonic>, $prototype),
         }
     }};
 }
 pub(crate) use handlers;
+
+/// A [`Handler`] of `$probe`, which has as many arguments as there are names in the brackets; its
+/// tracepoint has the prototype of `$prototype`.
+macro_rules! handler {
+    ([], $probe:expr, $prototype:path) => {
+        $crate::sys::tracepoint::Handler::new0($probe, $prototype)
+    };
+    ([$a:ident], $probe:expr, $prototype:path) => {
+        $crate::sys::tracepoint::Handler::new1($probe, $prototype)
+    };
+    ([$a:ident $b:ident], $probe:expr, $prototype:path) => {
+        $crate::sys::tracepoint::Handler::new2($probe, $prototype)
+    };
+    ([$a:ident $b:ident $c:ident], $probe:expr, $prototype:path) => {
+        $crate::sys::tracepoint::Handler::new3($probe, $prototype)
+    };
+    ([$a:ident $b:ident $c:ident $d:ident], $probe:expr, $prototype:path) => {
+        $crate::sys::tracepoint::Handler::new4($probe, $prototype)
+    };
+    ([$a:ident $b:ident $c:ident $d:ident $e:ident], $probe:expr, $prototype:path) => {
+        $crate::sys::tracepoint::Handler::new5($probe, $prototype)
+    };
+    ([$a:ident $b:ident $c:ident $d:ident $e:ident $f:ident], $probe:expr, $prototype:path) => {
+        $crate::sys::tracepoint::Handler::new6($probe, $prototype)
+    };
+}
+pub(crate) use handler;

@@ -6,6 +6,8 @@
 //! with two probes for all of them; and events that other modules [provide](provided). The
 //! [`registry`] has the events of all sources; to the rest of the module they look alike.
 
+pub(crate) mod captured;
+pub(crate) mod filter;
 mod format;
 mod handlers;
 pub(crate) mod provided;
@@ -138,8 +140,16 @@ impl Event {
         }
     }
 
+    /// Whether a filter can look at its records.
+    fn can_be_captured(&self) -> bool {
+        match &self.source {
+            Source::Typed { .. } | Source::Syscall { .. } => true,
+            Source::Provided(provided) => provided.can_be_captured(),
+        }
+    }
+
     /// Its fields, in the order of the record.
-    pub(crate) fn fields(&self) -> impl Iterator<Item = Field<'_>> {
+    pub(crate) fn fields(&self) -> impl Iterator<Item = Field<'_>> + Clone {
         (0..).map_while(|place| self.field(place))
     }
 

@@ -2,16 +2,13 @@
 
 //! Events that other modules provide.
 
+use super::captured::{self, CapturedProbe};
 use super::FullName;
-use crate::abi::header::Layout;
 use crate::abi::schema::{Field, FieldType};
 use crate::arch::preempt::NoPreempt;
-use crate::channel::{Buffer, Channel, Entered, Waiting};
-use crate::probe::Probe;
-use crate::record::clock::AnyClock;
-use crate::record::format::Format;
-use crate::record::header::{Compact, EventHeader, Large};
-use crate::record::memory::{tail_alone, Space, Tail};
+use crate::channel::Channel;
+use crate::record::memory::{Space, Tail};
+use crate::sys::args::TEXT_MAX;
 use crate::sys::rcu::RcuArc;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
@@ -66,10 +63,8 @@ pub(crate) struct Provided {
 }
 
 /// A channel that records the event, in a list of them.
-// The probe comes first, where it has the address that the list gives.
-#[repr(C)]
 struct Recorder {
-    probe: Probe,
+    probe: Arc<CapturedProbe>,
     next: RcuArc<Recorder>,
 }
 
@@ -142,8 +137,13 @@ impl Provided {
         self.description == *description
     }
 
+    /// Whether a filter can look at its records: they are not too long.
+    pub(super) fn can_be_captured(&self) -> bool {
+        self.description.fixed + TEXT_MAX < captured::LONGEST
+    }
+
     /// Fields, in the order of the record.
-    pub(super) fn fields(&self) -> impl Iterator<Item = Field<'_>> {
+    pub(super) fn fields(&self) -> impl Iterator<Item = Field<'_>> + Clone {
         let fields = &self.description.fields;
         fields
             .iter()
@@ -155,7 +155,7 @@ impl Provided {
     }
 
     /// Has it recorded by `probe`, too, from now on. May sleep.
-    pub(crate) fn attach(&self, probe: Probe) -> Result {
+    pub(crate) fn attach(&self, probe: Arc<CapturedProbe>) -> Result {
         let _changing = self.changing.lock();
         let next = RcuArc::new();
         next.replace(self.recorders.get_arc());
@@ -203,10 +203,7 @@ impl Provided {
             has_string: self.description.has_string,
         };
         while let Some(Recorder { probe, next: after }) = next {
-            match probe.layout() {
-                Layout::Compact => record.emit::<(Compact, AnyClock)>(probe),
-                Layout::Large => record.emit::<(Large, AnyClock)>(probe),
-            }
+            probe.record_tail(&record, &guard);
             next = after.get(&guard);
         }
         Ok(())
@@ -218,41 +215,6 @@ struct Record<'a> {
     data: &'a [u8],
     text: &'a [u8],
     has_string: bool,
-}
-
-impl Record<'_> {
-    #[inline(always)]
-    fn emit<F: Format>(&self, probe: &Probe) {
-        let entered = match probe.enter() {
-            Ok(entered) => entered,
-            Err(waiting) => return self.admit::<F>(waiting, probe),
-        };
-        let recorded = Buffer::record_open::<F, _>(
-            entered,
-            &probe.label,
-            #[inline(always)]
-            || tail_alone(self),
-        );
-        if let Err(entered) = recorded {
-            self.emit_any::<F>(entered, probe);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    #[link_section = ".kprobes.text"]
-    fn admit<F: Format>(&self, waiting: Waiting<'_>, probe: &Probe) {
-        let least = F::Header::SHORT.wrapping_add(self.len() as u64);
-        if let Some(entered) = probe.admit(waiting, least) {
-            self.emit_any::<F>(entered, probe);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn emit_any<F: Format>(&self, entered: Entered<'_>, probe: &Probe) {
-        Buffer::record_any::<F, _>(entered, &probe.label, || tail_alone(self));
-    }
 }
 
 impl Tail for Record<'_> {

@@ -41,6 +41,8 @@ pub(super) fn make(dir: &mut Dir, target: Target) -> Result {
     setting::<SwitchPeriod>(dir, data)?;
     setting::<ReadPeriod>(dir, data)?;
     dir.text::<Stats>("stats", READ, data)?;
+    dir.text::<SetFilter>("set_filter", READ_WRITE, data)?;
+    dir.text::<Contexts>("contexts", READ_WRITE, data)?;
     make_choice(dir, target)
 }
 
@@ -234,5 +236,57 @@ impl TextFile for SetEvent {
     fn replace(target: &Target, input: &str) -> Result {
         let Target { session, channel } = target;
         session.set_by_patterns(*channel, input, true)
+    }
+}
+
+/// The filters of events: `PATTERN EXPRESSION` sets one, `PATTERN 0` takes it away.
+struct SetFilter;
+
+impl TextFile for SetFilter {
+    type Data = Target;
+
+    fn show(target: &Target, out: &mut Text) -> Result {
+        target.session.write_filters(target.channel, out)
+    }
+
+    fn store(target: &Target, input: &str) -> Result {
+        let Target { session, channel } = target;
+        let (pattern, filter) = input
+            .trim()
+            .split_once(|c: char| c.is_ascii_whitespace())
+            .ok_or_else(|| session.refuse(fmt!("set_filter: 'PATTERN EXPRESSION' is expected")))?;
+        session.set_filter(*channel, pattern, filter)
+    }
+
+    /// As for ftrace's `filter` files, `>` takes nothing away but what is written over.
+    fn replace(target: &Target, input: &str) -> Result {
+        if input.is_empty() {
+            return target.session.clear_filters(target.channel);
+        }
+        Self::store(target, input)
+    }
+}
+
+/// The contexts that are recorded beside each event.
+struct Contexts;
+
+impl TextFile for Contexts {
+    type Data = Target;
+
+    fn show(target: &Target, out: &mut Text) -> Result {
+        for context in target.session.contexts(target.channel)?.iter() {
+            writeln!(out, "{}", context.name())?;
+        }
+        Ok(())
+    }
+
+    fn store(target: &Target, input: &str) -> Result {
+        let Target { session, channel } = target;
+        session.set_contexts(*channel, input, false)
+    }
+
+    fn replace(target: &Target, input: &str) -> Result {
+        let Target { session, channel } = target;
+        session.set_contexts(*channel, input, true)
     }
 }

@@ -9,6 +9,7 @@ use crate::event::Event;
 use crate::session::Enabled;
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Dir, READ, READ_WRITE};
+use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::Arc;
@@ -65,6 +66,7 @@ impl EventDirs {
             event: event.clone(),
         })?;
         dir.text::<OneEnable>("enable", READ_WRITE, data)?;
+        dir.text::<OneFilter>("filter", READ_WRITE, data)?;
         dir.text::<Format>("format", READ, data)?;
         subsystem.events.push((event.id(), dir), GFP_KERNEL)?;
         Ok(())
@@ -105,7 +107,11 @@ impl EventDirs {
 fn add_switch(dir: &mut Dir, target: &Target, subsystem: Option<&CStr>) -> Result {
     let target = target.clone();
     let subsystem = subsystem.map(CString::try_from).transpose()?;
+    let is_subsystem = subsystem.is_some();
     let data = dir.data(Group { target, subsystem })?;
+    if is_subsystem {
+        dir.text::<GroupFilter>("filter", READ_WRITE, data)?;
+    }
     dir.text::<GroupEnable>("enable", READ_WRITE, data)
 }
 
@@ -132,6 +138,41 @@ impl TextFile for GroupEnable {
         let Target { session, channel } = &group.target;
         let enabled = parse_switch(session, "events/.../enable", input)?;
         session.set_all_enabled(*channel, |event| group.has(event), enabled)
+    }
+}
+
+/// Sets the filter of all events of a subsystem that have what it names.
+struct GroupFilter;
+
+impl TextFile for GroupFilter {
+    type Data = Group;
+
+    /// As ftrace's, whose words these are.
+    fn show(_: &Group, out: &mut Text) -> Result {
+        out.write_str("### global filter ###\n# Use this to set filters for multiple events.\n# Only events with the given fields will be affected.\n# If no events are modified, an error message will be displayed here\n")?;
+        Ok(())
+    }
+
+    fn store(group: &Group, input: &str) -> Result {
+        let Target { session, channel } = &group.target;
+        session.filter_events(*channel, |event| group.has(event), input)
+    }
+}
+
+/// The filter of an event.
+struct OneFilter;
+
+impl TextFile for OneFilter {
+    type Data = One;
+
+    fn show(one: &One, out: &mut Text) -> Result {
+        let Target { session, channel } = &one.target;
+        session.write_filter(*channel, &one.event, out)
+    }
+
+    fn store(one: &One, input: &str) -> Result {
+        let Target { session, channel } = &one.target;
+        session.filter_events(*channel, |event| event.id() == one.event.id(), input)
     }
 }
 

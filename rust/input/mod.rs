@@ -9,11 +9,8 @@
 #![cfg_attr(not(MODULE), no_std)]
 #![forbid(unsafe_code)]
 
-#[allow(dead_code)] // Nothing in the module has filters yet.
 pub mod caret;
-#[allow(dead_code)] // As above.
 pub mod cpulist;
-#[allow(dead_code)] // As above.
 pub mod filter;
 pub mod glob;
 pub mod name;

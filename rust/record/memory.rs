@@ -7,7 +7,7 @@
 
 use core::arch::asm;
 use core::marker::PhantomData;
-use core::mem::size_of;
+use core::mem::{size_of, MaybeUninit};
 use core::ptr::{with_exposed_provenance_mut, NonNull};
 
 /// A value that can be laid down in a record as it is.
@@ -127,6 +127,35 @@ impl Tail for NulTerminated<'_> {
     fn write(&self, mut space: Space<'_>) {
         space.put_bytes(self.0);
         space.put(0u8);
+    }
+}
+
+/// Room on the stack for a record of up to `N` bytes, to be looked at before it is recorded.
+pub struct Capture<const N: usize>([MaybeUninit<u8>; N]);
+
+impl<const N: usize> Capture<N> {
+    /// With nothing in it.
+    #[inline(always)]
+    #[allow(clippy::new_without_default)] // Nobody asks.
+    pub fn new() -> Self {
+        Self([const { MaybeUninit::uninit() }; N])
+    }
+
+    /// Lays down what [`Buffer::record_open`](super::buffer::Buffer::record_open) would: so many
+    /// bytes, which `write` puts all. [`None`]: there is not the room.
+    #[inline(always)]
+    pub fn fill(&mut self, len: u64, write: impl FnOnce(RecordWriter<'_>)) -> Option<&[u8]> {
+        let len = len as usize;
+        if len > N {
+            return None;
+        }
+        let to = NonNull::from(&mut self.0).cast();
+        write(RecordWriter {
+            to,
+            memory: PhantomData,
+        });
+        // SAFETY: There is room for so many bytes, and `write` has put them all.
+        Some(unsafe { core::slice::from_raw_parts(to.as_ptr(), len) })
     }
 }
 

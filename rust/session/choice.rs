@@ -2,7 +2,7 @@
 
 //! Choosing the events that a channel of a session records.
 
-use super::{ChannelId, Enabled, Selection, Session};
+use super::{ChannelId, ChannelSettings, Enabled, Selection, Session};
 use crate::event::registry::Events;
 use crate::event::Event;
 use crate::input::pattern::Pattern;
@@ -18,7 +18,7 @@ impl Session {
 
     /// Enables or disables one event; in an active trace at once.
     pub(crate) fn set_enabled(&self, channel: ChannelId, event: &Event, enabled: bool) -> Result {
-        self.change(channel, |selection| selection.set(event, enabled))
+        self.change(channel, |settings| settings.selection.set(event, enabled))
     }
 
     /// Enables or disables the events that `pick` picks; in an active trace at once.
@@ -28,10 +28,10 @@ impl Session {
         pick: impl Fn(&Event) -> bool,
         enabled: bool,
     ) -> Result {
-        self.change(channel, |selection| {
+        self.change(channel, |settings| {
             let available = self.available();
             let mut picked = available.iter().filter(|event| pick(event));
-            picked.try_for_each(|event| selection.set(event, enabled))
+            picked.try_for_each(|event| settings.selection.set(event, enabled))
         })
     }
 
@@ -43,7 +43,8 @@ impl Session {
         patterns: &str,
         replace: bool,
     ) -> Result {
-        self.change(channel, |selection| {
+        self.change(channel, |settings| {
+            let selection = &mut settings.selection;
             if replace {
                 *selection = Selection::NONE;
             }
@@ -71,16 +72,20 @@ impl Session {
     }
 
     /// Changes what a channel records; in an active trace at once. On failure nothing has changed.
-    fn change(&self, channel: ChannelId, change: impl FnOnce(&mut Selection) -> Result) -> Result {
+    pub(super) fn change(
+        &self,
+        channel: ChannelId,
+        change: impl FnOnce(&mut ChannelSettings) -> Result,
+    ) -> Result {
         let _control = self.control.lock();
-        let mut selection = self.selection(channel)?;
-        change(&mut selection)?;
-        self.record(channel, &selection)?;
+        let mut settings = self.settings(channel)?;
+        change(&mut settings)?;
+        self.record(channel, &settings)?;
         let mut state = self.state.lock();
-        let settings = state.settings.channel_mut(channel)?;
-        // What there was goes when the lock does not matter any more.
-        let _before = core::mem::replace(&mut settings.selection, selection);
+        let place = state.settings.channel_mut(channel)?;
+        let before = core::mem::replace(place, settings);
         drop(state);
+        drop(before);
         Ok(())
     }
 
@@ -94,26 +99,30 @@ impl Session {
         for channel in trace.channels() {
             let id = channel.id();
             let recorded = self
-                .selection(id)
-                .and_then(|selection| self.record(id, &selection));
+                .settings(id)
+                .and_then(|settings| self.record(id, &settings));
             if recorded.is_err() {
                 pr_warn!("no memory to record an event that has come\n");
             }
         }
     }
 
-    /// Has `selection` recorded if a trace is being recorded. `control` is held.
-    fn record(&self, channel: ChannelId, selection: &Selection) -> Result {
+    /// Has what `settings` choose recorded if a trace is being recorded. `control` is held.
+    fn record(&self, channel: ChannelId, settings: &ChannelSettings) -> Result {
         let Some((trace, recording)) = self.active() else {
             return Ok(());
         };
         // Described before they are recorded: without it a reader can do nothing with a record.
         let described = trace.channel(channel)?;
-        let (numbers, grown) = described.describe(&self.available(), selection)?;
+        let (numbers, grown) = described.describe(&self.available(), &settings.selection)?;
         if grown {
             self.metadata_changed(self.state.lock());
         }
-        recording.select(channel, selection, &numbers)
+        recording.select(channel, settings, &numbers)
+    }
+
+    fn settings(&self, channel: ChannelId) -> Result<ChannelSettings> {
+        self.look(channel, ChannelSettings::try_clone)?
     }
 
     fn selection(&self, channel: ChannelId) -> Result<Selection> {

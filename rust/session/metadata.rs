@@ -7,6 +7,7 @@ use crate::abi::header::Layout;
 use crate::abi::packet::Uuid;
 use crate::abi::{tsdl, uuid};
 use crate::channel::clock::ClockKind;
+use crate::context::ContextSet;
 use crate::event::Event;
 use crate::sys::clock::Calendar;
 use crate::sys::debugfs::text::Text;
@@ -14,22 +15,29 @@ use crate::sys::system::{self, Names};
 use core::fmt;
 use kernel::prelude::*;
 use kernel::str::CString;
+use kernel::sync::Arc;
 
-/// Everything but the events, for a trace that begins now, with streams of these `layouts`.
+/// Everything but the events, for a trace that begins now, with streams of these headers and
+/// contexts.
 pub(super) fn preamble(
     session: &Session,
     id: &Uuid,
     clock: ClockKind,
-    layouts: &[Layout],
+    streams: &[(Layout, Arc<ContextSet>)],
 ) -> Result<Text> {
     let names = Names::new();
     let created = CString::try_from_fmt(fmt!("{}", Calendar::now()))?;
+    let mut layouts = KVec::with_capacity(streams.len(), GFP_KERNEL)?;
+    for (layout, _) in streams {
+        layouts.push(*layout, GFP_KERNEL)?;
+    }
+    let clock = clock.describe(system::text(&session.shared.boot_id));
     let mut text = Text::new();
     tsdl::preamble(
         &mut text,
         uuid::Text::new(id).as_str(),
-        layouts,
-        &clock.describe(system::text(&session.shared.boot_id)),
+        &layouts,
+        &clock,
         &tsdl::Environment {
             hostname: system::text(&names.node),
             kernel_release: system::text(&names.release),
@@ -40,6 +48,10 @@ pub(super) fn preamble(
         },
     )
     .map_err(|_| ENOMEM)?;
+    for (stream, (_, contexts)) in (0..).zip(streams) {
+        tsdl::stream(&mut text, stream, &layouts, clock.name, contexts.fields())
+            .map_err(|_| ENOMEM)?;
+    }
     Ok(text)
 }
 

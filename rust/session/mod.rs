@@ -19,6 +19,7 @@
 //! a start or a stop. `control` is taken before `state`.
 
 mod choice;
+mod filters;
 mod list;
 mod metadata;
 mod numbers;
@@ -31,12 +32,14 @@ use crate::abi;
 use crate::channel::clock::ClockKind;
 use crate::channel::config::{Config, Refusal};
 use crate::channel::Channel;
+use crate::context::{Context, ContextSet};
 use crate::event::registry::Registry;
 use crate::sys::debugfs::text::Text;
 use crate::sys::errno::enodata;
 use crate::sys::hotplug::Hotplug;
 use crate::sys::wait::WaitQueue;
 use core::fmt::Write;
+use filters::Filters;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::lock::{mutex::MutexBackend, Guard};
@@ -225,10 +228,11 @@ impl Session {
 
     /// Goes back to the default settings, with no event enabled. `EBUSY` while active.
     pub(crate) fn reset(&self) -> Result {
+        let contexts = Arc::new(ContextSet::NONE, GFP_KERNEL)?;
         let _control = self.control.lock();
         let mut state = self.state.lock();
         state.must_be_stopped("reset")?;
-        state.settings.reset(self.shared.defaults);
+        state.settings.reset(self.shared.defaults, &contexts);
         Ok(())
     }
 
@@ -299,6 +303,33 @@ impl Session {
             Ok(config) => settings.config = config,
             Err(refusal) => return Err(state.refuse(fmt!("{file}: {refusal}"))),
         }
+        Ok(())
+    }
+
+    /// The contexts that a channel records beside each event.
+    pub(crate) fn contexts(&self, channel: ChannelId) -> Result<Arc<ContextSet>> {
+        self.look(channel, |channel| channel.contexts.clone())
+    }
+
+    /// Chooses these contexts by name, for the next trace; beside those that are chosen, unless
+    /// they `replace` them. `EBUSY` while active.
+    pub(crate) fn set_contexts(&self, channel: ChannelId, names: &str, replace: bool) -> Result {
+        let _control = self.control.lock();
+        let mut state = self.state.lock();
+        state.must_be_stopped("contexts")?;
+        let settings = state.settings.channel_mut(channel)?;
+        let mut contexts = ContextSet::NONE;
+        let kept = settings.contexts.clone();
+        for context in kept.iter().filter(|_| !replace) {
+            contexts.add(context)?;
+        }
+        for name in names.split_ascii_whitespace() {
+            match Context::by_name(name) {
+                Some(context) => contexts.add(context)?,
+                None => return Err(state.refuse(fmt!("contexts: there is no context '{name}'"))),
+            }
+        }
+        settings.contexts = Arc::new(contexts, GFP_KERNEL)?;
         Ok(())
     }
 

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The probes of a trace: attaching and detaching them as events are enabled.
+//!
+//! An event that has a filter, or whose channel has contexts, gets a probe that captures its
+//! records, and keeps that to the end of the trace; any other gets the plain one.
 
+use super::settings::ChannelSettings;
 use super::{Numbers, Selection};
 use crate::channel::Channel;
-use crate::event::syscall::{self, Direction, SyscallProbe};
+use crate::context::ContextSet;
+use crate::event::captured::CapturedProbe;
+use crate::event::filter::Filter;
+use crate::event::syscall::{self, CapturedSyscallProbe, Direction, SyscallProbe};
 use crate::event::{Event, Source};
 use crate::probe::Probe;
+use crate::sys::rcu::Retired;
 use crate::sys::tracepoint::{self, Attachments, Tracepoint};
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -14,31 +22,76 @@ use kernel::sync::Arc;
 /// The probes that are attached for one trace.
 pub(super) struct Probes {
     channels: KVec<ChannelProbes>,
-    typed: Attachments<Probe>,
-    /// Entries and exits of system calls; each, if it is attached, for all calls of a channel.
-    syscalls: Attachments<SyscallProbe>,
+    attached: Attached,
 }
 
-/// What is attached for a channel, but for system calls.
+/// What is attached to tracepoints, for all channels.
+struct Attached {
+    plain: Attachments<Probe>,
+    captured: Attachments<CapturedProbe>,
+    /// Entries and exits of system calls; each, if it is attached, for all calls of a channel.
+    syscalls: Attachments<SyscallProbe>,
+    captured_syscalls: Attachments<CapturedSyscallProbe>,
+}
+
+/// What is attached for a channel.
 struct ChannelProbes {
     channel: Arc<Channel>,
-    recorded: Selection,
-    /// Those of other modules among them.
-    provided: KVec<Arc<Event>>,
+    contexts: Arc<ContextSet>,
+    /// The events with a plain probe.
+    plain: Selection,
+    /// The events that are captured.
+    captured: Selection,
+    /// Those of other modules.
+    provided: KVec<(Arc<Event>, Arc<CapturedProbe>)>,
+}
+
+/// What a change has attached, and does not record yet.
+struct Change {
+    captured: KVec<Arc<CapturedProbe>>,
+    syscalls: KVec<(Arc<SyscallProbe>, syscall::Numbers)>,
+    captured_syscalls: KVec<(Arc<CapturedSyscallProbe>, syscall::Numbers)>,
+}
+
+/// What a channel shall record.
+struct Wanted<'a> {
+    settings: &'a ChannelSettings,
+    /// All events that shall be recorded have one.
+    numbers: &'a Numbers,
+}
+
+impl Wanted<'_> {
+    fn events(&self) -> impl Iterator<Item = (&Arc<Event>, u32)> {
+        let selection = &self.settings.selection;
+        let events = self.numbers.iter();
+        events.filter(|(event, _)| selection.has(event))
+    }
+
+    fn filter(&self, event: &Event) -> Option<&Arc<Filter>> {
+        self.settings.filters.get(event.id())
+    }
 }
 
 impl Probes {
     /// None yet; what they will record goes to `channels`.
-    pub(super) fn new<'a>(channels: impl Iterator<Item = &'a Arc<Channel>>) -> Result<Self> {
+    pub(super) fn new<'a>(
+        channels: impl Iterator<Item = (&'a Arc<Channel>, &'a Arc<ContextSet>)>,
+    ) -> Result<Self> {
         let mut probes = Self {
             channels: KVec::new(),
-            typed: Attachments::new(),
-            syscalls: Attachments::new(),
+            attached: Attached {
+                plain: Attachments::new(),
+                captured: Attachments::new(),
+                syscalls: Attachments::new(),
+                captured_syscalls: Attachments::new(),
+            },
         };
-        for channel in channels {
+        for (channel, contexts) in channels {
             let channel = ChannelProbes {
                 channel: channel.clone(),
-                recorded: Selection::NONE,
+                contexts: contexts.clone(),
+                plain: Selection::NONE,
+                captured: Selection::NONE,
                 provided: KVec::new(),
             };
             probes.channels.push(channel, GFP_KERNEL)?;
@@ -46,146 +99,265 @@ impl Probes {
         Ok(probes)
     }
 
-    /// Has the channel at `index` record exactly the events in `selection`, all of which have
-    /// `numbers`: attaches their probes, and detaches its others. On failure it records what it
-    /// did before. May sleep.
+    /// Has the channel at `index` record exactly what `settings` choose; all its events have
+    /// `numbers`. On failure it records what it did before. May sleep.
+    ///
+    /// An event that gets its first filter changes its probe: what fires in the moment between the
+    /// two is not recorded.
     pub(super) fn select(
         &mut self,
         index: usize,
-        selection: &Selection,
+        settings: &ChannelSettings,
         numbers: &Numbers,
     ) -> Result {
         let this = self.channels.get_mut(index).ok_or(ENOENT)?;
-        let channel = this.channel.clone();
-        let before = this.recorded.try_clone()?;
-        let attached = this
-            .attach(&mut self.typed, selection, numbers)
-            .and_then(|()| self.select_syscalls(&channel, selection, numbers));
-        self.detach_all_but(index, if attached.is_ok() { selection } else { &before });
-        attached
-    }
-
-    fn select_syscalls(
-        &mut self,
-        channel: &Arc<Channel>,
-        selection: &Selection,
-        numbers: &Numbers,
-    ) -> Result {
-        let mut chosen = KVec::with_capacity(Direction::ALL.len(), GFP_KERNEL)?;
-        for direction in Direction::ALL {
-            let selected = || numbers.iter().filter(|(event, _)| selection.has(event));
-            let calls = || selected().filter_map(|(event, number)| call(event, direction, number));
-            let is_ours =
-                |probe: &&Arc<SyscallProbe>| probe.direction() == direction && probe.is_of(channel);
-            let attached = self.syscalls.iter().find(is_ours).cloned();
-            let probe = match (attached, calls().next()) {
-                (Some(probe), _) => probe,
-                (None, Some((tracepoint, ..))) => {
-                    let probe = SyscallProbe::new(channel.clone(), direction)?;
-                    let handler = syscall::handler(direction, channel.setup());
-                    self.syscalls.attach(tracepoint, handler, probe.clone())?;
-                    probe
-                }
-                (None, None) => continue,
-            };
-            let calls = syscall::Numbers::new(calls().map(|(_, slot, number)| (slot, number)))?;
-            chosen.push((probe, calls), GFP_KERNEL)?;
+        let wanted = Wanted { settings, numbers };
+        let (plain, captured) = (this.plain.try_clone()?, this.captured.try_clone()?);
+        let mut change = Change {
+            captured: KVec::new(),
+            syscalls: KVec::new(),
+            captured_syscalls: KVec::new(),
+        };
+        if let Err(error) = this.attach(&mut self.attached, &wanted, &mut change) {
+            this.plain.keep(&plain);
+            this.captured.keep(&captured);
+            this.detach_others(&mut self.attached, || {});
+            return Err(error);
         }
         // Nothing fails from here on.
-        for (probe, calls) in &chosen {
+        let mut retired = Retired::new();
+        for probe in self
+            .attached
+            .captured
+            .iter()
+            .filter(|probe| probe.is_of(&this.channel))
+        {
+            probe.set_filter(settings.filters.get(probe.event()), &mut retired);
+        }
+        for (event, probe) in &this.provided {
+            probe.set_filter(wanted.filter(event), &mut retired);
+        }
+        for (probe, _) in &change.captured_syscalls {
+            for (event, _) in wanted.events() {
+                if let Some((_, slot)) = call(event, probe.direction()) {
+                    probe.set_filter(slot, wanted.filter(event), &mut retired);
+                }
+            }
+        }
+        for (probe, calls) in &change.syscalls {
             probe.select(calls);
         }
+        for (probe, calls) in &change.captured_syscalls {
+            probe.select(calls);
+        }
+        this.plain.keep(&settings.selection);
+        this.plain.remove(&this.captured);
+        this.captured.keep(&settings.selection);
+        this.detach_others(&mut self.attached, || {
+            change.captured.iter().for_each(|probe| probe.set_live());
+        });
         Ok(())
     }
 
     /// Detaches all, and waits until none runs. May sleep.
     pub(super) fn detach(&mut self) {
         for channel in &mut self.channels {
-            channel.detach_provided(&Selection::NONE);
-            channel.recorded = Selection::NONE;
+            channel.plain = Selection::NONE;
+            channel.captured = Selection::NONE;
+            channel.detach_provided();
         }
+        let Attached {
+            plain,
+            captured,
+            syscalls,
+            captured_syscalls,
+        } = &mut self.attached;
         tracepoint::detach(&mut [
-            &mut self.typed.picked(|_| true),
-            &mut self.syscalls.picked(|_| true),
+            &mut plain.picked(|_| true),
+            &mut captured.picked(|_| true),
+            &mut syscalls.picked(|_| true),
+            &mut captured_syscalls.picked(|_| true),
         ]);
-    }
-
-    /// Detaches the probes of a channel that record nothing of `selection`, and waits until none of
-    /// them runs. May sleep.
-    fn detach_all_but(&mut self, index: usize, selection: &Selection) {
-        let Some(this) = self.channels.get_mut(index) else {
-            return;
-        };
-        this.detach_provided(selection);
-        this.recorded.keep(selection);
-        let channel = &*this.channel;
-        tracepoint::detach(&mut [
-            &mut self
-                .typed
-                .picked(|probe| probe.is_of(channel) && !selection.has_id(probe.event())),
-            &mut self
-                .syscalls
-                .picked(|probe| probe.is_of(channel) && probe.is_unused()),
-        ]);
-    }
-}
-
-/// Where the system call fires that `event` is, with its slot and its number; [`None`] if it is no
-/// call's event in this direction.
-fn call(event: &Event, direction: Direction, number: u32) -> Option<(Tracepoint, u32, u32)> {
-    match event.source() {
-        Source::Syscall {
-            call,
-            direction: its,
-            tracepoint,
-        } if *its == direction => Some((*tracepoint, call.slot(), number)),
-        _ => None,
     }
 }
 
 impl ChannelProbes {
-    /// Attaches what is not yet, but for system calls.
+    /// Whether the event is captured, if it is recorded.
+    fn captures(&self, event: &Event, wanted: &Wanted<'_>) -> bool {
+        !self.contexts.is_empty()
+            || wanted.filter(event).is_some()
+            || self.captured.has(event)
+            || matches!(event.source(), Source::Provided(_))
+    }
+
+    /// Attaches what is not yet.
     fn attach(
         &mut self,
-        typed: &mut Attachments<Probe>,
-        selection: &Selection,
-        numbers: &Numbers,
+        attached: &mut Attached,
+        wanted: &Wanted<'_>,
+        change: &mut Change,
     ) -> Result {
-        let channel = &self.channel;
-        for (event, number) in numbers.iter().filter(|(event, _)| selection.has(event)) {
-            if self.recorded.has(event) {
+        for (event, number) in wanted.events() {
+            let captures = self.captures(event, wanted);
+            let recorded = if captures {
+                &mut self.captured
+            } else {
+                &mut self.plain
+            };
+            if recorded.has(event) {
                 continue;
             }
-            let probe = || Probe::new(channel.clone(), event.id(), number);
+            recorded.set(event, true)?;
+            let probe = Probe::new(self.channel.clone(), event.id(), number);
+            let captured = |probe| -> Result<Arc<CapturedProbe>> {
+                let filter = wanted.filter(event).cloned();
+                let probe = CapturedProbe::new(probe, self.contexts.clone(), filter);
+                Ok(Arc::new(probe, GFP_KERNEL)?)
+            };
             match event.source() {
                 Source::Typed {
                     declaration,
                     tracepoint,
+                } if captures => {
+                    let probe = captured(probe)?;
+                    change.captured.push(probe.clone(), GFP_KERNEL)?;
+                    attached
+                        .captured
+                        .attach(*tracepoint, declaration.captured, probe)?;
+                }
+                Source::Typed {
+                    declaration,
+                    tracepoint,
                 } => {
-                    self.recorded.set(event, true)?;
-                    let handler = declaration.handlers.select(channel.setup());
-                    typed.attach(*tracepoint, handler, Arc::new(probe(), GFP_KERNEL)?)?;
+                    let handler = declaration.handlers.select(self.channel.setup());
+                    let probe = Arc::new(probe, GFP_KERNEL)?;
+                    attached.plain.attach(*tracepoint, handler, probe)?;
                 }
                 Source::Provided(provided) => {
-                    self.recorded.set(event, true)?;
+                    let probe = captured(probe)?;
+                    change.captured.push(probe.clone(), GFP_KERNEL)?;
                     self.provided.reserve(1, GFP_KERNEL)?;
-                    provided.attach(probe())?;
-                    self.provided.push(event.clone(), GFP_KERNEL)?;
+                    provided.attach(probe.clone())?;
+                    self.provided.push((event.clone(), probe), GFP_KERNEL)?;
                 }
                 Source::Syscall { .. } => {}
             }
         }
+        for direction in Direction::ALL {
+            self.attach_syscalls(attached, wanted, direction, change)?;
+        }
         Ok(())
     }
 
-    fn detach_provided(&mut self, selection: &Selection) {
-        let channel = &*self.channel;
-        self.provided.retain(|event| {
-            let stays = selection.has(event);
+    fn attach_syscalls(
+        &self,
+        attached: &mut Attached,
+        wanted: &Wanted<'_>,
+        direction: Direction,
+        change: &mut Change,
+    ) -> Result {
+        let channel = &self.channel;
+        let calls = |captured| {
+            let events = wanted.events();
+            let events = events.filter(move |(event, _)| self.captured.has(event) == captured);
+            events.filter_map(move |(event, number)| Some((call(event, direction)?, number)))
+        };
+        let numbers = |captured| {
+            syscall::Numbers::new(calls(captured).map(|((_, slot), number)| (slot, number)))
+        };
+
+        let is_ours =
+            |probe: &&Arc<SyscallProbe>| probe.direction() == direction && probe.is_of(channel);
+        let known = attached.syscalls.iter().find(is_ours).cloned();
+        let probe = match (known, calls(false).next()) {
+            (None, Some(((tracepoint, _), _))) => {
+                let probe = SyscallProbe::new(channel.clone(), direction)?;
+                let handler = syscall::handler(direction, channel.setup());
+                attached
+                    .syscalls
+                    .attach(tracepoint, handler, probe.clone())?;
+                Some(probe)
+            }
+            (known, _) => known,
+        };
+        if let Some(probe) = probe {
+            change.syscalls.push((probe, numbers(false)?), GFP_KERNEL)?;
+        }
+
+        let is_ours = |probe: &&Arc<CapturedSyscallProbe>| {
+            probe.direction() == direction && probe.is_of(channel)
+        };
+        let known = attached.captured_syscalls.iter().find(is_ours).cloned();
+        let probe = match (known, calls(true).next()) {
+            (None, Some(((tracepoint, _), _))) => {
+                let probe =
+                    CapturedSyscallProbe::new(channel.clone(), direction, self.contexts.clone())?;
+                let handler = syscall::captured_handler(direction);
+                attached
+                    .captured_syscalls
+                    .attach(tracepoint, handler, probe.clone())?;
+                Some(probe)
+            }
+            (known, _) => known,
+        };
+        if let Some(probe) = probe {
+            change
+                .captured_syscalls
+                .push((probe, numbers(true)?), GFP_KERNEL)?;
+        }
+        Ok(())
+    }
+
+    /// Detaches all probes of this channel that are for no event of its, and waits until none of
+    /// them runs. `for_others` runs as soon as they are not called any more. May sleep.
+    fn detach_others(&mut self, attached: &mut Attached, for_others: impl FnOnce()) {
+        self.detach_provided();
+        let Self {
+            channel,
+            plain: plain_events,
+            captured: captured_events,
+            ..
+        } = &*self;
+        let Attached {
+            plain,
+            captured,
+            syscalls,
+            captured_syscalls,
+        } = attached;
+        tracepoint::exchange(
+            &mut [
+                &mut plain
+                    .picked(|probe| probe.is_of(channel) && !plain_events.has_id(probe.event())),
+                &mut captured
+                    .picked(|probe| probe.is_of(channel) && !captured_events.has_id(probe.event())),
+                &mut syscalls.picked(|probe| probe.is_of(channel) && probe.is_unused()),
+                &mut captured_syscalls.picked(|probe| probe.is_of(channel) && probe.is_unused()),
+            ],
+            for_others,
+        );
+    }
+
+    fn detach_provided(&mut self) {
+        let (channel, recorded) = (&*self.channel, &self.captured);
+        self.provided.retain(|(event, _)| {
+            let stays = recorded.has(event);
             if let (Source::Provided(provided), false) = (event.source(), stays) {
                 provided.detach(channel);
             }
             stays
         });
+    }
+}
+
+/// Where the system call fires that `event` is, and its slot; [`None`] if it is no call's event in
+/// this direction.
+fn call(event: &Event, direction: Direction) -> Option<(Tracepoint, u32)> {
+    match event.source() {
+        Source::Syscall {
+            call,
+            direction: its,
+            tracepoint,
+        } if *its == direction => Some((*tracepoint, call.slot())),
+        _ => None,
     }
 }

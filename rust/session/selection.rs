@@ -52,6 +52,13 @@ impl Selection {
         }
     }
 
+    /// Puts all out that are in `other`.
+    pub(super) fn remove(&mut self, other: &Self) {
+        for (word, other) in self.0.iter_mut().zip(&other.0) {
+            *word &= !other;
+        }
+    }
+
     /// How many events are in it.
     pub(super) fn len(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()

@@ -2,9 +2,10 @@
 
 //! What a session records, and how: what its next trace goes by.
 
-use super::Selection;
+use super::{Filters, Selection};
 use crate::channel::clock::ClockKind;
 use crate::channel::config::Config;
+use crate::context::ContextSet;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::Arc;
@@ -51,6 +52,10 @@ pub(super) struct ChannelSettings {
     pub(super) config: Config,
     /// The events that are enabled.
     pub(super) selection: Selection,
+    /// Which of their records are wanted.
+    pub(super) filters: Filters,
+    /// What is recorded beside each event.
+    pub(super) contexts: Arc<ContextSet>,
 }
 
 impl Settings {
@@ -68,14 +73,7 @@ impl Settings {
     pub(super) fn try_clone(&self) -> Result<Self> {
         let mut channels = KVec::with_capacity(self.channels.len(), GFP_KERNEL)?;
         for channel in &self.channels {
-            channels.push(
-                ChannelSettings {
-                    name: channel.name.clone(),
-                    config: channel.config,
-                    selection: channel.selection.try_clone()?,
-                },
-                GFP_KERNEL,
-            )?;
+            channels.push(channel.try_clone()?, GFP_KERNEL)?;
         }
         Ok(Self {
             clock: self.clock,
@@ -98,6 +96,8 @@ impl Settings {
                 name: Arc::new(CString::try_from_fmt(fmt!("{name}"))?, GFP_KERNEL)?,
                 config,
                 selection: Selection::NONE,
+                filters: Filters::NONE,
+                contexts: Arc::new(ContextSet::NONE, GFP_KERNEL)?,
             },
             GFP_KERNEL,
         )?;
@@ -124,17 +124,31 @@ impl Settings {
         self.channels.get_mut(id.index()).ok_or(ENOENT)
     }
 
-    /// Goes back to these defaults, with no event enabled. The channels stay.
-    pub(super) fn reset(&mut self, config: Config) {
+    /// Goes back to these defaults, with no event enabled, no filter and no context. The channels
+    /// stay.
+    pub(super) fn reset(&mut self, config: Config, contexts: &Arc<ContextSet>) {
         self.clock = ClockKind::best();
         for channel in &mut self.channels {
             channel.config = config;
             channel.selection = Selection::NONE;
+            channel.filters = Filters::NONE;
+            channel.contexts = contexts.clone();
         }
     }
 }
 
 impl ChannelSettings {
+    /// The same.
+    pub(super) fn try_clone(&self) -> Result<Self> {
+        Ok(Self {
+            name: self.name.clone(),
+            config: self.config,
+            selection: self.selection.try_clone()?,
+            filters: self.filters.try_clone()?,
+            contexts: self.contexts.clone(),
+        })
+    }
+
     fn is_called(&self, name: &str) -> bool {
         self.name.to_bytes() == name.as_bytes()
     }

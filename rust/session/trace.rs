@@ -3,7 +3,7 @@
 //! One trace: from a start of the session to its stop, and what stays of it.
 
 use super::probes::Probes;
-use super::settings::Settings;
+use super::settings::{ChannelSettings, Settings};
 use super::{metadata, ChannelId, Numbers, Selection, Session};
 use crate::abi::packet::Uuid;
 use crate::channel::stats::Table;
@@ -68,14 +68,14 @@ pub(super) fn start(
 ) -> Result<(Arc<Trace>, Arc<Recording>)> {
     let available = session.available();
     let uuid = system::random_uuid();
-    let (mut layouts, mut numbered) = (KVec::new(), KVec::new());
+    let (mut streams, mut numbered) = (KVec::new(), KVec::new());
     for (_, channel) in settings.channels() {
         let numbers = Numbers::NONE.with(&available, &channel.selection)?;
         let numbers = Arc::new(numbers.unwrap_or(Numbers::NONE), GFP_KERNEL)?;
-        layouts.push(numbers.layout(), GFP_KERNEL)?;
+        streams.push((numbers.layout(), channel.contexts.clone()), GFP_KERNEL)?;
         numbered.push(numbers, GFP_KERNEL)?;
     }
-    let preamble = metadata::preamble(session, &uuid, settings.clock, &layouts)?;
+    let preamble = metadata::preamble(session, &uuid, settings.clock, &streams)?;
 
     let (mut channels, mut readable) = (KVec::new(), KVec::new());
     for ((id, channel), numbers) in settings.channels().zip(&numbered) {
@@ -109,7 +109,10 @@ pub(super) fn start(
         watches.push(watch, GFP_KERNEL)?;
     }
     let attached = Attached {
-        probes: Probes::new(channels.iter())?,
+        probes: Probes::new(Iterator::zip(
+            channels.iter(),
+            settings.channels().map(|(_, channel)| &channel.contexts),
+        ))?,
         _watches: watches,
     };
     let recording = pin_init!(Recording {
@@ -118,7 +121,7 @@ pub(super) fn start(
     });
     let recording = Arc::pin_init(recording, GFP_KERNEL)?;
     for ((id, channel), numbers) in settings.channels().zip(&numbered) {
-        recording.select(id, &channel.selection, numbers)?;
+        recording.select(id, channel, numbers)?;
     }
     for channel in &recording.channels {
         channel.start();
@@ -127,16 +130,16 @@ pub(super) fn start(
 }
 
 impl Recording {
-    /// Has a channel record exactly the events in `selection` from now on; all of them have
+    /// Has a channel record exactly what `settings` choose from now on; all its events have
     /// `numbers`. On failure it records what it did before. May sleep.
     pub(super) fn select(
         &self,
         channel: ChannelId,
-        selection: &Selection,
+        settings: &ChannelSettings,
         numbers: &Numbers,
     ) -> Result {
         match &mut *self.attached.lock() {
-            Some(attached) => attached.probes.select(channel.index(), selection, numbers),
+            Some(attached) => attached.probes.select(channel.index(), settings, numbers),
             None => Ok(()),
         }
     }

@@ -6,6 +6,7 @@ use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::sys::bindings;
 use core::marker::PhantomData;
+use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// A place that holds an `Arc` or nothing.
@@ -50,17 +51,53 @@ impl<T> RcuArc<T> {
 
     /// Puts `value` there, waits until nobody reads what was there, and drops that. May sleep.
     pub(crate) fn replace(&self, value: Option<Arc<T>>) {
+        if let Some(old) = self.exchange(value) {
+            // SAFETY: May sleep here.
+            unsafe { bindings::synchronize_rcu() };
+            drop(old);
+        }
+    }
+
+    /// As [`replace`](Self::replace), but what was there goes with `retired`, which waits for all at
+    /// once. May sleep.
+    pub(crate) fn replace_later(&self, value: Option<Arc<T>>, retired: &mut Retired<T>) {
+        if retired.0.reserve(1, GFP_KERNEL).is_err() {
+            return self.replace(value);
+        }
+        if let Some(old) = self.exchange(value) {
+            // There is room.
+            let _ = retired.0.push(old, GFP_KERNEL);
+        }
+    }
+
+    /// Who read what was there before may still do.
+    fn exchange(&self, value: Option<Arc<T>>) -> Option<Arc<T>> {
         let new = value.map_or(core::ptr::null(), Arc::into_raw) as u64;
         let mut old = self.pointer.load();
         while !self.pointer.compare_exchange(old, new) {
             old = self.pointer.load();
         }
         let old = old as *const T;
-        if !old.is_null() {
-            // SAFETY: May sleep here.
+        // SAFETY: By the invariant it was this place's, and it is not there any more.
+        (!old.is_null()).then(|| unsafe { Arc::from_raw(old) })
+    }
+}
+
+/// What was in places before. Dropping it waits, once, until nobody reads any of it. May sleep.
+pub(crate) struct Retired<T>(KVec<Arc<T>>);
+
+impl<T> Retired<T> {
+    /// Nothing.
+    pub(crate) fn new() -> Self {
+        Self(KVec::new())
+    }
+}
+
+impl<T> Drop for Retired<T> {
+    fn drop(&mut self) {
+        if !self.0.is_empty() {
+            // SAFETY: May sleep here. The items go after it.
             unsafe { bindings::synchronize_rcu() };
-            // SAFETY: By the invariant it was this place's, and it is not there any more.
-            drop(unsafe { Arc::from_raw(old) });
         }
     }
 }

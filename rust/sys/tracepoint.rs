@@ -254,10 +254,16 @@ impl<D, P: Fn(&D) -> bool> detach::Sealed for Picked<'_, D, P> {
 
 /// Detaches all of these, and waits, once, until none of them runs any more. May sleep.
 pub(crate) fn detach(all: &mut [&mut dyn Detach]) {
+    exchange(all, || {});
+}
+
+/// As [`detach`]; `for_others` runs when none of these is called any more, but may still run.
+pub(crate) fn exchange(all: &mut [&mut dyn Detach], for_others: impl FnOnce()) {
     let mut any = false;
     for handlers in &mut *all {
         any |= handlers.unregister();
     }
+    for_others();
     if any {
         // SAFETY: May sleep here.
         unsafe { bindings::rtrace_synchronize_probes() };

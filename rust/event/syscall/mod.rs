@@ -12,11 +12,13 @@
 //! The kernel forgets the number of rt_sigreturn(2), and of a call that a tracer or a filter
 //! kept from happening: their exits are unknown, with -1 for the number.
 
+mod captured;
 mod describe;
 mod plan;
 mod probe;
 mod table;
 
+pub(crate) use captured::{handler as captured_handler, CapturedSyscallProbe};
 pub(crate) use describe::Call;
 pub(crate) use probe::{handler, Numbers, SyscallProbe};
 

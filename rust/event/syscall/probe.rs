@@ -10,7 +10,7 @@ use crate::channel::{Channel, Setup};
 use crate::event::handlers::{handlers, Handlers};
 use crate::record::format::Format;
 use crate::record::header::{EventHeader, Label};
-use crate::record::memory::tail_alone;
+use crate::record::memory::{tail_alone, Tail};
 use crate::sys::args::{Registers, Task};
 use crate::sys::bindings;
 use crate::sys::tracepoint::Handler;
@@ -60,16 +60,17 @@ impl Numbers {
 impl SyscallProbe {
     /// Makes the probe, of no call yet.
     pub(crate) fn new(channel: Arc<Channel>, direction: Direction) -> Result<Arc<Self>> {
-        Arc::init(
-            init!(Self {
-                buffers: channel.buffers().clone(),
-                channel,
-                direction,
-                // In place, for it is large for a stack.
-                numbers <- init_array_from_fn(|_| SharedWord::new(NOT_RECORDED)),
-            }),
-            GFP_KERNEL,
-        )
+        Arc::init(Self::init(channel, direction), GFP_KERNEL)
+    }
+
+    /// The same in place, for it is large for a stack.
+    pub(super) fn init(channel: Arc<Channel>, direction: Direction) -> impl Init<Self> {
+        init!(Self {
+            buffers: channel.buffers().clone(),
+            channel,
+            direction,
+            numbers <- init_array_from_fn(|_| SharedWord::new(NOT_RECORDED)),
+        })
     }
 
     /// Whether it records into `channel`.
@@ -98,9 +99,17 @@ impl SyscallProbe {
 
     /// The number of the event of the call in `slot`, if that is recorded.
     #[inline(always)]
-    fn number(&self, slot: u32) -> Option<u32> {
+    pub(super) fn number(&self, slot: u32) -> Option<u32> {
         let number = self.numbers.get(slot as usize)?.load();
         (number != NOT_RECORDED).then_some(number as u32)
+    }
+
+    /// Records the event with this number, of which nothing is known but its tail. Any context, NMI
+    /// included.
+    #[inline(always)]
+    pub(super) fn record_tail<T: Tail>(&self, number: u32, tail: &T) {
+        let label = Label::in_layout(number, self.channel.setup().layout);
+        crate::probe::record(&self.buffers, &self.channel, &label, tail);
     }
 
     #[inline(always)]
@@ -202,8 +211,10 @@ pub(crate) fn handler(direction: Direction, setup: &Setup) -> Handler<SyscallPro
     }
 }
 
-const ENTER: Handlers<SyscallProbe> = handlers!(new2, enter, bindings::__traceiter_sys_enter);
-const EXIT: Handlers<SyscallProbe> = handlers!(new2, exit, bindings::__traceiter_sys_exit);
+const ENTER: Handlers<SyscallProbe> =
+    handlers!([registers number], enter, bindings::__traceiter_sys_enter);
+const EXIT: Handlers<SyscallProbe> =
+    handlers!([registers result], exit, bindings::__traceiter_sys_exit);
 
 // Kprobes stay out: one on a probe could fire the probe.
 #[link_section = ".kprobes.text"]

@@ -3,8 +3,10 @@
 //! From a declaration to a probe and a description.
 
 use crate::abi::schema::Field;
+use crate::event::captured::CapturedProbe;
 use crate::event::handlers::Handlers;
 use crate::probe::Probe;
+use crate::sys::tracepoint::Handler;
 
 /// A declared event.
 pub(crate) struct Declaration {
@@ -20,6 +22,8 @@ pub(crate) struct Declaration {
     pub(crate) default: bool,
     /// Its probe.
     pub(crate) handlers: Handlers<Probe>,
+    /// Its probe where the record is captured.
+    pub(crate) captured: Handler<CapturedProbe>,
 }
 
 /// Declares an event as a `Declaration` constant.
@@ -64,12 +68,14 @@ macro_rules! event {
             use $crate::channel::{Buffer, Entered, Waiting};
             use $crate::record::format::Format;
             use $crate::record::header::EventHeader;
-            use $crate::record::memory::{RecordWriter, Tail};
+            use $crate::record::memory::{Capture, RecordWriter, Tail};
             use $crate::record::clock::ClockSource;
 
             const FIXED: u64 = 0 $(+ ::core::mem::size_of::<$fty>() as u64)*;
             // A string has a NUL at least.
             const LEAST: u64 = FIXED $(+ { stringify!($tail); 1 })?;
+            const CAPACITY: usize =
+                FIXED as usize $(+ { stringify!($tail); $crate::sys::args::TEXT_MAX + 1 })?;
 
             // Kprobes stay out: one on a probe could fire the probe.
             #[link_section = ".kprobes.text"]
@@ -126,6 +132,14 @@ macro_rules! event {
                     [$($value)?] [$($fty = $read),*]);
             }
 
+            #[link_section = ".kprobes.text"]
+            extern "C" fn captured(probe: &$crate::event::captured::CapturedProbe $(, $arg: $ty)*) {
+                let (len, write) = event!(@payload [$($value)?] [$($fty = $read),*]);
+                if let Some(fields) = Capture::<CAPACITY>::new().fill(len, write) {
+                    probe.record(fields);
+                }
+            }
+
             $crate::event::typed::Declaration {
                 subsystem: stringify!($subsystem),
                 name: $name,
@@ -142,6 +156,7 @@ macro_rules! event {
                 ],
                 default: $default,
                 handlers: event!(@handlers $tracepoint $($arg)*),
+                captured: event!(@captured $tracepoint $($arg)*),
             }
         };
     };
@@ -153,33 +168,31 @@ macro_rules! event {
             $entered,
             &$probe.label,
             #[inline(always)]
-            || {
-                let tail = event!(@tail $($value)?);
-                (
-                    FIXED.wrapping_add(tail.len() as u64),
-                    #[inline(always)]
-                    move |to: RecordWriter<'_>| to$(.put::<$fty>($read))*.put_tail(&tail),
-                )
-            },
+            || event!(@payload [$($value)?] [$($fty = $read),*]),
+        )
+    }};
+    // How many bytes, and what lays them down.
+    (@payload [$($value:expr)?] [$($fty:ty = $read:expr),*]) => {{
+        let tail = event!(@tail $($value)?);
+        (
+            FIXED.wrapping_add(tail.len() as u64),
+            #[inline(always)]
+            move |to: RecordWriter<'_>| to$(.put::<$fty>($read))*.put_tail(&tail),
         )
     }};
     (@tail) => { () };
     (@tail $value:expr) => { $crate::record::memory::NulTerminated($value) };
-    (@handlers $tp:ident) => { event!(@new new0 $tp) };
-    (@handlers $tp:ident $a:ident) => { event!(@new new1 $tp) };
-    (@handlers $tp:ident $a:ident $b:ident) => { event!(@new new2 $tp) };
-    (@handlers $tp:ident $a:ident $b:ident $c:ident) => { event!(@new new3 $tp) };
-    (@handlers $tp:ident $a:ident $b:ident $c:ident $d:ident) => { event!(@new new4 $tp) };
-    (@handlers $tp:ident $a:ident $b:ident $c:ident $d:ident $e:ident) => {
-        event!(@new new5 $tp)
-    };
-    (@handlers $tp:ident $a:ident $b:ident $c:ident $d:ident $e:ident $f:ident) => {
-        event!(@new new6 $tp)
-    };
-    (@new $new:ident $tp:ident) => {
+    (@handlers $tp:ident $($arg:ident)*) => {
         ::kernel::macros::paste! {
             $crate::event::handlers::handlers!(
-                $new, probe, $crate::sys::bindings::[<__traceiter_ $tp>]
+                [$($arg)*], probe, $crate::sys::bindings::[<__traceiter_ $tp>]
+            )
+        }
+    };
+    (@captured $tp:ident $($arg:ident)*) => {
+        ::kernel::macros::paste! {
+            $crate::event::handlers::handler!(
+                [$($arg)*], captured, $crate::sys::bindings::[<__traceiter_ $tp>]
             )
         }
     };

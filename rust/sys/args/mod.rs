@@ -33,7 +33,7 @@ const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = LOW << 7;
 
 /// The longest text that is taken from the kernel, in bytes; the rest is cut off.
-const TEXT_MAX: usize = 255;
+pub(crate) const TEXT_MAX: usize = 255;
 
 /// The bytes of a C string, without the NUL, eight at a time.
 ///

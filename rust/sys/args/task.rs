@@ -2,6 +2,7 @@
 
 //! A task, and a process id.
 
+use crate::arch::preempt::NoPreempt;
 use crate::arch::task;
 use crate::sys::bindings;
 use crate::sys::tracepoint::Arg;
@@ -93,23 +94,84 @@ impl Task {
         shown.into()
     }
 
+    /// Nice value, -20 to 19.
+    #[inline(always)]
+    pub(crate) fn nice(&self) -> i32 {
+        const DEFAULT_PRIO: i32 = 120;
+        // SAFETY: A live task; read once.
+        unsafe { (&raw const (*self.0.get()).static_prio).read_volatile() }
+            .wrapping_sub(DEFAULT_PRIO)
+    }
+
+    /// Process id of its parent in the initial namespace.
+    #[inline(always)]
+    pub(crate) fn parent_pid(&self, _guard: &NoPreempt) -> i32 {
+        // SAFETY: A live task has a parent, which is not freed while the guard makes this an RCU
+        // reader.
+        unsafe { (*(&raw const (*self.0.get()).real_parent).read_volatile()).tgid }
+    }
+
+    /// User id in the initial namespace.
+    #[inline(always)]
+    pub(crate) fn uid(&self, _guard: &NoPreempt) -> u32 {
+        // SAFETY: A live task has credentials, which are not freed while the guard makes this an
+        // RCU reader.
+        unsafe { (*(&raw const (*self.0.get()).cred).read_volatile()).uid.val }
+    }
+
+    /// Group id in the initial namespace.
+    #[inline(always)]
+    pub(crate) fn gid(&self, _guard: &NoPreempt) -> u32 {
+        // SAFETY: As for `uid`.
+        unsafe { (*(&raw const (*self.0.get()).cred).read_volatile()).gid.val }
+    }
+
+    /// Thread id in the namespace that it is in; 0 if it has none any more.
+    #[inline(always)]
+    pub(crate) fn tid_in_namespace(&self, _guard: &NoPreempt) -> i32 {
+        // SAFETY: A live task.
+        let pid = unsafe { (&raw const (*self.0.get()).thread_pid).read_volatile() };
+        // SAFETY: A task's pid is not freed while the guard makes this an RCU reader.
+        unsafe { innermost(pid) }.map_or(0, |number| number.nr)
+    }
+
+    /// Process id in the namespace that it is in; 0 if it has none any more.
+    #[inline(always)]
+    pub(crate) fn pid_in_namespace(&self, _guard: &NoPreempt) -> i32 {
+        const TGID: usize = bindings::pid_type_PIDTYPE_TGID as usize;
+        // SAFETY: A live task has its `signal_struct` as long as it lives.
+        let pid = unsafe { (&raw const (*(*self.0.get()).signal).pids[TGID]).read_volatile() };
+        // SAFETY: As for `tid_in_namespace`.
+        unsafe { innermost(pid) }.map_or(0, |number| number.nr)
+    }
+
     /// The inode number of the process id namespace it is in; 0 if it has none any more.
     #[inline(always)]
     pub(crate) fn pid_namespace(&self) -> u32 {
-        // SAFETY: A live task. While it has a pid, that lives, and so do the pid's namespaces; a
-        // pid has `level + 1` numbers.
+        // SAFETY: A live task. While it has a pid, that lives, and so do the pid's namespaces.
         unsafe {
             let pid = (&raw const (*self.0.get()).thread_pid).read_volatile();
-            if pid.is_null() {
-                return 0;
-            }
-            let numbers = (&raw const (*pid).numbers).cast::<bindings::upid>();
-            let namespace = (*numbers.add((*pid).level as usize)).ns;
-            if namespace.is_null() {
-                return 0;
-            }
-            (*namespace).ns.inum
+            innermost(pid)
+                .and_then(|number| number.ns.as_ref())
+                .map_or(0, |namespace| namespace.ns.inum)
         }
+    }
+}
+
+/// A pid's number in the innermost of its namespaces; [`None`] for NULL.
+///
+/// # Safety
+///
+/// `pid` must be NULL or point to a live pid.
+#[inline(always)]
+unsafe fn innermost<'a>(pid: *const bindings::pid) -> Option<&'a bindings::upid> {
+    if pid.is_null() {
+        return None;
+    }
+    // SAFETY: By the contract; a pid has `level + 1` numbers.
+    unsafe {
+        let numbers = (&raw const (*pid).numbers).cast::<bindings::upid>();
+        numbers.add((*pid).level as usize).as_ref()
     }
 }
 

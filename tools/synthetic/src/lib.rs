@@ -146,6 +146,8 @@ pub fn metadata(uuid: [u8; 16], layout: Layout) -> String {
     ];
     let mut out = String::new();
     tsdl::preamble(&mut out, &text, &[layout], &clock, &env).expect("a String takes everything");
+    tsdl::stream(&mut out, 0, &[layout], clock.name, std::iter::empty())
+        .expect("a String takes everything");
     for (id, name, fields) in events {
         tsdl::event(&mut out, 0, id, name, fields.into_iter()).expect("a String takes everything");
     }

@@ -76,6 +76,8 @@ class Metadata:
                              r"\tfields := struct \{\n(.*?)\t\};\n\};", text, re.S):
             expect(int(m[2]) not in self.events, f"metadata: id {m[2]} twice")
             self.events[int(m[2])] = Event(m[1], m[3])
+        context = re.search(r"\tevent\.context := struct \{\n(.*?)\t\};\n", text, re.S)
+        self.context = Event("context", context[1] if context else "")
         expect(len(self.events) == text.count("event {"), "metadata: an event that cannot be parsed")
 
 
@@ -141,6 +143,7 @@ class Stream:
                 expect(now <= h.end, f"{where}: time {now} after the packet's end {h.end}")
                 expect(id in events, f"{where}: event {id} is not in the metadata")
                 time, event = now, events[id]
+                _, at = self.metadata.context.decode(data, at)
                 values, at = event.decode(data, at)
                 expect(at <= stop, f"{where}: {event.name} goes beyond the packet")
                 yield time, event, values

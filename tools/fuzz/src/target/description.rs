@@ -259,6 +259,14 @@ fn written(description: &Description, events: &BTreeMap<u32, &Event>) -> String 
     };
     let mut out = String::new();
     tsdl::preamble(&mut out, &uuid, &[layout(description)], &clock, &env).expect("a String");
+    tsdl::stream(
+        &mut out,
+        0,
+        &[layout(description)],
+        clock.name,
+        std::iter::empty(),
+    )
+    .expect("a String");
     for (id, event) in events {
         let labels = labels(event);
         let fields = fields(event, &labels).into_iter();

@@ -55,6 +55,14 @@ fn written(metadata: &Metadata) -> String {
     };
     let mut out = String::new();
     tsdl::preamble(&mut out, &uuid, &[metadata.layout], &clock, &env).expect("a String");
+    tsdl::stream(
+        &mut out,
+        0,
+        &[metadata.layout],
+        clock.name,
+        std::iter::empty(),
+    )
+    .expect("a String");
     for event in metadata.events.values() {
         write_event(&mut out, event);
     }

@@ -28,6 +28,7 @@ fn text(layout: Layout, events: &[(u32, &str, Vec<Field<'_>>)]) -> String {
     };
     let mut out = String::new();
     tsdl::preamble(&mut out, UUID, &[layout], &clock, &env).unwrap();
+    tsdl::stream(&mut out, 0, &[layout], clock.name, std::iter::empty()).unwrap();
     for (id, name, fields) in events {
         tsdl::event(&mut out, 0, *id, name, fields.iter().copied()).unwrap();
     }

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Captured records: laid out on the stack first, where a filter looks at them, then recorded with
+//! the channel's contexts in front.
+//!
+//! An event has one handler for this, whatever the event header and the clock. It is attached
+//! where a filter or a context was asked for, and nowhere else.
+
+use super::filter::Filter;
+use crate::arch::preempt::NoPreempt;
+use crate::arch::word::SharedWord;
+use crate::channel::Channel;
+use crate::context::ContextSet;
+use crate::probe::Probe;
+use crate::record::memory::{tail_alone, Capture, Space, Tail};
+use crate::sys::rcu::{RcuArc, Retired};
+use kernel::sync::Arc;
+
+/// The longest record that is captured where its size is known only when it is recorded.
+pub(super) const LONGEST: usize = 1024;
+
+/// An event that is enabled in a trace, and captured; the data of its tracepoint's handler.
+pub(crate) struct CapturedProbe {
+    probe: Probe,
+    contexts: Arc<ContextSet>,
+    filter: RcuArc<Filter>,
+    /// 0 while another probe records the event.
+    live: SharedWord,
+}
+
+impl CapturedProbe {
+    /// Has `probe` record with `contexts` what `filter` wants, once it is [live](Self::set_live).
+    pub(crate) fn new(
+        probe: Probe,
+        contexts: Arc<ContextSet>,
+        filter: Option<Arc<Filter>>,
+    ) -> Self {
+        let captured = Self {
+            probe,
+            contexts,
+            filter: RcuArc::new(),
+            live: SharedWord::new(0),
+        };
+        captured.filter.replace(filter);
+        captured
+    }
+
+    /// Records from now on.
+    pub(crate) fn set_live(&self) {
+        self.live.store(1);
+    }
+
+    /// Has another filter from now on, or none. May sleep.
+    pub(crate) fn set_filter(&self, filter: Option<&Arc<Filter>>, retired: &mut Retired<Filter>) {
+        self.filter.replace_later(filter.cloned(), retired);
+    }
+
+    /// The event's id.
+    pub(crate) fn event(&self) -> u32 {
+        self.probe.event()
+    }
+
+    /// Whether it records into `channel`.
+    pub(crate) fn is_of(&self, channel: &Channel) -> bool {
+        self.probe.is_of(channel)
+    }
+
+    /// Records these fields if they are wanted. Any context, NMI included.
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    pub(super) fn record(&self, fields: &[u8]) {
+        let guard = NoPreempt::new();
+        let mut filter = self.filter.get(&guard).into_iter();
+        if self.live.load() != 0 && filter.all(|filter| filter.wants(fields, &guard)) {
+            self.probe.record(&WithContexts {
+                contexts: &self.contexts,
+                guard: &guard,
+                fields: &Bytes(fields),
+            });
+        }
+    }
+
+    /// The same for fields that are not captured yet, of [`LONGEST`] bytes at most if there is a
+    /// filter.
+    #[inline(always)]
+    pub(super) fn record_tail<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
+        if self.filter.get(guard).is_some() {
+            let (len, write) = tail_alone(fields);
+            if let Some(fields) = Capture::<LONGEST>::new().fill(len, write) {
+                self.record(fields);
+            }
+        } else if self.live.load() != 0 {
+            self.probe.record(&WithContexts {
+                contexts: &self.contexts,
+                guard,
+                fields,
+            });
+        }
+    }
+}
+
+/// A channel's contexts, and then an event's fields.
+pub(super) struct WithContexts<'a, T> {
+    pub(super) contexts: &'a ContextSet,
+    pub(super) guard: &'a NoPreempt,
+    pub(super) fields: &'a T,
+}
+
+impl<T: Tail> Tail for WithContexts<'_, T> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.contexts.len().wrapping_add(self.fields.len())
+    }
+
+    #[inline(always)]
+    fn write(&self, mut space: Space<'_>) {
+        self.contexts.write(&mut space, self.guard);
+        self.fields.write(space);
+    }
+}
+
+/// Fields that were captured.
+pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
+
+impl Tail for Bytes<'_> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline(always)]
+    fn write(&self, mut space: Space<'_>) {
+        space.put_bytes(self.0);
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! An event's filter: an expression, and the program that it was made into.
+
+use super::Event;
+use crate::arch::preempt::NoPreempt;
+use crate::context::{Context, Value};
+use crate::filter::compile::{self, compile, Memory, Names};
+use crate::filter::evaluate::Contexts;
+use crate::filter::program::{Program, Step, MAX_STEPS, MAX_TEXTS};
+use crate::input::filter::error::Error as Wrong;
+use crate::sys::cpu;
+use kernel::alloc::AllocError;
+use kernel::prelude::*;
+use kernel::str::CString;
+use kernel::sync::Arc;
+
+/// The filter of one event in one channel.
+pub(crate) struct Filter {
+    expression: CString,
+    steps: KVec<Step>,
+    texts: KVec<u8>,
+}
+
+/// Why there is no filter.
+pub(crate) enum Refusal {
+    /// The expression is wrong.
+    Wrong(Wrong),
+    /// The event's records are too long.
+    TooLong,
+    /// There is no memory for it.
+    Memory,
+}
+
+impl From<AllocError> for Refusal {
+    fn from(_: AllocError) -> Self {
+        Self::Memory
+    }
+}
+
+impl Filter {
+    /// Makes a filter of `event`. May sleep.
+    pub(crate) fn new(event: &Event, expression: &str) -> Result<Arc<Self>, Refusal> {
+        if !event.can_be_captured() {
+            return Err(Refusal::TooLong);
+        }
+        let contexts = Context::ALL.map(|context| compile::Context {
+            name: context.name(),
+            id: context as u8,
+            ty: context.ty(),
+        });
+        let mut steps = KVec::from_elem(Step::NONE, MAX_STEPS, GFP_KERNEL)?;
+        let mut texts = KVec::from_elem(0, MAX_TEXTS, GFP_KERNEL)?;
+        let names = Names {
+            fields: event.fields(),
+            contexts: &contexts,
+            cpus: cpu::count(),
+        };
+        let memory = Memory {
+            steps: &mut steps,
+            texts: &mut texts,
+        };
+        let program = compile(expression, names, memory).map_err(Refusal::Wrong)?;
+        let expression =
+            CString::try_from_fmt(fmt!("{expression}")).map_err(|_| Refusal::Memory)?;
+        let filter = Self {
+            expression,
+            steps: kept(program.steps())?,
+            texts: kept(program.texts())?,
+        };
+        Ok(Arc::new(filter, GFP_KERNEL)?)
+    }
+
+    /// What was asked for.
+    pub(crate) fn expression(&self) -> &str {
+        self.expression.to_str().unwrap_or("")
+    }
+
+    /// Whether a record with these fields is wanted now. Any context, NMI included.
+    #[inline(always)]
+    pub(crate) fn wants(&self, fields: &[u8], guard: &NoPreempt) -> bool {
+        Program::new(&self.steps, &self.texts).wants(fields, &Moment(guard))
+    }
+}
+
+fn kept<T: Copy>(items: &[T]) -> Result<KVec<T>, AllocError> {
+    let mut kept = KVec::new();
+    kept.extend_from_slice(items, GFP_KERNEL)?;
+    Ok(kept)
+}
+
+/// The moment in which a filter runs.
+struct Moment<'a>(&'a NoPreempt);
+
+impl Moment<'_> {
+    #[inline(always)]
+    fn value(&self, id: u8) -> Option<Value> {
+        Some(Context::ALL.get(usize::from(id))?.now(self.0))
+    }
+}
+
+impl Contexts for Moment<'_> {
+    type Text = [u8; 16];
+
+    #[inline(always)]
+    fn number(&self, id: u8) -> Option<u64> {
+        match self.value(id)? {
+            Value::Signed(value) => Some(i64::from(value) as u64),
+            Value::Unsigned(value) => Some(value.into()),
+            Value::Text(_) => None,
+        }
+    }
+
+    #[inline(always)]
+    fn text(&self, id: u8) -> Option<[u8; 16]> {
+        match self.value(id)? {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}

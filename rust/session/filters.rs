@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Choosing the records of an event that a channel takes.
+
+use super::{ChannelId, Session};
+use crate::event::filter::{Filter, Refusal};
+use crate::event::Event;
+use crate::input::pattern::Pattern;
+use crate::sys::debugfs::text::Text;
+use core::fmt::Write;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// The filters of a channel's events, by the events' ids.
+pub(super) struct Filters(KVec<(Arc<Event>, Arc<Filter>)>);
+
+impl Filters {
+    /// None.
+    pub(super) const NONE: Self = Self(KVec::new());
+
+    /// The same.
+    pub(super) fn try_clone(&self) -> Result<Self> {
+        let mut filters = KVec::with_capacity(self.0.len(), GFP_KERNEL)?;
+        for (event, filter) in &self.0 {
+            filters.push((event.clone(), filter.clone()), GFP_KERNEL)?;
+        }
+        Ok(Self(filters))
+    }
+
+    /// That of the event with this id.
+    pub(super) fn get(&self, id: u32) -> Option<&Arc<Filter>> {
+        let at = self.position(id).ok()?;
+        Some(&self.0.get(at)?.1)
+    }
+
+    /// Where that of an event is, or would be.
+    fn position(&self, id: u32) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&id, |(event, _)| event.id())
+    }
+
+    /// Sets that of `event`, or takes it away.
+    fn set(&mut self, event: &Arc<Event>, filter: Option<Arc<Filter>>) -> Result {
+        match (self.position(event.id()), filter) {
+            (Ok(at), None) => {
+                let _ = self.0.remove(at);
+            }
+            (Ok(at), Some(filter)) => {
+                if let Some((_, known)) = self.0.get_mut(at) {
+                    *known = filter;
+                }
+            }
+            (Err(at), Some(filter)) => {
+                self.0.reserve(1, GFP_KERNEL)?;
+                let inserted = self.0.insert_within_capacity(at, (event.clone(), filter));
+                inserted.map_err(|_| ENOMEM)?;
+            }
+            (Err(_), None) => {}
+        }
+        Ok(())
+    }
+}
+
+impl Session {
+    /// Sets the filter of the events that `pattern` picks, or takes it away (`0`); in an active
+    /// trace at once. As with ftrace's `filter` files, where several events are picked it is set
+    /// for those that have what it names; there must be one. On failure nothing has changed.
+    pub(crate) fn set_filter(&self, channel: ChannelId, pattern: &str, filter: &str) -> Result {
+        let pattern = Pattern::parse(pattern);
+        if !pattern.enables {
+            return Err(self.refuse(fmt!("filter: a pattern with '!' picks nothing to filter")));
+        }
+        self.filter_events(
+            channel,
+            |event| {
+                let mut names = event.names();
+                names.any(|(subsystem, name)| pattern.matches(subsystem, name))
+            },
+            filter,
+        )
+    }
+
+    /// The same for the events that `pick` picks.
+    pub(crate) fn filter_events(
+        &self,
+        channel: ChannelId,
+        pick: impl Fn(&Event) -> bool,
+        filter: &str,
+    ) -> Result {
+        let filter = filter.trim();
+        self.change(channel, |settings| {
+            let available = self.available();
+            let mut filters = settings.filters.try_clone()?;
+            let (mut any, mut refusal) = (false, None);
+            for event in available.iter().filter(|event| pick(event)) {
+                let made = match filter {
+                    "0" => None,
+                    _ => match Filter::new(event, filter) {
+                        Ok(made) => Some(made),
+                        Err(Refusal::Memory) => return Err(ENOMEM),
+                        Err(refused) => {
+                            refusal = refusal.or(Some(refused));
+                            continue;
+                        }
+                    },
+                };
+                any = true;
+                filters.set(event, made)?;
+            }
+            match refusal {
+                _ if any => {}
+                Some(Refusal::Wrong(wrong)) => {
+                    return Err(
+                        self.refuse(fmt!("filter:\n{}", format_args!("{}", wrong.shown(filter))))
+                    );
+                }
+                Some(_) => {
+                    return Err(
+                        self.refuse(fmt!("filter: the event's records are too long for one"))
+                    );
+                }
+                None => return Err(self.refuse(fmt!("filter: the pattern matches no event"))),
+            }
+            settings.filters = filters;
+            Ok(())
+        })
+    }
+
+    /// Takes all filters away. On failure nothing has changed.
+    pub(crate) fn clear_filters(&self, channel: ChannelId) -> Result {
+        self.change(channel, |settings| {
+            settings.filters = Filters::NONE;
+            Ok(())
+        })
+    }
+
+    /// Writes the filter of an event; `none`, as ftrace, if it has none.
+    pub(crate) fn write_filter(&self, channel: ChannelId, event: &Event, out: &mut Text) -> Result {
+        let filter = self.look(channel, |channel| channel.filters.get(event.id()).cloned())?;
+        let expression = filter.as_ref().map_or("none", |filter| filter.expression());
+        writeln!(out, "{expression}")?;
+        Ok(())
+    }
+
+    /// Writes all filters, each behind its event.
+    pub(crate) fn write_filters(&self, channel: ChannelId, out: &mut Text) -> Result {
+        let filters = self.look(channel, |channel| channel.filters.try_clone())??;
+        for (event, filter) in &filters.0 {
+            writeln!(
+                out,
+                "{}:{} {}",
+                event.subsystem(),
+                event.name(),
+                filter.expression()
+            )?;
+        }
+        Ok(())
+    }
+}

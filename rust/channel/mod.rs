@@ -8,6 +8,7 @@
 
 pub(crate) mod clock;
 pub(crate) mod config;
+pub(crate) mod cpus;
 mod cursor;
 pub(crate) mod platform;
 pub(crate) mod reader;
@@ -23,12 +24,14 @@ use crate::record;
 use crate::record::buffer::{NotMade, Shape};
 use crate::record::gate::Place;
 use crate::record::packet::Identity;
+use crate::sys::args::Task;
 use crate::sys::cpu::{self, NoHotplug};
 use crate::sys::hotplug;
 use crate::sys::percpu::{OnceArc, PerCpu};
 use crate::sys::timer::Timer;
 use clock::ClockKind;
 use config::Config;
+use cpus::CpuSet;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use platform::Kernel;
@@ -48,10 +51,12 @@ pub(crate) type Entered<'a> = record::buffer::Entered<'a, Kernel>;
 pub(crate) type Waiting<'a> = record::buffer::Waiting<'a, Kernel>;
 
 /// What makes one channel of one trace different from others.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Setup {
     /// Sizes, mode and periods.
     pub(crate) config: Config,
+    /// The CPUs that are recorded; others get no buffer.
+    pub(crate) cpus: Arc<CpuSet>,
     /// The event header that all its records have.
     pub(crate) layout: Layout,
     /// The clock that all its times are of.
@@ -163,7 +168,8 @@ impl Channel {
     #[cold]
     #[inline(never)]
     fn refuse(&self, waiting: Waiting<'_>) {
-        if waiting.target().is_none() && self.active.load() != 0 {
+        let is_recorded = || self.setup.cpus.has(Task::current().cpu() as u32);
+        if waiting.target().is_none() && self.active.load() != 0 && is_recorded() {
             self.cpus.this_cpu(waiting.guard()).no_buffer.increment();
         }
     }
@@ -213,7 +219,7 @@ impl Channel {
         }
     }
 
-    /// Gives `cpu`, which need not be online, a buffer and its timers, if it has none. The buffer
+    /// Gives `cpu`, which need not be online, a buffer and its timers, if it is recorded and has none. The buffer
     /// takes records at once if the channel does. May sleep.
     ///
     /// If memory is short, a CPU that comes while others record gets the smallest buffer: its
@@ -222,7 +228,7 @@ impl Channel {
         let Some(this) = self.cpus.of(cpu) else {
             return Ok(());
         };
-        if this.timers.get().is_some() {
+        if this.timers.get().is_some() || !self.setup.cpus.has(cpu) {
             return Ok(());
         }
         let (buffer, stream, timers) = match Self::make(&self.setup, cpu) {
@@ -231,7 +237,7 @@ impl Channel {
                 let made = Self::make(
                     &Setup {
                         config,
-                        ..self.setup
+                        ..self.setup.clone()
                     },
                     cpu,
                 )?;

@@ -43,6 +43,7 @@ pub(super) fn make(dir: &mut Dir, target: Target) -> Result {
     dir.text::<Stats>("stats", READ, data)?;
     dir.text::<SetFilter>("set_filter", READ_WRITE, data)?;
     dir.text::<Contexts>("contexts", READ_WRITE, data)?;
+    dir.text::<Cpus>("cpus", READ_WRITE, data)?;
     make_choice(dir, target)
 }
 
@@ -288,5 +289,22 @@ impl TextFile for Contexts {
     fn replace(target: &Target, input: &str) -> Result {
         let Target { session, channel } = target;
         session.set_contexts(*channel, input, true)
+    }
+}
+
+/// The CPUs that are recorded.
+struct Cpus;
+
+impl TextFile for Cpus {
+    type Data = Target;
+
+    fn show(target: &Target, out: &mut Text) -> Result {
+        target.session.cpus(target.channel)?.write(out)?;
+        out.write_str("\n")?;
+        Ok(())
+    }
+
+    fn store(target: &Target, input: &str) -> Result {
+        target.session.set_cpus(target.channel, input.trim())
     }
 }

@@ -31,9 +31,13 @@ mod trace;
 use crate::abi;
 use crate::channel::clock::ClockKind;
 use crate::channel::config::{Config, Refusal};
+use crate::channel::cpus::CpuSet;
 use crate::channel::Channel;
 use crate::context::{Context, ContextSet};
 use crate::event::registry::Registry;
+use crate::input::caret::Caret;
+use crate::input::cpulist::CpuList;
+use crate::sys::cpu;
 use crate::sys::debugfs::text::Text;
 use crate::sys::errno::enodata;
 use crate::sys::hotplug::Hotplug;
@@ -229,10 +233,11 @@ impl Session {
     /// Goes back to the default settings, with no event enabled. `EBUSY` while active.
     pub(crate) fn reset(&self) -> Result {
         let contexts = Arc::new(ContextSet::NONE, GFP_KERNEL)?;
+        let cpus = Arc::new(CpuSet::All, GFP_KERNEL)?;
         let _control = self.control.lock();
         let mut state = self.state.lock();
         state.must_be_stopped("reset")?;
-        state.settings.reset(self.shared.defaults, &contexts);
+        state.settings.reset(self.shared.defaults, &cpus, &contexts);
         Ok(())
     }
 
@@ -303,6 +308,48 @@ impl Session {
             Ok(config) => settings.config = config,
             Err(refusal) => return Err(state.refuse(fmt!("{file}: {refusal}"))),
         }
+        Ok(())
+    }
+
+    /// The CPUs that a channel records.
+    pub(crate) fn cpus(&self, channel: ChannelId) -> Result<Arc<CpuSet>> {
+        self.look(channel, |channel| channel.cpus.clone())
+    }
+
+    /// Chooses the CPUs that are recorded, by a list, for the next trace. `EBUSY` while active.
+    pub(crate) fn set_cpus(&self, channel: ChannelId, list: &str) -> Result {
+        let _control = self.control.lock();
+        let mut state = self.state.lock();
+        state.must_be_stopped("cpus")?;
+        let mut cpus = if list == "all" {
+            CpuSet::All
+        } else {
+            CpuSet::none()?
+        };
+        let mut any = false;
+        for item in CpuList::new(list, cpu::count()) {
+            let item = item.map_err(|wrong| {
+                let at = wrong.at;
+                let why = match wrong.is_too_large {
+                    true => "this machine has no such CPU",
+                    false => "this is no list of CPUs (0-3,5)",
+                };
+                let shown = Caret {
+                    text: list,
+                    at,
+                    reason: why,
+                };
+                state.refuse(fmt!("cpus:\n{}", format_args!("{shown}")))
+            })?;
+            for cpu in item.cpus() {
+                cpus.add(cpu);
+                any = true;
+            }
+        }
+        if !any {
+            return Err(state.refuse(fmt!("cpus: the list names none")));
+        }
+        state.settings.channel_mut(channel)?.cpus = Arc::new(cpus, GFP_KERNEL)?;
         Ok(())
     }
 

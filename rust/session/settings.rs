@@ -5,6 +5,7 @@
 use super::{Filters, Selection};
 use crate::channel::clock::ClockKind;
 use crate::channel::config::Config;
+use crate::channel::cpus::CpuSet;
 use crate::context::ContextSet;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -50,6 +51,8 @@ pub(super) struct ChannelSettings {
     pub(super) name: Arc<CString>,
     /// Sizes, mode and periods.
     pub(super) config: Config,
+    /// The CPUs that are recorded.
+    pub(super) cpus: Arc<CpuSet>,
     /// The events that are enabled.
     pub(super) selection: Selection,
     /// Which of their records are wanted.
@@ -95,6 +98,7 @@ impl Settings {
             ChannelSettings {
                 name: Arc::new(CString::try_from_fmt(fmt!("{name}"))?, GFP_KERNEL)?,
                 config,
+                cpus: Arc::new(CpuSet::All, GFP_KERNEL)?,
                 selection: Selection::NONE,
                 filters: Filters::NONE,
                 contexts: Arc::new(ContextSet::NONE, GFP_KERNEL)?,
@@ -126,10 +130,11 @@ impl Settings {
 
     /// Goes back to these defaults, with no event enabled, no filter and no context. The channels
     /// stay.
-    pub(super) fn reset(&mut self, config: Config, contexts: &Arc<ContextSet>) {
+    pub(super) fn reset(&mut self, config: Config, cpus: &Arc<CpuSet>, contexts: &Arc<ContextSet>) {
         self.clock = ClockKind::best();
         for channel in &mut self.channels {
             channel.config = config;
+            channel.cpus = cpus.clone();
             channel.selection = Selection::NONE;
             channel.filters = Filters::NONE;
             channel.contexts = contexts.clone();
@@ -143,6 +148,7 @@ impl ChannelSettings {
         Ok(Self {
             name: self.name.clone(),
             config: self.config,
+            cpus: self.cpus.clone(),
             selection: self.selection.try_clone()?,
             filters: self.filters.try_clone()?,
             contexts: self.contexts.clone(),

@@ -81,6 +81,7 @@ pub(super) fn start(
     for ((id, channel), numbers) in settings.channels().zip(&numbered) {
         let setup = Setup {
             config: channel.config,
+            cpus: channel.cpus.clone(),
             layout: numbers.layout(),
             clock: settings.clock,
             uuid,

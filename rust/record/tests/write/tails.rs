@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a tail puts into the bytes that it has asked for.
+//! What a tail puts into the bytes that it has asked for, and what of it is captured.
 
 use super::platform::set_time;
 use super::Trace;
 use rtrace_abi::header::Layout;
 use rtrace_record::clock::TraceClock;
 use rtrace_record::header::Label;
-use rtrace_record::memory::{Space, Tail};
+use rtrace_record::memory::{tail_alone, Capture, NulTerminated, Space, Tail};
 use rtrace_ring::Mode;
 
 /// A tail that asks for so many bytes, and puts what it likes.
@@ -57,4 +57,17 @@ fn bytes_that_have_no_room_are_left_out() {
         space.put_bytes(b"i");
     });
     assert_eq!(recorded(&tail), *b"abcgh");
+}
+
+#[test]
+fn what_is_captured_is_what_would_be_recorded() {
+    fn captured<const ROOM: usize>() -> Option<Vec<u8>> {
+        let text = NulTerminated(b"abcd");
+        let (len, write) = tail_alone(&text);
+        Capture::<ROOM>::new().fill(len, write).map(<[u8]>::to_vec)
+    }
+    let whole = Some(b"abcd\0".to_vec());
+    assert_eq!(captured::<8>(), whole);
+    assert_eq!(captured::<5>(), whole);
+    assert_eq!(captured::<4>(), None);
 }

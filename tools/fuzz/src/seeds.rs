@@ -6,7 +6,7 @@
 use rtrace_abi::header::Layout;
 use rtrace_abi::packet::PacketHeader;
 use std::mem::offset_of;
-use synthetic::{metadata, PacketBuilder, FAR, SOFTIRQ, UUID};
+use synthetic::{metadata, metadata_of, PacketBuilder, FAR, SOFTIRQ, UUID};
 
 /// An input, of a target, under a name.
 #[derive(Clone, Debug)]
@@ -41,7 +41,14 @@ pub fn all() -> Vec<Seed> {
         add("events", &name, in_packet(byte, &events));
         add("trace", &name, [text.as_bytes(), &[0], &events].concat());
     }
-    for (name, bytes) in wrong_metadata() {
+    let both = metadata_of(UUID, &LAYOUTS);
+    add("metadata", "channels", both.clone().into_bytes());
+    add(
+        "trace",
+        "channels",
+        [both.as_bytes(), &[0], &self::events(Layout::Large)].concat(),
+    );
+    for (name, bytes) in wrong_metadata(&both) {
         add("metadata", name, bytes);
     }
     for (name, bytes) in other_packets() {
@@ -78,7 +85,7 @@ pub fn all() -> Vec<Seed> {
     seeds
 }
 
-const TEXTS: [(&str, &str, &str); 30] = [
+const TEXTS: [(&str, &str, &str); 32] = [
     (
         "filter",
         "numbers",
@@ -127,6 +134,18 @@ const TEXTS: [(&str, &str, &str); 30] = [
          read_packets read_records more\n\
          0 10 1 2 3 4 5 6 7 8 9 4 1\ncpu1 0 0 0 0 0 0 0 0 0 0 0 0\n\ntotal 10 1 2 3 4 5 6 7 8 9 4 1\n",
     ),
+    (
+        "stats",
+        "channels",
+        "trace t\nstate over\nchannel channel0\ncpu recorded\n0 10\ntotal 10\n\
+         channel aux\ncpu full\n1 2\ntotal 2\n",
+    ),
+    (
+        "stats",
+        "channel-sums",
+        "channel a\ncpu full\n0 18446744073709551615\ntotal 1\n\
+         channel b\ncpu full\n0 18446744073709551615\ntotal 18446744073709551615\n",
+    ),
     ("stats", "none", "\n"),
     ("stats", "cpu", "cpu full\nx 1\n"),
     ("stats", "number", "cpu full\n0 +1\n1 -1\n"),
@@ -156,13 +175,27 @@ fn noise(seed: u64, length: usize, alphabet: &[u8]) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-fn wrong_metadata() -> Vec<(&'static str, Vec<u8>)> {
+/// Descriptions of one channel, or of `channels`, that are wrong in a way.
+fn wrong_metadata(channels: &str) -> Vec<(&'static str, Vec<u8>)> {
     let good = metadata(UUID, Layout::Large);
-    let with = |from: &str, to: &str| {
+    let replaced = |good: &str, from: &str, to: &str| {
         assert!(good.contains(from), "{from}");
         good.replacen(from, to, 1).into_bytes()
     };
+    let with = |from: &str, to: &str| replaced(&good, from, to);
     vec![
+        (
+            "stream-event",
+            replaced(channels, "stream_id = 1;", "stream_id = 2;"),
+        ),
+        (
+            "stream-header",
+            replaced(channels, "event_header_large;", "event_header_huge;"),
+        ),
+        (
+            "stream-twice",
+            replaced(channels, "\tid = 1;\n\tevent", "\tid = 0;\n\tevent"),
+        ),
         ("big-endian", with("byte_order = le", "byte_order = be")),
         ("comments", with("trace {", "// one\ntrace { /* two * */")),
         ("deep", "a {".repeat(20).into_bytes()),
@@ -243,6 +276,7 @@ fn other_packets() -> Vec<(&'static str, Vec<u8>)> {
         .discarded(9)
         .event(SOFTIRQ, BEGIN + 20 + (1 << 33), &[0; 4]);
     vec![
+        ("class", with(offset_of!(PacketHeader, stream_id), 1)),
         ("back", [good[..512].to_vec(), back].concat()),
         ("gap", [good.clone(), gap.close(u64::MAX, 512)].concat()),
         ("magic", with(offset_of!(PacketHeader, magic), 0)),

@@ -2,12 +2,32 @@
 
 //! What to do about lost events.
 
-use trace::settings::BufferSize;
-use trace::stats::Stats;
+use trace::session::Session;
+use trace::settings::{BufferSize, Mode};
+use trace::stats::{Counters, TraceStats};
+use trace::Result;
 
-/// One line for each reason for which events were lost.
-pub fn on_loss(stats: &Stats, size: BufferSize, overwrite: bool) -> Vec<String> {
-    let total = stats.total;
+/// One line for each reason for which a session lost events; with the channel, if it has several.
+pub fn on_loss(session: &Session, stats: &TraceStats) -> Result<Vec<String>> {
+    let channels = session.channels()?;
+    let mut lines = Vec::new();
+    for counted in &stats.channels {
+        let name = &counted.channel;
+        let Some(channel) = channels.iter().find(|channel| channel.name() == name) else {
+            continue;
+        };
+        let settings = channel.settings()?;
+        let overwrite = settings.mode == Mode::Overwrite;
+        let said = lines_of(&counted.stats.total, settings.size, overwrite);
+        lines.extend(said.into_iter().map(|line| match channels.len() {
+            1 => line,
+            _ => format!("channel {name}: {line}"),
+        }));
+    }
+    Ok(lines)
+}
+
+fn lines_of(total: &Counters, size: BufferSize, overwrite: bool) -> Vec<String> {
     let larger = size.doubled();
     let mut lines = Vec::new();
     if total.overwritten > 0 && overwrite {
@@ -68,7 +88,6 @@ pub fn on_loss(stats: &Stats, size: BufferSize, overwrite: bool) -> Vec<String> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trace::stats::Counters;
 
     #[test]
     fn every_reason_has_its_line() {
@@ -81,13 +100,9 @@ mod tests {
             no_buffer: 6,
             ..Counters::default()
         };
-        let stats = Stats {
-            cpus: vec![],
-            total,
-        };
-        let lines = on_loss(&stats, "64Kx4".parse().unwrap(), false);
+        let lines = lines_of(&total, "64Kx4".parse().unwrap(), false);
         assert_eq!(lines.len(), 6);
         assert!(lines[1].contains("-b 128Kx4"), "{}", lines[1]);
-        assert!(on_loss(&Stats::default(), BufferSize::DEFAULT, true).is_empty());
+        assert!(lines_of(&Counters::default(), BufferSize::DEFAULT, true).is_empty());
     }
 }

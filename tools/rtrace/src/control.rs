@@ -8,8 +8,8 @@ use crate::setup::{self, Earlier};
 use crate::terminal::say;
 use anyhow::bail;
 use trace::live::LiveTrace;
-use trace::settings::Mode;
-use trace::tracer::{Session, Tracer};
+use trace::session::Session;
+use trace::tracer::Tracer;
 use trace::Error;
 
 /// Starts a new trace.
@@ -25,20 +25,31 @@ pub fn start(place: &Place, options: &Setup) -> anyhow::Result<()> {
     setup::apply(&session, options)?;
     session.start()?;
     earlier.forget();
-    let settings = session.settings()?;
-    say(format_args!(
-        "session `{}` records {} events, {} mode, {} per CPU",
-        session.name(),
-        session.tracer().enabled_events()?.len(),
-        settings.mode.name(),
-        settings.size
-    ));
+    say_started(&session)?;
     let changed = session.changed_settings()?;
     if !changed.is_empty() {
         let changed: Vec<_> = changed.iter().map(ToString::to_string).collect();
         say(format_args!(
             "settings that are not the defaults: {}; `rtrace reset` puts them back after the trace",
             changed.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+fn say_started(session: &Session) -> anyhow::Result<()> {
+    let channels = session.channels()?;
+    for channel in &channels {
+        let settings = channel.settings()?;
+        let what = match channels.len() {
+            1 => format!("session `{}`", session.name()),
+            _ => format!("session `{}`, channel {},", session.name(), channel.name()),
+        };
+        say(format_args!(
+            "{what} records {} events, {} mode, {} per CPU",
+            channel.enabled_events()?.len(),
+            settings.mode.name(),
+            settings.size
         ));
     }
     Ok(())
@@ -53,11 +64,12 @@ pub fn stop(place: &Place) -> anyhow::Result<()> {
     session.stop()?;
     // Before the counters: a reader that ends meanwhile has left nothing in them.
     let read = LiveTrace::open(&session)?.is_being_read()?;
-    let (stats, settings) = (session.stats()?, session.settings()?);
-    for line in advice::on_loss(&stats, settings.size, settings.mode == Mode::Overwrite) {
+    let stats = session.stats()?;
+    for line in advice::on_loss(&session, &stats)? {
         say(line);
     }
-    let unread = stats.total.unread();
+    let total = stats.all.total;
+    let unread = total.unread();
     if unread > 0 && read {
         say(format_args!(
             "{unread} events are still in the buffers: a reader has them open and writes them"
@@ -68,7 +80,7 @@ pub fn stop(place: &Place) -> anyhow::Result<()> {
              `rtraced --leftover -o DIR` writes them, `rtrace free` drops them"
         ));
     }
-    say(stats.total.totals());
+    say(total.totals());
     Ok(())
 }
 
@@ -113,7 +125,7 @@ fn free_buffers(session: &Session) -> anyhow::Result<()> {
     if left {
         say(format_args!(
             "dropped {} events that nobody had read",
-            session.stats()?.total.unread()
+            session.stats()?.all.total.unread()
         ));
     }
     Ok(())

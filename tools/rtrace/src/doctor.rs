@@ -8,7 +8,7 @@ use rustix::system::uname;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
-use trace::tracer::Tracer;
+use trace::tracer::{Tracer, DEFAULT_SESSION};
 
 /// The oldest kernel that the module builds for.
 const OLDEST: (u32, u32) = (7, 2);
@@ -164,7 +164,10 @@ fn module() -> Finding {
 }
 
 fn files(debugfs: &Path) -> Finding {
-    let found = Tracer::find(debugfs).and_then(|tracer| Ok((tracer.version()?, tracer.clock()?)));
+    let found = Tracer::find(debugfs).and_then(|tracer| {
+        let clock = tracer.session(DEFAULT_SESSION)?.clock()?;
+        Ok((tracer.version()?, clock))
+    });
     match found {
         Ok((version, clock)) => Good(format!("version {version}, clock {clock}")),
         Err(error) => Bad(

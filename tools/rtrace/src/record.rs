@@ -17,10 +17,11 @@ use trace::live::LiveTrace;
 use trace::output::Output;
 use trace::priority;
 use trace::recording::{RecordingFile, State};
+use trace::session::Session;
 use trace::signals::Signals;
 use trace::source::Source;
 use trace::totals::Totals;
-use trace::tracer::{Session, Tracer};
+use trace::tracer::Tracer;
 use trace::uuid::Uuid;
 use workload::Code;
 
@@ -139,8 +140,8 @@ fn stream(
     let source = LiveTrace::open(session)?;
     let uuid = source.uuid();
     let mut consumer = Consumer::open(source, &options.dir, options.output_options)?;
-    let cpus = consumer.source().cpus()?.len();
-    let file = RecordingFile::begin(&options.dir, uuid, cpus, options.output_options.access)?;
+    let streams = consumer.source().streams()?;
+    let file = RecordingFile::begin(&options.dir, uuid, &streams, options.output_options.access)?;
     // Hangs up when the consumer is done, for whatever reason.
     let (over, alive) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
     // Nobody writes to it: the consumer ends when the trace is stopped and drained.
@@ -196,8 +197,8 @@ fn flight_recorder(
     let source = LiveTrace::open(session)?;
     let uuid = source.uuid();
     let mut consumer = Consumer::open(source, &options.dir, options.output_options)?;
-    let cpus = consumer.source().cpus()?.len();
-    let file = RecordingFile::begin(&options.dir, uuid, cpus, options.output_options.access)?;
+    let streams = consumer.source().streams()?;
+    let file = RecordingFile::begin(&options.dir, uuid, &streams, options.output_options.access)?;
     let result = consumer.run(&over);
     drop(alive);
     if let Err(error) = &result {
@@ -273,15 +274,15 @@ fn close(options: &Record, session: &Session, recorded: &Recorded) -> anyhow::Re
         bail!("the session was started again meanwhile: the number of lost events is unknown");
     }
     // What the kernel recorded and is not on disk is lost too, however that came.
-    let kept = stats.total.recorded.saturating_sub(stats.total.overwritten);
+    let total = stats.all.total;
+    let kept = total.recorded.saturating_sub(total.overwritten);
     let left = kept.saturating_sub(written.records);
     let totals = Totals {
         recorded: written.records,
-        lost: stats.total.lost().saturating_add(left),
+        lost: total.lost().saturating_add(left),
     };
-    let size = session.settings()?.size;
     if recorded.whole {
-        for line in advice::on_loss(&stats, size, options.overwrite) {
+        for line in advice::on_loss(session, &stats)? {
             say(line);
         }
     } else {
@@ -294,7 +295,7 @@ fn close(options: &Record, session: &Session, recorded: &Recorded) -> anyhow::Re
     }
     say(totals);
     let failed = if options.overwrite {
-        stats.total.discarded() + left
+        total.discarded() + left
     } else {
         totals.lost
     };

@@ -6,8 +6,9 @@ use crate::events;
 use crate::options::Setup;
 use crate::terminal::say;
 use std::mem;
+use trace::channel::Channel;
+use trace::session::Session;
 use trace::settings::Settings;
-use trace::tracer::{Session, Tracer};
 use trace::Result;
 
 /// Patterns were given, and no event is left: recording the default events is not what was
@@ -18,30 +19,30 @@ pub struct NothingChosen;
 
 /// Changes what `setup` gives. On failure a part may have been changed; see [`Earlier`].
 pub fn apply(session: &Session, setup: &Setup) -> anyhow::Result<()> {
-    let tracer = session.tracer();
     if let Some(clock) = &setup.clock {
-        tracer.set_clock(clock)?;
+        session.set_clock(clock)?;
     }
+    let channel = session.first_channel();
     if setup.mode.is_some() || setup.size.is_some() {
-        let now = session.settings()?;
-        session.apply(&Settings {
+        let now = channel.settings()?;
+        channel.apply(&Settings {
             mode: setup.mode.unwrap_or(now.mode),
             size: setup.size.unwrap_or(now.size),
         })?;
     }
     match &setup.events {
-        Some(patterns) => choose(tracer, patterns),
+        Some(patterns) => choose(session, &channel, patterns),
         None => Ok(()),
     }
 }
 
 /// Enables what `patterns` say; nothing, if there are none.
-fn choose(tracer: &Tracer, patterns: &[String]) -> anyhow::Result<()> {
-    if let Err(refused) = tracer.set_events(patterns) {
-        let complaint = events::unmatched(&events::available(tracer)?, patterns);
+fn choose(session: &Session, channel: &Channel, patterns: &[String]) -> anyhow::Result<()> {
+    if let Err(refused) = channel.set_events(patterns) {
+        let complaint = events::unmatched(&events::available(session.tracer())?, patterns);
         return Err(complaint.map_or_else(|| refused.into(), anyhow::Error::msg));
     }
-    if !patterns.is_empty() && tracer.enabled_events()?.is_empty() {
+    if !patterns.is_empty() && channel.enabled_events()?.is_empty() {
         return Err(NothingChosen.into());
     }
     Ok(())
@@ -58,12 +59,12 @@ pub struct Earlier<'a> {
 impl<'a> Earlier<'a> {
     /// Notes the settings of a session that is not active.
     pub fn note(session: &'a Session) -> Result<Self> {
-        let tracer = session.tracer();
+        let channel = session.first_channel();
         Ok(Self {
             session,
-            events: tracer.enabled_events()?,
-            settings: session.settings()?,
-            clock: tracer.clock()?,
+            events: channel.enabled_events()?,
+            settings: channel.settings()?,
+            clock: session.clock()?,
         })
     }
 
@@ -73,13 +74,13 @@ impl<'a> Earlier<'a> {
     }
 
     fn put_back(&self) -> Result<()> {
-        let tracer = self.session.tracer();
-        let events = tracer.set_events(&self.events);
-        let settings = self.session.apply(&self.settings);
-        let clock = if tracer.clock()? == self.clock {
+        let (session, channel) = (self.session, self.session.first_channel());
+        let events = channel.set_events(&self.events);
+        let settings = channel.apply(&self.settings);
+        let clock = if session.clock()? == self.clock {
             Ok(())
         } else {
-            tracer.set_clock(&self.clock)
+            session.set_clock(&self.clock)
         };
         events.and(settings).and(clock)
     }

@@ -24,8 +24,8 @@ pub fn snapshot(place: &Place, dir: &Path, options: OutputOptions) -> anyhow::Re
         );
     }
     let mut consumer = Consumer::open(LiveTrace::open(&session)?, dir, options)?;
-    let (uuid, cpus) = (consumer.source().uuid(), consumer.source().cpus()?.len());
-    let recording = RecordingFile::begin(dir, uuid, cpus, options.access)?;
+    let (uuid, streams) = (consumer.source().uuid(), consumer.source().streams()?);
+    let recording = RecordingFile::begin(dir, uuid, &streams, options.access)?;
     let result = consumer.snapshot();
     let written = consumer.written();
     say(format_args!(
@@ -45,7 +45,7 @@ pub fn snapshot(place: &Place, dir: &Path, options: OutputOptions) -> anyhow::Re
     }
     say(Totals {
         recorded: written.records,
-        lost: stats.total.lost(),
+        lost: stats.all.total.lost(),
     });
     Ok(result?)
 }

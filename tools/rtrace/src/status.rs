@@ -7,7 +7,7 @@ use crate::terminal::{bytes, print, HEADING};
 use serde::Serialize;
 use std::fmt::Write;
 use trace::settings::Settings;
-use trace::stats::Stats;
+use trace::stats::{Counters, TraceStats};
 use trace::tracer::Tracer;
 
 /// What is shown.
@@ -18,10 +18,17 @@ struct Status {
     active: bool,
     trace: Option<String>,
     clock: String,
+    channels: Vec<ChannelStatus>,
+    events_available: usize,
+    stats: TraceStats,
+}
+
+/// A channel.
+#[derive(Serialize)]
+struct ChannelStatus {
+    name: String,
     settings: Settings,
     events_enabled: usize,
-    events_available: usize,
-    stats: Stats,
 }
 
 /// Prints the session's state.
@@ -29,19 +36,26 @@ pub fn status(place: &Place, json: bool) -> anyhow::Result<()> {
     let tracer = Tracer::find(&place.debugfs)?;
     let session = tracer.session(&place.session)?;
     let trace = session.uuid()?;
+    let mut channels = Vec::new();
+    for channel in session.channels()? {
+        channels.push(ChannelStatus {
+            name: channel.name().to_owned(),
+            settings: channel.settings()?,
+            events_enabled: channel.enabled_events()?.len(),
+        });
+    }
     let status = Status {
         version: tracer.version()?,
         session: session.name().to_owned(),
         active: session.is_active()?,
         trace: trace.map(|uuid| uuid.to_string()),
-        clock: tracer.clock()?,
-        settings: session.settings()?,
-        events_enabled: tracer.enabled_events()?.len(),
+        clock: session.clock()?,
+        channels,
         events_available: tracer.available_events()?.len(),
         stats: if trace.is_some() {
             session.stats()?
         } else {
-            Stats::default()
+            TraceStats::default()
         },
     };
     if json {
@@ -71,43 +85,64 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
         status.trace.as_deref().unwrap_or("none yet")
     )?;
     writeln!(out, "clock    {}", status.clock)?;
-    writeln!(
-        out,
-        "buffers  {} per CPU, {} mode",
-        status.settings.size,
-        status.settings.mode.name()
-    )?;
-    writeln!(
-        out,
-        "events   {} of {} enabled",
-        status.events_enabled, status.events_available
-    )?;
-    let total = status.stats.total;
-    if !status.stats.cpus.is_empty() {
+    for channel in &status.channels {
+        let ChannelStatus { name, settings, .. } = channel;
+        if status.channels.len() > 1 {
+            writeln!(out, "\nchannel  {name}")?;
+        }
         writeln!(
             out,
-            "\n{HEADING}{:>5} {:>12} {:>12} {:>12} {:>10} {:>10} {:>12}{HEADING:#}",
-            "CPU", "recorded", "overwritten", "discarded", "packets", "read", "bytes"
+            "buffers  {} per CPU, {} mode",
+            settings.size,
+            settings.mode.name()
         )?;
-        let rows = status
-            .stats
-            .cpus
-            .iter()
-            .map(|row| (row.cpu.to_string(), row.counters));
-        for (name, row) in rows.chain([("total".to_owned(), total)]) {
-            writeln!(
-                out,
-                "{name:>5} {:>12} {:>12} {:>12} {:>10} {:>10} {:>12}",
-                row.recorded,
-                row.overwritten,
-                row.discarded(),
-                row.packets,
-                row.read_packets,
-                bytes(row.bytes)
-            )?;
+        writeln!(
+            out,
+            "events   {} of {} enabled",
+            channel.events_enabled, status.events_available
+        )?;
+    }
+    let total = status.stats.all.total;
+    if !status.stats.all.cpus.is_empty() {
+        let cpus = status.stats.all.cpus.iter();
+        let cpus = cpus.map(|row| (row.cpu.to_string(), row.counters));
+        table(&mut out, "CPU", cpus.chain([("total".to_owned(), total)]))?;
+        if status.stats.channels.len() > 1 {
+            let channels = status.stats.channels.iter();
+            let channels = channels.map(|row| (row.channel.clone(), row.stats.total));
+            table(&mut out, "channel", channels)?;
         }
         writeln!(out)?;
     }
     writeln!(out, "{}", total.totals())?;
     Ok(out)
+}
+
+/// Counters, a row each, behind what the row is called.
+fn table(
+    out: &mut String,
+    what: &str,
+    rows: impl Iterator<Item = (String, Counters)>,
+) -> std::fmt::Result {
+    let rows: Vec<_> = rows.collect();
+    let names = rows.iter().map(|(name, _)| name.len());
+    let width = names.max().unwrap_or(0).max(5);
+    writeln!(
+        out,
+        "\n{HEADING}{what:>width$} {:>12} {:>12} {:>12} {:>10} {:>10} {:>12}{HEADING:#}",
+        "recorded", "overwritten", "discarded", "packets", "read", "bytes"
+    )?;
+    for (name, row) in rows {
+        writeln!(
+            out,
+            "{name:>width$} {:>12} {:>12} {:>12} {:>10} {:>10} {:>12}",
+            row.recorded,
+            row.overwritten,
+            row.discarded(),
+            row.packets,
+            row.read_packets,
+            bytes(row.bytes)
+        )?;
+    }
+    Ok(())
 }

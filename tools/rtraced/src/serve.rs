@@ -15,10 +15,11 @@ use trace::live::LiveTrace;
 use trace::output::Output;
 use trace::priority;
 use trace::recording::{RecordingFile, State};
+use trace::session::Session;
 use trace::signals::Signals;
 use trace::source::Source;
 use trace::totals::Totals;
-use trace::tracer::{Session, Tracer};
+use trace::tracer::Tracer;
 use trace::uuid::Uuid;
 
 /// How often the session is asked for a trace.
@@ -59,12 +60,12 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
     let recording = RecordingFile::begin(
         &options.output,
         consumer.source().uuid(),
-        consumer.source().cpus()?.len(),
+        &consumer.source().streams()?,
         options.output_options.access,
     )?;
     // What an earlier run has brought to this directory.
     let before = if consumer.output().resumed() {
-        session.stats()?.total.read_records
+        session.stats()?.all.total.read_records
     } else {
         0
     };
@@ -176,7 +177,7 @@ fn close(
         .is_ok_and(|uuid| uuid == Some(consumer.source().uuid()));
     let ended = match stats {
         Ok((stats, text)) if is_current => {
-            let lost = stats.total.lost();
+            let lost = stats.all.total.lost();
             log.info(&Totals { recorded, lost }.to_string());
             recording.end(state, 0, &text)
         }

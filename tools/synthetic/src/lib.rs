@@ -93,8 +93,14 @@ const fn label(name: &str, first: u64, last: u64) -> Label<'_> {
     Label { name, first, last }
 }
 
-/// The description of a synthetic trace with this identity.
+/// The description of a synthetic trace with this identity, and one channel.
 pub fn metadata(uuid: [u8; 16], layout: Layout) -> String {
+    metadata_of(uuid, &[layout])
+}
+
+/// The description of a synthetic trace with this identity, and channels with these event headers:
+/// each has all events.
+pub fn metadata_of(uuid: [u8; 16], layouts: &[Layout]) -> String {
     let text = uuid_text(uuid);
     let clock = Clock {
         name: "monotonic",
@@ -145,21 +151,50 @@ pub fn metadata(uuid: [u8; 16], layout: Layout) -> String {
         (EVERY_TYPE, "every_type", every_type().to_vec()),
     ];
     let mut out = String::new();
-    tsdl::preamble(&mut out, &text, &[layout], &clock, &env).expect("a String takes everything");
-    tsdl::stream(&mut out, 0, &[layout], clock.name, std::iter::empty())
-        .expect("a String takes everything");
-    for (id, name, fields) in events {
-        tsdl::event(&mut out, 0, id, name, fields.into_iter()).expect("a String takes everything");
+    tsdl::preamble(&mut out, &text, layouts, &clock, &env).expect("a String takes everything");
+    for stream in 0..layouts.len() as u32 {
+        tsdl::stream(&mut out, stream, layouts, clock.name, std::iter::empty())
+            .expect("a String takes everything");
+        for (id, name, fields) in &events {
+            tsdl::event(&mut out, stream, *id, name, fields.iter().copied())
+                .expect("a String takes everything");
+        }
     }
     out
 }
 
 /// Writes a trace: its description, and for each CPU its packets one after the other.
 pub fn write(dir: &Path, layout: Layout, streams: &[(u32, Vec<Vec<u8>>)]) -> io::Result<()> {
+    let channel = Channel {
+        name: "channel0",
+        layout,
+        streams,
+    };
+    write_channels(dir, &[channel])
+}
+
+/// A channel to write: its packets are of the stream class whose number is its place among the
+/// channels.
+#[derive(Clone, Copy, Debug)]
+pub struct Channel<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Which event header its packets have.
+    pub layout: Layout,
+    /// For each CPU its packets.
+    pub streams: &'a [(u32, Vec<Vec<u8>>)],
+}
+
+/// The same, with several channels.
+pub fn write_channels(dir: &Path, channels: &[Channel<'_>]) -> io::Result<()> {
     fs::create_dir_all(dir)?;
-    fs::write(dir.join("metadata"), metadata(UUID, layout))?;
-    for (cpu, packets) in streams {
-        fs::write(dir.join(format!("channel0_cpu{cpu}")), packets.concat())?;
+    let layouts: Vec<_> = channels.iter().map(|channel| channel.layout).collect();
+    fs::write(dir.join("metadata"), metadata_of(UUID, &layouts))?;
+    for channel in channels {
+        for (cpu, packets) in channel.streams {
+            let name = format!("{}_cpu{cpu}", channel.name);
+            fs::write(dir.join(name), packets.concat())?;
+        }
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ pub struct PacketBuilder {
     layout: Layout,
     cpu: u32,
     uuid: [u8; 16],
+    stream_id: u32,
     sequence: u64,
     discarded: u64,
     begin: u64,
@@ -30,6 +31,7 @@ impl PacketBuilder {
             layout,
             cpu,
             uuid: UUID,
+            stream_id: 0,
             sequence,
             discarded: 0,
             begin,
@@ -42,6 +44,12 @@ impl PacketBuilder {
     /// Of another trace.
     pub fn uuid(mut self, uuid: [u8; 16]) -> Self {
         self.uuid = uuid;
+        self
+    }
+
+    /// Of another stream class than the first.
+    pub fn stream(mut self, id: u32) -> Self {
+        self.stream_id = id;
         self
     }
 
@@ -125,7 +133,7 @@ impl PacketBuilder {
         let mut out = Vec::with_capacity(size);
         out.extend(MAGIC.to_le_bytes());
         out.extend(self.uuid);
-        out.extend(0_u32.to_le_bytes());
+        out.extend(self.stream_id.to_le_bytes());
         out.extend(u64::from(self.cpu).to_le_bytes());
         out.extend(self.begin.to_le_bytes());
         out.extend(end.to_le_bytes());

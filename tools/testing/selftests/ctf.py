@@ -4,7 +4,7 @@ against every rule that babeltrace2 does not check.
 
 Usage: ctf.py check DIR          prints totals; exit status 1 and why if a rule is broken
        ctf.py field DIR EVENT F  prints "CPU VALUE" of field F in each EVENT, in order
-       ctf.py names DIR          prints how often each event is there
+       ctf.py names DIR [CHANNEL]  prints how often each event is there, or in that channel
 """
 
 import collections
@@ -65,20 +65,39 @@ class Event:
         return values, at
 
 
+class StreamClass:
+    """What the streams of a channel have in common."""
+
+    def __init__(self, compact, context):
+        self.compact, self.events = compact, {}
+        self.context = Event("context", context)
+
+
 class Metadata:
     def __init__(self, text):
         expect(text.startswith("/* CTF 1.8 */"), "metadata: first line")
         self.uuid = bytes.fromhex(re.search(r'uuid = "([0-9a-f-]+)"', text)[1].replace("-", ""))
-        self.compact = "size = 27;" in text
         self.frequency = int(re.search(r"freq = (\d+);", text)[1])
-        self.events = {}
-        for m in re.finditer(r'event \{\n\tname = "(\w+)";\n\tid = (\d+);\n\tstream_id = 0;\n'
+        # A header's first member has its layout: 5 bits of a word, or 16.
+        headers = {m[1]: m[2].startswith("integer { size = 5;")
+                   for m in re.finditer(r"\nstruct (event_header\w*) \{\n\tenum : ([^\n]*)", text)}
+        self.streams = {}
+        for m in re.finditer(r"\nstream \{\n\tid = (\d+);\n\tevent\.header := struct (\w+);\n(.*?)\n\};", text, re.S):
+            expect(int(m[1]) == len(self.streams), f"metadata: stream {m[1]} out of order")
+            expect(m[2] in headers, f"metadata: stream {m[1]} of an unknown header {m[2]}")
+            context = re.search(r"\tevent\.context := struct \{\n(.*?)\t\};", m[3], re.S)
+            self.streams[int(m[1])] = StreamClass(headers[m[2]], context[1] if context else "")
+        expect(0 < len(self.streams) == text.count("\nstream {"), "metadata: a stream that cannot be parsed")
+        described = 0
+        for m in re.finditer(r'event \{\n\tname = "(\w+)";\n\tid = (\d+);\n\tstream_id = (\d+);\n'
                              r"\tfields := struct \{\n(.*?)\t\};\n\};", text, re.S):
-            expect(int(m[2]) not in self.events, f"metadata: id {m[2]} twice")
-            self.events[int(m[2])] = Event(m[1], m[3])
-        context = re.search(r"\tevent\.context := struct \{\n(.*?)\t\};\n", text, re.S)
-        self.context = Event("context", context[1] if context else "")
-        expect(len(self.events) == text.count("event {"), "metadata: an event that cannot be parsed")
+            id, stream = int(m[2]), int(m[3])
+            expect(stream in self.streams, f"metadata: event {m[1]} of an unknown stream {stream}")
+            events = self.streams[stream].events
+            expect(id not in events, f"metadata: id {id} twice")
+            events[id] = Event(m[1], m[4])
+            described += 1
+        expect(described == text.count("event {"), "metadata: an event that cannot be parsed")
 
 
 class Stream:
@@ -86,6 +105,8 @@ class Stream:
 
     def __init__(self, metadata, data, cpu):
         self.metadata, self.data, self.cpu = metadata, data, cpu
+        # Of which class it is: its packets tell.
+        self.id = None
         self.packets, self.discarded, self.missing, self.empty = 0, 0, 0, 0
 
     def headers(self):
@@ -97,7 +118,9 @@ class Stream:
             where = f"{where} ({h})"
             expect(h.magic == MAGIC, f"{where}: magic")
             expect(h.uuid == self.metadata.uuid, f"{where}: uuid")
-            expect(h.stream_id == 0 and h.instance == h.cpu == self.cpu, f"{where}: stream or cpu")
+            self.id = h.stream_id if self.id is None else self.id
+            known = h.stream_id == self.id and h.stream_id in self.metadata.streams
+            expect(known and h.instance == h.cpu == self.cpu, f"{where}: stream or cpu")
             expect(h.content % 8 == 0 and h.size % (8 * PAGE) == 0, f"{where}: sizes")
             expect(HEADER.size * 8 <= h.content <= h.size, f"{where}: content")
             expect(at + h.size // 8 <= len(self.data), f"{where}: longer than the file")
@@ -119,14 +142,16 @@ class Stream:
 
     def events(self):
         """(time, Event, values), in order."""
-        events, data = self.metadata.events, self.data
-        short = struct.Struct("<I" if self.metadata.compact else "<HI")
-        extended = struct.Struct("<BIQ" if self.metadata.compact else "<HIQ")
+        data = self.data
         for at, h in self.headers():
+            stream = self.metadata.streams[h.stream_id]
+            events = stream.events
+            short = struct.Struct("<I" if stream.compact else "<HI")
+            extended = struct.Struct("<BIQ" if stream.compact else "<HIQ")
             stop, time = at + h.content // 8, h.begin
             at += HEADER.size
             while at < stop:
-                if self.metadata.compact:
+                if stream.compact:
                     word, = short.unpack_from(data, at)
                     id, low, bits, escape = word & 31, word >> 5, 27, 31
                 else:
@@ -143,23 +168,31 @@ class Stream:
                 expect(now <= h.end, f"{where}: time {now} after the packet's end {h.end}")
                 expect(id in events, f"{where}: event {id} is not in the metadata")
                 time, event = now, events[id]
-                _, at = self.metadata.context.decode(data, at)
+                _, at = stream.context.decode(data, at)
                 values, at = event.decode(data, at)
                 expect(at <= stop, f"{where}: {event.name} goes beyond the packet")
                 yield time, event, values
 
 
-def streams(dir):
+def streams(dir, channel="*"):
+    """The streams of a channel, or of all."""
     with open(dir + "/metadata") as file:
         metadata = Metadata(file.read())
-    for path in sorted(glob.glob(dir + "/channel0_cpu*")):
+    # Which channel has which class: each one its own.
+    classes = {}
+    for path in sorted(glob.glob(f"{dir}/{channel}_cpu*")):
+        name, cpu = os.path.basename(path).rsplit("_cpu", 1)
         with open(path, "rb") as file:
-            yield Stream(metadata, file.read(), int(path.rsplit("cpu", 1)[1]))
+            stream = Stream(metadata, file.read(), int(cpu))
+        yield stream
+        if stream.id is not None:
+            expect(classes.setdefault(stream.id, name) == name,
+                   f"{path}: stream {stream.id} is of channel {classes[stream.id]}")
 
 
-def events(dir, name=None):
+def events(dir, name=None, channel="*"):
     """(cpu, time, event name, {field: value})"""
-    for stream in streams(dir):
+    for stream in streams(dir, channel):
         for time, event, values in stream.events():
             if name is None or event.name == name:
                 yield stream.cpu, time, event.name, dict(zip(event.names, values))
@@ -182,7 +215,7 @@ def main(command, dir, *args):
         for cpu, _, _, fields in events(dir, args[0]):
             print(cpu, fields[args[1]])
     elif command == "names":
-        for name, n in sorted(collections.Counter(e[2] for e in events(dir)).items()):
+        for name, n in sorted(collections.Counter(e[2] for e in events(dir, None, *args)).items()):
             print(n, name)
     else:
         sys.exit(__doc__)

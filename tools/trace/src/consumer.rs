@@ -9,7 +9,7 @@
 use crate::error::{Error, Result};
 use crate::live::timespec;
 use crate::output::{Output, OutputOptions, StreamFile};
-use crate::source::{Source, Stream};
+use crate::source::{Source, Stream, StreamName};
 use crate::transfer::{Failure, Transfer};
 use rustix::event::epoll;
 use rustix::io::Errno;
@@ -26,7 +26,7 @@ const TURN: u64 = 8;
 /// How long to wait when a stream says that it is readable and then gives nothing.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// The epoll token of the descriptor that stops the loop; the others are CPU numbers.
+/// The epoll token of the descriptor that stops the loop; the others are places among the readers.
 const STOP: u64 = u64::MAX;
 
 /// Why the loop ended.
@@ -60,7 +60,7 @@ pub struct Consumer<S: Source> {
 /// A stream and its file.
 #[derive(Debug)]
 struct Reader<T> {
-    cpu: u32,
+    name: StreamName,
     stream: T,
     file: StreamFile,
     over: bool,
@@ -83,8 +83,10 @@ impl<S: Source> Consumer<S> {
     pub fn open(mut source: S, dir: &Path, options: OutputOptions) -> Result<Self> {
         // The streams first: who has them open has the directory to itself.
         let mut streams = Vec::new();
-        for cpu in source.cpus()? {
-            streams.extend(source.open(cpu)?.map(|stream| (cpu, stream)));
+        for name in source.streams()? {
+            if let Some(stream) = source.open(&name)? {
+                streams.push((name, stream));
+            }
         }
         let output = Output::prepare(dir, source.uuid(), options)?;
         if let Some(text) = source.metadata()? {
@@ -101,8 +103,8 @@ impl<S: Source> Consumer<S> {
             readers: Vec::new(),
             written: Written::default(),
         };
-        for (cpu, stream) in streams {
-            consumer.add(cpu, stream)?;
+        for (name, stream) in streams {
+            consumer.add(name, stream)?;
         }
         Ok(consumer)
     }
@@ -169,10 +171,7 @@ impl<S: Source> Consumer<S> {
                 if token == STOP {
                     return Ok(End::Stopped);
                 }
-                let Some(i) = self.readers.iter().position(|r| u64::from(r.cpu) == token) else {
-                    continue;
-                };
-                match self.drain(i, TURN)? {
+                match self.drain(token as usize, TURN)? {
                     Took::Nothing => {}
                     other => took = other,
                 }
@@ -195,12 +194,12 @@ impl<S: Source> Consumer<S> {
     /// trace that is over.
     fn flush(&mut self) -> Result<()> {
         self.rescan()?;
-        let most = self.source.subbuf_count().saturating_add(2);
         for i in 0..self.readers.len() {
             let reader = &mut self.readers[i];
             if reader.over {
                 continue;
             }
+            let most = self.source.subbuf_count(&reader.name).saturating_add(2);
             reader
                 .stream
                 .flush()
@@ -274,22 +273,22 @@ impl<S: Source> Consumer<S> {
 
     /// Opens the streams of CPUs that have appeared.
     fn rescan(&mut self) -> Result<()> {
-        for cpu in self.source.cpus()? {
-            if self.readers.iter().any(|reader| reader.cpu == cpu) {
+        for name in self.source.streams()? {
+            if self.readers.iter().any(|reader| reader.name == name) {
                 continue;
             }
-            if let Some(stream) = self.source.open(cpu)? {
-                self.add(cpu, stream)?;
+            if let Some(stream) = self.source.open(&name)? {
+                self.add(name, stream)?;
             }
         }
         Ok(())
     }
 
-    fn add(&mut self, cpu: u32, stream: S::Stream) -> Result<()> {
-        let file = self.output.stream(cpu)?;
-        self.watch(&stream, u64::from(cpu))?;
+    fn add(&mut self, name: StreamName, stream: S::Stream) -> Result<()> {
+        let file = self.output.stream(&name)?;
+        self.watch(&stream, self.readers.len() as u64)?;
         self.readers.push(Reader {
-            cpu,
+            name,
             stream,
             file,
             over: false,

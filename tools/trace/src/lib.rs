@@ -4,8 +4,8 @@
 //!
 //! Two halves that meet in the bytes on disk:
 //!
-//! - the live tracer: [`tracer`] (control files), [`settings`] and [`stats`] of a channel,
-//!   [`live`] (the current trace: metadata and streams), [`device`] (one stream file),
+//! - the live tracer: [`tracer`], [`session`] and [`channel`] (control files), [`settings`] and
+//!   [`stats`] of channels, [`live`] (the current trace: metadata and streams), [`device`] (one stream file),
 //!   [`consumer`] (the loop that moves packets to an [`output`] directory);
 //! - the recorded trace: [`ctf`] reads what the other half wrote, [`recording`] says how that
 //!   ended.
@@ -16,6 +16,7 @@
 #![deny(unsafe_code)]
 
 pub mod access;
+pub mod channel;
 pub mod consumer;
 pub mod ctf;
 pub mod device;
@@ -25,6 +26,7 @@ pub mod output;
 pub mod priority;
 pub mod recording;
 pub mod regular_file;
+pub mod session;
 pub mod settings;
 pub mod signals;
 pub mod source;

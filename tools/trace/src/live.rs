@@ -4,12 +4,14 @@
 
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::source::Source;
-use crate::tracer::{is_no_trace, Session};
+use crate::session::{is_no_trace, Session};
+use crate::source::{Source, StreamName};
 use crate::uuid::Uuid;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A trace in the kernel: being recorded, or stopped with packets left to read.
@@ -20,14 +22,15 @@ pub struct LiveTrace {
     metadata: File,
     text: String,
     told: bool,
-    subbuf_count: u64,
+    /// Sub-buffers of a buffer, by channel.
+    subbuf_counts: BTreeMap<String, u64>,
 }
 
 impl LiveTrace {
     /// The session's current trace, or the last one; an error if it has had none.
     pub fn open(session: &Session) -> Result<Self> {
         let mut metadata = session.open_metadata()?;
-        let path = session.channel();
+        let path = session.path("metadata");
         let no_trace = || Error::NoTrace {
             session: session.name().to_owned(),
         };
@@ -45,14 +48,18 @@ impl LiveTrace {
             }
             uuid = after;
         };
-        let subbuf_count = session.settings()?.size.subbuf_count;
+        let mut subbuf_counts = BTreeMap::new();
+        for channel in session.channels()? {
+            let count = channel.settings()?.size.subbuf_count;
+            subbuf_counts.insert(channel.name().to_owned(), count);
+        }
         Ok(Self {
             session: session.clone(),
             uuid,
             metadata,
             text,
             told: false,
-            subbuf_count,
+            subbuf_counts,
         })
     }
 
@@ -63,8 +70,8 @@ impl LiveTrace {
 
     /// Whether a reader has any stream open.
     pub fn is_being_read(&self) -> Result<bool> {
-        for cpu in self.cpus()? {
-            match self.open(cpu) {
+        for stream in self.streams()? {
+            match self.open(&stream) {
                 Err(Error::StreamBusy { .. }) => return Ok(true),
                 opened => opened?,
             };
@@ -74,9 +81,9 @@ impl LiveTrace {
 
     /// Whether a packet waits in any stream.
     pub fn has_packets(&self) -> Result<bool> {
-        for cpu in self.cpus()? {
-            if let Some(stream) = self.open(cpu)? {
-                if readable(&stream).map_err(Error::read(&self.session.channel()))? {
+        for name in self.streams()? {
+            if let Some(stream) = self.open(&name)? {
+                if readable(&stream).map_err(Error::read(&self.path(&name)))? {
                     return Ok(true);
                 }
             }
@@ -86,12 +93,17 @@ impl LiveTrace {
 
     /// The description, if it has changed.
     fn reread(&mut self) -> Result<Option<String>> {
-        let path = self.session.channel();
         let mut text = String::new();
-        self.metadata
+        match self
+            .metadata
             .rewind()
             .and_then(|()| self.metadata.read_to_string(&mut text))
-            .map_err(Error::read(&path))?;
+        {
+            Ok(_) => {}
+            // The session is gone: nothing more will be described.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(Error::read(&self.session.path("metadata"))(e)),
+        }
         // Another identity: the session has begun a new trace, which is not this one's business.
         if text == self.text || self.session.uuid()? != Some(self.uuid) {
             return Ok(None);
@@ -99,32 +111,43 @@ impl LiveTrace {
         self.text.clone_from(&text);
         Ok(Some(text))
     }
+
+    /// The file of a stream.
+    fn path(&self, stream: &StreamName) -> PathBuf {
+        let StreamName { channel, cpu } = stream;
+        self.session.path(&format!("channels/{channel}/cpu{cpu}"))
+    }
 }
 
 impl Source for LiveTrace {
     type Stream = Device;
 
-    fn cpus(&self) -> Result<Vec<u32>> {
-        let path = self.session.channel();
-        let mut cpus = Vec::new();
-        let entries = match fs::read_dir(&path) {
-            Ok(entries) => entries,
-            // The module is being unloaded: the open streams are what is left.
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(cpus),
-            Err(e) => return Err(Error::read(&path)(e)),
-        };
-        for entry in entries {
-            let name = entry.map_err(Error::read(&path))?.file_name();
-            let number = name.to_str().and_then(|name| name.strip_prefix("cpu"));
-            cpus.extend(number.and_then(|number| number.parse::<u32>().ok()));
+    fn streams(&self) -> Result<Vec<StreamName>> {
+        let mut streams = Vec::new();
+        for channel in self.subbuf_counts.keys() {
+            let path = self.session.path(&format!("channels/{channel}"));
+            let entries = match fs::read_dir(&path) {
+                Ok(entries) => entries,
+                // Session or module are being removed: the open streams are what is left.
+                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+                Err(e) => return Err(Error::read(&path)(e)),
+            };
+            for entry in entries {
+                let name = entry.map_err(Error::read(&path))?.file_name();
+                let number = name.to_str().and_then(|name| name.strip_prefix("cpu"));
+                let cpu = number.and_then(|number| number.parse::<u32>().ok());
+                streams.extend(cpu.map(|cpu| StreamName {
+                    channel: channel.clone(),
+                    cpu,
+                }));
+            }
         }
-        cpus.sort_unstable();
-        Ok(cpus)
+        streams.sort_unstable();
+        Ok(streams)
     }
 
-    fn open(&self, cpu: u32) -> Result<Option<Device>> {
-        let path = self.session.channel().join(format!("cpu{cpu}"));
-        let device = match Device::open(&path) {
+    fn open(&self, stream: &StreamName) -> Result<Option<Device>> {
+        let device = match Device::open(&self.path(stream)) {
             Ok(device) => device,
             // A CPU that never was online has no buffer.
             Err(Error::Read { cause, .. }) if is_no_trace(&cause) => return Ok(None),
@@ -144,15 +167,18 @@ impl Source for LiveTrace {
             self.told = true;
             return Ok(Some(self.text.clone()));
         }
-        let path = self.session.channel();
+        let path = self.session.path("metadata");
         if readable(&self.metadata).map_err(Error::read(&path))? {
             return self.reread();
         }
         Ok(None)
     }
 
-    fn subbuf_count(&self) -> u64 {
-        self.subbuf_count
+    fn subbuf_count(&self, stream: &StreamName) -> u64 {
+        self.subbuf_counts
+            .get(&stream.channel)
+            .copied()
+            .unwrap_or(0)
     }
 }
 

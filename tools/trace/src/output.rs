@@ -10,6 +10,7 @@ use crate::access::Access;
 use crate::ctf::{Metadata, PacketHeaders};
 use crate::error::{Error, Result};
 use crate::regular_file;
+use crate::source::StreamName;
 use crate::uuid::Uuid;
 use crate::writing::Writing;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -142,14 +143,10 @@ impl Output {
         replace(&path, &new, text.as_bytes(), self.options.access).map_err(Error::write(&path))
     }
 
-    /// Opens a CPU's stream file at the end of its last whole packet.
-    pub fn stream(&self, cpu: u32) -> Result<StreamFile> {
-        StreamFile::open(
-            self.dir
-                .join(format!("{}_cpu{cpu}", crate::tracer::FIRST_CHANNEL)),
-            self.uuid,
-            self.options,
-        )
+    /// Opens a stream's file at the end of its last whole packet.
+    pub fn stream(&self, name: &StreamName) -> Result<StreamFile> {
+        let path = self.dir.join(name.to_string());
+        StreamFile::open(path, self.uuid, self.options)
     }
 
     /// Removes the description, and the directory if it was made for the trace. The stream files

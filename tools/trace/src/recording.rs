@@ -9,12 +9,14 @@
 use crate::access::Access;
 use crate::error::{Error, Result};
 use crate::regular_file;
-use crate::stats::Stats;
+use crate::source::StreamName;
+use crate::stats::TraceStats;
 use crate::totals::Totals;
 use crate::uuid::Uuid;
 use rustix::fs::{fallocate, FallocateFlags};
 use rustix::io::Errno;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs::{self, File};
 use std::io;
@@ -26,6 +28,9 @@ pub const RECORDING: &str = ".recording";
 
 /// The most bytes that a line needs: eleven counters and more to come.
 const LINE: u64 = 512;
+
+/// Lines before the tables, and more to come.
+const HEAD_LINES: usize = 8;
 
 /// What became of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -63,7 +68,7 @@ pub struct Recording {
     /// Events that the kernel had recorded, and that will never be on the disk.
     pub unwritten: u64,
     /// The kernel's counters when it ended; none while it goes on, or if they were gone.
-    pub stats: Option<Stats>,
+    pub stats: Option<TraceStats>,
 }
 
 impl Recording {
@@ -89,12 +94,14 @@ impl Recording {
 
     /// The trace, and what the text says of its recording.
     pub fn parse(text: &str) -> std::result::Result<(String, Self), String> {
-        let table = if text.starts_with("cpu ") {
-            0
-        } else {
-            text.find("\ncpu ").map_or(text.len(), |at| at + 1)
-        };
-        let (head, table) = text.split_at(table);
+        let begins = |line: &str| line.starts_with("channel ") || line.starts_with("cpu ");
+        let mut lines = text.split_inclusive('\n');
+        let head: usize = lines
+            .by_ref()
+            .take_while(|line| !begins(line))
+            .map(str::len)
+            .sum();
+        let (head, tables) = text.split_at(head);
         let (mut trace, mut state, mut unwritten) = (None, None, 0);
         for line in head.lines() {
             let (name, value) = line.split_once(' ').unwrap_or((line, ""));
@@ -110,9 +117,9 @@ impl Recording {
                 _ => {}
             }
         }
-        let stats = match table {
+        let stats = match tables {
             "" => None,
-            table => Some(Stats::parse(table)?),
+            tables => Some(TraceStats::parse(tables)?),
         };
         Ok((
             trace.ok_or("no line `trace`")?,
@@ -129,7 +136,7 @@ impl Recording {
     pub fn totals(&self, recorded: u64) -> Option<Totals> {
         self.stats.as_ref().map(|stats| Totals {
             recorded,
-            lost: stats.total.lost().saturating_add(self.unwritten),
+            lost: stats.all.total.lost().saturating_add(self.unwritten),
         })
     }
 }
@@ -144,21 +151,24 @@ pub struct RecordingFile {
 
 impl RecordingFile {
     /// Says in `dir` that the trace `uuid` is being written, and takes the room for what is said
-    /// in the end, of so many `cpus`: the disk may be full then.
-    pub fn begin(dir: &Path, uuid: Uuid, cpus: usize, access: Access) -> Result<Self> {
+    /// in the end of these `streams`: the disk may be full then.
+    pub fn begin(dir: &Path, uuid: Uuid, streams: &[StreamName], access: Access) -> Result<Self> {
         let path = dir.join(RECORDING);
         let file = regular_file::open_or_create(&path).map_err(Error::write(&path))?;
         let this = Self { path, file, uuid };
+        let channels: BTreeSet<_> = streams.iter().map(|stream| &stream.channel).collect();
+        // A channel has its name, the names of columns, and a total.
+        let lines = streams.len() + 3 * channels.len() + HEAD_LINES;
         access
             .set_file(&this.file)
             .and_then(|()| this.write(State::Writing, 0, ""))
             // After the write, which cuts the file to its length and lets go of what is behind.
-            .and_then(|()| this.reserve(LINE * (cpus as u64 + 8)))
+            .and_then(|()| this.reserve(LINE * lines as u64))
             .map_err(Error::write(&this.path))?;
         Ok(this)
     }
 
-    /// Says how it ended, with the text of the kernel's `stats` file (empty if that is gone).
+    /// Says how it ended, with the text of the channels' `stats` (empty if they are gone).
     pub fn end(&self, state: State, unwritten: u64, stats: &str) -> Result<()> {
         self.write(state, unwritten, stats)
             .map_err(Error::write(&self.path))
@@ -197,13 +207,21 @@ mod tests {
     use super::*;
 
     const UUID: Uuid = Uuid::from_bytes([7; 16]);
+
+    fn begin(dir: &Path) -> RecordingFile {
+        let stream = StreamName {
+            channel: "channel0".to_owned(),
+            cpu: 0,
+        };
+        RecordingFile::begin(dir, UUID, &[stream], Access::default()).unwrap()
+    }
     const STATS: &str = "cpu recorded overwritten full\n0 10 1 2\ntotal 10 1 2\n";
 
     #[test]
     fn what_was_said_is_read() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(Recording::read(dir.path(), UUID).unwrap(), None);
-        let file = RecordingFile::begin(dir.path(), UUID, 1, Access::default()).unwrap();
+        let file = begin(dir.path());
         let begun = Recording::read(dir.path(), UUID).unwrap().unwrap();
         assert_eq!((begun.state, &begun.stats), (State::Writing, &None));
         assert_eq!(begun.totals(9), None);
@@ -222,7 +240,7 @@ mod tests {
         let torn = Recording::read(dir.path(), UUID).unwrap();
         assert_eq!(torn.as_ref(), Some(&begun));
         // A continued recording says less than the one before: nothing of that is left.
-        RecordingFile::begin(dir.path(), UUID, 1, Access::default()).unwrap();
+        begin(dir.path());
         assert_eq!(Recording::read(dir.path(), UUID).unwrap(), Some(begun));
         assert_eq!(
             Recording::read(dir.path(), Uuid::from_bytes([8; 16])).unwrap(),
@@ -236,6 +254,12 @@ mod tests {
             Recording::parse("trace t\ncolour red\nstate over\ncpu recorded\ntotal 3\n").unwrap();
         assert_eq!(trace, "t");
         assert_eq!(recording.totals(3).map(|totals| totals.lost), Some(0));
+        let (_, recording) = Recording::parse(
+            "trace t\nstate over\nchannel a\ncpu full\ntotal 3\nchannel b\ncpu full\ntotal 4\n",
+        )
+        .unwrap();
+        assert_eq!(recording.totals(1).map(|totals| totals.lost), Some(7));
+        assert_eq!(recording.stats.unwrap().channels.len(), 2);
         for text in [
             "",
             "trace t\n",
@@ -243,6 +267,7 @@ mod tests {
             "trace t\nstate odd\n",
             "trace t\nstate over\nunwritten -1\n",
             "trace t\nstate over\ncpu recorded\n0\n",
+            "trace t\nstate over\nchannel a\n",
         ] {
             assert!(Recording::parse(text).is_err(), "{text}");
         }

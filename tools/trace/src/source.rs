@@ -5,8 +5,38 @@
 use crate::error::Result;
 use crate::uuid::Uuid;
 use rtrace_abi::ioctl::Packet;
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::str::FromStr;
+
+/// Which stream of a trace: that of a channel on a CPU.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StreamName {
+    /// The channel's name.
+    pub channel: String,
+    /// The CPU.
+    pub cpu: u32,
+}
+
+/// As the stream's file in a trace is called.
+impl fmt::Display for StreamName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}_cpu{}", self.channel, self.cpu)
+    }
+}
+
+impl FromStr for StreamName {
+    type Err = ();
+
+    fn from_str(name: &str) -> std::result::Result<Self, ()> {
+        let (channel, cpu) = name.rsplit_once("_cpu").ok_or(())?;
+        Ok(Self {
+            channel: channel.to_owned(),
+            cpu: cpu.parse().map_err(drop)?,
+        })
+    }
+}
 
 /// One CPU's stream. Its descriptor polls readable when a packet is ready, and hung up when
 /// the trace is over and every packet was read.
@@ -31,11 +61,11 @@ pub trait Source {
     /// Its streams.
     type Stream: Stream;
 
-    /// The CPUs that have a stream, or may have one later.
-    fn cpus(&self) -> Result<Vec<u32>>;
+    /// The streams that there are, or may be later.
+    fn streams(&self) -> Result<Vec<StreamName>>;
 
-    /// Opens a CPU's stream; none if the CPU has none in this trace, or none yet.
-    fn open(&self, cpu: u32) -> Result<Option<Self::Stream>>;
+    /// Opens a stream; none if the trace has no such one, or not yet.
+    fn open(&self, stream: &StreamName) -> Result<Option<Self::Stream>>;
 
     /// Identifies the trace.
     fn uuid(&self) -> Uuid;
@@ -44,5 +74,25 @@ pub trait Source {
     fn metadata(&mut self) -> Result<Option<String>>;
 
     /// Sub-buffers in a stream's buffer: bounds what one flush can make ready.
-    fn subbuf_count(&self) -> u64;
+    fn subbuf_count(&self, stream: &StreamName) -> u64;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_are_called_as_their_files() {
+        for (file, channel, cpu) in [
+            ("channel0_cpu0", "channel0", 0),
+            ("a_cpu1_cpu17", "a_cpu1", 17),
+        ] {
+            let name: StreamName = file.parse().unwrap();
+            assert_eq!((name.channel.as_str(), name.cpu), (channel, cpu));
+            assert_eq!(name.to_string(), file);
+        }
+        for other in ["", "metadata", "channel0_cpu", "channel0_cpux", "cpu0"] {
+            assert!(other.parse::<StreamName>().is_err(), "{other}");
+        }
+    }
 }

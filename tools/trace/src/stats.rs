@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A channel's counters, as its `stats` file shows them.
+//! The counters of a trace: of each channel, as its `stats` file shows them, and of all.
 
 use crate::totals::Totals;
+use crate::tracer::FIRST_CHANNEL;
 use serde::Serialize;
 
 /// The counters of one CPU, or of all.
@@ -66,6 +67,25 @@ impl Counters {
         }
     }
 
+    /// Adds another's.
+    fn add(&mut self, other: &Self) {
+        for (sum, value) in [
+            (&mut self.recorded, other.recorded),
+            (&mut self.overwritten, other.overwritten),
+            (&mut self.full, other.full),
+            (&mut self.wrapped, other.wrapped),
+            (&mut self.too_large, other.too_large),
+            (&mut self.nested, other.nested),
+            (&mut self.no_buffer, other.no_buffer),
+            (&mut self.packets, other.packets),
+            (&mut self.bytes, other.bytes),
+            (&mut self.read_packets, other.read_packets),
+            (&mut self.read_records, other.read_records),
+        ] {
+            *sum = sum.saturating_add(value);
+        }
+    }
+
     fn set(&mut self, column: &str, value: u64) {
         let field = match column {
             "recorded" => &mut self.recorded,
@@ -96,7 +116,7 @@ pub struct CpuCounters {
     pub counters: Counters,
 }
 
-/// The whole table.
+/// A table: of a channel, or of all channels of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Stats {
     /// One row per CPU.
@@ -133,6 +153,70 @@ impl Stats {
         }
         Ok(stats)
     }
+
+    /// Adds another's.
+    fn add(&mut self, other: &Self) {
+        for row in &other.cpus {
+            match self.cpus.iter_mut().find(|known| known.cpu == row.cpu) {
+                Some(known) => known.counters.add(&row.counters),
+                None => self.cpus.push(*row),
+            }
+        }
+        self.cpus.sort_by_key(|row| row.cpu);
+        self.total.add(&other.total);
+    }
+}
+
+/// The counters of a channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ChannelStats {
+    /// The channel's name.
+    pub channel: String,
+    /// Its counters.
+    #[serde(flatten)]
+    pub stats: Stats,
+}
+
+/// The counters of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TraceStats {
+    /// The sums of its channels.
+    #[serde(flatten)]
+    pub all: Stats,
+    /// Those of each channel.
+    pub channels: Vec<ChannelStats>,
+}
+
+impl TraceStats {
+    /// Reads the text tables of channels, each behind a line `channel NAME`. A table without such a
+    /// line is of the channel that each session has.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut tables: Vec<(&str, String)> = Vec::new();
+        for line in text.lines() {
+            match line.strip_prefix("channel ") {
+                Some(name) => tables.push((name.trim(), String::new())),
+                None => {
+                    if tables.is_empty() {
+                        tables.push((FIRST_CHANNEL, String::new()));
+                    }
+                    if let Some((_, table)) = tables.last_mut() {
+                        *table += line;
+                        table.push('\n');
+                    }
+                }
+            }
+        }
+        let mut this = Self::default();
+        for (name, table) in tables {
+            let stats = Stats::parse(&table).map_err(|what| format!("channel `{name}`: {what}"))?;
+            this.all.add(&stats);
+            this.channels.push(ChannelStats {
+                channel: name.to_owned(),
+                stats,
+            });
+        }
+        Ok(this)
+    }
 }
 
 #[cfg(test)]
@@ -160,6 +244,31 @@ mod tests {
                 lost: 21
             }
         );
+    }
+
+    #[test]
+    fn tables_of_channels() {
+        let one = "cpu recorded full\n0 1 2\n1 3 0\ntotal 4 2\n";
+        let other = "cpu recorded\n2 5\n1 6\ntotal 11\n";
+        let stats = TraceStats::parse(&format!("channel a\n{one}channel b\n{other}")).unwrap();
+        let sums: Vec<_> = stats
+            .all
+            .cpus
+            .iter()
+            .map(|row| row.counters.recorded)
+            .collect();
+        assert_eq!(sums, [1, 9, 5]);
+        assert_eq!((stats.all.total.recorded, stats.all.total.full), (15, 2));
+        let names: Vec<_> = stats.channels.iter().map(|c| c.channel.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!(stats.channels[1].stats, Stats::parse(other).unwrap());
+        // As it was before there were several.
+        let before = TraceStats::parse(one).unwrap();
+        assert_eq!(before.channels[0].channel, "channel0");
+        assert_eq!(before.all, Stats::parse(one).unwrap());
+        assert_eq!(TraceStats::parse(""), Ok(TraceStats::default()));
+        let error = TraceStats::parse(&format!("{one}channel b\ncpu full\n0\n")).unwrap_err();
+        assert!(error.contains("channel `b`"), "{error}");
     }
 
     #[test]

@@ -56,6 +56,21 @@ fn every_packet_reaches_its_file() {
 }
 
 #[test]
+fn each_channel_has_its_files() {
+    let (channel, dir) = (Channel::new(2), TempDir::new().unwrap());
+    channel.add_to("aux", 1);
+    let packets = [packet(1, 0, 4096), packet(1, 0, 8192)];
+    channel.with(1, |mut buffer| buffer.push(packets[0].clone()));
+    channel.with_of("aux", 1, |mut buffer| buffer.push(packets[1].clone()));
+    channel.end();
+    assert_eq!(run(&channel, dir.path()).unwrap(), End::Over);
+    assert!(file(&dir, 1) == packets[0].1);
+    assert!(fs::read(dir.path().join("aux_cpu1")).unwrap() == packets[1].1);
+    assert!(!dir.path().join("aux_cpu0").exists());
+    assert_eq!(file(&dir, 0), []);
+}
+
+#[test]
 fn a_stop_flushes_first() {
     let (channel, dir) = (Channel::new(1), TempDir::new().unwrap());
     let (first, last) = (packet(0, 0, 4096), packet(0, 1, 4096));

@@ -7,7 +7,7 @@ use rtrace_abi::header::Layout;
 use rtrace_abi::packet::PacketHeader;
 use std::fs::{self, File};
 use std::path::Path;
-use synthetic::PacketBuilder;
+use synthetic::{Channel, PacketBuilder};
 use trace::ctf::{StreamReader, Trace, Value};
 use trace::Error;
 
@@ -144,6 +144,62 @@ fn values_of_every_type() {
         assert_eq!(value("name"), Value::Text(b"ab"));
         assert_eq!(values("cpus"), [Value::Signed(-1), Value::Signed(7)]);
         assert_eq!(value("path"), Value::Text(b"/p"));
+    }
+}
+
+/// Two channels with different event headers, that have the same event.
+fn two_channels(dir: &Path) {
+    let small = PacketBuilder::new(Layout::Compact, 0, 0, 5)
+        .softirq(6, 1)
+        .close(9, 512);
+    let large = PacketBuilder::new(Layout::Large, 0, 0, 5)
+        .stream(1)
+        .read(7, 2)
+        .softirq(8, 1)
+        .close(9, 512);
+    let channels = [
+        ("channel0", Layout::Compact, [(0, vec![small])]),
+        ("calls", Layout::Large, [(0, vec![large])]),
+    ];
+    let channels = channels.each_ref().map(|(name, layout, streams)| Channel {
+        name,
+        layout: *layout,
+        streams,
+    });
+    synthetic::write_channels(dir, &channels).unwrap();
+}
+
+#[test]
+fn the_packet_says_which_header_its_events_have() {
+    let dir = tempfile::tempdir().unwrap();
+    two_channels(dir.path());
+    let names = |path: &Path| path.file_name().unwrap().to_owned();
+    let trace = Trace::open(dir.path()).unwrap();
+    let found: Vec<_> = trace.streams.iter().map(|path| names(path)).collect();
+    assert_eq!(found, ["calls_cpu0", "channel0_cpu0"]);
+    let expected = [
+        ("syscall_entry_read".to_owned(), 7),
+        ("irq_softirq_entry".to_owned(), 8),
+        ("irq_softirq_entry".to_owned(), 6),
+    ];
+    assert_eq!(read(dir.path()).unwrap(), expected);
+}
+
+#[test]
+fn a_stream_has_one_class() {
+    let dir = tempfile::tempdir().unwrap();
+    two_channels(dir.path());
+    let mut bytes = fs::read(dir.path().join("channel0_cpu0")).unwrap();
+    let other = PacketBuilder::new(Layout::Large, 0, 1, 10)
+        .stream(1)
+        .close(11, 512);
+    bytes.extend(other);
+    fs::write(dir.path().join("channel0_cpu0"), bytes).unwrap();
+    match read(dir.path()) {
+        Err(Error::Corrupt {
+            offset: 512, what, ..
+        }) => assert_eq!(what, "a packet of stream class 1 in a stream of class 0"),
+        other => panic!("{other:?}"),
     }
 }
 

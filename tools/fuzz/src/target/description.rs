@@ -24,9 +24,13 @@ const KEYS: [&str; 6] = [
 /// More events than this take time and show nothing more.
 const EVENTS: usize = 20;
 
+/// So do more channels.
+const CHANNELS: usize = 5;
+
 #[derive(Arbitrary, Debug)]
 struct Description {
-    large: bool,
+    /// Of each channel whether its event header is the large one: of the first, and of others.
+    large: (bool, Vec<bool>),
     frequency: u64,
     offset_s: i64,
     offset: u64,
@@ -37,6 +41,8 @@ struct Description {
 
 #[derive(Arbitrary, Debug)]
 struct Event {
+    /// Picks the channel.
+    channel: usize,
     id: u32,
     name: String,
     fields: Vec<(Identifier, Type)>,
@@ -122,32 +128,44 @@ impl From<Number> for Integer {
     }
 }
 
+/// Events by channel and id.
+type Events<'a> = BTreeMap<(usize, u32), &'a Event>;
+
 pub fn check(data: &[u8]) {
     let Ok(mut description) = Description::arbitrary(&mut Unstructured::new(data)) else {
         return;
     };
     // The module's own invariants: a clock that ticks, and one event to an id.
     description.frequency = description.frequency.max(1);
-    let events: BTreeMap<u32, &Event> = description
+    let layouts = layouts(&description);
+    let events: Events<'_> = description
         .events
         .iter()
         .take(EVENTS)
-        .map(|event| (event.id, event))
+        .map(|event| ((event.channel % layouts.len(), event.id), event))
         .collect();
 
-    let metadata = Metadata::parse(&written(&description, &events)).expect("it is understood");
+    let metadata =
+        Metadata::parse(&written(&description, &layouts, &events)).expect("it is understood");
 
     assert_eq!(metadata.uuid.into_bytes(), UUID);
-    assert_eq!(metadata.layout, layout(&description));
+    let found: Vec<_> = metadata.streams.iter().map(|class| class.layout).collect();
+    assert_eq!(found, layouts);
     assert_eq!(metadata.clock.frequency, description.frequency);
     assert_eq!(metadata.clock.offset_s, description.offset_s);
     assert_eq!(metadata.clock.offset, description.offset);
     for (key, text) in KEYS.into_iter().zip(&description.env) {
         assert_eq!(metadata.env.get(key), Some(text), "{key}");
     }
-    assert_eq!(metadata.events.len(), events.len());
-    for (id, event) in events {
-        let found = &metadata.events[&id];
+    let found: usize = metadata
+        .streams
+        .iter()
+        .map(|class| class.events.len())
+        .sum();
+    assert_eq!(found, events.len());
+    for ((channel, id), event) in events {
+        let found = &metadata.streams[channel].events[&id];
+        assert_eq!(found.stream_id as usize, channel);
         assert_eq!((found.id, &found.name), (id, &event.name));
         let labels = labels(event);
         let fields = fields(event, &labels);
@@ -160,12 +178,17 @@ pub fn check(data: &[u8]) {
     }
 }
 
-fn layout(description: &Description) -> Layout {
-    if description.large {
-        Layout::Large
-    } else {
-        Layout::Compact
-    }
+fn layouts(description: &Description) -> Vec<Layout> {
+    let (first, others) = &description.large;
+    let all = std::iter::once(first).chain(others).take(CHANNELS);
+    all.map(|&large| {
+        if large {
+            Layout::Large
+        } else {
+            Layout::Compact
+        }
+    })
+    .collect()
 }
 
 /// The labels of each field; none, where it is no enumeration.
@@ -237,7 +260,7 @@ fn read(field: &Field<'_>, all: &[Field<'_>]) -> FieldLayout {
     }
 }
 
-fn written(description: &Description, events: &BTreeMap<u32, &Event>) -> String {
+fn written(description: &Description, layouts: &[Layout], events: &Events<'_>) -> String {
     let uuid = uuid_text(UUID);
     let clock = Clock {
         name: "monotonic",
@@ -258,19 +281,14 @@ fn written(description: &Description, events: &BTreeMap<u32, &Event>) -> String 
         rtrace_version,
     };
     let mut out = String::new();
-    tsdl::preamble(&mut out, &uuid, &[layout(description)], &clock, &env).expect("a String");
-    tsdl::stream(
-        &mut out,
-        0,
-        &[layout(description)],
-        clock.name,
-        std::iter::empty(),
-    )
-    .expect("a String");
-    for (id, event) in events {
+    tsdl::preamble(&mut out, &uuid, layouts, &clock, &env).expect("a String");
+    for id in 0..layouts.len() as u32 {
+        tsdl::stream(&mut out, id, layouts, clock.name, std::iter::empty()).expect("a String");
+    }
+    for ((channel, id), event) in events {
         let labels = labels(event);
         let fields = fields(event, &labels).into_iter();
-        tsdl::event(&mut out, 0, *id, &event.name, fields).expect("a String");
+        tsdl::event(&mut out, *channel as u32, *id, &event.name, fields).expect("a String");
     }
     out
 }

@@ -42,7 +42,7 @@ fn made(layout: Layout, begin: u64, u: &mut Unstructured<'_>) -> Result<Vec<Reco
         timestamp = timestamp.saturating_add(step);
         let id = *u.choose(&[synthetic::EXEC, synthetic::READ, synthetic::EVERY_TYPE])?;
         let mut values = Vec::new();
-        for field in &metadata(layout).events[&id].fields {
+        for field in &metadata(layout).streams[0].events[&id].fields {
             let mut value = value(&field.ty, u)?;
             if let Type::Sequence(_, length) = field.ty {
                 // What is said to be its length is: no more than that has room for.
@@ -122,7 +122,10 @@ pub(super) fn packet(layout: Layout, begin: u64, events: &[u8]) -> Vec<u8> {
 fn written(layout: Layout, begin: u64, events: &[Recorded]) -> Vec<u8> {
     let mut packet = PacketBuilder::new(layout, 0, 0, begin);
     for event in events {
-        let payload = payload(&metadata(layout).events[&event.id], &event.values);
+        let payload = payload(
+            &metadata(layout).streams[0].events[&event.id],
+            &event.values,
+        );
         packet = packet.event(event.id, event.timestamp, &payload);
     }
     packet.close(u64::MAX, 1)

@@ -28,9 +28,8 @@ fn assert_read_back(metadata: &Metadata) {
     let text = written(metadata);
     let again = Metadata::parse(&text).expect("what the module writes is understood");
     assert_eq!(again.uuid, metadata.uuid);
-    assert_eq!(again.layout, metadata.layout);
     assert_eq!(again.clock, metadata.clock);
-    assert_eq!(again.events, metadata.events);
+    assert_eq!(again.streams, metadata.streams);
     assert_eq!(Metadata::find_uuid(&text), Some(metadata.uuid));
 }
 
@@ -54,16 +53,16 @@ fn written(metadata: &Metadata) -> String {
         rtrace_version: "",
     };
     let mut out = String::new();
-    tsdl::preamble(&mut out, &uuid, &[metadata.layout], &clock, &env).expect("a String");
-    tsdl::stream(
-        &mut out,
-        0,
-        &[metadata.layout],
-        clock.name,
-        std::iter::empty(),
-    )
-    .expect("a String");
-    for event in metadata.events.values() {
+    let layouts: Vec<_> = metadata.streams.iter().map(|class| class.layout).collect();
+    tsdl::preamble(&mut out, &uuid, &layouts, &clock, &env).expect("a String");
+    for id in 0..layouts.len() as u32 {
+        tsdl::stream(&mut out, id, &layouts, clock.name, std::iter::empty()).expect("a String");
+    }
+    for event in metadata
+        .streams
+        .iter()
+        .flat_map(|class| class.events.values())
+    {
         write_event(&mut out, event);
     }
     out
@@ -87,7 +86,7 @@ fn write_event(out: &mut String, event: &EventLayout) {
                 Type::String => FieldType::String,
             },
         });
-    tsdl::event(out, 0, event.id, &event.name, fields).expect("a String");
+    tsdl::event(out, event.stream_id, event.id, &event.name, fields).expect("a String");
 }
 
 fn labels(ty: &Type) -> Vec<Label<'_>> {

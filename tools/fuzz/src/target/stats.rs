@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A channel's `stats` file, also as it stands in a trace's `.recording`. What was understood,
-//! written as a table and read again, is the same; sums do not overflow.
+//! A channel's `stats` file, also as it stands in a trace's `.recording`, and those of several
+//! channels. What was understood, written as tables and read again, is the same; sums do not
+//! overflow.
 
 use trace::recording::Recording;
-use trace::stats::{Counters, Stats};
+use trace::stats::{Counters, Stats, TraceStats};
 
 pub fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
@@ -13,6 +14,15 @@ pub fn check(data: &[u8]) {
     if let Ok((_, recording)) = Recording::parse(text) {
         let lost = recording.totals(0).map(|totals| totals.lost);
         assert!(lost.is_none_or(|lost| lost >= recording.unwritten));
+    }
+    if let Ok(stats) = TraceStats::parse(text) {
+        let mut tables = String::new();
+        for channel in &stats.channels {
+            tables += &format!("channel {}\n{}", channel.channel, table(&channel.stats));
+        }
+        assert_eq!(TraceStats::parse(&tables), Ok(stats.clone()));
+        stats.all.cpus.iter().for_each(|row| sums(&row.counters));
+        sums(&stats.all.total);
     }
     let Ok(stats) = Stats::parse(text) else {
         return;

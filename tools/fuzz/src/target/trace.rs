@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A whole trace: its description up to the first NUL, then the events of its one packet.
+//! A whole trace: its description up to the first NUL, then, for each stream class that it
+//! describes, the events of its one packet.
 
 use super::events;
 use crate::walk;
 use rtrace_abi::packet::PacketHeader;
 use trace::ctf::Metadata;
+
+/// More stream classes than this take time and show nothing more.
+const STREAMS: usize = 8;
 
 pub fn check(data: &[u8]) {
     let Some(end) = data.iter().position(|&byte| byte == 0) else {
@@ -15,8 +19,12 @@ pub fn check(data: &[u8]) {
     let Ok(Ok(metadata)) = std::str::from_utf8(text).map(Metadata::parse) else {
         return;
     };
-    let mut packet = events::packet(metadata.layout, 0, &rest[1..]);
-    let uuid = std::mem::offset_of!(PacketHeader, uuid);
-    packet[uuid..uuid + 16].copy_from_slice(metadata.uuid.as_bytes());
-    let _ = walk::stream(&metadata, &packet);
+    for (id, class) in (0_u32..).zip(&metadata.streams).take(STREAMS) {
+        let mut packet = events::packet(class.layout, 0, &rest[1..]);
+        let uuid = std::mem::offset_of!(PacketHeader, uuid);
+        packet[uuid..uuid + 16].copy_from_slice(metadata.uuid.as_bytes());
+        let stream_id = std::mem::offset_of!(PacketHeader, stream_id);
+        packet[stream_id..stream_id + 4].copy_from_slice(&id.to_le_bytes());
+        let _ = walk::stream(&metadata, &packet);
+    }
 }

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 use std::collections::HashMap;
-use trace::ctf::{Clock, Event, Metadata, Value};
+use trace::ctf::{Clock, Event, EventLayout, Metadata, Value};
 
 /// A task and its CPU time.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -26,7 +26,8 @@ pub struct Times {
     pub busy: u64,
 }
 
-/// Gathers CPU time over all streams, which come one after the other.
+/// Gathers CPU time over all streams, which come one after the other. Where several channels have
+/// the event, the first one's is taken: time is not counted twice.
 #[derive(Debug)]
 pub struct BusyTasks {
     /// The event and its fields, if the trace knows it.
@@ -44,6 +45,7 @@ pub struct BusyTasks {
 /// Where sched_switch has what.
 #[derive(Clone, Copy, Debug)]
 struct Switch {
+    stream_id: u32,
     id: u32,
     prev: (usize, usize),
     next: (usize, usize),
@@ -52,13 +54,15 @@ struct Switch {
 impl BusyTasks {
     /// For a trace with this description.
     pub fn new(metadata: &Metadata) -> Self {
-        let switch = metadata
-            .events
-            .values()
-            .find(|event| event.name == "sched_switch");
+        let mut events = metadata
+            .streams
+            .iter()
+            .flat_map(|class| class.events.values());
+        let switch = events.find(|event| event.name == "sched_switch");
         Self {
             switch: switch.and_then(|event| {
                 Some(Switch {
+                    stream_id: event.stream_id,
                     id: event.id,
                     prev: (event.field("prev_tid")?, event.field("prev_comm")?),
                     next: (event.field("next_tid")?, event.field("next_comm")?),
@@ -85,7 +89,9 @@ impl BusyTasks {
 
     /// The next event of the stream.
     pub fn event(&mut self, event: &Event<'_>) {
-        let Some(switch) = self.switch.filter(|switch| switch.id == event.layout.id) else {
+        let EventLayout { stream_id, id, .. } = event.layout;
+        let is_switch = |switch: &Switch| (&switch.stream_id, &switch.id) == (stream_id, id);
+        let Some(switch) = self.switch.filter(is_switch) else {
             return;
         };
         let (Some(prev), Some(next)) = (task(event, switch.prev), task(event, switch.next)) else {

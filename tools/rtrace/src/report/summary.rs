@@ -6,9 +6,9 @@ use super::busy::{BusyTasks, Task};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use trace::ctf::{StreamReader, Trace};
+use trace::ctf::{name_of, StreamReader, Trace};
 use trace::recording::{Recording, State};
-use trace::stats::Stats;
+use trace::stats::TraceStats;
 use trace::{regular_file, Error, Result};
 
 /// What a trace holds; the JSON object of `report --json`.
@@ -45,6 +45,8 @@ pub struct Summary {
     pub events: Vec<EventCount>,
     /// Each CPU.
     pub cpus: Vec<Cpu>,
+    /// Each channel.
+    pub channels: Vec<Channel>,
     /// The tasks that used the CPUs, the busiest first.
     pub tasks: Vec<Task>,
     /// What is odd about the trace.
@@ -56,15 +58,39 @@ pub struct Summary {
 pub struct EventCount {
     /// Its name.
     pub name: String,
+    /// The channel: an event may be in several.
+    pub channel: String,
     /// How often.
     pub count: u64,
 }
 
-/// One CPU's stream.
+/// A CPU.
 #[derive(Debug, Default, Serialize)]
 pub struct Cpu {
     /// The CPU.
     pub cpu: u32,
+    /// What its streams hold.
+    #[serde(flatten)]
+    pub content: Content,
+    /// Time in which it was idle, as far as sched_switch tells.
+    pub idle_ns: u64,
+    /// Time in which it ran a task, as far as sched_switch tells.
+    pub busy_ns: u64,
+}
+
+/// A channel.
+#[derive(Debug, Default, Serialize)]
+pub struct Channel {
+    /// Its name.
+    pub name: String,
+    /// What its streams hold.
+    #[serde(flatten)]
+    pub content: Content,
+}
+
+/// What streams hold.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Content {
     /// Events recorded.
     pub events: u64,
     /// Events lost: as for the whole trace.
@@ -77,10 +103,17 @@ pub struct Cpu {
     pub packets_before: u64,
     /// Bytes of the whole packets.
     pub bytes: u64,
-    /// Time in which it was idle, as far as sched_switch tells.
-    pub idle_ns: u64,
-    /// Time in which it ran a task, as far as sched_switch tells.
-    pub busy_ns: u64,
+}
+
+impl Content {
+    fn add(&mut self, other: &Self) {
+        self.events = self.events.saturating_add(other.events);
+        self.lost = self.lost.saturating_add(other.lost);
+        self.packets = self.packets.saturating_add(other.packets);
+        self.packets_lost = self.packets_lost.saturating_add(other.packets_lost);
+        self.packets_before = self.packets_before.saturating_add(other.packets_before);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
 }
 
 impl Summary {
@@ -91,7 +124,8 @@ impl Summary {
             counts: HashMap::new(),
             tasks: BusyTasks::new(&trace.metadata),
         };
-        let (mut cpus, mut warnings) = (Vec::new(), Vec::new());
+        let (mut cpus, mut channels) = (Vec::new(), BTreeMap::new());
+        let mut warnings = Vec::new();
         let (mut begin, mut end) = (u64::MAX, 0);
         for path in &trace.streams {
             let Some(stream) = pass.stream(path, &progress, &mut warnings)? else {
@@ -99,16 +133,22 @@ impl Summary {
             };
             begin = begin.min(stream.begin);
             end = end.max(stream.end);
-            cpus.push(stream.cpu);
+            channel_of(&mut channels, &stream, path)
+                .content
+                .add(&stream.cpu.content);
+            add_cpu(&mut cpus, stream.cpu);
         }
         let first = (!cpus.is_empty()).then_some(begin);
+        let events = pass.events(&channels);
+        let mut channels: Vec<_> = channels.into_values().collect();
         let stats = trace.recording.as_ref().and_then(|r| r.stats.as_ref());
         if let Some(stats) = stats {
-            take_losses(&mut cpus, stats);
+            take_losses(&mut cpus, &mut channels, stats);
         }
-        let sum = |part: fn(&Cpu) -> u64| cpus.iter().map(part).fold(0, u64::saturating_add);
-        let recorded = sum(|cpu| cpu.events);
-        let gaps = sum(|cpu| cpu.packets_lost).saturating_add(sum(|cpu| cpu.packets_before));
+        let mut all = Content::default();
+        cpus.iter().for_each(|cpu| all.add(&cpu.content));
+        let recorded = all.events;
+        let gaps = all.packets_lost.saturating_add(all.packets_before);
         let totals = trace.recording.as_ref().and_then(|r| r.totals(recorded));
         warnings.extend(elsewhere(trace.recording.as_ref(), recorded));
         let clock = trace.metadata.clock;
@@ -119,43 +159,94 @@ impl Summary {
             begin_ns: first.map(|begin| clock.since_epoch(begin)),
             duration_ns: clock.nanoseconds(end.saturating_sub(begin)),
             bytes: trace.bytes,
-            packets: sum(|cpu| cpu.packets),
+            packets: all.packets,
             recorded,
-            lost: totals.map_or_else(|| sum(|cpu| cpu.lost), |totals| totals.lost),
+            lost: totals.map_or(all.lost, |totals| totals.lost),
             lost_is_exact: totals.is_some() || gaps == 0,
             recording: trace.recording.clone(),
-            packets_lost: sum(|cpu| cpu.packets_lost),
-            packets_before: sum(|cpu| cpu.packets_before),
-            events: pass.events(),
+            packets_lost: all.packets_lost,
+            packets_before: all.packets_before,
+            events,
             tasks: pass.tasks.sorted(),
             cpus,
+            channels,
             warnings,
         })
     }
 }
 
-/// Takes each CPU's losses from the kernel's counters. A CPU that has a row of its own only there
-/// had losses, or nothing.
-fn take_losses(cpus: &mut Vec<Cpu>, stats: &Stats) {
-    for row in &stats.cpus {
+/// The channel of a stream: found by the stream class, called as its files are.
+fn channel_of<'a>(
+    channels: &'a mut BTreeMap<u32, Channel>,
+    stream: &Stream,
+    path: &Path,
+) -> &'a mut Channel {
+    let id = stream.stream_id;
+    channels.entry(id).or_insert_with(|| Channel {
+        name: name_of(path).map_or_else(|| format!("stream {id}"), |name| name.channel),
+        ..Channel::default()
+    })
+}
+
+/// Adds what a stream says of its CPU.
+fn add_cpu(cpus: &mut Vec<Cpu>, stream: Cpu) {
+    match cpus.iter_mut().find(|cpu| cpu.cpu == stream.cpu) {
+        Some(cpu) => {
+            cpu.content.add(&stream.content);
+            cpu.idle_ns = cpu.idle_ns.saturating_add(stream.idle_ns);
+            cpu.busy_ns = cpu.busy_ns.saturating_add(stream.busy_ns);
+        }
+        None => cpus.push(stream),
+    }
+    cpus.sort_by_key(|cpu| cpu.cpu);
+}
+
+/// Takes the losses of each CPU and channel from the kernel's counters. What has a row of its own
+/// only there had losses, or nothing.
+fn take_losses(cpus: &mut Vec<Cpu>, channels: &mut Vec<Channel>, stats: &TraceStats) {
+    for row in &stats.all.cpus {
         let lost = row.counters.lost();
         match cpus.iter_mut().find(|cpu| cpu.cpu == row.cpu) {
-            Some(cpu) => cpu.lost = lost,
-            None if lost > 0 => cpus.push(Cpu {
-                cpu: row.cpu,
-                lost,
-                ..Cpu::default()
+            Some(cpu) => cpu.content.lost = lost,
+            None if lost > 0 => add_cpu(cpus, lossy_cpu(row.cpu, lost)),
+            None => {}
+        }
+    }
+    for row in &stats.channels {
+        let lost = row.stats.total.lost();
+        match channels
+            .iter_mut()
+            .find(|channel| channel.name == row.channel)
+        {
+            Some(channel) => channel.content.lost = lost,
+            None if lost > 0 => channels.push(Channel {
+                name: row.channel.clone(),
+                content: nothing_but(lost),
             }),
             None => {}
         }
     }
-    cpus.sort_by_key(|cpu| cpu.cpu);
+}
+
+fn lossy_cpu(cpu: u32, lost: u64) -> Cpu {
+    Cpu {
+        cpu,
+        content: nothing_but(lost),
+        ..Cpu::default()
+    }
+}
+
+fn nothing_but(lost: u64) -> Content {
+    Content {
+        lost,
+        ..Content::default()
+    }
 }
 
 /// What to say if the kernel gave events of a trace that is over to somebody else.
 fn elsewhere(recording: Option<&Recording>, recorded: u64) -> Option<String> {
     let recording = recording.filter(|recording| recording.state == State::Over)?;
-    let total = recording.stats.as_ref()?.total;
+    let total = recording.stats.as_ref()?.all.total;
     let kept = total.recorded.saturating_sub(total.overwritten);
     match kept
         .saturating_sub(recording.unwritten)
@@ -172,13 +263,14 @@ fn elsewhere(recording: Option<&Recording>, recorded: u64) -> Option<String> {
 /// What is gathered over all streams.
 struct Pass<'a> {
     trace: &'a Trace,
-    /// By event id.
-    counts: HashMap<u32, u64>,
+    /// By stream class and event id.
+    counts: HashMap<(u32, u32), u64>,
     tasks: BusyTasks,
 }
 
 /// What one stream gives.
 struct Stream {
+    stream_id: u32,
     cpu: Cpu,
     begin: u64,
     end: u64,
@@ -199,6 +291,7 @@ impl Pass<'_> {
             let header = packet.at.header;
             let is_first = stream.is_none();
             let stream = stream.get_or_insert_with(|| Stream {
+                stream_id: header.stream_id,
                 cpu: Cpu {
                     cpu: header.cpu_id,
                     ..Cpu::default()
@@ -215,15 +308,16 @@ impl Pass<'_> {
                     what: format!("a packet of CPU {found} in the stream of CPU {own}"),
                 });
             }
+            let content = &mut cpu.content;
             // A trace may begin with any packet: a snapshot does.
             if is_first {
-                cpu.packets_before = packet.packets_lost;
+                content.packets_before = packet.packets_lost;
             } else {
-                cpu.packets_lost += packet.packets_lost;
+                content.packets_lost += packet.packets_lost;
             }
-            cpu.lost += packet.events_lost;
-            cpu.packets += 1;
-            cpu.bytes += packet.at.size();
+            content.lost += packet.events_lost;
+            content.packets += 1;
+            content.bytes += packet.at.size();
             if packet.packets_lost > 0 || packet.events_lost > 0 {
                 self.tasks.gap(header.timestamp_begin);
             } else if is_first {
@@ -231,8 +325,9 @@ impl Pass<'_> {
             }
             for event in packet.events() {
                 let event = event?;
-                cpu.events += 1;
-                *self.counts.entry(event.layout.id).or_default() += 1;
+                content.events += 1;
+                let key = (event.layout.stream_id, event.layout.id);
+                *self.counts.entry(key).or_default() += 1;
                 self.tasks.event(&event);
             }
             stream.end = header.timestamp_end;
@@ -254,16 +349,25 @@ impl Pass<'_> {
         Ok(stream)
     }
 
-    fn events(&self) -> Vec<EventCount> {
+    /// The events that were counted, of these channels by stream class.
+    fn events(&self, channels: &BTreeMap<u32, Channel>) -> Vec<EventCount> {
         let mut events: Vec<_> = self
             .counts
             .iter()
-            .filter_map(|(id, &count)| {
-                let name = self.trace.metadata.events.get(id)?.name.clone();
-                Some(EventCount { name, count })
+            .filter_map(|((stream_id, id), &count)| {
+                let class = self.trace.metadata.stream(*stream_id)?;
+                Some(EventCount {
+                    name: class.events.get(id)?.name.clone(),
+                    channel: channels.get(stream_id)?.name.clone(),
+                    count,
+                })
             })
             .collect();
-        events.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
+        events.sort_by(|a, b| {
+            b.count
+                .cmp(&a.count)
+                .then_with(|| (&a.name, &a.channel).cmp(&(&b.name, &b.channel)))
+        });
         events
     }
 }

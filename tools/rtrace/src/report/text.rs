@@ -15,6 +15,7 @@ pub fn render(summary: &Summary, rows: usize) -> std::result::Result<String, std
     head(&mut out, summary)?;
     events(&mut out, summary, rows)?;
     cpus(&mut out, summary)?;
+    channels(&mut out, summary)?;
     tasks(&mut out, summary, rows)?;
     close(&mut out, summary)?;
     Ok(out)
@@ -52,7 +53,11 @@ fn events(out: &mut String, summary: &Summary, rows: usize) -> Result {
     )?;
     for event in summary.events.iter().take(rows) {
         let share = percent(event.count, summary.recorded);
-        writeln!(out, "{:>14} {share:>6}  {}", event.count, event.name)?;
+        write!(out, "{:>14} {share:>6}  {}", event.count, event.name)?;
+        if summary.channels.len() > 1 {
+            write!(out, " ({})", event.channel)?;
+        }
+        writeln!(out)?;
     }
     more(out, summary.events.len(), rows, "event types")
 }
@@ -68,11 +73,35 @@ fn cpus(out: &mut String, summary: &Summary) -> Result {
             out,
             "{:>5} {:>12} {:>10} {:>8} {:>12} {:>6}",
             cpu.cpu,
-            cpu.events,
-            cpu.lost,
-            cpu.packets,
-            bytes(cpu.bytes),
+            cpu.content.events,
+            cpu.content.lost,
+            cpu.content.packets,
+            bytes(cpu.content.bytes),
             percent(cpu.busy_ns, cpu.busy_ns.saturating_add(cpu.idle_ns))
+        )?;
+    }
+    Ok(())
+}
+
+/// Where there are several.
+fn channels(out: &mut String, summary: &Summary) -> Result {
+    if summary.channels.len() < 2 {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n{HEADING}{:>14} {:>10} {:>8} {:>12}  channel{HEADING:#}",
+        "events", "lost", "packets", "bytes"
+    )?;
+    for channel in &summary.channels {
+        writeln!(
+            out,
+            "{:>14} {:>10} {:>8} {:>12}  {}",
+            channel.content.events,
+            channel.content.lost,
+            channel.content.packets,
+            bytes(channel.content.bytes),
+            channel.name
         )?;
     }
     Ok(())

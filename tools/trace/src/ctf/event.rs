@@ -4,7 +4,7 @@
 
 use super::field::{Cursor, Value};
 use super::header::PacketAt;
-use super::metadata::{EventLayout, Metadata};
+use super::metadata::{EventLayout, StreamClass};
 use crate::error::{Error, Result};
 use rtrace_abi::header::{
     Layout, COMPACT_ESCAPE, COMPACT_ID_BITS, COMPACT_TIME_BITS, LARGE_ESCAPE, LARGE_TIME_BITS,
@@ -44,7 +44,7 @@ fn unsigned(bytes: &[u8]) -> u64 {
 #[derive(Debug)]
 pub struct Events<'a> {
     path: &'a Path,
-    metadata: &'a Metadata,
+    class: &'a StreamClass,
     /// Where the packet's events begin in the file.
     base: u64,
     bytes: &'a [u8],
@@ -58,13 +58,13 @@ pub struct Events<'a> {
 impl<'a> Events<'a> {
     pub(super) fn new(
         path: &'a Path,
-        metadata: &'a Metadata,
+        class: &'a StreamClass,
         packet: &PacketAt,
         bytes: &'a [u8],
     ) -> Self {
         Self {
             path,
-            metadata,
+            class,
             base: packet.offset + PacketHeader::SIZE as u64,
             bytes,
             at: 0,
@@ -84,7 +84,7 @@ impl<'a> Events<'a> {
             ));
         }
         let layout = self
-            .metadata
+            .class
             .events
             .get(&id)
             .ok_or_else(|| format!("an event of unknown id {id}"))?;
@@ -111,7 +111,7 @@ impl<'a> Events<'a> {
 
     /// Takes an event header off the front: id and time.
     fn header(&self, rest: &mut &[u8]) -> Option<(u32, u64)> {
-        match self.metadata.layout {
+        match self.class.layout {
             Layout::Compact => {
                 // The extended form has its escape id in the first byte alone.
                 let first = u32::from(*rest.first()?);

@@ -94,7 +94,6 @@ impl<'a> PacketHeaders<'a> {
         let PacketHeader {
             magic,
             uuid,
-            stream_id,
             timestamp_begin,
             timestamp_end,
             content_size,
@@ -108,8 +107,6 @@ impl<'a> PacketHeaders<'a> {
             .is_some_and(|expected| expected.into_bytes() != uuid)
         {
             format!("a packet of another trace ({})", Uuid::from_bytes(uuid))
-        } else if stream_id != 0 {
-            format!("a packet of an unknown stream class {stream_id}")
         } else if packet_size % 8 != 0 || content_size % 8 != 0 {
             format!("sizes of {content_size} and {packet_size} bits are no whole bytes")
         } else if content_size > packet_size {

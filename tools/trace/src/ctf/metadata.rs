@@ -15,13 +15,20 @@ use std::collections::{BTreeMap, HashMap};
 pub struct Metadata {
     /// The trace.
     pub uuid: Uuid,
-    /// Which event header its packets have.
-    pub layout: Layout,
     /// Its clock.
     pub clock: Clock,
     /// Its environment.
     pub env: BTreeMap<String, String>,
-    /// Its events by id.
+    /// Its stream classes, one for each channel, by id: there is one at least.
+    pub streams: Vec<StreamClass>,
+}
+
+/// What the streams of a channel have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamClass {
+    /// Which event header their packets have.
+    pub layout: Layout,
+    /// Their events by id.
     pub events: HashMap<u32, EventLayout>,
 }
 
@@ -54,7 +61,9 @@ impl Clock {
 /// How an event's payload lies in a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventLayout {
-    /// Its number in this trace.
+    /// The stream class that it belongs to.
+    pub stream_id: u32,
+    /// Its number there.
     pub id: u32,
     /// Its name.
     pub name: String,
@@ -126,7 +135,7 @@ impl Type {
 }
 
 impl EventLayout {
-    fn new(id: u32, name: String, fields: Vec<FieldLayout>) -> Self {
+    fn new(stream_id: u32, id: u32, name: String, fields: Vec<FieldLayout>) -> Self {
         let bits = fields.iter().try_fold(0_usize, |end, field| {
             Some(end.next_multiple_of(field.ty.align()) + field.ty.bits()?)
         });
@@ -134,6 +143,7 @@ impl EventLayout {
             .iter()
             .any(|field| matches!(field.ty, Type::Sequence(..)));
         Self {
+            stream_id,
             id,
             name,
             fields,
@@ -155,9 +165,10 @@ impl Metadata {
             line: text.lines().count().max(1),
             what: format!("{what} is missing"),
         };
-        let (mut uuid, mut layout, mut clock) = (None, None, None);
+        let (mut uuid, mut clock) = (None, None);
         let mut env = BTreeMap::new();
-        let mut events = HashMap::new();
+        let mut headers = HashMap::new();
+        let mut streams: Vec<StreamClass> = Vec::new();
         for statement in tree::parse(text)? {
             if let Some(block) = statement.block("trace") {
                 uuid = Some(trace(&statement, block)?);
@@ -165,23 +176,38 @@ impl Metadata {
                 clock = Some(self::clock(&statement, block)?);
             } else if let Some(block) = statement.block("env") {
                 env.extend(block.iter().filter_map(variable));
-            } else if let Some(block) = event_header(&statement) {
-                layout = Some(header_layout(&statement, block)?);
+            } else if let Some((name, block)) = event_header(&statement) {
+                headers.insert(name.to_owned(), header_layout(&statement, block)?);
+            } else if let Some(block) = statement.block("stream") {
+                let next = streams.len();
+                let class = stream_class(&statement, block, next, &headers)?;
+                streams.push(class);
             } else if let Some(block) = statement.block("event") {
                 let event = event(&statement, block)?;
-                let id = event.id;
-                if events.insert(id, event).is_some() {
+                let (stream_id, id) = (event.stream_id, event.id);
+                let class = streams.get_mut(stream_id as usize).ok_or_else(|| {
+                    statement.error(format!("event id {id} of an unknown stream {stream_id}"))
+                })?;
+                if class.events.insert(id, event).is_some() {
                     return Err(statement.error(format!("event id {id} for the second time")));
                 }
             }
         }
-        Ok(Self {
+        let this = Self {
             uuid: uuid.ok_or_else(|| missing("`trace`"))?,
-            layout: layout.ok_or_else(|| missing("`struct event_header`"))?,
             clock: clock.ok_or_else(|| missing("`clock`"))?,
             env,
-            events,
-        })
+            streams,
+        };
+        if this.streams.is_empty() {
+            return Err(missing("`stream`"));
+        }
+        Ok(this)
+    }
+
+    /// The stream class with this id.
+    pub fn stream(&self, id: u32) -> Option<&StreamClass> {
+        self.streams.get(id as usize)
     }
 
     /// The trace's uuid in a text of which nothing else need be understood.
@@ -228,16 +254,50 @@ fn variable(statement: &Statement) -> Option<(String, String)> {
     }
 }
 
-/// The block of `struct event_header { ... } align(8)`.
-fn event_header(statement: &Statement) -> Option<&[Statement]> {
+/// The name and the block of `struct event_header... { ... } align(8)`.
+fn event_header(statement: &Statement) -> Option<(&str, &[Statement])> {
     match statement.nodes.as_slice() {
         [Node::Word(kind), Node::Word(name), Node::Block(block), ..]
-            if kind == "struct" && name == "event_header" =>
+            if kind == "struct" && name.starts_with("event_header") =>
         {
-            Some(block)
+            Some((name, block))
         }
         _ => None,
     }
+}
+
+/// The class of `stream { id = NEXT; event.header := struct NAME; ... }`, without events. Classes
+/// come in the order of their ids, from 0.
+fn stream_class(
+    statement: &Statement,
+    block: &[Statement],
+    next: usize,
+    headers: &HashMap<String, Layout>,
+) -> Result<StreamClass> {
+    // Where there is one stream only, it may be without.
+    let id = tree::value(block, "id").unwrap_or("0");
+    if id.parse() != Ok(next) {
+        return Err(statement.error(format!("stream id {id}, where {next} is next")));
+    }
+    let header = block
+        .iter()
+        .find_map(|statement| match statement.nodes.as_slice() {
+            [Node::Word(key), Node::Mark(':'), Node::Mark('='), Node::Word(kind), Node::Word(name)]
+                if key == "event.header" && kind == "struct" =>
+            {
+                Some(name)
+            }
+            _ => None,
+        });
+    let header =
+        header.ok_or_else(|| statement.error(format!("stream {id}: `event.header` is missing")))?;
+    let layout = headers
+        .get(header)
+        .ok_or_else(|| statement.error(format!("stream {id}: there is no `struct {header}`")))?;
+    Ok(StreamClass {
+        layout: *layout,
+        events: HashMap::new(),
+    })
 }
 
 /// The two layouts differ in the type of the header's first member, the id.
@@ -267,6 +327,10 @@ fn event(statement: &Statement, block: &[Statement]) -> Result<EventLayout> {
         tree::value(block, "name").ok_or_else(|| statement.error("an event without name"))?;
     let id = tree::number(block, "id")
         .ok_or_else(|| statement.error(format!("event `{name}`: no valid id")))?;
+    let stream_id = match tree::value(block, "stream_id").unwrap_or("0").parse() {
+        Ok(stream_id) => stream_id,
+        Err(_) => return Err(statement.error(format!("event `{name}`: no valid stream_id"))),
+    };
     let fields = block
         .iter()
         .find_map(|statement| match statement.nodes.as_slice() {
@@ -282,7 +346,7 @@ fn event(statement: &Statement, block: &[Statement]) -> Result<EventLayout> {
         let field = field(statement, &known)?;
         known.push(field);
     }
-    Ok(EventLayout::new(id, name.to_owned(), known))
+    Ok(EventLayout::new(stream_id, id, name.to_owned(), known))
 }
 
 /// A field behind those that are `known`.

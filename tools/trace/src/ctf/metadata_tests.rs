@@ -86,20 +86,37 @@ fn round_trip() {
         let metadata = Metadata::parse(&text).unwrap();
         assert_eq!(metadata.uuid.to_string(), UUID);
         assert_eq!(Metadata::find_uuid(&text), Some(metadata.uuid));
-        assert_eq!(metadata.layout, layout);
+        assert_eq!(metadata.streams.len(), 1);
+        assert_eq!(metadata.streams[0].layout, layout);
         assert_eq!(metadata.clock.frequency, 2_400_000_000);
         assert_eq!(metadata.clock.since_epoch(0), 1_700_000_000_500_000_000);
         assert_eq!(metadata.clock.nanoseconds(24), 10);
         assert_eq!(metadata.env["hostname"], "a\\b \"c\"");
         assert_eq!(metadata.env["kernel_version"], "#1 SMP { } ;");
         assert_eq!(metadata.env["tracer_minor"], "13");
-        let event = &metadata.events[&0];
+        let event = &metadata.streams[0].events[&0];
         assert_eq!(event.size, None);
         assert_eq!(event.field("comm"), Some(4));
         let written: Vec<_> = fields.iter().map(|f| expected(f, &fields)).collect();
         assert_eq!(event.fields, written);
-        assert_eq!(metadata.events[&70_000].size, Some(0));
+        assert_eq!(metadata.streams[0].events[&70_000].size, Some(0));
     }
+}
+
+#[test]
+fn channels_are_stream_classes() {
+    let layouts = [Layout::Large, Layout::Compact, Layout::Large];
+    let text = synthetic::metadata_of(synthetic::UUID, &layouts);
+    let metadata = Metadata::parse(&text).unwrap();
+    let found: Vec<_> = metadata.streams.iter().map(|class| class.layout).collect();
+    assert_eq!(found, layouts);
+    for (id, class) in (0..).zip(&metadata.streams) {
+        assert_eq!(metadata.stream(id), Some(class));
+        let switch = &class.events[&synthetic::SWITCH];
+        assert_eq!((switch.stream_id, switch.id), (id, synthetic::SWITCH));
+        assert_eq!(class.events.len(), metadata.streams[0].events.len());
+    }
+    assert_eq!(metadata.stream(3), None);
 }
 
 #[test]
@@ -119,7 +136,7 @@ fn sizes_are_in_whole_bytes() {
         let fields = types.iter().map(|&ty| Field { name: "f", ty }).collect();
         let text = text(Layout::Compact, &[(1, "e", fields)]);
         let metadata = Metadata::parse(&text).unwrap();
-        assert_eq!(metadata.events[&1].size, size, "{types:?}");
+        assert_eq!(metadata.streams[0].events[&1].size, size, "{types:?}");
     }
 }
 
@@ -135,6 +152,25 @@ fn errors_have_lines() {
     );
     for (text, words) in [
         ("", "line 1: `trace` is missing"),
+        (
+            "trace { byte_order = le; uuid = \"00112233-4455-6677-8899-aabbccddeeff\"; };\nclock { };",
+            "line 2: `stream` is missing",
+        ),
+        ("stream { id = 1; };", "line 1: stream id 1, where 0 is next"),
+        ("\nstream { id = x; };", "line 2: stream id x, where 0 is next"),
+        ("stream { id = 0; };", "stream 0: `event.header` is missing"),
+        (
+            "stream { event.header := struct event_header_odd; };",
+            "stream 0: there is no `struct event_header_odd`",
+        ),
+        (
+            "event { name = \"e\"; id = 3; stream_id = 1; };",
+            "line 1: event id 3 of an unknown stream 1",
+        ),
+        (
+            "event { name = \"e\"; id = 3; stream_id = -1; };",
+            "event `e`: no valid stream_id",
+        ),
         ("trace {", "without end"),
         ("}", "stray"),
         ("trace { byte_order = be; };", "byte_order"),

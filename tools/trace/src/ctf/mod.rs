@@ -21,6 +21,6 @@ mod tree;
 pub use event::{Event, Events};
 pub use field::{Integers, Value};
 pub use header::{PacketAt, PacketHeaders};
-pub use metadata::{Clock, EventLayout, FieldLayout, Label, Metadata, Type};
+pub use metadata::{Clock, EventLayout, FieldLayout, Label, Metadata, StreamClass, Type};
 pub use stream::{Packet, StreamReader};
-pub use trace::Trace;
+pub use trace::{name_of, Trace};

@@ -4,7 +4,7 @@
 
 use super::event::Events;
 use super::header::{PacketAt, PacketHeaders};
-use super::metadata::Metadata;
+use super::metadata::{Metadata, StreamClass};
 use crate::error::{Error, Result};
 use rtrace_abi::packet::PacketHeader;
 use std::fs::File;
@@ -32,14 +32,14 @@ pub struct Packet<'a> {
     /// Events discarded between the packet before, or the trace's begin, and this one's end.
     pub events_lost: u64,
     path: &'a Path,
-    metadata: &'a Metadata,
+    class: &'a StreamClass,
     content: &'a [u8],
 }
 
 impl<'a> Packet<'a> {
     /// Its events.
     pub fn events(&self) -> Events<'a> {
-        Events::new(self.path, self.metadata, &self.at, self.content)
+        Events::new(self.path, self.class, &self.at, self.content)
     }
 }
 
@@ -62,6 +62,7 @@ impl<'a> StreamReader<'a> {
         let Some(at) = self.headers.next_whole()? else {
             return Ok(None);
         };
+        let class = self.class(&at)?;
         self.check_order(&at)?;
         self.content.resize(at.content() as usize, 0);
         self.file
@@ -79,7 +80,7 @@ impl<'a> StreamReader<'a> {
             packets_lost: at.header.packet_seq_num.saturating_sub(first_expected),
             events_lost: at.header.events_discarded.saturating_sub(discarded_before),
             path: self.path,
-            metadata: self.metadata,
+            class,
             content: &self.content[PacketHeader::SIZE..],
         }))
     }
@@ -87,6 +88,28 @@ impl<'a> StreamReader<'a> {
     /// Bytes of a last packet that is not whole, once [`Self::next_packet`] gives none.
     pub fn partial(&self) -> u64 {
         self.headers.partial()
+    }
+
+    /// The class of a packet: one that is described, and for all packets of the stream the same.
+    fn class(&self, at: &PacketAt) -> Result<&'a StreamClass> {
+        let id = at.header.stream_id;
+        let what = match (self.metadata.stream(id), self.before) {
+            (None, _) => format!("a packet of an unknown stream class {id}"),
+            (_, Some(before)) if before.header.stream_id != id => {
+                let class = before.header.stream_id;
+                format!("a packet of stream class {id} in a stream of class {class}")
+            }
+            (Some(class), _) => return Ok(class),
+        };
+        Err(self.corrupt(at, what))
+    }
+
+    fn corrupt(&self, at: &PacketAt, what: String) -> Error {
+        Error::Corrupt {
+            path: self.path.to_owned(),
+            offset: at.offset,
+            what,
+        }
     }
 
     /// Within a stream, packets do not overlap and nothing counts backwards.
@@ -110,13 +133,10 @@ impl<'a> StreamReader<'a> {
         ];
         for (name, value, least) in pairs {
             if value < least {
-                return Err(Error::Corrupt {
-                    path: self.path.to_owned(),
-                    offset: at.offset,
-                    what: format!(
-                        "{name} is {value}, after the packet before it must be at least {least}"
-                    ),
-                });
+                let what = format!(
+                    "{name} is {value}, after the packet before it must be at least {least}"
+                );
+                return Err(self.corrupt(at, what));
             }
         }
         Ok(())

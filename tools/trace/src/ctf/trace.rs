@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::output::METADATA;
 use crate::recording::Recording;
 use crate::regular_file;
+use crate::source::StreamName;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub struct Trace {
     /// Its description.
     pub metadata: Metadata,
-    /// Its stream files, sorted by CPU where their names tell.
+    /// Its stream files, sorted by channel and CPU where their names tell.
     pub streams: Vec<PathBuf>,
     /// Bytes of the stream files.
     pub bytes: u64,
@@ -40,7 +41,7 @@ impl Trace {
                 streams.push(path);
             }
         }
-        streams.sort_by_key(|path| (number(path), path.clone()));
+        streams.sort_by_cached_key(|path| (name_of(path), path.clone()));
         let recording = Recording::read(dir, metadata.uuid)?;
         Ok(Self {
             metadata,
@@ -51,17 +52,7 @@ impl Trace {
     }
 }
 
-/// The number at the end of a file's name.
-fn number(path: &Path) -> u64 {
-    let name = path
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
-    let last = digits
-        .rsplit(|c: char| !c.is_ascii_digit())
-        .next()
-        .unwrap_or_default();
-    last.parse().unwrap_or(0)
+/// The stream that a file has by its name; none if it is called otherwise.
+pub fn name_of(path: &Path) -> Option<StreamName> {
+    path.file_name()?.to_str()?.parse().ok()
 }

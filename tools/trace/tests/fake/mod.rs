@@ -14,7 +14,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard};
 use synthetic::{PacketBuilder, UUID};
-use trace::source::{Source, Stream};
+use trace::source::{Source, Stream, StreamName};
+use trace::tracer::FIRST_CHANNEL;
 use trace::uuid::Uuid;
 
 /// A packet and its bytes.
@@ -53,10 +54,10 @@ impl Buffer {
     }
 }
 
-/// A whole channel.
+/// A channel; or several, that have names.
 #[derive(Clone, Debug)]
 pub struct Channel {
-    pub buffers: Arc<Mutex<BTreeMap<u32, Arc<Mutex<Buffer>>>>>,
+    pub buffers: Arc<Mutex<BTreeMap<StreamName, Arc<Mutex<Buffer>>>>>,
     pub metadata: Arc<Mutex<Option<String>>>,
     pub uuid: [u8; 16],
 }
@@ -75,6 +76,10 @@ impl Channel {
     }
 
     pub fn add(&self, cpu: u32) {
+        self.add_to(FIRST_CHANNEL, cpu);
+    }
+
+    pub fn add_to(&self, channel: &str, cpu: u32) {
         let buffer = Buffer {
             ready: VecDeque::new(),
             open: None,
@@ -88,32 +93,47 @@ impl Channel {
         self.buffers
             .lock()
             .unwrap()
-            .insert(cpu, Arc::new(Mutex::new(buffer)));
+            .insert(name(channel, cpu), Arc::new(Mutex::new(buffer)));
     }
 
     pub fn with<T>(&self, cpu: u32, act: impl FnOnce(MutexGuard<'_, Buffer>) -> T) -> T {
-        let buffer = Arc::clone(&self.buffers.lock().unwrap()[&cpu]);
+        self.with_of(FIRST_CHANNEL, cpu, act)
+    }
+
+    pub fn with_of<T>(
+        &self,
+        channel: &str,
+        cpu: u32,
+        act: impl FnOnce(MutexGuard<'_, Buffer>) -> T,
+    ) -> T {
+        let buffer = Arc::clone(&self.buffers.lock().unwrap()[&name(channel, cpu)]);
         let guard = buffer.lock().unwrap();
         act(guard)
     }
 
     pub fn end(&self) {
-        let cpus: Vec<u32> = self.buffers.lock().unwrap().keys().copied().collect();
-        for cpu in cpus {
-            self.with(cpu, |mut buffer| buffer.end());
+        for name in self.streams().unwrap() {
+            self.with_of(&name.channel, name.cpu, |mut buffer| buffer.end());
         }
+    }
+}
+
+fn name(channel: &str, cpu: u32) -> StreamName {
+    StreamName {
+        channel: channel.to_owned(),
+        cpu,
     }
 }
 
 impl Source for Channel {
     type Stream = FakeStream;
 
-    fn cpus(&self) -> trace::Result<Vec<u32>> {
-        Ok(self.buffers.lock().unwrap().keys().copied().collect())
+    fn streams(&self) -> trace::Result<Vec<StreamName>> {
+        Ok(self.buffers.lock().unwrap().keys().cloned().collect())
     }
 
-    fn open(&self, cpu: u32) -> trace::Result<Option<FakeStream>> {
-        let buffer = Arc::clone(&self.buffers.lock().unwrap()[&cpu]);
+    fn open(&self, stream: &StreamName) -> trace::Result<Option<FakeStream>> {
+        let buffer = Arc::clone(&self.buffers.lock().unwrap()[stream]);
         let event = buffer.lock().unwrap().event.try_clone().unwrap();
         Ok(Some(FakeStream { buffer, event }))
     }
@@ -126,7 +146,7 @@ impl Source for Channel {
         Ok(self.metadata.lock().unwrap().take())
     }
 
-    fn subbuf_count(&self) -> u64 {
+    fn subbuf_count(&self, _: &StreamName) -> u64 {
         4
     }
 }

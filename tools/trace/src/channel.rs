@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The control files of a session's channel.
+
+use crate::error::{Error, Result};
+use crate::session::{is_no_trace, Session};
+use crate::settings::Settings;
+use crate::tracer::lines;
+use std::fs::OpenOptions;
+use std::io::Write;
+
+/// The most that is written to a control file at once: patterns are parsed write by write.
+const WRITE_LIMIT: usize = 1024;
+
+/// A channel of a session.
+#[derive(Clone, Debug)]
+pub struct Channel {
+    session: Session,
+    name: String,
+}
+
+impl Channel {
+    /// The channel called so, which must be there.
+    pub(crate) fn new(session: &Session, name: &str) -> Self {
+        Self {
+            session: session.clone(),
+            name: name.to_owned(),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its settings: those of the next start.
+    pub fn settings(&self) -> Result<Settings> {
+        Settings::read(|name| self.session.read(&self.file(name)))
+    }
+
+    /// Changes its settings, one file after the other.
+    pub fn apply(&self, settings: &Settings) -> Result<()> {
+        settings.write(|name, value| self.session.write(&self.file(name), value))
+    }
+
+    /// The events that are enabled, as `sys:event`.
+    pub fn enabled_events(&self) -> Result<Vec<String>> {
+        Ok(lines(&self.session.read(&self.file("set_event"))?))
+    }
+
+    /// Enables what `patterns` say, in order, and nothing else.
+    pub fn set_events<S: AsRef<str>>(&self, patterns: &[S]) -> Result<()> {
+        let path = self.session.path(&self.file("set_event"));
+        let mut file = OpenOptions::new()
+            .write(true)
+            .truncate(true)
+            .open(&path)
+            .map_err(|cause| self.session.refused(&path, "", cause))?;
+        for chunk in chunks(patterns) {
+            file.write_all(chunk.as_bytes())
+                .map_err(|cause| self.session.refused(&path, chunk.trim(), cause))?;
+        }
+        Ok(())
+    }
+
+    /// The text of its counters; none if it is not in the current trace, or the last one.
+    pub(crate) fn stats_text(&self) -> Result<Option<String>> {
+        match self.session.read(&self.file("stats")) {
+            Err(Error::Read { cause, .. }) if is_no_trace(&cause) => Ok(None),
+            text => text.map(Some),
+        }
+    }
+
+    fn file(&self, name: &str) -> String {
+        format!("channels/{}/{name}", self.name)
+    }
+}
+
+/// Joins words into lines of at most [`WRITE_LIMIT`] bytes; a longer word has its own.
+fn chunks<S: AsRef<str>>(words: &[S]) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for word in words.iter().map(AsRef::as_ref) {
+        match out.last_mut() {
+            Some(last) if last.len() + word.len() < WRITE_LIMIT => {
+                last.push_str(word);
+                last.push('\n');
+            }
+            _ => out.push(format!("{word}\n")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_keep_words_whole() {
+        let words: Vec<String> = (0..1000).map(|i| format!("syscalls:event_{i}")).collect();
+        let chunks = chunks(&words);
+        assert!(chunks
+            .iter()
+            .all(|c| c.len() <= WRITE_LIMIT && c.ends_with('\n')));
+        assert_eq!(lines(&chunks.concat()), words);
+    }
+}

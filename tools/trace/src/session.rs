@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A session's control files.
+
+use crate::channel::Channel;
+use crate::error::{Error, Result};
+use crate::settings::ChangedSetting;
+use crate::stats::TraceStats;
+use crate::tracer::{Tracer, FIRST_CHANNEL};
+use crate::uuid::Uuid;
+use rustix::io::Errno;
+use std::fmt::Write;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A session.
+#[derive(Clone, Debug)]
+pub struct Session {
+    tracer: Tracer,
+    name: String,
+}
+
+impl Session {
+    /// The session called so, which must be there.
+    pub(crate) fn new(tracer: &Tracer, name: &str) -> Self {
+        Self {
+            tracer: tracer.clone(),
+            name: name.to_owned(),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The tracer that it belongs to.
+    pub fn tracer(&self) -> &Tracer {
+        &self.tracer
+    }
+
+    /// Whether it records at the moment.
+    pub fn is_active(&self) -> Result<bool> {
+        Ok(self.read("enable")?.trim() != "0")
+    }
+
+    /// Starts a new trace.
+    pub fn start(&self) -> Result<()> {
+        self.write("enable", "1")
+    }
+
+    /// Ends the trace; what is in the buffers stays readable.
+    pub fn stop(&self) -> Result<()> {
+        self.write("enable", "0")
+    }
+
+    /// The clock of the next trace, or of the active one.
+    pub fn clock(&self) -> Result<String> {
+        let text = self.read("clock")?;
+        let chosen = text.split_whitespace().find_map(|word| {
+            word.strip_prefix('[')
+                .and_then(|word| word.strip_suffix(']'))
+        });
+        Ok(chosen.unwrap_or(text.trim()).to_owned())
+    }
+
+    /// Chooses the clock of the next trace.
+    pub fn set_clock(&self, name: &str) -> Result<()> {
+        self.write("clock", name)
+    }
+
+    /// Its channels: the first one, then the others by name.
+    pub fn channels(&self) -> Result<Vec<Channel>> {
+        let mut names = self.tracer.names(&self.file("channels"))?;
+        names.sort_by_key(|name| name != FIRST_CHANNEL);
+        Ok(names.iter().map(|name| Channel::new(self, name)).collect())
+    }
+
+    /// The channel that each session has.
+    pub fn first_channel(&self) -> Channel {
+        Channel::new(self, FIRST_CHANNEL)
+    }
+
+    /// Adds a channel, with the default settings and no event enabled. `EBUSY` while the session
+    /// records.
+    pub fn create_channel(&self, name: &str) -> Result<Channel> {
+        self.write("create_channel", name)?;
+        Ok(Channel::new(self, name))
+    }
+
+    /// Opens the metadata file.
+    pub fn open_metadata(&self) -> Result<File> {
+        let path = self.path("metadata");
+        File::open(&path).map_err(|cause| self.no_trace_or_read(&path, cause))
+    }
+
+    /// The identity of the current trace, or of the last one; none before the first start.
+    pub fn uuid(&self) -> Result<Option<Uuid>> {
+        let path = self.path("uuid");
+        match fs::read_to_string(&path) {
+            Ok(text) => text.trim().parse().map(Some).map_err(|cause| Error::Read {
+                path,
+                cause: io::Error::new(io::ErrorKind::InvalidData, cause),
+            }),
+            Err(e) if is_no_trace(&e) => Ok(None),
+            Err(e) => Err(Error::Read { path, cause: e }),
+        }
+    }
+
+    /// Frees the buffers of the last trace; what nobody read of it is gone. `EBUSY` while the
+    /// session records.
+    pub fn free(&self) -> Result<()> {
+        self.write("free_buffer", "1")
+    }
+
+    /// Puts every setting back to its default. `EBUSY` while the session records.
+    pub fn reset(&self) -> Result<()> {
+        self.write("reset", "1")
+    }
+
+    /// The settings that are not the defaults.
+    pub fn changed_settings(&self) -> Result<Vec<ChangedSetting>> {
+        let text = self.read("reset")?;
+        let parsed: Option<_> = text.lines().map(ChangedSetting::parse).collect();
+        parsed.ok_or_else(|| Error::Read {
+            path: self.path("reset"),
+            cause: io::Error::new(
+                io::ErrorKind::InvalidData,
+                "a line is not `FILE VALUE DEFAULT`",
+            ),
+        })
+    }
+
+    /// The counters of the current trace, or of the last one.
+    pub fn stats(&self) -> Result<TraceStats> {
+        Ok(self.stats_and_text()?.0)
+    }
+
+    /// The same, and the text that they are from: each channel's table, with a line `channel NAME`
+    /// before it.
+    pub fn stats_and_text(&self) -> Result<(TraceStats, String)> {
+        let mut all = String::new();
+        for channel in self.channels()? {
+            // A channel that was made after the last trace has none.
+            if let Some(table) = channel.stats_text()? {
+                let _ = write!(all, "channel {}\n{table}", channel.name());
+            }
+        }
+        match TraceStats::parse(&all) {
+            Ok(stats) => Ok((stats, all)),
+            Err(what) => Err(Error::Read {
+                path: self.path("channels/*/stats"),
+                cause: io::Error::new(io::ErrorKind::InvalidData, what),
+            }),
+        }
+    }
+
+    /// A read error of the metadata or a stream, told apart from "no trace yet".
+    pub(crate) fn no_trace_or_read(&self, path: &Path, cause: io::Error) -> Error {
+        if is_no_trace(&cause) {
+            Error::NoTrace {
+                session: self.name.clone(),
+            }
+        } else {
+            Error::Read {
+                path: path.to_owned(),
+                cause,
+            }
+        }
+    }
+
+    /// Reads one of its files.
+    pub(crate) fn read(&self, name: &str) -> Result<String> {
+        self.tracer.read(&self.file(name))
+    }
+
+    /// Writes one of its files.
+    pub(crate) fn write(&self, name: &str, value: &str) -> Result<()> {
+        self.tracer
+            .write(&self.file(name), value, &self.file("error_log"))
+    }
+
+    /// The error for one of its files that refused a value.
+    pub(crate) fn refused(&self, path: &Path, value: &str, cause: io::Error) -> Error {
+        self.tracer
+            .refused(path, value, &self.file("error_log"), cause)
+    }
+
+    /// Where one of its files is.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.tracer.root().join(self.file(name))
+    }
+
+    fn file(&self, name: &str) -> String {
+        format!("sessions/{}/{name}", self.name)
+    }
+}
+
+/// Whether a file of a session had nothing to give yet.
+pub(crate) fn is_no_trace(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::NODATA))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("rtrace");
+        let session = root.join("sessions/other");
+        for channel in ["aux", FIRST_CHANNEL, "zero"] {
+            fs::create_dir_all(session.join("channels").join(channel)).unwrap();
+        }
+        fs::write(root.join("enable"), "0\n").unwrap();
+        fs::write(session.join("clock"), "[tsc] mono\n").unwrap();
+        let session = Tracer::find(dir.path()).unwrap().session("other").unwrap();
+        assert_eq!(session.clock().unwrap(), "tsc");
+        let channels = session.channels().unwrap();
+        let names: Vec<_> = channels.iter().map(Channel::name).collect();
+        assert_eq!(names, [FIRST_CHANNEL, "aux", "zero"]);
+        let set_event = session.path("channels/aux/set_event");
+        fs::write(&set_event, "").unwrap();
+        channels[1]
+            .set_events(&["sched:*", "!sched:sched_stat_*"])
+            .unwrap();
+        assert_eq!(
+            channels[1].enabled_events().unwrap(),
+            ["sched:*", "!sched:sched_stat_*"]
+        );
+    }
+
+    #[test]
+    fn counters_of_all_channels() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("rtrace");
+        fs::create_dir_all(&root).unwrap();
+        fs::write(root.join("enable"), "0\n").unwrap();
+        for (channel, text) in [
+            ("channel0", "cpu recorded\n0 1\ntotal 1\n"),
+            ("aux", "cpu recorded\n0 2\ntotal 2\n"),
+        ] {
+            let channel = root.join("sessions/default/channels").join(channel);
+            fs::create_dir_all(&channel).unwrap();
+            fs::write(channel.join("stats"), text).unwrap();
+        }
+        let tracer = Tracer::find(dir.path()).unwrap();
+        let stats = tracer.session("default").unwrap().stats().unwrap();
+        assert_eq!(stats.all.total.recorded, 3);
+        assert_eq!(stats.all.cpus.len(), 1);
+        assert_eq!(stats.channels[1].channel, "aux");
+        assert_eq!(stats.channels[1].stats.total.recorded, 2);
+    }
+}

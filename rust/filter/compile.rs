@@ -55,10 +55,9 @@ pub struct Memory<'m> {
     pub texts: &'m mut [u8],
 }
 
-/// Makes a program of an expression in ftrace's language. Nothing is allocated. It takes little
-/// stack; may sleep as well as not.
+/// Makes a program of an expression in ftrace's language. It lies at the beginning of the memory.
 ///
-/// What the program needs of the memory is at its beginning.
+/// Allocates nothing; takes less than two KiB of stack. Any context.
 pub fn compile<'f, 'm>(
     expression: &str,
     names: Names<'_, impl Iterator<Item = Field<'f>> + Clone>,
@@ -71,9 +70,9 @@ pub fn compile<'f, 'm>(
             fields: names.fields,
         },
         code: Code {
-            steps: memory.steps,
+            steps: at_most(MAX_STEPS, memory.steps),
             step_count: 0,
-            texts: memory.texts,
+            texts: at_most(MAX_TEXTS, memory.texts),
             text_bytes: 0,
         },
     };
@@ -93,6 +92,11 @@ pub fn compile<'f, 'm>(
     }
     flow.end(compiler.code.steps());
     Ok(compiler.code.program())
+}
+
+fn at_most<T>(len: usize, memory: &mut [T]) -> &mut [T] {
+    let len = len.min(memory.len());
+    memory.get_mut(..len).unwrap_or_default()
 }
 
 /// A program that grows.
@@ -117,8 +121,7 @@ impl<'m> Code<'m> {
     }
 
     fn push(&mut self, test: Test) -> Result<(), Reason> {
-        let room = self.steps.get_mut(..MAX_STEPS.min(self.steps.len()));
-        let next = room.and_then(|steps| steps.get_mut(self.step_count));
+        let next = self.steps.get_mut(self.step_count);
         *next.ok_or(Reason::LongProgram)? = Step {
             test,
             if_true: 0,
@@ -132,10 +135,7 @@ impl<'m> Code<'m> {
     fn text(&mut self, len: usize) -> Result<(Text, &mut [u8]), Reason> {
         let start = self.text_bytes;
         let end = start.saturating_add(len);
-        let bytes = self.texts.get_mut(start..end);
-        let bytes = bytes
-            .filter(|_| end <= MAX_TEXTS)
-            .ok_or(Reason::LongTexts)?;
+        let bytes = self.texts.get_mut(start..end).ok_or(Reason::LongTexts)?;
         self.text_bytes = end;
         let text = Text {
             start: start as u16,

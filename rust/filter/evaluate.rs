@@ -130,7 +130,8 @@ impl<C: Contexts> State<'_, C> {
         Some(number & u64::MAX.checked_shr(unused).unwrap_or(0))
     }
 
-    /// Where bytes begin, where they end, and where the next field begins.
+    /// Where bytes begin, where they end, and where the next field begins. What is behind the
+    /// record's end is for the reader of it to find.
     fn extent(&self, from: BytesAt) -> Option<(usize, usize, usize)> {
         let origin = if from.is_far { self.behind } else { 0 };
         let start = origin.checked_add(from.at as usize)?;
@@ -147,7 +148,7 @@ impl<C: Contexts> State<'_, C> {
             }
         };
         let end = start.checked_add(len)?;
-        (end <= self.record.len()).then_some((start, end, end))
+        Some((start, end, end))
     }
 
     fn bytes(&self, from: BytesAt) -> Option<&[u8]> {

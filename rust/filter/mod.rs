@@ -2,11 +2,10 @@
 
 //! Filters: which records of an event are wanted.
 //!
-//! A filter is an expression in ftrace's language (`input/filter`). [`compile()`](compile::compile) checks it against
-//! the fields of an event and the contexts that there are, and makes a
-//! [`Program`](program::Program) of it, which
-//! says of a record whether it is wanted. That may happen in any context, NMI included, because
-//! of what a program is:
+//! A filter is an expression in ftrace's language (`input/filter`).
+//! [`compile()`](compile::compile) checks it against the fields of an event and the contexts that
+//! there are, and makes a [`Program`](program::Program) of it, which says of a record whether it is
+//! wanted. That may happen in any context, NMI included, because of what a program is:
 //!
 //! - It ends: a step says how many steps are skipped behind it, and can say nothing else.
 //! - It reads inside of the record only. A record that ends before something that the program

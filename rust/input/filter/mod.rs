@@ -31,7 +31,8 @@ pub const MAX_DEPTH: usize = 16;
 /// The longest text in an expression, in bytes, as in ftrace.
 pub const MAX_TEXT: usize = 255;
 
-/// An element of an expression. Their order is sound: the [`Parser`](parse::Parser) hands over no other.
+/// An element of an expression. Their order is sound: the [`Parser`](parse::Parser) hands over no
+/// other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element<'a> {
     /// `(`

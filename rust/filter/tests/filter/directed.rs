@@ -64,6 +64,7 @@ fn numbers_are_compared_by_their_sign() {
         "prio <= -5",
         "prio >= -5",
         "prio > -6",
+        "prio >= -2147483648",
         "prio != 5",
         "prio == 0xfffffffb",
         "prio >= 0x80000000",
@@ -146,6 +147,8 @@ fn cpus_are_numbers_or_sets() {
         // No number is several.
         "cpu != CPUS{2-4}",
         "low & CPUS{1-9:1/2}",
+        // All its values are CPUs.
+        "low != CPUS{1,8}",
         "mask & CPUS{0,1}",
         "mask == CPUS{1,7}",
         "mask != CPUS{1}",
@@ -295,28 +298,66 @@ fn what_is_too_long_is_refused() {
     assert_eq!(error, Err(Error { at, reason }));
 }
 
+/// A sequence's length is looked for at the beginning of the record and where the sequence is.
+#[test]
+fn a_sequence_must_be_near_its_length() {
+    let fields = [
+        field("first", FieldType::unsigned(8)),
+        field("one", FieldType::String),
+        field("length", FieldType::unsigned(8)),
+        field("near", FieldType::Sequence(Integer::TEXT, "length")),
+        field("begin", FieldType::Sequence(Integer::TEXT, "first")),
+        field("far", FieldType::Sequence(Integer::TEXT, "length")),
+        field("behind", FieldType::unsigned(8)),
+    ];
+    let record = b"\x03ab\0\x02cdefg\x01";
+    let wants = |program: Program<'_>| program.wants(record, &moment());
+    for expression in ["length == 2", "near == 'cd'", "begin == 'efg'"] {
+        assert_eq!(compiled(expression, &fields, wants), Ok(true));
+    }
+    for expression in ["far == 'xy'", "behind == 1"] {
+        let (at, reason) = (0, Reason::Incomparable);
+        let error = Err(Error { at, reason });
+        assert_eq!(compiled(expression, &fields, wants), error);
+    }
+}
+
+/// The steps and bytes of text of a program, with room for so many.
+fn sizes_in(
+    expression: &str,
+    step_count: usize,
+    text_bytes: usize,
+) -> Result<(usize, usize), Reason> {
+    let contexts = CONTEXTS.map(|(name, id, ty)| Context { name, id, ty });
+    let (mut steps, mut texts) = (vec![Step::NONE; step_count], vec![0; text_bytes]);
+    let memory = Memory {
+        steps: &mut steps,
+        texts: &mut texts,
+    };
+    let names = Names {
+        fields: FIELDS.iter().copied(),
+        contexts: &contexts,
+        cpus: CPUS,
+    };
+    match compile(expression, names, memory) {
+        Ok(program) => Ok((program.steps().len(), program.texts().len())),
+        Err(error) => Err(error.reason),
+    }
+}
+
 #[test]
 fn a_program_has_the_room_that_is_given() {
-    let contexts = CONTEXTS.map(|(name, id, ty)| Context { name, id, ty });
-    let reason_in = |step_count: usize, text_bytes: usize| {
-        let (mut steps, mut texts) = (vec![Step::NONE; step_count], vec![0; text_bytes]);
-        let memory = Memory {
-            steps: &mut steps,
-            texts: &mut texts,
-        };
-        let names = Names {
-            fields: FIELDS.iter().copied(),
-            contexts: &contexts,
-            cpus: CPUS,
-        };
-        match compile("prio == 1 && comm == 'abc'", names, memory) {
-            Ok(program) => Ok((program.steps().len(), program.texts().len())),
-            Err(error) => Err(error.reason),
-        }
-    };
-    assert_eq!(reason_in(9, 9), Ok((2, 3)));
-    assert_eq!(reason_in(2, 3), Ok((2, 3)));
-    assert_eq!(reason_in(1, 3), Err(Reason::LongProgram));
-    assert_eq!(reason_in(2, 2), Err(Reason::LongTexts));
-    assert_eq!(reason_in(0, 0), Err(Reason::LongProgram));
+    let sizes = |steps, texts| sizes_in("prio == 1 && comm == 'abc'", steps, texts);
+    assert_eq!(sizes(9, 9), Ok((2, 3)));
+    assert_eq!(sizes(2, 3), Ok((2, 3)));
+    assert_eq!(sizes(1, 3), Err(Reason::LongProgram));
+    assert_eq!(sizes(2, 2), Err(Reason::LongTexts));
+    assert_eq!(sizes(0, 0), Err(Reason::LongProgram));
+    // But no more than there may be at most.
+    let sizes = |expression: &str| sizes_in(expression, 100, 10_000);
+    assert_eq!(sizes(&["prio==1"; 64].join("||")), Ok((64, 0)));
+    assert_eq!(sizes(&["prio==1"; 65].join("||")), Err(Reason::LongProgram));
+    let text = format!("comm=='{}'", "x".repeat(128));
+    assert_eq!(sizes(&vec![&*text; 32].join("||")), Ok((32, 4096)));
+    assert_eq!(sizes(&vec![&*text; 33].join("||")), Err(Reason::LongTexts));
 }

@@ -7,12 +7,14 @@
 //! where a filter or a context was asked for, and nowhere else.
 
 use super::filter::Filter;
+use super::tasks::Tasks;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::channel::Channel;
 use crate::context::ContextSet;
 use crate::probe::Probe;
 use crate::record::memory::{tail_alone, Capture, Space, Tail};
+use crate::sys::args::Task;
 use crate::sys::rcu::{RcuArc, Retired};
 use kernel::sync::Arc;
 
@@ -22,6 +24,9 @@ pub(super) const LONGEST: usize = 1024;
 /// An event that is enabled in a trace, and captured; the data of its tracepoint's handler.
 pub(crate) struct CapturedProbe {
     probe: Probe,
+    tasks: Arc<Tasks>,
+    /// Where in a record the id of the task is that it is about, if it is about one.
+    about: Option<usize>,
     contexts: Arc<ContextSet>,
     filter: RcuArc<Filter>,
     /// 0 while another probe records the event.
@@ -29,14 +34,19 @@ pub(crate) struct CapturedProbe {
 }
 
 impl CapturedProbe {
-    /// Has `probe` record with `contexts` what `filter` wants, once it is [live](Self::set_live).
+    /// Has `probe` record with `contexts` what `filter` wants of `tasks`, once it is
+    /// [live](Self::set_live).
     pub(crate) fn new(
         probe: Probe,
+        tasks: Arc<Tasks>,
+        about: Option<usize>,
         contexts: Arc<ContextSet>,
         filter: Option<Arc<Filter>>,
     ) -> Self {
         let captured = Self {
             probe,
+            tasks,
+            about,
             contexts,
             filter: RcuArc::new(),
             live: SharedWord::new(0),
@@ -71,13 +81,27 @@ impl CapturedProbe {
     pub(super) fn record(&self, fields: &[u8]) {
         let guard = NoPreempt::new();
         let mut filter = self.filter.get(&guard).into_iter();
-        if self.live.load() != 0 && filter.all(|filter| filter.wants(fields, &guard)) {
+        if self.live.load() != 0
+            && self.is_of_wanted_task(fields, &guard)
+            && filter.all(|filter| filter.wants(fields, &guard))
+        {
             self.probe.record(&WithContexts {
                 contexts: &self.contexts,
                 guard: &guard,
                 fields: &Bytes(fields),
             });
         }
+    }
+
+    /// As ftrace: an event is of the task that runs, and of the one that it is about.
+    #[inline(always)]
+    fn is_of_wanted_task(&self, fields: &[u8], guard: &NoPreempt) -> bool {
+        let about = || {
+            let tid = fields.get(self.about?..)?.first_chunk()?;
+            Some(i32::from_le_bytes(*tid))
+        };
+        self.tasks.wants(Task::current().tid(), guard)
+            || about().is_some_and(|tid| self.tasks.wants(tid, guard))
     }
 
     /// The same for fields that are not captured yet, of [`LONGEST`] bytes at most if there is a
@@ -89,7 +113,7 @@ impl CapturedProbe {
             if let Some(fields) = Capture::<LONGEST>::new().fill(len, write) {
                 self.record(fields);
             }
-        } else if self.live.load() != 0 {
+        } else if self.live.load() != 0 && self.is_of_wanted_task(&[], guard) {
             self.probe.record(&WithContexts {
                 contexts: &self.contexts,
                 guard,

@@ -13,6 +13,7 @@ mod handlers;
 pub(crate) mod provided;
 pub(crate) mod registry;
 pub(crate) mod syscall;
+pub(crate) mod tasks;
 mod typed;
 
 use crate::abi::schema::Field;
@@ -138,6 +139,22 @@ impl Event {
             Source::Syscall { .. } => true,
             Source::Provided(_) => false,
         }
+    }
+
+    /// Where in its records the id of the task is that it is about, if it is about one: a task that
+    /// is woken, or comes next.
+    pub(crate) fn about(&self) -> Option<usize> {
+        let Source::Typed { declaration, .. } = self.source else {
+            return None;
+        };
+        let mut at = 0;
+        for field in declaration.fields {
+            if matches!(field.name, "tid" | "next_tid") {
+                return Some(at);
+            }
+            at += field.ty.size()?;
+        }
+        None
     }
 
     /// Whether a filter can look at its records.

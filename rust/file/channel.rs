@@ -4,6 +4,7 @@
 
 use super::stream;
 use crate::channel::config::{Config, Refusal};
+use crate::channel::cpus::CpuSet;
 use crate::input::number;
 use crate::ring::Mode;
 use crate::session::{ChannelId, Session};
@@ -53,19 +54,34 @@ pub(super) fn make_choice(dir: &mut Dir, target: Target) -> Result {
     dir.text::<SetEvent>("set_event", READ_WRITE, data)
 }
 
-/// Writes a line for each setting whose values in these two differ: file (with `prefix` in front),
-/// value, default.
-pub(super) fn write_differences(
-    prefix: &str,
-    config: &Config,
-    default: &Config,
-    out: &mut Text,
-) -> core::fmt::Result {
-    difference::<ModeSetting>(prefix, config, default, out)?;
-    difference::<SubbufSize>(prefix, config, default, out)?;
-    difference::<SubbufCount>(prefix, config, default, out)?;
-    difference::<SwitchPeriod>(prefix, config, default, out)?;
-    difference::<ReadPeriod>(prefix, config, default, out)
+/// Writes a line for each setting that is not the default one: file (with `prefix` in front), value,
+/// default.
+pub(super) fn write_differences(prefix: &str, target: &Target, out: &mut Text) -> Result {
+    let Target { session, channel } = target;
+    if let Some((enabled, usual)) = session.differing_events(*channel)? {
+        writeln!(out, "{prefix}set_event {enabled} {usual}")?;
+    }
+    let filters = session.filter_count(*channel)?;
+    if filters != 0 {
+        writeln!(out, "{prefix}set_filter {filters} 0")?;
+    }
+    let contexts = session.contexts(*channel)?.iter().count();
+    if contexts != 0 {
+        writeln!(out, "{prefix}contexts {contexts} 0")?;
+    }
+    let cpus = session.cpus(*channel)?;
+    if !matches!(*cpus, CpuSet::All) {
+        write!(out, "{prefix}cpus ")?;
+        cpus.write(out)?;
+        writeln!(out, " all")?;
+    }
+    let (config, default) = (session.config(*channel)?, session.default_config());
+    difference::<ModeSetting>(prefix, &config, &default, out)?;
+    difference::<SubbufSize>(prefix, &config, &default, out)?;
+    difference::<SubbufCount>(prefix, &config, &default, out)?;
+    difference::<SwitchPeriod>(prefix, &config, &default, out)?;
+    difference::<ReadPeriod>(prefix, &config, &default, out)?;
+    Ok(())
 }
 
 fn difference<S: Setting>(

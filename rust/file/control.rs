@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A session's `enable`, `clock`, `error_log`, `free_buffer` and `reset`; the tracer's `version`
+//! A session's `enable`, `clock`, `error_log`, `set_event_pid`, `set_event_notrace_pid`, `event_fork`, `free_buffer` and `reset`; the tracer's `version`
 //! and `available_events`.
 
-use super::{channel, parse_switch};
+use super::channel::{self, Target};
+use super::parse_switch;
 use crate::channel::clock::ClockKind;
-use crate::session::{ChannelId, Session};
+use crate::session::{ChannelId, Session, TaskChoice};
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Data, Dir, READ, READ_WRITE, WRITE};
 use core::fmt::Write;
@@ -16,7 +17,10 @@ use kernel::sync::Arc;
 pub(super) fn make(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
     dir.text::<Enable>("enable", READ_WRITE, session)?;
     dir.text::<Clock>("clock", READ_WRITE, session)?;
-    dir.text::<ErrorLog>("error_log", READ, session)
+    dir.text::<ErrorLog>("error_log", READ, session)?;
+    dir.text::<SetEventPid>(SetEventPid::FILE, READ_WRITE, session)?;
+    dir.text::<SetEventNotracePid>(SetEventNotracePid::FILE, READ_WRITE, session)?;
+    dir.text::<EventFork>("event_fork", READ_WRITE, session)
 }
 
 /// Those that the tracer has alone.
@@ -52,6 +56,68 @@ impl TextFile for Enable {
     }
 }
 
+/// The tasks whose events are recorded, and no others'.
+struct SetEventPid;
+
+impl SetEventPid {
+    const FILE: &'static str = "set_event_pid";
+}
+
+impl TextFile for SetEventPid {
+    type Data = Arc<Session>;
+
+    fn show(session: &Arc<Session>, out: &mut Text) -> Result {
+        session.write_tasks(TaskChoice::Only, out)
+    }
+
+    fn store(session: &Arc<Session>, input: &str) -> Result {
+        session.choose_tasks(TaskChoice::Only, Self::FILE, input, false)
+    }
+
+    fn replace(session: &Arc<Session>, input: &str) -> Result {
+        session.choose_tasks(TaskChoice::Only, Self::FILE, input, true)
+    }
+}
+
+/// The tasks whose events are not recorded.
+struct SetEventNotracePid;
+
+impl SetEventNotracePid {
+    const FILE: &'static str = "set_event_notrace_pid";
+}
+
+impl TextFile for SetEventNotracePid {
+    type Data = Arc<Session>;
+
+    fn show(session: &Arc<Session>, out: &mut Text) -> Result {
+        session.write_tasks(TaskChoice::Not, out)
+    }
+
+    fn store(session: &Arc<Session>, input: &str) -> Result {
+        session.choose_tasks(TaskChoice::Not, Self::FILE, input, false)
+    }
+
+    fn replace(session: &Arc<Session>, input: &str) -> Result {
+        session.choose_tasks(TaskChoice::Not, Self::FILE, input, true)
+    }
+}
+
+/// Whether these follow forks and exits: as ftrace's option `event-fork`.
+struct EventFork;
+
+impl TextFile for EventFork {
+    type Data = Arc<Session>;
+
+    fn show(session: &Arc<Session>, out: &mut Text) -> Result {
+        writeln!(out, "{}", u8::from(session.follows_tasks()))?;
+        Ok(())
+    }
+
+    fn store(session: &Arc<Session>, input: &str) -> Result {
+        session.follow_tasks(parse_switch(session, "event_fork", input)?)
+    }
+}
+
 /// Frees the buffers of the last trace.
 struct FreeBuffer;
 
@@ -76,6 +142,21 @@ impl TextFile for Reset {
 
     fn show(session: &Arc<Session>, out: &mut Text) -> Result {
         let (clock, best) = (session.clock(), ClockKind::best());
+        if clock != best {
+            writeln!(out, "clock {} {}", clock.name(), best.name())?;
+        }
+        for (file, choice) in [
+            (SetEventPid::FILE, TaskChoice::Only),
+            (SetEventNotracePid::FILE, TaskChoice::Not),
+        ] {
+            let tasks = session.task_count(choice);
+            if tasks != 0 {
+                writeln!(out, "{file} {tasks} 0")?;
+            }
+        }
+        if session.follows_tasks() {
+            writeln!(out, "event_fork 1 0")?;
+        }
         for id in session.channels() {
             let name = session.channel_name(id)?;
             // The first channel's files stand for the session, as in its directory.
@@ -83,14 +164,7 @@ impl TextFile for Reset {
             if id != ChannelId::FIRST {
                 write!(prefix, "channels/{}/", name.to_str()?)?;
             }
-            if let Some((enabled, usual)) = session.differing_events(id)? {
-                writeln!(out, "{}set_event {enabled} {usual}", prefix.as_str())?;
-            }
-            if id == ChannelId::FIRST && clock != best {
-                writeln!(out, "clock {} {}", clock.name(), best.name())?;
-            }
-            let config = session.config(id)?;
-            channel::write_differences(prefix.as_str(), &config, &session.default_config(), out)?;
+            channel::write_differences(prefix.as_str(), &Target::new(session, id), out)?;
         }
         Ok(())
     }

@@ -40,13 +40,17 @@ impl<T> Subdirs<T> {
     }
 
     /// Makes the directory `name`, and has `fill` make what is in it. Failing, leaves nothing
-    /// behind. May sleep.
+    /// behind. `ENOENT`: it is not open. May sleep.
     pub(super) fn add(&self, name: &str, fill: impl FnOnce(Dir) -> Result<T>) -> Result {
+        let parent = self.state.lock().parent.clone().ok_or(ENOENT)?;
+        let child_name = CString::try_from_fmt(fmt!("{name}"))?;
+        // Without the lock: there may be directories like these in it.
+        let child = fill(Dir::within(&parent, name)?)?;
         let mut state = self.state.lock();
-        let parent = state.parent.as_ref().ok_or(ENOENT)?;
-        let child = fill(Dir::within(parent, name)?)?;
-        let name = CString::try_from_fmt(fmt!("{name}"))?;
-        state.children.push((name, child), GFP_KERNEL)?;
+        if state.parent.is_none() {
+            return Err(ENOENT);
+        }
+        state.children.push((child_name, child), GFP_KERNEL)?;
         Ok(())
     }
 

@@ -93,18 +93,20 @@ impl Session {
     /// of memory is said.
     pub(super) fn events_came(&self) {
         let _control = self.control.lock();
+        if self.record_all().is_err() {
+            pr_warn!("no memory to record an event that has come\n");
+        }
+    }
+
+    /// Has what all channels choose recorded if a trace is being recorded. `control` is held.
+    pub(super) fn record_all(&self) -> Result {
         let Some((trace, _)) = self.active() else {
-            return;
+            return Ok(());
         };
         for channel in trace.channels() {
-            let id = channel.id();
-            let recorded = self
-                .settings(id)
-                .and_then(|settings| self.record(id, &settings));
-            if recorded.is_err() {
-                pr_warn!("no memory to record an event that has come\n");
-            }
+            self.record(channel.id(), &self.settings(channel.id())?)?;
         }
+        Ok(())
     }
 
     /// Has what `settings` choose recorded if a trace is being recorded. `control` is held.

@@ -125,6 +125,11 @@ impl Session {
         })
     }
 
+    /// How many events have one.
+    pub(crate) fn filter_count(&self, channel: ChannelId) -> Result<usize> {
+        self.look(channel, |channel| channel.filters.0.len())
+    }
+
     /// Takes all filters away. On failure nothing has changed.
     pub(crate) fn clear_filters(&self, channel: ChannelId) -> Result {
         self.change(channel, |settings| {

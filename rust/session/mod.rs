@@ -26,6 +26,7 @@ mod numbers;
 mod probes;
 mod selection;
 mod settings;
+mod tasks;
 mod trace;
 
 use crate::abi;
@@ -35,6 +36,7 @@ use crate::channel::cpus::CpuSet;
 use crate::channel::Channel;
 use crate::context::{Context, ContextSet};
 use crate::event::registry::Registry;
+use crate::event::tasks::{Following, Tasks};
 use crate::input::caret::Caret;
 use crate::input::cpulist::CpuList;
 use crate::sys::cpu;
@@ -53,6 +55,7 @@ use numbers::Numbers;
 pub(crate) use selection::{Enabled, Selection};
 pub(crate) use settings::ChannelId;
 use settings::{ChannelSettings, Settings};
+pub(crate) use tasks::TaskChoice;
 use trace::Recording;
 pub(crate) use trace::{Trace, TraceChannel};
 
@@ -77,6 +80,11 @@ pub(crate) struct Session {
     control: Mutex<()>,
     #[pin]
     state: Mutex<State>,
+    /// Whose events are recorded.
+    tasks: Arc<Tasks>,
+    /// What has these follow forks.
+    #[pin]
+    following: Mutex<Option<Following>>,
     /// Woken when the metadata's text changes.
     metadata_waiters: Arc<WaitQueue>,
 }
@@ -109,6 +117,7 @@ impl Session {
     /// Makes a session with one channel and nothing enabled.
     fn new(name: &str, shared: Arc<Shared>) -> Result<Arc<Self>> {
         let name = CString::try_from_fmt(fmt!("{name}"))?;
+        let tasks = Arc::new(Tasks::new(), GFP_KERNEL)?;
         let metadata_waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
         let state = State {
             settings: Settings::new(shared.defaults, abi::names::FIRST_CHANNEL)?,
@@ -122,6 +131,8 @@ impl Session {
                 shared,
                 control <- new_mutex!(()),
                 state <- new_mutex!(state),
+                tasks,
+                following <- new_mutex!(None),
                 metadata_waiters,
             }),
             GFP_KERNEL,
@@ -230,7 +241,8 @@ impl Session {
         last.map_or(Ok(()), |trace| trace.free())
     }
 
-    /// Goes back to the default settings, with no event enabled. `EBUSY` while active.
+    /// Goes back to the default settings, with no event enabled, of all tasks. `EBUSY` while
+    /// active.
     pub(crate) fn reset(&self) -> Result {
         let contexts = Arc::new(ContextSet::NONE, GFP_KERNEL)?;
         let cpus = Arc::new(CpuSet::All, GFP_KERNEL)?;
@@ -238,6 +250,11 @@ impl Session {
         let mut state = self.state.lock();
         state.must_be_stopped("reset")?;
         state.settings.reset(self.shared.defaults, &cpus, &contexts);
+        drop(state);
+        self.tasks.only.replace(None);
+        self.tasks.not.replace(None);
+        let following = self.following.lock().take();
+        drop(following);
         Ok(())
     }
 

@@ -2,8 +2,9 @@
 
 //! The probes of a trace: attaching and detaching them as events are enabled.
 //!
-//! An event that has a filter, or whose channel has contexts, gets a probe that captures its
-//! records, and keeps that to the end of the trace; any other gets the plain one.
+//! An event that has a filter, or whose channel has contexts, or whose session asks whose events
+//! they are, gets a probe that captures its records, and keeps that to the end of the trace; any
+//! other gets the plain one.
 
 use super::settings::ChannelSettings;
 use super::{Numbers, Selection};
@@ -12,6 +13,7 @@ use crate::context::ContextSet;
 use crate::event::captured::CapturedProbe;
 use crate::event::filter::Filter;
 use crate::event::syscall::{self, CapturedSyscallProbe, Direction, SyscallProbe};
+use crate::event::tasks::Tasks;
 use crate::event::{Event, Source};
 use crate::probe::Probe;
 use crate::sys::rcu::Retired;
@@ -37,6 +39,7 @@ struct Attached {
 /// What is attached for a channel.
 struct ChannelProbes {
     channel: Arc<Channel>,
+    tasks: Arc<Tasks>,
     contexts: Arc<ContextSet>,
     /// The events with a plain probe.
     plain: Selection,
@@ -73,8 +76,9 @@ impl Wanted<'_> {
 }
 
 impl Probes {
-    /// None yet; what they will record goes to `channels`.
+    /// None yet; what they will record, of `tasks` alone, goes to `channels`.
     pub(super) fn new<'a>(
+        tasks: &Arc<Tasks>,
         channels: impl Iterator<Item = (&'a Arc<Channel>, &'a Arc<ContextSet>)>,
     ) -> Result<Self> {
         let mut probes = Self {
@@ -89,6 +93,7 @@ impl Probes {
         for (channel, contexts) in channels {
             let channel = ChannelProbes {
                 channel: channel.clone(),
+                tasks: tasks.clone(),
                 contexts: contexts.clone(),
                 plain: Selection::NONE,
                 captured: Selection::NONE,
@@ -185,6 +190,7 @@ impl ChannelProbes {
     /// Whether the event is captured, if it is recorded.
     fn captures(&self, event: &Event, wanted: &Wanted<'_>) -> bool {
         !self.contexts.is_empty()
+            || self.tasks.is_set()
             || wanted.filter(event).is_some()
             || self.captured.has(event)
             || matches!(event.source(), Source::Provided(_))
@@ -211,7 +217,13 @@ impl ChannelProbes {
             let probe = Probe::new(self.channel.clone(), event.id(), number);
             let captured = |probe| -> Result<Arc<CapturedProbe>> {
                 let filter = wanted.filter(event).cloned();
-                let probe = CapturedProbe::new(probe, self.contexts.clone(), filter);
+                let probe = CapturedProbe::new(
+                    probe,
+                    self.tasks.clone(),
+                    event.about(),
+                    self.contexts.clone(),
+                    filter,
+                );
                 Ok(Arc::new(probe, GFP_KERNEL)?)
             };
             match event.source() {
@@ -290,8 +302,12 @@ impl ChannelProbes {
         let known = attached.captured_syscalls.iter().find(is_ours).cloned();
         let probe = match (known, calls(true).next()) {
             (None, Some(((tracepoint, _), _))) => {
-                let probe =
-                    CapturedSyscallProbe::new(channel.clone(), direction, self.contexts.clone())?;
+                let probe = CapturedSyscallProbe::new(
+                    channel.clone(),
+                    direction,
+                    self.tasks.clone(),
+                    self.contexts.clone(),
+                )?;
                 let handler = syscall::captured_handler(direction);
                 attached
                     .captured_syscalls

@@ -110,10 +110,13 @@ pub(super) fn start(
         watches.push(watch, GFP_KERNEL)?;
     }
     let attached = Attached {
-        probes: Probes::new(Iterator::zip(
-            channels.iter(),
-            settings.channels().map(|(_, channel)| &channel.contexts),
-        ))?,
+        probes: Probes::new(
+            &session.tasks,
+            Iterator::zip(
+                channels.iter(),
+                settings.channels().map(|(_, channel)| &channel.contexts),
+            ),
+        )?,
         _watches: watches,
     };
     let recording = pin_init!(Recording {

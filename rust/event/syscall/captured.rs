@@ -11,6 +11,7 @@ use crate::context::ContextSet;
 use crate::event::captured::{WithContexts, LONGEST};
 use crate::event::filter::Filter;
 use crate::event::handlers::handler;
+use crate::event::tasks::Tasks;
 use crate::record::memory::{tail_alone, Capture};
 use crate::sys::args::{Registers, Task};
 use crate::sys::bindings;
@@ -25,6 +26,7 @@ use pin_init::init_array_from_fn;
 /// data of that tracepoint's handler.
 pub(crate) struct CapturedSyscallProbe {
     calls: SyscallProbe,
+    tasks: Arc<Tasks>,
     contexts: Arc<ContextSet>,
     /// By slot.
     filters: [RcuArc<Filter>; SLOTS as usize],
@@ -35,11 +37,13 @@ impl CapturedSyscallProbe {
     pub(crate) fn new(
         channel: Arc<Channel>,
         direction: Direction,
+        tasks: Arc<Tasks>,
         contexts: Arc<ContextSet>,
     ) -> Result<Arc<Self>> {
         Arc::init(
             init!(Self {
                 calls <- SyscallProbe::init(channel, direction),
+                tasks,
                 contexts,
                 filters <- init_array_from_fn(|_| RcuArc::new()),
             }),
@@ -83,7 +87,12 @@ impl CapturedSyscallProbe {
     }
 
     fn record(&self, registers: &Registers, plans: &Plans) {
-        let slot = plan::slot(registers.number(), Task::current().is_in_compat_call());
+        let task = Task::current();
+        // First of all: calls of others shall cost little.
+        if !self.tasks.wants(task.tid(), &NoPreempt::new()) {
+            return;
+        }
+        let slot = plan::slot(registers.number(), task.is_in_compat_call());
         let Some(number) = self.calls.number(slot) else {
             return;
         };

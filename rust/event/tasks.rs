@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Whose events are recorded: sets of tasks, which may follow forks and exits.
+
+use crate::arch::preempt::NoPreempt;
+use crate::arch::word::SharedWord;
+use crate::sys::args::Task;
+use crate::sys::bindings;
+use crate::sys::rcu::RcuArc;
+use crate::sys::tracepoint::{Attachments, Handler, Tracepoint};
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// A set of tasks, by thread id in the initial namespace.
+pub(crate) struct TaskSet(VVec<SharedWord>);
+
+impl TaskSet {
+    /// Ids are below this one.
+    pub(crate) const LIMIT: u32 = 1 << 22;
+
+    /// None. May sleep.
+    pub(crate) fn new() -> Result<Self> {
+        let words = Self::LIMIT as usize / 64;
+        let mut set = VVec::with_capacity(words, GFP_KERNEL)?;
+        for _ in 0..words {
+            set.push(SharedWord::new(0), GFP_KERNEL)?;
+        }
+        Ok(Self(set))
+    }
+
+    /// Puts the task with this id in, or out. Any CPU, any context.
+    #[inline(always)]
+    pub(crate) fn set(&self, tid: u32, member: bool) {
+        let Some(word) = self.0.get(tid as usize / 64) else {
+            return;
+        };
+        let bit = 1_u64.wrapping_shl(tid % 64);
+        loop {
+            let old = word.load();
+            let new = if member { old | bit } else { old & !bit };
+            if old == new || word.compare_exchange(old, new) {
+                return;
+            }
+        }
+    }
+
+    /// Whether the task with this id is in it. Any context, NMI included.
+    #[inline(always)]
+    pub(crate) fn has(&self, tid: i32) -> bool {
+        let tid = tid as u32;
+        let word = self.0.get(tid as usize / 64);
+        word.is_some_and(|word| word.load() & 1_u64.wrapping_shl(tid % 64) != 0)
+    }
+
+    /// Those in it, ascending.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..).step_by(64).zip(&self.0).flat_map(|(first, word)| {
+            let word = word.load();
+            (0..64)
+                .filter(move |bit| word & 1 << bit != 0)
+                .map(move |bit| first + bit)
+        })
+    }
+}
+
+/// Whose events a session records.
+pub(crate) struct Tasks {
+    /// If it is there, only these tasks' events.
+    pub(crate) only: RcuArc<TaskSet>,
+    /// If it is there, not these tasks' events.
+    pub(crate) not: RcuArc<TaskSet>,
+}
+
+impl Tasks {
+    /// Everybody's.
+    pub(crate) const fn new() -> Self {
+        Self {
+            only: RcuArc::new(),
+            not: RcuArc::new(),
+        }
+    }
+
+    /// Whether it asks whose events they are at all.
+    pub(crate) fn is_set(&self) -> bool {
+        let guard = NoPreempt::new();
+        self.only.get(&guard).is_some() || self.not.get(&guard).is_some()
+    }
+
+    /// Whether a task's events are recorded. Any context, NMI included.
+    #[inline(always)]
+    pub(super) fn wants(&self, tid: i32, guard: &NoPreempt) -> bool {
+        self.only.get(guard).is_none_or(|only| only.has(tid))
+            && !self.not.get(guard).is_some_and(|not| not.has(tid))
+    }
+
+    fn for_each_set(&self, mut change: impl FnMut(&TaskSet)) {
+        let guard = NoPreempt::new();
+        self.only.get(&guard).into_iter().for_each(&mut change);
+        self.not.get(&guard).into_iter().for_each(&mut change);
+    }
+}
+
+/// Has sets follow their tasks: what these fork is put in, and what ends is put out. Dropping it
+/// ends that.
+pub(crate) struct Following {
+    _hooks: Attachments<Tasks>,
+}
+
+impl Following {
+    /// Begins. `ENOENT`: the kernel has not the tracepoints. May sleep.
+    pub(crate) fn new(tasks: &Arc<Tasks>) -> Result<Self> {
+        let mut hooks = Attachments::new();
+        for (name, handler) in [("sched_process_fork", FORK), ("sched_process_free", FREE)] {
+            let tracepoint = Tracepoint::find(name).ok_or(ENOENT)?;
+            hooks.attach(tracepoint, handler, tasks.clone())?;
+        }
+        Ok(Self { _hooks: hooks })
+    }
+}
+
+const FORK: Handler<Tasks> = Handler::new2(fork, bindings::__traceiter_sched_process_fork);
+const FREE: Handler<Tasks> = Handler::new1(free, bindings::__traceiter_sched_process_free);
+
+extern "C" fn fork(tasks: &Tasks, parent: &Task, child: &Task) {
+    tasks.for_each_set(|set| {
+        if set.has(parent.tid()) {
+            set.set(child.tid() as u32, true);
+        }
+    });
+}
+
+extern "C" fn free(tasks: &Tasks, task: &Task) {
+    tasks.for_each_set(|set| set.set(task.tid() as u32, false));
+}

@@ -122,6 +122,24 @@ pub fn a_small_record_fits_where_a_large_one_is_refused() {
 }
 
 #[test]
+pub fn only_what_does_not_fit_is_refused_where_no_packet_is_free() {
+    each_origin(Mode::Discard, 2, |machine| {
+        assert_eq!(machine.record(6), Ok(()));
+        assert_eq!(machine.record(3), Ok(()));
+        for len in 1..=6 {
+            let refused = machine.ring.refuse_if_full(len);
+            assert_eq!(refused, len > 3, "{len} bytes, where there are 3");
+            if refused {
+                // It was not fired here; take it back for the final count.
+                machine
+                    .log
+                    .set(machine.log.fire(len), 0, super::model::log::Fate::Lost);
+            }
+        }
+    });
+}
+
+#[test]
 pub fn losses_are_told_once_and_when_there_is_room() {
     each_origin(Mode::Discard, 2, |machine| {
         assert!(!machine.report_losses());

@@ -175,7 +175,7 @@ fn noise(seed: u64, length: usize, alphabet: &[u8]) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-/// Descriptions of one channel, or of `channels`, that are wrong in a way.
+/// Descriptions of one channel, or of `channels`, that are wrong in a way, or unusual.
 fn wrong_metadata(channels: &str) -> Vec<(&'static str, Vec<u8>)> {
     let good = metadata(UUID, Layout::Large);
     let replaced = |good: &str, from: &str, to: &str| {
@@ -184,6 +184,18 @@ fn wrong_metadata(channels: &str) -> Vec<(&'static str, Vec<u8>)> {
     };
     let with = |from: &str, to: &str| replaced(&good, from, to);
     vec![
+        (
+            "contexts",
+            replaced(
+                channels,
+                "\tpacket.context",
+                "\tevent.context := struct {\n\
+                 \t\tinteger { size = 8; align = 8; signed = false; encoding = UTF8; } _procname[16];\n\
+                 \t\tinteger { size = 32; align = 8; signed = true; } _tid;\n\
+                 \t};\n\
+                 \tpacket.context",
+            ),
+        ),
         (
             "stream-event",
             replaced(channels, "stream_id = 1;", "stream_id = 2;"),

@@ -186,6 +186,29 @@ fn the_packet_says_which_header_its_events_have() {
 }
 
 #[test]
+fn contexts_stand_before_the_fields() {
+    let dir = tempfile::tempdir().unwrap();
+    let packet = PacketBuilder::new(Layout::Compact, 0, 0, 0)
+        .event(synthetic::READ, 1, &[7, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0])
+        .close(2, 512);
+    synthetic::write(dir.path(), Layout::Compact, &[(0, vec![packet])]).unwrap();
+    let path = dir.path().join("metadata");
+    let context = "\tevent.context := struct {\n\
+        \t\tinteger { size = 32; align = 8; signed = true; } _tid;\n\t};\n\
+        \tpacket.context";
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("\tpacket.context", context, 1)).unwrap();
+    let trace = Trace::open(dir.path()).unwrap();
+    let path = &trace.streams[0];
+    let file = File::open(path).unwrap();
+    let mut reader = StreamReader::new(path, &file, &trace.metadata).unwrap();
+    let packet = reader.next_packet().unwrap().unwrap();
+    let events: Vec<_> = packet.events().map(Result::unwrap).collect();
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0].value(0), Some(Value::Unsigned(9)));
+}
+
+#[test]
 fn a_stream_has_one_class() {
     let dir = tempfile::tempdir().unwrap();
     two_channels(dir.path());

@@ -7,7 +7,7 @@
 
 use rtrace_abi::schema::{Field, FieldType, Label};
 use rtrace_abi::tsdl::{self, Clock, Environment};
-use trace::ctf::{EventLayout, Metadata, Type};
+use trace::ctf::{EventLayout, FieldLayout, Metadata, Type};
 use trace::Error;
 
 pub fn check(data: &[u8]) {
@@ -55,8 +55,10 @@ fn written(metadata: &Metadata) -> String {
     let mut out = String::new();
     let layouts: Vec<_> = metadata.streams.iter().map(|class| class.layout).collect();
     tsdl::preamble(&mut out, &uuid, &layouts, &clock, &env).expect("a String");
-    for id in 0..layouts.len() as u32 {
-        tsdl::stream(&mut out, id, &layouts, clock.name, std::iter::empty()).expect("a String");
+    for (id, class) in (0..).zip(&metadata.streams) {
+        let labels = all_labels(&class.contexts);
+        let contexts = fields(&class.contexts, &labels);
+        tsdl::stream(&mut out, id, &layouts, clock.name, contexts).expect("a String");
     }
     for event in metadata
         .streams
@@ -69,24 +71,30 @@ fn written(metadata: &Metadata) -> String {
 }
 
 fn write_event(out: &mut String, event: &EventLayout) {
-    let labels: Vec<Vec<Label<'_>>> = event.fields.iter().map(|f| labels(&f.ty)).collect();
-    let fields = event
-        .fields
-        .iter()
-        .zip(&labels)
-        .map(|(field, labels)| Field {
-            name: &field.name,
-            ty: match field.ty {
-                Type::Integer(integer) => FieldType::Integer(integer),
-                Type::Enumeration(integer, _) => FieldType::Enumeration(integer, labels),
-                Type::Array(element, length) => FieldType::Array(element, length),
-                Type::Sequence(element, length) => {
-                    FieldType::Sequence(element, &event.fields[length].name)
-                }
-                Type::String => FieldType::String,
-            },
-        });
+    let labels = all_labels(&event.fields);
+    let fields = fields(&event.fields, &labels);
     tsdl::event(out, event.stream_id, event.id, &event.name, fields).expect("a String");
+}
+
+/// The fields as the module would have them, with these labels.
+fn fields<'a>(
+    fields: &'a [FieldLayout],
+    labels: &'a [Vec<Label<'a>>],
+) -> impl Iterator<Item = Field<'a>> {
+    fields.iter().zip(labels).map(|(field, labels)| Field {
+        name: &field.name,
+        ty: match field.ty {
+            Type::Integer(integer) => FieldType::Integer(integer),
+            Type::Enumeration(integer, _) => FieldType::Enumeration(integer, labels),
+            Type::Array(element, length) => FieldType::Array(element, length),
+            Type::Sequence(element, length) => FieldType::Sequence(element, &fields[length].name),
+            Type::String => FieldType::String,
+        },
+    })
+}
+
+fn all_labels(fields: &[FieldLayout]) -> Vec<Vec<Label<'_>>> {
+    fields.iter().map(|field| labels(&field.ty)).collect()
 }
 
 fn labels(ty: &Type) -> Vec<Label<'_>> {

@@ -88,6 +88,8 @@ impl<'a> Events<'a> {
             .events
             .get(&id)
             .ok_or_else(|| format!("an event of unknown id {id}"))?;
+        let context = rest.split_at_checked(self.class.context_size);
+        let (_, rest) = context.ok_or(ENDS)?;
         let ends = || format!("the packet ends within an event `{}`", layout.name);
         let size = match layout.size {
             Some(size) => size,

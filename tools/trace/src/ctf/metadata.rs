@@ -28,6 +28,10 @@ pub struct Metadata {
 pub struct StreamClass {
     /// Which event header their packets have.
     pub layout: Layout,
+    /// What stands between the header and the fields of each event.
+    pub contexts: Vec<FieldLayout>,
+    /// Bytes of that.
+    pub context_size: usize,
     /// Their events by id.
     pub events: HashMap<u32, EventLayout>,
 }
@@ -136,9 +140,7 @@ impl Type {
 
 impl EventLayout {
     fn new(stream_id: u32, id: u32, name: String, fields: Vec<FieldLayout>) -> Self {
-        let bits = fields.iter().try_fold(0_usize, |end, field| {
-            Some(end.next_multiple_of(field.ty.align()) + field.ty.bits()?)
-        });
+        let size = size(&fields);
         let has_sequence = fields
             .iter()
             .any(|field| matches!(field.ty, Type::Sequence(..)));
@@ -147,7 +149,7 @@ impl EventLayout {
             id,
             name,
             fields,
-            size: bits.map(|bits| bits.div_ceil(8)),
+            size,
             has_sequence,
         }
     }
@@ -156,6 +158,14 @@ impl EventLayout {
     pub fn field(&self, name: &str) -> Option<usize> {
         self.fields.iter().position(|field| field.name == name)
     }
+}
+
+/// Bytes of fields, or [`None`] where only the record knows.
+fn size(fields: &[FieldLayout]) -> Option<usize> {
+    let bits = fields.iter().try_fold(0_usize, |end, field| {
+        Some(end.next_multiple_of(field.ty.align()) + field.ty.bits()?)
+    });
+    bits.map(|bits| bits.div_ceil(8))
 }
 
 impl Metadata {
@@ -294,8 +304,13 @@ fn stream_class(
     let layout = headers
         .get(header)
         .ok_or_else(|| statement.error(format!("stream {id}: there is no `struct {header}`")))?;
+    let contexts = fields(block, "event.context")?;
+    let context_size = size(&contexts)
+        .ok_or_else(|| statement.error(format!("stream {id}: contexts of no fixed size")))?;
     Ok(StreamClass {
         layout: *layout,
+        contexts,
+        context_size,
         events: HashMap::new(),
     })
 }
@@ -331,22 +346,28 @@ fn event(statement: &Statement, block: &[Statement]) -> Result<EventLayout> {
         Ok(stream_id) => stream_id,
         Err(_) => return Err(statement.error(format!("event `{name}`: no valid stream_id"))),
     };
-    let fields = block
+    let fields = fields(block, "fields")?;
+    Ok(EventLayout::new(stream_id, id, name.to_owned(), fields))
+}
+
+/// The fields of `KEY := struct { ... }` in a block; none where it has no such thing.
+fn fields(block: &[Statement], key: &str) -> Result<Vec<FieldLayout>> {
+    let found = block
         .iter()
         .find_map(|statement| match statement.nodes.as_slice() {
-            [Node::Word(key), Node::Mark(':'), Node::Mark('='), Node::Word(ty), Node::Block(fields)]
-                if key == "fields" && ty == "struct" =>
+            [Node::Word(word), Node::Mark(':'), Node::Mark('='), Node::Word(ty), Node::Block(fields)]
+                if word == key && ty == "struct" =>
             {
                 Some(fields.as_slice())
             }
             _ => None,
         });
     let mut known = Vec::new();
-    for statement in fields.unwrap_or_default() {
+    for statement in found.unwrap_or_default() {
         let field = field(statement, &known)?;
         known.push(field);
     }
-    Ok(EventLayout::new(stream_id, id, name.to_owned(), known))
+    Ok(known)
 }
 
 /// A field behind those that are `known`.

@@ -120,6 +120,34 @@ fn channels_are_stream_classes() {
 }
 
 #[test]
+fn contexts_are_of_a_stream() {
+    let contexts = [
+        ("procname", FieldType::text(16)),
+        ("tid", FieldType::signed(32)),
+    ]
+    .map(|(name, ty)| Field { name, ty });
+    let good = text(Layout::Compact, &[]);
+    let mut stream = String::new();
+    let layouts = [Layout::Compact];
+    tsdl::stream(
+        &mut stream,
+        0,
+        &layouts,
+        "monotonic",
+        contexts.iter().copied(),
+    )
+    .unwrap();
+    let at = good.find("\nstream {").unwrap();
+    let metadata = Metadata::parse(&format!("{}{stream}", &good[..at])).unwrap();
+    let class = &metadata.streams[0];
+    let written: Vec<_> = contexts.iter().map(|f| expected(f, &contexts)).collect();
+    assert_eq!((&class.contexts, class.context_size), (&written, 20));
+    let string = stream.replace("} _tid;", "} _tid; string _name;");
+    let error = Metadata::parse(&format!("{}{string}", &good[..at])).unwrap_err();
+    assert!(error.to_string().contains("no fixed size"), "{error}");
+}
+
+#[test]
 fn sizes_are_in_whole_bytes() {
     let bits = |bits| FieldType::Integer(Integer::unsigned(8).bit_field(bits));
     for (types, size) in [

@@ -27,9 +27,10 @@ pub struct Cli {
     #[arg(long, global = true, value_name = "PATH", default_value = trace::tracer::DEBUGFS)]
     pub debugfs: PathBuf,
 
-    /// Session to work with
-    #[arg(long, global = true, value_name = "NAME", default_value = trace::tracer::DEFAULT_SESSION)]
-    pub session: String,
+    /// Session to work with: one that is there (`rtrace sessions`) [default: default; `record`
+    /// makes one for itself]
+    #[arg(long, global = true, value_name = "NAME")]
+    pub session: Option<String>,
 }
 
 /// The subcommands.
@@ -47,6 +48,9 @@ pub enum Command {
     Free,
     /// Put the session's settings back to the defaults, and free the memory of a stopped trace
     Reset,
+    Create(CreateArgs),
+    Destroy(DestroyArgs),
+    Sessions(SessionsArgs),
     /// Check what is missing to record, and how to mend it
     Doctor,
     #[command(hide = true)]
@@ -96,10 +100,14 @@ pub struct AccessArgs {
 
 /// Record a trace while a command runs, or until Ctrl-C
 ///
-/// Starts the session, runs COMMAND, stops, writes everything to DIR, puts the session's settings
-/// back as they were and frees its memory. Needs no daemon. If COMMAND cannot be run nothing is
-/// recorded, and no DIR is left. Without -e and -x the module's default events
-/// are recorded. The last line is `N events recorded, M lost`.
+/// Makes a session of its own, runs COMMAND, stops, writes everything to DIR, and destroys the
+/// session: what other sessions record goes on, and others may record at the same time. Needs no
+/// daemon. If COMMAND cannot be run nothing is recorded, and no DIR is left. Without -e and -x the
+/// module's default events are recorded. The last line is `N events recorded, M lost`.
+///
+/// With --session it records in that session, which must be stopped, and puts its settings back as
+/// they were. Killed by SIGKILL it leaves its session `record-PID`, and the memory of that, until
+/// the next `rtrace record`, or `rtrace destroy record-PID`.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Exit codes:
@@ -175,6 +183,37 @@ pub struct ListArgs {
 #[derive(Debug, Args)]
 pub struct StatusArgs {
     /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Create a session: settings, events and traces of its own
+///
+/// It is there until `rtrace destroy`, or until the module is unloaded. Then work with it by
+/// --session: `rtrace --session NAME start -e ...`, `rtraced --session NAME -o DIR`.
+#[derive(Debug, Args)]
+pub struct CreateArgs {
+    /// Its name: letters, digits, _, - and ., not beginning with one of the last two; at most 63
+    #[arg(value_name = "NAME")]
+    pub name: String,
+}
+
+/// Destroy a session: end its trace, drop what nobody has read of it, and free its memory
+///
+/// Who reads its trace (rtraced) reads on to the end. The session `default` is always there.
+#[derive(Debug, Args)]
+pub struct DestroyArgs {
+    /// The session
+    #[arg(value_name = "NAME")]
+    pub name: String,
+}
+
+/// List the sessions: their states, channels, and how many events are enabled
+///
+/// `rtrace --session NAME status` shows one with its counters.
+#[derive(Debug, Args)]
+pub struct SessionsArgs {
+    /// Print one JSON array
     #[arg(long)]
     pub json: bool,
 }

@@ -9,12 +9,11 @@ use crate::terminal::say;
 use anyhow::bail;
 use trace::live::LiveTrace;
 use trace::session::Session;
-use trace::tracer::Tracer;
 use trace::Error;
 
 /// Starts a new trace.
 pub fn start(place: &Place, options: &Setup) -> anyhow::Result<()> {
-    let session = Tracer::find(&place.debugfs)?.session(&place.session)?;
+    let session = place.session()?;
     if session.is_active()? {
         bail!(
             "session `{}` records already (EBUSY): `rtrace stop` ends it",
@@ -57,7 +56,7 @@ fn say_started(session: &Session) -> anyhow::Result<()> {
 
 /// Ends the trace.
 pub fn stop(place: &Place) -> anyhow::Result<()> {
-    let session = Tracer::find(&place.debugfs)?.session(&place.session)?;
+    let session = place.session()?;
     if !session.is_active()? {
         bail!("session `{}` does not record", session.name());
     }
@@ -104,7 +103,7 @@ pub fn reset(place: &Place) -> anyhow::Result<()> {
 
 /// The session, if it does not record.
 fn stopped(place: &Place) -> anyhow::Result<Session> {
-    let session = Tracer::find(&place.debugfs)?.session(&place.session)?;
+    let session = place.session()?;
     if session.is_active()? {
         bail!(
             "session `{}` records (EBUSY): `rtrace stop` ends that first",

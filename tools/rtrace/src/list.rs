@@ -6,11 +6,10 @@ use crate::events::{self, Event};
 use crate::options::Place;
 use crate::terminal::print;
 use anyhow::bail;
-use trace::tracer::Tracer;
 
 /// Prints the events that `patterns` pick, as `set_event` takes them; all, without a pattern.
 pub fn list(place: &Place, patterns: &[String], verbose: bool) -> anyhow::Result<()> {
-    let events = events::available(&Tracer::find(&place.debugfs)?)?;
+    let events = events::available(&place.tracer()?)?;
     let picked: Vec<&Event> = if patterns.is_empty() {
         events.iter().collect()
     } else if let Some(complaint) = events::unmatched(&events, patterns) {

@@ -14,9 +14,11 @@ mod list;
 mod options;
 mod record;
 mod report;
+mod sessions;
 mod setup;
 mod snapshot;
 mod status;
+mod temporary;
 mod terminal;
 mod workload;
 
@@ -44,6 +46,9 @@ fn main() -> ExitCode {
             dir,
             output_options,
         } => snapshot::snapshot(&place, &dir, output_options),
+        Action::Create { name } => sessions::create(&place, &name),
+        Action::Destroy { name } => sessions::destroy(&place, &name),
+        Action::Sessions { json } => sessions::list(&place, json),
         Action::Doctor => match doctor::doctor(&place) {
             Ok(false) => return ExitCode::FAILURE,
             result => result.map(drop),

@@ -8,15 +8,30 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use trace::access::Access;
 use trace::output::OutputOptions;
+use trace::session::Session;
 use trace::settings::{BufferSize, Mode};
+use trace::tracer::{Tracer, DEFAULT_SESSION};
 use trace::writing::Writing;
 
 /// Where the tracer is.
 pub struct Place {
     /// The mounted debugfs.
     pub debugfs: PathBuf,
-    /// The session's name.
-    pub session: String,
+    /// The session's name, if one was given.
+    pub session: Option<String>,
+}
+
+impl Place {
+    /// The tracer.
+    pub fn tracer(&self) -> trace::Result<Tracer> {
+        Tracer::find(&self.debugfs)
+    }
+
+    /// The session that was given, or the one that is always there.
+    pub fn session(&self) -> trace::Result<Session> {
+        let name = self.session.as_deref().unwrap_or(DEFAULT_SESSION);
+        self.tracer()?.session(name)
+    }
 }
 
 /// What to do.
@@ -41,6 +56,15 @@ pub enum Action {
     Snapshot {
         dir: PathBuf,
         output_options: OutputOptions,
+    },
+    Create {
+        name: String,
+    },
+    Destroy {
+        name: String,
+    },
+    Sessions {
+        json: bool,
     },
     Doctor,
     Generate {
@@ -108,6 +132,9 @@ pub fn from_cli(cli: Cli) -> (Place, Action) {
             },
             dir: args.output,
         },
+        Command::Create(args) => Action::Create { name: args.name },
+        Command::Destroy(args) => Action::Destroy { name: args.name },
+        Command::Sessions(args) => Action::Sessions { json: args.json },
         Command::Doctor => Action::Doctor,
         Command::Generate(args) => Action::Generate { dir: args.dir },
     };

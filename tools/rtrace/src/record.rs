@@ -4,6 +4,7 @@
 
 use crate::options::{Place, Record};
 use crate::setup::{apply, Earlier};
+use crate::temporary::Temporary;
 use crate::terminal::{bytes, say};
 use crate::{advice, workload};
 use anyhow::{bail, Context};
@@ -21,7 +22,6 @@ use trace::session::Session;
 use trace::signals::Signals;
 use trace::source::Source;
 use trace::totals::Totals;
-use trace::tracer::Tracer;
 use trace::uuid::Uuid;
 use workload::Code;
 
@@ -39,12 +39,16 @@ pub fn record(place: &Place, options: &Record) -> ExitCode {
 }
 
 fn try_record(place: &Place, options: &Record) -> anyhow::Result<Code> {
-    let session = Tracer::find(&place.debugfs)?.session(&place.session)?;
-    if session.is_active()? {
-        bail!(
-            "session `{}` records already (EBUSY): `rtrace status` shows it, `rtrace stop` ends it",
-            session.name()
-        );
+    let tracer = place.tracer()?;
+    let given = place.session.as_deref();
+    let given = given.map(|name| tracer.session(name)).transpose()?;
+    if let Some(session) = &given {
+        if session.is_active()? {
+            bail!(
+                "session `{}` records already (EBUSY): `rtrace status` shows it, `rtrace stop` ends it",
+                session.name()
+            );
+        }
     }
     if Output::held(&options.dir)?.is_some() {
         bail!(
@@ -60,22 +64,32 @@ fn try_record(place: &Place, options: &Record) -> anyhow::Result<Code> {
     }
     Output::try_writing(&options.dir, options.output_options)?;
     let signals = Signals::catch()?;
-    let _earlier = Earlier::note(&session)?;
-    apply(&session, &options.setup)?;
+    let (temporary, _earlier);
+    let session = match &given {
+        Some(session) => {
+            _earlier = Earlier::note(session)?;
+            session
+        }
+        None => {
+            temporary = Temporary::create(&tracer)?;
+            temporary.session()
+        }
+    };
+    apply(session, &options.setup)?;
     session.start()?;
-    let stop = StopOnDrop(&session);
+    let stop = StopOnDrop(session);
     let _free = FreeOnDrop {
-        session: &session,
+        session,
         uuid: session.uuid()?,
     };
     let recorded = if options.overwrite {
-        flight_recorder(options, &session, stop, signals)
+        flight_recorder(options, session, stop, signals)
     } else {
-        stream(options, &session, stop, signals)
+        stream(options, session, stop, signals)
     };
     match recorded? {
         Recording::NotBegun(code) => Ok(code),
-        Recording::Done(recorded) => close(options, &session, &recorded),
+        Recording::Done(recorded) => close(options, session, &recorded),
     }
 }
 
@@ -102,8 +116,12 @@ struct StopOnDrop<'a>(&'a Session);
 
 impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
-        if let Err(error) = self.0.stop() {
-            say(format_args!("the trace could not be stopped: {error}"));
+        match self.0.stop() {
+            Err(error) if self.0.exists() => {
+                say(format_args!("the trace could not be stopped: {error}"));
+            }
+            // Who destroyed the session has stopped it.
+            _ => {}
         }
     }
 }
@@ -124,8 +142,11 @@ impl Drop for FreeOnDrop<'_> {
                 Ok(())
             }
         });
-        if let Err(error) = freed {
-            say(format_args!("the buffers could not be freed: {error}"));
+        match freed {
+            Err(error) if self.session.exists() => {
+                say(format_args!("the buffers could not be freed: {error}"));
+            }
+            _ => {}
         }
     }
 }
@@ -268,6 +289,13 @@ fn close(options: &Record, session: &Session, recorded: &Recorded) -> anyhow::Re
     } else {
         State::Failed
     };
+    if !session.exists() {
+        recorded.file.end(state, 0, "")?;
+        bail!(
+            "session `{}` was destroyed meanwhile: the number of lost events is unknown",
+            session.name()
+        );
+    }
     let (stats, text) = session.stats_and_text()?;
     if session.uuid()? != Some(recorded.uuid) {
         recorded.file.end(state, 0, "")?;

@@ -12,11 +12,10 @@ use trace::output::{Output, OutputOptions};
 use trace::recording::{RecordingFile, State};
 use trace::source::Source;
 use trace::totals::Totals;
-use trace::tracer::Tracer;
 
 /// Writes a snapshot to `dir`.
 pub fn snapshot(place: &Place, dir: &Path, options: OutputOptions) -> anyhow::Result<()> {
-    let session = Tracer::find(&place.debugfs)?.session(&place.session)?;
+    let session = place.session()?;
     if Output::held(dir)?.is_some() {
         bail!(
             "{} holds a trace already: choose a new directory",

@@ -8,7 +8,6 @@ use serde::Serialize;
 use std::fmt::Write;
 use trace::settings::Settings;
 use trace::stats::{Counters, TraceStats};
-use trace::tracer::Tracer;
 
 /// What is shown.
 #[derive(Serialize)]
@@ -33,8 +32,8 @@ struct ChannelStatus {
 
 /// Prints the session's state.
 pub fn status(place: &Place, json: bool) -> anyhow::Result<()> {
-    let tracer = Tracer::find(&place.debugfs)?;
-    let session = tracer.session(&place.session)?;
+    let session = place.session()?;
+    let tracer = session.tracer();
     let trace = session.uuid()?;
     let mut channels = Vec::new();
     for channel in session.channels()? {

@@ -40,6 +40,11 @@ impl Session {
         &self.tracer
     }
 
+    /// Whether it is still there.
+    pub fn exists(&self) -> bool {
+        self.path("").is_dir()
+    }
+
     /// Whether it records at the moment.
     pub fn is_active(&self) -> Result<bool> {
         Ok(self.read("enable")?.trim() != "0")

@@ -120,10 +120,16 @@ impl Tracer {
 
     /// The error for a control file that refused a value.
     pub(crate) fn refused(&self, path: &Path, value: &str, log: &str, cause: io::Error) -> Error {
+        // The log says of every refusal which file it was; what it says of another is old.
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        let mut detail = self.read(log).unwrap_or_default();
+        if !detail.starts_with(&format!("{file}: ")) {
+            detail.clear();
+        }
         Error::Refused {
             path: path.to_owned(),
             value: value.replace('\n', " "),
-            detail: self.read(log).unwrap_or_default(),
+            detail,
             cause,
         }
     }

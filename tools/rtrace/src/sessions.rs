@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace create`, `rtrace destroy` and `rtrace sessions`.
+
+use crate::options::Place;
+use crate::terminal::{print, say, HEADING};
+use serde::Serialize;
+use std::fmt::Write;
+use trace::live::LiveTrace;
+use trace::session::Session;
+use trace::Error;
+
+/// Makes a session.
+pub fn create(place: &Place, name: &str) -> anyhow::Result<()> {
+    let session = place.tracer()?.create_session(name)?;
+    say(format_args!(
+        "session `{}` is there: `rtrace --session {0} start -e PATTERN` records in it",
+        session.name()
+    ));
+    Ok(())
+}
+
+/// Stops a session and removes it.
+pub fn destroy(place: &Place, name: &str) -> anyhow::Result<()> {
+    let tracer = place.tracer()?;
+    let dropped = dropped(&tracer.session(name)?)?;
+    tracer.destroy_session(name)?;
+    say(format_args!("session `{name}` is gone"));
+    if dropped > 0 {
+        say(format_args!(
+            "dropped {dropped} events that nobody had read"
+        ));
+    }
+    Ok(())
+}
+
+/// How many events go with a session: none, if a reader has them.
+fn dropped(session: &Session) -> anyhow::Result<u64> {
+    match LiveTrace::open(session) {
+        Ok(trace) if trace.is_being_read()? => Ok(0),
+        Ok(_) => Ok(session.stats()?.all.total.unread()),
+        Err(Error::NoTrace { .. }) => Ok(0),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A session as it is listed.
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    state: State,
+    channels: usize,
+    events_enabled: usize,
+    /// The identity of the current trace, or of the last one.
+    trace: Option<String>,
+}
+
+/// Where a session is in its life.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    NotStarted,
+    Recording,
+    Stopped,
+}
+
+impl State {
+    fn text(self) -> &'static str {
+        match self {
+            Self::NotStarted => "not started",
+            Self::Recording => "recording",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+/// Prints the sessions.
+pub fn list(place: &Place, json: bool) -> anyhow::Result<()> {
+    let tracer = place.tracer()?;
+    let mut rows = Vec::new();
+    for name in tracer.sessions()? {
+        let row = tracer.session(&name).and_then(|session| row(&session));
+        match row {
+            Ok(row) => rows.push(row),
+            // It was destroyed meanwhile.
+            Err(_) if !tracer.sessions()?.contains(&name) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let text = if json {
+        format!("{}\n", serde_json::to_string_pretty(&rows)?)
+    } else {
+        text(&rows)?
+    };
+    Ok(print(&text)?)
+}
+
+fn row(session: &Session) -> trace::Result<Row> {
+    let channels = session.channels()?;
+    let mut events_enabled = 0;
+    for channel in &channels {
+        events_enabled += channel.enabled_events()?.len();
+    }
+    let trace = session.uuid()?;
+    Ok(Row {
+        name: session.name().to_owned(),
+        state: match trace {
+            _ if session.is_active()? => State::Recording,
+            Some(_) => State::Stopped,
+            None => State::NotStarted,
+        },
+        channels: channels.len(),
+        events_enabled,
+        trace: trace.map(|uuid| uuid.to_string()),
+    })
+}
+
+fn text(rows: &[Row]) -> Result<String, std::fmt::Error> {
+    let names = rows.iter().map(|row| row.name.len());
+    let width = names.max().unwrap_or(0).max("session".len());
+    let mut out = String::new();
+    writeln!(
+        out,
+        "{HEADING}{:width$}  {:11}  {:>8}  {:>6}{HEADING:#}",
+        "session", "state", "channels", "events"
+    )?;
+    for row in rows {
+        writeln!(
+            out,
+            "{:width$}  {:11}  {:>8}  {:>6}",
+            row.name,
+            row.state.text(),
+            row.channels,
+            row.events_enabled
+        )?;
+    }
+    Ok(out)
+}

@@ -5,6 +5,7 @@
 use trace::session::Session;
 use trace::settings::{BufferSize, Mode};
 use trace::stats::{Counters, TraceStats};
+use trace::tracer::FIRST_CHANNEL;
 use trace::Result;
 
 /// One line for each reason for which a session lost events; with the channel, if it has several.
@@ -18,7 +19,11 @@ pub fn on_loss(session: &Session, stats: &TraceStats) -> Result<Vec<String>> {
         };
         let settings = channel.settings()?;
         let overwrite = settings.mode == Mode::Overwrite;
-        let said = lines_of(&counted.stats.total, settings.size, overwrite);
+        let option = match name.as_str() {
+            FIRST_CHANNEL => "-b ".to_owned(),
+            name => format!("--channel {name}:"),
+        };
+        let said = lines_of(&counted.stats.total, settings.size, overwrite, &option);
         lines.extend(said.into_iter().map(|line| match channels.len() {
             1 => line,
             _ => format!("channel {name}: {line}"),
@@ -27,32 +32,33 @@ pub fn on_loss(session: &Session, stats: &TraceStats) -> Result<Vec<String>> {
     Ok(lines)
 }
 
-fn lines_of(total: &Counters, size: BufferSize, overwrite: bool) -> Vec<String> {
+/// `option` gives the size of its buffers.
+fn lines_of(total: &Counters, size: BufferSize, overwrite: bool, option: &str) -> Vec<String> {
     let larger = size.doubled();
     let mut lines = Vec::new();
     if total.overwritten > 0 && overwrite {
         lines.push(format!(
             "{} events were overwritten by newer ones, as --overwrite asks; \
-             `-b {larger}` keeps about twice as many",
+             `{option}{larger}` keeps about twice as many",
             total.overwritten
         ));
     } else if total.overwritten > 0 {
         lines.push(format!(
-            "{} events were overwritten before they were read; a larger buffer helps: -b {larger}",
+            "{} events were overwritten before they were read; a larger buffer helps: {option}{larger}",
             total.overwritten
         ));
     }
     if total.full > 0 {
         lines.push(format!(
             "{} events were discarded because a buffer was full; record fewer events \
-             (-e, -x), or use a larger buffer: -b {larger}",
+             (-e, -x), or use a larger buffer: {option}{larger}",
             total.full
         ));
     }
     if total.wrapped > 0 {
         lines.push(format!(
             "{} events were discarded because interrupts filled a buffer; \
-             more sub-buffers help: -b {}",
+             more sub-buffers help: {option}{}",
             total.wrapped,
             BufferSize {
                 subbuf_count: size.subbuf_count * 2,
@@ -62,7 +68,7 @@ fn lines_of(total: &Counters, size: BufferSize, overwrite: bool) -> Vec<String> 
     }
     if total.too_large > 0 {
         lines.push(format!(
-            "{} events were larger than a sub-buffer; larger ones help: -b {}",
+            "{} events were larger than a sub-buffer; larger ones help: {option}{}",
             total.too_large,
             BufferSize {
                 subbuf_size: size.subbuf_size * 2,
@@ -100,9 +106,9 @@ mod tests {
             no_buffer: 6,
             ..Counters::default()
         };
-        let lines = lines_of(&total, "64Kx4".parse().unwrap(), false);
+        let lines = lines_of(&total, "64Kx4".parse().unwrap(), false, "-b ");
         assert_eq!(lines.len(), 6);
         assert!(lines[1].contains("-b 128Kx4"), "{}", lines[1]);
-        assert!(lines_of(&Counters::default(), BufferSize::DEFAULT, true).is_empty());
+        assert!(lines_of(&Counters::default(), BufferSize::DEFAULT, true, "-b ").is_empty());
     }
 }

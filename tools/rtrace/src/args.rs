@@ -2,7 +2,8 @@
 
 //! The command line, as typed.
 
-use clap::{Args, Parser, Subcommand};
+use crate::channels::ChannelArg;
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use trace::access::{parse_group, parse_mode, Gid};
@@ -31,6 +32,47 @@ pub struct Cli {
     /// makes one for itself]
     #[arg(long, global = true, value_name = "NAME")]
     pub session: Option<String>,
+}
+
+impl Cli {
+    /// Parses a command line.
+    pub fn from_words<W>(words: impl IntoIterator<Item = W>) -> Result<Self, clap::Error>
+    where
+        W: Into<OsString> + Clone,
+    {
+        let matches = Self::command().try_get_matches_from(words)?;
+        let mut cli = Self::from_arg_matches(&matches)?;
+        if let (Command::Record(args), Some((_, matches))) =
+            (&mut cli.command, matches.subcommand())
+        {
+            args.places = Places::of(matches);
+        }
+        Ok(cli)
+    }
+}
+
+/// After how many `--channel`s each pattern stands.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// Each of -e.
+    pub events: Vec<usize>,
+    /// Each of -x.
+    pub exclude: Vec<usize>,
+}
+
+impl Places {
+    fn of(matches: &ArgMatches) -> Self {
+        let indices = |id| -> Vec<usize> { matches.indices_of(id).into_iter().flatten().collect() };
+        let channels = indices("channels");
+        let places = |id| {
+            let before = |at: usize| channels.iter().filter(|channel| **channel < at).count();
+            indices(id).into_iter().map(before).collect()
+        };
+        Self {
+            events: places("events"),
+            exclude: places("exclude"),
+        }
+    }
 }
 
 /// The subcommands.
@@ -110,6 +152,13 @@ pub struct AccessArgs {
 /// the next `rtrace record`, or `rtrace destroy record-PID`.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
+Channels:
+  rtrace record -e sched --channel calls:4Mx4 -e syscalls --channel last:64Kx8:overwrite -e timer
+
+  records scheduling in channel0, system calls in large buffers of their own, and of the timers
+  the newest only: channels in overwrite mode are read at the end. The trace has a file
+  CHANNEL_cpuN for each channel and CPU, which viewers show as one trace.
+
 Exit codes:
   that of COMMAND; 128 + N if signal N ended it; 0 without COMMAND
   124  events were lost, and --fail-on-loss was given (and COMMAND succeeded)
@@ -120,6 +169,15 @@ Exit codes:
 pub struct RecordArgs {
     #[command(flatten)]
     pub setup: SetupArgs,
+
+    /// Record the -e and -x that follow (up to the next --channel) in a channel of their own, with
+    /// its own buffers: of SIZExN, in MODE `discard` or `overwrite`; what is not given is as -b and
+    /// --overwrite say. Those before the first --channel are recorded in `channel0`
+    #[arg(long = "channel", value_name = "NAME[:SIZExN][:MODE]")]
+    pub channels: Vec<ChannelArg>,
+
+    #[arg(skip)]
+    pub places: Places,
 
     /// Directory for the trace: new or empty [default: ./rtrace-YYYYMMDD-HHMMSS, UTC]
     #[arg(short, long, value_name = "DIR")]

@@ -6,6 +6,7 @@
 
 mod advice;
 mod args;
+mod channels;
 mod control;
 mod date;
 mod doctor;
@@ -23,7 +24,7 @@ mod terminal;
 mod workload;
 
 use anyhow::Context;
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use options::Action;
 use setup::NothingChosen;
 use std::process::ExitCode;
@@ -32,7 +33,8 @@ use std::process::ExitCode;
 const WRONG_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
-    let (place, action) = options::from_cli(args::Cli::parse());
+    let parsed = args::Cli::from_words(std::env::args_os()).and_then(options::from_cli);
+    let (place, action) = parsed.unwrap_or_else(|error| error.exit());
     let done = match action {
         Action::Record(options) => return record::record(&place, &options),
         Action::Report { dir, json, rows } => report::report(&dir, json, rows),

@@ -2,15 +2,18 @@
 
 //! What the program works with, from what was typed.
 
-use crate::args::{AccessArgs, Cli, Command, RecordArgs, SetupArgs, StartArgs};
+use crate::args::{AccessArgs, Cli, Command, RecordArgs, StartArgs};
+use crate::channels::{patterns, ChannelSetup};
 use crate::date;
+use clap::error::ErrorKind;
+use clap::CommandFactory;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use trace::access::Access;
 use trace::output::OutputOptions;
 use trace::session::Session;
 use trace::settings::{BufferSize, Mode};
-use trace::tracer::{Tracer, DEFAULT_SESSION};
+use trace::tracer::{Tracer, DEFAULT_SESSION, FIRST_CHANNEL};
 use trace::writing::Writing;
 
 /// Where the tracer is.
@@ -74,14 +77,10 @@ pub enum Action {
 
 /// What to set before a start; what is none stays as it is.
 pub struct Setup {
-    /// The patterns that enable events; if empty, the module's default events.
-    pub events: Option<Vec<String>>,
-    /// Discard or overwrite.
-    pub mode: Option<Mode>,
-    /// Size of each CPU's buffer.
-    pub size: Option<BufferSize>,
     /// The clock.
     pub clock: Option<String>,
+    /// Its channels.
+    pub channels: Vec<ChannelSetup>,
 }
 
 /// A recording.
@@ -94,16 +93,21 @@ pub struct Record {
     pub output_options: OutputOptions,
     /// Whether losses are a failure.
     pub fail_on_loss: bool,
-    /// Flight recorder: drain only at the end.
-    pub overwrite: bool,
     /// The command to run, if any.
     pub command: Option<(OsString, Vec<OsString>)>,
 }
 
 /// The one conversion.
-pub fn from_cli(cli: Cli) -> (Place, Action) {
+pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
     let action = match cli.command {
-        Command::Record(args) => Action::Record(record(args)),
+        Command::Record(args) => {
+            if !args.channels.is_empty() && cli.session.is_some() {
+                return Err(wrong(
+                    "--channel cannot be used with --session: a session keeps its channels",
+                ));
+            }
+            Action::Record(record(args)?)
+        }
         Command::Report(args) => {
             let rows = if args.rows == 0 {
                 usize::MAX
@@ -138,29 +142,25 @@ pub fn from_cli(cli: Cli) -> (Place, Action) {
         Command::Doctor => Action::Doctor,
         Command::Generate(args) => Action::Generate { dir: args.dir },
     };
-    (
-        Place {
-            debugfs: cli.debugfs,
-            session: cli.session,
-        },
-        action,
-    )
+    let place = Place {
+        debugfs: cli.debugfs,
+        session: cli.session,
+    };
+    Ok((place, action))
 }
 
-fn record(args: RecordArgs) -> Record {
-    let mode = if args.overwrite {
-        Mode::Overwrite
-    } else {
-        Mode::Discard
-    };
+/// What was typed makes no sense.
+fn wrong(what: impl std::fmt::Display) -> clap::Error {
+    Cli::command().error(ErrorKind::ArgumentConflict, what)
+}
+
+fn record(args: RecordArgs) -> Result<Record, clap::Error> {
+    let channels = channels(&args)?;
     let mut command = args.command.into_iter();
-    Record {
-        // A recording is the same whatever was set before.
+    Ok(Record {
         setup: Setup {
-            events: Some(patterns(&args.setup)),
-            mode: Some(mode),
-            size: Some(args.setup.buffer.unwrap_or(BufferSize::DEFAULT)),
             clock: args.setup.clock,
+            channels,
         },
         dir: args
             .output
@@ -170,22 +170,75 @@ fn record(args: RecordArgs) -> Record {
             access: access(&args.access),
         },
         fail_on_loss: args.fail_on_loss,
-        overwrite: args.overwrite,
         command: command.next().map(|program| (program, command.collect())),
+    })
+}
+
+/// The channels of a recording, which is the same whatever was set before.
+fn channels(args: &RecordArgs) -> Result<Vec<ChannelSetup>, clap::Error> {
+    let mode = if args.overwrite {
+        Mode::Overwrite
+    } else {
+        Mode::Discard
+    };
+    let size = args.setup.buffer.unwrap_or(BufferSize::DEFAULT);
+    // The patterns after so many channels.
+    let of = |patterns: &[String], places: &[usize], place| -> Vec<String> {
+        let placed = patterns.iter().zip(places);
+        let here = placed.filter(|(_, at)| **at == place);
+        here.map(|(pattern, _)| pattern.clone()).collect()
+    };
+    let patterns = |place| {
+        let events = of(&args.setup.events, &args.places.events, place);
+        let exclude = of(&args.setup.exclude, &args.places.exclude, place);
+        patterns(events, &exclude)
+    };
+    let first = patterns(0);
+    let mut all = vec![ChannelSetup {
+        name: FIRST_CHANNEL.to_owned(),
+        mode: Some(mode),
+        // It is there, used or not.
+        size: Some(if first.is_empty() && !args.channels.is_empty() {
+            BufferSize::LEAST
+        } else {
+            size
+        }),
+        events: Some(first),
+    }];
+    for (place, channel) in (1..).zip(&args.channels) {
+        let (name, events) = (channel.name.clone(), patterns(place));
+        if events.is_empty() {
+            return Err(wrong(format_args!(
+                "channel `{name}` has no events: give its -e after `--channel {name}`"
+            )));
+        }
+        if all.iter().any(|known| known.name == name) {
+            return Err(wrong(format_args!("channel `{name}` for the second time")));
+        }
+        all.push(ChannelSetup {
+            name,
+            events: Some(events),
+            mode: Some(channel.mode.unwrap_or(mode)),
+            size: Some(channel.size.unwrap_or(size)),
+        });
     }
+    Ok(all)
 }
 
 fn start(args: StartArgs) -> Setup {
-    let patterns = patterns(&args.setup);
+    let patterns = patterns(args.setup.events, &args.setup.exclude);
     Setup {
-        events: (!patterns.is_empty()).then_some(patterns),
-        mode: match (args.overwrite, args.discard) {
-            (true, _) => Some(Mode::Overwrite),
-            (_, true) => Some(Mode::Discard),
-            _ => None,
-        },
-        size: args.setup.buffer,
         clock: args.setup.clock,
+        channels: vec![ChannelSetup {
+            name: FIRST_CHANNEL.to_owned(),
+            events: (!patterns.is_empty()).then_some(patterns),
+            mode: match (args.overwrite, args.discard) {
+                (true, _) => Some(Mode::Overwrite),
+                (_, true) => Some(Mode::Discard),
+                _ => None,
+            },
+            size: args.setup.buffer,
+        }],
     }
 }
 
@@ -193,29 +246,27 @@ fn access(args: &AccessArgs) -> Access {
     Access::new(args.mode, args.group)
 }
 
-/// As `set_event` takes them: what is in, then what is out.
-fn patterns(setup: &SetupArgs) -> Vec<String> {
-    let all = (setup.events.is_empty() && !setup.exclude.is_empty()).then(|| "*:*".to_owned());
-    let exclude = setup.exclude.iter().map(|pattern| format!("!{pattern}"));
-    all.into_iter()
-        .chain(setup.events.iter().cloned())
-        .chain(exclude)
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::{CommandFactory, Parser};
 
-    fn recorded(words: &str) -> Record {
+    fn parse(words: &str) -> Result<Record, clap::Error> {
         let words = ["rtrace", "record"]
             .into_iter()
             .chain(words.split_whitespace());
-        match from_cli(Cli::parse_from(words)).1 {
-            Action::Record(record) => record,
+        match Cli::from_words(words).and_then(from_cli)?.1 {
+            Action::Record(record) => Ok(record),
             _ => panic!("not a record"),
         }
+    }
+
+    fn recorded(words: &str) -> Record {
+        parse(words).unwrap()
+    }
+
+    /// The first channel's patterns.
+    fn first(record: Record) -> Vec<String> {
+        record.setup.channels[0].events.clone().unwrap()
     }
 
     #[test]
@@ -226,34 +277,80 @@ mod tests {
     #[test]
     fn record_is_independent_of_what_was_set() {
         let record = recorded("");
-        assert_eq!(record.setup.events, Some(vec![]));
-        assert_eq!(record.setup.mode, Some(Mode::Discard));
-        assert_eq!(record.setup.size, Some(BufferSize::DEFAULT));
+        let expected = ChannelSetup {
+            name: FIRST_CHANNEL.to_owned(),
+            events: Some(vec![]),
+            mode: Some(Mode::Discard),
+            size: Some(BufferSize::DEFAULT),
+        };
+        assert_eq!(record.setup.channels, [expected]);
         assert!(record.command.is_none());
     }
 
     #[test]
     fn patterns_go_in_order() {
         let record = recorded("-x b -e sched:* -e irq:* -x c -b 64Kx8 -- make -j -x all");
-        assert_eq!(
-            record.setup.events.unwrap(),
-            ["sched:*", "irq:*", "!b", "!c"]
-        );
-        assert_eq!(record.setup.size.unwrap().to_string(), "64Kx8");
-        let (program, arguments) = record.command.unwrap();
+        assert_eq!(record.setup.channels[0].size.unwrap().to_string(), "64Kx8");
+        let (program, arguments) = record.command.clone().unwrap();
         assert_eq!(program, "make");
         assert_eq!(arguments, ["-j", "-x", "all"]);
-        assert_eq!(recorded("-x b").setup.events.unwrap(), ["*:*", "!b"]);
+        assert_eq!(first(record), ["sched:*", "irq:*", "!b", "!c"]);
+        assert_eq!(first(recorded("-x b")), ["*:*", "!b"]);
+    }
+
+    #[test]
+    fn patterns_go_to_the_channel_before_them() {
+        let record = recorded(
+            "-e a --channel one:64Kx2:overwrite -e b,c -x d --channel two -x e --overwrite \
+             -b 2Mx8 --channel three:discard -e f -- make -e g --channel four",
+        );
+        let channels: Vec<_> = record
+            .setup
+            .channels
+            .iter()
+            .map(|channel| {
+                let events = channel.events.clone().unwrap().join(" ");
+                let (mode, size) = (channel.mode.unwrap().name(), channel.size.unwrap());
+                format!("{} {size} {mode} {events}", channel.name)
+            })
+            .collect();
+        let expected = [
+            "channel0 2Mx8 overwrite a",
+            "one 64Kx2 overwrite b c !d",
+            "two 2Mx8 overwrite *:* !e",
+            "three 2Mx8 discard f",
+        ];
+        assert_eq!(channels, expected);
+        // One that is not used takes as little memory as it can.
+        let record = recorded("--channel one -e b");
+        assert_eq!(record.setup.channels[0].size, Some(BufferSize::LEAST));
+        assert_eq!(record.setup.channels[1].size, Some(BufferSize::DEFAULT));
+        for (words, said) in [
+            ("-e a --channel one", "channel `one` has no events"),
+            ("--channel one --channel two -e b", "channel `one` has no"),
+            (
+                "--channel a -e b --channel a -e c",
+                "`a` for the second time",
+            ),
+            (
+                "--channel a -e b --session s",
+                "cannot be used with --session",
+            ),
+        ] {
+            let error = parse(words).err().unwrap();
+            assert_eq!(error.exit_code(), 2, "{words}");
+            assert!(error.to_string().contains(said), "{words}: {error}");
+        }
     }
 
     #[test]
     fn commas_separate_patterns() {
         let record = recorded("-e a:*,b -x c,d -e e");
         let expected = ["a:*", "b", "e", "!c", "!d"];
-        assert_eq!(record.setup.events.unwrap(), expected);
+        assert_eq!(first(record), expected);
         for option in ["-e", "-x"] {
             for word in ["", ",", "a,", ",a", "a,,b", "a b", "a, b", " ", "a\n"] {
-                let parsed = Cli::try_parse_from(["rtrace", "record", option, word]);
+                let parsed = Cli::from_words(["rtrace", "record", option, word]);
                 assert_eq!(parsed.unwrap_err().exit_code(), 2, "{option} '{word}'");
             }
         }

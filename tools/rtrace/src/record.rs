@@ -2,6 +2,7 @@
 
 //! `rtrace record`: a whole recording in one command.
 
+use crate::channels::ChannelSetup;
 use crate::options::{Place, Record};
 use crate::setup::{apply, Earlier};
 use crate::temporary::Temporary;
@@ -19,6 +20,7 @@ use trace::output::Output;
 use trace::priority;
 use trace::recording::{RecordingFile, State};
 use trace::session::Session;
+use trace::settings::Mode;
 use trace::signals::Signals;
 use trace::source::Source;
 use trace::totals::Totals;
@@ -82,7 +84,7 @@ fn try_record(place: &Place, options: &Record) -> anyhow::Result<Code> {
         session,
         uuid: session.uuid()?,
     };
-    let recorded = if options.overwrite {
+    let recorded = if options.setup.channels.iter().all(is_flight_recorder) {
         flight_recorder(options, session, stop, signals)
     } else {
         stream(options, session, stop, signals)
@@ -151,17 +153,25 @@ impl Drop for FreeOnDrop<'_> {
     }
 }
 
-/// Moves packets to disk in a thread while the command runs.
+/// Whether the newest events of a channel are kept: nothing is read of it before the end.
+fn is_flight_recorder(channel: &ChannelSetup) -> bool {
+    channel.mode == Some(Mode::Overwrite)
+}
+
+/// Moves packets to disk in a thread while the command runs; then those of the flight recorders.
 fn stream(
     options: &Record,
     session: &Session,
     stop: StopOnDrop<'_>,
     mut signals: Signals,
 ) -> anyhow::Result<Recording> {
+    let setup = &options.setup.channels;
+    let late = setup.iter().filter(|channel| is_flight_recorder(channel));
+    let late: Vec<_> = late.map(|channel| channel.name.as_str()).collect();
     let source = LiveTrace::open(session)?;
-    let uuid = source.uuid();
+    let (uuid, streams) = (source.uuid(), source.streams()?);
+    let source = source.only(|name| !late.contains(&name));
     let mut consumer = Consumer::open(source, &options.dir, options.output_options)?;
-    let streams = consumer.source().streams()?;
     let file = RecordingFile::begin(&options.dir, uuid, &streams, options.output_options.access)?;
     // Hangs up when the consumer is done, for whatever reason.
     let (over, alive) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
@@ -173,9 +183,7 @@ fn stream(
             priority::raise();
             let result = consumer.run(&never);
             if let Err(error) = &result {
-                say(format_args!(
-                    "{error}. What was written before is a valid trace"
-                ));
+                say_partial(error);
             }
             result
         });
@@ -183,7 +191,7 @@ fn stream(
         drop(stop);
         (command, thread.join())
     });
-    let whole = matches!(result, Ok(Ok(_)));
+    let mut whole = matches!(result, Ok(Ok(_)));
     let command = match command? {
         Workload::NotBegun(code) => {
             file.remove()?;
@@ -192,13 +200,35 @@ fn stream(
         }
         Workload::Ended(code) => code,
     };
+    let mut written = consumer.written();
+    if whole && !late.is_empty() {
+        let source = LiveTrace::open(session)?.only(|name| late.contains(&name));
+        let mut consumer = Consumer::open(source, &options.dir, options.output_options)?;
+        whole = drain(&mut consumer, &never);
+        written += consumer.written();
+    }
     Ok(Recording::Done(Recorded {
         uuid,
         file,
         command,
-        written: consumer.written(),
+        written,
         whole,
     }))
+}
+
+/// Takes what the buffers of a trace hold that is over; whether all of it is on disk.
+fn drain(consumer: &mut Consumer<LiveTrace>, never: impl std::os::fd::AsFd) -> bool {
+    let result = consumer.run(never);
+    if let Err(error) = &result {
+        say_partial(error);
+    }
+    result.is_ok()
+}
+
+fn say_partial(error: &trace::Error) {
+    say(format_args!(
+        "{error}. What was written before is a valid trace"
+    ));
 }
 
 /// Leaves the buffers alone until the command has ended, and then takes what they hold.
@@ -220,19 +250,14 @@ fn flight_recorder(
     let mut consumer = Consumer::open(source, &options.dir, options.output_options)?;
     let streams = consumer.source().streams()?;
     let file = RecordingFile::begin(&options.dir, uuid, &streams, options.output_options.access)?;
-    let result = consumer.run(&over);
+    let whole = drain(&mut consumer, &over);
     drop(alive);
-    if let Err(error) = &result {
-        say(format_args!(
-            "{error}. What was written before is a valid trace"
-        ));
-    }
     Ok(Recording::Done(Recorded {
         uuid,
         file,
         command,
         written: consumer.written(),
-        whole: result.is_ok(),
+        whole,
     }))
 }
 
@@ -322,14 +347,19 @@ fn close(options: &Record, session: &Session, recorded: &Recorded) -> anyhow::Re
         say(error);
     }
     say(totals);
-    let failed = if options.overwrite {
-        total.discarded() + left
-    } else {
-        totals.lost
-    };
+    // That old events go is what a flight recorder is for.
+    let failed = stats.channels.iter().map(|counted| {
+        let mut channels = options.setup.channels.iter();
+        let total = counted.stats.total;
+        match channels.find(|channel| channel.name == counted.channel) {
+            Some(channel) if is_flight_recorder(channel) => total.discarded(),
+            _ => total.lost(),
+        }
+    });
+    let failed = left > 0 || failed.sum::<u64>() > 0;
     Ok(match recorded.command {
         _ if !recorded.whole => FAILED,
-        0 if options.fail_on_loss && failed > 0 => LOST,
+        0 if options.fail_on_loss && failed => LOST,
         code => code,
     })
 }

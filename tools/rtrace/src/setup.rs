@@ -2,6 +2,7 @@
 
 //! A session's settings: changed for a trace, and put back after it.
 
+use crate::channels::ChannelSetup;
 use crate::events;
 use crate::options::Setup;
 use crate::terminal::say;
@@ -22,7 +23,21 @@ pub fn apply(session: &Session, setup: &Setup) -> anyhow::Result<()> {
     if let Some(clock) = &setup.clock {
         session.set_clock(clock)?;
     }
-    let channel = session.first_channel();
+    for channel in &setup.channels {
+        apply_to(session, channel)?;
+    }
+    Ok(())
+}
+
+fn apply_to(session: &Session, setup: &ChannelSetup) -> anyhow::Result<()> {
+    let channels = session.channels()?.into_iter();
+    let channel = match channels
+        .into_iter()
+        .find(|known| known.name() == setup.name)
+    {
+        Some(known) => known,
+        None => session.create_channel(&setup.name)?,
+    };
     if setup.mode.is_some() || setup.size.is_some() {
         let now = channel.settings()?;
         channel.apply(&Settings {

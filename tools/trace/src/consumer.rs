@@ -13,6 +13,7 @@ use crate::source::{Source, Stream, StreamName};
 use crate::transfer::{Failure, Transfer};
 use rustix::event::epoll;
 use rustix::io::Errno;
+use std::ops::AddAssign;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -75,6 +76,14 @@ pub struct Written {
     pub packets: u64,
     /// Bytes.
     pub bytes: u64,
+}
+
+impl AddAssign for Written {
+    fn add_assign(&mut self, other: Self) {
+        self.records += other.records;
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
 }
 
 impl<S: Source> Consumer<S> {

@@ -63,6 +63,12 @@ impl LiveTrace {
         })
     }
 
+    /// The same trace, of which only the channels that `keep` keeps, by name, are read.
+    pub fn only(mut self, keep: impl Fn(&str) -> bool) -> Self {
+        self.subbuf_counts.retain(|channel, _| keep(channel));
+        self
+    }
+
     /// The session.
     pub fn session(&self) -> &Session {
         &self.session

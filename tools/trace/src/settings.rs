@@ -27,6 +27,17 @@ impl Mode {
     }
 }
 
+impl FromStr for Mode {
+    type Err = String;
+
+    fn from_str(name: &str) -> std::result::Result<Self, String> {
+        [Self::Discard, Self::Overwrite]
+            .into_iter()
+            .find(|mode| mode.name() == name)
+            .ok_or_else(|| format!("`{name}` is no mode: discard, overwrite"))
+    }
+}
+
 /// Size and number of the sub-buffers of one CPU's buffer, written `SIZExN`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct BufferSize {
@@ -41,6 +52,12 @@ impl BufferSize {
     pub const DEFAULT: Self = Self {
         subbuf_size: 1 << 20,
         subbuf_count: 4,
+    };
+
+    /// What a channel has that records nothing: the smallest.
+    pub const LEAST: Self = Self {
+        subbuf_size: 4096,
+        subbuf_count: 2,
     };
 
     /// The next larger one to try: sub-buffers up to 1 MiB grow, then their number, up to the

@@ -179,6 +179,11 @@ pub struct RecordArgs {
     #[arg(skip)]
     pub places: Places,
 
+    /// Take session, clock and channels from a TOML file (see the user guide, and samples/*.toml)
+    #[arg(long, value_name = "FILE")]
+    #[arg(conflicts_with_all = ["events", "exclude", "buffer", "overwrite", "channels"])]
+    pub config: Option<PathBuf>,
+
     /// Directory for the trace: new or empty [default: ./rtrace-YYYYMMDD-HHMMSS, UTC]
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
@@ -317,7 +322,7 @@ pub struct GenerateArgs {
 }
 
 /// One pattern: what stands between commas. White space would end it in `set_event`.
-fn pattern(word: &str) -> Result<String, &'static str> {
+pub fn pattern(word: &str) -> Result<String, &'static str> {
     if word.is_empty() {
         Err("a pattern is missing")
     } else if word.contains(char::is_whitespace) {

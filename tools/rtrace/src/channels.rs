@@ -67,6 +67,36 @@ pub struct ChannelSetup {
     pub mode: Option<Mode>,
     /// Size of each CPU's buffer.
     pub size: Option<BufferSize>,
+    /// Where its patterns are from, if from a file.
+    pub origin: Option<Origin>,
+}
+
+/// Where patterns stand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The file's name.
+    pub file: String,
+    /// Each pattern, and its line.
+    pub lines: Vec<(String, usize)>,
+}
+
+impl ChannelSetup {
+    /// The channel that each session has, for a recording that gives it no events: all others have
+    /// some, or, if it is `alone`, the module's default events are recorded.
+    pub fn first_unused(alone: bool) -> Self {
+        let size = if alone {
+            BufferSize::DEFAULT
+        } else {
+            BufferSize::LEAST
+        };
+        Self {
+            name: FIRST_CHANNEL.to_owned(),
+            events: Some(Vec::new()),
+            mode: Some(Mode::Discard),
+            size: Some(size),
+            origin: None,
+        }
+    }
 }
 
 /// Patterns as `set_event` takes them: what is in, then what is out. Without any that is in, all

@@ -4,6 +4,7 @@
 
 use crate::args::{AccessArgs, Cli, Command, RecordArgs, StartArgs};
 use crate::channels::{patterns, ChannelSetup};
+use crate::config::{self, Config};
 use crate::date;
 use clap::error::ErrorKind;
 use clap::CommandFactory;
@@ -87,6 +88,8 @@ pub struct Setup {
 pub struct Record {
     /// What to set.
     pub setup: Setup,
+    /// What the session that it makes is called, if that matters.
+    pub session: Option<String>,
     /// Where the trace goes.
     pub dir: PathBuf,
     /// How it is written there.
@@ -101,10 +104,17 @@ pub struct Record {
 pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
     let action = match cli.command {
         Command::Record(args) => {
-            if !args.channels.is_empty() && cli.session.is_some() {
-                return Err(wrong(
-                    "--channel cannot be used with --session: a session keeps its channels",
-                ));
+            if cli.session.is_some() {
+                let option = match (&args.config, args.channels.as_slice()) {
+                    (Some(_), _) => Some("--config"),
+                    (None, [_, ..]) => Some("--channel"),
+                    (None, []) => None,
+                };
+                if let Some(option) = option {
+                    return Err(wrong(format_args!(
+                        "{option} cannot be used with --session: a session keeps its channels"
+                    )));
+                }
             }
             Action::Record(record(args)?)
         }
@@ -155,13 +165,22 @@ fn wrong(what: impl std::fmt::Display) -> clap::Error {
 }
 
 fn record(args: RecordArgs) -> Result<Record, clap::Error> {
-    let channels = channels(&args)?;
+    let config = match &args.config {
+        Some(file) => config::read(file)
+            .map_err(|what| Cli::command().error(ErrorKind::ValueValidation, what))?,
+        None => Config {
+            session: None,
+            clock: None,
+            channels: channels(&args)?,
+        },
+    };
     let mut command = args.command.into_iter();
     Ok(Record {
         setup: Setup {
-            clock: args.setup.clock,
-            channels,
+            clock: args.setup.clock.or(config.clock),
+            channels: config.channels,
         },
+        session: config.session,
         dir: args
             .output
             .unwrap_or_else(|| format!("rtrace-{}", date::now()).into()),
@@ -204,6 +223,7 @@ fn channels(args: &RecordArgs) -> Result<Vec<ChannelSetup>, clap::Error> {
             size
         }),
         events: Some(first),
+        origin: None,
     }];
     for (place, channel) in (1..).zip(&args.channels) {
         let (name, events) = (channel.name.clone(), patterns(place));
@@ -220,6 +240,7 @@ fn channels(args: &RecordArgs) -> Result<Vec<ChannelSetup>, clap::Error> {
             events: Some(events),
             mode: Some(channel.mode.unwrap_or(mode)),
             size: Some(channel.size.unwrap_or(size)),
+            origin: None,
         });
     }
     Ok(all)
@@ -238,6 +259,7 @@ fn start(args: StartArgs) -> Setup {
                 _ => None,
             },
             size: args.setup.buffer,
+            origin: None,
         }],
     }
 }
@@ -282,6 +304,7 @@ mod tests {
             events: Some(vec![]),
             mode: Some(Mode::Discard),
             size: Some(BufferSize::DEFAULT),
+            origin: None,
         };
         assert_eq!(record.setup.channels, [expected]);
         assert!(record.command.is_none());

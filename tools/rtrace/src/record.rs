@@ -73,7 +73,7 @@ fn try_record(place: &Place, options: &Record) -> anyhow::Result<Code> {
             session
         }
         None => {
-            temporary = Temporary::create(&tracer)?;
+            temporary = Temporary::create(&tracer, options.session.as_deref())?;
             temporary.session()
         }
     };

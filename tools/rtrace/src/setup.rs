@@ -2,11 +2,12 @@
 
 //! A session's settings: changed for a trace, and put back after it.
 
-use crate::channels::ChannelSetup;
+use crate::channels::{ChannelSetup, Origin};
 use crate::events;
 use crate::options::Setup;
 use crate::terminal::say;
-use std::mem;
+use anyhow::bail;
+use std::{mem, slice};
 use trace::channel::Channel;
 use trace::session::Session;
 use trace::settings::Settings;
@@ -46,15 +47,28 @@ fn apply_to(session: &Session, setup: &ChannelSetup) -> anyhow::Result<()> {
         })?;
     }
     match &setup.events {
-        Some(patterns) => choose(session, &channel, patterns),
+        Some(patterns) => choose(session, &channel, patterns, setup.origin.as_ref()),
         None => Ok(()),
     }
 }
 
 /// Enables what `patterns` say; nothing, if there are none.
-fn choose(session: &Session, channel: &Channel, patterns: &[String]) -> anyhow::Result<()> {
+fn choose(
+    session: &Session,
+    channel: &Channel,
+    patterns: &[String],
+    origin: Option<&Origin>,
+) -> anyhow::Result<()> {
     if let Err(refused) = channel.set_events(patterns) {
-        let complaint = events::unmatched(&events::available(session.tracer())?, patterns);
+        let available = events::available(session.tracer())?;
+        if let Some(origin) = origin {
+            for (word, line) in &origin.lines {
+                if let Some(complaint) = events::unmatched(&available, slice::from_ref(word)) {
+                    bail!("{}:{line}: {complaint}", origin.file);
+                }
+            }
+        }
+        let complaint = events::unmatched(&available, patterns);
         return Err(complaint.map_or_else(|| refused.into(), anyhow::Error::msg));
     }
     if !patterns.is_empty() && channel.enabled_events()?.is_empty() {

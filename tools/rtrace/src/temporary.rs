@@ -2,8 +2,8 @@
 
 //! Sessions that `rtrace record` makes for itself.
 //!
-//! Their name says who made them. A maker that was killed by SIGKILL leaves its session behind,
-//! which the next one removes.
+//! Their name says who made them, unless the user chose it. A maker that was killed by SIGKILL
+//! leaves its session behind, which the next one removes, if the name says whose it was.
 
 use crate::terminal::say;
 use anyhow::Context;
@@ -28,15 +28,16 @@ const FIRST_NAMESPACE: u64 = 0xEFFF_FFFC;
 pub struct Temporary(Session);
 
 impl Temporary {
-    /// Makes one, and removes those whose makers were killed.
-    pub fn create(tracer: &Tracer) -> anyhow::Result<Self> {
+    /// Makes one, called `name` or after this process, and removes those whose makers were killed.
+    pub fn create(tracer: &Tracer, name: Option<&str>) -> anyhow::Result<Self> {
         let me = Maker::me().context("cannot tell the PID namespace")?;
         for name in tracer.sessions()? {
             if Maker::parse(&name).is_some_and(|maker| maker.is_gone(&me)) {
                 remove(tracer, &name);
             }
         }
-        Ok(Self(tracer.create_session(&me.name())?))
+        let name = name.map_or_else(|| me.name(), str::to_owned);
+        Ok(Self(tracer.create_session(&name)?))
     }
 
     /// The session.

@@ -272,7 +272,7 @@ impl TextFile for SetFilter {
             .trim()
             .split_once(|c: char| c.is_ascii_whitespace())
             .ok_or_else(|| session.refuse(fmt!("set_filter: 'PATTERN EXPRESSION' is expected")))?;
-        session.set_filter(*channel, pattern, filter)
+        session.set_filter(*channel, "set_filter", pattern, filter)
     }
 
     /// As for ftrace's `filter` files, `>` takes nothing away but what is written over.

@@ -155,7 +155,7 @@ impl TextFile for GroupFilter {
 
     fn store(group: &Group, input: &str) -> Result {
         let Target { session, channel } = &group.target;
-        session.filter_events(*channel, |event| group.has(event), input)
+        session.filter_events(*channel, "filter", |event| group.has(event), input)
     }
 }
 
@@ -172,7 +172,12 @@ impl TextFile for OneFilter {
 
     fn store(one: &One, input: &str) -> Result {
         let Target { session, channel } = &one.target;
-        session.filter_events(*channel, |event| event.id() == one.event.id(), input)
+        session.filter_events(
+            *channel,
+            "filter",
+            |event| event.id() == one.event.id(),
+            input,
+        )
     }
 }
 

@@ -64,13 +64,20 @@ impl Session {
     /// Sets the filter of the events that `pattern` picks, or takes it away (`0`); in an active
     /// trace at once. As with ftrace's `filter` files, where several events are picked it is set
     /// for those that have what it names; there must be one. On failure nothing has changed.
-    pub(crate) fn set_filter(&self, channel: ChannelId, pattern: &str, filter: &str) -> Result {
+    pub(crate) fn set_filter(
+        &self,
+        channel: ChannelId,
+        file: &str,
+        pattern: &str,
+        filter: &str,
+    ) -> Result {
         let pattern = Pattern::parse(pattern);
         if !pattern.enables {
-            return Err(self.refuse(fmt!("filter: a pattern with '!' picks nothing to filter")));
+            return Err(self.refuse(fmt!("{file}: a pattern with '!' picks nothing to filter")));
         }
         self.filter_events(
             channel,
+            file,
             |event| {
                 let mut names = event.names();
                 names.any(|(subsystem, name)| pattern.matches(subsystem, name))
@@ -83,6 +90,7 @@ impl Session {
     pub(crate) fn filter_events(
         &self,
         channel: ChannelId,
+        file: &str,
         pick: impl Fn(&Event) -> bool,
         filter: &str,
     ) -> Result {
@@ -109,16 +117,17 @@ impl Session {
             match refusal {
                 _ if any => {}
                 Some(Refusal::Wrong(wrong)) => {
-                    return Err(
-                        self.refuse(fmt!("filter:\n{}", format_args!("{}", wrong.shown(filter))))
-                    );
+                    return Err(self.refuse(fmt!(
+                        "{file}: the expression is wrong\n{}",
+                        format_args!("{}", wrong.shown(filter))
+                    )));
                 }
                 Some(_) => {
                     return Err(
-                        self.refuse(fmt!("filter: the event's records are too long for one"))
+                        self.refuse(fmt!("{file}: the event's records are too long for one"))
                     );
                 }
-                None => return Err(self.refuse(fmt!("filter: the pattern matches no event"))),
+                None => return Err(self.refuse(fmt!("{file}: the pattern matches no event"))),
             }
             settings.filters = filters;
             Ok(())

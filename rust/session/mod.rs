@@ -356,7 +356,7 @@ impl Session {
                     at,
                     reason: why,
                 };
-                state.refuse(fmt!("cpus:\n{}", format_args!("{shown}")))
+                state.refuse(fmt!("cpus: the list is wrong\n{}", format_args!("{shown}")))
             })?;
             for cpu in item.cpus() {
                 cpus.add(cpu);

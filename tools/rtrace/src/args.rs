@@ -5,6 +5,7 @@
 use crate::channels::ChannelArg;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
+use std::ops::Range;
 use std::path::PathBuf;
 use trace::access::{parse_group, parse_mode, Gid};
 use trace::settings::BufferSize;
@@ -58,6 +59,8 @@ pub struct Places {
     pub events: Vec<usize>,
     /// Each of -x.
     pub exclude: Vec<usize>,
+    /// Of each --filter: the patterns of the -e before it.
+    pub filters: Vec<Range<usize>>,
 }
 
 impl Places {
@@ -71,14 +74,38 @@ impl Places {
         Self {
             events: places("events"),
             exclude: places("exclude"),
+            filters: filters(matches),
         }
     }
+}
+
+/// The patterns of the -e that stands before each --filter; none, if none does.
+fn filters(matches: &ArgMatches) -> Vec<Range<usize>> {
+    let indices = |id| -> Vec<usize> { matches.indices_of(id).into_iter().flatten().collect() };
+    let mut options = Vec::new();
+    let mut end = 0;
+    for values in matches
+        .get_occurrences::<String>("events")
+        .into_iter()
+        .flatten()
+    {
+        let begin = end;
+        end += values.count();
+        options.push(begin..end);
+    }
+    let events = indices("events");
+    let before = |filter: usize| {
+        let mut before = options.iter().rev();
+        let found = before.find(|values| events[values.start] < filter);
+        found.cloned().unwrap_or(0..0)
+    };
+    indices("filters").into_iter().map(before).collect()
 }
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    Record(RecordArgs),
+    Record(Box<RecordArgs>),
     Report(ReportArgs),
     List(ListArgs),
     Status(StatusArgs),
@@ -178,6 +205,29 @@ pub struct RecordArgs {
 
     #[arg(skip)]
     pub places: Places,
+
+    /// Of the events of the -e before it, record only those of which EXPR is true, in ftrace's
+    /// language: 'prev_prio < 0 && next_comm ~ "kworker*"'. Names are the event's fields, and
+    /// contexts
+    #[arg(long = "filter", value_name = "EXPR")]
+    pub filters: Vec<String>,
+
+    /// Record these beside each event: pid, tid, ppid, vpid, vtid, comm, prio, nice, uid, gid,
+    /// pid_ns, cpu
+    #[arg(long = "context", value_name = "NAME", value_delimiter = ',')]
+    pub contexts: Vec<String>,
+
+    /// Record these CPUs only: 0,2-3
+    #[arg(short = 'C', long = "cpu", value_name = "LIST")]
+    pub cpus: Option<String>,
+
+    /// Record these processes only: all their threads, and what they start
+    #[arg(short, long = "pid", value_name = "PID", value_delimiter = ',')]
+    pub pids: Vec<u32>,
+
+    /// Record COMMAND only: all its threads, and what it starts
+    #[arg(long)]
+    pub only: bool,
 
     /// Take session, clock and channels from a TOML file (see the user guide, and samples/*.toml)
     #[arg(long, value_name = "FILE")]

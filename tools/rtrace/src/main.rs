@@ -7,6 +7,7 @@
 mod advice;
 mod args;
 mod channels;
+mod choice;
 mod config;
 mod control;
 mod date;

@@ -4,6 +4,7 @@
 
 use crate::args::{AccessArgs, Cli, Command, RecordArgs, StartArgs};
 use crate::channels::{patterns, ChannelSetup};
+use crate::choice::Choice;
 use crate::config::{self, Config};
 use crate::date;
 use clap::error::ErrorKind;
@@ -40,7 +41,7 @@ impl Place {
 
 /// What to do.
 pub enum Action {
-    Record(Record),
+    Record(Box<Record>),
     Report {
         dir: PathBuf,
         json: bool,
@@ -88,6 +89,8 @@ pub struct Setup {
 pub struct Record {
     /// What to set.
     pub setup: Setup,
+    /// What of the events is recorded.
+    pub choice: Choice,
     /// What the session that it makes is called, if that matters.
     pub session: Option<String>,
     /// Where the trace goes.
@@ -105,18 +108,22 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
     let action = match cli.command {
         Command::Record(args) => {
             if cli.session.is_some() {
-                let option = match (&args.config, args.channels.as_slice()) {
-                    (Some(_), _) => Some("--config"),
-                    (None, [_, ..]) => Some("--channel"),
-                    (None, []) => None,
-                };
-                if let Some(option) = option {
+                let given = [
+                    ("--config", args.config.is_some()),
+                    ("--channel", !args.channels.is_empty()),
+                    ("--filter", !args.filters.is_empty()),
+                    ("--context", !args.contexts.is_empty()),
+                    ("--cpu", args.cpus.is_some()),
+                    ("--pid", !args.pids.is_empty()),
+                    ("--only", args.only),
+                ];
+                if let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) {
                     return Err(wrong(format_args!(
-                        "{option} cannot be used with --session: a session keeps its channels"
+                        "{option} cannot be used with --session: a session keeps what it has"
                     )));
                 }
             }
-            Action::Record(record(args)?)
+            Action::Record(Box::new(record(*args)?))
         }
         Command::Report(args) => {
             let rows = if args.rows == 0 {
@@ -164,7 +171,7 @@ fn wrong(what: impl std::fmt::Display) -> clap::Error {
     Cli::command().error(ErrorKind::ArgumentConflict, what)
 }
 
-fn record(args: RecordArgs) -> Result<Record, clap::Error> {
+fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
     let config = match &args.config {
         Some(file) => config::read(file)
             .map_err(|what| Cli::command().error(ErrorKind::ValueValidation, what))?,
@@ -174,8 +181,10 @@ fn record(args: RecordArgs) -> Result<Record, clap::Error> {
             channels: channels(&args)?,
         },
     };
+    let choice = Choice::new(&mut args, &config.channels).map_err(wrong)?;
     let mut command = args.command.into_iter();
     Ok(Record {
+        choice,
         setup: Setup {
             clock: args.setup.clock.or(config.clock),
             channels: config.channels,
@@ -277,7 +286,7 @@ mod tests {
             .into_iter()
             .chain(words.split_whitespace());
         match Cli::from_words(words).and_then(from_cli)?.1 {
-            Action::Record(record) => Ok(record),
+            Action::Record(record) => Ok(*record),
             _ => panic!("not a record"),
         }
     }

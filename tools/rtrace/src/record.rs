@@ -78,6 +78,7 @@ fn try_record(place: &Place, options: &Record) -> anyhow::Result<Code> {
         }
     };
     apply(session, &options.setup)?;
+    options.choice.apply(session)?;
     session.start()?;
     let stop = StopOnDrop(session);
     let _free = FreeOnDrop {
@@ -187,7 +188,7 @@ fn stream(
             }
             result
         });
-        let command = run_workload(options, &mut signals, &over);
+        let command = run_workload(options, session, &mut signals, &over);
         drop(stop);
         (command, thread.join())
     });
@@ -239,7 +240,7 @@ fn flight_recorder(
     mut signals: Signals,
 ) -> anyhow::Result<Recording> {
     let (over, alive) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
-    let command = run_workload(options, &mut signals, &over);
+    let command = run_workload(options, session, &mut signals, &over);
     drop(stop);
     let command = match command? {
         Workload::NotBegun(code) => return Ok(Recording::NotBegun(code)),
@@ -272,6 +273,7 @@ enum Workload {
 /// Runs the command, or waits for Ctrl-C.
 fn run_workload(
     options: &Record,
+    session: &Session,
     signals: &mut Signals,
     over: &impl std::os::fd::AsFd,
 ) -> anyhow::Result<Workload> {
@@ -283,7 +285,9 @@ fn run_workload(
         workload::until_signal(signals, over).context("cannot wait for signals")?;
         return Ok(Workload::Ended(0));
     };
-    match Command::new(program).args(arguments).spawn() {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    match options.choice.spawn(session, command) {
         Ok(child) => workload::until_end(child, signals)
             .map(Workload::Ended)
             .context("cannot wait for the command"),

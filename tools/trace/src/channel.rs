@@ -63,6 +63,23 @@ impl Channel {
         Ok(())
     }
 
+    /// Records these contexts beside each event, and no others. `EBUSY` while the session records.
+    pub fn set_contexts(&self, names: &[String]) -> Result<()> {
+        self.session
+            .replace(&self.file("contexts"), &names.join(" "))
+    }
+
+    /// Records the CPUs of a list. `EBUSY` while the session records.
+    pub fn set_cpus(&self, list: &str) -> Result<()> {
+        self.session.write(&self.file("cpus"), list)
+    }
+
+    /// Records of the events that `pattern` picks those of which `expression` is true.
+    pub fn set_filter(&self, pattern: &str, expression: &str) -> Result<()> {
+        self.session
+            .write(&self.file("set_filter"), &format!("{pattern} {expression}"))
+    }
+
     /// The text of its counters; none if it is not in the current trace, or the last one.
     pub(crate) fn stats_text(&self) -> Result<Option<String>> {
         match self.session.read(&self.file("stats")) {

@@ -113,6 +113,17 @@ impl Session {
         }
     }
 
+    /// Records the events of these threads only, and of what they start if they are followed.
+    pub fn set_tasks(&self, ids: &[u32]) -> Result<()> {
+        let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
+        self.replace("set_event_pid", &ids.join(" "))
+    }
+
+    /// Records also what chosen threads start.
+    pub fn follow_tasks(&self) -> Result<()> {
+        self.write("event_fork", "1")
+    }
+
     /// Frees the buffers of the last trace; what nobody read of it is gone. `EBUSY` while the
     /// session records.
     pub fn free(&self) -> Result<()> {
@@ -184,6 +195,12 @@ impl Session {
     pub(crate) fn write(&self, name: &str, value: &str) -> Result<()> {
         self.tracer
             .write(&self.file(name), value, &self.file("error_log"))
+    }
+
+    /// Writes one of its files, in place of all that it holds.
+    pub(crate) fn replace(&self, name: &str, value: &str) -> Result<()> {
+        let path = self.path(name);
+        fs::write(&path, value).map_err(|cause| self.refused(&path, value, cause))
     }
 
     /// The error for one of its files that refused a value.

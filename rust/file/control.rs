@@ -10,6 +10,7 @@ use crate::session::{ChannelId, Session, TaskChoice};
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Data, Dir, READ, READ_WRITE, WRITE};
 use core::fmt::Write;
+use core::marker::PhantomData;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -18,8 +19,8 @@ pub(super) fn make(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
     dir.text::<Enable>("enable", READ_WRITE, session)?;
     dir.text::<Clock>("clock", READ_WRITE, session)?;
     dir.text::<ErrorLog>("error_log", READ, session)?;
-    dir.text::<SetEventPid>(SetEventPid::FILE, READ_WRITE, session)?;
-    dir.text::<SetEventNotracePid>(SetEventNotracePid::FILE, READ_WRITE, session)?;
+    task_set::<SetEventPid>(dir, session)?;
+    task_set::<SetEventNotracePid>(dir, session)?;
     dir.text::<EventFork>("event_fork", READ_WRITE, session)
 }
 
@@ -56,50 +57,48 @@ impl TextFile for Enable {
     }
 }
 
+/// A set of tasks that has a file.
+trait TaskSetFile: 'static {
+    const FILE: &'static str;
+    const CHOICE: TaskChoice;
+}
+
 /// The tasks whose events are recorded, and no others'.
 struct SetEventPid;
 
-impl SetEventPid {
+impl TaskSetFile for SetEventPid {
     const FILE: &'static str = "set_event_pid";
-}
-
-impl TextFile for SetEventPid {
-    type Data = Arc<Session>;
-
-    fn show(session: &Arc<Session>, out: &mut Text) -> Result {
-        session.write_tasks(TaskChoice::Only, out)
-    }
-
-    fn store(session: &Arc<Session>, input: &str) -> Result {
-        session.choose_tasks(TaskChoice::Only, Self::FILE, input, false)
-    }
-
-    fn replace(session: &Arc<Session>, input: &str) -> Result {
-        session.choose_tasks(TaskChoice::Only, Self::FILE, input, true)
-    }
+    const CHOICE: TaskChoice = TaskChoice::Only;
 }
 
 /// The tasks whose events are not recorded.
 struct SetEventNotracePid;
 
-impl SetEventNotracePid {
+impl TaskSetFile for SetEventNotracePid {
     const FILE: &'static str = "set_event_notrace_pid";
+    const CHOICE: TaskChoice = TaskChoice::Not;
 }
 
-impl TextFile for SetEventNotracePid {
+struct TaskIds<S>(PhantomData<S>);
+
+impl<S: TaskSetFile> TextFile for TaskIds<S> {
     type Data = Arc<Session>;
 
     fn show(session: &Arc<Session>, out: &mut Text) -> Result {
-        session.write_tasks(TaskChoice::Not, out)
+        session.write_tasks(S::CHOICE, out)
     }
 
     fn store(session: &Arc<Session>, input: &str) -> Result {
-        session.choose_tasks(TaskChoice::Not, Self::FILE, input, false)
+        session.choose_tasks(S::CHOICE, S::FILE, input, false)
     }
 
     fn replace(session: &Arc<Session>, input: &str) -> Result {
-        session.choose_tasks(TaskChoice::Not, Self::FILE, input, true)
+        session.choose_tasks(S::CHOICE, S::FILE, input, true)
     }
+}
+
+fn task_set<S: TaskSetFile>(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
+    dir.text::<TaskIds<S>>(S::FILE, READ_WRITE, session)
 }
 
 /// Whether these follow forks and exits: as ftrace's option `event-fork`.
@@ -146,8 +145,8 @@ impl TextFile for Reset {
             writeln!(out, "clock {} {}", clock.name(), best.name())?;
         }
         for (file, choice) in [
-            (SetEventPid::FILE, TaskChoice::Only),
-            (SetEventNotracePid::FILE, TaskChoice::Not),
+            (SetEventPid::FILE, SetEventPid::CHOICE),
+            (SetEventNotracePid::FILE, SetEventNotracePid::CHOICE),
         ] {
             let tasks = session.task_count(choice);
             if tasks != 0 {

@@ -40,29 +40,26 @@ impl Session {
     ) -> Result {
         let _control = self.control.lock();
         let place = choice.set(&self.tasks);
-        let before = place.get_arc();
-        let set = TaskSet::new()?;
-        let mut any = false;
-        for id in before
-            .iter()
-            .filter(|_| !replace)
-            .flat_map(|set| set.iter())
-        {
-            set.set(id, true);
-            any = true;
-        }
+        let mut parsed = KVec::new();
         for word in ids.split_ascii_whitespace() {
             match word.parse() {
-                Ok(id) if id < TaskSet::LIMIT => set.set(id, true),
+                Ok(id) if id < TaskSet::LIMIT => parsed.push(id, GFP_KERNEL)?,
                 _ => return Err(self.refuse(fmt!("{file}: '{word}' is no thread id"))),
             }
-            any = true;
         }
-        let set = if any {
-            Some(Arc::new(set, GFP_KERNEL)?)
-        } else {
-            None
+        let before = place.get_arc();
+        if let (Some(set), false) = (&before, replace) {
+            // In place: it may be following forks meanwhile.
+            parsed.iter().for_each(|&id| set.set(id, true));
+            return Ok(());
+        }
+        let set = match parsed.is_empty() {
+            true => None,
+            false => Some(Arc::new(TaskSet::new()?, GFP_KERNEL)?),
         };
+        if let Some(set) = &set {
+            parsed.iter().for_each(|&id| set.set(id, true));
+        }
         place.replace(set);
         self.record_all().inspect_err(|_| place.replace(before))
     }

@@ -10,6 +10,7 @@ use anyhow::Context;
 use rustix::io::Errno;
 use rustix::process::{getpid, test_kill_process, Pid};
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use trace::live::LiveTrace;
 use trace::session::Session;
@@ -94,10 +95,16 @@ struct Maker {
 }
 
 impl Maker {
-    fn me() -> std::io::Result<Self> {
+    fn me() -> io::Result<Self> {
+        let namespace = match fs::metadata("/proc/self/ns/pid") {
+            Ok(namespace) => namespace.ino(),
+            // The kernel has no namespaces.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => FIRST_NAMESPACE,
+            Err(e) => return Err(e),
+        };
         Ok(Self {
             pid: getpid().as_raw_nonzero().get(),
-            namespace: fs::metadata("/proc/self/ns/pid")?.ino(),
+            namespace,
         })
     }
 

@@ -44,7 +44,7 @@ pub(super) fn make(dir: &mut Dir, target: Target) -> Result {
     dir.text::<Stats>("stats", READ, data)?;
     dir.text::<SetFilter>("set_filter", READ_WRITE, data)?;
     dir.text::<Contexts>("contexts", READ_WRITE, data)?;
-    dir.text::<Cpus>("cpus", READ_WRITE, data)?;
+    dir.text::<Cpus>("tracing_cpus", READ_WRITE, data)?;
     make_choice(dir, target)
 }
 
@@ -71,7 +71,7 @@ pub(super) fn write_differences(prefix: &str, target: &Target, out: &mut Text) -
     }
     let cpus = session.cpus(*channel)?;
     if !matches!(*cpus, CpuSet::All) {
-        write!(out, "{prefix}cpus ")?;
+        write!(out, "{prefix}tracing_cpus ")?;
         cpus.write(out)?;
         writeln!(out, " all")?;
     }

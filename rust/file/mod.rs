@@ -9,7 +9,7 @@
 //!   sessions/<name>/{enable,clock,error_log,set_event}
 //!   sessions/<name>/{metadata,uuid,free_buffer,reset,create_channel}
 //!   sessions/<name>/channels/<name>/{mode,subbuf_size,subbuf_count,switch_period,read_period}
-//!   sessions/<name>/channels/<name>/{set_event,stats,cpuN}
+//!   sessions/<name>/channels/<name>/{set_event,set_filter,contexts,tracing_cpus,stats,cpuN}
 //! ```
 //!
 //! Where a session stands for a channel, it is its first one.

@@ -337,7 +337,7 @@ impl Session {
     pub(crate) fn set_cpus(&self, channel: ChannelId, list: &str) -> Result {
         let _control = self.control.lock();
         let mut state = self.state.lock();
-        state.must_be_stopped("cpus")?;
+        state.must_be_stopped("tracing_cpus")?;
         let mut cpus = if list == "all" {
             CpuSet::All
         } else {
@@ -356,7 +356,7 @@ impl Session {
                     at,
                     reason: why,
                 };
-                state.refuse(fmt!("cpus: the list is wrong\n{}", format_args!("{shown}")))
+                state.refuse(fmt!("tracing_cpus: the list is wrong\n{}", format_args!("{shown}")))
             })?;
             for cpu in item.cpus() {
                 cpus.add(cpu);
@@ -364,7 +364,7 @@ impl Session {
             }
         }
         if !any {
-            return Err(state.refuse(fmt!("cpus: the list names none")));
+            return Err(state.refuse(fmt!("tracing_cpus: the list names none")));
         }
         state.settings.channel_mut(channel)?.cpus = Arc::new(cpus, GFP_KERNEL)?;
         Ok(())

@@ -71,7 +71,7 @@ impl Channel {
 
     /// Records the CPUs of a list. `EBUSY` while the session records.
     pub fn set_cpus(&self, list: &str) -> Result<()> {
-        self.session.write(&self.file("cpus"), list)
+        self.session.write(&self.file("tracing_cpus"), list)
     }
 
     /// Records of the events that `pattern` picks those of which `expression` is true.

@@ -356,7 +356,10 @@ impl Session {
                     at,
                     reason: why,
                 };
-                state.refuse(fmt!("tracing_cpus: the list is wrong\n{}", format_args!("{shown}")))
+                state.refuse(fmt!(
+                    "tracing_cpus: the list is wrong\n{}",
+                    format_args!("{shown}")
+                ))
             })?;
             for cpu in item.cpus() {
                 cpus.add(cpu);

@@ -63,14 +63,21 @@ pub enum Level {
     Softirq,
     /// An interrupt, or anything that has interrupts disabled.
     Interrupt,
-    /// An NMI.
-    Nmi,
+    /// An NMI, or an exception that the kernel treats as one (a breakpoint), inside so many others of
+    /// these: an NMI may come in the middle of a breakpoint's handler.
+    Nmi(u8),
 }
 
 impl Level {
     /// Its place in a gate's `levels`.
     fn bit(self) -> u64 {
-        1 << self as u32
+        let place = match self {
+            Self::Thread => 0,
+            Self::Softirq => 1,
+            Self::Interrupt => 2,
+            Self::Nmi(inside) => u32::from(inside).wrapping_add(3),
+        };
+        1_u64.wrapping_shl(place)
     }
 }
 

@@ -93,10 +93,12 @@ pub fn level() -> Level {
             options(preserves_flags),
         );
     }
-    let has = |shift: u32, bits: u32| (count >> shift) & ((1 << bits) - 1) != 0;
-    if has(bindings::NMI_SHIFT, bindings::NMI_BITS) {
-        Level::Nmi
-    } else if has(bindings::HARDIRQ_SHIFT, bindings::HARDIRQ_BITS) || flags & INTERRUPTS == 0 {
+    let part = |shift: u32, bits: u32| (count >> shift) & ((1 << bits) - 1);
+    let nmis = part(bindings::NMI_SHIFT, bindings::NMI_BITS);
+    if nmis != 0 {
+        Level::Nmi(nmis.wrapping_sub(1) as u8)
+    } else if part(bindings::HARDIRQ_SHIFT, bindings::HARDIRQ_BITS) != 0 || flags & INTERRUPTS == 0
+    {
         Level::Interrupt
     } else if count & bindings::SOFTIRQ_OFFSET != 0 {
         Level::Softirq

@@ -23,12 +23,13 @@ enum Step {
     Done,
 }
 
-const STEPS: [Step; 5] = [
+const STEPS: [Step; 6] = [
     Step::Done,
     Step::Fire(Thread),
     Step::Fire(Softirq),
     Step::Fire(Interrupt),
-    Step::Fire(Nmi),
+    Step::Fire(Nmi(0)),
+    Step::Fire(Nmi(1)),
 ];
 
 /// Which records there should be, by the rule as the documents have it.
@@ -149,18 +150,19 @@ fn can_be(steps: &[Step]) -> bool {
     })
 }
 
-const EACH_LEVEL: [Step; 4] = [
+const EACH_LEVEL: [Step; 5] = [
     Step::Fire(Thread),
     Step::Fire(Softirq),
     Step::Fire(Interrupt),
-    Step::Fire(Nmi),
+    Step::Fire(Nmi(0)),
+    Step::Fire(Nmi(1)),
 ];
 
 #[test]
 fn each_level_may_interrupt_those_below() {
     let run = Run::new();
     run.take(&EACH_LEVEL);
-    assert_eq!(run.expected.borrow().recorded.len(), 4);
+    assert_eq!(run.expected.borrow().recorded.len(), EACH_LEVEL.len());
     run.finish();
 }
 
@@ -174,7 +176,7 @@ fn a_thread_that_fires_itself_is_refused_at_once() {
 
 #[test]
 fn an_interruption_that_fires_itself_is_refused_at_once() {
-    for level in [Softirq, Interrupt, Nmi] {
+    for level in [Softirq, Interrupt, Nmi(0), Nmi(1)] {
         let run = Run::new();
         run.take(&[
             Step::Fire(Thread),
@@ -189,7 +191,7 @@ fn an_interruption_that_fires_itself_is_refused_at_once() {
 
 #[test]
 fn an_outermost_that_is_no_thread_fires_itself_once() {
-    for level in [Softirq, Interrupt, Nmi] {
+    for level in [Softirq, Interrupt, Nmi(0), Nmi(1)] {
         let run = Run::new();
         run.take(&[Step::Fire(level); 4]);
         assert_eq!(run.expected.borrow().nested, 2);

@@ -162,7 +162,11 @@ impl Platform for OneCpu {
     }
 
     fn monotonic_ns() -> u64 {
-        let lag = if level() == Level::Nmi { LAG.get() } else { 0 };
+        let lag = if level() >= Level::Nmi(0) {
+            LAG.get()
+        } else {
+            0
+        };
         read_clock() - lag
     }
 

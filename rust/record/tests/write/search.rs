@@ -178,7 +178,7 @@ impl Run {
     fn check(self: &Rc<Self>) {
         assert!(!preemption_is_disabled());
         // Whoever may interrupt still may.
-        for level in [Softirq, Interrupt, Nmi] {
+        for level in [Softirq, Interrupt, Nmi(0)] {
             self.comes(Coming::Record(level, SMALL), 3);
         }
         self.fire(SMALL);
@@ -244,10 +244,10 @@ const COMINGS: [Coming; 8] = [
     Coming::Record(Interrupt, SMALL),
     Coming::Record(Softirq, MEDIUM),
     Coming::Record(Interrupt, LARGE),
-    Coming::Record(Nmi, SMALL),
-    Coming::Record(Nmi, LARGE),
+    Coming::Record(Nmi(0), SMALL),
+    Coming::Record(Nmi(0), LARGE),
     Coming::Flush(Interrupt),
-    Coming::Flush(Nmi),
+    Coming::Flush(Nmi(0)),
     Coming::Read,
 ];
 

@@ -147,6 +147,12 @@ impl Channel {
         cpu::possible().for_each(|cpu| self.buffers.close(cpu));
     }
 
+    /// Whether records are taken: while this says so, each recorded CPU's gate is open that has a
+    /// buffer. Any context.
+    pub(crate) fn is_active(&self) -> bool {
+        self.active.load() != 0
+    }
+
     /// The ways to the buffers.
     pub(crate) fn buffers(&self) -> &Gates {
         &self.buffers

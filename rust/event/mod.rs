@@ -10,6 +10,7 @@ pub(crate) mod captured;
 pub(crate) mod filter;
 mod format;
 mod handlers;
+pub(crate) mod marker;
 pub(crate) mod provided;
 pub(crate) mod registry;
 pub(crate) mod syscall;

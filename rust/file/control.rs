@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A session's `enable`, `clock`, `error_log`, `set_event_pid`, `set_event_notrace_pid`, `event_fork`, `free_buffer` and `reset`; the tracer's `version`
-//! and `available_events`.
+//! A session's `enable`, `clock`, `error_log`, `set_event_pid`, `set_event_notrace_pid`, `event_fork`,
+//! `free_buffer`, `reset`, `marker` and `marker_channel`; the tracer's `version`, `available_events`
+//! and `marker`.
 
 use super::channel::{self, Target};
 use super::parse_switch;
+use crate::abi;
 use crate::channel::clock::ClockKind;
-use crate::session::{ChannelId, Session, TaskChoice};
+use crate::session::{ChannelId, Session, Sessions, TaskChoice};
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Data, Dir, READ, READ_WRITE, WRITE};
 use core::fmt::Write;
@@ -25,13 +27,18 @@ pub(super) fn make(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
 }
 
 /// Those that the tracer has alone.
-pub(super) fn make_tracer(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
+pub(super) fn make_tracer(dir: &mut Dir, sessions: &Arc<Sessions>) -> Result {
+    let data = dir.data(sessions.clone())?;
+    dir.text::<MarkerOfAll>("marker", WRITE, data)?;
+    let session = dir.data(sessions.default().clone())?;
     dir.text::<Version>("version", READ, session)?;
     dir.text::<AvailableEvents>("available_events", READ, session)
 }
 
 /// Those that a session's directory has alone.
 pub(super) fn make_upkeep(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
+    dir.text::<Marker>("marker", WRITE, session)?;
+    dir.text::<MarkerChannel>("marker_channel", READ_WRITE, session)?;
     dir.text::<FreeBuffer>("free_buffer", WRITE, session)?;
     dir.text::<Reset>("reset", READ_WRITE, session)
 }
@@ -117,6 +124,60 @@ impl TextFile for EventFork {
     }
 }
 
+/// Records what is written to it in all sessions that are active: as ftrace's `trace_marker`.
+struct MarkerOfAll;
+
+impl TextFile for MarkerOfAll {
+    type Data = Arc<Sessions>;
+
+    fn show(_: &Arc<Sessions>, _: &mut Text) -> Result {
+        Err(EPERM)
+    }
+
+    fn store(sessions: &Arc<Sessions>, input: &str) -> Result {
+        sessions.mark(without_newline(input))
+    }
+}
+
+/// The same in one session.
+struct Marker;
+
+impl TextFile for Marker {
+    type Data = Arc<Session>;
+
+    fn show(_: &Arc<Session>, _: &mut Text) -> Result {
+        Err(EPERM)
+    }
+
+    fn store(session: &Arc<Session>, input: &str) -> Result {
+        session.mark(without_newline(input))
+    }
+}
+
+/// A marker as it was meant: `echo` ends it with a newline.
+fn without_newline(input: &str) -> &str {
+    input.strip_suffix('\n').unwrap_or(input)
+}
+
+/// The channel that markers are recorded in.
+struct MarkerChannel;
+
+impl TextFile for MarkerChannel {
+    type Data = Arc<Session>;
+
+    fn show(session: &Arc<Session>, out: &mut Text) -> Result {
+        match session.marker_channel() {
+            Some(channel) => writeln!(out, "{}", session.channel_name(channel)?.to_str()?)?,
+            None => out.write_str("none\n")?,
+        }
+        Ok(())
+    }
+
+    fn store(session: &Arc<Session>, input: &str) -> Result {
+        session.set_marker_channel(input.trim())
+    }
+}
+
 /// Frees the buffers of the last trace.
 struct FreeBuffer;
 
@@ -156,6 +217,12 @@ impl TextFile for Reset {
         if session.follows_tasks() {
             writeln!(out, "event_fork 1 0")?;
         }
+        if session.marker_channel() != Some(ChannelId::FIRST) {
+            let mut channel = Text::new();
+            MarkerChannel::show(session, &mut channel)?;
+            let (channel, usual) = (channel.as_str().trim(), abi::names::FIRST_CHANNEL);
+            writeln!(out, "marker_channel {channel} {usual}")?;
+        }
         for id in session.channels() {
             let name = session.channel_name(id)?;
             // The first channel's files stand for the session, as in its directory.
@@ -189,7 +256,7 @@ impl TextFile for Version {
     type Data = Arc<Session>;
 
     fn show(_: &Arc<Session>, out: &mut Text) -> Result {
-        writeln!(out, "{}", crate::abi::VERSION)?;
+        writeln!(out, "{}", abi::VERSION)?;
         Ok(())
     }
 }

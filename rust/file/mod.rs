@@ -3,11 +3,11 @@
 //! The files below /sys/kernel/debug/rtrace.
 //!
 //! ```text
-//!   version  available_events  create_session  destroy_session
+//!   version  available_events  marker  create_session  destroy_session
 //!   events/enable  events/<sys>/enable  events/<sys>/<event>/{enable,format}
 //!   enable  clock  error_log  set_event                     of the default session
 //!   sessions/<name>/{enable,clock,error_log,set_event}
-//!   sessions/<name>/{metadata,uuid,free_buffer,reset,create_channel}
+//!   sessions/<name>/{metadata,uuid,free_buffer,reset,create_channel,marker,marker_channel}
 //!   sessions/<name>/channels/<name>/{mode,subbuf_size,subbuf_count,switch_period,read_period}
 //!   sessions/<name>/channels/<name>/{set_event,set_filter,contexts,tracing_cpus,stats,cpuN}
 //! ```
@@ -48,7 +48,7 @@ impl Files {
         let session = sessions.default();
         let target = Target::new(session, ChannelId::FIRST);
         let data = root.data(session.clone())?;
-        control::make_tracer(&mut root, data)?;
+        control::make_tracer(&mut root, sessions)?;
         control::make(&mut root, data)?;
         channel::make_choice(&mut root, target.clone())?;
         let sessions = SessionDirs::new(sessions.clone())?;

@@ -74,6 +74,16 @@ impl Sessions {
         Ok(session)
     }
 
+    /// All but the default one.
+    pub(super) fn others(&self) -> Result<KVec<Arc<Session>>> {
+        let others = self.others.lock();
+        let mut sessions = KVec::with_capacity(others.len(), GFP_KERNEL)?;
+        for session in others.iter() {
+            sessions.push(session.clone(), GFP_KERNEL)?;
+        }
+        Ok(sessions)
+    }
+
     /// Events have come. See [`Session::events_came`]. May sleep.
     pub(crate) fn events_came(&self) {
         self.default.events_came();

@@ -3,12 +3,12 @@
 //! The text that makes a trace readable: [`crate::abi::tsdl`] filled in.
 
 use super::Session;
-use crate::abi::header::Layout;
+use crate::abi::header::{Layout, MARKER_ID};
 use crate::abi::packet::Uuid;
 use crate::abi::{tsdl, uuid};
 use crate::channel::clock::ClockKind;
 use crate::context::ContextSet;
-use crate::event::Event;
+use crate::event::{marker, Event};
 use crate::sys::clock::Calendar;
 use crate::sys::debugfs::text::Text;
 use crate::sys::system::{self, Names};
@@ -58,4 +58,15 @@ pub(super) fn preamble(
 /// The description of an event that has this number in a stream.
 pub(super) fn event(event: &Event, stream: u32, number: u32, out: &mut Text) -> fmt::Result {
     tsdl::event(out, stream, number, event.name(), event.fields())
+}
+
+/// The description of markers in a stream.
+pub(super) fn marker(stream: u32, out: &mut Text) -> fmt::Result {
+    tsdl::event(
+        out,
+        stream,
+        MARKER_ID,
+        marker::NAME,
+        marker::FIELDS.into_iter(),
+    )
 }

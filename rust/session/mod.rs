@@ -21,6 +21,7 @@
 mod choice;
 mod filters;
 mod list;
+mod marker;
 mod metadata;
 mod numbers;
 mod probes;

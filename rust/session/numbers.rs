@@ -7,7 +7,7 @@
 //! event's id; the metadata tells which event it is.
 
 use super::Selection;
-use crate::abi::header::{Layout, COMPACT_ESCAPE};
+use crate::abi::header::{Layout, COMPACT_ESCAPE, MARKER_ID};
 use crate::event::registry::Events;
 use crate::event::Event;
 use kernel::prelude::*;
@@ -29,6 +29,7 @@ impl Numbers {
     };
 
     /// With numbers also for those in `selection` that have none yet. [`None`]: all have one.
+    /// `ENOSPC`: there are not so many numbers.
     pub(super) fn with(&self, events: &Events, selection: &Selection) -> Result<Option<Self>> {
         let is_new = |event: &&Arc<Event>| selection.has(event) && !self.known.has(event);
         let mut new = events.iter().filter(is_new).peekable();
@@ -42,6 +43,9 @@ impl Numbers {
         for event in Iterator::chain(self.events.iter(), new) {
             numbers.events.push(event.clone(), GFP_KERNEL)?;
             numbers.known.set(event, true)?;
+        }
+        if numbers.events.len() > MARKER_ID as usize {
+            return Err(ENOSPC);
         }
         Ok(Some(numbers))
     }

@@ -15,6 +15,8 @@ use kernel::sync::Arc;
 pub(super) struct Settings {
     /// The clock of all its channels.
     pub(super) clock: ClockKind,
+    /// The channel that markers are recorded in, if they are.
+    pub(super) marker_channel: Option<ChannelId>,
     /// By [`ChannelId`]; there is one at least.
     channels: KVec<ChannelSettings>,
 }
@@ -66,6 +68,7 @@ impl Settings {
     pub(super) fn new(config: Config, first: &str) -> Result<Self> {
         let mut settings = Self {
             clock: ClockKind::best(),
+            marker_channel: Some(ChannelId::FIRST),
             channels: KVec::new(),
         };
         settings.add(first, config)?;
@@ -80,6 +83,7 @@ impl Settings {
         }
         Ok(Self {
             clock: self.clock,
+            marker_channel: self.marker_channel,
             channels,
         })
     }
@@ -87,7 +91,7 @@ impl Settings {
     /// Adds a channel with no event enabled. `EEXIST`: there is one called so; `ENOSPC`: there are
     /// too many.
     pub(super) fn add(&mut self, name: &str, config: Config) -> Result<ChannelId> {
-        if self.channels().any(|(_, channel)| channel.is_called(name)) {
+        if self.channel_called(name).is_some() {
             return Err(EEXIST);
         }
         if self.channels.len() == ChannelId::MAX {
@@ -118,6 +122,13 @@ impl Settings {
         (0..).map(ChannelId).zip(&self.channels)
     }
 
+    /// The channel of this name.
+    pub(super) fn channel_called(&self, name: &str) -> Option<ChannelId> {
+        let mut channels = self.channels();
+        let (id, _) = channels.find(|(_, channel)| channel.is_called(name))?;
+        Some(id)
+    }
+
     /// A channel.
     pub(super) fn channel(&self, id: ChannelId) -> Result<&ChannelSettings> {
         self.channels.get(id.index()).ok_or(ENOENT)
@@ -132,6 +143,7 @@ impl Settings {
     /// stay.
     pub(super) fn reset(&mut self, config: Config, cpus: &Arc<CpuSet>, contexts: &Arc<ContextSet>) {
         self.clock = ClockKind::best();
+        self.marker_channel = Some(ChannelId::FIRST);
         for channel in &mut self.channels {
             channel.config = config;
             channel.cpus = cpus.clone();

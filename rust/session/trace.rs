@@ -6,12 +6,16 @@ use super::probes::Probes;
 use super::settings::{ChannelSettings, Settings};
 use super::{metadata, ChannelId, Numbers, Selection, Session};
 use crate::abi::packet::Uuid;
+use crate::arch::preempt::NoPreempt;
+use crate::arch::word::SharedWord;
 use crate::channel::stats::Table;
 use crate::channel::{Channel, Setup};
+use crate::event::marker::Marker;
 use crate::event::registry::Events;
 use crate::sys::debugfs::text::Text;
 use crate::sys::errno::enodata;
 use crate::sys::hotplug::Watch;
+use crate::sys::rcu::RcuArc;
 use crate::sys::system;
 use core::fmt::Write;
 use kernel::prelude::*;
@@ -21,6 +25,10 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 #[pin_data(PinnedDrop)]
 pub(super) struct Recording {
     channels: KVec<Arc<Channel>>,
+    /// What records markers, if they are recorded.
+    marker: Option<Arc<Marker>>,
+    /// The same, from the first marker until it is stopped.
+    marking: RcuArc<Marker>,
     /// None once it was stopped.
     #[pin]
     attached: Mutex<Option<Attached>>,
@@ -38,6 +46,10 @@ pub(crate) struct Trace {
     uuid: Uuid,
     /// The metadata but for the events.
     preamble: Text,
+    /// Not 0 if the metadata describes markers.
+    describes_marker: SharedWord,
+    /// The channel that has these.
+    marker_channel: Option<ChannelId>,
     /// By [`ChannelId`].
     channels: KVec<Arc<TraceChannel>>,
 }
@@ -100,6 +112,8 @@ pub(super) fn start(
     let trace = Trace {
         uuid,
         preamble,
+        describes_marker: SharedWord::new(0),
+        marker_channel: settings.marker_channel,
         channels: readable,
     };
     let trace = Arc::new(trace, GFP_KERNEL)?;
@@ -119,8 +133,18 @@ pub(super) fn start(
         )?,
         _watches: watches,
     };
+    let marker = match settings.marker_channel {
+        Some(id) => {
+            let channel = channels.get(id.index()).ok_or(ENOENT)?;
+            let marker = Marker::new(channel, &settings.channel(id)?.contexts);
+            Some(Arc::new(marker, GFP_KERNEL)?)
+        }
+        None => None,
+    };
     let recording = pin_init!(Recording {
         channels,
+        marker,
+        marking: RcuArc::new(),
         attached <- new_mutex!(Some(attached)),
     });
     let recording = Arc::pin_init(recording, GFP_KERNEL)?;
@@ -148,6 +172,27 @@ impl Recording {
         }
     }
 
+    /// Whether a marker would be recorded now.
+    pub(super) fn is_marking(&self) -> bool {
+        self.marking.get(&NoPreempt::new()).is_some()
+    }
+
+    /// Has markers recorded from now on; the metadata describes them. Nothing to do where they are
+    /// not recorded, or if it was stopped. May sleep.
+    pub(super) fn begin_marking(&self) {
+        if self.attached.lock().is_some() {
+            self.marking.replace(self.marker.clone());
+        }
+    }
+
+    /// Records a marker if they are recorded: whether it is in the trace now, or was lost and counted.
+    /// Context: process, interrupts on.
+    pub(super) fn mark(&self, text: &[u8]) -> bool {
+        let guard = NoPreempt::new();
+        let marker = self.marking.get(&guard);
+        marker.is_some_and(|marker| marker.record_anywhere(text, &guard))
+    }
+
     /// Ends the trace: nothing is recorded any more, everything is in packets, and readers see
     /// the end. May sleep.
     pub(super) fn stop(&self) {
@@ -160,6 +205,8 @@ impl Recording {
         for channel in &self.channels {
             channel.stop();
         }
+        // Waits for who is writing a marker, if there ever was one.
+        self.marking.replace(None);
         attached.probes.detach();
         drop(attached);
         for channel in &self.channels {
@@ -196,6 +243,12 @@ impl Trace {
         self.channels().try_for_each(|channel| channel.free())
     }
 
+    /// Has its metadata describe markers from now on; not if no channel has them.
+    pub(super) fn describe_marker(&self) -> bool {
+        self.describes_marker.store(1);
+        self.marker_channel.is_some()
+    }
+
     /// Writes its metadata.
     pub(crate) fn write_metadata(&self, out: &mut Text) -> Result {
         out.write_str(self.preamble.as_str())?;
@@ -204,6 +257,12 @@ impl Trace {
             for (event, number) in numbers.iter() {
                 metadata::event(event, channel.id.stream_id(), number, out)?;
             }
+        }
+        match self.marker_channel {
+            Some(channel) if self.describes_marker.load() != 0 => {
+                metadata::marker(channel.stream_id(), out)?;
+            }
+            _ => {}
         }
         Ok(())
     }

@@ -254,7 +254,7 @@ impl<F: TextFile> Operations<F> {
             if count > WRITE_MAX {
                 return Err(E2BIG);
             }
-            let mut input = VVec::new();
+            let mut input = KVVec::new();
             UserSlice::new(UserPtr::from_ptr(buffer.cast_mut().cast()), count)
                 .read_all(&mut input, GFP_KERNEL)?;
             let input = core::str::from_utf8(&input).map_err(|_| EINVAL)?;

@@ -117,6 +117,7 @@ pub enum Command {
     Free,
     /// Put the session's settings back to the defaults, and free the memory of a stopped trace
     Reset,
+    Mark(MarkArgs),
     Create(CreateArgs),
     Destroy(DestroyArgs),
     Sessions(SessionsArgs),
@@ -298,6 +299,18 @@ pub struct StatusArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+/// Record a text with its time, in every session that records
+///
+/// The trace has it as the event `rtrace_marker`, whatever events were chosen. With --session only
+/// that session records it. Fails if none does. `echo TEXT > /sys/kernel/debug/rtrace/marker` does
+/// the same.
+#[derive(Debug, Args)]
+pub struct MarkArgs {
+    /// The text, at most 1023 bytes; several words are joined by blanks
+    #[arg(value_name = "TEXT", required = true)]
+    pub text: Vec<String>,
 }
 
 /// Create a session: settings, events and traces of its own

@@ -14,6 +14,7 @@ mod date;
 mod doctor;
 mod events;
 mod list;
+mod mark;
 mod options;
 mod record;
 mod report;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
             dir,
             output_options,
         } => snapshot::snapshot(&place, &dir, output_options),
+        Action::Mark { text } => mark::mark(&place, &text),
         Action::Create { name } => sessions::create(&place, &name),
         Action::Destroy { name } => sessions::destroy(&place, &name),
         Action::Sessions { json } => sessions::list(&place, json),

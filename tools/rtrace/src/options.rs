@@ -62,6 +62,9 @@ pub enum Action {
         dir: PathBuf,
         output_options: OutputOptions,
     },
+    Mark {
+        text: String,
+    },
     Create {
         name: String,
     },
@@ -152,6 +155,9 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
                 ..OutputOptions::default()
             },
             dir: args.output,
+        },
+        Command::Mark(args) => Action::Mark {
+            text: args.text.join(" "),
         },
         Command::Create(args) => Action::Create { name: args.name },
         Command::Destroy(args) => Action::Destroy { name: args.name },

@@ -124,6 +124,12 @@ impl Session {
         self.write("event_fork", "1")
     }
 
+    /// Records a text, if it is active.
+    pub fn mark(&self, text: &str) -> Result<()> {
+        self.tracer
+            .write_marker(&self.file("marker"), text, &self.file("error_log"))
+    }
+
     /// Frees the buffers of the last trace; what nobody read of it is gone. `EBUSY` while the
     /// session records.
     pub fn free(&self) -> Result<()> {

@@ -84,6 +84,17 @@ impl Tracer {
         self.write("destroy_session", name, ERROR_LOG)
     }
 
+    /// Records a text in every session that is active.
+    pub fn mark(&self, text: &str) -> Result<()> {
+        self.write_marker("marker", text, ERROR_LOG)
+    }
+
+    /// Writes a file that takes markers.
+    pub(crate) fn write_marker(&self, name: &str, text: &str, log: &str) -> Result<()> {
+        // With the newline that the kernel takes off: there is no write(2) of an empty text.
+        self.write(name, &format!("{text}\n"), log)
+    }
+
     /// The names of the sessions, in order.
     pub fn sessions(&self) -> Result<Vec<String>> {
         self.names("sessions")
@@ -128,7 +139,7 @@ impl Tracer {
         }
         Error::Refused {
             path: path.to_owned(),
-            value: value.replace('\n', " "),
+            value: value.trim_end().replace('\n', " "),
             detail,
             cause,
         }

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Writing markers into the traces of sessions, and choosing the channel that has them.
+
+use super::{ChannelId, Session, Sessions};
+use crate::event::marker;
+use kernel::prelude::*;
+
+impl Sessions {
+    /// Records a text in every session that is active. `EBADF`: none is; `E2BIG`: it is too long;
+    /// `EINVAL`: it has a NUL. May sleep.
+    pub(crate) fn mark(&self, text: &str) -> Result {
+        let default = self.default();
+        default.check_marker(text)?;
+        let mut taken = default.take_marker(text);
+        for session in &self.others()? {
+            taken |= session.take_marker(text);
+        }
+        if !taken {
+            default.refuse(fmt!("marker: no session records markers at the moment"));
+            return Err(EBADF);
+        }
+        Ok(())
+    }
+}
+
+impl Session {
+    /// Records a text. `EBADF`: the session is not active, or has no channel for markers; `E2BIG`:
+    /// the text is too long; `EINVAL`: it has a NUL. May sleep.
+    pub(crate) fn mark(&self, text: &str) -> Result {
+        self.check_marker(text)?;
+        if !self.take_marker(text) {
+            self.refuse(fmt!("marker: the session records no markers at the moment"));
+            return Err(EBADF);
+        }
+        Ok(())
+    }
+
+    fn check_marker(&self, text: &str) -> Result {
+        if text.len() > marker::LONGEST {
+            self.refuse(fmt!(
+                "marker: the text has {} bytes, more than {}",
+                text.len(),
+                marker::LONGEST
+            ));
+            return Err(E2BIG);
+        }
+        if text.bytes().any(|byte| byte == 0) {
+            return Err(self.refuse(fmt!("marker: there is a NUL in the text")));
+        }
+        Ok(())
+    }
+
+    /// Whether the session records it.
+    fn take_marker(&self, text: &str) -> bool {
+        let Some((trace, recording)) = self.active() else {
+            return false;
+        };
+        if !recording.is_marking() {
+            // Described before it is recorded: see `record`.
+            if !trace.describe_marker() {
+                return false;
+            }
+            self.metadata_changed(self.state.lock());
+            recording.begin_marking();
+        }
+        recording.mark(text.as_bytes())
+    }
+
+    /// The channel that markers are recorded in, if they are.
+    pub(crate) fn marker_channel(&self) -> Option<ChannelId> {
+        self.state.lock().settings.marker_channel
+    }
+
+    /// Chooses the channel that markers are recorded in, by its name, or none (`none`), for the next
+    /// trace. `EBUSY` while active.
+    pub(crate) fn set_marker_channel(&self, name: &str) -> Result {
+        let _control = self.control.lock();
+        let mut state = self.state.lock();
+        state.must_be_stopped("marker_channel")?;
+        let named = state.settings.channel_called(name);
+        match (named, name) {
+            (Some(channel), _) => state.settings.marker_channel = Some(channel),
+            (None, "none") => state.settings.marker_channel = None,
+            (None, _) => {
+                return Err(state.refuse(fmt!("marker_channel: there is no channel '{name}'")))
+            }
+        }
+        Ok(())
+    }
+}

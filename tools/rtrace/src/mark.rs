@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace mark`.
+
+use crate::options::Place;
+
+/// Records a text in the session that was given, or else in all that record.
+pub fn mark(place: &Place, text: &str) -> anyhow::Result<()> {
+    match &place.session {
+        Some(_) => place.session()?.mark(text)?,
+        None => place.tracer()?.mark(text)?,
+    }
+    Ok(())
+}

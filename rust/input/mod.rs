@@ -16,3 +16,4 @@ pub mod glob;
 pub mod name;
 pub mod number;
 pub mod pattern;
+pub mod trigger;

@@ -85,7 +85,7 @@ pub fn all() -> Vec<Seed> {
     seeds
 }
 
-const TEXTS: [(&str, &str, &str); 32] = [
+const TEXTS: [(&str, &str, &str); 38] = [
     (
         "filter",
         "numbers",
@@ -147,6 +147,12 @@ const TEXTS: [(&str, &str, &str); 32] = [
          channel b\ncpu full\n0 18446744073709551615\ntotal 18446744073709551615\n",
     ),
     ("stats", "none", "\n"),
+    ("triggers", "session", "traceon:web.1:3"),
+    ("triggers", "digits", "traceoff:5:7 if policy == 50"),
+    ("triggers", "packets", " traceoff_after:3:18446744073709551615\tif a < 1\n"),
+    ("triggers", "removed", "!traceoff_after"),
+    ("triggers", "name", "traceon:-a if b"),
+    ("triggers", "words", "snapshot:1:2 unless"),
     ("stats", "cpu", "cpu full\nx 1\n"),
     ("stats", "number", "cpu full\n0 +1\n1 -1\n"),
     ("stats", "short", "cpu full nested\n0 1\n"),

@@ -11,6 +11,7 @@ mod patterns;
 mod sizes;
 mod stats;
 mod trace;
+mod triggers;
 
 /// Something that reads bytes from outside, with what must hold of it.
 #[derive(Debug)]
@@ -32,6 +33,7 @@ pub const TARGETS: &[Target] = &[
     target("sizes", sizes::check),
     target("stats", stats::check),
     target("trace", trace::check),
+    target("triggers", triggers::check),
 ];
 
 const fn target(name: &'static str, check: fn(&[u8])) -> Target {

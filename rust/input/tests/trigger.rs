@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Triggers. (That what is parsed can be written again is what the fuzzer looks at, in
+//! `tools/fuzz/src/target/triggers.rs`.)
+
+use rtrace_input::trigger::{Action, Filter, Trigger};
+
+fn parsed(text: &str) -> Trigger<'_> {
+    Trigger::parse(text).unwrap_or_else(|error| panic!("{}", error.shown(text)))
+}
+
+#[test]
+fn triggers_are_parsed() {
+    let bare = |action| Trigger {
+        removes: false,
+        action,
+        session: None,
+        packets: 0,
+        count: 0,
+        filter: None,
+    };
+    let (on, off) = (bare(Action::TraceOn), bare(Action::TraceOff));
+    let (after, snapshot) = (bare(Action::TraceOffAfter), bare(Action::Snapshot));
+    assert_eq!(parsed("traceon"), on);
+    assert_eq!(parsed(" \ttraceoff\n"), off);
+    assert_eq!(parsed("traceoff:5"), Trigger { count: 5, ..off });
+    let web = Some("web");
+    assert_eq!(parsed("traceon:web"), Trigger { session: web, ..on });
+    let web_once = Trigger {
+        session: web,
+        count: 1,
+        ..on
+    };
+    assert_eq!(parsed("traceon:web:1"), web_once);
+    // A session whose name could be a count.
+    let five = Trigger {
+        session: Some("5"),
+        count: 7,
+        ..off
+    };
+    assert_eq!(parsed("traceoff:5:7"), five);
+    let late = Trigger {
+        packets: 3,
+        count: 2,
+        ..after
+    };
+    assert_eq!(parsed("traceoff_after:3:2"), late);
+    let filter = Filter {
+        expression: "a == 1 && b",
+        at: 14,
+    };
+    let some = Trigger {
+        count: 9,
+        filter: Some(filter),
+        ..snapshot
+    };
+    assert_eq!(parsed("snapshot:9 if a == 1 && b \n"), Trigger { ..some });
+    assert_eq!(
+        parsed("!snapshot"),
+        Trigger {
+            removes: true,
+            ..snapshot
+        }
+    );
+    assert_eq!(
+        parsed("!traceoff_after"),
+        Trigger {
+            removes: true,
+            ..after
+        }
+    );
+}
+
+#[test]
+fn what_is_wrong_is_shown() {
+    for (text, at, reason) in [
+        (
+            "",
+            0,
+            "expected an action: traceon traceoff traceoff_after snapshot",
+        ),
+        ("stop", 0, "expected an action"),
+        (" !!traceon", 2, "expected an action"),
+        ("traceonn", 0, "expected an action"),
+        ("traceoff:", 9, "a name must not be empty"),
+        ("traceoff:a/b", 9, "a name is made of"),
+        ("traceoff:a:", 11, "expected how often"),
+        ("traceoff:a:b", 11, "expected how often"),
+        ("traceoff:a:1:2", 12, "expected 'if' or the end"),
+        ("traceoff:0", 9, "expected how often"),
+        ("snapshot:+1", 9, "expected how often"),
+        ("snapshot:18446744073709551616", 9, "expected how often"),
+        ("traceoff_after", 14, "expected ':' and a number of packets"),
+        (
+            "traceoff_after if a",
+            14,
+            "expected ':' and a number of packets",
+        ),
+        (
+            "traceoff_after:0",
+            14,
+            "expected ':' and a number of packets",
+        ),
+        ("traceoff_after:1:x", 17, "expected how often"),
+        ("snapshot when a", 9, "expected 'if' and a filter"),
+        ("snapshot ifa", 9, "expected 'if' and a filter"),
+        ("snapshot if", 11, "expected a filter"),
+        ("snapshot  if ", 13, "expected a filter"),
+    ] {
+        let error = Trigger::parse(text).expect_err(text);
+        assert_eq!(error.at, at, "{text}");
+        let said = error.reason.to_string();
+        assert!(said.starts_with(reason), "{text}: {said}");
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Triggers.
+//!
+//! What is refused is refused at a place of the trigger. What is accepted is, written again, the same
+//! trigger, and consists of nothing but what the text has.
+
+use rtrace_input::name;
+use rtrace_input::trigger::{Action, Trigger};
+
+pub fn check(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let trigger = match Trigger::parse(text) {
+        Ok(trigger) => trigger,
+        Err(error) => {
+            assert!(text.is_char_boundary(error.at), "{error:?}");
+            assert!(!error.shown(text).to_string().is_empty());
+            return;
+        }
+    };
+    let written = trigger.to_string();
+    let again = Trigger::parse(&written).expect("what is written is a trigger");
+    assert_eq!(
+        again.filter.map(|filter| filter.expression),
+        expression(&trigger)
+    );
+    assert_eq!(
+        Trigger {
+            filter: None,
+            ..again
+        },
+        Trigger {
+            filter: None,
+            ..trigger
+        }
+    );
+
+    let words = text
+        .trim_ascii()
+        .split_once(|c: char| c.is_ascii_whitespace());
+    let (action, rest) = words.unwrap_or((text.trim_ascii(), ""));
+    let mut parts = action.split(':');
+    let name = parts.next().expect("there is one at least");
+    assert_eq!(
+        name,
+        format!(
+            "{}{}",
+            if trigger.removes { "!" } else { "" },
+            trigger.action.name()
+        )
+    );
+    let takes_session = matches!(trigger.action, Action::TraceOn | Action::TraceOff);
+    let mut expected: Vec<String> = Vec::new();
+    if let Some(session) = trigger.session {
+        assert!(takes_session && name::refusal(session).is_none());
+        expected.push(session.to_owned());
+    }
+    let numbers = [trigger.packets, trigger.count].into_iter();
+    expected.extend(
+        numbers
+            .filter(|number| *number != 0)
+            .map(|number| number.to_string()),
+    );
+    let parts: Vec<_> = parts
+        .map(|part| match part.parse::<u64>() {
+            // With zeros in front.
+            Ok(number) if Some(part) != trigger.session => number.to_string(),
+            _ => part.to_owned(),
+        })
+        .collect();
+    assert_eq!(parts, expected);
+    assert_eq!(
+        trigger.packets == 0,
+        trigger.action != Action::TraceOffAfter || expected.is_empty()
+    );
+    match expression(&trigger) {
+        Some(expression) => {
+            let behind = rest.trim_ascii().strip_prefix("if").expect("if");
+            assert_eq!(behind.trim_ascii(), expression);
+            let at = trigger.filter.map_or(0, |filter| filter.at);
+            assert!(text[at..].starts_with(expression));
+        }
+        None => assert_eq!(rest.trim_ascii(), ""),
+    }
+}
+
+fn expression<'a>(trigger: &Trigger<'a>) -> Option<&'a str> {
+    Some(trigger.filter?.expression)
+}

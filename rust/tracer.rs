@@ -7,7 +7,7 @@ use crate::event::provided::{Description, Provided};
 use crate::event::registry::Registry;
 use crate::event::Source;
 use crate::file::Files;
-use crate::session::{Sessions, Shared};
+use crate::session::{Serving, Sessions, Shared};
 use crate::sys::hotplug::Hotplug;
 use crate::sys::system;
 use kernel::prelude::*;
@@ -17,6 +17,7 @@ use kernel::sync::Arc;
 // Fields in the order of their end.
 pub(crate) struct Tracer {
     files: Arc<Files>,
+    _serving: Serving,
     sessions: Arc<Sessions>,
     registry: Arc<Registry>,
 }
@@ -32,12 +33,15 @@ impl Tracer {
             hotplug: Arc::new(hotplug, GFP_KERNEL)?,
             defaults: config,
             boot_id: system::boot_id()?,
+            worker: Sessions::worker()?,
         })?;
+        let serving = Serving::new(&sessions);
         let files = Files::new(&sessions).inspect_err(|error| {
             pr_err!("cannot make /sys/kernel/debug/rtrace ({error:?}): is debugfs there, and not locked down?\n");
         })?;
         let tracer = Self {
             files,
+            _serving: serving,
             sessions,
             registry,
         };

@@ -13,6 +13,7 @@ mod cursor;
 pub(crate) mod platform;
 pub(crate) mod reader;
 pub(crate) mod stats;
+pub(crate) mod stopper;
 mod stream;
 mod wakeup;
 
@@ -35,6 +36,7 @@ use cpus::CpuSet;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use platform::Kernel;
+use stopper::Stopper;
 use stream::Stream;
 use wakeup::Wakeup;
 
@@ -65,6 +67,8 @@ pub(crate) struct Setup {
     pub(crate) uuid: Uuid,
     /// The channel's stream class in the trace.
     pub(crate) stream_id: u32,
+    /// Counts the packets that are finished, where a stop waits for some.
+    pub(crate) stopper: Arc<Stopper>,
 }
 
 /// One buffer per CPU.
@@ -143,6 +147,12 @@ impl Channel {
     /// No new record is taken; some may still be being written. May sleep.
     pub(crate) fn stop(&self) {
         let _cpus = NoHotplug::new();
+        self.close();
+    }
+
+    /// The same, but the gate of a CPU that comes at this moment may stay open. Any context, NMI
+    /// included.
+    fn close(&self) {
         self.active.store(0);
         cpu::possible().for_each(|cpu| self.buffers.close(cpu));
     }
@@ -265,7 +275,10 @@ impl Channel {
 
     fn make(setup: &Setup, cpu: u32) -> Result<(Arc<Buffer>, Arc<Stream>, Arc<Timers>)> {
         let config = setup.config;
-        let wakeup = Arc::pin_init(Wakeup::new(config.read_period_us == 0), GFP_KERNEL)?;
+        let wakeup = Arc::pin_init(
+            Wakeup::new(config.read_period_us == 0, setup.stopper.clone()),
+            GFP_KERNEL,
+        )?;
         let buffer = Arc::new(Self::make_buffer(setup, cpu, wakeup.clone())?, GFP_KERNEL)?;
         let stream = Arc::pin_init(Stream::new(buffer.clone(), wakeup), GFP_KERNEL)?;
         let (switched, read) = (stream.clone(), stream.clone());

@@ -2,6 +2,7 @@
 
 //! Waking a stream's readers, from where nobody may be woken.
 
+use super::stopper::Stopper;
 use crate::arch::word::SharedWord;
 use crate::sys::cpu::{self, NoHotplug};
 use crate::sys::irq_work::IrqWork;
@@ -17,13 +18,15 @@ pub(crate) struct Wakeup {
     /// Whether readers are woken at each packet, not by a timer.
     at_each_packet: bool,
     waiters: Arc<WaitQueue>,
+    /// Told of each packet, too.
+    stopper: Arc<Stopper>,
     #[pin]
     work: IrqWork<Arc<WaitQueue>>,
 }
 
 impl Wakeup {
     /// Nobody waits.
-    pub(super) fn new(at_each_packet: bool) -> impl PinInit<Self, Error> {
+    pub(super) fn new(at_each_packet: bool, stopper: Arc<Stopper>) -> impl PinInit<Self, Error> {
         pin_init::pin_init_scope(move || {
             let waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
             Ok(try_pin_init!(Self {
@@ -31,6 +34,7 @@ impl Wakeup {
                 at_each_packet,
                 work <- IrqWork::new(waiters.clone(), |waiters| waiters.wake_all()),
                 waiters,
+                stopper,
             }? Error))
         })
     }
@@ -71,6 +75,7 @@ impl Wakeup {
         if self.at_each_packet && self.is_open() {
             self.wake_soon();
         }
+        self.stopper.packet_ready();
     }
 
     /// Has the readers woken. Any context, NMI included.

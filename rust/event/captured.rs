@@ -4,10 +4,11 @@
 //! the channel's contexts in front.
 //!
 //! An event has one handler for this, whatever the event header and the clock. It is attached
-//! where a filter or a context was asked for, and nowhere else.
+//! where a filter or a context was asked for, or a trigger, and nowhere else.
 
 use super::filter::Filter;
 use super::tasks::Tasks;
+use super::trigger::Trigger;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::channel::Channel;
@@ -21,33 +22,39 @@ use kernel::sync::Arc;
 /// The longest record that is captured where its size is known only when it is recorded.
 pub(super) const LONGEST: usize = 1024;
 
-/// An event that is enabled in a trace, and captured; the data of its tracepoint's handler.
+/// An event whose records are captured; the data of its tracepoint's handler.
 pub(crate) struct CapturedProbe {
-    probe: Probe,
-    tasks: Arc<Tasks>,
-    /// Where in a record the id of the task is that it is about, if it is about one.
-    about: Option<usize>,
-    contexts: Arc<ContextSet>,
+    taker: Taker,
     filter: RcuArc<Filter>,
     /// 0 while another probe records the event.
     live: SharedWord,
 }
 
+/// Who gets the records that are wanted.
+pub(crate) enum Taker {
+    /// A trace in which the event is enabled.
+    Recorder(Recorder),
+    /// A trigger.
+    Trigger(Arc<Trigger>),
+}
+
+/// An event that is enabled in a trace, and captured.
+pub(crate) struct Recorder {
+    /// Records it.
+    pub(crate) probe: Probe,
+    /// Whose events are recorded.
+    pub(crate) tasks: Arc<Tasks>,
+    /// Where in a record the id of the task is that it is about, if it is about one.
+    pub(crate) about: Option<usize>,
+    /// What is recorded beside it.
+    pub(crate) contexts: Arc<ContextSet>,
+}
+
 impl CapturedProbe {
-    /// Has `probe` record with `contexts` what `filter` wants of `tasks`, once it is
-    /// [live](Self::set_live).
-    pub(crate) fn new(
-        probe: Probe,
-        tasks: Arc<Tasks>,
-        about: Option<usize>,
-        contexts: Arc<ContextSet>,
-        filter: Option<Arc<Filter>>,
-    ) -> Self {
+    /// Has `taker` get what `filter` wants, once it is [live](Self::set_live).
+    pub(crate) fn new(taker: Taker, filter: Option<Arc<Filter>>) -> Self {
         let captured = Self {
-            probe,
-            tasks,
-            about,
-            contexts,
+            taker,
             filter: RcuArc::new(),
             live: SharedWord::new(0),
         };
@@ -65,43 +72,34 @@ impl CapturedProbe {
         self.filter.replace_later(filter.cloned(), retired);
     }
 
-    /// The event's id.
-    pub(crate) fn event(&self) -> u32 {
-        self.probe.event()
+    /// The id of the event that it records into `channel`; [`None`] if it does not.
+    pub(crate) fn event_of(&self, channel: &Channel) -> Option<u32> {
+        match &self.taker {
+            Taker::Recorder(Recorder { probe, .. }) if probe.is_of(channel) => Some(probe.event()),
+            _ => None,
+        }
     }
 
-    /// Whether it records into `channel`.
-    pub(crate) fn is_of(&self, channel: &Channel) -> bool {
-        self.probe.is_of(channel)
+    /// The trigger that it is for, if it is for one.
+    pub(crate) fn trigger(&self) -> Option<&Arc<Trigger>> {
+        match &self.taker {
+            Taker::Recorder(_) => None,
+            Taker::Trigger(trigger) => Some(trigger),
+        }
     }
 
-    /// Records these fields if they are wanted. Any context, NMI included.
+    /// Hands over these fields if they are wanted. Any context, NMI included.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     pub(super) fn record(&self, fields: &[u8]) {
         let guard = NoPreempt::new();
         let mut filter = self.filter.get(&guard).into_iter();
         if self.live.load() != 0
-            && self.is_of_wanted_task(fields, &guard)
+            && self.taker.is_of_wanted_task(fields, &guard)
             && filter.all(|filter| filter.wants(fields, &guard))
         {
-            self.probe.record(&WithContexts {
-                contexts: &self.contexts,
-                guard: &guard,
-                fields: &Bytes(fields),
-            });
+            self.taker.take(&Bytes(fields), &guard);
         }
-    }
-
-    /// As ftrace: an event is of the task that runs, and of the one that it is about.
-    #[inline(always)]
-    fn is_of_wanted_task(&self, fields: &[u8], guard: &NoPreempt) -> bool {
-        let about = || {
-            let tid = fields.get(self.about?..)?.first_chunk()?;
-            Some(i32::from_le_bytes(*tid))
-        };
-        self.tasks.wants(Task::current().tid(), guard)
-            || about().is_some_and(|tid| self.tasks.wants(tid, guard))
     }
 
     /// The same for fields that are not captured yet, of [`LONGEST`] bytes at most if there is a
@@ -113,12 +111,37 @@ impl CapturedProbe {
             if let Some(fields) = Capture::<LONGEST>::new().fill(len, write) {
                 self.record(fields);
             }
-        } else if self.live.load() != 0 && self.is_of_wanted_task(&[], guard) {
-            self.probe.record(&WithContexts {
-                contexts: &self.contexts,
+        } else if self.live.load() != 0 && self.taker.is_of_wanted_task(&[], guard) {
+            self.taker.take(fields, guard);
+        }
+    }
+}
+
+impl Taker {
+    /// As ftrace: an event is of the task that runs, and of the one that it is about. For a trigger
+    /// it does not matter.
+    #[inline(always)]
+    fn is_of_wanted_task(&self, fields: &[u8], guard: &NoPreempt) -> bool {
+        let Self::Recorder(Recorder { tasks, about, .. }) = self else {
+            return true;
+        };
+        let about = || {
+            let tid = fields.get((*about)?..)?.first_chunk()?;
+            Some(i32::from_le_bytes(*tid))
+        };
+        tasks.wants(Task::current().tid(), guard)
+            || about().is_some_and(|tid| tasks.wants(tid, guard))
+    }
+
+    #[inline(always)]
+    fn take<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
+        match self {
+            Self::Recorder(recorder) => recorder.probe.record(&WithContexts {
+                contexts: &recorder.contexts,
                 guard,
                 fields,
-            });
+            }),
+            Self::Trigger(trigger) => trigger.fire(guard),
         }
     }
 }

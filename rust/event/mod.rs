@@ -15,6 +15,7 @@ pub(crate) mod provided;
 pub(crate) mod registry;
 pub(crate) mod syscall;
 pub(crate) mod tasks;
+pub(crate) mod trigger;
 mod typed;
 
 use crate::abi::schema::Field;

@@ -6,7 +6,6 @@ use super::captured::{self, CapturedProbe};
 use super::FullName;
 use crate::abi::schema::{Field, FieldType};
 use crate::arch::preempt::NoPreempt;
-use crate::channel::Channel;
 use crate::record::memory::{Space, Tail};
 use crate::sys::args::TEXT_MAX;
 use crate::sys::rcu::RcuArc;
@@ -62,7 +61,7 @@ pub(crate) struct Provided {
     changing: Mutex<()>,
 }
 
-/// A channel that records the event, in a list of them.
+/// A channel that records the event, or a trigger, in a list of them.
 struct Recorder {
     probe: Arc<CapturedProbe>,
     next: RcuArc<Recorder>,
@@ -164,9 +163,8 @@ impl Provided {
         Ok(())
     }
 
-    /// Has it not recorded by the probe of `channel` any more, and waits until that does not run.
-    /// May sleep.
-    pub(crate) fn detach(&self, channel: &Channel) {
+    /// Has it not recorded by `probe` any more, and waits until that does not run. May sleep.
+    pub(crate) fn detach(&self, probe: &CapturedProbe) {
         let _changing = self.changing.lock();
         let mut before: Option<Arc<Recorder>> = None;
         loop {
@@ -176,7 +174,7 @@ impl Provided {
             let Some(recorder) = place.get_arc() else {
                 return;
             };
-            if recorder.probe.is_of(channel) {
+            if core::ptr::eq(&*recorder.probe, probe) {
                 return place.replace(recorder.next.get_arc());
             }
             before = Some(recorder);

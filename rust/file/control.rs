@@ -5,7 +5,7 @@
 //! and `marker`.
 
 use super::channel::{self, Target};
-use super::parse_switch;
+use super::{parse_switch, trigger};
 use crate::abi;
 use crate::channel::clock::ClockKind;
 use crate::session::{ChannelId, Session, Sessions, TaskChoice};
@@ -23,7 +23,8 @@ pub(super) fn make(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
     dir.text::<ErrorLog>("error_log", READ, session)?;
     task_set::<SetEventPid>(dir, session)?;
     task_set::<SetEventNotracePid>(dir, session)?;
-    dir.text::<EventFork>("event_fork", READ_WRITE, session)
+    dir.text::<EventFork>("event_fork", READ_WRITE, session)?;
+    trigger::make(dir, session)
 }
 
 /// Those that the tracer has alone.
@@ -222,6 +223,10 @@ impl TextFile for Reset {
             MarkerChannel::show(session, &mut channel)?;
             let (channel, usual) = (channel.as_str().trim(), abi::names::FIRST_CHANNEL);
             writeln!(out, "marker_channel {channel} {usual}")?;
+        }
+        let triggers = session.trigger_count();
+        if triggers != 0 {
+            writeln!(out, "set_trigger {triggers} 0")?;
         }
         for id in session.channels() {
             let name = session.channel_name(id)?;

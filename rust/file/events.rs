@@ -67,6 +67,7 @@ impl EventDirs {
         })?;
         dir.text::<OneEnable>("enable", READ_WRITE, data)?;
         dir.text::<OneFilter>("filter", READ_WRITE, data)?;
+        dir.text::<OneTrigger>("trigger", READ_WRITE, data)?;
         dir.text::<Format>("format", READ, data)?;
         subsystem.events.push((event.id(), dir), GFP_KERNEL)?;
         Ok(())
@@ -178,6 +179,22 @@ impl TextFile for OneFilter {
             |event| event.id() == one.event.id(),
             input,
         )
+    }
+}
+
+/// The triggers of an event.
+struct OneTrigger;
+
+impl TextFile for OneTrigger {
+    type Data = One;
+
+    fn show(one: &One, out: &mut Text) -> Result {
+        one.target.session.write_triggers_of(&one.event, out)
+    }
+
+    fn store(one: &One, input: &str) -> Result {
+        let is_it = |event: &Event| event.id() == one.event.id();
+        one.target.session.trigger_events("trigger", is_it, input)
     }
 }
 

@@ -4,9 +4,9 @@
 //!
 //! ```text
 //!   version  available_events  marker  create_session  destroy_session
-//!   events/enable  events/<sys>/enable  events/<sys>/<event>/{enable,format}
-//!   enable  clock  error_log  set_event                     of the default session
-//!   sessions/<name>/{enable,clock,error_log,set_event}
+//!   events/enable  events/<sys>/enable  events/<sys>/<event>/{enable,filter,trigger,format}
+//!   enable  clock  error_log  set_event  set_trigger  triggered   of the default session
+//!   sessions/<name>/{enable,clock,error_log,set_event,set_trigger,triggered}
 //!   sessions/<name>/{metadata,uuid,free_buffer,reset,create_channel,marker,marker_channel}
 //!   sessions/<name>/channels/<name>/{mode,subbuf_size,subbuf_count,switch_period,read_period}
 //!   sessions/<name>/channels/<name>/{set_event,set_filter,contexts,tracing_cpus,stats,cpuN}
@@ -21,6 +21,7 @@ mod metadata;
 mod session;
 mod stream;
 mod subdirs;
+mod trigger;
 
 use crate::event::Event;
 use crate::input::number;

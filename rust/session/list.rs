@@ -4,8 +4,32 @@
 
 use super::{Session, Shared};
 use crate::abi::names::DEFAULT_SESSION;
+use crate::sys::rcu::RcuArc;
+use crate::sys::work::Work;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// Does what triggers ask for, of the sessions that are put there.
+pub(crate) type Worker = Work<RcuArc<Sessions>>;
+
+/// Has what triggers ask for done. Dropping it ends that, and waits for what is being done.
+pub(crate) struct Serving(Arc<Worker>);
+
+impl Serving {
+    /// Begins, for these sessions. May sleep.
+    pub(crate) fn new(sessions: &Arc<Sessions>) -> Self {
+        let worker = &sessions.shared.worker;
+        worker.data().replace(Some(sessions.clone()));
+        Self(worker.clone())
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.0.data().replace(None);
+        self.0.wait();
+    }
+}
 
 /// All sessions. Dropping it stops those that nobody else holds.
 #[pin_data]
@@ -30,6 +54,39 @@ impl Sessions {
             }),
             GFP_KERNEL,
         )
+    }
+
+    /// What acts for all sessions once they are [served](Serving). May sleep.
+    pub(crate) fn worker() -> Result<Arc<Worker>> {
+        Work::new(RcuArc::new(), |place: &RcuArc<Self>| {
+            if let Some(sessions) = place.get_arc() {
+                sessions.act();
+            }
+        })
+    }
+
+    /// Does what triggers of any session ask for. May sleep.
+    fn act(&self) {
+        self.default.act(self);
+        // From the last one, without the lock: those that go meanwhile change no place before them.
+        let mut place = self.others.lock().len();
+        while place > 0 {
+            place -= 1;
+            let session = self.others.lock().get(place).cloned();
+            if let Some(session) = session {
+                session.act(self);
+            }
+        }
+    }
+
+    /// The session called so.
+    pub(super) fn find(&self, name: &str) -> Option<Arc<Session>> {
+        if name == DEFAULT_SESSION {
+            return Some(self.default.clone());
+        }
+        let others = self.others.lock();
+        let mut others = others.iter();
+        others.find(|session| session.name() == name).cloned()
     }
 
     /// The default session.

@@ -29,11 +29,13 @@ mod selection;
 mod settings;
 mod tasks;
 mod trace;
+mod triggers;
 
 use crate::abi;
 use crate::channel::clock::ClockKind;
 use crate::channel::config::{Config, Refusal};
 use crate::channel::cpus::CpuSet;
+use crate::channel::stopper::Stopper;
 use crate::channel::Channel;
 use crate::context::{Context, ContextSet};
 use crate::event::registry::Registry;
@@ -51,7 +53,7 @@ use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::lock::{mutex::MutexBackend, Guard};
 use kernel::sync::{new_mutex, Arc, Mutex};
-pub(crate) use list::Sessions;
+pub(crate) use list::{Serving, Sessions, Worker};
 use numbers::Numbers;
 pub(crate) use selection::{Enabled, Selection};
 pub(crate) use settings::ChannelId;
@@ -59,6 +61,7 @@ use settings::{ChannelSettings, Settings};
 pub(crate) use tasks::TaskChoice;
 use trace::Recording;
 pub(crate) use trace::{Trace, TraceChannel};
+use triggers::{TriggerProbes, Triggers};
 
 /// What all sessions share.
 pub(crate) struct Shared {
@@ -70,6 +73,8 @@ pub(crate) struct Shared {
     pub(crate) defaults: Config,
     /// The clock's identity in a trace.
     pub(crate) boot_id: [u8; 36],
+    /// Does what triggers ask for.
+    pub(crate) worker: Arc<Worker>,
 }
 
 /// A session. Everything here may sleep.
@@ -88,6 +93,13 @@ pub(crate) struct Session {
     following: Mutex<Option<Following>>,
     /// Woken when the metadata's text changes.
     metadata_waiters: Arc<WaitQueue>,
+    /// Stops the recording where `control` cannot be taken.
+    stopper: Arc<Stopper>,
+    #[pin]
+    trigger_probes: Mutex<TriggerProbes>,
+    /// Woken when a trigger has fired.
+    #[pin]
+    trigger_waiters: WaitQueue,
 }
 
 struct State {
@@ -95,6 +107,9 @@ struct State {
     phase: Phase,
     /// Counts changes of the metadata's text.
     metadata_version: u64,
+    triggers: Arc<Triggers>,
+    /// Counts changes of what triggers have done.
+    triggers_version: u64,
     /// Why the last refused write was refused.
     error: Option<CString>,
 }
@@ -120,10 +135,13 @@ impl Session {
         let name = CString::try_from_fmt(fmt!("{name}"))?;
         let tasks = Arc::new(Tasks::new(), GFP_KERNEL)?;
         let metadata_waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
+        let stopper = Arc::new(Stopper::new(shared.worker.clone()), GFP_KERNEL)?;
         let state = State {
             settings: Settings::new(shared.defaults, abi::names::FIRST_CHANNEL)?,
             phase: Phase::Created,
             metadata_version: 1,
+            triggers: Arc::new(Triggers::NONE, GFP_KERNEL)?,
+            triggers_version: 1,
             error: None,
         };
         Arc::pin_init(
@@ -135,6 +153,9 @@ impl Session {
                 tasks,
                 following <- new_mutex!(None),
                 metadata_waiters,
+                stopper,
+                trigger_probes <- new_mutex!(TriggerProbes::NONE),
+                trigger_waiters <- WaitQueue::new(),
             }),
             GFP_KERNEL,
         )
@@ -208,11 +229,14 @@ impl Session {
     fn destroy(&self) {
         let _control = self.control.lock();
         self.stop_recording();
+        // Without memory they go with the session.
+        let _ = self.clear_triggers();
         let mut state = self.state.lock();
         let trace = state.phase.trace().cloned();
         state.phase = Phase::Destroyed { trace };
         // Who waits for changes of the metadata sees that there will be none.
         self.metadata_changed(state);
+        self.triggers_changed();
     }
 
     /// `control` is held.
@@ -242,7 +266,7 @@ impl Session {
         last.map_or(Ok(()), |trace| trace.free())
     }
 
-    /// Goes back to the default settings, with no event enabled, of all tasks. `EBUSY` while
+    /// Goes back to the default settings, with no event enabled, of all tasks, and no trigger. `EBUSY` while
     /// active.
     pub(crate) fn reset(&self) -> Result {
         let contexts = Arc::new(ContextSet::NONE, GFP_KERNEL)?;
@@ -252,6 +276,7 @@ impl Session {
         state.must_be_stopped("reset")?;
         state.settings.reset(self.shared.defaults, &cpus, &contexts);
         drop(state);
+        self.clear_triggers()?;
         self.tasks.only.replace(None);
         self.tasks.not.replace(None);
         let following = self.following.lock().take();

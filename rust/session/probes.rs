@@ -10,7 +10,7 @@ use super::settings::ChannelSettings;
 use super::{Numbers, Selection};
 use crate::channel::Channel;
 use crate::context::ContextSet;
-use crate::event::captured::CapturedProbe;
+use crate::event::captured::{CapturedProbe, Recorder, Taker};
 use crate::event::filter::Filter;
 use crate::event::syscall::{self, CapturedSyscallProbe, Direction, SyscallProbe};
 use crate::event::tasks::Tasks;
@@ -131,13 +131,10 @@ impl Probes {
         }
         // Nothing fails from here on.
         let mut retired = Retired::new();
-        for probe in self
-            .attached
-            .captured
-            .iter()
-            .filter(|probe| probe.is_of(&this.channel))
-        {
-            probe.set_filter(settings.filters.get(probe.event()), &mut retired);
+        for probe in self.attached.captured.iter() {
+            if let Some(event) = probe.event_of(&this.channel) {
+                probe.set_filter(settings.filters.get(event), &mut retired);
+            }
         }
         for (event, probe) in &this.provided {
             probe.set_filter(wanted.filter(event), &mut retired);
@@ -217,13 +214,13 @@ impl ChannelProbes {
             let probe = Probe::new(self.channel.clone(), event.id(), number);
             let captured = |probe| -> Result<Arc<CapturedProbe>> {
                 let filter = wanted.filter(event).cloned();
-                let probe = CapturedProbe::new(
+                let recorder = Recorder {
                     probe,
-                    self.tasks.clone(),
-                    event.about(),
-                    self.contexts.clone(),
-                    filter,
-                );
+                    tasks: self.tasks.clone(),
+                    about: event.about(),
+                    contexts: self.contexts.clone(),
+                };
+                let probe = CapturedProbe::new(Taker::Recorder(recorder), filter);
                 Ok(Arc::new(probe, GFP_KERNEL)?)
             };
             match event.source() {
@@ -344,8 +341,10 @@ impl ChannelProbes {
             &mut [
                 &mut plain
                     .picked(|probe| probe.is_of(channel) && !plain_events.has_id(probe.event())),
-                &mut captured
-                    .picked(|probe| probe.is_of(channel) && !captured_events.has_id(probe.event())),
+                &mut captured.picked(|probe| {
+                    let event = probe.event_of(channel);
+                    event.is_some_and(|event| !captured_events.has_id(event))
+                }),
                 &mut syscalls.picked(|probe| probe.is_of(channel) && probe.is_unused()),
                 &mut captured_syscalls.picked(|probe| probe.is_of(channel) && probe.is_unused()),
             ],
@@ -354,11 +353,11 @@ impl ChannelProbes {
     }
 
     fn detach_provided(&mut self) {
-        let (channel, recorded) = (&*self.channel, &self.captured);
-        self.provided.retain(|(event, _)| {
+        let recorded = &self.captured;
+        self.provided.retain(|(event, probe)| {
             let stays = recorded.has(event);
             if let (Source::Provided(provided), false) = (event.source(), stays) {
-                provided.detach(channel);
+                provided.detach(probe);
             }
             stays
         });

@@ -9,6 +9,7 @@ use crate::abi::packet::Uuid;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::channel::stats::Table;
+use crate::channel::stopper::Stopper;
 use crate::channel::{Channel, Setup};
 use crate::event::marker::Marker;
 use crate::event::registry::Events;
@@ -29,6 +30,7 @@ pub(super) struct Recording {
     marker: Option<Arc<Marker>>,
     /// The same, from the first marker until it is stopped.
     marking: RcuArc<Marker>,
+    stopper: Arc<Stopper>,
     /// None once it was stopped.
     #[pin]
     attached: Mutex<Option<Attached>>,
@@ -98,6 +100,7 @@ pub(super) fn start(
             clock: settings.clock,
             uuid,
             stream_id: id.stream_id(),
+            stopper: session.stopper.clone(),
         };
         let channel = Arc::new(Channel::new(setup)?, GFP_KERNEL)?;
         let (described, held) = (numbers.clone(), Buffers::Held(channel.clone()));
@@ -145,15 +148,21 @@ pub(super) fn start(
         channels,
         marker,
         marking: RcuArc::new(),
+        stopper: session.stopper.clone(),
         attached <- new_mutex!(Some(attached)),
     });
     let recording = Arc::pin_init(recording, GFP_KERNEL)?;
     for ((id, channel), numbers) in settings.channels().zip(&numbered) {
         recording.select(id, channel, numbers)?;
     }
+    if session.trigger_count() != 0 {
+        recording.arm()?;
+    }
     for channel in &recording.channels {
         channel.start();
     }
+    // A trigger may have been faster.
+    session.stopper.close_if_stopped();
     Ok((trace, recording))
 }
 
@@ -193,6 +202,11 @@ impl Recording {
         marker.is_some_and(|marker| marker.record_anywhere(text, &guard))
     }
 
+    /// From now on triggers can stop it, in any context. May sleep.
+    pub(super) fn arm(&self) -> Result {
+        self.stopper.arm(&self.channels)
+    }
+
     /// Ends the trace: nothing is recorded any more, everything is in packets, and readers see
     /// the end. May sleep.
     pub(super) fn stop(&self) {
@@ -207,6 +221,7 @@ impl Recording {
         }
         // Waits for who is writing a marker, if there ever was one.
         self.marking.replace(None);
+        self.stopper.end();
         attached.probes.detach();
         drop(attached);
         for channel in &self.channels {

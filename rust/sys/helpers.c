@@ -14,6 +14,7 @@
 #include <linux/tracepoint.h>
 #include <linux/utsname.h>
 #include <linux/vmalloc.h>
+#include <linux/workqueue.h>
 #include <asm/cpufeature.h>
 #include <asm/tsc.h>
 
@@ -66,6 +67,11 @@ notrace enum hrtimer_restart rtrace_hrtimer_again(struct hrtimer *timer, s64 per
 {
 	hrtimer_forward_now(timer, ns_to_ktime(period_ns));
 	return HRTIMER_RESTART;
+}
+
+notrace void rtrace_init_work(struct work_struct *work, work_func_t func)
+{
+	INIT_WORK(work, func);
 }
 
 /* The CPU after @cpu (-1: the first) that is online, or possible; nr_cpu_ids or more: none. */

@@ -10,6 +10,7 @@
 
 #include <linux/hrtimer_types.h>
 #include <linux/smp.h>
+#include <linux/workqueue.h>
 
 struct new_utsname;
 struct page;
@@ -18,6 +19,7 @@ u8 rtrace_delivery_barrier(void);
 u64 rtrace_origin(void);
 int rtrace_call_on_cpu(int cpu, smp_call_func_t func, void *info);
 enum hrtimer_restart rtrace_hrtimer_again(struct hrtimer *timer, s64 period_ns);
+void rtrace_init_work(struct work_struct *work, work_func_t func);
 bool rtrace_tsc_is_trustworthy(void);
 int rtrace_cpu_next(int cpu, bool online);
 bool rtrace_is_killed(void);

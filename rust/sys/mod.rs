@@ -25,3 +25,4 @@ pub(crate) mod timer;
 pub(crate) mod tracepoint;
 pub(crate) mod user_text;
 pub(crate) mod wait;
+pub(crate) mod work;

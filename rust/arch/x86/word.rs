@@ -258,6 +258,15 @@ impl SharedWord {
         }
         found == old
     }
+
+    /// Adds 1, wrapping. A full barrier.
+    #[inline(always)]
+    pub fn increment(&self) {
+        // SAFETY: As above.
+        unsafe {
+            asm!("lock inc qword ptr [{word}]", word = in(reg) self.0.get(), options(nostack));
+        }
+    }
 }
 
 /// Keeps the compiler from moving memory accesses across (`barrier()`).

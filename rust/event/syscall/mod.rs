@@ -17,10 +17,12 @@ mod describe;
 mod plan;
 mod probe;
 mod table;
+mod trigger;
 
 pub(crate) use captured::{handler as captured_handler, CapturedSyscallProbe};
 pub(crate) use describe::Call;
 pub(crate) use probe::{handler, Numbers, SyscallProbe};
+pub(crate) use trigger::{trigger_handler, SyscallTrigger};
 
 use crate::abi::schema::FieldType;
 use describe::{Argument, Kind, NUMBER, RESULT};

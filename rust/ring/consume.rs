@@ -27,13 +27,6 @@ struct Held {
     reference: Reference,
 }
 
-impl Reader {
-    /// The packet that is held.
-    pub fn held(&self) -> Option<&Packet> {
-        self.held.as_ref().map(|held| &held.packet)
-    }
-}
-
 /// A packet that the reader holds. Nobody writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
@@ -135,7 +128,7 @@ impl<P: Platform> Ring<P> {
         let Held { packet, reference } = reader.held.take()?;
         reader.spare = reference.index();
         // R3: pairs with W2.
-        let _pushed = !self
+        let _moved = self
             .rcnt
             .compare_exchange(packet.position, self.geometry.next(packet.position));
         Some(packet)

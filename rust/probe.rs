@@ -3,6 +3,7 @@
 //! What a probe has when its tracepoint fires: all it needs, behind one pointer.
 
 use crate::abi::header::Layout;
+use crate::channel::clock::ClockKind;
 use crate::channel::{Buffer, Channel, Entered, Gates, Waiting};
 use crate::record::clock::AnyClock;
 use crate::record::format::Format;
@@ -34,6 +35,15 @@ impl Probe {
     /// Whether it records into `channel`.
     pub(crate) fn is_of(&self, channel: &Channel) -> bool {
         core::ptr::eq(&*self.channel, channel)
+    }
+
+    /// Whether its records are in the default format.
+    pub(crate) fn is_usual(&self) -> bool {
+        let setup = self.channel.setup();
+        matches!(
+            (setup.layout, setup.clock),
+            (Layout::Compact, ClockKind::Tsc { .. })
+        )
     }
 
     /// The event's id.

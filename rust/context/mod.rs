@@ -11,7 +11,7 @@ pub(crate) use set::ContextSet;
 
 use crate::abi::schema::{Field, FieldType};
 use crate::arch::preempt::NoPreempt;
-use crate::sys::args::Task;
+use crate::sys::args::{Task, TaskNumber};
 
 /// Something that is known of the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,13 @@ pub(crate) enum Context {
     Gid,
     PidNs,
     Cpu,
+}
+
+/// How a context is got that lies in the task as it lies in a record.
+#[derive(Clone, Copy)]
+enum Load {
+    Number(TaskNumber),
+    Comm,
 }
 
 /// What it is at a moment.
@@ -96,6 +103,19 @@ impl Context {
             Self::Uid | Self::Gid | Self::PidNs | Self::Cpu => FieldType::unsigned(32),
             _ => FieldType::signed(32),
         }
+    }
+
+    /// Where it is read as it is: the task's number, or its name.
+    fn load(self) -> Option<Load> {
+        Some(match self {
+            Self::Pid => Load::Number(TaskNumber::PID),
+            Self::Tid => Load::Number(TaskNumber::TID),
+            Self::Prio => Load::Number(TaskNumber::PRIO),
+            Self::Nice => Load::Number(TaskNumber::NICE),
+            Self::Cpu => Load::Number(TaskNumber::CPU),
+            Self::Comm => Load::Comm,
+            _ => return None,
+        })
     }
 
     /// It, as a field.

@@ -11,10 +11,11 @@ use super::tasks::Tasks;
 use super::trigger::Trigger;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
-use crate::channel::Channel;
+use crate::channel::{Buffer, Channel};
 use crate::context::ContextSet;
 use crate::probe::Probe;
-use crate::record::memory::{tail_alone, Capture, Space, Tail};
+use crate::record::format::CompactTsc;
+use crate::record::memory::{tail_alone, Capture, Captured, RecordWriter, Space, Tail};
 use crate::sys::args::Task;
 use crate::sys::rcu::{RcuArc, Retired};
 use kernel::sync::Arc;
@@ -22,12 +23,12 @@ use kernel::sync::Arc;
 /// The longest record that is captured where its size is known only when it is recorded.
 pub(super) const LONGEST: usize = 1024;
 
-/// An event whose records are captured; the data of its tracepoint's handler.
+/// An event that is looked at before anybody gets it; the data of its tracepoint's handler.
 pub(crate) struct CapturedProbe {
-    taker: Taker,
+    /// What is to be looked at: bits of [`Look`].
+    look: SharedWord,
     filter: RcuArc<Filter>,
-    /// 0 while another probe records the event.
-    live: SharedWord,
+    taker: Taker,
 }
 
 /// Who gets the records that are wanted.
@@ -44,32 +45,66 @@ pub(crate) struct Recorder {
     pub(crate) probe: Probe,
     /// Whose events are recorded.
     pub(crate) tasks: Arc<Tasks>,
-    /// Where in a record the id of the task is that it is about, if it is about one.
-    pub(crate) about: Option<usize>,
     /// What is recorded beside it.
     pub(crate) contexts: Arc<ContextSet>,
+}
+
+/// What a probe looks at before it records.
+struct Look;
+
+impl Look {
+    /// At whose event it is.
+    const TASKS: u64 = 1 << 0;
+    /// At the record's fields: there is a filter.
+    const FIELDS: u64 = 1 << 1;
+    /// There are contexts, which lie in the task.
+    const CONTEXTS: u64 = 1 << 2;
+    /// There are others, or the format is not the default one.
+    const FORMAT: u64 = 1 << 3;
+    /// Not at all: another probe still records the event.
+    const NOTHING: u64 = 1 << 4 | Self::FORMAT;
 }
 
 impl CapturedProbe {
     /// Has `taker` get what `filter` wants, once it is [live](Self::set_live).
     pub(crate) fn new(taker: Taker, filter: Option<Arc<Filter>>) -> Self {
         let captured = Self {
-            taker,
+            look: SharedWord::new(Look::NOTHING),
             filter: RcuArc::new(),
-            live: SharedWord::new(0),
+            taker,
         };
         captured.filter.replace(filter);
         captured
     }
 
-    /// Records from now on.
+    /// Records from now on. One caller at a time changes what it looks at.
     pub(crate) fn set_live(&self) {
-        self.live.store(1);
+        self.look.store(self.look_now());
     }
 
-    /// Has another filter from now on, or none. May sleep.
+    /// Has another filter from now on, or none; and looks at tasks if that was asked for since. May
+    /// sleep. One caller at a time.
     pub(crate) fn set_filter(&self, filter: Option<&Arc<Filter>>, retired: &mut Retired<Filter>) {
         self.filter.replace_later(filter.cloned(), retired);
+        if self.is_live() {
+            self.set_live();
+        }
+    }
+
+    fn is_live(&self) -> bool {
+        self.look.load() & Look::NOTHING != Look::NOTHING
+    }
+
+    fn look_now(&self) -> u64 {
+        let mut look = match &self.taker {
+            Taker::Recorder(recorder) => recorder.look(),
+            Taker::Trigger(_) => 0,
+        };
+        if self.filter.get(&NoPreempt::new()).is_some() {
+            look |= Look::FIELDS;
+        }
+        // Once it does it goes on: that the set is gone may be taken back.
+        look | self.look.load() & Look::TASKS
     }
 
     /// The id of the event that it records into `channel`; [`None`] if it does not.
@@ -88,30 +123,82 @@ impl CapturedProbe {
         }
     }
 
-    /// Hands over these fields if they are wanted. Any context, NMI included.
-    #[inline(never)]
-    #[link_section = ".kprobes.text"]
-    pub(super) fn record(&self, fields: &[u8]) {
-        let guard = NoPreempt::new();
-        let mut filter = self.filter.get(&guard).into_iter();
-        if self.live.load() != 0
-            && self.taker.is_of_wanted_task(fields, &guard)
-            && filter.all(|filter| filter.wants(fields, &guard))
-        {
-            self.taker.take(&Bytes(fields), &guard);
+    /// Records the event if it is wanted; of which `about` says the id of the task that it is about,
+    /// and `payload` the size and what lays it down. Any context, NMI included.
+    ///
+    /// Decided and recorded here is what costs little. The fields that a filter is shown are on the
+    /// stack, and are read again for the record.
+    #[inline(always)]
+    pub(super) fn record<const N: usize, W: FnOnce(RecordWriter<'_>) + Copy>(
+        &self,
+        about: impl FnOnce() -> Option<i32>,
+        payload: impl FnOnce() -> (u64, W),
+    ) {
+        let look = self.look.load();
+        if look & Look::TASKS != 0 && !self.taker.is_of_wanted_task(about) {
+            return;
+        }
+        let (len, write) = payload();
+        if look & Look::FIELDS != 0 {
+            match self.decides(Capture::<N>::new().fill(len, write)) {
+                Some(true) => {}
+                Some(false) => return,
+                None => return self.take_any::<N>(len, write),
+            }
+        }
+        let recorded = match &self.taker {
+            Taker::Trigger(_) => false,
+            Taker::Recorder(recorder) if look & (Look::CONTEXTS | Look::FORMAT) == 0 => {
+                recorder.record(len, write)
+            }
+            Taker::Recorder(recorder) => {
+                look & Look::FORMAT == 0 && recorder.record_with_contexts(len, write)
+            }
+        };
+        if !recorded {
+            self.take_any::<N>(len, write);
         }
     }
 
-    /// The same for fields that are not captured yet, of [`LONGEST`] bytes at most if there is a
-    /// filter.
+    /// Whether a record is wanted, if that is found out at once.
+    #[inline(always)]
+    fn decides(&self, fields: Option<Captured<'_>>) -> Option<bool> {
+        let guard = NoPreempt::new();
+        self.filter.get(&guard)?.decides(fields?)
+    }
+
+    /// Hands over the event, if it is of a wanted task, whatever there is to be done.
+    #[cold]
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn take_any<const N: usize>(&self, len: u64, write: impl FnOnce(RecordWriter<'_>)) {
+        if let Some(fields) = Capture::<N>::new().fill(len, write) {
+            self.take_captured(fields);
+        }
+    }
+
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn take_captured(&self, fields: Captured<'_>) {
+        let guard = NoPreempt::new();
+        let mut filter = self.filter.get(&guard).into_iter();
+        if self.is_live() && filter.all(|filter| filter.wants(fields, &guard)) {
+            self.taker.take(&Bytes(fields.fields()), &guard);
+        }
+    }
+
+    /// Hands over an event that is about no task, if it is wanted; of [`LONGEST`] bytes at most if
+    /// there is a filter. Any context, NMI included.
     #[inline(always)]
     pub(super) fn record_tail<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
-        if self.filter.get(guard).is_some() {
+        let look = self.look.load();
+        if look & Look::TASKS != 0 && !self.taker.is_of_wanted_task(|| None) {
+            return;
+        }
+        if look & Look::FIELDS != 0 {
             let (len, write) = tail_alone(fields);
-            if let Some(fields) = Capture::<LONGEST>::new().fill(len, write) {
-                self.record(fields);
-            }
-        } else if self.live.load() != 0 && self.taker.is_of_wanted_task(&[], guard) {
+            self.take_any::<LONGEST>(len, write);
+        } else if self.is_live() {
             self.taker.take(fields, guard);
         }
     }
@@ -121,16 +208,13 @@ impl Taker {
     /// As ftrace: an event is of the task that runs, and of the one that it is about. For a trigger
     /// it does not matter.
     #[inline(always)]
-    fn is_of_wanted_task(&self, fields: &[u8], guard: &NoPreempt) -> bool {
-        let Self::Recorder(Recorder { tasks, about, .. }) = self else {
+    fn is_of_wanted_task(&self, about: impl FnOnce() -> Option<i32>) -> bool {
+        let Self::Recorder(Recorder { tasks, .. }) = self else {
             return true;
         };
-        let about = || {
-            let tid = fields.get((*about)?..)?.first_chunk()?;
-            Some(i32::from_le_bytes(*tid))
-        };
-        tasks.wants(Task::current().tid(), guard)
-            || about().is_some_and(|tid| tasks.wants(tid, guard))
+        let guard = NoPreempt::new();
+        tasks.wants(Task::current().tid(), &guard)
+            || about().is_some_and(|tid| tasks.wants(tid, &guard))
     }
 
     #[inline(always)]
@@ -143,6 +227,49 @@ impl Taker {
             }),
             Self::Trigger(trigger) => trigger.fire(guard),
         }
+    }
+}
+
+impl Recorder {
+    fn look(&self) -> u64 {
+        let mut look = 0;
+        if self.tasks.is_set() {
+            look |= Look::TASKS;
+        }
+        if !self.contexts.is_empty() {
+            look |= Look::CONTEXTS;
+        }
+        if !self.probe.is_usual() || !self.contexts.is_in_task() {
+            look |= Look::FORMAT;
+        }
+        look
+    }
+
+    /// Records an event in the default format, without contexts, if that is done at once.
+    #[inline(always)]
+    fn record(&self, len: u64, write: impl FnOnce(RecordWriter<'_>)) -> bool {
+        let Ok(entered) = self.probe.enter() else {
+            return false;
+        };
+        let recorded = Buffer::record_open::<CompactTsc, _>(
+            entered,
+            &self.probe.label,
+            #[inline(always)]
+            || (len, write),
+        );
+        recorded.is_ok()
+    }
+
+    /// The same with contexts of the task.
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn record_with_contexts(&self, len: u64, write: impl FnOnce(RecordWriter<'_>)) -> bool {
+        let contexts = self.contexts.len() as u64;
+        self.record(
+            len.wrapping_add(contexts),
+            #[inline(always)]
+            |to: RecordWriter<'_>| write(self.contexts.write_of_task(to)),
+        )
     }
 }
 

@@ -7,8 +7,9 @@ use crate::arch::preempt::NoPreempt;
 use crate::context::{Context, Value};
 use crate::filter::compile::{self, compile, Memory, Names};
 use crate::filter::evaluate::Contexts;
-use crate::filter::program::{Program, Step, MAX_STEPS, MAX_TEXTS};
+use crate::filter::program::{First, Program, Step, MAX_STEPS, MAX_TEXTS};
 use crate::input::filter::error::Error as Wrong;
+use crate::record::memory::Captured;
 use crate::sys::cpu;
 use kernel::alloc::AllocError;
 use kernel::prelude::*;
@@ -17,6 +18,7 @@ use kernel::sync::Arc;
 
 /// The filter of one event in one channel.
 pub(crate) struct Filter {
+    first: First,
     expression: CString,
     steps: KVec<Step>,
     texts: KVec<u8>,
@@ -64,6 +66,7 @@ impl Filter {
         let expression =
             CString::try_from_fmt(fmt!("{expression}")).map_err(|_| Refusal::Memory)?;
         let filter = Self {
+            first: program.first(),
             expression,
             steps: kept(program.steps())?,
             texts: kept(program.texts())?,
@@ -78,8 +81,15 @@ impl Filter {
 
     /// Whether a record with these fields is wanted now. Any context, NMI included.
     #[inline(always)]
-    pub(crate) fn wants(&self, fields: &[u8], guard: &NoPreempt) -> bool {
-        Program::new(&self.steps, &self.texts).wants(fields, &Moment(guard))
+    pub(crate) fn wants(&self, fields: Captured<'_>, guard: &NoPreempt) -> bool {
+        let program = Program::new(&self.steps, &self.texts);
+        program.wants(fields.fields(), &Moment(guard))
+    }
+
+    /// The same, if it is found out at once.
+    #[inline(always)]
+    pub(crate) fn decides(&self, fields: Captured<'_>) -> Option<bool> {
+        self.first.decides(fields.with_slack())
     }
 }
 

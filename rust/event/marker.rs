@@ -90,7 +90,7 @@ impl Marker {
         let mut recorded = cpu::possible().filter(|cpu| cpus.has(*cpu));
         let found = recorded.any(|cpu| {
             let there = cpu::run_on(cpu, &(self, record), |(this, record)| {
-                this.put(&Bytes(record));
+                this.put(&Bytes(record.fields()));
             });
             // Else it is offline.
             there.is_ok()

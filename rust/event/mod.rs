@@ -143,22 +143,6 @@ impl Event {
         }
     }
 
-    /// Where in its records the id of the task is that it is about, if it is about one: a task that
-    /// is woken, or comes next.
-    pub(crate) fn about(&self) -> Option<usize> {
-        let Source::Typed { declaration, .. } = self.source else {
-            return None;
-        };
-        let mut at = 0;
-        for field in declaration.fields {
-            if matches!(field.name, "tid" | "next_tid") {
-                return Some(at);
-            }
-            at += field.ty.size()?;
-        }
-        None
-    }
-
     /// Whether a filter can look at its records.
     fn can_be_captured(&self) -> bool {
         match &self.source {

@@ -3,7 +3,9 @@
 //! Runs a program over a record.
 
 use super::input::glob;
-use super::program::{BytesAt, Extent, NumberAt, Program, Range, Source, Step, Test, Text, TextAt};
+use super::program::{
+    BytesAt, Extent, First, NumberAt, Program, Range, Source, Step, Test, Text, TextAt,
+};
 
 /// The contexts of the moment. Whatever these functions are, they may be called in the context of
 /// the probe: in NMI, too.
@@ -54,6 +56,27 @@ impl Program<'_> {
             at = step.next(at, is_true);
         }
         at == self.steps.len()
+    }
+}
+
+impl First {
+    /// Whether a record is wanted, if this decides that. Behind the record's fields, of which it has
+    /// all that it should, are eight bytes more. Any context, NMI included.
+    ///
+    /// A word is read, however short the number is: the range cuts off the rest.
+    #[inline(always)]
+    pub fn decides(&self, record: &[u8]) -> Option<bool> {
+        let number = u64::from_le_bytes(load(record, self.at)?);
+        let [if_false, if_true] = self.refused;
+        let is_refused = if self.range.contains(number) {
+            if_true
+        } else {
+            if_false
+        };
+        if is_refused {
+            return Some(false);
+        }
+        self.is_all.then_some(true)
     }
 }
 

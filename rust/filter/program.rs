@@ -28,6 +28,32 @@ pub struct Step {
     pub(super) if_false: u8,
 }
 
+/// What the first step of a program decides alone, where it compares a number of whole bytes at a
+/// fixed place: mostly that is all there is, or the record is refused.
+#[derive(Clone, Copy, Debug)]
+pub struct First {
+    pub(super) at: usize,
+    pub(super) range: Range,
+    /// Whether the record is refused if the number is not in the range, and if it is.
+    pub(super) refused: [bool; 2],
+    /// Whether it is the only step.
+    pub(super) is_all: bool,
+}
+
+impl First {
+    /// It decides nothing.
+    const NOTHING: Self = Self {
+        at: 0,
+        range: Range {
+            low: 0,
+            mask: 0,
+            span: 0,
+        },
+        refused: [false; 2],
+        is_all: false,
+    };
+}
+
 /// What a step finds out.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Test {
@@ -132,6 +158,28 @@ impl<'a> Program<'a> {
     /// The steps, to be kept.
     pub const fn steps(&self) -> &'a [Step] {
         self.steps
+    }
+
+    /// What its first step decides.
+    pub fn first(&self) -> First {
+        let Some(step) = self.steps.first() else {
+            return First::NOTHING;
+        };
+        let Test::Range { from, range } = step.test else {
+            return First::NOTHING;
+        };
+        let (Source::U8 | Source::U16 | Source::U32 | Source::U64) = from.source else {
+            return First::NOTHING;
+        };
+        // Behind the last step, the record is wanted; one further it is not.
+        let end = self.steps.len();
+        let refused = [step.if_false, step.if_true].map(|skipped| usize::from(skipped) >= end);
+        First {
+            at: from.at as usize,
+            range,
+            refused,
+            is_all: end == 1,
+        }
     }
 
     /// The texts, to be kept.

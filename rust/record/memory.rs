@@ -131,31 +131,68 @@ impl Tail for NulTerminated<'_> {
 }
 
 /// Room on the stack for a record of up to `N` bytes, to be looked at before it is recorded.
-pub struct Capture<const N: usize>([MaybeUninit<u8>; N]);
+#[repr(C)]
+pub struct Capture<const N: usize>([MaybeUninit<u8>; N], [MaybeUninit<u8>; SLACK]);
+
+/// So many bytes behind what is captured can be read, too: a word from each of its bytes on.
+const SLACK: usize = size_of::<u64>();
 
 impl<const N: usize> Capture<N> {
     /// With nothing in it.
     #[inline(always)]
     #[allow(clippy::new_without_default)] // Nobody asks.
     pub fn new() -> Self {
-        Self([const { MaybeUninit::uninit() }; N])
+        Self(
+            [const { MaybeUninit::uninit() }; N],
+            [const { MaybeUninit::uninit() }; SLACK],
+        )
     }
 
     /// Lays down what [`Buffer::record_open`](super::buffer::Buffer::record_open) would: so many
     /// bytes, which `write` puts all. [`None`]: there is not the room.
     #[inline(always)]
-    pub fn fill(&mut self, len: u64, write: impl FnOnce(RecordWriter<'_>)) -> Option<&[u8]> {
+    pub fn fill(&mut self, len: u64, write: impl FnOnce(RecordWriter<'_>)) -> Option<Captured<'_>> {
         let len = len as usize;
         if len > N {
             return None;
         }
-        let to = NonNull::from(&mut self.0).cast();
+        let to = NonNull::from(&mut *self).cast::<u8>();
         write(RecordWriter {
             to,
             memory: PhantomData,
         });
-        // SAFETY: There is room for so many bytes, and `write` has put them all.
-        Some(unsafe { core::slice::from_raw_parts(to.as_ptr(), len) })
+        // SAFETY: There is room for so many bytes and the slack behind them, as `self` begins with
+        // N bytes and the slack follows (`repr(C)`); `write` has put the former.
+        Some(unsafe {
+            to.add(len).cast::<u64>().write_unaligned(0);
+            Captured(core::slice::from_raw_parts(
+                to.as_ptr(),
+                len.wrapping_add(SLACK),
+            ))
+        })
+    }
+}
+
+/// What was captured.
+///
+/// # Invariants
+///
+/// Not shorter than the slack, which is at its end.
+#[derive(Clone, Copy)]
+pub struct Captured<'a>(&'a [u8]);
+
+impl<'a> Captured<'a> {
+    /// It.
+    #[inline(always)]
+    pub fn fields(self) -> &'a [u8] {
+        let len = self.0.len().wrapping_sub(SLACK);
+        self.0.get(..len).unwrap_or(&[])
+    }
+
+    /// It, with the slack.
+    #[inline(always)]
+    pub fn with_slack(self) -> &'a [u8] {
+        self.0
     }
 }
 

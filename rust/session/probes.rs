@@ -217,7 +217,6 @@ impl ChannelProbes {
                 let recorder = Recorder {
                     probe,
                     tasks: self.tasks.clone(),
-                    about: event.about(),
                     contexts: self.contexts.clone(),
                 };
                 let probe = CapturedProbe::new(Taker::Recorder(recorder), filter);

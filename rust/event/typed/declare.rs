@@ -68,7 +68,7 @@ macro_rules! event {
             use $crate::channel::{Buffer, Entered, Waiting};
             use $crate::record::format::Format;
             use $crate::record::header::EventHeader;
-            use $crate::record::memory::{Capture, RecordWriter, Tail};
+            use $crate::record::memory::{RecordWriter, Tail};
             use $crate::record::clock::ClockSource;
 
             const FIXED: u64 = 0 $(+ ::core::mem::size_of::<$fty>() as u64)*;
@@ -134,10 +134,12 @@ macro_rules! event {
 
             #[link_section = ".kprobes.text"]
             extern "C" fn captured(probe: &$crate::event::captured::CapturedProbe $(, $arg: $ty)*) {
-                let (len, write) = event!(@payload [$($value)?] [$($fty = $read),*]);
-                if let Some(fields) = Capture::<CAPACITY>::new().fill(len, write) {
-                    probe.record(fields);
-                }
+                probe.record::<CAPACITY, _>(
+                    #[inline(always)]
+                    || event!(@about [$($field: $fty = $read),*]),
+                    #[inline(always)]
+                    || event!(@payload [$($value)?] [$($fty = $read),*]),
+                );
             }
 
             $crate::event::typed::Declaration {
@@ -179,6 +181,18 @@ macro_rules! event {
             #[inline(always)]
             move |to: RecordWriter<'_>| to$(.put::<$fty>($read))*.put_tail(&tail),
         )
+    }};
+    // The id of the task that it is about.
+    (@about [$($field:ident: $fty:ty = $read:expr),*]) => {{
+        let about: Option<i32> = None;
+        $(
+            let about = if const { $crate::event::typed::field::is_about(stringify!($field)) } {
+                about.or_else(|| <$fty as $crate::event::typed::field::FieldValue>::task_id($read))
+            } else {
+                about
+            };
+        )*
+        about
     }};
     (@tail) => { () };
     (@tail $value:expr) => { $crate::record::memory::NulTerminated($value) };

@@ -9,12 +9,30 @@ use crate::record::memory::{payload, Payload};
 pub(crate) trait FieldValue: Payload {
     /// As the schema says it.
     const TYPE: FieldType<'static>;
+
+    /// Itself, if it is of the type that ids of tasks have.
+    #[inline(always)]
+    fn task_id(self) -> Option<i32> {
+        None
+    }
+}
+
+/// Whether the field of this name is the id of the task that its event is about, as ftrace's
+/// `set_event_pid` has it: who is woken, made, or switched to.
+pub(super) const fn is_about(name: &str) -> bool {
+    matches!(name.as_bytes(), b"tid" | b"next_tid")
 }
 
 macro_rules! integer_fields {
-    ($($t:ty => $shown:ident;)*) => { $(
+    ($($t:ty => $shown:ident $(as $id:ident)?;)*) => { $(
         impl FieldValue for $t {
             const TYPE: FieldType<'static> = FieldType::$shown(<$t>::BITS as u8);
+            $(
+                #[inline(always)]
+                fn $id(self) -> Option<i32> {
+                    Some(self)
+                }
+            )?
         }
     )* };
 }
@@ -26,7 +44,7 @@ integer_fields! {
     u64 => unsigned;
     i8 => signed;
     i16 => signed;
-    i32 => signed;
+    i32 => signed as task_id;
     i64 => signed;
 }
 

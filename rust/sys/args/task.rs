@@ -2,6 +2,9 @@
 
 //! A task, and a process id.
 
+pub(super) mod number;
+
+use self::number::TaskNumber;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::task;
 use crate::sys::bindings;
@@ -55,16 +58,13 @@ impl Task {
     /// Priority as LTTng shows it: 0 is the lowest real-time one, 20 the default.
     #[inline(always)]
     pub(crate) fn prio(&self) -> i32 {
-        const MAX_RT_PRIO: i32 = 100;
-        // SAFETY: A live task; read once.
-        unsafe { (&raw const (*self.0.get()).prio).read_volatile() }.wrapping_sub(MAX_RT_PRIO)
+        self.number(TaskNumber::PRIO)
     }
 
     /// The CPU it is on.
     #[inline(always)]
     pub(crate) fn cpu(&self) -> i32 {
-        // SAFETY: A live task; read once.
-        unsafe { (&raw const (*self.0.get()).thread_info.cpu).read_volatile() as i32 }
+        self.number(TaskNumber::CPU)
     }
 
     /// The state it is left in by a CPU that found it in `state` (`TASK_...`), as tracers show
@@ -97,10 +97,7 @@ impl Task {
     /// Nice value, -20 to 19.
     #[inline(always)]
     pub(crate) fn nice(&self) -> i32 {
-        const DEFAULT_PRIO: i32 = 120;
-        // SAFETY: A live task; read once.
-        unsafe { (&raw const (*self.0.get()).static_prio).read_volatile() }
-            .wrapping_sub(DEFAULT_PRIO)
+        self.number(TaskNumber::NICE)
     }
 
     /// Process id of its parent in the initial namespace.

@@ -51,7 +51,7 @@ fn moment() -> Moment {
 }
 
 fn wants(expression: &str) -> bool {
-    let wants = |program: Program<'_>| program.wants(&record(), &moment());
+    let wants = |program: Program<'_>| wants_whole(program, &record(), &moment());
     compiled(expression, &FIELDS, wants)
         .unwrap_or_else(|error| panic!("{}", error.shown(expression)))
 }
@@ -360,4 +360,25 @@ fn a_program_has_the_room_that_is_given() {
     let text = format!("comm=='{}'", "x".repeat(128));
     assert_eq!(sizes(&vec![&*text; 32].join("||")), Ok((32, 4096)));
     assert_eq!(sizes(&vec![&*text; 33].join("||")), Err(Reason::LongTexts));
+}
+
+#[test]
+fn the_first_step_decides_a_comparison_of_a_number() {
+    let decided = |expression| {
+        let decides =
+            |program: Program<'_>| program.first().decides(&[record(), vec![0; 8]].concat());
+        compiled(expression, &FIELDS, decides).unwrap()
+    };
+    assert_eq!(decided("prio == -5"), Some(true));
+    assert_eq!(decided("prio != -5"), Some(false));
+    assert_eq!(decided("!(level > 199)"), Some(false));
+    // The rest may decide otherwise.
+    assert_eq!(decided("prio == -5 && level == 7"), None);
+    assert_eq!(decided("prio == 5 || level == 200"), None);
+    assert_eq!(decided("prio == 5 && level == 200"), Some(false));
+    // It is no number of whole bytes, or lies behind a field of any length.
+    assert_eq!(decided("low == 7"), None);
+    assert_eq!(decided("next_comm == \"none\""), None);
+    assert_eq!(decided("last == 7"), None);
+    assert_eq!(decided("tid == 7"), None);
 }

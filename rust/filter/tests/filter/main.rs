@@ -43,6 +43,17 @@ impl Contexts for Moment {
     }
 }
 
+/// Whether the program wants a record that has all of its fields. What its first step decides alone
+/// is the same, whatever is behind the record.
+fn wants_whole(program: Program<'_>, record: &[u8], moment: &Moment) -> bool {
+    let wanted = program.wants(record, moment);
+    for behind in [0, 0xa5, 0xff] {
+        let decided = program.first().decides(&[record, &[behind; 8]].concat());
+        assert!(decided.is_none_or(|decided| decided == wanted));
+    }
+    wanted
+}
+
 /// Has an expression compiled, and hands over the program.
 fn compiled<T>(
     expression: &str,

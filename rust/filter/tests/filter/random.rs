@@ -280,6 +280,8 @@ proptest! {
                     assert!(at + usize::from(skipped) <= steps.len(), "{text}");
                 }
             }
+            // Long enough for all fields of fixed size.
+            wants_whole(program, &[&record[..], &[0x5a; 256]].concat(), &moment);
             let wanted = (0..=record.len()).map(|len| program.wants(&record[..len], &moment));
             (steps.len(), wanted.collect::<Vec<_>>())
         };

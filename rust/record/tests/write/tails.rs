@@ -64,7 +64,12 @@ fn what_is_captured_is_what_would_be_recorded() {
     fn captured<const ROOM: usize>() -> Option<Vec<u8>> {
         let text = NulTerminated(b"abcd");
         let (len, write) = tail_alone(&text);
-        Capture::<ROOM>::new().fill(len, write).map(<[u8]>::to_vec)
+        let mut capture = Capture::<ROOM>::new();
+        let captured = capture.fill(len, write)?;
+        let fields = captured.fields();
+        // A word can be read from each of them on.
+        assert_eq!(captured.with_slack(), [fields, &[0; 8]].concat());
+        Some(fields.to_vec())
     }
     let whole = Some(b"abcd\0".to_vec());
     assert_eq!(captured::<8>(), whole);

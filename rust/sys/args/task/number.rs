@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Numbers of a task that are read as they are.
+
+use super::Task;
+use crate::sys::bindings::task_struct;
+use core::mem::offset_of;
+
+/// A number that a task has in a field.
+///
+/// # Invariants
+///
+/// At `offset` bytes in a `task_struct` is a field of 32 bits.
+#[derive(Clone, Copy)]
+pub(crate) struct TaskNumber {
+    offset: u32,
+    /// What is 0 to its readers.
+    zero: i32,
+}
+
+// INVARIANT: Each is the offset of a field of that size.
+impl TaskNumber {
+    pub(crate) const TID: Self = Self::new(offset_of!(task_struct, pid), 0);
+    pub(crate) const PID: Self = Self::new(offset_of!(task_struct, tgid), 0);
+    pub(crate) const CPU: Self = Self::new(offset_of!(task_struct, thread_info.cpu), 0);
+    /// As LTTng shows it: 0 is the lowest real-time priority, 20 the default.
+    pub(crate) const PRIO: Self = Self::new(offset_of!(task_struct, prio), 100);
+    /// -20 to 19.
+    pub(crate) const NICE: Self = Self::new(offset_of!(task_struct, static_prio), 120);
+
+    const fn new(offset: usize, zero: i32) -> Self {
+        Self {
+            offset: offset as u32,
+            zero,
+        }
+    }
+}
+
+impl Task {
+    /// One of its numbers.
+    #[inline(always)]
+    pub(crate) fn number(&self, number: TaskNumber) -> i32 {
+        let task = self.0.get().cast::<u8>();
+        // SAFETY: A live task, with a field of 32 bits there by the invariant; read once.
+        unsafe {
+            task.add(number.offset as usize)
+                .cast::<i32>()
+                .read_volatile()
+        }
+        .wrapping_sub(number.zero)
+    }
+}

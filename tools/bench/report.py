@@ -15,8 +15,8 @@ import statistics
 import sys
 from html import escape
 
-PARTS = ("instructions", "workloads", "disk", "scaling", "primitives", "handover", "wall")
-TWICE = ("instructions", "scaling", "primitives", "handover")
+PARTS = ("instructions", "choices", "workloads", "disk", "scaling", "primitives", "handover", "wall")
+TWICE = ("instructions", "choices", "scaling", "primitives", "handover")
 HEAD = """<!-- SPDX-License-Identifier: GPL-2.0 -->
 
 # Performance: the tables
@@ -117,6 +117,21 @@ def instructions(data, charts):
     for site in SITES:
         charts(f"instructions-{site}", f"Instructions per event: {SITES[site]}", "instructions, overwrite mode",
                [(label, of[site]["overwrite"], label.startswith(US)) for label, of in tracers.items()])
+
+
+CHOICES = {"all": "every event", "refused": "refused by a filter", "accepted": "accepted by it",
+           "of-another": "of another task", "tid": "with tid", "tid-comm": "with tid and comm",
+           "twice": "two sessions"}
+
+
+def choices(data, charts):
+    tracers = data["tracers"]
+    for site in tracers[US]:
+        ours = tracers[US][site]
+        yield table(f"Instructions of an event where a choice was made: {SITES[site]}", ["", *CHOICES.values()], [
+            [label, *(against(of[site][name], ours[name]) for name in CHOICES)] for label, of in tracers.items()])
+    yield table("Instructions that a context adds to a record that has tid",
+                ["", *data["contexts"]], [[US, *map(number, data["contexts"].values())]])
 
 
 def workloads(data, charts):

@@ -49,11 +49,27 @@ struct {
 
 /* Whether a system call's entry has its arguments. */
 const volatile bool arguments = false;
+/* The only value of an event's first number that is wanted; -1: any. */
+const volatile int filter = -1;
+/* Whether a record ends with the id and the name of the task that runs. */
+const volatile bool contexts = false;
+/* The only thread whose events are wanted; 0: any. */
+const volatile int only = 0;
 /* Records that found no room, by CPU, each in a cache line of its own. */
 struct { __u64 n; char pad[56]; } lost[64];
 
+/* What a record ends with. */
+struct running { __u32 tid; char comm[16]; };
+
+#define WANTED(value)									\
+	if (filter != -1 && (int)(value) != filter)					\
+		return 0;								\
+	if (only && (int)bpf_get_current_pid_tgid() != only)				\
+		return 0
+
 #define RECORD(type, number)								\
-	struct type *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);		\
+	struct type *record = bpf_ringbuf_reserve(&ring, sizeof(*record) +		\
+				(contexts ? sizeof(struct running) : 0), 0);		\
 	if (!record) {									\
 		lost[bpf_get_smp_processor_id() & 63].n++;				\
 		return 0;								\
@@ -61,6 +77,11 @@ struct { __u64 n; char pad[56]; } lost[64];
 	record->time = bpf_ktime_get_ns();						\
 	record->id = number
 #define SUBMIT()									\
+	if (contexts) {									\
+		struct running *running = (void *)(record + 1);				\
+		running->tid = bpf_get_current_pid_tgid();				\
+		bpf_get_current_comm(running->comm, sizeof(running->comm));		\
+	}										\
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);						\
 	return 0
 
@@ -74,6 +95,7 @@ struct { __u64 n; char pad[56]; } lost[64];
 #define VALUE(name, number_, proto, value_)						\
 	SEC("tp_btf/" #name) int BPF_PROG(on_##name, proto)				\
 	{										\
+		WANTED(value_);								\
 		RECORD(number, number_);						\
 		record->value = value_;							\
 		SUBMIT();								\
@@ -84,6 +106,7 @@ VALUE(softirq_raise, SOFTIRQ_RAISE, unsigned int vec, vec)
 
 SEC("tp_btf/irq_handler_entry") int BPF_PROG(on_irq_handler_entry, int irq, struct irqaction *action)
 {
+	WANTED(irq);
 	RECORD(irq, IRQ_HANDLER_ENTRY);
 	record->irq = irq;
 	bpf_probe_read_kernel_str(record->name, sizeof(record->name), action->name);
@@ -101,6 +124,7 @@ SEC("tp_btf/irq_handler_exit") int BPF_PROG(on_irq_handler_exit, int irq, struct
 SEC("tp_btf/sched_switch") int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev,
 					struct task_struct *next, unsigned int prev_state)
 {
+	WANTED(prev->pid);
 	RECORD(change, SCHED_SWITCH);
 	record->state = prev_state;
 	WHO(record->prev, prev);

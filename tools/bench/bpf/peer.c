@@ -2,10 +2,10 @@
 /*
  * Loads peer.bpf.o and attaches its programs to tracepoints.
  *
- *	bpf-peer OBJECT BYTES MODE ARGUMENTS FILE TRACEPOINT...
+ *	bpf-peer OBJECT BYTES MODE ARGUMENTS FILTER CONTEXTS ONLY FILE TRACEPOINT...
  *
  * BYTES: the ring's size, a power of two. MODE: discard, or overwrite. ARGUMENTS: 1: with the
- * arguments of system calls. FILE: where records are written as they come; or "-": nobody
+ * arguments of system calls. FILTER, CONTEXTS, ONLY: see peer.bpf.c. FILE: where records are written as they come; or "-": nobody
  * reads. Nobody wakes the reader; it looks every READ_PERIOD_MS. Then it takes commands from standard input, one a line, and answers each by a line:
  *
  *	usage	bytes that were written into the ring so far, and records lost
@@ -82,7 +82,7 @@ static bool read_line(char *line, size_t size)
 }
 
 /* peer.bpf.c's variables in their sections. */
-struct constants { bool arguments; };
+struct constants { bool arguments; int filter; bool contexts; int only; };
 struct counters { struct { unsigned long long n; char pad[56]; } lost[64]; };
 
 int main(int argc, char **argv)
@@ -99,7 +99,7 @@ int main(int argc, char **argv)
 	int n = 0, i;
 	size_t size;
 
-	if (argc < 7)
+	if (argc < 10)
 		die("usage");
 	object = bpf_object__open_file(argv[1], NULL);
 	if (!object)
@@ -110,16 +110,19 @@ int main(int argc, char **argv)
 		bpf_map__set_map_flags(ring, RING_OVERWRITE);
 	constants = bpf_map__initial_value(section(object, ".rodata"), &size);
 	constants->arguments = atoi(argv[4]);
-	if (strcmp(argv[5], "-")) {
-		out = fopen(argv[5], "w");
+	constants->filter = atoi(argv[5]);
+	constants->contexts = atoi(argv[6]);
+	constants->only = atoi(argv[7]);
+	if (strcmp(argv[8], "-")) {
+		out = fopen(argv[8], "w");
 		if (!out)
-			die(argv[5]);
+			die(argv[8]);
 		setvbuf(out, NULL, _IOFBF, 1 << 20);
 	}
 	bpf_object__for_each_program(program, object) {
 		bool wanted = false;
 
-		for (i = 6; i < argc; i++) {
+		for (i = 9; i < argc; i++) {
 			snprintf(name, sizeof(name), "on_%s", argv[i]);
 			wanted |= !strcmp(bpf_program__name(program), name);
 		}

@@ -132,7 +132,7 @@ def way(how, rounds):
         tracer.start([SITE], "discard", FOUR_MIB)
         firing.fire(SITE, int(3.5 * FOUR_MIB.size / 60))
         tracer.pause()
-        stream = os.open(f"{tracers.rtrace.CHANNEL}/cpu0", os.O_RDONLY)
+        stream = os.open(f"{tracer.channel}/cpu0", os.O_RDONLY)
         file = os.open(MOVED, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         pipe = os.pipe()
         fcntl.fcntl(pipe[0], 1031, 1 << 20)  # F_SETPIPE_SZ

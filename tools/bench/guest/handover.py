@@ -38,7 +38,7 @@ def of_packets(barrier):
     firing.fire(SITE, 30_000)
     os.sched_setaffinity(0, {0})
     time.sleep(0.1)
-    stream = os.open(f"{tracers.rtrace.CHANNEL}/cpu1", os.O_RDONLY)
+    stream = os.open(f"{tracer.channel}/cpu1", os.O_RDONLY)
     least = min(get_and_put(stream) for _ in range(400))
     os.close(stream)
     tracer.stop()

@@ -22,6 +22,12 @@ EVERYTHING = SCHED + IRQ + TIMER + [SYSCALLS]
 Memory = namedtuple("Memory", "size count")
 FOUR_MIB = Memory(1 << 20, 4)
 
+# Which firings are recorded, and what beside their fields. `filter`: a pair of a field, by rtrace's
+# name, and the only value of it that is wanted; `contexts`: names, rtrace's; `task`: the only
+# thread whose events are wanted.
+Choice = namedtuple("Choice", "filter contexts task", defaults=(None, (), None))
+ALL = Choice()
+
 # What a trace came to. `size`: bytes of records in the buffers, or on disk; `lost`: records,
 # None where the tracer does not say.
 Outcome = namedtuple("Outcome", "size lost")
@@ -32,9 +38,13 @@ class Tracer:
 
     name = ""
 
-    def start(self, events, mode, memory=FOUR_MIB, out=None):
+    def start(self, events, mode, memory=FOUR_MIB, out=None, choice=ALL):
         """Records from now on. `out`: a directory, to which it is written all the time."""
         raise NotImplementedError
+
+    def can(self, choice):
+        """Whether it has such a thing."""
+        return True
 
     def pause(self):
         """Recording stops; everything stays set up, as its users would have it."""

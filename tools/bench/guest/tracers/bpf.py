@@ -4,7 +4,7 @@
 import os
 import subprocess
 
-from .base import FOUR_MIB, GETPPID, SYSCALLS, Outcome, Tracer
+from .base import ALL, FOUR_MIB, GETPPID, SYSCALLS, Outcome, Tracer
 
 PEER = "/payload/bin/bpf-peer"
 OBJECT = "/payload/bench/peer.bpf.o"
@@ -13,7 +13,10 @@ OBJECT = "/payload/bench/peer.bpf.o"
 class Bpf(Tracer):
     name = "BPF ring buffer"
 
-    def start(self, events, mode, memory=FOUR_MIB, out=None):
+    def can(self, choice):
+        return choice.contexts in ((), ("tid", "comm"))
+
+    def start(self, events, mode, memory=FOUR_MIB, out=None, choice=ALL):
         names = [name for name in events if name not in (SYSCALLS, GETPPID)]
         if len(names) < len(events):
             names += ["sys_enter", "sys_exit"]
@@ -22,7 +25,8 @@ class Bpf(Tracer):
         self.out = out
         self.peer = subprocess.Popen(
             [PEER, OBJECT, str(size), mode, str(int(SYSCALLS in events)),
-             f"{out}/records" if out else "-", *names],
+             str(choice.filter[1] if choice.filter else -1), str(int(bool(choice.contexts))),
+             str(choice.task or 0), f"{out}/records" if out else "-", *names],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.peer.stdout.readline().startswith("ready"), "bpf-peer did not start"
 

@@ -5,11 +5,13 @@ import os
 import shutil
 import subprocess
 
-from .base import FOUR_MIB, GETPPID, SYSCALLS, Outcome, Tracer, run
+from .base import ALL, FOUR_MIB, GETPPID, SYSCALLS, Outcome, Tracer, run
 from .ctf import content_of, discarded_of
 
 SPOOL = "/var/bench/lttng"
 CHANNEL = "channel0"
+# Contexts that are called otherwise here.
+CONTEXTS = {"comm": "procname"}
 
 
 def event(name):
@@ -29,43 +31,48 @@ def consumers():
 class Lttng(Tracer):
     name = "LTTng"
 
-    def __init__(self, read_timer_us=200_000):
+    def __init__(self, read_timer_us=200_000, session="bench"):
         """How often the reader is woken: LTTng's default, if nothing is said."""
-        self.read_timer_us = read_timer_us
+        self.read_timer_us, self.session = read_timer_us, session
         if not subprocess.run(["pgrep", "-x", "lttng-sessiond"], stdout=subprocess.DEVNULL).returncode:
             return
         release = os.uname().release
         run("mount", "--bind", f"/payload/lttng/lib/modules/{release}", f"/lib/modules/{release}")
         run("lttng-sessiond", "--daemonize")
 
-    def start(self, events, mode, memory=FOUR_MIB, out=None):
-        shutil.rmtree(SPOOL, ignore_errors=True)
-        self.out = out or SPOOL
+    def start(self, events, mode, memory=FOUR_MIB, out=None, choice=ALL):
+        self.out = out or f"{SPOOL}/{self.session}"
+        shutil.rmtree(f"{SPOOL}/{self.session}", ignore_errors=True)
         # Without a reader: a session in snapshot mode. (It takes no channel that discards.)
         self.snapshot = mode == "overwrite" and not out
-        run("lttng", "create", "bench", "--trace-format=ctf-1.8", f"--output={self.out}",
+        run("lttng", "create", self.session, "--trace-format=ctf-1.8", f"--output={self.out}",
             *["--snapshot"] * self.snapshot)
         run("lttng", "enable-channel", "--kernel", CHANNEL, f"--{mode}",
             f"--subbuf-size={memory.size}", f"--num-subbuf={memory.count}",
             f"--output={'mmap' if self.snapshot else 'splice'}", f"--read-timer={self.read_timer_us}")
         names = [event(name) for name in events if name not in (SYSCALLS, GETPPID)]
+        wanted = [f"--filter={choice.filter[0]} == {choice.filter[1]}"] if choice.filter else []
         if names:
-            run("lttng", "enable-event", "--kernel", f"--channel={CHANNEL}", ",".join(names))
+            run("lttng", "enable-event", "--kernel", f"--channel={CHANNEL}", ",".join(names), *wanted)
         if SYSCALLS in events:
             run("lttng", "enable-event", "--kernel", f"--channel={CHANNEL}", "--syscall", "--all")
         if GETPPID in events:
             run("lttng", "enable-event", "--kernel", f"--channel={CHANNEL}", "--syscall", "getppid")
-        run("lttng", "start")
+        for context in choice.contexts:
+            run("lttng", "add-context", "--kernel", f"--channel={CHANNEL}", f"--type={CONTEXTS.get(context, context)}")
+        if choice.task:
+            run("lttng", "track", "--kernel", f"--pid={choice.task}")
+        run("lttng", "start", self.session)
 
     def pause(self):
-        run("lttng", "stop")
+        run("lttng", "stop", self.session)
 
     def writers(self):
         return consumers()
 
     def stop(self):
-        run("lttng", "stop")
+        run("lttng", "stop", self.session)
         if self.snapshot:
-            run("lttng", "snapshot", "record")
-        run("lttng", "destroy", "bench")
+            run("lttng", "snapshot", "record", f"--session={self.session}")
+        run("lttng", "destroy", self.session)
         return Outcome(content_of(self.out, CHANNEL + "_"), discarded_of(self.out, CHANNEL + "_"))

@@ -10,14 +10,14 @@ import signal
 import struct
 import subprocess
 
-from .base import FOUR_MIB, GETPPID, SYSCALLS, Outcome, Tracer, read, run
-from .ftrace import ROOT
+from .base import ALL, FOUR_MIB, GETPPID, SYSCALLS, Outcome, Tracer, read, run
+from .ftrace import FIELDS, ROOT
 
 SYS_PERF_EVENT_OPEN = 298
 TYPE_TRACEPOINT = 2
 IP, TID, TIME, ID, CPU, PERIOD, RAW = 1, 2, 4, 64, 128, 256, 1024
 DISABLED, WATERMARK, WRITE_BACKWARD = 1 << 0, 1 << 14, 1 << 27
-IOC_ENABLE, IOC_DISABLE, IOC_SET_OUTPUT = 0x2400, 0x2401, 0x2405
+IOC_ENABLE, IOC_DISABLE, IOC_SET_OUTPUT, IOC_SET_FILTER = 0x2400, 0x2401, 0x2405, 0x40082406
 # In the ring's first page.
 HEAD = 1024
 
@@ -41,11 +41,11 @@ def events_of(name):
     return [f"{system}:{name}"]
 
 
-def event_open(name, cpu, fields, flags, watermark):
+def event_open(name, cpu, fields, flags, watermark, task=None):
     number = int(read(f"{ROOT}/events/{name.replace(':', '/')}/id"))
     size = 128
     attr = struct.pack("=IIQQQQQI", TYPE_TRACEPOINT, size, number, 1, fields, 0, flags, watermark)
-    fd = libc.syscall(SYS_PERF_EVENT_OPEN, attr.ljust(size, b"\0"), -1, cpu, -1, 0)
+    fd = libc.syscall(SYS_PERF_EVENT_OPEN, attr.ljust(size, b"\0"), task or -1, cpu, -1, 0)
     if fd < 0:
         raise OSError(ctypes.get_errno(), f"perf_event_open {name}")
     return fd
@@ -62,7 +62,10 @@ class Perf(Tracer):
     def __init__(self, fields=LEAN):
         self.fields = fields
 
-    def start(self, events, mode, memory=FOUR_MIB, out=None):
+    def can(self, choice):
+        return choice.contexts in ((), ("tid",))
+
+    def start(self, events, mode, memory=FOUR_MIB, out=None, choice=ALL):
         names = [name for event in events for name in events_of(event)]
         size = memory.size * memory.count
         self.out, self.recorder, self.fds, self.rings = out, None, [], []
@@ -76,7 +79,12 @@ class Perf(Tracer):
         for cpu in range(os.cpu_count()):
             leader = None
             for name in names:
-                fd = event_open(name, cpu, self.fields, flags, size)
+                fields = self.fields | (TID if choice.contexts else 0)
+                fd = event_open(name, cpu, fields, flags, size, choice.task)
+                if choice.filter:
+                    field, value = choice.filter
+                    text = ctypes.create_string_buffer(f"{FIELDS.get(field, field)} == {value}".encode())
+                    ioctl(fd, IOC_SET_FILTER, ctypes.addressof(text))
                 self.fds.append(fd)
                 if leader is None:
                     leader = fd

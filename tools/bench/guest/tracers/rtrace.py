@@ -6,11 +6,10 @@ import os
 import struct
 import subprocess
 
-from .base import FOUR_MIB, Outcome, Tracer, read, wait_for, write
+from .base import ALL, FOUR_MIB, Outcome, Tracer, read, wait_for, write
 from .ctf import content_of
 
 ROOT = "/sys/kernel/debug/rtrace"
-CHANNEL = ROOT + "/sessions/default/channels/channel0"
 # rust/abi/ioctl.rs
 GET_PACKET, PUT_PACKET = 0x8020F701, 0x0000F702
 LOST = ("overwritten", "full", "wrapped", "too_large", "nested", "no_buffer")
@@ -38,39 +37,51 @@ def event(name):
 class Rtrace(Tracer):
     name = "rtrace"
 
-    def __init__(self, clock="tsc", parameters=(), direct=False):
+    def __init__(self, clock="tsc", parameters=(), direct=False, session="default"):
         if not os.path.exists(ROOT):
             subprocess.run(["insmod", "/payload/modules/rtrace.ko", *parameters], check=True)
+        self.session = f"{ROOT}/sessions/{session}"
+        self.channel = self.session + "/channels/channel0"
+        if not os.path.exists(self.session):
+            write(ROOT + "/create_session", session)
         self.clock = clock
         self.writing = ["--direct"] * direct
         self.daemon = None
 
-    def start(self, events, mode, memory=FOUR_MIB, out=None):
-        write(ROOT + "/clock", self.clock)
-        write(CHANNEL + "/mode", mode)
-        write(CHANNEL + "/subbuf_size", memory.size)
-        write(CHANNEL + "/subbuf_count", memory.count)
-        with open(ROOT + "/set_event", "w") as file:
-            file.write(" ".join(map(event, events)))
+    def start(self, events, mode, memory=FOUR_MIB, out=None, choice=ALL):
+        write(self.session + "/clock", self.clock)
+        write(self.channel + "/mode", mode)
+        write(self.channel + "/subbuf_size", memory.size)
+        write(self.channel + "/subbuf_count", memory.count)
+        names = list(map(event, events))
+        # Written from the beginning: nothing of the last trace's choice stays.
+        for file, text in ((self.channel + "/set_event", " ".join(names)),
+                           (self.channel + "/contexts", " ".join(choice.contexts)),
+                           (self.session + "/set_event_pid", str(choice.task or "")),
+                           (self.channel + "/set_filter", "")):
+            open(file, "w").write(text)
+        if choice.filter:
+            for name in names:
+                write(self.channel + "/set_filter", f"{name} {choice.filter[0]} == {choice.filter[1]}")
         self.out = out
-        write(ROOT + "/enable", 1)
+        write(self.session + "/enable", 1)
         if out:
             log = open("/tmp/rtraced.log", "w")
             self.daemon = subprocess.Popen(["rtraced", "--foreground", *self.writing, "--output", out], stderr=log)
             wait_for(lambda: " to " in read("/tmp/rtraced.log"), "rtraced")
 
     def pause(self):
-        write(ROOT + "/enable", 0)
+        write(self.session + "/enable", 0)
 
     def writers(self):
         return [self.daemon.pid] if self.daemon else []
 
     def stop(self):
-        write(ROOT + "/enable", 0)
+        write(self.session + "/enable", 0)
         if self.daemon:
             assert self.daemon.wait() == 0, read("/tmp/rtraced.log")
             self.daemon = None
-        lines = [line.split() for line in read(CHANNEL + "/stats").splitlines()]
+        lines = [line.split() for line in read(self.channel + "/stats").splitlines()]
         total = dict(zip(lines[0], lines[-1]))
         lost = sum(int(total[column]) for column in LOST)
         return Outcome(self.size(), lost)
@@ -80,11 +91,11 @@ class Rtrace(Tracer):
         if self.out:
             return content_of(self.out, "channel0_")
         size = 0
-        for name in sorted(os.listdir(CHANNEL)):
+        for name in sorted(os.listdir(self.channel)):
             if not name.startswith("cpu"):
                 continue
             try:
-                fd = os.open(f"{CHANNEL}/{name}", os.O_RDONLY)
+                fd = os.open(f"{self.channel}/{name}", os.O_RDONLY)
             except OSError:
                 continue  # that CPU never was online
             try:

@@ -153,10 +153,22 @@ impl Provided {
             })
     }
 
-    /// Has it recorded by `probe`, too, from now on. May sleep.
+    /// Has it recorded by `probe`, too, from now on; triggers come after all others. May sleep.
     pub(crate) fn attach(&self, probe: Arc<CapturedProbe>) -> Result {
         let _changing = self.changing.lock();
         let next = RcuArc::new();
+        if probe.trigger().is_some() {
+            let recorder = Arc::new(Recorder { probe, next }, GFP_KERNEL)?;
+            let Some(mut last) = self.recorders.get_arc() else {
+                self.recorders.replace(Some(recorder));
+                return Ok(());
+            };
+            while let Some(next) = last.next.get_arc() {
+                last = next;
+            }
+            last.next.replace(Some(recorder));
+            return Ok(());
+        }
         next.replace(self.recorders.get_arc());
         let recorder = Arc::new(Recorder { probe, next }, GFP_KERNEL)?;
         self.recorders.replace(Some(recorder));

@@ -79,7 +79,8 @@ impl TriggerProbes {
         provided: KVec::new(),
     };
 
-    /// Has the trigger get the event's records. May sleep.
+    /// Has the trigger get the event's records, after who records it: what ends a recording is in it.
+    /// May sleep.
     fn attach(&mut self, Placed { event, trigger }: &Placed) -> Result {
         let taker = Taker::Trigger(trigger.clone());
         let probe = Arc::new(
@@ -93,7 +94,7 @@ impl TriggerProbes {
                 tracepoint,
             } => self
                 .tracepoints
-                .attach(*tracepoint, declaration.captured, probe),
+                .attach_last(*tracepoint, declaration.captured, probe),
             Source::Syscall {
                 call,
                 direction,
@@ -101,7 +102,7 @@ impl TriggerProbes {
             } => {
                 let probe = Arc::new(SyscallTrigger::new(call, probe), GFP_KERNEL)?;
                 let handler = syscall::trigger_handler(*direction);
-                self.syscalls.attach(*tracepoint, handler, probe)
+                self.syscalls.attach_last(*tracepoint, handler, probe)
             }
             Source::Provided(provided) => {
                 self.provided.reserve(1, GFP_KERNEL)?;

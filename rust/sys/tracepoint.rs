@@ -128,6 +128,16 @@ impl Tracepoint {
     }
 }
 
+/// When a handler is called, among those of its tracepoint: the kernel's priorities.
+#[derive(Clone, Copy)]
+#[repr(i32)]
+enum Order {
+    /// As `tracepoint_probe_register()` has it.
+    Usual = bindings::TRACEPOINT_DEFAULT_PRIO as i32,
+    /// After these.
+    Last = 0,
+}
+
 struct Attached<D> {
     tracepoint: Tracepoint,
     handler: Handler<D>,
@@ -168,6 +178,26 @@ impl<D> Attachments<D> {
         handler: Handler<D>,
         data: Arc<D>,
     ) -> Result {
+        self.register(tracepoint, handler, data, Order::Usual)
+    }
+
+    /// The same; it is called after all handlers that are not attached like this.
+    pub(crate) fn attach_last(
+        &mut self,
+        tracepoint: Tracepoint,
+        handler: Handler<D>,
+        data: Arc<D>,
+    ) -> Result {
+        self.register(tracepoint, handler, data, Order::Last)
+    }
+
+    fn register(
+        &mut self,
+        tracepoint: Tracepoint,
+        handler: Handler<D>,
+        data: Arc<D>,
+        order: Order,
+    ) -> Result {
         // Before the registration, so that nothing can fail after it.
         self.0.reserve(1, GFP_KERNEL)?;
         // SAFETY:
@@ -175,10 +205,11 @@ impl<D> Attachments<D> {
         // - The handler has its prototype (`Handler`); its first argument is a `&D`, and `data`
         //   is kept until the handler is detached and runs nowhere (`drop`, `detach`).
         kernel::error::to_result(unsafe {
-            bindings::tracepoint_probe_register(
+            bindings::tracepoint_probe_register_prio(
                 tracepoint.0.as_ptr(),
                 handler.function.cast_mut(),
                 Arc::as_ptr(&data).cast_mut().cast(),
+                order as c_int,
             )
         })?;
         self.0.push(

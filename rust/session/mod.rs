@@ -178,6 +178,8 @@ impl Session {
     /// `ENOENT`: the session was destroyed.
     pub(crate) fn start(&self) -> Result {
         let _control = self.control.lock();
+        // It is not active, though nobody came to say so yet.
+        self.finish_stopped();
         let (mut settings, last) = {
             let state = self.state.lock();
             match state.phase {

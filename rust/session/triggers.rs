@@ -298,11 +298,7 @@ impl Session {
         let mut any = false;
         if self.stopper.is_stopped() {
             let _control = self.control.lock();
-            // It may be another recording by now.
-            if self.stopper.is_stopped() {
-                self.stop_recording();
-                any = true;
-            }
+            any = self.finish_stopped();
         }
         for Placed { trigger, .. } in &self.triggers().0 {
             any |= trigger.serve(|| {
@@ -321,6 +317,15 @@ impl Session {
         if any {
             self.triggers_changed();
         }
+    }
+
+    /// Ends the recording if a trigger has stopped it; says whether. `control` is held.
+    pub(super) fn finish_stopped(&self) -> bool {
+        let is_stopped = self.stopper.is_stopped();
+        if is_stopped {
+            self.stop_recording();
+        }
+        is_stopped
     }
 
     /// A number that changes when a trigger has fired, and who waits for that.

@@ -206,6 +206,60 @@ fn contexts_stand_before_the_fields() {
     let events: Vec<_> = packet.events().map(Result::unwrap).collect();
     assert_eq!(events.len(), 1);
     assert_eq!(events[0].value(0), Some(Value::Unsigned(9)));
+    let tid = events[0].class.context("tid").unwrap();
+    assert_eq!(events[0].context(tid), Some(Value::Signed(7)));
+    assert_eq!(events[0].class.context("pid"), None);
+    assert_eq!(events[0].context(1), None);
+}
+
+#[test]
+fn a_context_may_be_of_any_length() {
+    let dir = tempfile::tempdir().unwrap();
+    let record = |stack: &[u64], fd: u32| {
+        let mut record = (stack.len() as u32).to_le_bytes().to_vec();
+        record.extend(stack.iter().flat_map(|address| address.to_le_bytes()));
+        record.extend(fd.to_le_bytes());
+        record.extend([0; 8]);
+        record
+    };
+    let packet = PacketBuilder::new(Layout::Compact, 0, 0, 0)
+        .event(synthetic::READ, 1, &record(&[0xffff_ffff_8100_0000, 5], 9))
+        .event(synthetic::READ, 2, &record(&[], 10))
+        // It says that there are more than the packet has.
+        .event(synthetic::READ, 3, &[0xff, 0xff, 0xff, 0xff])
+        .close(4, 512);
+    synthetic::write(dir.path(), Layout::Compact, &[(0, vec![packet])]).unwrap();
+    let path = dir.path().join("metadata");
+    let context = "\tevent.context := struct {\n\
+        \t\tinteger { size = 32; align = 8; signed = false; } __callstack_kernel_length;\n\
+        \t\tinteger { size = 64; align = 8; signed = false; base = 16; } \
+        _callstack_kernel[__callstack_kernel_length];\n\t};\n\
+        \tpacket.context";
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("\tpacket.context", context, 1)).unwrap();
+    let trace = Trace::open(dir.path()).unwrap();
+    let path = &trace.streams[0];
+    let file = File::open(path).unwrap();
+    let mut reader = StreamReader::new(path, &file, &trace.metadata).unwrap();
+    let packet = reader.next_packet().unwrap().unwrap();
+    let mut events = packet.events();
+    for (stack, fd) in [(&[0xffff_ffff_8100_0000, 5][..], 9), (&[], 10)] {
+        let event = events.next().unwrap().unwrap();
+        assert_eq!(event.value(0), Some(Value::Unsigned(fd)));
+        let context = event.class.context("callstack_kernel").unwrap();
+        let Some(Value::Integers(addresses)) = event.context(context) else {
+            panic!("{:?}", event.context(context));
+        };
+        let expected = stack.iter().map(|&address| Value::Unsigned(address));
+        assert!(addresses.eq(expected));
+    }
+    match events.next() {
+        Some(Err(Error::Corrupt { what, .. })) => {
+            assert_eq!(what, "the packet ends within an event");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(events.next().is_none());
 }
 
 #[test]

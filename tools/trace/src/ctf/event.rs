@@ -19,18 +19,30 @@ pub struct Event<'a> {
     pub timestamp: u64,
     /// What it is.
     pub layout: &'a EventLayout,
+    /// Of what kind its stream is.
+    pub class: &'a StreamClass,
+    contexts: &'a [u8],
     payload: &'a [u8],
 }
 
 impl<'a> Event<'a> {
     /// The value of a field, by its number in the layout.
     pub fn value(&self, field: usize) -> Option<Value<'a>> {
-        let mut cursor = Cursor::new(self.layout, self.payload);
-        for _ in 0..field {
-            cursor.next_value()?;
-        }
-        cursor.next_value()
+        fields(self.layout, self.payload).nth(field)
     }
+
+    /// The value of a context, by its number in the class.
+    pub fn context(&self, context: usize) -> Option<Value<'a>> {
+        contexts(self.class, self.contexts).nth(context)
+    }
+}
+
+fn fields<'a>(layout: &'a EventLayout, bytes: &'a [u8]) -> Cursor<'a> {
+    Cursor::new(&layout.fields, layout.has_sequence, bytes)
+}
+
+fn contexts<'a>(class: &'a StreamClass, bytes: &'a [u8]) -> Cursor<'a> {
+    Cursor::new(&class.contexts, class.context_size.is_none(), bytes)
 }
 
 fn unsigned(bytes: &[u8]) -> u64 {
@@ -88,18 +100,15 @@ impl<'a> Events<'a> {
             .events
             .get(&id)
             .ok_or_else(|| format!("an event of unknown id {id}"))?;
-        let context = rest.split_at_checked(self.class.context_size);
-        let (_, rest) = context.ok_or(ENDS)?;
+        let size = match self.class.context_size {
+            Some(size) => size,
+            None => contexts(self.class, rest).size_of_all().ok_or(ENDS)?,
+        };
+        let (contexts, rest) = rest.split_at_checked(size).ok_or(ENDS)?;
         let ends = || format!("the packet ends within an event `{}`", layout.name);
         let size = match layout.size {
             Some(size) => size,
-            None => {
-                let mut cursor = Cursor::new(layout, rest);
-                for _ in &layout.fields {
-                    cursor.next_value().ok_or_else(ends)?;
-                }
-                cursor.size()
-            }
+            None => fields(layout, rest).size_of_all().ok_or_else(ends)?,
         };
         let (payload, rest) = rest.split_at_checked(size).ok_or_else(ends)?;
         self.at = self.bytes.len() - rest.len();
@@ -107,6 +116,8 @@ impl<'a> Events<'a> {
         Ok(Event {
             timestamp,
             layout,
+            class: self.class,
+            contexts,
             payload,
         })
     }

@@ -2,7 +2,7 @@
 
 //! Where an event's fields lie in its payload, and what they hold.
 
-use super::metadata::{EventLayout, Type};
+use super::metadata::{FieldLayout, Type};
 use rtrace_abi::schema::{Integer, Shown};
 
 /// A field's value.
@@ -32,7 +32,7 @@ pub struct Integers<'a> {
 /// Goes through a payload, field by field.
 #[derive(Debug)]
 pub(super) struct Cursor<'a> {
-    layout: &'a EventLayout,
+    fields: &'a [FieldLayout],
     payload: &'a [u8],
     /// The next field's number.
     field: usize,
@@ -40,36 +40,52 @@ pub(super) struct Cursor<'a> {
     end: usize,
     /// The integers so far by the numbers of their fields, if there are sequences, whose lengths
     /// they may be.
-    lengths: Vec<u64>,
+    lengths: Option<Vec<u64>>,
 }
 
 impl<'a> Cursor<'a> {
-    /// At the beginning.
-    pub(super) fn new(layout: &'a EventLayout, payload: &'a [u8]) -> Self {
+    /// At the beginning of fields, of which some may be sequences or none is.
+    pub(super) fn new(fields: &'a [FieldLayout], has_sequence: bool, payload: &'a [u8]) -> Self {
         Self {
-            layout,
+            fields,
             payload,
             field: 0,
             end: 0,
-            lengths: Vec::new(),
+            lengths: has_sequence.then(Vec::new),
         }
     }
 
+    /// Bytes of all fields; none if the payload ends before they do.
+    pub(super) fn size_of_all(mut self) -> Option<usize> {
+        for _ in self.fields {
+            self.next_value()?;
+        }
+        Some(self.size())
+    }
+
+    /// The value of the field of this number, if it is there.
+    pub(super) fn nth(mut self, field: usize) -> Option<Value<'a>> {
+        for _ in 0..field {
+            self.next_value()?;
+        }
+        self.next_value()
+    }
+
     /// Bytes of the fields so far.
-    pub(super) fn size(&self) -> usize {
+    fn size(&self) -> usize {
         self.end.div_ceil(8)
     }
 
     /// The value of the next field; none if there is none, or if the payload ends before it does.
-    pub(super) fn next_value(&mut self) -> Option<Value<'a>> {
-        let ty = &self.layout.fields.get(self.field)?.ty;
+    fn next_value(&mut self) -> Option<Value<'a>> {
+        let ty = &self.fields.get(self.field)?.ty;
         let begin = self.end.next_multiple_of(ty.align());
         let bytes = self.payload.get(begin / 8..)?;
         let (element, left) = match ty {
             Type::Integer(integer) | Type::Enumeration(integer, _) => (*integer, 1),
             Type::Array(element, length) => (*element, *length as usize),
             Type::Sequence(element, length) => {
-                let length = *self.lengths.get(*length)?;
+                let length = *self.lengths.as_ref()?.get(*length)?;
                 (*element, usize::try_from(length).ok()?)
             }
             Type::String => {
@@ -93,8 +109,8 @@ impl<'a> Cursor<'a> {
             _ if element == Integer::TEXT => Value::Text(until_nul(integers.bytes)),
             _ => Value::Integers(integers),
         };
-        if self.layout.has_sequence {
-            self.lengths.push(match value {
+        if let Some(lengths) = &mut self.lengths {
+            lengths.push(match value {
                 Value::Unsigned(length) => length,
                 _ => 0,
             });

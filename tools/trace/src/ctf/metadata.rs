@@ -30,8 +30,8 @@ pub struct StreamClass {
     pub layout: Layout,
     /// What stands between the header and the fields of each event.
     pub contexts: Vec<FieldLayout>,
-    /// Bytes of that.
-    pub context_size: usize,
+    /// Bytes of that, if every record has the same.
+    pub context_size: Option<usize>,
     /// Their events by id.
     pub events: HashMap<u32, EventLayout>,
 }
@@ -135,6 +135,13 @@ impl Type {
             Self::Array(element, length) => Some(usize::from(element.bits) * *length as usize),
             Self::Sequence(..) | Self::String => None,
         }
+    }
+}
+
+impl StreamClass {
+    /// The number of the context called `name`.
+    pub fn context(&self, name: &str) -> Option<usize> {
+        self.contexts.iter().position(|field| field.name == name)
     }
 }
 
@@ -305,12 +312,10 @@ fn stream_class(
         .get(header)
         .ok_or_else(|| statement.error(format!("stream {id}: there is no `struct {header}`")))?;
     let contexts = fields(block, "event.context")?;
-    let context_size = size(&contexts)
-        .ok_or_else(|| statement.error(format!("stream {id}: contexts of no fixed size")))?;
     Ok(StreamClass {
         layout: *layout,
+        context_size: size(&contexts),
         contexts,
-        context_size,
         events: HashMap::new(),
     })
 }

@@ -141,7 +141,7 @@ fn contexts_are_of_a_stream() {
     let metadata = Metadata::parse(&format!("{}{stream}", &good[..at])).unwrap();
     let class = &metadata.streams[0];
     let written: Vec<_> = contexts.iter().map(|f| expected(f, &contexts)).collect();
-    assert_eq!((&class.contexts, class.context_size), (&written, 20));
+    assert_eq!((&class.contexts, class.context_size), (&written, Some(20)));
     let string = stream.replace("} _tid;", "} _tid; string _name;");
     let error = Metadata::parse(&format!("{}{string}", &good[..at])).unwrap_err();
     assert!(error.to_string().contains("no fixed size"), "{error}");

@@ -57,10 +57,14 @@ impl Probe {
         self.buffers.enter()
     }
 
-    /// Records the event, of which nothing is known but its tail. Any context, NMI included.
+    /// Where records of the event go of which nothing is known but their tail.
     #[inline(always)]
-    pub(crate) fn record<T: Tail>(&self, tail: &T) {
-        record(&self.buffers, &self.channel, &self.label, tail);
+    pub(crate) fn destination(&self) -> Destination<'_> {
+        Destination {
+            buffers: &self.buffers,
+            channel: &self.channel,
+            label: self.label,
+        }
     }
 
     /// See [`Channel::admit`].
@@ -70,12 +74,52 @@ impl Probe {
     }
 }
 
-/// Records an event, of which nothing is known but its label and its tail. Any context, NMI included.
-#[inline(always)]
-pub(crate) fn record<T: Tail>(buffers: &Gates, channel: &Channel, label: &Label, tail: &T) {
-    match channel.setup().layout {
-        Layout::Compact => record_as::<(Compact, AnyClock), T>(buffers, channel, label, tail),
-        Layout::Large => record_as::<(Large, AnyClock), T>(buffers, channel, label, tail),
+/// Where an event's records go of which nothing is known but their tail.
+pub(crate) struct Destination<'a> {
+    /// Those of `channel`, nearer.
+    pub(crate) buffers: &'a Gates,
+    pub(crate) channel: &'a Channel,
+    pub(crate) label: Label,
+}
+
+impl Destination<'_> {
+    /// Records `tail`. Any context, NMI included.
+    #[inline(always)]
+    pub(crate) fn record<T: Tail>(&self, tail: &T) {
+        let Self {
+            buffers,
+            channel,
+            label,
+        } = self;
+        match channel.setup().layout {
+            Layout::Compact => record_as::<(Compact, AnyClock), T>(buffers, channel, label, tail),
+            Layout::Large => record_as::<(Large, AnyClock), T>(buffers, channel, label, tail),
+        }
+    }
+
+    /// Records what `make` gives, a tail of `least` bytes or more. It is called once the way to the
+    /// buffer is found: an event that it fires itself is refused, and counted as nested. Any
+    /// context, NMI included.
+    #[inline(always)]
+    pub(crate) fn record_made<T: Tail>(&self, least: usize, make: impl FnOnce() -> T) {
+        match self.channel.setup().layout {
+            Layout::Compact => self.record_made_as::<(Compact, AnyClock), T>(least, make),
+            Layout::Large => self.record_made_as::<(Large, AnyClock), T>(least, make),
+        }
+    }
+
+    #[inline(always)]
+    fn record_made_as<F: Format, T: Tail>(&self, least: usize, make: impl FnOnce() -> T) {
+        let least = F::Header::SHORT.wrapping_add(least as u64);
+        let entered = match self.buffers.enter() {
+            Ok(entered) => entered,
+            Err(waiting) => match self.channel.admit(waiting, least) {
+                Some(entered) => entered,
+                None => return,
+            },
+        };
+        let mut made = None;
+        Buffer::record_any::<F, _>(entered, &self.label, || tail_alone(made.insert(make())));
     }
 }
 

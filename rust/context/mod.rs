@@ -2,33 +2,191 @@
 
 //! Contexts: what is known of the moment in which an event fires, and is not a field of it.
 //!
-//! A channel records those that were chosen beside each of its events, and filters may ask for
-//! any. Names in traces are LTTng's, so that viewers know what they are.
+//! A channel records those that were chosen beside each of its events, and call stacks; filters may
+//! ask for any context. Names in traces are LTTng's, so that viewers know what they are.
 
+mod choice;
 mod set;
+mod stacks;
 
+pub(crate) use choice::Choice;
 pub(crate) use set::ContextSet;
+pub(crate) use stacks::Stacks;
 
 use crate::abi::schema::{Field, FieldType};
-use crate::arch::preempt::NoPreempt;
-use crate::sys::args::{Task, TaskNumber};
+use crate::arch::preempt::{self, NoPreempt};
+use crate::record::memory::Space;
+use crate::sys::args::{FarWord, Task, TaskNumber};
 
-/// Something that is known of the moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Context {
-    Pid,
-    Tid,
-    Ppid,
-    Vpid,
-    Vtid,
-    Comm,
-    Prio,
-    Nice,
-    Uid,
-    Gid,
-    PidNs,
-    Cpu,
+/// The moment in which contexts are read.
+pub(crate) struct Moment<'a> {
+    guard: &'a NoPreempt,
+    guards: u32,
+}
+
+impl<'a> Moment<'a> {
+    /// This one. So many guards live, which is in the preemption count.
+    #[inline(always)]
+    pub(crate) fn new(guard: &'a NoPreempt, guards: u32) -> Self {
+        Self { guard, guards }
+    }
+}
+
+/// Defines the contexts: `NAME` is what users call one, `in_trace` what it is called in a trace,
+/// where that is another name.
+macro_rules! contexts {
+    (
+        own {
+            $($(#[$own_doc:meta])* $own:ident $own_name:literal $(in_trace $own_field:literal)?:
+                $own_shown:ident = $own_number:ident;)*
+        }
+        far {
+            $($(#[$far_doc:meta])* $far:ident $far_name:literal: $far_shown:ident = $far_word:ident;)*
+        }
+        |$now:ident| others {
+            $($(#[$doc:meta])* $other:ident $name:literal: $shown:ident $ty:ty = $read:expr;)*
+        }
+    ) => {
+        /// Something that is known of the moment. In an interrupt, of the task that it interrupted.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub(crate) enum Context {
+            $($(#[$own_doc])* $own,)*
+            $($(#[$far_doc])* $far,)*
+            $($(#[$doc])* $other,)*
+            /// The thread's name.
+            Comm,
+        }
+
+        /// The first contexts are numbers that the task itself has.
+        static OWN: &[TaskNumber] = &[$(TaskNumber::$own_number),*];
+        /// The next are those that it leads to.
+        static FAR: &[FarWord] = &[$(FarWord::$far_word),*];
+
+        impl Context {
+            /// All of them, by number.
+            pub(crate) const ALL: &'static [Self] =
+                &[$(Self::$own,)* $(Self::$far,)* $(Self::$other,)* Self::Comm];
+
+            /// What users call it.
+            pub(crate) const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$own => $own_name,)*
+                    $(Self::$far => $far_name,)*
+                    $(Self::$other => $name,)*
+                    Self::Comm => "comm",
+                }
+            }
+
+            /// What it is called in a trace.
+            const fn field_name(self) -> &'static str {
+                match self {
+                    $($(Self::$own => $own_field,)?)*
+                    Self::Comm => "procname",
+                    _ => self.name(),
+                }
+            }
+
+            /// How it lies in a record.
+            pub(crate) const fn ty(self) -> FieldType<'static> {
+                match self {
+                    $(Self::$own => FieldType::$own_shown(32),)*
+                    $(Self::$far => FieldType::$far_shown(32),)*
+                    $(Self::$other => FieldType::$shown(<$ty>::BITS as u8),)*
+                    Self::Comm => FieldType::text(16),
+                }
+            }
+
+            /// The number that it is now, in as many bits as its type has; [`None`]: it is a text.
+            /// Any context, NMI included.
+            #[inline(always)]
+            #[allow(clippy::cast_lossless)] // Of whatever type.
+            pub(crate) fn number(self, $now: &Moment<'_>) -> Option<u64> {
+                match self.place() {
+                    Place::Own(number) => Some(Task::current().number(*number) as u64),
+                    Place::Far(word) => Some(Task::current().far_word(word, $now.guard).into()),
+                    Place::Other => match self {
+                        $(Self::$other => Some($read as u64),)*
+                        _ => None,
+                    },
+                }
+            }
+
+            /// Lays down what it is now. Any context, NMI included.
+            #[inline(always)]
+            fn write(self, space: &mut Space<'_>, $now: &Moment<'_>) {
+                match self.place() {
+                    Place::Own(number) => space.put(Task::current().number(*number)),
+                    Place::Far(word) => space.put(Task::current().far_word(word, $now.guard)),
+                    Place::Other => match self {
+                        $(Self::$other => space.put::<$ty>($read),)*
+                        _ => space.put(Task::current().comm()),
+                    },
+                }
+            }
+        }
+    };
+}
+
+contexts! {
+    own {
+        /// Process.
+        Pid "pid": signed = PID;
+        /// Thread.
+        Tid "tid": signed = TID;
+        /// Priority as LTTng shows it.
+        Prio "prio": signed = PRIO;
+        /// Nice value.
+        Nice "nice": signed = NICE;
+        /// CPU.
+        Cpu "cpu" in_trace "cpu_id": unsigned = CPU;
+    }
+    far {
+        /// Parent process.
+        Ppid "ppid": signed = PARENT_PID;
+        /// User and group: real, effective and saved.
+        Uid "uid": unsigned = UID;
+        Euid "euid": unsigned = EUID;
+        Suid "suid": unsigned = SUID;
+        Gid "gid": unsigned = GID;
+        Egid "egid": unsigned = EGID;
+        Sgid "sgid": unsigned = SGID;
+        /// Namespaces, by the numbers of their inodes.
+        CgroupNs "cgroup_ns": unsigned = CGROUP_NS;
+        IpcNs "ipc_ns": unsigned = IPC_NS;
+        MntNs "mnt_ns": unsigned = MNT_NS;
+        NetNs "net_ns": unsigned = NET_NS;
+        TimeNs "time_ns": unsigned = TIME_NS;
+        UserNs "user_ns": unsigned = USER_NS;
+        UtsNs "uts_ns": unsigned = UTS_NS;
+    }
+    |now| others {
+        /// Process, in the task's own namespace.
+        Vpid "vpid": signed i32 = Task::current().pid_in_namespace(now.guard);
+        /// Thread, in the task's own namespace.
+        Vtid "vtid": signed i32 = Task::current().tid_in_namespace(now.guard);
+        /// Process id namespace, by the number of its inode.
+        PidNs "pid_ns": unsigned u32 = Task::current().pid_namespace();
+        /// Cgroup (v2), by the number of its directory's inode.
+        CgroupId "cgroup_id": unsigned u64 = Task::current().cgroup_id(now.guard);
+        /// Whether the scheduler is due: bit 0, at the next preemption point; bit 1, lazily.
+        NeedReschedule "need_reschedule": unsigned u8 = Task::current().need_reschedule();
+        /// Whether preemption was enabled.
+        Preemptible "preemptible": unsigned u8 = u8::from(preempt::is_preemptible(now.guards));
+        /// Whether interrupts are enabled.
+        Interruptible "interruptible": signed i8 = i8::from(preempt::is_interruptible());
+    }
+}
+
+/// Where a context is found.
+#[derive(Clone, Copy)]
+enum Place {
+    /// It is a number that the task itself has.
+    Own(&'static TaskNumber),
+    /// It is a number that the task leads to.
+    Far(&'static FarWord),
+    /// By code of its own.
+    Other,
 }
 
 /// How a context is got that lies in the task as it lies in a record.
@@ -38,84 +196,39 @@ enum Load {
     Comm,
 }
 
-/// What it is at a moment.
-#[derive(Clone, Copy)]
-pub(crate) enum Value {
-    Signed(i32),
-    Unsigned(u32),
-    Text([u8; 16]),
-}
-
 impl Context {
-    /// All of them, by number.
-    pub(crate) const ALL: [Self; 12] = [
-        Self::Pid,
-        Self::Tid,
-        Self::Ppid,
-        Self::Vpid,
-        Self::Vtid,
-        Self::Comm,
-        Self::Prio,
-        Self::Nice,
-        Self::Uid,
-        Self::Gid,
-        Self::PidNs,
-        Self::Cpu,
-    ];
-
-    /// What users call it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Comm => "comm",
-            Self::Cpu => "cpu",
-            _ => self.field_name(),
-        }
-    }
-
-    /// What it is called in a trace.
-    const fn field_name(self) -> &'static str {
-        match self {
-            Self::Pid => "pid",
-            Self::Tid => "tid",
-            Self::Ppid => "ppid",
-            Self::Vpid => "vpid",
-            Self::Vtid => "vtid",
-            Self::Comm => "procname",
-            Self::Prio => "prio",
-            Self::Nice => "nice",
-            Self::Uid => "uid",
-            Self::Gid => "gid",
-            Self::PidNs => "pid_ns",
-            Self::Cpu => "cpu_id",
-        }
-    }
-
     /// The one with one of these names.
     pub(crate) fn by_name(name: &str) -> Option<Self> {
-        let mut all = Self::ALL.into_iter();
+        let mut all = Self::ALL.iter().copied();
         all.find(|context| context.name() == name || context.field_name() == name)
     }
 
-    /// How it lies in a record.
-    pub(crate) const fn ty(self) -> FieldType<'static> {
-        match self {
-            Self::Comm => FieldType::text(16),
-            Self::Uid | Self::Gid | Self::PidNs | Self::Cpu => FieldType::unsigned(32),
-            _ => FieldType::signed(32),
+    /// Where it is found.
+    #[inline(always)]
+    fn place(self) -> Place {
+        let id = self as usize;
+        if let Some(number) = OWN.get(id) {
+            return Place::Own(number);
+        }
+        match FAR.get(id.wrapping_sub(OWN.len())) {
+            Some(word) => Place::Far(word),
+            None => Place::Other,
         }
     }
 
     /// Where it is read as it is: the task's number, or its name.
     fn load(self) -> Option<Load> {
-        Some(match self {
-            Self::Pid => Load::Number(TaskNumber::PID),
-            Self::Tid => Load::Number(TaskNumber::TID),
-            Self::Prio => Load::Number(TaskNumber::PRIO),
-            Self::Nice => Load::Number(TaskNumber::NICE),
-            Self::Cpu => Load::Number(TaskNumber::CPU),
-            Self::Comm => Load::Comm,
-            _ => return None,
-        })
+        match self.place() {
+            Place::Own(number) => Some(Load::Number(*number)),
+            Place::Other if self == Self::Comm => Some(Load::Comm),
+            _ => None,
+        }
+    }
+
+    /// The text that it is now; [`None`]: it is a number. Any context, NMI included.
+    #[inline(always)]
+    pub(crate) fn text(self) -> Option<[u8; 16]> {
+        matches!(self, Self::Comm).then(|| Task::current().comm())
     }
 
     /// It, as a field.
@@ -123,26 +236,6 @@ impl Context {
         Field {
             name: self.field_name(),
             ty: self.ty(),
-        }
-    }
-
-    /// What it is now. In an interrupt, of the task that it interrupted. Any context, NMI included.
-    #[inline(always)]
-    pub(crate) fn now(self, guard: &NoPreempt) -> Value {
-        let task = Task::current();
-        match self {
-            Self::Pid => Value::Signed(task.pid()),
-            Self::Tid => Value::Signed(task.tid()),
-            Self::Ppid => Value::Signed(task.parent_pid(guard)),
-            Self::Vpid => Value::Signed(task.pid_in_namespace(guard)),
-            Self::Vtid => Value::Signed(task.tid_in_namespace(guard)),
-            Self::Comm => Value::Text(task.comm()),
-            Self::Prio => Value::Signed(task.prio()),
-            Self::Nice => Value::Signed(task.nice()),
-            Self::Uid => Value::Unsigned(task.uid(guard)),
-            Self::Gid => Value::Unsigned(task.gid(guard)),
-            Self::PidNs => Value::Unsigned(task.pid_namespace()),
-            Self::Cpu => Value::Unsigned(task.cpu() as u32),
         }
     }
 }

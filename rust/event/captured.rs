@@ -12,8 +12,8 @@ use super::trigger::Trigger;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::channel::{Buffer, Channel};
-use crate::context::ContextSet;
-use crate::probe::Probe;
+use crate::context::{ContextSet, Moment, Stacks};
+use crate::probe::{Destination, Probe};
 use crate::record::format::CompactTsc;
 use crate::record::memory::{tail_alone, Capture, Captured, RecordWriter, Space, Tail};
 use crate::sys::args::Task;
@@ -173,22 +173,22 @@ impl CapturedProbe {
     #[link_section = ".kprobes.text"]
     fn take_any<const N: usize>(&self, len: u64, write: impl FnOnce(RecordWriter<'_>)) {
         if let Some(fields) = Capture::<N>::new().fill(len, write) {
-            self.take_captured(fields);
+            self.take_captured(fields, &NoPreempt::new());
         }
     }
 
+    /// There is no guard but this one.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn take_captured(&self, fields: Captured<'_>) {
-        let guard = NoPreempt::new();
-        let mut filter = self.filter.get(&guard).into_iter();
-        if self.is_live() && filter.all(|filter| filter.wants(fields, &guard)) {
-            self.taker.take(&Bytes(fields.fields()), &guard);
+    fn take_captured(&self, fields: Captured<'_>, guard: &NoPreempt) {
+        let mut filter = self.filter.get(guard).into_iter();
+        if self.is_live() && filter.all(|filter| filter.wants(fields, guard)) {
+            self.taker.take(&Bytes(fields.fields()), guard);
         }
     }
 
     /// Hands over an event that is about no task, if it is wanted; of [`LONGEST`] bytes at most if
-    /// there is a filter. Any context, NMI included.
+    /// there is a filter. There is no guard but this one. Any context, NMI included.
     #[inline(always)]
     pub(super) fn record_tail<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
         let look = self.look.load();
@@ -197,7 +197,9 @@ impl CapturedProbe {
         }
         if look & Look::FIELDS != 0 {
             let (len, write) = tail_alone(fields);
-            self.take_any::<LONGEST>(len, write);
+            if let Some(fields) = Capture::<LONGEST>::new().fill(len, write) {
+                self.take_captured(fields, guard);
+            }
         } else if self.is_live() {
             self.taker.take(fields, guard);
         }
@@ -220,11 +222,12 @@ impl Taker {
     #[inline(always)]
     fn take<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
         match self {
-            Self::Recorder(recorder) => recorder.probe.record(&WithContexts {
+            Self::Recorder(recorder) => WithContexts {
                 contexts: &recorder.contexts,
                 guard,
                 fields,
-            }),
+            }
+            .record(recorder.probe.destination()),
             Self::Trigger(trigger) => trigger.fire(guard),
         }
     }
@@ -276,8 +279,56 @@ impl Recorder {
 /// A channel's contexts, and then an event's fields.
 pub(super) struct WithContexts<'a, T> {
     pub(super) contexts: &'a ContextSet,
+    /// The only one but for that of the buffer's gate.
     pub(super) guard: &'a NoPreempt,
     pub(super) fields: &'a T,
+}
+
+impl<T: Tail> WithContexts<'_, T> {
+    /// Records them, and the stacks that the channel wants.
+    #[inline(always)]
+    pub(super) fn record(&self, to: Destination<'_>) {
+        if self.contexts.has_stacks() {
+            return self.record_with_stacks(to);
+        }
+        to.record(self);
+    }
+
+    /// Lays down all of it in `room`, to be recorded on another CPU. [`None`]: there is not the room.
+    #[inline(always)]
+    pub(super) fn capture<'r, const N: usize>(
+        &self,
+        room: &'r mut Capture<N>,
+    ) -> Option<Captured<'r>> {
+        let mut stacks = self.contexts.stacks();
+        stacks.take(self.guard);
+        let all = WithStacks {
+            rest: self,
+            stacks: &stacks,
+        };
+        let (len, write) = tail_alone(&all);
+        // In place of the gate's.
+        let _guard = NoPreempt::new();
+        room.fill(len, write)
+    }
+
+    #[inline(always)]
+    fn write_contexts<'s>(&self, space: Space<'s>) -> Space<'s> {
+        self.contexts.write(space, &Moment::new(self.guard, 2))
+    }
+
+    /// Takes the stacks inside of the gate: what fires meanwhile and would take others is refused
+    /// there, if it does not interrupt this.
+    #[cold]
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn record_with_stacks(&self, to: Destination<'_>) {
+        let stacks = &mut self.contexts.stacks();
+        to.record_made(self.len(), move || {
+            stacks.take(self.guard);
+            WithStacks { rest: self, stacks }
+        });
+    }
 }
 
 impl<T: Tail> Tail for WithContexts<'_, T> {
@@ -287,9 +338,28 @@ impl<T: Tail> Tail for WithContexts<'_, T> {
     }
 
     #[inline(always)]
-    fn write(&self, mut space: Space<'_>) {
-        self.contexts.write(&mut space, self.guard);
-        self.fields.write(space);
+    fn write(&self, space: Space<'_>) {
+        self.fields.write(self.write_contexts(space));
+    }
+}
+
+/// The same with call stacks, which come behind the other contexts.
+struct WithStacks<'a, T> {
+    rest: &'a WithContexts<'a, T>,
+    stacks: &'a Stacks,
+}
+
+impl<T: Tail> Tail for WithStacks<'_, T> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.rest.len().wrapping_add(self.stacks.len())
+    }
+
+    #[inline(always)]
+    fn write(&self, space: Space<'_>) {
+        let mut space = self.rest.write_contexts(space);
+        self.stacks.write(&mut space);
+        self.rest.fields.write(space);
     }
 }
 

@@ -3,8 +3,9 @@
 //! An event's filter: an expression, and the program that it was made into.
 
 use super::Event;
+use crate::abi::schema::FieldType;
 use crate::arch::preempt::NoPreempt;
-use crate::context::{Context, Value};
+use crate::context::{Context, Moment};
 use crate::filter::compile::{self, compile, Memory, Names};
 use crate::filter::evaluate::Contexts;
 use crate::filter::program::{First, Program, Step, MAX_STEPS, MAX_TEXTS};
@@ -46,16 +47,11 @@ impl Filter {
         if !event.can_be_captured() {
             return Err(Refusal::TooLong);
         }
-        let contexts = Context::ALL.map(|context| compile::Context {
-            name: context.name(),
-            id: context as u8,
-            ty: context.ty(),
-        });
         let mut steps = KVec::from_elem(Step::NONE, MAX_STEPS, GFP_KERNEL)?;
         let mut texts = KVec::from_elem(0, MAX_TEXTS, GFP_KERNEL)?;
         let names = Names {
             fields: event.fields(),
-            contexts: &contexts,
+            contexts: &CONTEXTS,
             cpus: cpu::count(),
         };
         let memory = Memory {
@@ -79,11 +75,12 @@ impl Filter {
         self.expression.to_str().unwrap_or("")
     }
 
-    /// Whether a record with these fields is wanted now. Any context, NMI included.
+    /// Whether a record with these fields is wanted now. No guard but this one lives. Any context,
+    /// NMI included.
     #[inline(always)]
     pub(crate) fn wants(&self, fields: Captured<'_>, guard: &NoPreempt) -> bool {
         let program = Program::new(&self.steps, &self.texts);
-        program.wants(fields.fields(), &Moment(guard))
+        program.wants(fields.fields(), &Now(Moment::new(guard, 1)))
     }
 
     /// The same, if it is found out at once.
@@ -99,33 +96,39 @@ fn kept<T: Copy>(items: &[T]) -> Result<KVec<T>, AllocError> {
     Ok(kept)
 }
 
-/// The moment in which a filter runs.
-struct Moment<'a>(&'a NoPreempt);
-
-impl Moment<'_> {
-    #[inline(always)]
-    fn value(&self, id: u8) -> Option<Value> {
-        Some(Context::ALL.get(usize::from(id))?.now(self.0))
+/// The contexts that there are, as filters see them.
+static CONTEXTS: [compile::Context<'static>; Context::ALL.len()] = {
+    let mut contexts = [compile::Context {
+        name: "",
+        id: 0,
+        ty: FieldType::String,
+    }; Context::ALL.len()];
+    let mut id = 0;
+    while id < contexts.len() {
+        let context = Context::ALL[id];
+        contexts[id] = compile::Context {
+            name: context.name(),
+            id: context as u8,
+            ty: context.ty(),
+        };
+        id += 1;
     }
-}
+    contexts
+};
 
-impl Contexts for Moment<'_> {
+/// The moment in which a filter runs.
+struct Now<'a>(Moment<'a>);
+
+impl Contexts for Now<'_> {
     type Text = [u8; 16];
 
     #[inline(always)]
     fn number(&self, id: u8) -> Option<u64> {
-        match self.value(id)? {
-            Value::Signed(value) => Some(i64::from(value) as u64),
-            Value::Unsigned(value) => Some(value.into()),
-            Value::Text(_) => None,
-        }
+        Context::ALL.get(usize::from(id))?.number(&self.0)
     }
 
     #[inline(always)]
     fn text(&self, id: u8) -> Option<[u8; 16]> {
-        match self.value(id)? {
-            Value::Text(text) => Some(text),
-            _ => None,
-        }
+        Context::ALL.get(usize::from(id))?.text()
     }
 }

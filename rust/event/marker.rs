@@ -11,9 +11,9 @@ use crate::abi::schema::{Field, FieldType};
 use crate::arch::preempt::NoPreempt;
 use crate::channel::Channel;
 use crate::context::ContextSet;
-use crate::probe;
+use crate::probe::Destination;
 use crate::record::header::Label;
-use crate::record::memory::{tail_alone, Capture, NulTerminated, Tail};
+use crate::record::memory::{Capture, NulTerminated};
 use crate::sys::args::Task;
 use crate::sys::cpu;
 use kernel::sync::Arc;
@@ -31,7 +31,7 @@ pub(crate) const FIELDS: [Field<'static>; 1] = [Field {
 }];
 
 /// The longest record, contexts included, that goes into the stream of another CPU.
-const ROOM: usize = 2048;
+const ROOM: usize = 2560;
 
 /// What records markers in a trace.
 pub(crate) struct Marker {
@@ -54,11 +54,12 @@ impl Marker {
     /// context, NMI included.
     #[inline(never)]
     pub(crate) fn record(&self, text: &[u8], guard: &NoPreempt) {
-        self.put(&WithContexts {
+        WithContexts {
             contexts: &self.contexts,
             guard,
             fields: &NulTerminated(text),
-        });
+        }
+        .record(self.destination());
     }
 
     /// The same, but in the stream of another CPU if this one is not recorded. Returns whether it was
@@ -81,16 +82,15 @@ impl Marker {
             guard,
             fields: &NulTerminated(text),
         };
-        let (len, write) = tail_alone(&record);
         let mut room = Capture::<ROOM>::new();
-        let Some(record) = room.fill(len, write) else {
+        let Some(record) = record.capture(&mut room) else {
             return false;
         };
         let cpus = &self.channel.setup().cpus;
         let mut recorded = cpu::possible().filter(|cpu| cpus.has(*cpu));
         let found = recorded.any(|cpu| {
             let there = cpu::run_on(cpu, &(self, record), |(this, record)| {
-                this.put(&Bytes(record.fields()));
+                this.destination().record(&Bytes(record.fields()));
             });
             // Else it is offline.
             there.is_ok()
@@ -98,8 +98,11 @@ impl Marker {
         found && self.channel.is_active()
     }
 
-    #[inline(always)]
-    fn put<T: Tail>(&self, record: &T) {
-        probe::record(self.channel.buffers(), &self.channel, &self.label, record);
+    fn destination(&self) -> Destination<'_> {
+        Destination {
+            buffers: self.channel.buffers(),
+            channel: &self.channel,
+            label: self.label,
+        }
     }
 }

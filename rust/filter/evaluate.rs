@@ -13,8 +13,8 @@ pub trait Contexts {
     /// What a text is held in.
     type Text: AsRef<[u8]>;
 
-    /// The number with this id; sign-extended if it is signed. [`None`]: it cannot be found out
-    /// here, and the record is not wanted.
+    /// The number with this id; bits above those that its type has do not matter. [`None`]: it
+    /// cannot be found out here, and the record is not wanted.
     fn number(&self, id: u8) -> Option<u64>;
 
     /// The text with this id, up to its end or a NUL. [`None`]: as for a number.

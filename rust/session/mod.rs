@@ -37,7 +37,7 @@ use crate::channel::config::{Config, Refusal};
 use crate::channel::cpus::CpuSet;
 use crate::channel::stopper::Stopper;
 use crate::channel::Channel;
-use crate::context::{Context, ContextSet};
+use crate::context::{Choice, ContextSet};
 use crate::event::registry::Registry;
 use crate::event::tasks::{Following, Tasks};
 use crate::input::caret::Caret;
@@ -415,12 +415,12 @@ impl Session {
         let settings = state.settings.channel_mut(channel)?;
         let mut contexts = ContextSet::NONE;
         let kept = settings.contexts.clone();
-        for context in kept.iter().filter(|_| !replace) {
-            contexts.add(context)?;
+        for choice in kept.iter().filter(|_| !replace) {
+            contexts.add(choice)?;
         }
         for name in names.split_ascii_whitespace() {
-            match Context::by_name(name) {
-                Some(context) => contexts.add(context)?,
+            match Choice::by_name(name) {
+                Some(choice) => contexts.add(choice)?,
                 None => return Err(state.refuse(fmt!("contexts: there is no context '{name}'"))),
             }
         }

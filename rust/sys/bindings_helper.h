@@ -5,12 +5,16 @@
 #include <linux/fs.h>
 #include <linux/pipe_fs_i.h>
 #include <linux/splice.h>
+#include <linux/cgroup_namespace.h>
+#include <linux/ipc_namespace.h>
+#include <linux/time_namespace.h>
 #include <linux/utsname.h>
 #include <linux/vmalloc.h>
 #include <linux/kernel_stat.h>
 #include <linux/interrupt.h>
 #include <linux/signal.h>
 #include <linux/binfmts.h>
+#include <net/net_namespace.h>
 
 /* __traceiter_<name>(): the prototypes that probes are checked against. */
 #include <trace/events/irq.h>
@@ -22,3 +26,13 @@
 #include <trace/events/timer.h>
 
 #include "helpers.h"
+
+/* Where namespaces have their struct ns_common. No header has struct mnt_namespace. */
+enum rtrace_ns_at {
+	RTRACE_NS_AT_CGROUP = offsetof(struct cgroup_namespace, ns),
+	RTRACE_NS_AT_IPC = offsetof(struct ipc_namespace, ns),
+	RTRACE_NS_AT_MNT = 0,
+	RTRACE_NS_AT_NET = offsetof(struct net, ns),
+	RTRACE_NS_AT_TIME = offsetof(struct time_namespace, ns),
+	RTRACE_NS_AT_UTS = offsetof(struct uts_namespace, ns),
+};

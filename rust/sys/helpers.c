@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * C for what the kernel offers only as macros or inline functions. Nothing here is on the
- * way of an event; all of it is notrace nevertheless.
+ * C for what the kernel offers only as macros or inline functions. Nothing here but the
+ * frames of call stacks is on the way of an event; all of it is notrace nevertheless.
  */
 #include <linux/cpumask.h>
 #include <linux/export.h>
@@ -10,8 +10,10 @@
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task_stack.h>
 #include <linux/topology.h>
 #include <linux/tracepoint.h>
+#include <linux/uaccess.h>
 #include <linux/utsname.h>
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
@@ -142,6 +144,46 @@ notrace void rtrace_synchronize_probes(void)
 notrace const struct new_utsname *rtrace_utsname(void)
 {
 	return init_utsname();
+}
+
+/* The frame in which the task that runs has left user space, if it was there. NMI-safe. */
+notrace bool rtrace_user_frame(struct rtrace_user_frame *frame)
+{
+	const struct pt_regs *regs;
+
+	if (current->flags & (PF_KTHREAD | PF_USER_WORKER) || !current->mm)
+		return false;
+	regs = task_pt_regs(current);
+	frame->ip = instruction_pointer(regs);
+	frame->fp = frame_pointer(regs);
+	frame->word = user_64bit_mode(regs) ? 8 : 4;
+	return true;
+}
+
+/*
+ * From a frame to that of the caller, by the frame pointer; false if none can be read without a
+ * fault, and @frame says nothing then. NMI-safe.
+ */
+notrace bool rtrace_caller_frame(struct rtrace_user_frame *frame)
+{
+	const void __user *at = (const void __user *)(unsigned long)frame->fp;
+	u64 wide[2];
+	u32 narrow[2];
+
+	if (frame->fp % frame->word)
+		return false;
+	if (frame->word == 8) {
+		if (copy_from_user_nofault(wide, at, sizeof(wide)))
+			return false;
+		frame->fp = wide[0];
+		frame->ip = wide[1];
+	} else {
+		if (copy_from_user_nofault(narrow, at, sizeof(narrow)))
+			return false;
+		frame->fp = narrow[0];
+		frame->ip = narrow[1];
+	}
+	return true;
 }
 
 /* Defined in rust/api. */

@@ -15,6 +15,15 @@
 struct new_utsname;
 struct page;
 
+/* A function's frame in user space. */
+struct rtrace_user_frame {
+	u64 ip;		/* the code that runs in it, or is returned to */
+	u64 fp;		/* the frame pointer */
+	u32 word;	/* bytes of an address: 4 or 8 */
+};
+
+bool rtrace_user_frame(struct rtrace_user_frame *frame);
+bool rtrace_caller_frame(struct rtrace_user_frame *frame);
 u8 rtrace_delivery_barrier(void);
 u64 rtrace_origin(void);
 int rtrace_call_on_cpu(int cpu, smp_call_func_t func, void *info);

@@ -20,6 +20,7 @@ pub(crate) mod percpu;
 pub(crate) mod pipe;
 pub(crate) mod rcu;
 pub(crate) mod signal;
+pub(crate) mod stack;
 pub(crate) mod system;
 pub(crate) mod timer;
 pub(crate) mod tracepoint;

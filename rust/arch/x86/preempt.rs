@@ -72,33 +72,52 @@ impl Drop for NoPreempt {
     }
 }
 
+/// This CPU's preemption count, with the scheduler's flag in its top bit.
+#[inline(always)]
+fn count() -> u32 {
+    let count;
+    // SAFETY: Reads this CPU's preemption count, which is in per-CPU memory at gs.
+    unsafe {
+        asm!(
+            "mov {count:e}, dword ptr gs:[rip + {preempt_count}]",
+            preempt_count = sym bindings::__preempt_count,
+            count = out(reg) count,
+            options(nostack, preserves_flags),
+        );
+    }
+    count
+}
+
+/// Whether this could be preempted but for the `guards` that live in it. Whether interrupts are
+/// enabled does not matter. Any context, NMI included.
+#[inline(always)]
+pub fn is_preemptible(guards: u32) -> bool {
+    count() & !bindings::PREEMPT_NEED_RESCHED == guards
+}
+
+/// Whether interrupts are enabled. Any context, NMI included.
+#[inline(always)]
+pub fn is_interruptible() -> bool {
+    let flags: u64;
+    // SAFETY: Reads the flags, by the stack.
+    unsafe {
+        asm!("pushfq", "pop {flags}", flags = out(reg) flags, options(preserves_flags));
+    }
+    flags & INTERRUPTS != 0
+}
+
 /// What may still interrupt the context that this runs in. Any context, NMI included.
 ///
 /// On its way in and out an interrupt runs without its mark in the preemption count, where it may
 /// wake a thread or arm a timer, which are events. But it has interrupts disabled there. So whoever
 /// has them disabled is an interrupt: nothing but an NMI comes after it, either.
 pub fn level() -> Level {
-    let count: u32;
-    let flags: u64;
-    // SAFETY: Reads this CPU's preemption count, which is in per-CPU memory at gs, and the flags,
-    // by the stack.
-    unsafe {
-        asm!(
-            "mov {count:e}, dword ptr gs:[rip + {preempt_count}]",
-            "pushfq",
-            "pop {flags}",
-            preempt_count = sym bindings::__preempt_count,
-            count = out(reg) count,
-            flags = out(reg) flags,
-            options(preserves_flags),
-        );
-    }
+    let count = count();
     let part = |shift: u32, bits: u32| (count >> shift) & ((1 << bits) - 1);
     let nmis = part(bindings::NMI_SHIFT, bindings::NMI_BITS);
     if nmis != 0 {
         Level::Nmi(nmis.wrapping_sub(1) as u8)
-    } else if part(bindings::HARDIRQ_SHIFT, bindings::HARDIRQ_BITS) != 0 || flags & INTERRUPTS == 0
-    {
+    } else if part(bindings::HARDIRQ_SHIFT, bindings::HARDIRQ_BITS) != 0 || !is_interruptible() {
         Level::Interrupt
     } else if count & bindings::SOFTIRQ_OFFSET != 0 {
         Level::Softirq

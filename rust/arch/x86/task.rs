@@ -22,6 +22,21 @@ pub fn current() -> *const bindings::task_struct {
     task
 }
 
+/// Whether the scheduler is due in `task`: bit 0, at the next preemption point; bit 1 (lazily), at
+/// the next tick or return to user space. Any context, NMI included.
+///
+/// # Safety
+///
+/// `task` must live.
+#[inline(always)]
+pub unsafe fn need_reschedule(task: *const bindings::task_struct) -> u8 {
+    // The two bits stand side by side.
+    const _: () = assert!(bindings::TIF_NEED_RESCHED_LAZY == bindings::TIF_NEED_RESCHED + 1);
+    // SAFETY: A live task; read once.
+    let flags = unsafe { (&raw const (*task).thread_info.flags).read_volatile() };
+    (flags >> bindings::TIF_NEED_RESCHED) as u8 & 3
+}
+
 /// Whether `task` is in a system call as a 32-bit program makes it (`in_ia32_syscall()`).
 ///
 /// # Safety

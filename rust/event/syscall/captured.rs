@@ -152,14 +152,12 @@ impl CapturedSyscallProbe {
                 return;
             }
         }
-        self.calls.record_tail(
-            number,
-            &WithContexts {
-                contexts: &self.contexts,
-                guard: &guard,
-                fields,
-            },
-        );
+        WithContexts {
+            contexts: &self.contexts,
+            guard: &guard,
+            fields,
+        }
+        .record(self.calls.destination(number));
     }
 }
 

@@ -8,9 +8,10 @@ use crate::arch::word::SharedWord;
 use crate::channel::{Buffer, Entered, Gates, Waiting};
 use crate::channel::{Channel, Setup};
 use crate::event::handlers::{handlers, Handlers};
+use crate::probe::Destination;
 use crate::record::format::Format;
 use crate::record::header::{EventHeader, Label};
-use crate::record::memory::{tail_alone, Tail};
+use crate::record::memory::tail_alone;
 use crate::sys::args::{Registers, Task};
 use crate::sys::bindings;
 use crate::sys::tracepoint::Handler;
@@ -104,12 +105,14 @@ impl SyscallProbe {
         (number != NOT_RECORDED).then_some(number as u32)
     }
 
-    /// Records the event with this number, of which nothing is known but its tail. Any context, NMI
-    /// included.
+    /// Where records of the event with this number go of which nothing is known but their tail.
     #[inline(always)]
-    pub(super) fn record_tail<T: Tail>(&self, number: u32, tail: &T) {
-        let label = Label::in_layout(number, self.channel.setup().layout);
-        crate::probe::record(&self.buffers, &self.channel, &label, tail);
+    pub(super) fn destination(&self, number: u32) -> Destination<'_> {
+        Destination {
+            buffers: &self.buffers,
+            channel: &self.channel,
+            label: Label::in_layout(number, self.channel.setup().layout),
+        }
     }
 
     #[inline(always)]

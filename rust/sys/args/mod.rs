@@ -14,6 +14,7 @@ mod syscall;
 mod task;
 mod text;
 mod timer;
+mod word;
 
 pub(crate) use address::Address;
 pub(crate) use irq::IrqAction;
@@ -24,6 +25,7 @@ pub(crate) use task::number::TaskNumber;
 pub(crate) use task::{Pid, Task};
 pub(crate) use text::{CharPointer, Program};
 pub(crate) use timer::{jiffies, HrTimer, TimerList, TimerSetting};
+pub(crate) use word::FarWord;
 
 use crate::arch::word::read_word;
 use crate::sys::pages::PAGE_SIZE;

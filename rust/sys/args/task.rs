@@ -94,35 +94,6 @@ impl Task {
         shown.into()
     }
 
-    /// Nice value, -20 to 19.
-    #[inline(always)]
-    pub(crate) fn nice(&self) -> i32 {
-        self.number(TaskNumber::NICE)
-    }
-
-    /// Process id of its parent in the initial namespace.
-    #[inline(always)]
-    pub(crate) fn parent_pid(&self, _guard: &NoPreempt) -> i32 {
-        // SAFETY: A live task has a parent, which is not freed while the guard makes this an RCU
-        // reader.
-        unsafe { (*(&raw const (*self.0.get()).real_parent).read_volatile()).tgid }
-    }
-
-    /// User id in the initial namespace.
-    #[inline(always)]
-    pub(crate) fn uid(&self, _guard: &NoPreempt) -> u32 {
-        // SAFETY: A live task has credentials, which are not freed while the guard makes this an
-        // RCU reader.
-        unsafe { (*(&raw const (*self.0.get()).cred).read_volatile()).uid.val }
-    }
-
-    /// Group id in the initial namespace.
-    #[inline(always)]
-    pub(crate) fn gid(&self, _guard: &NoPreempt) -> u32 {
-        // SAFETY: As for `uid`.
-        unsafe { (*(&raw const (*self.0.get()).cred).read_volatile()).gid.val }
-    }
-
     /// Thread id in the namespace that it is in; 0 if it has none any more.
     #[inline(always)]
     pub(crate) fn tid_in_namespace(&self, _guard: &NoPreempt) -> i32 {
@@ -187,12 +158,43 @@ impl Deref for CurrentTask {
 }
 
 impl CurrentTask {
+    /// The kernel's own.
+    #[inline(always)]
+    pub(super) fn as_ptr(&self) -> *const bindings::task_struct {
+        let task: &Task = self;
+        task.0.get()
+    }
+
+    /// The id of its cgroup (v2), which is the inode number of that one's directory; 0 if the
+    /// kernel has no cgroups. Any context, NMI included.
+    #[inline(always)]
+    pub(crate) fn cgroup_id(&self, _guard: &NoPreempt) -> u64 {
+        // SAFETY:
+        // - A live task has a set of cgroups, which is not freed while the guard makes this an RCU
+        //   reader.
+        // - The set holds its cgroups, and each of these its node.
+        #[cfg(CONFIG_CGROUPS)]
+        unsafe {
+            let set = (&raw const (*self.as_ptr()).cgroups).read_volatile();
+            (*(*(*set).dfl_cgrp).kn).id
+        }
+        #[cfg(not(CONFIG_CGROUPS))]
+        0
+    }
+
+    /// Whether the scheduler is due, and how soon: bit 0, at the next preemption point; bit 1
+    /// (lazily), at the next tick or return to user space. Any context, NMI included.
+    #[inline(always)]
+    pub(crate) fn need_reschedule(&self) -> u8 {
+        // SAFETY: A live task.
+        unsafe { task::need_reschedule(self.as_ptr()) }
+    }
+
     /// Whether it is in a system call as a 32-bit program makes it (`in_ia32_syscall()`).
     #[inline(always)]
     pub(crate) fn is_in_compat_call(&self) -> bool {
-        let task: &Task = self;
         // SAFETY: A live task; what is read here only it writes.
-        unsafe { task::is_in_compat_call(task.0.get()) }
+        unsafe { task::is_in_compat_call(self.as_ptr()) }
     }
 }
 

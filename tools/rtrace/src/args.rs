@@ -213,8 +213,9 @@ pub struct RecordArgs {
     #[arg(long = "filter", value_name = "EXPR")]
     pub filters: Vec<String>,
 
-    /// Record these beside each event: pid, tid, ppid, vpid, vtid, comm, prio, nice, uid, gid,
-    /// pid_ns, cpu
+    /// Record these beside each event: pid, tid, ppid, vpid, vtid, comm, prio, nice, cpu, cgroup_id;
+    /// uid, euid, suid, gid, egid, sgid; cgroup_ns, ipc_ns, mnt_ns, net_ns, pid_ns, time_ns, user_ns,
+    /// uts_ns; need_reschedule, preemptible, interruptible; callstack-kernel, callstack-user
     #[arg(long = "context", value_name = "NAME", value_delimiter = ',')]
     pub contexts: Vec<String>,
 

@@ -35,16 +35,23 @@ class Event:
 
     def __init__(self, name, body):
         self.name = name
-        # Runs of fixed fields as one struct; None stands for a string.
+        # Runs of fixed fields as one struct; None stands for a string, the code of the elements and
+        # the place of the length for a sequence.
         self.parts, self.names, run = [], [], "<"
         for line in body.splitlines():
             line = line.strip()
             if m := re.match(r"string _(\w+);$", line):
                 self.parts += [struct.Struct(run), None]
                 run = "<"
-            elif m := re.match(r"integer \{ size = (\d+); align = 8; signed = (\w+);(.*)\} _(\w+)(?:\[(\d+)\])?;$", line):
+            elif m := re.match(r"integer \{ size = (\d+); align = 8; signed = (\w+);(.*)\} _(\w+)(?:\[(\d+)\]|\[_(\w+)\])?;$", line):
                 code = {8: "B", 16: "H", 32: "I", 64: "Q"}[int(m[1])]
-                run += f"{m[5]}s" if m[5] else code.lower() if m[2] == "true" else code
+                code = code.lower() if m[2] == "true" else code
+                if m[6]:
+                    expect(m[6] in self.names, f"metadata: no length of '{line}' in {name}")
+                    self.parts += [struct.Struct(run), (code, self.names.index(m[6]))]
+                    run = "<"
+                else:
+                    run += f"{m[5]}s" if m[5] else code
             else:
                 expect(not line, f"metadata: field '{line}' of {name}")
                 continue
@@ -59,6 +66,10 @@ class Event:
                 end = data.index(b"\0", at)
                 values.append(data[at:end])
                 at = end + 1
+            elif isinstance(part, tuple):
+                elements = struct.Struct(f"<{values[part[1]]}{part[0]}")
+                values.append(elements.unpack_from(data, at))
+                at += elements.size
             else:
                 values += part.unpack_from(data, at)
                 at += part.size

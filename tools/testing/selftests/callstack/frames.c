@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * For channel/callstack: makes system calls from stacks that are known.
+ *
+ *	frames DEPTH POLICY [FRAME-POINTER]
+ *
+ * calls sched_get_priority_min(POLICY) from so many functions inside each other, and prints the
+ * addresses of code from the call outwards, to the caller of main(), by frame pointers. With
+ * FRAME-POINTER the call is made with that one instead; then there is the address of the call alone.
+ * `self` is a frame that is its own caller.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+extern const char behind_call[];
+
+__attribute__((noinline, noclone)) static long call(unsigned int steps, long policy, const void *pointer)
+{
+	void **frame = __builtin_frame_address(0);
+	long result = SYS_sched_get_priority_min;
+
+	printf("0x%lx\n", (unsigned long)behind_call);
+	if (!pointer) {
+		pointer = frame;
+		while (steps--) {
+			printf("0x%lx\n", (unsigned long)frame[1]);
+			frame = frame[0];
+		}
+	}
+	fflush(stdout);
+	asm volatile("push %%rbp\n\t"
+		     "mov %2, %%rbp\n\t"
+		     "syscall\n"
+		     ".globl behind_call\n"
+		     "behind_call:\n\t"
+		     "pop %%rbp"
+		     : "+a"(result) : "D"(policy), "r"(pointer) : "rcx", "r11", "memory");
+	return result;
+}
+
+__attribute__((noinline, noclone)) static long descend(unsigned int depth, unsigned int steps, long policy,
+							const void *pointer)
+{
+	long result = depth > 1 ? descend(depth - 1, steps, policy, pointer) : call(steps, policy, pointer);
+
+	asm volatile("" : "+r"(result)); /* this frame stays */
+	return result;
+}
+
+int main(int argc, char **argv)
+{
+	static void *self[2];
+	const void *pointer = NULL;
+	unsigned int depth;
+
+	if (argc < 3)
+		return 2;
+	self[0] = self;
+	self[1] = (void *)behind_call;
+	if (argc > 3)
+		pointer = strcmp(argv[3], "self") ? (void *)strtoul(argv[3], NULL, 0) : self;
+	depth = strtoul(argv[1], NULL, 0);
+	/* Those functions, call() and main(). */
+	descend(depth, depth + 2, strtol(argv[2], NULL, 0), pointer);
+	return 0;
+}

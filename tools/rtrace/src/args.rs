@@ -3,6 +3,7 @@
 //! The command line, as typed.
 
 use crate::channels::ChannelArg;
+use crate::condition::Condition;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::ops::Range;
@@ -187,6 +188,13 @@ Channels:
   the newest only: channels in overwrite mode are read at the end. The trace has a file
   CHANNEL_cpuN for each channel and CPU, which viewers show as one trace.
 
+Until something happens:
+  rtrace record --overwrite --until 'event:sched:sched_switch if prev_prio < 0' -e sched
+  rtrace record --overwrite --snapshot-on failure --snapshot-on 'log:BUG|WARNING' -- ./flaky-test
+
+  The first ends at the first such switch, and writes what led to it. Of the second, nothing is
+  written if neither the test fails nor the kernel complains.
+
 Exit codes:
   that of COMMAND; 128 + N if signal N ended it; 0 without COMMAND
   124  events were lost, and --fail-on-loss was given (and COMMAND succeeded)
@@ -230,6 +238,28 @@ pub struct RecordArgs {
     /// Record COMMAND only: all its threads, and what it starts
     #[arg(long)]
     pub only: bool,
+
+    /// End the recording when this happens, or when COMMAND ends. WHAT is event:PATTERN,
+    /// event:'PATTERN if EXPR', log:REGEX (a line of the kernel log), signal:USR1, signal:USR2, or
+    /// failure: COMMAND fails, and if it does not, nothing is left of the recording. May be given
+    /// several times: the first that happens counts. COMMAND goes on, and is waited for
+    #[arg(long, value_name = "WHAT")]
+    pub until: Vec<Condition>,
+
+    /// After an event of --until record so many packets more, on all CPUs together
+    #[arg(long, value_name = "PACKETS", requires = "until")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub after: Option<u64>,
+
+    /// With --overwrite: each time this happens (WHAT as for --until) write what the buffers hold
+    /// to DIR/1, DIR/2, ... Nothing else is written. Recording goes on until COMMAND ends
+    #[arg(long, value_name = "WHAT")]
+    pub snapshot_on: Vec<Condition>,
+
+    /// End the recording after so many snapshots
+    #[arg(long, value_name = "N", requires = "snapshot_on")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub snapshots: Option<u64>,
 
     /// Take session, clock and channels from a TOML file (see the user guide, and samples/*.toml)
     #[arg(long, value_name = "FILE")]

@@ -81,6 +81,11 @@ pub struct Origin {
 }
 
 impl ChannelSetup {
+    /// Whether the newest events are kept: nothing is read before the end.
+    pub fn is_flight_recorder(&self) -> bool {
+        self.mode == Some(Mode::Overwrite)
+    }
+
     /// The channel that each session has, for a recording that gives it no events: all others have
     /// some, or, if it is `alone`, the module's default events are recorded.
     pub fn first_unused(alone: bool) -> Self {

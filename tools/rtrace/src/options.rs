@@ -5,6 +5,7 @@
 use crate::args::{AccessArgs, Cli, Command, RecordArgs, StartArgs};
 use crate::channels::{patterns, ChannelSetup};
 use crate::choice::Choice;
+use crate::condition::Condition;
 use crate::config::{self, Config};
 use crate::date;
 use clap::error::ErrorKind;
@@ -88,12 +89,54 @@ pub struct Setup {
     pub channels: Vec<ChannelSetup>,
 }
 
+/// What a recording waits for.
+#[derive(Debug, Default)]
+pub struct Conditions {
+    /// What ends it.
+    pub until: Vec<Condition>,
+    /// How many packets come behind an event that ends it; none: it ends at once.
+    pub after: Option<u64>,
+    /// What has it write a snapshot.
+    pub snapshot_on: Vec<Condition>,
+    /// After how many snapshots it ends.
+    pub snapshots: Option<u64>,
+}
+
+impl Conditions {
+    /// From the command line. The error is for people.
+    fn new(args: &mut RecordArgs, channels: &[ChannelSetup]) -> Result<Self, String> {
+        let conditions = Self {
+            until: args.until.drain(..).collect(),
+            after: args.after,
+            snapshot_on: args.snapshot_on.drain(..).collect(),
+            snapshots: args.snapshots,
+        };
+        let Self {
+            until, snapshot_on, ..
+        } = &conditions;
+        if conditions.after.is_some() && !until.iter().any(Condition::is_event) {
+            return Err("--after needs an --until event:...".to_owned());
+        }
+        if args.command.is_empty() && until.iter().chain(snapshot_on).any(Condition::is_failure) {
+            return Err("`failure` is that of a COMMAND: there is none".to_owned());
+        }
+        if !snapshot_on.is_empty() && !channels.iter().all(ChannelSetup::is_flight_recorder) {
+            return Err(
+                "--snapshot-on needs --overwrite: all channels are flight recorders".to_owned(),
+            );
+        }
+        Ok(conditions)
+    }
+}
+
 /// A recording.
 pub struct Record {
     /// What to set.
     pub setup: Setup,
     /// What of the events is recorded.
     pub choice: Choice,
+    /// What it waits for.
+    pub conditions: Conditions,
     /// What the session that it makes is called, if that matters.
     pub session: Option<String>,
     /// Where the trace goes.
@@ -119,6 +162,8 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
                     ("--cpu", args.cpus.is_some()),
                     ("--pid", !args.pids.is_empty()),
                     ("--only", args.only),
+                    ("--until", !args.until.is_empty()),
+                    ("--snapshot-on", !args.snapshot_on.is_empty()),
                 ];
                 if let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) {
                     return Err(wrong(format_args!(
@@ -188,9 +233,11 @@ fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
         },
     };
     let choice = Choice::new(&mut args, &config.channels).map_err(wrong)?;
+    let conditions = Conditions::new(&mut args, &config.channels).map_err(wrong)?;
     let mut command = args.command.into_iter();
     Ok(Record {
         choice,
+        conditions,
         setup: Setup {
             clock: args.setup.clock.or(config.clock),
             channels: config.channels,

@@ -3,15 +3,18 @@
 //! `rtrace record`: a whole recording in one command.
 
 use crate::channels::ChannelSetup;
+use crate::condition::{Condition, NoTrigger};
 use crate::options::{Place, Record};
 use crate::setup::{apply, Earlier};
 use crate::temporary::Temporary;
 use crate::terminal::{bytes, say};
-use crate::{advice, workload};
+use crate::watch::Watch;
+use crate::{advice, snapshots, workload, WRONG_USAGE};
 use anyhow::{bail, Context};
 use rustix::pipe::{pipe_with, PipeFlags};
 use std::ffi::OsStr;
 use std::io;
+use std::os::fd::AsFd;
 use std::process::{Command, ExitCode};
 use std::thread;
 use trace::consumer::{Consumer, Written};
@@ -20,12 +23,11 @@ use trace::output::Output;
 use trace::priority;
 use trace::recording::{RecordingFile, State};
 use trace::session::Session;
-use trace::settings::Mode;
 use trace::signals::Signals;
 use trace::source::Source;
 use trace::totals::Totals;
 use trace::uuid::Uuid;
-use workload::Code;
+use workload::{Code, Event, Run};
 
 /// Events were lost, and that counts as failure.
 const LOST: Code = 124;
@@ -34,13 +36,18 @@ const FAILED: Code = 125;
 
 /// Records, and gives the exit code.
 pub fn record(place: &Place, options: &Record) -> ExitCode {
-    ExitCode::from(try_record(place, options).unwrap_or_else(|error| {
+    let recorded = try_record(place, options).and_then(Recording::code);
+    ExitCode::from(recorded.unwrap_or_else(|error| {
         say(format_args!("{error:#}"));
-        FAILED
+        if error.is::<NoTrigger>() {
+            WRONG_USAGE
+        } else {
+            FAILED
+        }
     }))
 }
 
-fn try_record(place: &Place, options: &Record) -> anyhow::Result<Code> {
+fn try_record<'a>(place: &Place, options: &'a Record) -> anyhow::Result<Recording<'a>> {
     let tracer = place.tracer()?;
     let given = place.session.as_deref();
     let given = given.map(|name| tracer.session(name)).transpose()?;
@@ -61,7 +68,7 @@ fn try_record(place: &Place, options: &Record) -> anyhow::Result<Code> {
     // Before anything is made or started that would be of no use.
     if let Some((program, _)) = &options.command {
         if let Err(error) = workload::find(program) {
-            return Ok(cannot_run(program, &error));
+            return Ok(Recording::NotBegun(cannot_run(program, &error)));
         }
     }
     Output::try_writing(&options.dir, options.output_options)?;
@@ -79,43 +86,83 @@ fn try_record(place: &Place, options: &Record) -> anyhow::Result<Code> {
     };
     apply(session, &options.setup)?;
     options.choice.apply(session)?;
+    let watch = Watch::new(&options.conditions, session)?;
     session.start()?;
     let stop = StopOnDrop(session);
     let _free = FreeOnDrop {
         session,
         uuid: session.uuid()?,
     };
-    let recorded = if options.setup.channels.iter().all(is_flight_recorder) {
-        flight_recorder(options, session, stop, signals)
+    let begin = || begin(options, session, signals, watch);
+    if !options.conditions.snapshot_on.is_empty() {
+        snapshots::record(options, session, stop, begin)
+    } else if options
+        .setup
+        .channels
+        .iter()
+        .all(ChannelSetup::is_flight_recorder)
+    {
+        flight_recorder(options, session, stop, begin)
     } else {
-        stream(options, session, stop, signals)
-    };
-    match recorded? {
-        Recording::NotBegun(code) => Ok(code),
-        Recording::Done(recorded) => close(options, session, &recorded),
+        stream(options, session, stop, begin)
     }
 }
 
 /// How a recording ended.
-enum Recording {
+pub enum Recording<'a> {
     /// The command could not be run: nothing is left on disk.
     NotBegun(Code),
-    /// The command has ended, or was left alone.
-    Done(Recorded),
+    /// What was to be written is.
+    Done {
+        /// The command, which may still run.
+        run: Box<Run<'a>>,
+        /// How it ended, if it did.
+        code: Option<Code>,
+        /// How that is to be judged.
+        verdict: Verdict,
+    },
+}
+
+/// What to say of a recording beside what the command says.
+pub enum Verdict {
+    /// Nothing.
+    Fine,
+    /// Events were lost that should not be.
+    Lost,
+    /// Something could not be written.
+    Failed,
+}
+
+impl Recording<'_> {
+    /// The exit code. Waits for the command.
+    fn code(self) -> anyhow::Result<Code> {
+        let (mut run, code, verdict) = match self {
+            Self::NotBegun(code) => return Ok(code),
+            Self::Done { run, code, verdict } => (run, code, verdict),
+        };
+        let code = match code {
+            Some(code) => code,
+            None => run.rest()?,
+        };
+        Ok(match verdict {
+            Verdict::Failed => FAILED,
+            Verdict::Lost if code == 0 => LOST,
+            _ => code,
+        })
+    }
 }
 
 /// What came of a recording.
 struct Recorded {
     uuid: Uuid,
     file: RecordingFile,
-    command: Code,
     written: Written,
     /// Whether everything that was read is on disk.
     whole: bool,
 }
 
 /// Ends the trace however the recording ends.
-struct StopOnDrop<'a>(&'a Session);
+pub struct StopOnDrop<'a>(&'a Session);
 
 impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
@@ -154,20 +201,15 @@ impl Drop for FreeOnDrop<'_> {
     }
 }
 
-/// Whether the newest events of a channel are kept: nothing is read of it before the end.
-fn is_flight_recorder(channel: &ChannelSetup) -> bool {
-    channel.mode == Some(Mode::Overwrite)
-}
-
 /// Moves packets to disk in a thread while the command runs; then those of the flight recorders.
-fn stream(
-    options: &Record,
+fn stream<'a>(
+    options: &'a Record,
     session: &Session,
     stop: StopOnDrop<'_>,
-    mut signals: Signals,
-) -> anyhow::Result<Recording> {
+    begin: impl FnOnce() -> anyhow::Result<Begun<'a>>,
+) -> anyhow::Result<Recording<'a>> {
     let setup = &options.setup.channels;
-    let late = setup.iter().filter(|channel| is_flight_recorder(channel));
+    let late = setup.iter().filter(|channel| channel.is_flight_recorder());
     let late: Vec<_> = late.map(|channel| channel.name.as_str()).collect();
     let source = LiveTrace::open(session)?;
     let (uuid, streams) = (source.uuid(), source.streams()?);
@@ -178,7 +220,7 @@ fn stream(
     let (over, alive) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
     // Nobody writes to it: the consumer ends when the trace is stopped and drained.
     let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
-    let (command, result) = thread::scope(|scope| {
+    let (ended, result) = thread::scope(|scope| {
         let thread = scope.spawn(|| {
             let _alive = alive;
             priority::raise();
@@ -188,19 +230,27 @@ fn stream(
             }
             result
         });
-        let command = run_workload(options, session, &mut signals, &over);
+        let ended = begin().and_then(|begun| match begun {
+            Begun::Not(code) => Ok(Err(code)),
+            Begun::Running(mut run) => Ok(Ok((wait(options, &mut run, &over)?, run))),
+        });
         drop(stop);
-        (command, thread.join())
+        (ended, thread.join())
     });
     let mut whole = matches!(result, Ok(Ok(_)));
-    let command = match command? {
-        Workload::NotBegun(code) => {
+    let (end, run) = match ended? {
+        Ok(ended) => ended,
+        Err(code) => {
             file.remove()?;
             consumer.discard()?;
             return Ok(Recording::NotBegun(code));
         }
-        Workload::Ended(code) => code,
     };
+    if !end.is_wanted {
+        file.remove()?;
+        consumer.discard()?;
+        return Ok(unwanted(run, end));
+    }
     let mut written = consumer.written();
     if whole && !late.is_empty() {
         let source = LiveTrace::open(session)?.only(|name| late.contains(&name));
@@ -208,17 +258,31 @@ fn stream(
         whole = drain(&mut consumer, &never);
         written += consumer.written();
     }
-    Ok(Recording::Done(Recorded {
+    let recorded = Recorded {
         uuid,
         file,
-        command,
         written,
         whole,
-    }))
+    };
+    Ok(Recording::Done {
+        run,
+        code: end.code,
+        verdict: close(options, session, &recorded)?,
+    })
+}
+
+/// Nothing is left of a recording.
+fn unwanted(run: Box<Run<'_>>, end: End) -> Recording<'_> {
+    say_nothing();
+    Recording::Done {
+        run,
+        code: end.code,
+        verdict: Verdict::Fine,
+    }
 }
 
 /// Takes what the buffers of a trace hold that is over; whether all of it is on disk.
-fn drain(consumer: &mut Consumer<LiveTrace>, never: impl std::os::fd::AsFd) -> bool {
+fn drain(consumer: &mut Consumer<LiveTrace>, never: impl AsFd) -> bool {
     let result = consumer.run(never);
     if let Err(error) = &result {
         say_partial(error);
@@ -233,66 +297,104 @@ fn say_partial(error: &trace::Error) {
 }
 
 /// Leaves the buffers alone until the command has ended, and then takes what they hold.
-fn flight_recorder(
-    options: &Record,
+fn flight_recorder<'a>(
+    options: &'a Record,
     session: &Session,
     stop: StopOnDrop<'_>,
-    mut signals: Signals,
-) -> anyhow::Result<Recording> {
-    let (over, alive) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
-    let command = run_workload(options, session, &mut signals, &over);
-    drop(stop);
-    let command = match command? {
-        Workload::NotBegun(code) => return Ok(Recording::NotBegun(code)),
-        Workload::Ended(code) => code,
+    begin: impl FnOnce() -> anyhow::Result<Begun<'a>>,
+) -> anyhow::Result<Recording<'a>> {
+    let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
+    let mut run = match begin()? {
+        Begun::Not(code) => return Ok(Recording::NotBegun(code)),
+        Begun::Running(run) => run,
     };
+    let end = wait(options, &mut run, &never)?;
+    drop(stop);
+    if !end.is_wanted {
+        return Ok(unwanted(run, end));
+    }
     let source = LiveTrace::open(session)?;
     let uuid = source.uuid();
     let mut consumer = Consumer::open(source, &options.dir, options.output_options)?;
     let streams = consumer.source().streams()?;
     let file = RecordingFile::begin(&options.dir, uuid, &streams, options.output_options.access)?;
-    let whole = drain(&mut consumer, &over);
-    drop(alive);
-    Ok(Recording::Done(Recorded {
+    let whole = drain(&mut consumer, &never);
+    let recorded = Recorded {
         uuid,
         file,
-        command,
         written: consumer.written(),
         whole,
-    }))
+    };
+    Ok(Recording::Done {
+        run,
+        code: end.code,
+        verdict: close(options, session, &recorded)?,
+    })
 }
 
 /// What became of the workload.
-enum Workload {
+pub enum Begun<'a> {
     /// The command could not be run.
-    NotBegun(Code),
-    /// It has ended.
-    Ended(Code),
+    Not(Code),
+    /// It runs.
+    Running(Box<Run<'a>>),
 }
 
-/// Runs the command, or waits for Ctrl-C.
-fn run_workload(
-    options: &Record,
+/// Runs the command, if there is one.
+fn begin<'a>(
+    options: &'a Record,
     session: &Session,
-    signals: &mut Signals,
-    over: &impl std::os::fd::AsFd,
-) -> anyhow::Result<Workload> {
+    signals: Signals,
+    mut watch: Watch,
+) -> anyhow::Result<Begun<'a>> {
+    watch.begin()?;
+    let run = |child, watch| {
+        let run = Run::new(child, signals, &options.conditions, watch)?;
+        Ok(Begun::Running(Box::new(run)))
+    };
     let Some((program, arguments)) = &options.command else {
         say(format_args!(
             "recording to {} until Ctrl-C",
             options.dir.display()
         ));
-        workload::until_signal(signals, over).context("cannot wait for signals")?;
-        return Ok(Workload::Ended(0));
+        return run(None, watch);
     };
     let mut command = Command::new(program);
     command.args(arguments);
     match options.choice.spawn(session, command) {
-        Ok(child) => workload::until_end(child, signals)
-            .map(Workload::Ended)
-            .context("cannot wait for the command"),
-        Err(error) => Ok(Workload::NotBegun(cannot_run(program, &error))),
+        Ok(child) => run(Some(child), watch),
+        Err(error) => Ok(Begun::Not(cannot_run(program, &error))),
     }
+}
+
+/// How a recording came to its end.
+struct End {
+    /// How the command ended, if it did.
+    code: Option<Code>,
+    /// Whether the trace is worth keeping.
+    is_wanted: bool,
+}
+
+/// Waits for what ends the recording, and says what it was if that was waited for.
+fn wait(options: &Record, run: &mut Run<'_>, over: impl AsFd) -> anyhow::Result<End> {
+    let conditions = &options.conditions;
+    let (happened, code) = match run.next(over)? {
+        Event::Happened(happened) => (Some(happened), None),
+        Event::Ended(code) => (conditions.failure(code), Some(code)),
+    };
+    if let Some(happened) = &happened {
+        say(happened);
+    }
+    let waits_for_failure = conditions.until.iter().any(Condition::is_failure);
+    Ok(End {
+        code,
+        is_wanted: happened.is_some() || !waits_for_failure,
+    })
+}
+
+/// Says that nothing came of what was waited for.
+pub fn say_nothing() {
+    say("nothing of what was waited for has happened: no trace is left");
 }
 
 /// Says why a command is not run; the exit code for that.
@@ -304,8 +406,8 @@ fn cannot_run(program: &OsStr, error: &io::Error) -> Code {
     workload::spawn_code(error)
 }
 
-/// Says what was recorded and what was lost, and chooses the exit code.
-fn close(options: &Record, session: &Session, recorded: &Recorded) -> anyhow::Result<Code> {
+/// Says what was recorded and what was lost.
+fn close(options: &Record, session: &Session, recorded: &Recorded) -> anyhow::Result<Verdict> {
     let written = recorded.written;
     say(format_args!(
         "trace in {} ({}, {} packets)",
@@ -356,14 +458,14 @@ fn close(options: &Record, session: &Session, recorded: &Recorded) -> anyhow::Re
         let mut channels = options.setup.channels.iter();
         let total = counted.stats.total;
         match channels.find(|channel| channel.name == counted.channel) {
-            Some(channel) if is_flight_recorder(channel) => total.discarded(),
+            Some(channel) if channel.is_flight_recorder() => total.discarded(),
             _ => total.lost(),
         }
     });
     let failed = left > 0 || failed.sum::<u64>() > 0;
-    Ok(match recorded.command {
-        _ if !recorded.whole => FAILED,
-        0 if options.fail_on_loss && failed => LOST,
-        code => code,
+    Ok(match recorded.whole {
+        false => Verdict::Failed,
+        true if options.fail_on_loss && failed => Verdict::Lost,
+        true => Verdict::Fine,
     })
 }

@@ -10,19 +10,24 @@ use trace::consumer::Consumer;
 use trace::live::LiveTrace;
 use trace::output::{Output, OutputOptions};
 use trace::recording::{RecordingFile, State};
+use trace::session::Session;
 use trace::source::Source;
 use trace::totals::Totals;
 
 /// Writes a snapshot to `dir`.
 pub fn snapshot(place: &Place, dir: &Path, options: OutputOptions) -> anyhow::Result<()> {
-    let session = place.session()?;
+    take(&place.session()?, dir, options)
+}
+
+/// Writes a snapshot of a session to `dir`.
+pub fn take(session: &Session, dir: &Path, options: OutputOptions) -> anyhow::Result<()> {
     if Output::held(dir)?.is_some() {
         bail!(
             "{} holds a trace already: choose a new directory",
             dir.display()
         );
     }
-    let mut consumer = Consumer::open(LiveTrace::open(&session)?, dir, options)?;
+    let mut consumer = Consumer::open(LiveTrace::open(session)?, dir, options)?;
     let (uuid, streams) = (consumer.source().uuid(), consumer.source().streams()?);
     let recording = RecordingFile::begin(dir, uuid, &streams, options.access)?;
     let result = consumer.snapshot();

@@ -1,37 +1,173 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is recorded: a command, or the time until a signal.
+//! What is recorded: a command, or the time until a signal, and what happens meanwhile.
 
+use crate::condition::Happened;
+use crate::options::Conditions;
+use crate::terminal::say;
+use crate::watch::Watch;
+use anyhow::Context;
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::fs::{accessat, Access, AtFlags, CWD};
 use rustix::io::Errno;
+use rustix::pipe::{pipe_with, PipeFlags};
 use rustix::process::{getpgrp, kill_process, pidfd_open, Pid, PidfdFlags, Signal};
 use rustix::termios::tcgetpgrp;
+use std::collections::VecDeque;
 use std::env;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::Child;
+use std::process::{Child, ExitStatus};
 use trace::signals::Signals;
 
 /// How a command ended, as a shell would put it.
 pub type Code = u8;
 
-/// Waits for a signal that asks to end, or until `over` hangs up.
-pub fn until_signal(signals: &mut Signals, over: impl AsFd) -> io::Result<()> {
-    loop {
-        let mut fds = [
-            PollFd::new(&*signals, PollFlags::IN),
-            PollFd::new(&over, PollFlags::IN),
-        ];
-        rustix::io::retry_on_intr(|| poll(&mut fds, None))?;
-        let is_over = !fds[1].revents().is_empty();
-        if is_over || !signals.pending().is_empty() {
+/// A command that runs, or nothing but time that passes, and what may happen meanwhile.
+#[derive(Debug)]
+pub struct Run<'a> {
+    command: Option<Running>,
+    signals: Signals,
+    /// Signals that came, and nobody has looked at.
+    pending: VecDeque<i32>,
+    conditions: &'a Conditions,
+    watch: Watch,
+}
+
+/// A command that runs.
+#[derive(Debug)]
+struct Running {
+    child: Child,
+    pid: Pid,
+    /// Readable when it has ended.
+    ended: OwnedFd,
+    /// Whether it was sent a signal.
+    is_asked: bool,
+}
+
+/// What comes of a run.
+#[derive(Debug)]
+pub enum Event {
+    /// It is over: the command has ended, or is left alone; or somebody asked for the end.
+    Ended(Code),
+    /// Something that was waited for; it goes on.
+    Happened(Happened),
+}
+
+impl<'a> Run<'a> {
+    /// Begins, with a command if there is one.
+    pub fn new(
+        child: Option<Child>,
+        signals: Signals,
+        conditions: &'a Conditions,
+        watch: Watch,
+    ) -> anyhow::Result<Self> {
+        let command = child.map(Running::new).transpose();
+        Ok(Self {
+            command: command.context("cannot wait for the command")?,
+            signals,
+            pending: VecDeque::new(),
+            conditions,
+            watch,
+        })
+    }
+
+    /// Waits for the command's end, whatever happens; 0 if there is no command.
+    pub fn rest(&mut self) -> anyhow::Result<Code> {
+        self.watch.end();
+        let Some(command) = &mut self.command else {
+            return Ok(0);
+        };
+        let ended = command.child.try_wait();
+        if let Some(status) = ended.context("cannot wait for the command")? {
+            return Ok(code(status));
+        }
+        say("waiting for the command");
+        // Nobody writes to it.
+        let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
+        loop {
+            if let Event::Ended(code) = self.next(&never)? {
+                return Ok(code);
+            }
+        }
+    }
+
+    /// Waits for what comes next. Without a command it ends by a signal, or when `over` hangs up; with
+    /// one, signals go on to that, and at the second one it is left alone.
+    pub fn next(&mut self, over: impl AsFd) -> anyhow::Result<Event> {
+        loop {
+            let end = match &self.command {
+                Some(command) => command.ended.as_fd(),
+                None => over.as_fd(),
+            };
+            let fds = [end, self.signals.as_fd()].into_iter();
+            let fds = fds.chain(self.watch.fds());
+            let mut fds: Vec<_> = fds
+                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+                .collect();
+            if self.pending.is_empty() {
+                rustix::io::retry_on_intr(|| poll(&mut fds, None)).context("cannot wait")?;
+            }
+            let is_over = !fds[0].revents().is_empty();
+            // First: it has happened before the end.
+            if let Some(happened) = self.watch.look(self.conditions, is_over)? {
+                return Ok(Event::Happened(happened));
+            }
+            self.pending.extend(self.signals.pending());
+            while let Some(number) = self.pending.pop_front() {
+                if let Some(happened) = self.conditions.signal(number) {
+                    return Ok(Event::Happened(happened));
+                }
+                match &mut self.command {
+                    None => return Ok(Event::Ended(0)),
+                    Some(command) if command.is_asked => {
+                        self.command = None;
+                        return Ok(Event::Ended(128 + number as u8));
+                    }
+                    Some(command) => command.ask(number).context("cannot send a signal")?,
+                }
+            }
+            if is_over {
+                let status = self.command.take().map(|mut command| command.child.wait());
+                let status = status.transpose().context("cannot wait for the command")?;
+                return Ok(Event::Ended(status.map_or(0, code)));
+            }
+        }
+    }
+}
+
+impl Running {
+    fn new(child: Child) -> io::Result<Self> {
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or(Errno::SRCH)?;
+        Ok(Self {
+            child,
+            pid,
+            ended: pidfd_open(pid, PidfdFlags::empty())?,
+            is_asked: false,
+        })
+    }
+
+    /// Hands a signal on.
+    fn ask(&mut self, number: i32) -> io::Result<()> {
+        self.is_asked = true;
+        let Some(signal) = Signal::from_named_raw(number) else {
             return Ok(());
+        };
+        // What comes from the terminal has reached the command too, in its foreground.
+        let of_terminal = matches!(signal, Signal::INT | Signal::QUIT | Signal::HUP);
+        if of_terminal && in_foreground() {
+            return Ok(());
+        }
+        match kill_process(self.pid, signal) {
+            // It has ended meanwhile.
+            Err(Errno::SRCH) => Ok(()),
+            sent => Ok(sent?),
         }
     }
 }
@@ -63,40 +199,6 @@ fn can_run(path: &Path) -> io::Result<()> {
     Ok(accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS)?)
 }
 
-/// Waits for a command's end. Signals go on to it; at the second one it is left alone and
-/// the recording ends.
-pub fn until_end(mut child: Child, signals: &mut Signals) -> io::Result<Code> {
-    let mut seen = 0;
-    let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
-        return wait(&mut child);
-    };
-    let ended = pidfd_open(pid, PidfdFlags::empty())?;
-    loop {
-        let mut fds = [
-            PollFd::new(&ended, PollFlags::IN),
-            PollFd::new(&*signals, PollFlags::IN),
-        ];
-        rustix::io::retry_on_intr(|| poll(&mut fds, None))?;
-        if !fds[0].revents().is_empty() {
-            return wait(&mut child);
-        }
-        for number in signals.pending() {
-            seen += 1;
-            if seen > 1 {
-                return Ok(128 + number as u8);
-            }
-            let Some(signal) = Signal::from_named_raw(number) else {
-                continue;
-            };
-            // What comes from the terminal has reached the command too, in its foreground.
-            let of_terminal = matches!(signal, Signal::INT | Signal::QUIT | Signal::HUP);
-            if !(of_terminal && in_foreground()) {
-                kill_process(pid, signal)?;
-            }
-        }
-    }
-}
-
 /// What a failure to run the command is, as a shell would put it.
 pub fn spawn_code(error: &io::Error) -> Code {
     match error.kind() {
@@ -105,13 +207,10 @@ pub fn spawn_code(error: &io::Error) -> Code {
     }
 }
 
-fn wait(child: &mut Child) -> io::Result<Code> {
-    let status = child.wait()?;
-    let code = status
-        .code()
-        .or(status.signal().map(|signal| 128 + signal))
-        .unwrap_or(1);
-    Ok(code as u8)
+fn code(status: ExitStatus) -> Code {
+    let code = status.code();
+    let code = code.or(status.signal().map(|signal| 128 + signal));
+    code.unwrap_or(1) as u8
 }
 
 /// Whether this process group is the one that the terminal sends its signals to.

@@ -34,6 +34,7 @@ pub mod stats;
 pub mod totals;
 pub mod tracer;
 mod transfer;
+pub mod triggered;
 pub mod writing;
 
 pub use error::{Error, Result};

@@ -170,7 +170,7 @@ impl Output {
 
 /// Makes the directory `dir`, unless it is there; whether it was made. Directories above it are
 /// made as mkdir(1) makes them.
-fn make_dir(dir: &Path, access: Access) -> io::Result<bool> {
+pub fn make_dir(dir: &Path, access: Access) -> io::Result<bool> {
     if let Some(above) = dir.parent() {
         fs::create_dir_all(above)?;
     }

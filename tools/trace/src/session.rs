@@ -130,6 +130,11 @@ impl Session {
             .write_marker(&self.file("marker"), text, &self.file("error_log"))
     }
 
+    /// Sets a trigger at the events that `pattern` picks.
+    pub fn set_trigger(&self, pattern: &str, trigger: &str) -> Result<()> {
+        self.write("set_trigger", &format!("{pattern} {trigger}"))
+    }
+
     /// Frees the buffers of the last trace; what nobody read of it is gone. `EBUSY` while the
     /// session records.
     pub fn free(&self) -> Result<()> {

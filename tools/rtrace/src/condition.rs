@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What `--until` and `--snapshot-on` wait for.
+
+use crate::options::Conditions;
+use regex::Regex;
+use rtrace_input::caret::Caret;
+use rtrace_input::trigger::Action;
+use rustix::process::Signal;
+use std::fmt;
+use std::str::FromStr;
+use trace::session::Session;
+use trace::Error;
+
+/// Something that may happen while a recording goes on.
+#[derive(Clone, Debug)]
+pub enum Condition {
+    /// An event that a pattern picks fires, and a filter is true of it.
+    Event {
+        /// As `set_event` takes it.
+        pattern: String,
+        /// The filter.
+        filter: Option<String>,
+    },
+    /// A line of the kernel log matches.
+    Log(Regex),
+    /// rtrace gets a signal.
+    Signal(Signal),
+    /// The command ends with another status than 0.
+    Failure,
+}
+
+/// The signals that can be waited for.
+const SIGNALS: [(&str, Signal); 2] = [("USR1", Signal::USR1), ("USR2", Signal::USR2)];
+
+impl Condition {
+    /// Whether it is that the command fails.
+    pub fn is_failure(&self) -> bool {
+        matches!(self, Self::Failure)
+    }
+
+    /// Whether it is an event.
+    pub fn is_event(&self) -> bool {
+        matches!(self, Self::Event { .. })
+    }
+}
+
+impl FromStr for Condition {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = |at: usize, reason: &str| format!("\n{}", Caret { text, at, reason });
+        let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
+        let at = text.len() - rest.len();
+        match kind {
+            "failure" if kind.len() == text.len() => Ok(Self::Failure),
+            "event" => event(text, at).map_err(|(at, reason)| wrong(at, reason)),
+            "log" if rest.is_empty() => Err(wrong(at, "expected a regular expression")),
+            "log" => Regex::new(rest).map(Self::Log).map_err(|e| e.to_string()),
+            "signal" => SIGNALS
+                .into_iter()
+                .find(|(name, _)| rest.strip_prefix("SIG").unwrap_or(rest) == *name)
+                .map(|(_, signal)| Self::Signal(signal))
+                .ok_or_else(|| wrong(at, "expected USR1 or USR2")),
+            _ => Err(wrong(
+                0,
+                "expected event:PATTERN, log:REGEX, signal:NAME or failure",
+            )),
+        }
+    }
+}
+
+/// The event that is described from byte `at` on.
+fn event(text: &str, at: usize) -> Result<Condition, (usize, &'static str)> {
+    let rest = &text[at..];
+    let pattern = rest.split(char::is_whitespace).next().unwrap_or("");
+    if pattern.is_empty() || pattern.starts_with('!') {
+        return Err((at, "expected an event: SYSTEM:EVENT, EVENT or SYSTEM"));
+    }
+    let behind = rest[pattern.len()..].trim_start();
+    let at = text.len() - behind.len();
+    let filter = match behind.strip_prefix("if") {
+        _ if behind.is_empty() => None,
+        Some(filter) if filter.starts_with(char::is_whitespace) && !filter.trim().is_empty() => {
+            Some(filter.trim().to_owned())
+        }
+        _ => return Err((at, "expected 'if' and a filter, or the end")),
+    };
+    let pattern = pattern.to_owned();
+    Ok(Condition::Event { pattern, filter })
+}
+
+/// Why the kernel refused a trigger.
+#[derive(Debug, thiserror::Error)]
+#[error("{option} event:{pattern}: {cause}")]
+pub struct NoTrigger {
+    option: &'static str,
+    pattern: String,
+    cause: Error,
+}
+
+impl Conditions {
+    /// Whether events are waited for.
+    pub fn has_events(&self) -> bool {
+        let mut all = self.until.iter().chain(&self.snapshot_on);
+        all.any(Condition::is_event)
+    }
+
+    /// Sets the session's triggers.
+    pub fn apply(&self, session: &Session) -> Result<(), NoTrigger> {
+        let end = match self.after {
+            Some(packets) => format!("{}:{packets}:1", Action::TraceOffAfter.name()),
+            None => format!("{}:1", Action::TraceOff.name()),
+        };
+        set(session, "--until", &self.until, &end)?;
+        let snapshot = Action::Snapshot.name();
+        set(session, "--snapshot-on", &self.snapshot_on, snapshot)
+    }
+}
+
+fn set(
+    session: &Session,
+    option: &'static str,
+    conditions: &[Condition],
+    action: &str,
+) -> Result<(), NoTrigger> {
+    for condition in conditions {
+        let Condition::Event { pattern, filter } = condition else {
+            continue;
+        };
+        let filter = filter.as_ref().map(|filter| format!(" if {filter}"));
+        let trigger = format!("{action}{}", filter.unwrap_or_default());
+        session
+            .set_trigger(pattern, &trigger)
+            .map_err(|cause| NoTrigger {
+                option,
+                pattern: pattern.clone(),
+                cause,
+            })?;
+    }
+    Ok(())
+}
+
+/// What has happened.
+#[derive(Debug)]
+pub enum Happened {
+    /// The recording shall end.
+    End(String),
+    /// A snapshot shall be taken.
+    Snapshot(String),
+}
+
+impl fmt::Display for Happened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::End(what) | Self::Snapshot(what)) = self;
+        f.write_str(what)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_parsed() {
+        let said = |text: &str| match text.parse().unwrap() {
+            Condition::Event { pattern, filter } => format!("{pattern} {filter:?}"),
+            Condition::Log(regex) => regex.to_string(),
+            Condition::Signal(signal) => signal.as_raw().to_string(),
+            Condition::Failure => "failure".to_owned(),
+        };
+        for (text, expected) in [
+            (
+                "event:sched:sched_switch",
+                "sched:sched_switch None".to_owned(),
+            ),
+            ("event:irq", "irq None".to_owned()),
+            (
+                "event:a:b  if c == \"d if e\" ",
+                r#"a:b Some("c == \"d if e\"")"#.to_owned(),
+            ),
+            ("log:BUG: |x y", "BUG: |x y".to_owned()),
+            ("signal:USR1", Signal::USR1.as_raw().to_string()),
+            ("signal:SIGUSR2", Signal::USR2.as_raw().to_string()),
+            ("failure", "failure".to_owned()),
+        ] {
+            assert_eq!(said(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_shown() {
+        for (text, at, reason) in [
+            ("", 0, "expected event:PATTERN"),
+            ("sched:sched_switch", 0, "expected event:PATTERN"),
+            ("failure:1", 0, "expected event:PATTERN"),
+            ("event:", 6, "expected an event"),
+            ("event: a", 6, "expected an event"),
+            ("event:!a", 6, "expected an event"),
+            ("event:a iff b", 8, "expected 'if'"),
+            ("event:a if ", 8, "expected 'if'"),
+            ("log:", 4, "expected a regular expression"),
+            ("signal:KILL", 7, "expected USR1"),
+            ("signal", 6, "expected USR1"),
+        ] {
+            let said = text.parse::<Condition>().unwrap_err();
+            let place = format!("\n{text}\n{}^\n{reason}", " ".repeat(at));
+            assert!(said.starts_with(&place), "{text}: {said}");
+        }
+        let said = "log:a(b".parse::<Condition>().unwrap_err();
+        assert!(said.contains("a(b") && said.contains('^'), "{said}");
+    }
+}

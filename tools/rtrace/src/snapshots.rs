@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace record --snapshot-on`: a flight recorder that writes when something happens.
+
+use crate::condition::Happened;
+use crate::options::Record;
+use crate::record::{say_nothing, Begun, Recording, StopOnDrop, Verdict};
+use crate::snapshot;
+use crate::terminal::say;
+use crate::workload::Event;
+use anyhow::Context;
+use rustix::pipe::{pipe_with, PipeFlags};
+use trace::output::make_dir;
+use trace::session::Session;
+use trace::Error;
+
+/// Writes DIR/1, DIR/2, ... until the command ends, or as many are written as were asked for.
+pub fn record<'a>(
+    options: &'a Record,
+    session: &Session,
+    stop: StopOnDrop<'_>,
+    begin: impl FnOnce() -> anyhow::Result<Begun<'a>>,
+) -> anyhow::Result<Recording<'a>> {
+    // Nobody writes to it.
+    let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
+    let mut run = match begin()? {
+        Begun::Not(code) => return Ok(Recording::NotBegun(code)),
+        Begun::Running(run) => run,
+    };
+    let conditions = &options.conditions;
+    let mut left = conditions.snapshots.unwrap_or(u64::MAX);
+    let mut stop = Some(stop);
+    let mut taken = 0_u64;
+    let (code, failed) = loop {
+        let (happened, code) = match run.next(&never)? {
+            Event::Happened(happened) => (Some(happened), None),
+            Event::Ended(code) => (conditions.failure(code), Some(code)),
+        };
+        if let Some(happened) = &happened {
+            say(happened);
+        }
+        let is_snapshot = matches!(happened, Some(Happened::Snapshot(_)));
+        left -= u64::from(is_snapshot);
+        let is_end = left == 0 || code.is_some() || matches!(happened, Some(Happened::End(_)));
+        if is_end {
+            // First: what is in the buffers stays, and nothing of ours pushes it out.
+            drop(stop.take());
+        }
+        if is_snapshot {
+            taken += 1;
+            if let Err(error) = take(options, session, taken) {
+                say(format_args!("{error:#}"));
+                break (code, true);
+            }
+        }
+        if is_end {
+            break (code, false);
+        }
+    };
+    if taken == 0 {
+        say_nothing();
+    }
+    let lost = options.fail_on_loss && session.stats()?.all.total.discarded() > 0;
+    Ok(Recording::Done {
+        run,
+        code,
+        verdict: match failed {
+            true => Verdict::Failed,
+            false if lost => Verdict::Lost,
+            false => Verdict::Fine,
+        },
+    })
+}
+
+fn take(options: &Record, session: &Session, number: u64) -> anyhow::Result<()> {
+    let (dir, access) = (&options.dir, options.output_options.access);
+    make_dir(dir, access).map_err(Error::write(dir))?;
+    snapshot::take(
+        session,
+        &dir.join(number.to_string()),
+        options.output_options,
+    )
+}

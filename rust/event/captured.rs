@@ -173,14 +173,19 @@ impl CapturedProbe {
     #[link_section = ".kprobes.text"]
     fn take_any<const N: usize>(&self, len: u64, write: impl FnOnce(RecordWriter<'_>)) {
         if let Some(fields) = Capture::<N>::new().fill(len, write) {
-            self.take_captured(fields, &NoPreempt::new());
+            self.take_captured(fields);
         }
     }
 
-    /// There is no guard but this one.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn take_captured(&self, fields: Captured<'_>, guard: &NoPreempt) {
+    fn take_captured(&self, fields: Captured<'_>) {
+        self.take_guarded(fields, &NoPreempt::new());
+    }
+
+    /// There is no guard but this one.
+    #[inline(always)]
+    fn take_guarded(&self, fields: Captured<'_>, guard: &NoPreempt) {
         let mut filter = self.filter.get(guard).into_iter();
         if self.is_live() && filter.all(|filter| filter.wants(fields, guard)) {
             self.taker.take(&Bytes(fields.fields()), guard);
@@ -196,12 +201,20 @@ impl CapturedProbe {
             return;
         }
         if look & Look::FIELDS != 0 {
-            let (len, write) = tail_alone(fields);
-            if let Some(fields) = Capture::<LONGEST>::new().fill(len, write) {
-                self.take_captured(fields, guard);
-            }
+            self.take_tail(fields, guard);
         } else if self.is_live() {
             self.taker.take(fields, guard);
+        }
+    }
+
+    /// The same whatever there is to be done.
+    #[cold]
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn take_tail<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
+        let (len, write) = tail_alone(fields);
+        if let Some(fields) = Capture::<LONGEST>::new().fill(len, write) {
+            self.take_guarded(fields, guard);
         }
     }
 }

@@ -63,6 +63,10 @@ impl Look {
     const FORMAT: u64 = 1 << 3;
     /// Not at all: another probe still records the event.
     const NOTHING: u64 = 1 << 4 | Self::FORMAT;
+    /// At the cgroup of the task that runs.
+    const CGROUP: u64 = 1 << 5;
+    /// What is left to [`CapturedProbe::take_any`].
+    const LATER: u64 = Self::FORMAT | Self::CGROUP;
 }
 
 impl CapturedProbe {
@@ -104,7 +108,7 @@ impl CapturedProbe {
             look |= Look::FIELDS;
         }
         // Once it does it goes on: that the set is gone may be taken back.
-        look | self.look.load() & Look::TASKS
+        look | self.look.load() & (Look::TASKS | Look::CGROUP)
     }
 
     /// The id of the event that it records into `channel`; [`None`] if it does not.
@@ -148,11 +152,11 @@ impl CapturedProbe {
         }
         let recorded = match &self.taker {
             Taker::Trigger(_) => false,
-            Taker::Recorder(recorder) if look & (Look::CONTEXTS | Look::FORMAT) == 0 => {
+            Taker::Recorder(recorder) if look & (Look::CONTEXTS | Look::LATER) == 0 => {
                 recorder.record(len, write)
             }
             Taker::Recorder(recorder) => {
-                look & Look::FORMAT == 0 && recorder.record_with_contexts(len, write)
+                look & Look::LATER == 0 && recorder.record_with_contexts(len, write)
             }
         };
         if !recorded {
@@ -167,11 +171,15 @@ impl CapturedProbe {
         self.filter.get(&guard)?.decides(fields?)
     }
 
-    /// Hands over the event, if it is of a wanted task, whatever there is to be done.
+    /// Hands over the event of a wanted task, if the rest is as wanted, whatever there is to be done.
     #[cold]
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     fn take_any<const N: usize>(&self, len: u64, write: impl FnOnce(RecordWriter<'_>)) {
+        // Here and not before, where it would cost those who do not ask for it.
+        if !self.taker.is_in_wanted_cgroup() {
+            return;
+        }
         if let Some(fields) = Capture::<N>::new().fill(len, write) {
             self.take_captured(fields);
         }
@@ -198,6 +206,9 @@ impl CapturedProbe {
     pub(super) fn record_tail<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
         let look = self.look.load();
         if look & Look::TASKS != 0 && !self.taker.is_of_wanted_task(|| None) {
+            return;
+        }
+        if look & Look::CGROUP != 0 && !self.taker.is_in_wanted_cgroup() {
             return;
         }
         if look & Look::FIELDS != 0 {
@@ -232,6 +243,15 @@ impl Taker {
             || about().is_some_and(|tid| tasks.wants(tid, &guard))
     }
 
+    /// As for BPF and perf, the cgroup is that of the task that runs. For a trigger it does not matter.
+    #[inline(always)]
+    fn is_in_wanted_cgroup(&self) -> bool {
+        match self {
+            Self::Recorder(recorder) => recorder.tasks.wants_current_cgroup(&NoPreempt::new()),
+            Self::Trigger(_) => true,
+        }
+    }
+
     #[inline(always)]
     fn take<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
         match self {
@@ -249,8 +269,11 @@ impl Taker {
 impl Recorder {
     fn look(&self) -> u64 {
         let mut look = 0;
-        if self.tasks.is_set() {
+        if self.tasks.has_sets() {
             look |= Look::TASKS;
+        }
+        if self.tasks.has_cgroups() {
+            look |= Look::CGROUP;
         }
         if !self.contexts.is_empty() {
             look |= Look::CONTEXTS;

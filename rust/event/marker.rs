@@ -67,7 +67,7 @@ impl Marker {
     pub(crate) fn record_anywhere(&self, text: &[u8], guard: &NoPreempt) -> bool {
         if self.channel.setup().cpus.has(Task::current().cpu() as u32) {
             self.record(text, guard);
-            // `Channel::stop` says no here before it closes the gates, whose closing is a release and
+            // `Channel::close` says no here before it closes the gates, whose closing is a release and
             // their check an acquire: so it was not closed.
             return self.channel.is_active();
         }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whose events are recorded: sets of tasks, which may follow forks and exits.
+//! Whose events are recorded: sets of tasks, which may follow forks and exits, and of cgroups.
 
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::sys::args::Task;
 use crate::sys::bindings;
+use crate::sys::cgroup::Cgroup;
 use crate::sys::rcu::RcuArc;
 use crate::sys::tracepoint::{Attachments, Handler, Tracepoint};
 use kernel::prelude::*;
+use kernel::str::CString;
 use kernel::sync::Arc;
 
 /// A set of tasks, by thread id in the initial namespace.
@@ -63,12 +65,61 @@ impl TaskSet {
     }
 }
 
+/// A set of cgroups, each with the path by which it was chosen.
+pub(crate) struct CgroupSet(KVec<(Arc<CString>, Arc<Cgroup>)>);
+
+impl CgroupSet {
+    /// The most that there can be: each event asks for all.
+    pub(crate) const MAX: usize = 64;
+
+    /// None.
+    pub(crate) const NONE: Self = Self(KVec::new());
+
+    /// The same.
+    pub(crate) fn try_clone(&self) -> Result<Self> {
+        let mut set = KVec::with_capacity(self.0.len(), GFP_KERNEL)?;
+        for (path, cgroup) in &self.0 {
+            set.push((path.clone(), cgroup.clone()), GFP_KERNEL)?;
+        }
+        Ok(Self(set))
+    }
+
+    /// Puts in the one with this path, if it is not in it; see [`Cgroup::find`]. `ENOSPC`: there are
+    /// too many. May sleep.
+    pub(crate) fn add(&mut self, path: &str) -> Result {
+        let path = CString::try_from_fmt(fmt!("{path}"))?;
+        let cgroup = Cgroup::find(&path)?;
+        if self.0.iter().any(|(_, known)| known.is(&cgroup)) {
+            return Ok(());
+        }
+        if self.0.len() == Self::MAX {
+            return Err(ENOSPC);
+        }
+        let (path, cgroup) = (Arc::new(path, GFP_KERNEL)?, Arc::new(cgroup, GFP_KERNEL)?);
+        self.0.push((path, cgroup), GFP_KERNEL)?;
+        Ok(())
+    }
+
+    /// The paths, in the order in which they were put in.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &CStr> {
+        self.0.iter().map(|(path, _)| &***path)
+    }
+
+    /// Whether the task that runs this is in one of them, or below. Any context, NMI included.
+    #[inline(always)]
+    fn has_current(&self, guard: &NoPreempt) -> bool {
+        self.0.iter().any(|(_, cgroup)| cgroup.has_current(guard))
+    }
+}
+
 /// Whose events a session records.
 pub(crate) struct Tasks {
     /// If it is there, only these tasks' events.
     pub(crate) only: RcuArc<TaskSet>,
     /// If it is there, not these tasks' events.
     pub(crate) not: RcuArc<TaskSet>,
+    /// If it is there, only what tasks in these cgroups do.
+    pub(crate) cgroups: RcuArc<CgroupSet>,
 }
 
 impl Tasks {
@@ -77,20 +128,39 @@ impl Tasks {
         Self {
             only: RcuArc::new(),
             not: RcuArc::new(),
+            cgroups: RcuArc::new(),
         }
     }
 
     /// Whether it asks whose events they are at all.
     pub(crate) fn is_set(&self) -> bool {
+        self.has_sets() || self.has_cgroups()
+    }
+
+    /// Whether there is a set of tasks.
+    pub(super) fn has_sets(&self) -> bool {
         let guard = NoPreempt::new();
         self.only.get(&guard).is_some() || self.not.get(&guard).is_some()
     }
 
-    /// Whether a task's events are recorded. Any context, NMI included.
+    /// Whether there is a set of cgroups.
+    pub(super) fn has_cgroups(&self) -> bool {
+        self.cgroups.get(&NoPreempt::new()).is_some()
+    }
+
+    /// Whether a task's events are recorded, as far as sets of tasks matter. Any context, NMI included.
     #[inline(always)]
     pub(super) fn wants(&self, tid: i32, guard: &NoPreempt) -> bool {
         self.only.get(guard).is_none_or(|only| only.has(tid))
             && !self.not.get(guard).is_some_and(|not| not.has(tid))
+    }
+
+    /// Whether anything is recorded of the task that runs this, by its cgroup. Any context, NMI
+    /// included.
+    #[inline(always)]
+    pub(super) fn wants_current_cgroup(&self, guard: &NoPreempt) -> bool {
+        let cgroups = self.cgroups.get(guard);
+        cgroups.is_none_or(|cgroups| cgroups.has_current(guard))
     }
 
     fn for_each_set(&self, mut change: impl FnMut(&TaskSet)) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! A session's `enable`, `clock`, `error_log`, `set_event_pid`, `set_event_notrace_pid`, `event_fork`,
-//! `free_buffer`, `reset`, `marker` and `marker_channel`; the tracer's `version`, `available_events`
-//! and `marker`.
+//! `set_event_cgroup`, `free_buffer`, `reset`, `marker` and `marker_channel`; the tracer's `version`,
+//! `available_events` and `marker`.
 
 use super::channel::{self, Target};
 use super::{parse_switch, trigger};
@@ -24,6 +24,7 @@ pub(super) fn make(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
     task_set::<SetEventPid>(dir, session)?;
     task_set::<SetEventNotracePid>(dir, session)?;
     dir.text::<EventFork>("event_fork", READ_WRITE, session)?;
+    dir.text::<SetEventCgroup>("set_event_cgroup", READ_WRITE, session)?;
     trigger::make(dir, session)
 }
 
@@ -125,6 +126,25 @@ impl TextFile for EventFork {
     }
 }
 
+/// The cgroups whose tasks' events are recorded, and no others'.
+struct SetEventCgroup;
+
+impl TextFile for SetEventCgroup {
+    type Data = Arc<Session>;
+
+    fn show(session: &Arc<Session>, out: &mut Text) -> Result {
+        session.write_cgroups(out)
+    }
+
+    fn store(session: &Arc<Session>, input: &str) -> Result {
+        session.choose_cgroups(input, false)
+    }
+
+    fn replace(session: &Arc<Session>, input: &str) -> Result {
+        session.choose_cgroups(input, true)
+    }
+}
+
 /// Records what is written to it in all sessions that are active: as ftrace's `trace_marker`.
 struct MarkerOfAll;
 
@@ -214,6 +234,10 @@ impl TextFile for Reset {
             if tasks != 0 {
                 writeln!(out, "{file} {tasks} 0")?;
             }
+        }
+        let cgroups = session.cgroup_count();
+        if cgroups != 0 {
+            writeln!(out, "set_event_cgroup {cgroups} 0")?;
         }
         if session.follows_tasks() {
             writeln!(out, "event_fork 1 0")?;

@@ -281,6 +281,7 @@ impl Session {
         self.clear_triggers()?;
         self.tasks.only.replace(None);
         self.tasks.not.replace(None);
+        self.tasks.cgroups.replace(None);
         let following = self.following.lock().take();
         drop(following);
         Ok(())

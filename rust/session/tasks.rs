@@ -3,7 +3,7 @@
 //! Choosing whose events a session records.
 
 use super::Session;
-use crate::event::tasks::{Following, TaskSet, Tasks};
+use crate::event::tasks::{CgroupSet, Following, TaskSet, Tasks};
 use crate::sys::debugfs::text::Text;
 use crate::sys::rcu::RcuArc;
 use core::fmt::Write;
@@ -74,6 +74,52 @@ impl Session {
     pub(crate) fn write_tasks(&self, choice: TaskChoice, out: &mut Text) -> Result {
         if let Some(set) = choice.set(&self.tasks).get_arc() {
             set.iter().try_for_each(|id| writeln!(out, "{id}"))?;
+        }
+        Ok(())
+    }
+
+    /// Puts cgroups into the set of those whose tasks' events are recorded, by their paths, one a
+    /// line, or has them `replace` what is in it; without any it is no set any more. In an active
+    /// trace at once. On failure nothing has changed.
+    pub(crate) fn choose_cgroups(&self, paths: &str, replace: bool) -> Result {
+        let _control = self.control.lock();
+        let place = &self.tasks.cgroups;
+        let before = place.get_arc();
+        let mut set = match &before {
+            Some(known) if !replace => known.try_clone()?,
+            _ => CgroupSet::NONE,
+        };
+        for path in paths.lines().filter(|path| !path.is_empty()) {
+            set.add(path).inspect_err(|&error| {
+                let why = match error {
+                    ENOENT => "there is no such cgroup",
+                    ENOTDIR => "that is a file of a cgroup",
+                    ENOSPC => "there are too many",
+                    _ => "it cannot be used",
+                };
+                self.refuse(fmt!("set_event_cgroup: '{path}': {why}"));
+            })?;
+        }
+        let set = match set.paths().count() {
+            0 => None,
+            _ => Some(Arc::new(set, GFP_KERNEL)?),
+        };
+        place.replace(set);
+        self.record_all().inspect_err(|_| place.replace(before))
+    }
+
+    /// How many cgroups are in the set.
+    pub(crate) fn cgroup_count(&self) -> usize {
+        let set = self.tasks.cgroups.get_arc();
+        set.map_or(0, |set| set.paths().count())
+    }
+
+    /// Writes the paths of the set's cgroups, one a line.
+    pub(crate) fn write_cgroups(&self, out: &mut Text) -> Result {
+        if let Some(set) = self.tasks.cgroups.get_arc() {
+            for path in set.paths() {
+                writeln!(out, "{}", path.to_str()?)?;
+            }
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 /*
  * What the kernel crate's own bindings lack. Kbuild says which names are taken.
  */
+#include <linux/cgroup.h>
 #include <linux/fs.h>
 #include <linux/pipe_fs_i.h>
 #include <linux/splice.h>

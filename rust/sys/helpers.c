@@ -3,6 +3,7 @@
  * C for what the kernel offers only as macros or inline functions. Nothing here but the
  * frames of call stacks is on the way of an event; all of it is notrace nevertheless.
  */
+#include <linux/cgroup.h>
 #include <linux/cpumask.h>
 #include <linux/export.h>
 #include <linux/gfp.h>
@@ -122,6 +123,17 @@ notrace void *rtrace_vmalloc_near(size_t count, int cpu)
 notrace void rtrace_vfree(const void *memory)
 {
 	vfree(memory);
+}
+
+/* Where a cgroup has its ancestor of this level, itself included, in bytes from its beginning. */
+notrace size_t rtrace_cgroup_ancestor_place(int level)
+{
+	return offsetof(struct cgroup, ancestors) + level * sizeof(struct cgroup *);
+}
+
+notrace void rtrace_cgroup_put(struct cgroup *cgroup)
+{
+	cgroup_put(cgroup);
 }
 
 notrace void rtrace_get_page(struct page *page)

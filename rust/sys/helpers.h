@@ -12,6 +12,7 @@
 #include <linux/smp.h>
 #include <linux/workqueue.h>
 
+struct cgroup;
 struct new_utsname;
 struct page;
 
@@ -34,6 +35,8 @@ int rtrace_cpu_next(int cpu, bool online);
 bool rtrace_is_killed(void);
 void *rtrace_vmalloc_near(size_t count, int cpu);
 void rtrace_vfree(const void *memory);
+size_t rtrace_cgroup_ancestor_place(int level);
+void rtrace_cgroup_put(struct cgroup *cgroup);
 void rtrace_get_page(struct page *page);
 void rtrace_put_page(struct page *page);
 void rtrace_synchronize_probes(void);

@@ -89,7 +89,11 @@ impl CapturedSyscallProbe {
     fn record(&self, registers: &Registers, plans: &Plans) {
         let task = Task::current();
         // First of all: calls of others shall cost little.
-        if !self.tasks.wants(task.tid(), &NoPreempt::new()) {
+        let is_wanted = {
+            let guard = NoPreempt::new();
+            self.tasks.wants(task.tid(), &guard) && self.tasks.wants_current_cgroup(&guard)
+        };
+        if !is_wanted {
             return;
         }
         let slot = plan::slot(registers.number(), task.is_in_compat_call());

@@ -235,6 +235,12 @@ pub struct RecordArgs {
     #[arg(short, long = "pid", value_name = "PID", value_delimiter = ',')]
     pub pids: Vec<u32>,
 
+    /// Record what tasks in this cgroup do only, and in those below it: a path in the v2 hierarchy
+    /// (/system.slice/ssh.service, as in /proc/PID/cgroup) or where that is mounted. Several are
+    /// given with --cgroup each
+    #[arg(long = "cgroup", value_name = "PATH")]
+    pub cgroups: Vec<String>,
+
     /// Record COMMAND only: all its threads, and what it starts
     #[arg(long)]
     pub only: bool,

@@ -3,6 +3,7 @@
 //! What of the chosen events is recorded: which records, whose, on which CPUs, and what beside them.
 
 use crate::args::RecordArgs;
+use crate::cgroup;
 use crate::channels::ChannelSetup;
 use anyhow::Context;
 use rustix::thread::gettid;
@@ -19,6 +20,8 @@ pub struct Choice {
     contexts: Vec<String>,
     cpus: Option<String>,
     pids: Vec<u32>,
+    /// Paths, as the kernel has them.
+    cgroups: Vec<String>,
     /// Only the command, and what it starts.
     only_command: bool,
 }
@@ -56,6 +59,7 @@ impl Choice {
             contexts: args.contexts.drain(..).collect(),
             cpus: args.cpus.take(),
             pids: args.pids.drain(..).collect(),
+            cgroups: cgroup::paths(&args.cgroups),
             only_command: args.only,
         })
     }
@@ -74,6 +78,9 @@ impl Choice {
                     channel.set_filter(pattern, &filter.expression)?;
                 }
             }
+        }
+        if !self.cgroups.is_empty() {
+            session.set_cgroups(&self.cgroups)?;
         }
         let mut tasks = Vec::new();
         for pid in &self.pids {

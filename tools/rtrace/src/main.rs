@@ -6,6 +6,7 @@
 
 mod advice;
 mod args;
+mod cgroup;
 mod channels;
 mod choice;
 mod condition;

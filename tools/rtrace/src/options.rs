@@ -161,6 +161,7 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
                     ("--context", !args.contexts.is_empty()),
                     ("--cpu", args.cpus.is_some()),
                     ("--pid", !args.pids.is_empty()),
+                    ("--cgroup", !args.cgroups.is_empty()),
                     ("--only", args.only),
                     ("--until", !args.until.is_empty()),
                     ("--snapshot-on", !args.snapshot_on.is_empty()),

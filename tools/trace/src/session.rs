@@ -119,6 +119,11 @@ impl Session {
         self.replace("set_event_pid", &ids.join(" "))
     }
 
+    /// Records only what tasks in these cgroups do.
+    pub fn set_cgroups(&self, paths: &[String]) -> Result<()> {
+        self.replace("set_event_cgroup", &paths.join("\n"))
+    }
+
     /// Records also what chosen threads start.
     pub fn follow_tasks(&self) -> Result<()> {
         self.write("event_fork", "1")

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Paths of cgroups, as users give them and as the kernel has them.
+
+use std::fs;
+
+/// Where the v2 hierarchy is mounted.
+struct Mount {
+    /// The cgroup that is mounted.
+    root: String,
+    /// Where.
+    point: String,
+}
+
+/// The kernel's paths of cgroups: what lies where the v2 hierarchy is mounted is one of its cgroups;
+/// anything else is a path from its root on.
+pub fn paths(given: &[String]) -> Vec<String> {
+    let mounts = mounts(&fs::read_to_string("/proc/self/mountinfo").unwrap_or_default());
+    given.iter().map(|given| path(given, &mounts)).collect()
+}
+
+fn path(given: &str, mounts: &[Mount]) -> String {
+    let mounted = mounts.iter().find_map(|mount| {
+        let below = given.strip_prefix(&mount.point)?;
+        let is_below = below.is_empty() || below.starts_with('/');
+        is_below.then(|| format!("{}{below}", mount.root.trim_end_matches('/')))
+    });
+    let path = mounted.unwrap_or_else(|| given.to_owned());
+    format!("/{}", path.trim_matches('/'))
+}
+
+/// Those in the text of `/proc/PID/mountinfo`.
+fn mounts(text: &str) -> Vec<Mount> {
+    let mounts = text.lines().filter_map(|line| {
+        let (mount, kind) = line.split_once(" - ")?;
+        let mut words = mount.split(' ').skip(3);
+        let (root, point) = (words.next()?, words.next()?);
+        (kind.split(' ').next() == Some("cgroup2")).then(|| Mount {
+            root: root.to_owned(),
+            point: point.trim_end_matches('/').to_owned(),
+        })
+    });
+    mounts.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTINFO: &str = "\
+22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+30 22 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate
+31 22 0:26 /a.slice /mnt/a rw - cgroup2 none rw
+32 22 0:27 / /sys/fs/cgroup-v1 rw - cgroup cgroup rw,cpu
+";
+
+    #[test]
+    fn paths_below_a_mount_are_those_of_cgroups() {
+        let mounts = mounts(MOUNTINFO);
+        for (given, expected) in [
+            ("/system.slice/ssh.service", "/system.slice/ssh.service"),
+            ("system.slice", "/system.slice"),
+            ("/sys/fs/cgroup/system.slice/", "/system.slice"),
+            ("/sys/fs/cgroup", "/"),
+            ("/sys/fs/cgroup-v1/x", "/sys/fs/cgroup-v1/x"),
+            ("/sys/fs/cgroups", "/sys/fs/cgroups"),
+            ("/mnt/a/b", "/a.slice/b"),
+            ("/mnt/a", "/a.slice"),
+            ("/", "/"),
+        ] {
+            assert_eq!(path(given, &mounts), expected, "{given}");
+        }
+    }
+}

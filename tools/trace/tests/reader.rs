@@ -215,11 +215,10 @@ fn contexts_stand_before_the_fields() {
 #[test]
 fn a_context_may_be_of_any_length() {
     let dir = tempfile::tempdir().unwrap();
-    let record = |stack: &[u64], fd: u32| {
+    let record = |stack: &[u64], buf: u64| {
         let mut record = (stack.len() as u32).to_le_bytes().to_vec();
         record.extend(stack.iter().flat_map(|address| address.to_le_bytes()));
-        record.extend(fd.to_le_bytes());
-        record.extend([0; 8]);
+        record.extend(buf.to_le_bytes());
         record
     };
     let packet = PacketBuilder::new(Layout::Compact, 0, 0, 0)
@@ -243,9 +242,9 @@ fn a_context_may_be_of_any_length() {
     let mut reader = StreamReader::new(path, &file, &trace.metadata).unwrap();
     let packet = reader.next_packet().unwrap().unwrap();
     let mut events = packet.events();
-    for (stack, fd) in [(&[0xffff_ffff_8100_0000, 5][..], 9), (&[], 10)] {
+    for (stack, buf) in [(&[0xffff_ffff_8100_0000, 5][..], 9), (&[], 10)] {
         let event = events.next().unwrap().unwrap();
-        assert_eq!(event.value(0), Some(Value::Unsigned(fd)));
+        assert_eq!(event.value(0), Some(Value::Unsigned(buf)));
         let context = event.class.context("callstack_kernel").unwrap();
         let Some(Value::Integers(addresses)) = event.context(context) else {
             panic!("{:?}", event.context(context));

@@ -161,7 +161,7 @@ notrace const struct new_utsname *rtrace_utsname(void)
 /* The frame in which the task that runs has left user space, if it was there. NMI-safe. */
 notrace bool rtrace_user_frame(struct rtrace_user_frame *frame)
 {
-	const struct pt_regs *regs;
+	struct pt_regs *regs;
 
 	if (current->flags & (PF_KTHREAD | PF_USER_WORKER) || !current->mm)
 		return false;

@@ -19,6 +19,8 @@
 //! a start or a stop. `control` is taken before `state`.
 
 mod choice;
+mod contexts;
+mod cpus;
 mod filters;
 mod list;
 mod marker;
@@ -37,12 +39,9 @@ use crate::channel::config::{Config, Refusal};
 use crate::channel::cpus::CpuSet;
 use crate::channel::stopper::Stopper;
 use crate::channel::Channel;
-use crate::context::{Choice, ContextSet};
+use crate::context::ContextSet;
 use crate::event::registry::Registry;
 use crate::event::tasks::{Following, Tasks};
-use crate::input::caret::Caret;
-use crate::input::cpulist::CpuList;
-use crate::sys::cpu;
 use crate::sys::debugfs::text::Text;
 use crate::sys::errno::enodata;
 use crate::sys::hotplug::Hotplug;
@@ -354,78 +353,6 @@ impl Session {
             Ok(config) => settings.config = config,
             Err(refusal) => return Err(state.refuse(fmt!("{file}: {refusal}"))),
         }
-        Ok(())
-    }
-
-    /// The CPUs that a channel records.
-    pub(crate) fn cpus(&self, channel: ChannelId) -> Result<Arc<CpuSet>> {
-        self.look(channel, |channel| channel.cpus.clone())
-    }
-
-    /// Chooses the CPUs that are recorded, by a list, for the next trace. `EBUSY` while active.
-    pub(crate) fn set_cpus(&self, channel: ChannelId, list: &str) -> Result {
-        let _control = self.control.lock();
-        let mut state = self.state.lock();
-        state.must_be_stopped("tracing_cpus")?;
-        let mut cpus = if list == "all" {
-            CpuSet::All
-        } else {
-            CpuSet::none()?
-        };
-        let mut any = false;
-        for item in CpuList::new(list, cpu::count()) {
-            let item = item.map_err(|wrong| {
-                let at = wrong.at;
-                let why = match wrong.is_too_large {
-                    true => "this machine has no such CPU",
-                    false => "this is no list of CPUs (0-3,5)",
-                };
-                let shown = Caret {
-                    text: list,
-                    at,
-                    reason: why,
-                };
-                state.refuse(fmt!(
-                    "tracing_cpus: the list is wrong\n{}",
-                    format_args!("{shown}")
-                ))
-            })?;
-            for cpu in item.cpus() {
-                cpus.add(cpu);
-                any = true;
-            }
-        }
-        if !any {
-            return Err(state.refuse(fmt!("tracing_cpus: the list names none")));
-        }
-        state.settings.channel_mut(channel)?.cpus = Arc::new(cpus, GFP_KERNEL)?;
-        Ok(())
-    }
-
-    /// The contexts that a channel records beside each event.
-    pub(crate) fn contexts(&self, channel: ChannelId) -> Result<Arc<ContextSet>> {
-        self.look(channel, |channel| channel.contexts.clone())
-    }
-
-    /// Chooses these contexts by name, for the next trace; beside those that are chosen, unless
-    /// they `replace` them. `EBUSY` while active.
-    pub(crate) fn set_contexts(&self, channel: ChannelId, names: &str, replace: bool) -> Result {
-        let _control = self.control.lock();
-        let mut state = self.state.lock();
-        state.must_be_stopped("contexts")?;
-        let settings = state.settings.channel_mut(channel)?;
-        let mut contexts = ContextSet::NONE;
-        let kept = settings.contexts.clone();
-        for choice in kept.iter().filter(|_| !replace) {
-            contexts.add(choice)?;
-        }
-        for name in names.split_ascii_whitespace() {
-            match Choice::by_name(name) {
-                Some(choice) => contexts.add(choice)?,
-                None => return Err(state.refuse(fmt!("contexts: there is no context '{name}'"))),
-            }
-        }
-        settings.contexts = Arc::new(contexts, GFP_KERNEL)?;
         Ok(())
     }
 

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Choosing the CPUs that a channel records.
+
+use super::{ChannelId, Session};
+use crate::channel::cpus::CpuSet;
+use crate::input::caret::Caret;
+use crate::input::cpulist::CpuList;
+use crate::sys::cpu;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+impl Session {
+    /// The CPUs that a channel records.
+    pub(crate) fn cpus(&self, channel: ChannelId) -> Result<Arc<CpuSet>> {
+        self.look(channel, |channel| channel.cpus.clone())
+    }
+
+    /// Chooses the CPUs that are recorded, by a list, for the next trace. `EBUSY` while active.
+    pub(crate) fn set_cpus(&self, channel: ChannelId, list: &str) -> Result {
+        let _control = self.control.lock();
+        let mut state = self.state.lock();
+        state.must_be_stopped("tracing_cpus")?;
+        let mut cpus = if list == "all" {
+            CpuSet::All
+        } else {
+            CpuSet::none()?
+        };
+        let mut any = false;
+        for item in CpuList::new(list, cpu::count()) {
+            let item = item.map_err(|wrong| {
+                let at = wrong.at;
+                let why = match wrong.is_too_large {
+                    true => "this machine has no such CPU",
+                    false => "this is no list of CPUs (0-3,5)",
+                };
+                let shown = Caret {
+                    text: list,
+                    at,
+                    reason: why,
+                };
+                state.refuse(fmt!(
+                    "tracing_cpus: the list is wrong\n{}",
+                    format_args!("{shown}")
+                ))
+            })?;
+            for cpu in item.cpus() {
+                cpus.add(cpu);
+                any = true;
+            }
+        }
+        if !any {
+            return Err(state.refuse(fmt!("tracing_cpus: the list names none")));
+        }
+        state.settings.channel_mut(channel)?.cpus = Arc::new(cpus, GFP_KERNEL)?;
+        Ok(())
+    }
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Captured records: laid out on the stack first, where a filter looks at them, then recorded with
-//! the channel's contexts in front.
+//! Captured records: events that are looked at before they are recorded, with the channel's contexts
+//! in front. What a filter is shown is laid out on the stack.
 //!
 //! An event has one handler for this, whatever the event header and the clock. It is attached
 //! where a filter or a context was asked for, or a trigger, and nowhere else.

@@ -185,6 +185,14 @@ fn the_packet_says_which_header_its_events_have() {
     assert_eq!(read(dir.path()).unwrap(), expected);
 }
 
+/// Has the metadata say that each event of the first stream has these contexts.
+fn declare_contexts(dir: &Path, contexts: &str) {
+    let path = dir.join("metadata");
+    let text = fs::read_to_string(&path).unwrap();
+    let declared = format!("\tevent.context := struct {{\n{contexts}\t}};\n\tpacket.context");
+    fs::write(&path, text.replacen("\tpacket.context", &declared, 1)).unwrap();
+}
+
 #[test]
 fn contexts_stand_before_the_fields() {
     let dir = tempfile::tempdir().unwrap();
@@ -192,12 +200,8 @@ fn contexts_stand_before_the_fields() {
         .event(synthetic::READ, 1, &[7, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0])
         .close(2, 512);
     synthetic::write(dir.path(), Layout::Compact, &[(0, vec![packet])]).unwrap();
-    let path = dir.path().join("metadata");
-    let context = "\tevent.context := struct {\n\
-        \t\tinteger { size = 32; align = 8; signed = true; } _tid;\n\t};\n\
-        \tpacket.context";
-    let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, text.replacen("\tpacket.context", context, 1)).unwrap();
+    let tid = "\t\tinteger { size = 32; align = 8; signed = true; } _tid;\n";
+    declare_contexts(dir.path(), tid);
     let trace = Trace::open(dir.path()).unwrap();
     let path = &trace.streams[0];
     let file = File::open(path).unwrap();
@@ -228,14 +232,11 @@ fn a_context_may_be_of_any_length() {
         .event(synthetic::READ, 3, &[0xff, 0xff, 0xff, 0xff])
         .close(4, 512);
     synthetic::write(dir.path(), Layout::Compact, &[(0, vec![packet])]).unwrap();
-    let path = dir.path().join("metadata");
-    let context = "\tevent.context := struct {\n\
-        \t\tinteger { size = 32; align = 8; signed = false; } __callstack_kernel_length;\n\
+    let stack =
+        "\t\tinteger { size = 32; align = 8; signed = false; } __callstack_kernel_length;\n\
         \t\tinteger { size = 64; align = 8; signed = false; base = 16; } \
-        _callstack_kernel[__callstack_kernel_length];\n\t};\n\
-        \tpacket.context";
-    let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, text.replacen("\tpacket.context", context, 1)).unwrap();
+        _callstack_kernel[__callstack_kernel_length];\n";
+    declare_contexts(dir.path(), stack);
     let trace = Trace::open(dir.path()).unwrap();
     let path = &trace.streams[0];
     let file = File::open(path).unwrap();

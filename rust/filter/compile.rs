@@ -4,7 +4,7 @@
 
 use super::abi::schema::{Field, FieldType, Integer, Shown};
 use super::flow::Flow;
-use super::input::cpulist::CpuList;
+use super::input::cpulist::{self, CpuList};
 use super::input::filter::error::{Error, Reason};
 use super::input::filter::parse::Parser;
 use super::input::filter::{Element, Number, Operand, Operator, Predicate};
@@ -324,10 +324,9 @@ impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
         for item in CpuList::new(list, cpus) {
             let item = item.map_err(|wrong| {
                 let at = predicate.operand_at.saturating_add("CPUS{".len());
-                let reason = if wrong.is_too_large {
-                    Reason::LargeCpu { cpus }
-                } else {
-                    Reason::NoCpuList
+                let reason = match wrong.reason {
+                    cpulist::Reason::NoCpu => Reason::LargeCpu { cpus },
+                    cpulist::Reason::NoList => Reason::NoCpuList,
                 };
                 error(at.saturating_add(wrong.at), reason)
             })?;

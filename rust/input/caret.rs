@@ -4,6 +4,23 @@
 
 use core::fmt;
 
+/// Why a text is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Error<R> {
+    /// The place: a byte of the text, or its end.
+    pub at: usize,
+    /// What is wrong there.
+    pub reason: R,
+}
+
+impl<R> Error<R> {
+    /// It, under the place in the text.
+    pub fn shown(self, text: &str) -> Caret<'_, R> {
+        let Self { at, reason } = self;
+        Caret { text, at, reason }
+    }
+}
+
 /// What is wrong with a text, with a caret under the place:
 ///
 /// ```text

@@ -2,6 +2,9 @@
 
 //! Lists of CPUs, as the kernel's `cpulist_parse()` takes them.
 
+use super::caret;
+use core::fmt;
+
 /// A list of CPUs.
 ///
 /// Items stand between commas or white space: a CPU, a range `0-3`, or a pattern `0-15:2/4`, which
@@ -24,13 +27,25 @@ pub struct Item {
     group: u32,
 }
 
+/// Why a list is refused.
+pub type Error = caret::Error<Reason>;
+
 /// What is wrong with a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wrong {
-    /// The byte of the list.
-    pub at: usize,
-    /// Whether a CPU is named that is not there; else it is no list.
-    pub is_too_large: bool,
+pub enum Reason {
+    /// It is no list.
+    NoList,
+    /// The machine has no such CPU.
+    NoCpu,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoList => "this is no list of CPUs (0-3,5)",
+            Self::NoCpu => "this machine has no such CPU",
+        })
+    }
 }
 
 impl Item {
@@ -71,7 +86,7 @@ impl<'a> CpuList<'a> {
         rest.get(..len).unwrap_or("")
     }
 
-    fn number(&mut self) -> Result<u32, Wrong> {
+    fn number(&mut self) -> Result<u32, Error> {
         let at = self.at;
         if self.rest().starts_with('N') {
             self.at = self.at.wrapping_add(1);
@@ -79,15 +94,12 @@ impl<'a> CpuList<'a> {
         }
         let digits = self.take_while(|byte| byte.is_ascii_digit());
         if digits.is_empty() {
-            return Err(no_list(at));
+            return Err(error(at, Reason::NoList));
         }
-        digits.parse().map_err(|_| Wrong {
-            at,
-            is_too_large: true,
-        })
+        digits.parse().map_err(|_| error(at, Reason::NoCpu))
     }
 
-    fn item(&mut self) -> Result<Item, Wrong> {
+    fn item(&mut self) -> Result<Item, Error> {
         let at = self.at;
         let mut is_range = true;
         let (first, last) = if self.take("all") {
@@ -102,21 +114,18 @@ impl<'a> CpuList<'a> {
             of_group = self.number()?;
             let slash = self.at;
             if !self.take("/") {
-                return Err(no_list(slash));
+                return Err(error(slash, Reason::NoList));
             }
             group = self.number()?;
         }
         if !(self.rest().is_empty() || self.rest().starts_with(is_separator)) {
-            return Err(no_list(self.at));
+            return Err(error(self.at, Reason::NoList));
         }
         if first > last || group == 0 || of_group > group {
-            return Err(no_list(at));
+            return Err(error(at, Reason::NoList));
         }
         if last >= self.cpus {
-            return Err(Wrong {
-                at,
-                is_too_large: true,
-            });
+            return Err(error(at, Reason::NoCpu));
         }
         Ok(Item {
             first,
@@ -127,11 +136,8 @@ impl<'a> CpuList<'a> {
     }
 }
 
-fn no_list(at: usize) -> Wrong {
-    Wrong {
-        at,
-        is_too_large: false,
-    }
+fn error(at: usize, reason: Reason) -> Error {
+    Error { at, reason }
 }
 
 fn is_separator(character: char) -> bool {
@@ -139,7 +145,7 @@ fn is_separator(character: char) -> bool {
 }
 
 impl Iterator for CpuList<'_> {
-    type Item = Result<Item, Wrong>;
+    type Item = Result<Item, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.take_while(|byte| is_separator(byte.into()));

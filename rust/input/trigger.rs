@@ -13,7 +13,7 @@
 //! what else is said of it, but the session, does not matter then. A session whose name consists of
 //! digits needs a count behind it: one word of digits is a count.
 
-use super::caret::Caret;
+use super::caret;
 use super::name;
 use core::fmt;
 
@@ -77,13 +77,7 @@ pub struct Filter<'a> {
 }
 
 /// Why a trigger is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Error {
-    /// The place: a byte of the trigger, or its end.
-    pub at: usize,
-    /// What is wrong there.
-    pub reason: Reason,
-}
+pub type Error = caret::Error<Reason>;
 
 /// What is wrong with a trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,17 +96,6 @@ pub enum Reason {
     NoIf,
     /// Nothing behind `if`.
     NoFilter,
-}
-
-impl Error {
-    /// It, under the place in the trigger. There is no newline at the end.
-    pub fn shown(self, trigger: &str) -> Caret<'_, Reason> {
-        Caret {
-            text: trigger,
-            at: self.at,
-            reason: self.reason,
-        }
-    }
 }
 
 impl fmt::Display for Reason {

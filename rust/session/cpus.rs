@@ -4,7 +4,6 @@
 
 use super::{ChannelId, Session};
 use crate::channel::cpus::CpuSet;
-use crate::input::caret::Caret;
 use crate::input::cpulist::CpuList;
 use crate::sys::cpu;
 use kernel::prelude::*;
@@ -29,16 +28,7 @@ impl Session {
         let mut any = false;
         for item in CpuList::new(list, cpu::count()) {
             let item = item.map_err(|wrong| {
-                let at = wrong.at;
-                let why = match wrong.is_too_large {
-                    true => "this machine has no such CPU",
-                    false => "this is no list of CPUs (0-3,5)",
-                };
-                let shown = Caret {
-                    text: list,
-                    at,
-                    reason: why,
-                };
+                let shown = wrong.shown(list);
                 state.refuse(fmt!(
                     "tracing_cpus: the list is wrong\n{}",
                     format_args!("{shown}")

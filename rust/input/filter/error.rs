@@ -2,18 +2,12 @@
 
 //! Why a filter expression is refused.
 
-use super::super::caret::Caret;
+use super::super::caret;
 use super::{MAX_DEPTH, MAX_TEXT};
 use core::fmt;
 
 /// Why an expression is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Error {
-    /// The place: a byte of the expression, or its end.
-    pub at: usize,
-    /// What is wrong there.
-    pub reason: Reason,
-}
+pub type Error = caret::Error<Reason>;
 
 /// What is wrong with an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,17 +82,6 @@ pub enum Reason {
     LongProgram,
     /// More texts and CPUs than the program has room for.
     LongTexts,
-}
-
-impl Error {
-    /// It, under the place in the expression. There is no newline at the end.
-    pub fn shown(self, expression: &str) -> Caret<'_, Reason> {
-        Caret {
-            text: expression,
-            at: self.at,
-            reason: self.reason,
-        }
-    }
 }
 
 impl fmt::Display for Reason {

@@ -2,9 +2,9 @@
 
 //! Lists of CPUs.
 
-use rtrace_input::cpulist::{CpuList, Wrong};
+use rtrace_input::cpulist::{CpuList, Error, Reason};
 
-fn cpus(list: &str) -> Result<Vec<u32>, Wrong> {
+fn cpus(list: &str) -> Result<Vec<u32>, Error> {
     let mut all = Vec::new();
     for item in CpuList::new(list, 16) {
         all.extend(item?.cpus());
@@ -37,27 +37,27 @@ fn lists_are_those_of_the_kernel() {
 
 #[test]
 fn what_is_no_list_is_refused() {
-    for (list, at, is_too_large) in [
-        ("x", 0, false),
-        ("1,2,x", 4, false),
-        ("1-", 2, false),
-        ("1-x", 2, false),
-        ("-1", 0, false),
-        ("1:1/1", 1, false),
-        ("3-1", 0, false),
-        ("0-3:2", 5, false),
-        ("0-3:/2", 4, false),
-        ("0-3:2/0", 0, false),
-        ("0-3:3/2", 0, false),
-        ("1;2", 1, false),
-        ("0x1", 1, false),
-        ("allx", 3, false),
-        ("16", 0, true),
-        ("0,3-16", 2, true),
-        ("4294967296", 0, true),
-        ("0-99999999999999999999", 2, true),
+    for (list, at, reason) in [
+        ("x", 0, Reason::NoList),
+        ("1,2,x", 4, Reason::NoList),
+        ("1-", 2, Reason::NoList),
+        ("1-x", 2, Reason::NoList),
+        ("-1", 0, Reason::NoList),
+        ("1:1/1", 1, Reason::NoList),
+        ("3-1", 0, Reason::NoList),
+        ("0-3:2", 5, Reason::NoList),
+        ("0-3:/2", 4, Reason::NoList),
+        ("0-3:2/0", 0, Reason::NoList),
+        ("0-3:3/2", 0, Reason::NoList),
+        ("1;2", 1, Reason::NoList),
+        ("0x1", 1, Reason::NoList),
+        ("allx", 3, Reason::NoList),
+        ("16", 0, Reason::NoCpu),
+        ("0,3-16", 2, Reason::NoCpu),
+        ("4294967296", 0, Reason::NoCpu),
+        ("0-99999999999999999999", 2, Reason::NoCpu),
     ] {
-        assert_eq!(cpus(list), Err(Wrong { at, is_too_large }), "{list}");
+        assert_eq!(cpus(list), Err(Error { at, reason }), "{list}");
     }
 }
 

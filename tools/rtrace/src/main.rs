@@ -16,6 +16,7 @@ mod date;
 mod doctor;
 mod events;
 mod kernel_log;
+mod launch;
 mod list;
 mod mark;
 mod options;

@@ -3,7 +3,8 @@
 //! `rtrace record`: a whole recording in one command.
 
 use crate::channels::ChannelSetup;
-use crate::condition::{Condition, NoTrigger};
+use crate::condition::NoTrigger;
+use crate::launch::{begin, cannot_run, wait, Begun, End};
 use crate::options::{Place, Record};
 use crate::setup::{apply, Earlier};
 use crate::temporary::Temporary;
@@ -12,10 +13,8 @@ use crate::watch::Watch;
 use crate::{advice, snapshots, workload, WRONG_USAGE};
 use anyhow::{bail, Context};
 use rustix::pipe::{pipe_with, PipeFlags};
-use std::ffi::OsStr;
-use std::io;
 use std::os::fd::AsFd;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::thread;
 use trace::consumer::{Consumer, Written};
 use trace::live::LiveTrace;
@@ -27,7 +26,7 @@ use trace::signals::Signals;
 use trace::source::Source;
 use trace::totals::Totals;
 use trace::uuid::Uuid;
-use workload::{Code, Event, Run};
+use workload::{Code, Run};
 
 /// Events were lost, and that counts as failure.
 const LOST: Code = 124;
@@ -332,78 +331,9 @@ fn flight_recorder<'a>(
     })
 }
 
-/// What became of the workload.
-pub enum Begun<'a> {
-    /// The command could not be run.
-    Not(Code),
-    /// It runs.
-    Running(Box<Run<'a>>),
-}
-
-/// Runs the command, if there is one.
-fn begin<'a>(
-    options: &'a Record,
-    session: &Session,
-    signals: Signals,
-    mut watch: Watch,
-) -> anyhow::Result<Begun<'a>> {
-    watch.begin()?;
-    let run = |child, watch| {
-        let run = Run::new(child, signals, &options.conditions, watch)?;
-        Ok(Begun::Running(Box::new(run)))
-    };
-    let Some((program, arguments)) = &options.command else {
-        say(format_args!(
-            "recording to {} until Ctrl-C",
-            options.dir.display()
-        ));
-        return run(None, watch);
-    };
-    let mut command = Command::new(program);
-    command.args(arguments);
-    match options.choice.spawn(session, command) {
-        Ok(child) => run(Some(child), watch),
-        Err(error) => Ok(Begun::Not(cannot_run(program, &error))),
-    }
-}
-
-/// How a recording came to its end.
-struct End {
-    /// How the command ended, if it did.
-    code: Option<Code>,
-    /// Whether the trace is worth keeping.
-    is_wanted: bool,
-}
-
-/// Waits for what ends the recording, and says what it was if that was waited for.
-fn wait(options: &Record, run: &mut Run<'_>, over: impl AsFd) -> anyhow::Result<End> {
-    let conditions = &options.conditions;
-    let (happened, code) = match run.next(over)? {
-        Event::Happened(happened) => (Some(happened), None),
-        Event::Ended(code) => (conditions.failure(code), Some(code)),
-    };
-    if let Some(happened) = &happened {
-        say(happened);
-    }
-    let waits_for_failure = conditions.until.iter().any(Condition::is_failure);
-    Ok(End {
-        code,
-        is_wanted: happened.is_some() || !waits_for_failure,
-    })
-}
-
 /// Says that nothing came of what was waited for.
 pub fn say_nothing() {
     say("nothing of what was waited for has happened: no trace is left");
-}
-
-/// Says why a command is not run; the exit code for that.
-fn cannot_run(program: &OsStr, error: &io::Error) -> Code {
-    say(format_args!(
-        "cannot run {}: {error}",
-        program.to_string_lossy()
-    ));
-    workload::spawn_code(error)
 }
 
 /// Says what was recorded and what was lost.

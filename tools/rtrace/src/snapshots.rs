@@ -3,8 +3,9 @@
 //! `rtrace record --snapshot-on`: a flight recorder that writes when something happens.
 
 use crate::condition::Happened;
+use crate::launch::Begun;
 use crate::options::Record;
-use crate::record::{say_nothing, Begun, Recording, StopOnDrop, Verdict};
+use crate::record::{say_nothing, Recording, StopOnDrop, Verdict};
 use crate::snapshot;
 use crate::terminal::say;
 use crate::workload::Event;

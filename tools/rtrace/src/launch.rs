@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How the command that `rtrace record` records begins, and what ends the recording.
+
+use crate::condition::Condition;
+use crate::options::Record;
+use crate::terminal::say;
+use crate::watch::Watch;
+use crate::workload::{self, Code, Event, Run};
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::AsFd;
+use std::process::Command;
+use trace::session::Session;
+use trace::signals::Signals;
+
+/// What became of the workload.
+pub enum Begun<'a> {
+    /// The command could not be run.
+    Not(Code),
+    /// It runs.
+    Running(Box<Run<'a>>),
+}
+
+/// Runs the command, if there is one.
+pub fn begin<'a>(
+    options: &'a Record,
+    session: &Session,
+    signals: Signals,
+    mut watch: Watch,
+) -> anyhow::Result<Begun<'a>> {
+    watch.begin()?;
+    let run = |child, watch| {
+        let run = Run::new(child, signals, &options.conditions, watch)?;
+        Ok(Begun::Running(Box::new(run)))
+    };
+    let Some((program, arguments)) = &options.command else {
+        say(format_args!(
+            "recording to {} until Ctrl-C",
+            options.dir.display()
+        ));
+        return run(None, watch);
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    match options.choice.spawn(session, command) {
+        Ok(child) => run(Some(child), watch),
+        Err(error) => Ok(Begun::Not(cannot_run(program, &error))),
+    }
+}
+
+/// How a recording came to its end.
+pub struct End {
+    /// How the command ended, if it did.
+    pub code: Option<Code>,
+    /// Whether the trace is worth keeping.
+    pub is_wanted: bool,
+}
+
+/// Waits for what ends the recording, and says what it was if that was waited for.
+pub fn wait(options: &Record, run: &mut Run<'_>, over: impl AsFd) -> anyhow::Result<End> {
+    let conditions = &options.conditions;
+    let (happened, code) = match run.next(over)? {
+        Event::Happened(happened) => (Some(happened), None),
+        Event::Ended(code) => (conditions.failure(code), Some(code)),
+    };
+    if let Some(happened) = &happened {
+        say(happened);
+    }
+    let waits_for_failure = conditions.until.iter().any(Condition::is_failure);
+    Ok(End {
+        code,
+        is_wanted: happened.is_some() || !waits_for_failure,
+    })
+}
+
+/// Says why a command is not run; the exit code for that.
+pub fn cannot_run(program: &OsStr, error: &io::Error) -> Code {
+    say(format_args!(
+        "cannot run {}: {error}",
+        program.to_string_lossy()
+    ));
+    workload::spawn_code(error)
+}

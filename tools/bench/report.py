@@ -131,7 +131,7 @@ def choices(data, charts):
         yield table(f"Instructions of an event where a choice was made: {SITES[site]}", ["", *CHOICES.values()], [
             [label, *(against(of[site][name], ours[name]) for name in CHOICES)] for label, of in tracers.items()])
     yield table("Instructions that a context adds to a record that has tid",
-                ["", *data["contexts"]], [[US, *map(number, data["contexts"].values())]])
+                ["", US], [[name, number(value)] for name, value in data["contexts"].items()])
 
 
 def workloads(data, charts):

@@ -10,7 +10,7 @@ import os
 import firing
 import tracers
 from instructions import COUNT, cost
-from tracers.base import ALL, FOUR_MIB, Choice
+from tracers.base import ALL, FOUR_MIB, Choice, Memory
 
 # A field of each site's event, a value that it has whenever it fires, and one that it never has.
 FIELDS = {
@@ -20,7 +20,10 @@ FIELDS = {
 }
 
 # The contexts of rtrace, each measured alone.
-CONTEXTS = tuple("pid ppid vpid vtid comm prio nice uid gid pid_ns cpu".split())
+CONTEXTS = tuple("""
+    pid ppid vpid vtid comm prio nice uid euid suid gid egid sgid cpu need_reschedule preemptible interruptible
+    cgroup_id cgroup_ns ipc_ns mnt_ns net_ns pid_ns time_ns user_ns uts_ns callstack-kernel callstack-user
+""".split())
 
 
 def choices(site):
@@ -34,13 +37,13 @@ def choices(site):
     yield "tid-comm", Choice(contexts=("tid", "comm")), True
 
 
-def measure(tracer, site, choice, wanted, beside=None):
+def measure(tracer, site, choice, wanted, beside=None, memory=FOUR_MIB):
     """Instructions of an event. `beside`: another that records the same."""
     if not tracer.can(choice):
         return None
     recording = [tracer, beside] if beside else [tracer]
     for each in recording:
-        each.start([site], "discard", FOUR_MIB, choice=choice)
+        each.start([site], "discard", memory, choice=choice)
     firing.fire(site, 1000)  # what is done once: opening a packet
     instructions = cost(site)
     for each in recording:
@@ -63,7 +66,8 @@ def of(make, site):
 def of_contexts(site):
     """(context, what it adds to a record that has tid)."""
     def cost_of(*contexts):
-        return measure(tracers.Rtrace(), site, Choice(contexts=contexts), True)
+        # Stacks are long.
+        return measure(tracers.Rtrace(), site, Choice(contexts=contexts), True, memory=Memory(1 << 20, 32))
 
     tid = cost_of("tid")
     for context in CONTEXTS:

@@ -5,16 +5,20 @@
  */
 #include <linux/cgroup.h>
 #include <linux/cpumask.h>
+#include <linux/dcache.h>
 #include <linux/export.h>
+#include <linux/fs.h>
 #include <linux/gfp.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task_stack.h>
+#include <linux/sysfs.h>
 #include <linux/topology.h>
 #include <linux/tracepoint.h>
 #include <linux/uaccess.h>
+#include <linux/uidgid.h>
 #include <linux/utsname.h>
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
@@ -37,6 +41,74 @@ static unsigned long long origin;
 module_param(origin, ullong, 0444);
 MODULE_PARM_DESC(origin,
 		 "Where buffer positions begin, rounded down to a lap; for tests of their wrap (default: 0)");
+
+/* Octal, with or without a zero in front, as tracefs' mount option of this name. */
+static int set_mode(const char *text, const struct kernel_param *param)
+{
+	u16 mode;
+	int err = kstrtou16(text, 8, &mode);
+
+	if (err)
+		return err;
+	if ((mode & ~0777) || (mode & 0700) != 0700)
+		return -EINVAL;
+	*(u16 *)param->arg = mode;
+	return 0;
+}
+
+static int get_mode(char *text, const struct kernel_param *param)
+{
+	return sysfs_emit(text, "%#o\n", *(u16 *)param->arg);
+}
+
+static const struct kernel_param_ops mode_ops = {
+	.set = set_mode,
+	.get = get_mode,
+};
+
+static u16 mode = 0700;
+module_param_cb(mode, &mode_ops, &mode, 0444);
+__MODULE_PARM_TYPE(mode, "octal");
+MODULE_PARM_DESC(mode,
+		 "Mode of the directories in debugfs; files have no more of it than they need (default: 0700)");
+
+static int set_gid(const char *text, const struct kernel_param *param)
+{
+	unsigned int gid;
+	int err = kstrtouint(text, 0, &gid);
+
+	if (err)
+		return err;
+	if (!gid_valid(KGIDT_INIT(gid)))
+		return -EINVAL;
+	*(unsigned int *)param->arg = gid;
+	return 0;
+}
+
+static const struct kernel_param_ops gid_ops = {
+	.set = set_gid,
+	.get = param_get_uint,
+};
+
+static unsigned int gid;
+module_param_cb(gid, &gid_ops, &gid, 0444);
+__MODULE_PARM_TYPE(gid, "uint");
+MODULE_PARM_DESC(gid, "Group of the directories and files in debugfs (default: 0)");
+
+notrace u16 rtrace_mode(void)
+{
+	return mode;
+}
+
+/* Gives a file in debugfs to the group, or a directory, which gets its mode, too. */
+void rtrace_set_access(struct dentry *entry)
+{
+	struct inode *inode = d_inode(entry);
+
+	inode->i_gid = KGIDT_INIT(gid);
+	if (S_ISDIR(inode->i_mode))
+		inode->i_mode = S_IFDIR | mode;
+}
 
 notrace u8 rtrace_delivery_barrier(void)
 {

@@ -13,6 +13,7 @@
 #include <linux/workqueue.h>
 
 struct cgroup;
+struct dentry;
 struct new_utsname;
 struct page;
 
@@ -26,6 +27,8 @@ struct rtrace_user_frame {
 bool rtrace_user_frame(struct rtrace_user_frame *frame);
 bool rtrace_caller_frame(struct rtrace_user_frame *frame);
 u8 rtrace_delivery_barrier(void);
+u16 rtrace_mode(void);
+void rtrace_set_access(struct dentry *entry);
 u64 rtrace_origin(void);
 int rtrace_call_on_cpu(int cpu, smp_call_func_t func, void *info);
 enum hrtimer_restart rtrace_hrtimer_again(struct hrtimer *timer, s64 period_ns);

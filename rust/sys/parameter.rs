@@ -11,6 +11,12 @@ pub(crate) fn delivery_barrier() -> u8 {
     unsafe { bindings::rtrace_delivery_barrier() }
 }
 
+/// Mode of the directories in debugfs: nine bits, those of the owner set. Any context.
+pub(crate) fn mode() -> u16 {
+    // SAFETY: As above.
+    unsafe { bindings::rtrace_mode() }
+}
+
 /// Where buffer positions begin. Any context.
 pub(crate) fn origin() -> u64 {
     // SAFETY: As above.

@@ -11,19 +11,19 @@
 pub(crate) mod stream;
 pub(crate) mod text;
 
-use crate::sys::bindings;
+use crate::sys::{bindings, parameter};
 use core::ffi::c_void;
 use kernel::error::from_err_ptr;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::Arc;
 
-/// Readable by the owner, root.
-pub(crate) const READ: u16 = 0o400;
-/// Writable by the owner, root.
-pub(crate) const WRITE: u16 = 0o200;
-/// Readable and writable by the owner, root.
-pub(crate) const READ_WRITE: u16 = 0o600;
+/// Can be read, by those whom the module's parameter `mode` lets in.
+pub(crate) const READ: u16 = 0o444;
+/// Can be written, by those.
+pub(crate) const WRITE: u16 = 0o222;
+/// Can be read and written, by those.
+pub(crate) const READ_WRITE: u16 = 0o666;
 
 /// Something that files refer to; freed after they are gone.
 trait Erased: Send + Sync {}
@@ -81,9 +81,12 @@ impl Dir {
         // SAFETY: The name is NUL-terminated; the parent is NULL or a live directory, by the
         // invariant.
         let made = unsafe { bindings::debugfs_create_dir(name.as_ptr().cast(), above) };
+        let entry = from_err_ptr(made)?;
+        // SAFETY: Just made, so it is there.
+        unsafe { bindings::rtrace_set_access(entry) };
         // INVARIANT: Live, as the result says; no file is in it yet.
         Ok(Self {
-            entry: from_err_ptr(made)?,
+            entry,
             data: KVec::new(),
             _parent: parent,
         })
@@ -113,15 +116,17 @@ impl Dir {
         // - The directory is live, by the invariant.
         // - `data` is kept until the directory is removed, by `Dir::data`.
         // - The operations are static, and take debugfs' guard themselves.
-        from_err_ptr(unsafe {
+        let entry = from_err_ptr(unsafe {
             bindings::debugfs_create_file_unsafe(
                 name.as_ptr().cast(),
-                mode,
+                mode & parameter::mode(),
                 self.entry,
                 data.cast_mut(),
                 operations,
             )
         })?;
+        // SAFETY: Just made, so it is there.
+        unsafe { bindings::rtrace_set_access(entry) };
         Ok(())
     }
 }

@@ -4,6 +4,8 @@
 
 use crate::options::Place;
 use crate::terminal::{print, BAD, GOOD};
+use rustix::fs::{access, statfs, Access};
+use rustix::io::Errno;
 use rustix::system::uname;
 use std::fmt::Write;
 use std::fs;
@@ -12,6 +14,9 @@ use trace::tracer::{Tracer, DEFAULT_SESSION};
 
 /// The oldest kernel that the module builds for.
 const OLDEST: (u32, u32) = (7, 2);
+
+/// What statfs(2) calls debugfs (linux/magic.h).
+const DEBUGFS_MAGIC: i64 = 0x6462_6720;
 
 /// What was found.
 enum Finding {
@@ -28,7 +33,7 @@ use Finding::{Bad, Good, Unknown};
 pub fn doctor(place: &Place) -> anyhow::Result<bool> {
     let release = uname().release().to_string_lossy().into_owned();
     let checks = [
-        ("root", root()),
+        ("permission", permission(&place.debugfs)),
         ("kernel", kernel(&release)),
         ("Rust support", rust(&release)),
         ("lockdown", lockdown()),
@@ -55,11 +60,18 @@ pub fn doctor(place: &Place) -> anyhow::Result<bool> {
     Ok(well)
 }
 
-fn root() -> Finding {
+/// Whoever may write to `enable` can record.
+fn permission(debugfs: &Path) -> Finding {
     if rustix::process::geteuid().is_root() {
-        Good("yes".to_owned())
-    } else {
-        Bad("rtrace needs root".to_owned(), "sudo rtrace ...".to_owned())
+        return Good("root".to_owned());
+    }
+    match access(debugfs.join("rtrace/enable"), Access::WRITE_OK) {
+        Ok(()) => Good("not root, but let in by the module's gid= and mode=".to_owned()),
+        Err(Errno::ACCESS) => Bad(
+            "neither root nor let in by the module's gid= and mode=".to_owned(),
+            "sudo rtrace ...".to_owned(),
+        ),
+        Err(error) => Unknown(error.to_string()),
     }
 }
 
@@ -128,11 +140,9 @@ fn lockdown() -> Finding {
 }
 
 fn debugfs(path: &Path) -> Finding {
-    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    let mounted = mounts.lines().any(|line| {
-        let mut words = line.split(' ');
-        words.nth(1).is_some_and(|dir| Path::new(dir) == path) && words.next() == Some("debugfs")
-    });
+    // All of it, or rtrace's directory alone.
+    let is_debugfs = |path: &Path| statfs(path).is_ok_and(|found| found.f_type == DEBUGFS_MAGIC);
+    let mounted = is_debugfs(path) || is_debugfs(&path.join("rtrace"));
     let known = fs::read_to_string("/proc/filesystems")
         .is_ok_and(|text| text.lines().any(|line| line.ends_with("\tdebugfs")));
     if mounted {

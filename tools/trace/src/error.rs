@@ -20,9 +20,9 @@ pub enum Error {
         /// What is missing.
         reason: String,
     },
-    /// debugfs is closed to this user.
-    #[error("{}: permission denied: rtrace needs root (try sudo)", path.display())]
-    NotRoot {
+    /// The tree is closed to this user.
+    #[error("{}: permission denied: be root (try sudo), or in the group that the module was given (gid=, mode=)", path.display())]
+    NotAllowed {
         /// What could not be looked into.
         path: PathBuf,
     },

@@ -29,7 +29,7 @@ impl Tracer {
         let reason = match fs::metadata(root.join("enable")) {
             Ok(_) => return Ok(Self { root }),
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-                return Err(Error::NotRoot { path: root })
+                return Err(Error::NotAllowed { path: root })
             }
             Err(_) if fs::read_dir(debugfs).is_ok_and(|mut dir| dir.next().is_none()) => {
                 "debugfs is not mounted".to_owned()

@@ -9,6 +9,7 @@
 //! - [`packet`]: the bytes in front of every packet (CTF packet header and context);
 //! - [`header`]: the bytes in front of every event;
 //! - [`schema`]: names and types of an event's fields;
+//! - [`addresses`]: those of the kernel in a packet, which not everybody may see;
 //! - [`names`]: of what is always there;
 //! - [`tsdl`]: the CTF 1.8 description of all this, which makes a trace readable.
 //!
@@ -16,6 +17,7 @@
 
 #![cfg_attr(not(MODULE), no_std)]
 
+pub mod addresses;
 pub mod header;
 pub mod ioctl;
 pub mod names;

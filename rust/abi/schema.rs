@@ -24,8 +24,10 @@ pub enum Shown {
     Unsigned,
     /// In decimal, signed.
     Signed,
-    /// In hexadecimal (addresses, flags).
+    /// In hexadecimal (flags, addresses in user space).
     Hex,
+    /// In hexadecimal: an address of the kernel, which not everybody may see.
+    Address,
     /// As a byte of UTF-8. Several of them are a text, which NULs may follow.
     Text,
 }
@@ -86,6 +88,11 @@ impl Integer {
         Self::new(bits, Shown::Hex)
     }
 
+    /// An address of the kernel.
+    pub const fn address() -> Self {
+        Self::new(64, Shown::Address)
+    }
+
     /// The same as a bit field of so many bits.
     pub const fn bit_field(self, bits: u8) -> Self {
         Self {
@@ -121,19 +128,40 @@ impl FieldType<'_> {
         Self::Integer(Integer::hex(bits))
     }
 
+    /// An address of the kernel, shown in hexadecimal.
+    pub const fn address() -> Self {
+        Self::Integer(Integer::address())
+    }
+
     /// Text of at most so many bytes, padded with NUL.
     pub const fn text(bytes: u32) -> Self {
         Self::Array(Integer::TEXT, bytes)
     }
 
-    /// It begins at a multiple of so many bits.
-    pub const fn align(self) -> usize {
+    /// The integer that it is, or that it has several of.
+    pub const fn integer(self) -> Option<Integer> {
         match self {
             Self::Integer(integer)
             | Self::Enumeration(integer, _)
             | Self::Array(integer, _)
-            | Self::Sequence(integer, _) => integer.align(),
-            Self::String => 8,
+            | Self::Sequence(integer, _) => Some(integer),
+            Self::String => None,
+        }
+    }
+
+    /// Whether it is an address of the kernel, or has such.
+    pub const fn has_addresses(self) -> bool {
+        match self.integer() {
+            Some(integer) => matches!(integer.shown, Shown::Address),
+            None => false,
+        }
+    }
+
+    /// It begins at a multiple of so many bits.
+    pub const fn align(self) -> usize {
+        match self.integer() {
+            Some(integer) => integer.align(),
+            None => 8,
         }
     }
 

@@ -308,7 +308,7 @@ impl core::fmt::Display for Type {
         let attributes = match integer.shown {
             Shown::Unsigned => "signed = false;",
             Shown::Signed => "signed = true;",
-            Shown::Hex => "signed = false; base = 16;",
+            Shown::Hex | Shown::Address => "signed = false; base = 16;",
             Shown::Text => "signed = false; encoding = UTF8;",
         };
         write!(

@@ -47,6 +47,7 @@ impl FieldDescription<'_> {
             (2, _) => FieldType::hex(bits()?),
             (3, 1..) => FieldType::text(self.size.into()),
             (4, 0) => FieldType::String,
+            (5, 8) => FieldType::address(),
             _ => return Err(EINVAL),
         })
     }

@@ -30,6 +30,7 @@
  * @RTRACE_HEX: unsigned integer of 1, 2, 4 or 8 bytes, in hexadecimal
  * @RTRACE_TEXT: text of up to 255 bytes, padded with NUL
  * @RTRACE_STRING: a string; only the last field may be one. Its size is 0 here.
+ * @RTRACE_ADDRESS: an address of the kernel, of 8 bytes; 0 for readers without CAP_SYSLOG
  */
 enum rtrace_field_type {
 	RTRACE_UNSIGNED,
@@ -37,6 +38,7 @@ enum rtrace_field_type {
 	RTRACE_HEX,
 	RTRACE_TEXT,
 	RTRACE_STRING,
+	RTRACE_ADDRESS,
 };
 
 /**

@@ -3,6 +3,7 @@
 //! Where a stream's reader is: packet by packet through a buffer.
 
 use super::platform::Kernel;
+use super::reader::Censor;
 use super::Buffer;
 use crate::abi::ioctl::Packet;
 use crate::abi::packet::PacketHeader;
@@ -63,12 +64,13 @@ impl Cursor {
 
     /// Takes the oldest packet; none is held. `finished`: whether the trace was over before the
     /// ring is asked here, so that what the ring says is final. `EAGAIN`: there is none now;
-    /// `ENODATA`: there will be none.
+    /// `ENODATA`: there will be none; `EIO`: the censor refuses it, and it stays.
     pub(super) fn take(
         &mut self,
         buffer: &Buffer,
         finished: bool,
         by_read: bool,
+        censor: Option<&impl Censor>,
     ) -> Result<Packet> {
         let mut taken = buffer.ring().get(&mut self.reader);
         if taken.is_err() && finished {
@@ -84,6 +86,16 @@ impl Cursor {
             Unavailable::Empty | Unavailable::Busy => EAGAIN,
         })?;
         let (sequence, content) = header(buffer.memory(), taken.memory);
+        if let Some(censor) = censor {
+            let memory = buffer.memory();
+            let censored = memory.edit(taken.memory, content as usize, |packet| {
+                censor.censor(packet)
+            });
+            if censored.is_err() {
+                self.unget(buffer);
+                return Err(EIO);
+            }
+        }
         let packet = Packet {
             sequence,
             size: packet::size::<Kernel>(content),

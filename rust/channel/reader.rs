@@ -13,32 +13,46 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::uaccess::UserSliceWriter;
 
+/// Takes out of a packet what its reader may not see.
+pub(crate) trait Censor {
+    /// Changes the packet, given up to its content's end. `EIO`: it cannot be understood, so it is
+    /// not shown. May sleep.
+    fn censor(&self, packet: &mut [u8]) -> Result;
+}
+
 /// The one reader of a stream.
 ///
 /// Dropping it, in whatever way the reader went, leaves an untaken packet for the next one.
-pub(crate) struct StreamReader {
+pub(crate) struct StreamReader<C> {
     channel: Arc<Channel>,
     cpu: u32,
+    censor: Option<C>,
 }
 
-impl StreamReader {
-    /// Becomes the reader of `cpu`'s stream.
+impl<C> StreamReader<C> {
+    fn stream(&self) -> Result<&Stream> {
+        self.channel.stream(self.cpu).ok_or_else(enodata)
+    }
+}
+
+impl<C: Censor> StreamReader<C> {
+    /// Becomes the reader of `cpu`'s stream, who sees what the censor leaves.
     ///
     /// Fails with `ENODATA` if it has none, `EBUSY` if there is a reader. May sleep.
-    pub(crate) fn new(channel: Arc<Channel>, cpu: u32) -> Result<Self> {
+    pub(crate) fn new(channel: Arc<Channel>, cpu: u32, censor: Option<C>) -> Result<Self> {
         let stream = channel.stream(cpu).ok_or_else(enodata)?;
         if !stream.wakeup.open(cpu) {
             return Err(EBUSY);
         }
-        Ok(Self { channel, cpu })
-    }
-
-    fn stream(&self) -> Result<&Stream> {
-        self.channel.stream(self.cpu).ok_or_else(enodata)
+        Ok(Self {
+            channel,
+            cpu,
+            censor,
+        })
     }
 
     /// Takes the oldest packet. `EAGAIN`: there is none now; `ENODATA`: there will be none;
-    /// `EBUSY`: one is held. May sleep.
+    /// `EBUSY`: one is held; `EIO`: it may not be seen. May sleep.
     pub(crate) fn get(&self) -> Result<Packet> {
         let stream = self.stream()?;
         let mut cursor = stream.cursor.lock();
@@ -46,7 +60,7 @@ impl StreamReader {
             return Err(EBUSY);
         }
         let finished = stream.is_finished();
-        cursor.take(stream.buffer(), finished, false)
+        cursor.take(stream.buffer(), finished, false, self.censor.as_ref())
     }
 
     /// Gives the held packet back. `EINVAL`: none is held.
@@ -86,7 +100,7 @@ impl StreamReader {
             let mut cursor = stream.cursor.lock();
             if !cursor.is_holding() {
                 let finished = stream.is_finished();
-                match cursor.take(stream.buffer(), finished, true) {
+                match cursor.take(stream.buffer(), finished, true, self.censor.as_ref()) {
                     Ok(_) => {}
                     Err(error) if error == enodata() => return Ok(0),
                     Err(EAGAIN) if !nonblock => {
@@ -135,7 +149,7 @@ impl StreamReader {
     }
 }
 
-impl Drop for StreamReader {
+impl<C> Drop for StreamReader<C> {
     fn drop(&mut self) {
         if let Ok(stream) = self.stream() {
             stream.cursor.lock().unget(stream.buffer());

@@ -17,10 +17,15 @@ pub(crate) enum Choice {
 }
 
 /// LTTng's names: a number and as many addresses.
-const KERNEL_STACK: [Field<'static>; 2] = stack("_callstack_kernel_length", "callstack_kernel");
-const USER_STACK: [Field<'static>; 2] = stack("_callstack_user_length", "callstack_user");
+const KERNEL_STACK: [Field<'static>; 2] = stack(
+    "_callstack_kernel_length",
+    "callstack_kernel",
+    Integer::address(),
+);
+const USER_STACK: [Field<'static>; 2] =
+    stack("_callstack_user_length", "callstack_user", Integer::hex(64));
 
-const fn stack(length: &'static str, name: &'static str) -> [Field<'static>; 2] {
+const fn stack(length: &'static str, name: &'static str, address: Integer) -> [Field<'static>; 2] {
     [
         Field {
             name: length,
@@ -28,7 +33,7 @@ const fn stack(length: &'static str, name: &'static str) -> [Field<'static>; 2] 
         },
         Field {
             name,
-            ty: FieldType::Sequence(Integer::hex(64), length),
+            ty: FieldType::Sequence(address, length),
         },
     ]
 }
@@ -53,7 +58,7 @@ impl Choice {
     }
 
     /// It, as fields.
-    pub(super) fn fields(self) -> impl Iterator<Item = Field<'static>> {
+    pub(super) fn fields(self) -> impl Iterator<Item = Field<'static>> + Clone {
         let (one, two) = match self {
             Self::Context(context) => (Some(context.field()), None),
             Self::KernelStack => (None, Some(KERNEL_STACK)),

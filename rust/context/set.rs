@@ -51,7 +51,7 @@ impl ContextSet {
     }
 
     /// Those in it, in the order in which they were chosen.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Choice> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Choice> + Clone + '_ {
         self.chosen.iter().copied()
     }
 
@@ -62,7 +62,7 @@ impl ContextSet {
 
     /// They, as fields, in the order of the record: contexts as they were chosen, then the kernel's
     /// stack and the user's.
-    pub(crate) fn fields(&self) -> impl Iterator<Item = Field<'static>> + '_ {
+    pub(crate) fn fields(&self) -> impl Iterator<Item = Field<'static>> + Clone + '_ {
         let rank = |choice| match choice {
             Choice::Context(_) => 0,
             Choice::KernelStack => 1,

@@ -12,6 +12,7 @@ use crate::filter::program::{First, Program, Step, MAX_STEPS, MAX_TEXTS};
 use crate::input::filter::error::Error as Wrong;
 use crate::record::memory::Captured;
 use crate::sys::cpu;
+use crate::sys::privilege::sees_addresses;
 use kernel::alloc::AllocError;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -42,7 +43,8 @@ impl From<AllocError> for Refusal {
 }
 
 impl Filter {
-    /// Makes a filter of `event`. May sleep.
+    /// Makes a filter of `event` for the current task, who may not look at what it may not see. May
+    /// sleep.
     pub(crate) fn new(event: &Event, expression: &str) -> Result<Arc<Self>, Refusal> {
         if !event.can_be_captured() {
             return Err(Refusal::TooLong);
@@ -53,6 +55,7 @@ impl Filter {
             fields: event.fields(),
             contexts: &CONTEXTS,
             cpus: cpu::count(),
+            hides_addresses: !sees_addresses(),
         };
         let memory = Memory {
             steps: &mut steps,

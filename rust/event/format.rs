@@ -78,7 +78,7 @@ impl Display for Type {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let bits = self.0.bits.max(8).next_power_of_two();
         match self.0.shown {
-            Shown::Unsigned | Shown::Hex => write!(f, "u{bits}"),
+            Shown::Unsigned | Shown::Hex | Shown::Address => write!(f, "u{bits}"),
             Shown::Signed => write!(f, "s{bits}"),
             Shown::Text => f.write_str("char"),
         }

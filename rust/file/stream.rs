@@ -5,11 +5,12 @@
 use super::channel::Target;
 use crate::abi::ioctl;
 use crate::channel::reader::StreamReader;
-use crate::session::TraceChannel;
+use crate::session::{HiddenAddresses, TraceChannel};
 use crate::sys::cpu;
 use crate::sys::debugfs::stream::StreamFile;
 use crate::sys::debugfs::Dir;
 use crate::sys::pipe::Pipe;
+use crate::sys::privilege::sees_addresses;
 use crate::sys::wait::PollTable;
 use kernel::fs::File;
 use kernel::prelude::*;
@@ -23,7 +24,8 @@ struct Source {
     cpu: u32,
 }
 
-/// Makes a file for every CPU that there can be. Opening that of one which was never online
+/// Makes a file for every CPU that there can be. Who opens it without `CAP_SYSLOG` reads 0 for each
+/// address of the kernel. Opening that of one which was never online
 /// fails with `ENODATA`.
 pub(super) fn make(dir: &mut Dir, target: &Target) -> Result {
     for cpu in cpu::possible() {
@@ -38,7 +40,7 @@ pub(super) fn make(dir: &mut Dir, target: &Target) -> Result {
 /// An open stream.
 // Fields in the order of their end: who looks whether all was read finds this reader gone.
 struct OpenStream {
-    reader: StreamReader,
+    reader: StreamReader<HiddenAddresses>,
     _trace: ReadTrace,
 }
 
@@ -62,8 +64,9 @@ impl StreamFile for Stream {
         let Target { session, channel } = &source.target;
         let trace = session.trace()?;
         let trace = trace.channel(*channel)?;
+        let censor = (!sees_addresses()).then(|| HiddenAddresses(trace.clone()));
         Ok(OpenStream {
-            reader: StreamReader::new(trace.buffers()?, source.cpu)?,
+            reader: StreamReader::new(trace.buffers()?, source.cpu, censor)?,
             _trace: ReadTrace(trace.clone()),
         })
     }

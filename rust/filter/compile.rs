@@ -31,6 +31,9 @@ pub struct Names<'a, F> {
     pub contexts: &'a [Context<'a>],
     /// The CPUs of this machine are 0 to `cpus` - 1.
     pub cpus: u32,
+    /// Whether addresses of the kernel are refused: else who may not see one could find it by
+    /// comparing.
+    pub hides_addresses: bool,
 }
 
 /// A context that there is.
@@ -66,6 +69,7 @@ pub fn compile<'f, 'm>(
     let mut compiler = Compiler {
         contexts: names.contexts,
         cpus: names.cpus,
+        hides_addresses: names.hides_addresses,
         layout: Layout {
             fields: names.fields,
         },
@@ -150,6 +154,7 @@ const _: () = assert!(MAX_TEXTS <= u16::MAX as usize);
 struct Compiler<'n, 'm, F> {
     contexts: &'n [Context<'n>],
     cpus: u32,
+    hides_addresses: bool,
     layout: Layout<F>,
     code: Code<'m>,
 }
@@ -208,6 +213,9 @@ impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
     /// What a name means: an event's field, or else a context. Adds the steps that lead there.
     fn named(&mut self, name: &str) -> Result<Value, Reason> {
         if let Some((index, ty)) = self.layout.find(name) {
+            if self.hides_addresses && ty.has_addresses() {
+                return Err(Reason::Hidden);
+            }
             for field in self.layout.passed(index) {
                 let field = field.ok_or(Reason::Incomparable)?;
                 self.code.push(Test::Pass(field))?;

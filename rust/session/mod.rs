@@ -18,6 +18,7 @@
 //! moments: to look, and to put a finished change in place. So nobody who only looks waits for
 //! a start or a stop. `control` is taken before `state`.
 
+mod addresses;
 mod choice;
 mod contexts;
 mod cpus;
@@ -46,6 +47,7 @@ use crate::sys::debugfs::text::Text;
 use crate::sys::errno::enodata;
 use crate::sys::hotplug::Hotplug;
 use crate::sys::wait::WaitQueue;
+pub(crate) use addresses::HiddenAddresses;
 use core::fmt::Write;
 use filters::Filters;
 use kernel::prelude::*;

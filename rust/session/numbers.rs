@@ -50,6 +50,11 @@ impl Numbers {
         Ok(Some(numbers))
     }
 
+    /// The event that has this number.
+    pub(super) fn event(&self, number: u32) -> Option<&Event> {
+        self.events.get(number as usize).map(|event| &**event)
+    }
+
     /// The events, each with its number, ascending.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Arc<Event>, u32)> {
         self.events.iter().zip(0..)

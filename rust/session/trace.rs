@@ -5,12 +5,14 @@
 use super::probes::Probes;
 use super::settings::{ChannelSettings, Settings};
 use super::{metadata, ChannelId, Numbers, Selection, Session};
+use crate::abi::header::Layout;
 use crate::abi::packet::Uuid;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::channel::stats::Table;
 use crate::channel::stopper::Stopper;
 use crate::channel::{Channel, Setup};
+use crate::context::ContextSet;
 use crate::event::marker::Marker;
 use crate::event::registry::Events;
 use crate::sys::debugfs::text::Text;
@@ -60,6 +62,8 @@ pub(crate) struct Trace {
 #[pin_data]
 pub(crate) struct TraceChannel {
     id: ChannelId,
+    pub(super) layout: Layout,
+    pub(super) contexts: Arc<ContextSet>,
     /// The events that the metadata describes.
     #[pin]
     numbers: Mutex<Arc<Numbers>>,
@@ -93,10 +97,11 @@ pub(super) fn start(
 
     let (mut channels, mut readable) = (KVec::new(), KVec::new());
     for ((id, channel), numbers) in settings.channels().zip(&numbered) {
+        let (layout, contexts) = (numbers.layout(), channel.contexts.clone());
         let setup = Setup {
             config: channel.config,
             cpus: channel.cpus.clone(),
-            layout: numbers.layout(),
+            layout,
             clock: settings.clock,
             uuid,
             stream_id: id.stream_id(),
@@ -106,6 +111,8 @@ pub(super) fn start(
         let (described, held) = (numbers.clone(), Buffers::Held(channel.clone()));
         let trace = pin_init!(TraceChannel {
             id,
+            layout,
+            contexts,
             numbers <- new_mutex!(described),
             buffers <- new_mutex!(held),
         });
@@ -268,7 +275,7 @@ impl Trace {
     pub(crate) fn write_metadata(&self, out: &mut Text) -> Result {
         out.write_str(self.preamble.as_str())?;
         for channel in &self.channels {
-            let numbers = channel.numbers.lock().clone();
+            let numbers = channel.numbers();
             for (event, number) in numbers.iter() {
                 metadata::event(event, channel.id.stream_id(), number, out)?;
             }
@@ -287,6 +294,11 @@ impl TraceChannel {
     /// Which channel of the session this is.
     pub(super) fn id(&self) -> ChannelId {
         self.id
+    }
+
+    /// The events that its records may be of.
+    pub(super) fn numbers(&self) -> Arc<Numbers> {
+        self.numbers.lock().clone()
     }
 
     /// The buffers. `ENODATA` if they were freed.
@@ -334,7 +346,7 @@ impl TraceChannel {
         events: &Events,
         selection: &Selection,
     ) -> Result<(Arc<Numbers>, bool)> {
-        let known = self.numbers.lock().clone();
+        let known = self.numbers();
         let Some(numbers) = known.with(events, selection)? else {
             return Ok((known, false));
         };

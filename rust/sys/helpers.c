@@ -3,6 +3,7 @@
  * C for what the kernel offers only as macros or inline functions. Nothing here but the
  * frames of call stacks is on the way of an event; all of it is notrace nevertheless.
  */
+#include <linux/capability.h>
 #include <linux/cgroup.h>
 #include <linux/cpumask.h>
 #include <linux/dcache.h>
@@ -108,6 +109,11 @@ void rtrace_set_access(struct dentry *entry)
 	inode->i_gid = KGIDT_INIT(gid);
 	if (S_ISDIR(inode->i_mode))
 		inode->i_mode = S_IFDIR | mode;
+}
+
+bool rtrace_sees_addresses(void)
+{
+	return has_capability_noaudit(current, CAP_SYSLOG);
 }
 
 notrace u8 rtrace_delivery_barrier(void)

@@ -29,6 +29,7 @@ bool rtrace_caller_frame(struct rtrace_user_frame *frame);
 u8 rtrace_delivery_barrier(void);
 u16 rtrace_mode(void);
 void rtrace_set_access(struct dentry *entry);
+bool rtrace_sees_addresses(void);
 u64 rtrace_origin(void);
 int rtrace_call_on_cpu(int cpu, smp_call_func_t func, void *info);
 enum hrtimer_restart rtrace_hrtimer_again(struct hrtimer *timer, s64 period_ns);

@@ -19,6 +19,7 @@ pub(crate) mod pages;
 pub(crate) mod parameter;
 pub(crate) mod percpu;
 pub(crate) mod pipe;
+pub(crate) mod privilege;
 pub(crate) mod rcu;
 pub(crate) mod signal;
 pub(crate) mod stack;

@@ -49,8 +49,13 @@ integer_fields! {
 }
 
 payload! {
-    /// A number that is shown in hexadecimal: an address, flags.
+    /// A number that is shown in hexadecimal: flags, an address in user space.
     pub(crate) struct Hex { value: u64 }
+}
+
+payload! {
+    /// An address of the kernel.
+    pub(crate) struct KernelAddress { value: u64 }
 }
 
 impl Hex {
@@ -63,6 +68,18 @@ impl Hex {
 
 impl FieldValue for Hex {
     const TYPE: FieldType<'static> = FieldType::hex(64);
+}
+
+impl KernelAddress {
+    /// That is `value`.
+    #[inline(always)]
+    pub(super) fn new(value: u64) -> Self {
+        Self { value }
+    }
+}
+
+impl FieldValue for KernelAddress {
+    const TYPE: FieldType<'static> = FieldType::address();
 }
 
 /// Text, padded with NUL.

@@ -2,7 +2,7 @@
 
 //! Events of modules.
 
-use super::field::Hex;
+use super::field::KernelAddress;
 use crate::sys::args::{CharPointer, Module};
 
 event! {
@@ -22,7 +22,7 @@ event! {
 event! {
     /// Somebody takes hold of a module.
     optional MODULE_GET: module "module_get" = module_get(module: &Module, ip: usize) {
-        ip: Hex = Hex::new(ip as u64),
+        ip: KernelAddress = KernelAddress::new(ip as u64),
         refcnt: i32 = module.references(),
     }
     string name = module.name()
@@ -31,7 +31,7 @@ event! {
 event! {
     /// Somebody lets go of a module.
     optional MODULE_PUT: module "module_put" = module_put(module: &Module, ip: usize) {
-        ip: Hex = Hex::new(ip as u64),
+        ip: KernelAddress = KernelAddress::new(ip as u64),
         refcnt: i32 = module.references(),
     }
     string name = module.name()
@@ -42,7 +42,7 @@ event! {
     MODULE_REQUEST: module "module_request" =
         module_request(name: CharPointer, wait: bool, ip: usize)
     {
-        ip: Hex = Hex::new(ip as u64),
+        ip: KernelAddress = KernelAddress::new(ip as u64),
         wait: u8 = wait.into(),
     }
     string name = name.bytes()

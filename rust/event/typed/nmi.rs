@@ -2,7 +2,7 @@
 
 //! Events of non-maskable interrupts. They fire, and are recorded, in NMI context.
 
-use super::field::Hex;
+use super::field::KernelAddress;
 use crate::sys::args::Address;
 
 event! {
@@ -10,7 +10,7 @@ event! {
     optional NMI_HANDLER: nmi "nmi_handler" =
         nmi_handler(handler: Address, delta_ns: i64, handled: i32)
     {
-        handler: Hex = Hex::new(handler.value()),
+        handler: KernelAddress = KernelAddress::new(handler.value()),
         delta_ns: i64 = delta_ns,
         handled: i32 = handled,
     }

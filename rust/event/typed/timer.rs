@@ -3,13 +3,13 @@
 //! Events of timers. Times of timers are in jiffies, those of high-resolution timers in
 //! nanoseconds.
 
-use super::field::Hex;
+use super::field::KernelAddress;
 use crate::sys::args::{jiffies, HrTimer, Pid, TimerList, TimerSetting};
 
 event! {
     /// A timer is made ready for use.
     optional TIMER_INIT: timer "timer_init" = timer_init(timer: &TimerList) {
-        timer: Hex = Hex::new(timer.address()),
+        timer: KernelAddress = KernelAddress::new(timer.address()),
     }
 }
 
@@ -18,8 +18,8 @@ event! {
     optional TIMER_START: timer "timer_start" =
         timer_start(timer: &TimerList, bucket_expiry: usize)
     {
-        timer: Hex = Hex::new(timer.address()),
-        function: Hex = Hex::new(timer.function()),
+        timer: KernelAddress = KernelAddress::new(timer.address()),
+        function: KernelAddress = KernelAddress::new(timer.function()),
         expires: u64 = timer.expires(),
         bucket_expiry: u64 = bucket_expiry as u64,
         now: u64 = jiffies(),
@@ -32,9 +32,9 @@ event! {
     optional TIMER_EXPIRE_ENTRY: timer "timer_expire_entry" =
         timer_expire_entry(timer: &TimerList, baseclk: usize)
     {
-        timer: Hex = Hex::new(timer.address()),
+        timer: KernelAddress = KernelAddress::new(timer.address()),
         now: u64 = jiffies(),
-        function: Hex = Hex::new(timer.function()),
+        function: KernelAddress = KernelAddress::new(timer.function()),
         baseclk: u64 = baseclk as u64,
     }
 }
@@ -42,14 +42,14 @@ event! {
 event! {
     /// A timer's function ends. The timer may be gone by now.
     optional TIMER_EXPIRE_EXIT: timer "timer_expire_exit" = timer_expire_exit(timer: &TimerList) {
-        timer: Hex = Hex::new(timer.address()),
+        timer: KernelAddress = KernelAddress::new(timer.address()),
     }
 }
 
 event! {
     /// A timer is not to expire any more.
     optional TIMER_CANCEL: timer "timer_cancel" = timer_cancel(timer: &TimerList) {
-        timer: Hex = Hex::new(timer.address()),
+        timer: KernelAddress = KernelAddress::new(timer.address()),
     }
 }
 
@@ -58,7 +58,7 @@ event! {
     optional TIMER_HRTIMER_INIT: timer "timer_hrtimer_init" =
         hrtimer_setup(hrtimer: &HrTimer, clockid: i32, mode: u32)
     {
-        hrtimer: Hex = Hex::new(hrtimer.address()),
+        hrtimer: KernelAddress = KernelAddress::new(hrtimer.address()),
         clockid: i32 = clockid,
         mode: u32 = mode,
     }
@@ -69,8 +69,8 @@ event! {
     optional TIMER_HRTIMER_START: timer "timer_hrtimer_start" =
         hrtimer_start(hrtimer: &HrTimer, mode: u32, was_armed: bool)
     {
-        hrtimer: Hex = Hex::new(hrtimer.address()),
-        function: Hex = Hex::new(hrtimer.function()),
+        hrtimer: KernelAddress = KernelAddress::new(hrtimer.address()),
+        function: KernelAddress = KernelAddress::new(hrtimer.function()),
         expires: i64 = hrtimer.expires(),
         softexpires: i64 = hrtimer.soft_expires(),
         mode: u32 = mode,
@@ -83,9 +83,9 @@ event! {
     optional TIMER_HRTIMER_EXPIRE_ENTRY: timer "timer_hrtimer_expire_entry" =
         hrtimer_expire_entry(hrtimer: &HrTimer, now: i64)
     {
-        hrtimer: Hex = Hex::new(hrtimer.address()),
+        hrtimer: KernelAddress = KernelAddress::new(hrtimer.address()),
         now: i64 = now,
-        function: Hex = Hex::new(hrtimer.function()),
+        function: KernelAddress = KernelAddress::new(hrtimer.function()),
     }
 }
 
@@ -94,7 +94,7 @@ event! {
     optional TIMER_HRTIMER_EXPIRE_EXIT: timer "timer_hrtimer_expire_exit" =
         hrtimer_expire_exit(hrtimer: &HrTimer)
     {
-        hrtimer: Hex = Hex::new(hrtimer.address()),
+        hrtimer: KernelAddress = KernelAddress::new(hrtimer.address()),
     }
 }
 
@@ -103,7 +103,7 @@ event! {
     optional TIMER_HRTIMER_CANCEL: timer "timer_hrtimer_cancel" =
         hrtimer_cancel(hrtimer: &HrTimer)
     {
-        hrtimer: Hex = Hex::new(hrtimer.address()),
+        hrtimer: KernelAddress = KernelAddress::new(hrtimer.address()),
     }
 }
 

@@ -42,6 +42,8 @@ pub enum Reason {
     NoBrace,
     /// `CPUS{` without `}`.
     NotBraced,
+    /// An address of the kernel, which not everybody may see.
+    Hidden,
     /// `.function`.
     Function,
     /// The name is of no field and no context.
@@ -102,6 +104,7 @@ impl fmt::Display for Reason {
             Self::LargeNumber => "the number has more than 64 bits",
             Self::NoBrace => "expected '{' and a list of CPUs",
             Self::NotBraced => "this list of CPUs has no '}'",
+            Self::Hidden => "this is an address of the kernel: to look at it takes CAP_SYSLOG",
             Self::Function => "names of functions are not known here: compare with an address",
             Self::Unknown => "the event has no such field, and there is no such context",
             Self::NoText => "this is no text: it cannot have '.ustring'",

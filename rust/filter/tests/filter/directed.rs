@@ -322,6 +322,39 @@ fn a_sequence_must_be_near_its_length() {
     }
 }
 
+#[test]
+fn hidden_addresses_cannot_be_compared() {
+    let fields = [
+        field("flags", FieldType::hex(64)),
+        field("function", FieldType::address()),
+        field("stack", FieldType::Array(Integer::address(), 2)),
+    ];
+    let refusal = |expression, hides_addresses| {
+        let names = Names {
+            fields: fields.iter().copied(),
+            contexts: &[],
+            cpus: CPUS,
+            hides_addresses,
+        };
+        let (mut steps, mut texts) = ([Step::NONE; MAX_STEPS], [0; MAX_TEXTS]);
+        let memory = Memory {
+            steps: &mut steps,
+            texts: &mut texts,
+        };
+        compile(expression, names, memory).err()
+    };
+    for (expression, at) in [
+        ("function == 1", 0),
+        ("flags == 1 || function & 1", 14),
+        ("stack & 3", 0),
+    ] {
+        let reason = Reason::Hidden;
+        assert_eq!(refusal(expression, true), Some(Error { at, reason }));
+    }
+    assert_eq!(refusal("flags == 1", true), None);
+    assert_eq!(refusal("flags == 1 || function & 1", false), None);
+}
+
 /// The steps and bytes of text of a program, with room for so many.
 fn sizes_in(
     expression: &str,
@@ -338,6 +371,7 @@ fn sizes_in(
         fields: FIELDS.iter().copied(),
         contexts: &contexts,
         cpus: CPUS,
+        hides_addresses: false,
     };
     match compile(expression, names, memory) {
         Ok(program) => Ok((program.steps().len(), program.texts().len())),

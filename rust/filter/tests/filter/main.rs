@@ -65,6 +65,7 @@ fn compiled<T>(
         fields: fields.iter().copied(),
         contexts: &contexts,
         cpus: CPUS,
+        hides_addresses: false,
     };
     let (mut steps, mut texts) = ([Step::NONE; MAX_STEPS], [0; MAX_TEXTS]);
     let memory = Memory {

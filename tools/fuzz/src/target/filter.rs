@@ -79,6 +79,7 @@ pub fn check(data: &[u8]) {
         fields: FIELDS.iter().copied(),
         contexts: &contexts,
         cpus: CPUS,
+        hides_addresses: false,
     };
     let program = compile(text, names, memory);
     if let Err(error) = program {
@@ -97,6 +98,7 @@ pub fn check(data: &[u8]) {
         contexts: &CONTEXTS,
         values: &Moment,
         cpus: CPUS,
+        hides_addresses: false,
     };
     let expression = either(&mut elements.into_iter().peekable());
     let steps = world.steps(&expression);

@@ -145,7 +145,9 @@ impl<'a> Iterator for Integers<'a> {
         self.bit = end % 8;
         Some(match self.element.shown {
             Shown::Signed => Value::Signed(value as i64 >> unused),
-            Shown::Unsigned | Shown::Hex | Shown::Text => Value::Unsigned(value >> unused),
+            Shown::Unsigned | Shown::Hex | Shown::Address | Shown::Text => {
+                Value::Unsigned(value >> unused)
+            }
         })
     }
 

@@ -98,7 +98,6 @@ pub fn check(data: &[u8]) {
         contexts: &CONTEXTS,
         values: &Moment,
         cpus: CPUS,
-        hides_addresses: false,
     };
     let expression = either(&mut elements.into_iter().peekable());
     let steps = world.steps(&expression);

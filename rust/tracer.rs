@@ -27,10 +27,15 @@ impl Tracer {
     /// files. May sleep.
     pub(crate) fn new(config: Config) -> Result<Arc<Self>> {
         let hotplug = Hotplug::new(c"trace/rtrace:prepare", c"trace/rtrace:online")?;
+        let counter_hotplug = Hotplug::new(
+            c"trace/rtrace_counter:prepare",
+            c"trace/rtrace_counter:online",
+        )?;
         let registry = Registry::new()?;
         let sessions = Sessions::new(Shared {
             registry: registry.clone(),
             hotplug: Arc::new(hotplug, GFP_KERNEL)?,
+            counter_hotplug: Arc::new(counter_hotplug, GFP_KERNEL)?,
             defaults: config,
             boot_id: system::boot_id()?,
             worker: Sessions::worker()?,

@@ -1,70 +1,110 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Call stacks as contexts.
+//! What is got by calling the kernel: counters of perf, and call stacks.
 //!
-//! To take one the kernel's functions are called, which a tracer must not do lightly: they cost
-//! thousands of instructions, and what they do may be traced. So it is done once the way into the
-//! buffer is found, where a recursion finds that it is one; and apart, so that others do not pay.
+//! A tracer must not do that lightly: it costs hundreds or thousands of instructions, and what the
+//! kernel does may be traced. So it is done once the way into the buffer is found, where a recursion
+//! finds that it is one; and apart, so that others do not pay.
 
+use super::counters::{CounterKind, MAX_COUNTERS};
 use crate::arch::preempt::NoPreempt;
 use crate::record::memory::Space;
+use crate::sys::counter::Counter;
 use crate::sys::stack::CallStack;
+use kernel::prelude::*;
+use kernel::sync::Arc;
 
-/// Which stacks are recorded.
-#[derive(Clone, Copy, Default)]
-pub(super) struct StackChoice {
-    pub(super) kernel: bool,
-    pub(super) user: bool,
+/// What of it is recorded.
+#[derive(Default)]
+pub(super) struct Calls {
+    /// At most [`MAX_COUNTERS`], in the order of the record.
+    pub(super) counters: KVec<(CounterKind, Arc<Counter>)>,
+    pub(super) kernel_stack: bool,
+    pub(super) user_stack: bool,
 }
 
-/// The stacks that are recorded with an event. Large: over a KiB.
-pub(crate) struct Stacks {
-    choice: StackChoice,
-    kernel: CallStack,
-    user: CallStack,
-}
+impl Calls {
+    /// Nothing.
+    pub(super) const NONE: Self = Self {
+        counters: KVec::new(),
+        kernel_stack: false,
+        user_stack: false,
+    };
 
-impl Stacks {
-    /// Those that are chosen, not taken yet.
+    /// Whether something is recorded.
     #[inline(always)]
-    pub(super) const fn new(choice: StackChoice) -> Self {
+    pub(super) fn any(&self) -> bool {
+        self.kernel_stack || self.user_stack || !self.counters.is_empty()
+    }
+}
+
+/// What is recorded with an event. Large: over a KiB.
+pub(crate) struct Called<'a> {
+    calls: &'a Calls,
+    counts: [u64; MAX_COUNTERS],
+    kernel_stack: CallStack,
+    user_stack: CallStack,
+}
+
+impl<'a> Called<'a> {
+    /// What these calls give, not made yet.
+    #[inline(always)]
+    pub(super) const fn new(calls: &'a Calls) -> Self {
         Self {
-            choice,
-            kernel: CallStack::new(),
-            user: CallStack::new(),
+            calls,
+            counts: [0; MAX_COUNTERS],
+            kernel_stack: CallStack::new(),
+            user_stack: CallStack::new(),
         }
     }
 
-    /// Takes them. Any context, NMI included; the kernel is called, and what it does may be traced.
+    /// Makes the calls. Any context, NMI included; the kernel is called, and what it does may be
+    /// traced.
     #[inline(always)]
-    pub(crate) fn take(&mut self, guard: &NoPreempt) {
-        if self.choice.kernel {
-            self.kernel.take_kernel(guard);
+    pub(crate) fn call(&mut self, guard: &NoPreempt) {
+        for (count, (_, counter)) in self.counts.iter_mut().zip(&self.calls.counters) {
+            *count = counter.now(guard);
         }
-        if self.choice.user {
-            self.user.take_user(guard);
+        if self.calls.kernel_stack {
+            self.kernel_stack.take_kernel(guard);
+        }
+        if self.calls.user_stack {
+            self.user_stack.take_user(guard);
         }
     }
 
     #[inline(always)]
-    fn chosen(&self) -> [Option<&CallStack>; 2] {
-        let StackChoice { kernel, user } = self.choice;
-        [kernel.then_some(&self.kernel), user.then_some(&self.user)]
+    fn counts(&self) -> &[u64] {
+        self.counts
+            .get(..self.calls.counters.len())
+            .unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn stacks(&self) -> [Option<&CallStack>; 2] {
+        [
+            self.calls.kernel_stack.then_some(&self.kernel_stack),
+            self.calls.user_stack.then_some(&self.user_stack),
+        ]
     }
 
     /// Bytes in a record.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
-        self.chosen().iter().flatten().fold(0, |len, stack| {
+        let counts = size_of_val(self.counts());
+        self.stacks().iter().flatten().fold(counts, |len, stack| {
             len.wrapping_add(size_of::<u32>())
                 .wrapping_add(stack.bytes().len())
         })
     }
 
-    /// Lays them down.
+    /// Lays it down.
     #[inline(always)]
     pub(crate) fn write(&self, space: &mut Space<'_>) {
-        for stack in self.chosen().into_iter().flatten() {
+        for count in self.counts() {
+            space.put(*count);
+        }
+        for stack in self.stacks().into_iter().flatten() {
             space.put(stack.addresses().len() as u32);
             space.put_bytes(stack.bytes());
         }

@@ -2,7 +2,7 @@
 
 //! What a channel may record beside its events: contexts, and what is no single value.
 
-use super::Context;
+use super::{Context, CounterKind};
 use crate::abi::schema::{Field, FieldType, Integer};
 
 /// One thing to record.
@@ -10,6 +10,8 @@ use crate::abi::schema::{Field, FieldType, Integer};
 pub(crate) enum Choice {
     /// A context.
     Context(Context),
+    /// A counter of perf.
+    Counter(CounterKind),
     /// The kernel's call stack.
     KernelStack,
     /// The user's call stack.
@@ -44,14 +46,17 @@ impl Choice {
         match name {
             "callstack-kernel" | "callstack_kernel" => Some(Self::KernelStack),
             "callstack-user" | "callstack_user" => Some(Self::UserStack),
-            _ => Context::by_name(name).map(Self::Context),
+            _ => Context::by_name(name)
+                .map(Self::Context)
+                .or_else(|| CounterKind::by_name(name).map(Self::Counter)),
         }
     }
 
     /// What users call it.
-    pub(crate) const fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Context(context) => context.name(),
+            Self::Counter(counter) => counter.name(),
             Self::KernelStack => "callstack-kernel",
             Self::UserStack => "callstack-user",
         }
@@ -61,6 +66,7 @@ impl Choice {
     pub(super) fn fields(self) -> impl Iterator<Item = Field<'static>> + Clone {
         let (one, two) = match self {
             Self::Context(context) => (Some(context.field()), None),
+            Self::Counter(counter) => (counter.field(), None),
             Self::KernelStack => (None, Some(KERNEL_STACK)),
             Self::UserStack => (None, Some(USER_STACK)),
         };

@@ -2,16 +2,18 @@
 
 //! Contexts: what is known of the moment in which an event fires, and is not a field of it.
 //!
-//! A channel records those that were chosen beside each of its events, and call stacks; filters may
-//! ask for any context. Names in traces are LTTng's, so that viewers know what they are.
+//! A channel records those that were chosen beside each of its events, counters and call stacks;
+//! filters may ask for any context. Names in traces are LTTng's, so that viewers know what they are.
 
+mod called;
 mod choice;
+mod counters;
 mod set;
-mod stacks;
 
+pub(crate) use called::Called;
 pub(crate) use choice::Choice;
-pub(crate) use set::ContextSet;
-pub(crate) use stacks::Stacks;
+pub(crate) use counters::{CounterKind, MAX_COUNTERS};
+pub(crate) use set::{ContextSet, Refusal};
 
 use crate::abi::schema::{Field, FieldType};
 use crate::arch::preempt::{self, NoPreempt};

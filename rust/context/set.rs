@@ -2,22 +2,38 @@
 
 //! Which contexts a channel records.
 
-use super::stacks::StackChoice;
-use super::{Choice, Load, Moment, Stacks};
+use super::called::Calls;
+use super::{Called, Choice, CounterKind, Load, Moment, MAX_COUNTERS};
 use crate::abi::schema::Field;
 use crate::record::memory::{RecordWriter, Space};
 use crate::sys::args::Task;
+use crate::sys::counter::Counter;
 use kernel::prelude::*;
+use kernel::sync::Arc;
 
-/// Contexts and call stacks, each at most once.
+/// Contexts, counters and call stacks, each at most once.
 pub(crate) struct ContextSet {
     /// In the order in which they were chosen.
     chosen: KVec<Choice>,
-    /// All but the stacks together in a record.
+    /// The contexts together in a record.
     bytes: usize,
     /// How they are got that lie in the task.
     loads: KVec<Load>,
-    stacks: StackChoice,
+    calls: Calls,
+}
+
+/// Why something is not added.
+pub(crate) enum Refusal {
+    /// There is no room for so many counters.
+    ManyCounters,
+    /// There is no such counter here, or no memory.
+    Error(Error),
+}
+
+impl<E: Into<Error>> From<E> for Refusal {
+    fn from(error: E) -> Self {
+        Self::Error(error.into())
+    }
 }
 
 impl ContextSet {
@@ -26,14 +42,15 @@ impl ContextSet {
         chosen: KVec::new(),
         bytes: 0,
         loads: KVec::new(),
-        stacks: StackChoice {
-            kernel: false,
-            user: false,
-        },
+        calls: Calls::NONE,
     };
 
-    /// Adds one, if it is not there.
-    pub(crate) fn add(&mut self, choice: Choice) -> Result {
+    /// Adds one, if it is not there; a counter is `made`.
+    pub(crate) fn add(
+        &mut self,
+        choice: Choice,
+        made: impl FnOnce(CounterKind) -> Result<Arc<Counter>>,
+    ) -> Result<(), Refusal> {
         if self.chosen.contains(&choice) {
             return Ok(());
         }
@@ -44,8 +61,12 @@ impl ContextSet {
                 }
                 self.bytes += context.ty().size().unwrap_or(0);
             }
-            Choice::KernelStack => self.stacks.kernel = true,
-            Choice::UserStack => self.stacks.user = true,
+            Choice::Counter(_) if self.calls.counters.len() == MAX_COUNTERS => {
+                return Err(Refusal::ManyCounters);
+            }
+            Choice::Counter(kind) => self.calls.counters.push((kind, made(kind)?), GFP_KERNEL)?,
+            Choice::KernelStack => self.calls.kernel_stack = true,
+            Choice::UserStack => self.calls.user_stack = true,
         }
         Ok(self.chosen.push(choice, GFP_KERNEL)?)
     }
@@ -60,19 +81,27 @@ impl ContextSet {
         self.chosen.is_empty()
     }
 
-    /// They, as fields, in the order of the record: contexts as they were chosen, then the kernel's
-    /// stack and the user's.
+    /// The counter of this kind, if it is in it.
+    pub(crate) fn counter(&self, kind: CounterKind) -> Option<Arc<Counter>> {
+        let mut counters = self.calls.counters.iter();
+        let (_, counter) = counters.find(|(known, _)| *known == kind)?;
+        Some(counter.clone())
+    }
+
+    /// They, as fields, in the order of the record: contexts as they were chosen, counters as they
+    /// were chosen, then the kernel's stack and the user's.
     pub(crate) fn fields(&self) -> impl Iterator<Item = Field<'static>> + Clone + '_ {
         let rank = |choice| match choice {
             Choice::Context(_) => 0,
-            Choice::KernelStack => 1,
-            Choice::UserStack => 2,
+            Choice::Counter(_) => 1,
+            Choice::KernelStack => 2,
+            Choice::UserStack => 3,
         };
         let those = move |wanted| self.iter().filter(move |choice| rank(*choice) == wanted);
-        (0..=2).flat_map(those).flat_map(Choice::fields)
+        (0..=3).flat_map(those).flat_map(Choice::fields)
     }
 
-    /// Bytes in a record of all but the stacks.
+    /// Bytes in a record of the contexts.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.bytes
@@ -97,19 +126,19 @@ impl ContextSet {
         to
     }
 
-    /// Whether a stack is in it.
+    /// Whether the kernel must be called: a counter or a stack is in it.
     #[inline(always)]
-    pub(crate) fn has_stacks(&self) -> bool {
-        self.stacks.kernel || self.stacks.user
+    pub(crate) fn has_calls(&self) -> bool {
+        self.calls.any()
     }
 
-    /// The stacks that are in it, not taken yet.
+    /// What the kernel is called for, not called yet.
     #[inline(always)]
-    pub(crate) fn stacks(&self) -> Stacks {
-        Stacks::new(self.stacks)
+    pub(crate) fn called(&self) -> Called<'_> {
+        Called::new(&self.calls)
     }
 
-    /// Lays down what they are now, but for the stacks. Any context, NMI included.
+    /// Lays down what the contexts are now. Any context, NMI included.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     pub(crate) fn write<'a>(&self, mut space: Space<'a>, now: &Moment<'_>) -> Space<'a> {

@@ -12,7 +12,7 @@ use super::trigger::Trigger;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::channel::{Buffer, Channel};
-use crate::context::{ContextSet, Moment, Stacks};
+use crate::context::{Called, ContextSet, Moment};
 use crate::probe::{Destination, Probe};
 use crate::record::format::CompactTsc;
 use crate::record::memory::{tail_alone, Capture, Captured, RecordWriter, Space, Tail};
@@ -321,11 +321,11 @@ pub(super) struct WithContexts<'a, T> {
 }
 
 impl<T: Tail> WithContexts<'_, T> {
-    /// Records them, and the stacks that the channel wants.
+    /// Records them, and what the kernel is called for.
     #[inline(always)]
     pub(super) fn record(&self, to: Destination<'_>) {
-        if self.contexts.has_stacks() {
-            return self.record_with_stacks(to);
+        if self.contexts.has_calls() {
+            return self.record_with_calls(to);
         }
         to.record(self);
     }
@@ -336,11 +336,11 @@ impl<T: Tail> WithContexts<'_, T> {
         &self,
         room: &'r mut Capture<N>,
     ) -> Option<Captured<'r>> {
-        let mut stacks = self.contexts.stacks();
-        stacks.take(self.guard);
-        let all = WithStacks {
+        let mut called = self.contexts.called();
+        called.call(self.guard);
+        let all = WithCalled {
             rest: self,
-            stacks: &stacks,
+            called: &called,
         };
         let (len, write) = tail_alone(&all);
         // In place of the gate's.
@@ -353,16 +353,16 @@ impl<T: Tail> WithContexts<'_, T> {
         self.contexts.write(space, &Moment::new(self.guard, 2))
     }
 
-    /// Takes the stacks inside of the gate: what fires meanwhile and would take others is refused
+    /// Calls the kernel inside of the gate: what fires meanwhile and would do the same is refused
     /// there, if it does not interrupt this.
     #[cold]
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn record_with_stacks(&self, to: Destination<'_>) {
-        let stacks = &mut self.contexts.stacks();
+    fn record_with_calls(&self, to: Destination<'_>) {
+        let called = &mut self.contexts.called();
         to.record_made(self.len(), move || {
-            stacks.take(self.guard);
-            WithStacks { rest: self, stacks }
+            called.call(self.guard);
+            WithCalled { rest: self, called }
         });
     }
 }
@@ -379,22 +379,22 @@ impl<T: Tail> Tail for WithContexts<'_, T> {
     }
 }
 
-/// The same with call stacks, which come behind the other contexts.
-struct WithStacks<'a, T> {
+/// The same with what the kernel is called for, which comes behind the contexts.
+struct WithCalled<'a, T> {
     rest: &'a WithContexts<'a, T>,
-    stacks: &'a Stacks,
+    called: &'a Called<'a>,
 }
 
-impl<T: Tail> Tail for WithStacks<'_, T> {
+impl<T: Tail> Tail for WithCalled<'_, T> {
     #[inline(always)]
     fn len(&self) -> usize {
-        self.rest.len().wrapping_add(self.stacks.len())
+        self.rest.len().wrapping_add(self.called.len())
     }
 
     #[inline(always)]
     fn write(&self, space: Space<'_>) {
         let mut space = self.rest.write_contexts(space);
-        self.stacks.write(&mut space);
+        self.called.write(&mut space);
         self.rest.fields.write(space);
     }
 }

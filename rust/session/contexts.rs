@@ -3,7 +3,8 @@
 //! Choosing the contexts that a channel records beside each event.
 
 use super::{ChannelId, Session};
-use crate::context::{Choice, ContextSet};
+use crate::context::{Choice, ContextSet, CounterKind, Refusal, MAX_COUNTERS};
+use crate::sys::counter::Counter;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -22,13 +23,32 @@ impl Session {
         let settings = state.settings.channel_mut(channel)?;
         let mut contexts = ContextSet::NONE;
         let kept = settings.contexts.clone();
-        for choice in kept.iter().filter(|_| !replace) {
-            contexts.add(choice)?;
-        }
-        for name in names.split_ascii_whitespace() {
-            match Choice::by_name(name) {
-                Some(choice) => contexts.add(choice)?,
-                None => return Err(state.refuse(fmt!("contexts: there is no context '{name}'"))),
+        let counter = |kind: CounterKind| match kept.counter(kind) {
+            Some(counter) => Ok(counter),
+            None => Counter::new(&self.shared.counter_hotplug, kind.config()?),
+        };
+        let names = names.split_ascii_whitespace();
+        let named = names.map(|name| Choice::by_name(name).ok_or(name));
+        let kept_choices = kept.iter().filter(|_| !replace).map(Ok);
+        for choice in Iterator::chain(kept_choices, named) {
+            let choice = match choice {
+                Ok(choice) => choice,
+                Err(name) => {
+                    return Err(state.refuse(fmt!("contexts: there is no context '{name}'")))
+                }
+            };
+            match contexts.add(choice, counter) {
+                Ok(()) => {}
+                Err(Refusal::ManyCounters) => {
+                    return Err(state.refuse(fmt!("contexts: more than {MAX_COUNTERS} counters")))
+                }
+                Err(Refusal::Error(ENOMEM)) => return Err(ENOMEM),
+                Err(Refusal::Error(error)) => {
+                    let name = choice.name();
+                    return Err(
+                        state.refuse(fmt!("contexts: {name} cannot be counted here: {error:?}"))
+                    );
+                }
             }
         }
         settings.contexts = Arc::new(contexts, GFP_KERNEL)?;

@@ -43,6 +43,7 @@ use crate::channel::Channel;
 use crate::context::ContextSet;
 use crate::event::registry::Registry;
 use crate::event::tasks::{Following, Tasks};
+use crate::sys::counter::Arrivals;
 use crate::sys::debugfs::text::Text;
 use crate::sys::errno::enodata;
 use crate::sys::hotplug::Hotplug;
@@ -70,6 +71,8 @@ pub(crate) struct Shared {
     pub(crate) registry: Arc<Registry>,
     /// Tells channels of CPUs that come and go.
     pub(crate) hotplug: Arc<Hotplug<Channel>>,
+    /// The same for counters.
+    pub(crate) counter_hotplug: Arc<Hotplug<Arrivals>>,
     /// What a new channel has, and a reset goes back to.
     pub(crate) defaults: Config,
     /// The clock's identity in a trace.

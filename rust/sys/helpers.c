@@ -13,6 +13,7 @@
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
+#include <linux/perf_event.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task_stack.h>
 #include <linux/sysfs.h>
@@ -201,6 +202,42 @@ notrace void *rtrace_vmalloc_near(size_t count, int cpu)
 notrace void rtrace_vfree(const void *memory)
 {
 	vfree(memory);
+}
+
+/* Counts on this CPU all the time, or not at all: pinned, so it is never put off for another. */
+struct perf_event *rtrace_counter_new(u32 type, u64 config, int cpu)
+{
+	struct perf_event_attr attr = {
+		.type = type,
+		.size = sizeof(attr),
+		.config = config,
+		.pinned = 1,
+	};
+	struct perf_event *event;
+
+	event = perf_event_create_kernel_counter(&attr, cpu, NULL, NULL, NULL);
+	if (!IS_ERR(event) && event->state == PERF_EVENT_STATE_ERROR) {
+		perf_event_release_kernel(event);
+		return ERR_PTR(-ENOSPC);
+	}
+	return event;
+}
+
+/*
+ * As perf_event_read_local() for a counter of this CPU, which is not exported; the pmu's read() may
+ * be called in any context, NMI included. Interrupts off keep perf from scheduling it meanwhile.
+ */
+notrace u64 rtrace_counter_read(struct perf_event *event)
+{
+	unsigned long flags;
+	u64 value;
+
+	raw_local_irq_save(flags);
+	if (READ_ONCE(event->oncpu) == raw_smp_processor_id())
+		event->pmu->read(event);
+	value = local64_read(&event->count);
+	raw_local_irq_restore(flags);
+	return value;
 }
 
 /* Where a cgroup has its ancestor of this level, itself included, in bytes from its beginning. */

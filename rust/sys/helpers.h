@@ -16,6 +16,7 @@ struct cgroup;
 struct dentry;
 struct new_utsname;
 struct page;
+struct perf_event;
 
 /* A function's frame in user space. */
 struct rtrace_user_frame {
@@ -30,6 +31,8 @@ u8 rtrace_delivery_barrier(void);
 u16 rtrace_mode(void);
 void rtrace_set_access(struct dentry *entry);
 bool rtrace_sees_addresses(void);
+struct perf_event *rtrace_counter_new(u32 type, u64 config, int cpu);
+u64 rtrace_counter_read(struct perf_event *event);
 u64 rtrace_origin(void);
 int rtrace_call_on_cpu(int cpu, smp_call_func_t func, void *info);
 enum hrtimer_restart rtrace_hrtimer_again(struct hrtimer *timer, s64 period_ns);

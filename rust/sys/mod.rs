@@ -9,6 +9,7 @@ pub(crate) mod args;
 pub(crate) mod bindings;
 pub(crate) mod cgroup;
 pub(crate) mod clock;
+pub(crate) mod counter;
 pub(crate) mod cpu;
 pub(crate) mod debugfs;
 pub(crate) mod errno;

@@ -18,11 +18,13 @@ impl Session {
     /// they `replace` them. `EBUSY` while active.
     pub(crate) fn set_contexts(&self, channel: ChannelId, names: &str, replace: bool) -> Result {
         let _control = self.control.lock();
-        let mut state = self.state.lock();
-        state.must_be_stopped("contexts")?;
-        let settings = state.settings.channel_mut(channel)?;
+        // Not under the lock of who looks: counters take a while to make, and to go.
+        let kept = {
+            let mut state = self.state.lock();
+            state.must_be_stopped("contexts")?;
+            state.settings.channel(channel)?.contexts.clone()
+        };
         let mut contexts = ContextSet::NONE;
-        let kept = settings.contexts.clone();
         let counter = |kind: CounterKind| match kept.counter(kind) {
             Some(counter) => Ok(counter),
             None => Counter::new(&self.shared.counter_hotplug, kind.config()?),
@@ -34,24 +36,28 @@ impl Session {
             let choice = match choice {
                 Ok(choice) => choice,
                 Err(name) => {
-                    return Err(state.refuse(fmt!("contexts: there is no context '{name}'")))
+                    return Err(self.refuse(fmt!("contexts: there is no context '{name}'")))
                 }
             };
             match contexts.add(choice, counter) {
                 Ok(()) => {}
                 Err(Refusal::ManyCounters) => {
-                    return Err(state.refuse(fmt!("contexts: more than {MAX_COUNTERS} counters")))
+                    return Err(self.refuse(fmt!("contexts: more than {MAX_COUNTERS} counters")))
                 }
                 Err(Refusal::Error(ENOMEM)) => return Err(ENOMEM),
                 Err(Refusal::Error(error)) => {
                     let name = choice.name();
                     return Err(
-                        state.refuse(fmt!("contexts: {name} cannot be counted here: {error:?}"))
+                        self.refuse(fmt!("contexts: {name} cannot be counted here: {error:?}"))
                     );
                 }
             }
         }
-        settings.contexts = Arc::new(contexts, GFP_KERNEL)?;
+        let mut contexts = Arc::new(contexts, GFP_KERNEL)?;
+        let mut state = self.state.lock();
+        let place = &mut state.settings.channel_mut(channel)?.contexts;
+        core::mem::swap(place, &mut contexts);
+        drop(state);
         Ok(())
     }
 }

@@ -280,8 +280,11 @@ impl Session {
         let _control = self.control.lock();
         let mut state = self.state.lock();
         state.must_be_stopped("reset")?;
+        // Counters take a while to go: not under this lock.
+        let last = state.settings.try_clone()?;
         state.settings.reset(self.shared.defaults, &cpus, &contexts);
         drop(state);
+        drop(last);
         self.clear_triggers()?;
         self.tasks.only.replace(None);
         self.tasks.not.replace(None);

@@ -64,9 +64,10 @@ pub fn check(data: &[u8]) {
             .map(|number| number.to_string()),
     );
     let parts: Vec<_> = parts
-        .map(|part| match part.parse::<u64>() {
-            // With zeros in front.
-            Ok(number) if Some(part) != trigger.session => number.to_string(),
+        .enumerate()
+        .map(|(place, part)| match part.parse::<u64>() {
+            // With zeros in front; the first may be a session's name.
+            Ok(number) if place > 0 || trigger.session.is_none() => number.to_string(),
             _ => part.to_owned(),
         })
         .collect();

@@ -58,7 +58,8 @@ impl Counter {
 
     /// What was counted on this CPU; 0 if it came just now. The kernel is called, and what it does
     /// may be traced. Any context, NMI included.
-    #[inline(always)]
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
     pub(crate) fn now(&self, guard: &NoPreempt) -> u64 {
         match self.counts.data().events.this_cpu(guard).get(guard) {
             // SAFETY: The event lives while the guard does.

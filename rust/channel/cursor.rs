@@ -86,10 +86,14 @@ impl Cursor {
             Unavailable::Empty | Unavailable::Busy => EAGAIN,
         })?;
         let (sequence, content) = header(buffer.memory(), taken.memory);
+        let size = packet::size::<Kernel>(content);
         if let Some(censor) = censor {
             let memory = buffer.memory();
-            let censored = memory.edit(taken.memory, content as usize, |packet| {
-                censor.censor(packet)
+            let censored = memory.edit(taken.memory, size as usize, |packet| {
+                let (content, padding) = packet.split_at_mut_checked(content as usize).ok_or(EIO)?;
+                // What earlier packets left there.
+                padding.fill(0);
+                censor.censor(content)
             });
             if censored.is_err() {
                 self.unget(buffer);
@@ -98,7 +102,7 @@ impl Cursor {
         }
         let packet = Packet {
             sequence,
-            size: packet::size::<Kernel>(content),
+            size,
             content,
             records: taken.records,
         };

@@ -15,9 +15,9 @@ use kernel::uaccess::UserSliceWriter;
 
 /// Takes out of a packet what its reader may not see.
 pub(crate) trait Censor {
-    /// Changes the packet, given up to its content's end. `EIO`: it cannot be understood, so it is
-    /// not shown. May sleep.
-    fn censor(&self, packet: &mut [u8]) -> Result;
+    /// Changes the packet's content; the padding behind it is zeros already. `EIO`: it cannot be
+    /// understood, so it is not shown. May sleep.
+    fn censor(&self, content: &mut [u8]) -> Result;
 }
 
 /// The one reader of a stream.

@@ -15,12 +15,12 @@ use kernel::sync::Arc;
 pub(crate) struct HiddenAddresses(pub(crate) Arc<TraceChannel>);
 
 impl Censor for HiddenAddresses {
-    fn censor(&self, packet: &mut [u8]) -> Result {
+    fn censor(&self, content: &mut [u8]) -> Result {
         let HiddenAddresses(channel) = self;
         // After the packet was taken: an event has its number before it is recorded.
         let numbers = channel.numbers();
         let records = Described { channel, numbers };
-        blank(packet, &records).ok_or(EIO)
+        blank(content, &records).ok_or(EIO)
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * C for what the kernel offers only as macros or inline functions. Nothing here but the
- * frames of call stacks is on the way of an event; all of it is notrace nevertheless.
+ * C for what the kernel offers only as macros or inline functions. Only the frames of call
+ * stacks and counters are on the way of an event; all of it is notrace nevertheless.
  */
 #include <linux/capability.h>
 #include <linux/cgroup.h>
@@ -103,7 +103,7 @@ notrace u16 rtrace_mode(void)
 }
 
 /* Gives a file in debugfs to the group, or a directory, which gets its mode, too. */
-void rtrace_set_access(struct dentry *entry)
+notrace void rtrace_set_access(struct dentry *entry)
 {
 	struct inode *inode = d_inode(entry);
 
@@ -112,7 +112,7 @@ void rtrace_set_access(struct dentry *entry)
 		inode->i_mode = S_IFDIR | mode;
 }
 
-bool rtrace_sees_addresses(void)
+notrace bool rtrace_sees_addresses(void)
 {
 	return has_capability_noaudit(current, CAP_SYSLOG);
 }
@@ -205,7 +205,7 @@ notrace void rtrace_vfree(const void *memory)
 }
 
 /* Counts on this CPU all the time, or not at all: pinned, so it is never put off for another. */
-struct perf_event *rtrace_counter_new(u32 type, u64 config, int cpu)
+notrace struct perf_event *rtrace_counter_new(u32 type, u64 config, int cpu)
 {
 	struct perf_event_attr attr = {
 		.type = type,

@@ -32,9 +32,10 @@ pub const COMPACT_EXTENDED_SIZE: usize = 13;
 pub const LARGE_TIME_BITS: u32 = 32;
 /// The id that announces the extended form of a large header; ids below it fit.
 pub const LARGE_ESCAPE: u32 = 65535;
-/// The id of the marker event in every stream: the last that fits the short large form. Other events
-/// have ids below it.
+/// The id of the marker event in every stream: the last that fits the short large form.
 pub const MARKER_ID: u32 = LARGE_ESCAPE - 1;
+/// The id of the stack event in every stream. Events that are chosen have ids below it.
+pub const STACK_ID: u32 = MARKER_ID - 1;
 /// Bytes of the large form.
 pub const LARGE_SIZE: usize = 6;
 /// Bytes of the large header's extended form: `u16` escape, `u32` id, `u64` clock.

@@ -7,6 +7,7 @@
 //! finds that it is one; and apart, so that others do not pay.
 
 use super::counters::{CounterKind, MAX_COUNTERS};
+use super::stack;
 use crate::arch::preempt::NoPreempt;
 use crate::record::memory::Space;
 use crate::sys::counter::Counter;
@@ -62,15 +63,32 @@ impl<'a> Called<'a> {
     /// traced.
     #[inline(always)]
     pub(crate) fn call(&mut self, guard: &NoPreempt) {
+        self.call_for(self.calls.kernel_stack, guard);
+    }
+
+    /// The same, and takes the kernel's stack in any case.
+    #[inline(always)]
+    pub(crate) fn call_with_kernel_stack(&mut self, guard: &NoPreempt) {
+        self.call_for(true, guard);
+    }
+
+    #[inline(always)]
+    fn call_for(&mut self, kernel_stack: bool, guard: &NoPreempt) {
         for (count, (_, counter)) in self.counts.iter_mut().zip(&self.calls.counters) {
             *count = counter.now(guard);
         }
-        if self.calls.kernel_stack {
+        if kernel_stack {
             self.kernel_stack.take_kernel(guard);
         }
         if self.calls.user_stack {
             self.user_stack.take_user(guard);
         }
+    }
+
+    /// The kernel's stack; empty if it was not taken.
+    #[inline(always)]
+    pub(crate) fn kernel_stack(&self) -> &CallStack {
+        &self.kernel_stack
     }
 
     #[inline(always)]
@@ -91,11 +109,9 @@ impl<'a> Called<'a> {
     /// Bytes in a record.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
+        let stacks = self.stacks().into_iter().flatten();
         let counts = size_of_val(self.counts());
-        self.stacks().iter().flatten().fold(counts, |len, stack| {
-            len.wrapping_add(size_of::<u32>())
-                .wrapping_add(stack.bytes().len())
-        })
+        stacks.map(stack::len).fold(counts, usize::wrapping_add)
     }
 
     /// Lays it down.
@@ -104,9 +120,8 @@ impl<'a> Called<'a> {
         for count in self.counts() {
             space.put(*count);
         }
-        for stack in self.stacks().into_iter().flatten() {
-            space.put(stack.addresses().len() as u32);
-            space.put_bytes(stack.bytes());
+        for taken in self.stacks().into_iter().flatten() {
+            stack::write(taken, space);
         }
     }
 }

@@ -2,8 +2,8 @@
 
 //! What a channel may record beside its events: contexts, and what is no single value.
 
-use super::{Context, CounterKind};
-use crate::abi::schema::{Field, FieldType, Integer};
+use super::{stack, Context, CounterKind};
+use crate::abi::schema::{Field, Integer};
 
 /// One thing to record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,26 +19,16 @@ pub(crate) enum Choice {
 }
 
 /// LTTng's names: a number and as many addresses.
-const KERNEL_STACK: [Field<'static>; 2] = stack(
+const KERNEL_STACK: [Field<'static>; 2] = stack::fields(
     "_callstack_kernel_length",
     "callstack_kernel",
     Integer::address(),
 );
-const USER_STACK: [Field<'static>; 2] =
-    stack("_callstack_user_length", "callstack_user", Integer::hex(64));
-
-const fn stack(length: &'static str, name: &'static str, address: Integer) -> [Field<'static>; 2] {
-    [
-        Field {
-            name: length,
-            ty: FieldType::unsigned(32),
-        },
-        Field {
-            name,
-            ty: FieldType::Sequence(address, length),
-        },
-    ]
-}
+const USER_STACK: [Field<'static>; 2] = stack::fields(
+    "_callstack_user_length",
+    "callstack_user",
+    Integer::hex(64),
+);
 
 impl Choice {
     /// What is called so, by users or in traces.

@@ -9,6 +9,7 @@ mod called;
 mod choice;
 mod counters;
 mod set;
+pub(crate) mod stack;
 
 pub(crate) use called::Called;
 pub(crate) use choice::Choice;

@@ -6,11 +6,11 @@
 //! with two probes for all of them; and events that other modules [provide](provided). The
 //! [`registry`] has the events of all sources; to the rest of the module they look alike.
 
+pub(crate) mod builtin;
 pub(crate) mod captured;
 pub(crate) mod filter;
 mod format;
 mod handlers;
-pub(crate) mod marker;
 pub(crate) mod provided;
 pub(crate) mod registry;
 pub(crate) mod syscall;

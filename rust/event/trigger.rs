@@ -3,9 +3,11 @@
 //! Triggers: what an event brings about, recorded or not.
 //!
 //! An event fires in any context, and most of what a trigger brings about sleeps. So the decision is
-//! made where the event fires, and what can be done there is done: gates are closed. For the rest a
-//! session is asked, in a thread. What is asked for again before it is done is done once.
+//! made where the event fires, and what can be done there is done: gates are closed, markers and
+//! stacks are recorded. For the rest a session is asked, in a thread. What is asked for again before
+//! it is done is done once.
 
+use super::builtin::{Builtin, BuiltinProbes};
 use super::filter::Filter;
 use crate::arch::clock::monotonic_ns;
 use crate::arch::preempt::NoPreempt;
@@ -26,14 +28,15 @@ pub(crate) struct Trigger {
     /// The other session that it happens to.
     session: Option<CString>,
     packets: u64,
+    /// Of a marker.
+    marker: Option<CString>,
     filter: Option<Arc<Filter>>,
     /// As it can be written again, but for the filter.
     text: CString,
-    stopper: Arc<Stopper>,
-    worker: Arc<dyn Ask>,
+    means: Means,
     /// How often it may still fire.
     left: SharedWord,
-    /// Not 0 from a firing until what it asked for is done. Who sets it writes the words below.
+    /// Not 0 from a firing until what it asked for is done.
     pending: SharedWord,
     fired: SharedWord,
     /// When it fired last, in nanoseconds of the monotonic clock.
@@ -42,6 +45,25 @@ pub(crate) struct Trigger {
     merged: SharedWord,
     /// What was asked for and could not be done.
     failed: SharedWord,
+}
+
+/// By what a session's triggers bring something about.
+pub(crate) struct Means {
+    /// Stops it.
+    pub(crate) stopper: Arc<Stopper>,
+    /// Records built-in events in it.
+    pub(crate) builtins: Arc<BuiltinProbes>,
+    /// Does the rest.
+    pub(crate) worker: Arc<dyn Ask>,
+}
+
+/// The built-in event that an action records, if it does.
+pub(crate) fn builtin(action: Action) -> Option<Builtin> {
+    match action {
+        Action::Marker => Some(Builtin::Marker),
+        Action::Stacktrace => Some(Builtin::Stack),
+        Action::TraceOn | Action::TraceOff | Action::TraceOffAfter | Action::Snapshot => None,
+    }
 }
 
 /// What a trigger has done.
@@ -57,28 +79,25 @@ pub(crate) struct Counts {
 }
 
 impl Trigger {
-    /// Makes one of the session that has `stopper`, and is acted for by `worker`. May sleep.
+    /// Makes one of the session that has these means. May sleep.
     pub(crate) fn new(
         parsed: &input::Trigger<'_>,
         filter: Option<Arc<Filter>>,
-        stopper: Arc<Stopper>,
-        worker: Arc<dyn Ask>,
+        means: Means,
     ) -> Result<Arc<Self>> {
-        let session = parsed
-            .session
-            .map(|name| CString::try_from_fmt(fmt!("{name}")));
+        let copy = |text: &str| CString::try_from_fmt(fmt!("{text}"));
         let bare = input::Trigger {
             filter: None,
             ..*parsed
         };
         let trigger = Self {
             action: parsed.action,
-            session: session.transpose()?,
+            session: parsed.session.map(copy).transpose()?,
             packets: parsed.packets,
+            marker: parsed.text.map(copy).transpose()?,
             filter,
             text: CString::try_from_fmt(fmt!("{}", format_args!("{bare}")))?,
-            stopper,
-            worker,
+            means,
             left: SharedWord::new(match parsed.count {
                 0 => UNLIMITED,
                 count => count,
@@ -107,15 +126,44 @@ impl Trigger {
         self.filter.as_ref()
     }
 
-    /// Whether it brings about the same.
+    /// Whether it brings about the same: a marker of any text, if none is said.
     pub(crate) fn does(&self, parsed: &input::Trigger<'_>) -> bool {
-        self.action == parsed.action && self.session() == parsed.session
+        let marker = self.marker.as_ref().map(|text| text.to_bytes());
+        self.action == parsed.action
+            && self.session() == parsed.session
+            && parsed
+                .text
+                .is_none_or(|text| marker == Some(text.as_bytes()))
     }
 
     /// The event has happened. Any context, NMI included.
     #[cold]
     #[inline(never)]
     pub(super) fn fire(&self, guard: &NoPreempt) {
+        match builtin(self.action) {
+            Some(builtin) => self.record(builtin, guard),
+            None => self.request(guard),
+        }
+    }
+
+    /// Records a built-in event here and now, on any number of CPUs at a time.
+    fn record(&self, builtin: Builtin, guard: &NoPreempt) {
+        let Some(probe) = self.means.builtins.of(builtin).get(guard) else {
+            return;
+        };
+        if !probe.is_recording_here() || !self.take_one() {
+            return;
+        }
+        self.count();
+        match (builtin, &self.marker) {
+            (Builtin::Marker, Some(text)) => probe.record_marker(text.to_bytes(), guard),
+            (Builtin::Marker, None) => {}
+            (Builtin::Stack, _) => probe.record_stack(guard),
+        }
+    }
+
+    /// Does what can be done here, and asks for the rest.
+    fn request(&self, guard: &NoPreempt) {
         if self.left.load() == 0 || !self.is_due(guard) {
             return;
         }
@@ -123,35 +171,51 @@ impl Trigger {
             return self.merged.increment();
         }
         // Nobody else comes here until the worker has cleared `pending`.
-        match self.left.load() {
-            0 => return self.pending.store(0),
-            UNLIMITED => {}
-            left => self.left.store(left.wrapping_sub(1)),
+        if !self.take_one() {
+            return self.pending.store(0);
         }
-        self.time.store(monotonic_ns());
-        self.fired.store(self.fired.load().wrapping_add(1));
+        self.count();
         match self.action {
-            Action::TraceOff if self.session.is_none() => self.stopper.stop(guard),
-            Action::TraceOffAfter => self.stopper.stop_after(self.packets),
-            Action::TraceOn | Action::TraceOff | Action::Snapshot => {}
+            Action::TraceOff if self.session.is_none() => self.means.stopper.stop(guard),
+            Action::TraceOffAfter => self.means.stopper.stop_after(self.packets),
+            _ => {}
         }
-        self.worker.ask();
+        self.means.worker.ask();
+    }
+
+    /// Takes one of the times that it may still fire.
+    fn take_one(&self) -> bool {
+        loop {
+            let left = self.left.load();
+            match left {
+                0 => return false,
+                UNLIMITED => return true,
+                _ if self.left.compare_exchange(left, left.wrapping_sub(1)) => return true,
+                _ => {}
+            }
+        }
+    }
+
+    /// It fires.
+    fn count(&self) {
+        self.time.store(monotonic_ns());
+        self.fired.increment();
     }
 
     /// Whether there is something to do. What another session does is not known here.
     fn is_due(&self, guard: &NoPreempt) -> bool {
-        let is_recording = || self.stopper.is_recording(guard);
+        let is_recording = || self.means.stopper.is_recording(guard);
         match self.action {
-            Action::Snapshot => true,
             _ if self.session.is_some() => true,
             Action::TraceOn => !is_recording(),
             Action::TraceOff | Action::TraceOffAfter => is_recording(),
+            Action::Snapshot | Action::Marker | Action::Stacktrace => true,
         }
     }
 
     /// Whether another trigger has asked for the same already.
     fn is_under_way(&self) -> bool {
-        self.action == Action::TraceOffAfter && self.stopper.is_counting()
+        self.action == Action::TraceOffAfter && self.means.stopper.is_counting()
     }
 
     /// If it asked for something, calls `act` to do that. One caller at a time. Says whether it

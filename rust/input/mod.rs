@@ -13,6 +13,7 @@ pub mod caret;
 pub mod cpulist;
 pub mod filter;
 pub mod glob;
+pub mod marker;
 pub mod name;
 pub mod number;
 pub mod pattern;

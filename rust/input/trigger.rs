@@ -6,14 +6,19 @@
 //! trigger := [ "!" ] action [ "if" expression ]
 //! action  := ( "traceon" | "traceoff" ) [ ":" session ] [ ":" count ]
 //!          | "traceoff_after" ":" packets [ ":" count ]
-//!          | "snapshot" [ ":" count ]
+//!          | ( "snapshot" | "stacktrace" ) [ ":" count ]
+//!          | "marker" ":" text [ ":" count ]
+//! text    := word | '"' characters '"' | "'" characters "'"
 //! ```
 //!
-//! No white space may stand inside of an action. A `!` takes the trigger away that has this action;
-//! what else is said of it, but the session, does not matter then. A session whose name consists of
-//! digits needs a count behind it: one word of digits is a count.
+//! No white space may stand inside of an action, but between quotes. A `!` takes the trigger away that
+//! has this action; what else is said of it, but the session and the text, does not matter then. A
+//! session whose name consists of digits needs a count behind it: one word of digits is a count. The
+//! text of a marker needs quotes if it is empty or has white space, a colon or quotes of the other
+//! kind; it has no control characters.
 
 use super::caret;
+use super::marker;
 use super::name;
 use core::fmt;
 
@@ -28,15 +33,21 @@ pub enum Action {
     TraceOffAfter,
     /// Who waits for it takes a snapshot.
     Snapshot,
+    /// The session records a marker.
+    Marker,
+    /// The session records the kernel's call stack.
+    Stacktrace,
 }
 
 impl Action {
     /// All of them.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 6] = [
         Self::TraceOn,
         Self::TraceOff,
         Self::TraceOffAfter,
         Self::Snapshot,
+        Self::Marker,
+        Self::Stacktrace,
     ];
 
     /// What users call it.
@@ -46,6 +57,8 @@ impl Action {
             Self::TraceOff => "traceoff",
             Self::TraceOffAfter => "traceoff_after",
             Self::Snapshot => "snapshot",
+            Self::Marker => "marker",
+            Self::Stacktrace => "stacktrace",
         }
     }
 }
@@ -61,6 +74,8 @@ pub struct Trigger<'a> {
     pub session: Option<&'a str>,
     /// How many packets come before; 0 where that does not matter.
     pub packets: u64,
+    /// The marker's text. [`None`]: it is no marker, or takes away markers of any text.
+    pub text: Option<&'a str>,
     /// How often it happens at most; 0 if that does not matter.
     pub count: u64,
     /// Of which records of the event.
@@ -90,6 +105,16 @@ pub enum Reason {
     NoCount,
     /// The number of packets is missing, or not a number from 1 on.
     NoPackets,
+    /// The text of a marker is missing.
+    NoText,
+    /// Quotes of the text without an end.
+    NotQuoted,
+    /// Quotes in a text that begins without.
+    Quote,
+    /// A control character in the text.
+    Control,
+    /// The text cannot be a marker's.
+    NoMarker(marker::Refusal),
     /// More than there can be.
     TooMuch,
     /// Something else than `if` behind the action.
@@ -111,6 +136,11 @@ impl fmt::Display for Reason {
             Self::NoName(why) => why,
             Self::NoCount => "expected how often at most: a number from 1 on",
             Self::NoPackets => "expected ':' and a number of packets, from 1 on",
+            Self::NoText => "expected ':' and a text, in quotes if it has ':' or blanks",
+            Self::NotQuoted => "the text has no quote at its end",
+            Self::Quote => "a text with a quote stands in quotes of the other kind",
+            Self::Control => "there is a control character in the text",
+            Self::NoMarker(why) => return write!(f, "{why}"),
             Self::TooMuch => "expected 'if' or the end",
             Self::NoIf => "expected 'if' and a filter, or the end",
             Self::NoFilter => "expected a filter behind 'if'",
@@ -124,10 +154,7 @@ impl<'a> Trigger<'a> {
         let mut rest = Rest { text, at: 0 };
         rest.skip_space();
         let removes = rest.take("!");
-        let (at, word) = (
-            rest.at,
-            rest.take_until(|c| c == ':' || c.is_ascii_whitespace()),
-        );
+        let (at, word) = (rest.at, rest.take_word());
         let mut actions = Action::ALL.into_iter();
         let action = actions.find(|action| action.name() == word);
         let action = action.ok_or(Error {
@@ -139,6 +166,7 @@ impl<'a> Trigger<'a> {
             action,
             session: None,
             packets: 0,
+            text: None,
             count: 0,
             filter: None,
         };
@@ -155,7 +183,13 @@ impl<'a> Trigger<'a> {
                     None => return rest.error(Reason::NoPackets),
                 };
             }
-            Action::Snapshot => {}
+            Action::Marker => {
+                trigger.text = rest.marker_text()?;
+                if trigger.text.is_none() && !removes {
+                    return rest.error(Reason::NoText);
+                }
+            }
+            Action::Snapshot | Action::Stacktrace => {}
         }
         if let Some((at, word)) = rest.argument() {
             let reason = Reason::NoCount;
@@ -192,6 +226,10 @@ impl fmt::Display for Trigger<'_> {
         if let Some(session) = self.session {
             write!(f, ":{session}")?;
         }
+        if let Some(text) = self.text {
+            let quote = if text.contains('"') { '\'' } else { '"' };
+            write!(f, ":{quote}{text}{quote}")?;
+        }
         for number in [self.packets, self.count] {
             if number != 0 {
                 write!(f, ":{number}")?;
@@ -212,6 +250,13 @@ fn number(word: &str) -> Option<u64> {
 
 fn is_digits(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// What a text may stand between: as in filters, nothing stands for a quote itself.
+const QUOTES: [&str; 2] = ["\"", "'"];
+
+fn ends_word(c: char) -> bool {
+    c == ':' || c.is_ascii_whitespace()
 }
 
 /// What was not parsed yet.
@@ -249,6 +294,10 @@ impl<'a> Rest<'a> {
         word
     }
 
+    fn take_word(&mut self) -> &'a str {
+        self.take_until(ends_word)
+    }
+
     fn skip_space(&mut self) {
         let left = self.left();
         self.advance(left.len().wrapping_sub(left.trim_ascii_start().len()));
@@ -265,7 +314,48 @@ impl<'a> Rest<'a> {
             return None;
         }
         let at = self.at;
-        Some((at, self.take_until(|c| c == ':' || c.is_ascii_whitespace())))
+        Some((at, self.take_word()))
+    }
+
+    /// The text of a marker, if a colon is next.
+    fn marker_text(&mut self) -> Result<Option<&'a str>, Error> {
+        let before = *self;
+        if !self.take(":") {
+            return Ok(None);
+        }
+        let start = *self;
+        let quote = QUOTES.into_iter().find(|quote| self.take(quote));
+        let at = self.at;
+        let text = match quote {
+            Some(quote) => self.take_until(|c| quote.starts_with(c)),
+            None => self.take_word(),
+        };
+        let place = |is_it: fn(char) -> bool| Some(at.wrapping_add(text.find(is_it)?));
+        if let Some(at) = place(|c| c.is_ascii_control()) {
+            let reason = Reason::Control;
+            return Err(Error { at, reason });
+        }
+        match quote {
+            Some(quote) if !self.take(quote) => return start.error(Reason::NotQuoted),
+            Some(_) if !self.is_at_end_of_word() => return self.error(Reason::NoIf),
+            Some(_) => {}
+            None if text.is_empty() => return before.error(Reason::NoText),
+            None => {
+                if let Some(at) = place(|c| matches!(c, '"' | '\'')) {
+                    let reason = Reason::Quote;
+                    return Err(Error { at, reason });
+                }
+            }
+        }
+        match marker::check(text) {
+            Ok(()) => Ok(Some(text)),
+            Err(why) => start.error(Reason::NoMarker(why)),
+        }
+    }
+
+    fn is_at_end_of_word(&self) -> bool {
+        let next = self.left().chars().next();
+        next.is_none_or(ends_word)
     }
 
     /// The name of a session, if one is next.

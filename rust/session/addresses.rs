@@ -4,10 +4,10 @@
 
 use super::{Numbers, TraceChannel};
 use crate::abi::addresses::{blank, Records};
-use crate::abi::header::{Layout, MARKER_ID};
+use crate::abi::header::Layout;
 use crate::abi::schema::Field;
 use crate::channel::reader::Censor;
-use crate::event::marker;
+use crate::event::builtin::Builtin;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -40,11 +40,13 @@ impl Records for Described<'_> {
     }
 
     fn event(&self, number: u32) -> Option<impl Iterator<Item = Field<'_>> + Clone + '_> {
-        let (marker, event) = match number {
-            MARKER_ID => (Some(marker::FIELDS), None),
-            _ => (None, Some(self.numbers.event(number)?)),
+        let builtin = Builtin::ALL.into_iter().find(|known| known.id() == number);
+        let event = match builtin {
+            Some(_) => None,
+            None => Some(self.numbers.event(number)?),
         };
-        let fields = event.into_iter().flat_map(|event| event.fields());
-        Some(Iterator::chain(marker.into_iter().flatten(), fields))
+        let builtin = builtin.into_iter().flat_map(Builtin::fields).copied();
+        let event = event.into_iter().flat_map(|event| event.fields());
+        Some(Iterator::chain(builtin, event))
     }
 }

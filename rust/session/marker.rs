@@ -2,8 +2,10 @@
 
 //! Writing markers into the traces of sessions, and choosing the channel that has them.
 
+use super::trace::{Recording, Trace};
 use super::{ChannelId, Session, Sessions};
-use crate::event::marker;
+use crate::event::builtin::Builtin;
+use crate::input::marker::{self, Refusal};
 use kernel::prelude::*;
 
 impl Sessions {
@@ -37,18 +39,13 @@ impl Session {
     }
 
     fn check_marker(&self, text: &str) -> Result {
-        if text.len() > marker::LONGEST {
-            self.refuse(fmt!(
-                "marker: the text has {} bytes, more than {}",
-                text.len(),
-                marker::LONGEST
-            ));
-            return Err(E2BIG);
-        }
-        if text.bytes().any(|byte| byte == 0) {
-            return Err(self.refuse(fmt!("marker: there is a NUL in the text")));
-        }
-        Ok(())
+        marker::check(text).map_err(|refusal| {
+            let refused = self.refuse(format_args!("marker: {refusal}"));
+            match refusal {
+                Refusal::TooLong(_) => E2BIG,
+                Refusal::Nul => refused,
+            }
+        })
     }
 
     /// Whether the session records it.
@@ -56,15 +53,17 @@ impl Session {
         let Some((trace, recording)) = self.active() else {
             return false;
         };
-        if !recording.is_marking() {
-            // Described before it is recorded: see `record`.
-            if !trace.describe_marker() {
-                return false;
-            }
-            self.metadata_changed(self.state.lock());
-            recording.begin_marking();
-        }
+        self.begin_builtin(Builtin::Marker, &trace, &recording);
         recording.mark(text.as_bytes())
+    }
+
+    /// Has a built-in event recorded from now on, if the trace has a channel for it. May sleep.
+    pub(super) fn begin_builtin(&self, builtin: Builtin, trace: &Trace, recording: &Recording) {
+        // Described before it is recorded.
+        if !recording.records(builtin) && trace.describe_builtin(builtin) {
+            self.metadata_changed(self.state.lock());
+            recording.begin_builtin(builtin);
+        }
     }
 
     /// The channel that markers are recorded in, if they are.

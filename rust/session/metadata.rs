@@ -3,12 +3,13 @@
 //! The text that makes a trace readable: [`crate::abi::tsdl`] filled in.
 
 use super::Session;
-use crate::abi::header::{Layout, MARKER_ID};
+use crate::abi::header::Layout;
 use crate::abi::packet::Uuid;
 use crate::abi::{tsdl, uuid};
 use crate::channel::clock::ClockKind;
 use crate::context::ContextSet;
-use crate::event::{marker, Event};
+use crate::event::builtin::Builtin;
+use crate::event::Event;
 use crate::sys::clock::Calendar;
 use crate::sys::debugfs::text::Text;
 use crate::sys::system::{self, Names};
@@ -60,13 +61,8 @@ pub(super) fn event(event: &Event, stream: u32, number: u32, out: &mut Text) -> 
     tsdl::event(out, stream, number, event.name(), event.fields())
 }
 
-/// The description of markers in a stream.
-pub(super) fn marker(stream: u32, out: &mut Text) -> fmt::Result {
-    tsdl::event(
-        out,
-        stream,
-        MARKER_ID,
-        marker::NAME,
-        marker::FIELDS.into_iter(),
-    )
+/// The description of a built-in event in a stream.
+pub(super) fn builtin(builtin: Builtin, stream: u32, out: &mut Text) -> fmt::Result {
+    let fields = builtin.fields().iter().copied();
+    tsdl::event(out, stream, builtin.id(), builtin.name(), fields)
 }

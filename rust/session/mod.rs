@@ -41,6 +41,7 @@ use crate::channel::cpus::CpuSet;
 use crate::channel::stopper::Stopper;
 use crate::channel::Channel;
 use crate::context::ContextSet;
+use crate::event::builtin::BuiltinProbes;
 use crate::event::registry::Registry;
 use crate::event::tasks::{Following, Tasks};
 use crate::sys::counter::Arrivals;
@@ -99,6 +100,8 @@ pub(crate) struct Session {
     metadata_waiters: Arc<WaitQueue>,
     /// Stops the recording where `control` cannot be taken.
     stopper: Arc<Stopper>,
+    /// What records markers and the like.
+    builtins: Arc<BuiltinProbes>,
     #[pin]
     trigger_probes: Mutex<TriggerProbes>,
     /// Woken when a trigger has fired.
@@ -140,6 +143,7 @@ impl Session {
         let tasks = Arc::new(Tasks::new(), GFP_KERNEL)?;
         let metadata_waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
         let stopper = Arc::new(Stopper::new(shared.worker.clone()), GFP_KERNEL)?;
+        let builtins = Arc::new(BuiltinProbes::new(), GFP_KERNEL)?;
         let state = State {
             settings: Settings::new(shared.defaults, abi::names::FIRST_CHANNEL)?,
             phase: Phase::Created,
@@ -158,6 +162,7 @@ impl Session {
                 following <- new_mutex!(None),
                 metadata_waiters,
                 stopper,
+                builtins,
                 trigger_probes <- new_mutex!(TriggerProbes::NONE),
                 trigger_waiters <- WaitQueue::new(),
             }),

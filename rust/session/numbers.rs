@@ -7,7 +7,7 @@
 //! event's id; the metadata tells which event it is.
 
 use super::Selection;
-use crate::abi::header::{Layout, COMPACT_ESCAPE, MARKER_ID};
+use crate::abi::header::{Layout, COMPACT_ESCAPE, STACK_ID};
 use crate::event::registry::Events;
 use crate::event::Event;
 use kernel::prelude::*;
@@ -44,7 +44,7 @@ impl Numbers {
             numbers.events.push(event.clone(), GFP_KERNEL)?;
             numbers.known.set(event, true)?;
         }
-        if numbers.events.len() > MARKER_ID as usize {
+        if numbers.events.len() > STACK_ID as usize {
             return Err(ENOSPC);
         }
         Ok(Some(numbers))

@@ -13,12 +13,12 @@ use crate::channel::stats::Table;
 use crate::channel::stopper::Stopper;
 use crate::channel::{Channel, Setup};
 use crate::context::ContextSet;
-use crate::event::marker::Marker;
+use crate::event::builtin::{Builtin, BuiltinProbe, BuiltinProbes};
 use crate::event::registry::Events;
 use crate::sys::debugfs::text::Text;
 use crate::sys::errno::enodata;
 use crate::sys::hotplug::Watch;
-use crate::sys::rcu::RcuArc;
+use crate::sys::rcu::Retired;
 use crate::sys::system;
 use core::fmt::Write;
 use kernel::prelude::*;
@@ -28,10 +28,11 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 #[pin_data(PinnedDrop)]
 pub(super) struct Recording {
     channels: KVec<Arc<Channel>>,
-    /// What records markers, if they are recorded.
-    marker: Option<Arc<Marker>>,
-    /// The same, from the first marker until it is stopped.
-    marking: RcuArc<Marker>,
+    /// What records built-in events, if they are recorded.
+    builtin: Option<Arc<BuiltinProbe>>,
+    /// The session's, which has the same for each from when it is described until the recording is
+    /// stopped.
+    builtins: Arc<BuiltinProbes>,
     stopper: Arc<Stopper>,
     /// None once it was stopped.
     #[pin]
@@ -50,8 +51,8 @@ pub(crate) struct Trace {
     uuid: Uuid,
     /// The metadata but for the events.
     preamble: Text,
-    /// Not 0 if the metadata describes markers.
-    describes_marker: SharedWord,
+    /// Not 0 if the metadata describes the built-in event.
+    describes: [SharedWord; Builtin::ALL.len()],
     /// The channel that has these.
     marker_channel: Option<ChannelId>,
     /// By [`ChannelId`].
@@ -122,7 +123,7 @@ pub(super) fn start(
     let trace = Trace {
         uuid,
         preamble,
-        describes_marker: SharedWord::new(0),
+        describes: [const { SharedWord::new(0) }; Builtin::ALL.len()],
         marker_channel: settings.marker_channel,
         channels: readable,
     };
@@ -143,18 +144,18 @@ pub(super) fn start(
         )?,
         _watches: watches,
     };
-    let marker = match settings.marker_channel {
+    let builtin = match settings.marker_channel {
         Some(id) => {
             let channel = channels.get(id.index()).ok_or(ENOENT)?;
-            let marker = Marker::new(channel, &settings.channel(id)?.contexts);
-            Some(Arc::new(marker, GFP_KERNEL)?)
+            let probe = BuiltinProbe::new(channel, &settings.channel(id)?.contexts);
+            Some(Arc::new(probe, GFP_KERNEL)?)
         }
         None => None,
     };
     let recording = pin_init!(Recording {
         channels,
-        marker,
-        marking: RcuArc::new(),
+        builtin,
+        builtins: session.builtins.clone(),
         stopper: session.stopper.clone(),
         attached <- new_mutex!(Some(attached)),
     });
@@ -164,6 +165,11 @@ pub(super) fn start(
     }
     if session.trigger_count() != 0 {
         recording.arm()?;
+    }
+    for builtin in session.builtins_of_triggers() {
+        if trace.describe_builtin(builtin) {
+            recording.begin_builtin(builtin);
+        }
     }
     for channel in &recording.channels {
         channel.start();
@@ -188,16 +194,24 @@ impl Recording {
         }
     }
 
-    /// Whether a marker would be recorded now.
-    pub(super) fn is_marking(&self) -> bool {
-        self.marking.get(&NoPreempt::new()).is_some()
+    /// What records a built-in event now, in this trace.
+    fn recorder<'a>(&'a self, builtin: Builtin, guard: &'a NoPreempt) -> Option<&'a BuiltinProbe> {
+        let own = self.builtin.as_deref()?;
+        let placed = self.builtins.of(builtin).get(guard)?;
+        // It may be that of the next trace.
+        core::ptr::eq(placed, own).then_some(placed)
     }
 
-    /// Has markers recorded from now on; the metadata describes them. Nothing to do where they are
-    /// not recorded, or if it was stopped. May sleep.
-    pub(super) fn begin_marking(&self) {
+    /// Whether a built-in event would be recorded now.
+    pub(super) fn records(&self, builtin: Builtin) -> bool {
+        self.recorder(builtin, &NoPreempt::new()).is_some()
+    }
+
+    /// Has a built-in event recorded from now on; the metadata describes it. Nothing to do where they
+    /// are not recorded, or if it was stopped. May sleep.
+    pub(super) fn begin_builtin(&self, builtin: Builtin) {
         if self.attached.lock().is_some() {
-            self.marking.replace(self.marker.clone());
+            self.builtins.of(builtin).replace(self.builtin.clone());
         }
     }
 
@@ -205,8 +219,8 @@ impl Recording {
     /// Context: process, interrupts on.
     pub(super) fn mark(&self, text: &[u8]) -> bool {
         let guard = NoPreempt::new();
-        let marker = self.marking.get(&guard);
-        marker.is_some_and(|marker| marker.record_anywhere(text, &guard))
+        let recorder = self.recorder(Builtin::Marker, &guard);
+        recorder.is_some_and(|recorder| recorder.record_marker_anywhere(text, &guard))
     }
 
     /// From now on triggers can stop it, in any context. May sleep.
@@ -226,8 +240,12 @@ impl Recording {
         for channel in &self.channels {
             channel.stop();
         }
-        // Waits for who is writing a marker, if there ever was one.
-        self.marking.replace(None);
+        // Waits, once, for who is recording one, if there ever was one.
+        let mut retired = Retired::new();
+        for builtin in Builtin::ALL {
+            self.builtins.of(builtin).replace_later(None, &mut retired);
+        }
+        drop(retired);
         self.stopper.end();
         attached.probes.detach();
         drop(attached);
@@ -265,9 +283,13 @@ impl Trace {
         self.channels().try_for_each(|channel| channel.free())
     }
 
-    /// Has its metadata describe markers from now on; not if no channel has them.
-    pub(super) fn describe_marker(&self) -> bool {
-        self.describes_marker.store(1);
+    /// Has its metadata describe a built-in event from now on; not if no channel has them.
+    pub(super) fn describe_builtin(&self, builtin: Builtin) -> bool {
+        for (known, describes) in Builtin::ALL.iter().zip(&self.describes) {
+            if *known == builtin {
+                describes.store(1);
+            }
+        }
         self.marker_channel.is_some()
     }
 
@@ -280,11 +302,13 @@ impl Trace {
                 metadata::event(event, channel.id.stream_id(), number, out)?;
             }
         }
-        match self.marker_channel {
-            Some(channel) if self.describes_marker.load() != 0 => {
-                metadata::marker(channel.stream_id(), out)?;
+        let Some(channel) = self.marker_channel else {
+            return Ok(());
+        };
+        for (builtin, describes) in Builtin::ALL.into_iter().zip(&self.describes) {
+            if describes.load() != 0 {
+                metadata::builtin(builtin, channel.stream_id(), out)?;
             }
-            _ => {}
         }
         Ok(())
     }

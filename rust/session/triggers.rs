@@ -8,14 +8,16 @@
 //! for.
 
 use super::{Session, Sessions};
+use crate::event::builtin::Builtin;
 use crate::event::captured::{CapturedProbe, Taker};
 use crate::event::filter::{Filter, Refusal};
 use crate::event::syscall::{self, SyscallTrigger};
-use crate::event::trigger::Trigger;
+use crate::event::trigger::{self, Trigger};
 use crate::event::{Event, Source};
 use crate::input::filter::error::Error as WrongFilter;
 use crate::input::pattern::Pattern;
-use crate::input::trigger::{self as input, Action};
+use crate::input::trigger as input;
+use crate::input::trigger::Action;
 use crate::sys::debugfs::text::Text;
 use crate::sys::tracepoint::{self, Attachments};
 use crate::sys::wait::WaitQueue;
@@ -216,8 +218,12 @@ impl Session {
                 ));
                 return Err(EEXIST);
             }
-            let (stopper, worker) = (self.stopper.clone(), self.shared.worker.clone());
-            let trigger = Trigger::new(&parsed, filter, stopper, worker)?;
+            let means = trigger::Means {
+                stopper: self.stopper.clone(),
+                builtins: self.builtins.clone(),
+                worker: self.shared.worker.clone(),
+            };
+            let trigger = Trigger::new(&parsed, filter, means)?;
             let event = event.clone();
             new.push(Placed { event, trigger }, GFP_KERNEL)?;
         }
@@ -234,8 +240,11 @@ impl Session {
         }
         let triggers = known.changed(&new, |_| false)?;
         // Before the first can fire: what it stops is known then.
-        if let Some((_, recording)) = self.active() {
+        if let Some((trace, recording)) = self.active() {
             recording.arm()?;
+            if let Some(builtin) = trigger::builtin(parsed.action) {
+                self.begin_builtin(builtin, &trace, &recording);
+            }
         }
         let mut probes = self.trigger_probes.lock();
         if let Err(error) = new.iter().try_for_each(|placed| probes.attach(placed)) {
@@ -293,6 +302,15 @@ impl Session {
         self.triggers().0.len()
     }
 
+    /// The built-in events that triggers record.
+    pub(super) fn builtins_of_triggers(&self) -> impl Iterator<Item = Builtin> {
+        let triggers = self.triggers();
+        Builtin::ALL.into_iter().filter(move |wanted| {
+            let mut actions = triggers.0.iter().map(|placed| placed.trigger.action());
+            actions.any(|action| trigger::builtin(action) == Some(*wanted))
+        })
+    }
+
     /// Does what triggers of this session ask for. Without any lock. May sleep.
     pub(super) fn act(&self, sessions: &Sessions) {
         let mut any = false;
@@ -308,7 +326,7 @@ impl Session {
                     (Action::TraceOn, None) => self.start()?,
                     (Action::TraceOn, Some(other)) => other.start()?,
                     (Action::TraceOff, Some(other)) => other.stop(),
-                    // That is done, or counted, or for who waits.
+                    // That is done, or counted, or recorded, or for who waits.
                     _ => {}
                 }
                 Ok(())

@@ -3,6 +3,7 @@
 //! Triggers. (That what is parsed can be written again is what the fuzzer looks at, in
 //! `tools/fuzz/src/target/triggers.rs`.)
 
+use rtrace_input::marker::LONGEST;
 use rtrace_input::trigger::{Action, Filter, Trigger};
 
 fn parsed(text: &str) -> Trigger<'_> {
@@ -16,6 +17,7 @@ fn triggers_are_parsed() {
         action,
         session: None,
         packets: 0,
+        text: None,
         count: 0,
         filter: None,
     };
@@ -72,12 +74,52 @@ fn triggers_are_parsed() {
 }
 
 #[test]
+fn markers_and_stacks_are_parsed() {
+    let marker = |text: &'static str| {
+        let parsed = parsed(text);
+        assert_eq!(parsed.action, Action::Marker, "{text}");
+        (parsed.text, parsed.count)
+    };
+    assert_eq!(marker("marker:late"), (Some("late"), 0));
+    // Always a text, never a count.
+    assert_eq!(marker("marker:5"), (Some("5"), 0));
+    assert_eq!(marker("marker:5:7"), (Some("5"), 7));
+    assert_eq!(marker("marker:ü-=!"), (Some("ü-=!"), 0));
+    assert_eq!(marker("marker:\"a: b if c\":3"), (Some("a: b if c"), 3));
+    assert_eq!(marker("marker:'say \"no\"'"), (Some("say \"no\""), 0));
+    assert_eq!(marker("marker:\"it's\""), (Some("it's"), 0));
+    assert_eq!(marker("marker:\"\""), (Some(""), 0));
+    let longest = "x".repeat(LONGEST);
+    let text = format!("marker:{longest}");
+    assert_eq!(parsed(&text).text, Some(&*longest));
+
+    let some = parsed("marker:\"a b\":3  if c == 1");
+    let expression = some.filter.map(|filter| (filter.expression, filter.at));
+    assert_eq!(expression, Some(("c == 1", 19)));
+    // Of any text, or of one.
+    let any = parsed("!marker");
+    assert!(any.removes && any.text.is_none());
+    assert_eq!(parsed("!marker:\"a b\"").text, Some("a b"));
+
+    for (text, written) in [
+        ("marker:late:2", "marker:\"late\":2"),
+        ("marker:'a \"b\"' if c", "marker:'a \"b\"' if c"),
+        ("!marker", "!marker"),
+        ("stacktrace:4 if a", "stacktrace:4 if a"),
+    ] {
+        assert_eq!(parsed(text).to_string(), written);
+    }
+    let stack = parsed("stacktrace:4 if a");
+    assert_eq!((stack.action, stack.count), (Action::Stacktrace, 4));
+}
+
+#[test]
 fn what_is_wrong_is_shown() {
     for (text, at, reason) in [
         (
             "",
             0,
-            "expected an action: traceon traceoff traceoff_after snapshot",
+            "expected an action: traceon traceoff traceoff_after snapshot marker stacktrace",
         ),
         ("stop", 0, "expected an action"),
         (" !!traceon", 2, "expected an action"),
@@ -106,10 +148,32 @@ fn what_is_wrong_is_shown() {
         ("snapshot ifa", 9, "expected 'if' and a filter"),
         ("snapshot if", 11, "expected a filter"),
         ("snapshot  if ", 13, "expected a filter"),
+        ("stacktrace:0", 11, "expected how often"),
+        ("stacktrace:x", 11, "expected how often"),
+        ("marker", 6, "expected ':' and a text"),
+        ("marker if a", 6, "expected ':' and a text"),
+        ("marker: if a", 6, "expected ':' and a text"),
+        ("marker::5", 6, "expected ':' and a text"),
+        ("!marker:", 7, "expected ':' and a text"),
+        ("marker:\"a b", 7, "the text has no quote at its end"),
+        ("marker:'a\"", 7, "the text has no quote at its end"),
+        ("marker:it's", 9, "a text with a quote"),
+        ("marker:\"a\"b", 10, "expected 'if' and a filter"),
+        ("marker:\"a\"if b", 10, "expected 'if' and a filter"),
+        ("marker:\"a\":x", 11, "expected how often"),
+        ("marker:a:1:2", 10, "expected 'if' or the end"),
+        ("marker:\"a\tb\"", 9, "there is a control character"),
+        ("marker:'\n'", 8, "there is a control character"),
+        ("marker:\0", 7, "there is a control character"),
     ] {
         let error = Trigger::parse(text).expect_err(text);
         assert_eq!(error.at, at, "{text}");
         let said = error.reason.to_string();
         assert!(said.starts_with(reason), "{text}: {said}");
     }
+    let text = format!("marker:\"{}\"", "x".repeat(LONGEST + 1));
+    let error = Trigger::parse(&text).expect_err("it is too long");
+    assert_eq!(error.at, 7);
+    let said = error.reason.to_string();
+    assert_eq!(said, "the text has 1024 bytes, more than 1023");
 }

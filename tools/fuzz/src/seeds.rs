@@ -85,7 +85,7 @@ pub fn all() -> Vec<Seed> {
     seeds
 }
 
-const TEXTS: [(&str, &str, &str); 38] = [
+const TEXTS: [(&str, &str, &str); 42] = [
     (
         "filter",
         "numbers",
@@ -153,6 +153,10 @@ const TEXTS: [(&str, &str, &str); 38] = [
     ("triggers", "removed", "!traceoff_after"),
     ("triggers", "name", "traceon:-a if b"),
     ("triggers", "words", "snapshot:1:2 unless"),
+    ("triggers", "marker", "marker:late:3 if a"),
+    ("triggers", "quoted", "marker:\"it's: late\":3 if a == 'b'"),
+    ("triggers", "quotes", "marker:'a\"b\" if c"),
+    ("triggers", "stack", "!stacktrace:2"),
     ("stats", "cpu", "cpu full\nx 1\n"),
     ("stats", "number", "cpu full\n0 +1\n1 -1\n"),
     ("stats", "short", "cpu full nested\n0 1\n"),

@@ -5,8 +5,8 @@
 //! What is refused is refused at a place of the trigger. What is accepted is, written again, the same
 //! trigger, and consists of nothing but what the text has.
 
-use rtrace_input::name;
 use rtrace_input::trigger::{Action, Trigger};
+use rtrace_input::{marker, name};
 
 pub fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
@@ -37,20 +37,14 @@ pub fn check(data: &[u8]) {
         }
     );
 
-    let words = text
-        .trim_ascii()
-        .split_once(|c: char| c.is_ascii_whitespace());
-    let (action, rest) = words.unwrap_or((text.trim_ascii(), ""));
-    let mut parts = action.split(':');
-    let name = parts.next().expect("there is one at least");
-    assert_eq!(
-        name,
-        format!(
-            "{}{}",
-            if trigger.removes { "!" } else { "" },
-            trigger.action.name()
-        )
-    );
+    let sign = if trigger.removes { "!" } else { "" };
+    let name = format!("{sign}{}", trigger.action.name());
+    let behind = text.trim_ascii().strip_prefix(&*name);
+    let behind = without_marker(behind.expect("the action"), &trigger);
+    let words = behind.split_once(|c: char| c.is_ascii_whitespace());
+    let (arguments, rest) = words.unwrap_or((behind, ""));
+    let mut parts = arguments.split(':');
+    assert_eq!(parts.next(), Some(""));
     let takes_session = matches!(trigger.action, Action::TraceOn | Action::TraceOff);
     let mut expected: Vec<String> = Vec::new();
     if let Some(session) = trigger.session {
@@ -85,6 +79,29 @@ pub fn check(data: &[u8]) {
         }
         None => assert_eq!(rest.trim_ascii(), ""),
     }
+}
+
+/// What stands behind the text of a marker; all of it, if there is none.
+fn without_marker<'a>(behind: &'a str, trigger: &Trigger<'_>) -> &'a str {
+    let Some(text) = trigger.text else {
+        assert!(trigger.removes || trigger.action != Action::Marker);
+        return behind;
+    };
+    assert_eq!(trigger.action, Action::Marker);
+    assert!(marker::check(text).is_ok() && !text.contains(|c: char| c.is_ascii_control()));
+    let is_word = |text: &str| {
+        let ends = |c: char| c.is_ascii_whitespace() || ":\"'".contains(c);
+        !text.is_empty() && !text.contains(ends)
+    };
+    let quoted = ['"', '\''].map(|quote| format!(":{quote}{text}{quote}"));
+    let mut quoted = quoted
+        .iter()
+        .filter_map(|form| behind.strip_prefix(&**form));
+    quoted.next().unwrap_or_else(|| {
+        assert!(is_word(text));
+        let behind = behind.strip_prefix(':').and_then(|b| b.strip_prefix(text));
+        behind.expect("the text")
+    })
 }
 
 fn expression<'a>(trigger: &Trigger<'a>) -> Option<&'a str> {

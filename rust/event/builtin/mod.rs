@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Built-in events: what the tracer itself records, because a user or a trigger asks for it.
+//!
+//! They are events of every trace, but none that is chosen: no selection, filter or set of tasks has
+//! a say in them. The metadata describes each once it can be recorded.
+
+pub(crate) mod marker;
+mod stack;
+
+use crate::abi::header::{MARKER_ID, STACK_ID};
+use crate::abi::schema::Field;
+use crate::channel::Channel;
+use crate::context::ContextSet;
+use crate::probe::Destination;
+use crate::record::header::Label;
+use crate::sys::args::Task;
+use crate::sys::rcu::RcuArc;
+use kernel::sync::Arc;
+
+/// A built-in event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Builtin {
+    /// A text.
+    Marker,
+    /// The kernel's call stack.
+    Stack,
+}
+
+impl Builtin {
+    /// All of them.
+    pub(crate) const ALL: [Self; 2] = [Self::Marker, Self::Stack];
+
+    /// Its number in every stream.
+    pub(crate) const fn id(self) -> u32 {
+        match self {
+            Self::Marker => MARKER_ID,
+            Self::Stack => STACK_ID,
+        }
+    }
+
+    /// Its name in a trace.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Marker => "rtrace_marker",
+            Self::Stack => "rtrace_stack",
+        }
+    }
+
+    /// Its fields, in the order of the record.
+    pub(crate) const fn fields(self) -> &'static [Field<'static>] {
+        match self {
+            Self::Marker => &marker::FIELDS,
+            Self::Stack => &stack::FIELDS,
+        }
+    }
+}
+
+/// What records built-in events in a trace.
+pub(crate) struct BuiltinProbe {
+    channel: Arc<Channel>,
+    contexts: Arc<ContextSet>,
+}
+
+impl BuiltinProbe {
+    /// Has them recorded into `channel`, whose events have these contexts.
+    pub(crate) fn new(channel: &Arc<Channel>, contexts: &Arc<ContextSet>) -> Self {
+        Self {
+            channel: channel.clone(),
+            contexts: contexts.clone(),
+        }
+    }
+
+    /// Whether what fires here and now is recorded, or lost and counted. Any context, NMI included.
+    pub(crate) fn is_recording_here(&self) -> bool {
+        self.channel.is_active() && self.records_this_cpu()
+    }
+
+    fn records_this_cpu(&self) -> bool {
+        self.channel.setup().cpus.has(Task::current().cpu() as u32)
+    }
+
+    fn destination(&self, builtin: Builtin) -> Destination<'_> {
+        Destination {
+            buffers: self.channel.buffers(),
+            channel: &self.channel,
+            label: Label::in_layout(builtin.id(), self.channel.setup().layout),
+        }
+    }
+}
+
+/// What records the built-in events of a session: nothing as long as the metadata of the trace does
+/// not describe the event, or no trace is being recorded.
+pub(crate) struct BuiltinProbes {
+    marker: RcuArc<BuiltinProbe>,
+    stack: RcuArc<BuiltinProbe>,
+}
+
+impl BuiltinProbes {
+    /// Nothing.
+    pub(crate) const fn new() -> Self {
+        Self {
+            marker: RcuArc::new(),
+            stack: RcuArc::new(),
+        }
+    }
+
+    /// What records this one.
+    pub(crate) fn of(&self, builtin: Builtin) -> &RcuArc<BuiltinProbe> {
+        match builtin {
+            Builtin::Marker => &self.marker,
+            Builtin::Stack => &self.stack,
+        }
+    }
+}

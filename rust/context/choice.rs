@@ -31,6 +31,12 @@ const USER_STACK: [Field<'static>; 2] = stack::fields(
 );
 
 impl Choice {
+    /// All there are.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        let contexts = Context::ALL.iter().copied().map(Self::Context);
+        contexts.chain([Self::KernelStack, Self::UserStack])
+    }
+
     /// What is called so, by users or in traces.
     pub(crate) fn by_name(name: &str) -> Option<Self> {
         match name {

@@ -2,12 +2,13 @@
 
 //! A session's `enable`, `clock`, `error_log`, `set_event_pid`, `set_event_notrace_pid`, `event_fork`,
 //! `set_event_cgroup`, `free_buffer`, `reset`, `marker` and `marker_channel`; the tracer's `version`,
-//! `available_events` and `marker`.
+//! `available_events`, `available_contexts` and `marker`.
 
 use super::channel::{self, Target};
 use super::{parse_switch, trigger};
 use crate::abi;
 use crate::channel::clock::ClockKind;
+use crate::context::Choice;
 use crate::session::{ChannelId, Session, Sessions, TaskChoice};
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Data, Dir, READ, READ_WRITE, WRITE};
@@ -34,7 +35,8 @@ pub(super) fn make_tracer(dir: &mut Dir, sessions: &Arc<Sessions>) -> Result {
     dir.text::<MarkerOfAll>("marker", WRITE, data)?;
     let session = dir.data(sessions.default().clone())?;
     dir.text::<Version>("version", READ, session)?;
-    dir.text::<AvailableEvents>("available_events", READ, session)
+    dir.text::<AvailableEvents>("available_events", READ, session)?;
+    dir.text::<AvailableContexts>("available_contexts", READ, session)
 }
 
 /// Those that a session's directory has alone.
@@ -335,6 +337,20 @@ impl TextFile for AvailableEvents {
     fn show(session: &Arc<Session>, out: &mut Text) -> Result {
         for event in session.available().iter() {
             writeln!(out, "{}:{}", event.subsystem(), event.name())?;
+        }
+        Ok(())
+    }
+}
+
+/// The contexts that can be recorded.
+struct AvailableContexts;
+
+impl TextFile for AvailableContexts {
+    type Data = Arc<Session>;
+
+    fn show(_session: &Arc<Session>, out: &mut Text) -> Result {
+        for context in Choice::all() {
+            writeln!(out, "{}", context.name())?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! The files below /sys/kernel/debug/rtrace.
 //!
 //! ```text
-//!   version  available_events  marker  create_session  destroy_session
+//!   version  available_events  available_contexts  marker  create_session  destroy_session
 //!   events/enable  events/<sys>/enable  events/<sys>/<event>/{enable,filter,trigger,format}
 //!   enable  clock  error_log  set_event  set_trigger  triggered   of the default session
 //!   sessions/<name>/{enable,clock,error_log,set_event,set_trigger,triggered}

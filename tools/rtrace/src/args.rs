@@ -319,12 +319,16 @@ pub struct ReportArgs {
     pub dir: PathBuf,
 }
 
-/// List the events that can be recorded
+/// List the events that can be recorded, or the contexts
 #[derive(Debug, Args)]
 pub struct ListArgs {
     /// Also their names in ftrace and perf, where they are others, and their fields
     #[arg(short, long)]
     pub verbose: bool,
+
+    /// List what can be recorded beside events, the names for `record --context`
+    #[arg(long, conflicts_with_all = ["verbose", "patterns"])]
+    pub contexts: bool,
 
     /// Only those that match one of these, as for `record -e`
     #[arg(value_name = "PATTERN", value_delimiter = ',', value_parser = pattern)]

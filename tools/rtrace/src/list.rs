@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace list`: the events that can be recorded.
+//! `rtrace list`: the events that can be recorded, and the contexts.
 
 use crate::events::{self, Event};
 use crate::options::Place;
@@ -29,6 +29,16 @@ pub fn list(place: &Place, patterns: &[String], verbose: bool) -> anyhow::Result
                 text.push_str(&format!("    {field}\n"));
             }
         }
+    }
+    Ok(print(&text)?)
+}
+
+/// Prints the contexts that can be recorded.
+pub fn list_contexts(place: &Place) -> anyhow::Result<()> {
+    let mut text = String::new();
+    for context in place.tracer()?.available_contexts()? {
+        text.push_str(&context);
+        text.push('\n');
     }
     Ok(print(&text)?)
 }

@@ -48,6 +48,7 @@ fn main() -> ExitCode {
         Action::Record(options) => return record::record(&place, &options),
         Action::Report { dir, json, rows } => report::report(&dir, json, rows),
         Action::List { patterns, verbose } => list::list(&place, &patterns, verbose),
+        Action::ListContexts => list::list_contexts(&place),
         Action::Status { json } => status::status(&place, json),
         Action::Start(setup) => control::start(&place, &setup),
         Action::Stop => control::stop(&place),

@@ -52,6 +52,7 @@ pub enum Action {
         patterns: Vec<String>,
         verbose: bool,
     },
+    ListContexts,
     Status {
         json: bool,
     },
@@ -186,6 +187,7 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
                 rows,
             }
         }
+        Command::List(args) if args.contexts => Action::ListContexts,
         Command::List(args) => Action::List {
             patterns: args.patterns,
             verbose: args.verbose,

@@ -55,6 +55,11 @@ impl Tracer {
         Ok(lines(&self.read("available_events")?))
     }
 
+    /// What can be recorded beside events, by name.
+    pub fn available_contexts(&self) -> Result<Vec<String>> {
+        Ok(lines(&self.read("available_contexts")?))
+    }
+
     /// The `format` text of an event named `sys:event`.
     pub fn format(&self, event: &str) -> Result<String> {
         self.read(&format!("events/{}/format", event.replacen(':', "/", 1)))

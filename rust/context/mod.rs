@@ -19,7 +19,7 @@ pub(crate) use set::{ContextSet, Refusal};
 use crate::abi::schema::{Field, FieldType};
 use crate::arch::preempt::{self, NoPreempt};
 use crate::record::memory::Space;
-use crate::sys::args::{FarWord, Task, TaskNumber};
+use crate::sys::args::{FarWord, IdInNamespace, Task, TaskNumber};
 
 /// The moment in which contexts are read.
 pub(crate) struct Moment<'a> {
@@ -168,6 +168,13 @@ contexts! {
         Vpid "vpid": signed i32 = Task::current().pid_in_namespace(now.guard);
         /// Thread, in the task's own namespace.
         Vtid "vtid": signed i32 = Task::current().tid_in_namespace(now.guard);
+        /// User and group, in the task's own namespace.
+        Vuid "vuid": unsigned u32 = own_id(IdInNamespace::UID, now);
+        Veuid "veuid": unsigned u32 = own_id(IdInNamespace::EUID, now);
+        Vsuid "vsuid": unsigned u32 = own_id(IdInNamespace::SUID, now);
+        Vgid "vgid": unsigned u32 = own_id(IdInNamespace::GID, now);
+        Vegid "vegid": unsigned u32 = own_id(IdInNamespace::EGID, now);
+        Vsgid "vsgid": unsigned u32 = own_id(IdInNamespace::SGID, now);
         /// Process id namespace, by the number of its inode.
         PidNs "pid_ns": unsigned u32 = Task::current().pid_namespace();
         /// Cgroup (v2), by the number of its directory's inode.
@@ -179,6 +186,11 @@ contexts! {
         /// Whether interrupts are enabled.
         Interruptible "interruptible": signed i8 = i8::from(preempt::is_interruptible());
     }
+}
+
+#[inline(always)]
+fn own_id(id: IdInNamespace, now: &Moment<'_>) -> u32 {
+    Task::current().id_in_namespace(id, now.guard)
 }
 
 /// Where a context is found.

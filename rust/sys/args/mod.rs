@@ -21,6 +21,7 @@ pub(crate) use irq::IrqAction;
 pub(crate) use module::Module;
 pub(crate) use signal::{SigAction, SigInfo};
 pub(crate) use syscall::Registers;
+pub(crate) use task::ids::IdInNamespace;
 pub(crate) use task::number::TaskNumber;
 pub(crate) use task::{Pid, Task};
 pub(crate) use text::{CharPointer, Program};

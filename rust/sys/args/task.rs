@@ -2,6 +2,7 @@
 
 //! A task, and a process id.
 
+pub(super) mod ids;
 pub(super) mod number;
 
 use self::number::TaskNumber;

@@ -21,8 +21,9 @@ FIELDS = {
 
 # The contexts of rtrace, each measured alone.
 CONTEXTS = tuple("""
-    pid ppid vpid vtid comm prio nice uid euid suid gid egid sgid cpu need_reschedule preemptible interruptible
-    cgroup_id cgroup_ns ipc_ns mnt_ns net_ns pid_ns time_ns user_ns uts_ns callstack-kernel callstack-user
+    pid ppid vpid vtid comm prio nice uid euid suid gid egid sgid vuid veuid vsuid vgid vegid vsgid
+    cpu need_reschedule preemptible interruptible cgroup_id cgroup_ns ipc_ns mnt_ns net_ns pid_ns time_ns
+    user_ns uts_ns callstack-kernel callstack-user
 """.split())
 
 

@@ -222,9 +222,10 @@ pub struct RecordArgs {
     pub filters: Vec<String>,
 
     /// Record these beside each event: pid, tid, ppid, vpid, vtid, comm, prio, nice, cpu, cgroup_id;
-    /// uid, euid, suid, gid, egid, sgid; cgroup_ns, ipc_ns, mnt_ns, net_ns, pid_ns, time_ns, user_ns,
-    /// uts_ns; need_reschedule, preemptible, interruptible; callstack-kernel, callstack-user;
-    /// perf:cpu:cycles, perf:cpu:instructions, perf:cpu:page-faults and others of perf's
+    /// uid, euid, suid, gid, egid, sgid, vuid, veuid, vsuid, vgid, vegid, vsgid; cgroup_ns, ipc_ns,
+    /// mnt_ns, net_ns, pid_ns, time_ns, user_ns, uts_ns; need_reschedule, preemptible, interruptible;
+    /// callstack-kernel, callstack-user; perf:cpu:cycles, perf:cpu:page-faults and others of perf's.
+    /// `rtrace list --contexts` has all
     #[arg(long = "context", value_name = "NAME", value_delimiter = ',')]
     pub contexts: Vec<String>,
 

@@ -34,7 +34,9 @@ impl Choice {
     /// All there are.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let contexts = Context::ALL.iter().copied().map(Self::Context);
-        contexts.chain([Self::KernelStack, Self::UserStack])
+        let counters = CounterKind::all().map(Self::Counter);
+        let stacks = [Self::KernelStack, Self::UserStack];
+        Iterator::chain(contexts, counters).chain(stacks)
     }
 
     /// What is called so, by users or in traces.

@@ -85,6 +85,11 @@ counters! {
 }
 
 impl CounterKind {
+    /// All there are, whether the machine can count them or not.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        (0..ALL.len() as u8).map(Self)
+    }
+
     /// The one with one of these names.
     pub(super) fn by_name(name: &str) -> Option<Self> {
         let is_called = |counter: &Description| counter.name == name || counter.field_name == name;

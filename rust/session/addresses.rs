@@ -45,7 +45,8 @@ impl Records for Described<'_> {
             Some(_) => None,
             None => Some(self.numbers.event(number)?),
         };
-        let builtin = builtin.into_iter().flat_map(Builtin::fields).copied();
+        let builtin = builtin.into_iter().flat_map(Builtin::fields);
+        let builtin = builtin.map(|field| Field { ..*field });
         let event = event.into_iter().flat_map(|event| event.fields());
         Some(Iterator::chain(builtin, event))
     }

@@ -237,6 +237,7 @@ struct SetEvent;
 
 impl TextFile for SetEvent {
     type Data = Target;
+    const ENDS_ITEM: Option<fn(u8) -> bool> = Some(|byte| byte.is_ascii_whitespace());
 
     fn show(target: &Target, out: &mut Text) -> Result {
         target.session.for_each_enabled(target.channel, |event| {

@@ -94,6 +94,7 @@ struct TaskIds<S>(PhantomData<S>);
 
 impl<S: TaskSetFile> TextFile for TaskIds<S> {
     type Data = Arc<Session>;
+    const ENDS_ITEM: Option<fn(u8) -> bool> = Some(|byte| byte.is_ascii_whitespace());
 
     fn show(session: &Arc<Session>, out: &mut Text) -> Result {
         session.write_tasks(S::CHOICE, out)
@@ -133,6 +134,7 @@ struct SetEventCgroup;
 
 impl TextFile for SetEventCgroup {
     type Data = Arc<Session>;
+    const ENDS_ITEM: Option<fn(u8) -> bool> = Some(|byte| byte == b'\n');
 
     fn show(session: &Arc<Session>, out: &mut Text) -> Result {
         session.write_cgroups(out)

@@ -14,6 +14,10 @@ use kernel::uaccess::{UserPtr, UserSlice};
 /// The longest text that can be written in one go, in bytes.
 const WRITE_MAX: usize = 64 * 1024;
 
+/// stdio, and with it a shell's `echo`, writes a long text in blocks of so many bytes, or of a multiple
+/// of it.
+const STDIO_BLOCK: usize = 1024;
+
 /// A text that grows.
 pub(crate) struct Text {
     bytes: VVec<u8>,
@@ -52,6 +56,11 @@ impl fmt::Write for Text {
 pub(crate) trait TextFile: 'static {
     /// What the file is of.
     type Data: Send + Sync + 'static;
+
+    /// Whether a byte ends an item, where the text is a list that may be long. An item in which a
+    /// write of whole blocks (of 1024 bytes) ends goes on in the next write of the same open file,
+    /// or ends when that is closed.
+    const ENDS_ITEM: Option<fn(u8) -> bool> = None;
 
     /// Writes the text. May sleep.
     fn show(data: &Self::Data, out: &mut Text) -> Result;
@@ -100,6 +109,8 @@ struct Open<F: TextFile> {
 struct State {
     /// Opened with `O_TRUNC`, and not written to yet.
     truncated: bool,
+    /// The beginning of an item that the next write goes on with.
+    unfinished: KVVec<u8>,
     text: Option<Text>,
     /// [`TextFile::changes`] when the text was made.
     version: u64,
@@ -130,6 +141,7 @@ impl<F: TextFile> Operations<F> {
         let state = State {
             truncated: flags & bindings::O_TRUNC != 0
                 && flags & bindings::O_ACCMODE != bindings::O_RDONLY,
+            unfinished: KVVec::new(),
             text: None,
             version: 0,
         };
@@ -159,14 +171,51 @@ impl<F: TextFile> Operations<F> {
         if let Ok(guard) = unsafe { Guard::new(file) } {
             // SAFETY: As above.
             let (open, data) = unsafe { Self::opened(file, &guard) };
-            if open.state.lock().truncated {
+            let (truncated, unfinished) = {
+                let mut state = open.state.lock();
+                (state.truncated, core::mem::take(&mut state.unfinished))
+            };
+            let last = core::str::from_utf8(&unfinished).unwrap_or("");
+            if truncated || !last.is_empty() {
                 // Nobody is there to hear of an error.
-                let _ = F::replace(data, "");
+                let _ = Self::take(open, data, last);
             }
         }
         // SAFETY: Put there by `open`; nobody uses the file any more.
         drop(unsafe { KBox::from_raw((*file).private_data.cast::<Open<F>>()) });
         0
+    }
+
+    /// Has the file take what was written.
+    fn take(open: &Open<F>, data: &F::Data, input: &str) -> Result {
+        // Refused or not, it was the write that the truncation was for.
+        if core::mem::take(&mut open.state.lock().truncated) {
+            F::replace(data, input)
+        } else {
+            F::store(data, input)
+        }
+    }
+
+    /// The same with a list: its last `count` bytes are of this write. What it ends in may go on.
+    fn take_items(open: &Open<F>, data: &F::Data, input: &[u8], count: usize) -> Result {
+        let whole = match F::ENDS_ITEM {
+            Some(ends) if count % STDIO_BLOCK == 0 => {
+                let end = input.iter().rposition(|byte| ends(*byte));
+                end.map_or(0, |end| end + 1)
+            }
+            _ => input.len(),
+        };
+        let (whole, rest) = input.split_at_checked(whole).ok_or(EINVAL)?;
+        if rest.len() > WRITE_MAX {
+            return Err(E2BIG);
+        }
+        let mut unfinished = KVVec::new();
+        unfinished.extend_from_slice(rest, GFP_KERNEL)?;
+        if !whole.is_empty() || rest.is_empty() {
+            Self::take(open, data, core::str::from_utf8(whole).map_err(|_| EINVAL)?)?;
+        }
+        open.state.lock().unfinished = unfinished;
+        Ok(())
     }
 
     /// What `open` put into the file, and its data.
@@ -254,16 +303,10 @@ impl<F: TextFile> Operations<F> {
             if count > WRITE_MAX {
                 return Err(E2BIG);
             }
-            let mut input = KVVec::new();
+            let mut input = core::mem::take(&mut open.state.lock().unfinished);
             UserSlice::new(UserPtr::from_ptr(buffer.cast_mut().cast()), count)
                 .read_all(&mut input, GFP_KERNEL)?;
-            let input = core::str::from_utf8(&input).map_err(|_| EINVAL)?;
-            // Refused or not, it was the write that the truncation was for.
-            if core::mem::take(&mut open.state.lock().truncated) {
-                F::replace(data, input)
-            } else {
-                F::store(data, input)
-            }
+            Self::take_items(open, data, &input, count)
         };
         match stored() {
             Ok(()) => count as isize,

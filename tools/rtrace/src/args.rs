@@ -44,10 +44,13 @@ impl Cli {
     {
         let matches = Self::command().try_get_matches_from(words)?;
         let mut cli = Self::from_arg_matches(&matches)?;
-        if let (Command::Record(args), Some((_, matches))) =
-            (&mut cli.command, matches.subcommand())
-        {
-            args.places = Places::of(matches);
+        let setup = match &mut cli.command {
+            Command::Record(args) => Some(&mut args.setup),
+            Command::Start(args) => Some(&mut args.setup),
+            _ => None,
+        };
+        if let (Some(setup), Some((_, matches))) = (setup, matches.subcommand()) {
+            setup.places = Places::of(matches);
         }
         Ok(cli)
     }
@@ -110,7 +113,7 @@ pub enum Command {
     Report(ReportArgs),
     List(ListArgs),
     Status(StatusArgs),
-    Start(StartArgs),
+    Start(Box<StartArgs>),
     /// End the trace; what is in the buffers stays readable until the next start, or `free`
     Stop,
     Snapshot(SnapshotArgs),
@@ -128,7 +131,7 @@ pub enum Command {
     Generate(GenerateArgs),
 }
 
-/// Which events, and into what.
+/// Which events, whose, what beside them, and into what.
 #[derive(Debug, Args)]
 pub struct SetupArgs {
     /// Record these events: SYSTEM:EVENT, EVENT or SYSTEM, by rtrace's names or ftrace's and
@@ -151,9 +154,59 @@ pub struct SetupArgs {
     #[arg(short, long, value_name = "SIZExN")]
     pub buffer: Option<BufferSize>,
 
+    /// Record the -e and -x that follow (up to the next --channel) in a channel of their own, with
+    /// its own buffers: of SIZExN, in MODE `discard` or `overwrite`; what is not given is as -b and
+    /// --overwrite say. Those before the first --channel are recorded in `channel0`
+    #[arg(long = "channel", value_name = "NAME[:SIZExN][:MODE]")]
+    pub channels: Vec<ChannelArg>,
+
+    #[arg(skip)]
+    pub places: Places,
+
+    /// Of the events of the -e before it, record only those of which EXPR is true, in ftrace's
+    /// language: 'prev_prio < 0 && next_comm ~ "kworker*"'. Names are the event's fields, and
+    /// contexts
+    #[arg(long = "filter", value_name = "EXPR")]
+    pub filters: Vec<String>,
+
+    /// Record these beside each event: pid, tid, ppid, vpid, vtid, comm, prio, nice, cpu, cgroup_id;
+    /// uid, euid, suid, gid, egid, sgid, vuid, veuid, vsuid, vgid, vegid, vsgid; cgroup_ns, ipc_ns,
+    /// mnt_ns, net_ns, pid_ns, time_ns, user_ns, uts_ns; need_reschedule, preemptible, interruptible;
+    /// callstack-kernel, callstack-user; perf:cpu:cycles, perf:cpu:page-faults and others of perf's.
+    /// `rtrace list --contexts` has all
+    #[arg(long = "context", value_name = "NAME", value_delimiter = ',')]
+    pub contexts: Vec<String>,
+
+    /// Record these CPUs only: 0,2-3
+    #[arg(short = 'C', long = "cpu", value_name = "LIST")]
+    pub cpus: Option<String>,
+
+    /// Record these processes only: all their threads, and what they start
+    #[arg(short, long = "pid", value_name = "PID", value_delimiter = ',')]
+    pub pids: Vec<u32>,
+
+    /// Record what tasks in this cgroup do only, and in those below it: a path in the v2 hierarchy
+    /// (/system.slice/ssh.service, as in /proc/PID/cgroup) or where that is mounted. Several are
+    /// given with --cgroup each
+    #[arg(long = "cgroup", value_name = "PATH")]
+    pub cgroups: Vec<String>,
+
+    /// Record markers (`rtrace mark`) in this channel, or in `none` [default: channel0]
+    #[arg(long, value_name = "CHANNEL")]
+    pub marker_channel: Option<String>,
+
     /// Trace clock, by its name in debugfs' rtrace/clock
     #[arg(long, value_name = "CLOCK")]
     pub clock: Option<String>,
+
+    /// Take all this, and the session's name, from a TOML file (see the user guide, and
+    /// samples/*.toml). Contexts, CPUs, processes, cgroups, clock and channel of markers that are given
+    /// beside it go before the file's
+    #[arg(long, value_name = "FILE")]
+    #[arg(conflicts_with_all = [
+        "events", "exclude", "filters", "buffer", "overwrite", "channels"
+    ])]
+    pub config: Option<PathBuf>,
 }
 
 /// Who may read a trace.
@@ -206,43 +259,6 @@ pub struct RecordArgs {
     #[command(flatten)]
     pub setup: SetupArgs,
 
-    /// Record the -e and -x that follow (up to the next --channel) in a channel of their own, with
-    /// its own buffers: of SIZExN, in MODE `discard` or `overwrite`; what is not given is as -b and
-    /// --overwrite say. Those before the first --channel are recorded in `channel0`
-    #[arg(long = "channel", value_name = "NAME[:SIZExN][:MODE]")]
-    pub channels: Vec<ChannelArg>,
-
-    #[arg(skip)]
-    pub places: Places,
-
-    /// Of the events of the -e before it, record only those of which EXPR is true, in ftrace's
-    /// language: 'prev_prio < 0 && next_comm ~ "kworker*"'. Names are the event's fields, and
-    /// contexts
-    #[arg(long = "filter", value_name = "EXPR")]
-    pub filters: Vec<String>,
-
-    /// Record these beside each event: pid, tid, ppid, vpid, vtid, comm, prio, nice, cpu, cgroup_id;
-    /// uid, euid, suid, gid, egid, sgid, vuid, veuid, vsuid, vgid, vegid, vsgid; cgroup_ns, ipc_ns,
-    /// mnt_ns, net_ns, pid_ns, time_ns, user_ns, uts_ns; need_reschedule, preemptible, interruptible;
-    /// callstack-kernel, callstack-user; perf:cpu:cycles, perf:cpu:page-faults and others of perf's.
-    /// `rtrace list --contexts` has all
-    #[arg(long = "context", value_name = "NAME", value_delimiter = ',')]
-    pub contexts: Vec<String>,
-
-    /// Record these CPUs only: 0,2-3
-    #[arg(short = 'C', long = "cpu", value_name = "LIST")]
-    pub cpus: Option<String>,
-
-    /// Record these processes only: all their threads, and what they start
-    #[arg(short, long = "pid", value_name = "PID", value_delimiter = ',')]
-    pub pids: Vec<u32>,
-
-    /// Record what tasks in this cgroup do only, and in those below it: a path in the v2 hierarchy
-    /// (/system.slice/ssh.service, as in /proc/PID/cgroup) or where that is mounted. Several are
-    /// given with --cgroup each
-    #[arg(long = "cgroup", value_name = "PATH")]
-    pub cgroups: Vec<String>,
-
     /// Record COMMAND only: all its threads, and what it starts
     #[arg(long)]
     pub only: bool,
@@ -268,11 +284,6 @@ pub struct RecordArgs {
     #[arg(long, value_name = "N", requires = "snapshot_on")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub snapshots: Option<u64>,
-
-    /// Take session, clock and channels from a TOML file (see the user guide, and samples/*.toml)
-    #[arg(long, value_name = "FILE")]
-    #[arg(conflicts_with_all = ["events", "exclude", "buffer", "overwrite", "channels"])]
-    pub config: Option<PathBuf>,
 
     /// Directory for the trace: new or empty [default: ./rtrace-YYYYMMDD-HHMMSS, UTC]
     #[arg(short, long, value_name = "DIR")]
@@ -389,9 +400,16 @@ pub struct SessionsArgs {
 
 /// Start a new trace, for `rtraced` or `rtrace snapshot` to read
 ///
-/// Options change the session's settings; what is not given stays as it is. What is not the
-/// default then is shown; `rtrace reset` puts it back.
+/// Options change the session's settings, or FILE does; what is not given stays as it is. What is not
+/// the default then is shown (`rtrace status` has the details); `rtrace reset` puts it back. A channel
+/// that is not there is made, and stays as long as the session. With --config it is the session of the
+/// file, if there is no --session. What is refused changes nothing.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  rtrace start --overwrite -b 1Mx16               a flight recorder of the events chosen before
+  rtrace start -e sched_switch --filter 'prev_prio < 0' --context comm --channel calls -e syscalls
+  rtrace --session web start --config web.toml")]
 pub struct StartArgs {
     #[command(flatten)]
     pub setup: SetupArgs,
@@ -401,7 +419,7 @@ pub struct StartArgs {
     pub overwrite: bool,
 
     /// When a buffer is full discard new events
-    #[arg(long)]
+    #[arg(long, conflicts_with = "config")]
     pub discard: bool,
 }
 

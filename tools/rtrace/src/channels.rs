@@ -2,6 +2,7 @@
 
 //! The channels of a recording: `channel0`, and those that are asked for.
 
+use crate::given::Given;
 use rtrace_input::name;
 use std::str::FromStr;
 use trace::settings::{BufferSize, Mode};
@@ -57,59 +58,89 @@ impl FromStr for ChannelArg {
 }
 
 /// What a channel is to record, and how; what is none stays as it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChannelSetup {
     /// Its name.
     pub name: String,
     /// The patterns that enable events, as `set_event` takes them.
-    pub events: Option<Vec<String>>,
+    pub events: Option<Vec<Given<String>>>,
     /// Discard or overwrite.
     pub mode: Option<Mode>,
     /// Size of each CPU's buffer.
     pub size: Option<BufferSize>,
-    /// Where its patterns are from, if from a file.
-    pub origin: Option<Origin>,
+    /// What is recorded beside each event.
+    pub contexts: Option<Given<Vec<String>>>,
+    /// The CPUs that are recorded, as a list.
+    pub cpus: Option<Given<String>>,
+    /// Which records of events are taken; set one after the other.
+    pub filters: Vec<Filter>,
 }
 
-/// Where patterns stand.
+/// A filter of the events that a pattern picks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
-    /// The file's name.
-    pub file: String,
-    /// Each pattern, and its line.
-    pub lines: Vec<(String, usize)>,
+pub struct Filter {
+    /// The pattern.
+    pub pattern: String,
+    /// The filter.
+    pub expression: Given<String>,
 }
 
 impl ChannelSetup {
+    /// A channel of which nothing is given.
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether it is the channel that each session has.
+    pub fn is_first(&self) -> bool {
+        self.name == FIRST_CHANNEL
+    }
+
     /// Whether the newest events are kept: nothing is read before the end.
     pub fn is_flight_recorder(&self) -> bool {
         self.mode == Some(Mode::Overwrite)
     }
 
-    /// The channel that each session has, for a recording that gives it no events: all others have
-    /// some, or, if it is `alone`, the module's default events are recorded.
-    pub fn first_unused(alone: bool) -> Self {
-        let size = if alone {
-            BufferSize::DEFAULT
-        } else {
-            BufferSize::LEAST
-        };
-        Self {
-            name: FIRST_CHANNEL.to_owned(),
-            events: Some(Vec::new()),
-            mode: Some(Mode::Discard),
-            size: Some(size),
-            origin: None,
-        }
+    /// That it would record nothing, in words for the command line.
+    pub fn without_events(&self) -> String {
+        let Self { name, .. } = self;
+        format!("channel `{name}` has no events: give its -e after `--channel {name}`")
+    }
+
+    /// Gives it mode and size where it has none.
+    pub fn fill(&mut self, mode: Option<Mode>, size: Option<BufferSize>) {
+        self.mode = self.mode.or(mode);
+        self.size = self.size.or(size);
     }
 }
 
-/// Patterns as `set_event` takes them: what is in, then what is out. Without any that is in, all
-/// but what is out.
-pub fn patterns(events: Vec<String>, exclude: &[String]) -> Vec<String> {
-    let all = (events.is_empty() && !exclude.is_empty()).then(|| "*:*".to_owned());
-    let exclude = exclude.iter().map(|pattern| format!("!{pattern}"));
-    all.into_iter().chain(events).chain(exclude).collect()
+/// Patterns as `set_event` takes them: what is in, then what is out; without any that is in, all but
+/// what is out. None, if there are none.
+pub fn patterns(
+    events: Vec<Given<String>>,
+    exclude: Vec<Given<String>>,
+) -> Option<Vec<Given<String>>> {
+    if events.is_empty() && exclude.is_empty() {
+        return None;
+    }
+    let all = events.is_empty().then(|| "*:*".to_owned().into());
+    let exclude = exclude.into_iter();
+    let exclude = exclude.map(|given| given.map(|pattern| format!("!{pattern}")));
+    Some(all.into_iter().chain(events).chain(exclude).collect())
+}
+
+#[cfg(test)]
+impl ChannelSetup {
+    /// Name, size, mode and patterns, for tests.
+    pub fn summary(&self) -> String {
+        let patterns = self.events.iter().flatten();
+        let patterns: Vec<_> = patterns.map(|given| given.value.as_str()).collect();
+        let (size, mode) = (self.size.unwrap(), self.mode.unwrap().name());
+        format!("{} {size} {mode} {}", self.name, patterns.join(" "))
+    }
 }
 
 #[cfg(test)]

@@ -1,35 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace record --config FILE`: a recording as a TOML file.
+//! What is recorded as a TOML file: `rtrace record --config FILE`, `rtrace start --config FILE`.
 
 use crate::args::pattern;
-use crate::channels::{patterns, ChannelSetup, Origin};
+use crate::channels::{patterns, ChannelSetup, Filter};
+use crate::given::Given;
+use crate::setup::Setup;
+use crate::tasks::Tasks;
 use rtrace_input::name;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
 use trace::settings::{BufferSize, Mode};
-use trace::tracer::FIRST_CHANNEL;
 
 /// What a file says.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Config {
-    /// The name of the recording's session.
-    pub session: Option<String>,
-    /// Its clock.
-    pub clock: Option<String>,
-    /// Its channels.
-    pub channels: Vec<ChannelSetup>,
+    /// The session's name.
+    pub session: Option<Given<String>>,
+    /// What is set in it.
+    pub setup: Setup,
 }
 
 /// The file, as written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    session: Option<Name>,
-    clock: Option<String>,
+    session: Option<Spanned<Name>>,
+    clock: Option<Spanned<String>>,
+    marker_channel: Option<Spanned<String>>,
+    contexts: Option<Spanned<Vec<String>>>,
+    cpus: Option<Spanned<String>>,
+    pids: Option<Spanned<Vec<u32>>>,
+    cgroups: Option<Spanned<Vec<String>>>,
+    only: Option<Spanned<bool>>,
     #[serde(default, rename = "channel")]
     channels: Vec<Channel>,
 }
@@ -45,6 +52,10 @@ struct Channel {
     events: Vec<Spanned<String>>,
     #[serde(default)]
     exclude: Vec<Spanned<String>>,
+    #[serde(default)]
+    filters: BTreeMap<Spanned<String>, Spanned<String>>,
+    contexts: Option<Spanned<Vec<String>>>,
+    cpus: Option<Spanned<String>>,
 }
 
 /// A name of a session or a channel.
@@ -96,57 +107,117 @@ pub fn read(path: &Path) -> Result<Config, String> {
 }
 
 fn parse(file: &str, text: &str) -> Result<Config, String> {
-    let line = |span: Range<usize>| text[..span.start.min(text.len())].matches('\n').count() + 1;
-    let wrong = |span, what: &str| format!("{file}:{}: {what}", line(span));
-    let parsed: File = toml::from_str(text)
-        .map_err(|error| wrong(error.span().unwrap_or(0..0), error.message()))?;
+    let source = Source { file, text };
+    let parsed: File = toml::from_str(text).map_err(|error| {
+        let span = error.span().unwrap_or(0..0);
+        source.given((), span).wrong(error.message())
+    })?;
     let mut channels: Vec<ChannelSetup> = Vec::new();
     for channel in parsed.channels {
-        let span = channel.name.span();
-        let Name(name) = channel.name.into_inner();
-        if channels.iter().any(|known| known.name == name) {
-            return Err(wrong(
-                span,
-                &format!("channel `{name}` for the second time"),
-            ));
-        }
-        if channel.events.is_empty() && channel.exclude.is_empty() {
-            return Err(wrong(span, &format!("channel `{name}` has no events")));
-        }
-        let mut lines = Vec::new();
-        for word in channel.events.iter().chain(&channel.exclude) {
-            let text = word.get_ref();
-            pattern(text).map_err(|why| wrong(word.span(), &format!("`{text}`: {why}")))?;
-            lines.push((text.clone(), line(word.span())));
-        }
-        let origin = Origin {
-            file: file.to_owned(),
-            lines,
-        };
-        let words = |list: Vec<Spanned<String>>| -> Vec<String> {
-            list.into_iter().map(Spanned::into_inner).collect()
-        };
-        channels.push(ChannelSetup {
-            name,
-            events: Some(patterns(words(channel.events), &words(channel.exclude))),
-            mode: Some(channel.mode.map_or(Mode::Discard, |ModeName(mode)| mode)),
-            size: Some(channel.size.map_or(BufferSize::DEFAULT, |Size(size)| size)),
-            origin: Some(origin),
-        });
+        let channel = source.channel(channel, &channels)?;
+        channels.push(channel);
     }
-    if !channels.iter().any(|channel| channel.name == FIRST_CHANNEL) {
-        channels.insert(0, ChannelSetup::first_unused(channels.is_empty()));
-    }
+    let only = parsed.only.filter(|only| *only.get_ref());
     Ok(Config {
-        session: parsed.session.map(|Name(name)| name),
-        clock: parsed.clock,
-        channels,
+        session: parsed
+            .session
+            .map(|name| source.spanned(name).map(|Name(name)| name)),
+        setup: Setup {
+            clock: source.optional(parsed.clock),
+            marker_channel: source.optional(parsed.marker_channel),
+            contexts: source.optional(parsed.contexts),
+            cpus: source.optional(parsed.cpus),
+            tasks: Tasks {
+                pids: source.optional(parsed.pids),
+                cgroups: source.optional(parsed.cgroups),
+                only_command: source.optional(only).map(|only| only.map(|_| ())),
+            },
+            channels,
+        },
     })
+}
+
+/// A file, for the places in it.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    file: &'a str,
+    text: &'a str,
+}
+
+impl Source<'_> {
+    /// A value that stands there.
+    fn given<T>(self, value: T, span: Range<usize>) -> Given<T> {
+        let before = &self.text[..span.start.min(self.text.len())];
+        Given::in_file(value, self.file, before.matches('\n').count() + 1)
+    }
+
+    fn spanned<T>(self, value: Spanned<T>) -> Given<T> {
+        let span = value.span();
+        self.given(value.into_inner(), span)
+    }
+
+    fn optional<T>(self, value: Option<Spanned<T>>) -> Option<Given<T>> {
+        value.map(|value| self.spanned(value))
+    }
+
+    /// A pattern, as on the command line.
+    fn pattern(self, word: Spanned<String>) -> Result<Given<String>, String> {
+        let word = self.spanned(word);
+        match pattern(&word.value) {
+            Ok(_) => Ok(word),
+            Err(why) => Err(word.wrong(format_args!("`{}`: {why}", word.value))),
+        }
+    }
+
+    /// A `[[channel]]`, which is none of those that were before.
+    fn channel(self, channel: Channel, known: &[ChannelSetup]) -> Result<ChannelSetup, String> {
+        let name = self.spanned(channel.name).map(|Name(name)| name);
+        let wrong = |what: &str| Err(name.wrong(format_args!("channel `{}` {what}", name.value)));
+        if known.iter().any(|known| known.name == name.value) {
+            return wrong("for the second time");
+        }
+        let events = channel.events.into_iter().map(|word| self.pattern(word));
+        let exclude = channel.exclude.into_iter().map(|word| self.pattern(word));
+        let mut filters: Vec<_> = channel.filters.into_iter().collect();
+        // As they stand in the file: where several pick an event the last one counts.
+        filters.sort_by_key(|(pattern, _)| pattern.span().start);
+        let filters = filters.into_iter().map(|(pattern, expression)| {
+            Ok(Filter {
+                pattern: self.pattern(pattern)?.value,
+                expression: self.spanned(expression),
+            })
+        });
+        let setup = ChannelSetup {
+            events: patterns(
+                events.collect::<Result<_, _>>()?,
+                exclude.collect::<Result<_, _>>()?,
+            ),
+            mode: channel.mode.map(|ModeName(mode)| mode),
+            size: channel.size.map(|Size(size)| size),
+            contexts: self.optional(channel.contexts),
+            cpus: self.optional(channel.cpus),
+            filters: filters.collect::<Result<_, String>>()?,
+            ..ChannelSetup::named(&name.value)
+        };
+        if setup.events.is_none() && !setup.is_first() {
+            return wrong("has no events");
+        }
+        Ok(setup)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What a recording makes of it.
+    fn recorded(text: &str) -> Config {
+        let mut config = parse("f", text).unwrap();
+        config.setup.complete_first();
+        let (mode, size) = (Some(Mode::Discard), Some(BufferSize::DEFAULT));
+        config.setup.fill(mode, size);
+        config
+    }
 
     #[test]
     fn samples() {
@@ -163,37 +234,92 @@ mod tests {
                 include_str!("../../../samples/syscalls.toml"),
                 &["channel0", "switches", "timers"],
             ),
+            (
+                include_str!("../../../samples/slow-calls.toml"),
+                &["channel0", "waits"],
+            ),
+            (
+                include_str!("../../../samples/failed-calls.toml"),
+                &["channel0"],
+            ),
         ] {
-            let config = parse("f", text).unwrap();
-            let found: Vec<_> = config.channels.iter().map(|c| c.name.as_str()).collect();
+            let channels = recorded(text).setup.channels;
+            let found: Vec<_> = channels.iter().map(|c| c.name.as_str()).collect();
             assert_eq!(found, names);
         }
     }
 
     #[test]
     fn everything_is_taken() {
-        let text = "session = \"web\"\nclock = \"mono\"\n\
+        let text = "session = \"web\"\nclock = \"mono\"\nmarker_channel = \"a\"\n\
+                    contexts = [\"tid\", \"comm\"]\ncpus = \"0-3\"\n\
+                    pids = [1, 2]\ncgroups = [\"/a\"]\nonly = true\n\
                     [[channel]]\nname = \"a\"\nsize = \"64Kx8\"\nmode = \"overwrite\"\n\
                     events = [\"sched\", \"irq:*\"]\nexclude = [\"b\"]\n\
+                    contexts = [\"pid\"]\ncpus = \"1\"\n\
+                    [channel.filters]\nz = \"x == 1\"\n\"a:*\" = '''\ny == \"2\"'''\n\
                     [[channel]]\nname = \"c\"\nexclude = [\"d\"]\n";
-        let config = parse("f", text).unwrap();
-        assert_eq!(config.session.as_deref(), Some("web"));
-        assert_eq!(config.clock.as_deref(), Some("mono"));
-        let channels = config.channels.iter().map(|channel| {
-            let events = channel.events.clone().unwrap().join(" ");
-            let (mode, size) = (channel.mode.unwrap().name(), channel.size.unwrap());
-            format!("{} {size} {mode} {events}", channel.name)
-        });
+        let config = recorded(text);
+        let setup = config.setup;
+        assert_eq!(config.session.unwrap().value, "web");
+        assert_eq!(setup.clock.unwrap().value, "mono");
+        assert_eq!(setup.marker_channel.unwrap().value, "a");
+        assert_eq!(setup.contexts.unwrap().value, ["tid", "comm"]);
+        assert_eq!(setup.cpus.unwrap().value, "0-3");
+        assert_eq!(setup.tasks.pids.unwrap().value, [1, 2]);
+        assert_eq!(setup.tasks.cgroups.unwrap().value, ["/a"]);
+        assert!(setup.tasks.only_command.is_some());
         let expected = [
             "channel0 4Kx2 discard ",
             "a 64Kx8 overwrite sched irq:* !b",
             "c 1Mx4 discard *:* !d",
         ];
+        let channels = setup.channels.iter().map(ChannelSetup::summary);
         assert_eq!(channels.collect::<Vec<_>>(), expected);
+        let own = &setup.channels[1];
+        assert_eq!(own.contexts.as_ref().unwrap().value, ["pid"]);
+        assert_eq!(own.cpus.as_ref().unwrap().value, "1");
+        // In their order.
+        let filters = own.filters.iter().map(|filter| {
+            let Filter {
+                pattern,
+                expression,
+            } = filter;
+            (pattern.as_str(), expression.wrong(&expression.value))
+        });
+        let expected = [
+            ("z", "f:18: x == 1".to_owned()),
+            ("a:*", "f:19: y == \"2\"".to_owned()),
+        ];
+        assert_eq!(filters.collect::<Vec<_>>(), expected);
         // Nothing at all: the default events.
-        let config = parse("f", "").unwrap();
-        assert_eq!(config.channels[0].events, Some(vec![]));
-        assert_eq!(config.channels[0].size, Some(BufferSize::DEFAULT));
+        let first = "channel0 1Mx4 discard ";
+        assert_eq!(recorded("").setup.channels[0].summary(), first);
+        assert!(recorded("only = false").setup.tasks.is_none());
+        // So the first channel may say what is beside them.
+        let text = "[[channel]]\nname = \"channel0\"\nsize = \"64Kx8\"\n";
+        let first = "channel0 64Kx8 discard ";
+        assert_eq!(recorded(text).setup.channels[0].summary(), first);
+    }
+
+    #[test]
+    fn the_command_line_goes_before() {
+        let text = "clock = \"mono\"\ncontexts = [\"tid\"]\ncpus = \"0\"\npids = [1]\n\
+                    [[channel]]\nname = \"a\"\nevents = [\"e\"]\ncontexts = [\"pid\"]\ncpus = \"1\"\n";
+        let mut setup = parse("f", text).unwrap().setup;
+        setup.override_with(Setup {
+            contexts: Some(vec!["comm".to_owned()].into()),
+            tasks: Tasks {
+                pids: Some(vec![2].into()),
+                ..Tasks::default()
+            },
+            ..Setup::default()
+        });
+        assert_eq!(setup.clock.unwrap().value, "mono");
+        assert_eq!(setup.contexts.unwrap().value, ["comm"]);
+        assert_eq!(setup.channels[0].contexts, None);
+        assert_eq!(setup.channels[0].cpus.as_ref().unwrap().value, "1");
+        assert_eq!(setup.tasks.pids.unwrap().value, [2]);
     }
 
     #[test]
@@ -215,6 +341,18 @@ mod tests {
                 &format!("{channel}events = [\n\"e\",\n\"a b\"]\n"),
                 "f:5: `a b`: white space in a pattern",
             ),
+            (
+                &format!("{channel}events = [\"e\"]\nfilters.e = 'x'\nfilters.'a b' = 'x'\n"),
+                "f:5: `a b`: white space in a pattern",
+            ),
+            (
+                &format!("{channel}events = [\"e\"]\nfilters = {{ e = 7 }}\n"),
+                "f:4: invalid type",
+            ),
+            (
+                &format!("{channel}events = [\"e\"]\nfilters = {{ e = 'x', e = 'y' }}\n"),
+                "f:4: duplicate key",
+            ),
             (channel, "f:2: channel `a` has no events"),
             (
                 &format!("{channel}events = [\"e\"]\n{channel}events = [\"e\"]\n"),
@@ -222,6 +360,10 @@ mod tests {
             ),
             ("session = \"-\"\n", "f:1: `-`: a name must not begin"),
             ("session = 7\n", "f:1: invalid type"),
+            ("pids = [1]\npids = [2]\n", "f:2: duplicate key"),
+            ("\npids = [-1]\n", "f:2: invalid value"),
+            ("\ncontexts = \"tid\"\n", "f:2: invalid type"),
+            ("only = \"yes\"\n", "f:1: invalid type"),
         ] {
             let error = parse("f", text).unwrap_err();
             assert!(error.starts_with(expected), "{text}: {error}");

@@ -3,8 +3,10 @@
 //! `rtrace start`, `rtrace stop`, `rtrace free` and `rtrace reset`.
 
 use crate::advice;
-use crate::options::{Place, Setup};
-use crate::setup::{self, Earlier};
+use crate::channels::ChannelSetup;
+use crate::config::Config;
+use crate::earlier::Earlier;
+use crate::options::Place;
 use crate::terminal::say;
 use anyhow::bail;
 use trace::live::LiveTrace;
@@ -12,16 +14,23 @@ use trace::session::Session;
 use trace::Error;
 
 /// Starts a new trace.
-pub fn start(place: &Place, options: &Setup) -> anyhow::Result<()> {
-    let session = place.session()?;
+pub fn start(place: &Place, config: &Config) -> anyhow::Result<()> {
+    let setup = &config.setup;
+    let session = match (&place.session, &config.session) {
+        (None, Some(name)) => name.used(place.tracer()?.session(&name.value))?,
+        _ => place.session()?,
+    };
     if session.is_active()? {
         bail!(
             "session `{}` records already (EBUSY): `rtrace stop` ends it",
             session.name()
         );
     }
-    let earlier = Earlier::note(&session)?;
-    setup::apply(&session, options)?;
+    if makes_channels(&session, &setup.channels)? {
+        setup.rehearse(&session)?;
+    }
+    let earlier = Earlier::note(&session, &setup.tasks)?;
+    setup.apply(&session)?;
     session.start()?;
     earlier.forget();
     say_started(&session)?;
@@ -34,6 +43,20 @@ pub fn start(place: &Place, options: &Setup) -> anyhow::Result<()> {
         ));
     }
     Ok(())
+}
+
+/// Whether some of the channels are not there yet. An error if one would record nothing.
+fn makes_channels(session: &Session, channels: &[ChannelSetup]) -> anyhow::Result<bool> {
+    let mut makes = false;
+    for setup in channels.iter().filter(|channel| !channel.is_first()) {
+        let channel = session.channel(&setup.name)?;
+        makes |= channel.is_none();
+        let enabled = channel.map_or(Ok(Vec::new()), |channel| channel.enabled_events())?;
+        if setup.events.is_none() && enabled.is_empty() {
+            bail!(setup.without_events());
+        }
+    }
+    Ok(makes)
 }
 
 fn say_started(session: &Session) -> anyhow::Result<()> {

@@ -43,7 +43,7 @@ pub fn begin<'a>(
     };
     let mut command = Command::new(program);
     command.args(arguments);
-    match options.choice.spawn(session, command) {
+    match options.setup.tasks.spawn(session, command) {
         Ok(child) => run(Some(child), watch),
         Err(error) => Ok(Begun::Not(cannot_run(program, &error))),
     }

@@ -8,13 +8,14 @@ mod advice;
 mod args;
 mod cgroup;
 mod channels;
-mod choice;
 mod condition;
 mod config;
 mod control;
 mod date;
 mod doctor;
+mod earlier;
 mod events;
+mod given;
 mod kernel_log;
 mod launch;
 mod list;
@@ -27,6 +28,7 @@ mod setup;
 mod snapshot;
 mod snapshots;
 mod status;
+mod tasks;
 mod temporary;
 mod terminal;
 mod watch;
@@ -50,7 +52,7 @@ fn main() -> ExitCode {
         Action::List { patterns, verbose } => list::list(&place, &patterns, verbose),
         Action::ListContexts => list::list_contexts(&place),
         Action::Status { json } => status::status(&place, json),
-        Action::Start(setup) => control::start(&place, &setup),
+        Action::Start(config) => control::start(&place, &config),
         Action::Stop => control::stop(&place),
         Action::Free => control::free(&place),
         Action::Reset => control::reset(&place),

@@ -2,12 +2,14 @@
 
 //! What the program works with, from what was typed.
 
-use crate::args::{AccessArgs, Cli, Command, RecordArgs, StartArgs};
-use crate::channels::{patterns, ChannelSetup};
-use crate::choice::Choice;
+use crate::args::{AccessArgs, Cli, Command, RecordArgs, SetupArgs, StartArgs};
+use crate::channels::{patterns, ChannelSetup, Filter};
 use crate::condition::Condition;
 use crate::config::{self, Config};
 use crate::date;
+use crate::given::Given;
+use crate::setup::Setup;
+use crate::tasks::Tasks;
 use clap::error::ErrorKind;
 use clap::CommandFactory;
 use std::ffi::OsString;
@@ -56,7 +58,7 @@ pub enum Action {
     Status {
         json: bool,
     },
-    Start(Setup),
+    Start(Box<Config>),
     Stop,
     Free,
     Reset,
@@ -80,14 +82,6 @@ pub enum Action {
     Generate {
         dir: PathBuf,
     },
-}
-
-/// What to set before a start; what is none stays as it is.
-pub struct Setup {
-    /// The clock.
-    pub clock: Option<String>,
-    /// Its channels.
-    pub channels: Vec<ChannelSetup>,
 }
 
 /// What a recording waits for.
@@ -134,12 +128,10 @@ impl Conditions {
 pub struct Record {
     /// What to set.
     pub setup: Setup,
-    /// What of the events is recorded.
-    pub choice: Choice,
     /// What it waits for.
     pub conditions: Conditions,
     /// What the session that it makes is called, if that matters.
-    pub session: Option<String>,
+    pub session: Option<Given<String>>,
     /// Where the trace goes.
     pub dir: PathBuf,
     /// How it is written there.
@@ -155,14 +147,15 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
     let action = match cli.command {
         Command::Record(args) => {
             if cli.session.is_some() {
+                let RecordArgs { setup, .. } = &*args;
                 let given = [
-                    ("--config", args.config.is_some()),
-                    ("--channel", !args.channels.is_empty()),
-                    ("--filter", !args.filters.is_empty()),
-                    ("--context", !args.contexts.is_empty()),
-                    ("--cpu", args.cpus.is_some()),
-                    ("--pid", !args.pids.is_empty()),
-                    ("--cgroup", !args.cgroups.is_empty()),
+                    ("--config", setup.config.is_some()),
+                    ("--channel", !setup.channels.is_empty()),
+                    ("--filter", !setup.filters.is_empty()),
+                    ("--context", !setup.contexts.is_empty()),
+                    ("--cpu", setup.cpus.is_some()),
+                    ("--pid", !setup.pids.is_empty()),
+                    ("--cgroup", !setup.cgroups.is_empty()),
                     ("--only", args.only),
                     ("--until", !args.until.is_empty()),
                     ("--snapshot-on", !args.snapshot_on.is_empty()),
@@ -193,7 +186,7 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
             verbose: args.verbose,
         },
         Command::Status(args) => Action::Status { json: args.json },
-        Command::Start(args) => Action::Start(start(args)),
+        Command::Start(args) => Action::Start(Box::new(start(&args)?)),
         Command::Stop => Action::Stop,
         Command::Free => Action::Free,
         Command::Reset => Action::Reset,
@@ -226,25 +219,35 @@ fn wrong(what: impl std::fmt::Display) -> clap::Error {
 }
 
 fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
-    let config = match &args.config {
-        Some(file) => config::read(file)
-            .map_err(|what| Cli::command().error(ErrorKind::ValueValidation, what))?,
-        None => Config {
-            session: None,
-            clock: None,
-            channels: channels(&args)?,
-        },
+    let mode = if args.overwrite {
+        Mode::Overwrite
+    } else {
+        Mode::Discard
     };
-    let choice = Choice::new(&mut args, &config.channels).map_err(wrong)?;
-    let conditions = Conditions::new(&mut args, &config.channels).map_err(wrong)?;
+    let size = args.setup.buffer.unwrap_or(BufferSize::DEFAULT);
+    let mut config = config(&args.setup)?;
+    let setup = &mut config.setup;
+    for channel in &setup.channels {
+        if channel.events.is_none() && !channel.is_first() {
+            return Err(wrong(channel.without_events()));
+        }
+    }
+    setup.complete_first();
+    // A recording is the same whatever was set before.
+    setup.fill(Some(mode), Some(size));
+    if args.only {
+        setup.tasks.only_command = Some(().into());
+    }
+    if let Some(only) = &setup.tasks.only_command {
+        if args.command.is_empty() {
+            return Err(wrong(only.wrong("--only needs a COMMAND")));
+        }
+    }
+    let conditions = Conditions::new(&mut args, &config.setup.channels).map_err(wrong)?;
     let mut command = args.command.into_iter();
     Ok(Record {
-        choice,
         conditions,
-        setup: Setup {
-            clock: args.setup.clock.or(config.clock),
-            channels: config.channels,
-        },
+        setup: config.setup,
         session: config.session,
         dir: args
             .output
@@ -258,75 +261,102 @@ fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
     })
 }
 
-/// The channels of a recording, which is the same whatever was set before.
-fn channels(args: &RecordArgs) -> Result<Vec<ChannelSetup>, clap::Error> {
-    let mode = if args.overwrite {
-        Mode::Overwrite
-    } else {
-        Mode::Discard
+fn start(args: &StartArgs) -> Result<Config, clap::Error> {
+    let mode = match (args.overwrite, args.discard) {
+        (true, _) => Some(Mode::Overwrite),
+        (_, true) => Some(Mode::Discard),
+        _ => None,
     };
-    let size = args.setup.buffer.unwrap_or(BufferSize::DEFAULT);
+    let size = args.setup.buffer;
+    let mut config = config(&args.setup)?;
+    config.setup.fill(mode, size);
+    if let Some(only) = &config.setup.tasks.only_command {
+        let what = "`only` is for the COMMAND of `rtrace record`: `rtrace start` runs none";
+        return Err(wrong(only.wrong(what)));
+    }
+    Ok(config)
+}
+
+/// What is recorded, from the file if one is given.
+fn config(args: &SetupArgs) -> Result<Config, clap::Error> {
+    let typed = typed(args)?;
+    let Some(file) = &args.config else {
+        return Ok(Config {
+            session: None,
+            setup: typed,
+        });
+    };
+    let mut config = config::read(file)
+        .map_err(|what| Cli::command().error(ErrorKind::ValueValidation, what))?;
+    config.setup.override_with(typed);
+    Ok(config)
+}
+
+/// What the command line says of what is recorded.
+fn typed(args: &SetupArgs) -> Result<Setup, clap::Error> {
+    Ok(Setup {
+        clock: args.clock.clone().map(Given::from),
+        marker_channel: args.marker_channel.clone().map(Given::from),
+        contexts: several(&args.contexts),
+        cpus: args.cpus.clone().map(Given::from),
+        tasks: Tasks {
+            pids: several(&args.pids),
+            cgroups: several(&args.cgroups),
+            only_command: None,
+        },
+        channels: channels(args)?,
+    })
+}
+
+/// What an option gave that can be given several times; none if it was not.
+fn several<T: Clone>(values: &[T]) -> Option<Given<Vec<T>>> {
+    (!values.is_empty()).then(|| values.to_vec().into())
+}
+
+/// The first channel, and those of --channel.
+fn channels(args: &SetupArgs) -> Result<Vec<ChannelSetup>, clap::Error> {
     // The patterns after so many channels.
-    let of = |patterns: &[String], places: &[usize], place| -> Vec<String> {
+    let of = |patterns: &[String], places: &[usize], place| -> Vec<Given<String>> {
         let placed = patterns.iter().zip(places);
         let here = placed.filter(|(_, at)| **at == place);
-        here.map(|(pattern, _)| pattern.clone()).collect()
+        here.map(|(pattern, _)| pattern.clone().into()).collect()
     };
     let patterns = |place| {
-        let events = of(&args.setup.events, &args.places.events, place);
-        let exclude = of(&args.setup.exclude, &args.places.exclude, place);
-        patterns(events, &exclude)
+        let events = of(&args.events, &args.places.events, place);
+        let exclude = of(&args.exclude, &args.places.exclude, place);
+        patterns(events, exclude)
     };
-    let first = patterns(0);
     let mut all = vec![ChannelSetup {
-        name: FIRST_CHANNEL.to_owned(),
-        mode: Some(mode),
-        // It is there, used or not.
-        size: Some(if first.is_empty() && !args.channels.is_empty() {
-            BufferSize::LEAST
-        } else {
-            size
-        }),
-        events: Some(first),
-        origin: None,
+        events: patterns(0),
+        ..ChannelSetup::named(FIRST_CHANNEL)
     }];
     for (place, channel) in (1..).zip(&args.channels) {
-        let (name, events) = (channel.name.clone(), patterns(place));
-        if events.is_empty() {
-            return Err(wrong(format_args!(
-                "channel `{name}` has no events: give its -e after `--channel {name}`"
-            )));
-        }
-        if all.iter().any(|known| known.name == name) {
+        let name = &channel.name;
+        if all.iter().any(|known| known.name == *name) {
             return Err(wrong(format_args!("channel `{name}` for the second time")));
         }
         all.push(ChannelSetup {
-            name,
-            events: Some(events),
-            mode: Some(channel.mode.unwrap_or(mode)),
-            size: Some(channel.size.unwrap_or(size)),
-            origin: None,
+            events: patterns(place),
+            mode: channel.mode,
+            size: channel.size,
+            ..ChannelSetup::named(name)
         });
     }
-    Ok(all)
-}
-
-fn start(args: StartArgs) -> Setup {
-    let patterns = patterns(args.setup.events, &args.setup.exclude);
-    Setup {
-        clock: args.setup.clock,
-        channels: vec![ChannelSetup {
-            name: FIRST_CHANNEL.to_owned(),
-            events: (!patterns.is_empty()).then_some(patterns),
-            mode: match (args.overwrite, args.discard) {
-                (true, _) => Some(Mode::Overwrite),
-                (_, true) => Some(Mode::Discard),
-                _ => None,
-            },
-            size: args.setup.buffer,
-            origin: None,
-        }],
+    for (expression, events) in args.filters.iter().zip(&args.places.filters) {
+        let place = args.places.events.get(events.start);
+        let place = place.filter(|_| !events.is_empty());
+        let Some(channel) = place.and_then(|place| all.get_mut(*place)) else {
+            return Err(wrong(format_args!(
+                "--filter `{expression}` stands behind no -e: it is for the events of the -e before it"
+            )));
+        };
+        let patterns = args.events[events.clone()].iter();
+        channel.filters.extend(patterns.map(|pattern| Filter {
+            pattern: pattern.clone(),
+            expression: expression.clone().into(),
+        }));
     }
+    Ok(all)
 }
 
 fn access(args: &AccessArgs) -> Access {
@@ -353,7 +383,8 @@ mod tests {
 
     /// The first channel's patterns.
     fn first(record: Record) -> Vec<String> {
-        record.setup.channels[0].events.clone().unwrap()
+        let events = record.setup.channels[0].events.iter().flatten();
+        events.map(|given| given.value.clone()).collect()
     }
 
     #[test]
@@ -365,11 +396,10 @@ mod tests {
     fn record_is_independent_of_what_was_set() {
         let record = recorded("");
         let expected = ChannelSetup {
-            name: FIRST_CHANNEL.to_owned(),
             events: Some(vec![]),
             mode: Some(Mode::Discard),
             size: Some(BufferSize::DEFAULT),
-            origin: None,
+            ..ChannelSetup::named(FIRST_CHANNEL)
         };
         assert_eq!(record.setup.channels, [expected]);
         assert!(record.command.is_none());
@@ -392,16 +422,8 @@ mod tests {
             "-e a --channel one:64Kx2:overwrite -e b,c -x d --channel two -x e --overwrite \
              -b 2Mx8 --channel three:discard -e f -- make -e g --channel four",
         );
-        let channels: Vec<_> = record
-            .setup
-            .channels
-            .iter()
-            .map(|channel| {
-                let events = channel.events.clone().unwrap().join(" ");
-                let (mode, size) = (channel.mode.unwrap().name(), channel.size.unwrap());
-                format!("{} {size} {mode} {events}", channel.name)
-            })
-            .collect();
+        let channels = record.setup.channels.iter();
+        let channels: Vec<_> = channels.map(ChannelSetup::summary).collect();
         let expected = [
             "channel0 2Mx8 overwrite a",
             "one 64Kx2 overwrite b c !d",
@@ -429,6 +451,38 @@ mod tests {
             assert_eq!(error.exit_code(), 2, "{words}");
             assert!(error.to_string().contains(said), "{words}: {error}");
         }
+    }
+
+    #[test]
+    fn start_changes_only_what_is_given() {
+        let started = |words: &str| {
+            let words = ["rtrace", "start"]
+                .into_iter()
+                .chain(words.split_whitespace());
+            match Cli::from_words(words).and_then(from_cli).unwrap().1 {
+                Action::Start(config) => config.setup,
+                _ => panic!("not a start"),
+            }
+        };
+        let setup = started("");
+        assert_eq!(setup.channels, [ChannelSetup::named(FIRST_CHANNEL)]);
+        assert!(setup.tasks.is_none() && setup.contexts.is_none() && setup.cpus.is_none());
+        let setup = started(
+            "--channel a:overwrite -e b,c --filter x==1 --filter y==2 --channel d --context tid,comm \
+             -p 7 --cgroup /c -C 1 --marker-channel a --discard",
+        );
+        let modes = setup.channels.iter().map(|channel| channel.mode.unwrap());
+        let expected = [Mode::Discard, Mode::Overwrite, Mode::Discard];
+        assert_eq!(modes.collect::<Vec<_>>(), expected);
+        assert!(setup.channels.iter().all(|channel| channel.size.is_none()));
+        let filters = setup.channels[1].filters.iter();
+        let filters: Vec<_> = filters
+            .map(|filter| format!("{} {}", filter.pattern, filter.expression.value))
+            .collect();
+        assert_eq!(filters, ["b x==1", "c x==1", "b y==2", "c y==2"]);
+        assert_eq!(setup.contexts.unwrap().value, ["tid", "comm"]);
+        assert_eq!(setup.tasks.pids.unwrap().value, [7]);
+        assert_eq!(setup.marker_channel.unwrap().value, "a");
     }
 
     #[test]

@@ -4,9 +4,9 @@
 
 use crate::channels::ChannelSetup;
 use crate::condition::NoTrigger;
+use crate::earlier::Earlier;
 use crate::launch::{begin, cannot_run, wait, Begun, End};
 use crate::options::{Place, Record};
-use crate::setup::{apply, Earlier};
 use crate::temporary::Temporary;
 use crate::terminal::{bytes, say};
 use crate::watch::Watch;
@@ -75,16 +75,20 @@ fn try_record<'a>(place: &Place, options: &'a Record) -> anyhow::Result<Recordin
     let (temporary, _earlier);
     let session = match &given {
         Some(session) => {
-            _earlier = Earlier::note(session)?;
+            _earlier = Earlier::note(session, &options.setup.tasks)?;
             session
         }
         None => {
-            temporary = Temporary::create(&tracer, options.session.as_deref())?;
+            let name = options.session.as_ref();
+            let made = Temporary::create(&tracer, name.map(|name| name.value.as_str()));
+            temporary = match name {
+                Some(name) => name.used(made)?,
+                None => made?,
+            };
             temporary.session()
         }
     };
-    apply(session, &options.setup)?;
-    options.choice.apply(session)?;
+    options.setup.apply(session)?;
     let watch = Watch::new(&options.conditions, session)?;
     session.start()?;
     let stop = StopOnDrop(session);

@@ -1,17 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A session's settings: changed for a trace, and put back after it.
+//! What is set in a session before a trace, from the command line or from a file.
 
-use crate::channels::{ChannelSetup, Origin};
+use crate::channels::ChannelSetup;
 use crate::events;
-use crate::options::Setup;
-use crate::terminal::say;
-use anyhow::bail;
-use std::{mem, slice};
+use crate::given::Given;
+use crate::tasks::Tasks;
+use crate::temporary::Temporary;
+use std::slice;
 use trace::channel::Channel;
 use trace::session::Session;
-use trace::settings::Settings;
-use trace::Result;
+use trace::settings::{BufferSize, Mode, Settings};
+use trace::tracer::FIRST_CHANNEL;
+
+/// What to set; what is none stays as it is.
+#[derive(Debug, Default)]
+pub struct Setup {
+    /// The clock.
+    pub clock: Option<Given<String>>,
+    /// The channel that has the markers.
+    pub marker_channel: Option<Given<String>>,
+    /// What all channels record beside each event, but those that say it themselves.
+    pub contexts: Option<Given<Vec<String>>>,
+    /// The CPUs that all channels record, but those that say it themselves.
+    pub cpus: Option<Given<String>>,
+    /// Whose events are recorded.
+    pub tasks: Tasks,
+    /// Some of the channels.
+    pub channels: Vec<ChannelSetup>,
+}
 
 /// Patterns were given, and no event is left: recording the default events is not what was
 /// asked for.
@@ -19,108 +36,125 @@ use trace::Result;
 #[error("no event is left to record: all that were chosen are excluded")]
 pub struct NothingChosen;
 
-/// Changes what `setup` gives. On failure a part may have been changed; see [`Earlier`].
-pub fn apply(session: &Session, setup: &Setup) -> anyhow::Result<()> {
-    if let Some(clock) = &setup.clock {
-        session.set_clock(clock)?;
+impl Setup {
+    /// Puts what `typed` gives in the place of what this gives, whatever channels that is for.
+    pub fn override_with(&mut self, typed: Self) {
+        for channel in &mut self.channels {
+            if typed.contexts.is_some() {
+                channel.contexts = None;
+            }
+            if typed.cpus.is_some() {
+                channel.cpus = None;
+            }
+        }
+        self.clock = typed.clock.or(self.clock.take());
+        self.marker_channel = typed.marker_channel.or(self.marker_channel.take());
+        self.contexts = typed.contexts.or(self.contexts.take());
+        self.cpus = typed.cpus.or(self.cpus.take());
+        self.tasks.override_with(typed.tasks);
     }
-    for channel in &setup.channels {
-        apply_to(session, channel)?;
+
+    /// Gives all channels mode and size where they have none.
+    pub fn fill(&mut self, mode: Option<Mode>, size: Option<BufferSize>) {
+        for channel in &mut self.channels {
+            channel.fill(mode, size);
+        }
     }
-    Ok(())
+
+    /// Adds the channel that each session has if it is not among those that are given; without
+    /// events, if it has none. Beside other channels it then takes as little memory as it can; alone
+    /// it records the default events.
+    pub fn complete_first(&mut self) {
+        if !self.channels.iter().any(ChannelSetup::is_first) {
+            self.channels.insert(0, ChannelSetup::named(FIRST_CHANNEL));
+        }
+        let alone = self.channels.len() == 1;
+        for first in self.channels.iter_mut().filter(|c| c.is_first()) {
+            if first.events.is_none() && !alone {
+                first.size.get_or_insert(BufferSize::LEAST);
+            }
+            first.events.get_or_insert_default();
+        }
+    }
+
+    /// Sets it. On failure a part may have been set; see [`Earlier`](crate::earlier::Earlier).
+    pub fn apply(&self, session: &Session) -> anyhow::Result<()> {
+        if let Some(clock) = &self.clock {
+            clock.used(session.set_clock(&clock.value))?;
+        }
+        for channel in &self.channels {
+            channel.apply(session)?;
+        }
+        for channel in session.channels()? {
+            let own = self.channels.iter().find(|own| own.name == channel.name());
+            let contexts = own.and_then(|own| own.contexts.as_ref());
+            if let Some(contexts) = contexts.or(self.contexts.as_ref()) {
+                contexts.used(channel.set_contexts(&contexts.value))?;
+            }
+            let cpus = own.and_then(|own| own.cpus.as_ref());
+            if let Some(cpus) = cpus.or(self.cpus.as_ref()) {
+                cpus.used(channel.set_cpus(&cpus.value))?;
+            }
+        }
+        if let Some(name) = &self.marker_channel {
+            name.used(session.set_marker_channel(&name.value))?;
+        }
+        self.tasks.apply(session)
+    }
+
+    /// Sets it in a session that is destroyed at once, to find out before anything is changed what
+    /// `session` would refuse: a channel that is made there could not be taken away again.
+    pub fn rehearse(&self, session: &Session) -> anyhow::Result<()> {
+        let stage = Temporary::create(session.tracer(), None)?;
+        for channel in session.channels()? {
+            let name = channel.name();
+            if name != FIRST_CHANNEL && !self.channels.iter().any(|own| own.name == name) {
+                stage.session().create_channel(name)?;
+            }
+        }
+        self.apply(stage.session())
+    }
 }
 
-fn apply_to(session: &Session, setup: &ChannelSetup) -> anyhow::Result<()> {
-    let channels = session.channels()?.into_iter();
-    let channel = match channels
-        .into_iter()
-        .find(|known| known.name() == setup.name)
-    {
-        Some(known) => known,
-        None => session.create_channel(&setup.name)?,
-    };
-    if setup.mode.is_some() || setup.size.is_some() {
-        let now = channel.settings()?;
-        channel.apply(&Settings {
-            mode: setup.mode.unwrap_or(now.mode),
-            size: setup.size.unwrap_or(now.size),
-        })?;
-    }
-    match &setup.events {
-        Some(patterns) => choose(session, &channel, patterns, setup.origin.as_ref()),
-        None => Ok(()),
+impl ChannelSetup {
+    /// Sets what it has of its own; makes the channel if it is not there.
+    fn apply(&self, session: &Session) -> anyhow::Result<()> {
+        let channel = match session.channel(&self.name)? {
+            Some(channel) => channel,
+            None => session.create_channel(&self.name)?,
+        };
+        if self.mode.is_some() || self.size.is_some() {
+            let now = channel.settings()?;
+            channel.apply(&Settings {
+                mode: self.mode.unwrap_or(now.mode),
+                size: self.size.unwrap_or(now.size),
+            })?;
+        }
+        if let Some(patterns) = &self.events {
+            choose(session, &channel, patterns)?;
+        }
+        for filter in &self.filters {
+            let expression = &filter.expression;
+            expression.used(channel.set_filter(&filter.pattern, &expression.value))?;
+        }
+        Ok(())
     }
 }
 
 /// Enables what `patterns` say; nothing, if there are none.
-fn choose(
-    session: &Session,
-    channel: &Channel,
-    patterns: &[String],
-    origin: Option<&Origin>,
-) -> anyhow::Result<()> {
+fn choose(session: &Session, channel: &Channel, patterns: &[Given<String>]) -> anyhow::Result<()> {
     if let Err(refused) = channel.set_events(patterns) {
         let available = events::available(session.tracer())?;
-        if let Some(origin) = origin {
-            for (word, line) in &origin.lines {
-                if let Some(complaint) = events::unmatched(&available, slice::from_ref(word)) {
-                    bail!("{}:{line}: {complaint}", origin.file);
-                }
+        for pattern in patterns {
+            if let Some(complaint) = events::unmatched(&available, slice::from_ref(&pattern.value))
+            {
+                return pattern.used(Err(anyhow::Error::msg(complaint)));
             }
         }
-        let complaint = events::unmatched(&available, patterns);
-        return Err(complaint.map_or_else(|| refused.into(), anyhow::Error::msg));
+        return Err(refused.into());
     }
     if !patterns.is_empty() && channel.enabled_events()?.is_empty() {
         return Err(NothingChosen.into());
     }
     Ok(())
-}
-
-/// The settings as they were. Dropping it puts them back.
-pub struct Earlier<'a> {
-    session: &'a Session,
-    events: Vec<String>,
-    settings: Settings,
-    clock: String,
-}
-
-impl<'a> Earlier<'a> {
-    /// Notes the settings of a session that is not active.
-    pub fn note(session: &'a Session) -> Result<Self> {
-        let channel = session.first_channel();
-        Ok(Self {
-            session,
-            events: channel.enabled_events()?,
-            settings: channel.settings()?,
-            clock: session.clock()?,
-        })
-    }
-
-    /// Leaves the settings as they are now.
-    pub fn forget(self) {
-        mem::forget(self);
-    }
-
-    fn put_back(&self) -> Result<()> {
-        let (session, channel) = (self.session, self.session.first_channel());
-        let events = channel.set_events(&self.events);
-        let settings = channel.apply(&self.settings);
-        let clock = if session.clock()? == self.clock {
-            Ok(())
-        } else {
-            session.set_clock(&self.clock)
-        };
-        events.and(settings).and(clock)
-    }
-}
-
-impl Drop for Earlier<'_> {
-    fn drop(&mut self) {
-        if let Err(error) = self.put_back() {
-            say(format_args!(
-                "the earlier settings could not be put back: {error}"
-            ));
-        }
-    }
 }

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::session::{is_no_trace, Session};
 use crate::settings::Settings;
 use crate::tracer::lines;
+use serde::Serialize;
 use std::fs::OpenOptions;
 use std::io::Write;
 
@@ -63,21 +64,55 @@ impl Channel {
         Ok(())
     }
 
+    /// The contexts that it records beside each event.
+    pub fn contexts(&self) -> Result<Vec<String>> {
+        Ok(lines(&self.session.read(&self.file("contexts"))?))
+    }
+
     /// Records these contexts beside each event, and no others. `EBUSY` while the session records.
     pub fn set_contexts(&self, names: &[String]) -> Result<()> {
         self.session
             .replace(&self.file("contexts"), &names.join(" "))
     }
 
-    /// Records the CPUs of a list. `EBUSY` while the session records.
+    /// The CPUs that it records, as a list, or `all`.
+    pub fn cpus(&self) -> Result<String> {
+        let list = self.session.read(&self.file("tracing_cpus"))?;
+        Ok(list.trim().to_owned())
+    }
+
+    /// Records the CPUs of a list, or `all`. `EBUSY` while the session records.
     pub fn set_cpus(&self, list: &str) -> Result<()> {
         self.session.write(&self.file("tracing_cpus"), list)
+    }
+
+    /// The filters of its events.
+    pub fn filters(&self) -> Result<Vec<EventFilter>> {
+        let text = self.session.read(&self.file("set_filter"))?;
+        if text.is_empty() {
+            return Ok(Vec::new());
+        }
+        let events = self.session.tracer().available_events()?;
+        EventFilter::parse(&text, |word| events.iter().any(|event| event == word)).ok_or_else(
+            || {
+                let file = self.file("set_filter");
+                self.session
+                    .unreadable(&file, "the first line has no event")
+            },
+        )
     }
 
     /// Records of the events that `pattern` picks those of which `expression` is true.
     pub fn set_filter(&self, pattern: &str, expression: &str) -> Result<()> {
         self.session
             .write(&self.file("set_filter"), &format!("{pattern} {expression}"))
+    }
+
+    /// Has these filters, and no others.
+    pub fn set_filters(&self, filters: &[EventFilter]) -> Result<()> {
+        self.session.replace(&self.file("set_filter"), "")?;
+        let mut filters = filters.iter();
+        filters.try_for_each(|filter| self.set_filter(&filter.event, &filter.expression))
     }
 
     /// The text of its counters; none if it is not in the current trace, or the last one.
@@ -90,6 +125,37 @@ impl Channel {
 
     fn file(&self, name: &str) -> String {
         format!("channels/{}/{name}", self.name)
+    }
+}
+
+/// The filter of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EventFilter {
+    /// `sys:event`.
+    pub event: String,
+    /// The filter.
+    pub expression: String,
+}
+
+impl EventFilter {
+    /// The text of `set_filter`: `sys:event EXPRESSION`. An expression may have several lines: a
+    /// line that does not begin with an event goes on with it.
+    fn parse(text: &str, is_event: impl Fn(&str) -> bool) -> Option<Vec<Self>> {
+        let mut filters: Vec<Self> = Vec::new();
+        for line in text.lines() {
+            match line.split_once(' ') {
+                Some((event, expression)) if is_event(event) => filters.push(Self {
+                    event: event.to_owned(),
+                    expression: expression.to_owned(),
+                }),
+                _ => {
+                    let expression = &mut filters.last_mut()?.expression;
+                    expression.push('\n');
+                    expression.push_str(line);
+                }
+            }
+        }
+        Some(filters)
     }
 }
 
@@ -111,6 +177,26 @@ fn chunks<S: AsRef<str>>(words: &[S]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn filters_of_several_lines() {
+        let parse = |text| EventFilter::parse(text, |word| word.starts_with("s:"));
+        let text = "s:a x == 1\ns:b y == 2 ||\n CPUS{0-1:1/2} & z\n\ns:c t == \"d\"\n";
+        let filters: Vec<_> = parse(text)
+            .unwrap()
+            .into_iter()
+            .map(|filter| (filter.event, filter.expression))
+            .collect();
+        let expected = [
+            ("s:a", "x == 1"),
+            ("s:b", "y == 2 ||\n CPUS{0-1:1/2} & z\n"),
+            ("s:c", "t == \"d\""),
+        ];
+        let expected = expected.map(|(event, text)| (event.to_owned(), text.to_owned()));
+        assert_eq!(filters, expected);
+        assert_eq!(parse(""), Some(vec![]));
+        assert_eq!(parse("x == 1\n"), None);
+    }
 
     #[test]
     fn chunks_keep_words_whole() {

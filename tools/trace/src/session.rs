@@ -6,7 +6,7 @@ use crate::channel::Channel;
 use crate::error::{Error, Result};
 use crate::settings::ChangedSetting;
 use crate::stats::TraceStats;
-use crate::tracer::{Tracer, FIRST_CHANNEL};
+use crate::tracer::{lines, Tracer, FIRST_CHANNEL};
 use crate::uuid::Uuid;
 use rustix::io::Errno;
 use std::fmt::Write;
@@ -19,6 +19,24 @@ use std::path::{Path, PathBuf};
 pub struct Session {
     tracer: Tracer,
     name: String,
+}
+
+/// A set of tasks that says whose events a session records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskSet {
+    /// Of those in it alone, if there are any.
+    Only,
+    /// Not of those in it.
+    Not,
+}
+
+impl TaskSet {
+    fn file(self) -> &'static str {
+        match self {
+            Self::Only => "set_event_pid",
+            Self::Not => "set_event_notrace_pid",
+        }
+    }
 }
 
 impl Session {
@@ -82,6 +100,12 @@ impl Session {
         Ok(names.iter().map(|name| Channel::new(self, name)).collect())
     }
 
+    /// The channel called so, if it is there.
+    pub fn channel(&self, name: &str) -> Result<Option<Channel>> {
+        let mut channels = self.channels()?.into_iter();
+        Ok(channels.find(|channel| channel.name() == name))
+    }
+
     /// The channel that each session has.
     pub fn first_channel(&self) -> Channel {
         Channel::new(self, FIRST_CHANNEL)
@@ -113,26 +137,62 @@ impl Session {
         }
     }
 
-    /// Records the events of these threads only, and of what they start if they are followed.
-    pub fn set_tasks(&self, ids: &[u32]) -> Result<()> {
-        let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
-        self.replace("set_event_pid", &ids.join(" "))
+    /// The threads of a set; with [`follow_tasks`](Self::follow_tasks), at the moment.
+    pub fn tasks(&self, set: TaskSet) -> Result<Vec<u32>> {
+        let text = self.read(set.file())?;
+        let parsed = text.split_whitespace().map(str::parse);
+        parsed
+            .collect::<std::result::Result<_, _>>()
+            .map_err(|_| self.unreadable(set.file(), "that is no list of thread ids"))
     }
 
-    /// Records only what tasks in these cgroups do.
+    /// Records the events of these threads only, and of what they start if they are followed; of
+    /// all, if there are none.
+    pub fn set_tasks(&self, ids: &[u32]) -> Result<()> {
+        let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
+        self.replace(TaskSet::Only.file(), &ids.join(" "))
+    }
+
+    /// Whether what the threads of the sets start is put into them.
+    pub fn follows_tasks(&self) -> Result<bool> {
+        Ok(self.read("event_fork")?.trim() != "0")
+    }
+
+    /// Puts also into the sets what their threads start, or does not.
+    pub fn follow_tasks(&self, follow: bool) -> Result<()> {
+        self.write("event_fork", if follow { "1" } else { "0" })
+    }
+
+    /// The paths of the cgroups whose tasks' events are recorded alone; none if it is not so.
+    pub fn cgroups(&self) -> Result<Vec<String>> {
+        Ok(lines(&self.read("set_event_cgroup")?))
+    }
+
+    /// Records only what tasks in these cgroups do; in all, if there are none.
     pub fn set_cgroups(&self, paths: &[String]) -> Result<()> {
         self.replace("set_event_cgroup", &paths.join("\n"))
     }
 
-    /// Records also what chosen threads start.
-    pub fn follow_tasks(&self) -> Result<()> {
-        self.write("event_fork", "1")
+    /// The channel that has the markers, or `none`.
+    pub fn marker_channel(&self) -> Result<String> {
+        Ok(self.read("marker_channel")?.trim().to_owned())
+    }
+
+    /// Chooses the channel that has the markers of the next trace, or `none`. `EBUSY` while the
+    /// session records.
+    pub fn set_marker_channel(&self, name: &str) -> Result<()> {
+        self.write("marker_channel", name)
     }
 
     /// Records a text, if it is active.
     pub fn mark(&self, text: &str) -> Result<()> {
         self.tracer
             .write_marker(&self.file("marker"), text, &self.file("error_log"))
+    }
+
+    /// Its triggers, as `sys:event TRIGGER`.
+    pub fn triggers(&self) -> Result<Vec<String>> {
+        Ok(lines(&self.read("set_trigger")?))
     }
 
     /// Sets a trigger at the events that `pattern` picks.
@@ -155,13 +215,7 @@ impl Session {
     pub fn changed_settings(&self) -> Result<Vec<ChangedSetting>> {
         let text = self.read("reset")?;
         let parsed: Option<_> = text.lines().map(ChangedSetting::parse).collect();
-        parsed.ok_or_else(|| Error::Read {
-            path: self.path("reset"),
-            cause: io::Error::new(
-                io::ErrorKind::InvalidData,
-                "a line is not `FILE VALUE DEFAULT`",
-            ),
-        })
+        parsed.ok_or_else(|| self.unreadable("reset", "a line is not `FILE VALUE DEFAULT`"))
     }
 
     /// The counters of the current trace, or of the last one.
@@ -181,10 +235,7 @@ impl Session {
         }
         match TraceStats::parse(&all) {
             Ok(stats) => Ok((stats, all)),
-            Err(what) => Err(Error::Read {
-                path: self.path("channels/*/stats"),
-                cause: io::Error::new(io::ErrorKind::InvalidData, what),
-            }),
+            Err(what) => Err(self.unreadable("channels/*/stats", &what)),
         }
     }
 
@@ -217,6 +268,14 @@ impl Session {
     pub(crate) fn replace(&self, name: &str, value: &str) -> Result<()> {
         let path = self.path(name);
         fs::write(&path, value).map_err(|cause| self.refused(&path, value, cause))
+    }
+
+    /// The error for one of its files whose text is not what it should be.
+    pub(crate) fn unreadable(&self, name: &str, what: &str) -> Error {
+        Error::Read {
+            path: self.path(name),
+            cause: io::Error::new(io::ErrorKind::InvalidData, what),
+        }
     }
 
     /// The error for one of its files that refused a value.

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A session's settings as they were before a trace, and putting them back.
+
+use crate::tasks::Tasks;
+use crate::terminal::say;
+use std::mem;
+use trace::channel::{Channel, EventFilter};
+use trace::session::{Session, TaskSet};
+use trace::settings::{BufferSize, Settings};
+use trace::Result;
+
+/// The settings as they were. Dropping it puts them back.
+pub struct Earlier<'a> {
+    session: &'a Session,
+    clock: String,
+    marker_channel: String,
+    channels: Vec<EarlierChannel>,
+    /// None where they stay as they are: forks and exits change them meanwhile.
+    whose: Option<Whose>,
+}
+
+/// Whose events are recorded.
+struct Whose {
+    tasks: Vec<u32>,
+    follow: bool,
+    cgroups: Vec<String>,
+}
+
+struct EarlierChannel {
+    channel: Channel,
+    settings: Settings,
+    events: Vec<String>,
+    filters: Vec<EventFilter>,
+    contexts: Vec<String>,
+    cpus: String,
+}
+
+impl<'a> Earlier<'a> {
+    /// Notes the settings of a session that is not active; whose events are recorded only if `tasks`
+    /// is to change that.
+    pub fn note(session: &'a Session, tasks: &Tasks) -> Result<Self> {
+        let whose = || {
+            Ok(Whose {
+                tasks: session.tasks(TaskSet::Only)?,
+                follow: session.follows_tasks()?,
+                cgroups: session.cgroups()?,
+            })
+        };
+        let channels = session.channels()?.into_iter();
+        Ok(Self {
+            session,
+            clock: session.clock()?,
+            marker_channel: session.marker_channel()?,
+            channels: channels.map(EarlierChannel::note).collect::<Result<_>>()?,
+            whose: (!tasks.is_none()).then(whose).transpose()?,
+        })
+    }
+
+    /// Leaves the settings as they are now.
+    pub fn forget(self) {
+        mem::forget(self);
+    }
+
+    /// Puts back all that can be; the first error, if something cannot.
+    fn put_back(&self) -> Result<()> {
+        let Self { session, .. } = self;
+        let clock = if session.clock()? == self.clock {
+            Ok(())
+        } else {
+            session.set_clock(&self.clock)
+        };
+        let marker_channel = session.set_marker_channel(&self.marker_channel);
+        let channels = self.channels.iter().map(EarlierChannel::put_back);
+        let channels = channels.fold(Ok(()), Result::and);
+        let whose = self.whose.as_ref().map_or(Ok(()), |whose| {
+            let cgroups = session.set_cgroups(&whose.cgroups);
+            let tasks = session.set_tasks(&whose.tasks);
+            let follow = session.follow_tasks(whose.follow);
+            cgroups.and(tasks).and(follow)
+        });
+        let idle = self.idle_new_channels();
+        clock.and(marker_channel).and(channels).and(whose).and(idle)
+    }
+
+    /// Channels that were made meanwhile stay as long as the session: they record nothing, with
+    /// as little memory as can be.
+    fn idle_new_channels(&self) -> Result<()> {
+        let known = |name: &str| self.channels.iter().any(|c| c.channel.name() == name);
+        for channel in self.session.channels()? {
+            let name = channel.name();
+            if known(name) {
+                continue;
+            }
+            let settings = channel.settings()?;
+            channel.set_events::<&str>(&[])?;
+            channel.apply(&Settings {
+                size: BufferSize::LEAST,
+                ..settings
+            })?;
+            say(format_args!(
+                "channel `{name}` was made and stays in session `{}`, without events",
+                self.session.name()
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Earlier<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = self.put_back() {
+            say(format_args!(
+                "the earlier settings could not be put back: {error}"
+            ));
+        }
+    }
+}
+
+impl EarlierChannel {
+    fn note(channel: Channel) -> Result<Self> {
+        Ok(Self {
+            settings: channel.settings()?,
+            events: channel.enabled_events()?,
+            filters: channel.filters()?,
+            contexts: channel.contexts()?,
+            cpus: channel.cpus()?,
+            channel,
+        })
+    }
+
+    fn put_back(&self) -> Result<()> {
+        let Self { channel, .. } = self;
+        let events = channel.set_events(&self.events);
+        let settings = channel.apply(&self.settings);
+        let filters = channel.set_filters(&self.filters);
+        let contexts = channel.set_contexts(&self.contexts);
+        let cpus = channel.set_cpus(&self.cpus);
+        events.and(settings).and(filters).and(contexts).and(cpus)
+    }
+}

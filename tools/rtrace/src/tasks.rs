@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Whose events are recorded.
+
+use crate::cgroup;
+use crate::given::Given;
+use anyhow::Context;
+use rustix::thread::gettid;
+use std::fs;
+use std::io;
+use std::process::{Child, Command};
+use std::thread;
+use trace::session::Session;
+
+/// What is asked for; by default nothing: everybody's are.
+#[derive(Debug, Default)]
+pub struct Tasks {
+    /// Processes: all their threads, and what they start.
+    pub pids: Option<Given<Vec<u32>>>,
+    /// Paths of cgroups, as the user wrote them.
+    pub cgroups: Option<Given<Vec<String>>>,
+    /// The command, and what it starts.
+    pub only_command: Option<Given<()>>,
+}
+
+impl Tasks {
+    /// Whether a session's sets stay as they are.
+    pub fn is_none(&self) -> bool {
+        self.pids.is_none() && self.cgroups.is_none() && self.only_command.is_none()
+    }
+
+    /// Puts what `typed` gives in the place of what this gives.
+    pub fn override_with(&mut self, typed: Self) {
+        self.pids = typed.pids.or(self.pids.take());
+        self.cgroups = typed.cgroups.or(self.cgroups.take());
+        self.only_command = typed.only_command.or(self.only_command.take());
+    }
+
+    /// Sets it.
+    pub fn apply(&self, session: &Session) -> anyhow::Result<()> {
+        if let Some(given) = &self.cgroups {
+            given.used(session.set_cgroups(&cgroup::paths(&given.value)))?;
+        }
+        let mut tasks = Vec::new();
+        for (given, pid) in self.pids() {
+            let threads = threads(pid);
+            tasks
+                .extend(given.used(threads.with_context(|| format!("there is no process {pid}")))?);
+        }
+        if self.only_command.is_some() {
+            // Until the command comes.
+            tasks.push(own_thread());
+        }
+        if !tasks.is_empty() {
+            session.follow_tasks(true)?;
+            session.set_tasks(&tasks)?;
+        }
+        Ok(())
+    }
+
+    fn pids(&self) -> impl Iterator<Item = (&Given<Vec<u32>>, u32)> {
+        let given = self.pids.iter();
+        given.flat_map(|given| given.value.iter().map(move |pid| (given, *pid)))
+    }
+
+    /// Runs a command whose events are recorded, and those of what it starts.
+    pub fn spawn(&self, session: &Session, mut command: Command) -> io::Result<Child> {
+        if self.only_command.is_none() {
+            return command.spawn();
+        }
+        let mut tasks = Vec::new();
+        for (_, pid) in self.pids() {
+            tasks.extend(threads(pid).unwrap_or_default());
+        }
+        // A thread of its own: what it forks is recorded, and then it ends.
+        thread::scope(|scope| {
+            let spawning = scope.spawn(|| {
+                tasks.push(own_thread());
+                session.set_tasks(&tasks).map_err(io::Error::other)?;
+                command.spawn()
+            });
+            spawning
+                .join()
+                .unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
+        })
+    }
+}
+
+fn own_thread() -> u32 {
+    gettid().as_raw_nonzero().get().unsigned_abs()
+}
+
+/// The threads that a process has now.
+fn threads(pid: u32) -> io::Result<Vec<u32>> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task"))?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    Ok(names.collect())
+}

@@ -6,8 +6,14 @@ use crate::options::Place;
 use crate::terminal::{bytes, print, HEADING};
 use serde::Serialize;
 use std::fmt::Write;
+use trace::channel::EventFilter;
+use trace::session::TaskSet;
 use trace::settings::Settings;
 use trace::stats::{Counters, TraceStats};
+use trace::tracer::FIRST_CHANNEL;
+
+/// So many of a list are shown, if it is longer.
+const SHOWN: usize = 8;
 
 /// What is shown.
 #[derive(Serialize)]
@@ -17,6 +23,12 @@ struct Status {
     active: bool,
     trace: Option<String>,
     clock: String,
+    tasks: Vec<u32>,
+    tasks_excluded: Vec<u32>,
+    tasks_followed: bool,
+    cgroups: Vec<String>,
+    marker_channel: String,
+    triggers: Vec<String>,
     channels: Vec<ChannelStatus>,
     events_available: usize,
     stats: TraceStats,
@@ -28,6 +40,9 @@ struct ChannelStatus {
     name: String,
     settings: Settings,
     events_enabled: usize,
+    filters: Vec<EventFilter>,
+    contexts: Vec<String>,
+    cpus: String,
 }
 
 /// Prints the session's state.
@@ -41,6 +56,9 @@ pub fn status(place: &Place, json: bool) -> anyhow::Result<()> {
             name: channel.name().to_owned(),
             settings: channel.settings()?,
             events_enabled: channel.enabled_events()?.len(),
+            filters: channel.filters()?,
+            contexts: channel.contexts()?,
+            cpus: channel.cpus()?,
         });
     }
     let status = Status {
@@ -49,6 +67,12 @@ pub fn status(place: &Place, json: bool) -> anyhow::Result<()> {
         active: session.is_active()?,
         trace: trace.map(|uuid| uuid.to_string()),
         clock: session.clock()?,
+        tasks: session.tasks(TaskSet::Only)?,
+        tasks_excluded: session.tasks(TaskSet::Not)?,
+        tasks_followed: session.follows_tasks()?,
+        cgroups: session.cgroups()?,
+        marker_channel: session.marker_channel()?,
+        triggers: session.triggers()?,
         channels,
         events_available: tracer.available_events()?.len(),
         stats: if trace.is_some() {
@@ -84,6 +108,28 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
         status.trace.as_deref().unwrap_or("none yet")
     )?;
     writeln!(out, "clock    {}", status.clock)?;
+    let followed = if status.tasks_followed {
+        ", and what they start"
+    } else {
+        ""
+    };
+    if !status.tasks.is_empty() {
+        writeln!(out, "tasks    only {}{followed}", short(&status.tasks))?;
+    }
+    if !status.tasks_excluded.is_empty() {
+        let tasks = short(&status.tasks_excluded);
+        writeln!(out, "tasks    not {tasks}{followed}")?;
+    }
+    if !status.cgroups.is_empty() {
+        writeln!(out, "cgroups  only {}", short(&status.cgroups))?;
+    }
+    if status.marker_channel != FIRST_CHANNEL {
+        // `none`, or a channel.
+        writeln!(out, "markers  in {}", status.marker_channel)?;
+    }
+    for trigger in &status.triggers {
+        writeln!(out, "trigger  {trigger}")?;
+    }
     for channel in &status.channels {
         let ChannelStatus { name, settings, .. } = channel;
         if status.channels.len() > 1 {
@@ -100,6 +146,21 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
             "events   {} of {} enabled",
             channel.events_enabled, status.events_available
         )?;
+        // A pattern gives many events the same one.
+        let filters = channel
+            .filters
+            .chunk_by(|a, b| a.expression == b.expression);
+        for same in filters {
+            let events: Vec<_> = same.iter().map(|filter| filter.event.as_str()).collect();
+            let expression = same.first().map_or("", |filter| &filter.expression);
+            writeln!(out, "filter   {expression} ({})", short(&events))?;
+        }
+        if !channel.contexts.is_empty() {
+            writeln!(out, "contexts {}", channel.contexts.join(", "))?;
+        }
+        if channel.cpus != "all" {
+            writeln!(out, "CPUs     only {}", channel.cpus)?;
+        }
     }
     let total = status.stats.all.total;
     if !status.stats.all.cpus.is_empty() {
@@ -115,6 +176,17 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
     }
     writeln!(out, "{}", total.totals())?;
     Ok(out)
+}
+
+/// A list, of which the end is left out if it is long.
+fn short(list: &[impl ToString]) -> String {
+    let (shown, rest) = list.split_at(list.len().min(SHOWN));
+    let shown: Vec<_> = shown.iter().map(ToString::to_string).collect();
+    let shown = shown.join(", ");
+    match rest.len() {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 /// Counters, a row each, behind what the row is called.

@@ -90,7 +90,8 @@ impl Cursor {
         if let Some(censor) = censor {
             let memory = buffer.memory();
             let censored = memory.edit(taken.memory, size as usize, |packet| {
-                let (content, padding) = packet.split_at_mut_checked(content as usize).ok_or(EIO)?;
+                let (content, padding) =
+                    packet.split_at_mut_checked(content as usize).ok_or(EIO)?;
                 // What earlier packets left there.
                 padding.fill(0);
                 censor.censor(content)

@@ -24,11 +24,8 @@ const KERNEL_STACK: [Field<'static>; 2] = stack::fields(
     "callstack_kernel",
     Integer::address(),
 );
-const USER_STACK: [Field<'static>; 2] = stack::fields(
-    "_callstack_user_length",
-    "callstack_user",
-    Integer::hex(64),
-);
+const USER_STACK: [Field<'static>; 2] =
+    stack::fields("_callstack_user_length", "callstack_user", Integer::hex(64));
 
 impl Choice {
     /// All there are.

@@ -151,7 +151,7 @@ impl Trigger {
         let Some(probe) = self.means.builtins.of(builtin).get(guard) else {
             return;
         };
-        if !probe.is_recording_here() || !self.take_one() {
+        if !probe.is_recording_here(guard) || !self.take_one() {
             return;
         }
         self.count();

@@ -35,7 +35,7 @@ impl BuiltinProbe {
     /// The same, but in the stream of another CPU if this one is not recorded. Returns whether it was
     /// recorded, or lost and counted; if not, the trace is over. Context: process, interrupts on.
     pub(crate) fn record_marker_anywhere(&self, text: &[u8], guard: &NoPreempt) -> bool {
-        if self.records_this_cpu() {
+        if self.records_this_cpu(guard) {
             self.record_marker(text, guard);
             // `Channel::close` says no here before it closes the gates, whose closing is a release and
             // their check an acquire: so it was not closed.

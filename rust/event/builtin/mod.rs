@@ -10,6 +10,7 @@ mod stack;
 
 use crate::abi::header::{MARKER_ID, STACK_ID};
 use crate::abi::schema::Field;
+use crate::arch::preempt::NoPreempt;
 use crate::channel::Channel;
 use crate::context::ContextSet;
 use crate::probe::Destination;
@@ -72,11 +73,11 @@ impl BuiltinProbe {
     }
 
     /// Whether what fires here and now is recorded, or lost and counted. Any context, NMI included.
-    pub(crate) fn is_recording_here(&self) -> bool {
-        self.channel.is_active() && self.records_this_cpu()
+    pub(crate) fn is_recording_here(&self, guard: &NoPreempt) -> bool {
+        self.channel.is_active() && self.records_this_cpu(guard)
     }
 
-    fn records_this_cpu(&self) -> bool {
+    fn records_this_cpu(&self, _guard: &NoPreempt) -> bool {
         self.channel.setup().cpus.has(Task::current().cpu() as u32)
     }
 

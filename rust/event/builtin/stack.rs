@@ -9,7 +9,7 @@ use crate::context::{stack, Called, ContextSet, Moment};
 use crate::record::memory::{Space, Tail};
 
 /// The event's fields.
-pub(super) const FIELDS: [Field<'static>; 2] = 
+pub(super) const FIELDS: [Field<'static>; 2] =
     stack::fields("_stack_length", "stack", Integer::address());
 
 impl BuiltinProbe {

@@ -36,12 +36,14 @@ impl Drop for NoPreempt {
     /// the kernel keeps that flag, inverted, in its top bit.
     #[inline(always)]
     fn drop(&mut self) {
+        extern "C" {
+            fn rtrace_preempt_schedule();
+        }
         // SAFETY:
         // - Undoes what `new` did.
         // - The function called saves all registers.
         // - `nostack` in spite of the call: kernel code has no red zone, so nothing of ours lies
         //   where the call writes; and it keeps the stack aligned to 8 bytes only.
-        #[cfg(CONFIG_PREEMPT_DYNAMIC)]
         unsafe {
             asm!(
                 "dec dword ptr gs:[rip + {count}]",
@@ -49,23 +51,7 @@ impl Drop for NoPreempt {
                 "call {schedule}",
                 "2:",
                 count = sym bindings::__preempt_count,
-                schedule = sym bindings::__SCT__preempt_schedule_notrace,
-                options(nostack),
-            );
-        }
-        // SAFETY: As above.
-        #[cfg(not(CONFIG_PREEMPT_DYNAMIC))]
-        unsafe {
-            extern "C" {
-                fn preempt_schedule_notrace_thunk();
-            }
-            asm!(
-                "dec dword ptr gs:[rip + {count}]",
-                "jnz 2f",
-                "call {schedule}",
-                "2:",
-                count = sym bindings::__preempt_count,
-                schedule = sym preempt_schedule_notrace_thunk,
+                schedule = sym rtrace_preempt_schedule,
                 options(nostack),
             );
         }

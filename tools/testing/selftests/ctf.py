@@ -8,7 +8,6 @@ Usage: ctf.py check DIR          prints totals; exit status 1 and why if a rule 
 """
 
 import collections
-import glob
 import os
 import re
 import struct
@@ -60,6 +59,9 @@ class Event:
             self.parts.append(struct.Struct(run))
 
     def decode(self, data, at):
+        """The values of its fields, and where they end."""
+        if len(self.parts) == 1 and isinstance(self.parts[0], struct.Struct):
+            return self.parts[0].unpack_from(data, at), at + self.parts[0].size
         values = []
         for part in self.parts:
             if part is None:
@@ -159,9 +161,10 @@ class Stream:
             events = stream.events
             short = struct.Struct("<I" if stream.compact else "<HI")
             extended = struct.Struct("<BIQ" if stream.compact else "<HIQ")
-            stop, time = at + h.content // 8, h.begin
+            begin, stop, time = at, at + h.content // 8, h.begin
             at += HEADER.size
             while at < stop:
+                record = at
                 if stream.compact:
                     word, = short.unpack_from(data, at)
                     id, low, bits, escape = word & 31, word >> 5, 27, 31
@@ -174,34 +177,44 @@ class Stream:
                     # The earliest time with these low bits that is not before the last one.
                     now = time + ((low - time) & ((1 << bits) - 1))
                     at += short.size
-                where = f"cpu{self.cpu}: packet {h.seq}, byte {at - stop + h.content // 8}"
-                expect(now >= time, f"{where}: time goes back from {time} to {now}")
-                expect(now <= h.end, f"{where}: time {now} after the packet's end {h.end}")
-                expect(id in events, f"{where}: event {id} is not in the metadata")
-                time, event = now, events[id]
-                _, at = stream.context.decode(data, at)
-                values, at = event.decode(data, at)
-                expect(at <= stop, f"{where}: {event.name} goes beyond the packet")
-                yield time, event, values
+                if now < time:
+                    wrong = f"time goes back from {time} to {now}"
+                elif now > h.end:
+                    wrong = f"time {now} after the packet's end {h.end}"
+                elif id not in events:
+                    wrong = f"event {id} is not in the metadata"
+                else:
+                    time, event = now, events[id]
+                    if stream.context.parts:
+                        _, at = stream.context.decode(data, at)
+                    values, at = event.decode(data, at)
+                    if at <= stop:
+                        yield time, event, values
+                        continue
+                    wrong = f"{event.name} goes beyond the packet"
+                raise Invalid(f"cpu{self.cpu}: packet {h.seq}, byte {record - begin}: {wrong}")
 
 
-def streams(dir, channel="*"):
+def streams(dir, channel=None):
     """The streams of a channel, or of all."""
     with open(dir + "/metadata") as file:
         metadata = Metadata(file.read())
     # Which channel has which class: each one its own.
     classes = {}
-    for path in sorted(glob.glob(f"{dir}/{channel}_cpu*")):
-        name, cpu = os.path.basename(path).rsplit("_cpu", 1)
-        with open(path, "rb") as file:
-            stream = Stream(metadata, file.read(), int(cpu))
+    for path in sorted(os.listdir(dir)):
+        file = re.fullmatch(r"(.+)_cpu(\d+)", path)
+        if not file or channel not in (None, file[1]):
+            continue
+        name, cpu = file[1], int(file[2])
+        with open(f"{dir}/{path}", "rb") as file:
+            stream = Stream(metadata, file.read(), cpu)
         yield stream
         if stream.id is not None:
             expect(classes.setdefault(stream.id, name) == name,
                    f"{path}: stream {stream.id} is of channel {classes[stream.id]}")
 
 
-def events(dir, name=None, channel="*"):
+def events(dir, name=None, channel=None):
     """(cpu, time, event name, {field: value})"""
     for stream in streams(dir, channel):
         for time, event, values in stream.events():

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Usage: calls N [CPU]...
+ *
+ * N calls of sched_get_priority_min(2) on each of these CPUs (all online ones if none is given),
+ * at once, numbered from 0 by their argument. Nobody else makes that call. Exit status 1 and why
+ * if not all could be made.
+ */
+#define _GNU_SOURCE
+#include <err.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* In a process of its own, on this CPU, when the other end of the pipe is closed. */
+static void make_calls(long n, int cpu, int pipe)
+{
+	cpu_set_t only;
+	char byte;
+
+	CPU_ZERO(&only);
+	CPU_SET(cpu, &only);
+	if (sched_setaffinity(0, sizeof(only), &only))
+		err(1, "calls: CPU %d", cpu);
+	if (read(pipe, &byte, 1) != 0)
+		err(1, "calls: read");
+	for (long i = 0; i < n; i++)
+		sched_get_priority_min(i);
+	exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	int processes = 0, begin[2], status, failed = 0;
+	cpu_set_t cpus;
+	long n;
+
+	if (argc < 2)
+		errx(2, "usage: calls N [CPU]...");
+	n = atol(argv[1]);
+	CPU_ZERO(&cpus);
+	for (int i = 2; i < argc; i++)
+		CPU_SET(atoi(argv[i]), &cpus);
+	if (argc == 2 && sched_getaffinity(0, sizeof(cpus), &cpus))
+		err(1, "calls: sched_getaffinity");
+	if (pipe(begin))
+		err(1, "calls: pipe");
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &cpus))
+			continue;
+		switch (fork()) {
+		case -1:
+			err(1, "calls: fork");
+		case 0:
+			close(begin[1]);
+			make_calls(n, cpu, begin[0]);
+		}
+		processes++;
+	}
+	close(begin[1]);
+	while (processes-- && wait(&status) > 0)
+		failed |= status;
+	return failed ? 1 : 0;
+}

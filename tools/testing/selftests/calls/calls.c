@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Usage: calls N [CPU]...
+ * Usage: calls N [CPU]... | calls -c CHILDREN N
  *
  * N calls of sched_get_priority_min(2) on each of these CPUs (all online ones if none is given),
- * at once, numbered from 0 by their argument. Nobody else makes that call. Exit status 1 and why
- * if not all could be made.
+ * at once, numbered from 0 by their argument. With -c this process makes N, its child the next
+ * one, that one's child the next, and so on. Nobody else makes that call. Exit status 1 and why if not all could
+ * be made.
  */
 #define _GNU_SOURCE
 #include <err.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,14 +33,37 @@ static void make_calls(long n, int cpu, int pipe)
 	exit(0);
 }
 
+/* The calls of the children, of whom each is the child of the one before. */
+static int call_in_children(long number, int children)
+{
+	int status;
+
+	switch (children ? fork() : 1) {
+	case -1:
+		err(1, "calls: fork");
+	case 0:
+		sched_get_priority_min(number);
+		exit(call_in_children(number + 1, children - 1));
+	}
+	if (children && (wait(&status) < 0 || status))
+		return 1;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int processes = 0, begin[2], status, failed = 0;
 	cpu_set_t cpus;
 	long n;
 
+	if (argc == 4 && !strcmp(argv[1], "-c")) {
+		n = atol(argv[3]);
+		for (long i = 0; i < n; i++)
+			sched_get_priority_min(i);
+		return call_in_children(n, atoi(argv[2]));
+	}
 	if (argc < 2)
-		errx(2, "usage: calls N [CPU]...");
+		errx(2, "usage: calls N [CPU]... | calls -c CHILDREN N");
 	n = atol(argv[1]);
 	CPU_ZERO(&cpus);
 	for (int i = 2; i < argc; i++)

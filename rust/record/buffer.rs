@@ -5,7 +5,7 @@
 use super::abi::packet::PacketHeader;
 use super::clock::{ClockSource, TraceClock};
 use super::format::Format;
-use super::gate::{Entry, Stopped};
+use super::gate::{Entry, Exclusive, Stopped};
 use super::header::{EventHeader, Label};
 use super::memory::{Memory, RecordWriter};
 use super::packet::{self, Identity};
@@ -200,6 +200,60 @@ impl<P: Platform> Buffer<P> {
         }
     }
 
+    /// As [`record_open`](Self::record_open) in two parts, before and behind the laying down: gets the
+    /// space of a record of which `payload` bytes follow the header, and lays down that.
+    #[inline(always)]
+    pub fn begin_open<'a, F: Format>(
+        entered: Entered<'a, P>,
+        label: &Label,
+        payload: u64,
+    ) -> Result<(Begun<'a, P>, RecordWriter<'a>), Entered<'a, P>> {
+        let read = F::Clock::read(&entered.target().clock);
+        let buffer = entered.target();
+        let time = F::Clock::settle(&buffer.clock, read);
+        let len = F::Header::SHORT.wrapping_add(payload);
+        let reserved = buffer.ring.reserve_open(len, || {
+            // As in `record_open`.
+            let since_last = time.wrapping_sub(buffer.last_time.load());
+            label.is_short(since_last).then_some(time)
+        });
+        let Some(record) = reserved else {
+            return Err(entered);
+        };
+        Ok(Begun::new::<F>(entered.outermost(), record, label, payload))
+    }
+
+    /// As [`record_any`](Self::record_any) in two parts. [`None`]: it is refused, and counted.
+    pub fn begin_any<'a, F: Format>(
+        entered: Entered<'a, P>,
+        label: &Label,
+        payload: u64,
+    ) -> Option<(Begun<'a, P>, RecordWriter<'a>)> {
+        let buffer = entered.target();
+        let inside = match entered.exclusive() {
+            Ok(inside) => inside,
+            Err(_entered) => {
+                buffer.ring.lost().count(Lost::Nested);
+                return None;
+            }
+        };
+        // As in `record_any`.
+        if buffer
+            .ring
+            .refuse_if_full(F::Header::SHORT.wrapping_add(payload))
+        {
+            inside.watch(true);
+            return None;
+        }
+        let Some(record) =
+            buffer.reserve_any(label, F::Header::SHORT, F::Header::EXTENDED, payload)
+        else {
+            inside.watch(true);
+            return None;
+        };
+        Some(Begun::new::<F>(inside, record, label, payload))
+    }
+
     /// Lets in who was stopped because a record was refused before, but refuses at once, and
     /// counts, what is not smaller than `least` bytes while the buffer is full: the cheap way to
     /// lose a record. Who may be a recursion is for [`record_any`](Self::record_any) to refuse.
@@ -264,6 +318,12 @@ impl<P: Platform> Buffer<P> {
 
     #[cold]
     #[inline(never)]
+    fn deliver_begun(inside: Exclusive<'_, P, Self>, complete: Complete<'_, P>) {
+        inside.target().deliver(complete);
+    }
+
+    #[cold]
+    #[inline(never)]
     fn deliver(&self, complete: Complete<'_, P>) {
         self.ring.deliver(complete);
         self.packet_ready();
@@ -305,6 +365,43 @@ impl<P: Platform> Buffer<P> {
             let header = self.ring.commit_header(opened);
             self.close(closed);
             debug_assert!(!header);
+        }
+    }
+}
+
+/// A record that is being laid down. Whatever becomes of it, it is [ended](Self::end).
+#[must_use]
+pub struct Begun<'a, P: Platform> {
+    inside: Exclusive<'a, P, Buffer<P>>,
+    record: Reserved<'a, P>,
+}
+
+impl<'a, P: Platform> Begun<'a, P> {
+    /// With the header laid down.
+    #[inline(always)]
+    fn new<F: Format>(
+        inside: Exclusive<'a, P, Buffer<P>>,
+        record: Reserved<'a, P>,
+        label: &Label,
+        payload: u64,
+    ) -> (Self, RecordWriter<'a>) {
+        let buffer = inside.target();
+        buffer.last_time.store(record.time);
+        let to = buffer.memory.record(record.memory);
+        let to = if record.len.wrapping_sub(payload) == F::Header::SHORT {
+            F::Header::write_short(to, label.id, record.time)
+        } else {
+            F::Header::write_extended(to, label.id, record.time)
+        };
+        (Self { inside, record }, to)
+    }
+
+    /// It is laid down.
+    #[inline(always)]
+    pub fn end(self) {
+        let Self { inside, record } = self;
+        if let Some(complete) = inside.target().ring.commit(record) {
+            Buffer::deliver_begun(inside, complete);
         }
     }
 }

@@ -152,17 +152,29 @@ impl<const N: usize> Capture<N> {
     /// bytes, which `write` puts all. [`None`]: there is not the room.
     #[inline(always)]
     pub fn fill(&mut self, len: u64, write: impl FnOnce(RecordWriter<'_>)) -> Option<Captured<'_>> {
+        write(self.begin(len)?);
+        self.end(len)
+    }
+
+    /// Where so many bytes are to be laid down. [`None`]: there is not the room.
+    #[inline(always)]
+    pub fn begin(&mut self, len: u64) -> Option<RecordWriter<'_>> {
+        (len as usize <= N).then(|| RecordWriter {
+            to: NonNull::from(&mut *self).cast::<u8>(),
+            memory: PhantomData,
+        })
+    }
+
+    /// What was laid down: all of these bytes were put since [`begin`](Self::begin).
+    #[inline(always)]
+    pub fn end(&mut self, len: u64) -> Option<Captured<'_>> {
         let len = len as usize;
         if len > N {
             return None;
         }
         let to = NonNull::from(&mut *self).cast::<u8>();
-        write(RecordWriter {
-            to,
-            memory: PhantomData,
-        });
         // SAFETY: There is room for so many bytes and the slack behind them, as `self` begins with
-        // N bytes and the slack follows (`repr(C)`); `write` has put the former.
+        // N bytes and the slack follows (`repr(C)`); the former were put.
         Some(unsafe {
             to.add(len).cast::<u64>().write_unaligned(0);
             Captured(core::slice::from_raw_parts(
@@ -319,6 +331,12 @@ impl RecordWriter<'_> {
                 ..self
             }
         }
+    }
+
+    /// Where the next part goes, for who lays it down without this.
+    #[inline(always)]
+    pub fn address(&self) -> NonNull<u8> {
+        self.to
     }
 
     /// Lays down what follows.

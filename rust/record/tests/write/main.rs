@@ -2,6 +2,7 @@
 
 //! What the write side writes, byte by byte, and whom it lets in.
 
+mod begun;
 mod nesting;
 mod platform;
 mod search;

@@ -10,6 +10,9 @@ all: module tools ## build the module and the tools
 module: ## build the module and the samples for KDIR or KERNEL
 	@scripts/module build
 
+events: module ## build rtrace-events, the module with the kernel's own events (minutes, once)
+	@scripts/module events
+
 tools: ## build the userspace tools
 	@scripts/tools build
 
@@ -46,4 +49,4 @@ help: ## this list
 	@echo '  KERNEL=7.3-rt  build for, test on, a stock kernel (scripts/kernel list)'
 	@echo '  RTRACE_CACHE   where the build root, kernels and guest image are kept ($$HOME/.cache/rtrace)'
 
-.PHONY: all module tools demo test verify test-kernels check bench install clean help
+.PHONY: all module events tools demo test verify test-kernels check bench install clean help

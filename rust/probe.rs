@@ -4,11 +4,12 @@
 
 use crate::abi::header::Layout;
 use crate::channel::clock::ClockKind;
-use crate::channel::{Buffer, Channel, Entered, Gates, Waiting};
+use crate::channel::{Begun, Buffer, Channel, Entered, Gates, Waiting};
 use crate::record::clock::AnyClock;
 use crate::record::format::Format;
 use crate::record::header::{Compact, EventHeader, Label, Large};
-use crate::record::memory::{tail_alone, Tail};
+use crate::record::memory::{tail_alone, RecordWriter, Tail};
+use crate::ring::lost::Lost;
 use kernel::sync::Arc;
 
 /// An event that is enabled in a trace; the data of its tracepoint's handler.
@@ -64,6 +65,55 @@ impl Probe {
             buffers: &self.buffers,
             channel: &self.channel,
             label: self.label,
+        }
+    }
+
+    /// Gets the space of a record of `len` bytes behind its header, if that is done at once; as
+    /// [`Buffer::begin_open`].
+    #[inline(always)]
+    pub(crate) fn begin<'a, F: Format>(
+        &self,
+        entered: Entered<'a>,
+        len: u64,
+    ) -> Result<(Begun<'a>, RecordWriter<'a>), Entered<'a>> {
+        Buffer::begin_open::<F>(entered, &self.label, len)
+    }
+
+    /// The same in every case and every format. [`None`]: it is lost, and counted. Any context, NMI
+    /// included.
+    pub(crate) fn begin_any<'a>(
+        &'a self,
+        entered: Result<Entered<'a>, Waiting<'a>>,
+        len: u64,
+    ) -> Option<(Begun<'a>, RecordWriter<'a>)> {
+        match self.channel.setup().layout {
+            Layout::Compact => self.begin_as::<(Compact, AnyClock)>(entered, len),
+            Layout::Large => self.begin_as::<(Large, AnyClock)>(entered, len),
+        }
+    }
+
+    fn begin_as<'a, F: Format>(
+        &'a self,
+        entered: Result<Entered<'a>, Waiting<'a>>,
+        len: u64,
+    ) -> Option<(Begun<'a>, RecordWriter<'a>)> {
+        let entered = match entered {
+            Ok(entered) => entered,
+            Err(waiting) => self
+                .channel
+                .admit(waiting, F::Header::SHORT.wrapping_add(len))?,
+        };
+        Buffer::begin_any::<F>(entered, &self.label, len)
+    }
+
+    /// A record was too large to be looked at.
+    pub(crate) fn count_too_large(&self) {
+        let entered = match self.buffers.enter() {
+            Ok(entered) => Some(entered),
+            Err(waiting) => waiting.pass().ok(),
+        };
+        if let Some(entered) = entered {
+            entered.target().ring().lost().count(Lost::TooLarge);
         }
     }
 

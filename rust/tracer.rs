@@ -3,11 +3,14 @@
 //! The root of all there is.
 
 use crate::channel::config::Config;
-use crate::event::provided::{Description, Provided};
+use crate::event::description::Description;
+use crate::event::fired::Fired;
+use crate::event::provided::Provided;
 use crate::event::registry::Registry;
-use crate::event::Source;
+use crate::event::{Event, Source};
 use crate::file::Files;
 use crate::session::{Serving, Sessions, Shared};
+use crate::sys::foreign::ForeignModule;
 use crate::sys::hotplug::Hotplug;
 use crate::sys::system;
 use kernel::prelude::*;
@@ -67,12 +70,45 @@ impl Tracer {
         Ok(provided.clone())
     }
 
+    /// Takes events whose probes another module has. Returns how many of them are new. May sleep.
+    pub(crate) fn add_fired(&self, fired: KVec<Fired>) -> Result<usize> {
+        let added = self.registry.add_fired(fired)?;
+        for (place, event) in added.iter().enumerate() {
+            if let Err(error) = self.files.add_event(event) {
+                added
+                    .iter()
+                    .take(place)
+                    .for_each(|event| self.remove(event));
+                added
+                    .iter()
+                    .skip(place)
+                    .for_each(|event| self.registry.withdraw(event));
+                return Err(error);
+            }
+        }
+        self.sessions.events_came();
+        Ok(added.len())
+    }
+
+    /// Takes back the events whose probes a module has; none of them is recorded. May sleep.
+    pub(crate) fn remove_fired(&self, owner: ForeignModule) {
+        for event in self.registry.events().iter() {
+            if event.is_of(owner) {
+                self.remove(event);
+            }
+        }
+    }
+
+    fn remove(&self, event: &Event) {
+        // First, so that nobody who registers it again meets the old ones.
+        self.files.remove_event(event);
+        self.registry.withdraw(event);
+    }
+
     /// Takes back an event that its module will not emit any more. May sleep.
     pub(crate) fn remove_event(&self, provided: &Provided) {
         if let Some(event) = self.registry.event_of(provided) {
-            // First, so that nobody who registers it again meets the old ones.
-            self.files.remove_event(&event);
-            self.registry.withdraw(&event);
+            self.remove(&event);
         }
     }
 }

@@ -2,9 +2,11 @@
 
 //! How C code of other modules describes an event: the structures of `rtrace.h`.
 
-use crate::abi::schema::FieldType;
-use crate::event::provided::Description;
-use crate::sys::foreign::{ForeignSlice, ForeignStr};
+use crate::abi::schema::{FieldType, Integer};
+use crate::event::description::{Description, Kind};
+use crate::event::fired::Fired;
+use crate::sys::foreign::{ForeignFunction, ForeignModule, ForeignSlice, ForeignStr};
+use crate::sys::tracepoint::{Handler, Tracepoints};
 use kernel::prelude::*;
 
 /// `struct rtrace_field`.
@@ -13,6 +15,7 @@ struct FieldDescription<'a> {
     name: ForeignStr<'a>,
     ty: u8,
     size: u8,
+    count: u16,
 }
 
 /// `struct rtrace_event_desc`.
@@ -26,29 +29,83 @@ pub(super) struct EventDescription<'a> {
 impl EventDescription<'_> {
     /// What it says. `EINVAL`: that cannot be an event.
     pub(super) fn read(&self) -> Result<Description> {
+        self.read_fields(|_| true)
+    }
+
+    /// The same of an event that has the fields of fixed size before all others, in either order.
+    fn read_fixed_first(&self) -> Result<Description> {
+        self.read_fields(|kind| matches!(kind, Kind::Fixed(_)))
+    }
+
+    /// First the fields that are `first`, then the others.
+    fn read_fields(&self, first: impl Fn(Kind) -> bool) -> Result<Description> {
         let mut description = Description::new(self.subsystem.bytes(), self.name.bytes())?;
-        for field in self.fields.items() {
-            description.add_field(field.name.bytes(), field.ty()?)?;
+        for is_first in [true, false] {
+            for field in self.fields.items() {
+                let kind = field.kind()?;
+                if first(kind) == is_first {
+                    description.add_field(field.name.bytes(), kind)?;
+                }
+            }
         }
         Ok(description)
     }
 }
 
 impl FieldDescription<'_> {
-    /// `enum rtrace_field_type`, with the size that goes with it.
-    fn ty(&self) -> Result<FieldType<'static>> {
+    /// As many elements as each record says.
+    const VARIES: u16 = 0xffff;
+
+    /// `enum rtrace_field_type`, with the size and the count that go with it.
+    fn kind(&self) -> Result<Kind> {
         let bits = || match self.size {
             1 | 2 | 4 | 8 => Ok(self.size * 8),
             _ => Err(EINVAL),
         };
-        Ok(match (self.ty, self.size) {
-            (0, _) => FieldType::unsigned(bits()?),
-            (1, _) => FieldType::signed(bits()?),
-            (2, _) => FieldType::hex(bits()?),
-            (3, 1..) => FieldType::text(self.size.into()),
-            (4, 0) => FieldType::String,
-            (5, 8) => FieldType::address(),
+        let element = match (self.ty, self.size, self.count) {
+            (0, ..) => Integer::unsigned(bits()?),
+            (1, ..) => Integer::signed(bits()?),
+            (2, ..) => Integer::hex(bits()?),
+            (3, 1.., 0) => return Ok(Kind::Fixed(FieldType::text(self.size.into()))),
+            (3, 1, _) => Integer::TEXT,
+            (4, 0, 0) => return Ok(Kind::String),
+            (5, 8, _) => Integer::address(),
             _ => return Err(EINVAL),
+        };
+        Ok(match self.count {
+            0 => Kind::Fixed(FieldType::Integer(element)),
+            Self::VARIES => Kind::Sequence(element),
+            count => Kind::Fixed(FieldType::Array(element, count.into())),
         })
+    }
+}
+
+/// `struct rtrace_tracepoint`.
+#[repr(C)]
+pub(super) struct TracepointDescription<'a> {
+    event: EventDescription<'a>,
+    owner: ForeignModule,
+    probe: ForeignFunction,
+}
+
+impl TracepointDescription<'_> {
+    /// The tracepoint's name.
+    pub(super) fn name(&self) -> &[u8] {
+        self.event.name.bytes()
+    }
+
+    /// What it says; [`None`] if there is no such tracepoint. Errors as for
+    /// [`EventDescription::read`].
+    pub(super) fn read(&self, tracepoints: &Tracepoints) -> Result<Option<Fired>> {
+        let description = self.event.read_fixed_first()?;
+        let (_, name) = description.full_name();
+        let Some(tracepoint) = tracepoints.find(name) else {
+            return Ok(None);
+        };
+        Ok(Some(Fired {
+            description,
+            tracepoint,
+            handler: Handler::foreign(self.probe, self.owner),
+        }))
     }
 }

@@ -7,11 +7,15 @@
 
 mod description;
 
+use crate::event::captured::filling::Room;
+use crate::event::captured::CapturedProbe;
 use crate::event::provided::Provided;
-use crate::sys::foreign::{ForeignArc, ForeignSlice, ForeignStr, ResultPtr};
+use crate::sys::foreign::{ForeignArc, ForeignModule, ForeignSlice, ForeignStr, ResultPtr};
 use crate::sys::rcu::RcuArc;
+use crate::sys::tracepoint::Tracepoints;
 use crate::tracer::Tracer;
-use description::EventDescription;
+use core::ptr::NonNull;
+use description::{EventDescription, TracepointDescription};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -28,6 +32,56 @@ extern "C" fn rtrace_event_register(
     description: Option<&EventDescription<'_>>,
 ) -> ResultPtr<Provided> {
     register(description).into()
+}
+
+#[no_mangle]
+extern "C" fn rtrace_tracepoints_register(
+    tracepoints: ForeignSlice<'_, TracepointDescription<'_>>,
+) -> c_int {
+    match register_tracepoints(tracepoints.items()) {
+        Ok(added) => added as c_int,
+        Err(error) => error.to_errno(),
+    }
+}
+
+fn register_tracepoints(tracepoints: &[TracepointDescription<'_>]) -> Result<usize> {
+    let tracer = TRACER.get_arc().ok_or(ENODEV)?;
+    let kernels = Tracepoints::new()?;
+    let mut fired = KVec::new();
+    for tracepoint in tracepoints {
+        let event = tracepoint.read(&kernels).inspect_err(|error| {
+            let name = core::str::from_utf8(tracepoint.name()).unwrap_or("");
+            pr_err!("the tracepoint {name} cannot be an event as it is described: {error:?}\n");
+        })?;
+        if let Some(event) = event {
+            fired.push(event, GFP_KERNEL)?;
+        }
+    }
+    tracer.add_fired(fired)
+}
+
+#[no_mangle]
+extern "C" fn rtrace_tracepoints_unregister(owner: ForeignModule) {
+    // As below.
+    if let Some(tracer) = TRACER.get_arc() {
+        tracer.remove_fired(owner);
+    }
+}
+
+#[no_mangle]
+#[link_section = ".kprobes.text"]
+extern "C" fn rtrace_record_begin<'a>(
+    probe: &'a CapturedProbe,
+    room: Room<'a, '_>,
+    len: usize,
+) -> Option<NonNull<u8>> {
+    probe.begin(room, len as u64)
+}
+
+#[no_mangle]
+#[link_section = ".kprobes.text"]
+extern "C" fn rtrace_record_end(room: Room<'_, '_>) {
+    room.filled().end();
 }
 
 #[no_mangle]

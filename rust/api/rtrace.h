@@ -23,6 +23,8 @@
 
 #include <linux/types.h>
 
+struct module;
+
 /**
  * enum rtrace_field_type - how a field is shown
  * @RTRACE_UNSIGNED: unsigned integer of 1, 2, 4 or 8 bytes
@@ -45,20 +47,25 @@ enum rtrace_field_type {
  * struct rtrace_field - a field of an event
  * @name: a C identifier of at most 31 bytes
  * @type: one of enum rtrace_field_type
- * @size: its bytes
+ * @size: its bytes; those of an element, if it is an array
+ * @count: elements of an array, RTRACE_VARIES if each record has as many as it says in the u32
+ *	before them, 0 if it is no array
  */
 struct rtrace_field {
 	const char *name;
 	u8 type;
 	u8 size;
+	u16 count;
 };
+
+#define RTRACE_VARIES 0xffff
 
 /**
  * struct rtrace_event_desc - an event
- * @subsystem: a C identifier of at most 31 bytes
+ * @subsystem: C identifiers with a - between them, of at most 31 bytes
  * @name: a C identifier of at most 63 bytes
  * @fields: its fields, in the order of the record, without padding
- * @nr_fields: how many; at most 16
+ * @nr_fields: how many; at most 64
  */
 struct rtrace_event_desc {
 	const char *subsystem;
@@ -110,5 +117,66 @@ bool rtrace_event_enabled(const struct rtrace_event *event);
  */
 int rtrace_event_emit(const struct rtrace_event *event, const void *data, size_t len,
 		      const char *text);
+
+/**
+ * struct rtrace_tracepoint - an event that a tracepoint fires
+ * @event: the event; its name is the tracepoint's. In the record the fields of fixed size come before all
+ *	others, whatever their order here
+ * @owner: the module that @probe is in: THIS_MODULE. It stays as long as the event is recorded
+ * @probe: of the tracepoint's prototype, behind a pointer that is for rtrace_record_begin(). Not
+ *	traced itself
+ */
+struct rtrace_tracepoint {
+	struct rtrace_event_desc event;
+	struct module *owner;
+	void *probe;
+};
+
+/**
+ * rtrace_tracepoints_register() - make the events of tracepoints known
+ * @tracepoints: what they are; copied
+ * @count: how many
+ *
+ * Those that the kernel lacks, and those that rtrace has events of its own for, are passed over. May
+ * sleep.
+ *
+ * Return: how many are known now, or -EINVAL, -ENOMEM, -ENODEV as for rtrace_event_register():
+ * then none is.
+ */
+int rtrace_tracepoints_register(const struct rtrace_tracepoint *tracepoints, size_t count);
+
+/**
+ * rtrace_tracepoints_unregister() - the probes of a module go
+ * @owner: the module: THIS_MODULE
+ *
+ * When it is unloaded; so none of its events is recorded. May sleep.
+ */
+void rtrace_tracepoints_unregister(struct module *owner);
+
+/**
+ * struct rtrace_record - a record that is being laid down
+ */
+struct rtrace_record {
+	unsigned long opaque[138];
+};
+
+/**
+ * rtrace_record_begin() - get the space of a record
+ * @data: what a probe of struct rtrace_tracepoint was called with
+ * @record: kept for rtrace_record_end()
+ * @len: bytes
+ *
+ * Preemption may be disabled from here to rtrace_record_end(). Any context, NMI included.
+ *
+ * Return: where all of these bytes must be put now; NULL if nothing is recorded: then there is
+ * nothing to end.
+ */
+void *rtrace_record_begin(const void *data, struct rtrace_record *record, size_t len);
+
+/**
+ * rtrace_record_end() - the record is complete
+ * @record: what rtrace_record_begin() filled
+ */
+void rtrace_record_end(struct rtrace_record *record);
 
 #endif

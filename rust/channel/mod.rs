@@ -52,6 +52,9 @@ pub(crate) type Entered<'a> = record::buffer::Entered<'a, Kernel>;
 /// Being on a CPU whose buffer may take a record.
 pub(crate) type Waiting<'a> = record::buffer::Waiting<'a, Kernel>;
 
+/// A record that is being laid down.
+pub(crate) type Begun<'a> = record::buffer::Begun<'a, Kernel>;
+
 /// What makes one channel of one trace different from others.
 #[derive(Clone)]
 pub(crate) struct Setup {

@@ -6,6 +6,8 @@
 //! An event has one handler for this, whatever the event header and the clock. It is attached
 //! where a filter or a context was asked for, or a trigger, and nowhere else.
 
+pub(crate) mod filling;
+
 use super::filter::Filter;
 use super::tasks::Tasks;
 use super::trigger::Trigger;

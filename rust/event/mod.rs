@@ -3,12 +3,14 @@
 //! The events: what can be recorded.
 //!
 //! There are several sources: [declared](typed) events, with a probe each; [system calls](syscall),
-//! with two probes for all of them; and events that other modules [provide](provided). The
-//! [`registry`] has the events of all sources; to the rest of the module they look alike.
+//! with two probes for all of them; events with a probe in [other modules](fired); and events that
+//! other modules [provide](provided). The [`registry`] has the events of all sources; to the rest of the module they look alike.
 
 pub(crate) mod builtin;
 pub(crate) mod captured;
+pub(crate) mod description;
 pub(crate) mod filter;
+pub(crate) mod fired;
 mod format;
 mod handlers;
 pub(crate) mod provided;
@@ -20,7 +22,9 @@ mod typed;
 
 use crate::abi::schema::Field;
 use crate::arch::word::SharedWord;
+use crate::sys::foreign::ForeignModule;
 use crate::sys::tracepoint::Tracepoint;
+use fired::Fired;
 use kernel::sync::Arc;
 use provided::Provided;
 use syscall::{Call, Direction};
@@ -44,6 +48,8 @@ pub(crate) enum Source {
         /// Where all calls fire.
         tracepoint: Tracepoint,
     },
+    /// A tracepoint of its own, with a probe in another module.
+    Fired(Fired),
     /// Emitted by another module.
     Provided(Arc<Provided>),
 }
@@ -94,7 +100,8 @@ impl Event {
         match &self.source {
             Source::Typed { declaration, .. } => declaration.subsystem,
             Source::Syscall { .. } => "syscalls",
-            Source::Provided(provided) => provided.full_name().0,
+            Source::Fired(fired) => fired.description.full_name().0,
+            Source::Provided(provided) => provided.description().full_name().0,
         }
     }
 
@@ -105,7 +112,8 @@ impl Event {
             Source::Syscall {
                 call, direction, ..
             } => call.name(*direction),
-            Source::Provided(provided) => provided.full_name().1,
+            Source::Fired(fired) => fired.description.full_name().1,
+            Source::Provided(provided) => provided.description().full_name().1,
         }
     }
 
@@ -122,11 +130,19 @@ impl Event {
                 call.kernel_name(*direction).map(|name| ("syscalls", name)),
                 Some(("raw_syscalls", direction.tracepoint())),
             ),
-            Source::Typed { .. } | Source::Provided(_) => (None, None),
+            Source::Typed { .. } | Source::Fired(_) | Source::Provided(_) => (None, None),
         };
         core::iter::once((self.subsystem(), self.name()))
             .chain(kernel_name)
             .chain(of_all)
+    }
+
+    /// Whether its probe is in this module.
+    pub(crate) fn is_of(&self, owner: ForeignModule) -> bool {
+        match &self.source {
+            Source::Fired(fired) => fired.handler.is_of(owner),
+            _ => false,
+        }
     }
 
     /// Whether this is one of its names.
@@ -139,14 +155,14 @@ impl Event {
         match &self.source {
             Source::Typed { declaration, .. } => declaration.default,
             Source::Syscall { .. } => true,
-            Source::Provided(_) => false,
+            Source::Fired(_) | Source::Provided(_) => false,
         }
     }
 
     /// Whether a filter can look at its records.
     fn can_be_captured(&self) -> bool {
         match &self.source {
-            Source::Typed { .. } | Source::Syscall { .. } => true,
+            Source::Typed { .. } | Source::Syscall { .. } | Source::Fired(_) => true,
             Source::Provided(provided) => provided.can_be_captured(),
         }
     }
@@ -169,7 +185,8 @@ impl Event {
                 direction: Direction::Exit,
                 ..
             } => call.exit().nth(place),
-            Source::Provided(provided) => provided.fields().nth(place),
+            Source::Fired(fired) => fired.description.field(place),
+            Source::Provided(provided) => provided.description().field(place),
         }
     }
 }

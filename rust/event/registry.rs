@@ -5,10 +5,12 @@
 //! A source puts its events in. When what fires one goes, the event is absent, until it comes
 //! again. An id is never given to another event, for sessions choose by id.
 
-use super::provided::{Description, Provided};
+use super::description::Description;
+use super::fired::Fired;
+use super::provided::Provided;
 use super::syscall::{self, Direction};
 use super::{typed, Event, Source};
-use crate::sys::tracepoint::Tracepoint;
+use crate::sys::tracepoint::{Tracepoint, Tracepoints};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
@@ -50,6 +52,8 @@ impl Registry {
     /// With the events of this kernel: declared ones and system calls. A tracepoint that is missing
     /// is said once; its events are not there. May sleep.
     pub(crate) fn new() -> Result<Arc<Self>> {
+        let tracepoints = Tracepoints::new()?;
+        let find = |name| find(&tracepoints, name);
         let mut events = KVec::new();
         let mut add = |source| -> Result {
             let event = Event::new(events.len() as u32, source);
@@ -114,6 +118,38 @@ impl Registry {
         Ok(event)
     }
 
+    /// Adds events whose probes another module has, but those that are here by one of their names.
+    /// Returns those that were added. May sleep.
+    pub(crate) fn add_fired(&self, fired: KVec<Fired>) -> Result<KVec<Arc<Event>>> {
+        let mut events = self.events.lock();
+        let mut all = KVec::with_capacity(events.0.len() + fired.len(), GFP_KERNEL)?;
+        for known in &events.0 {
+            all.push(known.clone(), GFP_KERNEL)?;
+        }
+        let mut added = KVec::with_capacity(fired.len(), GFP_KERNEL)?;
+        for fired in fired {
+            let name = fired.description.full_name();
+            if events.iter().any(|event| event.is_called(name)) {
+                continue;
+            }
+            // The module was here before, at another place.
+            for place in all.iter_mut() {
+                if place
+                    .as_ref()
+                    .is_some_and(|old| !old.is_present() && old.is_called(name))
+                {
+                    *place = None;
+                }
+            }
+            let event = Event::new(all.len() as u32, Source::Fired(fired));
+            let event = Arc::new(event, GFP_KERNEL)?;
+            all.push(Some(event.clone()), GFP_KERNEL)?;
+            added.push(event, GFP_KERNEL)?;
+        }
+        *events = Arc::new(Events(all), GFP_KERNEL)?;
+        Ok(added)
+    }
+
     /// The event that `provided` is.
     pub(crate) fn event_of(&self, provided: &Provided) -> Option<Arc<Event>> {
         let events = self.events();
@@ -133,8 +169,8 @@ impl Registry {
 }
 
 /// The tracepoint `name`; says so if the kernel has none.
-fn find(name: &str) -> Option<Tracepoint> {
-    let found = Tracepoint::find(name);
+fn find(tracepoints: &Tracepoints, name: &str) -> Option<Tracepoint> {
+    let found = tracepoints.find(name);
     if found.is_none() {
         pr_warn!("this kernel has no tracepoint {name}: its events are not available\n");
     }

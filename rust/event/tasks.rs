@@ -8,7 +8,7 @@ use crate::sys::args::Task;
 use crate::sys::bindings;
 use crate::sys::cgroup::Cgroup;
 use crate::sys::rcu::RcuArc;
-use crate::sys::tracepoint::{Attachments, Handler, Tracepoint};
+use crate::sys::tracepoint::{Attachments, Handler, Tracepoints};
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::Arc;
@@ -179,9 +179,10 @@ pub(crate) struct Following {
 impl Following {
     /// Begins. `ENOENT`: the kernel has not the tracepoints. May sleep.
     pub(crate) fn new(tasks: &Arc<Tasks>) -> Result<Self> {
+        let tracepoints = Tracepoints::new()?;
         let mut hooks = Attachments::new();
         for (name, handler) in [("sched_process_fork", FORK), ("sched_process_free", FREE)] {
-            let tracepoint = Tracepoint::find(name).ok_or(ENOENT)?;
+            let tracepoint = tracepoints.find(name).ok_or(ENOENT)?;
             hooks.attach(tracepoint, handler, tasks.clone())?;
         }
         Ok(Self { _hooks: hooks })

@@ -190,7 +190,7 @@ impl ChannelProbes {
             || self.tasks.is_set()
             || wanted.filter(event).is_some()
             || self.captured.has(event)
-            || matches!(event.source(), Source::Provided(_))
+            || matches!(event.source(), Source::Fired(_) | Source::Provided(_))
     }
 
     /// Attaches what is not yet.
@@ -240,6 +240,13 @@ impl ChannelProbes {
                     let handler = declaration.handlers.select(self.channel.setup());
                     let probe = Arc::new(probe, GFP_KERNEL)?;
                     attached.plain.attach(*tracepoint, handler, probe)?;
+                }
+                Source::Fired(fired) => {
+                    let probe = captured(probe)?;
+                    change.captured.push(probe.clone(), GFP_KERNEL)?;
+                    attached
+                        .captured
+                        .attach(fired.tracepoint, fired.handler, probe)?;
                 }
                 Source::Provided(provided) => {
                     let probe = captured(probe)?;

@@ -106,6 +106,10 @@ impl TriggerProbes {
                 let handler = syscall::trigger_handler(*direction);
                 self.syscalls.attach_last(*tracepoint, handler, probe)
             }
+            Source::Fired(fired) => {
+                self.tracepoints
+                    .attach_last(fired.tracepoint, fired.handler, probe)
+            }
             Source::Provided(provided) => {
                 self.provided.reserve(1, GFP_KERNEL)?;
                 provided.attach(probe.clone())?;

@@ -28,6 +28,7 @@
 #include <trace/events/timer.h>
 
 #include "helpers.h"
+#include "rtrace.h"
 
 /* Where namespaces have their struct ns_common. No header has struct mnt_namespace. */
 enum rtrace_ns_at {

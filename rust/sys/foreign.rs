@@ -6,6 +6,8 @@
 //! pointer is NULL or valid as long as the call.
 
 use crate::sys::args::c_text;
+use crate::sys::bindings;
+use core::ffi::c_void;
 use core::marker::PhantomData;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -43,6 +45,68 @@ impl<'a, T> ForeignSlice<'a, T> {
         }
         // SAFETY: The caller's contract: so many items, valid as long as the call.
         unsafe { core::slice::from_raw_parts(self.first, self.len) }
+    }
+}
+
+/// A function, whose prototype the caller vouches for.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct ForeignFunction(pub(super) *const c_void);
+
+/// A `struct module *`: that of what is described beside it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct ForeignModule(pub(super) *mut bindings::module);
+
+// SAFETY: The module's count of references is atomic, and nothing else of it is used.
+unsafe impl Send for ForeignModule {}
+// SAFETY: As above.
+unsafe impl Sync for ForeignModule {}
+
+/// A module that is not unloaded while this lives.
+pub(crate) struct HeldModule(ForeignModule);
+
+impl ForeignModule {
+    /// Keeps it. [`None`]: it goes already.
+    pub(super) fn hold(self) -> Option<HeldModule> {
+        // SAFETY: The caller's contract: NULL, which is the kernel itself, or a module that is there
+        // as long as what it has registered.
+        unsafe { bindings::try_module_get(self.0) }.then_some(HeldModule(self))
+    }
+}
+
+impl Drop for HeldModule {
+    fn drop(&mut self) {
+        // SAFETY: What `hold` took.
+        unsafe { bindings::module_put(self.0 .0) };
+    }
+}
+
+/// Room for a `T` between two calls of the caller, who does not touch it meanwhile: the first fills
+/// it.
+#[repr(transparent)]
+pub(crate) struct ForeignRoom<'a, T> {
+    room: *mut T,
+    lifetime: PhantomData<&'a mut T>,
+}
+
+impl<'a, T> ForeignRoom<'a, T> {
+    /// Fills it.
+    #[inline(always)]
+    pub(crate) fn fill(self, value: T) -> &'a mut T {
+        const { assert!(size_of::<T>() <= size_of::<bindings::rtrace_record>()) };
+        // SAFETY: The caller's contract: a `struct rtrace_record`, its own, until the second call.
+        unsafe {
+            self.room.write(value);
+            &mut *self.room
+        }
+    }
+
+    /// What it was filled with, in the second call.
+    #[inline(always)]
+    pub(crate) fn filled(self) -> &'a mut T {
+        // SAFETY: The caller's contract: what `fill` put there.
+        unsafe { &mut *self.room }
     }
 }
 

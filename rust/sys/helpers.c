@@ -318,3 +318,7 @@ EXPORT_SYMBOL_GPL(rtrace_event_register);
 EXPORT_SYMBOL_GPL(rtrace_event_unregister);
 EXPORT_SYMBOL_GPL(rtrace_event_enabled);
 EXPORT_SYMBOL_GPL(rtrace_event_emit);
+EXPORT_SYMBOL_GPL(rtrace_tracepoints_register);
+EXPORT_SYMBOL_GPL(rtrace_tracepoints_unregister);
+EXPORT_SYMBOL_GPL(rtrace_record_begin);
+EXPORT_SYMBOL_GPL(rtrace_record_end);

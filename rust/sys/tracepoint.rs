@@ -3,6 +3,7 @@
 //! Tracepoints: finding one by name, and attaching typed handlers.
 
 use crate::sys::bindings;
+use crate::sys::foreign::{ForeignFunction, ForeignModule, HeldModule};
 use core::ffi::c_void;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -34,6 +35,8 @@ plain_args!(bool, i8, u8, i16, u16, i32, u32, i64, u64, isize, usize);
 /// A function that can be attached to a tracepoint of the right prototype, with a `D`.
 pub(crate) struct Handler<D> {
     function: *const c_void,
+    /// Where it is, if it is not in this module.
+    owner: Option<ForeignModule>,
     data: PhantomData<fn(&D)>,
 }
 
@@ -56,7 +59,7 @@ macro_rules! handler_constructors {
             function: extern "C" fn(&D $(, $arg)*),
             _prototype: unsafe extern "C" fn(*mut c_void $(, $arg::Raw)*) -> c_int,
         ) -> Self {
-            Self { function: function as *const c_void, data: PhantomData }
+            Self { function: function as *const c_void, owner: None, data: PhantomData }
         }
     )* };
 }
@@ -82,6 +85,20 @@ impl<D> Handler<D> {
         /// A handler of six.
         new6(A, B, C, E, F, G);
     }
+
+    /// One of another module, which vouches for the prototype and takes a `D`.
+    pub(crate) fn foreign(function: ForeignFunction, owner: ForeignModule) -> Self {
+        Self {
+            function: function.0,
+            owner: Some(owner),
+            data: PhantomData,
+        }
+    }
+
+    /// Whether it is in this module.
+    pub(crate) fn is_of(&self, owner: ForeignModule) -> bool {
+        self.owner == Some(owner)
+    }
 }
 
 /// A tracepoint of the kernel proper, which lives for ever.
@@ -94,38 +111,59 @@ unsafe impl Send for Tracepoint {}
 unsafe impl Sync for Tracepoint {}
 
 impl Tracepoint {
-    /// The tracepoint called `name`. Process context.
-    pub(crate) fn find(name: &str) -> Option<Self> {
-        struct Search<'a> {
-            name: &'a [u8],
-            found: Option<NonNull<bindings::tracepoint>>,
-        }
-        /// Looks at one tracepoint.
-        ///
-        /// # Safety
-        ///
-        /// `search` must point to a `Search`.
-        unsafe extern "C" fn visit(tracepoint: *mut bindings::tracepoint, search: *mut c_void) {
-            // SAFETY: `search` is the one below; the kernel passes live tracepoints, whose
-            // names are NUL-terminated.
-            unsafe {
-                let search = &mut *search.cast::<Search<'_>>();
-                let name = CStr::from_ptr((*tracepoint).name.cast());
-                if name.to_bytes() == search.name {
-                    search.found = NonNull::new(tracepoint);
-                }
-            }
-        }
-        let mut search = Search {
-            name: name.as_bytes(),
-            found: None,
-        };
-        // SAFETY: `visit` gets `search`, and is not called after this returns.
-        unsafe {
-            bindings::for_each_kernel_tracepoint(Some(visit), (&raw mut search).cast());
-        }
-        search.found.map(Self)
+    fn name(self) -> &'static [u8] {
+        // SAFETY: It lives for ever, and so does its name, which is NUL-terminated.
+        unsafe { CStr::from_ptr((*self.0.as_ptr()).name.cast()) }.to_bytes()
     }
+}
+
+/// The tracepoints of the kernel proper.
+pub(crate) struct Tracepoints(KVec<Tracepoint>);
+
+impl Tracepoints {
+    /// All of them. May sleep.
+    pub(crate) fn new() -> Result<Self> {
+        let mut count = 0;
+        for_each(&mut |_| count += 1);
+        let mut all = KVec::with_capacity(count, GFP_KERNEL)?;
+        let mut result = Ok(());
+        for_each(&mut |tracepoint| {
+            // There are no more now than before.
+            if let Err(error) = all.push(tracepoint, GFP_KERNEL) {
+                result = Err(error);
+            }
+        });
+        result?;
+        all.sort_unstable_by(|a, b| a.name().cmp(b.name()));
+        Ok(Self(all))
+    }
+
+    /// The one called `name`.
+    pub(crate) fn find(&self, name: &str) -> Option<Tracepoint> {
+        let place = self
+            .0
+            .binary_search_by(|tracepoint| tracepoint.name().cmp(name.as_bytes()));
+        self.0.get(place.ok()?).copied()
+    }
+}
+
+/// Shows each to `see`.
+fn for_each(see: &mut dyn FnMut(Tracepoint)) {
+    /// Shows one.
+    ///
+    /// # Safety
+    ///
+    /// `see` must point to what [`for_each`] got.
+    unsafe extern "C" fn visit(tracepoint: *mut bindings::tracepoint, see: *mut c_void) {
+        // SAFETY: The one below.
+        let see = unsafe { &mut *see.cast::<&mut dyn FnMut(Tracepoint)>() };
+        if let Some(tracepoint) = NonNull::new(tracepoint) {
+            see(Tracepoint(tracepoint));
+        }
+    }
+    let mut see = see;
+    // SAFETY: `visit` gets `see`, and is not called after this returns.
+    unsafe { bindings::for_each_kernel_tracepoint(Some(visit), (&raw mut see).cast()) };
 }
 
 /// When a handler is called, among those of its tracepoint: the kernel's priorities.
@@ -144,6 +182,8 @@ struct Attached<D> {
     data: Arc<D>,
     /// Off its tracepoint; it may still run.
     detached: bool,
+    /// The module that the handler is in, if it is another.
+    _owner: Option<HeldModule>,
 }
 
 impl<D> Attached<D> {
@@ -198,6 +238,10 @@ impl<D> Attachments<D> {
         data: Arc<D>,
         order: Order,
     ) -> Result {
+        let owner = match handler.owner {
+            Some(owner) => Some(owner.hold().ok_or(ENODEV)?),
+            None => None,
+        };
         // Before the registration, so that nothing can fail after it.
         self.0.reserve(1, GFP_KERNEL)?;
         // SAFETY:
@@ -218,6 +262,7 @@ impl<D> Attachments<D> {
                 handler,
                 data,
                 detached: false,
+                _owner: owner,
             },
             GFP_KERNEL,
         )?;

@@ -161,7 +161,7 @@ class Stream:
             events = stream.events
             short = struct.Struct("<I" if stream.compact else "<HI")
             extended = struct.Struct("<BIQ" if stream.compact else "<HIQ")
-            begin, stop, time = at, at + h.content // 8, h.begin
+            begin, stop, time, event = at, at + h.content // 8, h.begin, None
             at += HEADER.size
             while at < stop:
                 record = at
@@ -192,7 +192,8 @@ class Stream:
                         yield time, event, values
                         continue
                     wrong = f"{event.name} goes beyond the packet"
-                raise Invalid(f"cpu{self.cpu}: packet {h.seq}, byte {record - begin}: {wrong}")
+                behind = f", behind {event.name}" if event else ""
+                raise Invalid(f"cpu{self.cpu}: packet {h.seq}, byte {record - begin}{behind}: {wrong}")
 
 
 def streams(dir, channel=None):

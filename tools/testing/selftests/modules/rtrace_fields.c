@@ -12,7 +12,7 @@
 
 #include "rtrace.h"
 
-#define MOST 32
+#define MOST 96
 
 static unsigned int count = 1;
 module_param(count, uint, 0444);

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The events of one header: HEADER, given by the Makefile. Compiled once for each.
+ */
+#ifdef PREAMBLE
+#include PREAMBLE
+#endif
+#include "probe.h"
+#include PRIVATE
+
+/* First for the prototypes and for what the header defines once. */
+#define CREATE_TRACE_POINTS
+#include HEADER
+#undef CREATE_TRACE_POINTS
+
+#define TRACE_HEADER_MULTI_READ
+#include "stages.h"

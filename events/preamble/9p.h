@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <net/9p/9p.h>
+#include <net/9p/client.h>

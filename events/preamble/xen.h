@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <asm/xen/hypercall.h>
+#include <xen/interface/xen.h>

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * From the kernel's TRACE_EVENT() macros to probes and descriptions.
+ *
+ * HEADER declares tracepoints and, by these macros, what ftrace records of each. It is read here
+ * several times, each time with another meaning of the macros ("stage"), as the kernel's own
+ * include/trace/trace_events.h does:
+ *
+ *   1  the fixed part of a record: a packed struct, for records have no padding
+ *   2  where the parts of variable size lie
+ *   3  how large these are
+ *   4  what is recorded: struct rtrace_field
+ *   5  the probe of a class, and its events
+ *
+ * A record is the fixed part and, behind it, the parts of variable size in the order of their
+ * declaration: a string with its NUL, or an array behind a u32 that says how many elements it has.
+ */
+
+/*
+ * Variants of TRACE_EVENT() that differ in what they do to the tracepoint itself: its conditions and
+ * callbacks are the kernel's. Enumerators are resolved by the kernel, too.
+ */
+#undef TRACE_EVENT
+#define TRACE_EVENT(name, proto, args, tstruct, assign, print)			\
+	DECLARE_EVENT_CLASS(name, PARAMS(proto), PARAMS(args), PARAMS(tstruct),	\
+			    PARAMS(assign), PARAMS(print));			\
+	DEFINE_EVENT(name, name, PARAMS(proto), PARAMS(args));
+
+#undef TRACE_EVENT_CONDITION
+#define TRACE_EVENT_CONDITION(name, proto, args, cond, tstruct, assign, print)	\
+	TRACE_EVENT(name, PARAMS(proto), PARAMS(args), PARAMS(tstruct),		\
+		    PARAMS(assign), PARAMS(print))
+
+#undef TRACE_EVENT_FN
+#define TRACE_EVENT_FN(name, proto, args, tstruct, assign, print, reg, unreg)	\
+	TRACE_EVENT(name, PARAMS(proto), PARAMS(args), PARAMS(tstruct),		\
+		    PARAMS(assign), PARAMS(print))
+
+#undef TRACE_EVENT_FN_COND
+#define TRACE_EVENT_FN_COND(name, proto, args, cond, tstruct, assign, print, reg, unreg) \
+	TRACE_EVENT(name, PARAMS(proto), PARAMS(args), PARAMS(tstruct),		\
+		    PARAMS(assign), PARAMS(print))
+
+#undef TRACE_EVENT_SYSCALL
+#define TRACE_EVENT_SYSCALL(name, proto, args, tstruct, assign, print, reg, unreg) \
+	TRACE_EVENT(name, PARAMS(proto), PARAMS(args), PARAMS(tstruct),		\
+		    PARAMS(assign), PARAMS(print))
+
+#undef DECLARE_EVENT_SYSCALL_CLASS
+#define DECLARE_EVENT_SYSCALL_CLASS DECLARE_EVENT_CLASS
+
+#undef DEFINE_EVENT_FN
+#define DEFINE_EVENT_FN(template, name, proto, args, reg, unreg)		\
+	DEFINE_EVENT(template, name, PARAMS(proto), PARAMS(args))
+
+#undef DEFINE_EVENT_PRINT
+#define DEFINE_EVENT_PRINT(template, name, proto, args, print)			\
+	DEFINE_EVENT(template, name, PARAMS(proto), PARAMS(args))
+
+#undef DEFINE_EVENT_CONDITION
+#define DEFINE_EVENT_CONDITION(template, name, proto, args, cond)		\
+	DEFINE_EVENT(template, name, PARAMS(proto), PARAMS(args))
+
+#undef TRACE_EVENT_NOP
+#define TRACE_EVENT_NOP(name, proto, args, tstruct, assign, print)
+#undef DECLARE_EVENT_NOP
+#define DECLARE_EVENT_NOP(name, proto, args, tstruct, assign, print)
+#undef DEFINE_EVENT_NOP
+#define DEFINE_EVENT_NOP(template, name, proto, args)
+#undef TRACE_EVENT_FLAGS
+#define TRACE_EVENT_FLAGS(event, flag)
+#undef TRACE_EVENT_PERF_PERM
+#define TRACE_EVENT_PERF_PERM(event, expr...)
+#undef TRACE_DEFINE_ENUM
+#define TRACE_DEFINE_ENUM(a)
+#undef TRACE_DEFINE_SIZEOF
+#define TRACE_DEFINE_SIZEOF(a)
+#undef DECLARE_TRACE
+#define DECLARE_TRACE(name, proto, args)
+#undef DECLARE_TRACE_CONDITION
+#define DECLARE_TRACE_CONDITION(name, proto, args, cond)
+#undef DECLARE_TRACE_EVENT
+#define DECLARE_TRACE_EVENT(name, proto, args)
+#undef DECLARE_TRACE_EVENT_CONDITION
+#define DECLARE_TRACE_EVENT_CONDITION(name, proto, args, cond)
+
+#undef TP_PROTO
+#define TP_PROTO(args...)		args
+#undef TP_ARGS
+#define TP_ARGS(args...)		args
+#undef TP_CONDITION
+#define TP_CONDITION(args...)		args
+#undef TP_STRUCT__entry
+#define TP_STRUCT__entry(args...)	args
+#undef TP_fast_assign
+#define TP_fast_assign(args...)		args
+
+/* For perf alone. */
+#undef __perf_count
+#define __perf_count(c)			(c)
+#undef __perf_task
+#define __perf_task(t)			(t)
+
+/*
+ * All parts of variable size come down to three: strings, whose size is found out; texts, whose
+ * size is given; arrays. What is relative to its own place elsewhere is like any other here.
+ */
+#undef __field_ext
+#define __field_ext(type, item, filter_type)	__field(type, item)
+#undef __field_struct
+#define __field_struct(type, item)		__field(type, item)
+#undef __field_struct_ext
+#define __field_struct_ext(type, item, filter_type) __field(type, item)
+#undef __vstring
+#define __vstring(item, fmt, ap)		__string_of(item, __trace_event_vstr_len(fmt, ap))
+#undef __bitmask
+#define __bitmask(item, nr_bits) \
+	__dynamic_array(unsigned long, item, BITS_TO_LONGS(nr_bits))
+#undef __cpumask
+#define __cpumask(item)				__bitmask(item, nr_cpumask_bits)
+#undef __sockaddr
+#define __sockaddr(item, len)			__dynamic_array(u8, item, len)
+#undef __rel_dynamic_array
+#define __rel_dynamic_array(type, item, len)	__dynamic_array(type, item, len)
+#undef __rel_string
+#define __rel_string(item, src)			__string(item, src)
+#undef __rel_string_len
+#define __rel_string_len(item, src, len)	__string_len(item, src, len)
+#undef __rel_bitmask
+#define __rel_bitmask(item, nr_bits)		__bitmask(item, nr_bits)
+#undef __rel_cpumask
+#define __rel_cpumask(item)			__cpumask(item)
+#undef __rel_sockaddr
+#define __rel_sockaddr(item, len)		__sockaddr(item, len)
+
+#undef DEFINE_EVENT
+#define DEFINE_EVENT(template, name, proto, args)
+
+/* Stage 1. */
+
+#undef __field
+#define __field(type, item)			type item;
+#undef __array
+#define __array(type, item, len)		type item[len];
+#undef __dynamic_array
+#define __dynamic_array(type, item, len)
+#undef __string
+#define __string(item, src)
+#undef __string_len
+#define __string_len(item, src, len)
+#undef __string_of
+#define __string_of(item, size)
+
+#undef DECLARE_EVENT_CLASS
+#define DECLARE_EVENT_CLASS(call, proto, args, tstruct, assign, print)		\
+	struct rtrace_fixed_##call {						\
+		tstruct								\
+	} __packed;
+
+#include HEADER
+
+/* Stage 2. */
+
+#undef __field
+#define __field(type, item)
+#undef __array
+#define __array(type, item, len)
+#undef __dynamic_array
+#define __dynamic_array(type, item, len)	struct rtrace_part item;
+#undef __string
+#define __string(item, src)			struct rtrace_part item; const char *item##_source;
+#undef __string_len
+#define __string_len(item, src, len)		__string(item, src)
+#undef __string_of
+#define __string_of(item, size)			struct rtrace_part item;
+
+#undef DECLARE_EVENT_CLASS
+#define DECLARE_EVENT_CLASS(call, proto, args, tstruct, assign, print)		\
+	struct rtrace_parts_##call {						\
+		tstruct								\
+	};
+
+#include HEADER
+
+/* Stage 3. */
+
+#undef __dynamic_array
+#define __dynamic_array(type, item, len)					\
+	__size = rtrace_place_array(&__parts->item, __size, len, sizeof(type));
+#undef __string
+#define __string(item, src)							\
+	__parts->item##_source = rtrace_source(src);				\
+	__string_of(item, strlen(__parts->item##_source) + 1)
+#undef __string_len
+#define __string_len(item, src, len)						\
+	__parts->item##_source = rtrace_source(src);				\
+	__string_of(item, (len) + 1)
+#undef __string_of
+#define __string_of(item, bytes)						\
+	__size = rtrace_place_string(&__parts->item, __size, bytes);
+
+#undef DECLARE_EVENT_CLASS
+#define DECLARE_EVENT_CLASS(call, proto, args, tstruct, assign, print)		\
+	static inline notrace size_t						\
+	rtrace_size_##call(struct rtrace_parts_##call *__parts, proto)		\
+	{									\
+		struct rtrace_fixed_##call *entry __maybe_unused;		\
+		size_t __size = sizeof(*entry);				\
+										\
+		tstruct								\
+		return __size;							\
+	}
+
+#undef __entry
+#define __entry entry
+
+#include HEADER
+
+/* Stage 4. */
+
+#undef __field
+#define __field(type_, item) {							\
+	.name = #item, .type = RTRACE_TYPE(type_), .size = RTRACE_SIZE(type_),	\
+	.count = RTRACE_COUNT(type_) },
+#undef __array
+#define __array(type_, item, len) {						\
+	.name = #item, .type = RTRACE_TYPE_OF_ARRAY(type_),			\
+	.size = RTRACE_SIZE(type_),						\
+	.count = (len) * (RTRACE_COUNT(type_) ?: 1) },
+#undef __dynamic_array
+#define __dynamic_array(type_, item, len) {					\
+	.name = #item, .type = RTRACE_TYPE_OF_ARRAY(type_),			\
+	.size = RTRACE_SIZE(type_), .count = RTRACE_VARIES },
+#undef __string
+#define __string(item, src)		{ .name = #item, .type = RTRACE_STRING },
+#undef __string_len
+#define __string_len(item, src, len)	__string(item, src)
+#undef __string_of
+#define __string_of(item, bytes)	__string(item, src)
+
+#undef DECLARE_EVENT_CLASS
+#define DECLARE_EVENT_CLASS(call, proto, args, tstruct, assign, print)		\
+	static const struct rtrace_field rtrace_fields_##call[] __maybe_unused = { \
+		tstruct								\
+	};
+
+#include HEADER
+
+/* Stage 5. */
+
+#undef __field
+#define __field(type, item)
+#undef __array
+#define __array(type, item, len)
+#undef __dynamic_array
+#define __dynamic_array(type, item, len)	rtrace_put_count(entry, &__parts.item, sizeof(type));
+#undef __string
+#define __string(item, src)
+#undef __string_len
+#define __string_len(item, src, len)
+#undef __string_of
+#define __string_of(item, size)
+
+#undef __get_dynamic_array
+#define __get_dynamic_array(item)		((void *)entry + __parts.item.offset)
+#undef __get_dynamic_array_len
+#define __get_dynamic_array_len(item)		(__parts.item.size)
+#undef __get_str
+#define __get_str(item)				((char *)__get_dynamic_array(item))
+#undef __get_bitmask
+#define __get_bitmask(item)			((unsigned long *)__get_dynamic_array(item))
+#undef __get_cpumask
+#define __get_cpumask(item)			__get_bitmask(item)
+#undef __get_sockaddr
+#define __get_sockaddr(item)			((struct sockaddr *)__get_dynamic_array(item))
+#undef __assign_str
+#define __assign_str(item) \
+	rtrace_put_string(__get_str(item), __parts.item##_source, __parts.item.size)
+#undef __assign_vstr
+#define __assign_vstr(item, fmt, va) \
+	rtrace_put_vstring(__get_str(item), __parts.item.size, fmt, va)
+#undef __assign_bitmask
+#define __assign_bitmask(item, src, nr_bits) \
+	memcpy(__get_bitmask(item), (src), BITS_TO_LONGS(nr_bits) * sizeof(long))
+#undef __assign_cpumask
+#define __assign_cpumask(item, src)		__assign_bitmask(item, src, nr_cpumask_bits)
+#undef __assign_sockaddr
+#define __assign_sockaddr(item, src, len)	memcpy(__get_dynamic_array(item), (src), len)
+#undef __get_rel_dynamic_array
+#define __get_rel_dynamic_array(item)		__get_dynamic_array(item)
+#undef __get_rel_dynamic_array_len
+#define __get_rel_dynamic_array_len(item)	__get_dynamic_array_len(item)
+#undef __get_rel_str
+#define __get_rel_str(item)			__get_str(item)
+#undef __get_rel_bitmask
+#define __get_rel_bitmask(item)			__get_bitmask(item)
+#undef __get_rel_cpumask
+#define __get_rel_cpumask(item)			__get_cpumask(item)
+#undef __get_rel_sockaddr
+#define __get_rel_sockaddr(item)		__get_sockaddr(item)
+#undef __assign_rel_str
+#define __assign_rel_str(item)			__assign_str(item)
+#undef __assign_rel_bitmask
+#define __assign_rel_bitmask(item, src, nr_bits) __assign_bitmask(item, src, nr_bits)
+#undef __assign_rel_cpumask
+#define __assign_rel_cpumask(item, src)		__assign_cpumask(item, src)
+#undef __assign_rel_sockaddr
+#define __assign_rel_sockaddr(item, src, len)	__assign_sockaddr(item, src, len)
+
+#undef DECLARE_EVENT_CLASS
+#define DECLARE_EVENT_CLASS(call, proto, args, tstruct, assign, print)		\
+	static notrace __maybe_unused __section(".kprobes.text") void		\
+	rtrace_probe_##call(void *__data, proto)				\
+	{									\
+		struct rtrace_parts_##call __parts __maybe_unused;		\
+		struct rtrace_fixed_##call *entry;				\
+		struct rtrace_record __room;					\
+										\
+		entry = rtrace_record_begin(__data, &__room,			\
+					       rtrace_size_##call(&__parts, args));	\
+		if (!entry)							\
+			return;							\
+		tstruct								\
+		{ assign; }							\
+		rtrace_record_end(&__room);					\
+	}
+
+/* A preamble leaves out what modules cannot have by `#define rtrace_without_NAME 1`. */
+#undef DEFINE_EVENT
+#define DEFINE_EVENT(template, name, proto, args) \
+	RTRACE_CONCATENATE(RTRACE_EVENT_, __is_defined(rtrace_without_##name))(template, name)
+#undef RTRACE_EVENT_1
+#define RTRACE_EVENT_1(template, name)
+#undef RTRACE_EVENT_0
+#define RTRACE_EVENT_0(template, name_)						\
+	static const struct rtrace_tracepoint rtrace_event_##name_		\
+		__used __aligned(8) __section("rtrace_tracepoints") = {		\
+		.event = {							\
+			.subsystem = __stringify(TRACE_SYSTEM),			\
+			.name = #name_,						\
+			.fields = rtrace_fields_##template,			\
+			.nr_fields = ARRAY_SIZE(rtrace_fields_##template),	\
+		},								\
+		.owner = THIS_MODULE,						\
+		.probe = rtrace_probe_##template,				\
+	}
+
+#include HEADER

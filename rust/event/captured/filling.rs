@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Records that another module lays down: in the buffer, or where they are looked at first.
+
+use super::{CapturedProbe, Look, Recorder, Taker, LONGEST};
+use crate::arch::preempt::NoPreempt;
+use crate::channel::{Begun, Entered, Waiting};
+use crate::probe::Probe;
+use crate::record::format::CompactTsc;
+use crate::record::memory::{Capture, RecordWriter};
+use crate::sys::foreign::ForeignRoom;
+use core::ptr::NonNull;
+
+/// A record that another module lays down.
+pub(crate) struct Filling<'a> {
+    state: State<'a>,
+    /// For one that is looked at first.
+    room: Capture<LONGEST>,
+}
+
+/// Where it is laid down.
+enum State<'a> {
+    /// In the buffer.
+    Begun(Begun<'a>),
+    /// In the room, so many bytes.
+    Captured(&'a CapturedProbe, u64),
+    /// It has been.
+    Ended,
+}
+
+/// Room for a record, between its begin and its end.
+pub(crate) type Room<'a, 'r> = ForeignRoom<'r, Filling<'a>>;
+
+impl CapturedProbe {
+    /// Gets the space of a record of `len` bytes that another module lays down, to be
+    /// [ended](Filling::end). [`None`]: it is not wanted, or lost, which is counted. Any context, NMI
+    /// included.
+    #[inline(always)]
+    pub(crate) fn begin<'a>(&'a self, room: Room<'a, '_>, len: u64) -> Option<NonNull<u8>> {
+        match &self.taker {
+            Taker::Recorder(Recorder { probe, .. }) if self.look.load() == 0 => {
+                let entered = match probe.enter() {
+                    Ok(entered) => entered,
+                    Err(waiting) => return Self::begin_waiting(probe, waiting, room, len),
+                };
+                match probe.begin::<CompactTsc>(entered, len) {
+                    Ok((begun, to)) => Some(Filling::lay_down(room, begun, to)),
+                    Err(entered) => Self::begin_entered(probe, entered, room, len),
+                }
+            }
+            _ => self.begin_looking(room, len),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn begin_waiting<'a>(
+        probe: &'a Probe,
+        waiting: Waiting<'a>,
+        room: Room<'a, '_>,
+        len: u64,
+    ) -> Option<NonNull<u8>> {
+        let (begun, to) = probe.begin_any(Err(waiting), len)?;
+        Some(Filling::lay_down(room, begun, to))
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn begin_entered<'a>(
+        probe: &'a Probe,
+        entered: Entered<'a>,
+        room: Room<'a, '_>,
+        len: u64,
+    ) -> Option<NonNull<u8>> {
+        let (begun, to) = probe.begin_any(Ok(entered), len)?;
+        Some(Filling::lay_down(room, begun, to))
+    }
+
+    /// The same whatever there is to be looked at.
+    #[cold]
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn begin_looking<'a>(&'a self, room: Room<'a, '_>, len: u64) -> Option<NonNull<u8>> {
+        let look = self.look.load();
+        if look & Look::TASKS != 0 && !self.taker.is_of_wanted_task(|| None) {
+            return None;
+        }
+        if look & Look::CGROUP != 0 && !self.taker.is_in_wanted_cgroup() {
+            return None;
+        }
+        if !self.is_live() {
+            return None;
+        }
+        match &self.taker {
+            Taker::Trigger(trigger) if look & Look::FIELDS == 0 => {
+                trigger.fire(&NoPreempt::new());
+                None
+            }
+            Taker::Recorder(Recorder {
+                probe, contexts, ..
+            }) if look & Look::FIELDS == 0 && contexts.is_empty() => {
+                let (begun, to) = probe.begin_any(probe.enter(), len)?;
+                Some(Filling::lay_down(room, begun, to))
+            }
+            taker => {
+                let filling = Filling::new(room, State::Captured(self, len));
+                let to = filling.room.begin(len).map(|to| to.address());
+                if let (None, Taker::Recorder(Recorder { probe, .. })) = (to, taker) {
+                    probe.count_too_large();
+                }
+                to
+            }
+        }
+    }
+}
+
+impl<'a> Filling<'a> {
+    #[inline(always)]
+    fn new<'r>(room: Room<'a, 'r>, state: State<'a>) -> &'r mut Self {
+        room.fill(Self {
+            state,
+            room: Capture::new(),
+        })
+    }
+
+    /// In the buffer, from `to` on.
+    #[inline(always)]
+    fn lay_down(room: Room<'a, '_>, begun: Begun<'a>, to: RecordWriter<'a>) -> NonNull<u8> {
+        let to = to.address();
+        Self::new(room, State::Begun(begun));
+        to
+    }
+
+    /// It is laid down.
+    #[inline(always)]
+    pub(crate) fn end(&mut self) {
+        match core::mem::replace(&mut self.state, State::Ended) {
+            State::Begun(begun) => begun.end(),
+            State::Captured(probe, len) => self.take(probe, len),
+            State::Ended => {}
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn take(&mut self, probe: &CapturedProbe, len: u64) {
+        let guard = NoPreempt::new();
+        if let Some(fields) = self.room.end(len) {
+            probe.take_guarded(fields, &guard);
+        }
+    }
+}

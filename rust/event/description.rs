@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What another module says of an event.
+
+use super::FullName;
+use crate::abi::schema::{Field, FieldType, Integer};
+use core::ops::Range;
+use kernel::prelude::*;
+
+/// The most fields that an event may have.
+const MAX_FIELDS: usize = 64;
+
+/// What stands before an array of variable length: the number of its elements.
+const LENGTH: FieldType<'static> = FieldType::unsigned(32);
+
+/// Names and fields of an event.
+#[derive(PartialEq, Eq)]
+pub(crate) struct Description {
+    /// All names, one after the other.
+    text: KVec<u8>,
+    subsystem: Name,
+    name: Name,
+    fields: KVec<(Name, Kind)>,
+    /// Bytes of all fields of fixed size.
+    fixed: usize,
+}
+
+/// Where a name stands in the text.
+type Name = Range<u16>;
+
+/// A field's type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// An integer, or a known number of them.
+    Fixed(FieldType<'static>),
+    /// As many integers as the field before says.
+    Sequence(Integer),
+    /// A NUL-terminated string.
+    String,
+}
+
+impl Description {
+    /// That of an event without fields. `EINVAL`: a name is no C identifier, or too long. May sleep.
+    pub(crate) fn new(subsystem: &[u8], name: &[u8]) -> Result<Self> {
+        let mut description = Self {
+            text: KVec::new(),
+            subsystem: 0..0,
+            name: 0..0,
+            fields: KVec::new(),
+            fixed: 0,
+        };
+        // Some of the kernel's have a '-'.
+        let between = subsystem.split(|&byte| byte == b'-');
+        between.into_iter().try_for_each(|part| check(part, 31))?;
+        if subsystem.len() > 31 {
+            return Err(EINVAL);
+        }
+        description.subsystem = description.add_text(subsystem)?;
+        description.name = description.add_name(name, 63)?;
+        Ok(description)
+    }
+
+    /// Adds a field behind the others; one of variable length is two. `EINVAL`: as for
+    /// [`new`](Self::new), or there are too many.
+    pub(crate) fn add_field(&mut self, name: &[u8], kind: Kind) -> Result {
+        check(name, 31)?;
+        match kind {
+            Kind::Fixed(ty) => self.fixed += ty.size().ok_or(EINVAL)?,
+            Kind::Sequence(_) => {
+                let begin = self.text.len();
+                for part in [&b"_"[..], name, b"_length"] {
+                    self.text.extend_from_slice(part, GFP_KERNEL)?;
+                }
+                let length = self.name_from(begin)?;
+                self.push(length, Kind::Fixed(LENGTH))?;
+            }
+            Kind::String => {}
+        }
+        let name = self.add_name(name, 31)?;
+        self.push(name, kind)
+    }
+
+    fn push(&mut self, name: Name, kind: Kind) -> Result {
+        if self.fields.len() == MAX_FIELDS {
+            return Err(EINVAL);
+        }
+        Ok(self.fields.push((name, kind), GFP_KERNEL)?)
+    }
+
+    fn add_name(&mut self, name: &[u8], longest: usize) -> Result<Name> {
+        check(name, longest)?;
+        self.add_text(name)
+    }
+
+    fn add_text(&mut self, text: &[u8]) -> Result<Name> {
+        let begin = self.text.len();
+        self.text.extend_from_slice(text, GFP_KERNEL)?;
+        self.name_from(begin)
+    }
+
+    fn name_from(&self, begin: usize) -> Result<Name> {
+        Ok(u16::try_from(begin)?..u16::try_from(self.text.len())?)
+    }
+
+    fn text(&self, name: &Name) -> &str {
+        let bytes = self
+            .text
+            .get(usize::from(name.start)..usize::from(name.end));
+        core::str::from_utf8(bytes.unwrap_or(&[])).unwrap_or("")
+    }
+
+    /// Subsystem and name.
+    pub(crate) fn full_name(&self) -> FullName<'_> {
+        (self.text(&self.subsystem), self.text(&self.name))
+    }
+
+    /// The field at this place in the record.
+    pub(super) fn field(&self, place: usize) -> Option<Field<'_>> {
+        let (name, kind) = self.fields.get(place)?;
+        let ty = match *kind {
+            Kind::Fixed(ty) => ty,
+            Kind::Sequence(element) => {
+                let (length, _) = self.fields.get(place.checked_sub(1)?)?;
+                FieldType::Sequence(element, self.text(length))
+            }
+            Kind::String => FieldType::String,
+        };
+        Some(Field {
+            name: self.text(name),
+            ty,
+        })
+    }
+
+    /// Bytes of the fields of fixed size, those before arrays of variable length not counted.
+    pub(super) fn fixed(&self) -> usize {
+        self.fixed
+    }
+
+    /// Whether not all of its records have the same size.
+    pub(super) fn varies(&self) -> bool {
+        let mut fields = self.fields.iter();
+        fields.any(|(_, kind)| !matches!(kind, Kind::Fixed(_)))
+    }
+
+    /// Whether nothing but a string at the end, if there is one, is of variable size.
+    pub(super) fn has_only_last_string(&self) -> bool {
+        let mut fields = self.fields.iter().rev();
+        let last = fields.next();
+        fields.all(|(_, kind)| matches!(kind, Kind::Fixed(_)))
+            && !last.is_some_and(|(_, kind)| matches!(kind, Kind::Sequence(_)))
+    }
+}
+
+/// `EINVAL`: it is no C identifier, or longer than so many bytes.
+fn check(name: &[u8], longest: usize) -> Result {
+    let is_identifier = name
+        .iter()
+        .all(|&byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && name.first().is_some_and(|first| !first.is_ascii_digit());
+    if is_identifier && name.len() <= longest {
+        Ok(())
+    } else {
+        Err(EINVAL)
+    }
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Events that tracepoints fire whose probes are in other modules: those that are made from the
+//! kernel's own macros (`events/`).
+//!
+//! Such a probe finds out how large its record is, gets the space from here, lays the record down
+//! itself, and says that it is complete.
+
+use super::captured::CapturedProbe;
+use super::description::Description;
+use crate::sys::tracepoint::{Handler, Tracepoint};
+
+/// An event, and what attaches it.
+pub(crate) struct Fired {
+    /// Its names and fields.
+    pub(crate) description: Description,
+    /// Where it fires.
+    pub(crate) tracepoint: Tracepoint,
+    /// Its probe, for records that are captured and others.
+    pub(crate) handler: Handler<CapturedProbe>,
+}

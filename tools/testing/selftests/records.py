@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Compares what rtrace and ftrace recorded of the same events, between two marks on each CPU.
+
+Usage: records.py TRACE FTRACE MARKS TRACEFS EVENT...
+
+TRACE is rtrace's, FTRACE the text of an instance with its option `fields`. EVENTs are
+SUBSYSTEM:NAME. The marks are calls of sched_get_priority_min, so many first and last on each CPU: not
+one, for what comes between the two tracers' probes at a mark is before it for one and behind it for
+the other. Exit status 1 if a CPU does not have the same events, or fields differ in more than one
+record of a hundred: what a field is read from may change between the two.
+"""
+
+import collections
+import re
+import sys
+
+import ctf
+
+MARK = "sched_get_priority_min"
+LINE = re.compile(r".*\[(\d+)\] \S+ +[\d.]+: (\w+):? ?(.*)")
+FIELD = re.compile(r"\tfield:(.*);\toffset:(\d+);\tsize:(\d+);\tsigned:(\d);")
+
+
+def declared(tracefs, event):
+    """The names of an event's fields, in the order of ftrace."""
+    with open(f"{tracefs}/events/{event.replace(':', '/', 1)}/format") as file:
+        names = [re.search(r"(\w+)(\[[^]]*\])?$", d.strip())[1] for d, _, _, _ in FIELD.findall(file.read())]
+    return [name for name in names if not name.startswith("common_")]
+
+
+def number(text):
+    """What ftrace writes for a number, or None."""
+    if m := re.match(r"(?:'.' )?(-?\d+)(?: \(0x[0-9a-f]+\))?$", text):
+        return int(m[1])
+    if m := re.match(r"(?:'.' )?\(?0x([0-9a-f]+)\)?$", text):
+        return int(m[1], 16)
+    return None
+
+
+def theirs(path, fields):
+    """CPU, name and fields of each record of ftrace."""
+    with open(path, errors="replace") as file:
+        for line in file:
+            m = None if line.startswith("#") else LINE.match(line)
+            if not m:
+                continue
+            cpu, name, rest = int(m[1]), m[2], " " + m[3]
+            if MARK in name:
+                yield cpu, MARK, {}
+                continue
+            found, at = {}, []
+            for field in fields.get(name, ()):
+                place = rest.find(f" {field}=", at[-1][1] if at else 0)
+                if place >= 0:
+                    at.append((field, place))
+            for (field, begin), (_, end) in zip(at, at[1:] + [("", len(rest))]):
+                found[field] = rest[begin + len(field) + 2:end].strip()
+            yield cpu, name, found
+
+
+def ours(path):
+    for cpu, _, name, fields in ctf.events(path):
+        yield cpu, MARK if MARK in name else name, fields
+
+
+def by_cpu(records):
+    cpus = collections.defaultdict(list)
+    for cpu, name, fields in records:
+        cpus[cpu].append((name, fields))
+    return cpus
+
+
+def windows(records, marks):
+    """What lies between one of the first marks and one of the last, with all that it has of each name."""
+    places = [place for place, (name, _) in enumerate(records) if name == MARK]
+    if len(places) != 2 * marks:
+        sys.exit(f"{len(places)} marks, not {2 * marks}")
+    for begin in range(marks):
+        for end in range(marks, 2 * marks):
+            window = records[places[begin]:places[end]]
+            yield (begin, end), window, collections.Counter(name for name, _ in window)
+
+
+def agree(found, expected, marks):
+    """Two windows with equally many of each name; or the widest, and how they differ."""
+    theirs = {place: (window, counts) for place, window, counts in windows(expected, marks)}
+    first = None
+    for place, window, counts in windows(found, marks):
+        other, expected_counts = theirs[place]
+        if counts == expected_counts:
+            return window, other, {}
+        first = first or (window, other, {name: (counts[name], expected_counts[name])
+                                          for name in set(counts) | set(expected_counts)
+                                          if counts[name] != expected_counts[name]})
+    return first
+
+
+def same(found, expected):
+    """Whether a value is what ftrace writes for it."""
+    if isinstance(found, bytes) and number(expected) is not None:
+        found = int.from_bytes(found[:8], "little")
+    if isinstance(found, bytes):
+        found = found.split(b"\0")[0].decode(errors="replace")
+    if isinstance(found, str):
+        return found.strip() == expected or found.strip() == expected.strip('"')
+    if isinstance(found, int):
+        value = number(expected)
+        return value is None or (found - value) % (1 << 64) == 0 or (found - value) % (1 << 32) == 0
+    # ftrace writes arrays in several ways.
+    return True
+
+
+def main():
+    trace, text, marks, tracefs, events = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4], sys.argv[5:]
+    fields = {event.split(":")[1]: declared(tracefs, event) for event in events}
+    all_ours, all_theirs = by_cpu(ours(trace)), by_cpu(theirs(text, fields))
+    if set(all_ours) != set(all_theirs):
+        sys.exit(f"CPUs {sorted(all_ours)}, in ftrace {sorted(all_theirs)}")
+    wrong, types, records, differ = [], set(), 0, collections.Counter()
+    for cpu in all_ours:
+        mine, other, counts = agree(all_ours[cpu], all_theirs[cpu], marks)
+        wrong += [f"CPU {cpu}: {n} {name}, in ftrace {m}" for name, (n, m) in sorted(counts.items())]
+        have, want = collections.defaultdict(list), collections.defaultdict(list)
+        for name, values in mine:
+            have[name].append(values)
+        for name, values in other:
+            want[name].append(values)
+        for name in sorted(set(have) | set(want)):
+            if name not in fields:
+                continue
+            types.add(name)
+            for found, expected in zip(have[name], want[name]):
+                records += 1
+                for field, value in expected.items():
+                    if field not in found:
+                        wrong.append(f"{name} has no {field}: {found}")
+                    elif not same(found[field], value):
+                        differ[name] += 1
+                        if differ[name] <= 2:
+                            print(f"# {name}: {field} is {found[field]!r}, in ftrace {value!r}")
+                        break
+    print(f"{records} records of {len(types)} events: {sum(differ.values())} differ {dict(differ)}")
+    print(" ".join(sorted(types)))
+    if wrong:
+        sys.exit("\n".join(wrong[:20]))
+    if sum(differ.values()) * 100 > records:
+        sys.exit("too many differ")
+
+
+main()

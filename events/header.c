@@ -8,8 +8,10 @@
 #include "probe.h"
 #include PRIVATE
 
-/* First for the prototypes and for what the header defines once. */
+/* First for the prototypes and for what the header defines once; some of it only then. */
+#ifdef CREATE
 #define CREATE_TRACE_POINTS
+#endif
 #include HEADER
 #undef CREATE_TRACE_POINTS
 

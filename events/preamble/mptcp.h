@@ -1,2 +1,2 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#include <net/mptcp.h>
+#include <net/mptcp/protocol.h>

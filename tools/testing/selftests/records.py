@@ -32,7 +32,7 @@ def number(text):
     """What ftrace writes for a number, or None."""
     if m := re.match(r"(?:'.' )?(-?\d+)(?: \(0x[0-9a-f]+\))?$", text):
         return int(m[1])
-    if m := re.match(r"(?:'.' )?\(?0x([0-9a-f]+)\)?$", text):
+    if m := re.match(r"(?:'.' )?\(?0x([0-9a-f]+)\)?(?: \(\d+\))?$", text):
         return int(m[1], 16)
     return None
 

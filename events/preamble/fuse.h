@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <fs/fuse/fuse_i.h>
+#include <fs/fuse/fuse_dev_i.h>

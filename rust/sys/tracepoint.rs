@@ -117,8 +117,8 @@ impl Tracepoint {
     }
 }
 
-/// The tracepoints of the kernel proper.
-pub(crate) struct Tracepoints(KVec<Tracepoint>);
+/// The tracepoints of the kernel proper, with their names.
+pub(crate) struct Tracepoints(KVec<(&'static [u8], Tracepoint)>);
 
 impl Tracepoints {
     /// All of them. May sleep.
@@ -129,21 +129,19 @@ impl Tracepoints {
         let mut result = Ok(());
         for_each(&mut |tracepoint| {
             // There are no more now than before.
-            if let Err(error) = all.push(tracepoint, GFP_KERNEL) {
+            if let Err(error) = all.push((tracepoint.name(), tracepoint), GFP_KERNEL) {
                 result = Err(error);
             }
         });
         result?;
-        all.sort_unstable_by(|a, b| a.name().cmp(b.name()));
         Ok(Self(all))
     }
 
     /// The one called `name`.
     pub(crate) fn find(&self, name: &str) -> Option<Tracepoint> {
-        let place = self
-            .0
-            .binary_search_by(|tracepoint| tracepoint.name().cmp(name.as_bytes()));
-        self.0.get(place.ok()?).copied()
+        let mut all = self.0.iter();
+        let found = all.find(|(known, _)| *known == name.as_bytes());
+        found.map(|&(_, tracepoint)| tracepoint)
     }
 }
 

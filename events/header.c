@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The events of one header: HEADER, given by the Makefile. Compiled once for each.
+ * The events of one header: HEADER, given by Kbuild. Compiled once for each.
  */
 #ifdef PREAMBLE
 #include PREAMBLE

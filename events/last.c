@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Linked behind all others: see main.c. */
-#include "rtrace.h"
+#include "probe.h"
 
-const struct rtrace_tracepoint rtrace_last[0] __aligned(8) __section("rtrace_tracepoints");
+const struct rtrace_tracepoint rtrace_last[0] __aligned(8) __section(".init.rtrace_tracepoints");
+const struct rtrace_print rtrace_last_print[0] __aligned(8) __section(".init.rtrace_prints");

@@ -27,23 +27,28 @@ enum { RTRACE_CLASS_POINTER = 5, RTRACE_CLASS_RECORD = 12 };
 	(RTRACE_CLASS(type) < RTRACE_CLASS_RECORD && \
 	 (sizeof(type) == 1 || sizeof(type) == 2 || sizeof(type) == 4 || sizeof(type) == 8))
 #define RTRACE_SIZE(type)	(RTRACE_IS_NUMBER(type) ? sizeof(type) : 1)
-#define RTRACE_COUNT(type)	(RTRACE_IS_NUMBER(type) ? 0 : sizeof(type))
+#define RTRACE_COUNT(type)	(RTRACE_IS_NUMBER(type) ? 0 : RTRACE_LENGTH(sizeof(type)))
+#define RTRACE_LENGTH(count)	((count) + BUILD_BUG_ON_ZERO((count) >= RTRACE_VARIES))
 #define RTRACE_IS_SIGNED(type) \
-	__builtin_choose_expr(RTRACE_CLASS(type) < RTRACE_CLASS_POINTER, \
-		(typeof(__builtin_choose_expr(RTRACE_CLASS(type) < RTRACE_CLASS_POINTER, \
-					      *(type *)0, 0)))-1 < \
-		(typeof(__builtin_choose_expr(RTRACE_CLASS(type) < RTRACE_CLASS_POINTER, \
-					      *(type *)0, 0)))1, 0)
+	_Generic(*(type *)0, signed char: 1, short: 1, int: 1, long: 1, long long: 1, default: 0)
 #define RTRACE_TYPE(type) \
 	(RTRACE_IS_POINTER(type) ? RTRACE_ADDRESS : \
 	 RTRACE_IS_NUMBER(type) && RTRACE_IS_SIGNED(type) ? RTRACE_SIGNED : RTRACE_UNSIGNED)
 #define RTRACE_TYPE_OF_ARRAY(type) \
 	(__same_type(type, char) ? RTRACE_TEXT : RTRACE_TYPE(type))
 
-/* A part of variable size: from the beginning of the record, in bytes. */
+/* How ftrace shows the records of a class: the text of TP_printk(). */
+struct rtrace_print {
+	const char *text;
+	struct rtrace_field *fields;
+	size_t nr_fields;
+};
+
+/* A part of variable size: from the beginning of the record, in bytes; whether it is a text that is there. */
 struct rtrace_part {
 	u32 offset;
 	u32 size;
+	bool is_put;
 };
 
 /* As ftrace shows it. */
@@ -54,8 +59,7 @@ static __always_inline const char *rtrace_source(const char *text)
 
 static __always_inline size_t rtrace_place_string(struct rtrace_part *part, size_t at, size_t size)
 {
-	part->offset = at;
-	part->size = size;
+	*part = (struct rtrace_part){ .offset = at, .size = size };
 	return at + size;
 }
 
@@ -66,28 +70,31 @@ static __always_inline size_t rtrace_place_array(struct rtrace_part *part, size_
 	return rtrace_place_string(part, at + sizeof(u32), count * size);
 }
 
-static __always_inline void rtrace_put_count(void *entry, const struct rtrace_part *part,
-					     size_t size)
+static __always_inline void rtrace_put_empty_array(void *entry, const struct rtrace_part *part,
+						   size_t size)
 {
 	put_unaligned((u32)(part->size / size), (u32 *)(entry + part->offset - sizeof(u32)));
+	memset(entry + part->offset, 0, part->size);
 }
 
 /*
- * Copies a text of so many bytes with its NUL. It may have changed since it was measured; but what a
- * reader finds must end where it was said to end.
+ * Copies a text with its NUL. It may have changed since it was measured; but what a reader finds must
+ * end where it was said to end.
  */
-static __always_inline void rtrace_put_string(char *to, const char *from, size_t size)
+static __always_inline void rtrace_put_string(void *entry, struct rtrace_part *part, const char *from)
 {
-	size_t i;
+	char *to = entry + part->offset;
+	size_t i, last = part->size - 1;
 
-	for (i = 0; i + 1 < size && from[i]; i++)
+	for (i = 0; i < last && from[i]; i++)
 		to[i] = from[i];
-	for (; i + 1 < size; i++)
+	for (; i < last; i++)
 		to[i] = '#';
 	to[i] = '\0';
+	part->is_put = true;
 }
 
 /* Out of line: few events have one. */
-void rtrace_put_vstring(char *to, size_t size, const char *format, va_list *args);
+void rtrace_put_vstring(void *entry, struct rtrace_part *part, const char *format, va_list *args);
 
 #endif

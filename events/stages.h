@@ -9,8 +9,9 @@
  *   1  the fixed part of a record: a packed struct, for records have no padding
  *   2  where the parts of variable size lie
  *   3  how large these are
- *   4  what is recorded: struct rtrace_field
- *   5  the probe of a class, and its events
+ *   4  what is recorded: struct rtrace_field; and how ftrace shows it
+ *   5  what a probe finds empty, and what it completes
+ *   6  the probe of a class, and its events
  *
  * A record is the fixed part and, behind it, the parts of variable size in the order of their
  * declaration: a string with its NUL, or an array behind a u32 that says how many elements it has.
@@ -194,7 +195,7 @@
 #undef __string_len
 #define __string_len(item, src, len)						\
 	__parts->item##_source = rtrace_source(src);				\
-	__string_of(item, (len) + 1)
+	__string_of(item, strnlen(__parts->item##_source, len) + 1)
 #undef __string_of
 #define __string_of(item, bytes)						\
 	__size = rtrace_place_string(&__parts->item, __size, bytes);
@@ -226,7 +227,7 @@
 #define __array(type_, item, len) {						\
 	.name = #item, .type = RTRACE_TYPE_OF_ARRAY(type_),			\
 	.size = RTRACE_SIZE(type_),						\
-	.count = (len) * (RTRACE_COUNT(type_) ?: 1) },
+	.count = RTRACE_LENGTH((len) * (RTRACE_COUNT(type_) ?: 1)) },
 #undef __dynamic_array
 #define __dynamic_array(type_, item, len) {					\
 	.name = #item, .type = RTRACE_TYPE_OF_ARRAY(type_),			\
@@ -240,20 +241,73 @@
 
 #undef DECLARE_EVENT_CLASS
 #define DECLARE_EVENT_CLASS(call, proto, args, tstruct, assign, print)		\
-	static const struct rtrace_field rtrace_fields_##call[] __maybe_unused = { \
+	static struct rtrace_field rtrace_fields_##call[] __initdata __maybe_unused = { \
 		tstruct								\
+	};									\
+	static const char rtrace_text_##call[] __initconst = __stringify((print)); \
+	static const struct rtrace_print rtrace_print_##call			\
+		__used __aligned(8) __section(".init.rtrace_prints") = {	\
+		.text = rtrace_text_##call,					\
+		.fields = rtrace_fields_##call,					\
+		.nr_fields = ARRAY_SIZE(rtrace_fields_##call),			\
 	};
 
 #include HEADER
 
-/* Stage 5. */
+/* Stage 5. TP_fast_assign() need not assign everything on each of its ways. */
 
 #undef __field
 #define __field(type, item)
 #undef __array
 #define __array(type, item, len)
 #undef __dynamic_array
-#define __dynamic_array(type, item, len)	rtrace_put_count(entry, &__parts.item, sizeof(type));
+#define __dynamic_array(type, item, len)					\
+	rtrace_put_empty_array(entry, &__parts->item, sizeof(type));
+#undef __string
+#define __string(item, src)
+#undef __string_len
+#define __string_len(item, src, len)
+#undef __string_of
+#define __string_of(item, size)
+
+#undef DECLARE_EVENT_CLASS
+#define DECLARE_EVENT_CLASS(call, proto, args, tstruct, assign, print)		\
+	static __always_inline void						\
+	rtrace_empty_##call(struct rtrace_fixed_##call *entry,			\
+			    struct rtrace_parts_##call *__parts)		\
+	{									\
+		memset(entry, 0, sizeof(*entry));				\
+		tstruct								\
+	}
+
+#include HEADER
+
+#undef __dynamic_array
+#define __dynamic_array(type, item, len)
+#undef __string
+#define __string(item, src)							\
+	__string_of(item, size)
+#undef __string_len
+#define __string_len(item, src, len)						\
+	__string_of(item, size)
+#undef __string_of
+#define __string_of(item, size)							\
+	if (!__parts->item.is_put)						\
+		rtrace_put_string(entry, &__parts->item, "");
+
+#undef DECLARE_EVENT_CLASS
+#define DECLARE_EVENT_CLASS(call, proto, args, tstruct, assign, print)		\
+	static __always_inline void						\
+	rtrace_complete_##call(struct rtrace_fixed_##call *entry,		\
+			       struct rtrace_parts_##call *__parts)		\
+	{									\
+		tstruct								\
+	}
+
+#include HEADER
+
+/* Stage 6. */
+
 #undef __string
 #define __string(item, src)
 #undef __string_len
@@ -275,10 +329,10 @@
 #define __get_sockaddr(item)			((struct sockaddr *)__get_dynamic_array(item))
 #undef __assign_str
 #define __assign_str(item) \
-	rtrace_put_string(__get_str(item), __parts.item##_source, __parts.item.size)
+	rtrace_put_string(entry, &__parts.item, __parts.item##_source)
 #undef __assign_vstr
 #define __assign_vstr(item, fmt, va) \
-	rtrace_put_vstring(__get_str(item), __parts.item.size, fmt, va)
+	rtrace_put_vstring(entry, &__parts.item, fmt, va)
 #undef __assign_bitmask
 #define __assign_bitmask(item, src, nr_bits) \
 	memcpy(__get_bitmask(item), (src), BITS_TO_LONGS(nr_bits) * sizeof(long))
@@ -320,8 +374,9 @@
 					       rtrace_size_##call(&__parts, args));	\
 		if (!entry)							\
 			return;							\
-		tstruct								\
+		rtrace_empty_##call(entry, &__parts);				\
 		{ assign; }							\
+		rtrace_complete_##call(entry, &__parts);			\
 		rtrace_record_end(&__room);					\
 	}
 
@@ -334,7 +389,7 @@
 #undef RTRACE_EVENT_0
 #define RTRACE_EVENT_0(template, name_)						\
 	static const struct rtrace_tracepoint rtrace_event_##name_		\
-		__used __aligned(8) __section("rtrace_tracepoints") = {		\
+		__used __aligned(8) __section(".init.rtrace_tracepoints") = {	\
 		.event = {							\
 			.subsystem = __stringify(TRACE_SYSTEM),			\
 			.name = #name_,						\

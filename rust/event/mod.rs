@@ -3,17 +3,19 @@
 //! The events: what can be recorded.
 //!
 //! There are several sources: [declared](typed) events, with a probe each; [system calls](syscall),
-//! with two probes for all of them; events with a probe in [other modules](fired); and events that
-//! other modules [provide](provided). The [`registry`] has the events of all sources; to the rest of the module they look alike.
+//! with two probes for all of them; events with a probe in [other modules](fired); events that other
+//! modules [provide](provided); and events that users [define](dynamic). The [`registry`] has the events of all sources; to the rest of the module they look alike.
 
 pub(crate) mod builtin;
 pub(crate) mod captured;
 pub(crate) mod description;
+pub(crate) mod dynamic;
 pub(crate) mod filter;
 pub(crate) mod fired;
 mod format;
 mod handlers;
 pub(crate) mod provided;
+pub(crate) mod recorders;
 pub(crate) mod registry;
 pub(crate) mod syscall;
 pub(crate) mod tasks;
@@ -24,9 +26,11 @@ use crate::abi::schema::Field;
 use crate::arch::word::SharedWord;
 use crate::sys::foreign::ForeignModule;
 use crate::sys::tracepoint::Tracepoint;
+use dynamic::Dynamic;
 use fired::Fired;
 use kernel::sync::Arc;
 use provided::Provided;
+use recorders::Listed;
 use syscall::{Call, Direction};
 use typed::Declaration;
 
@@ -52,6 +56,8 @@ pub(crate) enum Source {
     Fired(Fired),
     /// Emitted by another module.
     Provided(Arc<Provided>),
+    /// Defined by a user.
+    Dynamic(Arc<Dynamic>),
 }
 
 /// An event that can be recorded.
@@ -86,6 +92,15 @@ impl Event {
         &self.source
     }
 
+    /// The list of who records it, if it keeps one.
+    pub(crate) fn listed(&self) -> Option<&dyn Listed> {
+        match &self.source {
+            Source::Typed { .. } | Source::Syscall { .. } | Source::Fired(_) => None,
+            Source::Provided(provided) => Some(&**provided),
+            Source::Dynamic(dynamic) => Some(&**dynamic),
+        }
+    }
+
     /// Whether it can fire now; that of a module that is gone cannot.
     fn is_present(&self) -> bool {
         self.present.load() != 0
@@ -102,6 +117,7 @@ impl Event {
             Source::Syscall { .. } => "syscalls",
             Source::Fired(fired) => fired.description.full_name().0,
             Source::Provided(provided) => provided.description().full_name().0,
+            Source::Dynamic(dynamic) => dynamic.description().full_name().0,
         }
     }
 
@@ -114,6 +130,7 @@ impl Event {
             } => call.name(*direction),
             Source::Fired(fired) => fired.description.full_name().1,
             Source::Provided(provided) => provided.description().full_name().1,
+            Source::Dynamic(dynamic) => dynamic.description().full_name().1,
         }
     }
 
@@ -130,7 +147,9 @@ impl Event {
                 call.kernel_name(*direction).map(|name| ("syscalls", name)),
                 Some(("raw_syscalls", direction.tracepoint())),
             ),
-            Source::Typed { .. } | Source::Fired(_) | Source::Provided(_) => (None, None),
+            Source::Typed { .. } | Source::Fired(_) | Source::Provided(_) | Source::Dynamic(_) => {
+                (None, None)
+            }
         };
         core::iter::once((self.subsystem(), self.name()))
             .chain(kernel_name)
@@ -155,14 +174,17 @@ impl Event {
         match &self.source {
             Source::Typed { declaration, .. } => declaration.default,
             Source::Syscall { .. } => true,
-            Source::Fired(_) | Source::Provided(_) => false,
+            Source::Fired(_) | Source::Provided(_) | Source::Dynamic(_) => false,
         }
     }
 
     /// Whether a filter can look at its records.
     fn can_be_captured(&self) -> bool {
         match &self.source {
-            Source::Typed { .. } | Source::Syscall { .. } | Source::Fired(_) => true,
+            Source::Typed { .. }
+            | Source::Syscall { .. }
+            | Source::Fired(_)
+            | Source::Dynamic(_) => true,
             Source::Provided(provided) => provided.can_be_captured(),
         }
     }
@@ -187,6 +209,7 @@ impl Event {
             } => call.exit().nth(place),
             Source::Fired(fired) => fired.description.field(place),
             Source::Provided(provided) => provided.description().field(place),
+            Source::Dynamic(dynamic) => dynamic.description().field(place),
         }
     }
 }

@@ -4,28 +4,19 @@
 
 use super::captured::{self, CapturedProbe};
 use super::description::Description;
+use super::recorders::{Listed, Recorders};
 use crate::arch::preempt::NoPreempt;
 use crate::record::memory::{Space, Tail};
 use crate::sys::args::TEXT_MAX;
-use crate::sys::rcu::RcuArc;
 use kernel::prelude::*;
-use kernel::sync::{new_mutex, Arc, Mutex};
+use kernel::sync::Arc;
 
 /// An event of another module.
 #[pin_data]
 pub(crate) struct Provided {
     description: Description,
-    /// Who records it.
-    recorders: RcuArc<Recorder>,
-    /// Held to change the list of recorders.
     #[pin]
-    changing: Mutex<()>,
-}
-
-/// A channel that records the event, or a trigger, in a list of them.
-struct Recorder {
-    probe: Arc<CapturedProbe>,
-    next: RcuArc<Recorder>,
+    recorders: Recorders,
 }
 
 impl Provided {
@@ -38,8 +29,7 @@ impl Provided {
         Arc::pin_init(
             pin_init!(Self {
                 description,
-                recorders: RcuArc::new(),
-                changing <- new_mutex!(()),
+                recorders <- Recorders::new(),
             }),
             GFP_KERNEL,
         )
@@ -60,49 +50,9 @@ impl Provided {
         self.description.fixed() + TEXT_MAX < captured::LONGEST
     }
 
-    /// Has it recorded by `probe`, too, from now on; triggers come after all others. May sleep.
-    pub(crate) fn attach(&self, probe: Arc<CapturedProbe>) -> Result {
-        let _changing = self.changing.lock();
-        let next = RcuArc::new();
-        if probe.trigger().is_some() {
-            let recorder = Arc::new(Recorder { probe, next }, GFP_KERNEL)?;
-            let Some(mut last) = self.recorders.get_arc() else {
-                self.recorders.replace(Some(recorder));
-                return Ok(());
-            };
-            while let Some(next) = last.next.get_arc() {
-                last = next;
-            }
-            last.next.replace(Some(recorder));
-            return Ok(());
-        }
-        next.replace(self.recorders.get_arc());
-        let recorder = Arc::new(Recorder { probe, next }, GFP_KERNEL)?;
-        self.recorders.replace(Some(recorder));
-        Ok(())
-    }
-
-    /// Has it not recorded by `probe` any more, and waits until that does not run. May sleep.
-    pub(crate) fn detach(&self, probe: &CapturedProbe) {
-        let _changing = self.changing.lock();
-        let mut before: Option<Arc<Recorder>> = None;
-        loop {
-            let place = before
-                .as_ref()
-                .map_or(&self.recorders, |before| &before.next);
-            let Some(recorder) = place.get_arc() else {
-                return;
-            };
-            if core::ptr::eq(&*recorder.probe, probe) {
-                return place.replace(recorder.next.get_arc());
-            }
-            before = Some(recorder);
-        }
-    }
-
     /// Whether somebody records it. Any context, NMI included.
     pub(crate) fn is_recorded(&self) -> bool {
-        self.recorders.get(&NoPreempt::new()).is_some()
+        self.recorders.is_any(&NoPreempt::new())
     }
 
     /// Records it if it is enabled. `EINVAL` if `data` is not of its size. Any context, NMI
@@ -110,8 +60,7 @@ impl Provided {
     #[inline(always)]
     pub(crate) fn emit(&self, data: &[u8], text: &[u8]) -> Result {
         let guard = NoPreempt::new();
-        let mut next = self.recorders.get(&guard);
-        if next.is_some() && data.len() != self.description.fixed() {
+        if self.recorders.is_any(&guard) && data.len() != self.description.fixed() {
             return Err(EINVAL);
         }
         let record = Record {
@@ -119,11 +68,18 @@ impl Provided {
             text,
             has_string: self.description.varies(),
         };
-        while let Some(Recorder { probe, next: after }) = next {
-            probe.record_tail(&record, &guard);
-            next = after.get(&guard);
-        }
+        self.recorders.record(&record, &guard);
         Ok(())
+    }
+}
+
+impl Listed for Provided {
+    fn attach(&self, probe: Arc<CapturedProbe>) -> Result {
+        self.recorders.attach(probe)
+    }
+
+    fn detach(&self, probe: &CapturedProbe) {
+        self.recorders.detach(probe);
     }
 }
 

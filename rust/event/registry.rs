@@ -6,6 +6,7 @@
 //! again. An id is never given to another event, for sessions choose by id.
 
 use super::description::Description;
+use super::dynamic::Dynamic;
 use super::fired::Fired;
 use super::provided::Provided;
 use super::syscall::{self, Direction};
@@ -150,6 +151,23 @@ impl Registry {
         Ok(added)
     }
 
+    /// Adds an event that a user has defined. `EEXIST`: there is one of that name. May sleep.
+    pub(crate) fn define(&self, dynamic: Arc<Dynamic>) -> Result<Arc<Event>> {
+        let mut events = self.events.lock();
+        let name = dynamic.description().full_name();
+        if events.iter().any(|event| event.is_called(name)) {
+            return Err(EEXIST);
+        }
+        let mut absent = events.0.iter().flatten();
+        let old = absent.find(|event| event.is_called(name));
+        let old = old.map(|event| event.id());
+        let event = Event::new(events.next_id(), Source::Dynamic(dynamic));
+        let event = Arc::new(event, GFP_KERNEL)?;
+        let with = events.with(event.clone(), old)?;
+        *events = Arc::new(with, GFP_KERNEL)?;
+        Ok(event)
+    }
+
     /// The event that `provided` is.
     pub(crate) fn event_of(&self, provided: &Provided) -> Option<Arc<Event>> {
         let events = self.events();
@@ -161,7 +179,13 @@ impl Registry {
         Some(event.clone())
     }
 
-    /// An event cannot fire any more: its module goes. May sleep.
+    /// An event that was withdrawn, and is not replaced since, is there again. May sleep.
+    pub(crate) fn restore(&self, event: &Event) {
+        let _events = self.events.lock();
+        event.set_present(true);
+    }
+
+    /// An event cannot fire any more: its module goes, or a user takes it away. May sleep.
     pub(crate) fn withdraw(&self, event: &Event) {
         let _events = self.events.lock();
         event.set_present(false);

@@ -6,13 +6,13 @@
 use super::channel::Target;
 use super::parse_switch;
 use crate::event::Event;
-use crate::session::Enabled;
+use crate::session::{Enabled, EventFiles};
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Dir, READ, READ_WRITE};
 use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::str::CString;
-use kernel::sync::Arc;
+use kernel::sync::{new_mutex, Arc, Mutex};
 
 /// Some events of a channel.
 struct Group {
@@ -27,8 +27,50 @@ struct One {
     event: Arc<Event>,
 }
 
-/// The directory `events`.
-pub(super) struct EventDirs {
+/// The directory `events`, while it is there. Files may refer to this that are beside it:
+/// [`close`](Self::close) ends that circle.
+#[pin_data]
+pub(super) struct AllEventDirs {
+    #[pin]
+    dirs: Mutex<Option<EventDirs>>,
+}
+
+impl AllEventDirs {
+    /// It is not there yet.
+    pub(super) fn new() -> Result<Arc<Self>> {
+        Arc::pin_init(pin_init!(Self { dirs <- new_mutex!(None) }), GFP_KERNEL)
+    }
+
+    /// Fills the directory with all events that are available. May sleep.
+    pub(super) fn open(&self, dir: Dir, target: Target) -> Result {
+        let dirs = EventDirs::new(dir, target)?;
+        *self.dirs.lock() = Some(dirs);
+        Ok(())
+    }
+
+    /// Removes it. May sleep.
+    pub(super) fn close(&self) {
+        let dirs = self.dirs.lock().take();
+        // Without the lock: who uses its files may want it.
+        drop(dirs);
+    }
+}
+
+impl EventFiles for AllEventDirs {
+    /// `ENOENT`: the directory is not there.
+    fn add(&self, event: &Arc<Event>) -> Result {
+        let dirs = &mut *self.dirs.lock();
+        dirs.as_mut().ok_or(ENOENT)?.add(event)
+    }
+
+    fn remove(&self, event: &Event) {
+        if let Some(dirs) = &mut *self.dirs.lock() {
+            dirs.remove(event);
+        }
+    }
+}
+
+struct EventDirs {
     target: Target,
     subsystems: KVec<Subsystem>,
     dir: Arc<Dir>,
@@ -44,7 +86,7 @@ struct Subsystem {
 
 impl EventDirs {
     /// Fills the directory with all that is available.
-    pub(super) fn new(mut dir: Dir, target: Target) -> Result<Self> {
+    fn new(mut dir: Dir, target: Target) -> Result<Self> {
         add_switch(&mut dir, &target, None)?;
         let mut dirs = Self {
             target,
@@ -57,7 +99,7 @@ impl EventDirs {
     }
 
     /// Makes an event's directory. May sleep.
-    pub(super) fn add(&mut self, event: &Arc<Event>) -> Result {
+    fn add(&mut self, event: &Arc<Event>) -> Result {
         let target = self.target.clone();
         let subsystem = self.subsystem(event.subsystem())?;
         let mut dir = Dir::within(&subsystem.dir, event.name())?;
@@ -74,7 +116,7 @@ impl EventDirs {
     }
 
     /// Removes that of an event that went, and waits for who uses it. May sleep.
-    pub(super) fn remove(&mut self, event: &Event) {
+    fn remove(&mut self, event: &Event) {
         for subsystem in &mut self.subsystems {
             subsystem.events.retain(|(id, _)| *id != event.id());
         }

@@ -3,7 +3,8 @@
 //! The files below /sys/kernel/debug/rtrace.
 //!
 //! ```text
-//!   version  available_events  available_contexts  marker  create_session  destroy_session
+//!   version  available_events  available_contexts  dynamic_events  dynamic_missed  marker
+//!   create_session  destroy_session
 //!   events/enable  events/<sys>/enable  events/<sys>/<event>/{enable,filter,trigger,format}
 //!   enable  clock  error_log  set_event  set_trigger  triggered   of the default session
 //!   sessions/<name>/{enable,clock,error_log,set_event,set_trigger,triggered}
@@ -16,6 +17,7 @@
 
 mod channel;
 mod control;
+mod dynamic;
 mod events;
 mod metadata;
 mod session;
@@ -25,19 +27,17 @@ mod trigger;
 
 use crate::event::Event;
 use crate::input::number;
-use crate::session::{ChannelId, Session, Sessions};
+use crate::session::{ChannelId, EventFiles, Session, Sessions};
 use crate::sys::debugfs::Dir;
 use channel::Target;
-use events::EventDirs;
+use events::AllEventDirs;
 use kernel::prelude::*;
-use kernel::sync::{new_mutex, Arc, Mutex};
+use kernel::sync::Arc;
 use session::SessionDirs;
 
 /// All the files. Dropping them removes them, and waits for those in use.
-#[pin_data(PinnedDrop)]
 pub(crate) struct Files {
-    #[pin]
-    events: Mutex<EventDirs>,
+    events: Arc<AllEventDirs>,
     sessions: SessionDirs,
     _root: Arc<Dir>,
 }
@@ -50,40 +50,39 @@ impl Files {
         let target = Target::new(session, ChannelId::FIRST);
         let data = root.data(session.clone())?;
         control::make_tracer(&mut root, sessions)?;
+        let events = AllEventDirs::new()?;
+        dynamic::make(&mut root, sessions, &events)?;
         control::make(&mut root, data)?;
         channel::make_choice(&mut root, target.clone())?;
         let sessions = SessionDirs::new(sessions.clone())?;
         sessions.make_control(&mut root)?;
 
         let root = Arc::new(root, GFP_KERNEL)?;
-        let events = EventDirs::new(Dir::within(&root, "events")?, target)?;
-        let dir = root.clone();
-        let files = Arc::pin_init(
-            pin_init!(Self {
-                events <- new_mutex!(events),
-                sessions,
-                _root: dir,
-            }),
-            GFP_KERNEL,
-        )?;
+        let files = Self {
+            events,
+            sessions,
+            _root: root.clone(),
+        };
+        let files = Arc::new(files, GFP_KERNEL)?;
+        files.events.open(Dir::within(&root, "events")?, target)?;
         files.sessions.open(Dir::within(&root, "sessions")?)?;
         Ok(files)
     }
 
     /// Makes those of an event that has come.
     pub(crate) fn add_event(&self, event: &Arc<Event>) -> Result {
-        self.events.lock().add(event)
+        self.events.add(event)
     }
 
     /// Removes those of an event that went.
     pub(crate) fn remove_event(&self, event: &Event) {
-        self.events.lock().remove(event);
+        self.events.remove(event);
     }
 }
 
-#[pinned_drop]
-impl PinnedDrop for Files {
-    fn drop(self: Pin<&mut Self>) {
+impl Drop for Files {
+    fn drop(&mut self) {
+        self.events.close();
         self.sessions.close();
     }
 }

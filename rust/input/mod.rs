@@ -11,6 +11,7 @@
 
 pub mod caret;
 pub mod cpulist;
+pub mod dynamic;
 pub mod filter;
 pub mod glob;
 pub mod marker;

@@ -34,7 +34,7 @@ impl Drop for Serving {
 /// All sessions. Dropping it stops those that nobody else holds.
 #[pin_data]
 pub(crate) struct Sessions {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     /// The one that is there from the beginning to the end.
     default: Arc<Session>,
     #[pin]

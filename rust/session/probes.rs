@@ -45,8 +45,8 @@ struct ChannelProbes {
     plain: Selection,
     /// The events that are captured.
     captured: Selection,
-    /// Those of other modules.
-    provided: KVec<(Arc<Event>, Arc<CapturedProbe>)>,
+    /// Those of events that keep a list of them.
+    listed: KVec<(Arc<Event>, Arc<CapturedProbe>)>,
 }
 
 /// What a change has attached, and does not record yet.
@@ -97,7 +97,7 @@ impl Probes {
                 contexts: contexts.clone(),
                 plain: Selection::NONE,
                 captured: Selection::NONE,
-                provided: KVec::new(),
+                listed: KVec::new(),
             };
             probes.channels.push(channel, GFP_KERNEL)?;
         }
@@ -136,7 +136,7 @@ impl Probes {
                 probe.set_filter(settings.filters.get(event), &mut retired);
             }
         }
-        for (event, probe) in &this.provided {
+        for (event, probe) in &this.listed {
             probe.set_filter(wanted.filter(event), &mut retired);
         }
         for (probe, _) in &change.captured_syscalls {
@@ -166,7 +166,7 @@ impl Probes {
         for channel in &mut self.channels {
             channel.plain = Selection::NONE;
             channel.captured = Selection::NONE;
-            channel.detach_provided();
+            channel.detach_listed();
         }
         let Attached {
             plain,
@@ -190,7 +190,10 @@ impl ChannelProbes {
             || self.tasks.is_set()
             || wanted.filter(event).is_some()
             || self.captured.has(event)
-            || matches!(event.source(), Source::Fired(_) | Source::Provided(_))
+            || matches!(
+                event.source(),
+                Source::Fired(_) | Source::Provided(_) | Source::Dynamic(_)
+            )
     }
 
     /// Attaches what is not yet.
@@ -248,12 +251,12 @@ impl ChannelProbes {
                         .captured
                         .attach(fired.tracepoint, fired.handler, probe)?;
                 }
-                Source::Provided(provided) => {
+                Source::Provided(_) | Source::Dynamic(_) => {
                     let probe = captured(probe)?;
                     change.captured.push(probe.clone(), GFP_KERNEL)?;
-                    self.provided.reserve(1, GFP_KERNEL)?;
-                    provided.attach(probe.clone())?;
-                    self.provided.push((event.clone(), probe), GFP_KERNEL)?;
+                    self.listed.reserve(1, GFP_KERNEL)?;
+                    event.listed().ok_or(EINVAL)?.attach(probe.clone())?;
+                    self.listed.push((event.clone(), probe), GFP_KERNEL)?;
                 }
                 Source::Syscall { .. } => {}
             }
@@ -330,7 +333,7 @@ impl ChannelProbes {
     /// Detaches all probes of this channel that are for no event of its, and waits until none of
     /// them runs. `for_others` runs as soon as they are not called any more. May sleep.
     fn detach_others(&mut self, attached: &mut Attached, for_others: impl FnOnce()) {
-        self.detach_provided();
+        self.detach_listed();
         let Self {
             channel,
             plain: plain_events,
@@ -358,12 +361,12 @@ impl ChannelProbes {
         );
     }
 
-    fn detach_provided(&mut self) {
+    fn detach_listed(&mut self) {
         let recorded = &self.captured;
-        self.provided.retain(|(event, probe)| {
+        self.listed.retain(|(event, probe)| {
             let stays = recorded.has(event);
-            if let (Source::Provided(provided), false) = (event.source(), stays) {
-                provided.detach(probe);
+            if let (Some(listed), false) = (event.listed(), stays) {
+                listed.detach(probe);
             }
             stays
         });

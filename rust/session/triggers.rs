@@ -39,8 +39,8 @@ struct Placed {
 pub(super) struct TriggerProbes {
     tracepoints: Attachments<CapturedProbe>,
     syscalls: Attachments<SyscallTrigger>,
-    /// At events of other modules.
-    provided: KVec<(Arc<Event>, Arc<CapturedProbe>)>,
+    /// At events that keep a list of them.
+    listed: KVec<(Arc<Event>, Arc<CapturedProbe>)>,
 }
 
 impl Triggers {
@@ -78,7 +78,7 @@ impl TriggerProbes {
     pub(super) const NONE: Self = Self {
         tracepoints: Attachments::new(),
         syscalls: Attachments::new(),
-        provided: KVec::new(),
+        listed: KVec::new(),
     };
 
     /// Has the trigger get the event's records, after who records it: what ends a recording is in it.
@@ -110,10 +110,10 @@ impl TriggerProbes {
                 self.tracepoints
                     .attach_last(fired.tracepoint, fired.handler, probe)
             }
-            Source::Provided(provided) => {
-                self.provided.reserve(1, GFP_KERNEL)?;
-                provided.attach(probe.clone())?;
-                Ok(self.provided.push((event.clone(), probe), GFP_KERNEL)?)
+            Source::Provided(_) | Source::Dynamic(_) => {
+                self.listed.reserve(1, GFP_KERNEL)?;
+                event.listed().ok_or(EINVAL)?.attach(probe.clone())?;
+                Ok(self.listed.push((event.clone(), probe), GFP_KERNEL)?)
             }
         }
     }
@@ -124,10 +124,10 @@ impl TriggerProbes {
             let trigger = probe.trigger();
             !trigger.is_some_and(|trigger| kept.has(trigger))
         };
-        self.provided.retain(|(event, probe)| {
+        self.listed.retain(|(event, probe)| {
             let goes = goes(probe);
-            if let (Source::Provided(provided), true) = (event.source(), goes) {
-                provided.detach(probe);
+            if let (Some(listed), true) = (event.listed(), goes) {
+                listed.detach(probe);
             }
             !goes
         });

@@ -4,6 +4,7 @@
  */
 #include <linux/cgroup.h>
 #include <linux/fs.h>
+#include <linux/kprobes.h>
 #include <linux/perf_event.h>
 #include <linux/pipe_fs_i.h>
 #include <linux/splice.h>

@@ -9,3 +9,8 @@ use kernel::error::Error;
 pub(crate) fn enodata() -> Error {
     Error::from_errno(-(bindings::ENODATA as i32))
 }
+
+/// Not where an instruction begins.
+pub(crate) fn eilseq() -> Error {
+    Error::from_errno(-(bindings::EILSEQ as i32))
+}

@@ -11,6 +11,7 @@
 #include <linux/fs.h>
 #include <linux/gfp.h>
 #include <linux/hrtimer.h>
+#include <linux/kprobes.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/perf_event.h>
@@ -311,6 +312,56 @@ notrace bool rtrace_caller_frame(struct rtrace_user_frame *frame)
 		frame->ip = narrow[1];
 	}
 	return true;
+}
+
+/*
+ * Reads the lowest @size bytes of @value, the others are 0; false if that would fault. Neither sleeps.
+ * NMI-safe.
+ */
+notrace bool rtrace_read(u64 address, bool is_user, u64 *value, size_t size)
+{
+	*value = 0;
+	if (is_user)
+		return !copy_from_user_nofault(value, (const void __user *)(unsigned long)address, size);
+	return !copy_from_kernel_nofault(value, (const void *)(unsigned long)address, size);
+}
+
+/*
+ * The bytes of the text there, without its NUL, @room at most; negative if that cannot be read without a
+ * fault. Word by word: a word that is aligned is on one page. NMI-safe.
+ */
+notrace ssize_t rtrace_read_text(u64 address, bool is_user, char *to, size_t room)
+{
+	size_t got = 0, len, part;
+	char word[8];
+
+	while (got < room) {
+		part = sizeof(word) - (address + got) % sizeof(word);
+		if (!rtrace_read(address + got, is_user, (u64 *)word, part))
+			return -EFAULT;
+		len = strnlen(word, min(part, room - got));
+		memcpy(to + got, word, len);
+		got += len;
+		if (len < part)
+			break;
+	}
+	return got;
+}
+
+/* As perf asks who makes an event of a kprobe. */
+notrace bool rtrace_may_probe(void)
+{
+	return perfmon_capable();
+}
+
+notrace struct kretprobe *rtrace_kretprobe_of(struct kretprobe_instance *instance)
+{
+	return get_kretprobe(instance);
+}
+
+notrace void *rtrace_kretprobe_data(struct kretprobe_instance *instance)
+{
+	return instance->data;
 }
 
 /* Defined in rust/api. */

@@ -14,6 +14,8 @@
 
 struct cgroup;
 struct dentry;
+struct kretprobe;
+struct kretprobe_instance;
 struct new_utsname;
 struct page;
 struct perf_event;
@@ -27,6 +29,11 @@ struct rtrace_user_frame {
 
 bool rtrace_user_frame(struct rtrace_user_frame *frame);
 bool rtrace_caller_frame(struct rtrace_user_frame *frame);
+bool rtrace_read(u64 address, bool is_user, u64 *value, size_t size);
+ssize_t rtrace_read_text(u64 address, bool is_user, char *to, size_t room);
+bool rtrace_may_probe(void);
+struct kretprobe *rtrace_kretprobe_of(struct kretprobe_instance *instance);
+void *rtrace_kretprobe_data(struct kretprobe_instance *instance);
 u8 rtrace_delivery_barrier(void);
 u16 rtrace_mode(void);
 void rtrace_set_access(struct dentry *entry);

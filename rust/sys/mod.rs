@@ -16,6 +16,8 @@ pub(crate) mod errno;
 pub(crate) mod foreign;
 pub(crate) mod hotplug;
 pub(crate) mod irq_work;
+pub(crate) mod kprobe;
+pub(crate) mod nofault;
 pub(crate) mod pages;
 pub(crate) mod parameter;
 pub(crate) mod percpu;

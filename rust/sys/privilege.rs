@@ -10,3 +10,10 @@ pub(crate) fn sees_addresses() -> bool {
     // SAFETY: In process context there is a current task.
     unsafe { bindings::rtrace_sees_addresses() }
 }
+
+/// Whether the current task may have code of the kernel probed, and its memory read: it has
+/// `CAP_PERFMON`, as for perf. Process context.
+pub(crate) fn may_probe() -> bool {
+    // SAFETY: In process context there is a current task.
+    unsafe { bindings::rtrace_may_probe() }
+}

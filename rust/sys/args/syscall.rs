@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! System calls: the registers that user space came with.
+//! The registers that user space came with to a system call, or code of the kernel where it was reached.
 
 use crate::arch::registers::Register;
 use crate::sys::bindings;
 use crate::sys::tracepoint::Arg;
 use kernel::types::Opaque;
 
-/// A `struct pt_regs` of a system call.
+/// A `struct pt_regs`.
 #[repr(transparent)]
 pub(crate) struct Registers(Opaque<bindings::pt_regs>);
 

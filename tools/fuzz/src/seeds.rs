@@ -85,7 +85,7 @@ pub fn all() -> Vec<Seed> {
     seeds
 }
 
-const TEXTS: [(&str, &str, &str); 42] = [
+const TEXTS: [(&str, &str, &str); 47] = [
     (
         "filter",
         "numbers",
@@ -147,6 +147,11 @@ const TEXTS: [(&str, &str, &str); 42] = [
          channel b\ncpu full\n0 18446744073709551615\ntotal 18446744073709551615\n",
     ),
     ("stats", "none", "\n"),
+    ("dynamic", "reached", "p:mine/open do_sys_openat2+0x4 fd=%di:s32 +0(+8($stack2)):string"),
+    ("dynamic", "returns", "r12 vfs_read $arg3:u64 $retval:s32 $comm"),
+    ("dynamic", "address", "p:a 0xffffffff81000000 @0x10:symbol \\-2:b3@4/8\n"),
+    ("dynamic", "removed", "-:mine/open"),
+    ("dynamic", "wrong", "p f $arg9 +u(%ax)"),
     ("triggers", "session", "traceon:web.1:3"),
     ("triggers", "digits", "traceoff:5:7 if policy == 50"),
     ("triggers", "packets", " traceoff_after:3:18446744073709551615\tif a < 1\n"),

@@ -25,7 +25,8 @@ def declared(tracefs, event):
     """The names of an event's fields, in the order of ftrace."""
     with open(f"{tracefs}/events/{event.replace(':', '/', 1)}/format") as file:
         names = [re.search(r"(\w+)(\[[^]]*\])?$", d.strip())[1] for d, _, _, _ in FIELD.findall(file.read())]
-    return [name for name in names if not name.startswith("common_")]
+    # In front of a dynamic event's own fields stands where it is.
+    return [name for name in names if not name.startswith(("common_", "__probe_"))]
 
 
 def number(text):

@@ -3,6 +3,7 @@
 //! The targets.
 
 mod description;
+mod dynamic;
 mod events;
 mod filter;
 mod metadata;
@@ -25,6 +26,7 @@ pub struct Target {
 /// All of them.
 pub const TARGETS: &[Target] = &[
     target("description", description::check),
+    target("dynamic", dynamic::check),
     target("events", events::check),
     target("filter", filter::check),
     target("metadata", metadata::check),

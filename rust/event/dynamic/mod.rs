@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Dynamic events: those that users define where the kernel has no tracepoint, by kprobes. What
+//! is recorded is read from registers and memory by a [program](program).
+
+mod program;
+
+use super::captured::{Bytes, CapturedProbe};
+use super::description::Description;
+use super::recorders::{Listed, Recorders};
+use crate::arch::preempt::NoPreempt;
+use crate::input::dynamic::{Error as Refusal, Name, PlaceBase, Probe, SUBSYSTEM};
+use crate::sys::args::Registers;
+use crate::sys::errno::eilseq;
+use crate::sys::kprobe::{CodePlace, Kprobe, Kretprobe, Reached, Returned};
+use crate::sys::nofault::Parts;
+use core::fmt;
+use core::mem::MaybeUninit;
+use kernel::prelude::*;
+use kernel::str::CString;
+use kernel::sync::{new_mutex, Arc, Mutex};
+use program::Program;
+
+/// The longest record, in bytes.
+const LONGEST: usize = 512;
+
+/// An event that a user has defined.
+#[pin_data]
+pub(crate) struct Dynamic {
+    description: Description,
+    /// The line that defines it.
+    definition: CString,
+    firing: Arc<Firing>,
+    hook: Hook,
+    /// Held to change who records it, and with it whether the hook is on.
+    #[pin]
+    changing: Mutex<()>,
+}
+
+/// What happens when it fires.
+#[pin_data]
+struct Firing {
+    program: Program,
+    #[pin]
+    recorders: Recorders,
+}
+
+/// What makes it fire; on while somebody records it.
+enum Hook {
+    Reached(Kprobe<Firing>),
+    Returned(Kretprobe<Firing>),
+}
+
+/// Why an event cannot be.
+pub(crate) enum NoEvent<'a> {
+    /// The line is wrong.
+    Wrong(Refusal),
+    /// There can be no probe at its place.
+    NoProbe(Probe<'a>, Error),
+    /// There is no memory.
+    Memory(Error),
+}
+
+impl<'a> From<Error> for NoEvent<'a> {
+    fn from(error: Error) -> Self {
+        Self::Memory(error)
+    }
+}
+
+impl<'a> From<kernel::alloc::AllocError> for NoEvent<'a> {
+    fn from(error: kernel::alloc::AllocError) -> Self {
+        Self::Memory(error.into())
+    }
+}
+
+impl fmt::Display for NoEvent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wrong(refusal) => write!(f, "{}", refusal.reason),
+            Self::Memory(_) => f.write_str("there is no memory"),
+            Self::NoProbe(probe, error) => f.write_str(match error.to_errno() {
+                errno if errno == ENOENT.to_errno() => "the kernel has no such symbol",
+                errno if errno == eilseq().to_errno() => "no instruction begins there",
+                errno if errno == EINVAL.to_errno() && probe.at_return => {
+                    "this is no function whose return can be probed"
+                }
+                errno if errno == EINVAL.to_errno() => "no probe may be there",
+                _ => "the kernel refuses a probe there",
+            }),
+        }
+    }
+}
+
+impl NoEvent<'_> {
+    /// The byte of the line that it is about.
+    pub(crate) fn at(&self) -> usize {
+        match self {
+            Self::Wrong(refusal) => refusal.at,
+            Self::NoProbe(probe, _) => probe.place.at,
+            Self::Memory(_) => 0,
+        }
+    }
+
+    /// The error for who wrote it.
+    pub(crate) fn error(&self) -> Error {
+        match self {
+            Self::Wrong(_) => EINVAL,
+            Self::NoProbe(_, error) | Self::Memory(error) => *error,
+        }
+    }
+}
+
+impl Dynamic {
+    /// Makes an event that nobody records. May sleep.
+    pub(crate) fn new<'a>(probe: Probe<'a>) -> Result<Arc<Self>, NoEvent<'a>> {
+        let name = own_name(&probe)?;
+        let subsystem = probe.name.and_then(|name| name.subsystem);
+        let subsystem = subsystem.unwrap_or(SUBSYSTEM);
+        let mut description = Description::new(subsystem.as_bytes(), name.to_bytes())?;
+        let program = Program::new(&probe, &mut description)?;
+        let kind = if probe.at_return { "r" } else { "p" };
+        let max = match probe.max_active {
+            0 => CString::try_from_fmt(fmt!(""))?,
+            max => CString::try_from_fmt(fmt!("{max}"))?,
+        };
+        let definition = CString::try_from_fmt(fmt!(
+            "{kind}{}:{subsystem}/{} {}",
+            as_str(&max),
+            as_str(&name),
+            probe.text
+        ))?;
+        let firing = Arc::pin_init(
+            pin_init!(Firing {
+                program,
+                recorders <- Recorders::new(),
+            }),
+            GFP_KERNEL,
+        )?;
+        let place = match probe.place.base {
+            PlaceBase::Symbol(symbol) => {
+                CodePlace::Symbol(CString::try_from_fmt(fmt!("{symbol}"))?, probe.place.offset)
+            }
+            PlaceBase::Address(address) => CodePlace::Address(address),
+        };
+        let no_probe = |error| match error {
+            ENOMEM => NoEvent::Memory(error),
+            error => NoEvent::NoProbe(probe, error),
+        };
+        let hook = if probe.at_return {
+            let hook = Kretprobe::new(place, probe.max_active, firing.clone());
+            Hook::Returned(hook.map_err(no_probe)?)
+        } else {
+            Hook::Reached(Kprobe::new(place, firing.clone()).map_err(no_probe)?)
+        };
+        Ok(Arc::pin_init(
+            pin_init!(Self {
+                description,
+                definition,
+                firing,
+                hook,
+                changing <- new_mutex!(()),
+            }),
+            GFP_KERNEL,
+        )?)
+    }
+
+    /// Its names and fields.
+    pub(crate) fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// The line that defines it.
+    pub(crate) fn definition(&self) -> &str {
+        as_str(&self.definition)
+    }
+
+    /// How often it fired and was not seen.
+    pub(crate) fn missed(&self) -> u64 {
+        match &self.hook {
+            Hook::Reached(probe) => probe.missed(),
+            Hook::Returned(probe) => probe.missed(),
+        }
+    }
+
+    /// Whether somebody records it.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.firing.recorders.is_any(&NoPreempt::new())
+    }
+}
+
+impl Listed for Dynamic {
+    /// `EINVAL`: the module whose code it is in is gone.
+    fn attach(&self, probe: Arc<CapturedProbe>) -> Result {
+        let _changing = self.changing.lock();
+        self.firing.recorders.attach(probe.clone())?;
+        self.hook.enable().inspect_err(|_| {
+            self.firing.recorders.detach(&probe);
+        })
+    }
+
+    fn detach(&self, probe: &CapturedProbe) {
+        let _changing = self.changing.lock();
+        self.firing.recorders.detach(probe);
+        if !self.is_recorded() {
+            self.hook.disable();
+        }
+    }
+}
+
+impl Hook {
+    fn enable(&self) -> Result {
+        match self {
+            Self::Reached(probe) => probe.enable(),
+            Self::Returned(probe) => probe.enable(),
+        }
+    }
+
+    fn disable(&self) {
+        match self {
+            Self::Reached(probe) => probe.disable(),
+            Self::Returned(probe) => probe.disable(),
+        }
+    }
+}
+
+impl Reached for Firing {
+    fn reached(&self, registers: &Registers) {
+        let mut record = Parts::new();
+        self.program.fetch_at_entry(registers, &mut record);
+        self.record(&record);
+    }
+}
+
+impl Returned for Firing {
+    type Kept = Parts<LONGEST>;
+
+    fn called<'k>(
+        &self,
+        registers: &Registers,
+        kept: &'k mut MaybeUninit<Parts<LONGEST>>,
+    ) -> &'k mut Parts<LONGEST> {
+        let record = kept.write(Parts::new());
+        self.program.fetch_at_entry(registers, record);
+        record
+    }
+
+    fn returned(&self, registers: &Registers, record: &mut Parts<LONGEST>) {
+        self.program.fetch_at_return(registers, record);
+        self.record(record);
+    }
+}
+
+impl Firing {
+    fn record(&self, record: &Parts<LONGEST>) {
+        let guard = NoPreempt::new();
+        self.recorders.record(&Bytes(record.bytes()), &guard);
+    }
+}
+
+/// What an event is called: as it was named, or after its place, as ftrace does it.
+fn own_name(probe: &Probe<'_>) -> Result<CString> {
+    if let Some(Name { event, .. }) = probe.name {
+        return CString::try_from_fmt(fmt!("{event}"));
+    }
+    let kind = if probe.at_return { "r" } else { "p" };
+    match probe.place.base {
+        PlaceBase::Symbol(symbol) => {
+            let name = CString::try_from_fmt(fmt!("{kind}_{symbol}_{}", probe.place.offset))?;
+            let bytes = name.to_bytes().iter();
+            let mut identifier = KVec::new();
+            for byte in bytes.take(63) {
+                let byte = if byte.is_ascii_alphanumeric() {
+                    *byte
+                } else {
+                    b'_'
+                };
+                identifier.push(byte, GFP_KERNEL)?;
+            }
+            CString::try_from_fmt(fmt!("{}", core::str::from_utf8(&identifier)?))
+        }
+        PlaceBase::Address(address) => CString::try_from_fmt(fmt!("{kind}_{address:#x}")),
+    }
+}
+
+fn as_str(text: &CString) -> &str {
+    text.to_str().unwrap_or("")
+}

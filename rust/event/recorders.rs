@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Who records an event that no tracepoint fires: a list that whoever fires it walks.
+
+use super::captured::CapturedProbe;
+use crate::arch::preempt::NoPreempt;
+use crate::record::memory::Tail;
+use crate::sys::rcu::RcuArc;
+use kernel::prelude::*;
+use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// An event that keeps a list of who records it.
+pub(crate) trait Listed {
+    /// Has it recorded by `probe`, too, from now on; triggers come after all others. May sleep.
+    fn attach(&self, probe: Arc<CapturedProbe>) -> Result;
+
+    /// Has it not recorded by `probe` any more, and waits until that does not run. May sleep.
+    fn detach(&self, probe: &CapturedProbe);
+}
+
+/// Who records an event.
+#[pin_data]
+pub(super) struct Recorders {
+    first: RcuArc<Recorder>,
+    /// Held to change the list.
+    #[pin]
+    changing: Mutex<()>,
+}
+
+/// A channel that records the event, or a trigger, in a list of them.
+struct Recorder {
+    probe: Arc<CapturedProbe>,
+    next: RcuArc<Recorder>,
+}
+
+impl Recorders {
+    /// Nobody. May sleep.
+    pub(super) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            first: RcuArc::new(),
+            changing <- new_mutex!(()),
+        })
+    }
+
+    /// As [`Listed::attach`].
+    pub(super) fn attach(&self, probe: Arc<CapturedProbe>) -> Result {
+        let _changing = self.changing.lock();
+        let next = RcuArc::new();
+        if probe.trigger().is_some() {
+            let recorder = Arc::new(Recorder { probe, next }, GFP_KERNEL)?;
+            let Some(mut last) = self.first.get_arc() else {
+                self.first.replace(Some(recorder));
+                return Ok(());
+            };
+            while let Some(next) = last.next.get_arc() {
+                last = next;
+            }
+            last.next.replace(Some(recorder));
+            return Ok(());
+        }
+        next.replace(self.first.get_arc());
+        let recorder = Arc::new(Recorder { probe, next }, GFP_KERNEL)?;
+        self.first.replace(Some(recorder));
+        Ok(())
+    }
+
+    /// As [`Listed::detach`].
+    pub(super) fn detach(&self, probe: &CapturedProbe) {
+        let _changing = self.changing.lock();
+        let mut before: Option<Arc<Recorder>> = None;
+        loop {
+            let place = before.as_ref().map_or(&self.first, |before| &before.next);
+            let Some(recorder) = place.get_arc() else {
+                return;
+            };
+            if core::ptr::eq(&*recorder.probe, probe) {
+                return place.replace(recorder.next.get_arc());
+            }
+            before = Some(recorder);
+        }
+    }
+
+    /// Whether there is anybody. Any context, NMI included.
+    #[inline(always)]
+    pub(super) fn is_any(&self, guard: &NoPreempt) -> bool {
+        self.first.get(guard).is_some()
+    }
+
+    /// Has all of them record the event, whose fields are `record`. Any context, NMI included.
+    #[inline(always)]
+    pub(super) fn record(&self, record: &impl Tail, guard: &NoPreempt) {
+        let mut next = self.first.get(guard);
+        while let Some(Recorder { probe, next: after }) = next {
+            probe.record_tail(record, guard);
+            next = after.get(guard);
+        }
+    }
+}

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Dynamic events: what the `dynamic_events` file takes, as ftrace's.
+//!
+//! ```text
+//! p[:[SUBSYSTEM/]EVENT] PLACE [ARGUMENT]...    when the code at PLACE is reached
+//! r[MAX][:[SUBSYSTEM/]EVENT] PLACE [ARGUMENT]...  when the function PLACE returns
+//! -:[SUBSYSTEM/]EVENT                          takes an event away
+//! PLACE = SYMBOL[+OFFSET] | MODULE:SYMBOL[+OFFSET] | 0xADDRESS
+//! ```
+
+mod argument;
+
+pub use argument::{Argument, Base, Step, Type};
+
+use super::caret;
+use core::fmt;
+
+/// The subsystem of an event that names none: as ftrace's.
+pub const SUBSYSTEM: &str = "kprobes";
+
+/// The most arguments that an event may have.
+pub const ARGUMENTS_MAX: usize = 32;
+
+/// A line of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Definition<'a> {
+    /// An event comes.
+    Add(Probe<'a>),
+    /// An event goes.
+    Remove(Name<'a>),
+}
+
+/// An event, and where it fires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe<'a> {
+    /// Whether it fires when the function returns.
+    pub at_return: bool,
+    /// Of how many calls at once the return is seen; 0 leaves it to the kernel.
+    pub max_active: u32,
+    /// What it is called; [`None`] has it called after its place.
+    pub name: Option<Name<'a>>,
+    /// Where it fires.
+    pub place: Place<'a>,
+    /// The place and the arguments, as they were written.
+    pub text: &'a str,
+    /// The arguments, and where in the line they begin.
+    arguments: (&'a str, usize),
+}
+
+/// An event's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Name<'a> {
+    /// The subsystem, if it is given.
+    pub subsystem: Option<&'a str>,
+    /// The name in it.
+    pub event: &'a str,
+}
+
+/// Where an event fires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// Where in the line it stands.
+    pub at: usize,
+    /// What the offset is from.
+    pub base: PlaceBase<'a>,
+    /// So many bytes behind.
+    pub offset: u32,
+}
+
+/// What a place is told by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlaceBase<'a> {
+    /// A symbol, with its module in front or not.
+    Symbol(&'a str),
+    /// An address.
+    Address(u64),
+}
+
+/// Why a line is refused.
+pub type Error = caret::Error<Reason>;
+
+/// What is wrong with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The line begins with something else.
+    NoKind,
+    /// Not a number of calls.
+    NoMax,
+    /// Not a name of an event.
+    NoName,
+    /// There is no place.
+    NoPlace,
+    /// Not an offset.
+    NoOffset,
+    /// The return of code that is not a function's beginning.
+    ReturnInside,
+    /// Something behind what is taken away.
+    TooMuch,
+    /// More arguments than there can be.
+    TooManyArguments,
+    /// Not a name of an argument.
+    NoArgumentName,
+    /// Not what an argument can be.
+    NoValue,
+    /// Not the name of a register.
+    NoRegister,
+    /// Not the number of an argument that is in a register.
+    NoArgument,
+    /// An argument of the function, where it may be gone.
+    ArgumentInside,
+    /// The result, where there is none.
+    ResultAtEntry,
+    /// More steps from pointer to pointer than there can be.
+    TooManySteps,
+    /// A parenthesis is missing.
+    NoParenthesis,
+    /// Not a number.
+    NoNumber,
+    /// Not a type.
+    NoType,
+    /// A type that the value cannot have.
+    WrongType,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoKind => "expected 'p' (code is reached), 'r' (a function returns) or '-' (take away)",
+            Self::NoMax => "expected how many calls at once: a number from 1 to 4096",
+            Self::NoName => "expected [SUBSYSTEM/]EVENT: letters, digits and '_'",
+            Self::NoPlace => "expected a function, SYMBOL+OFFSET or 0xADDRESS",
+            Self::NoOffset => "expected an offset in bytes",
+            Self::ReturnInside => "a return is that of a function: there is no offset",
+            Self::TooMuch => "expected the end",
+            Self::TooManyArguments => "these are more than 32 arguments",
+            Self::NoArgumentName => "expected a name of at most 31 letters, digits and '_'",
+            Self::NoValue => {
+                "expected %REGISTER, $argN, $retval, $stack, $stackN, $comm, @ADDRESS, \\NUMBER or OFFSET(VALUE)"
+            }
+            Self::NoRegister => "there is no such register",
+            Self::NoArgument => "arguments 1 to 6 are in registers",
+            Self::ArgumentInside => "$argN is known where the function begins",
+            Self::ResultAtEntry => "$retval is known where the function returns",
+            Self::TooManySteps => "these are more than 8 pointers",
+            Self::NoParenthesis => "expected a parenthesis",
+            Self::NoNumber => "expected a number",
+            Self::NoType => {
+                "expected u8 to u64, s8 to s64, x8 to x64, symbol, string, ustring or bWIDTH@SHIFT/SIZE"
+            }
+            Self::WrongType => "$comm is a string",
+        })
+    }
+}
+
+impl<'a> Definition<'a> {
+    /// Parses a line without a newline. May run in any context.
+    pub fn parse(text: &'a str) -> Result<Self, Error> {
+        let mut rest = Rest { text, at: 0 };
+        rest.skip_space();
+        if rest.take("-") {
+            rest.take(":");
+            let name = rest.name()?;
+            rest.skip_space();
+            return match rest.left() {
+                "" => Ok(Self::Remove(name)),
+                _ => rest.error(Reason::TooMuch),
+            };
+        }
+        let at_return = rest.take("r");
+        if !at_return && !rest.take("p") {
+            return rest.error(Reason::NoKind);
+        }
+        let mut max_active = 0;
+        let before = rest;
+        let digits = rest.take_while(|c| c.is_ascii_digit());
+        if !digits.is_empty() {
+            max_active = match digits.parse() {
+                Ok(max @ 1..=4096) if at_return => max,
+                _ => return before.error(Reason::NoMax),
+            };
+        }
+        let name = if rest.take(":") {
+            Some(rest.name()?)
+        } else {
+            None
+        };
+        if !rest.left().starts_with(|c: char| c.is_ascii_whitespace()) {
+            let reason = if rest.left().is_empty() {
+                Reason::NoPlace
+            } else {
+                Reason::NoKind
+            };
+            return rest.error(reason);
+        }
+        rest.skip_space();
+        let behind = rest;
+        let place = rest.place()?;
+        if at_return && place.offset != 0 {
+            return behind.error(Reason::ReturnInside);
+        }
+        let probe = Probe {
+            at_return,
+            max_active,
+            name,
+            place,
+            text: behind.left().trim_ascii_end(),
+            arguments: (rest.left(), rest.at),
+        };
+        let mut count = 0_usize;
+        for argument in probe.arguments() {
+            let at = argument?.at;
+            count = count.wrapping_add(1);
+            if count > ARGUMENTS_MAX {
+                let reason = Reason::TooManyArguments;
+                return Err(Error { at, reason });
+            }
+        }
+        Ok(Self::Add(probe))
+    }
+}
+
+impl<'a> Probe<'a> {
+    /// Its arguments; the first that is wrong ends them.
+    pub fn arguments(&self) -> impl Iterator<Item = Result<Argument<'a>, Error>> {
+        let (text, begin) = self.arguments;
+        let is_inside = self.place.offset != 0 || matches!(self.place.base, PlaceBase::Address(_));
+        let at_return = self.at_return;
+        let mut at = 0_usize;
+        let mut number = 0_u32;
+        core::iter::from_fn(move || {
+            let left = text.get(at..)?;
+            let blanks = left.len().wrapping_sub(left.trim_ascii_start().len());
+            at = at.wrapping_add(blanks);
+            let word = text.get(at..)?.split_ascii_whitespace().next()?;
+            let from = begin.wrapping_add(at);
+            at = at.wrapping_add(word.len());
+            number = number.wrapping_add(1);
+            let mut argument = Argument::parse(word, from, number);
+            if let Ok(Argument { base, at, .. }) = argument {
+                let reason = match base {
+                    Base::Argument(_) if is_inside => Some(Reason::ArgumentInside),
+                    Base::Result if !at_return => Some(Reason::ResultAtEntry),
+                    _ => None,
+                };
+                if let Some(reason) = reason {
+                    argument = Err(Error { at, reason });
+                }
+            }
+            if argument.is_err() {
+                at = text.len();
+            }
+            Some(argument)
+        })
+    }
+}
+
+/// What was not parsed yet.
+#[derive(Clone, Copy)]
+struct Rest<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Rest<'a> {
+    fn left(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or("")
+    }
+
+    fn take(&mut self, word: &str) -> bool {
+        let is_next = self.left().starts_with(word);
+        if is_next {
+            self.at = self.at.wrapping_add(word.len());
+        }
+        is_next
+    }
+
+    fn take_while(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
+        let left = self.left();
+        let word = left.split(|c| !belongs(c)).next().unwrap_or("");
+        self.at = self.at.wrapping_add(word.len());
+        word
+    }
+
+    fn skip_space(&mut self) {
+        self.take_while(|c| c.is_ascii_whitespace());
+    }
+
+    fn error<T>(&self, reason: Reason) -> Result<T, Error> {
+        let at = self.at;
+        Err(Error { at, reason })
+    }
+
+    /// A number: decimal, or hexadecimal behind `0x`.
+    fn number(&mut self) -> Option<u64> {
+        if self.take("0x") {
+            let digits = self.take_while(|c| c.is_ascii_hexdigit());
+            return u64::from_str_radix(digits, 16).ok();
+        }
+        self.take_while(|c| c.is_ascii_digit()).parse().ok()
+    }
+
+    fn name(&mut self) -> Result<Name<'a>, Error> {
+        let before = *self;
+        let mut event = self.take_while(is_of_name);
+        let mut subsystem = None;
+        if self.take("/") {
+            subsystem = Some(event);
+            event = self.take_while(is_of_name);
+        }
+        let is_name = |name: &str, longest| {
+            name.len() <= longest
+                && !name.is_empty()
+                && !name.starts_with(|c: char| c.is_ascii_digit())
+        };
+        if !is_name(event, 63) || !subsystem.is_none_or(|name| is_name(name, 31)) {
+            return before.error(Reason::NoName);
+        }
+        Ok(Name { subsystem, event })
+    }
+
+    fn place(&mut self) -> Result<Place<'a>, Error> {
+        let before = *self;
+        let at = self.at;
+        if self.left().starts_with(|c: char| c.is_ascii_digit()) {
+            let address = self.number().filter(|_| before.left().starts_with("0x"));
+            return match address {
+                Some(address) if self.is_at_end_of_word() => Ok(Place {
+                    at,
+                    base: PlaceBase::Address(address),
+                    offset: 0,
+                }),
+                _ => before.error(Reason::NoPlace),
+            };
+        }
+        let symbol = self.take_while(|c| is_of_name(c) || matches!(c, '.' | '$' | ':' | '-'));
+        if symbol.is_empty() {
+            return before.error(Reason::NoPlace);
+        }
+        let mut offset = 0;
+        if self.take("+") {
+            let before = *self;
+            offset = match self.number().map(u32::try_from) {
+                Some(Ok(offset)) => offset,
+                _ => return before.error(Reason::NoOffset),
+            };
+        }
+        if !self.is_at_end_of_word() {
+            return before.error(Reason::NoPlace);
+        }
+        let base = PlaceBase::Symbol(symbol);
+        Ok(Place { at, base, offset })
+    }
+
+    fn is_at_end_of_word(&self) -> bool {
+        let mut left = self.left().chars();
+        left.next().is_none_or(|c| c.is_ascii_whitespace())
+    }
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}

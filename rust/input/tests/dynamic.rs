@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Lines of `dynamic_events`.
+
+use rtrace_input::dynamic::{Argument, Base, Definition, Name, PlaceBase, Probe, Step, Type};
+
+fn parsed(text: &str) -> Probe<'_> {
+    match Definition::parse(text) {
+        Ok(Definition::Add(probe)) => probe,
+        Ok(Definition::Remove(_)) => panic!("{text} adds nothing"),
+        Err(error) => panic!("{}", error.shown(text)),
+    }
+}
+
+fn arguments<'a>(probe: &Probe<'a>) -> Vec<Argument<'a>> {
+    let arguments = probe.arguments();
+    arguments.map(|a| a.expect("an argument")).collect()
+}
+
+#[test]
+fn places_and_names_are_parsed() {
+    let probe = parsed("  p:mine/open\tdo_sys_openat2+0x10  $comm ");
+    assert!(!probe.at_return && probe.max_active == 0);
+    let name = Name {
+        subsystem: Some("mine"),
+        event: "open",
+    };
+    assert_eq!(probe.name, Some(name));
+    assert_eq!(probe.place.base, PlaceBase::Symbol("do_sys_openat2"));
+    assert_eq!((probe.place.offset, probe.place.at), (16, 14));
+    assert_eq!(probe.text, "do_sys_openat2+0x10  $comm");
+
+    let probe = parsed("r12 nf_tables:nft_do_chain.isra.0");
+    assert!(probe.at_return && probe.max_active == 12 && probe.name.is_none());
+    let symbol = PlaceBase::Symbol("nf_tables:nft_do_chain.isra.0");
+    assert_eq!(probe.place.base, symbol);
+    let probe = parsed("p:here 0xffffffff81000000");
+    assert_eq!(probe.place.base, PlaceBase::Address(0xffff_ffff_8100_0000));
+    assert_eq!(probe.name.map(|name| name.subsystem), Some(None));
+
+    for text in ["-:mine/open", "-mine/open", " - :mine/open"] {
+        let removed = Definition::parse(text);
+        match text.starts_with(' ') {
+            true => assert!(removed.is_err(), "{text}"),
+            false => assert_eq!(removed, Ok(Definition::Remove(name)), "{text}"),
+        }
+    }
+}
+
+#[test]
+fn arguments_are_parsed() {
+    let probe = parsed(
+        "r vfs_read fd=%di $arg3:u64 -8(+u0x10($stack2)):b4@3/8 $retval:s32 @0x10:symbol \
+         \\-2:x8 text=$comm:string +0($arg2):ustring $stack",
+    );
+    let all = arguments(&probe);
+    let bases: Vec<_> = all.iter().map(|argument| argument.base).collect();
+    let expected = [
+        Base::Register("di"),
+        Base::Argument(3),
+        Base::StackWord(2),
+        Base::Result,
+        Base::Memory(0x10),
+        Base::Constant(u64::MAX - 1),
+        Base::Comm,
+        Base::Argument(2),
+        Base::Stack,
+    ];
+    assert_eq!(bases, expected);
+    let types: Vec<_> = all.iter().map(|argument| argument.ty).collect();
+    let bit_field = Type::BitField {
+        bits: 4,
+        shift: 3,
+        size: 8,
+    };
+    let expected = [
+        None,
+        Some(Type::Unsigned(64)),
+        Some(bit_field),
+        Some(Type::Signed(32)),
+        Some(Type::Symbol),
+        Some(Type::Hex(8)),
+        Some(Type::Text { is_user: false }),
+        Some(Type::Text { is_user: true }),
+        None,
+    ];
+    assert_eq!(types, expected);
+    assert_eq!(
+        (all[0].name, all[0].number, all[1].name),
+        (Some("fd"), 1, None)
+    );
+    // What is nearest to the base comes first.
+    let steps: Vec<_> = all[2].steps().collect();
+    let step = |offset, is_user| Step { offset, is_user };
+    assert_eq!(steps, [step(16, true), step(-8, false)]);
+    assert_eq!(all[8].number, 9);
+}
+
+#[test]
+fn what_is_wrong_is_shown() {
+    let many = format!("p f{}", " %di".repeat(33));
+    let deep = format!("p f {}%di{}", "+0(".repeat(9), ")".repeat(9));
+    let long = format!("p:{} f", "x".repeat(64));
+    for (text, at, reason) in [
+        ("", 0, "expected 'p'"),
+        ("q f", 0, "expected 'p'"),
+        ("px f", 1, "expected 'p'"),
+        ("p", 1, "expected a function"),
+        ("p ", 2, "expected a function"),
+        ("p3 f", 1, "expected how many"),
+        ("r0 f", 1, "expected how many"),
+        ("r4097 f", 1, "expected how many"),
+        ("p: f", 2, "expected [SUBSYSTEM/]EVENT"),
+        ("p:a/ f", 2, "expected [SUBSYSTEM/]EVENT"),
+        ("p:a/1 f", 2, "expected [SUBSYSTEM/]EVENT"),
+        ("p:a-b f", 3, "expected 'p'"),
+        (&long, 2, "expected [SUBSYSTEM/]EVENT"),
+        ("-", 1, "expected [SUBSYSTEM/]EVENT"),
+        ("-:a b", 4, "expected the end"),
+        ("p 12", 2, "expected a function"),
+        ("p 0x", 2, "expected a function"),
+        ("p f+", 4, "expected an offset"),
+        ("p f+4294967296", 4, "expected an offset"),
+        ("p f%di", 2, "expected a function"),
+        ("r f+1", 2, "a return is"),
+        ("p f %di+", 7, "expected u8"),
+        ("p f x", 4, "expected %REGISTER"),
+        ("p f =%di", 4, "expected a name"),
+        ("p f 1a=%di", 4, "expected a name"),
+        ("p f $arg0", 4, "arguments 1 to 6"),
+        ("p f $arg7", 4, "arguments 1 to 6"),
+        ("p f $stackx", 4, "expected %REGISTER"),
+        ("p f $retval", 4, "$retval is known"),
+        ("p f+1 $arg1", 6, "$argN is known"),
+        ("p 0x10 $arg1", 7, "$argN is known"),
+        ("p f +(%di)", 5, "expected a number"),
+        ("p f +9223372036854775808(%di)", 24, "expected a number"),
+        ("p f +1%di", 6, "expected a parenthesis"),
+        ("p f +1(%di", 10, "expected a parenthesis"),
+        ("p f +1(%di))", 11, "expected u8"),
+        ("p f %di:u7", 8, "expected u8"),
+        ("p f %di:u128", 8, "expected u8"),
+        ("p f %di:b9@0/8", 8, "expected u8"),
+        ("p f %di:b4@5/8", 8, "expected u8"),
+        ("p f %di:b0@0/8", 8, "expected u8"),
+        ("p f %di:strings", 8, "expected u8"),
+        ("p f $comm:u8", 9, "$comm is a string"),
+        ("p f +0($comm)", 13, "$comm is a string"),
+        ("p f %ax y=@", 10, "expected %REGISTER"),
+        (&many, 3 + 1 + 4 * 32, "these are more than 32"),
+        (&deep, 4 + 3 * 8, "these are more than 8"),
+    ] {
+        let error = Definition::parse(text).expect_err(text);
+        let said = error.reason.to_string();
+        assert!(said.starts_with(reason), "{text}: {said}");
+        assert_eq!(error.at, at, "{text}");
+    }
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Dynamic events: defining them, and taking them away.
+
+use super::Sessions;
+use crate::event::dynamic::{Dynamic, NoEvent};
+use crate::event::{Event, Source};
+use crate::input::caret::Caret;
+use crate::input::dynamic::{Definition, Name, SUBSYSTEM};
+use crate::sys::debugfs::text::Text;
+use crate::sys::privilege;
+use core::fmt::Write;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// Where events have their files.
+pub(crate) trait EventFiles {
+    /// Makes those of an event that has come.
+    fn add(&self, event: &Arc<Event>) -> Result;
+
+    /// Removes those of an event that went, and waits for who uses them.
+    fn remove(&self, event: &Event);
+}
+
+/// What one line has done.
+enum Done {
+    Added(Arc<Event>),
+    Removed(Arc<Event>),
+}
+
+impl Sessions {
+    /// Does what the lines of `text` say; if `replaces`, takes all dynamic events away first. If one is
+    /// refused, all is as before; `error_log` of the default session says why. `EBUSY`: an event that
+    /// shall go is recorded; `EPERM`: that takes `CAP_PERFMON`. May sleep.
+    pub(crate) fn define(
+        &self,
+        file: &str,
+        text: &str,
+        replaces: bool,
+        files: &impl EventFiles,
+    ) -> Result {
+        if !privilege::may_probe() {
+            self.default().refuse(fmt!(
+                "{file}: who defines events can read the kernel's memory: this takes CAP_PERFMON"
+            ));
+            return Err(EPERM);
+        }
+        let mut done = KVec::new();
+        let result = self.define_lines(file, text, replaces, files, &mut done);
+        if result.is_err() {
+            while let Some(last) = done.pop() {
+                self.undo(last, files);
+            }
+        } else {
+            self.events_came();
+        }
+        result
+    }
+
+    fn define_lines(
+        &self,
+        file: &str,
+        text: &str,
+        replaces: bool,
+        files: &impl EventFiles,
+        done: &mut KVec<Done>,
+    ) -> Result {
+        if replaces {
+            for event in self.dynamic()?.iter() {
+                self.take_away(file, event, files, done)?;
+            }
+        }
+        for line in text.lines() {
+            if line.trim().is_empty() || line.trim_start().starts_with('#') {
+                continue;
+            }
+            let wrong = |at, reason: &dyn core::fmt::Display| {
+                let text = line;
+                let caret = Caret { text, at, reason };
+                self.default()
+                    .refuse(format_args!("{file}: this cannot be an event\n{caret}"))
+            };
+            match Definition::parse(line).map_err(|error| wrong(error.at, &error.reason))? {
+                Definition::Remove(name) => {
+                    let events = self.dynamic()?;
+                    let mut events = events.iter();
+                    let Some(event) = events.find(|event| is_called(event, &name)) else {
+                        wrong(line.len(), &"there is no such dynamic event");
+                        return Err(ENOENT);
+                    };
+                    self.take_away(file, event, files, done)?;
+                }
+                Definition::Add(probe) => {
+                    let no_event = |refusal: NoEvent<'_>| {
+                        wrong(refusal.at(), &refusal);
+                        refusal.error()
+                    };
+                    done.reserve(1, GFP_KERNEL)?;
+                    let dynamic = Dynamic::new(probe).map_err(no_event)?;
+                    let event = self.shared.registry.define(dynamic).inspect_err(|_| {
+                        wrong(0, &"there is an event of that name");
+                    })?;
+                    if let Err(error) = files.add(&event) {
+                        self.shared.registry.withdraw(&event);
+                        return Err(error);
+                    }
+                    done.push(Done::Added(event), GFP_KERNEL)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take_away(
+        &self,
+        file: &str,
+        event: &Arc<Event>,
+        files: &impl EventFiles,
+        done: &mut KVec<Done>,
+    ) -> Result {
+        if matches!(event.source(), Source::Dynamic(dynamic) if dynamic.is_recorded()) {
+            let (subsystem, name) = (event.subsystem(), event.name());
+            self.default()
+                .refuse(fmt!("{file}: {subsystem}/{name} is recorded now"));
+            return Err(EBUSY);
+        }
+        done.push(Done::Removed(event.clone()), GFP_KERNEL)?;
+        files.remove(event);
+        self.shared.registry.withdraw(event);
+        Ok(())
+    }
+
+    fn undo(&self, done: Done, files: &impl EventFiles) {
+        match done {
+            Done::Added(event) => {
+                files.remove(&event);
+                self.shared.registry.withdraw(&event);
+            }
+            Done::Removed(event) => {
+                self.shared.registry.restore(&event);
+                if files.add(&event).is_err() {
+                    pr_warn!("no memory for the files of an event that stays\n");
+                }
+            }
+        }
+    }
+
+    /// The dynamic events that there are.
+    fn dynamic(&self) -> Result<KVec<Arc<Event>>> {
+        let mut dynamic = KVec::new();
+        for event in self.shared.registry.events().iter() {
+            if let Source::Dynamic(_) = event.source() {
+                dynamic.push(event.clone(), GFP_KERNEL)?;
+            }
+        }
+        Ok(dynamic)
+    }
+
+    /// Writes the lines that define the dynamic events.
+    pub(crate) fn write_definitions(&self, out: &mut Text) -> Result {
+        self.write_dynamic(|dynamic, _| writeln!(out, "{}", dynamic.definition()))
+    }
+
+    /// Writes how often each dynamic event fired and was not seen: `SUBSYSTEM/EVENT N`.
+    pub(crate) fn write_missed(&self, out: &mut Text) -> Result {
+        self.write_dynamic(|dynamic, event| {
+            let (subsystem, name) = (event.subsystem(), event.name());
+            writeln!(out, "{subsystem}/{name} {}", dynamic.missed())
+        })
+    }
+
+    fn write_dynamic(
+        &self,
+        mut write: impl FnMut(&Dynamic, &Event) -> core::fmt::Result,
+    ) -> Result {
+        for event in &self.dynamic()? {
+            if let Source::Dynamic(dynamic) = event.source() {
+                write(dynamic, event)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_called(event: &Event, name: &Name<'_>) -> bool {
+    event.name() == name.event && event.subsystem() == name.subsystem.unwrap_or(SUBSYSTEM)
+}

@@ -97,9 +97,8 @@ impl<T: Reached> Kprobe<T> {
         let entry = KBox::into_raw(KBox::new(entry, GFP_KERNEL)?);
         // SAFETY: The entry lives, where it is, until `drop` has unregistered the probe, and with it the
         // symbol's text and what `reached` finds behind the probe.
-        let registered =
-            kernel::error::to_result(unsafe { bindings::register_kprobe(entry.cast()) });
-        if let Err(error) = registered {
+        let registered = unsafe { bindings::register_kprobe(entry.cast()) };
+        if let Err(error) = kernel::error::to_result(registered) {
             // SAFETY: From `into_raw`; nobody else has it.
             drop(unsafe { KBox::from_raw(entry) });
             return Err(error);
@@ -156,10 +155,7 @@ unsafe extern "C" fn reached<T: Reached>(
     // SAFETY: By the contract; the probe is the entry's first field. Nobody has the target mutably.
     let (target, registers) = unsafe {
         let entry = probe.cast::<Entry<T>>();
-        (
-            &*(&raw const (*entry).target),
-            &*registers.cast::<Registers>(),
-        )
+        (&(*entry).target, &*registers.cast::<Registers>())
     };
     target.reached(registers);
     0
@@ -207,9 +203,8 @@ impl<T: Returned> Kretprobe<T> {
         };
         let entry = KBox::into_raw(KBox::new(entry, GFP_KERNEL)?);
         // SAFETY: As in `Kprobe::new`.
-        let registered =
-            kernel::error::to_result(unsafe { bindings::register_kretprobe(entry.cast()) });
-        if let Err(error) = registered {
+        let registered = unsafe { bindings::register_kretprobe(entry.cast()) };
+        if let Err(error) = kernel::error::to_result(registered) {
             // SAFETY: From `into_raw`; nobody else has it.
             drop(unsafe { KBox::from_raw(entry) });
             return Err(error);
@@ -272,7 +267,7 @@ unsafe fn of_instance<'a, T: Returned>(
     unsafe {
         let entry = bindings::rtrace_kretprobe_of(instance).cast::<ReturnEntry<T>>();
         let kept = bindings::rtrace_kretprobe_data(instance).cast();
-        (&*(&raw const (*entry).target), kept)
+        (&(*entry).target, kept)
     }
 }
 

@@ -122,6 +122,7 @@ pub enum Command {
     /// Put the session's settings back to the defaults, and free the memory of a stopped trace
     Reset,
     Mark(MarkArgs),
+    Probe(ProbeArgs),
     Create(CreateArgs),
     Destroy(DestroyArgs),
     Sessions(SessionsArgs),
@@ -259,6 +260,12 @@ pub struct RecordArgs {
     #[command(flatten)]
     pub setup: SetupArgs,
 
+    /// Record calls of a function of the kernel, too, and what SPEC names of its arguments and its
+    /// result (see `rtrace probe --help`). The event is there as long as the recording. Without -e
+    /// nothing else is recorded
+    #[arg(short = 'k', long = "probe", value_name = "SPEC")]
+    pub probes: Vec<String>,
+
     /// Record COMMAND only: all its threads, and what it starts
     #[arg(long)]
     pub only: bool,
@@ -365,6 +372,40 @@ pub struct MarkArgs {
     /// The text, at most 1023 bytes; several words are joined by blanks
     #[arg(value_name = "TEXT", required = true)]
     pub text: Vec<String>,
+}
+
+/// Define events at functions of the kernel, show those there are, or take some away
+///
+/// SPEC is a function, what of its arguments is recorded, and what of its result:
+///
+///   [EVENT=]FUNCTION[(ARGUMENT, ...)] [-> RESULT, ...]
+///
+/// Without `->` the event is recorded when the function is called, with it when it returns, with
+/// the arguments that it was called with. An ARGUMENT is a parameter by its name, and what it leads to:
+/// file->f_inode->i_ino; the result is called `ret`. Where and what these are the kernel's own types say
+/// (/sys/kernel/btf). In front of each may stand NAME= and behind it :TYPE (u8 to u64, s8 to s64, x8 to
+/// x64, symbol, string, ustring: a text in user space). In place of a parameter may stand what
+/// ftrace's kprobe events take: %REGISTER, $comm, $stackN, +OFFSET(VALUE). FUNCTION+OFFSET is a place in
+/// its code.
+///
+/// The events are called probe:FUNCTION, or probe:FUNCTION__return; they are there until they are
+/// deleted or the module is unloaded. `rtrace record -k SPEC` has them for the time of a recording.
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+#[command(after_help = "\
+Examples:
+  rtrace probe 'vfs_read(count, ino=file->f_inode->i_ino) -> ret'
+  rtrace probe 'do_sys_openat2(dfd, filename:ustring)'
+  rtrace record -e 'probe:*' -- cat /etc/hostname
+  rtrace probe --delete vfs_read__return")]
+pub struct ProbeArgs {
+    /// What to define; without one, the events there are are shown
+    #[arg(value_name = "SPEC")]
+    pub specs: Vec<String>,
+
+    /// Take this event away: SUBSYSTEM:EVENT, or the EVENT of a SPEC
+    #[arg(long, short, value_name = "EVENT", conflicts_with = "specs")]
+    pub delete: Vec<String>,
 }
 
 /// Create a session: settings, events and traces of its own

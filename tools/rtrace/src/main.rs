@@ -21,6 +21,7 @@ mod launch;
 mod list;
 mod mark;
 mod options;
+mod probe;
 mod record;
 mod report;
 mod sessions;
@@ -61,6 +62,9 @@ fn main() -> ExitCode {
             output_options,
         } => snapshot::snapshot(&place, &dir, output_options),
         Action::Mark { text } => mark::mark(&place, &text),
+        Action::AddProbes { specs } => probe::add(&place, &specs),
+        Action::ListProbes => probe::list(&place),
+        Action::DeleteProbes { names } => probe::delete(&place, &names),
         Action::Create { name } => sessions::create(&place, &name),
         Action::Destroy { name } => sessions::destroy(&place, &name),
         Action::Sessions { json } => sessions::list(&place, json),

@@ -8,6 +8,7 @@ use crate::condition::Condition;
 use crate::config::{self, Config};
 use crate::date;
 use crate::given::Given;
+use crate::probe::Probes;
 use crate::setup::Setup;
 use crate::tasks::Tasks;
 use clap::error::ErrorKind;
@@ -68,6 +69,16 @@ pub enum Action {
     },
     Mark {
         text: String,
+    },
+    /// Defines dynamic events.
+    AddProbes {
+        specs: Vec<String>,
+    },
+    /// Shows them.
+    ListProbes,
+    /// Takes some away.
+    DeleteProbes {
+        names: Vec<String>,
     },
     Create {
         name: String,
@@ -130,6 +141,8 @@ pub struct Record {
     pub setup: Setup,
     /// What it waits for.
     pub conditions: Conditions,
+    /// The events at functions of the kernel that it defines.
+    pub probes: Vec<String>,
     /// What the session that it makes is called, if that matters.
     pub session: Option<Given<String>>,
     /// Where the trace goes.
@@ -152,6 +165,7 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
                     ("--config", setup.config.is_some()),
                     ("--channel", !setup.channels.is_empty()),
                     ("--filter", !setup.filters.is_empty()),
+                    ("--probe", !args.probes.is_empty()),
                     ("--context", !setup.contexts.is_empty()),
                     ("--cpu", setup.cpus.is_some()),
                     ("--pid", !setup.pids.is_empty()),
@@ -200,6 +214,11 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
         Command::Mark(args) => Action::Mark {
             text: args.text.join(" "),
         },
+        Command::Probe(args) if !args.delete.is_empty() => {
+            Action::DeleteProbes { names: args.delete }
+        }
+        Command::Probe(args) if args.specs.is_empty() => Action::ListProbes,
+        Command::Probe(args) => Action::AddProbes { specs: args.specs },
         Command::Create(args) => Action::Create { name: args.name },
         Command::Destroy(args) => Action::Destroy { name: args.name },
         Command::Sessions(args) => Action::Sessions { json: args.json },
@@ -232,6 +251,9 @@ fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
             return Err(wrong(channel.without_events()));
         }
     }
+    if !args.probes.is_empty() {
+        setup.record_also(format!("{}:*", Probes::own_subsystem()));
+    }
     setup.complete_first();
     // A recording is the same whatever was set before.
     setup.fill(Some(mode), Some(size));
@@ -247,6 +269,7 @@ fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
     let mut command = args.command.into_iter();
     Ok(Record {
         conditions,
+        probes: args.probes,
         setup: config.setup,
         session: config.session,
         dir: args

@@ -7,6 +7,7 @@ use crate::condition::NoTrigger;
 use crate::earlier::Earlier;
 use crate::launch::{begin, cannot_run, wait, Begun, End};
 use crate::options::{Place, Record};
+use crate::probe::Probes;
 use crate::temporary::Temporary;
 use crate::terminal::{bytes, say};
 use crate::watch::Watch;
@@ -72,6 +73,12 @@ fn try_record<'a>(place: &Place, options: &'a Record) -> anyhow::Result<Recordin
     }
     Output::try_writing(&options.dir, options.output_options)?;
     let signals = Signals::catch()?;
+    // Before the session, so that nothing records them when they are taken away.
+    let _probes = if options.probes.is_empty() {
+        None
+    } else {
+        Some(Probes::define(&tracer, &options.probes)?)
+    };
     let (temporary, _earlier);
     let session = match &given {
         Some(session) => {

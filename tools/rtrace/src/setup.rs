@@ -61,6 +61,17 @@ impl Setup {
         }
     }
 
+    /// Has the channel that each session has record the events of a pattern, too.
+    pub fn record_also(&mut self, pattern: String) {
+        let first = self.channels.iter().position(ChannelSetup::is_first);
+        let first = first.unwrap_or_else(|| {
+            self.channels.insert(0, ChannelSetup::named(FIRST_CHANNEL));
+            0
+        });
+        let events = self.channels[first].events.get_or_insert_default();
+        events.push(pattern.into());
+    }
+
     /// Adds the channel that each session has if it is not among those that are given; without
     /// events, if it has none. Beside other channels it then takes as little memory as it can; alone
     /// it records the default events.

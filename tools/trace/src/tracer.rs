@@ -4,6 +4,7 @@
 
 use crate::error::{Error, Result};
 use crate::session::Session;
+use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -15,6 +16,9 @@ pub use rtrace_abi::names::{DEFAULT_SESSION, FIRST_CHANNEL};
 
 /// Why the last refused write to a file at the top was refused.
 const ERROR_LOG: &str = "error_log";
+
+/// The events that users have defined.
+const DYNAMIC_EVENTS: &str = "dynamic_events";
 
 /// The rtrace tree of a mounted debugfs.
 #[derive(Clone, Debug)]
@@ -63,6 +67,26 @@ impl Tracer {
     /// The `format` text of an event named `sys:event`.
     pub fn format(&self, event: &str) -> Result<String> {
         self.read(&format!("events/{}/format", event.replacen(':', "/", 1)))
+    }
+
+    /// The dynamic events that there are, in the order in which they came.
+    pub fn dynamic_events(&self) -> Result<Vec<DynamicEvent>> {
+        let lines = lines(&self.read(DYNAMIC_EVENTS)?).into_iter();
+        Ok(lines.filter_map(DynamicEvent::parse).collect())
+    }
+
+    /// Defines dynamic events, one by each line; all or none.
+    pub fn define(&self, lines: &[String]) -> Result<()> {
+        self.write(DYNAMIC_EVENTS, &lines.join("\n"), ERROR_LOG)
+    }
+
+    /// Takes dynamic events away, named as `subsystem/event`; all or none.
+    pub fn undefine(&self, names: &[String]) -> Result<()> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let lines: Vec<_> = names.iter().map(|name| format!("-:{name}")).collect();
+        self.define(&lines)
     }
 
     /// A session by name; an error that names those there are if it is none of them.
@@ -148,6 +172,37 @@ impl Tracer {
             detail,
             cause,
         }
+    }
+}
+
+/// An event that a user has defined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DynamicEvent {
+    /// Its subsystem.
+    pub subsystem: String,
+    /// Its name in there.
+    pub name: String,
+    /// The line that defines it.
+    pub definition: String,
+}
+
+impl DynamicEvent {
+    /// That of a line as the kernel writes it. [`None`]: it is none.
+    fn parse(definition: String) -> Option<Self> {
+        let (_, name) = definition.split(' ').next()?.split_once(':')?;
+        let (subsystem, name) = name.split_once('/')?;
+        Some(Self {
+            subsystem: subsystem.to_owned(),
+            name: name.to_owned(),
+            definition,
+        })
+    }
+}
+
+/// `subsystem/event`.
+impl fmt::Display for DynamicEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.subsystem, self.name)
     }
 }
 

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Events at functions of the kernel: `rtrace probe`, and `-k` of `rtrace record`.
+
+mod resolve;
+mod spec;
+mod types;
+
+use crate::options::Place;
+use crate::terminal::say;
+use anyhow::{anyhow, bail};
+use resolve::Refusal;
+use spec::Spec;
+use std::path::Path;
+use trace::tracer::Tracer;
+
+/// The subsystem of events that stay.
+const SUBSYSTEM: &str = "probe";
+
+/// Where the kernel describes its types.
+const TYPES: &str = "/sys/kernel/btf";
+
+/// Events that are there as long as this. Dropping it takes them away.
+pub struct Probes<'t> {
+    tracer: &'t Tracer,
+    subsystem: String,
+}
+
+impl<'t> Probes<'t> {
+    /// The subsystem of those of this process.
+    pub fn own_subsystem() -> String {
+        format!("record_{}", std::process::id())
+    }
+
+    /// Defines one for each specification, all or none.
+    pub fn define(tracer: &'t Tracer, specs: &[String]) -> anyhow::Result<Self> {
+        let subsystem = Self::own_subsystem();
+        define(tracer, &subsystem, specs)?;
+        Ok(Self { tracer, subsystem })
+    }
+}
+
+impl Drop for Probes<'_> {
+    fn drop(&mut self) {
+        let removed = self.tracer.dynamic_events().and_then(|events| {
+            let own = events
+                .iter()
+                .filter(|event| event.subsystem == self.subsystem);
+            let names: Vec<_> = own.map(ToString::to_string).collect();
+            self.tracer.undefine(&names)
+        });
+        if let Err(error) = removed {
+            say(format_args!(
+                "the events of -k could not be taken away: {error}"
+            ));
+        }
+    }
+}
+
+/// Defines events that stay.
+pub fn add(place: &Place, specs: &[String]) -> anyhow::Result<()> {
+    for line in define(&place.tracer()?, SUBSYSTEM, specs)? {
+        println!("{line}");
+    }
+    Ok(())
+}
+
+/// Shows the dynamic events that there are.
+pub fn list(place: &Place) -> anyhow::Result<()> {
+    for event in place.tracer()?.dynamic_events()? {
+        println!("{}", event.definition);
+    }
+    Ok(())
+}
+
+/// Takes events away: by `SUBSYSTEM:EVENT`, or by the name of one that [`add`] has defined.
+pub fn delete(place: &Place, names: &[String]) -> anyhow::Result<()> {
+    let whole = |name: &String| match name.split_once([':', '/']) {
+        Some((subsystem, event)) => format!("{subsystem}/{event}"),
+        None => format!("{SUBSYSTEM}/{name}"),
+    };
+    let names: Vec<_> = names.iter().map(whole).collect();
+    Ok(place.tracer()?.undefine(&names)?)
+}
+
+/// Defines an event for each specification; returns the lines that do it.
+fn define(tracer: &Tracer, subsystem: &str, specs: &[String]) -> anyhow::Result<Vec<String>> {
+    let lines: Vec<_> = specs
+        .iter()
+        .map(|text| line(text, subsystem))
+        .collect::<anyhow::Result<_>>()?;
+    tracer.define(&lines)?;
+    Ok(lines)
+}
+
+fn line(text: &str, subsystem: &str) -> anyhow::Result<String> {
+    let spec = Spec::parse(text).map_err(Refusal::Wrong);
+    let line = spec.and_then(|spec| resolve::line(&spec, subsystem, Path::new(TYPES)));
+    match line {
+        Ok(line) => Ok(line),
+        Err(Refusal::Wrong(error)) => {
+            Err(anyhow!("this cannot be an event\n{}", error.shown(text)))
+        }
+        Err(Refusal::Types(error)) => bail!("`{text}`: {error:#}"),
+    }
+}

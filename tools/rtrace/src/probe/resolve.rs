@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! From a specification to a line of `dynamic_events`: where in registers and memory its values are.
+
+use super::spec::{error, Error, From, Member, Spec, Value};
+use super::types::{Found, Kind, Pointee, Prototype, Types};
+use btf_rs::Type;
+use std::fmt::Write;
+use std::path::Path;
+
+/// What a result is called.
+const RESULT: &str = "ret";
+
+/// Why there is no such line.
+#[derive(Debug)]
+pub enum Refusal {
+    /// The specification is wrong.
+    Wrong(Error),
+    /// The kernel's types cannot be read, or lack the function.
+    Types(anyhow::Error),
+}
+
+impl std::convert::From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::Wrong(error)
+    }
+}
+
+impl std::convert::From<anyhow::Error> for Refusal {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Types(error)
+    }
+}
+
+/// Where a value is, on the way to it.
+enum Located {
+    /// It is this.
+    Value(String),
+    /// So many bits behind what this points to; `bit_field` of them, if it is a bit field.
+    Memory {
+        pointer: String,
+        bit: u64,
+        bit_field: Option<u32>,
+    },
+}
+
+/// The line that defines the event `subsystem/name`, by the types in `folder`, if they are needed.
+pub fn line(spec: &Spec<'_>, subsystem: &str, folder: &Path) -> Result<String, Refusal> {
+    let kind = if spec.results.is_some() { "r" } else { "p" };
+    let own = spec.function().rsplit(':').next().unwrap_or_default();
+    let own: String = own
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect();
+    // As perf probe calls them.
+    let own = if spec.results.is_some() {
+        own + "__return"
+    } else {
+        own
+    };
+    let name = spec.event.unwrap_or(&own);
+    let mut line = format!("{kind}:{subsystem}/{name} {}", spec.place);
+    let values = || {
+        let results = spec.results.iter().flatten().map(|value| (value, true));
+        let arguments = spec.arguments.iter().map(|value| (value, false));
+        arguments.chain(results)
+    };
+    let needs_types = values().any(|(value, _)| matches!(value.from, From::Path(..)));
+    let types = needs_types
+        .then(|| Types::of(folder, spec.function()))
+        .transpose()?;
+    let prototype = match &types {
+        Some(types) => Some(types.prototype(spec.function())?),
+        None => None,
+    };
+    for (value, is_result) in values() {
+        line.push(' ');
+        if let Some(name) = value.name.or_else(|| own_name(value)) {
+            write!(line, "{name}=").expect("a string grows");
+        }
+        match (&value.from, &types, &prototype) {
+            (From::Path(first, members), Some(types), Some(prototype)) => {
+                let found = Finder { types, prototype }.find(value, first, members, is_result)?;
+                line.push_str(&found);
+            }
+            (From::Raw(raw), ..) => {
+                line.push_str(raw);
+                if let Some(ty) = value.ty {
+                    write!(line, ":{ty}").expect("a string grows");
+                }
+            }
+            (From::Path(..), ..) => unreachable!("the types were read for it"),
+        }
+    }
+    Ok(line)
+}
+
+/// What a value is called if that is not said: as what it is.
+fn own_name<'a>(value: &Value<'a>) -> Option<&'a str> {
+    match &value.from {
+        From::Raw(_) => None,
+        From::Path(first, members) => members.last().map_or(Some(*first), |last| Some(last.name)),
+    }
+}
+
+/// Finds values by their types.
+struct Finder<'t> {
+    types: &'t Types,
+    prototype: &'t Prototype<'t>,
+}
+
+impl Finder<'_> {
+    /// `VALUE:TYPE` of the value at the end of a path.
+    fn find(
+        &self,
+        value: &Value<'_>,
+        first: &str,
+        members: &[Member<'_>],
+        is_result: bool,
+    ) -> Result<String, Refusal> {
+        let (mut at, mut ty) = if is_result {
+            self.result(value, first)?
+        } else {
+            self.parameter(value, first)?
+        };
+        for member in members {
+            (at, ty) = self.member(at, &ty, member)?;
+        }
+        self.recorded(value, at, &ty)
+    }
+
+    fn parameter(&self, value: &Value<'_>, name: &str) -> Result<(Located, Type), Refusal> {
+        let Some((place, ty)) = self.prototype.parameter(name)? else {
+            let known = self.prototype.parameters()?;
+            let known = if known.is_empty() {
+                "it has none".to_owned()
+            } else {
+                format!("it has {}", known.join(", "))
+            };
+            let what = format!("the function has no parameter `{name}`: {known}");
+            return Ok(error(value.at, what)?);
+        };
+        if place > 6 {
+            let what = format!("`{name}` is argument {place}: only 6 are in registers");
+            return Ok(error(value.at, what)?);
+        }
+        Ok((Located::Value(format!("$arg{place}")), ty))
+    }
+
+    fn result(&self, value: &Value<'_>, name: &str) -> Result<(Located, Type), Refusal> {
+        if name != RESULT {
+            let what = format!(
+                "the result is called `{RESULT}` here: write NAME={RESULT} for another name"
+            );
+            return Ok(error(value.at, what)?);
+        }
+        let ty = self.prototype.result()?;
+        if let Kind::Void = self.types.kind(&ty)? {
+            return Ok(error(value.at, "the function returns nothing")?);
+        }
+        Ok((Located::Value("$retval".to_owned()), ty))
+    }
+
+    fn member(
+        &self,
+        at: Located,
+        ty: &Type,
+        member: &Member<'_>,
+    ) -> Result<(Located, Type), Refusal> {
+        let wrong = |what: &str| -> Refusal {
+            Refusal::Wrong(Error {
+                at: member.at,
+                reason: what.to_owned(),
+            })
+        };
+        let (structure, pointer, bit) = match (self.types.kind(ty)?, at, member.by_pointer) {
+            (Kind::Pointer(Pointee::Struct(to)), at, true) => (to, at.read(), 0),
+            (Kind::Struct(ty), Located::Memory { pointer, bit, .. }, false) => (ty, pointer, bit),
+            (Kind::Pointer(_), _, false) => {
+                return Err(wrong("what is before it is a pointer: expected '->'"))
+            }
+            (Kind::Struct(_), _, true) => {
+                return Err(wrong("what is before it is no pointer: expected '.'"))
+            }
+            _ => return Err(wrong("what is before it has no members")),
+        };
+        let found = self.types.member(&structure, member.name)?;
+        let Some(Found {
+            bit: more,
+            bit_field,
+            ty,
+        }) = found
+        else {
+            let what = format!("there is no member `{}`", member.name);
+            return Err(wrong(&what));
+        };
+        let bit = bit + u64::from(more);
+        let at = Located::Memory {
+            pointer,
+            bit,
+            bit_field,
+        };
+        Ok((at, ty))
+    }
+
+    fn recorded(&self, value: &Value<'_>, at: Located, ty: &Type) -> Result<String, Refusal> {
+        let kind = self.types.kind(ty)?;
+        if let Some(ty) = value.ty {
+            // A text is at the address that is the value, but for one that is there itself.
+            return Ok(match (ty, kind) {
+                ("string" | "ustring", Kind::Text) => format!("{}:{ty}", at.place()),
+                ("string" | "ustring", _) => format!("+0({}):{ty}", at.read()),
+                _ => format!("{}:{ty}", at.read()),
+            });
+        }
+        if let Located::Memory {
+            pointer,
+            bit,
+            bit_field: Some(bits),
+        } = &at
+        {
+            // Read by the smallest number that holds all of it.
+            for size in [8, 16, 32, 64] {
+                let shift = bit % size;
+                if shift + u64::from(*bits) <= size {
+                    let bytes = bit / size * (size / 8);
+                    return Ok(format!("+{bytes}({pointer}):b{bits}@{shift}/{size}"));
+                }
+            }
+        }
+        Ok(match kind {
+            Kind::Number { bits, is_signed } => {
+                let sign = if is_signed { 's' } else { 'u' };
+                format!("{}:{sign}{bits}", at.read())
+            }
+            Kind::Pointer(Pointee::Text) => format!("+0({}):string", at.read()),
+            Kind::Pointer(_) => format!("{}:symbol", at.read()),
+            Kind::Text => format!("{}:string", at.place()),
+            Kind::Struct(_) => {
+                return Ok(error(value.at, "this is a structure: name a member")?);
+            }
+            Kind::Other(what) => {
+                return Ok(error(
+                    value.at,
+                    format!("this is {what}: give it a type (`:x64`)"),
+                )?);
+            }
+            Kind::Void => return Ok(error(value.at, "this is nothing")?),
+        })
+    }
+}
+
+impl Located {
+    /// The value there.
+    fn read(&self) -> String {
+        match self {
+            Self::Value(value) => value.clone(),
+            Self::Memory { .. } => self.place(),
+        }
+    }
+
+    /// The place in memory; a value is its own.
+    fn place(&self) -> String {
+        match self {
+            Self::Value(value) => value.clone(),
+            Self::Memory { pointer, bit, .. } => format!("+{}({pointer})", bit / 8),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "resolve_tests.rs"]
+mod tests;

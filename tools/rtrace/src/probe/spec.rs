@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What `-k` takes: a function, what of its arguments is recorded, and what of its result.
+//!
+//! ```text
+//! [EVENT=]FUNCTION[+OFFSET][(ARGUMENT, ...)] [-> RESULT, ...]
+//! ARGUMENT = [NAME=]PARAMETER[->MEMBER | .MEMBER]...[:TYPE]
+//! RESULT   = [NAME=]ret[->MEMBER | .MEMBER]...[:TYPE]
+//! ```
+//!
+//! In place of a parameter may stand what `dynamic_events` takes: `%REGISTER`, `$comm`, `+8(%di)`, ...
+
+use rtrace_input::caret;
+
+/// A function, and what is recorded of its calls.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Spec<'a> {
+    /// What the event is called, if not after the function.
+    pub event: Option<&'a str>,
+    /// The function; with `+OFFSET` a place in it.
+    pub place: &'a str,
+    /// Where that stands.
+    pub at: usize,
+    /// What is recorded when it is called.
+    pub arguments: Vec<Value<'a>>,
+    /// What is recorded when it returns; [`None`]: that is not waited for.
+    pub results: Option<Vec<Value<'a>>>,
+}
+
+/// A value to be recorded.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Value<'a> {
+    /// Where it stands.
+    pub at: usize,
+    /// What it is called, if not after its last member.
+    pub name: Option<&'a str>,
+    /// Where it is.
+    pub from: From<'a>,
+    /// What it is recorded as, if not as what it is.
+    pub ty: Option<&'a str>,
+}
+
+/// Where a value is.
+#[derive(Debug, PartialEq, Eq)]
+pub enum From<'a> {
+    /// As `dynamic_events` takes it.
+    Raw(&'a str),
+    /// A parameter or the result, or what that leads to.
+    Path(&'a str, Vec<Member<'a>>),
+}
+
+/// A step from a structure to a member.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Member<'a> {
+    /// Where it stands.
+    pub at: usize,
+    /// Whether what is before it is a pointer.
+    pub by_pointer: bool,
+    /// Its name.
+    pub name: &'a str,
+}
+
+/// What is wrong with a specification.
+pub type Error = caret::Error<String>;
+
+/// That `what` is wrong at `at`.
+pub fn error<T>(at: usize, what: impl Into<String>) -> Result<T, Error> {
+    let reason = what.into();
+    Err(Error { at, reason })
+}
+
+impl<'a> Spec<'a> {
+    /// Takes it apart.
+    pub fn parse(text: &'a str) -> Result<Self, Error> {
+        let mut rest = Rest { text, at: 0 };
+        rest.skip_space();
+        let mut at = rest.at;
+        let mut place = rest.take_while(|c| is_of_name(c) || ".:+".contains(c));
+        let mut event = None;
+        rest.skip_space();
+        if rest.take("=") {
+            if !is_name(place) {
+                return error(at, "expected a name of letters, digits and '_'");
+            }
+            event = Some(place);
+            rest.skip_space();
+            at = rest.at;
+            place = rest.take_while(|c| is_of_name(c) || ".:+".contains(c));
+        }
+        if place.is_empty() {
+            return error(at, "expected a function of the kernel");
+        }
+        rest.skip_space();
+        let mut arguments = Vec::new();
+        if rest.take("(") {
+            rest.skip_space();
+            if !rest.take(")") {
+                arguments = rest.values()?;
+                if !rest.take(")") {
+                    return error(rest.at, "expected ',' or ')'");
+                }
+            }
+        }
+        rest.skip_space();
+        let results = if rest.take("->") {
+            Some(rest.values()?)
+        } else {
+            None
+        };
+        if !rest.left().is_empty() {
+            return error(rest.at, "expected '(', '->' or the end");
+        }
+        Ok(Self {
+            event,
+            place,
+            at,
+            arguments,
+            results,
+        })
+    }
+
+    /// The function, without an offset.
+    pub fn function(&self) -> &'a str {
+        let function = self.place.split('+').next();
+        function.unwrap_or(self.place)
+    }
+}
+
+/// What was not parsed yet.
+struct Rest<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Rest<'a> {
+    fn left(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn take(&mut self, word: &str) -> bool {
+        let is_next = self.left().starts_with(word);
+        if is_next {
+            self.at += word.len();
+        }
+        is_next
+    }
+
+    fn take_while(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
+        let left = self.left();
+        let end = left.find(|c| !belongs(c)).unwrap_or(left.len());
+        self.at += end;
+        &left[..end]
+    }
+
+    fn skip_space(&mut self) {
+        self.take_while(char::is_whitespace);
+    }
+
+    /// Values with commas between them, and the white space behind.
+    fn values(&mut self) -> Result<Vec<Value<'a>>, Error> {
+        let mut values = Vec::new();
+        loop {
+            values.push(self.value()?);
+            self.skip_space();
+            if !self.take(",") {
+                return Ok(values);
+            }
+        }
+    }
+
+    fn value(&mut self) -> Result<Value<'a>, Error> {
+        self.skip_space();
+        let at = self.at;
+        let mut name = None;
+        let word = self.take_while(is_of_name);
+        let behind = self.at;
+        self.skip_space();
+        if !word.is_empty() && self.take("=") {
+            name = Some(word);
+            self.skip_space();
+        } else {
+            self.at = if word.is_empty() { at } else { behind };
+        }
+        let from = if name.is_some() || word.is_empty() {
+            if self.left().starts_with(['%', '$', '@', '\\', '+', '-']) {
+                From::Raw(self.raw())
+            } else {
+                let first = self.take_while(is_of_name);
+                self.path(first)?
+            }
+        } else {
+            self.path(word)?
+        };
+        let ty = if self.take(":") {
+            Some(self.take_while(|c| is_of_name(c) || "@/".contains(c)))
+        } else {
+            None
+        };
+        Ok(Value { at, name, from, ty })
+    }
+
+    fn path(&mut self, first: &'a str) -> Result<From<'a>, Error> {
+        if first.is_empty() {
+            return error(self.at, "expected a parameter");
+        }
+        let mut members = Vec::new();
+        loop {
+            let by_pointer = self.take("->");
+            if !by_pointer && !self.take(".") {
+                return Ok(From::Path(first, members));
+            }
+            let at = self.at;
+            let name = self.take_while(is_of_name);
+            if name.is_empty() {
+                return error(at, "expected a member");
+            }
+            members.push(Member {
+                at,
+                by_pointer,
+                name,
+            });
+        }
+    }
+
+    /// Up to a comma, a colon, white space or a parenthesis that belongs to something before.
+    fn raw(&mut self) -> &'a str {
+        let mut depth = 0_usize;
+        let left = self.left();
+        let end = left.find(|c: char| {
+            match c {
+                '(' => depth += 1,
+                ')' if depth > 0 => depth -= 1,
+                ')' | ',' | ':' => return true,
+                _ => return c.is_whitespace(),
+            }
+            false
+        });
+        let raw = &left[..end.unwrap_or(left.len())];
+        self.at += raw.len();
+        raw
+    }
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+fn is_name(word: &str) -> bool {
+    !word.is_empty()
+        && !word.starts_with(|c: char| c.is_ascii_digit())
+        && word.chars().all(is_of_name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path<'a>(first: &'a str, members: &[(bool, &'a str, usize)]) -> From<'a> {
+        let member = |&(by_pointer, name, at)| Member {
+            at,
+            by_pointer,
+            name,
+        };
+        From::Path(first, members.iter().map(member).collect())
+    }
+
+    #[test]
+    fn specifications_are_parsed() {
+        let spec = Spec::parse("vfs_read").expect("a function");
+        assert_eq!((spec.place, spec.at, spec.event), ("vfs_read", 0, None));
+        assert_eq!((spec.arguments.len(), spec.results), (0, None));
+
+        let spec = Spec::parse(" mine = vfs_read ( count:u32 , ino=file->f_inode.i_ino, +8(%di):string )  -> ret->a, n=ret")
+            .expect("all there is");
+        assert_eq!(
+            (spec.event, spec.place, spec.at),
+            (Some("mine"), "vfs_read", 8)
+        );
+        let shown: Vec<_> = spec.arguments.iter().map(|v| (v.name, v.ty)).collect();
+        assert_eq!(
+            shown,
+            [
+                (None, Some("u32")),
+                (Some("ino"), None),
+                (None, Some("string"))
+            ]
+        );
+        assert_eq!(spec.arguments[0].from, path("count", &[]));
+        let members = [(true, "f_inode", 41), (false, "i_ino", 49)];
+        assert_eq!(spec.arguments[1].from, path("file", &members));
+        assert_eq!(spec.arguments[2].from, From::Raw("+8(%di)"));
+        let results = spec.results.expect("results");
+        assert_eq!((results[0].name, results[1].name), (None, Some("n")));
+        assert_eq!(results[1].from, path("ret", &[]));
+
+        let spec = Spec::parse("nf_tables:nft_do_chain.isra.0+0x10($comm)->ret").expect("a place");
+        assert_eq!(spec.place, "nf_tables:nft_do_chain.isra.0+0x10");
+        assert_eq!(spec.function(), "nf_tables:nft_do_chain.isra.0");
+        assert_eq!(spec.arguments[0].from, From::Raw("$comm"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_shown() {
+        for (text, at, what) in [
+            ("", 0, "expected a function"),
+            ("1a=f", 0, "expected a name"),
+            ("a=", 2, "expected a function"),
+            ("f(", 2, "expected a parameter"),
+            ("f(a", 3, "expected ',' or ')'"),
+            ("f(a b)", 4, "expected ',' or ')'"),
+            ("f(a,)", 4, "expected a parameter"),
+            ("f(a->)", 5, "expected a member"),
+            ("f(a.b.)", 6, "expected a member"),
+            ("f() g", 4, "expected '(', '->' or the end"),
+            ("f ->", 4, "expected a parameter"),
+            ("f(x=)", 4, "expected a parameter"),
+        ] {
+            let error = Spec::parse(text).expect_err(text);
+            assert!(error.reason.starts_with(what), "{text}: {}", error.reason);
+            assert_eq!(error.at, at, "{text}");
+        }
+    }
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The kernel's functions and types, as its BTF (`/sys/kernel/btf`) describes them.
+
+use anyhow::{bail, Context};
+use btf_rs::{Btf, BtfType, FuncProto, Struct, Type};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The types of the kernel, or those of one of its modules and those of the kernel.
+pub struct Types(Btf);
+
+/// A function's parameters and result.
+pub struct Prototype<'t> {
+    types: &'t Types,
+    proto: FuncProto,
+}
+
+/// What a value is.
+pub enum Kind {
+    /// A number of so many bits.
+    Number {
+        /// 8, 16, 32 or 64.
+        bits: u8,
+        /// Whether it is signed.
+        is_signed: bool,
+    },
+    /// A pointer to this.
+    Pointer(Pointee),
+    /// A text of this many bytes, there.
+    Text,
+    /// A structure or union.
+    Struct(Struct),
+    /// Something else, of which this is the name.
+    Other(&'static str),
+    /// Nothing.
+    Void,
+}
+
+/// What a pointer points to.
+pub enum Pointee {
+    /// A structure or union.
+    Struct(Struct),
+    /// Characters.
+    Text,
+    /// Something else, or something unknown.
+    Other,
+}
+
+/// A member of a structure.
+pub struct Found {
+    /// From the structure's beginning, in bits.
+    pub bit: u32,
+    /// Its bits, if it is a bit field.
+    pub bit_field: Option<u32>,
+    /// What it is.
+    pub ty: Type,
+}
+
+impl Types {
+    /// Those that describe `function`, which is one of the module in front of a colon, if there is
+    /// one; of the kernel or any module, if not.
+    pub fn of(folder: &Path, function: &str) -> anyhow::Result<Self> {
+        let whole = folder.join("vmlinux");
+        let kernel = Btf::from_file(&whole)
+            .with_context(|| format!("{}: the kernel's types cannot be read", whole.display()))?;
+        let (module, name) = match function.split_once(':') {
+            Some((module, name)) => (Some(module), name),
+            None => (None, function),
+        };
+        let files: Vec<PathBuf> = match module {
+            Some(module) => vec![folder.join(module)],
+            None if has_function(&kernel, name) => return Ok(Self(kernel)),
+            None => {
+                let entries = fs::read_dir(folder)?;
+                let paths = entries.map(|entry| Ok(entry?.path()));
+                paths.collect::<anyhow::Result<_>>()?
+            }
+        };
+        for file in files.iter().filter(|file| **file != whole) {
+            let types = Btf::from_split_file(file, &kernel)
+                .with_context(|| format!("{}: the types cannot be read", file.display()))?;
+            if has_function(&types, name) {
+                return Ok(Self(types));
+            }
+        }
+        bail!("the kernel's types have no function `{function}`")
+    }
+
+    /// The prototype of the function called so.
+    pub fn prototype(&self, function: &str) -> anyhow::Result<Prototype<'_>> {
+        let name = function.rsplit(':').next().unwrap_or(function);
+        for ty in self.0.resolve_types_by_name(name)? {
+            if let Type::Func(function) = ty {
+                if let Type::FuncProto(proto) = self.0.resolve_chained_type(&function)? {
+                    return Ok(Prototype { types: self, proto });
+                }
+            }
+        }
+        bail!("the kernel's types have no function `{function}`")
+    }
+
+    /// What a type is, when all its names and qualifiers are seen through.
+    pub fn kind(&self, ty: &Type) -> anyhow::Result<Kind> {
+        let number = |bytes: usize, is_signed| match bytes {
+            1 | 2 | 4 | 8 => Kind::Number {
+                bits: bytes as u8 * 8,
+                is_signed,
+            },
+            _ => Kind::Other("a number of unusual size"),
+        };
+        Ok(match self.bare(ty)? {
+            None => Kind::Void,
+            Some(Type::Int(int)) => number(int.size(), int.is_signed()),
+            Some(Type::Enum(values)) => number(values.size(), values.is_signed()),
+            Some(Type::Enum64(values)) => number(values.size(), values.is_signed()),
+            Some(Type::Ptr(pointer)) => Kind::Pointer(match self.target(&pointer)? {
+                Some(Type::Struct(to) | Type::Union(to)) => Pointee::Struct(to),
+                Some(Type::Int(to)) if to.size() == 1 && !to.is_bool() => Pointee::Text,
+                _ => Pointee::Other,
+            }),
+            Some(Type::Array(array)) => match self.target(&array)? {
+                Some(Type::Int(element)) if element.size() == 1 => Kind::Text,
+                _ => Kind::Other("an array"),
+            },
+            Some(Type::Struct(ty) | Type::Union(ty)) => Kind::Struct(ty),
+            Some(other) => Kind::Other(other.name()),
+        })
+    }
+
+    /// The member of a structure, or of one without a name in it.
+    pub fn member(&self, of: &Struct, name: &str) -> anyhow::Result<Option<Found>> {
+        for member in &of.members {
+            let ty = self.0.resolve_chained_type(member)?;
+            let bit = member.bit_offset();
+            if self.0.resolve_name(member)? == name {
+                return Ok(Some(Found {
+                    bit,
+                    bit_field: member.bitfield_size().filter(|bits| *bits != 0),
+                    ty,
+                }));
+            }
+            if member.get_name_offset() == Some(0) {
+                if let Type::Struct(inner) | Type::Union(inner) = &ty {
+                    if let Some(found) = self.member(inner, name)? {
+                        return Ok(Some(Found {
+                            bit: found.bit + bit,
+                            ..found
+                        }));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// What is left without names and qualifiers; [`None`] is `void`.
+    fn bare(&self, ty: &Type) -> anyhow::Result<Option<Type>> {
+        let next = match ty {
+            Type::Void => return Ok(None),
+            Type::Typedef(ty) => self.target(ty)?,
+            Type::Const(ty) => self.target(ty)?,
+            Type::Volatile(ty) => self.target(ty)?,
+            Type::Restrict(ty) => self.target(ty)?,
+            Type::TypeTag(ty) => self.target(ty)?,
+            other => Some(other.clone()),
+        };
+        Ok(next)
+    }
+
+    fn target(&self, ty: &dyn BtfType) -> anyhow::Result<Option<Type>> {
+        match ty.get_type_id() {
+            None | Some(0) => Ok(None),
+            Some(id) => self.bare(&self.0.resolve_type_by_id(id)?),
+        }
+    }
+}
+
+impl Prototype<'_> {
+    /// The place, from 1 on, and the type of a parameter.
+    pub fn parameter(&self, name: &str) -> anyhow::Result<Option<(usize, Type)>> {
+        for (place, parameter) in self.proto.parameters.iter().enumerate() {
+            if !parameter.is_variadic() && self.types.0.resolve_name(parameter)? == name {
+                let ty = self.types.0.resolve_chained_type(parameter)?;
+                return Ok(Some((place + 1, ty)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The names of all parameters.
+    pub fn parameters(&self) -> anyhow::Result<Vec<String>> {
+        let parameters = self.proto.parameters.iter();
+        let named = parameters.filter(|parameter| !parameter.is_variadic());
+        named
+            .map(|parameter| Ok(self.types.0.resolve_name(parameter)?))
+            .collect()
+    }
+
+    /// The type of the result.
+    pub fn result(&self) -> anyhow::Result<Type> {
+        match self.proto.return_type_id() {
+            0 => Ok(Type::Void),
+            id => Ok(self.types.0.resolve_type_by_id(id)?),
+        }
+    }
+}
+
+fn has_function(types: &Btf, name: &str) -> bool {
+    let found = types.resolve_types_by_name(name).unwrap_or_default();
+    found.iter().any(|ty| matches!(ty, Type::Func(_)))
+}

@@ -6,7 +6,7 @@ use super::Sessions;
 use crate::event::dynamic::{Dynamic, NoEvent};
 use crate::event::{Event, Source};
 use crate::input::caret::Caret;
-use crate::input::dynamic::{Definition, Name, SUBSYSTEM};
+use crate::input::dynamic::{Definition, Name, FILE_SUBSYSTEM, SUBSYSTEM};
 use crate::sys::debugfs::text::Text;
 use crate::sys::privilege;
 use core::fmt::Write;
@@ -183,5 +183,10 @@ impl Sessions {
 }
 
 fn is_called(event: &Event, name: &Name<'_>) -> bool {
-    event.name() == name.event && event.subsystem() == name.subsystem.unwrap_or(SUBSYSTEM)
+    let subsystem = event.subsystem();
+    let is_there = match name.subsystem {
+        Some(known) => known == subsystem,
+        None => [SUBSYSTEM, FILE_SUBSYSTEM].contains(&subsystem),
+    };
+    is_there && event.name() == name.event
 }

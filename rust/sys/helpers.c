@@ -14,6 +14,8 @@
 #include <linux/kprobes.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
+#include <linux/namei.h>
+#include <linux/pagemap.h>
 #include <linux/perf_event.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task_stack.h>
@@ -315,29 +317,34 @@ notrace bool rtrace_caller_frame(struct rtrace_user_frame *frame)
 }
 
 /*
- * Reads the lowest @size bytes of @value, the others are 0; false if that would fault. Neither sleeps.
- * NMI-safe.
+ * Reads the lowest @size bytes of @value, the others are 0; false if that cannot be. NMI-safe but for
+ * RTRACE_USER_FAULTS.
  */
-notrace bool rtrace_read(u64 address, bool is_user, u64 *value, size_t size)
+notrace bool rtrace_read(u64 address, enum rtrace_space space, u64 *value, size_t size)
 {
+	const void __user *user = (const void __user *)(unsigned long)address;
+
 	*value = 0;
-	if (is_user)
-		return !copy_from_user_nofault(value, (const void __user *)(unsigned long)address, size);
-	return !copy_from_kernel_nofault(value, (const void *)(unsigned long)address, size);
+	if (space == RTRACE_KERNEL)
+		return !copy_from_kernel_nofault(value, (const void *)(unsigned long)address, size);
+	if (!copy_from_user_nofault(value, user, size))
+		return true;
+	return space == RTRACE_USER_FAULTS && !fault_in_readable(user, size) &&
+	       !copy_from_user_nofault(value, user, size);
 }
 
 /*
- * The bytes of the text there, without its NUL, @room at most; negative if that cannot be read without a
- * fault. Word by word: a word that is aligned is on one page. NMI-safe.
+ * The bytes of the text there, without its NUL, @room at most; negative if that cannot be read. Word by
+ * word: a word that is aligned is on one page. Context as for rtrace_read().
  */
-notrace ssize_t rtrace_read_text(u64 address, bool is_user, char *to, size_t room)
+notrace ssize_t rtrace_read_text(u64 address, enum rtrace_space space, char *to, size_t room)
 {
 	size_t got = 0, len, part;
 	char word[8];
 
 	while (got < room) {
 		part = sizeof(word) - (address + got) % sizeof(word);
-		if (!rtrace_read(address + got, is_user, (u64 *)word, part))
+		if (!rtrace_read(address + got, space, (u64 *)word, part))
 			return -EFAULT;
 		len = strnlen(word, min(part, room - got));
 		memcpy(to + got, word, len);
@@ -346,6 +353,37 @@ notrace ssize_t rtrace_read_text(u64 address, bool is_user, char *to, size_t roo
 			break;
 	}
 	return got;
+}
+
+/* The regular file of this name, kept until rtrace_path_free(). */
+notrace struct path *rtrace_path_new(const char *name)
+{
+	struct path *path = kmalloc_obj(*path);
+	int err;
+
+	if (!path)
+		return ERR_PTR(-ENOMEM);
+	err = kern_path(name, LOOKUP_FOLLOW, path);
+	if (!err && !d_is_reg(path->dentry)) {
+		path_put(path);
+		err = -EINVAL;
+	}
+	if (err) {
+		kfree(path);
+		return ERR_PTR(err);
+	}
+	return path;
+}
+
+notrace void rtrace_path_free(struct path *path)
+{
+	path_put(path);
+	kfree(path);
+}
+
+notrace struct inode *rtrace_path_inode(struct path *path)
+{
+	return d_real_inode(path->dentry);
 }
 
 /* As perf asks who makes an event of a kprobe. */

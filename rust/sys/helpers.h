@@ -29,8 +29,19 @@ struct rtrace_user_frame {
 
 bool rtrace_user_frame(struct rtrace_user_frame *frame);
 bool rtrace_caller_frame(struct rtrace_user_frame *frame);
-bool rtrace_read(u64 address, bool is_user, u64 *value, size_t size);
-ssize_t rtrace_read_text(u64 address, bool is_user, char *to, size_t room);
+
+/* Whose memory is read. */
+enum rtrace_space {
+	RTRACE_KERNEL,
+	RTRACE_USER,
+	RTRACE_USER_FAULTS,	/* fetched from disk where it is not there: that may sleep */
+};
+
+bool rtrace_read(u64 address, enum rtrace_space space, u64 *value, size_t size);
+ssize_t rtrace_read_text(u64 address, enum rtrace_space space, char *to, size_t room);
+struct path *rtrace_path_new(const char *name);
+void rtrace_path_free(struct path *path);
+struct inode *rtrace_path_inode(struct path *path);
 bool rtrace_may_probe(void);
 struct kretprobe *rtrace_kretprobe_of(struct kretprobe_instance *instance);
 void *rtrace_kretprobe_data(struct kretprobe_instance *instance);

@@ -19,8 +19,8 @@ pub(crate) enum CodePlace {
     Address(u64),
 }
 
-/// What is called where code is reached. In any context but NMI, and maybe that, with preemption
-/// disabled.
+/// What is called where code is reached: in the kernel in any context but NMI, and maybe that, with
+/// preemption disabled; in a program where it may sleep.
 pub(crate) trait Reached: Send + Sync + 'static {
     /// With what the registers are there.
     fn reached(&self, registers: &Registers);

@@ -29,6 +29,7 @@ pub(crate) mod stack;
 pub(crate) mod system;
 pub(crate) mod timer;
 pub(crate) mod tracepoint;
+pub(crate) mod uprobe;
 pub(crate) mod user_text;
 pub(crate) mod wait;
 pub(crate) mod work;

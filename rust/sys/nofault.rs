@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Memory that may not be there: reading it where nothing may sleep.
+//! Memory that may not be there: reading it all the same.
 
 use crate::sys::bindings;
 use core::mem::MaybeUninit;
@@ -10,18 +10,53 @@ use core::mem::MaybeUninit;
 pub(crate) struct Somewhere {
     /// The address; anything.
     pub(crate) address: u64,
-    /// Whether it is one of user space.
-    pub(crate) is_user: bool,
+    /// Whose it is.
+    pub(crate) space: AddressSpace,
+}
+
+/// Whose memory it is.
+#[derive(Clone, Copy)]
+pub(crate) enum AddressSpace {
+    /// The kernel's.
+    Kernel,
+    /// That of the program that runs; what is not in memory cannot be read.
+    User,
+    /// The same, but it is fetched then, which may sleep.
+    UserFaults,
+}
+
+impl AddressSpace {
+    /// This one, or that of the program that runs.
+    pub(crate) fn or_user(self, is_user: bool) -> Self {
+        match self {
+            Self::Kernel if is_user => Self::User,
+            space => space,
+        }
+    }
+
+    /// Whether it is that of the program that runs.
+    pub(crate) fn is_user(self) -> bool {
+        !matches!(self, Self::Kernel)
+    }
+
+    fn raw(self) -> bindings::rtrace_space {
+        match self {
+            Self::Kernel => bindings::rtrace_space_RTRACE_KERNEL,
+            Self::User => bindings::rtrace_space_RTRACE_USER,
+            Self::UserFaults => bindings::rtrace_space_RTRACE_USER_FAULTS,
+        }
+    }
 }
 
 impl Somewhere {
     /// The `size` bytes there, 8 at most, as a number. [`None`]: they cannot be read now. Any context,
-    /// NMI included.
+    /// NMI included, but for [`AddressSpace::UserFaults`].
     pub(crate) fn read(self, size: usize) -> Option<u64> {
         let mut value = 0;
         // SAFETY: Any address will do; the value has 8 bytes.
-        let is_there =
-            unsafe { bindings::rtrace_read(self.address, self.is_user, &mut value, size.min(8)) };
+        let is_there = unsafe {
+            bindings::rtrace_read(self.address, self.space.raw(), &mut value, size.min(8))
+        };
         is_there.then_some(value)
     }
 }
@@ -66,7 +101,7 @@ impl<const N: usize> Parts<N> {
     }
 
     /// Puts the text that is at a place, without its NUL and up to `longest` bytes of it. Returns
-    /// whether it could be read; nothing is put if not.
+    /// whether it could be read; nothing is put if not. Context as for [`Somewhere::read`].
     pub(crate) fn put_text(&mut self, from: Somewhere, longest: usize) -> bool {
         let room = self.bytes.get_mut(self.len..).unwrap_or_default();
         let longest = longest.min(room.len());
@@ -74,7 +109,7 @@ impl<const N: usize> Parts<N> {
         let read = unsafe {
             bindings::rtrace_read_text(
                 from.address,
-                from.is_user,
+                from.space.raw(),
                 room.as_mut_ptr().cast(),
                 longest,
             )

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Dynamic events: those that users define where the kernel has no tracepoint, by kprobes. What
+//! Dynamic events: those that users define where the kernel has no tracepoint, by kprobes, and in
+//! programs, by uprobes. What
 //! is recorded is read from registers and memory by a [program](program).
 
 mod program;
@@ -9,11 +10,12 @@ use super::captured::{Bytes, CapturedProbe};
 use super::description::Description;
 use super::recorders::{Listed, Recorders};
 use crate::arch::preempt::NoPreempt;
-use crate::input::dynamic::{Error as Refusal, Name, PlaceBase, Probe, SUBSYSTEM};
+use crate::input::dynamic::{Error as Refusal, Name, Place, PlaceBase, Probe};
 use crate::sys::args::Registers;
 use crate::sys::errno::eilseq;
 use crate::sys::kprobe::{CodePlace, Kprobe, Kretprobe, Reached, Returned};
 use crate::sys::nofault::Parts;
+use crate::sys::uprobe::Uprobe;
 use core::fmt;
 use core::mem::MaybeUninit;
 use kernel::prelude::*;
@@ -49,6 +51,7 @@ struct Firing {
 enum Hook {
     Reached(Kprobe<Firing>),
     Returned(Kretprobe<Firing>),
+    InProgram(Pin<KBox<Uprobe<Firing>>>),
 }
 
 /// Why an event cannot be.
@@ -79,6 +82,9 @@ impl fmt::Display for NoEvent<'_> {
             Self::Wrong(refusal) => write!(f, "{}", refusal.reason),
             Self::Memory(_) => f.write_str("there is no memory"),
             Self::NoProbe(probe, error) => f.write_str(match error.to_errno() {
+                _ if probe.place.is_in_file() => {
+                    "there is no such file, or no code at this place in it"
+                }
                 errno if errno == ENOENT.to_errno() => "the kernel has no such symbol",
                 errno if errno == eilseq().to_errno() => "no instruction begins there",
                 errno if errno == EINVAL.to_errno() && probe.at_return => {
@@ -115,7 +121,7 @@ impl Dynamic {
     pub(crate) fn new<'a>(probe: Probe<'a>) -> Result<Arc<Self>, NoEvent<'a>> {
         let name = own_name(&probe)?;
         let subsystem = probe.name.and_then(|name| name.subsystem);
-        let subsystem = subsystem.unwrap_or(SUBSYSTEM);
+        let subsystem = subsystem.unwrap_or(probe.own_subsystem());
         let mut description = Description::new(subsystem.as_bytes(), name.to_bytes())?;
         let program = Program::new(&probe, &mut description)?;
         let kind = if probe.at_return { "r" } else { "p" };
@@ -136,22 +142,10 @@ impl Dynamic {
             }),
             GFP_KERNEL,
         )?;
-        let place = match probe.place.base {
-            PlaceBase::Symbol(symbol) => {
-                CodePlace::Symbol(CString::try_from_fmt(fmt!("{symbol}"))?, probe.place.offset)
-            }
-            PlaceBase::Address(address) => CodePlace::Address(address),
-        };
-        let no_probe = |error| match error {
+        let hook = Hook::new(&probe, &firing).map_err(|error| match error {
             ENOMEM => NoEvent::Memory(error),
             error => NoEvent::NoProbe(probe, error),
-        };
-        let hook = if probe.at_return {
-            let hook = Kretprobe::new(place, probe.max_active, firing.clone());
-            Hook::Returned(hook.map_err(no_probe)?)
-        } else {
-            Hook::Reached(Kprobe::new(place, firing.clone()).map_err(no_probe)?)
-        };
+        })?;
         Ok(Arc::pin_init(
             pin_init!(Self {
                 description,
@@ -179,6 +173,8 @@ impl Dynamic {
         match &self.hook {
             Hook::Reached(probe) => probe.missed(),
             Hook::Returned(probe) => probe.missed(),
+            // A program waits.
+            Hook::InProgram(_) => 0,
         }
     }
 
@@ -208,10 +204,32 @@ impl Listed for Dynamic {
 }
 
 impl Hook {
+    fn new(probe: &Probe<'_>, firing: &Arc<Firing>) -> Result<Self> {
+        let Place { base, offset, .. } = probe.place;
+        let place = match base {
+            PlaceBase::Symbol(symbol) => {
+                let symbol = CString::try_from_fmt(fmt!("{symbol}"))?;
+                CodePlace::Symbol(symbol, u32::try_from(offset)?)
+            }
+            PlaceBase::Address(address) => CodePlace::Address(address),
+            PlaceBase::File(file) => {
+                let file = CString::try_from_fmt(fmt!("{file}"))?;
+                let uprobe = Uprobe::new(&file, offset, probe.at_return, firing.clone())?;
+                return Ok(Self::InProgram(uprobe));
+            }
+        };
+        Ok(if probe.at_return {
+            Self::Returned(Kretprobe::new(place, probe.max_active, firing.clone())?)
+        } else {
+            Self::Reached(Kprobe::new(place, firing.clone())?)
+        })
+    }
+
     fn enable(&self) -> Result {
         match self {
             Self::Reached(probe) => probe.enable(),
             Self::Returned(probe) => probe.enable(),
+            Self::InProgram(probe) => probe.enable(),
         }
     }
 
@@ -219,6 +237,7 @@ impl Hook {
         match self {
             Self::Reached(probe) => probe.disable(),
             Self::Returned(probe) => probe.disable(),
+            Self::InProgram(probe) => probe.disable(),
         }
     }
 }
@@ -227,6 +246,8 @@ impl Reached for Firing {
     fn reached(&self, registers: &Registers) {
         let mut record = Parts::new();
         self.program.fetch_at_entry(registers, &mut record);
+        // Where a program's function returns nothing was read before.
+        self.program.fetch_at_return(registers, &mut record);
         self.record(&record);
     }
 }
@@ -263,23 +284,21 @@ fn own_name(probe: &Probe<'_>) -> Result<CString> {
         return CString::try_from_fmt(fmt!("{event}"));
     }
     let kind = if probe.at_return { "r" } else { "p" };
-    match probe.place.base {
-        PlaceBase::Symbol(symbol) => {
-            let name = CString::try_from_fmt(fmt!("{kind}_{symbol}_{}", probe.place.offset))?;
-            let bytes = name.to_bytes().iter();
-            let mut identifier = KVec::new();
-            for byte in bytes.take(63) {
-                let byte = if byte.is_ascii_alphanumeric() {
-                    *byte
-                } else {
-                    b'_'
-                };
-                identifier.push(byte, GFP_KERNEL)?;
-            }
-            CString::try_from_fmt(fmt!("{}", core::str::from_utf8(&identifier)?))
-        }
+    let offset = probe.place.offset;
+    let name = match probe.place.base {
+        PlaceBase::Symbol(symbol) => CString::try_from_fmt(fmt!("{kind}_{symbol}_{offset}")),
         PlaceBase::Address(address) => CString::try_from_fmt(fmt!("{kind}_{address:#x}")),
+        PlaceBase::File(path) => {
+            let file = path.rsplit('/').next().unwrap_or("");
+            CString::try_from_fmt(fmt!("{kind}_{file}_{offset:#x}"))
+        }
+    }?;
+    let mut identifier = KVec::new();
+    for byte in name.to_bytes().iter().take(63) {
+        let is_of_name = byte.is_ascii_alphanumeric();
+        identifier.push(if is_of_name { *byte } else { b'_' }, GFP_KERNEL)?;
     }
+    CString::try_from_fmt(fmt!("{}", core::str::from_utf8(&identifier)?))
 }
 
 fn as_str(text: &CString) -> &str {

@@ -6,9 +6,9 @@ use super::{NoEvent, LONGEST};
 use crate::abi::schema::{FieldType, Integer};
 use crate::arch::registers::Register;
 use crate::event::description::{Description, Kind};
-use crate::input::dynamic::{Argument, Base, Probe, Reason, Step, Type};
+use crate::input::dynamic::{Argument, Base, Probe, Reason, Type};
 use crate::sys::args::{Registers, Task};
-use crate::sys::nofault::{Parts, Somewhere};
+use crate::sys::nofault::{AddressSpace, Parts, Somewhere};
 use kernel::prelude::*;
 use kernel::str::CString;
 
@@ -27,10 +27,18 @@ pub(super) struct Program {
 /// How a field is read.
 struct Fetch {
     from: Source,
+    /// Where the source is in memory.
+    home: AddressSpace,
     steps: KVec<Step>,
     as_what: As,
     /// Bytes that those behind it need at least.
     keep: usize,
+}
+
+/// From a pointer to what is there.
+struct Step {
+    offset: i64,
+    space: AddressSpace,
 }
 
 /// Where a value begins.
@@ -67,16 +75,21 @@ impl Program {
             at_entry: KVec::new(),
             at_return: KVec::new(),
         };
+        let is_in_file = probe.place.is_in_file();
+        // A program's code is probed where it may sleep.
+        let home = if is_in_file {
+            AddressSpace::UserFaults
+        } else {
+            AddressSpace::Kernel
+        };
         for at_return in [false, true] {
             for argument in probe.arguments() {
                 let argument = argument.map_err(NoEvent::Wrong)?;
-                if probe.at_return && is_at_return(&argument) != at_return {
+                let is_read_at_return = probe.at_return && (is_in_file || is_at_return(&argument));
+                if is_read_at_return != at_return {
                     continue;
                 }
-                if !probe.at_return && at_return {
-                    continue;
-                }
-                let fetch = Fetch::new(&argument)?;
+                let fetch = Fetch::new(&argument, home)?;
                 add_field(description, &argument, &fetch)?;
                 let fetches = if at_return {
                     &mut program.at_return
@@ -128,6 +141,7 @@ fn add_field(description: &mut Description, argument: &Argument<'_>, fetch: &Fet
         (_, Some(Type::Signed(bits))) => integer(Integer::signed(bits)),
         (_, Some(Type::Hex(bits))) => integer(Integer::hex(bits)),
         (_, Some(Type::BitField { size, .. })) => integer(Integer::unsigned(size)),
+        _ if fetch.home.is_user() => integer(Integer::hex(64)),
         // It may be one for all we know.
         _ => integer(Integer::address()),
     };
@@ -135,7 +149,7 @@ fn add_field(description: &mut Description, argument: &Argument<'_>, fetch: &Fet
 }
 
 impl Fetch {
-    fn new<'a>(argument: &Argument<'a>) -> Result<Self, NoEvent<'a>> {
+    fn new<'a>(argument: &Argument<'a>, home: AddressSpace) -> Result<Self, NoEvent<'a>> {
         let refuse = |reason| {
             let at = argument.at;
             NoEvent::Wrong(crate::input::caret::Error { at, reason })
@@ -158,10 +172,17 @@ impl Fetch {
         };
         let mut steps = KVec::new();
         if let Base::Memory(_) = argument.base {
-            let is_user = false;
-            steps.push(Step { offset: 0, is_user }, GFP_KERNEL)?;
+            let step = Step {
+                offset: 0,
+                space: home,
+            };
+            steps.push(step, GFP_KERNEL)?;
         }
         for step in argument.steps() {
+            let step = Step {
+                offset: step.offset,
+                space: home.or_user(step.is_user),
+            };
             steps.push(step, GFP_KERNEL)?;
         }
         let bytes = |bits: u8| usize::from(bits / 8);
@@ -180,6 +201,7 @@ impl Fetch {
         };
         Ok(Self {
             from,
+            home,
             steps,
             as_what,
             keep: 0,
@@ -211,10 +233,10 @@ impl Fetch {
                     .saturating_sub(to.bytes().len())
                     .saturating_sub(self.keep)
                     .saturating_sub(1);
-                let text = self.address(registers);
-                let read = text.is_some_and(|(address, in_user)| {
-                    let is_user = is_user || in_user;
-                    to.put_text(Somewhere { address, is_user }, room.min(TEXT_MAX))
+                let text = self.place(registers);
+                let read = text.is_some_and(|mut text| {
+                    text.space = text.space.or_user(is_user);
+                    to.put_text(text, room.min(TEXT_MAX))
                 });
                 if !read {
                     to.put(FAULT);
@@ -226,25 +248,27 @@ impl Fetch {
 
     /// The value, of whose memory `size` bytes are read. [`None`]: they cannot be.
     fn value(&self, registers: &Registers, size: usize) -> Option<u64> {
-        match self.address(registers)? {
-            (value, _) if self.steps.is_empty() => Some(value),
-            (address, is_user) => Somewhere { address, is_user }.read(size),
+        let place = self.place(registers)?;
+        if self.steps.is_empty() {
+            return Some(place.address);
         }
+        place.read(size)
     }
 
-    /// Where the value is, if it is in memory; else it. And whether it is in memory of user space.
-    fn address(&self, registers: &Registers) -> Option<(u64, bool)> {
-        let mut value = self.from.value(registers)?;
-        let mut is_user = false;
-        for (place, step) in self.steps.iter().enumerate() {
-            if place > 0 {
-                let address = value;
-                value = Somewhere { address, is_user }.read(8)?;
+    /// Where the value is, if it is in memory; else it is the address.
+    fn place(&self, registers: &Registers) -> Option<Somewhere> {
+        let mut place = Somewhere {
+            address: self.from.value(registers, self.home)?,
+            space: self.home,
+        };
+        for (number, step) in self.steps.iter().enumerate() {
+            if number > 0 {
+                place.address = place.read(8)?;
             }
-            value = value.wrapping_add(step.offset as u64);
-            is_user = step.is_user;
+            place.address = place.address.wrapping_add(step.offset as u64);
+            place.space = step.space;
         }
-        Some((value, is_user))
+        Some(place)
     }
 }
 
@@ -253,7 +277,7 @@ impl Source {
         matches!(self, Self::Comm)
     }
 
-    fn value(self, registers: &Registers) -> Option<u64> {
+    fn value(self, registers: &Registers, home: AddressSpace) -> Option<u64> {
         match self {
             Self::Register(register) => Some(registers.get(register)),
             Self::Constant(value) => Some(value),
@@ -261,7 +285,7 @@ impl Source {
                 let stack = registers.get(Register::STACK);
                 Somewhere {
                     address: stack.wrapping_add(u64::from(words).wrapping_mul(8)),
-                    is_user: false,
+                    space: home,
                 }
                 .read(8)
             }

@@ -6,18 +6,21 @@
 //! p[:[SUBSYSTEM/]EVENT] PLACE [ARGUMENT]...    when the code at PLACE is reached
 //! r[MAX][:[SUBSYSTEM/]EVENT] PLACE [ARGUMENT]...  when the function PLACE returns
 //! -:[SUBSYSTEM/]EVENT                          takes an event away
-//! PLACE = SYMBOL[+OFFSET] | MODULE:SYMBOL[+OFFSET] | 0xADDRESS
+//! PLACE = SYMBOL[+OFFSET] | MODULE:SYMBOL[+OFFSET] | 0xADDRESS | /FILE:OFFSET
 //! ```
 
-mod argument;
+pub mod argument;
 
-pub use argument::{Argument, Base, Step, Type};
+pub use argument::{Argument, Base, Type};
 
 use super::caret;
 use core::fmt;
 
-/// The subsystem of an event that names none: as ftrace's.
+/// The subsystem of an event of the kernel that names none: as ftrace's.
 pub const SUBSYSTEM: &str = "kprobes";
+
+/// The same of an event of a program.
+pub const FILE_SUBSYSTEM: &str = "uprobes";
 
 /// The most arguments that an event may have.
 pub const ARGUMENTS_MAX: usize = 32;
@@ -65,7 +68,7 @@ pub struct Place<'a> {
     /// What the offset is from.
     pub base: PlaceBase<'a>,
     /// So many bytes behind.
-    pub offset: u32,
+    pub offset: u64,
 }
 
 /// What a place is told by.
@@ -75,6 +78,8 @@ pub enum PlaceBase<'a> {
     Symbol(&'a str),
     /// An address.
     Address(u64),
+    /// The beginning of a file that programs run.
+    File(&'a str),
 }
 
 /// Why a line is refused.
@@ -93,6 +98,8 @@ pub enum Reason {
     NoPlace,
     /// Not an offset.
     NoOffset,
+    /// Not a place in a file.
+    NoFilePlace,
     /// The return of code that is not a function's beginning.
     ReturnInside,
     /// Something behind what is taken away.
@@ -109,6 +116,8 @@ pub enum Reason {
     NoArgument,
     /// An argument of the function, where it may be gone.
     ArgumentInside,
+    /// An argument of a program's function, when it returns.
+    ArgumentGone,
     /// The result, where there is none.
     ResultAtEntry,
     /// More steps from pointer to pointer than there can be.
@@ -129,8 +138,9 @@ impl fmt::Display for Reason {
             Self::NoKind => "expected 'p' (code is reached), 'r' (a function returns) or '-' (take away)",
             Self::NoMax => "expected how many calls at once: a number from 1 to 4096",
             Self::NoName => "expected [SUBSYSTEM/]EVENT: letters, digits and '_'",
-            Self::NoPlace => "expected a function, SYMBOL+OFFSET or 0xADDRESS",
+            Self::NoPlace => "expected a function, SYMBOL+OFFSET, 0xADDRESS or /FILE:OFFSET",
             Self::NoOffset => "expected an offset in bytes",
+            Self::NoFilePlace => "expected /FILE:OFFSET, the offset in bytes from the file's beginning",
             Self::ReturnInside => "a return is that of a function: there is no offset",
             Self::TooMuch => "expected the end",
             Self::TooManyArguments => "these are more than 32 arguments",
@@ -141,6 +151,7 @@ impl fmt::Display for Reason {
             Self::NoRegister => "there is no such register",
             Self::NoArgument => "arguments 1 to 6 are in registers",
             Self::ArgumentInside => "$argN is known where the function begins",
+            Self::ArgumentGone => "where a program's function returns its arguments may be gone",
             Self::ResultAtEntry => "$retval is known where the function returns",
             Self::TooManySteps => "these are more than 8 pointers",
             Self::NoParenthesis => "expected a parenthesis",
@@ -196,7 +207,7 @@ impl<'a> Definition<'a> {
         rest.skip_space();
         let behind = rest;
         let place = rest.place()?;
-        if at_return && place.offset != 0 {
+        if at_return && place.offset != 0 && !place.is_in_file() {
             return behind.error(Reason::ReturnInside);
         }
         let probe = Probe {
@@ -221,10 +232,24 @@ impl<'a> Definition<'a> {
 }
 
 impl<'a> Probe<'a> {
+    /// The subsystem of the event if it names none.
+    pub fn own_subsystem(&self) -> &'static str {
+        if self.place.is_in_file() {
+            FILE_SUBSYSTEM
+        } else {
+            SUBSYSTEM
+        }
+    }
+
     /// Its arguments; the first that is wrong ends them.
     pub fn arguments(&self) -> impl Iterator<Item = Result<Argument<'a>, Error>> {
         let (text, begin) = self.arguments;
-        let is_inside = self.place.offset != 0 || matches!(self.place.base, PlaceBase::Address(_));
+        let is_inside = match self.place.base {
+            PlaceBase::Symbol(_) => self.place.offset != 0,
+            PlaceBase::Address(_) => true,
+            PlaceBase::File(_) => false,
+        };
+        let is_gone = self.at_return && self.place.is_in_file();
         let at_return = self.at_return;
         let mut at = 0_usize;
         let mut number = 0_u32;
@@ -240,6 +265,7 @@ impl<'a> Probe<'a> {
             if let Ok(Argument { base, at, .. }) = argument {
                 let reason = match base {
                     Base::Argument(_) if is_inside => Some(Reason::ArgumentInside),
+                    Base::Argument(_) if is_gone => Some(Reason::ArgumentGone),
                     Base::Result if !at_return => Some(Reason::ResultAtEntry),
                     _ => None,
                 };
@@ -252,6 +278,13 @@ impl<'a> Probe<'a> {
             }
             Some(argument)
         })
+    }
+}
+
+impl Place<'_> {
+    /// Whether it is code of a program.
+    pub fn is_in_file(&self) -> bool {
+        matches!(self.base, PlaceBase::File(_))
     }
 }
 
@@ -333,6 +366,25 @@ impl<'a> Rest<'a> {
                 _ => before.error(Reason::NoPlace),
             };
         }
+        if self.left().starts_with('/') {
+            let word = self.take_while(|c| !c.is_ascii_whitespace());
+            let parts = word.rsplit_once(':').and_then(|(file, offset)| {
+                let mut rest = Rest {
+                    text: offset,
+                    at: 0,
+                };
+                let offset = rest.number()?;
+                rest.left().is_empty().then_some((file, offset))
+            });
+            return match parts {
+                Some((file, offset)) => Ok(Place {
+                    at,
+                    base: PlaceBase::File(file),
+                    offset,
+                }),
+                None => before.error(Reason::NoFilePlace),
+            };
+        }
         let symbol = self.take_while(|c| is_of_name(c) || matches!(c, '.' | '$' | ':' | '-'));
         if symbol.is_empty() {
             return before.error(Reason::NoPlace);
@@ -341,7 +393,7 @@ impl<'a> Rest<'a> {
         if self.take("+") {
             let before = *self;
             offset = match self.number().map(u32::try_from) {
-                Some(Ok(offset)) => offset,
+                Some(Ok(offset)) => offset.into(),
                 _ => return before.error(Reason::NoOffset),
             };
         }

@@ -2,7 +2,8 @@
 
 //! Lines of `dynamic_events`.
 
-use rtrace_input::dynamic::{Argument, Base, Definition, Name, PlaceBase, Probe, Step, Type};
+use rtrace_input::dynamic::argument::Step;
+use rtrace_input::dynamic::{Argument, Base, Definition, Name, PlaceBase, Probe, Type};
 
 fn parsed(text: &str) -> Probe<'_> {
     match Definition::parse(text) {
@@ -34,6 +35,12 @@ fn places_and_names_are_parsed() {
     assert!(probe.at_return && probe.max_active == 12 && probe.name.is_none());
     let symbol = PlaceBase::Symbol("nf_tables:nft_do_chain.isra.0");
     assert_eq!(probe.place.base, symbol);
+    let probe = parsed("r /usr/bin/a:b:0x1139 $retval");
+    assert_eq!(probe.place.base, PlaceBase::File("/usr/bin/a:b"));
+    assert_eq!(
+        (probe.place.offset, probe.own_subsystem()),
+        (0x1139, "uprobes")
+    );
     let probe = parsed("p:here 0xffffffff81000000");
     assert_eq!(probe.place.base, PlaceBase::Address(0xffff_ffff_8100_0000));
     assert_eq!(probe.name.map(|name| name.subsystem), Some(None));
@@ -119,6 +126,11 @@ fn what_is_wrong_is_shown() {
         ("-:a b", 4, "expected the end"),
         ("p 12", 2, "expected a function"),
         ("p 0x", 2, "expected a function"),
+        ("p /bin/a", 2, "expected /FILE:OFFSET"),
+        ("p /bin/a:", 2, "expected /FILE:OFFSET"),
+        ("p /bin/a:main", 2, "expected /FILE:OFFSET"),
+        ("p /bin/a:1+1", 2, "expected /FILE:OFFSET"),
+        ("r /bin/a:1 $arg1", 11, "where a program's function returns"),
         ("p f+", 4, "expected an offset"),
         ("p f+4294967296", 4, "expected an offset"),
         ("p f%di", 2, "expected a function"),

@@ -35,7 +35,7 @@ pub fn check(data: &[u8]) {
             assert_eq!(again.max_active, probe.max_active);
             assert_eq!(again.place.base, probe.place.base);
             assert!(text[probe.place.at..].starts_with(probe.text));
-            if let PlaceBase::Symbol(symbol) = probe.place.base {
+            if let PlaceBase::Symbol(symbol) | PlaceBase::File(symbol) = probe.place.base {
                 assert!(!symbol.is_empty() && probe.text.starts_with(symbol));
             }
             let words: Vec<_> = probe.text.split_ascii_whitespace().skip(1).collect();

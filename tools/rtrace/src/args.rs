@@ -260,7 +260,7 @@ pub struct RecordArgs {
     #[command(flatten)]
     pub setup: SetupArgs,
 
-    /// Record calls of a function of the kernel, too, and what SPEC names of its arguments and its
+    /// Record calls of a function of the kernel or of a program, too, and what SPEC names of its arguments and its
     /// result (see `rtrace probe --help`). The event is there as long as the recording. Without -e
     /// nothing else is recorded
     #[arg(short = 'k', long = "probe", value_name = "SPEC")]
@@ -374,7 +374,7 @@ pub struct MarkArgs {
     pub text: Vec<String>,
 }
 
-/// Define events at functions of the kernel, show those there are, or take some away
+/// Define events at functions of the kernel or of programs, show those there are, or take some away
 ///
 /// SPEC is a function, what of its arguments is recorded, and what of its result:
 ///
@@ -388,6 +388,9 @@ pub struct MarkArgs {
 /// ftrace's kprobe events take: %REGISTER, $comm, $stackN, +OFFSET(VALUE). FUNCTION+OFFSET is a place in
 /// its code.
 ///
+/// /FILE:FUNCTION is a function of a program or library, by its symbol. Of its types nothing is known:
+/// arguments are $arg1 to $arg6, not where it returns; the result is `ret`.
+///
 /// The events are called probe:FUNCTION, or probe:FUNCTION__return; they are there until they are
 /// deleted or the module is unloaded. `rtrace record -k SPEC` has them for the time of a recording.
 #[derive(Debug, Args)]
@@ -397,6 +400,7 @@ Examples:
   rtrace probe 'vfs_read(count, ino=file->f_inode->i_ino) -> ret'
   rtrace probe 'do_sys_openat2(dfd, filename:ustring)'
   rtrace record -e 'probe:*' -- cat /etc/hostname
+  rtrace record -k '/bin/bash:readline(prompt=$arg1:ustring)' -k '/bin/bash:readline -> ret:ustring'
   rtrace probe --delete vfs_read__return")]
 pub struct ProbeArgs {
     /// What to define; without one, the events there are are shown

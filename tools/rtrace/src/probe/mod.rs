@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Events at functions of the kernel: `rtrace probe`, and `-k` of `rtrace record`.
+//! Events at functions of the kernel and of programs: `rtrace probe`, and `-k` of `rtrace record`.
 
+mod program;
 mod resolve;
 mod spec;
 mod types;

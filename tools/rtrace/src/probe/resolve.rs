@@ -2,6 +2,7 @@
 
 //! From a specification to a line of `dynamic_events`: where in registers and memory its values are.
 
+use super::program;
 use super::spec::{error, Error, From, Member, Spec, Value};
 use super::types::{Found, Kind, Pointee, Prototype, Types};
 use btf_rs::Type;
@@ -44,28 +45,18 @@ enum Located {
     },
 }
 
-/// The line that defines the event `subsystem/name`, by the types in `folder`, if they are needed.
+/// The line that defines the event, in `subsystem`, by the types in `folder`, if they are needed.
 pub fn line(spec: &Spec<'_>, subsystem: &str, folder: &Path) -> Result<String, Refusal> {
     let kind = if spec.results.is_some() { "r" } else { "p" };
-    let own = spec.function().rsplit(':').next().unwrap_or_default();
-    let own: String = own
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
-        .collect();
-    // As perf probe calls them.
-    let own = if spec.results.is_some() {
-        own + "__return"
-    } else {
-        own
-    };
-    let name = spec.event.unwrap_or(&own);
-    let mut line = format!("{kind}:{subsystem}/{name} {}", spec.place);
+    let name = event_name(spec);
+    let mut line = format!("{kind}:{subsystem}/{name} {}", place(spec)?);
     let values = || {
         let results = spec.results.iter().flatten().map(|value| (value, true));
         let arguments = spec.arguments.iter().map(|value| (value, false));
         arguments.chain(results)
     };
-    let needs_types = values().any(|(value, _)| matches!(value.from, From::Path(..)));
+    let needs_types =
+        spec.in_file().is_none() && values().any(|(value, _)| matches!(value.from, From::Path(..)));
     let types = needs_types
         .then(|| Types::of(folder, spec.function()))
         .transpose()?;
@@ -73,26 +64,69 @@ pub fn line(spec: &Spec<'_>, subsystem: &str, folder: &Path) -> Result<String, R
         Some(types) => Some(types.prototype(spec.function())?),
         None => None,
     };
+    let finder = types.as_ref().zip(prototype.as_ref());
+    let finder = finder.map(|(types, prototype)| Finder { types, prototype });
     for (value, is_result) in values() {
         line.push(' ');
         if let Some(name) = value.name.or_else(|| own_name(value)) {
             write!(line, "{name}=").expect("a string grows");
         }
-        match (&value.from, &types, &prototype) {
-            (From::Path(first, members), Some(types), Some(prototype)) => {
-                let found = Finder { types, prototype }.find(value, first, members, is_result)?;
-                line.push_str(&found);
+        let found = match (&value.from, &finder) {
+            (From::Raw(raw), _) => with_type(raw, value.ty),
+            (From::Path(first, members), Some(finder)) => {
+                finder.find(value, first, members, is_result)?
             }
-            (From::Raw(raw), ..) => {
-                line.push_str(raw);
-                if let Some(ty) = value.ty {
-                    write!(line, ":{ty}").expect("a string grows");
-                }
+            // Of a program's types nothing is known.
+            (From::Path(RESULT, members), None) if is_result && members.is_empty() => {
+                with_type("$retval", value.ty.or(Some("x64")))
             }
-            (From::Path(..), ..) => unreachable!("the types were read for it"),
-        }
+            (From::Path(..), None) => {
+                let what = "of a program's function only registers are known (%di), $arg1 to $arg6, and `ret`";
+                return Ok(error(value.at, what)?);
+            }
+        };
+        line.push_str(&found);
     }
     Ok(line)
+}
+
+/// What the event is called: as it was named, or after its function, as perf probe does it.
+fn event_name(spec: &Spec<'_>) -> String {
+    if let Some(name) = spec.event {
+        return name.to_owned();
+    }
+    let function = match spec.in_file() {
+        Some((_, function)) => function.split('+').next().unwrap_or(function),
+        None => spec.function(),
+    };
+    let function = function.rsplit(':').next().unwrap_or_default();
+    let letters = function.chars();
+    let name: String = letters
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect();
+    if spec.results.is_some() {
+        name + "__return"
+    } else {
+        name
+    }
+}
+
+/// Where it is, as `dynamic_events` takes it.
+fn place(spec: &Spec<'_>) -> Result<String, Refusal> {
+    let Some((file, function)) = spec.in_file() else {
+        return Ok(spec.place.to_owned());
+    };
+    match program::offset(Path::new(file), function) {
+        Ok(offset) => Ok(format!("{file}:{offset:#x}")),
+        Err(what) => Ok(error(spec.at, format!("{what:#}"))?),
+    }
+}
+
+fn with_type(value: &str, ty: Option<&str>) -> String {
+    match ty {
+        Some(ty) => format!("{value}:{ty}"),
+        None => value.to_owned(),
+    }
 }
 
 /// What a value is called if that is not said: as what it is.

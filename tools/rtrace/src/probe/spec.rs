@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What `-k` takes: a function, what of its arguments is recorded, and what of its result.
+//! What `-k` takes: a function of the kernel or of a program, what of its arguments is recorded, and
+//! what of its result.
 //!
 //! ```text
 //! [EVENT=]FUNCTION[+OFFSET][(ARGUMENT, ...)] [-> RESULT, ...]
@@ -8,7 +9,7 @@
 //! RESULT   = [NAME=]ret[->MEMBER | .MEMBER]...[:TYPE]
 //! ```
 //!
-//! In place of a parameter may stand what `dynamic_events` takes: `%REGISTER`, `$comm`, `+8(%di)`, ...
+//! FUNCTION is one of the kernel, or `/FILE:FUNCTION` of a program or library. In place of a parameter may stand what `dynamic_events` takes: `%REGISTER`, `$comm`, `+8(%di)`, ...
 
 use rtrace_input::caret;
 
@@ -75,7 +76,7 @@ impl<'a> Spec<'a> {
         let mut rest = Rest { text, at: 0 };
         rest.skip_space();
         let mut at = rest.at;
-        let mut place = rest.take_while(|c| is_of_name(c) || ".:+".contains(c));
+        let mut place = rest.place();
         let mut event = None;
         rest.skip_space();
         if rest.take("=") {
@@ -85,10 +86,10 @@ impl<'a> Spec<'a> {
             event = Some(place);
             rest.skip_space();
             at = rest.at;
-            place = rest.take_while(|c| is_of_name(c) || ".:+".contains(c));
+            place = rest.place();
         }
         if place.is_empty() {
-            return error(at, "expected a function of the kernel");
+            return error(at, "expected a function");
         }
         rest.skip_space();
         let mut arguments = Vec::new();
@@ -116,6 +117,14 @@ impl<'a> Spec<'a> {
             at,
             arguments,
             results,
+        })
+    }
+
+    /// The file and the function, if it is one of a program.
+    pub fn in_file(&self) -> Option<(&'a str, &'a str)> {
+        self.place.starts_with('/').then(|| {
+            let parts = self.place.rsplit_once(':');
+            parts.unwrap_or((self.place, ""))
         })
     }
 
@@ -154,6 +163,19 @@ impl<'a> Rest<'a> {
 
     fn skip_space(&mut self) {
         self.take_while(char::is_whitespace);
+    }
+
+    /// A function, with its module, its file or an offset.
+    fn place(&mut self) -> &'a str {
+        if !self.left().starts_with('/') {
+            return self.take_while(|c| is_of_name(c) || ".:+".contains(c));
+        }
+        let left = self.left();
+        let end = left.find(|c: char| c.is_whitespace() || c == '(');
+        let end = end.unwrap_or(left.len());
+        let end = left[..end].find("->").unwrap_or(end);
+        self.at += end;
+        &left[..end]
     }
 
     /// Values with commas between them, and the white space behind.
@@ -292,6 +314,10 @@ mod tests {
         let results = spec.results.expect("results");
         assert_eq!((results[0].name, results[1].name), (None, Some("n")));
         assert_eq!(results[1].from, path("ret", &[]));
+
+        let spec = Spec::parse("/usr/bin/some-program:main.0+4(%di)->ret").expect("a program");
+        assert_eq!(spec.in_file(), Some(("/usr/bin/some-program", "main.0+4")));
+        assert!(spec.results.is_some());
 
         let spec = Spec::parse("nf_tables:nft_do_chain.isra.0+0x10($comm)->ret").expect("a place");
         assert_eq!(spec.place, "nf_tables:nft_do_chain.isra.0+0x10");

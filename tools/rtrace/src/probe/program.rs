@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where in a program's or library's file a function begins.
+
+use anyhow::{anyhow, bail, Context};
+use object::{Object, ObjectSegment, ObjectSymbol};
+use std::fs;
+use std::path::Path;
+
+/// The offset in `file` of a function, by its symbol, with `+OFFSET` or not.
+pub fn offset(file: &Path, function: &str) -> anyhow::Result<u64> {
+    let shown = file.display();
+    let data = fs::read(file).with_context(|| format!("{shown}"))?;
+    let object = object::File::parse(&*data)
+        .map_err(|error| anyhow!("{shown} is no program or library: {error}"))?;
+    let (name, behind) = match function.split_once('+') {
+        Some((name, behind)) => (name, number(behind)?),
+        None => (function, 0),
+    };
+    if name.is_empty() {
+        bail!("expected {shown}:FUNCTION");
+    }
+    let symbols = object.symbols().chain(object.dynamic_symbols());
+    let mut defined = symbols.filter(|symbol| symbol.is_definition());
+    let Some(symbol) = defined.find(|symbol| symbol.name() == Ok(name)) else {
+        bail!("{shown} has no symbol `{name}`");
+    };
+    let address = symbol.address() + behind;
+    let in_file = object.segments().find_map(|segment| {
+        let (begin, size) = segment.file_range();
+        let inside = address.checked_sub(segment.address())?;
+        (inside < size).then_some(begin + inside)
+    });
+    in_file.with_context(|| format!("`{function}` is not in the file {shown}"))
+}
+
+/// Decimal, or hexadecimal behind `0x`.
+fn number(text: &str) -> anyhow::Result<u64> {
+    let parsed = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    parsed.map_err(|_| anyhow!("`{text}` is no offset"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_of_this_program_is_found() {
+        let this = std::env::current_exe().expect("a path");
+        let main = offset(&this, "main").expect("the beginning");
+        assert_eq!(offset(&this, "main+0x10").expect("behind it"), main + 16);
+        // (That it is the right one is seen where it is probed: the selftest tool/probe.)
+        assert!(main < fs::metadata(&this).expect("the file").len());
+        for (file, function, what) in [
+            (this.as_path(), "no_such_symbol", "has no symbol"),
+            (this.as_path(), "", "expected"),
+            (this.as_path(), "main+x", "is no offset"),
+            (Path::new("/etc/passwd"), "main", "is no program or library"),
+            (Path::new("/no/such"), "main", "/no/such"),
+        ] {
+            let error = offset(file, function).expect_err(function);
+            assert!(format!("{error:#}").contains(what), "{error:#}");
+        }
+    }
+}

@@ -51,6 +51,7 @@ fn main() -> ExitCode {
         Action::Record(options) => return record::record(&place, &options),
         Action::Report { dir, json, rows } => report::report(&dir, json, rows),
         Action::List { patterns, verbose } => list::list(&place, &patterns, verbose),
+        Action::ListFunctions { pattern } => probe::list_functions(&pattern),
         Action::ListContexts => list::list_contexts(&place),
         Action::Status { json } => status::status(&place, json),
         Action::Start(config) => control::start(&place, &config),

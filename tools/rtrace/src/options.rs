@@ -2,7 +2,7 @@
 
 //! What the program works with, from what was typed.
 
-use crate::args::{AccessArgs, Cli, Command, RecordArgs, SetupArgs, StartArgs};
+use crate::args::{AccessArgs, Cli, Command, ListArgs, RecordArgs, SetupArgs, StartArgs};
 use crate::channels::{patterns, ChannelSetup, Filter};
 use crate::condition::Condition;
 use crate::config::{self, Config};
@@ -69,6 +69,10 @@ pub enum Action {
     },
     Mark {
         text: String,
+    },
+    /// Shows functions of the kernel.
+    ListFunctions {
+        pattern: String,
     },
     /// Defines dynamic events.
     AddProbes {
@@ -195,6 +199,10 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
             }
         }
         Command::List(args) if args.contexts => Action::ListContexts,
+        Command::List(ListArgs {
+            functions: Some(pattern),
+            ..
+        }) => Action::ListFunctions { pattern },
         Command::List(args) => Action::List {
             patterns: args.patterns,
             verbose: args.verbose,

@@ -8,9 +8,10 @@ mod spec;
 mod types;
 
 use crate::options::Place;
-use crate::terminal::say;
+use crate::terminal::{print, say};
 use anyhow::{anyhow, bail};
 use resolve::Refusal;
+use rtrace_input::glob;
 use spec::Spec;
 use std::path::Path;
 use trace::tracer::Tracer;
@@ -72,6 +73,15 @@ pub fn list(place: &Place) -> anyhow::Result<()> {
         println!("{}", event.definition);
     }
     Ok(())
+}
+
+/// Prints the functions of the kernel and its modules whose names match a pattern.
+pub fn list_functions(pattern: &str) -> anyhow::Result<()> {
+    let functions = types::functions(Path::new(TYPES), |name| glob::matches(pattern, name))?;
+    if functions.is_empty() {
+        bail!("the kernel's types have no function that matches `{pattern}`");
+    }
+    Ok(print(&(functions.join("\n") + "\n"))?)
 }
 
 /// Takes events away: by `SUBSYSTEM:EVENT`, or by the name of one that [`add`] has defined.

@@ -203,6 +203,19 @@ fn values_are_found() {
 }
 
 #[test]
+fn functions_are_listed() {
+    let dir = types();
+    let all = crate::probe::types::functions(dir.path(), |name| name != "many").expect("a list");
+    assert_eq!(
+        all,
+        [
+            "opens() -> struct file *",
+            "reads(struct file *file, const char *name, size_t count) -> int"
+        ]
+    );
+}
+
+#[test]
 fn what_is_not_there_is_told() {
     for (spec, at, what) in [
         (

@@ -7,6 +7,44 @@ use btf_rs::{Btf, BtfType, FuncProto, Struct, Type};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// The functions that are picked by their names, of the kernel and of its modules, with their prototypes:
+/// `MODULE:NAME(TYPE PARAMETER, ...) -> TYPE`, in the order of names.
+pub fn functions(folder: &Path, picks: impl Fn(&str) -> bool) -> anyhow::Result<Vec<String>> {
+    let whole = folder.join("vmlinux");
+    let kernel = Types(kernel(&whole)?);
+    let mut found = kernel.functions(&picks, "")?;
+    for file in modules(folder)? {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let types = Types(module(&file, &kernel.0)?);
+        found.append(&mut types.functions(&picks, &format!("{name}:"))?);
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
+fn kernel(file: &Path) -> anyhow::Result<Btf> {
+    let types = Btf::from_file(file);
+    types.with_context(|| format!("{}: the kernel's types cannot be read", file.display()))
+}
+
+fn module(file: &Path, kernel: &Btf) -> anyhow::Result<Btf> {
+    let types = Btf::from_split_file(file, kernel);
+    types.with_context(|| format!("{}: the types cannot be read", file.display()))
+}
+
+/// The files of all modules.
+fn modules(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let file = entry?.path();
+        if !file.ends_with("vmlinux") {
+            files.push(file);
+        }
+    }
+    Ok(files)
+}
+
 /// The types of the kernel, or those of one of its modules and those of the kernel.
 pub struct Types(Btf);
 
@@ -61,25 +99,18 @@ impl Types {
     /// Those that describe `function`, which is one of the module in front of a colon, if there is
     /// one; of the kernel or any module, if not.
     pub fn of(folder: &Path, function: &str) -> anyhow::Result<Self> {
-        let whole = folder.join("vmlinux");
-        let kernel = Btf::from_file(&whole)
-            .with_context(|| format!("{}: the kernel's types cannot be read", whole.display()))?;
-        let (module, name) = match function.split_once(':') {
+        let kernel = kernel(&folder.join("vmlinux"))?;
+        let (module_name, name) = match function.split_once(':') {
             Some((module, name)) => (Some(module), name),
             None => (None, function),
         };
-        let files: Vec<PathBuf> = match module {
+        let files = match module_name {
             Some(module) => vec![folder.join(module)],
             None if has_function(&kernel, name) => return Ok(Self(kernel)),
-            None => {
-                let entries = fs::read_dir(folder)?;
-                let paths = entries.map(|entry| Ok(entry?.path()));
-                paths.collect::<anyhow::Result<_>>()?
-            }
+            None => modules(folder)?,
         };
-        for file in files.iter().filter(|file| **file != whole) {
-            let types = Btf::from_split_file(file, &kernel)
-                .with_context(|| format!("{}: the types cannot be read", file.display()))?;
+        for file in &files {
+            let types = module(file, &kernel)?;
             if has_function(&types, name) {
                 return Ok(Self(types));
             }
@@ -98,6 +129,68 @@ impl Types {
             }
         }
         bail!("the kernel's types have no function `{function}`")
+    }
+
+    /// The functions that are picked, each behind a prefix; those of the kernel itself only if these are
+    /// its types.
+    fn functions(&self, picks: &dyn Fn(&str) -> bool, prefix: &str) -> anyhow::Result<Vec<String>> {
+        let section = self.0.split().unwrap_or(self.0.base());
+        let (first, last) = section.type_id_range();
+        let mut found = Vec::new();
+        for id in first..=last {
+            let Type::Func(function) = self.0.resolve_type_by_id(id)? else {
+                continue;
+            };
+            let name = self.0.resolve_name(&function)?;
+            if !picks(&name) {
+                continue;
+            }
+            if let Type::FuncProto(proto) = self.0.resolve_chained_type(&function)? {
+                let types = self;
+                let shown = Prototype { types, proto }.shown()?;
+                found.push(format!("{prefix}{name}{shown}"));
+            }
+        }
+        Ok(found)
+    }
+
+    /// A type as C writes it.
+    fn shown(&self, ty: &Type) -> anyhow::Result<String> {
+        let named = |kind: &str, ty: &dyn BtfType| -> anyhow::Result<String> {
+            let name = match ty.get_name_offset() {
+                None | Some(0) => "...".to_owned(),
+                Some(_) => self.0.resolve_name(ty)?,
+            };
+            Ok(format!("{kind}{name}"))
+        };
+        let of = |ty: &dyn BtfType| -> anyhow::Result<String> {
+            match ty.get_type_id() {
+                None | Some(0) => Ok("void".to_owned()),
+                Some(id) => self.shown(&self.0.resolve_type_by_id(id)?),
+            }
+        };
+        Ok(match ty {
+            Type::Void => "void".to_owned(),
+            Type::Struct(ty) => named("struct ", ty)?,
+            Type::Union(ty) => named("union ", ty)?,
+            Type::Enum(ty) => named("enum ", ty)?,
+            Type::Enum64(ty) => named("enum ", ty)?,
+            Type::Fwd(ty) => named(if ty.is_union() { "union " } else { "struct " }, ty)?,
+            Type::Int(ty) => named("", ty)?,
+            Type::Typedef(ty) => named("", ty)?,
+            Type::Const(ty) => format!("const {}", of(ty)?),
+            Type::Volatile(ty) => format!("volatile {}", of(ty)?),
+            Type::Restrict(ty) => of(ty)?,
+            Type::TypeTag(ty) => of(ty)?,
+            Type::Array(ty) => format!("{}[{}]", of(ty)?, ty.len()),
+            Type::Ptr(ty) => {
+                let to = of(ty)?;
+                let blank = if to.ends_with('*') { "" } else { " " };
+                format!("{to}{blank}*")
+            }
+            Type::FuncProto(_) => "function".to_owned(),
+            other => other.name().to_owned(),
+        })
     }
 
     /// What a type is, when all its names and qualifiers are seen through.
@@ -195,6 +288,28 @@ impl Prototype<'_> {
         named
             .map(|parameter| Ok(self.types.0.resolve_name(parameter)?))
             .collect()
+    }
+
+    /// `(TYPE PARAMETER, ...) -> TYPE`.
+    fn shown(&self) -> anyhow::Result<String> {
+        let mut parameters = Vec::new();
+        for parameter in &self.proto.parameters {
+            if parameter.is_variadic() {
+                parameters.push("...".to_owned());
+                continue;
+            }
+            let ty = self
+                .types
+                .shown(&self.types.0.resolve_chained_type(parameter)?)?;
+            let name = self.types.0.resolve_name(parameter)?;
+            let blank = if ty.ends_with('*') { "" } else { " " };
+            parameters.push(format!("{ty}{blank}{name}"));
+        }
+        let result = match self.result()? {
+            Type::Void => String::new(),
+            ty => format!(" -> {}", self.types.shown(&ty)?),
+        };
+        Ok(format!("({}){result}", parameters.join(", ")))
     }
 
     /// The type of the result.

@@ -14,3 +14,8 @@ pub(crate) fn enodata() -> Error {
 pub(crate) fn eilseq() -> Error {
     Error::from_errno(-(bindings::EILSEQ as i32))
 }
+
+/// This kernel cannot do that.
+pub(crate) fn enosys() -> Error {
+    Error::from_errno(-(bindings::ENOSYS as i32))
+}

@@ -24,6 +24,7 @@
 #include <linux/tracepoint.h>
 #include <linux/uaccess.h>
 #include <linux/uidgid.h>
+#include <linux/uprobes.h>
 #include <linux/utsname.h>
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
@@ -381,9 +382,18 @@ notrace void rtrace_path_free(struct path *path)
 	kfree(path);
 }
 
-notrace struct inode *rtrace_path_inode(struct path *path)
+/* Without CONFIG_UPROBES these are inline functions; the first says -ENOSYS. */
+notrace struct uprobe *rtrace_uprobe_register(struct path *path, u64 offset,
+					      struct uprobe_consumer *consumer)
 {
-	return d_real_inode(path->dentry);
+	return uprobe_register(d_real_inode(path->dentry), offset, 0, consumer);
+}
+
+/* Waits until the consumer does not run. */
+notrace void rtrace_uprobe_unregister(struct uprobe *uprobe, struct uprobe_consumer *consumer)
+{
+	uprobe_unregister_nosync(uprobe, consumer);
+	uprobe_unregister_sync();
 }
 
 /* As perf asks who makes an event of a kprobe. */

@@ -19,6 +19,8 @@ struct kretprobe_instance;
 struct new_utsname;
 struct page;
 struct perf_event;
+struct uprobe;
+struct uprobe_consumer;
 
 /* A function's frame in user space. */
 struct rtrace_user_frame {
@@ -41,7 +43,8 @@ bool rtrace_read(u64 address, enum rtrace_space space, u64 *value, size_t size);
 ssize_t rtrace_read_text(u64 address, enum rtrace_space space, char *to, size_t room);
 struct path *rtrace_path_new(const char *name);
 void rtrace_path_free(struct path *path);
-struct inode *rtrace_path_inode(struct path *path);
+struct uprobe *rtrace_uprobe_register(struct path *path, u64 offset, struct uprobe_consumer *consumer);
+void rtrace_uprobe_unregister(struct uprobe *uprobe, struct uprobe_consumer *consumer);
 bool rtrace_may_probe(void);
 struct kretprobe *rtrace_kretprobe_of(struct kretprobe_instance *instance);
 void *rtrace_kretprobe_data(struct kretprobe_instance *instance);

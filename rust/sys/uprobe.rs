@@ -26,11 +26,6 @@ impl KeptFile {
         // INVARIANT: From there.
         Ok(Self(NonNull::new(path).ok_or(ENOENT)?))
     }
-
-    fn inode(&self) -> *mut bindings::inode {
-        // SAFETY: By the invariant.
-        unsafe { bindings::rtrace_path_inode(self.0.as_ptr()) }
-    }
 }
 
 impl Drop for KeptFile {
@@ -67,7 +62,7 @@ unsafe impl<T: Reached> Sync for Uprobe<T> {}
 impl<T: Reached> Uprobe<T> {
     /// At so many bytes from the file's beginning; where the function that begins there returns, if
     /// `at_return`. It is off. Errors of open(2) for the file; `EINVAL`: the file has no such place, or
-    /// is no regular file. May sleep.
+    /// is no regular file; `ENOSYS`: this kernel has no uprobes. May sleep.
     pub(crate) fn new(
         file: &CStr,
         offset: u64,
@@ -104,10 +99,9 @@ impl<T: Reached> Uprobe<T> {
             // SAFETY: The file is kept, and with it its inode. The consumer stays where it is, for this
             // is pinned, and is unregistered before this goes (`drop`).
             let uprobe = from_err_ptr(unsafe {
-                bindings::uprobe_register(
-                    self.file.inode(),
-                    self.offset as i64,
-                    0,
+                bindings::rtrace_uprobe_register(
+                    self.file.0.as_ptr(),
+                    self.offset,
                     self.consumer.get(),
                 )
             })?;
@@ -123,8 +117,7 @@ impl<T: Reached> Uprobe<T> {
         if let Some(uprobe) = self.on.lock().take() {
             // SAFETY: By the invariant it was registered.
             unsafe {
-                bindings::uprobe_unregister_nosync(uprobe.as_ptr(), self.consumer.get());
-                bindings::uprobe_unregister_sync();
+                bindings::rtrace_uprobe_unregister(uprobe.as_ptr(), self.consumer.get());
             }
         }
     }

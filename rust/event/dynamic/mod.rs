@@ -12,7 +12,7 @@ use super::recorders::{Listed, Recorders};
 use crate::arch::preempt::NoPreempt;
 use crate::input::dynamic::{Error as Refusal, Name, Place, PlaceBase, Probe};
 use crate::sys::args::Registers;
-use crate::sys::errno::eilseq;
+use crate::sys::errno::{eilseq, enosys};
 use crate::sys::kprobe::{CodePlace, Kprobe, Kretprobe, Reached, Returned};
 use crate::sys::nofault::Parts;
 use crate::sys::uprobe::Uprobe;
@@ -82,6 +82,7 @@ impl fmt::Display for NoEvent<'_> {
             Self::Wrong(refusal) => write!(f, "{}", refusal.reason),
             Self::Memory(_) => f.write_str("there is no memory"),
             Self::NoProbe(probe, error) => f.write_str(match error.to_errno() {
+                errno if errno == enosys().to_errno() => "this kernel cannot probe programs",
                 _ if probe.place.is_in_file() => {
                     "there is no such file, or no code at this place in it"
                 }

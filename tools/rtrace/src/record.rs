@@ -21,10 +21,11 @@ use trace::consumer::{Consumer, Written};
 use trace::live::LiveTrace;
 use trace::output::Output;
 use trace::priority;
-use trace::recording::{RecordingFile, State};
+use trace::recording::State;
 use trace::session::Session;
 use trace::signals::Signals;
-use trace::source::Source;
+use trace::sink::Sink;
+use trace::source::{Source, StreamName};
 use trace::totals::Totals;
 use trace::uuid::Uuid;
 use workload::{Code, Run};
@@ -165,7 +166,7 @@ impl Recording<'_> {
 /// What came of a recording.
 struct Recorded {
     uuid: Uuid,
-    file: RecordingFile,
+    sink: Box<dyn Sink>,
     written: Written,
     /// Whether everything that was read is on disk.
     whole: bool,
@@ -224,8 +225,7 @@ fn stream<'a>(
     let source = LiveTrace::open(session)?;
     let (uuid, streams) = (source.uuid(), source.streams()?);
     let source = source.only(|name| !late.contains(&name));
-    let mut consumer = Consumer::open(source, &options.dir, options.output_options)?;
-    let file = RecordingFile::begin(&options.dir, uuid, &streams, options.output_options.access)?;
+    let mut consumer = Consumer::open(source, |_| output(options, uuid, &streams))?;
     // Hangs up when the consumer is done, for whatever reason.
     let (over, alive) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
     // Nobody writes to it: the consumer ends when the trace is stopped and drained.
@@ -251,34 +251,40 @@ fn stream<'a>(
     let (end, run) = match ended? {
         Ok(ended) => ended,
         Err(code) => {
-            file.remove()?;
-            consumer.discard()?;
+            consumer.into_sink().discard()?;
             return Ok(Recording::NotBegun(code));
         }
     };
     if !end.is_wanted {
-        file.remove()?;
-        consumer.discard()?;
+        consumer.into_sink().discard()?;
         return Ok(unwanted(run, end));
     }
     let mut written = consumer.written();
+    let mut sink = consumer.into_sink();
     if whole && !late.is_empty() {
         let source = LiveTrace::open(session)?.only(|name| late.contains(&name));
-        let mut consumer = Consumer::open(source, &options.dir, options.output_options)?;
+        let mut consumer = Consumer::open(source, |_| Ok(sink))?;
         whole = drain(&mut consumer, &never);
         written += consumer.written();
+        sink = consumer.into_sink();
     }
     let recorded = Recorded {
         uuid,
-        file,
+        sink,
         written,
         whole,
     };
     Ok(Recording::Done {
         run,
         code: end.code,
-        verdict: close(options, session, &recorded)?,
+        verdict: close(options, session, recorded)?,
     })
+}
+
+/// Begins to write a trace.
+fn output(options: &Record, uuid: Uuid, streams: &[StreamName]) -> trace::Result<Box<dyn Sink>> {
+    let output = Output::begin(&options.dir, uuid, streams, options.output_options)?;
+    Ok(Box::new(output))
 }
 
 /// Nothing is left of a recording.
@@ -325,20 +331,18 @@ fn flight_recorder<'a>(
     }
     let source = LiveTrace::open(session)?;
     let uuid = source.uuid();
-    let mut consumer = Consumer::open(source, &options.dir, options.output_options)?;
-    let streams = consumer.source().streams()?;
-    let file = RecordingFile::begin(&options.dir, uuid, &streams, options.output_options.access)?;
+    let mut consumer = Consumer::open(source, |source| output(options, uuid, &source.streams()?))?;
     let whole = drain(&mut consumer, &never);
     let recorded = Recorded {
         uuid,
-        file,
         written: consumer.written(),
+        sink: consumer.into_sink(),
         whole,
     };
     Ok(Recording::Done {
         run,
         code: end.code,
-        verdict: close(options, session, &recorded)?,
+        verdict: close(options, session, recorded)?,
     })
 }
 
@@ -348,7 +352,7 @@ pub fn say_nothing() {
 }
 
 /// Says what was recorded and what was lost.
-fn close(options: &Record, session: &Session, recorded: &Recorded) -> anyhow::Result<Verdict> {
+fn close(options: &Record, session: &Session, mut recorded: Recorded) -> anyhow::Result<Verdict> {
     let written = recorded.written;
     say(format_args!(
         "trace in {} ({}, {} packets)",
@@ -362,7 +366,7 @@ fn close(options: &Record, session: &Session, recorded: &Recorded) -> anyhow::Re
         State::Failed
     };
     if !session.exists() {
-        recorded.file.end(state, 0, "")?;
+        recorded.sink.end(state, 0, "")?;
         bail!(
             "session `{}` was destroyed meanwhile: the number of lost events is unknown",
             session.name()
@@ -370,7 +374,7 @@ fn close(options: &Record, session: &Session, recorded: &Recorded) -> anyhow::Re
     }
     let (stats, text) = session.stats_and_text()?;
     if session.uuid()? != Some(recorded.uuid) {
-        recorded.file.end(state, 0, "")?;
+        recorded.sink.end(state, 0, "")?;
         bail!("the session was started again meanwhile: the number of lost events is unknown");
     }
     // What the kernel recorded and is not on disk is lost too, however that came.
@@ -390,7 +394,7 @@ fn close(options: &Record, session: &Session, recorded: &Recorded) -> anyhow::Re
             "{left} events were recorded and could not be written, and what came later had no room"
         ));
     }
-    if let Err(error) = recorded.file.end(state, left, &text) {
+    if let Err(error) = recorded.sink.end(state, left, &text) {
         say(error);
     }
     say(totals);

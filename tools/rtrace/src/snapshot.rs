@@ -9,7 +9,7 @@ use std::path::Path;
 use trace::consumer::Consumer;
 use trace::live::LiveTrace;
 use trace::output::{Output, OutputOptions};
-use trace::recording::{RecordingFile, State};
+use trace::recording::State;
 use trace::session::Session;
 use trace::source::Source;
 use trace::totals::Totals;
@@ -27,9 +27,11 @@ pub fn take(session: &Session, dir: &Path, options: OutputOptions) -> anyhow::Re
             dir.display()
         );
     }
-    let mut consumer = Consumer::open(LiveTrace::open(session)?, dir, options)?;
-    let (uuid, streams) = (consumer.source().uuid(), consumer.source().streams()?);
-    let recording = RecordingFile::begin(dir, uuid, &streams, options.access)?;
+    let mut consumer = Consumer::open(LiveTrace::open(session)?, |source| {
+        let streams = source.streams()?;
+        let output = Output::begin(dir, source.uuid(), &streams, options)?;
+        Ok(Box::new(output))
+    })?;
     let result = consumer.snapshot();
     let written = consumer.written();
     say(format_args!(
@@ -44,7 +46,7 @@ pub fn take(session: &Session, dir: &Path, options: OutputOptions) -> anyhow::Re
     } else {
         State::Failed
     };
-    if let Err(error) = recording.end(state, 0, &text) {
+    if let Err(error) = consumer.into_sink().end(state, 0, &text) {
         say(error);
     }
     say(Totals {

@@ -14,7 +14,7 @@ use trace::consumer::{Consumer, End};
 use trace::live::LiveTrace;
 use trace::output::Output;
 use trace::priority;
-use trace::recording::{RecordingFile, State};
+use trace::recording::State;
 use trace::session::Session;
 use trace::signals::Signals;
 use trace::source::Source;
@@ -56,22 +56,25 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
             source
         }
     };
-    let mut consumer = Consumer::open(source, &options.output, options.output_options)?;
-    let recording = RecordingFile::begin(
-        &options.output,
-        consumer.source().uuid(),
-        &consumer.source().streams()?,
-        options.output_options.access,
-    )?;
+    let mut consumer = Consumer::open(source, |source| {
+        let streams = source.streams()?;
+        let (dir, options) = (&options.output, options.output_options);
+        Ok(Box::new(Output::begin(
+            dir,
+            source.uuid(),
+            &streams,
+            options,
+        )?))
+    })?;
     // What an earlier run has brought to this directory.
-    let before = if consumer.output().resumed() {
+    let before = if consumer.sink().resumed() {
         session.stats()?.all.total.read_records
     } else {
         0
     };
     log.info(&format!(
         "{} trace {} to {}, {} streams",
-        if consumer.output().resumed() {
+        if consumer.sink().resumed() {
             "continuing"
         } else {
             "writing"
@@ -106,7 +109,7 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
             (failure.exit_code(), State::Failed)
         }
     };
-    close(&session, &consumer, before, &recording, state, log);
+    close(&session, consumer, before, state, log);
     Ok(code)
 }
 
@@ -161,32 +164,26 @@ fn wait(
 }
 
 /// Says what is on disk and what is lost.
-fn close(
-    session: &Session,
-    consumer: &Consumer<LiveTrace>,
-    before: u64,
-    recording: &RecordingFile,
-    state: State,
-    log: &Log,
-) {
+fn close(session: &Session, consumer: Consumer<LiveTrace>, before: u64, state: State, log: &Log) {
     let recorded = before + consumer.written().records;
     let stats = session.stats_and_text();
     // The counters are the current trace's; a new one may have been started meanwhile.
     let is_current = session
         .uuid()
         .is_ok_and(|uuid| uuid == Some(consumer.source().uuid()));
+    let mut sink = consumer.into_sink();
     let ended = match stats {
         Ok((stats, text)) if is_current => {
             let lost = stats.all.total.lost();
             log.info(&Totals { recorded, lost }.to_string());
-            recording.end(state, 0, &text)
+            sink.end(state, 0, &text)
         }
         _ => {
             log.info(&format!(
                 "{recorded} events recorded, an unknown number lost: the kernel's counters are \
                  not this trace's any more"
             ));
-            recording.end(state, 0, "")
+            sink.end(state, 0, "")
         }
     };
     if let Err(error) = ended {

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The loop that moves packets from the kernel to disk.
+//! The loop that moves packets from the kernel to a sink.
 //!
-//! For each packet: get, splice into the stream's file, put. A packet is put only when every
-//! byte of it is in its file, so a consumer that dies loses nothing: the kernel hands the
-//! packet out again, and [`StreamFile::has`] knows it.
+//! For each packet: get, hand to the sink, put. A packet is put only when the sink has every
+//! byte of it, so a consumer that dies loses nothing: the kernel hands the packet out again, and
+//! [`Sink::has`] knows it.
 
 use crate::error::{Error, Result};
 use crate::live::timespec;
-use crate::output::{Output, OutputOptions, StreamFile};
+use crate::sink::Sink;
 use crate::source::{Source, Stream, StreamName};
-use crate::transfer::{Failure, Transfer};
 use rustix::event::epoll;
 use rustix::io::Errno;
 use std::ops::AddAssign;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How often new CPUs are looked for.
@@ -47,27 +45,26 @@ enum Took {
     Over,
 }
 
-/// Moves the packets of one trace to one directory.
+/// Moves the packets of one trace to one sink.
 #[derive(Debug)]
 pub struct Consumer<S: Source> {
     source: S,
-    output: Output,
+    sink: Box<dyn Sink>,
     epoll: OwnedFd,
-    transfer: Transfer,
     readers: Vec<Reader<S::Stream>>,
     written: Written,
 }
 
-/// A stream and its file.
+/// A stream, and its number in the sink.
 #[derive(Debug)]
 struct Reader<T> {
     name: StreamName,
     stream: T,
-    file: StreamFile,
+    number: usize,
     over: bool,
 }
 
-/// What a consumer has brought to disk and given back.
+/// What a consumer has brought to its sink and given back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Records in the packets below.
@@ -87,28 +84,26 @@ impl AddAssign for Written {
 }
 
 impl<S: Source> Consumer<S> {
-    /// Opens every stream, takes the directory, and writes the description: from now on the
-    /// directory is a trace.
-    pub fn open(mut source: S, dir: &Path, options: OutputOptions) -> Result<Self> {
-        // The streams first: who has them open has the directory to itself.
+    /// Opens every stream, begins the sink, and hands it the description: from now on it has a
+    /// trace.
+    pub fn open(mut source: S, begin: impl FnOnce(&S) -> Result<Box<dyn Sink>>) -> Result<Self> {
+        // The streams first: who has them open has the sink to itself.
         let mut streams = Vec::new();
         for name in source.streams()? {
             if let Some(stream) = source.open(&name)? {
                 streams.push((name, stream));
             }
         }
-        let output = Output::prepare(dir, source.uuid(), options)?;
+        let mut sink = begin(&source)?;
         if let Some(text) = source.metadata()? {
-            output.write_metadata(&text)?;
+            sink.describe(&text)?;
         }
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(Error::system("cannot create an epoll"))?;
-        let transfer = Transfer::new().map_err(Error::system("cannot create a pipe"))?;
         let mut consumer = Self {
             source,
-            output,
+            sink,
             epoll,
-            transfer,
             readers: Vec::new(),
             written: Written::default(),
         };
@@ -123,9 +118,14 @@ impl<S: Source> Consumer<S> {
         &self.source
     }
 
-    /// The directory written.
-    pub fn output(&self) -> &Output {
-        &self.output
+    /// What is written to.
+    pub fn sink(&self) -> &dyn Sink {
+        &*self.sink
+    }
+
+    /// Closes the streams; what was written to is left.
+    pub fn into_sink(self) -> Box<dyn Sink> {
+        self.sink
     }
 
     /// What was written so far.
@@ -138,10 +138,10 @@ impl<S: Source> Consumer<S> {
         self.readers.len()
     }
 
-    /// Moves packets until the trace is over or `stop` is readable, then brings the trace to
-    /// the disk. When it was stopped, what the buffers hold is flushed and written first.
+    /// Moves packets until the trace is over or `stop` is readable, then makes them durable. When it
+    /// was stopped, what the buffers hold is flushed and written first.
     ///
-    /// After an error the directory holds every packet written before it, whole.
+    /// After an error the sink has every packet written before it, whole.
     pub fn run(&mut self, stop: impl AsFd) -> Result<End> {
         let end = self.pump(stop).and_then(|end| {
             if end == End::Stopped {
@@ -149,7 +149,7 @@ impl<S: Source> Consumer<S> {
             }
             Ok(end)
         });
-        let synced = self.sync();
+        let synced = self.sink.sync();
         let end = end?;
         synced?;
         Ok(end)
@@ -158,17 +158,8 @@ impl<S: Source> Consumer<S> {
     /// Writes what the buffers hold at this moment: a snapshot.
     pub fn snapshot(&mut self) -> Result<()> {
         let flushed = self.flush();
-        let synced = self.sync();
+        let synced = self.sink.sync();
         flushed.and(synced)
-    }
-
-    /// Removes what was made on disk, for a trace that nobody wants. The directory must have been
-    /// new or empty.
-    pub fn discard(self) -> Result<()> {
-        for reader in self.readers {
-            reader.file.remove()?;
-        }
-        self.output.remove()
     }
 
     fn pump(&mut self, stop: impl AsFd) -> Result<End> {
@@ -212,7 +203,7 @@ impl<S: Source> Consumer<S> {
             reader
                 .stream
                 .flush()
-                .map_err(stream_error(&reader.file, "flush"))?;
+                .map_err(stream_error(&*self.sink, reader.number, "flush"))?;
             self.drain(i, most)?;
         }
         Ok(())
@@ -235,10 +226,13 @@ impl<S: Source> Consumer<S> {
         Ok(result)
     }
 
-    /// Takes one packet of one stream to its file.
+    /// Takes one packet of one stream to the sink.
     fn take(&mut self, i: usize) -> Result<Took> {
         let Reader {
-            stream, file, over, ..
+            stream,
+            number,
+            over,
+            ..
         } = &mut self.readers[i];
         if *over {
             return Ok(Took::Over);
@@ -248,35 +242,23 @@ impl<S: Source> Consumer<S> {
             Err(e) => match Errno::from_io_error(&e) {
                 Some(Errno::AGAIN | Errno::INTR) => return Ok(Took::Nothing),
                 Some(Errno::NODATA) => return Ok(Took::Over),
-                _ => return Err(stream_error(file, "taking a packet")(e)),
+                _ => return Err(stream_error(&*self.sink, *number, "taking a packet")(e)),
             },
         };
-        if file.has(packet.sequence) {
-            // An earlier run wrote it, and died before it gave it back.
-            self.written.records += packet.records;
-        } else {
+        // An earlier run wrote it, and died before it gave it back.
+        if !self.sink.has(*number, packet.sequence) {
             // An event that the packet carries may have been described only now.
             if let Some(text) = self.source.metadata()? {
-                self.output.write_metadata(&text)?;
+                self.sink.describe(&text)?;
             }
-            if let Err(failure) = self.transfer.packet(stream, packet.size, file.file()) {
-                file.roll_back()?;
-                return Err(match failure {
-                    Failure::Stream(e) => stream_error(file, "reading a packet")(e),
-                    Failure::Output(cause) => Error::Write {
-                        path: file.path().to_owned(),
-                        cause,
-                    },
-                });
-            }
-            file.wrote(packet.sequence, packet.size);
-            self.written.records += packet.records;
+            self.sink.packet(*number, &packet, stream)?;
             self.written.packets += 1;
             self.written.bytes += packet.size;
         }
+        self.written.records += packet.records;
         stream
             .put()
-            .map_err(stream_error(file, "giving a packet back"))?;
+            .map_err(stream_error(&*self.sink, *number, "giving a packet back"))?;
         Ok(Took::Packet)
     }
 
@@ -294,12 +276,12 @@ impl<S: Source> Consumer<S> {
     }
 
     fn add(&mut self, name: StreamName, stream: S::Stream) -> Result<()> {
-        let file = self.output.stream(&name)?;
+        let number = self.sink.open(&name)?;
         self.watch(&stream, self.readers.len() as u64)?;
         self.readers.push(Reader {
             name,
             stream,
-            file,
+            number,
             over: false,
         });
         Ok(())
@@ -332,21 +314,16 @@ impl<S: Source> Consumer<S> {
             Err(e) => Err(Error::system("epoll")(e)),
         }
     }
-
-    fn sync(&self) -> Result<()> {
-        // Every file gets its chance; the first error is told.
-        let streams = self.readers.iter().map(|reader| reader.file.sync());
-        streams.fold(Ok(()), Result::and).and(self.output.sync())
-    }
 }
 
-/// A stream is called as its file on disk is.
+/// A stream is called as the sink calls it.
 fn stream_error<'a>(
-    file: &'a StreamFile,
+    sink: &'a dyn Sink,
+    number: usize,
     action: &'static str,
 ) -> impl FnOnce(std::io::Error) -> Error + 'a {
     move |cause| Error::Stream {
-        stream: file.path().display().to_string(),
+        stream: sink.name(number),
         action,
         cause,
     }

@@ -6,12 +6,12 @@
 //!
 //! - the live tracer: [`tracer`], [`session`] and [`channel`] (control files), [`settings`] and
 //!   [`stats`] of channels, [`live`] (the current trace: metadata and streams), [`device`] (one stream file),
-//!   [`consumer`] (the loop that moves packets to an [`output`] directory);
+//!   [`consumer`] (the loop that moves packets to a sink), [`output`] (the sink that is a directory);
 //! - the recorded trace: [`ctf`] reads what the other half wrote, [`recording`] says how that
 //!   ended.
 //!
-//! [`source`] is the seam between them: the consumer knows streams only by that trait, so
-//! that its tests need no kernel.
+//! The consumer stands between two seams: it knows streams only by the traits of [`source`], so that
+//! its tests need no kernel, and what it writes to only by that of [`sink`].
 
 #![deny(unsafe_code)]
 
@@ -29,8 +29,10 @@ pub mod regular_file;
 pub mod session;
 pub mod settings;
 pub mod signals;
+pub mod sink;
 pub mod source;
 pub mod stats;
+mod stream_file;
 pub mod totals;
 pub mod tracer;
 mod transfer;

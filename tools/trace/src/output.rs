@@ -3,18 +3,23 @@
 //! A trace's directory on disk, while it is being written.
 //!
 //! At every moment, also after `kill -9`, it is a valid trace but for at most one partial
-//! packet at the end of each stream file; [`Output::stream`] cuts that off when a consumer
+//! packet at the end of each stream file; [`StreamFile::open`] cuts that off when a consumer
 //! comes back.
 
 use crate::access::Access;
-use crate::ctf::{Metadata, PacketHeaders};
+use crate::ctf::Metadata;
 use crate::error::{Error, Result};
+use crate::recording::{RecordingFile, State, RECORDING};
 use crate::regular_file;
-use crate::source::StreamName;
+use crate::sink::Sink;
+use crate::source::{Stream, StreamName};
+use crate::stream_file::StreamFile;
+use crate::transfer::{Failure, Transfer};
 use crate::uuid::Uuid;
 use crate::writing::Writing;
+use rtrace_abi::ioctl::Packet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -33,7 +38,7 @@ pub struct OutputOptions {
     pub access: Access,
 }
 
-/// The directory of a trace.
+/// The directory of a trace: a sink that its packets reach without being copied.
 #[derive(Debug)]
 pub struct Output {
     dir: PathBuf,
@@ -42,24 +47,36 @@ pub struct Output {
     resumed: bool,
     /// Whether the directory was not there before.
     made: bool,
+    streams: Vec<StreamFile>,
+    recording: RecordingFile,
+    transfer: Transfer,
 }
 
 impl Output {
     /// Takes `dir` for the trace `uuid`: a new or empty directory, or one that holds a part
-    /// of this very trace. Nothing is written to it yet. A directory that is there already keeps
-    /// its permissions.
-    pub fn prepare(dir: &Path, uuid: Uuid, options: OutputOptions) -> Result<Self> {
+    /// of this very trace. A directory that is there already keeps its permissions. `streams` are
+    /// those that may come.
+    pub fn begin(
+        dir: &Path,
+        uuid: Uuid,
+        streams: &[StreamName],
+        options: OutputOptions,
+    ) -> Result<Self> {
         let held = Self::held(dir)?;
         if let Some(other) = held.filter(|&held| held != uuid) {
             return Err(Self::holds_another(dir, other));
         }
         Self::try_writing(dir, options)?;
+        let made = make_dir(dir, options.access).map_err(Error::write(dir))?;
         Ok(Self {
             dir: dir.to_owned(),
             uuid,
             options,
             resumed: held.is_some(),
-            made: make_dir(dir, options.access).map_err(Error::write(dir))?,
+            made,
+            streams: Vec::new(),
+            recording: RecordingFile::begin(dir, uuid, streams, options.access)?,
+            transfer: Transfer::new().map_err(Error::system("cannot create a pipe"))?,
         })
     }
 
@@ -104,8 +121,9 @@ impl Output {
                 }),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 let mut entries = fs::read_dir(dir).map_err(Error::read(dir))?;
-                let foreign = entries.any(|e| e.map_or(true, |e| e.file_name() != METADATA_NEW));
-                if foreign {
+                // What comes before the metadata.
+                let is_ours = |name| name == METADATA_NEW || name == RECORDING;
+                if entries.any(|e| e.map_or(true, |e| !is_ours(e.file_name()))) {
                     let reason = "is neither empty nor a trace: choose another directory";
                     return Err(Error::OutputTaken {
                         path: dir.to_owned(),
@@ -125,46 +143,80 @@ impl Output {
             Err(cause) => Err(Error::Read { path, cause }),
         }
     }
+}
 
-    /// The directory.
-    pub fn dir(&self) -> &Path {
-        &self.dir
-    }
-
-    /// Whether it held a part of the trace already.
-    pub fn resumed(&self) -> bool {
+impl Sink for Output {
+    fn resumed(&self) -> bool {
         self.resumed
     }
 
-    /// Writes the description, whole or not at all.
-    pub fn write_metadata(&self, text: &str) -> Result<()> {
+    fn describe(&mut self, metadata: &str) -> Result<()> {
         let path = self.dir.join(METADATA);
         let new = self.dir.join(METADATA_NEW);
-        replace(&path, &new, text.as_bytes(), self.options.access).map_err(Error::write(&path))
+        replace(&path, &new, metadata.as_bytes(), self.options.access).map_err(Error::write(&path))
     }
 
-    /// Opens a stream's file at the end of its last whole packet.
-    pub fn stream(&self, name: &StreamName) -> Result<StreamFile> {
-        let path = self.dir.join(name.to_string());
-        StreamFile::open(path, self.uuid, self.options)
+    fn open(&mut self, stream: &StreamName) -> Result<usize> {
+        let path = self.dir.join(stream.to_string());
+        let file = StreamFile::open(path, self.uuid, self.options)?;
+        self.streams.push(file);
+        Ok(self.streams.len() - 1)
     }
 
-    /// Removes the description, and the directory if it was made for the trace. The stream files
-    /// must be gone.
-    pub(crate) fn remove(&self) -> Result<()> {
+    fn has(&self, stream: usize, sequence: u64) -> bool {
+        self.streams[stream].has(sequence)
+    }
+
+    fn packet(&mut self, stream: usize, packet: &Packet, from: &mut dyn Stream) -> Result<()> {
+        let file = &mut self.streams[stream];
+        if let Err(failure) = self.transfer.packet(from, packet.size, file.file()) {
+            file.roll_back()?;
+            return Err(match failure {
+                Failure::Stream(cause) => Error::Stream {
+                    stream: file.path().display().to_string(),
+                    action: "reading a packet",
+                    cause,
+                },
+                Failure::Output(cause) => Error::Write {
+                    path: file.path().to_owned(),
+                    cause,
+                },
+            });
+        }
+        file.wrote(packet.sequence, packet.size);
+        Ok(())
+    }
+
+    /// As its file.
+    fn name(&self, stream: usize) -> String {
+        self.streams[stream].path().display().to_string()
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        // Every file gets its chance; the first error is told.
+        let streams = self.streams.iter().map(StreamFile::sync);
+        let names = File::open(&self.dir)
+            .and_then(|dir| dir.sync_all())
+            .map_err(Error::write(&self.dir));
+        streams.fold(Ok(()), Result::and).and(names)
+    }
+
+    fn end(&mut self, state: State, unwritten: u64, stats: &str) -> Result<()> {
+        self.recording.end(state, unwritten, stats)
+    }
+
+    /// Leaves the directory, if it was there before.
+    fn discard(self: Box<Self>) -> Result<()> {
+        self.recording.remove()?;
+        for stream in self.streams {
+            stream.remove()?;
+        }
         let path = self.dir.join(METADATA);
         fs::remove_file(&path).map_err(Error::write(&path))?;
         if self.made {
             fs::remove_dir(&self.dir).map_err(Error::write(&self.dir))?;
         }
         Ok(())
-    }
-
-    /// Makes names durable as well.
-    pub fn sync(&self) -> Result<()> {
-        File::open(&self.dir)
-            .and_then(|d| d.sync_all())
-            .map_err(Error::write(&self.dir))
     }
 }
 
@@ -215,82 +267,4 @@ fn create_new(path: &Path) -> io::Result<File> {
         .create_new(true)
         .mode(0o600)
         .open(path)
-}
-
-/// One stream's file, open for appending packets.
-#[derive(Debug)]
-pub struct StreamFile {
-    path: PathBuf,
-    file: File,
-    /// End of the last whole packet.
-    end: u64,
-    /// The sequence number of that packet.
-    last: Option<u64>,
-}
-
-impl StreamFile {
-    fn open(path: PathBuf, uuid: Uuid, options: OutputOptions) -> Result<Self> {
-        let file = regular_file::open_or_create(&path).map_err(Error::write(&path))?;
-        options
-            .access
-            .set_file(&file)
-            .map_err(Error::write(&path))?;
-        let mut packets = PacketHeaders::new(&path, &file, Some(uuid))?;
-        let (mut end, mut last) = (0, None);
-        while let Some(packet) = packets.next_whole()? {
-            end = packet.end();
-            last = Some(packet.header.packet_seq_num);
-        }
-        // Headers are no whole pages: they were read before.
-        options.writing.set(&file).map_err(Error::write(&path))?;
-        let mut stream = Self {
-            path,
-            file,
-            end,
-            last,
-        };
-        stream.roll_back()?;
-        Ok(stream)
-    }
-
-    /// The file's path.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Where the next packet goes.
-    pub fn file(&self) -> &File {
-        &self.file
-    }
-
-    /// Whether the packet is on disk: it was written, and its reader died before it gave it
-    /// back.
-    pub fn has(&self, sequence: u64) -> bool {
-        self.last.is_some_and(|last| sequence <= last)
-    }
-
-    /// A packet was written whole.
-    pub fn wrote(&mut self, sequence: u64, size: u64) {
-        self.end += size;
-        self.last = Some(sequence);
-    }
-
-    /// Cuts the file back to its last whole packet.
-    pub fn roll_back(&mut self) -> Result<()> {
-        self.file
-            .set_len(self.end)
-            .and_then(|()| self.file.seek(SeekFrom::Start(self.end)))
-            .map(drop)
-            .map_err(Error::write(&self.path))
-    }
-
-    /// Removes it.
-    pub(crate) fn remove(self) -> Result<()> {
-        fs::remove_file(&self.path).map_err(Error::write(&self.path))
-    }
-
-    /// Brings it to the disk.
-    pub fn sync(&self) -> Result<()> {
-        self.file.sync_all().map_err(Error::write(&self.path))
-    }
 }

@@ -42,7 +42,7 @@ impl Transfer {
     /// the file may have got a part of the packet.
     pub(crate) fn packet(
         &mut self,
-        stream: &mut impl Stream,
+        stream: &mut dyn Stream,
         size: u64,
         file: &File,
     ) -> Result<(), Failure> {
@@ -55,7 +55,7 @@ impl Transfer {
 
     fn try_packet(
         &mut self,
-        stream: &mut impl Stream,
+        stream: &mut dyn Stream,
         size: u64,
         file: &File,
     ) -> Result<(), Failure> {

@@ -4,18 +4,24 @@
 
 mod fake;
 
-use fake::{packet, Channel};
+use fake::{open, packet, Channel};
 use rtrace_abi::header::Layout;
+use rtrace_abi::ioctl::Packet;
+use rustix::io::Errno;
 use rustix::pipe::{pipe_with, PipeFlags};
 use std::fs;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 use synthetic::UUID;
 use tempfile::TempDir;
 use trace::consumer::{Consumer, End};
-use trace::output::{OutputOptions, METADATA};
+use trace::output::METADATA;
+use trace::recording::State;
+use trace::sink::Sink;
+use trace::source::{Stream, StreamName};
 use trace::Error;
 
 /// What stops a consumer: the second half is written to.
@@ -27,10 +33,81 @@ fn file(dir: &TempDir, cpu: u32) -> Vec<u8> {
     fs::read(dir.path().join(format!("channel0_cpu{cpu}"))).unwrap()
 }
 
+/// A sink that is no directory: it has the packets' numbers, by stream.
+#[derive(Debug, Default)]
+struct Numbers {
+    streams: Vec<(StreamName, Vec<u64>)>,
+    /// At which it fails.
+    bad: Option<u64>,
+}
+
+/// What a test sees of it.
+#[derive(Clone, Debug, Default)]
+struct Shared(Arc<Mutex<Numbers>>);
+
+impl Sink for Shared {
+    fn resumed(&self) -> bool {
+        false
+    }
+
+    fn describe(&mut self, _: &str) -> trace::Result<()> {
+        Ok(())
+    }
+
+    fn open(&mut self, stream: &StreamName) -> trace::Result<usize> {
+        let streams = &mut self.0.lock().unwrap().streams;
+        streams.push((stream.clone(), Vec::new()));
+        Ok(streams.len() - 1)
+    }
+
+    fn has(&self, stream: usize, sequence: u64) -> bool {
+        let numbers = &self.0.lock().unwrap().streams[stream].1;
+        numbers.last().is_some_and(|last| sequence <= *last)
+    }
+
+    fn packet(
+        &mut self,
+        stream: usize,
+        packet: &Packet,
+        from: &mut dyn Stream,
+    ) -> trace::Result<()> {
+        let mut numbers = self.0.lock().unwrap();
+        if numbers.bad == Some(packet.sequence) {
+            let cause = Errno::CONNRESET.into();
+            let what = "the sink".to_owned();
+            return Err(Error::System { what, cause });
+        }
+        let (reader, writer) = stopper();
+        let mut left = packet.size as usize;
+        while left > 0 {
+            left -= from.splice(writer.as_fd(), left.min(4096)).unwrap();
+            rustix::io::read(&reader, &mut [0; 4096]).unwrap();
+        }
+        numbers.streams[stream].1.push(packet.sequence);
+        Ok(())
+    }
+
+    fn name(&self, stream: usize) -> String {
+        self.0.lock().unwrap().streams[stream].0.to_string()
+    }
+
+    fn sync(&mut self) -> trace::Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self, _: State, _: u64, _: &str) -> trace::Result<()> {
+        Ok(())
+    }
+
+    fn discard(self: Box<Self>) -> trace::Result<()> {
+        Ok(())
+    }
+}
+
 /// Reads a channel that is over to its end.
 fn run(channel: &Channel, dir: &Path) -> trace::Result<End> {
     let (stop, _keep) = stopper();
-    Consumer::open(channel.clone(), dir, OutputOptions::default())?.run(&stop)
+    open(channel, dir)?.run(&stop)
 }
 
 #[test]
@@ -71,6 +148,41 @@ fn each_channel_has_its_files() {
 }
 
 #[test]
+fn a_packet_that_the_sink_does_not_take_is_not_given_back() {
+    let (channel, sink, (stop, _keep)) = (Channel::new(2), Shared::default(), stopper());
+    for cpu in 0..2 {
+        for sequence in 0..3 {
+            channel.with(cpu, |mut buffer| buffer.push(packet(cpu, sequence, 4096)));
+        }
+    }
+    channel.end();
+    let open = || Consumer::open(channel.clone(), |_| Ok(Box::new(sink.clone())));
+    sink.0.lock().unwrap().bad = Some(2);
+    let error = open().unwrap().run(&stop).unwrap_err();
+    assert!(error.to_string().starts_with("the sink: "), "{error}");
+    channel.with(0, |buffer| assert_eq!(buffer.put, [0, 1]));
+    *sink.0.lock().unwrap() = Numbers::default();
+    let mut consumer = open().unwrap();
+    assert_eq!(consumer.run(&stop).unwrap(), End::Over);
+    let streams = sink.0.lock().unwrap().streams.clone();
+    assert_eq!(streams[0].0.to_string(), "channel0_cpu0");
+    assert_eq!(streams[0].1, [2]);
+    assert_eq!(streams[1].1.last(), Some(&2));
+    // A stream's own failure goes by the sink's name for it.
+    channel.add(0);
+    channel.with(0, |mut buffer| {
+        buffer.push(packet(0, 3, 4096));
+        let packet = buffer.ready.pop_front();
+        buffer.held = packet.map(|packet| (packet, 0));
+    });
+    let error = open().unwrap().run(&stop).unwrap_err();
+    assert!(
+        error.to_string().starts_with("channel0_cpu0: taking"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_stop_flushes_first() {
     let (channel, dir) = (Channel::new(1), TempDir::new().unwrap());
     let (first, last) = (packet(0, 0, 4096), packet(0, 1, 4096));
@@ -80,8 +192,7 @@ fn a_stop_flushes_first() {
         buffer.open = Some(last);
     });
     let (stop, stopper) = stopper();
-    let mut consumer =
-        Consumer::open(channel.clone(), dir.path(), OutputOptions::default()).unwrap();
+    let mut consumer = open(&channel, dir.path()).unwrap();
     let end = thread::scope(|scope| {
         let end = scope.spawn(|| consumer.run(&stop));
         thread::sleep(Duration::from_millis(50));
@@ -102,8 +213,7 @@ fn a_snapshot_leaves_the_trace_alone() {
         }
         buffer.open = Some(packet(0, 6, 4096));
     });
-    let mut consumer =
-        Consumer::open(channel.clone(), dir.path(), OutputOptions::default()).unwrap();
+    let mut consumer = open(&channel, dir.path()).unwrap();
     consumer.snapshot().unwrap();
     assert_eq!(consumer.written().packets, 4);
     channel.with(0, |buffer| assert!(!buffer.over));
@@ -113,8 +223,7 @@ fn a_snapshot_leaves_the_trace_alone() {
 fn cpus_that_appear_are_read() {
     let (channel, dir) = (Channel::new(1), TempDir::new().unwrap());
     let (stop, _keep) = stopper();
-    let mut consumer =
-        Consumer::open(channel.clone(), dir.path(), OutputOptions::default()).unwrap();
+    let mut consumer = open(&channel, dir.path()).unwrap();
     let end = thread::scope(|scope| {
         let end = scope.spawn(|| consumer.run(&stop));
         channel.add(1);
@@ -140,8 +249,7 @@ fn metadata_is_there_before_the_events_that_need_it() {
         "{}\n/* more */\n",
         synthetic::metadata(UUID, Layout::Compact)
     );
-    let mut consumer =
-        Consumer::open(channel.clone(), dir.path(), OutputOptions::default()).unwrap();
+    let mut consumer = open(&channel, dir.path()).unwrap();
     *channel.metadata.lock().unwrap() = Some(longer.clone());
     channel.with(0, |mut buffer| {
         buffer.push(packet(0, 0, 4096));
@@ -228,9 +336,10 @@ fn another_directory_is_refused() {
     let error = run(&channel, &dir.path().join("letter")).unwrap_err();
     assert!(error.to_string().contains("is no directory"), "{error}");
 
-    // What is left of a metadata half-written is no obstacle.
+    // What is left of one that was killed before it had metadata is no obstacle.
     let dir = TempDir::new().unwrap();
     fs::write(dir.path().join(".metadata.new"), "/* CTF").unwrap();
+    fs::write(dir.path().join(".recording"), "trace").unwrap();
     channel.uuid = UUID;
     *channel.metadata.lock().unwrap() = Some(synthetic::metadata(UUID, Layout::Compact));
     run(&channel, dir.path()).unwrap();

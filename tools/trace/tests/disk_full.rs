@@ -5,13 +5,12 @@
 
 mod fake;
 
-use fake::{packet, Channel};
+use fake::{open, packet, Channel};
 use rustix::pipe::{pipe_with, PipeFlags};
 use rustix::process::{setrlimit, Resource, Rlimit};
 use std::fs;
 use tempfile::TempDir;
-use trace::consumer::{Consumer, End};
-use trace::output::OutputOptions;
+use trace::consumer::End;
 use trace::signals::Signals;
 use trace::Error;
 
@@ -43,8 +42,7 @@ fn the_trace_stays_valid() {
 
     // Full within the third packet.
     limit(Some(2 * size as u64 + 10_000));
-    let mut consumer =
-        Consumer::open(channel.clone(), dir.path(), OutputOptions::default()).unwrap();
+    let mut consumer = open(&channel, dir.path()).unwrap();
     let result = consumer.run(&stop);
     assert!(matches!(result, Err(Error::Write { .. })), "{result:?}");
     assert_eq!(consumer.written().packets, 2);
@@ -56,9 +54,8 @@ fn the_trace_stays_valid() {
 
     // Room again: it goes on where it was.
     limit(None);
-    let mut consumer =
-        Consumer::open(channel.clone(), dir.path(), OutputOptions::default()).unwrap();
-    assert!(consumer.output().resumed());
+    let mut consumer = open(&channel, dir.path()).unwrap();
+    assert!(consumer.sink().resumed());
     assert_eq!(consumer.run(&stop).unwrap(), End::Over);
     assert!(fs::read(&path).unwrap() == all);
 }

@@ -12,8 +12,11 @@ use rustix::io::Errno;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use synthetic::{PacketBuilder, UUID};
+use trace::consumer::Consumer;
+use trace::output::{Output, OutputOptions};
 use trace::source::{Source, Stream, StreamName};
 use trace::tracer::FIRST_CHANNEL;
 use trace::uuid::Uuid;
@@ -225,6 +228,15 @@ impl Stream for FakeStream {
         }
         Ok(())
     }
+}
+
+/// A consumer of the channel that writes to a directory.
+pub fn open(channel: &Channel, dir: &Path) -> trace::Result<Consumer<Channel>> {
+    Consumer::open(channel.clone(), |source| {
+        let streams = source.streams()?;
+        let output = Output::begin(dir, source.uuid(), &streams, OutputOptions::default())?;
+        Ok(Box::new(output))
+    })
 }
 
 /// A packet of about this many bytes, with one event for each 8.

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where packets go: the seam between the consumer and what it writes.
+
+use crate::error::Result;
+use crate::recording::State;
+use crate::source::{Stream, StreamName};
+use rtrace_abi::ioctl::Packet;
+use std::fmt::Debug;
+
+/// Takes the packets of one trace.
+pub trait Sink: Debug + Send {
+    /// Whether it held a part of the trace before.
+    fn resumed(&self) -> bool;
+
+    /// Takes the description, whole or not at all. It covers all packets up to the next call.
+    fn describe(&mut self, metadata: &str) -> Result<()>;
+
+    /// Gets ready for the packets of a stream; the number by which it is called from now on.
+    fn open(&mut self, stream: &StreamName) -> Result<usize>;
+
+    /// Whether it has a packet: an earlier consumer brought it, and died before it gave it back.
+    fn has(&self, stream: usize, sequence: u64) -> bool;
+
+    /// Takes all of the packet that `from` holds, whose number is `stream`. After an error it has
+    /// nothing of it.
+    fn packet(&mut self, stream: usize, packet: &Packet, from: &mut dyn Stream) -> Result<()>;
+
+    /// What messages call a stream.
+    fn name(&self, stream: usize) -> String;
+
+    /// Makes durable what it has.
+    fn sync(&mut self) -> Result<()>;
+
+    /// No packet comes any more. Notes why, how many events the kernel recorded that it will never
+    /// have, and the text of the kernel's counters (empty if they are gone).
+    fn end(&mut self, state: State, unwritten: u64, stats: &str) -> Result<()>;
+
+    /// Removes what it has made, for a trace that nobody wants. It must not have held anything
+    /// before.
+    fn discard(self: Box<Self>) -> Result<()>;
+}

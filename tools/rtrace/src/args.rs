@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::ops::Range;
 use std::path::PathBuf;
 use trace::access::{parse_group, parse_mode, Gid};
+use trace::rotate::Every;
 use trace::settings::BufferSize;
 
 /// Records and reports what the Linux kernel does.
@@ -306,6 +307,17 @@ pub struct RecordArgs {
     #[arg(long)]
     pub direct: bool,
 
+    /// Cut the trace into chunks DIR/chunk-000001, DIR/chunk-000002, ..., each a trace of its own as
+    /// soon as it is called so. The next one begins before the packets of one are more than SIZE
+    /// (with K, M, G), or every TIME (with s, min, h, d), also if nothing was recorded
+    #[arg(long, value_name = "SIZE|TIME")]
+    pub rotate: Option<Every>,
+
+    /// Keep the newest N finished chunks, and remove those before
+    #[arg(long, value_name = "N", requires = "rotate")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub keep: Option<u64>,
+
     #[command(flatten)]
     pub access: AccessArgs,
 
@@ -323,6 +335,9 @@ pub struct RecordArgs {
 }
 
 /// Summarise a trace: events by type and CPU, the busiest tasks, what was lost
+///
+/// Of a trace that was recorded with --rotate, DIR is its directory, for all chunks in their order, or
+/// one of them.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
     /// Print one JSON object

@@ -17,6 +17,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use trace::access::Access;
 use trace::output::OutputOptions;
+use trace::rotate::Rotate;
 use trace::session::Session;
 use trace::settings::{BufferSize, Mode};
 use trace::tracer::{Tracer, DEFAULT_SESSION, FIRST_CHANNEL};
@@ -274,6 +275,11 @@ fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
         }
     }
     let conditions = Conditions::new(&mut args, &config.setup.channels).map_err(wrong)?;
+    let rotate = Rotate::new(args.rotate, args.keep);
+    if rotate.is_some() {
+        let channels = &config.setup.channels;
+        can_rotate(channels, &conditions).map_err(wrong)?;
+    }
     let mut command = args.command.into_iter();
     Ok(Record {
         conditions,
@@ -286,10 +292,24 @@ fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
         output_options: OutputOptions {
             writing: Writing::from_direct(args.direct),
             access: access(&args.access),
+            rotate,
         },
         fail_on_loss: args.fail_on_loss,
         command: command.next().map(|program| (program, command.collect())),
     })
+}
+
+/// Whether there is something to cut into chunks while a recording goes on. The error is for people.
+fn can_rotate(channels: &[ChannelSetup], conditions: &Conditions) -> Result<(), &'static str> {
+    if channels.iter().all(ChannelSetup::is_flight_recorder) {
+        return Err(
+            "--rotate needs a channel in discard mode: flight recorders are read at the end",
+        );
+    }
+    if conditions.until.iter().any(Condition::is_failure) {
+        return Err("--rotate writes chunks that are kept, --until failure maybe none");
+    }
+    Ok(())
 }
 
 fn start(args: &StartArgs) -> Result<Config, clap::Error> {
@@ -397,6 +417,7 @@ fn access(args: &AccessArgs) -> Access {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trace::rotate::Every;
 
     fn parse(words: &str) -> Result<Record, clap::Error> {
         let words = ["rtrace", "record"]
@@ -514,6 +535,29 @@ mod tests {
         assert_eq!(setup.contexts.unwrap().value, ["tid", "comm"]);
         assert_eq!(setup.tasks.pids.unwrap().value, [7]);
         assert_eq!(setup.marker_channel.unwrap().value, "a");
+    }
+
+    #[test]
+    fn a_trace_is_cut_where_it_can_be() {
+        let rotate = |words| recorded(words).output_options.rotate;
+        let every = Every::Size(1 << 30);
+        let keep = Some(3);
+        assert_eq!(rotate(""), None);
+        let expected = Some(Rotate { every, keep });
+        assert_eq!(rotate("--rotate 1G --keep 3"), expected);
+        let beside = "--rotate 1G --keep 3 -e a --channel one:overwrite -e b --until signal:USR1";
+        assert_eq!(rotate(beside), expected);
+        for (words, said) in [
+            ("--keep 3", "--rotate"),
+            ("--rotate 1G --keep 0", "0 is not in 1.."),
+            ("--rotate 5", "a unit is missing"),
+            ("--rotate 1G --overwrite", "needs a channel in discard mode"),
+            ("--rotate 1G --until failure -- make", "--until failure"),
+        ] {
+            let error = parse(words).err().unwrap();
+            assert_eq!(error.exit_code(), 2, "{words}");
+            assert!(error.to_string().contains(said), "{words}: {error}");
+        }
     }
 
     #[test]

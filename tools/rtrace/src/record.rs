@@ -60,7 +60,7 @@ fn try_record<'a>(place: &Place, options: &'a Record) -> anyhow::Result<Recordin
             );
         }
     }
-    if Output::held(&options.dir)?.is_some() {
+    if options.output_options.held(&options.dir)?.is_some() {
         bail!(
             "{} holds a trace already: choose a new directory",
             options.dir.display()
@@ -283,8 +283,7 @@ fn stream<'a>(
 
 /// Begins to write a trace.
 fn output(options: &Record, uuid: Uuid, streams: &[StreamName]) -> trace::Result<Box<dyn Sink>> {
-    let output = Output::begin(&options.dir, uuid, streams, options.output_options)?;
-    Ok(Box::new(output))
+    options.output_options.begin(&options.dir, uuid, streams)
 }
 
 /// Nothing is left of a recording.
@@ -352,7 +351,7 @@ pub fn say_nothing() {
 }
 
 /// Says what was recorded and what was lost.
-fn close(options: &Record, session: &Session, mut recorded: Recorded) -> anyhow::Result<Verdict> {
+fn close(options: &Record, session: &Session, recorded: Recorded) -> anyhow::Result<Verdict> {
     let written = recorded.written;
     say(format_args!(
         "trace in {} ({}, {} packets)",

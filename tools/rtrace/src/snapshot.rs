@@ -28,9 +28,7 @@ pub fn take(session: &Session, dir: &Path, options: OutputOptions) -> anyhow::Re
         );
     }
     let mut consumer = Consumer::open(LiveTrace::open(session)?, |source| {
-        let streams = source.streams()?;
-        let output = Output::begin(dir, source.uuid(), &streams, options)?;
-        Ok(Box::new(output))
+        options.begin(dir, source.uuid(), &source.streams()?)
     })?;
     let result = consumer.snapshot();
     let written = consumer.written();

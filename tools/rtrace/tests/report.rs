@@ -147,6 +147,95 @@ fn end(dir: &Path, state: &str, stats: &str) {
 }
 
 #[test]
+fn chunks_are_reported_together_and_one_by_one() {
+    let dir = TempDir::new().unwrap();
+    let idle = (0, "swapper/0");
+    // Chunk 1 has a switch to make, chunk 2 that away from it; chunk 3 is being written.
+    let parts = [
+        PacketBuilder::new(Layout::Compact, 0, 0, 0)
+            .switch(MS, idle, (7, "make"))
+            .close(2 * MS, 4096),
+        PacketBuilder::new(Layout::Compact, 0, 1, 3 * MS)
+            .switch(4 * MS, (7, "make"), idle)
+            .close(5 * MS, 4096),
+        PacketBuilder::new(Layout::Compact, 0, 2, 6 * MS)
+            .discarded(4)
+            .softirq(7 * MS, 1)
+            .close(8 * MS, 4096),
+    ];
+    for (name, packet) in ["chunk-000001", "chunk-000002", ".chunk-000003.new"]
+        .iter()
+        .zip(&parts)
+    {
+        let streams = [(0, vec![packet.clone()]), (1, vec![])];
+        synthetic::write(&dir.path().join(name), Layout::Compact, &streams).unwrap();
+    }
+    let state = |name: &str, text: &str| {
+        let uuid = synthetic::uuid_text(synthetic::UUID);
+        let path = dir.path().join(name).join(".recording");
+        fs::write(path, format!("trace {uuid}\n{text}")).unwrap();
+    };
+    let stats = "channel channel0\ncpu recorded full\n0 9 4\n1 0 1\ntotal 9 5\n";
+    state("chunk-000001", "state stopped\nchunk 1\n");
+    state(
+        "chunk-000002",
+        &format!("state over\nchunk 2\nlost_before channel0 0 1\n{stats}"),
+    );
+    state(
+        ".chunk-000003.new",
+        "state writing\nchunk 3\nlost_before channel0 0 3\n",
+    );
+    let second = json(&dir.path().join("chunk-000002"));
+    assert_eq!(second["recorded"], 1);
+    assert_eq!(second["lost"], 4);
+    assert_eq!(second["cpus"][0]["lost"], 3);
+    assert_eq!(second["cpus"][1]["lost"], 1);
+    assert_eq!(second["channels"][0]["lost"], 4);
+    assert_eq!(second["recording"]["part"]["chunk"], 2);
+    assert_eq!(
+        second["recording"]["part"]["lost_before"]["channel0_cpu0"],
+        1
+    );
+    assert_eq!(second["warnings"].as_array().unwrap().len(), 0);
+    rtrace()
+        .arg("report")
+        .arg(dir.path().join("chunk-000002"))
+        .assert()
+        .success()
+        .stdout(contains("A trace from its chunk 2 on"));
+
+    // Nobody can say what is lost while it is being written, but the packets: of a chunk, what it
+    // did not lose before.
+    let third = json(&dir.path().join(".chunk-000003.new"));
+    assert_eq!((&third["recorded"], &third["lost"]), (&1.into(), &1.into()));
+    assert_eq!(third["packets_before"], 0);
+    let all = json(dir.path());
+    assert_eq!((&all["recorded"], &all["lost"]), (&3.into(), &4.into()));
+    rtrace()
+        .arg("report")
+        .arg(dir.path())
+        .assert()
+        .success()
+        .stdout(contains("Unfinished"));
+    fs::remove_dir_all(dir.path().join(".chunk-000003.new")).unwrap();
+    let all = json(dir.path());
+    assert_eq!((&all["recorded"], &all["lost"]), (&2.into(), &5.into()));
+    assert_eq!(
+        (&all["packets_before"], &all["packets_lost"]),
+        (&0.into(), &0.into())
+    );
+    assert_eq!(all["bytes"], 2 * 4096);
+    assert_eq!(all["duration_ns"], 5_000_000);
+    // From chunk to chunk the task goes on.
+    assert_eq!(all["tasks"][0]["comm"], "make");
+    assert_eq!(all["tasks"][0]["cpu_time_ns"], 3_000_000);
+    // Without the first one that is what is known.
+    fs::remove_dir_all(dir.path().join("chunk-000001")).unwrap();
+    let rest = json(dir.path());
+    assert_eq!((&rest["recorded"], &rest["lost"]), (&1.into(), &4.into()));
+}
+
+#[test]
 fn the_kernels_counters_beside_the_trace_are_reported() {
     let dir = TempDir::new().unwrap();
     write(dir.path(), Layout::Compact);

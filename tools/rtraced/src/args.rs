@@ -5,8 +5,9 @@
 use clap::Parser;
 use std::path::PathBuf;
 use trace::access::{parse_group, parse_mode, Gid};
+use trace::rotate::Every;
 
-/// Exit codes and what a restart does, for `--help`.
+/// Exit codes, what a restart does, and chunks, for `--help`.
 const AFTER: &str = "\
 How it ends:
   When the trace is over (`rtrace stop`, or 0 written to `enable`), or on SIGTERM, SIGINT,
@@ -19,6 +20,15 @@ How it ends:
 
   Started again with the same DIR before another trace is started, it continues that trace,
   also after kill -9 and after the trace was stopped, without a gap or a packet twice. For another trace take another DIR.
+
+Chunks:
+  rtraced -o DIR --rotate 1G
+  rtraced -o DIR --rotate 10min --keep 24
+
+  As soon as a chunk is called chunk-N it is whole and on the disk; the one that is being written
+  is called .chunk-N.new. Together they have every packet once; `rtrace report DIR` reads them all,
+  `rtrace report DIR/chunk-N` one. With a TIME the next one begins also if nothing was recorded.
+  Started again with the same DIR, it goes on in the chunk that was not finished, or in a new one.
 
 Messages go to standard error; after detaching to the system log, unless standard error
 is a file.
@@ -41,7 +51,8 @@ Exit codes:
 #[derive(Debug, Parser)]
 #[command(name = "rtraced", version, after_long_help = AFTER, after_help = "More: --help")]
 pub struct Args {
-    /// Directory for the trace: new, empty, or holding a part of the same trace
+    /// Directory for the trace: new, empty, or holding a part of the same trace (with --rotate: chunks
+    /// of it)
     #[arg(short, long, value_name = "DIR", required_unless_present = "generate")]
     pub output: Option<PathBuf>,
 
@@ -53,6 +64,17 @@ pub struct Args {
     /// the writer waits for the disk at each packet. Not every file system can
     #[arg(long)]
     pub direct: bool,
+
+    /// Cut the trace into chunks DIR/chunk-000001, DIR/chunk-000002, ..., each a trace of its own. The
+    /// next one begins before the packets of one are more than SIZE (with K, M, G), or every TIME
+    /// (with s, min, h, d)
+    #[arg(long, value_name = "SIZE|TIME")]
+    pub rotate: Option<Every>,
+
+    /// Keep the newest N finished chunks, and remove those before
+    #[arg(long, value_name = "N", requires = "rotate")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub keep: Option<u64>,
 
     /// Permissions of DIR, in octal, whatever the umask; its files get them without the x bits.
     /// If DIR is there already, only its files [default: 0700; with --group 0750]

@@ -8,6 +8,7 @@ use std::io;
 use std::path::{absolute, PathBuf};
 use trace::access::Access;
 use trace::output::OutputOptions;
+use trace::rotate::Rotate;
 use trace::writing::Writing;
 
 /// What to do.
@@ -57,6 +58,7 @@ impl Action {
             output_options: OutputOptions {
                 writing: Writing::from_direct(args.direct),
                 access: Access::new(args.mode, args.group),
+                rotate: Rotate::new(args.rotate, args.keep),
             },
             session: args.session,
             debugfs: args.debugfs,

@@ -59,12 +59,7 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
     let mut consumer = Consumer::open(source, |source| {
         let streams = source.streams()?;
         let (dir, options) = (&options.output, options.output_options);
-        Ok(Box::new(Output::begin(
-            dir,
-            source.uuid(),
-            &streams,
-            options,
-        )?))
+        options.begin(dir, source.uuid(), &streams)
     })?;
     // What an earlier run has brought to this directory.
     let before = if consumer.sink().resumed() {
@@ -116,7 +111,7 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
 /// Makes sure, before anything is waited for, that the directory can be written and holds
 /// nothing else than a part of the `last` trace. Whether it holds that.
 fn try_output(last: Option<Uuid>, options: &Options) -> Result<bool, Failure> {
-    let held = Output::held(&options.output)?;
+    let held = options.output_options.held(&options.output)?;
     if let Some(other) = held.filter(|_| held != last) {
         return Err(Output::holds_another(&options.output, other).into());
     }
@@ -171,7 +166,7 @@ fn close(session: &Session, consumer: Consumer<LiveTrace>, before: u64, state: S
     let is_current = session
         .uuid()
         .is_ok_and(|uuid| uuid == Some(consumer.source().uuid()));
-    let mut sink = consumer.into_sink();
+    let sink = consumer.into_sink();
     let ended = match stats {
         Ok((stats, text)) if is_current => {
             let lost = stats.all.total.lost();

@@ -71,6 +71,21 @@ fn wrong_usage() {
         .assert()
         .code(2)
         .stderr(contains("--output"));
+    let output = TempDir::new().unwrap();
+    for (words, said) in [
+        ("--rotate 10", "a unit is missing"),
+        ("--rotate 10m", "could be M"),
+        ("--rotate 3K", "at least 4K"),
+        ("--rotate often", "no size"),
+        ("--keep 3", "--rotate"),
+        ("--rotate 1G --keep 0", "0 is not in 1.."),
+    ] {
+        rtraced(output.path(), &output.path().join("trace"))
+            .args(words.split(' '))
+            .assert()
+            .code(2)
+            .stderr(contains(said));
+    }
 }
 
 #[test]
@@ -84,6 +99,36 @@ fn a_foreign_directory_is_refused() {
             .code(3)
             .stderr(contains("neither empty nor a trace"));
     }
+}
+
+#[test]
+fn chunks_and_traces_are_not_mixed() {
+    let (tree, output) = (tree(), TempDir::new().unwrap());
+    let chunk = output.path().join("chunk-000001");
+    fs::create_dir(&chunk).unwrap();
+    fs::write(
+        chunk.join("metadata"),
+        synthetic::metadata(UUID, Layout::Compact),
+    )
+    .unwrap();
+    let rotate = &["--foreground", "--rotate", "1G"][..];
+    for (dir, how, said) in [
+        (output.path(), &["--foreground"][..], "neither empty"),
+        (&chunk, rotate, "not in chunks"),
+    ] {
+        rtraced(tree.path(), dir)
+            .args(how)
+            .assert()
+            .code(3)
+            .stderr(contains(said));
+    }
+    let other = synthetic::metadata([7; 16], Layout::Compact);
+    fs::write(chunk.join("metadata"), other).unwrap();
+    rtraced(tree.path(), output.path())
+        .args(rotate)
+        .assert()
+        .code(3)
+        .stderr(contains("another trace"));
 }
 
 #[test]

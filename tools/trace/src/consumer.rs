@@ -167,7 +167,10 @@ impl<S: Source> Consumer<S> {
         let mut scanned = Instant::now();
         loop {
             let mut took = Took::Nothing;
-            for token in self.wait(RESCAN.saturating_sub(scanned.elapsed()))? {
+            let rescan = RESCAN.saturating_sub(scanned.elapsed());
+            let deadline = self.sink.deadline();
+            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+            for token in self.wait(left.map_or(rescan, |left| left.min(rescan)))? {
                 if token == STOP {
                     return Ok(End::Stopped);
                 }
@@ -175,6 +178,10 @@ impl<S: Source> Consumer<S> {
                     Took::Nothing => {}
                     other => took = other,
                 }
+            }
+            if deadline.is_some_and(|at| at <= Instant::now()) {
+                self.flush()?;
+                turn(&self.source, &mut *self.sink)?;
             }
             let over = self.is_over();
             if over || scanned.elapsed() >= RESCAN {
@@ -189,21 +196,23 @@ impl<S: Source> Consumer<S> {
         }
     }
 
-    /// Closes the packets being written and takes what is ready. A busy trace goes on
-    /// meanwhile: no more is taken than the buffers could hold. One try more sees the end of a
-    /// trace that is over.
+    /// Closes the packets being written, of all streams as near to one moment as can be, and takes
+    /// what is ready. A busy trace goes on meanwhile: no more is taken than the buffers could hold.
+    /// One try more sees the end of a trace that is over.
     fn flush(&mut self) -> Result<()> {
         self.rescan()?;
-        for i in 0..self.readers.len() {
-            let reader = &mut self.readers[i];
-            if reader.over {
-                continue;
-            }
-            let most = self.source.subbuf_count(&reader.name).saturating_add(2);
+        for reader in self.readers.iter_mut().filter(|reader| !reader.over) {
             reader
                 .stream
                 .flush()
                 .map_err(stream_error(&*self.sink, reader.number, "flush"))?;
+        }
+        for i in 0..self.readers.len() {
+            let reader = &self.readers[i];
+            if reader.over {
+                continue;
+            }
+            let most = self.source.subbuf_count(&reader.name).saturating_add(2);
             self.drain(i, most)?;
         }
         Ok(())
@@ -247,6 +256,9 @@ impl<S: Source> Consumer<S> {
         };
         // An earlier run wrote it, and died before it gave it back.
         if !self.sink.has(*number, packet.sequence) {
+            if self.sink.is_full(packet.size) {
+                turn(&self.source, &mut *self.sink)?;
+            }
             // An event that the packet carries may have been described only now.
             if let Some(text) = self.source.metadata()? {
                 self.sink.describe(&text)?;
@@ -314,6 +326,11 @@ impl<S: Source> Consumer<S> {
             Err(e) => Err(Error::system("epoll")(e)),
         }
     }
+}
+
+/// Has the sink go on elsewhere.
+fn turn(source: &impl Source, sink: &mut dyn Sink) -> Result<()> {
+    sink.turn(&source.counters()?)
 }
 
 /// A stream is called as the sink calls it.

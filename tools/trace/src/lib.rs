@@ -6,7 +6,8 @@
 //!
 //! - the live tracer: [`tracer`], [`session`] and [`channel`] (control files), [`settings`] and
 //!   [`stats`] of channels, [`live`] (the current trace: metadata and streams), [`device`] (one stream file),
-//!   [`consumer`] (the loop that moves packets to a sink), [`output`] (the sink that is a directory);
+//!   [`consumer`] (the loop that moves packets to a sink), [`output`] (the sink that is a directory),
+//!   [`rotation`] (that which is a directory of [`chunks`]);
 //! - the recorded trace: [`ctf`] reads what the other half wrote, [`recording`] says how that
 //!   ended.
 //!
@@ -17,15 +18,20 @@
 
 pub mod access;
 pub mod channel;
+pub mod chunks;
 pub mod consumer;
 pub mod ctf;
 pub mod device;
 pub mod error;
+mod finisher;
 pub mod live;
 pub mod output;
+pub mod part;
 pub mod priority;
 pub mod recording;
 pub mod regular_file;
+pub mod rotate;
+pub mod rotation;
 pub mod session;
 pub mod settings;
 pub mod signals;

@@ -180,6 +180,19 @@ impl Source for LiveTrace {
         Ok(None)
     }
 
+    fn counters(&self) -> Result<String> {
+        let counters = self.session.stats_and_text().and_then(|(_, text)| {
+            // The session's are the current trace's; a new one may have been started meanwhile.
+            let is_ours = self.session.uuid()? == Some(self.uuid);
+            Ok(if is_ours { text } else { String::new() })
+        });
+        match counters {
+            // What is left of the trace can be read all the same.
+            Err(_) if !self.session.exists() => Ok(String::new()),
+            counters => counters,
+        }
+    }
+
     fn subbuf_count(&self, stream: &StreamName) -> u64 {
         self.subbuf_counts
             .get(&stream.channel)

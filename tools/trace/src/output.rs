@@ -7,10 +7,14 @@
 //! comes back.
 
 use crate::access::Access;
+use crate::chunks::Chunks;
 use crate::ctf::Metadata;
 use crate::error::{Error, Result};
-use crate::recording::{RecordingFile, State, RECORDING};
+use crate::part::Part;
+use crate::recording::{Recording, RecordingFile, State, RECORDING};
 use crate::regular_file;
+use crate::rotate::Rotate;
+use crate::rotation::Rotation;
 use crate::sink::Sink;
 use crate::source::{Stream, StreamName};
 use crate::stream_file::StreamFile;
@@ -27,7 +31,7 @@ use std::path::{Path, PathBuf};
 pub const METADATA: &str = "metadata";
 
 /// Where the metadata is written before it takes its name.
-const METADATA_NEW: &str = ".metadata.new";
+pub(crate) const METADATA_NEW: &str = ".metadata.new";
 
 /// How a trace is written to its directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +40,34 @@ pub struct OutputOptions {
     pub writing: Writing,
     /// Who may read it.
     pub access: Access,
+    /// How it is cut into chunks; if none, the directory is the trace.
+    pub rotate: Option<Rotate>,
+}
+
+impl OutputOptions {
+    /// The trace that `dir` holds a part of, written like this; none if it is empty or not there.
+    pub fn held(self, dir: &Path) -> Result<Option<Uuid>> {
+        match self.rotate {
+            None => Output::held(dir),
+            Some(_) => Chunks::held(dir),
+        }
+    }
+
+    /// Takes `dir` for the trace `uuid`, written like this: a new or empty directory, or one that
+    /// holds a part of this very trace. `streams` are those that may come.
+    pub fn begin(self, dir: &Path, uuid: Uuid, streams: &[StreamName]) -> Result<Box<dyn Sink>> {
+        if let Some(rotate) = self.rotate {
+            return Ok(Box::new(Rotation::begin(dir, uuid, streams, self, rotate)?));
+        }
+        let is_resumed = Output::held(dir)? == Some(uuid);
+        if is_resumed && Recording::read(dir, uuid)?.is_some_and(|r| r.part.is_some()) {
+            return Err(Error::OutputTaken {
+                path: dir.to_owned(),
+                reason: "is a chunk of this trace: choose another directory".to_owned(),
+            });
+        }
+        Ok(Box::new(Output::begin(dir, uuid, streams, self, None)?))
+    }
 }
 
 /// The directory of a trace: a sink that its packets reach without being copied.
@@ -53,14 +85,15 @@ pub struct Output {
 }
 
 impl Output {
-    /// Takes `dir` for the trace `uuid`: a new or empty directory, or one that holds a part
-    /// of this very trace. A directory that is there already keeps its permissions. `streams` are
-    /// those that may come.
-    pub fn begin(
+    /// Takes `dir` for the trace `uuid`, or the part of it that is given: a new or empty directory,
+    /// or one that holds the beginning of this very trace or part. A directory that is there already
+    /// keeps its permissions. `streams` are those that may come.
+    pub(crate) fn begin(
         dir: &Path,
         uuid: Uuid,
         streams: &[StreamName],
         options: OutputOptions,
+        part: Option<Part>,
     ) -> Result<Self> {
         let held = Self::held(dir)?;
         if let Some(other) = held.filter(|&held| held != uuid) {
@@ -75,7 +108,7 @@ impl Output {
             resumed: held.is_some(),
             made,
             streams: Vec::new(),
-            recording: RecordingFile::begin(dir, uuid, streams, options.access)?,
+            recording: RecordingFile::begin(dir, uuid, streams, options.access, part)?,
             transfer: Transfer::new().map_err(Error::system("cannot create a pipe"))?,
         })
     }
@@ -86,6 +119,11 @@ impl Output {
             path: dir.to_owned(),
             reason: format!("holds another trace ({held}): choose a new directory"),
         }
+    }
+
+    /// Bytes of its packets.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.streams.iter().map(StreamFile::bytes).sum()
     }
 
     /// Makes sure that files in `dir`, which need not be there yet, can be made and written
@@ -201,7 +239,7 @@ impl Sink for Output {
         streams.fold(Ok(()), Result::and).and(names)
     }
 
-    fn end(&mut self, state: State, unwritten: u64, stats: &str) -> Result<()> {
+    fn end(self: Box<Self>, state: State, unwritten: u64, stats: &str) -> Result<()> {
         self.recording.end(state, unwritten, stats)
     }
 

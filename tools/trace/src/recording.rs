@@ -8,6 +8,7 @@
 
 use crate::access::Access;
 use crate::error::{Error, Result};
+use crate::part::Part;
 use crate::regular_file;
 use crate::source::StreamName;
 use crate::stats::TraceStats;
@@ -40,7 +41,7 @@ pub enum State {
     Writing,
     /// The trace was over and all of it was read.
     Over,
-    /// It ended before the trace did: by a signal, or because it was a snapshot.
+    /// It ended before the trace did: by a signal, as a snapshot, or because the next chunk began.
     Stopped,
     /// It ended because something could not be written or read.
     Failed,
@@ -69,6 +70,8 @@ pub struct Recording {
     pub unwritten: u64,
     /// The kernel's counters when it ended; none while it goes on, or if they were gone.
     pub stats: Option<TraceStats>,
+    /// Which part of the trace it is, if it is a chunk.
+    pub part: Option<Part>,
 }
 
 impl Recording {
@@ -86,6 +89,7 @@ impl Recording {
                 state: State::Writing,
                 unwritten: 0,
                 stats: None,
+                part: None,
             };
             (uuid.to_string(), unfinished)
         });
@@ -102,7 +106,7 @@ impl Recording {
             .map(str::len)
             .sum();
         let (head, tables) = text.split_at(head);
-        let (mut trace, mut state, mut unwritten) = (None, None, 0);
+        let (mut trace, mut state, mut unwritten, mut part) = (None, None, 0, None);
         for line in head.lines() {
             let (name, value) = line.split_once(' ').unwrap_or((line, ""));
             match name {
@@ -114,7 +118,8 @@ impl Recording {
                         .map_err(|_| format!("`{line}`: no number of events"))?;
                 }
                 // A newer tool may say more.
-                _ => {}
+                _ => Part::parse_line(&mut part, name, value)
+                    .map_err(|what| format!("`{line}`: {what}"))?,
             }
         }
         let stats = match tables {
@@ -127,17 +132,40 @@ impl Recording {
                 state: state.ok_or("no line `state` that is known here")?,
                 unwritten,
                 stats,
+                part,
             },
         ))
     }
 
-    /// The totals of the trace, which holds `recorded` events; none if the kernel's counters are
-    /// not there.
+    /// The totals of the trace, or of the chunk, which holds `recorded` events; none if the kernel's
+    /// counters are not there.
     pub fn totals(&self, recorded: u64) -> Option<Totals> {
+        let before = self.lost_before(|_| true);
         self.stats.as_ref().map(|stats| Totals {
             recorded,
-            lost: stats.all.total.lost().saturating_add(self.unwritten),
+            lost: (stats.all.total.lost().saturating_sub(before)).saturating_add(self.unwritten),
         })
+    }
+
+    /// Whether it is of the trace from its beginning on.
+    pub fn is_from_start(&self) -> bool {
+        self.part.as_ref().is_none_or(|part| part.chunk == 1)
+    }
+
+    /// What is said of this chunk and the next one together.
+    pub fn join(self, next: Self) -> Self {
+        Self {
+            unwritten: self.unwritten.saturating_add(next.unwritten),
+            part: self.part,
+            ..next
+        }
+    }
+
+    /// Of what the counters say, events that streams had lost before this chunk began: those that
+    /// `is_meant` picks.
+    pub fn lost_before(&self, is_meant: impl Fn(&StreamName) -> bool) -> u64 {
+        let part = self.part.as_ref();
+        part.map_or(0, |part| part.lost_before(is_meant))
     }
 }
 
@@ -147,18 +175,32 @@ pub struct RecordingFile {
     path: PathBuf,
     file: File,
     uuid: Uuid,
+    /// Which part of the trace it is, if it is a chunk.
+    part: Option<Part>,
 }
 
 impl RecordingFile {
-    /// Says in `dir` that the trace `uuid` is being written, and takes the room for what is said
-    /// in the end of these `streams`: the disk may be full then.
-    pub fn begin(dir: &Path, uuid: Uuid, streams: &[StreamName], access: Access) -> Result<Self> {
+    /// Says in `dir` that the trace `uuid`, or a part of it, is being written, and takes the room for
+    /// what is said in the end of these `streams`: the disk may be full then.
+    pub fn begin(
+        dir: &Path,
+        uuid: Uuid,
+        streams: &[StreamName],
+        access: Access,
+        part: Option<Part>,
+    ) -> Result<Self> {
         let path = dir.join(RECORDING);
         let file = regular_file::open_or_create(&path).map_err(Error::write(&path))?;
-        let this = Self { path, file, uuid };
         let channels: BTreeSet<_> = streams.iter().map(|stream| &stream.channel).collect();
         // A channel has its name, the names of columns, and a total.
-        let lines = streams.len() + 3 * channels.len() + HEAD_LINES;
+        let tables = streams.len() + 3 * channels.len();
+        let lines = tables + part.iter().map(Part::lines).sum::<usize>() + HEAD_LINES;
+        let this = Self {
+            path,
+            file,
+            uuid,
+            part,
+        };
         access
             .set_file(&this.file)
             .and_then(|()| this.write(State::Writing, 0, ""))
@@ -192,9 +234,13 @@ impl RecordingFile {
         let name = state.name();
         let _ = write!(
             text,
-            "trace {}\nstate {name}\nunwritten {unwritten}\n{stats}",
+            "trace {}\nstate {name}\nunwritten {unwritten}\n",
             self.uuid
         );
+        if let Some(part) = &self.part {
+            let _ = write!(text, "{part}");
+        }
+        text.push_str(stats);
         // In place, because another file might find no room.
         self.file.write_all_at(text.as_bytes(), 0)?;
         self.file.set_len(text.len() as u64)?;
@@ -213,7 +259,7 @@ mod tests {
             channel: "channel0".to_owned(),
             cpu: 0,
         };
-        RecordingFile::begin(dir, UUID, &[stream], Access::default()).unwrap()
+        RecordingFile::begin(dir, UUID, &[stream], Access::default(), None).unwrap()
     }
     const STATS: &str = "cpu recorded overwritten full\n0 10 1 2\ntotal 10 1 2\n";
 
@@ -249,6 +295,24 @@ mod tests {
     }
 
     #[test]
+    fn a_chunk_says_what_was_lost_before_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let before = "channel channel0\ncpu full overwritten\n0 3 1\n1 0 0\ntotal 3 1\n";
+        let before = TraceStats::parse(before).unwrap();
+        let part = Part::new(7, Some(&before));
+        let file =
+            RecordingFile::begin(dir.path(), UUID, &[], Access::default(), Some(part.clone()));
+        let begun = Recording::read(dir.path(), UUID).unwrap().unwrap();
+        assert_eq!((begun.state, begun.part), (State::Writing, Some(part)));
+        let stats = "channel channel0\ncpu full\n0 9\n1 1\ntotal 10\n";
+        file.unwrap().end(State::Stopped, 2, stats).unwrap();
+        let ended = Recording::read(dir.path(), UUID).unwrap().unwrap();
+        assert_eq!(ended.lost_before(|stream| stream.cpu == 0), 4);
+        assert_eq!(ended.lost_before(|stream| stream.cpu == 1), 0);
+        assert_eq!(ended.totals(5).map(|totals| totals.lost), Some(10 - 4 + 2));
+    }
+
+    #[test]
     fn more_may_be_said_and_rubbish_is_refused() {
         let (trace, recording) =
             Recording::parse("trace t\ncolour red\nstate over\ncpu recorded\ntotal 3\n").unwrap();
@@ -268,6 +332,9 @@ mod tests {
             "trace t\nstate over\nunwritten -1\n",
             "trace t\nstate over\ncpu recorded\n0\n",
             "trace t\nstate over\nchannel a\n",
+            "trace t\nstate over\nchunk x\n",
+            "trace t\nstate over\nchunk 2\nlost_before a 0\n",
+            "trace t\nstate over\nchunk 2\nlost_before a 0 -1\n",
         ] {
             assert!(Recording::parse(text).is_err(), "{text}");
         }

@@ -7,6 +7,7 @@ use crate::recording::State;
 use crate::source::{Stream, StreamName};
 use rtrace_abi::ioctl::Packet;
 use std::fmt::Debug;
+use std::time::Instant;
 
 /// Takes the packets of one trace.
 pub trait Sink: Debug + Send {
@@ -29,12 +30,27 @@ pub trait Sink: Debug + Send {
     /// What messages call a stream.
     fn name(&self, stream: usize) -> String;
 
+    /// Whether it shall [`turn`](Self::turn) before it gets a packet of so many bytes.
+    fn is_full(&self, _bytes: u64) -> bool {
+        false
+    }
+
+    /// When it shall get what the buffers hold and then [`turn`](Self::turn), if it shall.
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    /// What comes goes elsewhere. Takes the text of the kernel's counters (empty if they are gone).
+    fn turn(&mut self, _stats: &str) -> Result<()> {
+        Ok(())
+    }
+
     /// Makes durable what it has.
     fn sync(&mut self) -> Result<()>;
 
     /// No packet comes any more. Notes why, how many events the kernel recorded that it will never
     /// have, and the text of the kernel's counters (empty if they are gone).
-    fn end(&mut self, state: State, unwritten: u64, stats: &str) -> Result<()>;
+    fn end(self: Box<Self>, state: State, unwritten: u64, stats: &str) -> Result<()>;
 
     /// Removes what it has made, for a trace that nobody wants. It must not have held anything
     /// before.

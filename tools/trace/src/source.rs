@@ -73,6 +73,9 @@ pub trait Source {
     /// The description, when it has changed since the last call; the first call gives it.
     fn metadata(&mut self) -> Result<Option<String>>;
 
+    /// The text of the kernel's counters of this trace; empty if they are gone.
+    fn counters(&self) -> Result<String>;
+
     /// Sub-buffers in a stream's buffer: bounds what one flush can make ready.
     fn subbuf_count(&self, stream: &StreamName) -> u64;
 }

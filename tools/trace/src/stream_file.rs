@@ -2,14 +2,34 @@
 
 //! A stream's file on disk, while it is being written.
 
-use crate::ctf::PacketHeaders;
+use crate::ctf::{PacketAt, PacketHeaders};
 use crate::error::{Error, Result};
 use crate::output::OutputOptions;
 use crate::regular_file;
 use crate::uuid::Uuid;
 use std::fs::{self, File};
-use std::io::{Seek, SeekFrom};
+use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+
+/// The number of the last whole packet of the trace `uuid` in the file `path`; none if it has none, or
+/// is not there.
+pub fn last_packet(path: &Path, uuid: Uuid) -> Result<Option<u64>> {
+    let file = match regular_file::open(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file.map_err(Error::read(path))?,
+    };
+    let last = last_whole(path, &file, uuid)?;
+    Ok(last.map(|packet| packet.header.packet_seq_num))
+}
+
+fn last_whole(path: &Path, file: &File, uuid: Uuid) -> Result<Option<PacketAt>> {
+    let mut packets = PacketHeaders::new(path, file, Some(uuid))?;
+    let mut last = None;
+    while let Some(packet) = packets.next_whole()? {
+        last = Some(packet);
+    }
+    Ok(last)
+}
 
 /// One stream's file, open for appending packets.
 #[derive(Debug)]
@@ -31,19 +51,14 @@ impl StreamFile {
             .access
             .set_file(&file)
             .map_err(Error::write(&path))?;
-        let mut packets = PacketHeaders::new(&path, &file, Some(uuid))?;
-        let (mut end, mut last) = (0, None);
-        while let Some(packet) = packets.next_whole()? {
-            end = packet.end();
-            last = Some(packet.header.packet_seq_num);
-        }
+        let last = last_whole(&path, &file, uuid)?;
         // Headers are no whole pages: they were read before.
         options.writing.set(&file).map_err(Error::write(&path))?;
         let mut stream = Self {
             path,
             file,
-            end,
-            last,
+            end: last.map_or(0, |packet| packet.end()),
+            last: last.map(|packet| packet.header.packet_seq_num),
         };
         stream.roll_back()?;
         Ok(stream)
@@ -57,6 +72,11 @@ impl StreamFile {
     /// Where the next packet goes.
     pub fn file(&self) -> &File {
         &self.file
+    }
+
+    /// Bytes of its whole packets.
+    pub fn bytes(&self) -> u64 {
+        self.end
     }
 
     /// Whether the packet is on disk: it was written, and its reader died before it gave it

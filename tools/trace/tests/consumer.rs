@@ -95,7 +95,7 @@ impl Sink for Shared {
         Ok(())
     }
 
-    fn end(&mut self, _: State, _: u64, _: &str) -> trace::Result<()> {
+    fn end(self: Box<Self>, _: State, _: u64, _: &str) -> trace::Result<()> {
         Ok(())
     }
 

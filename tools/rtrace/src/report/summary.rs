@@ -5,10 +5,10 @@
 use super::busy::{BusyTasks, Task};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
-use trace::ctf::{name_of, StreamReader, Trace};
+use std::path::{Path, PathBuf};
+use trace::ctf::{name_of, PacketAt, StreamReader, Trace};
 use trace::recording::{Recording, State};
-use trace::stats::TraceStats;
+use trace::source::StreamName;
 use trace::{regular_file, Error, Result};
 
 /// What a trace holds; the JSON object of `report --json`.
@@ -39,7 +39,8 @@ pub struct Summary {
     pub recording: Option<Recording>,
     /// Packets missing between others: overwritten before they were read.
     pub packets_lost: u64,
-    /// Packets missing before the first: overwritten by a flight recorder, or read earlier.
+    /// Packets missing before the first: overwritten by a flight recorder, or read earlier. Not those
+    /// that are in chunks before.
     pub packets_before: u64,
     /// Events by type, the most frequent first.
     pub events: Vec<EventCount>,
@@ -127,13 +128,16 @@ impl Summary {
         let (mut cpus, mut channels) = (Vec::new(), BTreeMap::new());
         let mut warnings = Vec::new();
         let (mut begin, mut end) = (u64::MAX, 0);
-        for path in &trace.streams {
-            let Some(stream) = pass.stream(path, &progress, &mut warnings)? else {
+        let files = trace
+            .streams
+            .chunk_by(|a, b| a.file_name() == b.file_name());
+        for files in files {
+            let Some(stream) = pass.stream(files, &progress, &mut warnings)? else {
                 continue;
             };
             begin = begin.min(stream.begin);
             end = end.max(stream.end);
-            channel_of(&mut channels, &stream, path)
+            channel_of(&mut channels, &stream, &files[0])
                 .content
                 .add(&stream.cpu.content);
             add_cpu(&mut cpus, stream.cpu);
@@ -141,9 +145,8 @@ impl Summary {
         let first = (!cpus.is_empty()).then_some(begin);
         let events = pass.events(&channels);
         let mut channels: Vec<_> = channels.into_values().collect();
-        let stats = trace.recording.as_ref().and_then(|r| r.stats.as_ref());
-        if let Some(stats) = stats {
-            take_losses(&mut cpus, &mut channels, stats);
+        if let Some(recording) = &trace.recording {
+            take_losses(&mut cpus, &mut channels, recording);
         }
         let mut all = Content::default();
         cpus.iter().for_each(|cpu| all.add(&cpu.content));
@@ -203,9 +206,13 @@ fn add_cpu(cpus: &mut Vec<Cpu>, stream: Cpu) {
 
 /// Takes the losses of each CPU and channel from the kernel's counters. What has a row of its own
 /// only there had losses, or nothing.
-fn take_losses(cpus: &mut Vec<Cpu>, channels: &mut Vec<Channel>, stats: &TraceStats) {
+fn take_losses(cpus: &mut Vec<Cpu>, channels: &mut Vec<Channel>, recording: &Recording) {
+    let Some(stats) = &recording.stats else {
+        return;
+    };
     for row in &stats.all.cpus {
-        let lost = row.counters.lost();
+        let before = recording.lost_before(|stream| stream.cpu == row.cpu);
+        let lost = row.counters.lost().saturating_sub(before);
         match cpus.iter_mut().find(|cpu| cpu.cpu == row.cpu) {
             Some(cpu) => cpu.content.lost = lost,
             None if lost > 0 => add_cpu(cpus, lossy_cpu(row.cpu, lost)),
@@ -213,7 +220,8 @@ fn take_losses(cpus: &mut Vec<Cpu>, channels: &mut Vec<Channel>, stats: &TraceSt
         }
     }
     for row in &stats.channels {
-        let lost = row.stats.total.lost();
+        let before = recording.lost_before(|stream| stream.channel == row.channel);
+        let lost = row.stats.total.lost().saturating_sub(before);
         match channels
             .iter_mut()
             .find(|channel| channel.name == row.channel)
@@ -245,7 +253,9 @@ fn nothing_but(lost: u64) -> Content {
 
 /// What to say if the kernel gave events of a trace that is over to somebody else.
 fn elsewhere(recording: Option<&Recording>, recorded: u64) -> Option<String> {
-    let recording = recording.filter(|recording| recording.state == State::Over)?;
+    // Of a later chunk it is not known what those before it have.
+    let is_whole = |r: &&Recording| r.state == State::Over && r.is_from_start();
+    let recording = recording.filter(is_whole)?;
     let total = recording.stats.as_ref()?.all.total;
     let kept = total.recorded.saturating_sub(total.overwritten);
     match kept
@@ -277,16 +287,43 @@ struct Stream {
 }
 
 impl Pass<'_> {
-    /// Reads a stream; none if it has no packet.
+    /// Reads a stream from its files; none if it has no packet.
     fn stream(
         &mut self,
-        path: &Path,
+        files: &[PathBuf],
         progress: &impl Fn(u64),
         warnings: &mut Vec<String>,
     ) -> Result<Option<Stream>> {
+        let (mut stream, mut last) = (None, None);
+        for path in files {
+            last = self.file(path, last, &mut stream, progress, warnings)?;
+        }
+        if let Some(stream) = &mut stream {
+            let times = self.tasks.end(stream.end);
+            let clock = self.trace.metadata.clock;
+            stream.cpu.idle_ns = clock.nanoseconds(times.idle);
+            stream.cpu.busy_ns = clock.nanoseconds(times.busy);
+        }
+        Ok(stream)
+    }
+
+    /// Reads a file of a stream behind the packet `last`, and adds it to what is known of that; its
+    /// own last packet.
+    fn file(
+        &mut self,
+        path: &Path,
+        last: Option<PacketAt>,
+        stream: &mut Option<Stream>,
+        progress: &impl Fn(u64),
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<PacketAt>> {
         let file = regular_file::open(path).map_err(Error::read(path))?;
-        let mut reader = StreamReader::new(path, &file, &self.trace.metadata)?;
-        let mut stream: Option<Stream> = None;
+        let mut reader = StreamReader::new(path, &file, &self.trace.metadata)?.after(last);
+        // What is missing before a later chunk is in other chunks, or counted there.
+        let recording = self.trace.recording.as_ref();
+        let is_from_start = recording.is_none_or(Recording::is_from_start);
+        let is_this = |stream: &StreamName| name_of(path).as_ref() == Some(stream);
+        let lost_before = recording.map_or(0, |recording| recording.lost_before(is_this));
         while let Some(packet) = reader.next_packet()? {
             let header = packet.at.header;
             let is_first = stream.is_none();
@@ -310,12 +347,13 @@ impl Pass<'_> {
             }
             let content = &mut cpu.content;
             // A trace may begin with any packet: a snapshot does.
-            if is_first {
-                content.packets_before = packet.packets_lost;
-            } else {
+            if !is_first {
                 content.packets_lost += packet.packets_lost;
+            } else if is_from_start {
+                content.packets_before = packet.packets_lost;
             }
-            content.lost += packet.events_lost;
+            let before = if is_first { lost_before } else { 0 };
+            content.lost += packet.events_lost.saturating_sub(before);
             content.packets += 1;
             content.bytes += packet.at.size();
             if packet.packets_lost > 0 || packet.events_lost > 0 {
@@ -340,13 +378,7 @@ impl Pass<'_> {
                 reader.partial()
             ));
         }
-        if let Some(stream) = &mut stream {
-            let times = self.tasks.end(stream.end);
-            let clock = self.trace.metadata.clock;
-            stream.cpu.idle_ns = clock.nanoseconds(times.idle);
-            stream.cpu.busy_ns = clock.nanoseconds(times.busy);
-        }
-        Ok(stream)
+        Ok(reader.last())
     }
 
     /// The events that were counted, of these channels by stream class.

@@ -136,7 +136,14 @@ fn tasks(out: &mut String, summary: &Summary, rows: usize) -> Result {
 
 fn close(out: &mut String, summary: &Summary) -> Result {
     writeln!(out)?;
-    if summary.packets_before > 0 {
+    let part = summary.recording.as_ref().and_then(|r| r.part.as_ref());
+    if let Some(part) = part.filter(|part| part.chunk > 1) {
+        writeln!(
+            out,
+            "A trace from its chunk {} on: what came before is in the chunks before it",
+            part.chunk
+        )?;
+    } else if summary.packets_before > 0 {
         writeln!(
             out,
             "The newest part of a trace: {} packets before it were overwritten, or read earlier",

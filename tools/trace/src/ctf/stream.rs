@@ -57,6 +57,17 @@ impl<'a> StreamReader<'a> {
         })
     }
 
+    /// As if the packet `before`, if there is one, were before the first one in the file.
+    pub fn after(mut self, before: Option<PacketAt>) -> Self {
+        self.before = before;
+        self
+    }
+
+    /// The last packet that was read, or the one that was before.
+    pub fn last(&self) -> Option<PacketAt> {
+        self.before
+    }
+
     /// The next whole packet.
     pub fn next_packet(&mut self) -> Result<Option<Packet<'_>>> {
         let Some(at) = self.headers.next_whole()? else {

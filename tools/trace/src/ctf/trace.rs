@@ -3,11 +3,13 @@
 //! A trace's directory.
 
 use super::metadata::Metadata;
+use crate::chunks::Chunks;
 use crate::error::{Error, Result};
 use crate::output::METADATA;
 use crate::recording::Recording;
 use crate::regular_file;
 use crate::source::StreamName;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +18,8 @@ use std::path::{Path, PathBuf};
 pub struct Trace {
     /// Its description.
     pub metadata: Metadata,
-    /// Its stream files, sorted by channel and CPU where their names tell.
+    /// Its stream files, sorted by channel and CPU where their names tell. Of a trace in chunks a
+    /// stream has several, one behind the other.
     pub streams: Vec<PathBuf>,
     /// Bytes of the stream files.
     pub bytes: u64,
@@ -25,8 +28,27 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Opens the trace in `dir`.
+    /// Opens the trace in `dir`: that, or all chunks of it.
     pub fn open(dir: &Path) -> Result<Self> {
+        let mut parts = Vec::new();
+        if dir.is_dir() && !dir.join(METADATA).exists() {
+            parts = Chunks::list(dir)?.parts(dir);
+        }
+        let mut parts = parts.iter().map(|part| Self::open_one(part));
+        let Some(first) = parts.next() else {
+            return Self::open_one(dir);
+        };
+        let mut trace = parts.try_fold(first?, |trace, next| Ok(trace.join(next?)))?;
+        // The files of a stream stay in the order of the chunks.
+        trace.streams.sort_by_cached_key(|path| {
+            let file = path.file_name().map(OsStr::to_owned);
+            (name_of(path), file)
+        });
+        Ok(trace)
+    }
+
+    /// Opens the trace whose directory is `dir`.
+    fn open_one(dir: &Path) -> Result<Self> {
         let path = dir.join(METADATA);
         let text = regular_file::read_to_string(&path).map_err(Error::read(&path))?;
         let metadata = Metadata::parse(&text)?;
@@ -49,6 +71,19 @@ impl Trace {
             bytes,
             recording,
         })
+    }
+
+    /// What this and the next chunk are together. The next one's description has all that this one's
+    /// has.
+    fn join(mut self, next: Self) -> Self {
+        self.streams.extend(next.streams);
+        let recordings = self.recording.zip(next.recording);
+        Self {
+            metadata: next.metadata,
+            streams: self.streams,
+            bytes: self.bytes + next.bytes,
+            recording: recordings.map(|(this, next)| this.join(next)),
+        }
     }
 }
 

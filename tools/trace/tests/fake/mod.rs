@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use synthetic::{PacketBuilder, UUID};
 use trace::consumer::Consumer;
-use trace::output::{Output, OutputOptions};
+use trace::output::OutputOptions;
 use trace::source::{Source, Stream, StreamName};
 use trace::tracer::FIRST_CHANNEL;
 use trace::uuid::Uuid;
@@ -62,6 +62,7 @@ impl Buffer {
 pub struct Channel {
     pub buffers: Arc<Mutex<BTreeMap<StreamName, Arc<Mutex<Buffer>>>>>,
     pub metadata: Arc<Mutex<Option<String>>>,
+    pub counters: Arc<Mutex<String>>,
     pub uuid: [u8; 16],
 }
 
@@ -70,6 +71,7 @@ impl Channel {
         let channel = Self {
             buffers: Arc::default(),
             metadata: Arc::new(Mutex::new(Some(synthetic::metadata(UUID, Layout::Compact)))),
+            counters: Arc::default(),
             uuid: UUID,
         };
         for cpu in 0..cpus {
@@ -147,6 +149,10 @@ impl Source for Channel {
 
     fn metadata(&mut self) -> trace::Result<Option<String>> {
         Ok(self.metadata.lock().unwrap().take())
+    }
+
+    fn counters(&self) -> trace::Result<String> {
+        Ok(self.counters.lock().unwrap().clone())
     }
 
     fn subbuf_count(&self, _: &StreamName) -> u64 {
@@ -232,10 +238,17 @@ impl Stream for FakeStream {
 
 /// A consumer of the channel that writes to a directory.
 pub fn open(channel: &Channel, dir: &Path) -> trace::Result<Consumer<Channel>> {
+    open_as(channel, dir, OutputOptions::default())
+}
+
+/// The same, in this way.
+pub fn open_as(
+    channel: &Channel,
+    dir: &Path,
+    options: OutputOptions,
+) -> trace::Result<Consumer<Channel>> {
     Consumer::open(channel.clone(), |source| {
-        let streams = source.streams()?;
-        let output = Output::begin(dir, source.uuid(), &streams, OutputOptions::default())?;
-        Ok(Box::new(output))
+        options.begin(dir, source.uuid(), &source.streams()?)
     })
 }
 

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The chunks of a trace, in a directory that holds nothing else of it. Each is a trace of its own;
+//! together, in the order of their numbers, they are the trace.
+//!
+//! The name says how far a chunk has come: `.chunk-000001.new` is being written, or was when its
+//! writer was killed; `chunk-000001` is whole; `.chunk-000001.old` is being removed.
+
+use crate::error::{Error, Result};
+use crate::output::{Output, METADATA, METADATA_NEW};
+use crate::recording::RECORDING;
+use crate::source::StreamName;
+use crate::uuid::Uuid;
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The numbers of the chunks in a directory, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chunks {
+    /// Those that are whole.
+    pub whole: Vec<u64>,
+    /// Those that are being written, or were when their writer was killed.
+    pub unfinished: Vec<u64>,
+    /// Those that are being removed.
+    pub outdated: Vec<u64>,
+}
+
+impl Chunks {
+    /// Those in `dir`, which must be there. Whatever else is in it does not matter.
+    pub fn list(dir: &Path) -> Result<Self> {
+        let mut chunks = Self::default();
+        for entry in fs::read_dir(dir).map_err(Error::read(dir))? {
+            let entry = entry.map_err(Error::read(dir))?;
+            if !entry.file_type().map_err(Error::read(dir))?.is_dir() {
+                continue;
+            }
+            let name = entry.file_name();
+            let Some((number, name)) = name.to_str().and_then(|name| Some((number(name)?, name)))
+            else {
+                continue;
+            };
+            let Self {
+                whole,
+                unfinished,
+                outdated,
+            } = &mut chunks;
+            for (names, list) in [
+                (whole_name(number), whole),
+                (unfinished_name(number), unfinished),
+                (outdated_name(number), outdated),
+            ] {
+                if names == name {
+                    list.push(number);
+                }
+            }
+        }
+        for list in [
+            &mut chunks.whole,
+            &mut chunks.unfinished,
+            &mut chunks.outdated,
+        ] {
+            list.sort_unstable();
+        }
+        Ok(chunks)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.whole.is_empty() && self.unfinished.is_empty() && self.outdated.is_empty()
+    }
+
+    /// The directories of all that are traces, in their order.
+    pub fn parts(&self, dir: &Path) -> Vec<PathBuf> {
+        let whole = self.whole.iter().map(|&number| whole_path(dir, number));
+        let unfinished = self.unfinished.iter();
+        let unfinished = unfinished.map(|&number| unfinished_path(dir, number));
+        // Its writer may have been killed before it described the trace.
+        let unfinished = unfinished.filter(|path| path.join(METADATA).exists());
+        whole.chain(unfinished).collect()
+    }
+
+    /// The trace whose chunks `dir` holds; none if it is empty or not there. Anything else is an
+    /// error: that which is to be written there shall be the only one.
+    pub fn held(dir: &Path) -> Result<Option<Uuid>> {
+        let taken = |path: &Path, reason: &str| Error::OutputTaken {
+            path: path.to_owned(),
+            reason: format!("{reason}: choose another directory"),
+        };
+        if !dir.is_dir() || dir.join(METADATA).exists() {
+            return match Output::held(dir)? {
+                None => Ok(None),
+                Some(_) => Err(taken(dir, "holds a trace that is not in chunks")),
+            };
+        }
+        let chunks = Self::list(dir)?;
+        if chunks.is_empty() {
+            return Output::held(dir);
+        }
+        let whole = chunks.whole.iter().map(|&number| whole_path(dir, number));
+        let mut held = None;
+        for path in whole {
+            let uuid = Output::held(&path)?.ok_or_else(|| taken(&path, "is no trace"))?;
+            if held.is_some_and(|held| held != uuid) {
+                return Err(taken(&path, "is of another trace than the chunk before it"));
+            }
+            held = Some(uuid);
+        }
+        for &number in &chunks.unfinished {
+            let path = unfinished_path(dir, number);
+            // It may be without metadata.
+            let uuid = Output::held(&path)?.or(held);
+            if held.is_some() && uuid != held {
+                return Err(taken(&path, "is of another trace than the chunk before it"));
+            }
+            held = uuid;
+        }
+        Ok(held)
+    }
+}
+
+/// Where chunk `number` is in `dir` once it is whole.
+pub fn whole_path(dir: &Path, number: u64) -> PathBuf {
+    dir.join(whole_name(number))
+}
+
+/// Where chunk `number` is in `dir` while it is being written.
+pub fn unfinished_path(dir: &Path, number: u64) -> PathBuf {
+    dir.join(unfinished_name(number))
+}
+
+/// Gives chunk `number`, which is durable, the name of a whole one.
+pub fn rename_whole(dir: &Path, number: u64) -> Result<()> {
+    let path = whole_path(dir, number);
+    fs::rename(unfinished_path(dir, number), &path)
+        .and_then(|()| File::open(dir)?.sync_all())
+        .map_err(Error::write(&path))
+}
+
+/// Removes all whole chunks in `dir` but the newest `keep`. Only chunks of the trace `uuid` are
+/// removed, and only if nothing is in them that is no part of one.
+pub fn remove_oldest(dir: &Path, uuid: Uuid, keep: u64) -> Result<()> {
+    let whole = Chunks::list(dir)?.whole;
+    let keep = usize::try_from(keep).unwrap_or(usize::MAX);
+    for &number in &whole[..whole.len().saturating_sub(keep)] {
+        let path = whole_path(dir, number);
+        if is_chunk(&path, uuid)? {
+            let outdated = dir.join(outdated_name(number));
+            fs::rename(&path, &outdated).map_err(Error::write(&path))?;
+            remove_outdated(dir, number)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes a chunk whose removal has begun.
+pub fn remove_outdated(dir: &Path, number: u64) -> Result<()> {
+    remove(&dir.join(outdated_name(number)))
+}
+
+/// Removes a chunk that could not be begun.
+pub fn remove_unfinished(dir: &Path, number: u64) -> Result<()> {
+    remove(&unfinished_path(dir, number))
+}
+
+/// Removes a chunk's files, and its directory if nothing else is in it.
+fn remove(path: &Path) -> Result<()> {
+    for entry in fs::read_dir(path).map_err(Error::read(path))? {
+        let entry = entry.map_err(Error::read(path))?;
+        if is_part(&entry).map_err(Error::read(path))? {
+            fs::remove_file(entry.path()).map_err(Error::write(&entry.path()))?;
+        }
+    }
+    match fs::remove_dir(path) {
+        // Somebody has put something there.
+        Err(e) if Errno::from_io_error(&e) == Some(Errno::NOTEMPTY) => Ok(()),
+        removed => removed.map_err(Error::write(path)),
+    }
+}
+
+/// Whether the directory is a chunk of the trace `uuid`, and nothing but that.
+fn is_chunk(path: &Path, uuid: Uuid) -> Result<bool> {
+    let entries = match fs::read_dir(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
+        entries => entries.map_err(Error::read(path))?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(Error::read(path))?;
+        if !is_part(&entry).map_err(Error::read(path))? {
+            return Ok(false);
+        }
+    }
+    match Output::held(path) {
+        Ok(held) => Ok(held == Some(uuid)),
+        Err(Error::OutputTaken { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a file is called as a part of a trace is.
+fn is_part(entry: &fs::DirEntry) -> io::Result<bool> {
+    let name = entry.file_name();
+    let is_stream = |name: &OsStr| {
+        name.to_str()
+            .is_some_and(|name| name.parse::<StreamName>().is_ok())
+    };
+    let is_known = [METADATA, METADATA_NEW, RECORDING]
+        .iter()
+        .any(|known| name == *known);
+    Ok(entry.file_type()?.is_file() && (is_known || is_stream(&name)))
+}
+
+fn whole_name(number: u64) -> String {
+    format!("chunk-{number:06}")
+}
+
+fn unfinished_name(number: u64) -> String {
+    format!(".{}.new", whole_name(number))
+}
+
+fn outdated_name(number: u64) -> String {
+    format!(".{}.old", whole_name(number))
+}
+
+/// The number in a chunk's name; none if it is the name of something else.
+fn number(name: &str) -> Option<u64> {
+    let (_, rest) = name.split_once("chunk-")?;
+    rest.split('.').next()?.parse().ok()
+}

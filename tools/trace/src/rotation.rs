@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A trace in a directory of chunks.
+//!
+//! Each chunk is an [`Output`], under a name that says that it is unfinished. When the next one
+//! begins it is brought to the disk and gets its own name, in a thread of its own. Packets go to
+//! one chunk after the other, so the chunks together have each packet once.
+//!
+//! A consumer that comes back goes on in the last chunk if that is unfinished. Others that are were
+//! being brought to the disk when its forerunner died: nothing is missing in them.
+
+use crate::chunks::{
+    remove_oldest, remove_outdated, remove_unfinished, unfinished_path, whole_path, Chunks,
+};
+use crate::error::{Error, Result};
+use crate::finisher::{EndedChunk, Finisher};
+use crate::output::{make_dir, Output, OutputOptions};
+use crate::part::Part;
+use crate::recording::{Recording, State};
+use crate::rotate::{Every, Rotate};
+use crate::sink::Sink;
+use crate::source::{Stream, StreamName};
+use crate::stats::TraceStats;
+use crate::stream_file::last_packet;
+use crate::uuid::Uuid;
+use rtrace_abi::ioctl::Packet;
+use std::fs;
+use std::mem;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// The directory of a trace in chunks.
+#[derive(Debug)]
+pub struct Rotation {
+    dir: PathBuf,
+    uuid: Uuid,
+    /// Of each chunk.
+    options: OutputOptions,
+    every: Every,
+    resumed: bool,
+    /// Whether the directory was not there before.
+    made: bool,
+    /// The streams that may come.
+    possible: Vec<StreamName>,
+    /// Those that are open, by their numbers, each with the last packet of it in the chunk `before`.
+    streams: Vec<(StreamName, Option<u64>)>,
+    metadata: String,
+    chunk: Output,
+    /// The chunk's.
+    number: u64,
+    /// The last chunk that was whole in the beginning.
+    before: Option<u64>,
+    /// From when on the chunk's time counts.
+    began: Instant,
+    finisher: Finisher,
+}
+
+impl Rotation {
+    /// Takes `dir` for the trace `uuid`: a new or empty directory, or one that holds chunks of this
+    /// very trace. A directory that is there already keeps its permissions. `streams` are those that
+    /// may come.
+    pub fn begin(
+        dir: &Path,
+        uuid: Uuid,
+        streams: &[StreamName],
+        options: OutputOptions,
+        rotate: Rotate,
+    ) -> Result<Self> {
+        let held = Chunks::held(dir)?;
+        if let Some(other) = held.filter(|&held| held != uuid) {
+            return Err(Output::holds_another(dir, other));
+        }
+        Output::try_writing(dir, options)?;
+        let made = make_dir(dir, options.access).map_err(Error::write(dir))?;
+        let Chunks {
+            whole,
+            mut unfinished,
+            outdated,
+        } = Chunks::list(dir)?;
+        for number in outdated {
+            remove_outdated(dir, number)?;
+        }
+        let last_whole = whole.last().copied();
+        let last = unfinished.last().copied();
+        let going_on = last.filter(|_| last > last_whole);
+        unfinished.retain(|number| Some(*number) != going_on);
+        let mut finisher = Finisher::new(dir, uuid, rotate.keep);
+        for &number in &unfinished {
+            finisher.take(left_behind(dir, number, uuid, options)?)?;
+        }
+        finisher.wait()?;
+        let before = unfinished.last().copied().max(last_whole);
+        let number = going_on.unwrap_or(before.unwrap_or(0) + 1);
+        let path = unfinished_path(dir, number);
+        let part = match Recording::read(&path, uuid)?.and_then(|recording| recording.part) {
+            Some(part) => part,
+            None => {
+                let before = before.map(|number| counters_of(dir, number, uuid));
+                Part::new(number, before.transpose()?.flatten().as_ref())
+            }
+        };
+        Ok(Self {
+            chunk: Output::begin(&path, uuid, streams, options, Some(part))?,
+            dir: dir.to_owned(),
+            uuid,
+            options,
+            every: rotate.every,
+            resumed: held.is_some(),
+            made,
+            possible: streams.to_owned(),
+            streams: Vec::new(),
+            metadata: String::new(),
+            number,
+            before,
+            began: Instant::now(),
+            finisher,
+        })
+    }
+
+    /// Begins chunk `number`, with what all have.
+    fn next(&self, number: u64, part: Part) -> Result<Output> {
+        let path = unfinished_path(&self.dir, number);
+        let (possible, options) = (&self.possible, self.options);
+        let mut next = Output::begin(&path, self.uuid, possible, options, Some(part))?;
+        next.describe(&self.metadata)?;
+        for (stream, _) in &self.streams {
+            next.open(stream)?;
+        }
+        Ok(next)
+    }
+}
+
+impl Sink for Rotation {
+    fn resumed(&self) -> bool {
+        self.resumed
+    }
+
+    fn describe(&mut self, metadata: &str) -> Result<()> {
+        metadata.clone_into(&mut self.metadata);
+        self.chunk.describe(metadata)
+    }
+
+    fn open(&mut self, stream: &StreamName) -> Result<usize> {
+        let before = self.before.map(|number| whole_path(&self.dir, number));
+        let path = before.map(|dir| dir.join(stream.to_string()));
+        let last = path.map(|path| last_packet(&path, self.uuid)).transpose()?;
+        self.streams.push((stream.clone(), last.flatten()));
+        self.chunk.open(stream)
+    }
+
+    fn has(&self, stream: usize, sequence: u64) -> bool {
+        let (_, last) = &self.streams[stream];
+        last.is_some_and(|last| sequence <= last) || self.chunk.has(stream, sequence)
+    }
+
+    fn packet(&mut self, stream: usize, packet: &Packet, from: &mut dyn Stream) -> Result<()> {
+        self.chunk.packet(stream, packet, from)
+    }
+
+    fn name(&self, stream: usize) -> String {
+        self.chunk.name(stream)
+    }
+
+    fn is_full(&self, bytes: u64) -> bool {
+        let held = self.chunk.bytes();
+        match self.every {
+            Every::Size(size) => held > 0 && held.saturating_add(bytes) > size,
+            Every::Time(_) => false,
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        match self.every {
+            Every::Size(_) => None,
+            Every::Time(time) => self.began.checked_add(time),
+        }
+    }
+
+    fn turn(&mut self, stats: &str) -> Result<()> {
+        let number = self.number + 1;
+        let part = Part::new(number, TraceStats::parse(stats).ok().as_ref());
+        let next = self.next(number, part).inspect_err(|_| {
+            // The error itself is what matters.
+            let _ = remove_unfinished(&self.dir, number);
+        })?;
+        // From the last deadline, so that they do not wander; but none is made up for.
+        let now = Instant::now();
+        self.began = self.deadline().unwrap_or(now);
+        if self.deadline().is_some_and(|next| next <= now) {
+            self.began = now;
+        }
+        self.finisher.take(EndedChunk {
+            number: mem::replace(&mut self.number, number),
+            output: mem::replace(&mut self.chunk, next),
+            state: State::Stopped,
+            unwritten: 0,
+            stats: stats.to_owned(),
+        })
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        let chunk = self.chunk.sync();
+        self.finisher.wait().and(chunk)
+    }
+
+    fn end(mut self: Box<Self>, state: State, unwritten: u64, stats: &str) -> Result<()> {
+        self.finisher.take(EndedChunk {
+            number: self.number,
+            output: self.chunk,
+            state,
+            unwritten,
+            stats: stats.to_owned(),
+        })?;
+        self.finisher.wait()
+    }
+
+    /// Leaves the directory, if it was there before.
+    fn discard(mut self: Box<Self>) -> Result<()> {
+        self.finisher.wait()?;
+        Box::new(self.chunk).discard()?;
+        remove_oldest(&self.dir, self.uuid, 0)?;
+        if self.made {
+            fs::remove_dir(&self.dir).map_err(Error::write(&self.dir))?;
+        }
+        Ok(())
+    }
+}
+
+/// A chunk that was being brought to the disk when its writer died. The counters at its end are
+/// not known any more; what was lost until then the next chunk says.
+fn left_behind(dir: &Path, number: u64, uuid: Uuid, options: OutputOptions) -> Result<EndedChunk> {
+    let path = unfinished_path(dir, number);
+    let recording = Recording::read(&path, uuid)?;
+    let part = recording.and_then(|recording| recording.part);
+    let mut output = Output::begin(&path, uuid, &[], options, part)?;
+    for stream in streams_in(&path)? {
+        output.open(&stream)?;
+    }
+    Ok(EndedChunk {
+        number,
+        output,
+        state: State::Stopped,
+        unwritten: 0,
+        stats: String::new(),
+    })
+}
+
+/// The streams whose files a directory has.
+fn streams_in(dir: &Path) -> Result<Vec<StreamName>> {
+    let mut streams = Vec::new();
+    for entry in fs::read_dir(dir).map_err(Error::read(dir))? {
+        let name = entry.map_err(Error::read(dir))?.file_name();
+        streams.extend(name.to_str().and_then(|name| name.parse().ok()));
+    }
+    Ok(streams)
+}
+
+/// The counters at the end of a chunk, if it says any.
+fn counters_of(dir: &Path, number: u64, uuid: Uuid) -> Result<Option<TraceStats>> {
+    let recording = Recording::read(&whole_path(dir, number), uuid)?;
+    Ok(recording.and_then(|recording| recording.stats))
+}

@@ -490,7 +490,8 @@ pub struct StartArgs {
 /// Write what the buffers hold at this moment to a new trace
 ///
 /// For a session that nobody else reads, such as a flight recorder started with `rtrace
-/// start --overwrite`. Recording goes on. What was written has left the buffers.
+/// start --overwrite`. Recording goes on. What was written has left the buffers; what comes meanwhile
+/// stays there for the next snapshot. `rtraced --snapshots` writes one at each SIGUSR2.
 #[derive(Debug, Args)]
 pub struct SnapshotArgs {
     /// Directory for the trace: new or empty

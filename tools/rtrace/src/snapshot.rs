@@ -4,15 +4,10 @@
 
 use crate::options::Place;
 use crate::terminal::{bytes, say};
-use anyhow::bail;
 use std::path::Path;
-use trace::consumer::Consumer;
-use trace::live::LiveTrace;
-use trace::output::{Output, OutputOptions};
-use trace::recording::State;
+use trace::output::OutputOptions;
 use trace::session::Session;
-use trace::source::Source;
-use trace::totals::Totals;
+use trace::snapshot::{self, Snapshot};
 
 /// Writes a snapshot to `dir`.
 pub fn snapshot(place: &Place, dir: &Path, options: OutputOptions) -> anyhow::Result<()> {
@@ -21,35 +16,17 @@ pub fn snapshot(place: &Place, dir: &Path, options: OutputOptions) -> anyhow::Re
 
 /// Writes a snapshot of a session to `dir`.
 pub fn take(session: &Session, dir: &Path, options: OutputOptions) -> anyhow::Result<()> {
-    if Output::held(dir)?.is_some() {
-        bail!(
-            "{} holds a trace already: choose a new directory",
-            dir.display()
-        );
-    }
-    let mut consumer = Consumer::open(LiveTrace::open(session)?, |source| {
-        options.begin(dir, source.uuid(), &source.streams()?)
-    })?;
-    let result = consumer.snapshot();
-    let written = consumer.written();
+    let Snapshot {
+        written,
+        totals,
+        failure,
+    } = snapshot::take(session, dir, options)?;
     say(format_args!(
         "snapshot in {} ({}, {} packets)",
         dir.display(),
         bytes(written.bytes),
         written.packets
     ));
-    let (stats, text) = session.stats_and_text()?;
-    let state = if result.is_ok() {
-        State::Stopped
-    } else {
-        State::Failed
-    };
-    if let Err(error) = consumer.into_sink().end(state, 0, &text) {
-        say(error);
-    }
-    say(Totals {
-        recorded: written.records,
-        lost: stats.all.total.lost(),
-    });
-    Ok(result?)
+    say(totals);
+    failure.map_or(Ok(()), |error| Err(error.into()))
 }

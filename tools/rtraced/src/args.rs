@@ -30,6 +30,15 @@ Chunks:
   `rtrace report DIR/chunk-N` one. With a TIME the next one begins also if nothing was recorded.
   Started again with the same DIR, it goes on in the chunk that was not finished, or in a new one.
 
+Snapshots:
+  rtrace start --overwrite -b 1Mx16
+  rtraced -o DIR --snapshots --pid-file /run/rtraced.pid
+  kill -USR2 $(cat /run/rtraced.pid)
+
+  Each has what was recorded since the one before, as far as it was not overwritten. It is whole when
+  the message says so, and when DIR/N/.recording has the line `state stopped`. One that fails is
+  reported, and rtraced goes on; its exit code in the end is that of the first failure.
+
 Messages go to standard error; after detaching to the system log, unless standard error
 is a file.
 
@@ -52,7 +61,7 @@ Exit codes:
 #[command(name = "rtraced", version, after_long_help = AFTER, after_help = "More: --help")]
 pub struct Args {
     /// Directory for the trace: new, empty, or holding a part of the same trace (with --rotate: chunks
-    /// of it)
+    /// of it; with --snapshots: snapshots)
     #[arg(short, long, value_name = "DIR", required_unless_present = "generate")]
     pub output: Option<PathBuf>,
 
@@ -75,6 +84,11 @@ pub struct Args {
     #[arg(long, value_name = "N", requires = "rotate")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub keep: Option<u64>,
+
+    /// Flight recorder: write nothing until SIGUSR2 asks for it, and then what the buffers hold, to
+    /// DIR/1, DIR/2, ..., each time. Goes on from trace to trace, until another signal
+    #[arg(long, conflicts_with_all = ["rotate", "leftover"])]
+    pub snapshots: bool,
 
     /// Permissions of DIR, in octal, whatever the umask; its files get them without the x bits.
     /// If DIR is there already, only its files [default: 0700; with --group 0750]

@@ -11,6 +11,7 @@ mod log;
 mod options;
 mod pid_file;
 mod serve;
+mod snapshots;
 
 use anyhow::Context;
 use clap::{CommandFactory, Parser};

@@ -35,6 +35,8 @@ pub struct Options {
     pub pid_file: Option<PathBuf>,
     /// Take what is left of a trace that was stopped before.
     pub leftover: bool,
+    /// Write what the buffers hold each time that it is asked for, and nothing else.
+    pub snapshots: bool,
     /// Detach as soon as it waits, or the streams are open.
     pub detached: bool,
 }
@@ -64,6 +66,7 @@ impl Action {
             debugfs: args.debugfs,
             pid_file: args.pid_file.map(absolute).transpose()?,
             leftover: args.leftover,
+            snapshots: args.snapshots,
             detached: args.detached,
         }))
     }

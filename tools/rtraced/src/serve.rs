@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::log::Log;
 use crate::options::Options;
 use crate::pid_file::PidFile;
+use crate::snapshots;
 use anyhow::anyhow;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::process::ExitCode;
@@ -38,6 +39,9 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
         .map(PidFile::claim)
         .transpose()?;
     let session = Tracer::find(&options.debugfs)?.session(&options.session)?;
+    if options.snapshots {
+        return snapshots::serve(options, &session, &mut signals, &mut detachment, log);
+    }
     // Before the look whether it is active: whatever is started from now on has another.
     let last = session.uuid()?;
     let held = try_output(last, options)?;
@@ -150,12 +154,17 @@ fn wait(
         if uuid.is_some() && uuid != last {
             return Ok(Some(LiveTrace::open(session)?));
         }
-        let mut fds = [PollFd::new(&*signals, PollFlags::IN)];
-        let _ = poll(&mut fds, Some(&ASK));
-        if !signals.pending().is_empty() {
+        if !look(signals).is_empty() {
             return Ok(None);
         }
     }
+}
+
+/// The signals that come until it is time to ask the session again.
+pub fn look(signals: &mut Signals) -> Vec<i32> {
+    let mut fds = [PollFd::new(&*signals, PollFlags::IN)];
+    let _ = poll(&mut fds, Some(&ASK));
+    signals.pending()
 }
 
 /// Says what is on disk and what is lost.

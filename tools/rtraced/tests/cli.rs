@@ -79,6 +79,8 @@ fn wrong_usage() {
         ("--rotate often", "no size"),
         ("--keep 3", "--rotate"),
         ("--rotate 1G --keep 0", "0 is not in 1.."),
+        ("--snapshots --rotate 1G", "cannot be used with"),
+        ("--snapshots --leftover", "cannot be used with"),
     ] {
         rtraced(output.path(), &output.path().join("trace"))
             .args(words.split(' '))
@@ -129,6 +131,20 @@ fn chunks_and_traces_are_not_mixed() {
         .assert()
         .code(3)
         .stderr(contains("another trace"));
+}
+
+#[test]
+fn snapshots_need_a_place() {
+    let (tree, output) = (tree(), TempDir::new().unwrap());
+    fs::write(output.path().join("letter"), "dear").unwrap();
+    for how in [&["--foreground"][..], &[]] {
+        rtraced(tree.path(), output.path())
+            .arg("--snapshots")
+            .args(how)
+            .assert()
+            .code(3)
+            .stderr(contains("neither empty nor has snapshots"));
+    }
 }
 
 #[test]

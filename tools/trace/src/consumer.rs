@@ -155,11 +155,27 @@ impl<S: Source> Consumer<S> {
         Ok(end)
     }
 
-    /// Writes what the buffers hold at this moment: a snapshot.
+    /// Writes what the buffers hold at this moment: a snapshot. What comes meanwhile is left in them.
+    /// Only once: nothing more is read from the streams then.
     pub fn snapshot(&mut self) -> Result<()> {
-        let flushed = self.flush();
+        let taken = self.try_snapshot();
         let synced = self.sink.sync();
-        flushed.and(synced)
+        taken.and(synced)
+    }
+
+    fn try_snapshot(&mut self) -> Result<()> {
+        self.close_packets()?;
+        let next = self.source.next_packets()?;
+        for i in 0..self.readers.len() {
+            let next = next.get(&self.readers[i].name).copied();
+            for _ in 0..self.most(i) {
+                match self.take_before(i, next.unwrap_or(u64::MAX))? {
+                    Took::Packet => {}
+                    Took::Nothing | Took::Over => break,
+                }
+            }
+        }
+        Ok(())
     }
 
     fn pump(&mut self, stop: impl AsFd) -> Result<End> {
@@ -196,10 +212,20 @@ impl<S: Source> Consumer<S> {
         }
     }
 
-    /// Closes the packets being written, of all streams as near to one moment as can be, and takes
-    /// what is ready. A busy trace goes on meanwhile: no more is taken than the buffers could hold.
-    /// One try more sees the end of a trace that is over.
+    /// Brings what the buffers hold to the sink. A busy trace goes on meanwhile: no more is taken than
+    /// they could hold. One try more sees the end of a trace that is over.
     fn flush(&mut self) -> Result<()> {
+        self.close_packets()?;
+        for i in 0..self.readers.len() {
+            if !self.readers[i].over {
+                self.drain(i, self.most(i))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes the packets being written, of all streams as near to one moment as can be.
+    fn close_packets(&mut self) -> Result<()> {
         self.rescan()?;
         for reader in self.readers.iter_mut().filter(|reader| !reader.over) {
             reader
@@ -207,15 +233,13 @@ impl<S: Source> Consumer<S> {
                 .flush()
                 .map_err(stream_error(&*self.sink, reader.number, "flush"))?;
         }
-        for i in 0..self.readers.len() {
-            let reader = &self.readers[i];
-            if reader.over {
-                continue;
-            }
-            let most = self.source.subbuf_count(&reader.name).saturating_add(2);
-            self.drain(i, most)?;
-        }
         Ok(())
+    }
+
+    /// How many packets a buffer can hold, and one that is closed meanwhile, and one try more.
+    fn most(&self, i: usize) -> u64 {
+        let count = self.source.subbuf_count(&self.readers[i].name);
+        count.saturating_add(2)
     }
 
     /// Takes up to `most` packets of one stream. What the last attempt brought, or
@@ -237,6 +261,11 @@ impl<S: Source> Consumer<S> {
 
     /// Takes one packet of one stream to the sink.
     fn take(&mut self, i: usize) -> Result<Took> {
+        self.take_before(i, u64::MAX)
+    }
+
+    /// The same, if its number is below `next`. If not it is left, and the stream is done with.
+    fn take_before(&mut self, i: usize, next: u64) -> Result<Took> {
         let Reader {
             stream,
             number,
@@ -254,6 +283,11 @@ impl<S: Source> Consumer<S> {
                 _ => return Err(stream_error(&*self.sink, *number, "taking a packet")(e)),
             },
         };
+        if packet.sequence >= next {
+            // The kernel has it again when the stream is closed.
+            *over = true;
+            return Ok(Took::Over);
+        }
         // An earlier run wrote it, and died before it gave it back.
         if !self.sink.has(*number, packet.sequence) {
             if self.sink.is_full(packet.size) {

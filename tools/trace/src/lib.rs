@@ -36,6 +36,7 @@ pub mod session;
 pub mod settings;
 pub mod signals;
 pub mod sink;
+pub mod snapshot;
 pub mod source;
 pub mod stats;
 mod stream_file;

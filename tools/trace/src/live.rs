@@ -6,6 +6,7 @@ use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::session::{is_no_trace, Session};
 use crate::source::{Source, StreamName};
+use crate::stats::TraceStats;
 use crate::uuid::Uuid;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::collections::BTreeMap;
@@ -191,6 +192,29 @@ impl Source for LiveTrace {
             Err(_) if !self.session.exists() => Ok(String::new()),
             counters => counters,
         }
+    }
+
+    fn next_packets(&self) -> Result<BTreeMap<StreamName, u64>> {
+        let mut next = BTreeMap::new();
+        // One that is over may have a packet more than it counts: it tells of losses.
+        if !self.session.exists() || !self.session.is_active()? {
+            return Ok(next);
+        }
+        let counters = self.counters()?;
+        let stats = TraceStats::parse(&counters).map_err(|what| {
+            let file = "channels/*/stats";
+            self.session.unreadable(file, &what)
+        })?;
+        for channel in stats.channels {
+            next.extend(channel.stats.cpus.iter().map(|row| {
+                let stream = StreamName {
+                    channel: channel.channel.clone(),
+                    cpu: row.cpu,
+                };
+                (stream, row.counters.packets)
+            }));
+        }
+        Ok(next)
     }
 
     fn subbuf_count(&self, stream: &StreamName) -> u64 {

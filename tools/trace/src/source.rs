@@ -5,6 +5,7 @@
 use crate::error::Result;
 use crate::uuid::Uuid;
 use rtrace_abi::ioctl::Packet;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -75,6 +76,10 @@ pub trait Source {
 
     /// The text of the kernel's counters of this trace; empty if they are gone.
     fn counters(&self) -> Result<String>;
+
+    /// For each stream the number that its next packet will have, all at about the same moment; none
+    /// for those to which nothing is written any more.
+    fn next_packets(&self) -> Result<BTreeMap<StreamName, u64>>;
 
     /// Sub-buffers in a stream's buffer: bounds what one flush can make ready.
     fn subbuf_count(&self, stream: &StreamName) -> u64;

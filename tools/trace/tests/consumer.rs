@@ -4,7 +4,7 @@
 
 mod fake;
 
-use fake::{open, packet, Channel};
+use fake::{name, open, packet, Channel};
 use rtrace_abi::header::Layout;
 use rtrace_abi::ioctl::Packet;
 use rustix::io::Errno;
@@ -217,6 +217,33 @@ fn a_snapshot_leaves_the_trace_alone() {
     consumer.snapshot().unwrap();
     assert_eq!(consumer.written().packets, 4);
     channel.with(0, |buffer| assert!(!buffer.over));
+}
+
+#[test]
+fn a_snapshot_leaves_what_comes_after_its_moment() {
+    let (channel, dir) = (Channel::new(3), TempDir::new().unwrap());
+    // Of CPU 0 two are finished and one comes meanwhile; of CPU 1 all come meanwhile; CPU 2 is over.
+    for (cpu, sequences, next) in [(0, 7..10, Some(9)), (1, 4..6, Some(4)), (2, 0..3, None)] {
+        for sequence in sequences {
+            channel.with(cpu, |mut buffer| buffer.push(packet(cpu, sequence, 4096)));
+        }
+        if let Some(next) = next {
+            let mut all = channel.next_packets.lock().unwrap();
+            all.insert(name("channel0", cpu), next);
+        }
+    }
+    let mut consumer = open(&channel, dir.path()).unwrap();
+    consumer.snapshot().unwrap();
+    assert_eq!(consumer.written().packets, 2 + 3);
+    drop(consumer);
+    let left = |cpu| {
+        channel.with(cpu, |buffer| {
+            assert!(buffer.held.is_none());
+            let left = buffer.ready.iter().map(|packet| packet.0.sequence);
+            left.collect::<Vec<_>>()
+        })
+    };
+    assert_eq!((left(0), left(1), left(2)), (vec![9], vec![4, 5], vec![]));
 }
 
 #[test]

@@ -63,6 +63,7 @@ pub struct Channel {
     pub buffers: Arc<Mutex<BTreeMap<StreamName, Arc<Mutex<Buffer>>>>>,
     pub metadata: Arc<Mutex<Option<String>>>,
     pub counters: Arc<Mutex<String>>,
+    pub next_packets: Arc<Mutex<BTreeMap<StreamName, u64>>>,
     pub uuid: [u8; 16],
 }
 
@@ -72,6 +73,7 @@ impl Channel {
             buffers: Arc::default(),
             metadata: Arc::new(Mutex::new(Some(synthetic::metadata(UUID, Layout::Compact)))),
             counters: Arc::default(),
+            next_packets: Arc::default(),
             uuid: UUID,
         };
         for cpu in 0..cpus {
@@ -123,7 +125,7 @@ impl Channel {
     }
 }
 
-fn name(channel: &str, cpu: u32) -> StreamName {
+pub fn name(channel: &str, cpu: u32) -> StreamName {
     StreamName {
         channel: channel.to_owned(),
         cpu,
@@ -153,6 +155,10 @@ impl Source for Channel {
 
     fn counters(&self) -> trace::Result<String> {
         Ok(self.counters.lock().unwrap().clone())
+    }
+
+    fn next_packets(&self) -> trace::Result<BTreeMap<StreamName, u64>> {
+        Ok(self.next_packets.lock().unwrap().clone())
     }
 
     fn subbuf_count(&self, _: &StreamName) -> u64 {

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `--snapshots`: writes what the buffers hold each time that a signal asks for it.
+
+use crate::detach::Detachment;
+use crate::failure::Failure;
+use crate::log::Log;
+use crate::options::Options;
+use crate::serve::look;
+use rustix::process::Signal;
+use std::process::ExitCode;
+use trace::output::{make_dir, Output};
+use trace::priority;
+use trace::session::Session;
+use trace::signals::Signals;
+use trace::snapshot::{self, Snapshot};
+use trace::Error;
+
+/// The signal that asks for a snapshot.
+const ASKING: i32 = Signal::USR2.as_raw();
+
+/// Serves SIGUSR2 until another signal comes, or the session is gone.
+pub fn serve(
+    options: &Options,
+    session: &Session,
+    signals: &mut Signals,
+    detachment: &mut Detachment,
+    log: &mut Log,
+) -> Result<ExitCode, Failure> {
+    let (dir, access) = (&options.output, options.output_options.access);
+    let mut number = snapshot::next_number(dir)?;
+    Output::try_writing(dir, options.output_options)?;
+    make_dir(dir, access).map_err(Error::write(dir))?;
+    log.info(&format!(
+        "writing a snapshot of session `{}` to {} at each SIGUSR2",
+        session.name(),
+        dir.display()
+    ));
+    detachment.leave(log)?;
+    priority::raise();
+    let mut code = None;
+    loop {
+        let came = look(signals);
+        if came.contains(&ASKING) {
+            if let Err(error) = take(options, session, number, log) {
+                let failure = Failure::from(error);
+                log.error(&failure.to_string());
+                code.get_or_insert(failure.exit_code());
+            }
+            // Not if it was refused before anything was made.
+            number += u64::from(dir.join(number.to_string()).exists());
+        }
+        let end = if came.iter().any(|signal| *signal != ASKING) {
+            "stopped by a signal"
+        } else if !session.exists() {
+            "the session is gone"
+        } else {
+            continue;
+        };
+        log.info(end);
+        return Ok(code.unwrap_or(ExitCode::SUCCESS));
+    }
+}
+
+/// Writes the snapshot with this number.
+fn take(options: &Options, session: &Session, number: u64, log: &Log) -> trace::Result<()> {
+    let dir = options.output.join(number.to_string());
+    let Snapshot {
+        written,
+        totals,
+        failure,
+    } = snapshot::take(session, &dir, options.output_options)?;
+    log.info(&format!(
+        "snapshot in {} ({} packets): {totals}",
+        dir.display(),
+        written.packets
+    ));
+    failure.map_or(Ok(()), Err)
+}

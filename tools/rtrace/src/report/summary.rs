@@ -337,14 +337,6 @@ impl Pass<'_> {
                 end: 0,
             });
             let cpu = &mut stream.cpu;
-            if header.cpu_id != cpu.cpu {
-                let (found, own) = (header.cpu_id, cpu.cpu);
-                return Err(Error::Corrupt {
-                    path: path.to_owned(),
-                    offset: packet.at.offset,
-                    what: format!("a packet of CPU {found} in the stream of CPU {own}"),
-                });
-            }
             let content = &mut cpu.content;
             // A trace may begin with any packet: a snapshot does.
             if !is_first {

@@ -52,6 +52,25 @@ fn unsigned(bytes: &[u8]) -> u64 {
         .fold(0, |value, &byte| (value << 8) | u64::from(byte))
 }
 
+/// How far the events of a packet have been read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Position {
+    /// Bytes of events before it.
+    at: usize,
+    /// The clock at the last event, or at the packet's begin.
+    now: u64,
+}
+
+impl Position {
+    /// Before the first event of a packet.
+    pub(super) fn begin(packet: &PacketAt) -> Self {
+        Self {
+            at: 0,
+            now: packet.header.timestamp_begin,
+        }
+    }
+}
+
 /// The events of a packet.
 #[derive(Debug)]
 pub struct Events<'a> {
@@ -60,9 +79,7 @@ pub struct Events<'a> {
     /// Where the packet's events begin in the file.
     base: u64,
     bytes: &'a [u8],
-    at: usize,
-    /// The clock at the last event, or at the packet's begin.
-    now: u64,
+    position: Position,
     /// The clock at the packet's end.
     end: u64,
 }
@@ -73,26 +90,43 @@ impl<'a> Events<'a> {
         class: &'a StreamClass,
         packet: &PacketAt,
         bytes: &'a [u8],
+        position: Position,
     ) -> Self {
         Self {
             path,
             class,
             base: packet.offset + PacketHeader::SIZE as u64,
             bytes,
-            at: 0,
-            now: packet.header.timestamp_begin,
+            position,
             end: packet.header.timestamp_end,
         }
     }
 
+    /// How far they have been read.
+    pub(super) fn position(&self) -> Position {
+        self.position
+    }
+
+    /// When the next event is; none if there is none. Where it is corrupt: when the one before was.
+    pub(super) fn next_time(&self) -> Option<u64> {
+        let mut rest = self.bytes.get(self.position.at..)?;
+        if rest.is_empty() {
+            return None;
+        }
+        let header = self.header(&mut rest);
+        let is_valid = |time: &u64| (self.position.now..=self.end).contains(time);
+        let time = header.map(|(_, time)| time).filter(is_valid);
+        Some(time.unwrap_or(self.position.now))
+    }
+
     fn event(&mut self) -> std::result::Result<Event<'a>, String> {
         const ENDS: &str = "the packet ends within an event";
-        let mut rest = &self.bytes[self.at..];
+        let mut rest = &self.bytes[self.position.at..];
         let (id, timestamp) = self.header(&mut rest).ok_or(ENDS)?;
-        if timestamp < self.now || timestamp > self.end {
+        if timestamp < self.position.now || timestamp > self.end {
             return Err(format!(
                 "an event at clock {timestamp}, outside of {} to {}",
-                self.now, self.end
+                self.position.now, self.end
             ));
         }
         let layout = self
@@ -111,8 +145,10 @@ impl<'a> Events<'a> {
             None => fields(layout, rest).size_of_all().ok_or_else(ends)?,
         };
         let (payload, rest) = rest.split_at_checked(size).ok_or_else(ends)?;
-        self.at = self.bytes.len() - rest.len();
-        self.now = timestamp;
+        self.position = Position {
+            at: self.bytes.len() - rest.len(),
+            now: timestamp,
+        };
         Ok(Event {
             timestamp,
             layout,
@@ -150,8 +186,9 @@ impl<'a> Events<'a> {
     /// The first clock value from now on that ends with these low bits.
     fn time(&self, low: u64, bits: u32) -> u64 {
         let wrap = 1_u64 << bits;
-        let time = self.now & !(wrap - 1) | low;
-        if time < self.now {
+        let now = self.position.now;
+        let time = now & !(wrap - 1) | low;
+        if time < now {
             time.saturating_add(wrap)
         } else {
             time
@@ -163,13 +200,13 @@ impl<'a> Iterator for Events<'a> {
     type Item = Result<Event<'a>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.at >= self.bytes.len() {
+        if self.position.at >= self.bytes.len() {
             return None;
         }
-        let offset = self.base + self.at as u64;
+        let offset = self.base + self.position.at as u64;
         let event = self.event().map_err(|what| {
             // Where one event ends unknown, no other begins.
-            self.at = self.bytes.len();
+            self.position.at = self.bytes.len();
             Error::Corrupt {
                 path: self.path.to_owned(),
                 offset,

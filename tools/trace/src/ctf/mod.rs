@@ -3,9 +3,9 @@
 //! Reads a trace: CTF 1.8, in the subset that rtrace writes.
 //!
 //! [`Trace`] is the directory, [`Metadata`] its description, [`StreamReader`] goes through
-//! one stream packet by packet, [`Events`] through a packet event by event. One packet is
-//! in memory at a time. Whatever the bytes are, the answer is a value or an [`Error`] with
-//! file and offset.
+//! one stream packet by packet, [`Events`] through a packet event by event, [`Merge`] through
+//! all streams by time. One packet of a stream is in memory at a time. Whatever the bytes are, the
+//! answer is a value or an [`Error`] with file and offset.
 //!
 //! [`Error`]: crate::Error
 
@@ -13,6 +13,7 @@ mod event;
 mod field;
 mod header;
 mod lexer;
+mod merge;
 mod metadata;
 mod stream;
 mod trace;
@@ -21,6 +22,7 @@ mod tree;
 pub use event::{Event, Events};
 pub use field::{Integers, Value};
 pub use header::{PacketAt, PacketHeaders};
+pub use merge::{Item, Merge, StreamFiles};
 pub use metadata::{Clock, EventLayout, FieldLayout, Label, Metadata, StreamClass, Type};
 pub use stream::{Packet, StreamReader};
 pub use trace::{name_of, Trace};

@@ -2,7 +2,7 @@
 
 //! Goes through one stream, packet by packet.
 
-use super::event::Events;
+use super::event::{Events, Position};
 use super::header::{PacketAt, PacketHeaders};
 use super::metadata::{Metadata, StreamClass};
 use crate::error::{Error, Result};
@@ -18,8 +18,20 @@ pub struct StreamReader<'a> {
     file: &'a File,
     metadata: &'a Metadata,
     headers: PacketHeaders<'a>,
-    before: Option<PacketAt>,
+    /// The packet that was read last.
+    last: Option<Read<'a>>,
+    /// One that was before the first.
+    earlier: Option<PacketAt>,
     content: Vec<u8>,
+}
+
+/// What is known of a packet that was read, but its content.
+#[derive(Clone, Copy, Debug)]
+struct Read<'a> {
+    at: PacketAt,
+    class: &'a StreamClass,
+    packets_lost: u64,
+    events_lost: u64,
 }
 
 /// A packet in memory.
@@ -39,7 +51,12 @@ pub struct Packet<'a> {
 impl<'a> Packet<'a> {
     /// Its events.
     pub fn events(&self) -> Events<'a> {
-        Events::new(self.path, self.class, &self.at, self.content)
+        self.events_from(Position::begin(&self.at))
+    }
+
+    /// Those from a position on that was reached before.
+    pub(super) fn events_from(&self, position: Position) -> Events<'a> {
+        Events::new(self.path, self.class, &self.at, self.content, position)
     }
 }
 
@@ -52,20 +69,21 @@ impl<'a> StreamReader<'a> {
             file,
             metadata,
             headers,
-            before: None,
+            last: None,
+            earlier: None,
             content: Vec::new(),
         })
     }
 
     /// As if the packet `before`, if there is one, were before the first one in the file.
     pub fn after(mut self, before: Option<PacketAt>) -> Self {
-        self.before = before;
+        self.earlier = before;
         self
     }
 
     /// The last packet that was read, or the one that was before.
     pub fn last(&self) -> Option<PacketAt> {
-        self.before
+        self.last.map(|read| read.at).or(self.earlier)
     }
 
     /// The next whole packet.
@@ -79,21 +97,32 @@ impl<'a> StreamReader<'a> {
         self.file
             .read_exact_at(&mut self.content, at.offset)
             .map_err(Error::read(self.path))?;
-        let first_expected = self
-            .before
-            .map_or(0, |before| before.header.packet_seq_num.saturating_add(1));
-        let discarded_before = self
-            .before
-            .map_or(0, |before| before.header.events_discarded);
-        self.before = Some(at);
-        Ok(Some(Packet {
+        let before = self.before();
+        let first_expected = before.map_or(0, |before| before.packet_seq_num.saturating_add(1));
+        let discarded_before = before.map_or(0, |before| before.events_discarded);
+        self.last = Some(Read {
             at,
+            class,
             packets_lost: at.header.packet_seq_num.saturating_sub(first_expected),
             events_lost: at.header.events_discarded.saturating_sub(discarded_before),
+        });
+        Ok(self.packet())
+    }
+
+    /// The packet that was read last, again.
+    pub(super) fn packet(&self) -> Option<Packet<'_>> {
+        self.last.map(|read| Packet {
+            at: read.at,
+            packets_lost: read.packets_lost,
+            events_lost: read.events_lost,
             path: self.path,
-            class,
+            class: read.class,
             content: &self.content[PacketHeader::SIZE..],
-        }))
+        })
+    }
+
+    fn before(&self) -> Option<PacketHeader> {
+        self.last().map(|at| at.header)
     }
 
     /// Bytes of a last packet that is not whole, once [`Self::next_packet`] gives none.
@@ -101,14 +130,19 @@ impl<'a> StreamReader<'a> {
         self.headers.partial()
     }
 
-    /// The class of a packet: one that is described, and for all packets of the stream the same.
+    /// The class of a packet: one that is described, and for all packets of the stream the same, as
+    /// their CPU is.
     fn class(&self, at: &PacketAt) -> Result<&'a StreamClass> {
-        let id = at.header.stream_id;
-        let what = match (self.metadata.stream(id), self.before) {
+        let (id, cpu) = (at.header.stream_id, at.header.cpu_id);
+        let what = match (self.metadata.stream(id), self.before()) {
             (None, _) => format!("a packet of an unknown stream class {id}"),
-            (_, Some(before)) if before.header.stream_id != id => {
-                let class = before.header.stream_id;
+            (_, Some(before)) if before.stream_id != id => {
+                let class = before.stream_id;
                 format!("a packet of stream class {id} in a stream of class {class}")
+            }
+            (_, Some(before)) if before.cpu_id != cpu => {
+                let own = before.cpu_id;
+                format!("a packet of CPU {cpu} in the stream of CPU {own}")
             }
             (Some(class), _) => return Ok(class),
         };
@@ -125,7 +159,7 @@ impl<'a> StreamReader<'a> {
 
     /// Within a stream, packets do not overlap and nothing counts backwards.
     fn check_order(&self, at: &PacketAt) -> Result<()> {
-        let Some(before) = self.before.map(|before| before.header) else {
+        let Some(before) = self.before() else {
             return Ok(());
         };
         let now = at.header;

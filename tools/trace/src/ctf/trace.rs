@@ -47,6 +47,11 @@ impl Trace {
         Ok(trace)
     }
 
+    /// The files of each stream, in their order.
+    pub fn streams_by_name(&self) -> impl Iterator<Item = &[PathBuf]> {
+        self.streams.chunk_by(|a, b| a.file_name() == b.file_name())
+    }
+
     /// Opens the trace whose directory is `dir`.
     fn open_one(dir: &Path) -> Result<Self> {
         let path = dir.join(METADATA);

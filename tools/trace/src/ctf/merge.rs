@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! All streams of a trace as one, in order of time. One packet of each stream is in memory.
+//!
+//! A stream gives its items one after the other, each at a time that is not before the last one's.
+//! A heap has the time of each stream's next item; the stream at its top gives the next item of the
+//! trace. Where two streams have the same time, the first of [`Trace::streams_by_name`] goes first.
+
+use super::event::{Event, Events, Position};
+use super::metadata::Metadata;
+use super::stream::{Packet, StreamReader};
+use super::trace::Trace;
+use crate::error::{Error, Result};
+use crate::regular_file;
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::slice;
+
+/// The files of a trace's streams.
+#[derive(Debug)]
+pub struct StreamFiles<'a> {
+    trace: &'a Trace,
+    /// Of each stream, with their names.
+    streams: Vec<Vec<(&'a Path, File)>>,
+}
+
+impl<'a> StreamFiles<'a> {
+    /// Opens them.
+    pub fn open(trace: &'a Trace) -> Result<Self> {
+        let open = |path: &'a PathBuf| {
+            let file = regular_file::open(path).map_err(Error::read(path))?;
+            Ok((path.as_path(), file))
+        };
+        let streams = trace.streams_by_name();
+        let streams = streams.map(|paths| paths.iter().map(open).collect());
+        Ok(Self {
+            trace,
+            streams: streams.collect::<Result<_>>()?,
+        })
+    }
+
+    /// Merges them by time.
+    pub fn merge(&self) -> Result<Merge<'_>> {
+        let files = self.streams.iter();
+        let streams: Vec<_> = files
+            .map(|files| Stream::new(files, &self.trace.metadata))
+            .collect::<Result<_>>()?;
+        // What is missing before the first packet of a stream is missing from the beginning on.
+        let queue = (0..streams.len()).map(|stream| Reverse((0, stream)));
+        Ok(Merge {
+            queue: queue.collect(),
+            streams,
+        })
+    }
+}
+
+/// Something in a trace.
+#[derive(Clone, Copy, Debug)]
+pub enum Item<'a> {
+    /// A packet was read. This comes where the packet before it ended: if the packet has losses,
+    /// events of the stream may be missing from here on, up to [`Item::Whole`].
+    Packet(Packet<'a>),
+    /// From here on no event of the stream is missing. This comes where a packet begins before which
+    /// packets were lost, or ends, if events were discarded: where in it, is not known.
+    Whole {
+        /// When.
+        timestamp: u64,
+    },
+    /// An event.
+    Event(Event<'a>),
+    /// The stream ends.
+    End {
+        /// Bytes of a last packet that is not whole.
+        partial: u64,
+    },
+}
+
+/// The items of a trace by time.
+#[derive(Debug)]
+pub struct Merge<'a> {
+    streams: Vec<Stream<'a>>,
+    /// When each stream that has not ended has its next item.
+    queue: BinaryHeap<Reverse<(u64, usize)>>,
+}
+
+impl Merge<'_> {
+    /// The next item, and the number of its stream among [`Trace::streams_by_name`]; none at the trace's
+    /// end.
+    ///
+    /// The packets of all streams that are the first of theirs come before all else. After an
+    /// error nothing comes any more.
+    pub fn next_item(&mut self) -> Result<Option<(usize, Item<'_>)>> {
+        let Some(mut top) = self.queue.peek_mut() else {
+            return Ok(None);
+        };
+        let Reverse((time, number)) = *top;
+        match self.streams[number].next_item(time) {
+            Ok((item, Some(next))) => {
+                *top = Reverse((next, number));
+                Ok(Some((number, item)))
+            }
+            Ok((item, None)) => {
+                PeekMut::pop(top);
+                Ok(Some((number, item)))
+            }
+            Err(error) => {
+                drop(top);
+                self.queue.clear();
+                Err(error)
+            }
+        }
+    }
+}
+
+/// A stream, and what comes next in it.
+#[derive(Debug)]
+struct Stream<'a> {
+    metadata: &'a Metadata,
+    /// Those that come behind what is being read.
+    files: slice::Iter<'a, (&'a Path, File)>,
+    /// None if it has no files at all.
+    reader: Option<StreamReader<'a>>,
+    next: Next,
+    /// Bytes of last packets that are not whole.
+    partial: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    /// The next packet, or the stream's end.
+    Packet,
+    /// The begin of a packet before which others were lost.
+    Begin,
+    /// The event at this position of the packet.
+    Event(Position),
+    /// The end of a packet up to which events were lost.
+    End,
+}
+
+impl Next {
+    /// What comes behind the events that have been read of a packet, and when.
+    fn behind(packet: &Packet<'_>, events: &Events<'_>) -> (Self, u64) {
+        match events.next_time() {
+            Some(time) => (Self::Event(events.position()), time),
+            None if packet.events_lost > 0 => (Self::End, packet.at.header.timestamp_end),
+            None => (Self::Packet, packet.at.header.timestamp_end),
+        }
+    }
+}
+
+impl<'a> Stream<'a> {
+    fn new(files: &'a [(&'a Path, File)], metadata: &'a Metadata) -> Result<Self> {
+        let mut stream = Self {
+            metadata,
+            files: files.iter(),
+            reader: None,
+            next: Next::Packet,
+            partial: 0,
+        };
+        stream.next_file()?;
+        Ok(stream)
+    }
+
+    /// Goes on in the next file. Returns whether there is one.
+    fn next_file(&mut self) -> Result<bool> {
+        let Some((path, file)) = self.files.next() else {
+            return Ok(false);
+        };
+        let last = self.reader.as_ref().and_then(StreamReader::last);
+        self.reader = Some(StreamReader::new(path, file, self.metadata)?.after(last));
+        Ok(true)
+    }
+
+    /// Reads the next packet, of whatever file. Returns whether there is one.
+    fn read(&mut self) -> Result<bool> {
+        loop {
+            let Some(reader) = &mut self.reader else {
+                return Ok(false);
+            };
+            if reader.next_packet()?.is_some() {
+                return Ok(true);
+            }
+            self.partial += reader.partial();
+            if !self.next_file()? {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// The next item, whose time is `now`, and the time of the one behind it; none at the end.
+    fn next_item(&mut self, now: u64) -> Result<(Item<'_>, Option<u64>)> {
+        let end = |partial| Ok((Item::End { partial }, None));
+        if matches!(self.next, Next::Packet) && !self.read()? {
+            return end(self.partial);
+        }
+        let Some(packet) = self.reader.as_ref().and_then(StreamReader::packet) else {
+            return end(self.partial);
+        };
+        let whole = Item::Whole { timestamp: now };
+        let (item, (next, time)) = match self.next {
+            Next::Packet if packet.packets_lost > 0 && packet.events_lost == 0 => {
+                let begin = (Next::Begin, packet.at.header.timestamp_begin);
+                (Item::Packet(packet), begin)
+            }
+            Next::Packet => {
+                let behind = Next::behind(&packet, &packet.events());
+                (Item::Packet(packet), behind)
+            }
+            Next::Begin => (whole, Next::behind(&packet, &packet.events())),
+            Next::Event(position) => {
+                let mut events = packet.events_from(position);
+                let item = events.next().transpose()?.map_or(whole, Item::Event);
+                (item, Next::behind(&packet, &events))
+            }
+            Next::End => (whole, (Next::Packet, now)),
+        };
+        self.next = next;
+        Ok((item, Some(time)))
+    }
+}

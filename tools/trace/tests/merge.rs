@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The streams of a trace, merged by time.
+
+use proptest::prelude::*;
+use rtrace_abi::header::Layout;
+use std::path::Path;
+use synthetic::PacketBuilder;
+use trace::ctf::{Item, StreamFiles, Trace};
+use trace::{Error, Result};
+
+/// The items of a trace, each with its stream, as short texts.
+fn items(dir: &Path) -> Result<Vec<(usize, String)>> {
+    let trace = Trace::open(dir)?;
+    let files = StreamFiles::open(&trace)?;
+    let mut merge = files.merge()?;
+    let mut items = Vec::new();
+    while let Some((stream, item)) = merge.next_item()? {
+        let text = match item {
+            Item::Packet(packet) => format!("packet {}", { packet.at.header.packet_seq_num }),
+            Item::Whole { timestamp } => format!("whole {timestamp}"),
+            Item::Event(event) => format!("event {}", event.timestamp),
+            Item::End { partial } => format!("end {partial}"),
+        };
+        items.push((stream, text));
+    }
+    Ok(items)
+}
+
+fn packet(cpu: u32, number: u64, begin: u64) -> PacketBuilder {
+    PacketBuilder::new(Layout::Compact, cpu, number, begin)
+}
+
+fn write(dir: &Path, streams: &[(u32, Vec<Vec<u8>>)]) {
+    synthetic::write(dir, Layout::Compact, streams).unwrap();
+}
+
+#[test]
+fn items_come_in_order_of_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let zero = vec![
+        packet(0, 0, 10).softirq(11, 0).softirq(20, 0).close(25, 8),
+        packet(0, 1, 40).softirq(40, 0).close(41, 8),
+    ];
+    let one = vec![
+        packet(1, 0, 5).softirq(15, 0).softirq(20, 0).close(30, 8),
+        packet(1, 1, 30).softirq(39, 0).close(50, 8),
+    ];
+    write(dir.path(), &[(0, zero), (1, one), (2, vec![])]);
+    let expected = [
+        (0, "packet 0"),
+        (1, "packet 0"),
+        (2, "end 0"),
+        (0, "event 11"),
+        (1, "event 15"),
+        (0, "event 20"),
+        (1, "event 20"),
+        (0, "packet 1"),
+        (1, "packet 1"),
+        (1, "event 39"),
+        (0, "event 40"),
+        (0, "end 0"),
+        (1, "end 0"),
+    ];
+    let expected = expected.map(|(stream, text)| (stream, text.to_owned()));
+    assert_eq!(items(dir.path()).unwrap(), expected);
+}
+
+/// Where events are missing is known before anything comes that is later.
+#[test]
+fn losses_have_a_begin_and_an_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let zero = vec![
+        // Packets before it were overwritten.
+        packet(0, 2, 10).softirq(11, 0).close(20, 8),
+        // Discarded somewhere between 20 and 40.
+        packet(0, 3, 30)
+            .discarded(5)
+            .softirq(31, 0)
+            .softirq(33, 0)
+            .close(40, 8),
+        // A packet is missing between 40 and 50.
+        packet(0, 5, 50).discarded(5).softirq(51, 0).close(60, 8),
+        // Both.
+        packet(0, 7, 70).discarded(6).close(80, 8),
+    ];
+    let ticks: Vec<u64> = (1..=21).map(|n| n * 4).collect();
+    let one = ticks
+        .iter()
+        .fold(packet(1, 0, 0), |packet, &time| packet.softirq(time, 0));
+    write(dir.path(), &[(0, zero), (1, vec![one.close(90, 8)])]);
+    let items = items(dir.path()).unwrap();
+    let at = |text: &str| {
+        let item = (0, text.to_owned());
+        items.iter().position(|other| *other == item).expect(text)
+    };
+    let tick = |time: u64| {
+        let item = (1, format!("event {time}"));
+        items
+            .iter()
+            .position(|other| *other == item)
+            .expect("a tick")
+    };
+    for (before, item, behind) in [
+        (4, "event 11", 12),
+        (8, "whole 10", 12),
+        (16, "packet 3", 24),
+        (28, "event 31", 32),
+        (36, "whole 40", 44),
+        (36, "packet 5", 44),
+        (48, "whole 50", 52),
+        (56, "packet 7", 64),
+        (76, "whole 80", 80),
+    ] {
+        // At equal times the first stream goes first.
+        assert!(tick(before) < at(item) && at(item) < tick(behind), "{item}");
+    }
+    assert_eq!(at("packet 2"), 0);
+    let whole = items.iter().filter(|(_, text)| text.starts_with("whole"));
+    assert_eq!(whole.count(), 4);
+}
+
+#[test]
+fn a_stream_is_of_one_cpu() {
+    let dir = tempfile::tempdir().unwrap();
+    let packets = vec![packet(0, 0, 0).close(1, 512), packet(1, 1, 2).close(3, 512)];
+    write(dir.path(), &[(0, packets)]);
+    match items(dir.path()) {
+        Err(Error::Corrupt {
+            offset: 512, what, ..
+        }) => {
+            assert_eq!(what, "a packet of CPU 1 in the stream of CPU 0");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// After an error nothing comes, whatever the other streams hold.
+#[test]
+fn an_error_is_the_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let bad = packet(0, 0, 0)
+        .softirq(9, 0)
+        .event(30, 10, &[])
+        .close(20, 8);
+    let good = packet(1, 0, 0).softirq(5, 0).softirq(15, 0).close(20, 8);
+    write(dir.path(), &[(0, vec![bad]), (1, vec![good])]);
+    let trace = Trace::open(dir.path()).unwrap();
+    let files = StreamFiles::open(&trace).unwrap();
+    let mut merge = files.merge().unwrap();
+    let mut events = 0;
+    let error = loop {
+        match merge.next_item() {
+            Ok(Some((_, Item::Event(_)))) => events += 1,
+            Ok(item) => assert!(item.is_some()),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(events, 2);
+    assert!(
+        error.to_string().contains("an event of unknown id 30"),
+        "{error}"
+    );
+    assert!(merge.next_item().unwrap().is_none());
+}
+
+/// Packets for each CPU, of each the events' distances in time.
+fn streams() -> impl Strategy<Value = Vec<Vec<Vec<u64>>>> {
+    let events = prop::collection::vec(0_u64..20, 0..8);
+    let packets = prop::collection::vec(events, 0..5);
+    prop::collection::vec(packets, 1..6)
+}
+
+proptest! {
+    #[test]
+    fn events_are_sorted(streams in streams()) {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut written, mut expected) = (Vec::new(), Vec::new());
+        for (cpu, packets) in (0_u32..).zip(&streams) {
+            let (mut time, mut bytes) = (0, Vec::new());
+            for (number, events) in (0_u64..).zip(packets) {
+                let mut builder = packet(cpu, number, time);
+                for distance in events {
+                    time += distance;
+                    builder = builder.softirq(time, 0);
+                    expected.push((time, cpu as usize));
+                }
+                bytes.push(builder.close(time, 8));
+            }
+            written.push((cpu, bytes));
+        }
+        write(dir.path(), &written);
+        // Stable: of one CPU and time the first stays first, and of several CPUs the lowest.
+        expected.sort();
+        let merged = items(dir.path()).unwrap();
+        let events = merged.iter().filter_map(|(stream, text)| {
+            let time = text.strip_prefix("event ")?;
+            Some((time.parse::<u64>().unwrap(), *stream))
+        });
+        prop_assert_eq!(events.collect::<Vec<_>>(), expected);
+    }
+
+    /// Whatever the bytes are, they are answered, and time does not go back.
+    #[test]
+    fn a_damaged_trace_is_answered(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut bytes = [
+            packet(0, 0, 10).softirq(11, 0).exec(12, "/bin/true", 7).close(20, 8),
+            packet(0, 1, 30).softirq(31, 0).discarded(1).close(40, 8),
+        ]
+        .concat();
+        for (at, with) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = with;
+        }
+        let other = packet(1, 0, 0).softirq(15, 0).softirq(32, 0).close(50, 8);
+        write(dir.path(), &[(0, vec![bytes]), (1, vec![other])]);
+        let Ok(trace) = Trace::open(dir.path()) else { return Ok(()) };
+        let files = StreamFiles::open(&trace).unwrap();
+        let mut merge = files.merge().unwrap();
+        let mut now = 0;
+        while let Ok(Some((_, item))) = merge.next_item() {
+            let Item::Event(event) = item else { continue };
+            prop_assert!(event.timestamp >= now);
+            now = event.timestamp;
+        }
+    }
+}

@@ -9,6 +9,12 @@ mod busy;
 #[allow(dead_code)]
 mod date;
 #[allow(dead_code)]
+#[path = "../../rtrace/src/report/head.rs"]
+mod head;
+#[allow(dead_code)]
+#[path = "../../rtrace/src/report/losses.rs"]
+mod losses;
+#[allow(dead_code)]
 #[path = "../../rtrace/src/report/summary.rs"]
 mod summary;
 
@@ -24,20 +30,18 @@ pub fn check(metadata: &Metadata, stream: &Path, packets: u64, events: u64) {
         bytes: 0,
         recording: None,
     };
-    // What the walk does not mind: packets of several CPUs in one stream.
-    let Ok(summary) = summary::Summary::of(Path::new("dir"), &trace, |_| ()) else {
-        return;
-    };
-    assert_eq!(summary.packets, packets);
-    assert_eq!(summary.recorded, events);
+    let summary = summary::Summary::of(Path::new("dir"), &trace, |_| ());
+    let summary = summary.expect("what the walk could read");
+    assert_eq!(summary.head.packets, packets);
+    assert_eq!(summary.losses.recorded, events);
     let counted: u64 = summary.events.iter().map(|event| event.count).sum();
     assert_eq!(counted, events);
     for cpu in &summary.cpus {
         let time = cpu.idle_ns.saturating_add(cpu.busy_ns);
-        assert!(time <= summary.duration_ns, "{time} ns of CPU time");
+        assert!(time <= summary.head.duration_ns, "{time} ns of CPU time");
     }
-    assert_eq!(summary.begin_ns.is_some(), packets > 0);
-    if let Some(begin) = summary.begin_ns {
+    assert_eq!(summary.head.begin_ns.is_some(), packets > 0);
+    if let Some(begin) = summary.head.begin_ns {
         assert!(date::readable(begin).ends_with(" UTC"));
     }
 }

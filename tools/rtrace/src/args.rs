@@ -338,8 +338,20 @@ pub struct RecordArgs {
 ///
 /// Of a trace that was recorded with --rotate, DIR is its directory, for all chunks in their order, or
 /// one of them.
+///
+/// Or answer questions about it, several in one run. A question needs the events that it is about;
+/// where the trace lacks them, the error says what to record. Where events were lost, figures are
+/// lower bounds: nothing is timed across a place where an event may be missing.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
+    /// System calls: how often, how many failed, how long they took
+    #[arg(long)]
+    pub syscalls: bool,
+
+    /// Also which process made them
+    #[arg(long, requires = "syscalls")]
+    pub by_process: bool,
+
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

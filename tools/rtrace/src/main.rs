@@ -49,7 +49,12 @@ fn main() -> ExitCode {
     let (place, action) = parsed.unwrap_or_else(|error| error.exit());
     let done = match action {
         Action::Record(options) => return record::record(&place, &options),
-        Action::Report { dir, json, rows } => report::report(&dir, json, rows),
+        Action::Report {
+            dir,
+            questions,
+            json,
+            rows,
+        } => report::report(&dir, &questions, json, rows),
         Action::List { patterns, verbose } => list::list(&place, &patterns, verbose),
         Action::ListFunctions { pattern } => probe::list_functions(&pattern),
         Action::ListContexts => list::list_contexts(&place),

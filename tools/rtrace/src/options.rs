@@ -9,6 +9,7 @@ use crate::config::{self, Config};
 use crate::date;
 use crate::given::Given;
 use crate::probe::Probes;
+use crate::report::Question;
 use crate::setup::Setup;
 use crate::tasks::Tasks;
 use clap::error::ErrorKind;
@@ -49,6 +50,7 @@ pub enum Action {
     Record(Box<Record>),
     Report {
         dir: PathBuf,
+        questions: Vec<Question>,
         json: bool,
         rows: usize,
     },
@@ -193,8 +195,12 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
             } else {
                 args.rows
             };
+            let syscalls = args.syscalls.then_some(Question::Syscalls {
+                by_process: args.by_process,
+            });
             Action::Report {
                 dir: args.dir,
+                questions: syscalls.into_iter().collect(),
                 json: args.json,
                 rows,
             }

@@ -26,6 +26,11 @@ pub fn say(message: impl std::fmt::Display) {
     anstream::eprintln!("rtrace: {message}");
 }
 
+/// A text that anybody may have chosen, as a task its name: no control characters to the terminal.
+pub fn printable(text: &str) -> String {
+    text.replace(char::is_control, "?")
+}
+
 /// A number of bytes for people.
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];

@@ -29,6 +29,24 @@ pub const SOFTIRQ: u32 = 1;
 pub const EXEC: u32 = 2;
 /// The event `every_type`, which has a field of every type.
 pub const EVERY_TYPE: u32 = 3;
+/// The event `irq_softirq_exit`.
+pub const SOFTIRQ_EXIT: u32 = 4;
+/// The event `irq_handler_entry`.
+pub const IRQ: u32 = 5;
+/// The event `irq_handler_exit`.
+pub const IRQ_EXIT: u32 = 6;
+/// The event `sched_process_fork`.
+pub const FORK: u32 = 7;
+/// The event `sched_waking`.
+pub const WAKING: u32 = 8;
+/// The event `sched_wakeup`.
+pub const WAKEUP: u32 = 9;
+/// The event `syscall_exit_read`.
+pub const READ_EXIT: u32 = 10;
+/// The event `syscall_entry_openat`.
+pub const OPENAT: u32 = 11;
+/// The event `syscall_exit_openat`.
+pub const OPENAT_EXIT: u32 = 12;
 /// The event `syscall_entry_read`, whose id is too large for a compact header.
 pub const READ: u32 = 40;
 /// An event whose id is too large for a large header.
@@ -130,6 +148,8 @@ pub fn metadata_of(uuid: [u8; 16], layouts: &[Layout]) -> String {
         tid("next_tid"),
         tid("next_prio"),
     ];
+    let wake = || vec![comm("comm"), tid("tid"), tid("prio"), tid("target_cpu")];
+    let ret = || vec![field("ret", FieldType::signed(64))];
     let events = [
         (SWITCH, "sched_switch", switch),
         (
@@ -147,6 +167,38 @@ pub fn metadata_of(uuid: [u8; 16], layouts: &[Layout]) -> String {
             "syscall_entry_read",
             vec![field("buf", FieldType::hex(64))],
         ),
+        (
+            SOFTIRQ_EXIT,
+            "irq_softirq_exit",
+            vec![field("vec", FieldType::unsigned(32))],
+        ),
+        (
+            IRQ,
+            "irq_handler_entry",
+            vec![tid("irq"), field("name", FieldType::String)],
+        ),
+        (IRQ_EXIT, "irq_handler_exit", vec![tid("irq"), tid("ret")]),
+        (
+            FORK,
+            "sched_process_fork",
+            vec![
+                comm("parent_comm"),
+                tid("parent_tid"),
+                tid("parent_pid"),
+                comm("child_comm"),
+                tid("child_tid"),
+                tid("child_pid"),
+            ],
+        ),
+        (WAKING, "sched_waking", wake()),
+        (WAKEUP, "sched_wakeup", wake()),
+        (READ_EXIT, "syscall_exit_read", ret()),
+        (
+            OPENAT,
+            "syscall_entry_openat",
+            vec![field("filename", FieldType::String)],
+        ),
+        (OPENAT_EXIT, "syscall_exit_openat", ret()),
         (FAR, "far", vec![]),
         (EVERY_TYPE, "every_type", every_type().to_vec()),
     ];

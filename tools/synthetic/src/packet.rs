@@ -2,7 +2,9 @@
 
 //! One packet.
 
-use crate::{EVERY_TYPE, EXEC, READ, SOFTIRQ, SWITCH, UUID};
+use crate::{
+    EVERY_TYPE, EXEC, FORK, IRQ, IRQ_EXIT, OPENAT, READ, SOFTIRQ, SOFTIRQ_EXIT, SWITCH, UUID,
+};
 use rtrace_abi::header::{
     Layout, COMPACT_ESCAPE, COMPACT_ID_BITS, COMPACT_TIME_BITS, LARGE_ESCAPE, LARGE_TIME_BITS,
 };
@@ -68,17 +70,65 @@ impl PacketBuilder {
         self
     }
 
-    /// The CPU goes from one task to another.
+    /// The CPU goes from one task, which could run on, to another.
     pub fn switch(self, time: u64, prev: (i32, &str), next: (i32, &str)) -> Self {
+        self.switch_from(time, prev, 0, next)
+    }
+
+    /// The CPU goes from one task, which it leaves in a state, to another.
+    pub fn switch_from(self, time: u64, prev: (i32, &str), state: i64, next: (i32, &str)) -> Self {
         let mut payload = Vec::new();
         payload.extend(comm(prev.1));
         payload.extend(prev.0.to_le_bytes());
         payload.extend(20_i32.to_le_bytes());
-        payload.extend(0_i64.to_le_bytes());
+        payload.extend(state.to_le_bytes());
         payload.extend(comm(next.1));
         payload.extend(next.0.to_le_bytes());
         payload.extend(20_i32.to_le_bytes());
         self.event(SWITCH, time, &payload)
+    }
+
+    /// A task is about to be woken ([`WAKING`](crate::WAKING)), or was
+    /// ([`WAKEUP`](crate::WAKEUP)).
+    pub fn wake(self, id: u32, time: u64, task: (i32, &str)) -> Self {
+        let mut payload = comm(task.1).to_vec();
+        payload.extend([task.0, 20, 0].map(i32::to_le_bytes).concat());
+        self.event(id, time, &payload)
+    }
+
+    /// A task begins: a process of its own, if its thread id is its process id.
+    pub fn fork(self, time: u64, parent: (i32, &str), child: (i32, &str), pid: i32) -> Self {
+        let mut payload = comm(parent.1).to_vec();
+        payload.extend([parent.0, parent.0].map(i32::to_le_bytes).concat());
+        payload.extend(comm(child.1));
+        payload.extend([child.0, pid].map(i32::to_le_bytes).concat());
+        self.event(FORK, time, &payload)
+    }
+
+    /// A file is to be opened.
+    pub fn openat(self, time: u64, filename: &str) -> Self {
+        self.event(OPENAT, time, &[filename.as_bytes(), b"\0"].concat())
+    }
+
+    /// A system call ends: `id` is the event's.
+    pub fn syscall_exit(self, id: u32, time: u64, ret: i64) -> Self {
+        self.event(id, time, &ret.to_le_bytes())
+    }
+
+    /// An interrupt's handler begins.
+    pub fn irq(self, time: u64, irq: i32, name: &str) -> Self {
+        let payload = [&irq.to_le_bytes(), name.as_bytes(), b"\0"].concat();
+        self.event(IRQ, time, &payload)
+    }
+
+    /// An interrupt's handler ends.
+    pub fn irq_exit(self, time: u64, irq: i32) -> Self {
+        self.event(IRQ_EXIT, time, &[irq, 1].map(i32::to_le_bytes).concat())
+    }
+
+    /// A softirq ends.
+    pub fn softirq_exit(self, time: u64, vec: u32) -> Self {
+        self.event(SOFTIRQ_EXIT, time, &vec.to_le_bytes())
     }
 
     /// A softirq begins.

@@ -2,22 +2,48 @@
 
 //! `rtrace report`: what a trace holds.
 
+mod analysis;
 mod busy;
+mod durations;
+mod head;
+mod losses;
+mod pass;
+mod schedule;
 mod summary;
+mod syscalls;
 mod text;
 
 use crate::terminal::{print, say};
+use analysis::{Analysis, Catalogue, Missing};
+use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{stderr, IsTerminal};
 use std::path::Path;
 use summary::Summary;
+use syscalls::Syscalls;
 use trace::ctf::Trace;
 
 /// Below this a trace is read before a progress bar is of use.
 const LARGE: u64 = 128 << 20;
 
-/// Prints the summary of the trace in `dir`, with at most `rows` rows in a table.
-pub fn report(dir: &Path, json: bool, rows: usize) -> anyhow::Result<()> {
+/// What is asked of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// Which system calls were made; also whose they were.
+    Syscalls { by_process: bool },
+}
+
+impl Question {
+    fn analysis(self, catalogue: &Catalogue<'_>) -> Result<Box<dyn Analysis>, Missing> {
+        Ok(match self {
+            Self::Syscalls { by_process } => Box::new(Syscalls::new(catalogue, by_process)?),
+        })
+    }
+}
+
+/// Prints what the trace in `dir` holds, or the answers to the questions, if there are any, with at
+/// most `rows` rows in a table.
+pub fn report(dir: &Path, questions: &[Question], json: bool, rows: usize) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
     let bar = if trace.bytes >= LARGE && stderr().is_terminal() {
         ProgressBar::new(trace.bytes).with_style(ProgressStyle::with_template(
@@ -26,16 +52,54 @@ pub fn report(dir: &Path, json: bool, rows: usize) -> anyhow::Result<()> {
     } else {
         ProgressBar::hidden()
     };
-    let summary = Summary::of(dir, &trace, |bytes| bar.inc(bytes));
+    let progress = |bytes| bar.inc(bytes);
+    let said = if questions.is_empty() {
+        summarise(dir, &trace, json, rows, progress)
+    } else {
+        answer(dir, &trace, questions, json, rows, progress)
+    };
     bar.finish_and_clear();
-    let summary = summary?;
-    for warning in &summary.warnings {
-        say(warning);
-    }
+    let (text, warnings) = said?;
+    warnings.iter().for_each(say);
+    Ok(print(&text)?)
+}
+
+/// What the trace holds, and what is odd about it.
+fn summarise(
+    dir: &Path,
+    trace: &Trace,
+    json: bool,
+    rows: usize,
+    progress: impl Fn(u64),
+) -> anyhow::Result<(String, Vec<String>)> {
+    let summary = Summary::of(dir, trace, progress)?;
     let text = if json {
-        format!("{}\n", serde_json::to_string_pretty(&summary)?)
+        serde_json::to_string_pretty(&summary)? + "\n"
     } else {
         text::render(&summary, rows)?
     };
-    Ok(print(&text)?)
+    Ok((text, summary.warnings))
+}
+
+/// The answers to questions about the trace, and what is odd about it.
+fn answer(
+    dir: &Path,
+    trace: &Trace,
+    questions: &[Question],
+    json: bool,
+    rows: usize,
+    progress: impl Fn(u64),
+) -> anyhow::Result<(String, Vec<String>)> {
+    let catalogue = Catalogue::new(&trace.metadata);
+    let asked = questions.iter();
+    let analyses = asked.map(|question| question.analysis(&catalogue));
+    let analyses = analyses.collect::<Result<_, _>>();
+    let analyses = analyses.with_context(|| dir.display().to_string())?;
+    let answers = pass::read(dir, trace, &catalogue, analyses, progress)?;
+    let text = if json {
+        answers.json()? + "\n"
+    } else {
+        answers.text(rows)?
+    };
+    Ok((text, answers.warnings))
 }

@@ -3,10 +3,12 @@
 //! One pass over a trace, stream by stream.
 
 use super::busy::{BusyTasks, Task};
+use super::head::{Extent, Head};
+use super::losses::Losses;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use trace::ctf::{name_of, PacketAt, StreamReader, Trace};
+use trace::ctf::{name_of, Packet, PacketAt, StreamReader, Trace};
 use trace::recording::{Recording, State};
 use trace::source::StreamName;
 use trace::{regular_file, Error, Result};
@@ -14,34 +16,12 @@ use trace::{regular_file, Error, Result};
 /// What a trace holds; the JSON object of `report --json`.
 #[derive(Debug, Serialize)]
 pub struct Summary {
-    /// Its directory.
-    pub trace: String,
-    /// Its identity.
-    pub uuid: String,
-    /// Its environment: machine, kernel, tracer.
-    pub env: BTreeMap<String, String>,
-    /// When its first packet began, nanoseconds since the epoch; none without a packet.
-    pub begin_ns: Option<i128>,
-    /// From there to its last packet's end.
-    pub duration_ns: u64,
-    /// Bytes of the stream files.
-    pub bytes: u64,
-    /// Whole packets.
-    pub packets: u64,
-    /// Events recorded: those in the trace.
-    pub recorded: u64,
-    /// Events lost: by the kernel's counters, where they stand beside the trace, else those
-    /// that packets tell of.
-    pub lost: u64,
-    /// Whether `lost` is all; else what was in `packets_lost` and `packets_before` is lost as well.
-    pub lost_is_exact: bool,
-    /// How the recording ended; none if no tool of rtrace wrote the trace, or one that is old.
-    pub recording: Option<Recording>,
-    /// Packets missing between others: overwritten before they were read.
-    pub packets_lost: u64,
-    /// Packets missing before the first: overwritten by a flight recorder, or read earlier. Not those
-    /// that are in chunks before.
-    pub packets_before: u64,
+    /// Which trace.
+    #[serde(flatten)]
+    pub head: Head,
+    /// What became of its events.
+    #[serde(flatten)]
+    pub losses: Losses,
     /// Events by type, the most frequent first.
     pub events: Vec<EventCount>,
     /// Each CPU.
@@ -106,8 +86,44 @@ pub struct Content {
     pub bytes: u64,
 }
 
+/// What was before the first packet of a stream that is there.
+#[derive(Clone, Copy, Debug)]
+pub struct Earlier {
+    /// Whether packets that are missing there are in no other chunk.
+    is_from_start: bool,
+    /// Events whose loss is counted in other chunks.
+    lost: u64,
+}
+
+impl Earlier {
+    /// Of the stream in this file.
+    pub fn of(recording: Option<&Recording>, path: &Path) -> Self {
+        let is_this = |stream: &StreamName| name_of(path).as_ref() == Some(stream);
+        Self {
+            is_from_start: recording.is_none_or(Recording::is_from_start),
+            lost: recording.map_or(0, |recording| recording.lost_before(is_this)),
+        }
+    }
+}
+
 impl Content {
-    fn add(&mut self, other: &Self) {
+    /// A packet was read, whose events are not counted yet; the first one of its stream with what
+    /// was `earlier`.
+    pub fn add_packet(&mut self, packet: &Packet<'_>, earlier: Option<Earlier>) {
+        // A trace may begin with any packet: a snapshot does.
+        match earlier {
+            None => self.packets_lost += packet.packets_lost,
+            Some(earlier) if earlier.is_from_start => self.packets_before = packet.packets_lost,
+            Some(_) => {}
+        }
+        let lost_earlier = earlier.map_or(0, |earlier| earlier.lost);
+        self.lost += packet.events_lost.saturating_sub(lost_earlier);
+        self.packets += 1;
+        self.bytes += packet.at.size();
+    }
+
+    /// Together with another's.
+    pub fn add(&mut self, other: &Self) {
         self.events = self.events.saturating_add(other.events);
         self.lost = self.lost.saturating_add(other.lost);
         self.packets = self.packets.saturating_add(other.packets);
@@ -127,22 +143,17 @@ impl Summary {
         };
         let (mut cpus, mut channels) = (Vec::new(), BTreeMap::new());
         let mut warnings = Vec::new();
-        let (mut begin, mut end) = (u64::MAX, 0);
-        let files = trace
-            .streams
-            .chunk_by(|a, b| a.file_name() == b.file_name());
-        for files in files {
+        let mut extent = Extent::default();
+        for files in trace.streams_by_name() {
             let Some(stream) = pass.stream(files, &progress, &mut warnings)? else {
                 continue;
             };
-            begin = begin.min(stream.begin);
-            end = end.max(stream.end);
+            extent.add(stream.begin, stream.end);
             channel_of(&mut channels, &stream, &files[0])
                 .content
                 .add(&stream.cpu.content);
             add_cpu(&mut cpus, stream.cpu);
         }
-        let first = (!cpus.is_empty()).then_some(begin);
         let events = pass.events(&channels);
         let mut channels: Vec<_> = channels.into_values().collect();
         if let Some(recording) = &trace.recording {
@@ -150,25 +161,10 @@ impl Summary {
         }
         let mut all = Content::default();
         cpus.iter().for_each(|cpu| all.add(&cpu.content));
-        let recorded = all.events;
-        let gaps = all.packets_lost.saturating_add(all.packets_before);
-        let totals = trace.recording.as_ref().and_then(|r| r.totals(recorded));
-        warnings.extend(elsewhere(trace.recording.as_ref(), recorded));
-        let clock = trace.metadata.clock;
+        warnings.extend(elsewhere(trace.recording.as_ref(), all.events));
         Ok(Self {
-            trace: dir.display().to_string(),
-            uuid: trace.metadata.uuid.to_string(),
-            env: trace.metadata.env.clone(),
-            begin_ns: first.map(|begin| clock.since_epoch(begin)),
-            duration_ns: clock.nanoseconds(end.saturating_sub(begin)),
-            bytes: trace.bytes,
-            packets: all.packets,
-            recorded,
-            lost: totals.map_or(all.lost, |totals| totals.lost),
-            lost_is_exact: totals.is_some() || gaps == 0,
-            recording: trace.recording.clone(),
-            packets_lost: all.packets_lost,
-            packets_before: all.packets_before,
+            head: Head::new(dir, trace, extent, all.packets),
+            losses: Losses::new(&all, trace.recording.as_ref()),
             events,
             tasks: pass.tasks.sorted(),
             cpus,
@@ -251,8 +247,18 @@ fn nothing_but(lost: u64) -> Content {
     }
 }
 
+/// What to say if a stream ends with so many bytes of a packet that is not whole.
+pub fn cut(path: &Path, partial: u64) -> Option<String> {
+    (partial > 0).then(|| {
+        format!(
+            "{}: the last packet is not whole; its {partial} bytes are left out",
+            path.display()
+        )
+    })
+}
+
 /// What to say if the kernel gave events of a trace that is over to somebody else.
-fn elsewhere(recording: Option<&Recording>, recorded: u64) -> Option<String> {
+pub fn elsewhere(recording: Option<&Recording>, recorded: u64) -> Option<String> {
     // Of a later chunk it is not known what those before it have.
     let is_whole = |r: &&Recording| r.state == State::Over && r.is_from_start();
     let recording = recording.filter(is_whole)?;
@@ -319,11 +325,7 @@ impl Pass<'_> {
     ) -> Result<Option<PacketAt>> {
         let file = regular_file::open(path).map_err(Error::read(path))?;
         let mut reader = StreamReader::new(path, &file, &self.trace.metadata)?.after(last);
-        // What is missing before a later chunk is in other chunks, or counted there.
-        let recording = self.trace.recording.as_ref();
-        let is_from_start = recording.is_none_or(Recording::is_from_start);
-        let is_this = |stream: &StreamName| name_of(path).as_ref() == Some(stream);
-        let lost_before = recording.map_or(0, |recording| recording.lost_before(is_this));
+        let earlier = Earlier::of(self.trace.recording.as_ref(), path);
         while let Some(packet) = reader.next_packet()? {
             let header = packet.at.header;
             let is_first = stream.is_none();
@@ -338,16 +340,7 @@ impl Pass<'_> {
             });
             let cpu = &mut stream.cpu;
             let content = &mut cpu.content;
-            // A trace may begin with any packet: a snapshot does.
-            if !is_first {
-                content.packets_lost += packet.packets_lost;
-            } else if is_from_start {
-                content.packets_before = packet.packets_lost;
-            }
-            let before = if is_first { lost_before } else { 0 };
-            content.lost += packet.events_lost.saturating_sub(before);
-            content.packets += 1;
-            content.bytes += packet.at.size();
+            content.add_packet(&packet, is_first.then_some(earlier));
             if packet.packets_lost > 0 || packet.events_lost > 0 {
                 self.tasks.gap(header.timestamp_begin);
             } else if is_first {
@@ -363,13 +356,7 @@ impl Pass<'_> {
             stream.end = header.timestamp_end;
             progress(packet.at.size());
         }
-        if reader.partial() > 0 {
-            warnings.push(format!(
-                "{}: the last packet is not whole; its {} bytes are left out",
-                path.display(),
-                reader.partial()
-            ));
-        }
+        warnings.extend(cut(path, reader.partial()));
         Ok(reader.last())
     }
 

@@ -2,9 +2,11 @@
 
 //! The summary for people.
 
+use super::head::Head;
+use super::losses::Losses;
 use super::summary::Summary;
 use crate::date;
-use crate::terminal::{bytes, duration, HEADING};
+use crate::terminal::{bytes, duration, printable, HEADING};
 use std::fmt::{Result, Write};
 use trace::recording::State;
 use trace::totals::Totals;
@@ -12,36 +14,37 @@ use trace::totals::Totals;
 /// Renders a summary with at most `rows` rows in a table.
 pub fn render(summary: &Summary, rows: usize) -> std::result::Result<String, std::fmt::Error> {
     let mut out = String::new();
-    head(&mut out, summary)?;
+    head(&mut out, &summary.head)?;
     events(&mut out, summary, rows)?;
     cpus(&mut out, summary)?;
     channels(&mut out, summary)?;
     tasks(&mut out, summary, rows)?;
-    close(&mut out, summary)?;
+    close(&mut out, &summary.losses)?;
     Ok(out)
 }
 
-fn head(out: &mut String, summary: &Summary) -> Result {
-    let env = |key: &str| summary.env.get(key).map_or("?", String::as_str);
-    writeln!(out, "trace     {}", summary.trace)?;
+/// What every report begins with.
+pub fn head(out: &mut String, head: &Head) -> Result {
+    let env = |key: &str| head.env.get(key).map_or("?", String::as_str);
+    writeln!(out, "trace     {}", head.trace)?;
     writeln!(
         out,
         "machine   {}, Linux {}",
         env("hostname"),
         env("kernel_release")
     )?;
-    let begin = summary.begin_ns.map(date::readable);
+    let begin = head.begin_ns.map(date::readable);
     writeln!(
         out,
         "begin     {}",
         begin.as_deref().unwrap_or("unknown: it has no packet")
     )?;
-    writeln!(out, "duration  {}", duration(summary.duration_ns))?;
+    writeln!(out, "duration  {}", duration(head.duration_ns))?;
     writeln!(
         out,
         "size      {}, {} packets",
-        bytes(summary.bytes),
-        summary.packets
+        bytes(head.bytes),
+        head.packets
     )
 }
 
@@ -52,7 +55,7 @@ fn events(out: &mut String, summary: &Summary, rows: usize) -> Result {
         "count", "share"
     )?;
     for event in summary.events.iter().take(rows) {
-        let share = percent(event.count, summary.recorded);
+        let share = percent(event.count, summary.losses.recorded);
         write!(out, "{:>14} {share:>6}  {}", event.count, event.name)?;
         if summary.channels.len() > 1 {
             write!(out, " ({})", event.channel)?;
@@ -114,7 +117,7 @@ fn tasks(out: &mut String, summary: &Summary, rows: usize) -> Result {
             "\nNo sched_switch events: CPU time by task is unknown."
         );
     }
-    let time = summary.duration_ns;
+    let time = summary.head.duration_ns;
     writeln!(
         out,
         "\n{HEADING}{:>14} {:>6} {:>8}  task{HEADING:#}",
@@ -127,45 +130,45 @@ fn tasks(out: &mut String, summary: &Summary, rows: usize) -> Result {
             duration(task.cpu_time_ns),
             percent(task.cpu_time_ns, time),
             task.tid,
-            // A task chooses its own name: no control characters to the terminal.
-            task.comm.replace(char::is_control, "?")
+            printable(&task.comm)
         )?;
     }
     more(out, summary.tasks.len(), rows, "tasks")
 }
 
-fn close(out: &mut String, summary: &Summary) -> Result {
+/// What every report ends with.
+pub fn close(out: &mut String, losses: &Losses) -> Result {
     writeln!(out)?;
-    let part = summary.recording.as_ref().and_then(|r| r.part.as_ref());
+    let part = losses.recording.as_ref().and_then(|r| r.part.as_ref());
     if let Some(part) = part.filter(|part| part.chunk > 1) {
         writeln!(
             out,
             "A trace from its chunk {} on: what came before is in the chunks before it",
             part.chunk
         )?;
-    } else if summary.packets_before > 0 {
+    } else if losses.packets_before > 0 {
         writeln!(
             out,
             "The newest part of a trace: {} packets before it were overwritten, or read earlier",
-            summary.packets_before
+            losses.packets_before
         )?;
     }
-    if summary.packets_lost > 0 {
+    if losses.packets_lost > 0 {
         writeln!(
             out,
             "{} packets were overwritten before they were read: a larger buffer keeps more \
              (`rtrace record -b SIZExN`)",
-            summary.packets_lost
+            losses.packets_lost
         )?;
     }
-    if summary.lost > 0 {
+    if losses.lost > 0 {
         writeln!(
             out,
             "Events were lost: record fewer (-e, -x), or use a larger buffer \
              (`rtrace record -b SIZExN`)"
         )?;
     }
-    match summary.recording.as_ref().map(|recording| recording.state) {
+    match losses.recording.as_ref().map(|recording| recording.state) {
         Some(State::Writing) => writeln!(
             out,
             "Unfinished: it is still being written, or who wrote it was killed. Only the losses that \
@@ -178,25 +181,27 @@ fn close(out: &mut String, summary: &Summary) -> Result {
         Some(State::Over | State::Stopped) | None => {}
     }
     let totals = Totals {
-        recorded: summary.recorded,
-        lost: summary.lost,
+        recorded: losses.recorded,
+        lost: losses.lost,
     };
-    if summary.lost_is_exact {
+    if losses.lost_is_exact {
         writeln!(out, "{totals}")
     } else {
-        let packets = summary.packets_lost.saturating_add(summary.packets_before);
+        let packets = losses.packets_lost.saturating_add(losses.packets_before);
         writeln!(out, "{totals} and what was in {packets} lost packets")
     }
 }
 
-fn more(out: &mut String, all: usize, rows: usize, what: &str) -> Result {
+/// What is left of a table of `all` rows.
+pub fn more(out: &mut String, all: usize, rows: usize, what: &str) -> Result {
     match all.saturating_sub(rows) {
         0 => Ok(()),
         left => writeln!(out, "{:>14}         more {what} (-n 0 shows all)", left),
     }
 }
 
-fn percent(part: u64, whole: u64) -> String {
+/// A part in percent.
+pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "-".to_owned();
     }

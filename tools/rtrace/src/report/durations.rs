@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How long something took, many times: figures in memory that does not grow with their number.
+
+use hdrhistogram::Histogram;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+
+/// Decimal digits of a percentile that are right.
+const DIGITS: u8 = 3;
+
+/// By how much of its value a percentile may be too large, at most.
+pub const PERCENTILE_ERROR: f64 = 0.001;
+
+/// Durations in nanoseconds. Their number, sum and maximum are exact; percentiles are at most
+/// [`PERCENTILE_ERROR`] too large.
+#[derive(Clone, Debug)]
+pub struct Durations {
+    histogram: Histogram<u64>,
+    total_ns: u64,
+    max_ns: u64,
+}
+
+impl Durations {
+    /// None yet.
+    pub fn new() -> Self {
+        Self {
+            histogram: Histogram::new(DIGITS).expect("1 to 5 digits"),
+            total_ns: 0,
+            max_ns: 0,
+        }
+    }
+
+    /// One more.
+    pub fn add(&mut self, nanoseconds: u64) {
+        self.histogram += nanoseconds;
+        self.total_ns = self.total_ns.saturating_add(nanoseconds);
+        self.max_ns = self.max_ns.max(nanoseconds);
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// Their sum.
+    pub fn total_ns(&self) -> u64 {
+        self.total_ns
+    }
+
+    /// The longest; 0 if there is none.
+    pub fn max_ns(&self) -> u64 {
+        self.max_ns
+    }
+
+    /// Their average; 0 if there is none.
+    pub fn average_ns(&self) -> u64 {
+        self.total_ns.checked_div(self.count()).unwrap_or(0)
+    }
+
+    /// What `percent` of them do not exceed; 0 if there is none.
+    pub fn percentile_ns(&self, percent: f64) -> u64 {
+        let value = self.histogram.value_at_percentile(percent);
+        value.min(self.max_ns)
+    }
+}
+
+impl Serialize for Durations {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Durations", 7)?;
+        fields.serialize_field("timed", &self.count())?;
+        fields.serialize_field("total_ns", &self.total_ns)?;
+        fields.serialize_field("average_ns", &self.average_ns())?;
+        fields.serialize_field("p50_ns", &self.percentile_ns(50.0))?;
+        fields.serialize_field("p95_ns", &self.percentile_ns(95.0))?;
+        fields.serialize_field("p99_ns", &self.percentile_ns(99.0))?;
+        fields.serialize_field("max_ns", &self.max_ns)?;
+        fields.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against the percentiles of the sorted list.
+    #[test]
+    fn percentiles_are_as_near_as_promised() {
+        let mut durations = Durations::new();
+        let mut values: Vec<u64> = (0..20_000_u64).map(|n| n * n * n % 7_000_000_003).collect();
+        values.iter().for_each(|&value| durations.add(value));
+        values.sort_unstable();
+        for percent in [0.01, 1.0, 50.0, 95.0, 99.0, 99.99, 100.0] {
+            let rank = (values.len() as f64 * percent / 100.0).ceil() as usize;
+            let exact = values[rank - 1];
+            let found = durations.percentile_ns(percent);
+            let most = exact as f64 * (1.0 + PERCENTILE_ERROR);
+            assert!(exact <= found && found as f64 <= most, "{percent}: {found}");
+        }
+        assert_eq!(durations.total_ns(), values.iter().sum::<u64>());
+        assert_eq!(durations.max_ns(), *values.last().unwrap());
+        assert_eq!(durations.percentile_ns(100.0), durations.max_ns());
+    }
+
+    #[test]
+    fn any_duration_is_taken() {
+        let mut durations = Durations::new();
+        assert_eq!(
+            (durations.average_ns(), durations.percentile_ns(50.0)),
+            (0, 0)
+        );
+        for value in [0, u64::MAX, u64::MAX] {
+            durations.add(value);
+        }
+        assert_eq!(durations.count(), 3);
+        assert_eq!(durations.max_ns(), u64::MAX);
+        assert_eq!(durations.percentile_ns(10.0), 0);
+    }
+}

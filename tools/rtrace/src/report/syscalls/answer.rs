@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What was found of system calls.
+
+use crate::report::analysis::Answer;
+use crate::report::durations::{Durations, PERCENTILE_ERROR};
+use crate::report::text::more;
+use crate::terminal::{duration, printable, HEADING};
+use serde::Serialize;
+use serde_json::Value as Json;
+use std::fmt::{self, Write};
+
+/// A system call.
+#[derive(Clone, Debug, Serialize)]
+pub struct Call {
+    /// Its name.
+    pub name: String,
+    /// How often it was made.
+    pub calls: u64,
+    /// How often it failed.
+    pub errors: u64,
+    /// How long it took, where that is known.
+    #[serde(flatten)]
+    pub durations: Durations,
+}
+
+/// A system call that a process made. There may be very many of these: they are small.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ProcessCall {
+    /// The process.
+    pub pid: Option<i64>,
+    /// The thread, if its process is not known.
+    pub tid: Option<i64>,
+    /// The last name of the process's first thread, or of that thread.
+    pub comm: Option<String>,
+    /// The call's name.
+    pub name: String,
+    /// How often it was made.
+    pub calls: u64,
+    /// How often it failed.
+    pub errors: u64,
+    /// How often it is known how long it took.
+    pub timed: u64,
+    /// How long all these took.
+    pub total_ns: u64,
+    /// How long they took on average.
+    average_ns: u64,
+    /// How long the longest took.
+    pub max_ns: u64,
+}
+
+impl Call {
+    /// None was made yet.
+    pub fn new(name: String) -> Self {
+        Self {
+            name,
+            calls: 0,
+            errors: 0,
+            durations: Durations::new(),
+        }
+    }
+
+    /// Calls of which no time is known.
+    fn untimed(&self) -> u64 {
+        self.calls.saturating_sub(self.durations.count())
+    }
+}
+
+/// The system calls of a trace.
+#[derive(Debug, Serialize)]
+pub struct Found {
+    /// By how much of its value a percentile may be too large.
+    percentile_error: f64,
+    /// Calls of which no time is known.
+    untimed: u64,
+    calls: Vec<Call>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    processes: Option<Vec<ProcessCall>>,
+}
+
+impl Found {
+    /// Those calls that were made, and by whom, if that was asked: what took the longest first.
+    pub fn new(mut calls: Vec<Call>, mut processes: Option<Vec<ProcessCall>>) -> Self {
+        calls.retain(|call| call.calls > 0 || call.errors > 0);
+        calls.sort_by(|a, b| {
+            let key = |call: &Call| (call.durations.total_ns(), call.calls);
+            key(b).cmp(&key(a)).then_with(|| a.name.cmp(&b.name))
+        });
+        if let Some(processes) = &mut processes {
+            for call in processes.iter_mut() {
+                call.average_ns = call.total_ns.checked_div(call.timed).unwrap_or(0);
+            }
+            processes.sort_by(|a, b| {
+                let name = |call: &ProcessCall| (call.pid, call.tid, call.name.clone());
+                let key = |call: &ProcessCall| (call.total_ns, call.calls);
+                key(b).cmp(&key(a)).then_with(|| name(a).cmp(&name(b)))
+            });
+        }
+        Self {
+            percentile_error: PERCENTILE_ERROR,
+            untimed: calls.iter().map(Call::untimed).sum(),
+            calls,
+            processes,
+        }
+    }
+}
+
+impl Answer for Found {
+    fn name(&self) -> &'static str {
+        "syscalls"
+    }
+
+    fn json(&self) -> serde_json::Result<Json> {
+        serde_json::to_value(self)
+    }
+
+    fn text(&self, out: &mut String, rows: usize) -> fmt::Result {
+        if self.calls.is_empty() {
+            return writeln!(out, "\nNo system call was made.");
+        }
+        writeln!(
+            out,
+            "\n{HEADING}{:>10} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}  system call{HEADING:#}",
+            "calls", "errors", "total", "average", "50%", "95%", "99%", "max"
+        )?;
+        for call in self.calls.iter().take(rows) {
+            let times = &call.durations;
+            write!(out, "{:>10} {:>8}", call.calls, call.errors)?;
+            for time in [
+                times.total_ns(),
+                times.average_ns(),
+                times.percentile_ns(50.0),
+                times.percentile_ns(95.0),
+                times.percentile_ns(99.0),
+                times.max_ns(),
+            ] {
+                write!(out, " {:>10}", known(time, times.count()))?;
+            }
+            writeln!(out, "  {}", call.name)?;
+        }
+        more(out, self.calls.len(), rows, "system calls")?;
+        if let Some(processes) = &self.processes {
+            text_processes(processes, out, rows)?;
+        }
+        writeln!(
+            out,
+            "\nPercentiles are at most {}% too large.",
+            self.percentile_error * 100.0
+        )?;
+        if self.untimed > 0 {
+            writeln!(
+                out,
+                "{} calls were not timed: they did not return while the trace was recorded, came before \
+                 the first sched_switch of their CPU, or events around them were lost.",
+                self.untimed
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn text_processes(processes: &[ProcessCall], out: &mut String, rows: usize) -> fmt::Result {
+    writeln!(
+        out,
+        "\n{HEADING}{:>10} {:>8} {:>10} {:>10} {:>10} {:>8}  {:<16} system call{HEADING:#}",
+        "calls", "errors", "total", "average", "max", "pid", "process"
+    )?;
+    for call in processes.iter().take(rows) {
+        write!(out, "{:>10} {:>8}", call.calls, call.errors)?;
+        for time in [call.total_ns, call.average_ns, call.max_ns] {
+            write!(out, " {:>10}", known(time, call.timed))?;
+        }
+        let pid = call
+            .pid
+            .map_or_else(|| "?".to_owned(), |pid| pid.to_string());
+        let comm = call
+            .comm
+            .as_deref()
+            .map_or_else(|| "?".to_owned(), printable);
+        writeln!(out, " {pid:>8}  {comm:<16} {}", call.name)?;
+    }
+    more(out, processes.len(), rows, "rows")?;
+    if processes.iter().any(|call| call.pid.is_none()) {
+        writeln!(
+            out,
+            "Where the pid is ?, the process of the thread is not known: record with `--context pid`."
+        )?;
+    }
+    Ok(())
+}
+
+/// A time, if there were any.
+fn known(nanoseconds: u64, timed: u64) -> String {
+    if timed == 0 {
+        "-".to_owned()
+    } else {
+        duration(nanoseconds)
+    }
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A machine made up: threads that call, sleep, are woken and go from CPU to CPU, the trace of it,
+//! and what is true of it.
+//!
+//! What can be measured takes the same time each time. So any pair of events that do not belong
+//! together shows: its distance is another.
+
+use rtrace_abi::header::Layout;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::path::Path;
+use synthetic::{PacketBuilder, OPENAT_EXIT, READ_EXIT, WAKING};
+
+/// A step of the machine, in clock ticks: each thread has ticks of its own within it, so that no two
+/// events have the same time.
+const STEP: u64 = 16;
+/// A tick, in nanoseconds.
+pub const TICK_NS: u64 = 1_000_000_000 / synthetic::FREQUENCY;
+
+/// Steps that a read takes; it sleeps meanwhile, and goes to another CPU.
+const READ: u64 = 1000;
+/// Steps before it sleeps.
+const BEFORE: u64 = 100;
+/// Steps from its wake-up until it runs.
+const WAIT: u64 = 200;
+/// Steps for which it sleeps.
+const SLEEP: u64 = 500;
+/// Steps that an open takes.
+const OPEN: u64 = 300;
+
+/// The same in nanoseconds.
+pub const READ_NS: u64 = READ * STEP * TICK_NS;
+pub const OPEN_NS: u64 = OPEN * STEP * TICK_NS;
+
+/// What happens on a CPU.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Read,
+    ReadExit,
+    Open,
+    OpenExit(i64),
+    /// Of this thread.
+    Waking(i32),
+    /// From a thread, left in this state, to another.
+    Switch(i32, i64, i32),
+}
+
+/// What a thread does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Next {
+    /// Is woken, in a read or not.
+    Wake(bool),
+    /// Runs, in a read or not.
+    Run(bool),
+    Read,
+    Sleep,
+    ReadExit,
+    Open,
+    OpenExit,
+}
+
+/// What is true of a trace.
+#[derive(Debug, Default)]
+pub struct Truth {
+    pub reads: u64,
+    pub reads_ended: u64,
+    pub opens: u64,
+    pub opens_ended: u64,
+    pub opens_failed: u64,
+}
+
+/// Events that are missing in a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    Nothing,
+    /// Whole packets.
+    Packets,
+    /// Single events.
+    Events,
+}
+
+/// Numbers that look random: splitmix64.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % end
+    }
+}
+
+/// Has `threads` threads, at most as many as CPUs, do so many things, and writes the trace.
+pub fn write(dir: &Path, random: &mut Random, cpus: usize, threads: i32, loss: Loss) -> Truth {
+    let mut machine = Machine {
+        events: vec![Vec::new(); cpus],
+        runs: vec![0; cpus],
+        truth: Truth::default(),
+    };
+    let mut queue = BinaryHeap::new();
+    for tid in 1..=threads {
+        queue.push(Reverse((STEP * 10 + tid as u64, tid, Next::Wake(false))));
+    }
+    for _ in 0..400 {
+        let Some(Reverse((time, tid, next))) = queue.pop() else {
+            break;
+        };
+        let (steps, then) = machine.does(random, time, tid, next);
+        queue.push(Reverse((time + steps * STEP, tid, then)));
+    }
+    let streams: Vec<_> = (0_u32..)
+        .zip(machine.events)
+        .map(|(cpu, events)| (cpu, packets(random, cpu, &events, loss)))
+        .collect();
+    synthetic::write(dir, Layout::Compact, &streams).unwrap();
+    machine.truth
+}
+
+struct Machine {
+    /// By CPU.
+    events: Vec<Vec<(u64, Event)>>,
+    /// The thread on each CPU; 0 if none.
+    runs: Vec<i32>,
+    truth: Truth,
+}
+
+impl Machine {
+    /// What a thread does now; after how many steps what comes next.
+    fn does(&mut self, random: &mut Random, time: u64, tid: i32, next: Next) -> (u64, Next) {
+        let any = random.below(self.runs.len() as u64) as usize;
+        let own = self.runs.iter().position(|running| *running == tid);
+        let idle = (any..any + self.runs.len())
+            .map(|cpu| cpu % self.runs.len())
+            .find(|cpu| self.runs[*cpu] == 0);
+        let cpu = own.or(idle).expect("no more threads than CPUs");
+        let truth = &mut self.truth;
+        let events = &mut self.events[cpu];
+        match next {
+            Next::Wake(reads) => {
+                self.events[any].push((time, Event::Waking(tid)));
+                (WAIT, Next::Run(reads))
+            }
+            Next::Run(reads) => {
+                events.push((time, Event::Switch(0, 0, tid)));
+                self.runs[cpu] = tid;
+                let then = if reads { Next::ReadExit } else { Next::Open };
+                (READ - WAIT - SLEEP - BEFORE, then)
+            }
+            Next::ReadExit => {
+                truth.reads_ended += 1;
+                events.push((time, Event::ReadExit));
+                (1 + random.below(300), Next::Open)
+            }
+            Next::Open => {
+                truth.opens += 1;
+                events.push((time, Event::Open));
+                (OPEN, Next::OpenExit)
+            }
+            Next::OpenExit => {
+                truth.opens_ended += 1;
+                let failed = random.below(3) == 0;
+                truth.opens_failed += u64::from(failed);
+                let ret = if failed { -2 } else { 3 };
+                events.push((time, Event::OpenExit(ret)));
+                (1 + random.below(300), Next::Read)
+            }
+            Next::Read => {
+                truth.reads += 1;
+                events.push((time, Event::Read));
+                (BEFORE, Next::Sleep)
+            }
+            Next::Sleep => {
+                events.push((time, Event::Switch(tid, 1, 0)));
+                self.runs[cpu] = 0;
+                (SLEEP, Next::Wake(true))
+            }
+        }
+    }
+}
+
+/// The packets of a CPU, of which some are missing.
+fn packets(random: &mut Random, cpu: u32, events: &[(u64, Event)], loss: Loss) -> Vec<Vec<u8>> {
+    let (mut packets, mut number, mut discarded) = (Vec::new(), 0, 0);
+    let mut rest = events;
+    while !rest.is_empty() {
+        let length = (1 + random.below(12) as usize).min(rest.len());
+        let (events, left) = rest.split_at(length);
+        rest = left;
+        // No packet behind it would say that the last one is missing.
+        let hit = random.below(4) == 0 && !rest.is_empty();
+        let mut packet = PacketBuilder::new(Layout::Compact, cpu, number, events[0].0);
+        number += 1;
+        if hit && loss == Loss::Packets {
+            continue;
+        }
+        for &(time, event) in events {
+            if hit && loss == Loss::Events && random.below(2) == 0 {
+                discarded += 1;
+            } else {
+                packet = add(packet, time, event);
+            }
+        }
+        let end = events[length - 1].0;
+        packets.push(packet.discarded(discarded).close(end, 8));
+    }
+    packets
+}
+
+fn add(packet: PacketBuilder, time: u64, event: Event) -> PacketBuilder {
+    let name = |tid| if tid == 0 { "swapper" } else { "worker" };
+    let task = |tid| (tid, name(tid));
+    match event {
+        Event::Read => packet.read(time, 0),
+        Event::ReadExit => packet.syscall_exit(READ_EXIT, time, 1),
+        Event::Open => packet.openat(time, "/etc/hosts"),
+        Event::OpenExit(ret) => packet.syscall_exit(OPENAT_EXIT, time, ret),
+        Event::Waking(tid) => packet.wake(WAKING, time, task(tid)),
+        Event::Switch(prev, state, next) => packet.switch_from(time, task(prev), state, task(next)),
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace report` asked questions, on synthetic traces.
+
+mod machine;
+mod syscalls;
+
+use assert_cmd::Command;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// `rtrace report` with these options.
+fn report(options: &[&str], dir: &Path) -> Command {
+    let mut command = Command::cargo_bin("rtrace").unwrap();
+    command.arg("report").args(options).arg(dir);
+    command
+}
+
+/// The JSON object that it prints.
+fn json(options: &[&str], dir: &Path) -> Value {
+    let output = report(options, dir).arg("--json").assert().success();
+    serde_json::from_slice(&output.get_output().stdout).unwrap()
+}
+
+/// Takes the events whose names begin so out of a trace's description: it cannot have them.
+fn forget(dir: &Path, prefix: &str) {
+    let path = dir.join("metadata");
+    let text = fs::read_to_string(&path).unwrap();
+    let begin = format!("name = \"{prefix}");
+    let blocks = text.split_inclusive("};\n\n");
+    let kept: String = blocks.filter(|block| !block.contains(&begin)).collect();
+    assert_ne!(kept, text, "{text}");
+    fs::write(&path, kept).unwrap();
+}
+
+/// The row of a table in which `key` is `name`.
+fn row<'a>(table: &'a Value, key: &str, name: &str) -> &'a Value {
+    let mut rows = table.as_array().unwrap().iter();
+    let found = rows.find(|row| row[key] == name);
+    found.unwrap_or_else(|| panic!("no {name} in {table}"))
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace report --syscalls`.
+
+use super::machine::{self, Loss, Random, OPEN_NS, READ_NS};
+use super::{forget, json, report, row};
+use predicates::prelude::*;
+use predicates::str::contains;
+use rtrace_abi::header::Layout;
+use std::path::Path;
+use synthetic::{PacketBuilder, OPENAT_EXIT, READ_EXIT};
+use tempfile::TempDir;
+
+/// Microseconds in clock ticks.
+const US: u64 = synthetic::FREQUENCY / 1_000_000;
+
+const IDLE: (i32, &str) = (0, "swapper");
+const SHELL: (i32, &str) = (7, "sh");
+const THREAD: (i32, &str) = (8, "worker");
+
+fn packet(cpu: u32, number: u64, begin: u64) -> PacketBuilder {
+    PacketBuilder::new(Layout::Compact, cpu, number, begin)
+}
+
+fn write(dir: &Path, streams: &[(u32, Vec<Vec<u8>>)]) {
+    synthetic::write(dir, Layout::Compact, streams).unwrap();
+}
+
+/// `sh` reads for 100 us, in which it goes from CPU 0 to CPU 1, and opens a file in vain for 5 us;
+/// its thread `worker` opens one for 20 us, and is in a read at the end.
+fn known(dir: &Path) {
+    let zero = packet(0, 0, 0)
+        // Whose it is, is not known yet.
+        .read(US, 0)
+        .switch(2 * US, IDLE, SHELL)
+        .fork(3 * US, SHELL, THREAD, 7)
+        .read(10 * US, 0)
+        .switch_from(20 * US, SHELL, 1, THREAD)
+        .openat(30 * US, "/there")
+        .syscall_exit(OPENAT_EXIT, 50 * US, 3)
+        .read(190 * US, 0)
+        .close(200 * US, 8);
+    let one = packet(1, 0, 0)
+        .switch(100 * US, IDLE, SHELL)
+        .syscall_exit(READ_EXIT, 110 * US, 512)
+        .openat(120 * US, "/nowhere")
+        .syscall_exit(OPENAT_EXIT, 125 * US, -2)
+        .close(200 * US, 8);
+    write(dir, &[(0, vec![zero]), (1, vec![one])]);
+}
+
+#[test]
+fn calls_are_counted_and_timed() {
+    let dir = TempDir::new().unwrap();
+    known(dir.path());
+    let report = json(&["--syscalls", "--by-process"], dir.path());
+    assert_eq!(report["recorded"], 12);
+    assert_eq!(report["duration_ns"], 200_000);
+    let answer = &report["syscalls"];
+    assert_eq!(answer["untimed"], 2);
+    let calls = &answer["calls"];
+    assert_eq!(calls.as_array().unwrap().len(), 2);
+    assert_eq!(calls[0]["name"], "read");
+    for (name, field, value) in [
+        ("read", "calls", 3),
+        ("read", "errors", 0),
+        ("read", "timed", 1),
+        ("read", "total_ns", 100_000),
+        ("read", "max_ns", 100_000),
+        ("openat", "calls", 2),
+        ("openat", "errors", 1),
+        ("openat", "timed", 2),
+        ("openat", "total_ns", 25_000),
+        ("openat", "average_ns", 12_500),
+        ("openat", "p50_ns", 5_003),
+        ("openat", "p99_ns", 20_000),
+        ("openat", "max_ns", 20_000),
+    ] {
+        assert_eq!(row(calls, "name", name)[field], value, "{name} {field}");
+    }
+    let processes = answer["processes"].as_array().unwrap();
+    let rows: Vec<_> = processes
+        .iter()
+        .map(|row| {
+            (
+                row["pid"].as_i64(),
+                row["name"].as_str().unwrap(),
+                row["calls"].as_u64(),
+            )
+        })
+        .collect();
+    let expected = [
+        (Some(7), "read", Some(2)),
+        (Some(7), "openat", Some(2)),
+        (None, "read", Some(1)),
+    ];
+    assert_eq!(rows, expected);
+    assert_eq!(processes[0]["comm"], "sh");
+    assert_eq!(processes[1]["errors"], 1);
+    assert_eq!(processes[1]["total_ns"], 25_000);
+}
+
+#[test]
+fn text_has_the_same() {
+    let dir = TempDir::new().unwrap();
+    known(dir.path());
+    report(&["--syscalls", "--by-process"], dir.path())
+        .assert()
+        .success()
+        .stdout(contains("         3        0   100.0 us   100.0 us"))
+        .stdout(contains("2 calls were not timed"))
+        .stdout(contains("       7  sh               openat\n"))
+        .stdout(contains("lower bounds").not())
+        .stdout(predicate::str::ends_with("\n12 events recorded, 0 lost\n"));
+    report(&["--syscalls", "-n", "1"], dir.path())
+        .assert()
+        .success()
+        .stdout(contains("1         more system calls (-n 0 shows all)"));
+    report(&["--by-process"], dir.path()).assert().code(2);
+}
+
+#[test]
+fn what_the_trace_lacks_is_said() {
+    for (prefix, words) in [
+        ("syscall_entry", "the entries and exits of system calls"),
+        ("syscall_exit", "the entries and exits of system calls"),
+        ("sched_switch", "sched_switch (or the context tid)"),
+    ] {
+        let dir = TempDir::new().unwrap();
+        known(dir.path());
+        forget(dir.path(), prefix);
+        report(&["--syscalls"], dir.path())
+            .assert()
+            .code(1)
+            .stdout("")
+            .stderr(contains(words))
+            .stderr(contains(dir.path().display().to_string()))
+            .stderr(contains("`rtrace record -e syscalls,sched_switch"));
+    }
+}
+
+/// Without losses everything is found, by threads that change their CPU in each call.
+#[test]
+fn a_machine_is_as_it_was() {
+    for seed in 0..20 {
+        let dir = TempDir::new().unwrap();
+        let random = &mut Random(seed);
+        let truth = machine::write(dir.path(), random, 4, 3, Loss::Nothing);
+        let report = json(&["--syscalls"], dir.path());
+        let calls = &report["syscalls"]["calls"];
+        for (name, made, failed, ended, time) in [
+            ("read", truth.reads, 0, truth.reads_ended, READ_NS),
+            (
+                "openat",
+                truth.opens,
+                truth.opens_failed,
+                truth.opens_ended,
+                OPEN_NS,
+            ),
+        ] {
+            let row = row(calls, "name", name);
+            assert_eq!(row["calls"], made, "{seed}: {row}");
+            assert_eq!(row["errors"], failed, "{seed}: {row}");
+            assert_eq!(row["timed"], ended, "{seed}: {row}");
+            assert_eq!(row["total_ns"], ended * time, "{seed}: {row}");
+            assert_eq!(row["max_ns"], time, "{seed}: {row}");
+        }
+    }
+}
+
+/// Every call of a name takes the same time: a pair across a loss would show.
+#[test]
+fn no_call_is_timed_across_a_loss() {
+    let mut timed = 0;
+    for seed in 0..100 {
+        let dir = TempDir::new().unwrap();
+        let random = &mut Random(seed);
+        let loss = [Loss::Packets, Loss::Events][seed as usize % 2];
+        let truth = machine::write(dir.path(), random, 4, 3, loss);
+        let report = json(&["--syscalls"], dir.path());
+        for row in report["syscalls"]["calls"].as_array().unwrap() {
+            let (time, made) = match row["name"].as_str() {
+                Some("read") => (READ_NS, truth.reads),
+                _ => (OPEN_NS, truth.opens),
+            };
+            let number = |field: &str| row[field].as_u64().unwrap();
+            assert!(number("calls") <= made, "{seed}: {row}");
+            assert_eq!(number("total_ns"), number("timed") * time, "{seed}: {row}");
+            if number("timed") > 0 {
+                assert_eq!(number("max_ns"), time, "{seed}: {row}");
+            }
+            timed += number("timed");
+        }
+    }
+    assert!(timed > 1000, "{timed}");
+}
+
+#[test]
+fn losses_are_said() {
+    let dir = TempDir::new().unwrap();
+    let before = packet(0, 0, 0)
+        .switch(US, IDLE, SHELL)
+        .read(2 * US, 0)
+        .close(3 * US, 8);
+    let lossy = packet(0, 1, 4 * US)
+        .discarded(9)
+        .syscall_exit(READ_EXIT, 5 * US, -4)
+        .close(9 * US, 8);
+    write(dir.path(), &[(0, vec![before, lossy])]);
+    let answer = &json(&["--syscalls"], dir.path())["syscalls"];
+    assert_eq!(answer["calls"][0]["calls"], 1);
+    assert_eq!(answer["calls"][0]["errors"], 1);
+    assert_eq!(answer["calls"][0]["timed"], 0);
+    report(&["--syscalls"], dir.path())
+        .assert()
+        .success()
+        .stdout(contains("These figures are lower bounds"))
+        .stdout(contains("3 events recorded, 9 lost"));
+}

@@ -352,6 +352,10 @@ pub struct ReportArgs {
     #[arg(long, requires = "syscalls")]
     pub by_process: bool,
 
+    /// Wake-ups: how long threads waited until they ran, with the longest waits
+    #[arg(long)]
+    pub latency: bool,
+
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

@@ -18,6 +18,14 @@ pub fn readable(nanoseconds: i128) -> String {
     )
 }
 
+/// Nanoseconds since the epoch as `HH:MM:SS.nnnnnnnnn`, as `babeltrace2 --clock-gmt` has it.
+pub fn time_of_day(nanoseconds: i64) -> String {
+    Timestamp::from_nanosecond(nanoseconds.into()).map_or_else(
+        |_| format!("{nanoseconds} ns after 1970"),
+        |time| time.strftime("%H:%M:%S.%9f").to_string(),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,6 +43,7 @@ mod tests {
         }
         assert_eq!(readable(1_999_999), "1970-01-01 00:00:00.001 UTC");
         assert!(readable(i128::MAX).ends_with(" ns after 1970"));
+        assert_eq!(time_of_day(1_700_000_000_000_000_789), "22:13:20.000000789");
         assert_eq!(now().len(), 15);
     }
 }

@@ -195,12 +195,15 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
             } else {
                 args.rows
             };
-            let syscalls = args.syscalls.then_some(Question::Syscalls {
-                by_process: args.by_process,
-            });
+            let questions = [
+                args.syscalls.then_some(Question::Syscalls {
+                    by_process: args.by_process,
+                }),
+                args.latency.then_some(Question::Latency),
+            ];
             Action::Report {
                 dir: args.dir,
-                questions: syscalls.into_iter().collect(),
+                questions: questions.into_iter().flatten().collect(),
                 json: args.json,
                 rows,
             }

@@ -3,7 +3,8 @@
 //! A question that is asked of a trace: what every one of them is to the [pass](super::pass) that
 //! reads the trace for all of them.
 
-use super::schedule::{Schedule, Switch};
+use super::schedule::{Schedule, Span};
+use super::schedule_events::Switch;
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -12,19 +13,25 @@ use trace::ctf::{Event, EventLayout, Metadata, StreamClass, Value};
 /// Which event: its stream class, and its id there.
 pub type EventKey = (u32, u32);
 
-/// Gathers the answer to a question from a trace's events, which come in order of time.
+/// Gathers the answer to a question from a trace's events, which come in order of time. Each takes
+/// what it needs.
 pub trait Analysis {
     /// The events that it is given. Each is known by its place in this list.
-    fn events(&self) -> Vec<EventKey>;
+    fn events(&self) -> Vec<EventKey> {
+        Vec::new()
+    }
 
     /// One of these events.
-    fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>);
+    fn event(&mut self, _which: usize, _event: &Event<'_>, _now: &Moment<'_>) {}
 
     /// A CPU went from one task to another. The schedule has it already.
-    fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>);
+    fn switch(&mut self, _switch: &Switch<'_>, _now: &Moment<'_>) {}
+
+    /// What a thread did for a while has ended, or is not known any more.
+    fn span(&mut self, _span: &Span, _schedule: &Schedule) {}
 
     /// On a CPU events may be missing from here on. The schedule knows which.
-    fn lost(&mut self, schedule: &Schedule);
+    fn lost(&mut self, _schedule: &Schedule) {}
 
     /// The answer: the trace is over.
     fn answer(self: Box<Self>) -> Box<dyn Answer>;

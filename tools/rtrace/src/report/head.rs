@@ -40,7 +40,12 @@ impl Extent {
         self.known = Some((first.min(begin), last.max(end)));
     }
 
-    /// From there to the last packet's end.
+    /// The last packet's end; 0 if there is none.
+    pub fn end(&self) -> u64 {
+        self.known.map_or(0, |(_, end)| end)
+    }
+
+    /// From the first packet's begin to the last one's end.
     fn ticks(&self) -> u64 {
         self.known
             .map_or(0, |(begin, end)| end.saturating_sub(begin))

@@ -6,9 +6,11 @@ mod analysis;
 mod busy;
 mod durations;
 mod head;
+mod latency;
 mod losses;
 mod pass;
 mod schedule;
+mod schedule_events;
 mod summary;
 mod syscalls;
 mod text;
@@ -17,6 +19,7 @@ use crate::terminal::{print, say};
 use analysis::{Analysis, Catalogue, Missing};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
+use latency::Latency;
 use std::io::{stderr, IsTerminal};
 use std::path::Path;
 use summary::Summary;
@@ -31,12 +34,15 @@ const LARGE: u64 = 128 << 20;
 pub enum Question {
     /// Which system calls were made; also whose they were.
     Syscalls { by_process: bool },
+    /// How long threads that were woken waited for a CPU.
+    Latency,
 }
 
 impl Question {
     fn analysis(self, catalogue: &Catalogue<'_>) -> Result<Box<dyn Analysis>, Missing> {
         Ok(match self {
             Self::Syscalls { by_process } => Box::new(Syscalls::new(catalogue, by_process)?),
+            Self::Latency => Box::new(Latency::new(catalogue)?),
         })
     }
 }

@@ -5,7 +5,7 @@
 use super::analysis::{Analysis, Answer, Catalogue, Moment, Routes};
 use super::head::{Extent, Head};
 use super::losses::Losses;
-use super::schedule::Schedule;
+use super::schedule::{Schedule, Span};
 use super::summary::{cut, elsewhere, Content, Earlier};
 use super::text;
 use serde::Serialize;
@@ -45,7 +45,7 @@ pub fn read(
                 pass.packet(stream, &packet);
                 progress(packet.at.size());
             }
-            Item::Whole { .. } => pass.whole(stream),
+            Item::Whole { timestamp } => pass.whole(stream, timestamp),
             Item::Event(event) => pass.event(stream, &event),
             Item::End { partial } => pass.end(stream, partial),
         }
@@ -56,6 +56,8 @@ pub fn read(
 struct Pass<'a> {
     trace: &'a Trace,
     schedule: Schedule,
+    /// What the schedule says has ended.
+    spans: Vec<Span>,
     analyses: Vec<Box<dyn Analysis>>,
     routes: Routes,
     /// The stream classes of these events.
@@ -76,6 +78,8 @@ struct Stream<'a> {
     /// Whether it can have events that are wanted: else its losses do not matter.
     is_wanted: bool,
     content: Content,
+    /// Where its last packet ended.
+    end: u64,
 }
 
 impl<'a> Stream<'a> {
@@ -86,6 +90,7 @@ impl<'a> Stream<'a> {
             cpu: None,
             is_wanted: false,
             content: Content::default(),
+            end: 0,
         }
     }
 }
@@ -105,6 +110,7 @@ impl<'a> Pass<'a> {
         Self {
             trace,
             schedule,
+            spans: Vec::new(),
             analyses,
             classes: routes.keys().map(|(class, _)| *class).collect(),
             routes,
@@ -128,23 +134,30 @@ impl<'a> Pass<'a> {
             .cpu
             .get_or_insert_with(|| self.schedule.place(header.cpu_id));
         stream.is_wanted = self.classes.contains(&{ header.stream_id });
-        if stream.is_wanted && (packet.packets_lost > 0 || packet.events_lost > 0) {
-            self.lose(cpu);
+        let before = std::mem::replace(&mut stream.end, header.timestamp_end);
+        if !stream.is_wanted {
+            return;
+        }
+        if packet.packets_lost > 0 || packet.events_lost > 0 {
+            self.lose(cpu, before);
+        } else if is_first {
+            self.schedule.begin(cpu, header.timestamp_begin);
         }
     }
 
-    /// Events are missing on a CPU from here on.
-    fn lose(&mut self, cpu: usize) {
-        self.schedule.lose(cpu);
+    /// Events are missing on a CPU from this time on.
+    fn lose(&mut self, cpu: usize, time: u64) {
+        self.schedule.lose(cpu, time, &mut self.spans);
+        hand_out(&mut self.spans, &mut self.analyses, &self.schedule);
         for analysis in &mut self.analyses {
             analysis.lost(&self.schedule);
         }
     }
 
-    fn whole(&mut self, number: usize) {
+    fn whole(&mut self, number: usize, time: u64) {
         let stream = &self.streams[number];
         if let Some(cpu) = stream.cpu.filter(|_| stream.is_wanted) {
-            self.schedule.regain(cpu);
+            self.schedule.regain(cpu, time);
         }
     }
 
@@ -156,25 +169,21 @@ impl<'a> Pass<'a> {
             return;
         };
         for &(receiver, which) in routes {
-            if receiver == SCHEDULE {
-                let Some(switch) = self.schedule.event(which, event, cpu) else {
-                    continue;
-                };
-                let now = Moment {
-                    time: event.timestamp,
-                    cpu,
-                    schedule: &self.schedule,
-                };
+            let now = |schedule| Moment {
+                time: event.timestamp,
+                cpu,
+                schedule,
+            };
+            if receiver != SCHEDULE {
+                self.analyses[receiver].event(which, event, &now(&self.schedule));
+                continue;
+            }
+            let switch = self.schedule.event(which, event, cpu, &mut self.spans);
+            hand_out(&mut self.spans, &mut self.analyses, &self.schedule);
+            if let Some(switch) = switch {
                 for analysis in &mut self.analyses {
-                    analysis.switch(&switch, &now);
+                    analysis.switch(&switch, &now(&self.schedule));
                 }
-            } else {
-                let now = Moment {
-                    time: event.timestamp,
-                    cpu,
-                    schedule: &self.schedule,
-                };
-                self.analyses[receiver].event(which, event, &now);
             }
         }
     }
@@ -191,12 +200,15 @@ impl<'a> Pass<'a> {
             .map(|recording| recording.state);
         let is_cut = partial > 0 || matches!(state, Some(State::Writing | State::Failed));
         let cpu = stream.cpu.filter(|_| stream.is_wanted && is_cut);
+        let time = stream.end;
         if let Some(cpu) = cpu {
-            self.lose(cpu);
+            self.lose(cpu, time);
         }
     }
 
     fn answers(mut self, dir: &Path) -> Answers {
+        self.schedule.end(self.extent.end(), &mut self.spans);
+        hand_out(&mut self.spans, &mut self.analyses, &self.schedule);
         let mut all = Content::default();
         self.streams
             .iter()
@@ -212,6 +224,15 @@ impl<'a> Pass<'a> {
                 .into_iter()
                 .map(|analysis| analysis.answer())
                 .collect(),
+        }
+    }
+}
+
+/// Gives the analyses what has ended.
+fn hand_out(spans: &mut Vec<Span>, analyses: &mut [Box<dyn Analysis>], schedule: &Schedule) {
+    for span in spans.drain(..) {
+        for analysis in &mut *analyses {
+            analysis.span(&span, schedule);
         }
     }
 }

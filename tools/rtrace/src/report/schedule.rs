@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who runs on each CPU, as far as the trace tells, and where events are missing.
+//! Who runs on each CPU and what the other threads wait for, as far as the trace tells, and where
+//! events are missing.
 //!
 //! A CPU is *whole* unless events of it may be missing at this moment. What runs on a CPU is known
-//! from its first switch on, and again from the first behind a loss.
+//! from its first switch on, and again from the first behind a loss. What a thread waits for is known
+//! only while all CPUs are whole: it may be woken, run and sleep again where events are missing.
 
-use super::analysis::{integer, key, text, Catalogue, EventKey};
+use super::analysis::{Catalogue, EventKey};
+use super::schedule_events::{self, Kind, Switch};
 use std::collections::HashMap;
-use trace::ctf::{Event, EventLayout};
-
-/// States of a task that has ended: `EXIT_DEAD`, `EXIT_ZOMBIE`.
-const ENDED: i64 = 0x30;
+use trace::ctf::Event;
 
 /// The CPUs and threads of a trace at a moment.
 #[derive(Debug)]
@@ -32,6 +32,8 @@ struct Cpu {
     broken: u32,
     /// The thread that runs, if that is known: 0 is the idle task.
     running: Option<i64>,
+    /// Since when no switch is missing.
+    since: Option<u64>,
 }
 
 /// A thread.
@@ -39,49 +41,53 @@ struct Cpu {
 struct Thread {
     comm: Vec<u8>,
     process: Option<i64>,
-    /// Whether it runs on a CPU that is whole.
-    runs: bool,
+    /// What it does, and since when, if that is known.
+    state: Option<(State, u64)>,
 }
 
-/// What an event tells, and in which fields.
-#[derive(Clone, Copy, Debug)]
-enum Kind {
-    Switch(SwitchFields),
-    Fork {
-        parent: [usize; 2],
-        child: [usize; 2],
-        comm: usize,
+/// What a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It runs.
+    Running,
+    /// It could run and has to wait for a CPU: since it was woken, or was sent off its CPU.
+    Runnable {
+        /// Which of the two.
+        woken: bool,
     },
+    /// It waits for something else, in this state of the kernel's (`TASK_...`).
+    Blocked(i64),
 }
 
-#[derive(Clone, Copy, Debug)]
-struct SwitchFields {
-    prev_tid: usize,
-    prev_comm: usize,
-    prev_state: usize,
-    next_tid: usize,
-    next_comm: usize,
+/// What a thread did for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The thread; 0 is the idle task of the CPU.
+    pub tid: i64,
+    /// The place of the CPU on which it ran, or which it waited for; none where that is not known.
+    pub cpu: Option<usize>,
+    /// What it did.
+    pub state: State,
+    /// From this time.
+    pub from: u64,
+    /// To that.
+    pub to: u64,
+    /// Whether the trace has its begin and its end: else it took longer.
+    pub is_complete: bool,
 }
 
-/// A CPU goes from one task to another.
-#[derive(Clone, Copy, Debug)]
-pub struct Switch<'a> {
-    /// The thread that ran; 0 is the idle task.
-    pub prev_tid: i64,
-    /// In which state it was left: `TASK_...` of the kernel, 0 if it could run on.
-    prev_state: i64,
-    prev_comm: &'a [u8],
-    next_tid: i64,
-    next_comm: &'a [u8],
+impl Span {
+    /// Its length, in clock ticks.
+    pub fn ticks(&self) -> u64 {
+        self.to.saturating_sub(self.from)
+    }
 }
 
 impl Schedule {
     /// Of a trace with these events.
     pub fn new(catalogue: &Catalogue<'_>) -> Self {
-        let switch = catalogue.event("sched_switch").and_then(switch_fields);
-        let fork = catalogue.event("sched_process_fork").and_then(fork_fields);
         Self {
-            events: switch.into_iter().chain(fork).collect(),
+            events: schedule_events::find(catalogue),
             cpus: Vec::new(),
             broken: 0,
             threads: HashMap::new(),
@@ -101,9 +107,15 @@ impl Schedule {
                 number,
                 broken: 0,
                 running: None,
+                since: None,
             });
             self.cpus.len() - 1
         })
+    }
+
+    /// The number of the CPU at this place.
+    pub fn number(&self, cpu: usize) -> u32 {
+        self.cpus[cpu].number
     }
 
     /// The thread that runs on a CPU, if that is known: 0 is the idle task.
@@ -124,7 +136,8 @@ impl Schedule {
     /// Whether the thread is known to run, on a CPU that is whole. Nothing that happens elsewhere
     /// can be about it.
     pub fn runs(&self, tid: i64) -> bool {
-        self.threads.get(&tid).is_some_and(|thread| thread.runs)
+        let state = self.threads.get(&tid).and_then(|thread| thread.state);
+        matches!(state, Some((State::Running, _)))
     }
 
     /// The name that a thread had last.
@@ -138,72 +151,174 @@ impl Schedule {
         self.threads.get(&tid)?.process
     }
 
-    /// Events of a stream of this CPU may be missing from here on.
-    pub fn lose(&mut self, cpu: usize) {
+    /// The first packet of a stream of this CPU begins, and nothing is missing before it.
+    pub fn begin(&mut self, cpu: usize, time: u64) {
         let cpu = &mut self.cpus[cpu];
         if cpu.broken == 0 {
-            self.broken += 1;
-        }
-        cpu.broken += 1;
-        if let Some(tid) = cpu.running.take() {
-            self.stops(tid);
+            cpu.since = Some(cpu.since.map_or(time, |since| since.min(time)));
         }
     }
 
-    /// Nothing of that stream is missing from here on.
-    pub fn regain(&mut self, cpu: usize) {
+    /// Events of a stream of this CPU may be missing from `time` on. What ends there is added to
+    /// `spans`.
+    pub fn lose(&mut self, cpu: usize, time: u64, spans: &mut Vec<Span>) {
+        if self.cpus[cpu].broken == 0 {
+            self.broken += 1;
+        }
+        self.cpus[cpu].broken += 1;
+        self.leave(cpu, time, spans);
+        self.forget(time, spans);
+    }
+
+    /// Nothing of that stream is missing from `time` on.
+    pub fn regain(&mut self, cpu: usize, time: u64) {
         let cpu = &mut self.cpus[cpu];
         cpu.broken -= 1;
         if cpu.broken == 0 {
             self.broken -= 1;
+            cpu.since = Some(time);
         }
     }
 
-    /// The event of this number in [`events`](Self::events) came on a CPU; if that has switched, how.
-    pub fn event<'a>(&mut self, which: usize, event: &Event<'a>, cpu: usize) -> Option<Switch<'a>> {
+    /// The trace is over. What was not is added to `spans`.
+    pub fn end(&mut self, time: u64, spans: &mut Vec<Span>) {
+        for cpu in 0..self.cpus.len() {
+            self.leave(cpu, time, spans);
+        }
+        self.forget(time, spans);
+    }
+
+    /// The event of this number in [`events`](Self::events) came on a CPU: what ends with it is added
+    /// to `spans`; if the CPU has switched, the answer says how.
+    pub fn event<'a>(
+        &mut self,
+        which: usize,
+        event: &Event<'a>,
+        cpu: usize,
+        spans: &mut Vec<Span>,
+    ) -> Option<Switch<'a>> {
         match self.events[which].1 {
             Kind::Switch(fields) => {
                 let switch = fields.read(event)?;
                 if self.is_whole(cpu) {
-                    self.switch(&switch, cpu);
+                    self.switch(&switch, cpu, event.timestamp, spans);
                 }
                 Some(switch)
             }
-            Kind::Fork {
-                parent,
-                child,
-                comm,
-            } => {
-                for [tid, process] in [parent, child] {
-                    let tid = integer(event.value(tid))?;
-                    self.thread(tid).process = integer(event.value(process));
+            Kind::Wake(fields) => {
+                let task = fields.read(event)?;
+                self.thread(task.tid).call(task.comm);
+                if self.all_whole() {
+                    self.wake(task.tid, event.timestamp, spans);
                 }
-                let tid = integer(event.value(child[0]))?;
-                let comm = text(event.value(comm))?;
-                self.thread(tid).call(comm);
+                None
+            }
+            Kind::Fork(fields) => {
+                let fork = fields.read(event)?;
+                for (tid, process) in [fork.parent, fork.child] {
+                    self.thread(tid).process = Some(process);
+                }
+                self.thread(fork.child.0).call(fork.child_comm);
                 None
             }
         }
     }
 
-    fn switch(&mut self, switch: &Switch<'_>, cpu: usize) {
+    fn switch(&mut self, switch: &Switch<'_>, cpu: usize, time: u64, spans: &mut Vec<Span>) {
+        let all_whole = self.all_whole();
+        let since = self.cpus[cpu].since.replace(time);
         let before = self.cpus[cpu].running.replace(switch.next_tid);
-        // Another than the one that was switched to: its switch is not in the trace.
-        if let Some(tid) = before.filter(|tid| *tid != switch.prev_tid) {
-            self.stops(tid);
+        match before.filter(|tid| *tid != switch.prev_tid) {
+            // Another than the one that was switched to: its switch is not in the trace.
+            Some(tid) => self.no_longer(tid),
+            None => spans.extend(since.map(|from| Span {
+                tid: switch.prev_tid,
+                cpu: Some(cpu),
+                state: State::Running,
+                from,
+                to: time,
+                is_complete: before.is_some(),
+            })),
         }
         // The idle tasks of all CPUs are called 0.
         if switch.prev_tid != 0 {
-            self.thread(switch.prev_tid).call(switch.prev_comm);
-            self.stops(switch.prev_tid);
-            if switch.prev_state & ENDED != 0 {
+            if switch.left.is_end() {
                 self.threads.remove(&switch.prev_tid);
+            } else {
+                let prev = self.thread(switch.prev_tid);
+                prev.call(switch.prev_comm);
+                prev.state = all_whole.then_some((switch.left.state(), time));
             }
         }
         if switch.next_tid != 0 {
             let next = self.thread(switch.next_tid);
             next.call(switch.next_comm);
-            next.runs = true;
+            match next.state.replace((State::Running, time)) {
+                Some((State::Running, _)) | None => {}
+                Some((state, from)) => spans.push(Span {
+                    tid: switch.next_tid,
+                    cpu: Some(cpu),
+                    state,
+                    from,
+                    to: time,
+                    is_complete: true,
+                }),
+            }
+        }
+    }
+
+    /// A thread is about to be woken, or was. Of several events about one wake-up the first counts.
+    /// One that runs or could run is not woken, whatever the kernel says: it did not sleep. But it may
+    /// be on its way to sleep, and the switch from it may come after the first of these events: then
+    /// the next counts.
+    fn wake(&mut self, tid: i64, time: u64, spans: &mut Vec<Span>) {
+        let thread = self.thread(tid);
+        match thread.state {
+            Some((State::Running | State::Runnable { .. }, _)) => return,
+            Some((state @ State::Blocked(_), from)) => spans.push(Span {
+                tid,
+                cpu: None,
+                state,
+                from,
+                to: time,
+                is_complete: true,
+            }),
+            None => {}
+        }
+        thread.state = Some((State::Runnable { woken: true }, time));
+    }
+
+    /// What runs on a CPU is not known any more.
+    fn leave(&mut self, cpu: usize, time: u64, spans: &mut Vec<Span>) {
+        let since = self.cpus[cpu].since.take();
+        let Some(tid) = self.cpus[cpu].running.take() else {
+            return;
+        };
+        self.no_longer(tid);
+        spans.extend(since.map(|from| Span {
+            tid,
+            cpu: Some(cpu),
+            state: State::Running,
+            from,
+            to: time,
+            is_complete: false,
+        }));
+    }
+
+    /// What the threads do that do not run is not known any more.
+    fn forget(&mut self, time: u64, spans: &mut Vec<Span>) {
+        for (tid, thread) in &mut self.threads {
+            if matches!(thread.state, Some((State::Running, _))) {
+                continue;
+            }
+            spans.extend(thread.state.take().map(|(state, from)| Span {
+                tid: *tid,
+                cpu: None,
+                state,
+                from,
+                to: time,
+                is_complete: false,
+            }));
         }
     }
 
@@ -211,9 +326,10 @@ impl Schedule {
         self.threads.entry(tid).or_default()
     }
 
-    fn stops(&mut self, tid: i64) {
+    /// A thread does not run any more; what it does is not known.
+    fn no_longer(&mut self, tid: i64) {
         if let Some(thread) = self.threads.get_mut(&tid) {
-            thread.runs = false;
+            thread.state = None;
         }
     }
 }
@@ -224,36 +340,4 @@ impl Thread {
             self.comm = comm.to_vec();
         }
     }
-}
-
-impl SwitchFields {
-    fn read<'a>(&self, event: &Event<'a>) -> Option<Switch<'a>> {
-        Some(Switch {
-            prev_tid: integer(event.value(self.prev_tid))?,
-            prev_state: integer(event.value(self.prev_state))?,
-            prev_comm: text(event.value(self.prev_comm))?,
-            next_tid: integer(event.value(self.next_tid))?,
-            next_comm: text(event.value(self.next_comm))?,
-        })
-    }
-}
-
-fn switch_fields(layout: &EventLayout) -> Option<(EventKey, Kind)> {
-    let fields = SwitchFields {
-        prev_tid: layout.field("prev_tid")?,
-        prev_comm: layout.field("prev_comm")?,
-        prev_state: layout.field("prev_state")?,
-        next_tid: layout.field("next_tid")?,
-        next_comm: layout.field("next_comm")?,
-    };
-    Some((key(layout), Kind::Switch(fields)))
-}
-
-fn fork_fields(layout: &EventLayout) -> Option<(EventKey, Kind)> {
-    let fields = Kind::Fork {
-        parent: [layout.field("parent_tid")?, layout.field("parent_pid")?],
-        child: [layout.field("child_tid")?, layout.field("child_pid")?],
-        comm: layout.field("child_comm")?,
-    };
-    Some((key(layout), fields))
 }

@@ -31,6 +31,7 @@ const OPEN: u64 = 300;
 
 /// The same in nanoseconds.
 pub const READ_NS: u64 = READ * STEP * TICK_NS;
+pub const WAIT_NS: u64 = WAIT * STEP * TICK_NS;
 pub const OPEN_NS: u64 = OPEN * STEP * TICK_NS;
 
 /// What happens on a CPU.
@@ -68,6 +69,8 @@ pub struct Truth {
     pub opens: u64,
     pub opens_ended: u64,
     pub opens_failed: u64,
+    /// Threads that were woken and ran.
+    pub waits: u64,
 }
 
 /// Events that are missing in a trace.
@@ -144,6 +147,7 @@ impl Machine {
                 (WAIT, Next::Run(reads))
             }
             Next::Run(reads) => {
+                truth.waits += 1;
                 events.push((time, Event::Switch(0, 0, tid)));
                 self.runs[cpu] = tid;
                 let then = if reads { Next::ReadExit } else { Next::Open };

@@ -2,13 +2,31 @@
 
 //! `rtrace report` asked questions, on synthetic traces.
 
+mod latency;
 mod machine;
 mod syscalls;
 
 use assert_cmd::Command;
+use rtrace_abi::header::Layout;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use synthetic::PacketBuilder;
+
+/// Microseconds in clock ticks.
+const US: u64 = synthetic::FREQUENCY / 1_000_000;
+
+const IDLE: (i32, &str) = (0, "swapper");
+const SHELL: (i32, &str) = (7, "sh");
+const THREAD: (i32, &str) = (8, "worker");
+
+fn packet(cpu: u32, number: u64, begin: u64) -> PacketBuilder {
+    PacketBuilder::new(Layout::Compact, cpu, number, begin)
+}
+
+fn write(dir: &Path, streams: &[(u32, Vec<Vec<u8>>)]) {
+    synthetic::write(dir, Layout::Compact, streams).unwrap();
+}
 
 /// `rtrace report` with these options.
 fn report(options: &[&str], dir: &Path) -> Command {

@@ -3,28 +3,12 @@
 //! `rtrace report --syscalls`.
 
 use super::machine::{self, Loss, Random, OPEN_NS, READ_NS};
-use super::{forget, json, report, row};
+use super::{forget, json, packet, report, row, write, IDLE, SHELL, THREAD, US};
 use predicates::prelude::*;
 use predicates::str::contains;
-use rtrace_abi::header::Layout;
 use std::path::Path;
-use synthetic::{PacketBuilder, OPENAT_EXIT, READ_EXIT};
+use synthetic::{OPENAT_EXIT, READ_EXIT};
 use tempfile::TempDir;
-
-/// Microseconds in clock ticks.
-const US: u64 = synthetic::FREQUENCY / 1_000_000;
-
-const IDLE: (i32, &str) = (0, "swapper");
-const SHELL: (i32, &str) = (7, "sh");
-const THREAD: (i32, &str) = (8, "worker");
-
-fn packet(cpu: u32, number: u64, begin: u64) -> PacketBuilder {
-    PacketBuilder::new(Layout::Compact, cpu, number, begin)
-}
-
-fn write(dir: &Path, streams: &[(u32, Vec<Vec<u8>>)]) {
-    synthetic::write(dir, Layout::Compact, streams).unwrap();
-}
 
 /// `sh` reads for 100 us, in which it goes from CPU 0 to CPU 1, and opens a file in vain for 5 us;
 /// its thread `worker` opens one for 20 us, and is in a read at the end.

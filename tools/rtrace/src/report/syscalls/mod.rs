@@ -9,7 +9,8 @@
 mod answer;
 
 use super::analysis::{integer, key, text, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
-use super::schedule::{Schedule, Switch};
+use super::schedule::Schedule;
+use super::schedule_events::Switch;
 use answer::{Call, Found, ProcessCall};
 use std::collections::HashMap;
 use trace::ctf::{Clock, Event, EventLayout};

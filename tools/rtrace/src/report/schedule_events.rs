@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The events of the scheduler, and what is where in them.
+
+use super::analysis::{integer, key, text, Catalogue, EventKey};
+use super::schedule::State;
+use trace::ctf::{Event, EventLayout};
+
+/// What an event tells, and in which fields.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// A CPU goes from one task to another.
+    Switch(SwitchFields),
+    /// A task is woken.
+    Wake(TaskFields),
+    /// A task begins.
+    Fork(ForkFields),
+}
+
+/// The events of a trace that tell who runs.
+pub fn find(catalogue: &Catalogue<'_>) -> Vec<(EventKey, Kind)> {
+    let of = |name: &str, kind: fn(&EventLayout) -> Option<Kind>| {
+        let layout = catalogue.event(name)?;
+        Some((key(layout), kind(layout)?))
+    };
+    let wake = |layout: &EventLayout| TaskFields::of(layout).map(Kind::Wake);
+    [
+        of("sched_switch", |layout| {
+            SwitchFields::of(layout).map(Kind::Switch)
+        }),
+        of("sched_waking", wake),
+        of("sched_wakeup", wake),
+        of("sched_wakeup_new", wake),
+        of("sched_process_fork", |layout| {
+            ForkFields::of(layout).map(Kind::Fork)
+        }),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// A CPU goes from one task to another.
+#[derive(Clone, Copy, Debug)]
+pub struct Switch<'a> {
+    /// The thread that ran; 0 is the idle task.
+    pub prev_tid: i64,
+    /// Its name.
+    pub prev_comm: &'a [u8],
+    /// How it left the CPU.
+    pub left: Left,
+    /// The thread that runs now; 0 is the idle task.
+    pub next_tid: i64,
+    /// Its name.
+    pub next_comm: &'a [u8],
+}
+
+/// The state in which a thread left its CPU, as tracers show it: one bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left(i64);
+
+impl Left {
+    /// `EXIT_DEAD` and `EXIT_ZOMBIE`.
+    const ENDED: i64 = 0x10 | 0x20;
+    /// `TASK_REPORT_MAX`.
+    const PREEMPTED: i64 = 0x100;
+
+    /// Whether it was for ever.
+    pub fn is_end(self) -> bool {
+        self.0 & Self::ENDED != 0
+    }
+
+    /// What the thread does from then on, if it has not ended.
+    pub fn state(self) -> State {
+        match self.0 {
+            0 | Self::PREEMPTED => State::Runnable { woken: false },
+            state => State::Blocked(state),
+        }
+    }
+}
+
+/// The fields of `sched_switch`.
+#[derive(Clone, Copy, Debug)]
+pub struct SwitchFields {
+    prev_tid: usize,
+    prev_comm: usize,
+    prev_state: usize,
+    next_tid: usize,
+    next_comm: usize,
+}
+
+impl SwitchFields {
+    fn of(layout: &EventLayout) -> Option<Self> {
+        Some(Self {
+            prev_tid: layout.field("prev_tid")?,
+            prev_comm: layout.field("prev_comm")?,
+            prev_state: layout.field("prev_state")?,
+            next_tid: layout.field("next_tid")?,
+            next_comm: layout.field("next_comm")?,
+        })
+    }
+
+    /// Their values.
+    pub fn read<'a>(&self, event: &Event<'a>) -> Option<Switch<'a>> {
+        Some(Switch {
+            prev_tid: integer(event.value(self.prev_tid))?,
+            prev_comm: text(event.value(self.prev_comm))?,
+            left: Left(integer(event.value(self.prev_state))?),
+            next_tid: integer(event.value(self.next_tid))?,
+            next_comm: text(event.value(self.next_comm))?,
+        })
+    }
+}
+
+/// A task.
+#[derive(Clone, Copy, Debug)]
+pub struct Task<'a> {
+    /// Its thread id.
+    pub tid: i64,
+    /// Its name.
+    pub comm: &'a [u8],
+}
+
+/// The fields of an event about one task.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskFields {
+    tid: usize,
+    comm: usize,
+}
+
+impl TaskFields {
+    fn of(layout: &EventLayout) -> Option<Self> {
+        Some(Self {
+            tid: layout.field("tid")?,
+            comm: layout.field("comm")?,
+        })
+    }
+
+    /// Their values.
+    pub fn read<'a>(&self, event: &Event<'a>) -> Option<Task<'a>> {
+        Some(Task {
+            tid: integer(event.value(self.tid))?,
+            comm: text(event.value(self.comm))?,
+        })
+    }
+}
+
+/// A task begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Fork<'a> {
+    /// The thread that made it, and its process.
+    pub parent: (i64, i64),
+    /// The new thread, and its process.
+    pub child: (i64, i64),
+    /// Its name.
+    pub child_comm: &'a [u8],
+}
+
+/// The fields of `sched_process_fork`.
+#[derive(Clone, Copy, Debug)]
+pub struct ForkFields {
+    parent: [usize; 2],
+    child: [usize; 2],
+    child_comm: usize,
+}
+
+impl ForkFields {
+    fn of(layout: &EventLayout) -> Option<Self> {
+        Some(Self {
+            parent: [layout.field("parent_tid")?, layout.field("parent_pid")?],
+            child: [layout.field("child_tid")?, layout.field("child_pid")?],
+            child_comm: layout.field("child_comm")?,
+        })
+    }
+
+    /// Their values.
+    pub fn read<'a>(&self, event: &Event<'a>) -> Option<Fork<'a>> {
+        let task =
+            |[tid, pid]: [usize; 2]| Some((integer(event.value(tid))?, integer(event.value(pid))?));
+        Some(Fork {
+            parent: task(self.parent)?,
+            child: task(self.child)?,
+            child_comm: text(event.value(self.child_comm))?,
+        })
+    }
+}

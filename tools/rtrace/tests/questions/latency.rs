@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace report --latency`.
+
+use super::machine::{self, Loss, Random, WAIT_NS};
+use super::{forget, json, packet, report, write, IDLE, SHELL, THREAD, US};
+use predicates::prelude::*;
+use predicates::str::contains;
+use std::path::Path;
+use synthetic::{WAKEUP, WAKING};
+use tempfile::TempDir;
+
+/// `sh` waits 10 us, and 40 us on another CPU; `worker` waits 3 us. What is no wait after a wake-up:
+/// `sh` is preempted, and is woken while it runs.
+fn known(dir: &Path) {
+    let zero = packet(0, 0, 0)
+        .wake(WAKING, 10 * US, SHELL)
+        .wake(WAKEUP, 12 * US, SHELL)
+        .switch(20 * US, IDLE, SHELL)
+        .wake(WAKING, 25 * US, SHELL)
+        .switch_from(30 * US, SHELL, 0x100, THREAD)
+        .switch_from(80 * US, THREAD, 1, SHELL)
+        .switch_from(90 * US, SHELL, 2, IDLE)
+        .wake(WAKING, 107 * US, THREAD)
+        .switch(110 * US, IDLE, THREAD)
+        .close(200 * US, 8);
+    let one = packet(1, 0, 0)
+        .wake(WAKING, 100 * US, SHELL)
+        .switch(140 * US, IDLE, SHELL)
+        // Its switch to sleep came after the first of these.
+        .wake(WAKING, 149 * US, SHELL)
+        .switch_from(150 * US, SHELL, 1, IDLE)
+        .wake(WAKEUP, 151 * US, SHELL)
+        .switch(152 * US, IDLE, SHELL)
+        .close(200 * US, 8);
+    write(dir, &[(0, vec![zero]), (1, vec![one])]);
+}
+
+#[test]
+fn waits_are_measured() {
+    let dir = TempDir::new().unwrap();
+    known(dir.path());
+    let answer = &json(&["--latency"], dir.path())["latency"];
+    assert_eq!(answer["timed"], 4);
+    assert_eq!(answer["total_ns"], 54_000);
+    assert_eq!(answer["average_ns"], 13_500);
+    assert_eq!(answer["max_ns"], 40_000);
+    assert_eq!(answer["p50_ns"], 3_001);
+    let worst: Vec<_> = answer["worst"].as_array().unwrap().iter().collect();
+    let expected = [
+        (40_000, 100, 1, "sh"),
+        (10_000, 10, 0, "sh"),
+        (3_000, 107, 0, "worker"),
+        (1_000, 151, 1, "sh"),
+    ];
+    assert_eq!(worst.len(), expected.len());
+    for (found, (ns, woken, cpu, comm)) in worst.into_iter().zip(expected) {
+        assert_eq!(found["latency_ns"], ns);
+        let woken = 1_700_000_000_000_000_000_u64 + woken * 1_000;
+        assert_eq!(found["woken_ns"], woken);
+        assert_eq!(found["cpu"], cpu);
+        assert_eq!(found["comm"], comm);
+    }
+    let histogram: Vec<_> = answer["histogram"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|bar| {
+            let number = |field: &str| bar[field].as_u64().unwrap();
+            assert_eq!(number("below_ns"), 2 * number("from_ns"));
+            (number("from_ns"), number("count"))
+        })
+        .collect();
+    let expected = [
+        (512, 1),
+        (1024, 0),
+        (2048, 1),
+        (4096, 0),
+        (8192, 1),
+        (16384, 0),
+        (32768, 1),
+    ];
+    assert_eq!(histogram, expected);
+    let threads = &answer["threads"];
+    assert_eq!(threads[0]["tid"], 7);
+    assert_eq!(threads[0]["wakeups"], 3);
+    assert_eq!(threads[0]["average_ns"], 17_000);
+    assert_eq!(threads[1]["total_ns"], 3_000);
+}
+
+#[test]
+fn text_has_the_same() {
+    let dir = TempDir::new().unwrap();
+    known(dir.path());
+    report(&["--latency", "--syscalls"], dir.path())
+        .assert()
+        .success()
+        .stdout(contains(
+            "         4    13.5 us     3.0 us    40.0 us    40.0 us    40.0 us\n",
+        ))
+        .stdout(contains(
+            "   40.0 us  22:13:20.000100000     1        7  sh\n",
+        ))
+        .stdout(contains(" 32.8 us    65.5 us          1  ####"))
+        .stdout(contains("No system call was made."))
+        .stdout(contains("\x1b").not());
+}
+
+#[test]
+fn what_the_trace_lacks_is_said() {
+    for (prefixes, words) in [
+        (&["sched_switch"][..], "--latency needs sched_switch,"),
+        (
+            &["sched_waking", "sched_wakeup"],
+            "sched_waking or sched_wakeup,",
+        ),
+    ] {
+        let dir = TempDir::new().unwrap();
+        known(dir.path());
+        prefixes
+            .iter()
+            .for_each(|prefix| forget(dir.path(), prefix));
+        report(&["--latency"], dir.path())
+            .assert()
+            .code(1)
+            .stderr(contains(words))
+            .stderr(contains("`rtrace record -e sched_switch,sched_waking"));
+    }
+}
+
+#[test]
+fn a_machine_is_as_it_was() {
+    for seed in 0..20 {
+        let dir = TempDir::new().unwrap();
+        let truth = machine::write(dir.path(), &mut Random(seed), 4, 3, Loss::Nothing);
+        let answer = &json(&["--latency"], dir.path())["latency"];
+        assert_eq!(answer["timed"], truth.waits, "{seed}");
+        assert_eq!(answer["total_ns"], truth.waits * WAIT_NS, "{seed}");
+        assert_eq!(answer["max_ns"], WAIT_NS, "{seed}");
+    }
+}
+
+/// Every wait takes the same time: one across a loss would show.
+#[test]
+fn no_wait_is_measured_across_a_loss() {
+    let mut timed = 0;
+    for seed in 0..100 {
+        let dir = TempDir::new().unwrap();
+        let loss = [Loss::Packets, Loss::Events][seed as usize % 2];
+        let truth = machine::write(dir.path(), &mut Random(seed), 4, 3, loss);
+        let answer = &json(&["--latency"], dir.path())["latency"];
+        let number = |field: &str| answer[field].as_u64().unwrap();
+        assert!(number("timed") <= truth.waits, "{seed}");
+        assert_eq!(number("total_ns"), number("timed") * WAIT_NS, "{seed}");
+        timed += number("timed");
+    }
+    assert!(timed > 200, "{timed}");
+}
+
+#[test]
+fn a_wait_may_be_of_any_length() {
+    let dir = TempDir::new().unwrap();
+    let one = packet(0, 0, 0)
+        .wake(WAKING, 0, SHELL)
+        .switch(0, IDLE, SHELL)
+        .wake(WAKING, 1, THREAD)
+        .switch(u64::MAX, SHELL, THREAD)
+        .close(u64::MAX, 8);
+    write(dir.path(), &[(0, vec![one])]);
+    let answer = &json(&["--latency"], dir.path())["latency"];
+    assert_eq!(answer["timed"], 2);
+    assert_eq!(answer["max_ns"], u64::MAX);
+    let bars = answer["histogram"].as_array().unwrap();
+    assert_eq!(bars.len(), 64);
+    assert_eq!(
+        (&bars[0]["count"], &bars[63]["count"]),
+        (&1.into(), &1.into())
+    );
+    report(&["--latency"], dir.path()).assert().success();
+}

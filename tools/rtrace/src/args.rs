@@ -356,6 +356,10 @@ pub struct ReportArgs {
     #[arg(long)]
     pub latency: bool,
 
+    /// Threads: how long each ran, could have run, and waited, and how it left its CPU
+    #[arg(long)]
+    pub threads: bool,
+
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

@@ -200,6 +200,7 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
                     by_process: args.by_process,
                 }),
                 args.latency.then_some(Question::Latency),
+                args.threads.then_some(Question::Threads),
             ];
             Action::Report {
                 dir: args.dir,

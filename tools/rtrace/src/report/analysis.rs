@@ -114,6 +114,12 @@ impl<'a> Catalogue<'a> {
         self.event("sched_switch").is_some()
     }
 
+    /// Whether it tells when threads are woken.
+    pub fn has_wakeups(&self) -> bool {
+        let mut names = ["sched_waking", "sched_wakeup"].iter();
+        names.any(|name| self.event(name).is_some())
+    }
+
     /// The trace's description.
     pub fn metadata(&self) -> &'a Metadata {
         self.metadata

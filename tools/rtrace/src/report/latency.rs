@@ -57,9 +57,6 @@ struct Thread {
 impl Latency {
     /// Of a trace with these events.
     pub fn new(catalogue: &Catalogue<'_>) -> Result<Self, Missing> {
-        let has_wakeups = ["sched_waking", "sched_wakeup"]
-            .iter()
-            .any(|name| catalogue.event(name).is_some());
         let missing = |events| Missing {
             option: "--latency",
             events,
@@ -68,7 +65,7 @@ impl Latency {
         if !catalogue.has_switches() {
             return Err(missing("sched_switch"));
         }
-        if !has_wakeups {
+        if !catalogue.has_wakeups() {
             return Err(missing("sched_waking or sched_wakeup"));
         }
         Ok(Self {

@@ -14,6 +14,7 @@ mod schedule_events;
 mod summary;
 mod syscalls;
 mod text;
+mod threads;
 
 use crate::terminal::{print, say};
 use analysis::{Analysis, Catalogue, Missing};
@@ -24,6 +25,7 @@ use std::io::{stderr, IsTerminal};
 use std::path::Path;
 use summary::Summary;
 use syscalls::Syscalls;
+use threads::Threads;
 use trace::ctf::Trace;
 
 /// Below this a trace is read before a progress bar is of use.
@@ -36,6 +38,8 @@ pub enum Question {
     Syscalls { by_process: bool },
     /// How long threads that were woken waited for a CPU.
     Latency,
+    /// What each thread did.
+    Threads,
 }
 
 impl Question {
@@ -43,6 +47,7 @@ impl Question {
         Ok(match self {
             Self::Syscalls { by_process } => Box::new(Syscalls::new(catalogue, by_process)?),
             Self::Latency => Box::new(Latency::new(catalogue)?),
+            Self::Threads => Box::new(Threads::new(catalogue)?),
         })
     }
 }

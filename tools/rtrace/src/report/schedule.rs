@@ -8,7 +8,7 @@
 //! only while all CPUs are whole: it may be woken, run and sleep again where events are missing.
 
 use super::analysis::{Catalogue, EventKey};
-use super::schedule_events::{self, Kind, Switch};
+use super::schedule_events::{self, Kind, Left, Switch};
 use std::collections::HashMap;
 use trace::ctf::Event;
 
@@ -22,6 +22,8 @@ pub struct Schedule {
     broken: usize,
     /// By thread id: those that have not ended.
     threads: HashMap<i64, Thread>,
+    /// One that has, and of which the last switch may still be told.
+    ended: Option<i64>,
 }
 
 /// A CPU.
@@ -55,8 +57,8 @@ pub enum State {
         /// Which of the two.
         woken: bool,
     },
-    /// It waits for something else, in this state of the kernel's (`TASK_...`).
-    Blocked(i64),
+    /// It waits for something else, and left its CPU so.
+    Blocked(Left),
 }
 
 /// What a thread did for a while.
@@ -91,6 +93,7 @@ impl Schedule {
             cpus: Vec::new(),
             broken: 0,
             threads: HashMap::new(),
+            ended: None,
         }
     }
 
@@ -197,6 +200,9 @@ impl Schedule {
         cpu: usize,
         spans: &mut Vec<Span>,
     ) -> Option<Switch<'a>> {
+        if let Some(tid) = self.ended.take() {
+            self.threads.remove(&tid);
+        }
         match self.events[which].1 {
             Kind::Switch(fields) => {
                 let switch = fields.read(event)?;
@@ -242,13 +248,11 @@ impl Schedule {
         }
         // The idle tasks of all CPUs are called 0.
         if switch.prev_tid != 0 {
-            if switch.left.is_end() {
-                self.threads.remove(&switch.prev_tid);
-            } else {
-                let prev = self.thread(switch.prev_tid);
-                prev.call(switch.prev_comm);
-                prev.state = all_whole.then_some((switch.left.state(), time));
-            }
+            let is_end = switch.left.is_end();
+            self.ended = is_end.then_some(switch.prev_tid);
+            let prev = self.thread(switch.prev_tid);
+            prev.call(switch.prev_comm);
+            prev.state = (all_whole && !is_end).then_some((switch.left.state(), time));
         }
         if switch.next_tid != 0 {
             let next = self.thread(switch.next_tid);

@@ -65,6 +65,34 @@ impl Left {
     /// `TASK_REPORT_MAX`.
     const PREEMPTED: i64 = 0x100;
 
+    /// How many there are.
+    pub const WAYS: usize = Self::NAMES.len();
+
+    /// The name of each, and its letter in the kernel's tools: that of no bit, those of each bit, and
+    /// what is for all else.
+    pub const NAMES: [(&'static str, &'static str); 11] = [
+        ("runnable", "R"),
+        ("interruptible", "S"),
+        ("uninterruptible", "D"),
+        ("stopped", "T"),
+        ("traced", "t"),
+        ("dead", "X"),
+        ("zombie", "Z"),
+        ("parked", "P"),
+        ("idle", "I"),
+        ("preempted", "R+"),
+        ("other", "?"),
+    ];
+
+    /// Its place among these.
+    pub fn way(self) -> usize {
+        match self.0 {
+            0 => 0,
+            1..=Self::PREEMPTED if self.0.count_ones() == 1 => self.0.trailing_zeros() as usize + 1,
+            _ => Self::WAYS - 1,
+        }
+    }
+
     /// Whether it was for ever.
     pub fn is_end(self) -> bool {
         self.0 & Self::ENDED != 0
@@ -74,7 +102,7 @@ impl Left {
     pub fn state(self) -> State {
         match self.0 {
             0 | Self::PREEMPTED => State::Runnable { woken: false },
-            state => State::Blocked(state),
+            _ => State::Blocked(self),
         }
     }
 }

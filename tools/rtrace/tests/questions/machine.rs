@@ -8,7 +8,7 @@
 
 use rtrace_abi::header::Layout;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 use std::path::Path;
 use synthetic::{PacketBuilder, OPENAT_EXIT, READ_EXIT, WAKING};
 
@@ -71,6 +71,10 @@ pub struct Truth {
     pub opens_failed: u64,
     /// Threads that were woken and ran.
     pub waits: u64,
+    /// When each thread was woken for the first time, in clock ticks.
+    pub begins: HashMap<i32, u64>,
+    /// When the last event was.
+    pub end: u64,
 }
 
 /// Events that are missing in a trace.
@@ -140,9 +144,11 @@ impl Machine {
             .find(|cpu| self.runs[*cpu] == 0);
         let cpu = own.or(idle).expect("no more threads than CPUs");
         let truth = &mut self.truth;
+        truth.end = time;
         let events = &mut self.events[cpu];
         match next {
             Next::Wake(reads) => {
+                truth.begins.entry(tid).or_insert(time);
                 self.events[any].push((time, Event::Waking(tid)));
                 (WAIT, Next::Run(reads))
             }

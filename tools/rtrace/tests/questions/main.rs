@@ -5,6 +5,7 @@
 mod latency;
 mod machine;
 mod syscalls;
+mod threads;
 
 use assert_cmd::Command;
 use rtrace_abi::header::Layout;

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace report --threads`.
+
+use super::machine::{self, Loss, Random};
+use super::{forget, json, packet, report, write, IDLE, SHELL, THREAD, US};
+use predicates::prelude::*;
+use predicates::str::contains;
+use serde_json::Value;
+use std::path::Path;
+use synthetic::WAKING;
+use tempfile::TempDir;
+
+/// `sh` runs for 30 us before it is preempted, waits 20 us for the CPU, runs 10, sleeps 40
+/// (uninterruptible), waits 5 after that on CPU 1, runs 10, sleeps until the end. `worker` runs 20 us
+/// and ends.
+fn known(dir: &Path) {
+    let zero = packet(0, 0, 10 * US)
+        .fork(15 * US, SHELL, THREAD, 7)
+        .switch_from(40 * US, SHELL, 0x100, THREAD)
+        .switch_from(60 * US, THREAD, 0x10, SHELL)
+        .switch_from(70 * US, SHELL, 2, IDLE)
+        .wake(WAKING, 110 * US, SHELL)
+        .close(150 * US, 8);
+    let one = packet(1, 0, 115 * US)
+        .switch(115 * US, IDLE, SHELL)
+        .switch_from(125 * US, SHELL, 1, IDLE)
+        .close(145 * US, 8);
+    write(dir, &[(0, vec![zero]), (1, vec![one])]);
+}
+
+fn thread(answer: &Value, tid: i64) -> &Value {
+    let mut rows = answer["threads"].as_array().unwrap().iter();
+    rows.find(|row| row["tid"] == tid).unwrap()
+}
+
+#[test]
+fn times_add_up() {
+    let dir = TempDir::new().unwrap();
+    known(dir.path());
+    let answer = &json(&["--threads"], dir.path())["threads"];
+    assert_eq!(answer["wakeups_recorded"], true);
+    let shell = thread(answer, 7);
+    for (field, value) in [
+        ("pid", 7),
+        ("running_ns", 50_000),
+        ("runnable_ns", 25_000),
+        ("runnable_woken_ns", 5_000),
+        ("runnable_sent_off_ns", 20_000),
+        ("blocked_ns", 65_000),
+    ] {
+        assert_eq!(shell[field], value, "{field}");
+    }
+    assert_eq!(shell["comm"], "sh");
+    let expected = serde_json::json!({"interruptible": 25_000, "uninterruptible": 40_000});
+    assert_eq!(shell["blocked"], expected);
+    let expected = serde_json::json!({"interruptible": 1, "preempted": 1, "uninterruptible": 1});
+    assert_eq!(shell["left"], expected);
+    let worker = thread(answer, 8);
+    assert_eq!(worker["pid"], 7);
+    assert_eq!(worker["running_ns"], 20_000);
+    assert_eq!(worker["runnable_ns"], 0);
+    assert_eq!(worker["blocked_ns"], 0);
+    assert_eq!(worker["left"], serde_json::json!({"dead": 1}));
+    assert_eq!(answer["threads"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn text_has_the_same() {
+    let dir = TempDir::new().unwrap();
+    known(dir.path());
+    let row = "   50.0 us    25.0 us    65.0 us   35.7%        7        7  sh               S 1, D 1, R+ 1\n";
+    report(&["--threads"], dir.path())
+        .assert()
+        .success()
+        .stdout(contains(row))
+        .stdout(contains("counted as blocked").not());
+}
+
+#[test]
+fn without_wake_ups_waits_are_not_told_apart() {
+    let dir = TempDir::new().unwrap();
+    known(dir.path());
+    // Not the records: a trace with none of them.
+    let one = packet(0, 0, 0)
+        .switch_from(10 * US, SHELL, 1, IDLE)
+        .switch(50 * US, IDLE, SHELL)
+        .close(60 * US, 8);
+    write(dir.path(), &[(0, vec![one]), (1, vec![])]);
+    forget(dir.path(), "sched_wak");
+    let answer = &json(&["--threads"], dir.path())["threads"];
+    assert_eq!(answer["wakeups_recorded"], false);
+    assert_eq!(thread(answer, 7)["blocked_ns"], 40_000);
+    assert_eq!(thread(answer, 7)["running_ns"], 20_000);
+    report(&["--threads"], dir.path())
+        .assert()
+        .success()
+        .stdout(contains("counted as blocked"));
+    forget(dir.path(), "sched_switch");
+    report(&["--threads"], dir.path())
+        .assert()
+        .code(1)
+        .stderr(contains("--threads needs sched_switch,"))
+        .stderr(contains("`rtrace record -e sched_switch,sched_waking"));
+}
+
+/// From its first event on all of a thread's time is known, if nothing is lost, and else never more.
+#[test]
+fn no_time_is_counted_twice() {
+    for seed in 0..60 {
+        let dir = TempDir::new().unwrap();
+        let loss = [Loss::Nothing, Loss::Packets, Loss::Events][seed as usize % 3];
+        let truth = machine::write(dir.path(), &mut Random(seed), 4, 3, loss);
+        let report = json(&["--threads"], dir.path());
+        for row in report["threads"]["threads"].as_array().unwrap() {
+            let sum: u64 = ["running_ns", "runnable_ns", "blocked_ns"]
+                .iter()
+                .map(|field| row[field].as_u64().unwrap())
+                .sum();
+            let tid = row["tid"].as_i64().unwrap();
+            let exact = (truth.end - truth.begins[&(tid as i32)]) * machine::TICK_NS;
+            assert!(sum <= exact, "{seed} {loss:?}: {row}");
+            assert!(
+                sum == exact || loss != Loss::Nothing,
+                "{seed}: {exact} {row}"
+            );
+        }
+    }
+}

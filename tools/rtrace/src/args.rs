@@ -360,6 +360,10 @@ pub struct ReportArgs {
     #[arg(long)]
     pub threads: bool,
 
+    /// Interrupts, hard and soft: how often each was handled, and how long that took
+    #[arg(long)]
+    pub irq: bool,
+
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

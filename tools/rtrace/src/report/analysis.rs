@@ -3,10 +3,11 @@
 //! A question that is asked of a trace: what every one of them is to the [pass](super::pass) that
 //! reads the trace for all of them.
 
+use super::interrupts::Interrupt;
 use super::schedule::{Schedule, Span};
 use super::schedule_events::Switch;
 use serde_json::Value as Json;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use trace::ctf::{Event, EventLayout, Metadata, StreamClass, Value};
 
@@ -29,6 +30,14 @@ pub trait Analysis {
 
     /// What a thread did for a while has ended, or is not known any more.
     fn span(&mut self, _span: &Span, _schedule: &Schedule) {}
+
+    /// Whether it is given interrupts.
+    fn wants_interrupts(&self) -> bool {
+        false
+    }
+
+    /// An interrupt was handled.
+    fn interrupt(&mut self, _interrupt: &Interrupt<'_>, _schedule: &Schedule) {}
 
     /// On a CPU events may be missing from here on. The schedule knows which.
     fn lost(&mut self, _schedule: &Schedule) {}
@@ -130,9 +139,6 @@ impl<'a> Catalogue<'a> {
 pub fn key(layout: &EventLayout) -> EventKey {
     (layout.stream_id, layout.id)
 }
-
-/// Who wants an event: by its key a list of receivers, each with the number by which it knows it.
-pub type Routes = HashMap<EventKey, Vec<(usize, usize)>>;
 
 /// The value of an integer.
 pub fn integer(value: Option<Value<'_>>) -> Option<i64> {

@@ -6,6 +6,8 @@ mod analysis;
 mod busy;
 mod durations;
 mod head;
+mod interrupts;
+mod irq;
 mod latency;
 mod losses;
 mod pass;
@@ -20,6 +22,7 @@ use crate::terminal::{print, say};
 use analysis::{Analysis, Catalogue, Missing};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
+use irq::Irq;
 use latency::Latency;
 use std::io::{stderr, IsTerminal};
 use std::path::Path;
@@ -40,6 +43,8 @@ pub enum Question {
     Latency,
     /// What each thread did.
     Threads,
+    /// Which interrupts were handled.
+    Irq,
 }
 
 impl Question {
@@ -48,6 +53,7 @@ impl Question {
             Self::Syscalls { by_process } => Box::new(Syscalls::new(catalogue, by_process)?),
             Self::Latency => Box::new(Latency::new(catalogue)?),
             Self::Threads => Box::new(Threads::new(catalogue)?),
+            Self::Irq => Box::new(Irq::new(catalogue)?),
         })
     }
 }

@@ -2,22 +2,29 @@
 
 //! One pass over a trace, in order of time, for all questions that are asked of it.
 
-use super::analysis::{Analysis, Answer, Catalogue, Moment, Routes};
+use super::analysis::{Analysis, Answer, Catalogue, EventKey, Moment};
 use super::head::{Extent, Head};
+use super::interrupts::Interrupts;
 use super::losses::Losses;
 use super::schedule::{Schedule, Span};
 use super::summary::{cut, elsewhere, Content, Earlier};
 use super::text;
 use serde::Serialize;
 use serde_json::Value as Json;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
 use trace::ctf::{Event, Item, Packet, StreamFiles, Trace};
 use trace::recording::State;
 
-/// The receiver of events that is not an analysis.
-const SCHEDULE: usize = usize::MAX;
+/// Who wants an event.
+#[derive(Clone, Copy)]
+enum Receiver {
+    Schedule,
+    Interrupts,
+    /// The analysis at this place.
+    Analysis(usize),
+}
 
 /// What was found.
 pub struct Answers {
@@ -58,8 +65,10 @@ struct Pass<'a> {
     schedule: Schedule,
     /// What the schedule says has ended.
     spans: Vec<Span>,
+    interrupts: Interrupts,
     analyses: Vec<Box<dyn Analysis>>,
-    routes: Routes,
+    /// Who wants an event, and the number by which each knows it.
+    routes: HashMap<EventKey, Vec<(Receiver, usize)>>,
     /// The stream classes of these events.
     classes: HashSet<u32>,
     /// By their places in the trace.
@@ -98,19 +107,25 @@ impl<'a> Stream<'a> {
 impl<'a> Pass<'a> {
     fn new(trace: &'a Trace, catalogue: &Catalogue<'_>, analyses: Vec<Box<dyn Analysis>>) -> Self {
         let schedule = Schedule::new(catalogue);
-        let mut routes = Routes::new();
-        for (which, key) in schedule.events().enumerate() {
-            routes.entry(key).or_default().push((SCHEDULE, which));
-        }
-        for (analysis, wants) in analyses.iter().enumerate() {
-            for (which, key) in wants.events().into_iter().enumerate() {
-                routes.entry(key).or_default().push((analysis, which));
+        let interrupts = Interrupts::new(catalogue);
+        let mut routes: HashMap<EventKey, Vec<(Receiver, usize)>> = HashMap::new();
+        let mut route = |receiver, events: Vec<EventKey>| {
+            for (which, key) in events.into_iter().enumerate() {
+                routes.entry(key).or_default().push((receiver, which));
             }
+        };
+        route(Receiver::Schedule, schedule.events());
+        if analyses.iter().any(|analysis| analysis.wants_interrupts()) {
+            route(Receiver::Interrupts, interrupts.events());
+        }
+        for (place, analysis) in analyses.iter().enumerate() {
+            route(Receiver::Analysis(place), analysis.events());
         }
         Self {
             trace,
             schedule,
             spans: Vec::new(),
+            interrupts,
             analyses,
             classes: routes.keys().map(|(class, _)| *class).collect(),
             routes,
@@ -147,6 +162,7 @@ impl<'a> Pass<'a> {
 
     /// Events are missing on a CPU from this time on.
     fn lose(&mut self, cpu: usize, time: u64) {
+        self.interrupts.lose(cpu);
         self.schedule.lose(cpu, time, &mut self.spans);
         hand_out(&mut self.spans, &mut self.analyses, &self.schedule);
         for analysis in &mut self.analyses {
@@ -174,15 +190,26 @@ impl<'a> Pass<'a> {
                 cpu,
                 schedule,
             };
-            if receiver != SCHEDULE {
-                self.analyses[receiver].event(which, event, &now(&self.schedule));
-                continue;
-            }
-            let switch = self.schedule.event(which, event, cpu, &mut self.spans);
-            hand_out(&mut self.spans, &mut self.analyses, &self.schedule);
-            if let Some(switch) = switch {
-                for analysis in &mut self.analyses {
-                    analysis.switch(&switch, &now(&self.schedule));
+            match receiver {
+                Receiver::Schedule => {
+                    let switch = self.schedule.event(which, event, cpu, &mut self.spans);
+                    hand_out(&mut self.spans, &mut self.analyses, &self.schedule);
+                    if let Some(switch) = switch {
+                        for analysis in &mut self.analyses {
+                            analysis.switch(&switch, &now(&self.schedule));
+                        }
+                    }
+                }
+                Receiver::Interrupts if !self.schedule.is_whole(cpu) => {}
+                Receiver::Interrupts => {
+                    if let Some(interrupt) = self.interrupts.event(which, event, cpu) {
+                        for analysis in &mut self.analyses {
+                            analysis.interrupt(&interrupt, &self.schedule);
+                        }
+                    }
+                }
+                Receiver::Analysis(place) => {
+                    self.analyses[place].event(which, event, &now(&self.schedule));
                 }
             }
         }

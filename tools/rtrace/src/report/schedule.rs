@@ -98,8 +98,8 @@ impl Schedule {
     }
 
     /// The events that it is made from. Each is known by its place in this list.
-    pub fn events(&self) -> impl Iterator<Item = EventKey> + '_ {
-        self.events.iter().map(|(key, _)| *key)
+    pub fn events(&self) -> Vec<EventKey> {
+        self.events.iter().map(|(key, _)| *key).collect()
     }
 
     /// The place of the CPU of this number.

@@ -360,6 +360,10 @@ pub struct ReportArgs {
     #[arg(long)]
     pub threads: bool,
 
+    /// CPUs: how long each was busy, idle, and in interrupts
+    #[arg(long)]
+    pub cpu: bool,
+
     /// Interrupts, hard and soft: how often each was handled, and how long that took
     #[arg(long)]
     pub irq: bool,

@@ -201,6 +201,7 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
                 }),
                 args.latency.then_some(Question::Latency),
                 args.threads.then_some(Question::Threads),
+                args.cpu.then_some(Question::Cpu),
                 args.irq.then_some(Question::Irq),
             ];
             Action::Report {

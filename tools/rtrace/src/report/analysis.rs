@@ -28,6 +28,9 @@ pub trait Analysis {
     /// A CPU went from one task to another. The schedule has it already.
     fn switch(&mut self, _switch: &Switch<'_>, _now: &Moment<'_>) {}
 
+    /// The trace has events of this CPU.
+    fn cpu(&mut self, _number: u32) {}
+
     /// What a thread did for a while has ended, or is not known any more.
     fn span(&mut self, _span: &Span, _schedule: &Schedule) {}
 
@@ -42,8 +45,8 @@ pub trait Analysis {
     /// On a CPU events may be missing from here on. The schedule knows which.
     fn lost(&mut self, _schedule: &Schedule) {}
 
-    /// The answer: the trace is over.
-    fn answer(self: Box<Self>) -> Box<dyn Answer>;
+    /// The answer: the trace is over, after so many clock ticks.
+    fn answer(self: Box<Self>, ticks: u64) -> Box<dyn Answer>;
 }
 
 /// What is known when an event comes.

@@ -46,7 +46,7 @@ impl Extent {
     }
 
     /// From the first packet's begin to the last one's end.
-    fn ticks(&self) -> u64 {
+    pub fn ticks(&self) -> u64 {
         self.known
             .map_or(0, |(begin, end)| end.saturating_sub(begin))
     }

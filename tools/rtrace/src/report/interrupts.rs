@@ -40,6 +40,8 @@ enum Kind {
 struct Open {
     source: usize,
     since: u64,
+    /// Clock ticks in other interrupts since then.
+    nested: u64,
 }
 
 /// Where interrupts come from.
@@ -56,10 +58,14 @@ pub struct Source {
 /// An interrupt that was handled.
 #[derive(Clone, Copy, Debug)]
 pub struct Interrupt<'a> {
+    /// The place of the CPU in the schedule.
+    pub cpu: usize,
     /// Where it came from.
     pub source: &'a Source,
     /// Clock ticks from its entry to its exit.
     pub ticks: u64,
+    /// Those of them that were not spent in others.
+    pub own_ticks: u64,
 }
 
 impl Interrupts {
@@ -155,10 +161,11 @@ impl Interrupts {
     }
 
     fn begin(&mut self, cpu: usize, source: usize, now: u64) {
-        self.open
-            .entry(cpu)
-            .or_default()
-            .push(Open { source, since: now });
+        self.open.entry(cpu).or_default().push(Open {
+            source,
+            since: now,
+            nested: 0,
+        });
     }
 
     fn end(&mut self, cpu: usize, is_hard: bool, number: i64, now: u64) -> Option<Interrupt<'_>> {
@@ -169,9 +176,15 @@ impl Interrupts {
             stack.clear();
             return None;
         }
+        let ticks = now.saturating_sub(open.since);
+        if let Some(below) = stack.last_mut() {
+            below.nested = below.nested.saturating_add(ticks);
+        }
         Some(Interrupt {
+            cpu,
             source,
-            ticks: now.saturating_sub(open.since),
+            ticks,
+            own_ticks: ticks.saturating_sub(open.nested),
         })
     }
 }

@@ -61,7 +61,7 @@ impl Analysis for Irq {
         }
     }
 
-    fn answer(self: Box<Self>) -> Box<dyn Answer> {
+    fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
         let mut interrupts: Vec<_> = self
             .sources
             .into_iter()

@@ -112,7 +112,7 @@ impl Analysis for Latency {
         }
     }
 
-    fn answer(self: Box<Self>) -> Box<dyn Answer> {
+    fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
         let clock = self.clock;
         let worst = self.worst.into_sorted_vec().into_iter();
         let mut threads: Vec<_> = self.threads.into_iter().collect();

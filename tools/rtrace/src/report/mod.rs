@@ -4,6 +4,7 @@
 
 mod analysis;
 mod busy;
+mod cpu;
 mod durations;
 mod head;
 mod interrupts;
@@ -21,6 +22,7 @@ mod threads;
 use crate::terminal::{print, say};
 use analysis::{Analysis, Catalogue, Missing};
 use anyhow::Context;
+use cpu::Cpus;
 use indicatif::{ProgressBar, ProgressStyle};
 use irq::Irq;
 use latency::Latency;
@@ -43,6 +45,8 @@ pub enum Question {
     Latency,
     /// What each thread did.
     Threads,
+    /// What each CPU did.
+    Cpu,
     /// Which interrupts were handled.
     Irq,
 }
@@ -53,6 +57,7 @@ impl Question {
             Self::Syscalls { by_process } => Box::new(Syscalls::new(catalogue, by_process)?),
             Self::Latency => Box::new(Latency::new(catalogue)?),
             Self::Threads => Box::new(Threads::new(catalogue)?),
+            Self::Cpu => Box::new(Cpus::new(catalogue)?),
             Self::Irq => Box::new(Irq::new(catalogue)?),
         })
     }

@@ -148,9 +148,15 @@ impl<'a> Pass<'a> {
         let cpu = *stream
             .cpu
             .get_or_insert_with(|| self.schedule.place(header.cpu_id));
-        stream.is_wanted = self.classes.contains(&{ header.stream_id });
+        let is_wanted = self.classes.contains(&{ header.stream_id });
+        stream.is_wanted = is_wanted;
         let before = std::mem::replace(&mut stream.end, header.timestamp_end);
-        if !stream.is_wanted {
+        if is_first {
+            for analysis in &mut self.analyses {
+                analysis.cpu(header.cpu_id);
+            }
+        }
+        if !is_wanted {
             return;
         }
         if packet.packets_lost > 0 || packet.events_lost > 0 {
@@ -249,7 +255,7 @@ impl<'a> Pass<'a> {
             answers: self
                 .analyses
                 .into_iter()
-                .map(|analysis| analysis.answer())
+                .map(|analysis| analysis.answer(self.extent.ticks()))
                 .collect(),
         }
     }

@@ -87,7 +87,7 @@ impl Analysis for Threads {
         *sum = sum.saturating_add(span.ticks());
     }
 
-    fn answer(self: Box<Self>) -> Box<dyn Answer> {
+    fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
         let clock = self.clock;
         let threads = self.threads.into_iter();
         let mut threads: Vec<_> = threads

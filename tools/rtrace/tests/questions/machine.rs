@@ -120,7 +120,7 @@ pub fn write(dir: &Path, random: &mut Random, cpus: usize, threads: i32, loss: L
     }
     let streams: Vec<_> = (0_u32..)
         .zip(machine.events)
-        .map(|(cpu, events)| (cpu, packets(random, cpu, &events, loss)))
+        .map(|(cpu, events)| (cpu, packets(random, cpu, &events, loss, machine.truth.end)))
         .collect();
     synthetic::write(dir, Layout::Compact, &streams).unwrap();
     machine.truth
@@ -191,8 +191,14 @@ impl Machine {
     }
 }
 
-/// The packets of a CPU, of which some are missing.
-fn packets(random: &mut Random, cpu: u32, events: &[(u64, Event)], loss: Loss) -> Vec<Vec<u8>> {
+/// The packets of a CPU, of which some are missing. The last one is closed at the machine's end.
+fn packets(
+    random: &mut Random,
+    cpu: u32,
+    events: &[(u64, Event)],
+    loss: Loss,
+    end: u64,
+) -> Vec<Vec<u8>> {
     let (mut packets, mut number, mut discarded) = (Vec::new(), 0, 0);
     let mut rest = events;
     while !rest.is_empty() {
@@ -213,7 +219,11 @@ fn packets(random: &mut Random, cpu: u32, events: &[(u64, Event)], loss: Loss) -
                 packet = add(packet, time, event);
             }
         }
-        let end = events[length - 1].0;
+        let end = if rest.is_empty() {
+            end
+        } else {
+            events[length - 1].0
+        };
         packets.push(packet.discarded(discarded).close(end, 8));
     }
     packets

@@ -2,6 +2,7 @@
 
 //! `rtrace report` asked questions, on synthetic traces.
 
+mod cpu;
 mod irq;
 mod latency;
 mod machine;

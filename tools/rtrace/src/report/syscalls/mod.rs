@@ -231,7 +231,7 @@ impl Analysis for Syscalls {
         self.open.retain(|tid, _| schedule.runs(*tid));
     }
 
-    fn answer(self: Box<Self>) -> Box<dyn Answer> {
+    fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
         let Self {
             by_process,
             calls,

@@ -6,8 +6,10 @@ use super::machine::{self, Loss, Random, OPEN_NS, READ_NS};
 use super::{forget, json, packet, report, row, write, IDLE, SHELL, THREAD, US};
 use predicates::prelude::*;
 use predicates::str::contains;
+use rtrace_abi::header::Layout;
+use std::fs;
 use std::path::Path;
-use synthetic::{OPENAT_EXIT, READ_EXIT};
+use synthetic::{Channel, OPENAT_EXIT, READ, READ_EXIT};
 use tempfile::TempDir;
 
 /// `sh` reads for 100 us, in which it goes from CPU 0 to CPU 1, and opens a file in vain for 5 us;
@@ -200,4 +202,123 @@ fn losses_are_said() {
         .success()
         .stdout(contains("These figures are lower bounds"))
         .stdout(contains("3 events recorded, 9 lost"));
+}
+
+/// Where a stream of a recording that failed ends, what came later on its CPU is missing.
+#[test]
+fn no_call_is_timed_across_the_end_of_an_unfinished_stream() {
+    let dir = TempDir::new().unwrap();
+    let zero = packet(0, 0, 0)
+        .switch(US, IDLE, SHELL)
+        .read(2 * US, 0)
+        .switch_from(3 * US, SHELL, 1, IDLE)
+        .close(10 * US, 8);
+    let one = packet(1, 0, 0)
+        .switch(4 * US, IDLE, THREAD)
+        .read(5 * US, 0)
+        .switch_from(15 * US, THREAD, 1, SHELL)
+        .syscall_exit(READ_EXIT, 20 * US, 1)
+        .close(30 * US, 8);
+    write(dir.path(), &[(0, vec![zero]), (1, vec![one])]);
+    let uuid = synthetic::uuid_text(synthetic::UUID);
+    for (state, timed) in [("over", 1), ("failed", 0), ("writing", 0)] {
+        let text = format!("trace {uuid}\nstate {state}\nunwritten 0\n");
+        fs::write(dir.path().join(".recording"), text).unwrap();
+        let calls = &json(&["--syscalls"], dir.path())["syscalls"]["calls"];
+        assert_eq!(calls[0]["timed"], timed, "{state}");
+    }
+}
+
+/// Calls in a channel of their own. What is in several channels is counted once, and losses of a
+/// channel without events that are asked for do not matter.
+#[test]
+fn channels_are_one_trace() {
+    let dir = TempDir::new().unwrap();
+    let switches = packet(0, 0, 0).switch(US, IDLE, SHELL).close(10 * US, 8);
+    let both = |stream: u32| {
+        packet(0, 0, 0)
+            .stream(stream)
+            .read(2 * US, 0)
+            .syscall_exit(READ_EXIT, 5 * US, 0)
+    };
+    let other = packet(0, 4, 0)
+        .stream(3)
+        .discarded(7)
+        .softirq(3 * US, 1)
+        .close(10 * US, 8);
+    let streams = [
+        ("channel0", [(0, vec![switches])]),
+        ("calls", [(0, vec![both(1).close(10 * US, 8)])]),
+        ("again", [(0, vec![both(2).close(10 * US, 8)])]),
+        ("other", [(0, vec![other])]),
+    ];
+    let channels = streams.each_ref().map(|(name, streams)| Channel {
+        name,
+        layout: Layout::Compact,
+        streams,
+    });
+    synthetic::write_channels(dir.path(), &channels).unwrap();
+    keep(
+        dir.path(),
+        &["sched_switch", "syscall_", "syscall_", "irq_softirq_entry"],
+    );
+    let report = json(&["--syscalls"], dir.path());
+    let calls = &report["syscalls"]["calls"];
+    assert_eq!(calls[0]["calls"], 1);
+    assert_eq!(calls[0]["timed"], 1);
+    assert_eq!(calls[0]["total_ns"], 3_000);
+    assert_eq!(report["recorded"], 6);
+    assert_eq!(report["lost"], 7);
+}
+
+/// Leaves each channel of a trace's description only the events whose names begin so.
+fn keep(dir: &Path, prefixes: &[&str]) {
+    let path = dir.join("metadata");
+    let text = fs::read_to_string(&path).unwrap();
+    let is_kept = |block: &&str| {
+        let is_event = block.trim_start().starts_with("event {");
+        !is_event
+            || (0..).zip(prefixes).any(|(stream, prefix)| {
+                block.contains(&format!("name = \"{prefix}"))
+                    && block.contains(&format!("stream_id = {stream};"))
+            })
+    };
+    let kept: String = text.split_inclusive("};\n\n").filter(is_kept).collect();
+    fs::write(&path, kept).unwrap();
+}
+
+/// Records with the contexts `tid` and `pid` say whose they are: no other events are needed.
+#[test]
+fn contexts_say_who_calls() {
+    let dir = TempDir::new().unwrap();
+    let call = |tid: i32, pid: i32, rest: i64| {
+        let mut record = [tid, pid].map(i32::to_le_bytes).concat();
+        record.extend(rest.to_le_bytes());
+        record
+    };
+    let zero = packet(0, 0, 0)
+        .event(READ, US, &call(8, 7, 0))
+        .event(READ, 2 * US, &call(9, 7, 0))
+        .event(READ_EXIT, 4 * US, &call(8, 7, -9))
+        .close(10 * US, 8);
+    let one = packet(1, 0, 0)
+        .event(READ_EXIT, 6 * US, &call(9, 7, 1))
+        .close(10 * US, 8);
+    write(dir.path(), &[(0, vec![zero]), (1, vec![one])]);
+    let path = dir.path().join("metadata");
+    let text = fs::read_to_string(&path).unwrap();
+    let integer = "integer { size = 32; align = 8; signed = true; }";
+    let contexts = format!(
+        "\tevent.context := struct {{\n\t\t{integer} _tid;\n\t\t{integer} _pid;\n\t}};\n\tpacket.context"
+    );
+    fs::write(&path, text.replacen("\tpacket.context", &contexts, 1)).unwrap();
+    forget(dir.path(), "sched_switch");
+    let answer = &json(&["--syscalls", "--by-process"], dir.path())["syscalls"];
+    assert_eq!(answer["calls"][0]["timed"], 2);
+    assert_eq!(answer["calls"][0]["total_ns"], 7_000);
+    let processes = answer["processes"].as_array().unwrap();
+    assert_eq!(processes.len(), 1);
+    assert_eq!(processes[0]["pid"], 7);
+    assert_eq!(processes[0]["errors"], 1);
+    assert_eq!(processes[0]["max_ns"], 4_000);
 }

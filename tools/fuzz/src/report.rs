@@ -19,7 +19,7 @@ mod losses;
 mod summary;
 
 use std::path::{Path, PathBuf};
-use trace::ctf::{Metadata, Trace};
+use trace::ctf::{Item, Metadata, StreamFiles, Trace};
 
 /// Has a report made of a trace with one stream, which was read already: `packets` and `events`
 /// are what it holds.
@@ -40,8 +40,25 @@ pub fn check(metadata: &Metadata, stream: &Path, packets: u64, events: u64) {
         let time = cpu.idle_ns.saturating_add(cpu.busy_ns);
         assert!(time <= summary.head.duration_ns, "{time} ns of CPU time");
     }
+    assert_eq!(merged(&trace), events);
     assert_eq!(summary.head.begin_ns.is_some(), packets > 0);
     if let Some(begin) = summary.head.begin_ns {
         assert!(date::readable(begin).ends_with(" UTC"));
     }
+}
+
+/// How many events the trace has, merged by time.
+fn merged(trace: &Trace) -> u64 {
+    const READ: &str = "what the walk could read";
+    let files = StreamFiles::open(trace).expect(READ);
+    let mut merge = files.merge().expect(READ);
+    let (mut now, mut events) = (0, 0);
+    while let Some((_, item)) = merge.next_item().expect(READ) {
+        if let Item::Event(event) = item {
+            assert!(now <= event.timestamp);
+            now = event.timestamp;
+            events += 1;
+        }
+    }
+    events
 }

@@ -4,6 +4,7 @@
 //! its CPU.
 
 use super::analysis::{Analysis, Answer, Catalogue, Missing, Moment};
+use super::interrupts::{Interrupt, Interrupts};
 use super::schedule::{Schedule, Span, State};
 use super::schedule_events::{Left, Switch};
 use super::text::{more, percent};
@@ -19,6 +20,7 @@ use trace::ctf::Clock;
 pub struct Threads {
     clock: Clock,
     has_wakeups: bool,
+    has_interrupts: bool,
     /// By thread id.
     threads: HashMap<i64, Thread>,
 }
@@ -29,6 +31,8 @@ struct Thread {
     comm: Vec<u8>,
     process: Option<i64>,
     running: u64,
+    /// Of that, in interrupts.
+    interrupted: u64,
     woken: u64,
     sent_off: u64,
     /// By how it left its CPU before.
@@ -48,9 +52,11 @@ impl Threads {
                     "-e sched_switch,sched_waking,sched_wakeup,sched_wakeup_new,sched_process_fork",
             });
         }
+        let interrupts = Interrupts::new(catalogue);
         Ok(Self {
             clock: catalogue.metadata().clock,
             has_wakeups: catalogue.has_wakeups(),
+            has_interrupts: interrupts.has_hard() || interrupts.has_soft(),
             threads: HashMap::new(),
         })
     }
@@ -87,11 +93,22 @@ impl Analysis for Threads {
         *sum = sum.saturating_add(span.ticks());
     }
 
+    fn wants_interrupts(&self) -> bool {
+        true
+    }
+
+    fn interrupt(&mut self, interrupt: &Interrupt<'_>, schedule: &Schedule) {
+        if let Some(tid) = schedule.running(interrupt.cpu).filter(|tid| *tid != 0) {
+            let thread = self.threads.entry(tid).or_default();
+            thread.interrupted = thread.interrupted.saturating_add(interrupt.own_ticks);
+        }
+    }
+
     fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
         let clock = self.clock;
         let threads = self.threads.into_iter();
         let mut threads: Vec<_> = threads
-            .map(|(tid, thread)| thread.row(tid, clock))
+            .map(|(tid, thread)| thread.row(tid, clock, self.has_interrupts))
             .collect();
         threads.sort_by_key(|row| (Reverse(row.running_ns), Reverse(row.runnable_ns), row.tid));
         Box::new(Found {
@@ -102,7 +119,7 @@ impl Analysis for Threads {
 }
 
 impl Thread {
-    fn row(self, tid: i64, clock: Clock) -> Row {
+    fn row(self, tid: i64, clock: Clock, has_interrupts: bool) -> Row {
         let names = || Left::NAMES.iter().map(|(name, _)| *name);
         let blocked = self.blocked.map(|ticks| clock.nanoseconds(ticks));
         let [running, woken, sent_off] =
@@ -112,6 +129,7 @@ impl Thread {
             pid: self.process,
             comm: String::from_utf8_lossy(&self.comm).into_owned(),
             running_ns: running,
+            interrupted_ns: has_interrupts.then(|| clock.nanoseconds(self.interrupted)),
             runnable_ns: woken.saturating_add(sent_off),
             runnable_woken_ns: woken,
             runnable_sent_off_ns: sent_off,
@@ -144,6 +162,8 @@ struct Row {
     comm: String,
     /// It ran.
     running_ns: u64,
+    /// Of that, its CPU handled interrupts; none if they are not in the trace.
+    interrupted_ns: Option<u64>,
     /// It could have run.
     runnable_ns: u64,
     /// Of that: after it was woken.
@@ -173,8 +193,8 @@ impl Answer for Found {
         }
         writeln!(
             out,
-            "\n{HEADING}{:>10} {:>10} {:>10} {:>7} {:>8} {:>8}  {:<16} left its CPU{HEADING:#}",
-            "running", "runnable", "blocked", "running", "tid", "pid", "thread"
+            "\n{HEADING}{:>10} {:>10} {:>10} {:>10} {:>7} {:>8} {:>8}  {:<16} left its CPU{HEADING:#}",
+            "running", "in irqs", "runnable", "blocked", "running", "tid", "pid", "thread"
         )?;
         for row in self.threads.iter().take(rows) {
             let known = row.running_ns.saturating_add(row.runnable_ns);
@@ -185,8 +205,9 @@ impl Answer for Found {
                 .iter()
                 .filter_map(|(name, letter)| Some(format!("{letter} {}", row.left.get(name)?)));
             let line = format!(
-                "{:>10} {:>10} {:>10} {:>7} {:>8} {pid:>8}  {:<16} {}",
+                "{:>10} {:>10} {:>10} {:>10} {:>7} {:>8} {pid:>8}  {:<16} {}",
                 duration(row.running_ns),
+                row.interrupted_ns.map_or_else(|| "-".to_owned(), duration),
                 duration(row.runnable_ns),
                 duration(row.blocked_ns),
                 percent(row.running_ns, known.saturating_add(row.blocked_ns)),
@@ -199,7 +220,7 @@ impl Answer for Found {
         more(out, self.threads.len(), rows, "threads")?;
         writeln!(
             out,
-            "\nHow often a thread left its CPU, and in which state: R+ preempted, R it could run on, S \
+            "\nTime in interrupts is part of the time running. How often a thread left its CPU, and in which state: R+ preempted, R it could run on, S \
              and D asleep (D cannot be interrupted), I idle kernel thread, T stopped, t traced, P \
              parked, Z and X ended."
         )?;

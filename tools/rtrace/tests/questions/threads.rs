@@ -11,7 +11,7 @@ use std::path::Path;
 use synthetic::WAKING;
 use tempfile::TempDir;
 
-/// `sh` runs for 30 us before it is preempted, waits 20 us for the CPU, runs 10, sleeps 40
+/// `sh` runs for 30 us before it is preempted, waits 20 us for the CPU, runs 10, 4 of them in interrupts, sleeps 40
 /// (uninterruptible), waits 5 after that on CPU 1, runs 10, sleeps until the end. `worker` runs 20 us
 /// and ends.
 fn known(dir: &Path) {
@@ -19,6 +19,10 @@ fn known(dir: &Path) {
         .fork(15 * US, SHELL, THREAD, 7)
         .switch_from(40 * US, SHELL, 0x100, THREAD)
         .switch_from(60 * US, THREAD, 0x10, SHELL)
+        .softirq(61 * US, 1)
+        .irq(62 * US, 24, "disk")
+        .irq_exit(64 * US, 24)
+        .softirq_exit(65 * US, 1)
         .switch_from(70 * US, SHELL, 2, IDLE)
         .wake(WAKING, 110 * US, SHELL)
         .close(150 * US, 8);
@@ -44,6 +48,7 @@ fn times_add_up() {
     for (field, value) in [
         ("pid", 7),
         ("running_ns", 50_000),
+        ("interrupted_ns", 4_000),
         ("runnable_ns", 25_000),
         ("runnable_woken_ns", 5_000),
         ("runnable_sent_off_ns", 20_000),
@@ -69,7 +74,7 @@ fn times_add_up() {
 fn text_has_the_same() {
     let dir = TempDir::new().unwrap();
     known(dir.path());
-    let row = "   50.0 us    25.0 us    65.0 us   35.7%        7        7  sh               S 1, D 1, R+ 1\n";
+    let row = "   50.0 us     4.0 us    25.0 us    65.0 us   35.7%        7        7  sh               S 1, D 1, R+ 1\n";
     report(&["--threads"], dir.path())
         .assert()
         .success()
@@ -88,10 +93,12 @@ fn without_wake_ups_waits_are_not_told_apart() {
         .close(60 * US, 8);
     write(dir.path(), &[(0, vec![one]), (1, vec![])]);
     forget(dir.path(), "sched_wak");
+    forget(dir.path(), "irq_");
     let answer = &json(&["--threads"], dir.path())["threads"];
     assert_eq!(answer["wakeups_recorded"], false);
     assert_eq!(thread(answer, 7)["blocked_ns"], 40_000);
     assert_eq!(thread(answer, 7)["running_ns"], 20_000);
+    assert_eq!(thread(answer, 7)["interrupted_ns"], Value::Null);
     report(&["--threads"], dir.path())
         .assert()
         .success()

@@ -205,8 +205,10 @@ impl Schedule {
         }
         match self.events[which].1 {
             Kind::Switch(fields) => {
-                let switch = fields.read(event)?;
+                let mut switch = fields.read(event)?;
                 if self.is_whole(cpu) {
+                    let before = self.running(cpu);
+                    switch.instead_of = before.filter(|tid| *tid != switch.prev_tid);
                     self.switch(&switch, cpu, event.timestamp, spans);
                 }
                 Some(switch)
@@ -234,8 +236,7 @@ impl Schedule {
         let all_whole = self.all_whole();
         let since = self.cpus[cpu].since.replace(time);
         let before = self.cpus[cpu].running.replace(switch.next_tid);
-        match before.filter(|tid| *tid != switch.prev_tid) {
-            // Another than the one that was switched to: its switch is not in the trace.
+        match switch.instead_of {
             Some(tid) => self.no_longer(tid),
             None => spans.extend(since.map(|from| Span {
                 tid: switch.prev_tid,

@@ -47,6 +47,8 @@ pub struct Switch<'a> {
     pub prev_tid: i64,
     /// Its name.
     pub prev_comm: &'a [u8],
+    /// The thread that seemed to run, if it was another: the switch from it was not recorded.
+    pub instead_of: Option<i64>,
     /// How it left the CPU.
     pub left: Left,
     /// The thread that runs now; 0 is the idle task.
@@ -133,6 +135,7 @@ impl SwitchFields {
         Some(Switch {
             prev_tid: integer(event.value(self.prev_tid))?,
             prev_comm: text(event.value(self.prev_comm))?,
+            instead_of: None,
             left: Left(integer(event.value(self.prev_state))?),
             next_tid: integer(event.value(self.next_tid))?,
             next_comm: text(event.value(self.next_comm))?,

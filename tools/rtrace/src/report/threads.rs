@@ -21,6 +21,8 @@ pub struct Threads {
     clock: Clock,
     has_wakeups: bool,
     has_interrupts: bool,
+    /// Switches before which another one was not recorded.
+    unexpected: u64,
     /// By thread id.
     threads: HashMap<i64, Thread>,
 }
@@ -56,6 +58,7 @@ impl Threads {
         Ok(Self {
             clock: catalogue.metadata().clock,
             has_wakeups: catalogue.has_wakeups(),
+            unexpected: 0,
             has_interrupts: interrupts.has_hard() || interrupts.has_soft(),
             threads: HashMap::new(),
         })
@@ -64,6 +67,7 @@ impl Threads {
 
 impl Analysis for Threads {
     fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
+        self.unexpected += u64::from(switch.instead_of.is_some());
         if switch.prev_tid == 0 {
             return;
         }
@@ -113,6 +117,7 @@ impl Analysis for Threads {
         threads.sort_by_key(|row| (Reverse(row.running_ns), Reverse(row.runnable_ns), row.tid));
         Box::new(Found {
             wakeups_recorded: self.has_wakeups,
+            switches_missing: self.unexpected,
             threads,
         })
     }
@@ -149,6 +154,8 @@ struct Found {
     /// Whether it is known when threads were woken: else the time from then until they ran is in
     /// that for which they were blocked.
     wakeups_recorded: bool,
+    /// How often it shows that a switch was not recorded: times are lower bounds then.
+    switches_missing: u64,
     /// Those that ran longest first.
     threads: Vec<Row>,
 }
@@ -224,6 +231,13 @@ impl Answer for Found {
              and D asleep (D cannot be interrupted), I idle kernel thread, T stopped, t traced, P \
              parked, Z and X ended."
         )?;
+        if self.switches_missing > 0 {
+            writeln!(
+                out,
+                "Not every sched_switch was recorded (-p, --only, --filter, --cgroup): the times are lower \
+                 bounds, but for the processes that were chosen by -p or --only."
+            )?;
+        }
         if !self.wakeups_recorded {
             writeln!(
                 out,

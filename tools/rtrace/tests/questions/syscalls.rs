@@ -44,6 +44,7 @@ fn calls_are_counted_and_timed() {
     assert_eq!(report["duration_ns"], 200_000);
     let answer = &report["syscalls"];
     assert_eq!(answer["untimed"], 2);
+    assert_eq!(answer["mistaken"], 0);
     let calls = &answer["calls"];
     assert_eq!(calls.as_array().unwrap().len(), 2);
     assert_eq!(calls[0]["name"], "read");
@@ -321,4 +322,36 @@ fn contexts_say_who_calls() {
     assert_eq!(processes[0]["pid"], 7);
     assert_eq!(processes[0]["errors"], 1);
     assert_eq!(processes[0]["max_ns"], 4_000);
+}
+
+/// A filter has kept the switch from `sh` to `worker`, whose read then seems to be that of `sh`.
+#[test]
+fn switches_that_were_not_recorded_are_said() {
+    let dir = TempDir::new().unwrap();
+    let zero = packet(0, 0, 0)
+        .switch(US, IDLE, SHELL)
+        .read(10 * US, 0)
+        .switch_from(20 * US, THREAD, 1, IDLE)
+        .switch(30 * US, IDLE, SHELL)
+        .syscall_exit(READ_EXIT, 40 * US, 0)
+        .close(50 * US, 8);
+    write(dir.path(), &[(0, vec![zero])]);
+    let answers = json(&["--syscalls", "--threads"], dir.path());
+    assert_eq!(answers["syscalls"]["mistaken"], 1);
+    assert_eq!(answers["threads"]["switches_missing"], 1);
+    assert_eq!(answers["syscalls"]["calls"][0]["timed"], 0);
+    // Neither of the two is known to have run before the switch.
+    let threads = &answers["threads"]["threads"];
+    let running: Vec<_> = threads
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["tid"].as_i64(), row["running_ns"].as_u64()))
+        .collect();
+    assert_eq!(running, [(Some(7), Some(20_000)), (Some(8), Some(0))]);
+    report(&["--syscalls", "--threads"], dir.path())
+        .assert()
+        .success()
+        .stdout(contains("1 calls may be those of other threads"))
+        .stdout(contains("Not every sched_switch was recorded"));
 }

@@ -73,14 +73,21 @@ pub struct Found {
     percentile_error: f64,
     /// Calls of which no time is known.
     untimed: u64,
+    /// Calls of other threads than it seems, since switches are not in the trace.
+    mistaken: u64,
     calls: Vec<Call>,
     #[serde(skip_serializing_if = "Option::is_none")]
     processes: Option<Vec<ProcessCall>>,
 }
 
 impl Found {
-    /// Those calls that were made, and by whom, if that was asked: what took the longest first.
-    pub fn new(mut calls: Vec<Call>, mut processes: Option<Vec<ProcessCall>>) -> Self {
+    /// Those calls that were made, and by whom, if that was asked: what took the longest first. Of
+    /// `mistaken` calls the thread is not what it seemed to be.
+    pub fn new(
+        mut calls: Vec<Call>,
+        mistaken: u64,
+        mut processes: Option<Vec<ProcessCall>>,
+    ) -> Self {
         calls.retain(|call| call.calls > 0 || call.errors > 0);
         calls.sort_by(|a, b| {
             let key = |call: &Call| (call.durations.total_ns(), call.calls);
@@ -99,6 +106,7 @@ impl Found {
         Self {
             percentile_error: PERCENTILE_ERROR,
             untimed: calls.iter().map(Call::untimed).sum(),
+            mistaken,
             calls,
             processes,
         }
@@ -153,6 +161,14 @@ impl Answer for Found {
                 "{} calls were not timed: they did not return while the trace was recorded, came before \
                  the first sched_switch of their CPU, or events around them were lost.",
                 self.untimed
+            )?;
+        }
+        if self.mistaken > 0 {
+            writeln!(
+                out,
+                "{} calls may be those of other threads than it seems: not every sched_switch was \
+                 recorded (--filter, --cgroup). With `--context tid,pid` calls say whose they are.",
+                self.mistaken
             )?;
         }
         Ok(())

@@ -26,6 +26,10 @@ pub struct Syscalls {
     calls: Vec<Call>,
     /// By thread: the call that it is in.
     open: HashMap<i64, Open>,
+    /// By CPU: the calls since its last switch that do not say themselves whose they are.
+    nameless: HashMap<usize, u64>,
+    /// Calls of threads that were taken for others.
+    mistaken: u64,
     processes: HashMap<(Owner, usize), ProcessCall>,
 }
 
@@ -115,6 +119,8 @@ impl Syscalls {
             events,
             calls,
             open: HashMap::new(),
+            nameless: HashMap::new(),
+            mistaken: 0,
             processes: HashMap::new(),
         })
     }
@@ -122,6 +128,9 @@ impl Syscalls {
     fn entry(&mut self, kind: EventKind, tid: Option<i64>, event: &Event<'_>, now: &Moment<'_>) {
         let owner = owner(kind, tid, event, now.schedule);
         self.calls[kind.call].calls += 1;
+        if kind.tid.is_none() {
+            *self.nameless.entry(now.cpu).or_default() += 1;
+        }
         if self.by_process {
             self.process_call(owner, kind, tid, event, now).calls += 1;
         }
@@ -220,6 +229,11 @@ impl Analysis for Syscalls {
     }
 
     fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
+        let nameless = self.nameless.remove(&now.cpu).unwrap_or(0);
+        if let Some(tid) = switch.instead_of {
+            self.open.remove(&tid);
+            self.mistaken += nameless;
+        }
         // It may go on where events are missing.
         if !now.schedule.all_whole() {
             self.open.remove(&switch.prev_tid);
@@ -235,11 +249,12 @@ impl Analysis for Syscalls {
         let Self {
             by_process,
             calls,
+            mistaken,
             processes,
             ..
         } = *self;
         let processes = by_process.then(|| processes.into_values().collect());
-        Box::new(Found::new(calls, processes))
+        Box::new(Found::new(calls, mistaken, processes))
     }
 }
 

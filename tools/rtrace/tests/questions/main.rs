@@ -3,6 +3,7 @@
 //! `rtrace report` asked questions, on synthetic traces.
 
 mod cpu;
+mod damaged;
 mod irq;
 mod latency;
 mod machine;

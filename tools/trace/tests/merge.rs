@@ -228,3 +228,38 @@ proptest! {
         }
     }
 }
+
+/// A trace in chunks gives what it would give in one: a stream goes on in its next file.
+#[test]
+fn a_stream_goes_on_in_the_next_chunk() {
+    let zero = |from: usize, to: usize| -> Vec<Vec<u8>> {
+        let packets = [
+            packet(0, 0, 10).softirq(11, 0).close(25, 8),
+            packet(0, 1, 40).discarded(3).softirq(40, 0).close(41, 8),
+            packet(0, 2, 60).discarded(3).softirq(61, 0).close(70, 8),
+            packet(0, 4, 80).discarded(4).softirq(81, 0).close(90, 8),
+        ];
+        packets[from..to].to_vec()
+    };
+    let one = |from: usize, to: usize| -> Vec<Vec<u8>> {
+        let packets = [
+            packet(1, 0, 5).softirq(15, 0).close(30, 8),
+            packet(1, 1, 45).softirq(65, 0).close(85, 8),
+        ];
+        packets[from..to].to_vec()
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let (whole, chunks) = (dir.path().join("whole"), dir.path().join("chunks"));
+    write(&whole, &[(0, zero(0, 4)), (1, one(0, 2))]);
+    for (chunk, zero, one) in [
+        (1, zero(0, 1), one(0, 1)),
+        (2, zero(1, 3), one(1, 1)),
+        (3, zero(3, 4), one(1, 2)),
+    ] {
+        let dir = chunks.join(format!("chunk-{chunk:06}"));
+        write(&dir, &[(0, zero), (1, one)]);
+    }
+    let expected = items(&whole).unwrap();
+    assert_eq!(expected.len(), 6 + 6 + 2 + 2);
+    assert_eq!(items(&chunks).unwrap(), expected);
+}

@@ -168,6 +168,18 @@ impl Registry {
         Ok(event)
     }
 
+    /// An event that was withdrawn does not come again. May sleep.
+    pub(crate) fn forget(&self, event: &Event) -> Result {
+        let mut events = self.events.lock();
+        let mut kept = KVec::with_capacity(events.0.len(), GFP_KERNEL)?;
+        for known in &events.0 {
+            let known = known.as_ref().filter(|known| known.id() != event.id());
+            kept.push(known.cloned(), GFP_KERNEL)?;
+        }
+        *events = Arc::new(Events(kept), GFP_KERNEL)?;
+        Ok(())
+    }
+
     /// The event that `provided` is.
     pub(crate) fn event_of(&self, provided: &Provided) -> Option<Arc<Event>> {
         let events = self.events();

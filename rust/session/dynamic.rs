@@ -51,10 +51,15 @@ impl Sessions {
             while let Some(last) = done.pop() {
                 self.undo(last, files);
             }
-        } else {
-            self.events_came();
+            return result;
         }
-        result
+        for done in &done {
+            if let Done::Removed(event) = done {
+                self.end(event);
+            }
+        }
+        self.events_came();
+        Ok(())
     }
 
     fn define_lines(
@@ -135,6 +140,7 @@ impl Sessions {
             Done::Added(event) => {
                 files.remove(&event);
                 self.shared.registry.withdraw(&event);
+                self.end(&event);
             }
             Done::Removed(event) => {
                 self.shared.registry.restore(&event);
@@ -143,6 +149,15 @@ impl Sessions {
                 }
             }
         }
+    }
+
+    /// An event that was taken away leaves nothing behind but what traces say of it.
+    fn end(&self, event: &Event) {
+        if let Source::Dynamic(dynamic) = event.source() {
+            dynamic.retire();
+        }
+        // Without memory it stays where nobody finds it.
+        let _ = self.shared.registry.forget(event);
     }
 
     /// The dynamic events that there are.

@@ -33,10 +33,9 @@ pub(crate) struct Dynamic {
     /// The line that defines it.
     definition: CString,
     firing: Arc<Firing>,
-    hook: Hook,
-    /// Held to change who records it, and with it whether the hook is on.
+    /// Held to change who records it, and with it whether the hook is on. None once it was taken away.
     #[pin]
-    changing: Mutex<()>,
+    hook: Mutex<Option<Hook>>,
 }
 
 /// What happens when it fires.
@@ -152,8 +151,7 @@ impl Dynamic {
                 description,
                 definition,
                 firing,
-                hook,
-                changing <- new_mutex!(()),
+                hook <- new_mutex!(Some(hook)),
             }),
             GFP_KERNEL,
         )?)
@@ -169,13 +167,21 @@ impl Dynamic {
         as_str(&self.definition)
     }
 
+    /// It was taken away: nothing is left where it fired, if nobody records it. May sleep.
+    pub(crate) fn retire(&self) {
+        let mut hook = self.hook.lock();
+        if !self.is_recorded() {
+            *hook = None;
+        }
+    }
+
     /// How often it fired and was not seen.
     pub(crate) fn missed(&self) -> u64 {
-        match &self.hook {
-            Hook::Reached(probe) => probe.missed(),
-            Hook::Returned(probe) => probe.missed(),
+        match &*self.hook.lock() {
+            Some(Hook::Reached(probe)) => probe.missed(),
+            Some(Hook::Returned(probe)) => probe.missed(),
             // A program waits.
-            Hook::InProgram(_) => 0,
+            Some(Hook::InProgram(_)) | None => 0,
         }
     }
 
@@ -186,20 +192,21 @@ impl Dynamic {
 }
 
 impl Listed for Dynamic {
-    /// `EINVAL`: the module whose code it is in is gone.
+    /// `EINVAL`: the module whose code it is in is gone; `ENOENT`: it was taken away.
     fn attach(&self, probe: Arc<CapturedProbe>) -> Result {
-        let _changing = self.changing.lock();
+        let hook = self.hook.lock();
+        let hook = hook.as_ref().ok_or(ENOENT)?;
         self.firing.recorders.attach(probe.clone())?;
-        self.hook.enable().inspect_err(|_| {
+        hook.enable().inspect_err(|_| {
             self.firing.recorders.detach(&probe);
         })
     }
 
     fn detach(&self, probe: &CapturedProbe) {
-        let _changing = self.changing.lock();
+        let hook = self.hook.lock();
         self.firing.recorders.detach(probe);
-        if !self.is_recorded() {
-            self.hook.disable();
+        if let (Some(hook), false) = (&*hook, self.is_recorded()) {
+            hook.disable();
         }
     }
 }

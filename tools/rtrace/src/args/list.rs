@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace list`, as typed.
+
+use super::setup::pattern;
+use clap::Args;
+
+/// List the events that can be recorded, the contexts, or the functions of the kernel
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Also their names in ftrace and perf, where they are others, and their fields
+    #[arg(short, long)]
+    pub verbose: bool,
+
+    /// List what can be recorded beside events, the names for `record --context`
+    #[arg(long, conflicts_with_all = ["verbose", "patterns", "functions"])]
+    pub contexts: bool,
+
+    /// List the functions of the kernel, for `record -k`, whose names match this one: a shell pattern
+    #[arg(short = 'k', long, value_name = "PATTERN", conflicts_with_all = ["verbose", "patterns"])]
+    pub functions: Option<String>,
+
+    /// Only those that match one of these, as for `record -e`
+    #[arg(value_name = "PATTERN", value_delimiter = ',', value_parser = pattern)]
+    pub patterns: Vec<String>,
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The command line, as typed.
+
+mod list;
+mod probe;
+mod record;
+mod report;
+mod session;
+mod setup;
+
+pub use list::ListArgs;
+pub use probe::ProbeArgs;
+pub use record::RecordArgs;
+pub use report::ReportArgs;
+pub use session::{
+    CreateArgs, DestroyArgs, MarkArgs, SessionsArgs, SnapshotArgs, StartArgs, StatusArgs,
+};
+pub use setup::{pattern, SetupArgs};
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use setup::Places;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use trace::access::{parse_group, parse_mode, Gid};
+
+/// Records and reports what the Linux kernel does.
+#[derive(Debug, Parser)]
+#[command(name = "rtrace", version, arg_required_else_help = true)]
+#[command(after_help = "\
+Examples:
+  rtrace record -e 'sched:*' -- make        record while a command runs
+  rtrace report rtrace-20261120-230000      what the trace holds
+  rtrace doctor                             what is missing to record
+
+Exit codes: 0 done, 1 failed, 2 wrong usage; `rtrace record --help` has its own.")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// Where debugfs is mounted
+    #[arg(long, global = true, value_name = "PATH", default_value = trace::tracer::DEBUGFS)]
+    pub debugfs: PathBuf,
+
+    /// Session to work with: one that is there (`rtrace sessions`) [default: default; `record`
+    /// makes one for itself]
+    #[arg(long, global = true, value_name = "NAME")]
+    pub session: Option<String>,
+}
+
+impl Cli {
+    /// Parses a command line.
+    pub fn from_words<W>(words: impl IntoIterator<Item = W>) -> Result<Self, clap::Error>
+    where
+        W: Into<OsString> + Clone,
+    {
+        let matches = Self::command().try_get_matches_from(words)?;
+        let mut cli = Self::from_arg_matches(&matches)?;
+        let setup = match &mut cli.command {
+            Command::Record(args) => Some(&mut args.setup),
+            Command::Start(args) => Some(&mut args.setup),
+            _ => None,
+        };
+        if let (Some(setup), Some((_, matches))) = (setup, matches.subcommand()) {
+            setup.places = Places::of(matches);
+        }
+        Ok(cli)
+    }
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Record(Box<RecordArgs>),
+    Report(ReportArgs),
+    List(ListArgs),
+    Status(StatusArgs),
+    Start(Box<StartArgs>),
+    /// End the trace; what is in the buffers stays readable until the next start, or `free`
+    Stop,
+    Snapshot(SnapshotArgs),
+    /// Free the memory of a stopped trace; what nobody has read of it is dropped
+    Free,
+    /// Put the session's settings back to the defaults, and free the memory of a stopped trace
+    Reset,
+    Mark(MarkArgs),
+    Probe(ProbeArgs),
+    Create(CreateArgs),
+    Destroy(DestroyArgs),
+    Sessions(SessionsArgs),
+    /// Check what is missing to record, and how to mend it
+    Doctor,
+    #[command(hide = true)]
+    Generate(GenerateArgs),
+}
+
+/// Who may read a trace.
+#[derive(Debug, Args)]
+pub struct AccessArgs {
+    /// Permissions of DIR, in octal, whatever the umask; its files get them without the x bits.
+    /// If DIR is there already, only its files [default: 0700; with --group 0750]
+    #[arg(long, value_name = "MODE", value_parser = parse_mode)]
+    pub mode: Option<u32>,
+
+    /// Group of DIR and its files: a name in /etc/group, or a number
+    #[arg(long, value_name = "GROUP", value_parser = parse_group)]
+    pub group: Option<Gid>,
+}
+
+/// Write man pages and shell completions
+#[derive(Debug, Args)]
+pub struct GenerateArgs {
+    /// Directory for them
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace probe`, as typed.
+
+use clap::Args;
+
+/// Define events at functions of the kernel or of programs, show those there are, or take some away
+///
+/// SPEC is a function, what of its arguments is recorded, and what of its result:
+///
+///   [EVENT=]FUNCTION[(ARGUMENT, ...)] [-> RESULT, ...]
+///
+/// Without `->` the event is recorded when the function is called, with it when it returns, with
+/// the arguments that it was called with. An ARGUMENT is a parameter by its name, and what it leads to:
+/// file->f_inode->i_ino; the result is called `ret`. Where and what these are the kernel's own types say
+/// (/sys/kernel/btf). In front of each may stand NAME= and behind it :TYPE (u8 to u64, s8 to s64, x8 to
+/// x64, symbol, string, ustring: a text in user space). In place of a parameter may stand what
+/// ftrace's kprobe events take: %REGISTER, $comm, $stackN, +OFFSET(VALUE). FUNCTION+OFFSET is a place in
+/// its code.
+///
+/// /FILE:FUNCTION is a function of a program or library, by its symbol. Of its types nothing is known:
+/// arguments are $arg1 to $arg6, not where it returns; the result is `ret`.
+///
+/// The events are called probe:FUNCTION, or probe:FUNCTION__return; they are there until they are
+/// deleted or the module is unloaded. `rtrace record -k SPEC` has them for the time of a recording.
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+#[command(after_help = "\
+Examples:
+  rtrace probe 'vfs_read(count, ino=file->f_inode->i_ino) -> ret'
+  rtrace probe 'do_sys_openat2(dfd, filename:ustring)'
+  rtrace record -e 'probe:*' -- cat /etc/hostname
+  rtrace record -k '/bin/bash:readline(prompt=$arg1:ustring)' -k '/bin/bash:readline -> ret:ustring'
+  rtrace probe --delete vfs_read__return")]
+pub struct ProbeArgs {
+    /// What to define; without one, the events there are are shown
+    #[arg(value_name = "SPEC")]
+    pub specs: Vec<String>,
+
+    /// Take this event away: SUBSYSTEM:EVENT, or the EVENT of a SPEC
+    #[arg(long, short, value_name = "EVENT", conflicts_with = "specs")]
+    pub delete: Vec<String>,
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace report`, as typed.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Summarise a trace: events by type and CPU, the busiest tasks, what was lost
+///
+/// Of a trace that was recorded with --rotate, DIR is its directory, for all chunks in their order, or
+/// one of them.
+///
+/// Or answer questions about it, several in one run. A question needs the events that it is about;
+/// where the trace lacks them, the error says what to record. Where events were lost, figures are
+/// lower bounds: nothing is timed across a place where an event may be missing.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// System calls: how often, how many failed, how long they took
+    #[arg(long)]
+    pub syscalls: bool,
+
+    /// Also which process made them
+    #[arg(long, requires = "syscalls")]
+    pub by_process: bool,
+
+    /// Wake-ups: how long threads waited until they ran, with the longest waits
+    #[arg(long)]
+    pub latency: bool,
+
+    /// Threads: how long each ran, could have run, and waited, and how it left its CPU
+    #[arg(long)]
+    pub threads: bool,
+
+    /// CPUs: how long each was busy, idle, and in interrupts
+    #[arg(long)]
+    pub cpu: bool,
+
+    /// Interrupts, hard and soft: how often each was handled, and how long that took
+    #[arg(long)]
+    pub irq: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+
+    /// Rows in each table; 0 for all
+    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 15)]
+    pub rows: usize,
+
+    /// Directory of the trace
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+}

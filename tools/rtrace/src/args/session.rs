@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The commands that work with a session, as typed.
+
+use super::{AccessArgs, SetupArgs};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Show the session: its state, events, buffers and counters
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Start a new trace, for `rtraced` or `rtrace snapshot` to read
+///
+/// Options change the session's settings, or FILE does; what is not given stays as it is. What is not
+/// the default then is shown (`rtrace status` has the details); `rtrace reset` puts it back. A channel
+/// that is not there is made, and stays as long as the session. With --config it is the session of the
+/// file, if there is no --session. What is refused changes nothing.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  rtrace start --overwrite -b 1Mx16               a flight recorder of the events chosen before
+  rtrace start -e sched_switch --filter 'prev_prio < 0' --context comm --channel calls -e syscalls
+  rtrace --session web start --config web.toml")]
+pub struct StartArgs {
+    #[command(flatten)]
+    pub setup: SetupArgs,
+
+    /// When a buffer is full overwrite its oldest events (flight recorder)
+    #[arg(long, conflicts_with = "discard")]
+    pub overwrite: bool,
+
+    /// When a buffer is full discard new events
+    #[arg(long, conflicts_with = "config")]
+    pub discard: bool,
+}
+
+/// Write what the buffers hold at this moment to a new trace
+///
+/// For a session that nobody else reads, such as a flight recorder started with `rtrace
+/// start --overwrite`. Recording goes on. What was written has left the buffers; what comes meanwhile
+/// stays there for the next snapshot. `rtraced --snapshots` writes one at each SIGUSR2.
+#[derive(Debug, Args)]
+pub struct SnapshotArgs {
+    /// Directory for the trace: new or empty
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+
+    #[command(flatten)]
+    pub access: AccessArgs,
+}
+
+/// Record a text with its time, in every session that records
+///
+/// The trace has it as the event `rtrace_marker`, whatever events were chosen. With --session only
+/// that session records it. Fails if none does. `echo TEXT > /sys/kernel/debug/rtrace/marker` does
+/// the same.
+#[derive(Debug, Args)]
+pub struct MarkArgs {
+    /// The text, at most 1023 bytes; several words are joined by blanks
+    #[arg(value_name = "TEXT", required = true)]
+    pub text: Vec<String>,
+}
+
+/// Create a session: settings, events and traces of its own
+///
+/// It is there until `rtrace destroy`, or until the module is unloaded. Then work with it by
+/// --session: `rtrace --session NAME start -e ...`, `rtraced --session NAME -o DIR`.
+#[derive(Debug, Args)]
+pub struct CreateArgs {
+    /// Its name: letters, digits, _, - and ., not beginning with one of the last two; at most 63
+    #[arg(value_name = "NAME")]
+    pub name: String,
+}
+
+/// Destroy a session: end its trace, drop what nobody has read of it, and free its memory
+///
+/// Who reads its trace (rtraced) reads on to the end. The session `default` is always there.
+#[derive(Debug, Args)]
+pub struct DestroyArgs {
+    /// The session
+    #[arg(value_name = "NAME")]
+    pub name: String,
+}
+
+/// List the sessions: their states, channels, and how many events are enabled
+///
+/// `rtrace --session NAME status` shows one with its counters.
+#[derive(Debug, Args)]
+pub struct SessionsArgs {
+    /// Print one JSON array
+    #[arg(long)]
+    pub json: bool,
+}

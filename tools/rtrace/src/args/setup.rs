@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What is recorded, as typed: the options that `rtrace record` and `rtrace start` share.
+
+use crate::channels::ChannelArg;
+use clap::{ArgMatches, Args};
+use std::ops::Range;
+use std::path::PathBuf;
+use trace::settings::BufferSize;
+
+/// Which events, whose, what beside them, and into what.
+#[derive(Debug, Args)]
+pub struct SetupArgs {
+    /// Record these events: SYSTEM:EVENT, EVENT or SYSTEM, by rtrace's names or ftrace's and
+    /// perf's, with *, ? and [...]. Several are separated by commas, or given with -e each
+    #[arg(short, long = "event", value_name = "PATTERN", value_delimiter = ',')]
+    #[arg(value_parser = pattern)]
+    pub events: Vec<String>,
+
+    /// But not these. Without -e: all events but these
+    #[arg(
+        short = 'x',
+        long = "exclude",
+        value_name = "PATTERN",
+        value_delimiter = ','
+    )]
+    #[arg(value_parser = pattern)]
+    pub exclude: Vec<String>,
+
+    /// Buffer of each CPU: N sub-buffers of SIZE bytes (with K, M, G), both powers of two
+    #[arg(short, long, value_name = "SIZExN")]
+    pub buffer: Option<BufferSize>,
+
+    /// Record the -e and -x that follow (up to the next --channel) in a channel of their own, with
+    /// its own buffers: of SIZExN, in MODE `discard` or `overwrite`; what is not given is as -b and
+    /// --overwrite say. Those before the first --channel are recorded in `channel0`
+    #[arg(long = "channel", value_name = "NAME[:SIZExN][:MODE]")]
+    pub channels: Vec<ChannelArg>,
+
+    #[arg(skip)]
+    pub places: Places,
+
+    /// Of the events of the -e before it, record only those of which EXPR is true, in ftrace's
+    /// language: 'prev_prio < 0 && next_comm ~ "kworker*"'. Names are the event's fields, and
+    /// contexts
+    #[arg(long = "filter", value_name = "EXPR")]
+    pub filters: Vec<String>,
+
+    /// Record these beside each event: pid, tid, ppid, vpid, vtid, comm, prio, nice, cpu, cgroup_id;
+    /// uid, euid, suid, gid, egid, sgid, vuid, veuid, vsuid, vgid, vegid, vsgid; cgroup_ns, ipc_ns,
+    /// mnt_ns, net_ns, pid_ns, time_ns, user_ns, uts_ns; need_reschedule, preemptible, interruptible;
+    /// callstack-kernel, callstack-user; perf:cpu:cycles, perf:cpu:page-faults and others of perf's.
+    /// `rtrace list --contexts` has all
+    #[arg(long = "context", value_name = "NAME", value_delimiter = ',')]
+    pub contexts: Vec<String>,
+
+    /// Record these CPUs only: 0,2-3
+    #[arg(short = 'C', long = "cpu", value_name = "LIST")]
+    pub cpus: Option<String>,
+
+    /// Record these processes only: all their threads, and what they start
+    #[arg(short, long = "pid", value_name = "PID", value_delimiter = ',')]
+    pub pids: Vec<u32>,
+
+    /// Record what tasks in this cgroup do only, and in those below it: a path in the v2 hierarchy
+    /// (/system.slice/ssh.service, as in /proc/PID/cgroup) or where that is mounted. Several are
+    /// given with --cgroup each
+    #[arg(long = "cgroup", value_name = "PATH")]
+    pub cgroups: Vec<String>,
+
+    /// Record markers (`rtrace mark`) in this channel, or in `none` [default: channel0]
+    #[arg(long, value_name = "CHANNEL")]
+    pub marker_channel: Option<String>,
+
+    /// Trace clock, by its name in debugfs' rtrace/clock
+    #[arg(long, value_name = "CLOCK")]
+    pub clock: Option<String>,
+
+    /// Take all this, and the session's name, from a TOML file (see the user guide, and
+    /// samples/*.toml). Contexts, CPUs, processes, cgroups, clock and channel of markers that are given
+    /// beside it go before the file's
+    #[arg(long, value_name = "FILE")]
+    #[arg(conflicts_with_all = [
+        "events", "exclude", "filters", "buffer", "overwrite", "channels"
+    ])]
+    pub config: Option<PathBuf>,
+}
+
+/// After how many `--channel`s each pattern stands.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// Each of -e.
+    pub events: Vec<usize>,
+    /// Each of -x.
+    pub exclude: Vec<usize>,
+    /// Of each --filter: the patterns of the -e before it.
+    pub filters: Vec<Range<usize>>,
+}
+
+impl Places {
+    /// As they stand in the command line of a subcommand.
+    pub fn of(matches: &ArgMatches) -> Self {
+        let indices = |id| -> Vec<usize> { matches.indices_of(id).into_iter().flatten().collect() };
+        let channels = indices("channels");
+        let places = |id| {
+            let before = |at: usize| channels.iter().filter(|channel| **channel < at).count();
+            indices(id).into_iter().map(before).collect()
+        };
+        Self {
+            events: places("events"),
+            exclude: places("exclude"),
+            filters: filters(matches),
+        }
+    }
+}
+
+/// The patterns of the -e that stands before each --filter; none, if none does.
+fn filters(matches: &ArgMatches) -> Vec<Range<usize>> {
+    let indices = |id| -> Vec<usize> { matches.indices_of(id).into_iter().flatten().collect() };
+    let mut options = Vec::new();
+    let mut end = 0;
+    for values in matches
+        .get_occurrences::<String>("events")
+        .into_iter()
+        .flatten()
+    {
+        let begin = end;
+        end += values.count();
+        options.push(begin..end);
+    }
+    let events = indices("events");
+    let before = |filter: usize| {
+        let mut before = options.iter().rev();
+        let found = before.find(|values| events[values.start] < filter);
+        found.cloned().unwrap_or(0..0)
+    };
+    indices("filters").into_iter().map(before).collect()
+}
+
+/// One pattern: what stands between commas. White space would end it in `set_event`.
+pub fn pattern(word: &str) -> Result<String, &'static str> {
+    if word.is_empty() {
+        Err("a pattern is missing")
+    } else if word.contains(char::is_whitespace) {
+        Err("white space in a pattern; several are separated by commas")
+    } else {
+        Ok(word.to_owned())
+    }
+}

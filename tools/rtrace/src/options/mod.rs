@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the program works with, from what was typed.
+
+mod record;
+mod setup;
+#[cfg(test)]
+mod tests;
+
+pub use record::{Conditions, Record};
+
+use crate::args::{AccessArgs, Cli, Command, ListArgs, ReportArgs, StartArgs};
+use crate::config::Config;
+use crate::report::Question;
+use clap::error::ErrorKind;
+use clap::CommandFactory;
+use std::path::PathBuf;
+use trace::access::Access;
+use trace::output::OutputOptions;
+use trace::session::Session;
+use trace::settings::Mode;
+use trace::tracer::{Tracer, DEFAULT_SESSION};
+
+/// Where the tracer is.
+pub struct Place {
+    /// The mounted debugfs.
+    pub debugfs: PathBuf,
+    /// The session's name, if one was given.
+    pub session: Option<String>,
+}
+
+impl Place {
+    /// The tracer.
+    pub fn tracer(&self) -> trace::Result<Tracer> {
+        Tracer::find(&self.debugfs)
+    }
+
+    /// The session that was given, or the one that is always there.
+    pub fn session(&self) -> trace::Result<Session> {
+        let name = self.session.as_deref().unwrap_or(DEFAULT_SESSION);
+        self.tracer()?.session(name)
+    }
+}
+
+/// What to do.
+pub enum Action {
+    Record(Box<Record>),
+    Report {
+        dir: PathBuf,
+        questions: Vec<Question>,
+        json: bool,
+        rows: usize,
+    },
+    List {
+        patterns: Vec<String>,
+        verbose: bool,
+    },
+    ListContexts,
+    Status {
+        json: bool,
+    },
+    Start(Box<Config>),
+    Stop,
+    Free,
+    Reset,
+    Snapshot {
+        dir: PathBuf,
+        output_options: OutputOptions,
+    },
+    Mark {
+        text: String,
+    },
+    /// Shows functions of the kernel.
+    ListFunctions {
+        pattern: String,
+    },
+    /// Defines dynamic events.
+    AddProbes {
+        specs: Vec<String>,
+    },
+    /// Shows them.
+    ListProbes,
+    /// Takes some away.
+    DeleteProbes {
+        names: Vec<String>,
+    },
+    Create {
+        name: String,
+    },
+    Destroy {
+        name: String,
+    },
+    Sessions {
+        json: bool,
+    },
+    Doctor,
+    Generate {
+        dir: PathBuf,
+    },
+}
+
+/// The one conversion.
+pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
+    let action = match cli.command {
+        Command::Record(args) => {
+            if cli.session.is_some() {
+                record::without_setup(&args)?;
+            }
+            Action::Record(Box::new(record::record(*args)?))
+        }
+        Command::Report(args) => report(args),
+        Command::List(args) if args.contexts => Action::ListContexts,
+        Command::List(ListArgs {
+            functions: Some(pattern),
+            ..
+        }) => Action::ListFunctions { pattern },
+        Command::List(args) => Action::List {
+            patterns: args.patterns,
+            verbose: args.verbose,
+        },
+        Command::Status(args) => Action::Status { json: args.json },
+        Command::Start(args) => Action::Start(Box::new(start(&args)?)),
+        Command::Stop => Action::Stop,
+        Command::Free => Action::Free,
+        Command::Reset => Action::Reset,
+        Command::Snapshot(args) => Action::Snapshot {
+            output_options: OutputOptions {
+                access: access(&args.access),
+                ..OutputOptions::default()
+            },
+            dir: args.output,
+        },
+        Command::Mark(args) => Action::Mark {
+            text: args.text.join(" "),
+        },
+        Command::Probe(args) if !args.delete.is_empty() => {
+            Action::DeleteProbes { names: args.delete }
+        }
+        Command::Probe(args) if args.specs.is_empty() => Action::ListProbes,
+        Command::Probe(args) => Action::AddProbes { specs: args.specs },
+        Command::Create(args) => Action::Create { name: args.name },
+        Command::Destroy(args) => Action::Destroy { name: args.name },
+        Command::Sessions(args) => Action::Sessions { json: args.json },
+        Command::Doctor => Action::Doctor,
+        Command::Generate(args) => Action::Generate { dir: args.dir },
+    };
+    let place = Place {
+        debugfs: cli.debugfs,
+        session: cli.session,
+    };
+    Ok((place, action))
+}
+
+fn report(args: ReportArgs) -> Action {
+    let rows = if args.rows == 0 {
+        usize::MAX
+    } else {
+        args.rows
+    };
+    let questions = [
+        args.syscalls.then_some(Question::Syscalls {
+            by_process: args.by_process,
+        }),
+        args.latency.then_some(Question::Latency),
+        args.threads.then_some(Question::Threads),
+        args.cpu.then_some(Question::Cpu),
+        args.irq.then_some(Question::Irq),
+    ];
+    Action::Report {
+        dir: args.dir,
+        questions: questions.into_iter().flatten().collect(),
+        json: args.json,
+        rows,
+    }
+}
+
+fn start(args: &StartArgs) -> Result<Config, clap::Error> {
+    let mode = match (args.overwrite, args.discard) {
+        (true, _) => Some(Mode::Overwrite),
+        (_, true) => Some(Mode::Discard),
+        _ => None,
+    };
+    let size = args.setup.buffer;
+    let mut config = setup::config(&args.setup)?;
+    config.setup.fill(mode, size);
+    if let Some(only) = &config.setup.tasks.only_command {
+        let what = "`only` is for the COMMAND of `rtrace record`: `rtrace start` runs none";
+        return Err(wrong(only.wrong(what)));
+    }
+    Ok(config)
+}
+
+fn access(args: &AccessArgs) -> Access {
+    Access::new(args.mode, args.group)
+}
+
+/// What was typed makes no sense.
+fn wrong(what: impl std::fmt::Display) -> clap::Error {
+    Cli::command().error(ErrorKind::ArgumentConflict, what)
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What `rtrace record` works with.
+
+use super::setup::config;
+use super::{access, wrong};
+use crate::args::RecordArgs;
+use crate::channels::ChannelSetup;
+use crate::condition::Condition;
+use crate::date;
+use crate::given::Given;
+use crate::probe::Probes;
+use crate::setup::Setup;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use trace::output::OutputOptions;
+use trace::rotate::Rotate;
+use trace::settings::{BufferSize, Mode};
+use trace::writing::Writing;
+
+/// What a recording waits for.
+#[derive(Debug, Default)]
+pub struct Conditions {
+    /// What ends it.
+    pub until: Vec<Condition>,
+    /// How many packets come behind an event that ends it; none: it ends at once.
+    pub after: Option<u64>,
+    /// What has it write a snapshot.
+    pub snapshot_on: Vec<Condition>,
+    /// After how many snapshots it ends.
+    pub snapshots: Option<u64>,
+}
+
+impl Conditions {
+    /// From the command line. The error is for people.
+    fn new(args: &mut RecordArgs, channels: &[ChannelSetup]) -> Result<Self, String> {
+        let conditions = Self {
+            until: args.until.drain(..).collect(),
+            after: args.after,
+            snapshot_on: args.snapshot_on.drain(..).collect(),
+            snapshots: args.snapshots,
+        };
+        let Self {
+            until, snapshot_on, ..
+        } = &conditions;
+        if conditions.after.is_some() && !until.iter().any(Condition::is_event) {
+            return Err("--after needs an --until event:...".to_owned());
+        }
+        if args.command.is_empty() && until.iter().chain(snapshot_on).any(Condition::is_failure) {
+            return Err("`failure` is that of a COMMAND: there is none".to_owned());
+        }
+        if !snapshot_on.is_empty() && !channels.iter().all(ChannelSetup::is_flight_recorder) {
+            return Err(
+                "--snapshot-on needs --overwrite: all channels are flight recorders".to_owned(),
+            );
+        }
+        Ok(conditions)
+    }
+}
+
+/// A recording.
+pub struct Record {
+    /// What to set.
+    pub setup: Setup,
+    /// What it waits for.
+    pub conditions: Conditions,
+    /// The events at functions of the kernel that it defines.
+    pub probes: Vec<String>,
+    /// What the session that it makes is called, if that matters.
+    pub session: Option<Given<String>>,
+    /// Where the trace goes.
+    pub dir: PathBuf,
+    /// How it is written there.
+    pub output_options: OutputOptions,
+    /// Whether losses are a failure.
+    pub fail_on_loss: bool,
+    /// The command to run, if any.
+    pub command: Option<(OsString, Vec<OsString>)>,
+}
+
+/// With --session: no option that changes what the session records.
+pub(super) fn without_setup(args: &RecordArgs) -> Result<(), clap::Error> {
+    let RecordArgs { setup, .. } = args;
+    let given = [
+        ("--config", setup.config.is_some()),
+        ("--channel", !setup.channels.is_empty()),
+        ("--filter", !setup.filters.is_empty()),
+        ("--probe", !args.probes.is_empty()),
+        ("--context", !setup.contexts.is_empty()),
+        ("--cpu", setup.cpus.is_some()),
+        ("--pid", !setup.pids.is_empty()),
+        ("--cgroup", !setup.cgroups.is_empty()),
+        ("--only", args.only),
+        ("--until", !args.until.is_empty()),
+        ("--snapshot-on", !args.snapshot_on.is_empty()),
+    ];
+    if let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) {
+        return Err(wrong(format_args!(
+            "{option} cannot be used with --session: a session keeps what it has"
+        )));
+    }
+    Ok(())
+}
+
+/// From the command line.
+pub(super) fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
+    let mode = if args.overwrite {
+        Mode::Overwrite
+    } else {
+        Mode::Discard
+    };
+    let size = args.setup.buffer.unwrap_or(BufferSize::DEFAULT);
+    let mut config = config(&args.setup)?;
+    let setup = &mut config.setup;
+    for channel in &setup.channels {
+        if channel.events.is_none() && !channel.is_first() {
+            return Err(wrong(channel.without_events()));
+        }
+    }
+    if !args.probes.is_empty() {
+        setup.record_also(format!("{}:*", Probes::own_subsystem()));
+    }
+    setup.complete_first();
+    // A recording is the same whatever was set before.
+    setup.fill(Some(mode), Some(size));
+    if args.only {
+        setup.tasks.only_command = Some(().into());
+    }
+    if let Some(only) = &setup.tasks.only_command {
+        if args.command.is_empty() {
+            return Err(wrong(only.wrong("--only needs a COMMAND")));
+        }
+    }
+    let conditions = Conditions::new(&mut args, &config.setup.channels).map_err(wrong)?;
+    let rotate = Rotate::new(args.rotate, args.keep);
+    if rotate.is_some() {
+        let channels = &config.setup.channels;
+        can_rotate(channels, &conditions).map_err(wrong)?;
+    }
+    let mut command = args.command.into_iter();
+    Ok(Record {
+        conditions,
+        probes: args.probes,
+        setup: config.setup,
+        session: config.session,
+        dir: args
+            .output
+            .unwrap_or_else(|| format!("rtrace-{}", date::now()).into()),
+        output_options: OutputOptions {
+            writing: Writing::from_direct(args.direct),
+            access: access(&args.access),
+            rotate,
+        },
+        fail_on_loss: args.fail_on_loss,
+        command: command.next().map(|program| (program, command.collect())),
+    })
+}
+
+/// Whether there is something to cut into chunks while a recording goes on. The error is for people.
+fn can_rotate(channels: &[ChannelSetup], conditions: &Conditions) -> Result<(), &'static str> {
+    if channels.iter().all(ChannelSetup::is_flight_recorder) {
+        return Err(
+            "--rotate needs a channel in discard mode: flight recorders are read at the end",
+        );
+    }
+    if conditions.until.iter().any(Condition::is_failure) {
+        return Err("--rotate writes chunks that are kept, --until failure maybe none");
+    }
+    Ok(())
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What is recorded, from the command line and from a file.
+
+use super::wrong;
+use crate::args::Cli;
+use crate::args::SetupArgs;
+use crate::channels::{patterns, ChannelSetup, Filter};
+use crate::config::{self, Config};
+use crate::given::Given;
+use crate::setup::Setup;
+use crate::tasks::Tasks;
+use clap::error::ErrorKind;
+use clap::CommandFactory;
+use trace::tracer::FIRST_CHANNEL;
+
+/// What is recorded, from the file if one is given.
+pub(super) fn config(args: &SetupArgs) -> Result<Config, clap::Error> {
+    let typed = typed(args)?;
+    let Some(file) = &args.config else {
+        return Ok(Config {
+            session: None,
+            setup: typed,
+        });
+    };
+    let mut config = config::read(file)
+        .map_err(|what| Cli::command().error(ErrorKind::ValueValidation, what))?;
+    config.setup.override_with(typed);
+    Ok(config)
+}
+
+/// What the command line says of what is recorded.
+fn typed(args: &SetupArgs) -> Result<Setup, clap::Error> {
+    Ok(Setup {
+        clock: args.clock.clone().map(Given::from),
+        marker_channel: args.marker_channel.clone().map(Given::from),
+        contexts: several(&args.contexts),
+        cpus: args.cpus.clone().map(Given::from),
+        tasks: Tasks {
+            pids: several(&args.pids),
+            cgroups: several(&args.cgroups),
+            only_command: None,
+        },
+        channels: channels(args)?,
+    })
+}
+
+/// What an option gave that can be given several times; none if it was not.
+fn several<T: Clone>(values: &[T]) -> Option<Given<Vec<T>>> {
+    (!values.is_empty()).then(|| values.to_vec().into())
+}
+
+/// The first channel, and those of --channel.
+fn channels(args: &SetupArgs) -> Result<Vec<ChannelSetup>, clap::Error> {
+    // The patterns after so many channels.
+    let of = |patterns: &[String], places: &[usize], place| -> Vec<Given<String>> {
+        let placed = patterns.iter().zip(places);
+        let here = placed.filter(|(_, at)| **at == place);
+        here.map(|(pattern, _)| pattern.clone().into()).collect()
+    };
+    let patterns = |place| {
+        let events = of(&args.events, &args.places.events, place);
+        let exclude = of(&args.exclude, &args.places.exclude, place);
+        patterns(events, exclude)
+    };
+    let mut all = vec![ChannelSetup {
+        events: patterns(0),
+        ..ChannelSetup::named(FIRST_CHANNEL)
+    }];
+    for (place, channel) in (1..).zip(&args.channels) {
+        let name = &channel.name;
+        if all.iter().any(|known| known.name == *name) {
+            return Err(wrong(format_args!("channel `{name}` for the second time")));
+        }
+        all.push(ChannelSetup {
+            events: patterns(place),
+            mode: channel.mode,
+            size: channel.size,
+            ..ChannelSetup::named(name)
+        });
+    }
+    for (expression, events) in args.filters.iter().zip(&args.places.filters) {
+        let place = args.places.events.get(events.start);
+        let place = place.filter(|_| !events.is_empty());
+        let Some(channel) = place.and_then(|place| all.get_mut(*place)) else {
+            return Err(wrong(format_args!(
+                "--filter `{expression}` stands behind no -e: it is for the events of the -e before it"
+            )));
+        };
+        let patterns = args.events[events.clone()].iter();
+        channel.filters.extend(patterns.map(|pattern| Filter {
+            pattern: pattern.clone(),
+            expression: expression.clone().into(),
+        }));
+    }
+    Ok(all)
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+
+use super::*;
+use crate::channels::ChannelSetup;
+use trace::rotate::Every;
+use trace::rotate::Rotate;
+use trace::settings::BufferSize;
+use trace::tracer::FIRST_CHANNEL;
+
+fn parse(words: &str) -> Result<Record, clap::Error> {
+    let words = ["rtrace", "record"]
+        .into_iter()
+        .chain(words.split_whitespace());
+    match Cli::from_words(words).and_then(from_cli)?.1 {
+        Action::Record(record) => Ok(*record),
+        _ => panic!("not a record"),
+    }
+}
+
+fn recorded(words: &str) -> Record {
+    parse(words).unwrap()
+}
+
+/// The first channel's patterns.
+fn first(record: Record) -> Vec<String> {
+    let events = record.setup.channels[0].events.iter().flatten();
+    events.map(|given| given.value.clone()).collect()
+}
+
+#[test]
+fn definition_is_sound() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn record_is_independent_of_what_was_set() {
+    let record = recorded("");
+    let expected = ChannelSetup {
+        events: Some(vec![]),
+        mode: Some(Mode::Discard),
+        size: Some(BufferSize::DEFAULT),
+        ..ChannelSetup::named(FIRST_CHANNEL)
+    };
+    assert_eq!(record.setup.channels, [expected]);
+    assert!(record.command.is_none());
+}
+
+#[test]
+fn patterns_go_in_order() {
+    let record = recorded("-x b -e sched:* -e irq:* -x c -b 64Kx8 -- make -j -x all");
+    assert_eq!(record.setup.channels[0].size.unwrap().to_string(), "64Kx8");
+    let (program, arguments) = record.command.clone().unwrap();
+    assert_eq!(program, "make");
+    assert_eq!(arguments, ["-j", "-x", "all"]);
+    assert_eq!(first(record), ["sched:*", "irq:*", "!b", "!c"]);
+    assert_eq!(first(recorded("-x b")), ["*:*", "!b"]);
+}
+
+#[test]
+fn patterns_go_to_the_channel_before_them() {
+    let record = recorded(
+        "-e a --channel one:64Kx2:overwrite -e b,c -x d --channel two -x e --overwrite \
+         -b 2Mx8 --channel three:discard -e f -- make -e g --channel four",
+    );
+    let channels = record.setup.channels.iter();
+    let channels: Vec<_> = channels.map(ChannelSetup::summary).collect();
+    let expected = [
+        "channel0 2Mx8 overwrite a",
+        "one 64Kx2 overwrite b c !d",
+        "two 2Mx8 overwrite *:* !e",
+        "three 2Mx8 discard f",
+    ];
+    assert_eq!(channels, expected);
+    // One that is not used takes as little memory as it can.
+    let record = recorded("--channel one -e b");
+    assert_eq!(record.setup.channels[0].size, Some(BufferSize::LEAST));
+    assert_eq!(record.setup.channels[1].size, Some(BufferSize::DEFAULT));
+    for (words, said) in [
+        ("-e a --channel one", "channel `one` has no events"),
+        ("--channel one --channel two -e b", "channel `one` has no"),
+        (
+            "--channel a -e b --channel a -e c",
+            "`a` for the second time",
+        ),
+        (
+            "--channel a -e b --session s",
+            "cannot be used with --session",
+        ),
+    ] {
+        let error = parse(words).err().unwrap();
+        assert_eq!(error.exit_code(), 2, "{words}");
+        assert!(error.to_string().contains(said), "{words}: {error}");
+    }
+}
+
+#[test]
+fn start_changes_only_what_is_given() {
+    let started = |words: &str| {
+        let words = ["rtrace", "start"]
+            .into_iter()
+            .chain(words.split_whitespace());
+        match Cli::from_words(words).and_then(from_cli).unwrap().1 {
+            Action::Start(config) => config.setup,
+            _ => panic!("not a start"),
+        }
+    };
+    let setup = started("");
+    assert_eq!(setup.channels, [ChannelSetup::named(FIRST_CHANNEL)]);
+    assert!(setup.tasks.is_none() && setup.contexts.is_none() && setup.cpus.is_none());
+    let setup = started(
+        "--channel a:overwrite -e b,c --filter x==1 --filter y==2 --channel d --context tid,comm \
+         -p 7 --cgroup /c -C 1 --marker-channel a --discard",
+    );
+    let modes = setup.channels.iter().map(|channel| channel.mode.unwrap());
+    let expected = [Mode::Discard, Mode::Overwrite, Mode::Discard];
+    assert_eq!(modes.collect::<Vec<_>>(), expected);
+    assert!(setup.channels.iter().all(|channel| channel.size.is_none()));
+    let filters = setup.channels[1].filters.iter();
+    let filters: Vec<_> = filters
+        .map(|filter| format!("{} {}", filter.pattern, filter.expression.value))
+        .collect();
+    assert_eq!(filters, ["b x==1", "c x==1", "b y==2", "c y==2"]);
+    assert_eq!(setup.contexts.unwrap().value, ["tid", "comm"]);
+    assert_eq!(setup.tasks.pids.unwrap().value, [7]);
+    assert_eq!(setup.marker_channel.unwrap().value, "a");
+}
+
+#[test]
+fn a_trace_is_cut_where_it_can_be() {
+    let rotate = |words| recorded(words).output_options.rotate;
+    let every = Every::Size(1 << 30);
+    let keep = Some(3);
+    assert_eq!(rotate(""), None);
+    let expected = Some(Rotate { every, keep });
+    assert_eq!(rotate("--rotate 1G --keep 3"), expected);
+    let beside = "--rotate 1G --keep 3 -e a --channel one:overwrite -e b --until signal:USR1";
+    assert_eq!(rotate(beside), expected);
+    for (words, said) in [
+        ("--keep 3", "--rotate"),
+        ("--rotate 1G --keep 0", "0 is not in 1.."),
+        ("--rotate 5", "a unit is missing"),
+        ("--rotate 1G --overwrite", "needs a channel in discard mode"),
+        ("--rotate 1G --until failure -- make", "--until failure"),
+    ] {
+        let error = parse(words).err().unwrap();
+        assert_eq!(error.exit_code(), 2, "{words}");
+        assert!(error.to_string().contains(said), "{words}: {error}");
+    }
+}
+
+#[test]
+fn commas_separate_patterns() {
+    let record = recorded("-e a:*,b -x c,d -e e");
+    let expected = ["a:*", "b", "e", "!c", "!d"];
+    assert_eq!(first(record), expected);
+    for option in ["-e", "-x"] {
+        for word in ["", ",", "a,", ",a", "a,,b", "a b", "a, b", " ", "a\n"] {
+            let parsed = Cli::from_words(["rtrace", "record", option, word]);
+            assert_eq!(parsed.unwrap_err().exit_code(), 2, "{option} '{word}'");
+        }
+    }
+}

@@ -160,7 +160,7 @@ def workloads(data, charts):
             # Of what is lost in the noise there is no ratio.
             text = against(added(label, name), ours if ours and ours > 2 * noise[name] else None)
             lost = runs[label][name].get("lost")
-            return text + spread(run["of"]) + (f", {number(lost)} lost" if lost else "")
+            return text + spread(runs[label][name]["of"]) + (f", {number(lost)} lost" if lost else "")
 
         rows = [[f"{name} ({data['operations'][name]})", number(none[name]["bare"]),
                  number(noise[name]),

@@ -3,4 +3,5 @@
 #include "probe.h"
 
 const struct rtrace_tracepoint rtrace_last[0] __aligned(8) __section(".init.rtrace_tracepoints");
-const struct rtrace_print rtrace_last_print[0] __aligned(8) __section(".init.rtrace_prints");
+const struct rtrace_class rtrace_last_class[0] __aligned(8) __section(".init.rtrace_classes");
+const struct rtrace_names rtrace_last_names[0] __aligned(8) __section(".init.rtrace_names");

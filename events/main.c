@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * rtrace-events: the events of the kernel's tracepoints, for rtrace. What they are and their probes
- * are in the other objects, one for each header; each puts what it has into two sections, which begin
+ * are in the other objects, one for each header; each puts what it has into three sections, which begin
  * and end with what first.c and last.c put there: nothing.
  */
 #include <linux/kernel.h>
@@ -9,8 +9,12 @@
 
 #include "probe.h"
 
+/* What the names of C are made of. */
+#define RTRACE_IDENTIFIER "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+
 extern const struct rtrace_tracepoint rtrace_first[], rtrace_last[];
-extern const struct rtrace_print rtrace_first_print[], rtrace_last_print[];
+extern const struct rtrace_class rtrace_first_class[], rtrace_last_class[];
+extern const struct rtrace_names rtrace_first_names[], rtrace_last_names[];
 
 void rtrace_put_vstring(void *entry, struct rtrace_part *part, const char *format, va_list *args)
 {
@@ -46,23 +50,85 @@ static bool __init rtrace_is_address(const char *text, const char *field)
 	return false;
 }
 
-static void __init rtrace_find_addresses(const struct rtrace_print *print)
+static void __init rtrace_find_addresses(const struct rtrace_class *class)
 {
 	struct rtrace_field *field;
 
-	for (field = print->fields; field < print->fields + print->nr_fields; field++)
+	for (field = class->fields; field < class->fields + class->nr_fields; field++)
 		if (field->type == RTRACE_UNSIGNED && field->size == sizeof(long) && !field->count &&
-		    rtrace_is_address(print->text, field->name))
+		    rtrace_is_address(class->text, field->name))
 			field->type = RTRACE_ADDRESS;
+}
+
+/*
+ * The field that the expression is: but for casts, parentheses, and bits that it leaves out. NULL if it is
+ * anything else.
+ */
+static struct rtrace_field * __init rtrace_field_of(const struct rtrace_class *class,
+						    const char *expression)
+{
+	static const char entry[] = "__entry->";
+	struct rtrace_field *field;
+	const char *rest;
+	size_t len;
+
+	while (*expression == '(' || *expression == ' ') {
+		const char *cast = expression + 1 + strspn(expression + 1, RTRACE_IDENTIFIER " ");
+
+		expression = *expression == '(' && *cast == ')' ? cast + 1 : expression + 1;
+	}
+	if (strncmp(expression, entry, strlen(entry)))
+		return NULL;
+	expression += strlen(entry);
+	len = strspn(expression, RTRACE_IDENTIFIER);
+	rest = expression + len;
+	rest += strspn(rest, ") ");
+	if (*rest && *rest != '&')
+		return NULL;
+	for (field = class->fields; field < class->fields + class->nr_fields; field++)
+		if (strlen(field->name) == len && !strncmp(field->name, expression, len))
+			return field->type <= RTRACE_HEX && !field->count ? field : NULL;
+	return NULL;
+}
+
+static bool __init rtrace_are_same(const struct rtrace_field *field, const struct rtrace_names *names)
+{
+	size_t i;
+
+	if (field->nr_value_names != names->nr_names)
+		return false;
+	for (i = 0; i < names->nr_names; i++)
+		if (field->value_names[i].value != names->names[i].value ||
+		    strcmp(field->value_names[i].name, names->names[i].name))
+			return false;
+	return true;
+}
+
+/* A field whose values have these names here and others there is shown as a number. */
+static void __init rtrace_name_values(const struct rtrace_names *names)
+{
+	struct rtrace_field *field = rtrace_field_of(*names->class, names->expression);
+
+	if (!field)
+		return;
+	if (!field->value_names) {
+		field->value_names = names->names;
+		field->nr_value_names = names->nr_names;
+	} else if (!rtrace_are_same(field, names)) {
+		field->nr_value_names = 0;
+	}
 }
 
 static int __init rtrace_events_init(void)
 {
-	const struct rtrace_print *print;
+	const struct rtrace_class *class;
+	const struct rtrace_names *names;
 	int known;
 
-	for (print = rtrace_first_print; print < rtrace_last_print; print++)
-		rtrace_find_addresses(print);
+	for (class = rtrace_first_class; class < rtrace_last_class; class++)
+		rtrace_find_addresses(class);
+	for (names = rtrace_first_names; names < rtrace_last_names; names++)
+		rtrace_name_values(names);
 	known = rtrace_tracepoints_register(rtrace_first, rtrace_last - rtrace_first);
 	if (known < 0)
 		return known;

@@ -37,11 +37,19 @@ enum { RTRACE_CLASS_POINTER = 5, RTRACE_CLASS_RECORD = 12 };
 #define RTRACE_TYPE_OF_ARRAY(type) \
 	(__same_type(type, char) ? RTRACE_TEXT : RTRACE_TYPE(type))
 
-/* How ftrace shows the records of a class: the text of TP_printk(). */
-struct rtrace_print {
-	const char *text;
+/* What the records of a class have, and how ftrace shows them: the text of TP_printk(). */
+struct rtrace_class {
 	struct rtrace_field *fields;
 	size_t nr_fields;
+	const char *text;
+};
+
+/* Names that TP_printk() gives to values of an expression, whose text this is. */
+struct rtrace_names {
+	const struct rtrace_class *const *class;
+	const char *expression;
+	const struct rtrace_value_name *names;
+	size_t nr_names;
 };
 
 /* A part of variable size: from the beginning of the record, in bytes; whether it is a text that is there. */

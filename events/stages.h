@@ -10,8 +10,9 @@
  *   2  where the parts of variable size lie
  *   3  how large these are
  *   4  what is recorded: struct rtrace_field; and how ftrace shows it
- *   5  what a probe finds empty, and what it completes
- *   6  the probe of a class, and its events
+ *   5  what values are called
+ *   6  what a probe finds empty, and what it completes
+ *   7  the probe of a class, and its events
  *
  * A record is the fixed part and, behind it, the parts of variable size in the order of their
  * declaration: a string with its NUL, or an array behind a u32 that says how many elements it has.
@@ -245,16 +246,127 @@
 		tstruct								\
 	};									\
 	static const char rtrace_text_##call[] __initconst = __stringify((print)); \
-	static const struct rtrace_print rtrace_print_##call			\
-		__used __aligned(8) __section(".init.rtrace_prints") = {	\
-		.text = rtrace_text_##call,					\
+	static const struct rtrace_class rtrace_class_##call			\
+		__used __aligned(8) __section(".init.rtrace_classes") = {	\
 		.fields = rtrace_fields_##call,					\
 		.nr_fields = ARRAY_SIZE(rtrace_fields_##call),			\
+		.text = rtrace_text_##call,					\
 	};
 
 #include HEADER
 
-/* Stage 5. TP_fast_assign() need not assign everything on each of its ways. */
+/*
+ * Stage 5. TP_printk() is never called, nor is there code of it: but in it stand the tables of names, and
+ * those stay.
+ */
+#ifndef RTRACE_WITHOUT_NAMES
+
+#undef TP_printk
+#define TP_printk(fmt, args...)			no_printk(fmt "\n", ##args)
+
+/* What is printed is laid out as ftrace has it. */
+#undef __field
+#define __field(type, item)			type item;
+#undef __array
+#define __array(type, item, len)		type item[len];
+#undef __dynamic_array
+#define __dynamic_array(type, item, len)	u32 __data_loc_##item;
+#undef __string
+#define __string(item, src)			u32 __data_loc_##item;
+#undef __string_of
+#define __string_of(item, size)			u32 __data_loc_##item;
+
+#undef RTRACE_NAMES
+#define RTRACE_NAMES(expression_, names_...) ({					\
+	static const struct rtrace_value_name __names[] __initconst = { names_ }; \
+	static const struct rtrace_names __named				\
+		__used __aligned(8) __section(".init.rtrace_names") = {		\
+		.class = &__class,						\
+		.expression = #expression_,					\
+		.names = __names,						\
+		.nr_names = ARRAY_SIZE(__names),				\
+	};									\
+	"";									\
+})
+#undef __print_flags
+#define __print_flags(flag, delim, flags...)	RTRACE_NAMES(flag, flags)
+#undef __print_flags_u64
+#define __print_flags_u64(flag, delim, flags...) RTRACE_NAMES(flag, flags)
+#undef __print_symbolic
+#define __print_symbolic(value, symbols...)	RTRACE_NAMES(value, symbols)
+#undef __print_symbolic_u64
+#define __print_symbolic_u64(value, symbols...)	RTRACE_NAMES(value, symbols)
+
+#undef DECLARE_EVENT_CLASS
+#define DECLARE_EVENT_CLASS(call, proto, args, tstruct, assign, print)		\
+	static void __init __used rtrace_print_##call(void)			\
+	{									\
+		static const struct rtrace_class *const __class	__initconst =	\
+			&rtrace_class_##call;					\
+		struct {							\
+			struct trace_entry ent;					\
+			tstruct							\
+		} *__entry __maybe_unused = NULL;				\
+		struct trace_seq *p __maybe_unused = NULL;			\
+		int ret __maybe_unused = 0;					\
+										\
+		print;								\
+	}
+
+#undef __entry
+#undef __get_dynamic_array
+#define __get_dynamic_array(item)		((void *)__entry)
+#undef __get_dynamic_array_len
+#define __get_dynamic_array_len(item)		0
+#undef __get_str
+#define __get_str(item)				""
+#undef __get_bitmask
+#define __get_bitmask(item)			""
+#undef __get_cpumask
+#define __get_cpumask(item)			""
+#undef __get_sockaddr
+#define __get_sockaddr(item)			((struct sockaddr *)__entry)
+#undef __get_rel_dynamic_array
+#define __get_rel_dynamic_array(item)		__get_dynamic_array(item)
+#undef __get_rel_dynamic_array_len
+#define __get_rel_dynamic_array_len(item)	__get_dynamic_array_len(item)
+#undef __get_rel_str
+#define __get_rel_str(item)			__get_str(item)
+#undef __get_rel_bitmask
+#define __get_rel_bitmask(item)			__get_bitmask(item)
+#undef __get_rel_cpumask
+#define __get_rel_cpumask(item)			__get_cpumask(item)
+#undef __get_rel_sockaddr
+#define __get_rel_sockaddr(item)		__get_sockaddr(item)
+#undef __print_hex
+#define __print_hex(buf, len)			""
+#undef __print_hex_str
+#define __print_hex_str(buf, len)		""
+#undef __print_array
+#define __print_array(array, count, size)	""
+#undef __print_dynamic_array
+#define __print_dynamic_array(array, size)	""
+#undef __print_hex_dump
+#define __print_hex_dump(prefix, type, row, group, buf, len, ascii) ""
+#undef __print_ns_to_secs
+#define __print_ns_to_secs(value)		(u64)(value)
+#undef __print_ns_without_secs
+#define __print_ns_without_secs(value)		(u32)(value)
+#undef __get_buf
+#define __get_buf(len)				((char *)NULL)
+#undef __event_in_hardirq
+#define __event_in_hardirq()			0
+#undef __event_in_softirq
+#define __event_in_softirq()			0
+#undef __event_in_irq
+#define __event_in_irq()			0
+
+#include HEADER
+
+#define __entry entry
+#endif
+
+/* Stage 6. TP_fast_assign() need not assign everything on each of its ways. */
 
 #undef __field
 #define __field(type, item)
@@ -306,7 +418,7 @@
 
 #include HEADER
 
-/* Stage 6. */
+/* Stage 7. */
 
 #undef __string
 #define __string(item, src)

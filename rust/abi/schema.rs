@@ -43,14 +43,54 @@ pub struct Label<'a> {
     pub last: u64,
 }
 
+/// A [`Label`] whose name stands in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LabelPlace {
+    /// As in [`Label`].
+    pub first: u64,
+    /// As in [`Label`].
+    pub last: u64,
+    /// Where in the text the name begins and ends, in bytes.
+    pub name: (u32, u32),
+}
+
+/// What the values of an enumeration are called. All names stand in one text: whoever keeps them needs
+/// no memory for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Labels<'a> {
+    text: &'a [u8],
+    places: &'a [LabelPlace],
+}
+
+impl<'a> Labels<'a> {
+    /// Those at these places of a text. What is no UTF-8 text has the name "".
+    pub const fn new(text: &'a [u8], places: &'a [LabelPlace]) -> Self {
+        Self { text, places }
+    }
+
+    /// Each of them.
+    pub fn iter(self) -> impl Iterator<Item = Label<'a>> {
+        self.places.iter().map(move |place| {
+            let (begin, end) = place.name;
+            let name = self.text.get(begin as usize..end as usize);
+            Label {
+                name: name
+                    .and_then(|name| core::str::from_utf8(name).ok())
+                    .unwrap_or(""),
+                first: place.first,
+                last: place.last,
+            }
+        })
+    }
+}
+
 /// How a field lies in the record.
-#[allow(dead_code)] // The module has no use for some of these yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldType<'a> {
     /// An integer.
     Integer(Integer),
     /// An integer whose values have names; there is one at least.
-    Enumeration(Integer, &'a [Label<'a>]),
+    Enumeration(Integer, Labels<'a>),
     /// So many integers.
     Array(Integer, u32),
     /// As many integers as the field of this name says: an unsigned one of the same event, which

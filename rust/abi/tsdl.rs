@@ -321,7 +321,7 @@ impl core::fmt::Display for Type {
 }
 
 /// The name of values of an integer.
-struct Enumerator<'a>(&'a Label<'a>, Integer);
+struct Enumerator<'a>(Label<'a>, Integer);
 
 impl core::fmt::Display for Enumerator<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> Result {

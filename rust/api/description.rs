@@ -16,6 +16,14 @@ struct FieldDescription<'a> {
     ty: u8,
     size: u8,
     count: u16,
+    value_names: ForeignSlice<'a, ValueName<'a>>,
+}
+
+/// `struct rtrace_value_name`.
+#[repr(C)]
+struct ValueName<'a> {
+    value: u64,
+    name: ForeignStr<'a>,
 }
 
 /// `struct rtrace_event_desc`.
@@ -45,6 +53,9 @@ impl EventDescription<'_> {
                 let kind = field.kind()?;
                 if first(kind) == is_first {
                     description.add_field(field.name.bytes(), kind)?;
+                    for known in field.value_names.items() {
+                        description.add_label(known.value, known.name.bytes())?;
+                    }
                 }
             }
         }

@@ -44,18 +44,33 @@ enum rtrace_field_type {
 };
 
 /**
+ * struct rtrace_value_name - what a value of a field is called
+ * @value: the value; of a flag its bit
+ * @name: UTF-8 without control characters; one without a character is passed over
+ */
+struct rtrace_value_name {
+	u64 value;
+	const char *name;
+};
+
+/**
  * struct rtrace_field - a field of an event
  * @name: a C identifier of at most 31 bytes
  * @type: one of enum rtrace_field_type
  * @size: its bytes; those of an element, if it is an array
  * @count: elements of an array, RTRACE_VARIES if each record has as many as it says in the u32
  *	before them, 0 if it is no array
+ * @value_names: what values of an integer are called, for viewers; of several names of one value the first
+ *	counts. May be NULL
+ * @nr_value_names: how many
  */
 struct rtrace_field {
 	const char *name;
 	u8 type;
 	u8 size;
 	u16 count;
+	const struct rtrace_value_name *value_names;
+	size_t nr_value_names;
 };
 
 #define RTRACE_VARIES 0xffff

@@ -3,7 +3,7 @@
 //! What another module says of an event.
 
 use super::FullName;
-use crate::abi::schema::{Field, FieldType, Integer};
+use crate::abi::schema::{Field, FieldType, Integer, LabelPlace, Labels, Shown};
 use core::ops::Range;
 use kernel::prelude::*;
 
@@ -21,6 +21,9 @@ pub(crate) struct Description {
     subsystem: Name,
     name: Name,
     fields: KVec<(Name, Kind)>,
+    /// Of the fields whose values have names: the place of each, and those of its labels.
+    named: KVec<(usize, Range<usize>)>,
+    labels: KVec<LabelPlace>,
     /// Bytes of all fields of fixed size.
     fixed: usize,
 }
@@ -47,6 +50,8 @@ impl Description {
             subsystem: 0..0,
             name: 0..0,
             fields: KVec::new(),
+            named: KVec::new(),
+            labels: KVec::new(),
             fixed: 0,
         };
         // Some of the kernel's have a '-'.
@@ -78,6 +83,48 @@ impl Description {
         }
         let name = self.add_name(name, 31)?;
         self.push(name, kind)
+    }
+
+    /// What a value of the last field is called; unless it is called something already, or `name` is
+    /// empty. `EINVAL`: the field is no integer, or the name no text of one line. May sleep.
+    pub(crate) fn add_label(&mut self, value: u64, name: &[u8]) -> Result {
+        let Some((_, Kind::Fixed(FieldType::Integer(integer)))) = self.fields.last() else {
+            return Err(EINVAL);
+        };
+        let value = extended(value, *integer);
+        let text = core::str::from_utf8(name).map_err(|_| EINVAL)?;
+        if text.chars().any(char::is_control) {
+            return Err(EINVAL);
+        }
+        let field = self.fields.len() - 1;
+        let begin = match self.named.last() {
+            Some((last, labels)) if *last == field => labels.start,
+            _ => self.labels.len(),
+        };
+        let mut known = self.labels.iter().skip(begin);
+        if name.is_empty() || known.any(|label| label.first == value) {
+            return Ok(());
+        }
+        let name = self.add_text(name)?;
+        let place = LabelPlace {
+            first: value,
+            last: value,
+            name: (name.start.into(), name.end.into()),
+        };
+        self.labels.push(place, GFP_KERNEL)?;
+        match self.named.last_mut() {
+            Some((last, labels)) if *last == field => labels.end = self.labels.len(),
+            _ => self
+                .named
+                .push((field, begin..self.labels.len()), GFP_KERNEL)?,
+        }
+        Ok(())
+    }
+
+    /// Those of the field at this place, if there are some.
+    fn labels(&self, place: usize) -> Option<Labels<'_>> {
+        let (_, labels) = self.named.iter().find(|(field, _)| *field == place)?;
+        Some(Labels::new(&self.text, self.labels.get(labels.clone())?))
     }
 
     fn push(&mut self, name: Name, kind: Kind) -> Result {
@@ -118,6 +165,10 @@ impl Description {
     pub(super) fn field(&self, place: usize) -> Option<Field<'_>> {
         let (name, kind) = self.fields.get(place)?;
         let ty = match *kind {
+            Kind::Fixed(FieldType::Integer(integer)) => match self.labels(place) {
+                Some(labels) => FieldType::Enumeration(integer, labels),
+                None => FieldType::Integer(integer),
+            },
             Kind::Fixed(ty) => ty,
             Kind::Sequence(element) => {
                 let (length, _) = self.fields.get(place.checked_sub(1)?)?;
@@ -148,6 +199,17 @@ impl Description {
         let last = fields.next();
         fields.all(|(_, kind)| matches!(kind, Kind::Fixed(_)))
             && !last.is_some_and(|(_, kind)| matches!(kind, Kind::Sequence(_)))
+    }
+}
+
+/// What so many of its bits mean.
+fn extended(value: u64, integer: Integer) -> u64 {
+    let unused = 64 - u32::from(integer.bits);
+    let value = value << unused;
+    if integer.shown == Shown::Signed {
+        ((value as i64) >> unused) as u64
+    } else {
+        value >> unused
     }
 }
 

@@ -9,7 +9,7 @@ mod packet;
 
 pub use packet::PacketBuilder;
 use rtrace_abi::header::Layout;
-use rtrace_abi::schema::{Field, FieldType, Integer, Label};
+use rtrace_abi::schema::{Field, FieldType, Integer, LabelPlace, Labels};
 use rtrace_abi::tsdl::{self, Clock, Environment};
 use std::fs;
 use std::io;
@@ -66,13 +66,16 @@ pub const fn every_type() -> [Field<'static>; 15] {
     const fn field(name: &'static str, ty: FieldType<'static>) -> Field<'static> {
         Field { name, ty }
     }
-    const STATES: &[Label<'_>] = &[
-        label("NONE", u64::MAX, u64::MAX),
-        label("running", 0, 0),
-        label("a \"wait\"", 1, 7),
-        label("back\\slash", i64::MIN as u64, i64::MIN as u64),
-    ];
-    const KINDS: &[Label<'_>] = &[label("LOW", 0, 0), label("HIGH", 3, 5)];
+    const STATES: Labels<'_> = Labels::new(
+        b"NONErunninga \"wait\"back\\slash",
+        &[
+            label((0, 4), u64::MAX, u64::MAX),
+            label((4, 11), 0, 0),
+            label((11, 19), 1, 7),
+            label((19, 29), i64::MIN as u64, i64::MIN as u64),
+        ],
+    );
+    const KINDS: Labels<'_> = Labels::new(b"LOWHIGH", &[label((0, 3), 0, 0), label((3, 7), 3, 5)]);
     [
         field(
             "ready",
@@ -107,8 +110,8 @@ pub const fn every_type() -> [Field<'static>; 15] {
     ]
 }
 
-const fn label(name: &str, first: u64, last: u64) -> Label<'_> {
-    Label { name, first, last }
+const fn label(name: (u32, u32), first: u64, last: u64) -> LabelPlace {
+    LabelPlace { first, last, name }
 }
 
 /// The description of a synthetic trace with this identity, and one channel.

@@ -29,6 +29,17 @@ def expect(condition, why):
         raise Invalid(why)
 
 
+def labels(text, where):
+    """The names of values, with these: "NAME" = VALUE, ..."""
+    label = re.compile(r'"((?:[^"\\]|\\.)*)" = (-?\d+)(?:, |$)')
+    at = 0
+    while at < len(text):
+        m = label.match(text, at)
+        expect(m, f"metadata: names of {where} at {text[at:]}")
+        yield int(m[2]), re.sub(r"\\(.)", r"\1", m[1])
+        at = m.end()
+
+
 class Event:
     """How an event's payload lies in a record."""
 
@@ -37,8 +48,13 @@ class Event:
         # Runs of fixed fields as one struct; None stands for a string, the code of the elements and
         # the place of the length for a sequence.
         self.parts, self.names, run = [], [], "<"
+        # What values of a field are called.
+        self.labels = {}
         for line in body.splitlines():
             line = line.strip()
+            if m := re.match(r"enum : (integer \{[^}]*\}) \{ (.*) \} (_(\w+);)$", line):
+                self.labels[m[4]] = list(labels(m[2], f"{m[4]} of {name}"))
+                line = f"{m[1]} {m[3]}"
             if m := re.match(r"string _(\w+);$", line):
                 self.parts += [struct.Struct(run), None]
                 run = "<"

@@ -8,17 +8,20 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
-use rtrace_abi::schema::Label;
+use rtrace_abi::schema::{LabelPlace, Labels};
 use rtrace_input::filter::{Number, Operator};
 use std::fmt::{Display, Formatter};
 
 const NAMES: [&str; 8] = ["f0", "f1", "f2", "f3", "f4", "f5", "f6", "f7"];
 
-const LABELS: &[Label<'static>] = &[Label {
-    name: "one",
-    first: 1,
-    last: 1,
-}];
+const LABELS: Labels<'static> = Labels::new(
+    b"one",
+    &[LabelPlace {
+        first: 1,
+        last: 1,
+        name: (0, 3),
+    }],
+);
 
 /// An expression as text, with no more parentheses than it needs.
 struct Written<'a>(&'a Expression);

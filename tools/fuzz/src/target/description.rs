@@ -3,6 +3,7 @@
 //! The description of a trace, from the module's writer to the tools' reader: clock,
 //! environment and events come out as they went in, whatever stands in their texts.
 
+use super::labels::OwnLabels;
 use arbitrary::{Arbitrary, Result, Unstructured};
 use rtrace_abi::header::Layout;
 use rtrace_abi::schema::{self, Field, FieldType, Integer, Shown};
@@ -103,16 +104,6 @@ struct Label {
     last: u64,
 }
 
-impl<'a> From<&'a Label> for schema::Label<'a> {
-    fn from(label: &'a Label) -> Self {
-        Self {
-            name: &label.name,
-            first: label.first,
-            last: label.last,
-        }
-    }
-}
-
 impl From<Number> for Integer {
     fn from(number: Number) -> Self {
         let shown = |bits: u8, shows| match shows {
@@ -192,24 +183,26 @@ fn layouts(description: &Description) -> Vec<Layout> {
 }
 
 /// The labels of each field; none, where it is no enumeration.
-fn labels(event: &Event) -> Vec<Vec<schema::Label<'_>>> {
-    let labels = event.fields.iter().map(|(_, ty)| match ty {
-        Type::Enumeration(_, first, others) => {
-            let labels = std::iter::once(first).chain(others);
-            labels.map(schema::Label::from).collect()
+fn labels(event: &Event) -> Vec<OwnLabels> {
+    let labels = event.fields.iter().map(|(_, ty)| {
+        let mut all = OwnLabels::default();
+        if let Type::Enumeration(_, first, others) = ty {
+            for label in std::iter::once(first).chain(others) {
+                all.push(&label.name, label.first, label.last);
+            }
         }
-        _ => Vec::new(),
+        all
     });
     labels.collect()
 }
 
 /// The fields as the module would have them, with these labels.
-fn fields<'a>(event: &'a Event, labels: &'a [Vec<schema::Label<'a>>]) -> Vec<Field<'a>> {
+fn fields<'a>(event: &'a Event, labels: &'a [OwnLabels]) -> Vec<Field<'a>> {
     let mut fields: Vec<Field<'_>> = Vec::new();
     for ((name, ty), labels) in event.fields.iter().zip(labels) {
         let ty = match ty {
             Type::Integer(number) => FieldType::Integer((*number).into()),
-            Type::Enumeration(number, ..) => FieldType::Enumeration((*number).into(), labels),
+            Type::Enumeration(number, ..) => FieldType::Enumeration((*number).into(), labels.get()),
             Type::Array(number, length) => FieldType::Array((*number).into(), *length),
             Type::Sequence(number, pick) => match lengths(&fields).as_slice() {
                 [] => FieldType::Array((*number).into(), 0),
@@ -239,7 +232,7 @@ fn named(name: &str, fields: &[Field<'_>]) -> Option<usize> {
 
 /// What the reader makes of it.
 fn read(field: &Field<'_>, all: &[Field<'_>]) -> FieldLayout {
-    let label = |label: &schema::Label<'_>| ctf::Label {
+    let label = |label: schema::Label<'_>| ctf::Label {
         name: label.name.to_owned(),
         first: label.first,
         last: label.last,

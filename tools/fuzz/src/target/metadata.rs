@@ -5,7 +5,8 @@
 //! An error has a line of the text. What was understood, written by the module's own writer
 //! and read again, is the same.
 
-use rtrace_abi::schema::{Field, FieldType, Label};
+use super::labels::OwnLabels;
+use rtrace_abi::schema::{Field, FieldType};
 use rtrace_abi::tsdl::{self, Clock, Environment};
 use trace::ctf::{EventLayout, FieldLayout, Metadata, Type};
 use trace::Error;
@@ -79,13 +80,13 @@ fn write_event(out: &mut String, event: &EventLayout) {
 /// The fields as the module would have them, with these labels.
 fn fields<'a>(
     fields: &'a [FieldLayout],
-    labels: &'a [Vec<Label<'a>>],
+    labels: &'a [OwnLabels],
 ) -> impl Iterator<Item = Field<'a>> {
     fields.iter().zip(labels).map(|(field, labels)| Field {
         name: &field.name,
         ty: match field.ty {
             Type::Integer(integer) => FieldType::Integer(integer),
-            Type::Enumeration(integer, _) => FieldType::Enumeration(integer, labels),
+            Type::Enumeration(integer, _) => FieldType::Enumeration(integer, labels.get()),
             Type::Array(element, length) => FieldType::Array(element, length),
             Type::Sequence(element, length) => FieldType::Sequence(element, &fields[length].name),
             Type::String => FieldType::String,
@@ -93,18 +94,17 @@ fn fields<'a>(
     })
 }
 
-fn all_labels(fields: &[FieldLayout]) -> Vec<Vec<Label<'_>>> {
+fn all_labels(fields: &[FieldLayout]) -> Vec<OwnLabels> {
     fields.iter().map(|field| labels(&field.ty)).collect()
 }
 
-fn labels(ty: &Type) -> Vec<Label<'_>> {
-    let Type::Enumeration(_, labels) = ty else {
-        return Vec::new();
-    };
-    let labels = labels.iter().map(|label| Label {
-        name: &label.name,
-        first: label.first,
-        last: label.last,
-    });
-    labels.collect()
+/// None, where it is no enumeration.
+fn labels(ty: &Type) -> OwnLabels {
+    let mut all = OwnLabels::default();
+    if let Type::Enumeration(_, labels) = ty {
+        for label in labels {
+            all.push(&label.name, label.first, label.last);
+        }
+    }
+    all
 }

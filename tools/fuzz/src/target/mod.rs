@@ -6,6 +6,7 @@ mod description;
 mod dynamic;
 mod events;
 mod filter;
+mod labels;
 mod metadata;
 mod packets;
 mod patterns;

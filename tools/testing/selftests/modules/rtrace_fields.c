@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * For events/fields and module/permissions: registers fields:fields_many, an event of as many
- * fields as asked for, one byte each, and, if asked, an address of so many bytes. It is never
- * emitted.
+ * fields as asked for, one byte each, and, if asked, an address of so many bytes, and a signed byte
+ * whose values have names, the last of them as asked for. It is never emitted.
  *
- *	insmod rtrace_fields.ko count=N [address=SIZE]
+ *	insmod rtrace_fields.ko count=N [address=SIZE] [named=NAME]
  */
 #include <linux/err.h>
 #include <linux/kernel.h>
@@ -22,17 +22,25 @@ static unsigned char address;
 module_param(address, byte, 0444);
 MODULE_PARM_DESC(address, "bytes of the address behind them, if not 0");
 
+static char *named;
+module_param(named, charp, 0444);
+MODULE_PARM_DESC(named, "a field behind them, with names of values; what 7 is called there");
+
 static struct rtrace_event *event;
 
 static int __init fields_init(void)
 {
 	static char names[MOST][8];
-	static struct rtrace_field fields[MOST + 1];
-	const struct rtrace_event_desc desc = {
+	static struct rtrace_field fields[MOST + 2];
+	const struct rtrace_value_name value_names[] = {
+		{ 0, "none" }, { -1, "all \"of\" them" }, { 0, "another none" }, { 5, "" }, { 0xfe, "two\\less" },
+		{ 7, named },
+	};
+	struct rtrace_event_desc desc = {
 		.subsystem = "fields",
 		.name = "fields_many",
 		.fields = fields,
-		.nr_fields = count + (address ? 1 : 0),
+		.nr_fields = count,
 	};
 	unsigned int i;
 
@@ -43,7 +51,11 @@ static int __init fields_init(void)
 		fields[i] = (struct rtrace_field){ names[i], RTRACE_UNSIGNED, 1 };
 	}
 	if (address)
-		fields[count] = (struct rtrace_field){ "where", RTRACE_ADDRESS, address };
+		fields[desc.nr_fields++] = (struct rtrace_field){ "where", RTRACE_ADDRESS, address };
+	if (named)
+		fields[desc.nr_fields++] = (struct rtrace_field){
+			"state", RTRACE_SIGNED, 1, 0, value_names, ARRAY_SIZE(value_names)
+		};
 	event = rtrace_event_register(&desc);
 	return PTR_ERR_OR_ZERO(event);
 }

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Labels as the module keeps them, for the targets that make some.
+
+use rtrace_abi::schema::{LabelPlace, Labels};
+
+/// The labels of a field.
+#[derive(Default)]
+pub struct OwnLabels {
+    text: Vec<u8>,
+    places: Vec<LabelPlace>,
+}
+
+impl OwnLabels {
+    /// Adds one.
+    pub fn push(&mut self, name: &str, first: u64, last: u64) {
+        let begin = self.text.len() as u32;
+        self.text.extend_from_slice(name.as_bytes());
+        self.places.push(LabelPlace {
+            first,
+            last,
+            name: (begin, self.text.len() as u32),
+        });
+    }
+
+    /// All of them.
+    pub fn get(&self) -> Labels<'_> {
+        Labels::new(&self.text, &self.places)
+    }
+}

@@ -19,7 +19,7 @@ mod losses;
 mod summary;
 
 use std::path::{Path, PathBuf};
-use trace::ctf::{Item, Metadata, StreamFiles, Trace};
+use trace::ctf::{Item, Merge, Metadata, Trace};
 
 /// Has a report made of a trace with one stream, which was read already: `packets` and `events`
 /// are what it holds.
@@ -50,8 +50,7 @@ pub fn check(metadata: &Metadata, stream: &Path, packets: u64, events: u64) {
 /// How many events the trace has, merged by time.
 fn merged(trace: &Trace) -> u64 {
     const READ: &str = "what the walk could read";
-    let files = StreamFiles::open(trace).expect(READ);
-    let mut merge = files.merge().expect(READ);
+    let mut merge = Merge::new(trace).expect(READ);
     let (mut now, mut events) = (0, 0);
     while let Some((_, item)) = merge.next_item().expect(READ) {
         if let Item::Event(event) = item {

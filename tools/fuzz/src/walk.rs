@@ -48,8 +48,8 @@ impl From<Value<'_>> for Field {
 
 /// All events of a stream file with these contents.
 pub fn stream(metadata: &Metadata, bytes: &[u8]) -> Result<Vec<Recorded>> {
-    let (file, path) = in_memory(bytes);
-    let walked = packets(metadata, &path, &file, bytes.len() as u64);
+    let (_file, path) = in_memory(bytes);
+    let walked = packets(metadata, &path, bytes.len() as u64);
     match &walked {
         Ok((packets, events)) => report::check(metadata, &path, *packets, events.len() as u64),
         Err(Error::Corrupt { offset, .. }) => assert!(*offset < bytes.len() as u64),
@@ -58,13 +58,8 @@ pub fn stream(metadata: &Metadata, bytes: &[u8]) -> Result<Vec<Recorded>> {
     walked.map(|(_, events)| events)
 }
 
-fn packets(
-    metadata: &Metadata,
-    path: &Path,
-    file: &File,
-    length: u64,
-) -> Result<(u64, Vec<Recorded>)> {
-    let mut reader = StreamReader::new(path, file, metadata)?;
+fn packets(metadata: &Metadata, path: &Path, length: u64) -> Result<(u64, Vec<Recorded>)> {
+    let mut reader = StreamReader::open(path, metadata)?;
     let (mut at, mut packets, mut out) = (0, 0, Vec::new());
     while let Some(packet) = reader.next_packet()? {
         assert_eq!(packet.at.offset, at);

@@ -6,14 +6,13 @@ use proptest::prelude::*;
 use rtrace_abi::header::Layout;
 use std::path::Path;
 use synthetic::PacketBuilder;
-use trace::ctf::{Item, StreamFiles, Trace};
+use trace::ctf::{Item, Merge, Trace};
 use trace::{Error, Result};
 
 /// The items of a trace, each with its stream, as short texts.
 fn items(dir: &Path) -> Result<Vec<(usize, String)>> {
     let trace = Trace::open(dir)?;
-    let files = StreamFiles::open(&trace)?;
-    let mut merge = files.merge()?;
+    let mut merge = Merge::new(&trace)?;
     let mut items = Vec::new();
     while let Some((stream, item)) = merge.next_item()? {
         let text = match item {
@@ -146,8 +145,7 @@ fn an_error_is_the_end() {
     let good = packet(1, 0, 0).softirq(5, 0).softirq(15, 0).close(20, 8);
     write(dir.path(), &[(0, vec![bad]), (1, vec![good])]);
     let trace = Trace::open(dir.path()).unwrap();
-    let files = StreamFiles::open(&trace).unwrap();
-    let mut merge = files.merge().unwrap();
+    let mut merge = Merge::new(&trace).unwrap();
     let mut events = 0;
     let error = loop {
         match merge.next_item() {
@@ -218,8 +216,7 @@ proptest! {
         let other = packet(1, 0, 0).softirq(15, 0).softirq(32, 0).close(50, 8);
         write(dir.path(), &[(0, vec![bytes]), (1, vec![other])]);
         let Ok(trace) = Trace::open(dir.path()) else { return Ok(()) };
-        let files = StreamFiles::open(&trace).unwrap();
-        let mut merge = files.merge().unwrap();
+        let mut merge = Merge::new(&trace).unwrap();
         let mut now = 0;
         while let Ok(Some((_, item))) = merge.next_item() {
             let Item::Event(event) = item else { continue };

@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 use rtrace_abi::header::Layout;
 use rtrace_abi::packet::PacketHeader;
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 use synthetic::{Channel, PacketBuilder};
 use trace::ctf::{StreamReader, Trace, Value};
@@ -18,8 +18,7 @@ fn read(dir: &Path) -> trace::Result<Vec<(String, u64)>> {
     let trace = Trace::open(dir)?;
     let mut events = Vec::new();
     for path in &trace.streams {
-        let file = File::open(path).unwrap();
-        let mut reader = StreamReader::new(path, &file, &trace.metadata)?;
+        let mut reader = StreamReader::open(path, &trace.metadata)?;
         while let Some(packet) = reader.next_packet()? {
             for event in packet.events() {
                 let event = event?;
@@ -92,8 +91,7 @@ fn values() {
     .unwrap();
     let trace = Trace::open(dir.path()).unwrap();
     let path = &trace.streams[0];
-    let file = File::open(path).unwrap();
-    let mut reader = StreamReader::new(path, &file, &trace.metadata).unwrap();
+    let mut reader = StreamReader::open(path, &trace.metadata).unwrap();
     let packet = reader.next_packet().unwrap().unwrap();
     let events: Vec<_> = packet.events().map(Result::unwrap).collect();
     let value = |event: usize, name| {
@@ -119,8 +117,7 @@ fn values_of_every_type() {
     synthetic::write(dir.path(), Layout::Compact, &[(0, vec![packet])]).unwrap();
     let trace = Trace::open(dir.path()).unwrap();
     let path = &trace.streams[0];
-    let file = File::open(path).unwrap();
-    let mut reader = StreamReader::new(path, &file, &trace.metadata).unwrap();
+    let mut reader = StreamReader::open(path, &trace.metadata).unwrap();
     let packet = reader.next_packet().unwrap().unwrap();
     let events: Vec<_> = packet.events().map(Result::unwrap).collect();
     assert_eq!(events.len(), 2);
@@ -204,8 +201,7 @@ fn contexts_stand_before_the_fields() {
     declare_contexts(dir.path(), tid);
     let trace = Trace::open(dir.path()).unwrap();
     let path = &trace.streams[0];
-    let file = File::open(path).unwrap();
-    let mut reader = StreamReader::new(path, &file, &trace.metadata).unwrap();
+    let mut reader = StreamReader::open(path, &trace.metadata).unwrap();
     let packet = reader.next_packet().unwrap().unwrap();
     let events: Vec<_> = packet.events().map(Result::unwrap).collect();
     assert_eq!(events.len(), 1);
@@ -239,8 +235,7 @@ fn a_context_may_be_of_any_length() {
     declare_contexts(dir.path(), stack);
     let trace = Trace::open(dir.path()).unwrap();
     let path = &trace.streams[0];
-    let file = File::open(path).unwrap();
-    let mut reader = StreamReader::new(path, &file, &trace.metadata).unwrap();
+    let mut reader = StreamReader::open(path, &trace.metadata).unwrap();
     let packet = reader.next_packet().unwrap().unwrap();
     let mut events = packet.events();
     for (stack, buf) in [(&[0xffff_ffff_8100_0000, 5][..], 9), (&[], 10)] {

@@ -66,8 +66,7 @@ fn numbers(dir: &Path) -> Vec<(String, Vec<u64>)> {
     let trace = Trace::open(dir).unwrap();
     let mut numbers: Vec<(String, Vec<u64>)> = Vec::new();
     for path in &trace.streams {
-        let file = fs::File::open(path).unwrap();
-        let mut reader = StreamReader::new(path, &file, &trace.metadata).unwrap();
+        let mut reader = StreamReader::open(path, &trace.metadata).unwrap();
         let name = path.file_name().unwrap().to_str().unwrap();
         if numbers.last().is_none_or(|(last, _)| last != name) {
             numbers.push((name.to_owned(), Vec::new()));

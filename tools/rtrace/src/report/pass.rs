@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
-use trace::ctf::{Event, Item, Packet, StreamFiles, Trace};
+use trace::ctf::{Event, Item, Merge, Packet, Trace};
 use trace::recording::State;
 
 /// Who wants an event.
@@ -43,8 +43,7 @@ pub fn read(
     analyses: Vec<Box<dyn Analysis>>,
     progress: impl Fn(u64),
 ) -> trace::Result<Answers> {
-    let files = StreamFiles::open(trace)?;
-    let mut merge = files.merge()?;
+    let mut merge = Merge::new(trace)?;
     let mut pass = Pass::new(trace, catalogue, analyses);
     while let Some((stream, item)) = merge.next_item()? {
         match item {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use trace::ctf::{name_of, Packet, PacketAt, StreamReader, Trace};
 use trace::recording::{Recording, State};
 use trace::source::StreamName;
-use trace::{regular_file, Error, Result};
+use trace::Result;
 
 /// What a trace holds; the JSON object of `report --json`.
 #[derive(Debug, Serialize)]
@@ -323,8 +323,7 @@ impl Pass<'_> {
         progress: &impl Fn(u64),
         warnings: &mut Vec<String>,
     ) -> Result<Option<PacketAt>> {
-        let file = regular_file::open(path).map_err(Error::read(path))?;
-        let mut reader = StreamReader::new(path, &file, &self.trace.metadata)?.after(last);
+        let mut reader = StreamReader::open(path, &self.trace.metadata)?.after(last);
         let earlier = Earlier::of(self.trace.recording.as_ref(), path);
         while let Some(packet) = reader.next_packet()? {
             let header = packet.at.header;

@@ -2,6 +2,7 @@
 
 //! `rtrace report` asked questions, on synthetic traces.
 
+mod chunks;
 mod cpu;
 mod damaged;
 mod irq;

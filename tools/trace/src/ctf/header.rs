@@ -5,6 +5,7 @@
 use crate::error::{Error, Result};
 use crate::uuid::Uuid;
 use rtrace_abi::packet::{PacketHeader, MAGIC};
+use std::borrow::Borrow;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -38,21 +39,22 @@ impl PacketAt {
     }
 }
 
-/// The headers of a stream file's whole packets, one after the other.
+/// The headers of a stream file's whole packets, one after the other. `F` is the file, or a
+/// reference to it.
 #[derive(Debug)]
-pub struct PacketHeaders<'a> {
+pub struct PacketHeaders<'a, F> {
     path: &'a Path,
-    file: &'a File,
+    file: F,
     uuid: Option<Uuid>,
     length: u64,
     at: u64,
 }
 
-impl<'a> PacketHeaders<'a> {
+impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
     /// Begins at the start of `file`, whose name is `path`. Every packet must be one of the
     /// trace `uuid`, if that is given.
-    pub fn new(path: &'a Path, file: &'a File, uuid: Option<Uuid>) -> Result<Self> {
-        let length = file.metadata().map_err(Error::read(path))?.len();
+    pub fn new(path: &'a Path, file: F, uuid: Option<Uuid>) -> Result<Self> {
+        let length = file.borrow().metadata().map_err(Error::read(path))?.len();
         Ok(Self {
             path,
             file,
@@ -70,9 +72,7 @@ impl<'a> PacketHeaders<'a> {
             return Ok(None);
         }
         let mut bytes = [0; PacketHeader::SIZE];
-        self.file
-            .read_exact_at(&mut bytes, self.at)
-            .map_err(Error::read(self.path))?;
+        self.read_exact_at(&mut bytes, self.at)?;
         let packet = PacketAt {
             offset: self.at,
             header: decode(&bytes),
@@ -83,6 +83,12 @@ impl<'a> PacketHeaders<'a> {
         }
         self.at = packet.end();
         Ok(Some(packet))
+    }
+
+    /// Reads as many bytes of the file as `bytes` has, from `offset` on.
+    pub(super) fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
+        let read = self.file.borrow().read_exact_at(bytes, offset);
+        read.map_err(Error::read(self.path))
     }
 
     /// Bytes that are left after the last whole packet, once [`Self::next_whole`] gives none.

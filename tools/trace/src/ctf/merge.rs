@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! All streams of a trace as one, in order of time. One packet of each stream is in memory.
+//! All streams of a trace as one, in order of time. One packet of each stream is in memory, and one
+//! file of each is open.
 //!
 //! A stream gives its items one after the other, each at a time that is not before the last one's.
 //! A heap has the time of each stream's next item; the stream at its top gives the next item of the
@@ -10,52 +11,12 @@ use super::event::{Event, Events, Position};
 use super::metadata::Metadata;
 use super::stream::{Packet, StreamReader};
 use super::trace::Trace;
-use crate::error::{Error, Result};
-use crate::regular_file;
+use crate::error::Result;
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::BinaryHeap;
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::slice;
-
-/// The files of a trace's streams.
-#[derive(Debug)]
-pub struct StreamFiles<'a> {
-    trace: &'a Trace,
-    /// Of each stream, with their names.
-    streams: Vec<Vec<(&'a Path, File)>>,
-}
-
-impl<'a> StreamFiles<'a> {
-    /// Opens them.
-    pub fn open(trace: &'a Trace) -> Result<Self> {
-        let open = |path: &'a PathBuf| {
-            let file = regular_file::open(path).map_err(Error::read(path))?;
-            Ok((path.as_path(), file))
-        };
-        let streams = trace.streams_by_name();
-        let streams = streams.map(|paths| paths.iter().map(open).collect());
-        Ok(Self {
-            trace,
-            streams: streams.collect::<Result<_>>()?,
-        })
-    }
-
-    /// Merges them by time.
-    pub fn merge(&self) -> Result<Merge<'_>> {
-        let files = self.streams.iter();
-        let streams: Vec<_> = files
-            .map(|files| Stream::new(files, &self.trace.metadata))
-            .collect::<Result<_>>()?;
-        // What is missing before the first packet of a stream is missing from the beginning on.
-        let queue = (0..streams.len()).map(|stream| Reverse((0, stream)));
-        Ok(Merge {
-            queue: queue.collect(),
-            streams,
-        })
-    }
-}
 
 /// Something in a trace.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +47,22 @@ pub struct Merge<'a> {
     queue: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
-impl Merge<'_> {
+impl<'a> Merge<'a> {
+    /// Merges the streams of a trace. Of each the first file is opened now, the others when those
+    /// before them have been read.
+    pub fn new(trace: &'a Trace) -> Result<Self> {
+        let streams = trace.streams_by_name();
+        let streams: Vec<_> = streams
+            .map(|files| Stream::new(files, &trace.metadata))
+            .collect::<Result<_>>()?;
+        // What is missing before the first packet of a stream is missing from the beginning on.
+        let queue = (0..streams.len()).map(|stream| Reverse((0, stream)));
+        Ok(Self {
+            queue: queue.collect(),
+            streams,
+        })
+    }
+
     /// The next item, and the number of its stream among [`Trace::streams_by_name`]; none at the trace's
     /// end.
     ///
@@ -120,7 +96,7 @@ impl Merge<'_> {
 struct Stream<'a> {
     metadata: &'a Metadata,
     /// Those that come behind what is being read.
-    files: slice::Iter<'a, (&'a Path, File)>,
+    files: slice::Iter<'a, PathBuf>,
     /// None if it has no files at all.
     reader: Option<StreamReader<'a>>,
     next: Next,
@@ -152,7 +128,7 @@ impl Next {
 }
 
 impl<'a> Stream<'a> {
-    fn new(files: &'a [(&'a Path, File)], metadata: &'a Metadata) -> Result<Self> {
+    fn new(files: &'a [PathBuf], metadata: &'a Metadata) -> Result<Self> {
         let mut stream = Self {
             metadata,
             files: files.iter(),
@@ -166,11 +142,11 @@ impl<'a> Stream<'a> {
 
     /// Goes on in the next file. Returns whether there is one.
     fn next_file(&mut self) -> Result<bool> {
-        let Some((path, file)) = self.files.next() else {
+        let Some(path) = self.files.next() else {
             return Ok(false);
         };
         let last = self.reader.as_ref().and_then(StreamReader::last);
-        self.reader = Some(StreamReader::new(path, file, self.metadata)?.after(last));
+        self.reader = Some(StreamReader::open(path, self.metadata)?.after(last));
         Ok(true)
     }
 

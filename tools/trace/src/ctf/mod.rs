@@ -22,7 +22,7 @@ mod tree;
 pub use event::{Event, Events};
 pub use field::{Integers, Value};
 pub use header::{PacketAt, PacketHeaders};
-pub use merge::{Item, Merge, StreamFiles};
+pub use merge::{Item, Merge};
 pub use metadata::{Clock, EventLayout, FieldLayout, Label, Metadata, StreamClass, Type};
 pub use stream::{Packet, StreamReader};
 pub use trace::{name_of, Trace};

@@ -6,18 +6,17 @@ use super::event::{Events, Position};
 use super::header::{PacketAt, PacketHeaders};
 use super::metadata::{Metadata, StreamClass};
 use crate::error::{Error, Result};
+use crate::regular_file;
 use rtrace_abi::packet::PacketHeader;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// Reads a stream file.
 #[derive(Debug)]
 pub struct StreamReader<'a> {
     path: &'a Path,
-    file: &'a File,
     metadata: &'a Metadata,
-    headers: PacketHeaders<'a>,
+    headers: PacketHeaders<'a, File>,
     /// The packet that was read last.
     last: Option<Read<'a>>,
     /// One that was before the first.
@@ -61,12 +60,12 @@ impl<'a> Packet<'a> {
 }
 
 impl<'a> StreamReader<'a> {
-    /// Begins at the start of `file`, whose name is `path`.
-    pub fn new(path: &'a Path, file: &'a File, metadata: &'a Metadata) -> Result<Self> {
+    /// Opens the file `path`, which must be a regular one. It is closed when the reader is dropped.
+    pub fn open(path: &'a Path, metadata: &'a Metadata) -> Result<Self> {
+        let file = regular_file::open(path).map_err(Error::read(path))?;
         let headers = PacketHeaders::new(path, file, Some(metadata.uuid))?;
         Ok(Self {
             path,
-            file,
             metadata,
             headers,
             last: None,
@@ -94,9 +93,7 @@ impl<'a> StreamReader<'a> {
         let class = self.class(&at)?;
         self.check_order(&at)?;
         self.content.resize(at.content() as usize, 0);
-        self.file
-            .read_exact_at(&mut self.content, at.offset)
-            .map_err(Error::read(self.path))?;
+        self.headers.read_exact_at(&mut self.content, at.offset)?;
         let before = self.before();
         let first_expected = before.map_or(0, |before| before.packet_seq_num.saturating_add(1));
         let discarded_before = before.map_or(0, |before| before.events_discarded);

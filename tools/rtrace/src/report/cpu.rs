@@ -5,8 +5,8 @@
 use super::analysis::{Analysis, Answer, Catalogue, Missing};
 use super::interrupts::{Interrupt, Interrupts};
 use super::schedule::{Schedule, Span, State};
-use super::text::percent;
-use crate::terminal::{duration, HEADING};
+use super::text::{or_dash, percent, table};
+use crate::terminal::duration;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -135,29 +135,26 @@ impl Answer for Found {
         if self.cpus.is_empty() {
             return writeln!(out, "\nThere are no events of any CPU.");
         }
-        writeln!(
-            out,
-            "\n{HEADING}{:>5} {:>10} {:>6} {:>10} {:>10} {:>10} {:>6} {:>10} {:>6}{HEADING:#}",
+        let heading = format!(
+            "{:>5} {:>10} {:>6} {:>10} {:>10} {:>10} {:>6} {:>10} {:>6}",
             "CPU", "busy", "", "idle", "unknown", "hard irq", "", "soft irq", ""
-        )?;
-        for row in &self.cpus {
+        );
+        table(out, &heading, &self.cpus, usize::MAX, |row| {
             let known = row.busy_ns.saturating_add(row.idle_ns);
             let part = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| percent(ns, known));
-            let time = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), duration);
-            writeln!(
-                out,
+            format!(
                 "{:>5} {:>10} {:>6} {:>10} {:>10} {:>10} {:>6} {:>10} {:>6}",
                 row.cpu,
                 duration(row.busy_ns),
                 percent(row.busy_ns, known),
                 duration(row.idle_ns),
                 duration(row.unknown_ns),
-                time(row.hard_ns),
+                or_dash(row.hard_ns),
                 part(row.hard_ns),
-                time(row.soft_ns),
+                or_dash(row.soft_ns),
                 part(row.soft_ns),
-            )?;
-        }
+            )
+        })?;
         writeln!(
             out,
             "\nInterrupts are parts of the time busy and idle. What is unknown was before the first \

@@ -2,6 +2,7 @@
 
 //! How long something took, many times: figures in memory that does not grow with their number.
 
+use super::text::or_dash;
 use hdrhistogram::Histogram;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
@@ -10,6 +11,17 @@ const DIGITS: u8 = 3;
 
 /// By how much of its value a percentile may be too large, at most.
 pub const PERCENTILE_ERROR: f64 = 0.001;
+
+/// The headings of [`Durations::columns`].
+pub const HEADINGS: &str = "    average        50%        95%        99%        max";
+
+/// How much a table's percentiles may be wrong.
+pub fn accuracy(percentile_error: f64) -> String {
+    format!(
+        "Percentiles are at most {}% too large.",
+        percentile_error * 100.0
+    )
+}
 
 /// Durations in nanoseconds. Their number, sum and maximum are exact; percentiles are at most
 /// [`PERCENTILE_ERROR`] too large.
@@ -62,6 +74,24 @@ impl Durations {
         let value = self.histogram.value_at_percentile(percent);
         value.min(self.max_ns)
     }
+
+    /// Average, percentiles and maximum as columns of a table, each behind a space.
+    pub fn columns(&self) -> String {
+        [
+            self.average_ns(),
+            self.percentile_ns(50.0),
+            self.percentile_ns(95.0),
+            self.percentile_ns(99.0),
+            self.max_ns,
+        ]
+        .map(|time| format!(" {:>10}", known(time, self.count())))
+        .concat()
+    }
+}
+
+/// How long something took, or a dash if it never was timed.
+pub fn known(nanoseconds: u64, timed: u64) -> String {
+    or_dash((timed > 0).then_some(nanoseconds))
 }
 
 impl Serialize for Durations {

@@ -3,11 +3,11 @@
 //! `--irq`: how often each interrupt was handled, and how long that took.
 
 use super::analysis::{Analysis, Answer, Catalogue, Missing};
-use super::durations::{Durations, PERCENTILE_ERROR};
+use super::durations::{accuracy, Durations, HEADINGS, PERCENTILE_ERROR};
 use super::interrupts::{Interrupt, Interrupts, Source};
 use super::schedule::Schedule;
-use super::text::more;
-use crate::terminal::{duration, printable, HEADING};
+use super::text::{more, table};
+use crate::terminal::{duration, printable};
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::cmp::Reverse;
@@ -139,38 +139,23 @@ impl Answer for Found {
 
 impl Found {
     fn table(&self, out: &mut String, rows: usize) -> fmt::Result {
-        writeln!(
-            out,
-            "\n{HEADING}{:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}  interrupt{HEADING:#}",
-            "times", "total", "average", "50%", "95%", "99%", "max"
-        )?;
-        for row in self.interrupts.iter().take(rows) {
-            let times = &row.durations;
-            write!(out, "{:>10}", times.count())?;
-            for time in [
-                times.total_ns(),
-                times.average_ns(),
-                times.percentile_ns(50.0),
-                times.percentile_ns(95.0),
-                times.percentile_ns(99.0),
-                times.max_ns(),
-            ] {
-                write!(out, " {:>10}", duration(time))?;
-            }
-            writeln!(
-                out,
-                "  {} {} {}",
+        let heading = format!("{:>10} {:>10}{HEADINGS}  interrupt", "times", "total");
+        table(out, &heading, &self.interrupts, rows, |row| {
+            format!(
+                "{:>10} {:>10}{}  {} {} {}",
+                row.durations.count(),
+                duration(row.durations.total_ns()),
+                row.durations.columns(),
                 row.kind,
                 row.number,
                 printable(&row.name)
-            )?;
-        }
+            )
+        })?;
         more(out, self.interrupts.len(), rows, "interrupts")?;
         writeln!(
             out,
-            "\nFrom entry to exit, with the interrupts that came meanwhile. Percentiles are at most {}% \
-             too large.",
-            self.percentile_error * 100.0
+            "\nFrom entry to exit, with the interrupts that came meanwhile. {}",
+            accuracy(self.percentile_error)
         )
     }
 }

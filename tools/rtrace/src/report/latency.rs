@@ -3,20 +3,19 @@
 //! `--latency`: how long threads that were woken had to wait until they ran.
 
 use super::analysis::{Analysis, Answer, Catalogue, Missing};
-use super::durations::{Durations, PERCENTILE_ERROR};
+use super::durations::{accuracy, Durations, HEADINGS, PERCENTILE_ERROR};
+use super::longest::Longest;
 use super::schedule::{Schedule, Span, State};
-use super::text::more;
+use super::text::{more, or_unknown, table};
 use crate::date;
-use crate::terminal::{duration, printable, HEADING};
+use crate::terminal::{duration, printable};
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::HashMap;
 use std::fmt::{self, Write};
+use std::slice;
 use trace::ctf::Clock;
-
-/// How many of the longest waits are kept.
-const WORST: usize = 20;
 
 /// Characters of the histogram's longest bar.
 const BAR: u64 = 50;
@@ -27,16 +26,13 @@ pub struct Latency {
     durations: Durations,
     /// By the number of binary digits of the nanoseconds; the last also has those that have more.
     powers: [u64; u64::BITS as usize],
-    worst: BinaryHeap<Reverse<Wait>>,
+    worst: Longest<Wait>,
     threads: HashMap<i64, Thread>,
 }
 
-/// A wait, the longest last, and of these the earliest.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A wait: where the thread ran then, and which it is.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Wait {
-    latency_ns: u64,
-    /// When it began, in clock ticks.
-    woken: Reverse<u64>,
     cpu: u32,
     tid: i64,
     comm: String,
@@ -72,7 +68,7 @@ impl Latency {
             clock: catalogue.metadata().clock,
             durations: Durations::new(),
             powers: [0; u64::BITS as usize],
-            worst: BinaryHeap::new(),
+            worst: Longest::new(),
             threads: HashMap::new(),
         })
     }
@@ -97,24 +93,15 @@ impl Analysis for Latency {
         thread.wakeups += 1;
         thread.total_ns = thread.total_ns.saturating_add(latency_ns);
         thread.max_ns = thread.max_ns.max(latency_ns);
-        let is_worse = |least: &Reverse<Wait>| latency_ns > least.0.latency_ns;
-        if self.worst.len() < WORST || self.worst.peek().is_some_and(is_worse) {
-            if self.worst.len() == WORST {
-                self.worst.pop();
-            }
-            self.worst.push(Reverse(Wait {
-                latency_ns,
-                woken: Reverse(span.from),
-                cpu: schedule.number(cpu),
-                tid: span.tid,
-                comm: thread.comm.clone(),
-            }));
-        }
+        self.worst.add(latency_ns, span.from, || Wait {
+            cpu: schedule.number(cpu),
+            tid: span.tid,
+            comm: thread.comm.clone(),
+        });
     }
 
     fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
         let clock = self.clock;
-        let worst = self.worst.into_sorted_vec().into_iter();
         let mut threads: Vec<_> = self.threads.into_iter().collect();
         threads.sort_by_key(|(tid, thread)| (Reverse(thread.max_ns), *tid));
         let first = self.powers.iter().position(|count| *count > 0);
@@ -132,13 +119,15 @@ impl Analysis for Latency {
                     count: self.powers[digits],
                 })
                 .collect(),
-            worst: worst
-                .map(|Reverse(wait)| Worst {
-                    latency_ns: wait.latency_ns,
-                    woken_ns: i64::try_from(clock.since_epoch(wait.woken.0)).ok(),
-                    cpu: wait.cpu,
-                    tid: wait.tid,
-                    comm: wait.comm,
+            worst: self
+                .worst
+                .into_sorted()
+                .map(|wait| Worst {
+                    latency_ns: wait.nanoseconds,
+                    woken_ns: i64::try_from(clock.since_epoch(wait.since.0)).ok(),
+                    cpu: wait.what.cpu,
+                    tid: wait.what.tid,
+                    comm: wait.what.comm,
                 })
                 .collect(),
             threads: threads
@@ -201,26 +190,14 @@ impl Answer for Found {
         if times.count() == 0 {
             return writeln!(out, "\nNo thread was woken and ran then.");
         }
-        writeln!(
-            out,
-            "\n{HEADING}{:>10} {:>10} {:>10} {:>10} {:>10} {:>10}  from a wake-up until the thread runs{HEADING:#}",
-            "wake-ups", "average", "50%", "95%", "99%", "max"
-        )?;
-        write!(out, "{:>10}", times.count())?;
-        for time in [
-            times.average_ns(),
-            times.percentile_ns(50.0),
-            times.percentile_ns(95.0),
-            times.percentile_ns(99.0),
-            times.max_ns(),
-        ] {
-            write!(out, " {:>10}", duration(time))?;
-        }
-        writeln!(
-            out,
-            "\nPercentiles are at most {}% too large.",
-            self.percentile_error * 100.0
-        )?;
+        let heading = format!(
+            "{:>10}{HEADINGS}  from a wake-up until the thread runs",
+            "wake-ups"
+        );
+        table(out, &heading, slice::from_ref(times), 1, |times| {
+            format!("{:>10}{}", times.count(), times.columns())
+        })?;
+        writeln!(out, "{}", accuracy(self.percentile_error))?;
         self.bars(out)?;
         self.longest(out, rows)?;
         self.threads(out, rows)
@@ -231,56 +208,46 @@ impl Found {
     fn bars(&self, out: &mut String) -> fmt::Result {
         let most = self.histogram.iter().map(|bar| bar.count).max();
         let most = most.unwrap_or(0).max(1);
-        writeln!(
-            out,
-            "\n{HEADING}{:>10} {:>10} {:>10}  histogram{HEADING:#}",
+        let heading = format!(
+            "{:>10} {:>10} {:>10}  histogram",
             "from", "below", "wake-ups"
-        )?;
-        for bar in &self.histogram {
+        );
+        table(out, &heading, &self.histogram, usize::MAX, |bar| {
             let length = u128::from(bar.count) * u128::from(BAR) / u128::from(most);
-            let row = format!(
+            format!(
                 "{:>10} {:>10} {:>10}  {}",
                 duration(bar.from_ns),
                 duration(bar.below_ns),
                 bar.count,
                 "#".repeat(length as usize)
-            );
-            writeln!(out, "{}", row.trim_end())?;
-        }
-        Ok(())
+            )
+        })
     }
 
     fn longest(&self, out: &mut String, rows: usize) -> fmt::Result {
-        writeln!(
-            out,
-            "\n{HEADING}{:>10}  {:<18} {:>5} {:>8}  the longest waits{HEADING:#}",
+        let heading = format!(
+            "{:>10}  {:<18} {:>5} {:>8}  the longest waits",
             "waited", "woken (UTC)", "CPU", "tid"
-        )?;
-        for wait in self.worst.iter().take(rows) {
-            let woken = wait
-                .woken_ns
-                .map_or_else(|| "?".to_owned(), date::time_of_day);
-            writeln!(
-                out,
-                "{:>10}  {woken:<18} {:>5} {:>8}  {}",
+        );
+        table(out, &heading, &self.worst, rows, |wait| {
+            format!(
+                "{:>10}  {:<18} {:>5} {:>8}  {}",
                 duration(wait.latency_ns),
+                or_unknown(wait.woken_ns.map(date::time_of_day)),
                 wait.cpu,
                 wait.tid,
                 printable(&wait.comm)
-            )?;
-        }
-        Ok(())
+            )
+        })
     }
 
     fn threads(&self, out: &mut String, rows: usize) -> fmt::Result {
-        writeln!(
-            out,
-            "\n{HEADING}{:>10} {:>10} {:>10} {:>10} {:>8}  thread{HEADING:#}",
+        let heading = format!(
+            "{:>10} {:>10} {:>10} {:>10} {:>8}  thread",
             "wake-ups", "total", "average", "max", "tid"
-        )?;
-        for thread in self.threads.iter().take(rows) {
-            writeln!(
-                out,
+        );
+        table(out, &heading, &self.threads, rows, |thread| {
+            format!(
                 "{:>10} {:>10} {:>10} {:>10} {:>8}  {}",
                 thread.wakeups,
                 duration(thread.total_ns),
@@ -288,8 +255,8 @@ impl Found {
                 duration(thread.max_ns),
                 thread.tid,
                 printable(&thread.comm)
-            )?;
-        }
+            )
+        })?;
         more(out, self.threads.len(), rows, "threads")
     }
 }

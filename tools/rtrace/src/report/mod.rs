@@ -10,6 +10,7 @@ mod head;
 mod interrupts;
 mod irq;
 mod latency;
+mod longest;
 mod losses;
 mod pass;
 mod schedule;

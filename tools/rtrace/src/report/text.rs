@@ -7,7 +7,7 @@ use super::losses::Losses;
 use super::summary::Summary;
 use crate::date;
 use crate::terminal::{bytes, duration, printable, HEADING};
-use std::fmt::{Result, Write};
+use std::fmt::{Display, Result, Write};
 use trace::recording::State;
 use trace::totals::Totals;
 
@@ -190,6 +190,31 @@ pub fn close(out: &mut String, losses: &Losses) -> Result {
         let packets = losses.packets_lost.saturating_add(losses.packets_before);
         writeln!(out, "{totals} and what was in {packets} lost packets")
     }
+}
+
+/// A table: a heading, and a line for each of the first `rows` of `items`.
+pub fn table<T>(
+    out: &mut String,
+    heading: &str,
+    items: &[T],
+    rows: usize,
+    line: impl Fn(&T) -> String,
+) -> Result {
+    writeln!(out, "\n{HEADING}{heading}{HEADING:#}")?;
+    for item in items.iter().take(rows) {
+        writeln!(out, "{}", line(item).trim_end())?;
+    }
+    Ok(())
+}
+
+/// A time in nanoseconds, or a dash if it is not known.
+pub fn or_dash(nanoseconds: Option<u64>) -> String {
+    nanoseconds.map_or_else(|| "-".to_owned(), duration)
+}
+
+/// A value, or a question mark if it is not known.
+pub fn or_unknown(value: Option<impl Display>) -> String {
+    value.map_or_else(|| "?".to_owned(), |value| value.to_string())
 }
 
 /// What is left of a table of `all` rows.

@@ -7,8 +7,8 @@ use super::analysis::{Analysis, Answer, Catalogue, Missing, Moment};
 use super::interrupts::{Interrupt, Interrupts};
 use super::schedule::{Schedule, Span, State};
 use super::schedule_events::{Left, Switch};
-use super::text::{more, percent};
-use crate::terminal::{duration, printable, HEADING};
+use super::text::{more, or_dash, or_unknown, percent, table};
+use crate::terminal::{duration, printable};
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::cmp::Reverse;
@@ -198,32 +198,28 @@ impl Answer for Found {
         if self.threads.is_empty() {
             return writeln!(out, "\nNo CPU switched from one thread to another.");
         }
-        writeln!(
-            out,
-            "\n{HEADING}{:>10} {:>10} {:>10} {:>10} {:>7} {:>8} {:>8}  {:<16} left its CPU{HEADING:#}",
+        let heading = format!(
+            "{:>10} {:>10} {:>10} {:>10} {:>7} {:>8} {:>8}  {:<16} left its CPU",
             "running", "in irqs", "runnable", "blocked", "running", "tid", "pid", "thread"
-        )?;
-        for row in self.threads.iter().take(rows) {
+        );
+        table(out, &heading, &self.threads, rows, |row| {
             let known = row.running_ns.saturating_add(row.runnable_ns);
-            let pid = row
-                .pid
-                .map_or_else(|| "?".to_owned(), |pid| pid.to_string());
             let left = Left::NAMES
                 .iter()
                 .filter_map(|(name, letter)| Some(format!("{letter} {}", row.left.get(name)?)));
-            let line = format!(
-                "{:>10} {:>10} {:>10} {:>10} {:>7} {:>8} {pid:>8}  {:<16} {}",
+            format!(
+                "{:>10} {:>10} {:>10} {:>10} {:>7} {:>8} {:>8}  {:<16} {}",
                 duration(row.running_ns),
-                row.interrupted_ns.map_or_else(|| "-".to_owned(), duration),
+                or_dash(row.interrupted_ns),
                 duration(row.runnable_ns),
                 duration(row.blocked_ns),
                 percent(row.running_ns, known.saturating_add(row.blocked_ns)),
                 row.tid,
+                or_unknown(row.pid),
                 printable(&row.comm),
                 left.collect::<Vec<_>>().join(", ")
-            );
-            writeln!(out, "{}", line.trim_end())?;
-        }
+            )
+        })?;
         more(out, self.threads.len(), rows, "threads")?;
         writeln!(
             out,

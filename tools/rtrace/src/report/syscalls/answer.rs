@@ -3,9 +3,9 @@
 //! What was found of system calls.
 
 use crate::report::analysis::Answer;
-use crate::report::durations::{Durations, PERCENTILE_ERROR};
-use crate::report::text::more;
-use crate::terminal::{duration, printable, HEADING};
+use crate::report::durations::{accuracy, known, Durations, HEADINGS, PERCENTILE_ERROR};
+use crate::report::text::{more, or_unknown, table};
+use crate::terminal::printable;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::fmt::{self, Write};
@@ -126,35 +126,26 @@ impl Answer for Found {
         if self.calls.is_empty() {
             return writeln!(out, "\nNo system call was made.");
         }
-        writeln!(
-            out,
-            "\n{HEADING}{:>10} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}  system call{HEADING:#}",
-            "calls", "errors", "total", "average", "50%", "95%", "99%", "max"
-        )?;
-        for call in self.calls.iter().take(rows) {
+        let heading = format!(
+            "{:>10} {:>8} {:>10}{HEADINGS}  system call",
+            "calls", "errors", "total"
+        );
+        table(out, &heading, &self.calls, rows, |call| {
             let times = &call.durations;
-            write!(out, "{:>10} {:>8}", call.calls, call.errors)?;
-            for time in [
-                times.total_ns(),
-                times.average_ns(),
-                times.percentile_ns(50.0),
-                times.percentile_ns(95.0),
-                times.percentile_ns(99.0),
-                times.max_ns(),
-            ] {
-                write!(out, " {:>10}", known(time, times.count()))?;
-            }
-            writeln!(out, "  {}", call.name)?;
-        }
+            format!(
+                "{:>10} {:>8} {:>10}{}  {}",
+                call.calls,
+                call.errors,
+                known(times.total_ns(), times.count()),
+                times.columns(),
+                call.name
+            )
+        })?;
         more(out, self.calls.len(), rows, "system calls")?;
         if let Some(processes) = &self.processes {
             text_processes(processes, out, rows)?;
         }
-        writeln!(
-            out,
-            "\nPercentiles are at most {}% too large.",
-            self.percentile_error * 100.0
-        )?;
+        writeln!(out, "\n{}", accuracy(self.percentile_error))?;
         if self.untimed > 0 {
             writeln!(
                 out,
@@ -176,25 +167,24 @@ impl Answer for Found {
 }
 
 fn text_processes(processes: &[ProcessCall], out: &mut String, rows: usize) -> fmt::Result {
-    writeln!(
-        out,
-        "\n{HEADING}{:>10} {:>8} {:>10} {:>10} {:>10} {:>8}  {:<16} system call{HEADING:#}",
+    let heading = format!(
+        "{:>10} {:>8} {:>10} {:>10} {:>10} {:>8}  {:<16} system call",
         "calls", "errors", "total", "average", "max", "pid", "process"
-    )?;
-    for call in processes.iter().take(rows) {
-        write!(out, "{:>10} {:>8}", call.calls, call.errors)?;
-        for time in [call.total_ns, call.average_ns, call.max_ns] {
-            write!(out, " {:>10}", known(time, call.timed))?;
-        }
-        let pid = call
-            .pid
-            .map_or_else(|| "?".to_owned(), |pid| pid.to_string());
-        let comm = call
-            .comm
-            .as_deref()
-            .map_or_else(|| "?".to_owned(), printable);
-        writeln!(out, " {pid:>8}  {comm:<16} {}", call.name)?;
-    }
+    );
+    table(out, &heading, processes, rows, |call| {
+        let time = |ns| known(ns, call.timed);
+        format!(
+            "{:>10} {:>8} {:>10} {:>10} {:>10} {:>8}  {:<16} {}",
+            call.calls,
+            call.errors,
+            time(call.total_ns),
+            time(call.average_ns),
+            time(call.max_ns),
+            or_unknown(call.pid),
+            or_unknown(call.comm.as_deref().map(printable)),
+            call.name
+        )
+    })?;
     more(out, processes.len(), rows, "rows")?;
     if processes.iter().any(|call| call.pid.is_none()) {
         writeln!(
@@ -203,13 +193,4 @@ fn text_processes(processes: &[ProcessCall], out: &mut String, rows: usize) -> f
         )?;
     }
     Ok(())
-}
-
-/// A time, if there were any.
-fn known(nanoseconds: u64, timed: u64) -> String {
-    if timed == 0 {
-        "-".to_owned()
-    } else {
-        duration(nanoseconds)
-    }
 }

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The longest of many things that took time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// How many are kept.
+const KEPT: usize = 20;
+
+/// The [`KEPT`] longest of all that were added.
+#[derive(Debug)]
+pub struct Longest<T> {
+    heap: BinaryHeap<Reverse<Entry<T>>>,
+}
+
+/// One of them. The longest is the greatest, and of those that took as long the earliest.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry<T> {
+    /// How long it took.
+    pub nanoseconds: u64,
+    /// When it began, in clock ticks.
+    pub since: Reverse<u64>,
+    /// What it is.
+    pub what: T,
+}
+
+impl<T: Ord> Longest<T> {
+    /// None yet.
+    pub fn new() -> Self {
+        Self {
+            heap: BinaryHeap::new(),
+        }
+    }
+
+    /// Something that began at `since`, in clock ticks. `what` it is is asked only if it is kept.
+    pub fn add(&mut self, nanoseconds: u64, since: u64, what: impl FnOnce() -> T) {
+        if self.heap.len() == KEPT {
+            let is_longer = |Reverse(least): &Reverse<Entry<T>>| nanoseconds > least.nanoseconds;
+            if !self.heap.peek().is_some_and(is_longer) {
+                return;
+            }
+            self.heap.pop();
+        }
+        self.heap.push(Reverse(Entry {
+            nanoseconds,
+            since: Reverse(since),
+            what: what(),
+        }));
+    }
+
+    /// All that are kept, the longest first.
+    pub fn into_sorted(self) -> impl Iterator<Item = Entry<T>> {
+        let sorted = self.heap.into_sorted_vec().into_iter();
+        sorted.map(|Reverse(entry)| entry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_are_kept() {
+        let mut longest = Longest::new();
+        for time in 0..1000 {
+            longest.add(time * 7 % 100, time, || time);
+        }
+        let kept: Vec<_> = longest.into_sorted().collect();
+        let mut all: Vec<_> = (0..1000).map(|time| (time * 7 % 100, time)).collect();
+        all.sort_by_key(|&(nanoseconds, time)| (Reverse(nanoseconds), time));
+        let found = kept.iter().map(|entry| (entry.nanoseconds, entry.what));
+        assert_eq!(found.collect::<Vec<_>>(), all[..KEPT]);
+    }
+}

@@ -3,6 +3,7 @@
 //! `rtrace report`: what a trace holds.
 
 mod analysis;
+mod begun;
 mod busy;
 mod cpu;
 mod durations;
@@ -19,6 +20,7 @@ mod summary;
 mod syscalls;
 mod text;
 mod threads;
+mod whose;
 
 use crate::terminal::{print, say};
 use analysis::{Analysis, Catalogue, Missing};

@@ -8,9 +8,11 @@
 
 mod answer;
 
-use super::analysis::{integer, key, text, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
+use super::analysis::{integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
+use super::begun::{Begun, Doer};
 use super::schedule::Schedule;
 use super::schedule_events::Switch;
+use super::whose::{Owner, Whose};
 use answer::{Call, Found, ProcessCall};
 use std::collections::HashMap;
 use trace::ctf::{Clock, Event, EventLayout};
@@ -24,8 +26,8 @@ pub struct Syscalls {
     by_process: bool,
     events: Vec<(EventKey, EventKind)>,
     calls: Vec<Call>,
-    /// By thread: the call that it is in.
-    open: HashMap<i64, Open>,
+    /// The call that each thread is in.
+    open: Begun<(), Open>,
     /// By CPU: the calls since its last switch that do not say themselves whose they are.
     nameless: HashMap<usize, u64>,
     /// Calls of threads that were taken for others.
@@ -39,10 +41,7 @@ struct EventKind {
     /// The place of the call.
     call: usize,
     edge: Edge,
-    /// The contexts that say who it is.
-    tid: Option<usize>,
-    pid: Option<usize>,
-    comm: Option<usize>,
+    whose: Whose,
 }
 
 #[derive(Clone, Copy)]
@@ -59,17 +58,7 @@ enum Edge {
 #[derive(Clone, Copy)]
 struct Open {
     call: usize,
-    since: u64,
     owner: Owner,
-}
-
-/// Who made a call.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Owner {
-    Process(i64),
-    /// A thread whose process is not known.
-    Thread(i64),
-    Unknown,
 }
 
 impl Syscalls {
@@ -86,15 +75,8 @@ impl Syscalls {
                 calls.push(Call::new(name));
                 calls.len() - 1
             });
-            let class = catalogue.class(layout);
-            let context = |name| class?.context(name);
-            let kind = EventKind {
-                call,
-                edge,
-                tid: context("tid"),
-                pid: context("pid"),
-                comm: context("procname"),
-            };
+            let whose = Whose::new(catalogue, layout);
+            let kind = EventKind { call, edge, whose };
             events.push((key(layout), kind));
         }
         let missing = |events| Missing {
@@ -109,7 +91,7 @@ impl Syscalls {
         if !has(true) || !has(false) {
             return Err(missing("the entries and exits of system calls"));
         }
-        let knows_tid = |(_, kind): &(_, EventKind)| kind.tid.is_some();
+        let knows_tid = |(_, kind): &(_, EventKind)| kind.whose.has_tid();
         if !catalogue.has_switches() && !events.iter().all(knows_tid) {
             return Err(missing("sched_switch (or the context tid)"));
         }
@@ -118,7 +100,7 @@ impl Syscalls {
             by_process,
             events,
             calls,
-            open: HashMap::new(),
+            open: Begun::new(),
             nameless: HashMap::new(),
             mistaken: 0,
             processes: HashMap::new(),
@@ -126,24 +108,18 @@ impl Syscalls {
     }
 
     fn entry(&mut self, kind: EventKind, tid: Option<i64>, event: &Event<'_>, now: &Moment<'_>) {
-        let owner = owner(kind, tid, event, now.schedule);
+        let owner = kind.whose.owner(tid, event, now.schedule);
         self.calls[kind.call].calls += 1;
-        if kind.tid.is_none() {
+        if !kind.whose.has_tid() {
             *self.nameless.entry(now.cpu).or_default() += 1;
         }
         if self.by_process {
             self.process_call(owner, kind, tid, event, now).calls += 1;
         }
-        let Some(tid) = tid else { return };
-        self.open.remove(&tid);
-        let schedule = now.schedule;
-        if schedule.is_whole(now.cpu) && (schedule.all_whole() || schedule.runs(tid)) {
-            let open = Open {
-                call: kind.call,
-                since: now.time,
-                owner,
-            };
-            self.open.insert(tid, open);
+        if let Some(tid) = tid {
+            let call = kind.call;
+            self.open
+                .begin(Doer::new(tid, now.cpu), (), Open { call, owner }, now);
         }
     }
 
@@ -151,7 +127,7 @@ impl Syscalls {
         let Edge::Exit { ret, id } = kind.edge else {
             return;
         };
-        let open = tid.and_then(|tid| self.open.remove(&tid));
+        let open = tid.and_then(|tid| self.open.end(Doer::new(tid, now.cpu), &(), now));
         // The end of rt_sigreturn: the result is a register of what the signal had interrupted.
         if id.is_some_and(|id| integer(event.value(id)) == Some(-1)) {
             return;
@@ -159,14 +135,16 @@ impl Syscalls {
         let failed = integer(event.value(ret)).is_some_and(|ret| ERRORS.contains(&ret));
         let call = &mut self.calls[kind.call];
         call.errors += u64::from(failed);
-        let open = open.filter(|open| open.call == kind.call && now.schedule.is_whole(now.cpu));
-        let took = open.map(|open| self.clock.nanoseconds(now.time.saturating_sub(open.since)));
+        let open = open.filter(|open| open.what.call == kind.call);
+        let took = open.as_ref().map(|open| self.clock.nanoseconds(open.ticks));
         if let Some(took) = took {
             call.durations.add(took);
         }
         if self.by_process {
-            let owner =
-                open.map_or_else(|| owner(kind, tid, event, now.schedule), |open| open.owner);
+            let owner = open.map_or_else(
+                || kind.whose.owner(tid, event, now.schedule),
+                |open| open.what.owner,
+            );
             let call = self.process_call(owner, kind, tid, event, now);
             call.errors += u64::from(failed);
             if let Some(took) = took {
@@ -177,8 +155,7 @@ impl Syscalls {
         }
     }
 
-    /// What a process's calls are counted in. Its name is the last that is known: of its first
-    /// thread, else of the one that made the call.
+    /// What a process's calls are counted in.
     fn process_call(
         &mut self,
         owner: Owner,
@@ -196,11 +173,7 @@ impl Syscalls {
             Owner::Thread(tid) => call.tid = Some(tid),
             Owner::Unknown => {}
         }
-        let known = |tid: Option<i64>| now.schedule.comm(tid?);
-        let comm = known(call.pid)
-            .or_else(|| known(tid))
-            .or_else(|| text(event.context(kind.comm?)));
-        if let Some(comm) = comm {
+        if let Some(comm) = kind.whose.comm(owner, tid, event, now.schedule) {
             if call
                 .comm
                 .as_ref()
@@ -220,8 +193,7 @@ impl Analysis for Syscalls {
 
     fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
         let kind = self.events[which].1;
-        let own = kind.tid.and_then(|tid| integer(event.context(tid)));
-        let tid = own.or_else(|| now.schedule.running(now.cpu));
+        let tid = kind.whose.tid(event, now);
         match kind.edge {
             Edge::Entry => self.entry(kind, tid, event, now),
             Edge::Exit { .. } => self.exit(kind, tid, event, now),
@@ -230,19 +202,14 @@ impl Analysis for Syscalls {
 
     fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
         let nameless = self.nameless.remove(&now.cpu).unwrap_or(0);
-        if let Some(tid) = switch.instead_of {
-            self.open.remove(&tid);
+        if switch.instead_of.is_some() {
             self.mistaken += nameless;
         }
-        // It may go on where events are missing.
-        if !now.schedule.all_whole() {
-            self.open.remove(&switch.prev_tid);
-        }
+        self.open.switch(switch, now);
     }
 
     fn lost(&mut self, schedule: &Schedule) {
-        // Who runs elsewhere is not there.
-        self.open.retain(|tid, _| schedule.runs(*tid));
+        self.open.lost(schedule);
     }
 
     fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
@@ -273,13 +240,4 @@ fn edge(layout: &EventLayout) -> Option<(String, Edge)> {
     };
     let name = name.strip_prefix("syscall_exit_")?;
     Some((format!("{prefix}{name}"), exit))
-}
-
-fn owner(kind: EventKind, tid: Option<i64>, event: &Event<'_>, schedule: &Schedule) -> Owner {
-    let own = kind.pid.and_then(|pid| integer(event.context(pid)));
-    match (own.or_else(|| schedule.process(tid?)), tid) {
-        (Some(pid), _) => Owner::Process(pid),
-        (None, Some(tid)) => Owner::Thread(tid),
-        (None, None) => Owner::Unknown,
-    }
 }

@@ -39,6 +39,10 @@ pub struct ReportArgs {
     #[arg(long)]
     pub irq: bool,
 
+    /// Input and output: requests to block devices, with the longest; what processes read and wrote
+    #[arg(long)]
+    pub io: bool,
+
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

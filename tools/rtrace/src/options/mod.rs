@@ -165,6 +165,7 @@ fn report(args: ReportArgs) -> Action {
         args.threads.then_some(Question::Threads),
         args.cpu.then_some(Question::Cpu),
         args.irq.then_some(Question::Irq),
+        args.io.then_some(Question::Io),
     ];
     Action::Report {
         dir: args.dir,

@@ -152,6 +152,15 @@ pub fn integer(value: Option<Value<'_>>) -> Option<i64> {
     }
 }
 
+/// The value of an integer as its 64 bits: of an address, say.
+pub fn bits(value: Option<Value<'_>>) -> Option<u64> {
+    match value? {
+        Value::Signed(number) => Some(number as u64),
+        Value::Unsigned(number) => Some(number),
+        Value::Text(_) | Value::Integers(_) => None,
+    }
+}
+
 /// The value of a text.
 pub fn text(value: Option<Value<'_>>) -> Option<&[u8]> {
     match value? {

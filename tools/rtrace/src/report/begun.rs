@@ -107,6 +107,12 @@ impl<K: PartialEq, T> Begun<K, T> {
         Some(found)
     }
 
+    /// All that has not ended.
+    pub fn open(&self) -> impl Iterator<Item = (&K, &T)> {
+        let open = self.open.values().flatten();
+        open.map(|open| (&open.key, &open.what))
+    }
+
     /// A CPU has switched.
     pub fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
         if let Some(tid) = switch.instead_of {

@@ -5,10 +5,12 @@
 mod analysis;
 mod begun;
 mod busy;
+mod calls;
 mod cpu;
 mod durations;
 mod head;
 mod interrupts;
+mod io;
 mod irq;
 mod latency;
 mod longest;
@@ -27,6 +29,7 @@ use analysis::{Analysis, Catalogue, Missing};
 use anyhow::Context;
 use cpu::Cpus;
 use indicatif::{ProgressBar, ProgressStyle};
+use io::Io;
 use irq::Irq;
 use latency::Latency;
 use std::io::{stderr, IsTerminal};
@@ -52,6 +55,8 @@ pub enum Question {
     Cpu,
     /// Which interrupts were handled.
     Irq,
+    /// What was read and written.
+    Io,
 }
 
 impl Question {
@@ -62,6 +67,7 @@ impl Question {
             Self::Threads => Box::new(Threads::new(catalogue)?),
             Self::Cpu => Box::new(Cpus::new(catalogue)?),
             Self::Irq => Box::new(Irq::new(catalogue)?),
+            Self::Io => Box::new(Io::new(catalogue)?),
         })
     }
 }

@@ -160,7 +160,8 @@ pub struct TaskFields {
 }
 
 impl TaskFields {
-    fn of(layout: &EventLayout) -> Option<Self> {
+    /// Of an event with this layout.
+    pub fn of(layout: &EventLayout) -> Option<Self> {
         Some(Self {
             tid: layout.field("tid")?,
             comm: layout.field("comm")?,
@@ -196,7 +197,8 @@ pub struct ForkFields {
 }
 
 impl ForkFields {
-    fn of(layout: &EventLayout) -> Option<Self> {
+    /// Of an event with this layout.
+    pub fn of(layout: &EventLayout) -> Option<Self> {
         Some(Self {
             parent: [layout.field("parent_tid")?, layout.field("parent_pid")?],
             child: [layout.field("child_tid")?, layout.field("child_pid")?],

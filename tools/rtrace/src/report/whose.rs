@@ -67,7 +67,18 @@ impl Whose {
         }
     }
 
-    /// The name of a process: the last that is known of its first thread, else of the thread `tid`.
+    /// The last known name of a thread.
+    pub fn name<'a>(
+        &self,
+        tid: Option<i64>,
+        event: &Event<'a>,
+        schedule: &'a Schedule,
+    ) -> Option<&'a [u8]> {
+        let known = schedule.comm(tid?);
+        known.or_else(|| text(event.context(self.comm?)))
+    }
+
+    /// The name of a process: that of its first thread, else of the thread `tid`.
     pub fn comm<'a>(
         &self,
         owner: Owner,
@@ -75,9 +86,7 @@ impl Whose {
         event: &Event<'a>,
         schedule: &'a Schedule,
     ) -> Option<&'a [u8]> {
-        let known = |tid: Option<i64>| schedule.comm(tid?);
-        known(owner.pid())
-            .or_else(|| known(tid))
-            .or_else(|| text(event.context(self.comm?)))
+        let first = owner.pid().and_then(|pid| schedule.comm(pid));
+        first.or_else(|| self.name(tid, event, schedule))
     }
 }

@@ -118,9 +118,10 @@ pub fn write(dir: &Path, random: &mut Random, cpus: usize, threads: i32, loss: L
         let (steps, then) = machine.does(random, time, tid, next);
         queue.push(Reverse((time + steps * STEP, tid, then)));
     }
+    let end = machine.truth.end;
     let streams: Vec<_> = (0_u32..)
         .zip(machine.events)
-        .map(|(cpu, events)| (cpu, packets(random, cpu, &events, loss, machine.truth.end)))
+        .map(|(cpu, events)| (cpu, packets(random, cpu, &events, loss, end, add)))
         .collect();
     synthetic::write(dir, Layout::Compact, &streams).unwrap();
     machine.truth
@@ -191,13 +192,15 @@ impl Machine {
     }
 }
 
-/// The packets of a CPU, of which some are missing. The last one is closed at the machine's end.
-fn packets(
+/// The packets of a CPU with these events, which `add` adds to one; some are missing. The last packet is
+/// closed at the machine's end.
+pub fn packets<E: Copy>(
     random: &mut Random,
     cpu: u32,
-    events: &[(u64, Event)],
+    events: &[(u64, E)],
     loss: Loss,
     end: u64,
+    add: fn(PacketBuilder, u64, E) -> PacketBuilder,
 ) -> Vec<Vec<u8>> {
     let (mut packets, mut number, mut discarded) = (Vec::new(), 0, 0);
     let mut rest = events;

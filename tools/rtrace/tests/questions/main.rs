@@ -5,6 +5,7 @@
 mod chunks;
 mod cpu;
 mod damaged;
+mod io;
 mod irq;
 mod latency;
 mod machine;
@@ -55,6 +56,42 @@ fn forget(dir: &Path, prefix: &str) {
     let kept: String = blocks.filter(|block| !block.contains(&begin)).collect();
     assert_ne!(kept, text, "{text}");
     fs::write(&path, kept).unwrap();
+}
+
+/// Adds events to a trace's description: of each its id, its name and its fields, which are integers
+/// (`u32 dev`), texts of fixed length (`text16 comm`) and strings (`string name`).
+fn declare(dir: &Path, events: &[(u32, &str, &[&str])]) {
+    let path = dir.join("metadata");
+    let mut text = fs::read_to_string(&path).unwrap();
+    for (id, name, fields) in events {
+        let fields = fields.iter().map(|field| {
+            let (ty, name) = field.split_once(' ').unwrap();
+            let bits = ty.trim_start_matches(char::is_alphabetic);
+            match ty {
+                "string" => format!("string _{name};\n"),
+                "text16" => format!(
+                    "integer {{ size = 8; align = 8; signed = false; encoding = UTF8; }} _{name}[{bits}];\n"
+                ),
+                _ => format!(
+                    "integer {{ size = {bits}; align = 8; signed = {}; }} _{name};\n",
+                    ty.starts_with('i')
+                ),
+            }
+        });
+        let fields: String = fields.collect();
+        text += &format!(
+            "event {{\nname = \"{name}\";\nid = {id};\nstream_id = 0;\n\
+             fields := struct {{\n{fields}}};\n}};\n\n"
+        );
+    }
+    fs::write(&path, text).unwrap();
+}
+
+/// A text of 16 bytes.
+fn text16(text: &str) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..text.len()].copy_from_slice(text.as_bytes());
+    bytes
 }
 
 /// The row of a table in which `key` is `name`.

@@ -43,6 +43,10 @@ pub struct ReportArgs {
     #[arg(long)]
     pub io: bool,
 
+    /// Locks of the kernel, and futexes: how long threads waited for each, and who the longest
+    #[arg(long)]
+    pub locks: bool,
+
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

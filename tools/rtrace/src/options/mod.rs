@@ -166,6 +166,7 @@ fn report(args: ReportArgs) -> Action {
         args.cpu.then_some(Question::Cpu),
         args.irq.then_some(Question::Irq),
         args.io.then_some(Question::Io),
+        args.locks.then_some(Question::Locks),
     ];
     Action::Report {
         dir: args.dir,

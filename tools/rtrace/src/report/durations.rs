@@ -12,6 +12,10 @@ const DIGITS: u8 = 3;
 /// By how much of its value a percentile may be too large, at most.
 pub const PERCENTILE_ERROR: f64 = 0.001;
 
+/// The same of [`Durations::coarse`].
+const COARSE_DIGITS: u8 = 1;
+pub const COARSE_ERROR: f64 = 0.1;
+
 /// The headings of [`Durations::columns`].
 pub const HEADINGS: &str = "    average        50%        95%        99%        max";
 
@@ -24,7 +28,7 @@ pub fn accuracy(percentile_error: f64) -> String {
 }
 
 /// Durations in nanoseconds. Their number, sum and maximum are exact; percentiles are at most
-/// [`PERCENTILE_ERROR`] too large.
+/// [`PERCENTILE_ERROR`] too large, or [`COARSE_ERROR`].
 #[derive(Clone, Debug)]
 pub struct Durations {
     histogram: Histogram<u64>,
@@ -35,8 +39,17 @@ pub struct Durations {
 impl Durations {
     /// None yet.
     pub fn new() -> Self {
+        Self::with_digits(DIGITS)
+    }
+
+    /// The same in some kilobytes of memory, for what there may be thousands of.
+    pub fn coarse() -> Self {
+        Self::with_digits(COARSE_DIGITS)
+    }
+
+    fn with_digits(digits: u8) -> Self {
         Self {
-            histogram: Histogram::new(DIGITS).expect("1 to 5 digits"),
+            histogram: Histogram::new(digits).expect("1 to 5 digits"),
             total_ns: 0,
             max_ns: 0,
         }
@@ -115,7 +128,11 @@ mod tests {
     /// Against the percentiles of the sorted list.
     #[test]
     fn percentiles_are_as_near_as_promised() {
-        let mut durations = Durations::new();
+        near(Durations::new(), PERCENTILE_ERROR);
+        near(Durations::coarse(), COARSE_ERROR);
+    }
+
+    fn near(mut durations: Durations, error: f64) {
         let mut values: Vec<u64> = (0..20_000_u64).map(|n| n * n * n % 7_000_000_003).collect();
         values.iter().for_each(|&value| durations.add(value));
         values.sort_unstable();
@@ -123,7 +140,7 @@ mod tests {
             let rank = (values.len() as f64 * percent / 100.0).ceil() as usize;
             let exact = values[rank - 1];
             let found = durations.percentile_ns(percent);
-            let most = exact as f64 * (1.0 + PERCENTILE_ERROR);
+            let most = exact as f64 * (1.0 + error);
             assert!(exact <= found && found as f64 <= most, "{percent}: {found}");
         }
         assert_eq!(durations.total_ns(), values.iter().sum::<u64>());

@@ -13,6 +13,7 @@ mod interrupts;
 mod io;
 mod irq;
 mod latency;
+mod locks;
 mod longest;
 mod losses;
 mod pass;
@@ -32,6 +33,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use io::Io;
 use irq::Irq;
 use latency::Latency;
+use locks::Locks;
 use std::io::{stderr, IsTerminal};
 use std::path::Path;
 use summary::Summary;
@@ -57,6 +59,8 @@ pub enum Question {
     Irq,
     /// What was read and written.
     Io,
+    /// Which locks threads had to wait for.
+    Locks,
 }
 
 impl Question {
@@ -68,6 +72,7 @@ impl Question {
             Self::Cpu => Box::new(Cpus::new(catalogue)?),
             Self::Irq => Box::new(Irq::new(catalogue)?),
             Self::Io => Box::new(Io::new(catalogue)?),
+            Self::Locks => Box::new(Locks::new(catalogue)?),
         })
     }
 }

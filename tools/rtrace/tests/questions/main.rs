@@ -8,6 +8,7 @@ mod damaged;
 mod io;
 mod irq;
 mod latency;
+mod locks;
 mod machine;
 mod syscalls;
 mod threads;

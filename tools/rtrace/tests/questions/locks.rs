@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace report --locks`.
+
+use super::machine::{packets, Loss, Random, TICK_NS};
+use super::{declare, forget, json, packet, report, row, write, IDLE, SHELL, THREAD, US};
+use predicates::str::contains;
+use std::path::Path;
+use synthetic::PacketBuilder;
+use tempfile::TempDir;
+
+const BEGIN: u32 = 50;
+const END: u32 = 51;
+const FUTEX: u32 = 52;
+const FUTEX_EXIT: u32 = 53;
+
+/// `LCB_F_SPIN`, `LCB_F_MUTEX`
+const SPIN: u32 = 1;
+const MUTEX: u32 = 1 << 5;
+
+const LOCK: u64 = 0xffff_8880_0000_1000;
+const OTHER: u64 = 0xffff_8880_0000_2000;
+
+/// `FUTEX_WAIT | FUTEX_PRIVATE_FLAG`, `FUTEX_WAKE | FUTEX_PRIVATE_FLAG`
+const WAIT: i32 = 128;
+const WAKE: i32 = 129;
+
+fn describe(dir: &Path) {
+    declare(
+        dir,
+        &[
+            (BEGIN, "contention_begin", &["u64 lock_addr", "u32 flags"]),
+            (END, "contention_end", &["u64 lock_addr", "i32 ret"]),
+            (FUTEX, "syscall_entry_futex", &["u64 uaddr", "i32 op"]),
+            (FUTEX_EXIT, "syscall_exit_futex", &["i64 ret"]),
+        ],
+    );
+}
+
+fn begin(packet: PacketBuilder, time: u64, lock: u64, flags: u32) -> PacketBuilder {
+    let payload = [&lock.to_le_bytes()[..], &flags.to_le_bytes()].concat();
+    packet.event(BEGIN, time, &payload)
+}
+
+fn end(packet: PacketBuilder, time: u64, lock: u64, ret: i32) -> PacketBuilder {
+    let payload = [&lock.to_le_bytes()[..], &ret.to_le_bytes()].concat();
+    packet.event(END, time, &payload)
+}
+
+fn futex(packet: PacketBuilder, time: u64, uaddr: u64, op: i32) -> PacketBuilder {
+    let payload = [&uaddr.to_le_bytes()[..], &op.to_le_bytes()].concat();
+    packet.event(FUTEX, time, &payload)
+}
+
+fn futex_exit(packet: PacketBuilder, time: u64, ret: i64) -> PacketBuilder {
+    packet.event(FUTEX_EXIT, time, &ret.to_le_bytes())
+}
+
+/// `sh` waits for a mutex, first spinning and then asleep, and an interrupt spins meanwhile; `worker`
+/// does not get the mutex; the idle tasks of both CPUs wait for one lock at once. Two waits for futexes,
+/// and one that does not end.
+fn known(dir: &Path) {
+    let zero = packet(0, 0, 0).switch(5 * US, IDLE, SHELL);
+    let zero = begin(zero, 10 * US, LOCK, MUTEX | SPIN);
+    let zero = begin(zero, 11 * US, OTHER, SPIN);
+    let zero = end(zero, 13 * US, OTHER, 0);
+    let zero = begin(zero, 15 * US, LOCK, MUTEX).switch_from(16 * US, SHELL, 2, IDLE);
+    let zero = begin(zero, 20 * US, OTHER, SPIN);
+    let zero = end(zero, 25 * US, OTHER, 0).close(300 * US, 8);
+    let one = packet(1, 0, 0).switch_from(19 * US, THREAD, 1, IDLE);
+    let one = begin(one, 21 * US, OTHER, SPIN);
+    let one = end(one, 24 * US, OTHER, 0).switch(40 * US, IDLE, SHELL);
+    let one = end(one, 50 * US, LOCK, 0);
+    let one = futex(one, 60 * US, 0x1000, WAIT).switch_from(61 * US, SHELL, 1, THREAD);
+    let one = begin(one, 62 * US, LOCK, MUTEX);
+    let one = end(one, 65 * US, LOCK, -4).fork(66 * US, THREAD, SHELL, THREAD.0);
+    let one = futex(one, 70 * US, 0x2000, WAKE);
+    let one = futex_exit(one, 71 * US, 1);
+    let one = futex(one, 72 * US, 0x2000, WAIT);
+    let one = futex_exit(one, 80 * US, -110).switch_from(90 * US, THREAD, 1, SHELL);
+    let one = futex_exit(one, 100 * US, 0);
+    let one = futex(one, 110 * US, 0x1000, WAIT).switch_from(120 * US, SHELL, 1, IDLE);
+    write(dir, &[(0, vec![zero]), (1, vec![one.close(300 * US, 8)])]);
+    describe(dir);
+}
+
+#[test]
+fn waits_are_measured() {
+    let dir = TempDir::new().unwrap();
+    known(dir.path());
+    let answer = &json(&["--locks"], dir.path())["locks"];
+    let locks = &answer["kernel"];
+    assert_eq!(locks.as_array().unwrap().len(), 2, "{locks}");
+    let mutex = row(locks, "kind", "mutex");
+    assert_eq!(mutex["address"], "0xffff888000001000");
+    assert_eq!((&mutex["timed"], &mutex["failed"]), (&2.into(), &1.into()));
+    assert_eq!(
+        (&mutex["total_ns"], &mutex["max_ns"]),
+        (&43_000.into(), &40_000.into())
+    );
+    assert_eq!(
+        (&mutex["longest"]["tid"], &mutex["longest"]["comm"]),
+        (&7.into(), &"sh".into())
+    );
+    assert_eq!(mutex["longest_begin_ns"], 1_700_000_000_000_010_000_u64);
+    let spinlock = row(locks, "kind", "spinlock");
+    assert_eq!(
+        (&spinlock["timed"], &spinlock["total_ns"]),
+        (&3.into(), &10_000.into())
+    );
+    assert_eq!(
+        (&spinlock["max_ns"], &spinlock["longest"]["tid"]),
+        (&5_000.into(), &0.into())
+    );
+    let futexes = &answer["futexes"];
+    assert_eq!(futexes.as_array().unwrap().len(), 3, "{futexes}");
+    let first = row(futexes, "uaddr", "0x1000");
+    assert_eq!(
+        (&first["timed"], &first["total_ns"]),
+        (&1.into(), &40_000.into())
+    );
+    let second = row(futexes, "uaddr", "0x2000");
+    assert_eq!(
+        (&second["timed"], &second["failed"]),
+        (&1.into(), &1.into())
+    );
+    assert_eq!(
+        (&second["pid"], &second["total_ns"]),
+        (&8.into(), &8_000.into())
+    );
+    // Its process is known by now.
+    let open: Vec<_> = futexes.as_array().unwrap().iter().collect();
+    let open = open.iter().find(|row| row["unfinished"] == 1).unwrap();
+    assert_eq!(
+        (&open["uaddr"], &open["pid"]),
+        (&"0x1000".into(), &8.into())
+    );
+}
+
+#[test]
+fn text_has_the_same() {
+    let dir = TempDir::new().unwrap();
+    known(dir.path());
+    report(&["--locks"], dir.path())
+        .assert()
+        .success()
+        .stdout(contains(
+            "       2       1     0    43.0 us    21.5 us     3.1 us    40.0 us    40.0 us    40.0 us  \
+             mutex       0xffff888000001000 -                  sh (7)\n",
+        ))
+        .stdout(contains("0x2000                8  worker           worker (8)\n"))
+        .stdout(contains("Percentiles are at most 10% too large."));
+}
+
+#[test]
+fn what_the_trace_lacks_is_said() {
+    let dir = TempDir::new().unwrap();
+    write(dir.path(), &[(0, vec![packet(0, 0, 0).close(US, 8)])]);
+    describe(dir.path());
+    report(&["--locks"], dir.path())
+        .assert()
+        .success()
+        .stdout(contains("No thread had to wait for a lock of the kernel."))
+        .stdout(contains("No thread waited for a futex."));
+    forget(dir.path(), "contention_begin");
+    report(&["--locks"], dir.path())
+        .assert()
+        .success()
+        .stdout(contains("Locks of the kernel are not in the trace"));
+    forget(dir.path(), "syscall_entry_futex");
+    report(&["--locks"], dir.path())
+        .assert()
+        .code(1)
+        .stderr(contains(
+            "--locks needs contention_begin and contention_end, or",
+        ));
+}
+
+#[derive(Clone, Copy)]
+enum Step {
+    Begin,
+    Sleep,
+    Run,
+    End,
+}
+
+fn step(packet: PacketBuilder, time: u64, (step, tid): (Step, i32)) -> PacketBuilder {
+    match step {
+        Step::Begin => begin(packet, time, LOCK, MUTEX),
+        Step::Sleep => packet.switch_from(time, (tid, "worker"), 2, IDLE),
+        Step::Run => packet.switch(time, IDLE, (tid, "worker")),
+        Step::End => end(packet, time, LOCK, 0),
+    }
+}
+
+/// Every wait takes the same time, on two CPUs: one that ends for another would show.
+#[test]
+fn no_wait_is_measured_across_a_loss() {
+    const TICKS: u64 = 700;
+    let mut timed = 0;
+    for seed in 0..60 {
+        let loss = [Loss::Nothing, Loss::Packets, Loss::Events][seed as usize % 3];
+        let random = &mut Random(seed);
+        let mut events = vec![Vec::new(); 2];
+        let (mut time, mut on) = (10, 0);
+        events[on].push((time, (Step::Run, 7)));
+        for _ in 0..100 {
+            time += 20 + random.below(400);
+            let next = random.below(2) as usize;
+            for (after, cpu, step) in [
+                (0, on, Step::Begin),
+                (100, on, Step::Sleep),
+                (600, next, Step::Run),
+                (TICKS, next, Step::End),
+            ] {
+                events[cpu].push((time + after, (step, 7)));
+            }
+            time += TICKS;
+            on = next;
+        }
+        let streams: Vec<_> = (0_u32..)
+            .zip(&events)
+            .map(|(cpu, events)| (cpu, packets(random, cpu, events, loss, time, step)))
+            .collect();
+        let dir = TempDir::new().unwrap();
+        write(dir.path(), &streams);
+        describe(dir.path());
+        let locks = &json(&["--locks"], dir.path())["locks"]["kernel"];
+        let count = locks[0]["timed"].as_u64().unwrap_or(0);
+        if count > 0 {
+            let ns = TICKS * TICK_NS;
+            assert_eq!(locks[0]["total_ns"], count * ns, "{seed}: {locks}");
+            assert_eq!(locks[0]["max_ns"], ns, "{seed}: {locks}");
+        }
+        assert!(count == 100 || loss != Loss::Nothing, "{seed}: {locks}");
+        timed += count;
+    }
+    assert!(timed > 2_500, "{timed}");
+}

@@ -2,6 +2,7 @@
 
 //! Dates, for names and reports. UTC: the same trace reads the same everywhere.
 
+use jiff::civil::Time;
 use jiff::Timestamp;
 
 /// This moment as `YYYYMMDD-HHMMSS`.
@@ -26,6 +27,14 @@ pub fn time_of_day(nanoseconds: i64) -> String {
     )
 }
 
+/// Nanoseconds of the day at a time as [`time_of_day`] has it; the fraction may be shorter, or missing.
+pub fn parse_time_of_day(text: &str) -> Result<u64, String> {
+    let time = Time::strptime("%H:%M:%S%.f", text);
+    let time = time.map_err(|_| "it is not HH:MM:SS or HH:MM:SS.FRACTION".to_owned())?;
+    let since = time.duration_since(Time::midnight());
+    u64::try_from(since.as_nanos()).map_err(|error| error.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,5 +54,21 @@ mod tests {
         assert!(readable(i128::MAX).ends_with(" ns after 1970"));
         assert_eq!(time_of_day(1_700_000_000_000_000_789), "22:13:20.000000789");
         assert_eq!(now().len(), 15);
+    }
+
+    #[test]
+    fn times_of_the_day() {
+        let second = 1_000_000_000;
+        for (text, expected) in [
+            ("00:00:00", 0),
+            ("22:13:20", 80_000 * second),
+            ("22:13:20.000000789", 80_000 * second + 789),
+            ("23:59:59.5", 86_399 * second + second / 2),
+        ] {
+            assert_eq!(parse_time_of_day(text), Ok(expected), "{text}");
+        }
+        for wrong in ["", "12:00", "24:00:00", "12:00:00.", "-1:00:00", "noon"] {
+            assert!(parse_time_of_day(wrong).is_err(), "{wrong}");
+        }
     }
 }

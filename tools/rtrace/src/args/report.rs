@@ -2,6 +2,7 @@
 
 //! `rtrace report`, as typed.
 
+use crate::date::parse_time_of_day;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -46,6 +47,16 @@ pub struct ReportArgs {
     /// Locks of the kernel, and futexes: how long threads waited for each, and who the longest
     #[arg(long)]
     pub locks: bool,
+
+    /// The critical path of a thread: what it did and waited for, followed back through those that
+    /// woke it; of several threads that had this id, the last
+    #[arg(long, value_name = "TID", value_parser = clap::value_parser!(i64).range(1..))]
+    pub critical_path: Option<i64>,
+
+    /// The critical path up to this time of the day (UTC), not to the thread's end: HH:MM:SS and, if
+    /// wanted, a fraction, as the reports show it
+    #[arg(long, value_name = "TIME", requires = "critical_path", value_parser = parse_time_of_day)]
+    pub to: Option<u64>,
 
     /// Print one JSON object
     #[arg(long)]

@@ -167,6 +167,8 @@ fn report(args: ReportArgs) -> Action {
         args.irq.then_some(Question::Irq),
         args.io.then_some(Question::Io),
         args.locks.then_some(Question::Locks),
+        args.critical_path
+            .map(|tid| Question::CriticalPath { tid, to: args.to }),
     ];
     Action::Report {
         dir: args.dir,

@@ -7,6 +7,7 @@ mod begun;
 mod busy;
 mod calls;
 mod cpu;
+mod critical_path;
 mod durations;
 mod head;
 mod interrupts;
@@ -29,6 +30,7 @@ use crate::terminal::{print, say};
 use analysis::{Analysis, Catalogue, Missing};
 use anyhow::Context;
 use cpu::Cpus;
+use critical_path::CriticalPath;
 use indicatif::{ProgressBar, ProgressStyle};
 use io::Io;
 use irq::Irq;
@@ -61,6 +63,8 @@ pub enum Question {
     Io,
     /// Which locks threads had to wait for.
     Locks,
+    /// What a thread's time went by with, to this time of the day, in nanoseconds, if one is given.
+    CriticalPath { tid: i64, to: Option<u64> },
 }
 
 impl Question {
@@ -73,6 +77,7 @@ impl Question {
             Self::Irq => Box::new(Irq::new(catalogue)?),
             Self::Io => Box::new(Io::new(catalogue)?),
             Self::Locks => Box::new(Locks::new(catalogue)?),
+            Self::CriticalPath { tid, to } => Box::new(CriticalPath::new(catalogue, tid, to)?),
         })
     }
 }

@@ -139,8 +139,12 @@ impl Schedule {
     /// Whether the thread is known to run, on a CPU that is whole. Nothing that happens elsewhere
     /// can be about it.
     pub fn runs(&self, tid: i64) -> bool {
-        let state = self.threads.get(&tid).and_then(|thread| thread.state);
-        matches!(state, Some((State::Running, _)))
+        matches!(self.state(tid), Some((State::Running, _)))
+    }
+
+    /// What a thread does, and since when, if that is known.
+    pub fn state(&self, tid: i64) -> Option<(State, u64)> {
+        self.threads.get(&tid)?.state
     }
 
     /// The name that a thread had last.

@@ -4,6 +4,7 @@
 
 mod chunks;
 mod cpu;
+mod critical_path;
 mod damaged;
 mod io;
 mod irq;

@@ -58,7 +58,7 @@ pub struct Switch<'a> {
 }
 
 /// The state in which a thread left its CPU, as tracers show it: one bit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Left(i64);
 
 impl Left {

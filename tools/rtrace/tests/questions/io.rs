@@ -30,7 +30,7 @@ const SENDFILE: u32 = 66;
 const SENDFILE_EXIT: u32 = 67;
 
 /// The device 254:1.
-const DISK: u32 = 254 << 20 | 1;
+const DISK: u32 = (254 << 20) | 1;
 
 /// Says what is in these events; the trace's own `read` and `openat` have no descriptors.
 fn describe(dir: &Path) {

@@ -3,7 +3,9 @@
 //! `rtrace report --locks`.
 
 use super::machine::{packets, Loss, Random, TICK_NS};
-use super::{declare, forget, json, packet, report, row, write, IDLE, SHELL, THREAD, US};
+use super::{
+    declare, declare_contexts, forget, json, packet, report, row, write, IDLE, SHELL, THREAD, US,
+};
 use predicates::str::contains;
 use std::path::Path;
 use synthetic::PacketBuilder;
@@ -174,6 +176,50 @@ fn what_the_trace_lacks_is_said() {
         .stderr(contains(
             "--locks needs contention_begin and contention_end, or",
         ));
+}
+
+/// With the context `tid` no other events are needed; with call stacks a lock has a row for each place.
+#[test]
+fn contexts_say_who_waits_and_where() {
+    let dir = TempDir::new().unwrap();
+    let record = |tid: i32, place: u64, ret: i32| {
+        let stack = [place, 0xffff_ffff_8100_0000]
+            .map(u64::to_le_bytes)
+            .concat();
+        let head = [tid, 2].map(i32::to_le_bytes).concat();
+        let fields = [&LOCK.to_le_bytes()[..], &ret.to_le_bytes()].concat();
+        [head, stack, fields].concat()
+    };
+    let flags = MUTEX as i32;
+    let places = [0xffff_ffff_8123_4567, 0xffff_ffff_89ab_cdef];
+    let zero = packet(0, 0, 0)
+        .event(BEGIN, 10 * US, &record(7, places[0], flags))
+        .event(BEGIN, 12 * US, &record(8, places[1], flags))
+        .event(END, 20 * US, &record(8, places[1], 0))
+        .close(100 * US, 8);
+    let one = packet(1, 0, 0)
+        .event(END, 30 * US, &record(7, places[0], 0))
+        .close(100 * US, 8);
+    write(dir.path(), &[(0, vec![zero]), (1, vec![one])]);
+    describe(dir.path());
+    forget(dir.path(), "sched_switch");
+    let stack = "integer { size = 64; align = 8; signed = false; base = 16; }";
+    let contexts = format!(
+        "\t\tinteger {{ size = 32; align = 8; signed = true; }} _tid;\n\
+         \t\tinteger {{ size = 32; align = 8; signed = false; }} __callstack_kernel_length;\n\
+         \t\t{stack} _callstack_kernel[__callstack_kernel_length];\n"
+    );
+    declare_contexts(dir.path(), &contexts);
+    let locks = &json(&["--locks"], dir.path())["locks"]["kernel"];
+    assert_eq!(locks.as_array().unwrap().len(), 2, "{locks}");
+    for (place, tid, ns) in [
+        ("0xffffffff81234567", 7, 20_000),
+        ("0xffffffff89abcdef", 8, 8_000),
+    ] {
+        let lock = row(locks, "place", place);
+        assert_eq!((&lock["timed"], &lock["total_ns"]), (&1.into(), &ns.into()));
+        assert_eq!(lock["longest"]["tid"], tid);
+    }
 }
 
 #[derive(Clone, Copy)]

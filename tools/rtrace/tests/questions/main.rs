@@ -89,6 +89,14 @@ fn declare(dir: &Path, events: &[(u32, &str, &[&str])]) {
     fs::write(&path, text).unwrap();
 }
 
+/// Gives the events contexts, which are described so.
+fn declare_contexts(dir: &Path, contexts: &str) {
+    let path = dir.join("metadata");
+    let text = fs::read_to_string(&path).unwrap();
+    let declared = format!("\tevent.context := struct {{\n{contexts}\t}};\n\tpacket.context");
+    fs::write(&path, text.replacen("\tpacket.context", &declared, 1)).unwrap();
+}
+
 /// A text of 16 bytes.
 fn text16(text: &str) -> [u8; 16] {
     let mut bytes = [0; 16];

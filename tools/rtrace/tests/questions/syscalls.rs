@@ -3,7 +3,7 @@
 //! `rtrace report --syscalls`.
 
 use super::machine::{self, Loss, Random, OPEN_NS, READ_NS};
-use super::{forget, json, packet, report, row, write, IDLE, SHELL, THREAD, US};
+use super::{declare_contexts, forget, json, packet, report, row, write, IDLE, SHELL, THREAD, US};
 use predicates::prelude::*;
 use predicates::str::contains;
 use rtrace_abi::header::Layout;
@@ -306,13 +306,11 @@ fn contexts_say_who_calls() {
         .event(READ_EXIT, 6 * US, &call(9, 7, 1))
         .close(10 * US, 8);
     write(dir.path(), &[(0, vec![zero]), (1, vec![one])]);
-    let path = dir.path().join("metadata");
-    let text = fs::read_to_string(&path).unwrap();
     let integer = "integer { size = 32; align = 8; signed = true; }";
-    let contexts = format!(
-        "\tevent.context := struct {{\n\t\t{integer} _tid;\n\t\t{integer} _pid;\n\t}};\n\tpacket.context"
+    declare_contexts(
+        dir.path(),
+        &format!("\t\t{integer} _tid;\n\t\t{integer} _pid;\n"),
     );
-    fs::write(&path, text.replacen("\tpacket.context", &contexts, 1)).unwrap();
     forget(dir.path(), "sched_switch");
     let answer = &json(&["--syscalls", "--by-process"], dir.path())["syscalls"];
     assert_eq!(answer["calls"][0]["timed"], 2);

@@ -308,3 +308,75 @@ impl Past {
         self.records[..behind].last()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::analysis::Catalogue;
+    use crate::report::schedule_events::Left;
+    use rtrace_abi::header::Layout;
+    use trace::ctf::Metadata;
+
+    /// Two threads wake each other, more often than is kept.
+    #[test]
+    fn a_long_sleep_is_unknown_in_its_older_part() {
+        let metadata = synthetic::metadata(synthetic::UUID, Layout::Compact);
+        let metadata = Metadata::parse(&metadata).unwrap();
+        let schedule = Schedule::new(&Catalogue::new(&metadata));
+        let mut history = History::default();
+        let end = KEPT as u64;
+        history.restart(0);
+        for now in 1..=end {
+            let (ran, slept) = ((now % 2) as i64 + 8, (now + 1) as i64 % 2 + 8);
+            let span = |tid, state| Span {
+                tid,
+                cpu: Some(0),
+                state,
+                from: now - 1,
+                to: now,
+                is_complete: true,
+            };
+            history.add(&span(ran, State::Running), &schedule);
+            history.add(&span(slept, State::Blocked(Left::default())), &schedule);
+            history.woken(slept, now, &Waker::Thread(ran));
+            assert!(history.kept <= KEPT);
+        }
+        assert!(history.forgotten() > 1);
+        let path = history.path(8, 7, 0, end, &schedule);
+        let mut at = 0;
+        for segment in &path {
+            assert_eq!(segment.from, at);
+            at = segment.to;
+        }
+        assert_eq!(at, end);
+        assert_eq!(path[0].what, What::Unknown);
+        let known = path[1..].iter().all(|segment| segment.what == What::Ran);
+        assert!(known && path[0].to < end - end / 16, "{:?}", path[0]);
+    }
+
+    /// Threads that wake each other at one moment are no way back.
+    #[test]
+    fn a_circle_is_left() {
+        let metadata = synthetic::metadata(synthetic::UUID, Layout::Compact);
+        let metadata = Metadata::parse(&metadata).unwrap();
+        let schedule = Schedule::new(&Catalogue::new(&metadata));
+        let mut history = History::default();
+        history.restart(0);
+        for (tid, other) in [(8, 9), (9, 8)] {
+            let span = Span {
+                tid,
+                cpu: None,
+                state: State::Blocked(Left::default()),
+                from: 0,
+                to: 10,
+                is_complete: true,
+            };
+            history.add(&span, &schedule);
+            history.woken(tid, 10, &Waker::Thread(other));
+        }
+        let path = history.path(8, 7, 0, 10, &schedule);
+        assert_eq!(path.len(), 1);
+        assert_eq!((path[0].from, path[0].to), (0, 10));
+        assert_eq!(path[0].what, What::Unknown);
+    }
+}

@@ -10,8 +10,8 @@
 //!
 //! The trace is read once, forward. While the thread is off its CPU, [`History`] keeps what all others do,
 //! and at its wake-up the path is followed back through that. So memory is that of the path, which is the
-//! answer, of one entry for each thread that lives, and of at most 2^20 changes, whatever the trace's
-//! size. A sleep in which more happens is unknown in its older part.
+//! answer, of one entry for each thread, and of at most 2^20 changes, whatever the trace's size. A sleep in
+//! which more happens is unknown in its older part.
 //!
 //! Nothing is concluded across a loss: what a thread sleeps for is forgotten by the schedule where events
 //! of any CPU may be missing.
@@ -254,7 +254,9 @@ impl Analysis for CriticalPath {
                 };
                 let waker = self.handlers.waker(now);
                 self.woken(task.tid, &waker, now);
-                self.early.insert(task.tid, waker);
+                if now.schedule.runs(task.tid) {
+                    self.early.insert(task.tid, waker);
+                }
             }
             Other::Woken(fields) => {
                 let Some(task) = fields.read(event) else {
@@ -279,7 +281,9 @@ impl Analysis for CriticalPath {
 
     fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
         self.begin(now.time);
-        self.handlers.switch(now);
+        if now.schedule.is_whole(now.cpu) {
+            self.handlers.switch(now);
+        }
         if switch.next_tid == self.tid {
             // It runs, and nobody has said who woke it.
             self.follow(&Waker::Unknown, now.schedule);

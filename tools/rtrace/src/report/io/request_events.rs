@@ -184,6 +184,6 @@ mod tests {
     #[test]
     fn devices_are_called_as_in_sysfs() {
         assert_eq!(name(266_338_304), "254:0");
-        assert_eq!(name(7 << 20 | 3), "7:3");
+        assert_eq!(name((7 << 20) | 3), "7:3");
     }
 }

@@ -146,10 +146,11 @@ impl KernelLocks {
             _ => None,
         });
         let doer = Doer::new(whose.tid(event, now)?, now.cpu);
-        if !self.open.has(doer, &address) {
-            // Whether a mutex spins or sleeps is not another kind of lock.
-            let spin = if flags & MUTEX == 0 { 0 } else { SPIN };
-            let flags = flags & !spin;
+        if flags & MUTEX == 0 {
+            self.open.begin(doer, address, Wait { flags, place }, now);
+        } else if !self.open.has(doer, &address) {
+            // Whether it spins or sleeps is not another kind of lock.
+            let flags = flags & !SPIN;
             self.open.begin(doer, address, Wait { flags, place }, now);
         }
         Some(())

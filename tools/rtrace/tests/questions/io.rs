@@ -1,39 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace report --io`.
+//! `rtrace report --io`: requests to block devices.
 
 use super::machine::{packets, Loss, Random, TICK_NS};
-use super::{declare, forget, json, packet, report, row, text16, write, IDLE, SHELL, THREAD, US};
+use super::{declare, forget, json, packet, report, row, text16, write, IDLE, SHELL, US};
 use predicates::str::contains;
-use serde_json::Value;
 use std::path::Path;
-use synthetic::{PacketBuilder, OPENAT, OPENAT_EXIT};
+use synthetic::{PacketBuilder, OPENAT};
 use tempfile::TempDir;
 
 const INSERT: u32 = 50;
 const ISSUE: u32 = 51;
 const COMPLETE: u32 = 52;
 const REQUEUE: u32 = 53;
-const READ: u32 = 54;
-const READ_EXIT: u32 = 55;
-const WRITE: u32 = 56;
-const WRITE_EXIT: u32 = 57;
-const CLOSE: u32 = 58;
-const CLOSE_EXIT: u32 = 59;
-const DUP: u32 = 60;
-const DUP_EXIT: u32 = 61;
-const SOCKET: u32 = 62;
-const SOCKET_EXIT: u32 = 63;
-const EXECVE: u32 = 64;
-const EXECVE_EXIT: u32 = 65;
-const SENDFILE: u32 = 66;
-const SENDFILE_EXIT: u32 = 67;
+pub const READ: u32 = 54;
+pub const READ_EXIT: u32 = 55;
+pub const WRITE: u32 = 56;
+pub const WRITE_EXIT: u32 = 57;
+pub const CLOSE: u32 = 58;
+pub const CLOSE_EXIT: u32 = 59;
+pub const DUP: u32 = 60;
+pub const DUP_EXIT: u32 = 61;
+pub const SOCKET: u32 = 62;
+pub const SOCKET_EXIT: u32 = 63;
+pub const EXECVE: u32 = 64;
+pub const EXECVE_EXIT: u32 = 65;
+pub const SENDFILE: u32 = 66;
+pub const SENDFILE_EXIT: u32 = 67;
 
 /// The device 254:1.
 const DISK: u32 = (254 << 20) | 1;
 
 /// Says what is in these events; the trace's own `read` and `openat` have no descriptors.
-fn describe(dir: &Path) {
+pub fn describe(dir: &Path) {
     forget(dir, "syscall_entry_read");
     forget(dir, "syscall_exit_read");
     forget(dir, "syscall_entry_openat");
@@ -117,7 +116,7 @@ fn done(sector: u64, sectors: u32, error: i32, rwbs: &str) -> (u32, Vec<u8>) {
 }
 
 /// These events at these microseconds.
-fn filled(packet: PacketBuilder, events: &[(u64, (u32, Vec<u8>))]) -> PacketBuilder {
+pub fn filled(packet: PacketBuilder, events: &[(u64, (u32, Vec<u8>))]) -> PacketBuilder {
     let add = |packet: PacketBuilder, (time, (id, payload)): &(u64, (u32, Vec<u8>))| {
         packet.event(*id, time * US, payload)
     };
@@ -224,166 +223,6 @@ fn text_has_the_same() {
             "   40.0 us    20.0 us  22:13:20.000010000 254:1    write             100    8.0 KiB        7  sh\n",
         ))
         .stdout(contains("No process read or wrote by a system call."));
-}
-
-fn call(id: u32, fd: i32) -> (u32, Vec<u8>) {
-    (id, fd.to_le_bytes().to_vec())
-}
-
-fn ret(id: u32, ret: i64) -> (u32, Vec<u8>) {
-    (id, ret.to_le_bytes().to_vec())
-}
-
-fn open(dfd: i32, flags: i32, name: &str) -> (u32, Vec<u8>) {
-    let numbers = [dfd, flags].map(i32::to_le_bytes).concat();
-    (OPENAT, [&numbers, name.as_bytes(), b"\0"].concat())
-}
-
-/// `O_CLOEXEC`
-const CLOEXEC: i32 = 0o2_000_000;
-/// `AT_FDCWD`
-const CWD: i32 = -100;
-
-/// What the shell and its child do with files: from here on without losses.
-fn calls() -> Vec<(u64, (u32, Vec<u8>))> {
-    vec![
-        // Before its entry is known.
-        (9, ret(READ_EXIT, 5)),
-        (10, open(CWD, 0, "/etc")),
-        (11, ret(OPENAT_EXIT, 3)),
-        (12, open(3, CLOEXEC, "hosts")),
-        (13, ret(OPENAT_EXIT, 4)),
-        (14, call(READ, 4)),
-        (16, ret(READ_EXIT, 100)),
-        (17, call(DUP, 4)),
-        (18, ret(DUP_EXIT, 5)),
-        (19, call(READ, 5)),
-        (22, ret(READ_EXIT, 50)),
-        (23, call(READ, 5)),
-        (24, ret(READ_EXIT, -11)),
-        (25, call(CLOSE, 3)),
-        (26, ret(CLOSE_EXIT, 0)),
-        (27, call(READ, 3)),
-        (28, ret(READ_EXIT, 0)),
-        (29, call(SOCKET, 1)),
-        (30, ret(SOCKET_EXIT, 3)),
-        (31, call(WRITE, 3)),
-        (33, ret(WRITE_EXIT, 1000)),
-        (34, call(WRITE, 1)),
-        (35, ret(WRITE_EXIT, 7)),
-        (36, (SENDFILE, [3, 5].map(i32::to_le_bytes).concat())),
-        (40, ret(SENDFILE_EXIT, 20)),
-    ]
-}
-
-fn files(dir: &Path, lost: bool) {
-    let zero = filled(packet(0, 0, 0).switch(5 * US, IDLE, SHELL), &calls())
-        .fork(50 * US, SHELL, THREAD, THREAD.0)
-        .switch_from(60 * US, SHELL, 1, THREAD)
-        .close(100 * US, 8);
-    let behind = [
-        (110, call(READ, 4)),
-        (112, ret(READ_EXIT, 10)),
-        (113, (EXECVE, b"/bin/true\0".to_vec())),
-        (114, ret(EXECVE_EXIT, 0)),
-        // That was to be closed then, this was not.
-        (115, call(READ, 4)),
-        (116, ret(READ_EXIT, 1)),
-        (117, call(READ, 5)),
-        (118, ret(READ_EXIT, 2)),
-    ];
-    let behind = filled(packet(0, 1, 100 * US), &behind).close(200 * US, 8);
-    let one = [
-        packet(1, 0, 0).close(70 * US, 8),
-        packet(1, 1 + u64::from(lost), 80 * US).close(200 * US, 8),
-    ];
-    write(dir, &[(0, vec![zero, behind]), (1, one.to_vec())]);
-    describe(dir);
-}
-
-/// The row of a process and a file, or of a descriptor.
-fn used<'a>(uses: &'a Value, pid: i64, key: &str, file: impl Into<Value>) -> &'a Value {
-    let file = file.into();
-    let mut rows = uses.as_array().unwrap().iter();
-    // The shell's process is known only once it has made another.
-    let is = |row: &&Value| (row["pid"] == pid || row["tid"] == pid) && row[key] == file;
-    rows.find(is)
-        .unwrap_or_else(|| panic!("{pid} {file} in {uses}"))
-}
-
-#[test]
-fn files_have_names() {
-    let dir = TempDir::new().unwrap();
-    files(dir.path(), false);
-    let found = &json(&["--io"], dir.path())["io"]["files"];
-    assert_eq!(found["unknown"], 1);
-    let uses = &found["uses"];
-    assert_eq!(uses.as_array().unwrap().len(), 6, "{uses}");
-    let hosts = used(uses, 7, "file", "/etc/hosts");
-    assert_eq!(
-        (&hosts["reads"], &hosts["read_bytes"]),
-        (&3.into(), &170.into())
-    );
-    assert_eq!(
-        (&hosts["errors"], &hosts["total_ns"]),
-        (&1.into(), &10_000.into())
-    );
-    assert_eq!(hosts["max_ns"], 4_000);
-    let socket = used(uses, 7, "file", "[socket]");
-    assert_eq!(
-        (&socket["writes"], &socket["written_bytes"]),
-        (&2.into(), &1020.into())
-    );
-    let closed = used(uses, 7, "fd", 3);
-    assert_eq!(
-        (&closed["reads"], &closed["file"]),
-        (&1.into(), &Value::Null)
-    );
-    assert_eq!(used(uses, 7, "fd", 1)["written_bytes"], 7);
-}
-
-/// A child has the descriptors of who made it, but for those that another program does not get.
-#[test]
-fn files_are_inherited_but_not_across_a_loss() {
-    for lost in [false, true] {
-        let dir = TempDir::new().unwrap();
-        files(dir.path(), lost);
-        let uses = &json(&["--io"], dir.path())["io"]["files"]["uses"];
-        let child = |key, file: Value| used(uses, 8, key, file)["read_bytes"].clone();
-        if lost {
-            assert_eq!(child("fd", 4.into()), 11);
-            assert_eq!(child("fd", 5.into()), 2);
-        } else {
-            assert_eq!(child("file", "/etc/hosts".into()), 12);
-            assert_eq!(child("fd", 4.into()), 1);
-        }
-        report(&["--io"], dir.path())
-            .assert()
-            .success()
-            .stdout(contains("worker           fd 4 of worker\n"))
-            .stdout(contains(
-                "Of 1 reads and writes it is not known of which file",
-            ));
-    }
-}
-
-#[test]
-fn what_the_trace_lacks_is_said() {
-    let dir = TempDir::new().unwrap();
-    files(dir.path(), false);
-    let without = |prefixes: &[&str]| prefixes.iter().for_each(|name| forget(dir.path(), name));
-    without(&["block_rq_issue"]);
-    report(&["--io"], dir.path())
-        .assert()
-        .success()
-        .stdout(contains("`rtrace record -e 'block_rq_*'` has them"));
-    without(&["sched_switch"]);
-    report(&["--io"], dir.path())
-        .assert()
-        .code(1)
-        .stderr(contains(
-            "--io needs block_rq_issue and block_rq_complete, or",
-        ));
 }
 
 /// A request, in clock ticks since its insert.

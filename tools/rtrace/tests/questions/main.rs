@@ -6,6 +6,7 @@ mod chunks;
 mod cpu;
 mod critical_path;
 mod damaged;
+mod files;
 mod io;
 mod irq;
 mod latency;

@@ -3,7 +3,7 @@
 //! What all threads did while one was off its CPU.
 //!
 //! Only that can be on the path of a thread that waits: so nothing is kept from before it left its CPU,
-//! and nothing at all while it runs. Within that time at most [`KEPT`] changes are kept, some tens of
+//! and nothing at all while it runs. Within that time at most [`KEPT`] changes are kept, in less than 100
 //! megabytes; where there are more, the older half is forgotten, and is unknown.
 
 use super::handlers::Waker;
@@ -271,32 +271,27 @@ impl History {
         schedule: &Schedule,
         mut each: impl FnMut(u64, u64, What),
     ) {
+        let number = cpu.map(|cpu| schedule.number(cpu));
+        let what = |runner| What::WaitedFor(number.map(|number| (number, runner)));
         let runs = cpu.and_then(|cpu| self.cpus.get(&cpu));
+        let runs = runs.map_or(&[][..], Vec::as_slice);
+        let behind = runs.partition_point(|run| run.from < to);
         let mut end = to;
-        let runs = runs.into_iter().flatten().rev();
-        for run in runs.take_while(|run| run.to > from) {
+        for run in runs[..behind].iter().rev() {
+            if run.to <= from {
+                break;
+            }
             let (begin, until) = (run.from.max(from), run.to.min(end));
-            if begin >= until {
-                continue;
-            }
-            let number = cpu.map(|cpu| schedule.number(cpu));
             if until < end {
-                each(
-                    until,
-                    end,
-                    What::WaitedFor(number.map(|number| (number, None))),
-                );
+                each(until, end, what(None));
             }
-            each(
-                begin,
-                until,
-                What::WaitedFor(number.map(|number| (number, Some(run.tid)))),
-            );
+            if begin < until {
+                each(begin, until, what(Some(run.tid)));
+            }
             end = begin;
         }
         if from < end {
-            let number = cpu.map(|cpu| (schedule.number(cpu), None));
-            each(from, end, What::WaitedFor(number));
+            each(from, end, what(None));
         }
     }
 }

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace report --io`: files.
+
+use super::io::{
+    describe, filled, CLOSE, CLOSE_EXIT, DUP, DUP_EXIT, EXECVE, EXECVE_EXIT, READ, READ_EXIT,
+    SENDFILE, SENDFILE_EXIT, SOCKET, SOCKET_EXIT, WRITE, WRITE_EXIT,
+};
+use super::machine::{packets, Loss, Random};
+use super::{forget, json, packet, report, write, IDLE, SHELL, THREAD, US};
+use predicates::str::contains;
+use serde_json::Value;
+use std::path::Path;
+use synthetic::{PacketBuilder, OPENAT, OPENAT_EXIT};
+use tempfile::TempDir;
+
+fn call(id: u32, fd: i32) -> (u32, Vec<u8>) {
+    (id, fd.to_le_bytes().to_vec())
+}
+
+fn ret(id: u32, ret: i64) -> (u32, Vec<u8>) {
+    (id, ret.to_le_bytes().to_vec())
+}
+
+fn open(dfd: i32, flags: i32, name: &str) -> (u32, Vec<u8>) {
+    let numbers = [dfd, flags].map(i32::to_le_bytes).concat();
+    (OPENAT, [&numbers, name.as_bytes(), b"\0"].concat())
+}
+
+/// `O_CLOEXEC`
+const CLOEXEC: i32 = 0o2_000_000;
+/// `AT_FDCWD`
+const CWD: i32 = -100;
+
+/// What the shell and its child do with files: from here on without losses.
+fn calls() -> Vec<(u64, (u32, Vec<u8>))> {
+    vec![
+        // Before its entry is known.
+        (9, ret(READ_EXIT, 5)),
+        (10, open(CWD, 0, "/etc")),
+        (11, ret(OPENAT_EXIT, 3)),
+        (12, open(3, CLOEXEC, "hosts")),
+        (13, ret(OPENAT_EXIT, 4)),
+        (14, call(READ, 4)),
+        (16, ret(READ_EXIT, 100)),
+        (17, call(DUP, 4)),
+        (18, ret(DUP_EXIT, 5)),
+        (19, call(READ, 5)),
+        (22, ret(READ_EXIT, 50)),
+        (23, call(READ, 5)),
+        (24, ret(READ_EXIT, -11)),
+        (25, call(CLOSE, 3)),
+        (26, ret(CLOSE_EXIT, 0)),
+        (27, call(READ, 3)),
+        (28, ret(READ_EXIT, 0)),
+        (29, call(SOCKET, 1)),
+        (30, ret(SOCKET_EXIT, 3)),
+        (31, call(WRITE, 3)),
+        (33, ret(WRITE_EXIT, 1000)),
+        (34, call(WRITE, 1)),
+        (35, ret(WRITE_EXIT, 7)),
+        (36, (SENDFILE, [3, 5].map(i32::to_le_bytes).concat())),
+        (40, ret(SENDFILE_EXIT, 20)),
+    ]
+}
+
+fn files(dir: &Path, lost: bool) {
+    let zero = filled(packet(0, 0, 0).switch(5 * US, IDLE, SHELL), &calls())
+        .fork(50 * US, SHELL, THREAD, THREAD.0)
+        .switch_from(60 * US, SHELL, 1, THREAD)
+        .close(100 * US, 8);
+    let behind = [
+        (110, call(READ, 4)),
+        (112, ret(READ_EXIT, 10)),
+        (113, (EXECVE, b"/bin/true\0".to_vec())),
+        (114, ret(EXECVE_EXIT, 0)),
+        // That was to be closed then, this was not.
+        (115, call(READ, 4)),
+        (116, ret(READ_EXIT, 1)),
+        (117, call(READ, 5)),
+        (118, ret(READ_EXIT, 2)),
+    ];
+    let behind = filled(packet(0, 1, 100 * US), &behind).close(200 * US, 8);
+    let one = [
+        packet(1, 0, 0).close(70 * US, 8),
+        packet(1, 1 + u64::from(lost), 80 * US).close(200 * US, 8),
+    ];
+    write(dir, &[(0, vec![zero, behind]), (1, one.to_vec())]);
+    describe(dir);
+}
+
+/// The row of a process and a file, or of a descriptor.
+fn used<'a>(uses: &'a Value, pid: i64, key: &str, file: impl Into<Value>) -> &'a Value {
+    let file = file.into();
+    let mut rows = uses.as_array().unwrap().iter();
+    // The shell's process is known only once it has made another.
+    let is = |row: &&Value| (row["pid"] == pid || row["tid"] == pid) && row[key] == file;
+    rows.find(is)
+        .unwrap_or_else(|| panic!("{pid} {file} in {uses}"))
+}
+
+#[test]
+fn files_have_names() {
+    let dir = TempDir::new().unwrap();
+    files(dir.path(), false);
+    let found = &json(&["--io"], dir.path())["io"]["files"];
+    assert_eq!(found["unknown"], 1);
+    let uses = &found["uses"];
+    assert_eq!(uses.as_array().unwrap().len(), 6, "{uses}");
+    let hosts = used(uses, 7, "file", "/etc/hosts");
+    assert_eq!(
+        (&hosts["reads"], &hosts["read_bytes"]),
+        (&3.into(), &170.into())
+    );
+    assert_eq!(
+        (&hosts["errors"], &hosts["total_ns"]),
+        (&1.into(), &10_000.into())
+    );
+    assert_eq!(hosts["max_ns"], 4_000);
+    let socket = used(uses, 7, "file", "[socket]");
+    assert_eq!(
+        (&socket["writes"], &socket["written_bytes"]),
+        (&2.into(), &1020.into())
+    );
+    let closed = used(uses, 7, "fd", 3);
+    assert_eq!(
+        (&closed["reads"], &closed["file"]),
+        (&1.into(), &Value::Null)
+    );
+    assert_eq!(used(uses, 7, "fd", 1)["written_bytes"], 7);
+}
+
+/// A child has the descriptors of who made it, but for those that another program does not get.
+#[test]
+fn files_are_inherited_but_not_across_a_loss() {
+    for lost in [false, true] {
+        let dir = TempDir::new().unwrap();
+        files(dir.path(), lost);
+        let uses = &json(&["--io"], dir.path())["io"]["files"]["uses"];
+        let child = |key, file: Value| used(uses, 8, key, file)["read_bytes"].clone();
+        if lost {
+            assert_eq!(child("fd", 4.into()), 11);
+            assert_eq!(child("fd", 5.into()), 2);
+        } else {
+            assert_eq!(child("file", "/etc/hosts".into()), 12);
+            assert_eq!(child("fd", 4.into()), 1);
+        }
+        report(&["--io"], dir.path())
+            .assert()
+            .success()
+            .stdout(contains("worker           fd 4 of worker\n"))
+            .stdout(contains(
+                "Of 1 reads and writes it is not known of which file",
+            ));
+    }
+}
+
+#[test]
+fn what_the_trace_lacks_is_said() {
+    let dir = TempDir::new().unwrap();
+    files(dir.path(), false);
+    let without = |prefixes: &[&str]| prefixes.iter().for_each(|name| forget(dir.path(), name));
+    without(&["block_rq_issue"]);
+    report(&["--io"], dir.path())
+        .assert()
+        .success()
+        .stdout(contains("`rtrace record -e 'block_rq_*'` has them"));
+    without(&["sched_switch"]);
+    report(&["--io"], dir.path())
+        .assert()
+        .code(1)
+        .stderr(contains(
+            "--io needs block_rq_issue and block_rq_complete, or",
+        ));
+}
+
+#[derive(Clone, Copy)]
+enum Act {
+    /// The file of this number is opened, and gets the descriptor.
+    Open(u64),
+    Opened(i64),
+    Close(i32),
+    Read(i32),
+    /// The call with this exit returned that.
+    Done(u32, i64),
+    /// The thread leaves its CPU, or comes to one.
+    From,
+    To,
+}
+
+fn act(packet: PacketBuilder, time: u64, act: Act) -> PacketBuilder {
+    let (id, payload) = match act {
+        Act::From => return packet.switch_from(time, SHELL, 1, IDLE),
+        Act::To => return packet.switch(time, IDLE, SHELL),
+        Act::Open(file) => open(CWD, 0, &file.to_string()),
+        Act::Opened(fd) => ret(OPENAT_EXIT, fd),
+        Act::Close(fd) => call(CLOSE, fd),
+        Act::Read(fd) => call(READ, fd),
+        Act::Done(id, value) => ret(id, value),
+    };
+    packet.event(id, time, &payload)
+}
+
+/// A thread goes from CPU to CPU, opens files, reads from each as many bytes as its name says, and closes
+/// them, and gets their descriptors again: what is counted for another file would show.
+#[test]
+fn no_file_is_named_across_a_loss() {
+    let mut named = 0;
+    for seed in 0..60 {
+        let loss = [Loss::Nothing, Loss::Packets, Loss::Events][seed as usize % 3];
+        let random = &mut Random(seed);
+        let mut events = vec![Vec::new(); 2];
+        let (mut time, mut cpu, mut reads) = (10, 0, 0);
+        let mut add = |cpu: usize, acts: &[Act]| {
+            for act in acts {
+                time += 10;
+                events[cpu].push((time, *act));
+            }
+        };
+        add(cpu, &[Act::To]);
+        // By descriptor, from 3 on.
+        let mut files = [None; 3];
+        for file in 1..200 {
+            let slot = random.below(3) as usize;
+            let fd = slot as i32 + 3;
+            match files[slot] {
+                None => {
+                    files[slot] = Some(file);
+                    add(cpu, &[Act::Open(file), Act::Opened(i64::from(fd))]);
+                }
+                Some(_) if random.below(3) == 0 => {
+                    files[slot] = None;
+                    add(cpu, &[Act::Close(fd), Act::Done(CLOSE_EXIT, 0)]);
+                }
+                Some(open) => {
+                    reads += 1;
+                    add(cpu, &[Act::Read(fd), Act::Done(READ_EXIT, open as i64)]);
+                }
+            }
+            if random.below(5) == 0 {
+                add(cpu, &[Act::From]);
+                cpu = 1 - cpu;
+                add(cpu, &[Act::To]);
+            }
+        }
+        let streams: Vec<_> = (0_u32..)
+            .zip(&events)
+            .map(|(cpu, events)| (cpu, packets(random, cpu, events, loss, time, act)))
+            .collect();
+        let dir = TempDir::new().unwrap();
+        write(dir.path(), &streams);
+        describe(dir.path());
+        let uses = &json(&["--io"], dir.path())["io"]["files"]["uses"];
+        let mut found = 0;
+        for row in uses.as_array().unwrap() {
+            let count = row["reads"].as_u64().unwrap();
+            if let Some(file) = row["file"].as_str() {
+                let bytes = count * file.parse::<u64>().unwrap();
+                assert_eq!(row["read_bytes"], bytes, "{seed}: {row}");
+                found += count;
+            }
+        }
+        assert!(found == reads || loss != Loss::Nothing, "{seed}: {uses}");
+        named += found;
+    }
+    assert!(named > 2_500, "{named}");
+}

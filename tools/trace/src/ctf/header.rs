@@ -37,6 +37,25 @@ impl PacketAt {
     pub fn end(&self) -> u64 {
         self.offset + self.size()
     }
+
+    /// Takes the header that is at `offset` of the stream `path` from its bytes. It must be one of the
+    /// trace `uuid`, if that is given.
+    pub(super) fn decode(
+        bytes: &[u8; PacketHeader::SIZE],
+        path: &Path,
+        offset: u64,
+        uuid: Option<Uuid>,
+    ) -> Result<Self> {
+        let header = decode(bytes);
+        match complaint(&header, uuid) {
+            None => Ok(Self { offset, header }),
+            Some(what) => Err(Error::Corrupt {
+                path: path.to_owned(),
+                offset,
+                what,
+            }),
+        }
+    }
 }
 
 /// The headers of a stream file's whole packets, one after the other. `F` is the file, or a
@@ -73,11 +92,7 @@ impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
         }
         let mut bytes = [0; PacketHeader::SIZE];
         self.read_exact_at(&mut bytes, self.at)?;
-        let packet = PacketAt {
-            offset: self.at,
-            header: decode(&bytes),
-        };
-        self.check(&packet)?;
+        let packet = PacketAt::decode(&bytes, self.path, self.at, self.uuid)?;
         if packet.size() > left {
             return Ok(None);
         }
@@ -95,43 +110,36 @@ impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
     pub fn partial(&self) -> u64 {
         self.length.saturating_sub(self.at)
     }
+}
 
-    fn check(&self, packet: &PacketAt) -> Result<()> {
-        let PacketHeader {
-            magic,
-            uuid,
-            timestamp_begin,
-            timestamp_end,
-            content_size,
-            packet_size,
-            ..
-        } = packet.header;
-        let what = if magic != MAGIC {
-            format!("no packet begins here (magic {magic:#010x}, expected {MAGIC:#010x})")
-        } else if self
-            .uuid
-            .is_some_and(|expected| expected.into_bytes() != uuid)
-        {
-            format!("a packet of another trace ({})", Uuid::from_bytes(uuid))
-        } else if packet_size % 8 != 0 || content_size % 8 != 0 {
-            format!("sizes of {content_size} and {packet_size} bits are no whole bytes")
-        } else if content_size > packet_size {
-            format!("{content_size} bits of content in a packet of {packet_size}")
-        } else if content_size < PacketHeader::SIZE as u64 * 8 {
-            format!("{content_size} bits of content, less than a packet header")
-        } else if packet_size / 8 > LARGEST {
-            format!("a packet of {} bytes", packet_size / 8)
-        } else if timestamp_begin > timestamp_end {
-            format!("a packet that begins at {timestamp_begin} and ends at {timestamp_end}")
-        } else {
-            return Ok(());
-        };
-        Err(Error::Corrupt {
-            path: self.path.to_owned(),
-            offset: packet.offset,
-            what,
-        })
-    }
+/// What is wrong with a header; none if nothing is.
+fn complaint(header: &PacketHeader, uuid: Option<Uuid>) -> Option<String> {
+    let PacketHeader {
+        magic,
+        uuid: own,
+        timestamp_begin,
+        timestamp_end,
+        content_size,
+        packet_size,
+        ..
+    } = *header;
+    Some(if magic != MAGIC {
+        format!("no packet begins here (magic {magic:#010x}, expected {MAGIC:#010x})")
+    } else if uuid.is_some_and(|expected| expected.into_bytes() != own) {
+        format!("a packet of another trace ({})", Uuid::from_bytes(own))
+    } else if packet_size % 8 != 0 || content_size % 8 != 0 {
+        format!("sizes of {content_size} and {packet_size} bits are no whole bytes")
+    } else if content_size > packet_size {
+        format!("{content_size} bits of content in a packet of {packet_size}")
+    } else if content_size < PacketHeader::SIZE as u64 * 8 {
+        format!("{content_size} bits of content, less than a packet header")
+    } else if packet_size / 8 > LARGEST {
+        format!("a packet of {} bytes", packet_size / 8)
+    } else if timestamp_begin > timestamp_end {
+        format!("a packet that begins at {timestamp_begin} and ends at {timestamp_end}")
+    } else {
+        return None;
+    })
 }
 
 /// Takes a header from its bytes: little endian, without padding.

@@ -7,9 +7,9 @@
 //! A heap has the time of each stream's next item; the stream at its top gives the next item of the
 //! trace. Where two streams have the same time, the first of [`Trace::streams_by_name`] goes first.
 
-use super::event::{Event, Events, Position};
+use super::item::{Item, Next};
 use super::metadata::Metadata;
-use super::stream::{Packet, StreamReader};
+use super::stream::StreamReader;
 use super::trace::Trace;
 use crate::error::Result;
 use std::cmp::Reverse;
@@ -17,27 +17,6 @@ use std::collections::binary_heap::PeekMut;
 use std::collections::BinaryHeap;
 use std::path::PathBuf;
 use std::slice;
-
-/// Something in a trace.
-#[derive(Clone, Copy, Debug)]
-pub enum Item<'a> {
-    /// A packet was read. This comes where the packet before it ended: if the packet has losses,
-    /// events of the stream may be missing from here on, up to [`Item::Whole`].
-    Packet(Packet<'a>),
-    /// From here on no event of the stream is missing. This comes where a packet begins before which
-    /// packets were lost, or ends, if events were discarded: where in it, is not known.
-    Whole {
-        /// When.
-        timestamp: u64,
-    },
-    /// An event.
-    Event(Event<'a>),
-    /// The stream ends.
-    End {
-        /// Bytes of a last packet that is not whole.
-        partial: u64,
-    },
-}
 
 /// The items of a trace by time.
 #[derive(Debug)]
@@ -104,29 +83,6 @@ struct Stream<'a> {
     partial: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Next {
-    /// The next packet, or the stream's end.
-    Packet,
-    /// The begin of a packet before which others were lost.
-    Begin,
-    /// The event at this position of the packet.
-    Event(Position),
-    /// The end of a packet up to which events were lost.
-    End,
-}
-
-impl Next {
-    /// What comes behind the events that have been read of a packet, and when.
-    fn behind(packet: &Packet<'_>, events: &Events<'_>) -> (Self, u64) {
-        match events.next_time() {
-            Some(time) => (Self::Event(events.position()), time),
-            None if packet.events_lost > 0 => (Self::End, packet.at.header.timestamp_end),
-            None => (Self::Packet, packet.at.header.timestamp_end),
-        }
-    }
-}
-
 impl<'a> Stream<'a> {
     fn new(files: &'a [PathBuf], metadata: &'a Metadata) -> Result<Self> {
         let mut stream = Self {
@@ -175,24 +131,7 @@ impl<'a> Stream<'a> {
         let Some(packet) = self.reader.as_ref().and_then(StreamReader::packet) else {
             return end(self.partial);
         };
-        let whole = Item::Whole { timestamp: now };
-        let (item, (next, time)) = match self.next {
-            Next::Packet if packet.packets_lost > 0 && packet.events_lost == 0 => {
-                let begin = (Next::Begin, packet.at.header.timestamp_begin);
-                (Item::Packet(packet), begin)
-            }
-            Next::Packet => {
-                let behind = Next::behind(&packet, &packet.events());
-                (Item::Packet(packet), behind)
-            }
-            Next::Begin => (whole, Next::behind(&packet, &packet.events())),
-            Next::Event(position) => {
-                let mut events = packet.events_from(position);
-                let item = events.next().transpose()?.map_or(whole, Item::Event);
-                (item, Next::behind(&packet, &events))
-            }
-            Next::End => (whole, (Next::Packet, now)),
-        };
+        let (item, next, time) = self.next.item(packet, now)?;
         self.next = next;
         Ok((item, Some(time)))
     }

@@ -4,6 +4,7 @@
 
 use super::event::{Events, Position};
 use super::header::{PacketAt, PacketHeaders};
+use super::link::Link;
 use super::metadata::{Metadata, StreamClass};
 use crate::error::{Error, Result};
 use crate::regular_file;
@@ -18,19 +19,10 @@ pub struct StreamReader<'a> {
     metadata: &'a Metadata,
     headers: PacketHeaders<'a, File>,
     /// The packet that was read last.
-    last: Option<Read<'a>>,
+    last: Option<(PacketAt, Link<'a>)>,
     /// One that was before the first.
     earlier: Option<PacketAt>,
     content: Vec<u8>,
-}
-
-/// What is known of a packet that was read, but its content.
-#[derive(Clone, Copy, Debug)]
-struct Read<'a> {
-    at: PacketAt,
-    class: &'a StreamClass,
-    packets_lost: u64,
-    events_lost: u64,
 }
 
 /// A packet in memory.
@@ -48,6 +40,18 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
+    /// The packet `at` its place in the stream `path`, with its header and events.
+    pub(super) fn new(path: &'a Path, at: PacketAt, link: Link<'a>, content: &'a [u8]) -> Self {
+        Self {
+            at,
+            packets_lost: link.packets_lost,
+            events_lost: link.events_lost,
+            path,
+            class: link.class,
+            content: &content[PacketHeader::SIZE..],
+        }
+    }
+
     /// Its events.
     pub fn events(&self) -> Events<'a> {
         self.events_from(Position::begin(&self.at))
@@ -82,7 +86,7 @@ impl<'a> StreamReader<'a> {
 
     /// The last packet that was read, or the one that was before.
     pub fn last(&self) -> Option<PacketAt> {
-        self.last.map(|read| read.at).or(self.earlier)
+        self.last.map(|(at, _)| at).or(self.earlier)
     }
 
     /// The next whole packet.
@@ -90,97 +94,21 @@ impl<'a> StreamReader<'a> {
         let Some(at) = self.headers.next_whole()? else {
             return Ok(None);
         };
-        let class = self.class(&at)?;
-        self.check_order(&at)?;
+        let link = Link::new(self.path, self.metadata, self.last(), &at)?;
         self.content.resize(at.content() as usize, 0);
         self.headers.read_exact_at(&mut self.content, at.offset)?;
-        let before = self.before();
-        let first_expected = before.map_or(0, |before| before.packet_seq_num.saturating_add(1));
-        let discarded_before = before.map_or(0, |before| before.events_discarded);
-        self.last = Some(Read {
-            at,
-            class,
-            packets_lost: at.header.packet_seq_num.saturating_sub(first_expected),
-            events_lost: at.header.events_discarded.saturating_sub(discarded_before),
-        });
+        self.last = Some((at, link));
         Ok(self.packet())
     }
 
     /// The packet that was read last, again.
     pub(super) fn packet(&self) -> Option<Packet<'_>> {
-        self.last.map(|read| Packet {
-            at: read.at,
-            packets_lost: read.packets_lost,
-            events_lost: read.events_lost,
-            path: self.path,
-            class: read.class,
-            content: &self.content[PacketHeader::SIZE..],
-        })
-    }
-
-    fn before(&self) -> Option<PacketHeader> {
-        self.last().map(|at| at.header)
+        let (at, link) = self.last?;
+        Some(Packet::new(self.path, at, link, &self.content))
     }
 
     /// Bytes of a last packet that is not whole, once [`Self::next_packet`] gives none.
     pub fn partial(&self) -> u64 {
         self.headers.partial()
-    }
-
-    /// The class of a packet: one that is described, and for all packets of the stream the same, as
-    /// their CPU is.
-    fn class(&self, at: &PacketAt) -> Result<&'a StreamClass> {
-        let (id, cpu) = (at.header.stream_id, at.header.cpu_id);
-        let what = match (self.metadata.stream(id), self.before()) {
-            (None, _) => format!("a packet of an unknown stream class {id}"),
-            (_, Some(before)) if before.stream_id != id => {
-                let class = before.stream_id;
-                format!("a packet of stream class {id} in a stream of class {class}")
-            }
-            (_, Some(before)) if before.cpu_id != cpu => {
-                let own = before.cpu_id;
-                format!("a packet of CPU {cpu} in the stream of CPU {own}")
-            }
-            (Some(class), _) => return Ok(class),
-        };
-        Err(self.corrupt(at, what))
-    }
-
-    fn corrupt(&self, at: &PacketAt, what: String) -> Error {
-        Error::Corrupt {
-            path: self.path.to_owned(),
-            offset: at.offset,
-            what,
-        }
-    }
-
-    /// Within a stream, packets do not overlap and nothing counts backwards.
-    fn check_order(&self, at: &PacketAt) -> Result<()> {
-        let Some(before) = self.before() else {
-            return Ok(());
-        };
-        let now = at.header;
-        let pairs = [
-            ("timestamp_begin", now.timestamp_begin, before.timestamp_end),
-            (
-                "packet_seq_num",
-                now.packet_seq_num,
-                before.packet_seq_num.saturating_add(1),
-            ),
-            (
-                "events_discarded",
-                now.events_discarded,
-                before.events_discarded,
-            ),
-        ];
-        for (name, value, least) in pairs {
-            if value < least {
-                let what = format!(
-                    "{name} is {value}, after the packet before it must be at least {least}"
-                );
-                return Err(self.corrupt(at, what));
-            }
-        }
-        Ok(())
     }
 }

@@ -145,6 +145,7 @@ impl<S: Source> Consumer<S> {
     pub fn run(&mut self, stop: impl AsFd) -> Result<End> {
         let end = self.pump(stop).and_then(|end| {
             if end == End::Stopped {
+                self.rescan()?;
                 self.flush()?;
             }
             Ok(end)
@@ -164,6 +165,7 @@ impl<S: Source> Consumer<S> {
     }
 
     fn try_snapshot(&mut self) -> Result<()> {
+        self.rescan()?;
         self.close_packets()?;
         let next = self.source.next_packets()?;
         for i in 0..self.readers.len() {
@@ -226,7 +228,6 @@ impl<S: Source> Consumer<S> {
 
     /// Closes the packets being written, of all streams as near to one moment as can be.
     fn close_packets(&mut self) -> Result<()> {
-        self.rescan()?;
         for reader in self.readers.iter_mut().filter(|reader| !reader.over) {
             reader
                 .stream
@@ -364,7 +365,7 @@ impl<S: Source> Consumer<S> {
 
 /// Has the sink go on elsewhere.
 fn turn(source: &impl Source, sink: &mut dyn Sink) -> Result<()> {
-    sink.turn(&source.counters()?)
+    sink.turn(&|| source.counters())
 }
 
 /// A stream is called as the sink calls it.

@@ -7,7 +7,8 @@
 //! - the live tracer: [`tracer`], [`session`] and [`channel`] (control files), [`settings`] and
 //!   [`stats`] of channels, [`live`] (the current trace: metadata and streams), [`device`] (one stream file),
 //!   [`consumer`] (the loop that moves packets to a sink), [`output`] (the sink that is a directory),
-//!   [`rotation`] (that which is a directory of [`chunks`]);
+//!   [`rotation`] (that which is a directory of [`chunks`]), [`viewer`] (that which hands events on as they
+//!   come);
 //! - the recorded trace: [`ctf`] reads what the other half wrote, [`recording`] says how that
 //!   ended.
 //!
@@ -44,6 +45,7 @@ pub mod totals;
 pub mod tracer;
 mod transfer;
 pub mod triggered;
+pub mod viewer;
 pub mod writing;
 
 pub use error::{Error, Result};

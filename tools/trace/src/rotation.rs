@@ -176,9 +176,10 @@ impl Sink for Rotation {
         }
     }
 
-    fn turn(&mut self, stats: &str) -> Result<()> {
+    fn turn(&mut self, stats: &dyn Fn() -> Result<String>) -> Result<()> {
+        let stats = stats()?;
         let number = self.number + 1;
-        let part = Part::new(number, TraceStats::parse(stats).ok().as_ref());
+        let part = Part::new(number, TraceStats::parse(&stats).ok().as_ref());
         let next = self.next(number, part).inspect_err(|_| {
             // The error itself is what matters.
             let _ = remove_unfinished(&self.dir, number);
@@ -194,7 +195,7 @@ impl Sink for Rotation {
             output: mem::replace(&mut self.chunk, next),
             state: State::Stopped,
             unwritten: 0,
-            stats: stats.to_owned(),
+            stats,
         })
     }
 

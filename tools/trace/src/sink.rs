@@ -40,8 +40,9 @@ pub trait Sink: Debug + Send {
         None
     }
 
-    /// What comes goes elsewhere. Takes the text of the kernel's counters (empty if they are gone).
-    fn turn(&mut self, _stats: &str) -> Result<()> {
+    /// What comes goes elsewhere. `stats` reads the text of the kernel's counters (empty if they are
+    /// gone).
+    fn turn(&mut self, _stats: &dyn Fn() -> Result<String>) -> Result<()> {
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One packet's way: splice from the stream into a pipe, splice from the pipe into a file.
-//! No byte passes through this process's memory.
+//! One packet's way: splice from the stream into a pipe, splice from the pipe into a file. No byte passes
+//! through this process's memory, unless the packet is wanted there.
 
 use crate::source::Stream;
 use rustix::pipe::{fcntl_setpipe_size, pipe_with, splice, PipeFlags, SpliceFlags};
@@ -46,7 +46,32 @@ impl Transfer {
         size: u64,
         file: &File,
     ) -> Result<(), Failure> {
-        let moved = self.try_packet(stream, size, file);
+        self.move_packet(stream, size, |pipe, length| splice_into(file, pipe, length))
+    }
+
+    /// Reads the whole packet held, `size` bytes, into memory.
+    pub(crate) fn read_packet(
+        &mut self,
+        stream: &mut dyn Stream,
+        size: u64,
+    ) -> Result<Vec<u8>, Failure> {
+        let mut packet = Vec::new();
+        self.move_packet(stream, size, |pipe, length| {
+            let at = packet.len();
+            packet.resize(at + length, 0);
+            read_exactly(pipe, &mut packet[at..])
+        })?;
+        Ok(packet)
+    }
+
+    /// Moves the packet through the pipe: `empty` takes so many bytes out of that.
+    fn move_packet(
+        &mut self,
+        stream: &mut dyn Stream,
+        size: u64,
+        empty: impl FnMut(&OwnedFd, usize) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let moved = self.try_packet(stream, size, empty);
         if moved.is_err() {
             *self = Self::new().map_err(Failure::Stream)?;
         }
@@ -57,7 +82,7 @@ impl Transfer {
         &mut self,
         stream: &mut dyn Stream,
         size: u64,
-        file: &File,
+        mut empty: impl FnMut(&OwnedFd, usize) -> io::Result<()>,
     ) -> Result<(), Failure> {
         self.enlarge(size);
         let mut left = size;
@@ -69,21 +94,8 @@ impl Transfer {
             if taken == 0 {
                 return Err(Failure::Stream(io::ErrorKind::UnexpectedEof.into()));
             }
-            self.empty_into(file, taken).map_err(Failure::Output)?;
+            empty(&self.reader, taken).map_err(Failure::Output)?;
             left = left.saturating_sub(taken as u64);
-        }
-        Ok(())
-    }
-
-    fn empty_into(&self, file: &File, mut left: usize) -> io::Result<()> {
-        while left > 0 {
-            let written = rustix::io::retry_on_intr(|| {
-                splice(&self.reader, None, file, None, left, SpliceFlags::MOVE)
-            })?;
-            if written == 0 {
-                return Err(io::ErrorKind::WriteZero.into());
-            }
-            left -= written;
         }
         Ok(())
     }
@@ -99,4 +111,27 @@ impl Transfer {
             }
         }
     }
+}
+
+fn splice_into(file: &File, pipe: &OwnedFd, mut left: usize) -> io::Result<()> {
+    while left > 0 {
+        let written =
+            rustix::io::retry_on_intr(|| splice(pipe, None, file, None, left, SpliceFlags::MOVE))?;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        left -= written;
+    }
+    Ok(())
+}
+
+fn read_exactly(pipe: &OwnedFd, mut bytes: &mut [u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let read = rustix::io::retry_on_intr(|| rustix::io::read(pipe, &mut *bytes))?;
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        bytes = &mut bytes[read..];
+    }
+    Ok(())
 }

@@ -27,7 +27,7 @@ pub struct Head {
 }
 
 /// The time of a trace by its packets, in clock ticks.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// Begin and end, once there was a packet.
     known: Option<(u64, u64)>,
@@ -38,6 +38,11 @@ impl Extent {
     pub fn add(&mut self, begin: u64, end: u64) {
         let (first, last) = self.known.unwrap_or((begin, end));
         self.known = Some((first.min(begin), last.max(end)));
+    }
+
+    /// The first packet's begin; 0 if there is none.
+    pub fn begin(&self) -> u64 {
+        self.known.map_or(0, |(begin, _)| begin)
     }
 
     /// The last packet's end; 0 if there is none.

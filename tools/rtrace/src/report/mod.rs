@@ -2,27 +2,28 @@
 
 //! `rtrace report`: what a trace holds.
 
-mod analysis;
+pub mod analysis;
 mod begun;
 mod busy;
 mod calls;
 mod cpu;
 mod critical_path;
+pub mod dispatch;
 mod durations;
-mod head;
+pub mod head;
 mod interrupts;
 mod io;
 mod irq;
 mod latency;
 mod locks;
 mod longest;
-mod losses;
+pub mod losses;
 mod pass;
-mod schedule;
-mod schedule_events;
-mod summary;
-mod syscalls;
-mod text;
+pub mod schedule;
+pub mod schedule_events;
+pub mod summary;
+pub mod syscalls;
+pub mod text;
 mod threads;
 mod whose;
 
@@ -86,13 +87,7 @@ impl Question {
 /// most `rows` rows in a table.
 pub fn report(dir: &Path, questions: &[Question], json: bool, rows: usize) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
-    let bar = if trace.bytes >= LARGE && stderr().is_terminal() {
-        ProgressBar::new(trace.bytes).with_style(ProgressStyle::with_template(
-            "{bar:40} {bytes} of {total_bytes}, {eta} to go",
-        )?)
-    } else {
-        ProgressBar::hidden()
-    };
+    let bar = progress(trace.bytes)?;
     let progress = |bytes| bar.inc(bytes);
     let said = if questions.is_empty() {
         summarise(dir, &trace, json, rows, progress)
@@ -103,6 +98,15 @@ pub fn report(dir: &Path, questions: &[Question], json: bool, rows: usize) -> an
     let (text, warnings) = said?;
     warnings.iter().for_each(say);
     Ok(print(&text)?)
+}
+
+/// A bar for a trace of so many bytes; hidden, if it is soon read.
+pub fn progress(bytes: u64) -> anyhow::Result<ProgressBar> {
+    if bytes < LARGE || !stderr().is_terminal() {
+        return Ok(ProgressBar::hidden());
+    }
+    let style = ProgressStyle::with_template("{bar:40} {bytes} of {total_bytes}, {eta} to go")?;
+    Ok(ProgressBar::new(bytes).with_style(style))
 }
 
 /// What the trace holds, and what is odd about it.

@@ -180,16 +180,29 @@ pub fn close(out: &mut String, losses: &Losses) -> Result {
         )?,
         Some(State::Over | State::Stopped) | None => {}
     }
+    writeln!(out, "{}", totals(losses))
+}
+
+/// The closing line.
+pub fn totals(losses: &Losses) -> String {
     let totals = Totals {
         recorded: losses.recorded,
         lost: losses.lost,
     };
     if losses.lost_is_exact {
-        writeln!(out, "{totals}")
-    } else {
-        let packets = losses.packets_lost.saturating_add(losses.packets_before);
-        writeln!(out, "{totals} and what was in {packets} lost packets")
+        return totals.to_string();
     }
+    let packets = losses.packets_lost.saturating_add(losses.packets_before);
+    format!("{totals} and what was in {packets} lost packets")
+}
+
+/// What stands below answers about a trace that has losses.
+pub fn lower_bounds(out: &mut String) -> Result {
+    writeln!(
+        out,
+        "\nThese figures are lower bounds: events are missing, and nothing was timed from before \
+         such a place to after it."
+    )
 }
 
 /// A table: a heading, and a line for each of the first `rows` of `items`.

@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use trace::ctf::{Clock, Event, EventLayout};
 
 /// Results that are errors: -1 to -4095.
-const ERRORS: std::ops::RangeInclusive<i64> = -4095..=-1;
+pub const ERRORS: std::ops::RangeInclusive<i64> = -4095..=-1;
 
 /// The system calls of a trace.
 pub struct Syscalls {
@@ -44,12 +44,16 @@ struct EventKind {
     whose: Whose,
 }
 
+/// The begin or the end of a call.
 #[derive(Clone, Copy)]
-enum Edge {
+pub enum Edge {
+    /// Its begin.
     Entry,
+    /// Its end.
     Exit {
+        /// The field that has the result.
         ret: usize,
-        /// The number of a call that is not known.
+        /// That with the number of a call that is not known.
         id: Option<usize>,
     },
 }
@@ -226,7 +230,7 @@ impl Analysis for Syscalls {
 }
 
 /// The call that an event begins or ends.
-fn edge(layout: &EventLayout) -> Option<(String, Edge)> {
+pub fn edge(layout: &EventLayout) -> Option<(String, Edge)> {
     let (prefix, name) = match layout.name.strip_prefix("compat_") {
         Some(name) => ("compat_", name),
         None => ("", layout.name.as_str()),

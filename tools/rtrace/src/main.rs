@@ -12,6 +12,7 @@ mod condition;
 mod config;
 mod control;
 mod date;
+mod decode;
 mod doctor;
 mod earlier;
 mod events;
@@ -19,6 +20,8 @@ mod given;
 mod kernel_log;
 mod launch;
 mod list;
+mod live;
+mod loss;
 mod mark;
 mod options;
 mod probe;
@@ -26,6 +29,7 @@ mod record;
 mod report;
 mod sessions;
 mod setup;
+mod show;
 mod snapshot;
 mod snapshots;
 mod status;
@@ -49,6 +53,7 @@ fn main() -> ExitCode {
     let (place, action) = parsed.unwrap_or_else(|error| error.exit());
     let done = match action {
         Action::Record(options) => return record::record(&place, &options),
+        Action::Show(options) => return show::show(&place, &options),
         Action::Report {
             dir,
             questions,

@@ -33,7 +33,7 @@ use workload::{Code, Run};
 /// Events were lost, and that counts as failure.
 const LOST: Code = 124;
 /// rtrace failed, not the command.
-const FAILED: Code = 125;
+pub const FAILED: Code = 125;
 
 /// Records, and gives the exit code.
 pub fn record(place: &Place, options: &Record) -> ExitCode {
@@ -173,7 +173,7 @@ struct Recorded {
 }
 
 /// Ends the trace however the recording ends.
-pub struct StopOnDrop<'a>(&'a Session);
+pub struct StopOnDrop<'a>(pub &'a Session);
 
 impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
@@ -380,10 +380,7 @@ fn close(options: &Record, session: &Session, recorded: Recorded) -> anyhow::Res
     let total = stats.all.total;
     let kept = total.recorded.saturating_sub(total.overwritten);
     let left = kept.saturating_sub(written.records);
-    let totals = Totals {
-        recorded: written.records,
-        lost: total.lost().saturating_add(left),
-    };
+    let totals = Totals::of(&total, written.records);
     if recorded.whole {
         for line in advice::on_loss(session, &stats)? {
             say(line);

@@ -91,7 +91,7 @@ fn own_thread() -> u32 {
 }
 
 /// The threads that a process has now.
-fn threads(pid: u32) -> io::Result<Vec<u32>> {
+pub fn threads(pid: u32) -> io::Result<Vec<u32>> {
     let entries = fs::read_dir(format!("/proc/{pid}/task"))?;
     let names = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     Ok(names.collect())

@@ -153,6 +153,12 @@ impl Session {
         self.replace(TaskSet::Only.file(), &ids.join(" "))
     }
 
+    /// Does not record the events of these threads, and of what they start if they are followed.
+    pub fn exclude_tasks(&self, ids: &[u32]) -> Result<()> {
+        let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
+        self.replace(TaskSet::Not.file(), &ids.join(" "))
+    }
+
     /// Whether what the threads of the sets start is put into them.
     pub fn follows_tasks(&self) -> Result<bool> {
         Ok(self.read("event_fork")?.trim() != "0")

@@ -2,6 +2,7 @@
 
 //! The closing line of every run.
 
+use crate::stats::Counters;
 use serde::Serialize;
 use std::fmt;
 
@@ -12,6 +13,18 @@ pub struct Totals {
     pub recorded: u64,
     /// Events that fired and are not in the trace.
     pub lost: u64,
+}
+
+impl Totals {
+    /// Of a trace with these counters, of which so many events were read: what the kernel recorded and
+    /// nobody has is lost too, however that came.
+    pub fn of(all: &Counters, recorded: u64) -> Self {
+        let kept = all.recorded.saturating_sub(all.overwritten);
+        Self {
+            recorded,
+            lost: all.lost().saturating_add(kept.saturating_sub(recorded)),
+        }
+    }
 }
 
 impl fmt::Display for Totals {

@@ -8,6 +8,7 @@ mod record;
 mod report;
 mod session;
 mod setup;
+mod show;
 
 pub use list::ListArgs;
 pub use probe::ProbeArgs;
@@ -16,7 +17,8 @@ pub use report::ReportArgs;
 pub use session::{
     CreateArgs, DestroyArgs, MarkArgs, SessionsArgs, SnapshotArgs, StartArgs, StatusArgs,
 };
-pub use setup::{pattern, SetupArgs};
+pub use setup::{pattern, ChoiceArgs, SetupArgs};
+pub use show::ShowArgs;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use setup::Places;
@@ -31,6 +33,7 @@ use trace::access::{parse_group, parse_mode, Gid};
 Examples:
   rtrace record -e 'sched:*' -- make        record while a command runs
   rtrace report rtrace-20261120-230000      what the trace holds
+  rtrace trace -- ls                        the system calls of a command, as they come
   rtrace doctor                             what is missing to record
 
 Exit codes: 0 done, 1 failed, 2 wrong usage; `rtrace record --help` has its own.")]
@@ -57,13 +60,14 @@ impl Cli {
     {
         let matches = Self::command().try_get_matches_from(words)?;
         let mut cli = Self::from_arg_matches(&matches)?;
-        let setup = match &mut cli.command {
-            Command::Record(args) => Some(&mut args.setup),
-            Command::Start(args) => Some(&mut args.setup),
+        let choice = match &mut cli.command {
+            Command::Record(args) => Some(&mut args.setup.choice),
+            Command::Start(args) => Some(&mut args.setup.choice),
+            Command::Trace(args) => Some(&mut args.choice),
             _ => None,
         };
-        if let (Some(setup), Some((_, matches))) = (setup, matches.subcommand()) {
-            setup.places = Places::of(matches);
+        if let (Some(choice), Some((_, matches))) = (choice, matches.subcommand()) {
+            choice.places = Places::of(matches);
         }
         Ok(cli)
     }
@@ -74,6 +78,7 @@ impl Cli {
 pub enum Command {
     Record(Box<RecordArgs>),
     Report(ReportArgs),
+    Trace(Box<ShowArgs>),
     List(ListArgs),
     Status(StatusArgs),
     Start(Box<StartArgs>),

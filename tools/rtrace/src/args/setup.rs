@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is recorded, as typed: the options that `rtrace record` and `rtrace start` share.
+//! What is recorded, as typed: the options that `rtrace record`, `rtrace start` and `rtrace trace` share.
 
 use crate::channels::ChannelArg;
 use clap::{ArgMatches, Args};
@@ -8,9 +8,9 @@ use std::ops::Range;
 use std::path::PathBuf;
 use trace::settings::BufferSize;
 
-/// Which events, whose, what beside them, and into what.
+/// Which events, whose, and how large the buffers are.
 #[derive(Debug, Args)]
-pub struct SetupArgs {
+pub struct ChoiceArgs {
     /// Record these events: SYSTEM:EVENT, EVENT or SYSTEM, by rtrace's names or ftrace's and
     /// perf's, with *, ? and [...]. Several are separated by commas, or given with -e each
     #[arg(short, long = "event", value_name = "PATTERN", value_delimiter = ',')]
@@ -31,12 +31,6 @@ pub struct SetupArgs {
     #[arg(short, long, value_name = "SIZExN")]
     pub buffer: Option<BufferSize>,
 
-    /// Record the -e and -x that follow (up to the next --channel) in a channel of their own, with
-    /// its own buffers: of SIZExN, in MODE `discard` or `overwrite`; what is not given is as -b and
-    /// --overwrite say. Those before the first --channel are recorded in `channel0`
-    #[arg(long = "channel", value_name = "NAME[:SIZExN][:MODE]")]
-    pub channels: Vec<ChannelArg>,
-
     #[arg(skip)]
     pub places: Places,
 
@@ -45,14 +39,6 @@ pub struct SetupArgs {
     /// contexts
     #[arg(long = "filter", value_name = "EXPR")]
     pub filters: Vec<String>,
-
-    /// Record these beside each event: pid, tid, ppid, vpid, vtid, comm, prio, nice, cpu, cgroup_id;
-    /// uid, euid, suid, gid, egid, sgid, vuid, veuid, vsuid, vgid, vegid, vsgid; cgroup_ns, ipc_ns,
-    /// mnt_ns, net_ns, pid_ns, time_ns, user_ns, uts_ns; need_reschedule, preemptible, interruptible;
-    /// callstack-kernel, callstack-user; perf:cpu:cycles, perf:cpu:page-faults and others of perf's.
-    /// `rtrace list --contexts` has all
-    #[arg(long = "context", value_name = "NAME", value_delimiter = ',')]
-    pub contexts: Vec<String>,
 
     /// Record these CPUs only: 0,2-3
     #[arg(short = 'C', long = "cpu", value_name = "LIST")]
@@ -67,6 +53,27 @@ pub struct SetupArgs {
     /// given with --cgroup each
     #[arg(long = "cgroup", value_name = "PATH")]
     pub cgroups: Vec<String>,
+}
+
+/// All that can be chosen: also what is recorded beside the events, and into what.
+#[derive(Debug, Args)]
+pub struct SetupArgs {
+    #[command(flatten)]
+    pub choice: ChoiceArgs,
+
+    /// Record the -e and -x that follow (up to the next --channel) in a channel of their own, with
+    /// its own buffers: of SIZExN, in MODE `discard` or `overwrite`; what is not given is as -b and
+    /// --overwrite say. Those before the first --channel are recorded in `channel0`
+    #[arg(long = "channel", value_name = "NAME[:SIZExN][:MODE]")]
+    pub channels: Vec<ChannelArg>,
+
+    /// Record these beside each event: pid, tid, ppid, vpid, vtid, comm, prio, nice, cpu, cgroup_id;
+    /// uid, euid, suid, gid, egid, sgid, vuid, veuid, vsuid, vgid, vegid, vsgid; cgroup_ns, ipc_ns,
+    /// mnt_ns, net_ns, pid_ns, time_ns, user_ns, uts_ns; need_reschedule, preemptible, interruptible;
+    /// callstack-kernel, callstack-user; perf:cpu:cycles, perf:cpu:page-faults and others of perf's.
+    /// `rtrace list --contexts` has all
+    #[arg(long = "context", value_name = "NAME", value_delimiter = ',')]
+    pub contexts: Vec<String>,
 
     /// Record markers (`rtrace mark`) in this channel, or in `none` [default: channel0]
     #[arg(long, value_name = "CHANNEL")]
@@ -101,7 +108,11 @@ impl Places {
     /// As they stand in the command line of a subcommand.
     pub fn of(matches: &ArgMatches) -> Self {
         let indices = |id| -> Vec<usize> { matches.indices_of(id).into_iter().flatten().collect() };
-        let channels = indices("channels");
+        // Not every command can make some.
+        let channels = match matches.try_contains_id("channels") {
+            Ok(_) => indices("channels"),
+            Err(_) => Vec::new(),
+        };
         let places = |id| {
             let before = |at: usize| channels.iter().filter(|channel| **channel < at).count();
             indices(id).into_iter().map(before).collect()

@@ -4,10 +4,12 @@
 
 mod record;
 mod setup;
+mod show;
 #[cfg(test)]
 mod tests;
 
 pub use record::{Conditions, Record};
+pub use show::{Input, Show};
 
 use crate::args::{AccessArgs, Cli, Command, ListArgs, ReportArgs, StartArgs};
 use crate::config::Config;
@@ -51,6 +53,7 @@ pub enum Action {
         json: bool,
         rows: usize,
     },
+    Show(Box<Show>),
     List {
         patterns: Vec<String>,
         verbose: bool,
@@ -109,6 +112,12 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
             Action::Record(Box::new(record::record(*args)?))
         }
         Command::Report(args) => report(args),
+        Command::Trace(_) if cli.session.is_some() => {
+            return Err(wrong(
+                "--session cannot be used here: this command makes a session for itself",
+            ));
+        }
+        Command::Trace(args) => Action::Show(Box::new(show::show(*args)?)),
         Command::List(args) if args.contexts => Action::ListContexts,
         Command::List(ListArgs {
             functions: Some(pattern),
@@ -184,7 +193,7 @@ fn start(args: &StartArgs) -> Result<Config, clap::Error> {
         (_, true) => Some(Mode::Discard),
         _ => None,
     };
-    let size = args.setup.buffer;
+    let size = args.setup.choice.buffer;
     let mut config = setup::config(&args.setup)?;
     config.setup.fill(mode, size);
     if let Some(only) = &config.setup.tasks.only_command {

@@ -84,12 +84,12 @@ pub(super) fn without_setup(args: &RecordArgs) -> Result<(), clap::Error> {
     let given = [
         ("--config", setup.config.is_some()),
         ("--channel", !setup.channels.is_empty()),
-        ("--filter", !setup.filters.is_empty()),
+        ("--filter", !setup.choice.filters.is_empty()),
         ("--probe", !args.probes.is_empty()),
         ("--context", !setup.contexts.is_empty()),
-        ("--cpu", setup.cpus.is_some()),
-        ("--pid", !setup.pids.is_empty()),
-        ("--cgroup", !setup.cgroups.is_empty()),
+        ("--cpu", setup.choice.cpus.is_some()),
+        ("--pid", !setup.choice.pids.is_empty()),
+        ("--cgroup", !setup.choice.cgroups.is_empty()),
         ("--only", args.only),
         ("--until", !args.until.is_empty()),
         ("--snapshot-on", !args.snapshot_on.is_empty()),
@@ -109,7 +109,7 @@ pub(super) fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
     } else {
         Mode::Discard
     };
-    let size = args.setup.buffer.unwrap_or(BufferSize::DEFAULT);
+    let size = args.setup.choice.buffer.unwrap_or(BufferSize::DEFAULT);
     let mut config = config(&args.setup)?;
     let setup = &mut config.setup;
     for channel in &setup.channels {

@@ -3,9 +3,8 @@
 //! What is recorded, from the command line and from a file.
 
 use super::wrong;
-use crate::args::Cli;
-use crate::args::SetupArgs;
-use crate::channels::{patterns, ChannelSetup, Filter};
+use crate::args::{ChoiceArgs, Cli, SetupArgs};
+use crate::channels::{patterns, ChannelArg, ChannelSetup, Filter};
 use crate::config::{self, Config};
 use crate::given::Given;
 use crate::setup::Setup;
@@ -35,13 +34,21 @@ fn typed(args: &SetupArgs) -> Result<Setup, clap::Error> {
         clock: args.clock.clone().map(Given::from),
         marker_channel: args.marker_channel.clone().map(Given::from),
         contexts: several(&args.contexts),
+        ..choice(&args.choice, &args.channels)?
+    })
+}
+
+/// Which events are recorded, and whose, in these channels beside the first.
+pub(super) fn choice(args: &ChoiceArgs, channels: &[ChannelArg]) -> Result<Setup, clap::Error> {
+    Ok(Setup {
         cpus: args.cpus.clone().map(Given::from),
         tasks: Tasks {
             pids: several(&args.pids),
             cgroups: several(&args.cgroups),
             only_command: None,
         },
-        channels: channels(args)?,
+        channels: self::channels(args, channels)?,
+        ..Setup::default()
     })
 }
 
@@ -51,7 +58,7 @@ fn several<T: Clone>(values: &[T]) -> Option<Given<Vec<T>>> {
 }
 
 /// The first channel, and those of --channel.
-fn channels(args: &SetupArgs) -> Result<Vec<ChannelSetup>, clap::Error> {
+fn channels(args: &ChoiceArgs, given: &[ChannelArg]) -> Result<Vec<ChannelSetup>, clap::Error> {
     // The patterns after so many channels.
     let of = |patterns: &[String], places: &[usize], place| -> Vec<Given<String>> {
         let placed = patterns.iter().zip(places);
@@ -67,7 +74,7 @@ fn channels(args: &SetupArgs) -> Result<Vec<ChannelSetup>, clap::Error> {
         events: patterns(0),
         ..ChannelSetup::named(FIRST_CHANNEL)
     }];
-    for (place, channel) in (1..).zip(&args.channels) {
+    for (place, channel) in (1..).zip(given) {
         let name = &channel.name;
         if all.iter().any(|known| known.name == *name) {
             return Err(wrong(format_args!("channel `{name}` for the second time")));

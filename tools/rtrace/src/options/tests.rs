@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::channels::ChannelSetup;
+use crate::setup::Setup;
 use trace::rotate::Every;
 use trace::rotate::Rotate;
 use trace::settings::BufferSize;
@@ -158,5 +159,45 @@ fn commas_separate_patterns() {
             let parsed = Cli::from_words(["rtrace", "record", option, word]);
             assert_eq!(parsed.unwrap_err().exit_code(), 2, "{option} '{word}'");
         }
+    }
+}
+
+fn shown(words: &str) -> Result<Show, clap::Error> {
+    let words = ["rtrace", "trace"]
+        .into_iter()
+        .chain(words.split_whitespace());
+    match Cli::from_words(words).and_then(from_cli)?.1 {
+        Action::Show(show) => Ok(*show),
+        _ => panic!("not a trace"),
+    }
+}
+
+#[test]
+fn system_calls_are_shown_unless_others_are_chosen() {
+    let live = |words: &str| match shown(words).unwrap().input {
+        Input::Live { setup, command } => (*setup, command),
+        Input::Recorded(_) => panic!("recorded"),
+    };
+    let (setup, command) = live("");
+    let summaries = |setup: &Setup| -> Vec<String> {
+        setup.channels.iter().map(ChannelSetup::summary).collect()
+    };
+    assert_eq!(summaries(&setup), ["channel0 1Mx4 discard syscalls"]);
+    assert_eq!(setup.contexts.unwrap().value, ["pid", "tid", "comm"]);
+    assert!(setup.tasks.is_none() && command.is_none());
+    let (setup, command) = live("-e a,b --filter x==1 -x c -b 64Kx8 -p 7 -C 1 -- make -e d");
+    assert_eq!(summaries(&setup), ["channel0 64Kx8 discard a b !c"]);
+    assert_eq!(setup.channels[0].filters.len(), 2);
+    assert_eq!(setup.tasks.pids.unwrap().value, [7]);
+    assert!(setup.tasks.only_command.is_some());
+    assert_eq!(setup.cpus.unwrap().value, "1");
+    let (program, arguments) = command.unwrap();
+    assert_eq!((program, arguments.len()), ("make".into(), 2));
+    assert!(matches!(shown("-i d").unwrap().input, Input::Recorded(_)));
+    assert_eq!(shown("-i d").unwrap().summary, None);
+    assert_eq!(shown("--summary").unwrap().summary, Some(15));
+    assert_eq!(shown("--summary -n 0").unwrap().summary, Some(usize::MAX));
+    for words in ["-i d -e a", "-i d -p 1", "-i d -- make", "--filter x"] {
+        assert_eq!(shown(words).err().unwrap().exit_code(), 2, "{words}");
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace report` asked questions, on synthetic traces.
+//! `rtrace report` asked questions, on synthetic traces; and what else has their answers.
 
 mod chunks;
 mod cpu;
@@ -10,6 +10,7 @@ mod files;
 mod io;
 mod irq;
 mod latency;
+mod lines;
 mod locks;
 mod machine;
 mod syscalls;

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace trace`, as typed.
+
+use super::ChoiceArgs;
+use clap::Args;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Print system calls and other events, a line each, as they come
+///
+/// Without -e and -x: the system calls of COMMAND and what it starts, or without COMMAND of all tasks,
+/// until Ctrl-C. With COMMAND and -e: these events of the same tasks.
+///
+/// A line has the time, for a system call how long it took, the thread's name and id, and what happened.
+/// A system call has one line, where it ends: the time is that of its end, so that lines stand in
+/// order of time. One that has not ended when the trace does, or whose end was lost, is `<unfinished
+/// ...>`; one whose begin is not in the trace `<... resumed>`. `LOST N events on CPU K` stands where
+/// events are missing. Lines come at most 0.1 s late.
+///
+/// Where all tasks are traced, rtrace itself is not, nor, if the lines go to a terminal, those who show that
+/// (sshd, an xterm, sudo): what they do for each line would give new lines without end.
+///
+/// The last line, on standard error, is `N events recorded, M lost`.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  rtrace trace -- ls -l                             what strace -f shows, with little delay for ls
+  rtrace trace -p 1234 -e 'syscall_*_openat'        which files a process opens
+  rtrace trace -e sched_switch --filter 'next_comm == \"sshd\"'
+  rtrace trace --summary -o /dev/null -- make       nothing but the table at the end
+  rtrace trace -i rtrace-20261120-230000            a trace that was recorded
+
+Exit codes:
+  that of COMMAND; 128 + N if signal N ended it; 0 without COMMAND
+  125  rtrace itself failed
+  126  COMMAND cannot be run
+  127  COMMAND was not found
+  2    wrong usage")]
+pub struct ShowArgs {
+    #[command(flatten)]
+    pub choice: ChoiceArgs,
+
+    /// Print the trace that `rtrace record` wrote to DIR instead
+    #[arg(short, long, value_name = "DIR")]
+    #[arg(conflicts_with_all = [
+        "events", "exclude", "filters", "buffer", "cpus", "pids", "cgroups", "command"
+    ])]
+    pub input: Option<PathBuf>,
+
+    /// Print the table of `rtrace report --syscalls` at the end, too
+    #[arg(long)]
+    pub summary: bool,
+
+    /// Rows in that table; 0 for all
+    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 15)]
+    #[arg(requires = "summary")]
+    pub rows: usize,
+
+    /// Print to FILE, not to standard output, where what COMMAND prints goes, too
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Command to run and trace
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
+    pub command: Vec<OsString>,
+}

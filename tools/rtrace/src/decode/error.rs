@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Errors by name.
+
+use nix::errno::Errno;
+use std::fmt::Write;
+use std::io;
+
+/// Those of the kernel's own: a call that a signal interrupts begins again, or fails with EINTR, and no
+/// program ever sees these (`include/linux/errno.h`).
+const RESTART: [(i64, &str, &str); 5] = [
+    (512, "ERESTARTSYS", "To be restarted if SA_RESTART is set"),
+    (513, "ERESTARTNOINTR", "To be restarted"),
+    (514, "ERESTARTNOHAND", "To be restarted if no handler"),
+    (515, "ENOIOCTLCMD", "No ioctl command"),
+    (516, "ERESTART_RESTARTBLOCK", "Interrupted by signal"),
+];
+
+/// Writes the result of a call that failed with an error number, as `-1 ENOENT (No such file or
+/// directory)`.
+pub fn write_error(out: &mut String, number: i64) {
+    let raw = i32::try_from(number).unwrap_or(0);
+    let kernel = RESTART.iter().find(|(own, ..)| *own == number);
+    // A String takes everything.
+    let _ = match (Errno::from_raw(raw), kernel) {
+        (_, Some((_, name, text))) => write!(out, "? {name} ({text})"),
+        (Errno::UnknownErrno, None) => write!(out, "-{number}"),
+        (errno, None) => write!(out, "-1 {errno:?} ({})", text(raw)),
+    };
+}
+
+/// What the C library says of an error.
+fn text(number: i32) -> String {
+    let text = io::Error::from_raw_os_error(number).to_string();
+    let end = text.find(" (os error").unwrap_or(text.len());
+    text[..end].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_have_names() {
+        for (number, expected) in [
+            (2, "-1 ENOENT (No such file or directory)"),
+            (11, "-1 EAGAIN (Resource temporarily unavailable)"),
+            (512, "? ERESTARTSYS (To be restarted if SA_RESTART is set)"),
+            (4000, "-4000"),
+        ] {
+            let mut out = String::new();
+            write_error(&mut out, number);
+            assert_eq!(out, expected);
+        }
+    }
+}

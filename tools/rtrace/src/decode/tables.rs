@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which argument of which call has which meaning. Names of calls and arguments are those of the module's
+//! table (`rust/event/syscall/table.rs`).
+
+use super::meaning::{Meaning, Name};
+
+/// Values, which may be negative.
+macro_rules! values {
+    ($($name:ident)*) => { &[$((stringify!($name), libc::$name as i64 as u64)),*] };
+}
+
+/// Bits, of 32.
+macro_rules! bits {
+    ($($name:ident)*) => { &[$((stringify!($name), libc::$name as u32 as u64)),*] };
+}
+
+const fn mixed(mask: u64, values: &'static [Name], flags: &'static [Name]) -> Meaning {
+    Meaning::Mixed {
+        mask,
+        values,
+        flags,
+    }
+}
+
+const DIRECTORY: Meaning = Meaning::Value(values!(AT_FDCWD));
+const OPEN: Meaning = mixed(
+    libc::O_ACCMODE as u64,
+    values!(O_RDONLY O_WRONLY O_RDWR),
+    bits!(O_CREAT O_EXCL O_NOCTTY O_TRUNC O_APPEND O_NONBLOCK O_SYNC O_DSYNC O_ASYNC O_DIRECT
+        O_NOFOLLOW O_NOATIME O_CLOEXEC O_PATH O_TMPFILE O_DIRECTORY),
+);
+const FD: Meaning = Meaning::Flags(bits!(O_CLOEXEC O_NONBLOCK O_DIRECT));
+const AT: Meaning = Meaning::Flags(bits!(AT_SYMLINK_NOFOLLOW AT_SYMLINK_FOLLOW AT_NO_AUTOMOUNT
+    AT_EMPTY_PATH AT_STATX_FORCE_SYNC AT_STATX_DONT_SYNC AT_RECURSIVE));
+/// The bit 0x200 has other names in other calls.
+const AT_UNLINK: Meaning = Meaning::Flags(bits!(AT_REMOVEDIR));
+const AT_ACCESS: Meaning = Meaning::Flags(bits!(AT_EACCESS AT_SYMLINK_NOFOLLOW AT_EMPTY_PATH));
+const STATX: Meaning = Meaning::Flags(bits!(STATX_ALL STATX_BASIC_STATS STATX_TYPE STATX_MODE
+    STATX_NLINK STATX_UID STATX_GID STATX_ATIME STATX_MTIME STATX_CTIME STATX_INO STATX_SIZE
+    STATX_BLOCKS STATX_BTIME STATX_MNT_ID));
+const ACCESS: Meaning = Meaning::Flags(bits!(F_OK R_OK W_OK X_OK));
+const WHENCE: Meaning = Meaning::Value(values!(SEEK_SET SEEK_CUR SEEK_END SEEK_DATA SEEK_HOLE));
+const FCNTL: Meaning = Meaning::Value(
+    values!(F_DUPFD F_GETFD F_SETFD F_GETFL F_SETFL F_GETLK F_SETLK
+    F_SETLKW F_SETOWN F_GETOWN F_OFD_GETLK F_OFD_SETLK
+    F_OFD_SETLKW F_SETLEASE F_GETLEASE F_NOTIFY F_DUPFD_CLOEXEC F_SETPIPE_SZ F_GETPIPE_SZ F_ADD_SEALS
+    F_GET_SEALS),
+);
+const FLOCK: Meaning = mixed(
+    0xf & !(libc::LOCK_NB as u64),
+    values!(LOCK_SH LOCK_EX LOCK_UN),
+    bits!(LOCK_NB),
+);
+const IOCTL: Meaning = Meaning::Value(
+    values!(TCGETS TCSETS TCSETSW TCSETSF TCSBRK TCFLSH TIOCGPGRP
+    TIOCSPGRP TIOCGWINSZ TIOCSWINSZ TIOCSCTTY TIOCNOTTY TIOCGPTN TIOCSPTLCK FIONREAD FIONBIO FIOCLEX
+    FIONCLEX FICLONE FICLONERANGE),
+);
+const PROTECTION: Meaning = Meaning::Flags(&[
+    ("PROT_NONE", 0),
+    ("PROT_READ", 1),
+    ("PROT_WRITE", 2),
+    ("PROT_EXEC", 4),
+    ("PROT_GROWSDOWN", libc::PROT_GROWSDOWN as u64),
+]);
+const MAP: Meaning = mixed(
+    libc::MAP_TYPE as u64,
+    values!(MAP_SHARED MAP_PRIVATE MAP_SHARED_VALIDATE),
+    bits!(MAP_FIXED MAP_ANONYMOUS MAP_32BIT MAP_GROWSDOWN MAP_DENYWRITE MAP_EXECUTABLE MAP_LOCKED
+        MAP_NORESERVE MAP_POPULATE MAP_NONBLOCK MAP_STACK MAP_HUGETLB MAP_SYNC MAP_FIXED_NOREPLACE),
+);
+const REMAP: Meaning = Meaning::Flags(bits!(MREMAP_MAYMOVE MREMAP_FIXED MREMAP_DONTUNMAP));
+const MSYNC: Meaning = Meaning::Flags(bits!(MS_ASYNC MS_INVALIDATE MS_SYNC));
+const MLOCK: Meaning = Meaning::Flags(bits!(MCL_CURRENT MCL_FUTURE MCL_ONFAULT));
+const ADVICE: Meaning = Meaning::Value(
+    values!(MADV_NORMAL MADV_RANDOM MADV_SEQUENTIAL MADV_WILLNEED
+    MADV_DONTNEED MADV_FREE MADV_REMOVE MADV_DONTFORK MADV_DOFORK MADV_MERGEABLE MADV_UNMERGEABLE
+    MADV_HUGEPAGE MADV_NOHUGEPAGE MADV_DONTDUMP MADV_DODUMP MADV_WIPEONFORK MADV_KEEPONFORK MADV_COLD
+    MADV_PAGEOUT MADV_POPULATE_READ MADV_POPULATE_WRITE MADV_COLLAPSE MADV_HWPOISON),
+);
+const FADVISE: Meaning = Meaning::Value(values!(POSIX_FADV_NORMAL POSIX_FADV_RANDOM
+    POSIX_FADV_SEQUENTIAL POSIX_FADV_WILLNEED POSIX_FADV_DONTNEED POSIX_FADV_NOREUSE));
+const FALLOCATE: Meaning = Meaning::Flags(bits!(FALLOC_FL_KEEP_SIZE FALLOC_FL_PUNCH_HOLE
+    FALLOC_FL_COLLAPSE_RANGE FALLOC_FL_ZERO_RANGE FALLOC_FL_INSERT_RANGE FALLOC_FL_UNSHARE_RANGE));
+const SIGNAL_MASK: Meaning = Meaning::Value(values!(SIG_BLOCK SIG_UNBLOCK SIG_SETMASK));
+const CLONE: Meaning = Meaning::CloneFlags(
+    bits!(CLONE_VM CLONE_FS CLONE_FILES CLONE_SIGHAND CLONE_PIDFD
+    CLONE_PTRACE CLONE_VFORK CLONE_PARENT CLONE_THREAD CLONE_NEWNS CLONE_SYSVSEM CLONE_SETTLS
+    CLONE_PARENT_SETTID CLONE_CHILD_CLEARTID CLONE_DETACHED CLONE_UNTRACED CLONE_CHILD_SETTID
+    CLONE_NEWCGROUP CLONE_NEWUTS CLONE_NEWIPC CLONE_NEWUSER CLONE_NEWPID CLONE_NEWNET CLONE_IO),
+);
+/// Without a signal: its bits have another meaning.
+const NAMESPACES: Meaning = Meaning::Flags(bits!(CLONE_FS CLONE_FILES CLONE_NEWTIME CLONE_NEWNS
+    CLONE_SYSVSEM CLONE_NEWCGROUP CLONE_NEWUTS CLONE_NEWIPC CLONE_NEWUSER CLONE_NEWPID CLONE_NEWNET));
+const FAMILY: Meaning = Meaning::Value(
+    values!(AF_UNSPEC AF_UNIX AF_INET AF_INET6 AF_NETLINK AF_PACKET
+    AF_BLUETOOTH AF_CAN AF_ALG AF_VSOCK AF_XDP AF_KEY AF_TIPC),
+);
+const SOCKET_TYPE: Meaning = mixed(
+    0xf,
+    values!(SOCK_STREAM SOCK_DGRAM SOCK_RAW SOCK_RDM SOCK_SEQPACKET SOCK_DCCP),
+    bits!(SOCK_CLOEXEC SOCK_NONBLOCK),
+);
+const SOCKET_FLAGS: Meaning = Meaning::Flags(bits!(SOCK_CLOEXEC SOCK_NONBLOCK));
+const SOCKET_LEVEL: Meaning = Meaning::Value(values!(SOL_SOCKET SOL_TCP SOL_UDP SOL_IPV6 SOL_RAW
+    SOL_PACKET SOL_NETLINK SOL_IP SOL_ALG));
+const SHUTDOWN: Meaning = Meaning::Value(values!(SHUT_RD SHUT_WR SHUT_RDWR));
+const MESSAGE: Meaning = Meaning::Flags(bits!(MSG_OOB MSG_PEEK MSG_DONTROUTE MSG_CTRUNC MSG_TRUNC
+    MSG_DONTWAIT MSG_EOR MSG_WAITALL MSG_CONFIRM MSG_ERRQUEUE MSG_NOSIGNAL MSG_MORE MSG_WAITFORONE
+    MSG_FASTOPEN MSG_CMSG_CLOEXEC));
+const FUTEX: Meaning = mixed(
+    0x7f,
+    values!(FUTEX_WAIT FUTEX_WAKE FUTEX_FD FUTEX_REQUEUE FUTEX_CMP_REQUEUE FUTEX_WAKE_OP FUTEX_LOCK_PI
+        FUTEX_UNLOCK_PI FUTEX_TRYLOCK_PI FUTEX_WAIT_BITSET FUTEX_WAKE_BITSET FUTEX_WAIT_REQUEUE_PI
+        FUTEX_CMP_REQUEUE_PI FUTEX_LOCK_PI2),
+    bits!(FUTEX_PRIVATE_FLAG FUTEX_CLOCK_REALTIME),
+);
+const EPOLL: Meaning = Meaning::Value(values!(EPOLL_CTL_ADD EPOLL_CTL_DEL EPOLL_CTL_MOD));
+const CLOCK: Meaning = Meaning::Value(
+    values!(CLOCK_REALTIME CLOCK_MONOTONIC CLOCK_PROCESS_CPUTIME_ID
+    CLOCK_THREAD_CPUTIME_ID CLOCK_MONOTONIC_RAW CLOCK_REALTIME_COARSE CLOCK_MONOTONIC_COARSE
+    CLOCK_BOOTTIME CLOCK_REALTIME_ALARM CLOCK_BOOTTIME_ALARM CLOCK_TAI),
+);
+const TIMER: Meaning = Meaning::Flags(bits!(TIMER_ABSTIME));
+const TIMERFD: Meaning = Meaning::Flags(bits!(TFD_TIMER_ABSTIME TFD_TIMER_CANCEL_ON_SET));
+const ITIMER: Meaning = Meaning::Value(values!(ITIMER_REAL ITIMER_VIRTUAL ITIMER_PROF));
+const EVENTFD: Meaning = Meaning::Flags(bits!(EFD_SEMAPHORE EFD_CLOEXEC EFD_NONBLOCK));
+const MEMFD: Meaning = Meaning::Flags(
+    bits!(MFD_CLOEXEC MFD_ALLOW_SEALING MFD_HUGETLB MFD_NOEXEC_SEAL
+    MFD_EXEC),
+);
+const RANDOM: Meaning = Meaning::Flags(bits!(GRND_NONBLOCK GRND_RANDOM GRND_INSECURE));
+const WAIT: Meaning = Meaning::Flags(
+    bits!(WNOHANG WUNTRACED WEXITED WCONTINUED WNOWAIT __WNOTHREAD
+    __WALL __WCLONE),
+);
+const WAITID: Meaning = Meaning::Value(values!(P_ALL P_PID P_PGID P_PIDFD));
+const RESOURCE: Meaning = Meaning::Value(values!(RLIMIT_CPU RLIMIT_FSIZE RLIMIT_DATA RLIMIT_STACK
+    RLIMIT_CORE RLIMIT_RSS RLIMIT_NPROC RLIMIT_NOFILE RLIMIT_MEMLOCK RLIMIT_AS RLIMIT_LOCKS
+    RLIMIT_SIGPENDING RLIMIT_MSGQUEUE RLIMIT_NICE RLIMIT_RTPRIO RLIMIT_RTTIME));
+const USAGE: Meaning = Meaning::Value(values!(RUSAGE_SELF RUSAGE_CHILDREN RUSAGE_THREAD));
+const PRIORITY: Meaning = Meaning::Value(values!(PRIO_PROCESS PRIO_PGRP PRIO_USER));
+const POLICY: Meaning = mixed(
+    !(libc::SCHED_RESET_ON_FORK as u64),
+    values!(SCHED_OTHER SCHED_FIFO SCHED_RR SCHED_BATCH SCHED_IDLE SCHED_DEADLINE),
+    bits!(SCHED_RESET_ON_FORK),
+);
+const PRCTL: Meaning = Meaning::Value(values!(PR_SET_PDEATHSIG PR_GET_PDEATHSIG PR_GET_DUMPABLE
+    PR_SET_DUMPABLE PR_GET_KEEPCAPS PR_SET_KEEPCAPS PR_SET_NAME PR_GET_NAME PR_GET_SECCOMP PR_SET_SECCOMP
+    PR_CAPBSET_READ PR_CAPBSET_DROP PR_GET_SECUREBITS PR_SET_SECUREBITS PR_SET_TIMERSLACK
+    PR_GET_TIMERSLACK PR_SET_MM PR_SET_CHILD_SUBREAPER PR_GET_CHILD_SUBREAPER PR_SET_NO_NEW_PRIVS
+    PR_GET_NO_NEW_PRIVS PR_SET_THP_DISABLE PR_GET_THP_DISABLE PR_CAP_AMBIENT PR_SET_VMA));
+/// `arch/x86/include/uapi/asm/prctl.h`.
+const ARCH_PRCTL: Meaning = Meaning::Value(&[
+    ("ARCH_SET_GS", 0x1001),
+    ("ARCH_SET_FS", 0x1002),
+    ("ARCH_GET_FS", 0x1003),
+    ("ARCH_GET_GS", 0x1004),
+]);
+const RENAME: Meaning = Meaning::Flags(bits!(RENAME_NOREPLACE RENAME_EXCHANGE RENAME_WHITEOUT));
+const SPLICE: Meaning = Meaning::Flags(bits!(SPLICE_F_MOVE SPLICE_F_NONBLOCK SPLICE_F_MORE
+    SPLICE_F_GIFT));
+const MOUNT: Meaning = Meaning::Flags(bits!(MS_RDONLY MS_NOSUID MS_NODEV MS_NOEXEC MS_SYNCHRONOUS
+    MS_REMOUNT MS_MANDLOCK MS_DIRSYNC MS_NOATIME MS_NODIRATIME MS_BIND MS_MOVE MS_REC MS_SILENT
+    MS_POSIXACL MS_UNBINDABLE MS_PRIVATE MS_SLAVE MS_SHARED MS_RELATIME MS_STRICTATIME MS_LAZYTIME));
+const UMOUNT: Meaning = Meaning::Flags(bits!(MNT_FORCE MNT_DETACH MNT_EXPIRE UMOUNT_NOFOLLOW));
+const INOTIFY: Meaning = Meaning::Flags(bits!(IN_ACCESS IN_MODIFY IN_ATTRIB IN_CLOSE_WRITE
+    IN_CLOSE_NOWRITE IN_OPEN IN_MOVED_FROM IN_MOVED_TO IN_CREATE IN_DELETE IN_DELETE_SELF IN_MOVE_SELF
+    IN_ONLYDIR IN_DONT_FOLLOW IN_EXCL_UNLINK IN_MASK_ADD IN_ISDIR IN_ONESHOT));
+const XATTR: Meaning = Meaning::Flags(bits!(XATTR_CREATE XATTR_REPLACE));
+const RWF: Meaning = Meaning::Flags(bits!(RWF_HIPRI RWF_DSYNC RWF_SYNC RWF_NOWAIT RWF_APPEND));
+const CLOSE_RANGE: Meaning = Meaning::Flags(bits!(CLOSE_RANGE_UNSHARE CLOSE_RANGE_CLOEXEC));
+
+/// The meaning of a call's argument; none if it is just a number.
+pub fn argument(call: &str, name: &str) -> Option<Meaning> {
+    Some(match (call, name) {
+        (_, "dfd" | "olddfd" | "newdfd" | "from_dfd" | "to_dfd" | "mountdirfd") => DIRECTORY,
+        ("open" | "openat" | "open_by_handle_at", "flags") | ("mq_open", "oflag") => OPEN,
+        ("fanotify_init", "event_f_flags") => OPEN,
+        ("access" | "faccessat" | "faccessat2", "mode") => ACCESS,
+        ("fallocate", "mode") => FALLOCATE,
+        ("set_mempolicy" | "mbind", "mode") => return None,
+        (_, "mode") | ("umask", "mask") => Meaning::Mode,
+        (
+            "dup3" | "pipe2" | "inotify_init1" | "epoll_create1" | "timerfd_create" | "signalfd4",
+            "flags",
+        ) => FD,
+        ("eventfd2", "flags") => EVENTFD,
+        ("memfd_create", "flags") => MEMFD,
+        ("unlinkat", "flag") => AT_UNLINK,
+        ("faccessat2", "flags") => AT_ACCESS,
+        ("newfstatat" | "fchownat" | "name_to_handle_at", "flag")
+        | ("linkat" | "utimensat" | "statx" | "execveat" | "fchmodat2", "flags")
+        | (_, "at_flags") => AT,
+        ("statx", "mask") => STATX,
+        ("lseek", "whence") => WHENCE,
+        ("fcntl", "cmd") => FCNTL,
+        ("flock", "cmd") => FLOCK,
+        ("ioctl", "cmd") => IOCTL,
+        ("mmap" | "mprotect" | "pkey_mprotect", "prot") => PROTECTION,
+        ("mmap", "flags") => MAP,
+        ("mremap", "flags") => REMAP,
+        ("msync", "flags") => MSYNC,
+        ("mlockall", "flags") => MLOCK,
+        ("madvise" | "process_madvise", "behavior") => ADVICE,
+        ("fadvise64", "advice") => FADVISE,
+        ("rseq", "sig") => return None,
+        (_, "sig") => Meaning::Signal,
+        ("rt_sigprocmask", "how") => SIGNAL_MASK,
+        ("clone", "clone_flags") => CLONE,
+        ("unshare", "unshare_flags") | ("setns", "flags") => NAMESPACES,
+        ("socket" | "socketpair", "family") => FAMILY,
+        ("socket" | "socketpair", "type") => SOCKET_TYPE,
+        ("accept4", "flags") => SOCKET_FLAGS,
+        ("setsockopt" | "getsockopt", "level") => SOCKET_LEVEL,
+        ("shutdown", "how") => SHUTDOWN,
+        ("sendto" | "recvfrom" | "sendmsg" | "recvmsg" | "sendmmsg" | "recvmmsg", "flags") => {
+            MESSAGE
+        }
+        ("futex", "op") => FUTEX,
+        ("epoll_ctl", "op") => EPOLL,
+        (_, "which_clock" | "clockid") => CLOCK,
+        ("clock_nanosleep" | "timer_settime", "flags") => TIMER,
+        ("timerfd_settime", "flags") => TIMERFD,
+        ("getitimer" | "setitimer", "which") => ITIMER,
+        ("getrandom", "flags") => RANDOM,
+        ("wait4" | "waitid", "options") => WAIT,
+        ("waitid", "which") => WAITID,
+        ("getrlimit" | "setrlimit" | "prlimit64", "resource") => RESOURCE,
+        ("getrusage", "who") => USAGE,
+        ("getpriority" | "setpriority", "which") => PRIORITY,
+        ("sched_setscheduler" | "sched_get_priority_max" | "sched_get_priority_min", "policy") => {
+            POLICY
+        }
+        ("prctl", "option") => PRCTL,
+        ("arch_prctl", "option") => ARCH_PRCTL,
+        ("renameat2", "flags") => RENAME,
+        ("splice" | "tee" | "vmsplice", "flags") => SPLICE,
+        ("mount", "flags") => MOUNT,
+        ("umount", "flags") => UMOUNT,
+        ("inotify_add_watch", "mask") => INOTIFY,
+        ("setxattr" | "lsetxattr" | "fsetxattr", "flags") => XATTR,
+        ("preadv2" | "pwritev2", "flags") => RWF,
+        ("close_range", "flags") => CLOSE_RANGE,
+        _ => return None,
+    })
+}
+
+/// The meaning of what a call returns; none if it is just a number.
+pub fn result(call: &str) -> Option<Meaning> {
+    match call {
+        "mmap" | "brk" | "mremap" | "shmat" => Some(Meaning::Address),
+        "umask" => Some(Meaning::Mode),
+        "sched_getscheduler" => Some(POLICY),
+        _ => None,
+    }
+}
+
+/// Whether an argument was given: some count only with a flag in another one.
+pub fn is_given(call: &str, name: &str, flags: u64) -> bool {
+    let creates = libc::O_CREAT as u64 | libc::O_TMPFILE as u64 & !(libc::O_DIRECTORY as u64);
+    !matches!((call, name), ("open" | "openat", "mode")) || flags & creates != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::position;
+    use super::*;
+
+    fn text(call: &str, name: &str, number: i64) -> String {
+        let mut out = String::new();
+        argument(call, name).unwrap().write(&mut out, number as u64);
+        out
+    }
+
+    /// Values as `strace` prints them.
+    #[test]
+    fn arguments_by_name() {
+        for (call, name, number, expected) in [
+            ("openat", "dfd", -100, "AT_FDCWD"),
+            ("openat", "dfd", 5, "5"),
+            ("openat", "flags", 0o2000000, "O_RDONLY|O_CLOEXEC"),
+            ("openat", "flags", 0o1101, "O_WRONLY|O_CREAT|O_TRUNC"),
+            ("openat", "flags", 0o20200000, "O_RDONLY|O_TMPFILE"),
+            ("openat", "flags", 0o4010002, "O_RDWR|O_SYNC"),
+            ("openat", "mode", 0o666, "0666"),
+            ("mmap", "prot", 3, "PROT_READ|PROT_WRITE"),
+            ("mmap", "prot", 0, "PROT_NONE"),
+            ("mmap", "flags", 0x22, "MAP_PRIVATE|MAP_ANONYMOUS"),
+            (
+                "mmap",
+                "flags",
+                0x812,
+                "MAP_PRIVATE|MAP_FIXED|MAP_DENYWRITE",
+            ),
+            ("access", "mode", 4, "R_OK"),
+            ("access", "mode", 0, "F_OK"),
+            ("newfstatat", "flag", 0x1000, "AT_EMPTY_PATH"),
+            ("unlinkat", "flag", 0x200, "AT_REMOVEDIR"),
+            ("lseek", "whence", 2, "SEEK_END"),
+            ("kill", "sig", 15, "SIGTERM"),
+            (
+                "clone",
+                "clone_flags",
+                0x0120_0011,
+                "SIGCHLD|CLONE_CHILD_CLEARTID|CLONE_CHILD_SETTID",
+            ),
+            ("clone", "clone_flags", 0x8000_0011, "SIGCHLD|CLONE_IO"),
+            ("socket", "family", 1, "AF_UNIX"),
+            (
+                "socket",
+                "type",
+                0o2004001,
+                "SOCK_STREAM|SOCK_CLOEXEC|SOCK_NONBLOCK",
+            ),
+            ("madvise", "behavior", 4, "MADV_DONTNEED"),
+            ("futex", "op", 0x80, "FUTEX_WAIT|FUTEX_PRIVATE_FLAG"),
+            (
+                "futex",
+                "op",
+                0x189,
+                "FUTEX_WAIT_BITSET|FUTEX_PRIVATE_FLAG|FUTEX_CLOCK_REALTIME",
+            ),
+            ("epoll_ctl", "op", 1, "EPOLL_CTL_ADD"),
+            ("fcntl", "cmd", 3, "F_GETFL"),
+            ("fcntl", "cmd", 1030, "F_DUPFD_CLOEXEC"),
+            ("clock_gettime", "which_clock", 1, "CLOCK_MONOTONIC"),
+            ("prlimit64", "resource", 7, "RLIMIT_NOFILE"),
+            ("wait4", "options", 1, "WNOHANG"),
+            ("rt_sigprocmask", "how", 2, "SIG_SETMASK"),
+            ("flock", "cmd", 6, "LOCK_EX|LOCK_NB"),
+            ("sched_setscheduler", "policy", 1, "SCHED_FIFO"),
+            ("ioctl", "cmd", 0x5401, "TCGETS"),
+            ("mount", "flags", 0x1000, "MS_BIND"),
+        ] {
+            assert_eq!(text(call, name, number), expected, "{call} {name}");
+            assert!(position(call, name).is_some(), "{call} {name}");
+        }
+    }
+
+    #[test]
+    fn a_mode_counts_where_something_is_created() {
+        let (creat, tmpfile) = (libc::O_CREAT as u64, libc::O_TMPFILE as u64);
+        for (flags, expected) in [
+            (0, false),
+            (creat, true),
+            (tmpfile, true),
+            (0o200000, false),
+        ] {
+            assert_eq!(is_given("openat", "mode", flags), expected);
+        }
+        assert!(is_given("mkdir", "mode", 0));
+    }
+}

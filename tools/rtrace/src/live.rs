@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A session that is looked at while it records, and that is gone then.
+
+use crate::advice;
+use crate::options::{Conditions, Place};
+use crate::record::StopOnDrop;
+use crate::setup::Setup;
+use crate::temporary::Temporary;
+use crate::terminal::say;
+use crate::watch::Watch;
+use crate::workload::{Code, Event, Run};
+use anyhow::{bail, Context};
+use rustix::io::Errno;
+use rustix::pipe::{pipe_with, PipeFlags};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::panic::resume_unwind;
+use std::process::Child;
+use std::thread;
+use trace::consumer::Consumer;
+use trace::live::LiveTrace;
+use trace::priority;
+use trace::recording::State;
+use trace::session::Session;
+use trace::signals::Signals;
+use trace::totals::Totals;
+use trace::viewer::{View, Viewer};
+
+/// What there is to wait for while the session records.
+pub struct Recording<'a> {
+    /// The session.
+    pub session: &'a Session,
+    /// The signals that came.
+    pub signals: Signals,
+    /// Hangs up when nothing is looked at any more: something failed, or nobody reads what comes.
+    pub over: BorrowedFd<'a>,
+}
+
+impl Recording<'_> {
+    /// Waits until the command has ended, or without one for a signal; the exit code.
+    pub fn wait(self, command: Option<Child>) -> anyhow::Result<Code> {
+        let conditions = Conditions::default();
+        let watch = Watch::new(&conditions, self.session)?;
+        let mut run = Run::new(command, self.signals, &conditions, watch)?;
+        loop {
+            if let Event::Ended(code) = run.next(self.over)? {
+                return Ok(code);
+            }
+        }
+    }
+}
+
+/// Whether an error is that nobody reads what is written.
+pub fn is_closed(error: &trace::Error) -> bool {
+    error.os_error() == Some(Errno::PIPE.raw_os_error())
+}
+
+/// Has a session of its own record what `setup` says, but nothing of the threads `not`, and `view` look at
+/// it, as long as `wait` takes; then says what was lost. The answer is that of `wait`. Which threads it
+/// is asked again in the thread that looks.
+///
+/// A view that fails because nobody reads what it writes is no error.
+pub fn look<T>(
+    place: &Place,
+    setup: &Setup,
+    not: &(dyn Fn() -> Vec<u32> + Sync),
+    view: impl View + 'static,
+    wait: impl FnOnce(Recording<'_>) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let tracer = place.tracer()?;
+    let signals = Signals::catch()?;
+    let temporary = Temporary::create(&tracer, None)?;
+    let session = temporary.session();
+    setup.apply(session)?;
+    let exclude = || match not().as_slice() {
+        [] => Ok(()),
+        not => session.exclude_tasks(not),
+    };
+    exclude()?;
+    session.start()?;
+    let stop = StopOnDrop(session);
+    let source = LiveTrace::open(session)?;
+    let uuid = session.uuid()?;
+    let mut consumer = Consumer::open(source, |_| Ok(Box::new(Viewer::new(view)?)))?;
+    let (over, alive) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
+    // Nobody writes to it: the consumer ends when the trace is stopped and drained.
+    let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
+    let (waited, result) = thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let _alive = alive;
+            priority::raise();
+            exclude()?;
+            consumer.run(&never)
+        });
+        let waited = wait(Recording {
+            session,
+            signals,
+            over: over.as_fd(),
+        });
+        drop(stop);
+        (waited, thread.join())
+    });
+    let result = result.unwrap_or_else(|panic| resume_unwind(panic));
+    match result {
+        Err(error) if is_closed(&error) => return waited,
+        result => result?,
+    };
+    let waited = waited?;
+    if !session.exists() || session.uuid()? != uuid {
+        bail!(
+            "somebody else destroyed or started session `{}`: the number of lost events is unknown",
+            session.name()
+        );
+    }
+    let recorded = consumer.written().records;
+    let (stats, text) = session.stats_and_text()?;
+    match consumer.into_sink().end(State::Over, 0, &text) {
+        Err(error) if is_closed(&error) => return Ok(waited),
+        ended => ended?,
+    }
+    for line in advice::on_loss(session, &stats)? {
+        say(line);
+    }
+    say(Totals::of(&stats.all.total, recorded));
+    Ok(waited)
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What `rtrace trace` works with.
+
+use super::setup::choice;
+use crate::args::ShowArgs;
+use crate::setup::Setup;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use trace::settings::{BufferSize, Mode};
+
+/// What is printed without -e and -x.
+const CALLS: &str = "syscalls";
+
+/// Contexts by which a line says whose it is.
+const CONTEXTS: [&str; 3] = ["pid", "tid", "comm"];
+
+/// What is to be printed.
+pub struct Show {
+    /// Which trace.
+    pub input: Input,
+    /// The rows of a table of system calls at the end; none: there is no table.
+    pub summary: Option<usize>,
+    /// The file to print to; standard output, if there is none.
+    pub output: Option<PathBuf>,
+}
+
+/// Where events come from.
+pub enum Input {
+    /// One that was recorded, in this directory.
+    Recorded(PathBuf),
+    /// One that is recorded meanwhile.
+    Live {
+        /// What to set.
+        setup: Box<Setup>,
+        /// The command to run, if any.
+        command: Option<(OsString, Vec<OsString>)>,
+    },
+}
+
+/// From the command line.
+pub(super) fn show(args: ShowArgs) -> Result<Show, clap::Error> {
+    let input = match args.input {
+        Some(dir) => Input::Recorded(dir),
+        None => {
+            let mut setup = choice(&args.choice, &[])?;
+            for channel in &mut setup.channels {
+                channel
+                    .events
+                    .get_or_insert_with(|| vec![CALLS.to_owned().into()]);
+            }
+            let size = args.choice.buffer.unwrap_or(BufferSize::DEFAULT);
+            setup.fill(Some(Mode::Discard), Some(size));
+            setup.contexts = Some(CONTEXTS.map(str::to_owned).to_vec().into());
+            let mut command = args.command.into_iter();
+            let command = command.next().map(|program| (program, command.collect()));
+            setup.tasks.only_command = command.is_some().then(|| ().into());
+            Input::Live {
+                setup: Box::new(setup),
+                command,
+            }
+        }
+    };
+    Ok(Show {
+        input,
+        summary: args.summary.then_some(match args.rows {
+            0 => usize::MAX,
+            rows => rows,
+        }),
+        output: args.output,
+    })
+}

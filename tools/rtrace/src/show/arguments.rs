@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What is in an event, as text.
+
+use crate::decode::{self, Meaning};
+use crate::report::syscalls::{edge, Edge};
+use std::fmt::Write;
+use trace::ctf::{Event, EventLayout, FieldLayout, Metadata, Type, Value};
+
+/// Contexts that the head of a line has.
+const HEAD: [&str; 3] = ["pid", "tid", "procname"];
+
+/// How events of a kind are written.
+#[derive(Debug)]
+pub struct Form {
+    /// What it is called: the system call's name, or the event's.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    fields: Vec<Field>,
+    contexts: Vec<Field>,
+    /// The field whose value says which others count.
+    flags: Option<usize>,
+}
+
+/// What an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A system call begins.
+    Entry(End),
+    /// A system call ends.
+    Exit {
+        /// The field that has its result.
+        ret: usize,
+        /// The field that has the number of a call that is not known.
+        id: Option<usize>,
+    },
+    /// Something else.
+    Event,
+}
+
+/// Where a system call ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// In the trace, sooner or later.
+    Recorded,
+    /// The trace has no event for it.
+    Unrecorded,
+    /// Nowhere: the thread ends with it.
+    Never,
+}
+
+/// How a field is written.
+#[derive(Debug)]
+struct Field {
+    /// Its number in the layout.
+    number: usize,
+    name: String,
+    ty: Type,
+    meaning: Option<Meaning>,
+    /// Its place among the arguments of the call.
+    position: usize,
+}
+
+/// An argument of a system call as text, with its place among the others.
+#[derive(Clone, Debug)]
+pub struct Argument {
+    position: usize,
+    text: String,
+}
+
+impl Form {
+    /// Of the events with this layout in a trace with this description.
+    pub fn new(layout: &EventLayout, metadata: &Metadata) -> Self {
+        let class = metadata.stream(layout.stream_id);
+        let (name, kind) = match edge(layout) {
+            Some((name, Edge::Entry)) => {
+                let exit = layout.name.replacen("entry", "exit", 1);
+                let mut others = metadata
+                    .streams
+                    .iter()
+                    .flat_map(|class| class.events.values());
+                let end = match name.as_str() {
+                    "exit" | "exit_group" => End::Never,
+                    _ if others.any(|other| other.name == exit) => End::Recorded,
+                    _ => End::Unrecorded,
+                };
+                (name, Kind::Entry(end))
+            }
+            Some((name, Edge::Exit { ret, id })) => (name, Kind::Exit { ret, id }),
+            None => (layout.name.clone(), Kind::Event),
+        };
+        let call = (kind != Kind::Event).then_some(name.as_str());
+        let contexts = class.map_or(&[][..], |class| &class.contexts);
+        let mut contexts = fields(contexts, None);
+        contexts.retain(|context| !HEAD.contains(&context.name.as_str()));
+        let mut fields = fields(&layout.fields, call);
+        if let Kind::Exit { ret, .. } = kind {
+            fields.retain(|field| field.number != ret);
+        }
+        Self {
+            fields,
+            contexts,
+            flags: layout.field("flags"),
+            name,
+            kind,
+        }
+    }
+
+    /// Whether it is the begin of the system call of this name.
+    pub fn is_begin_of(&self, call: &str) -> bool {
+        matches!(self.kind, Kind::Entry(_)) && self.name == call
+    }
+
+    /// The fields of an event of this form: a result is not among them.
+    pub fn arguments(&self, event: &Event<'_>) -> Vec<Argument> {
+        let flags = self.flags.and_then(|flags| event.value(flags));
+        let flags = flags.map_or(u64::MAX, number);
+        let given = self.fields.iter().filter(|field| match self.kind {
+            Kind::Event => true,
+            _ => decode::is_given(&self.name, &field.name, flags),
+        });
+        given
+            .filter_map(|field| field.argument(event.value(field.number)?))
+            .collect()
+    }
+
+    /// Writes what was recorded beside an event and is not in the head of its line.
+    pub fn write_contexts(&self, out: &mut String, event: &Event<'_>) {
+        let contexts = self.contexts.iter();
+        let contexts = contexts.filter_map(|field| field.argument(event.context(field.number)?));
+        let mut separator = " {";
+        for context in contexts {
+            out.push_str(separator);
+            out.push_str(&context.text);
+            separator = ", ";
+        }
+        if !self.contexts.is_empty() {
+            out.push('}');
+        }
+    }
+}
+
+impl Field {
+    fn argument(&self, value: Value<'_>) -> Option<Argument> {
+        let mut text = format!("{}: ", self.name);
+        write_value(&mut text, value, &self.ty, self.meaning);
+        Some(Argument {
+            position: self.position,
+            text,
+        })
+    }
+}
+
+/// How fields are written: those of a system call, or of something else.
+fn fields(layouts: &[FieldLayout], call: Option<&str>) -> Vec<Field> {
+    let lengths: Vec<_> = layouts
+        .iter()
+        .filter_map(|field| match field.ty {
+            Type::Sequence(_, length) => Some(length),
+            _ => None,
+        })
+        .collect();
+    let numbered = layouts.iter().enumerate();
+    numbered
+        .filter(|(number, _)| !lengths.contains(number))
+        .map(|(number, layout)| Field {
+            number,
+            name: layout.name.clone(),
+            ty: layout.ty.clone(),
+            meaning: call.and_then(|call| decode::argument(call, &layout.name)),
+            position: call
+                .and_then(|call| decode::position(call, &layout.name))
+                .unwrap_or(usize::MAX),
+        })
+        .collect()
+}
+
+/// Writes arguments in the order of the call; those that it is not known to have in that of the record.
+pub fn write_arguments(out: &mut String, mut arguments: Vec<Argument>) {
+    arguments.sort_by_key(|argument| argument.position);
+    out.push('(');
+    for (place, argument) in arguments.iter().enumerate() {
+        if place > 0 {
+            out.push_str(", ");
+        }
+        out.push_str(&argument.text);
+    }
+    out.push(')');
+}
+
+/// Writes what a system call returned.
+pub fn write_result(out: &mut String, call: &str, ret: Option<Value<'_>>) {
+    let Some(ret) = ret.map(number) else {
+        return out.push('?');
+    };
+    match (decode::result(call), ret as i64) {
+        (_, -4095..=-1) => decode::write_error(out, -(ret as i64)),
+        (Some(meaning), _) => meaning.write(out, ret),
+        (None, ret) => push(out, format_args!("{ret}")),
+    }
+}
+
+/// The bits of an integer; 0 for anything else.
+fn number(value: Value<'_>) -> u64 {
+    match value {
+        Value::Unsigned(number) => number,
+        Value::Signed(number) => number as u64,
+        Value::Text(_) | Value::Integers(_) => 0,
+    }
+}
+
+fn write_value(out: &mut String, value: Value<'_>, ty: &Type, meaning: Option<Meaning>) {
+    match (value, meaning) {
+        (Value::Text(text), _) => write_text(out, text),
+        (Value::Integers(integers), _) => {
+            out.push('[');
+            for (place, integer) in integers.enumerate() {
+                if place > 0 {
+                    out.push_str(", ");
+                }
+                write_integer(out, integer, ty);
+            }
+            out.push(']');
+        }
+        (integer, Some(meaning)) => meaning.write(out, number(integer)),
+        (integer, None) => write_integer(out, integer, ty),
+    }
+}
+
+fn write_integer(out: &mut String, integer: Value<'_>, ty: &Type) {
+    let label = ty.label(number(integer));
+    match (label, integer) {
+        (Some(label), _) => out.push_str(label),
+        (None, Value::Signed(number)) => push(out, format_args!("{number}")),
+        (None, integer) => match number(integer) {
+            number if number > 0 && ty.is_hex() => push(out, format_args!("{number:#x}")),
+            number => push(out, format_args!("{number}")),
+        },
+    }
+}
+
+/// Writes a text as in a program: nothing in it can do anything to a terminal.
+fn write_text(out: &mut String, text: &[u8]) {
+    out.push('"');
+    for chunk in text.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character {
+                '\'' => out.push('\''),
+                character if character.is_control() || matches!(character, '"' | '\\') => {
+                    out.extend(character.escape_default());
+                }
+                character => out.push(character),
+            }
+        }
+        for byte in chunk.invalid() {
+            push(out, format_args!("\\x{byte:02x}"));
+        }
+    }
+    out.push('"');
+}
+
+/// A String takes everything.
+fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
+    let _ = out.write_fmt(text);
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The system calls that have begun and not ended.
+
+use super::arguments::Argument;
+use super::page::Who;
+use std::collections::HashMap;
+
+/// A call that has begun.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Its name.
+    pub name: String,
+    /// What it was called with.
+    pub arguments: Vec<Argument>,
+    /// When it began.
+    pub since: u64,
+    /// Whose it is.
+    pub who: Who,
+}
+
+/// What is known of the begin of a call that ends.
+#[derive(Debug)]
+pub enum Begin {
+    /// This one ends.
+    Known(Call),
+    /// This one began before, and there is no telling whether it is the one that ends.
+    Other(Call),
+    /// It is not in the trace.
+    Unknown,
+}
+
+/// The calls, by thread: each is in one at most.
+#[derive(Debug, Default)]
+pub struct Calls {
+    open: HashMap<i64, Call>,
+    /// Streams of which events may be missing at the moment.
+    broken: usize,
+    /// Calls that began before this may have ended where events were lost.
+    sure_from: u64,
+}
+
+impl Calls {
+    /// A call begins. The answer is the call in which the thread was: its end was lost.
+    pub fn begin(&mut self, tid: i64, call: Call) -> Option<Call> {
+        self.open.insert(tid, call)
+    }
+
+    /// A call of this name ends; without a name, whichever it is.
+    pub fn end(&mut self, tid: i64, name: Option<&str>) -> Begin {
+        match self.open.remove(&tid) {
+            None => Begin::Unknown,
+            Some(call) if self.broken > 0 || call.since < self.sure_from => Begin::Other(call),
+            Some(call) if name.is_some_and(|name| name != call.name) => Begin::Other(call),
+            Some(call) => Begin::Known(call),
+        }
+    }
+
+    /// Events of a stream may be missing from here on.
+    pub fn lose(&mut self) {
+        self.broken += 1;
+    }
+
+    /// None of that stream is, from this time on.
+    pub fn regain(&mut self, time: u64) {
+        self.broken = self.broken.saturating_sub(1);
+        self.sure_from = self.sure_from.max(time.saturating_add(1));
+    }
+
+    /// Those of a process that ends, in order of time.
+    pub fn of_process(&mut self, process: i64) -> Vec<Call> {
+        self.take(|call| call.who.pid == Some(process))
+    }
+
+    /// All, in order of time.
+    pub fn rest(&mut self) -> Vec<Call> {
+        self.take(|_| true)
+    }
+
+    fn take(&mut self, is_wanted: impl Fn(&Call) -> bool) -> Vec<Call> {
+        let wanted = self.open.iter().filter(|(_, call)| is_wanted(call));
+        let mut wanted: Vec<_> = wanted.map(|(tid, call)| (call.since, *tid)).collect();
+        wanted.sort_unstable();
+        let wanted = wanted.into_iter();
+        wanted
+            .filter_map(|(_, tid)| self.open.remove(&tid))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(name: &str, since: u64, process: i64) -> Call {
+        Call {
+            name: name.to_owned(),
+            arguments: Vec::new(),
+            since,
+            who: Who {
+                pid: Some(process),
+                ..Who::default()
+            },
+        }
+    }
+
+    fn kind(begin: Begin) -> &'static str {
+        match begin {
+            Begin::Known(_) => "known",
+            Begin::Other(_) => "other",
+            Begin::Unknown => "unknown",
+        }
+    }
+
+    #[test]
+    fn nothing_is_joined_across_a_loss() {
+        let mut calls = Calls::default();
+        let read = |calls: &mut Calls, begin, end_name| {
+            assert!(calls.begin(1, call("read", begin, 1)).is_none());
+            kind(calls.end(1, end_name))
+        };
+        assert_eq!(read(&mut calls, 10, Some("read")), "known");
+        assert_eq!(read(&mut calls, 10, None), "known");
+        assert_eq!(read(&mut calls, 10, Some("write")), "other");
+        calls.lose();
+        assert_eq!(read(&mut calls, 20, Some("read")), "other");
+        calls.regain(30);
+        assert_eq!(read(&mut calls, 30, Some("read")), "other");
+        assert_eq!(read(&mut calls, 31, Some("read")), "known");
+        assert_eq!(kind(calls.end(1, Some("read"))), "unknown");
+    }
+
+    #[test]
+    fn what_is_left_comes_in_order() {
+        let mut calls = Calls::default();
+        for (tid, since, process) in [(1, 5, 1), (2, 3, 1), (3, 4, 3)] {
+            calls.begin(tid, call("futex", since, process));
+        }
+        assert_eq!(calls.begin(3, call("read", 6, 3)).unwrap().since, 4);
+        let since =
+            |calls: Vec<Call>| -> Vec<u64> { calls.into_iter().map(|call| call.since).collect() };
+        assert_eq!(since(calls.of_process(1)), [3, 5]);
+        assert_eq!(since(calls.rest()), [6]);
+        assert!(calls.rest().is_empty());
+    }
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Who looks at a trace and prints it.
+
+use super::arguments::{Form, Kind};
+use super::output::Output;
+use super::page::{Page, Who};
+use crate::loss::Lost;
+use crate::report::analysis::{integer, key, text, Analysis, Catalogue, EventKey};
+use crate::report::dispatch::Dispatch;
+use crate::report::head::Extent;
+use crate::report::syscalls::Syscalls;
+use crate::report::text::lower_bounds;
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use trace::ctf::{Event, Item, Metadata};
+use trace::viewer::View;
+use trace::{Error, Result};
+
+/// What is left out.
+#[derive(Debug, Default)]
+pub struct Hidden {
+    /// What the threads of this process do.
+    pub process: Option<i64>,
+    /// What comes before the first call of this name, if such calls are in the trace.
+    pub before: Option<&'static str>,
+}
+
+/// Prints a trace.
+pub struct Lines {
+    /// None once the trace is described.
+    output: Option<Output>,
+    /// The rows of the table of system calls, if that is wanted.
+    summary: Option<usize>,
+    hidden: Hidden,
+    lost: Lost,
+    extent: Extent,
+    described: Option<Described>,
+}
+
+/// What there is when the trace is described.
+struct Described {
+    page: Page,
+    forms: HashMap<EventKey, Form>,
+    /// Who runs where, and the table of system calls, if that is wanted.
+    dispatch: Dispatch<Syscalls>,
+}
+
+impl Lines {
+    /// Prints to `output`; the table of system calls, too, if it is to have rows.
+    pub fn new(output: Output, summary: Option<usize>) -> Self {
+        Self {
+            output: Some(output),
+            summary,
+            hidden: Hidden::default(),
+            lost: Lost::default(),
+            extent: Extent::default(),
+            described: None,
+        }
+    }
+
+    /// The same, without what is hidden.
+    pub fn hide(mut self, hidden: Hidden) -> Self {
+        self.hidden = hidden;
+        self
+    }
+
+    /// The same, of a trace in files, of which this is known.
+    pub fn with(mut self, lost: Lost) -> Self {
+        self.lost = lost;
+        self
+    }
+
+    /// What the trace has and lacks.
+    pub fn lost(&self) -> &Lost {
+        &self.lost
+    }
+
+    fn begin(&mut self, metadata: &Metadata, output: Output) -> Result<Described> {
+        let catalogue = Catalogue::new(metadata);
+        let summary = self
+            .summary
+            .map(|_| Syscalls::new(&catalogue, false).map(Box::new))
+            .transpose()
+            .map_err(io::Error::other)
+            .map_err(Error::system("--summary"))?;
+        Ok(Described {
+            page: Page::new(output, metadata.clock),
+            forms: HashMap::new(),
+            dispatch: Dispatch::new(&catalogue, summary.into_iter().collect()),
+        })
+    }
+}
+
+impl View for Lines {
+    fn describe(&mut self, metadata: &Metadata) -> Result<()> {
+        if let Some(output) = self.output.take() {
+            self.described = Some(self.begin(metadata, output)?);
+        }
+        let Some(described) = &mut self.described else {
+            return Ok(());
+        };
+        let classes = metadata.streams.iter();
+        let layouts = classes.flat_map(|class| class.events.values());
+        described.forms = layouts
+            .map(|layout| (key(layout), Form::new(layout, metadata)))
+            .collect();
+        let mut forms = described.forms.values();
+        let before = self.hidden.before;
+        self.hidden.before = before.filter(|name| forms.any(|form| form.is_begin_of(name)));
+        Ok(())
+    }
+
+    fn item(&mut self, stream: usize, item: &Item<'_>) -> Result<()> {
+        let Some(described) = &mut self.described else {
+            return Ok(());
+        };
+        let Described { page, dispatch, .. } = described;
+        match item {
+            Item::Packet(packet) => {
+                let header = packet.at.header;
+                self.extent
+                    .add(header.timestamp_begin, header.timestamp_end);
+                dispatch.packet(stream, packet);
+                page.reach(self.extent.begin());
+                let missing = self.lost.packet(stream, packet);
+                if missing.any() {
+                    page.note(&missing);
+                }
+                // It ends with an `Item::Whole`.
+                if packet.packets_lost > 0 || packet.events_lost > 0 {
+                    page.calls.lose();
+                    // It may be among those that are lost.
+                    self.hidden.before = None;
+                }
+            }
+            Item::Whole { timestamp } => {
+                dispatch.whole(stream, *timestamp);
+                page.calls.regain(*timestamp);
+                page.reach(*timestamp);
+            }
+            Item::Event(event) => {
+                self.lost.event(stream);
+                described.event(&mut self.hidden, stream, event);
+            }
+            Item::End { partial } => {
+                if self.lost.is_cut(*partial) {
+                    dispatch.cut(stream);
+                    page.calls.lose();
+                }
+            }
+        }
+        described.page.output.write_block()
+    }
+
+    fn pause(&mut self, _time: u64) -> Result<()> {
+        match &mut self.described {
+            Some(described) => described.page.output.write(),
+            None => Ok(()),
+        }
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let Some(Described {
+            mut page, dispatch, ..
+        }) = self.described.take()
+        else {
+            return Ok(());
+        };
+        page.end();
+        let out = &mut page.output.text;
+        for analysis in dispatch.end(self.extent.end()) {
+            let answer = analysis.answer(self.extent.ticks());
+            answer
+                .text(out, self.summary.unwrap_or(0))
+                .map_err(no_text)?;
+            if self.lost.any() {
+                lower_bounds(out).map_err(no_text)?;
+            }
+        }
+        page.output.write()
+    }
+}
+
+impl Described {
+    fn event(&mut self, hidden: &mut Hidden, stream: usize, event: &Event<'_>) {
+        let Some(form) = self.forms.get(&key(event.layout)) else {
+            return;
+        };
+        // Before the schedule has it: a switch is the business of the thread that leaves.
+        let who = who(&self.dispatch, stream, event);
+        if hidden.before.is_some_and(|name| form.is_begin_of(name)) {
+            hidden.before = None;
+        }
+        let is_own = hidden.process.is_some() && who.pid == hidden.process;
+        let is_hidden = hidden.before.is_some() || is_own;
+        if !is_hidden || form.kind == Kind::Event {
+            self.dispatch.event(stream, event);
+        }
+        if !is_hidden {
+            self.page.event(form, who, event);
+        }
+    }
+}
+
+/// Whose an event is: what it says itself, or who runs on its CPU.
+fn who(dispatch: &Dispatch<Syscalls>, stream: usize, event: &Event<'_>) -> Who {
+    let context = |name| event.context(event.class.context(name)?);
+    let schedule = dispatch.schedule();
+    let running = || schedule.running(dispatch.cpu(stream)?);
+    let tid = integer(context("tid")).or_else(running);
+    let pid = integer(context("pid")).or_else(|| schedule.process(tid?));
+    let comm = text(context("procname")).or_else(|| match tid? {
+        0 => Some(b"swapper"),
+        tid => schedule.comm(tid),
+    });
+    let comm = comm.map(|comm| String::from_utf8_lossy(comm).into_owned());
+    Who { tid, pid, comm }
+}
+
+/// A String takes everything.
+fn no_text(error: fmt::Error) -> Error {
+    Error::system("cannot format")(io::Error::other(error))
+}

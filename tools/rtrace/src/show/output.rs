@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where lines go.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use trace::{Error, Result};
+
+/// Bytes that are gathered before they are written.
+const BLOCK: usize = 64 << 10;
+
+/// A file, or standard output.
+pub struct Output {
+    name: PathBuf,
+    to: Box<dyn Write + Send>,
+    /// What is not written yet.
+    pub text: String,
+}
+
+impl Output {
+    /// Opens a new file, or standard output, if there is none.
+    pub fn open(file: Option<&Path>) -> anyhow::Result<Self> {
+        let to: Box<dyn Write + Send> = match file {
+            Some(path) => {
+                let file = File::create(path).map_err(Error::write(path))?;
+                Box::new(anstream::AutoStream::never(file))
+            }
+            None => Box::new(anstream::stdout()),
+        };
+        Ok(Self {
+            name: file.unwrap_or(Path::new("standard output")).to_owned(),
+            to,
+            text: String::new(),
+        })
+    }
+
+    /// Writes the text, if there is a block of it.
+    pub fn write_block(&mut self) -> Result<()> {
+        if self.text.len() >= BLOCK {
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    /// Writes the text.
+    pub fn write(&mut self) -> Result<()> {
+        let written = self.to.write_all(self.text.as_bytes());
+        self.text.clear();
+        written
+            .and_then(|()| self.to.flush())
+            .map_err(Error::write(&self.name))
+    }
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.name.fmt(f)
+    }
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The lines: one for each system call, where it ends, and one for each other event.
+//!
+//! A call is not cut in two where another thread's line comes between its begin and its end, as strace
+//! does it: on many CPUs nearly each would be, and a search would not find all of it.
+
+use super::arguments::{write_arguments, write_result, End, Form, Kind};
+use super::calls::{Begin, Call, Calls};
+use super::output::Output;
+use crate::date;
+use crate::report::analysis::integer;
+use crate::terminal::{duration, printable};
+use std::fmt::{Arguments, Display, Write};
+use trace::ctf::{Clock, Event};
+
+/// What is printed.
+#[derive(Debug)]
+pub struct Page {
+    /// Where to.
+    pub output: Output,
+    /// The trace's clock.
+    pub clock: Clock,
+    /// The calls that have not ended.
+    pub calls: Calls,
+    /// The clock at the last line.
+    now: u64,
+}
+
+/// Whose an event is, as far as that is known.
+#[derive(Clone, Debug, Default)]
+pub struct Who {
+    /// The thread.
+    pub tid: Option<i64>,
+    /// Its process.
+    pub pid: Option<i64>,
+    /// Its name.
+    pub comm: Option<String>,
+}
+
+impl Page {
+    /// An empty one, for a trace with this clock.
+    pub fn new(output: Output, clock: Clock) -> Self {
+        Self {
+            output,
+            clock,
+            calls: Calls::default(),
+            now: 0,
+        }
+    }
+
+    /// It is as late as that, at least.
+    pub fn reach(&mut self, time: u64) {
+        self.now = self.now.max(time);
+    }
+
+    /// Something to be seen among the events.
+    pub fn note(&mut self, what: &impl Display) {
+        let time = self.time();
+        self.push(format_args!("{time} {what}\n"));
+    }
+
+    /// An event of this form, and whose it is.
+    pub fn event(&mut self, form: &Form, who: Who, event: &Event<'_>) {
+        self.now = event.timestamp;
+        match form.kind {
+            Kind::Event => {
+                self.head("", &who);
+                self.output.text.push_str(&form.name);
+                write_arguments(&mut self.output.text, form.arguments(event));
+                self.close(form, event);
+            }
+            Kind::Entry(end) => self.entry(form, end, who, event),
+            Kind::Exit { ret, id } => {
+                // The end of rt_sigreturn: the result is a register of what the signal had interrupted.
+                let is_return = id.is_some_and(|id| integer(event.value(id)) == Some(-1));
+                let ret = (!is_return).then_some(ret);
+                self.exit(form, ret, who, event);
+            }
+        }
+    }
+
+    /// Nothing comes any more: what has begun has not ended.
+    pub fn end(&mut self) {
+        for call in self.calls.rest() {
+            self.unfinished(call);
+        }
+    }
+
+    fn entry(&mut self, form: &Form, end: End, who: Who, event: &Event<'_>) {
+        let arguments = form.arguments(event);
+        if let (Some(tid), End::Recorded) = (who.tid, end) {
+            let before = self.calls.begin(
+                tid,
+                Call {
+                    name: form.name.clone(),
+                    arguments,
+                    since: event.timestamp,
+                    who,
+                },
+            );
+            if let Some(before) = before {
+                self.unfinished(before);
+            }
+            return;
+        }
+        self.head("", &who);
+        self.output.text.push_str(&form.name);
+        write_arguments(&mut self.output.text, arguments);
+        self.output.text.push_str(match end {
+            End::Recorded => " <unfinished ...>",
+            End::Unrecorded => "",
+            End::Never => " = ?",
+        });
+        self.close(form, event);
+        // What the process's other threads are in does not end either.
+        if let Some(process) = who.pid.filter(|_| form.name == "exit_group") {
+            for call in self.calls.of_process(process) {
+                self.unfinished(call);
+            }
+        }
+    }
+
+    /// A call ends, with a result in the field `ret`, if it has one.
+    fn exit(&mut self, form: &Form, ret: Option<usize>, mut who: Who, event: &Event<'_>) {
+        let name = ret.map(|_| form.name.as_str());
+        let begin = match who.tid {
+            Some(tid) => self.calls.end(tid, name),
+            None => Begin::Unknown,
+        };
+        let mut arguments = form.arguments(event);
+        let name = match begin {
+            Begin::Known(mut call) => {
+                let took = event.timestamp.saturating_sub(call.since);
+                // Not that of the begin, if it is known: a call may change it.
+                who.comm = who.comm.or(call.who.comm);
+                self.head(&duration(self.clock.nanoseconds(took)), &who);
+                self.output.text.push_str(&call.name);
+                call.arguments.append(&mut arguments);
+                write_arguments(&mut self.output.text, call.arguments);
+                call.name
+            }
+            begin => {
+                if let Begin::Other(call) = begin {
+                    self.unfinished(call);
+                }
+                let name = name.unwrap_or("rt_sigreturn");
+                self.head("", &who);
+                self.push(format_args!("<... {name} resumed>"));
+                if !arguments.is_empty() {
+                    write_arguments(&mut self.output.text, arguments);
+                }
+                name.to_owned()
+            }
+        };
+        self.output.text.push_str(" = ");
+        let value = ret.and_then(|ret| event.value(ret));
+        write_result(&mut self.output.text, &name, value);
+        self.close(form, event);
+    }
+
+    fn unfinished(&mut self, call: Call) {
+        self.head("", &call.who);
+        self.output.text.push_str(&call.name);
+        write_arguments(&mut self.output.text, call.arguments);
+        self.output.text.push_str(" <unfinished ...>\n");
+    }
+
+    /// The begin of a line.
+    fn head(&mut self, took: &str, who: &Who) {
+        let time = self.time();
+        let comm = who.comm.as_deref().map_or("?".into(), printable);
+        let tid = who
+            .tid
+            .map_or_else(|| "?".to_owned(), |tid| tid.to_string());
+        self.push(format_args!("{time} {took:>10} {comm}/{tid} "));
+    }
+
+    /// The end of a line.
+    fn close(&mut self, form: &Form, event: &Event<'_>) {
+        form.write_contexts(&mut self.output.text, event);
+        self.output.text.push('\n');
+    }
+
+    fn time(&self) -> String {
+        let now = self.clock.since_epoch(self.now);
+        date::time_of_day(i64::try_from(now).unwrap_or(i64::MAX))
+    }
+
+    /// A String takes everything.
+    fn push(&mut self, text: Arguments<'_>) {
+        let _ = self.output.text.write_fmt(text);
+    }
+}

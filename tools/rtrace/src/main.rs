@@ -36,6 +36,7 @@ mod status;
 mod tasks;
 mod temporary;
 mod terminal;
+mod top;
 mod watch;
 mod workload;
 
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
     let done = match action {
         Action::Record(options) => return record::record(&place, &options),
         Action::Show(options) => return show::show(&place, &options),
+        Action::Top(options) => top::top(&place, &options),
         Action::Report {
             dir,
             questions,

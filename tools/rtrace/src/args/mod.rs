@@ -9,6 +9,7 @@ mod report;
 mod session;
 mod setup;
 mod show;
+mod top;
 
 pub use list::ListArgs;
 pub use probe::ProbeArgs;
@@ -19,6 +20,7 @@ pub use session::{
 };
 pub use setup::{pattern, ChoiceArgs, SetupArgs};
 pub use show::ShowArgs;
+pub use top::TopArgs;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use setup::Places;
@@ -79,6 +81,7 @@ pub enum Command {
     Record(Box<RecordArgs>),
     Report(ReportArgs),
     Trace(Box<ShowArgs>),
+    Top(TopArgs),
     List(ListArgs),
     Status(StatusArgs),
     Start(Box<StartArgs>),

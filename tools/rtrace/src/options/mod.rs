@@ -7,9 +7,11 @@ mod setup;
 mod show;
 #[cfg(test)]
 mod tests;
+mod top;
 
 pub use record::{Conditions, Record};
 pub use show::{Input, Show};
+pub use top::Top;
 
 use crate::args::{AccessArgs, Cli, Command, ListArgs, ReportArgs, StartArgs};
 use crate::config::Config;
@@ -54,6 +56,7 @@ pub enum Action {
         rows: usize,
     },
     Show(Box<Show>),
+    Top(Box<Top>),
     List {
         patterns: Vec<String>,
         verbose: bool,
@@ -112,12 +115,13 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
             Action::Record(Box::new(record::record(*args)?))
         }
         Command::Report(args) => report(args),
-        Command::Trace(_) if cli.session.is_some() => {
+        Command::Trace(_) | Command::Top(_) if cli.session.is_some() => {
             return Err(wrong(
                 "--session cannot be used here: this command makes a session for itself",
             ));
         }
         Command::Trace(args) => Action::Show(Box::new(show::show(*args)?)),
+        Command::Top(args) => Action::Top(Box::new(top::top(args))),
         Command::List(args) if args.contexts => Action::ListContexts,
         Command::List(ListArgs {
             functions: Some(pattern),

@@ -77,6 +77,11 @@ impl<A: Analysis + ?Sized> Dispatch<A> {
         &self.schedule
     }
 
+    /// Who runs where, and the analyses.
+    pub fn parts(&mut self) -> (&Schedule, &mut [Box<A>]) {
+        (&self.schedule, &mut self.analyses)
+    }
+
     /// The place of a stream's CPU in the schedule; none before the stream's first packet.
     pub fn cpu(&self, number: usize) -> Option<usize> {
         self.stream(number).map(|stream| stream.cpu)

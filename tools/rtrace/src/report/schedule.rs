@@ -126,6 +126,12 @@ impl Schedule {
         self.cpus[cpu].running
     }
 
+    /// The threads that run, 0 for each idle task, and since when that is known.
+    pub fn running_since(&self) -> impl Iterator<Item = (i64, u64)> + '_ {
+        let cpus = self.cpus.iter();
+        cpus.filter_map(|cpu| cpu.running.zip(cpu.since))
+    }
+
     /// Whether the CPU is whole.
     pub fn is_whole(&self, cpu: usize) -> bool {
         self.cpus[cpu].broken == 0

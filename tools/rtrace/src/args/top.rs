@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace top`, as typed.
+
+use crate::top::Column;
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Show which threads use the CPUs, how long they wait for one, and which system calls they make
+///
+/// The table is of the last second, and a new one comes each second. CPU% is of one CPU. Wake-ups are
+/// those after which the thread ran; `worst` is how long the longest of these waited for a CPU. The call
+/// is the one that the thread made most often.
+///
+/// Keys: q ends; p or the space bar stops the table and lets it go on; c, s, u, w, y, e, t sort by CPU,
+/// switches, wake-ups, wait, system calls, errors, thread id.
+///
+/// Where standard output is no terminal, tables are printed one behind the other, as with -b.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  rtrace top                                        until q
+  rtrace top --once --sort wait                     one table: who waited longest
+  rtrace top -b -n 60 --json >minute                an object for each second of a minute
+  rtrace top -i rtrace-20261120-230000              a trace that was recorded, second by second")]
+pub struct TopArgs {
+    /// Seconds from table to table
+    #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    pub delay: Duration,
+
+    /// End after so many tables
+    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub iterations: Option<u64>,
+
+    /// Print tables one behind the other
+    #[arg(short, long)]
+    pub batch: bool,
+
+    /// Print one table: the same as -b -n 1
+    #[arg(long, conflicts_with = "iterations")]
+    pub once: bool,
+
+    /// Sort by this column, the largest first
+    #[arg(long, value_name = "COLUMN", value_enum, default_value_t = Column::Cpu)]
+    pub sort: Column,
+
+    /// Rows in a table that is printed; 0 for all
+    #[arg(long, value_name = "ROWS", default_value_t = 20)]
+    pub rows: usize,
+
+    /// Print a JSON object for each table, a line each, with all rows
+    #[arg(long)]
+    pub json: bool,
+
+    /// Take the trace that `rtrace record` wrote to DIR instead; it needs sched_switch
+    #[arg(short, long, value_name = "DIR")]
+    pub input: Option<PathBuf>,
+}
+
+/// A number of seconds, maybe with a fraction.
+fn seconds(text: &str) -> Result<Duration, &'static str> {
+    let seconds = text.parse().ok().map(Duration::try_from_secs_f64);
+    match seconds {
+        Some(Ok(time)) if time >= Duration::from_millis(100) && time.as_secs() <= 86_400 => {
+            Ok(time)
+        }
+        _ => Err("not a number of seconds from 0.1 to 86400"),
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What `rtrace top` works with.
+
+use crate::args::TopArgs;
+use crate::channels::ChannelSetup;
+use crate::setup::Setup;
+use crate::top::Column;
+use std::path::PathBuf;
+use std::time::Duration;
+use trace::settings::{BufferSize, Mode};
+use trace::tracer::FIRST_CHANNEL;
+
+/// What is recorded for it.
+const EVENTS: [&str; 6] = [
+    "sched_switch",
+    "sched_waking",
+    "sched_wakeup",
+    "sched_wakeup_new",
+    "sched_process_fork",
+    "syscalls",
+];
+
+/// Which tables.
+pub struct Top {
+    /// The directory of a trace that was recorded; none: what happens now.
+    pub input: Option<PathBuf>,
+    /// What to record in that case.
+    pub setup: Setup,
+    /// From table to table.
+    pub delay: Duration,
+    /// After how many it ends.
+    pub count: Option<u64>,
+    /// Whether they are printed one behind the other, even on a terminal.
+    pub batch: bool,
+    /// The column to sort by.
+    pub sort: Column,
+    /// Rows of a table that is printed.
+    pub rows: usize,
+    /// Whether they are printed as JSON.
+    pub json: bool,
+}
+
+/// From the command line.
+pub(super) fn top(args: TopArgs) -> Top {
+    let events = EVENTS.map(|event| event.to_owned().into());
+    let channel = ChannelSetup {
+        events: Some(events.into()),
+        mode: Some(Mode::Discard),
+        size: Some(BufferSize::DEFAULT),
+        ..ChannelSetup::named(FIRST_CHANNEL)
+    };
+    Top {
+        batch: args.batch || args.once || args.json || args.input.is_some(),
+        count: if args.once { Some(1) } else { args.iterations },
+        rows: if args.rows == 0 {
+            usize::MAX
+        } else {
+            args.rows
+        },
+        input: args.input,
+        setup: Setup {
+            channels: vec![channel],
+            ..Setup::default()
+        },
+        delay: args.delay,
+        sort: args.sort,
+        json: args.json,
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tables one behind the other.
+
+use super::seconds::Receiver;
+use crate::live::Recording;
+use crate::options::Top;
+use crate::report::analysis::Answer;
+use anyhow::Context;
+use rustix::event::{poll, PollFd, PollFlags};
+use std::io::{self, Write};
+
+/// Prints tables.
+pub struct Batch {
+    /// How many are still to come.
+    left: u64,
+    rows: usize,
+    is_json: bool,
+    is_first: bool,
+}
+
+impl Batch {
+    /// As it was chosen.
+    pub fn new(options: &Top) -> Self {
+        Self {
+            left: options.count.unwrap_or(u64::MAX),
+            rows: options.rows,
+            is_json: options.json,
+            is_first: true,
+        }
+    }
+
+    /// Prints what comes until there is enough, or a signal comes.
+    pub fn run(mut self, recording: Recording<'_>, receiver: &Receiver) -> anyhow::Result<()> {
+        loop {
+            let mut fds = [
+                PollFd::new(receiver, PollFlags::IN),
+                PollFd::new(&recording.signals, PollFlags::IN),
+                PollFd::new(&recording.over, PollFlags::IN),
+            ];
+            rustix::io::retry_on_intr(|| poll(&mut fds, None)).context("cannot wait")?;
+            let is_over = fds[1..].iter().any(|fd| !fd.revents().is_empty());
+            for table in receiver.tables() {
+                if !self.print(&table)? {
+                    return Ok(());
+                }
+            }
+            if is_over {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Prints a table. Whether another one is wanted.
+    pub fn print(&mut self, table: &dyn Answer) -> anyhow::Result<bool> {
+        if self.left == 0 {
+            return Ok(false);
+        }
+        let mut text = String::new();
+        if self.is_json {
+            text = serde_json::to_string(&table.json()?)?;
+            text.push('\n');
+        } else {
+            if !std::mem::take(&mut self.is_first) {
+                text.push('\n');
+            }
+            table.text(&mut text, self.rows)?;
+        }
+        self.left -= 1;
+        let mut out = anstream::stdout().lock();
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+            printed => Ok(printed.map(|()| self.left > 0)?),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace top`: what threads do, second by second.
+
+mod batch;
+mod page;
+mod screen;
+mod seconds;
+mod table;
+mod tally;
+
+pub use table::Column;
+
+use crate::live;
+use crate::loss::Lost;
+use crate::options::{Place, Top};
+use anyhow::Context;
+use batch::Batch;
+use screen::Screen;
+use seconds::{channel, Seconds};
+use std::io::{stdin, stdout, IsTerminal};
+use std::path::Path;
+use trace::ctf::{StreamFiles, Trace};
+use trace::viewer::View;
+
+/// Shows tables until there are enough, or somebody ends it.
+pub fn top(place: &Place, options: &Top) -> anyhow::Result<()> {
+    if let Some(dir) = &options.input {
+        return recorded(dir, options);
+    }
+    let seconds = Seconds::new(options.delay, options.sort, Lost::default());
+    let (sender, receiver) = channel(seconds)?;
+    live::look(place, &options.setup, &Vec::new, sender, |recording| {
+        if options.batch || !stdout().is_terminal() || !stdin().is_terminal() {
+            Batch::new(options).run(recording, &receiver)
+        } else {
+            Screen::open(options)?.run(recording, &receiver)
+        }
+    })
+}
+
+/// The tables of the trace in a directory.
+fn recorded(dir: &Path, options: &Top) -> anyhow::Result<()> {
+    let trace = Trace::open(dir)?;
+    let files = StreamFiles::open(&trace)?;
+    let mut merge = files.merge()?;
+    let mut seconds = Seconds::new(options.delay, options.sort, Lost::of(&trace));
+    let mut batch = Batch::new(options);
+    seconds
+        .describe(&trace.metadata)
+        .with_context(|| dir.display().to_string())?;
+    while let Some((stream, item)) = merge.next_item()? {
+        seconds.item(stream, &item)?;
+        for table in seconds.tables() {
+            if !batch.print(&table)? {
+                return Ok(());
+            }
+        }
+    }
+    if let Some(table) = seconds.rest() {
+        batch.print(&*table)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A table on a terminal, until a key or a signal ends it.
+
+use super::page::Page;
+use super::seconds::Receiver;
+use crate::live::Recording;
+use crate::options::Top;
+use anyhow::Context;
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::termios::{tcgetattr, tcgetwinsize, tcsetattr, LocalModes, OptionalActions, Termios};
+use std::io::{self, stdin, stdout, Write};
+
+/// Goes to the terminal's other page, without a cursor; and back.
+const ENTER: &str = "\x1b[?1049h\x1b[?25l";
+const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
+
+/// The terminal, which gets back what it was.
+pub struct Screen {
+    before: Termios,
+    page: Page,
+}
+
+impl Screen {
+    /// Takes the terminal.
+    pub fn open(options: &Top) -> anyhow::Result<Self> {
+        let before = tcgetattr(stdin()).context("cannot set up the terminal")?;
+        let mut modes = before.clone();
+        // Keys come one by one and are not shown. Ctrl-C is still a signal.
+        modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
+        tcsetattr(stdin(), OptionalActions::Now, &modes).context("cannot set up the terminal")?;
+        let screen = Self {
+            before,
+            page: Page::new(options.sort, options.count),
+        };
+        put(ENTER)?;
+        Ok(screen)
+    }
+
+    /// Shows what comes until there is enough, or a key or a signal ends it.
+    pub fn run(mut self, recording: Recording<'_>, receiver: &Receiver) -> anyhow::Result<()> {
+        loop {
+            self.draw()?;
+            let keys = stdin();
+            let mut fds = [
+                PollFd::new(receiver, PollFlags::IN),
+                PollFd::new(&keys, PollFlags::IN),
+                PollFd::new(&recording.signals, PollFlags::IN),
+                PollFd::new(&recording.over, PollFlags::IN),
+            ];
+            rustix::io::retry_on_intr(|| poll(&mut fds, None)).context("cannot wait")?;
+            let is_over = fds[2..].iter().any(|fd| !fd.revents().is_empty());
+            let is_key = !fds[1].revents().is_empty();
+            if is_over || (is_key && self.keys()?) || !self.page.take(receiver.tables()) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Does what the keys say. Whether that is the end.
+    fn keys(&mut self) -> anyhow::Result<bool> {
+        let mut bytes = [0; 64];
+        let read = rustix::io::read(stdin(), &mut bytes).context("cannot read the terminal")?;
+        // Nothing: the terminal is gone.
+        Ok(read == 0 || bytes[..read].iter().any(|byte| self.page.key(*byte)))
+    }
+
+    fn draw(&mut self) -> anyhow::Result<()> {
+        let size = tcgetwinsize(stdout()).context("cannot read the terminal's size")?;
+        // One that does not say is as terminals were.
+        let or = |value, usual| {
+            if value == 0 {
+                usual
+            } else {
+                usize::from(value)
+            }
+        };
+        Ok(put(&self
+            .page
+            .text(or(size.ws_row, 24), or(size.ws_col, 80)))?)
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // There is nothing else to be done about it.
+        let _ = put(LEAVE);
+        let _ = tcsetattr(stdin(), OptionalActions::Now, &self.before);
+    }
+}
+
+fn put(text: &str) -> io::Result<()> {
+    let mut out = stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}

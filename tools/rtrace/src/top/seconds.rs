@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Who looks at a trace and makes a table of each second, or what else was chosen.
+
+use super::table::{Column, Table};
+use super::tally::Tally;
+use crate::loss::Lost;
+use crate::report::analysis::{Analysis, Answer, Catalogue};
+use crate::report::dispatch::Dispatch;
+use crate::report::head::Extent;
+use rustix::event::{eventfd, EventfdFlags};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{mpsc, Arc};
+use std::time::Duration;
+use trace::ctf::{Item, Metadata};
+use trace::viewer::View;
+use trace::{Error, Result};
+
+/// Makes tables.
+pub struct Seconds {
+    delay: Duration,
+    sort: Column,
+    lost: Lost,
+    extent: Extent,
+    described: Option<Described>,
+    ready: Vec<Table>,
+}
+
+/// What there is when the trace is described.
+struct Described {
+    dispatch: Dispatch<Tally>,
+    /// The time from table to table, in clock ticks.
+    ticks: u64,
+}
+
+impl Seconds {
+    /// A table each `delay`, sorted by a column, of a trace of which this is known.
+    pub fn new(delay: Duration, sort: Column, lost: Lost) -> Self {
+        Self {
+            delay,
+            sort,
+            lost,
+            extent: Extent::default(),
+            described: None,
+            ready: Vec::new(),
+        }
+    }
+
+    /// The tables that are ready.
+    pub fn tables(&mut self) -> Vec<Table> {
+        std::mem::take(&mut self.ready)
+    }
+
+    /// The trace is over: the table of what came behind the last one, if there is a trace.
+    pub fn rest(&mut self) -> Option<Box<dyn Answer>> {
+        let end = self.extent.end();
+        let analyses = self.described.take()?.dispatch.end(end).into_iter();
+        let mut answers = analyses.map(|tally| tally.answer(self.extent.ticks()));
+        answers.next()
+    }
+
+    /// All that happened before this time has come.
+    fn reach(&mut self, time: u64) {
+        let Some(Described { dispatch, ticks }) = &mut self.described else {
+            return;
+        };
+        let (schedule, tallies) = dispatch.parts();
+        for tally in tallies {
+            while let Some(next) = tally.since().checked_add(*ticks).filter(|at| *at <= time) {
+                self.ready.push(tally.take(next, schedule));
+            }
+        }
+    }
+}
+
+impl View for Seconds {
+    fn describe(&mut self, metadata: &Metadata) -> Result<()> {
+        if self.described.is_some() {
+            return Ok(());
+        }
+        let catalogue = Catalogue::new(metadata);
+        let tally = Tally::new(&catalogue, self.sort);
+        let tally = tally
+            .map_err(io::Error::other)
+            .map_err(Error::system("no table can be made"))?;
+        let frequency = u128::from(metadata.clock.frequency);
+        let ticks = self.delay.as_nanos() * frequency / 1_000_000_000;
+        self.described = Some(Described {
+            dispatch: Dispatch::new(&catalogue, vec![Box::new(tally)]),
+            ticks: u64::try_from(ticks).unwrap_or(u64::MAX).max(1),
+        });
+        Ok(())
+    }
+
+    fn item(&mut self, stream: usize, item: &Item<'_>) -> Result<()> {
+        if let Item::Event(event) = item {
+            self.lost.event(stream);
+            self.reach(event.timestamp);
+        }
+        let Some(Described { dispatch, .. }) = &mut self.described else {
+            return Ok(());
+        };
+        match item {
+            Item::Packet(packet) => {
+                let header = packet.at.header;
+                let is_first = self.extent == Extent::default();
+                self.extent
+                    .add(header.timestamp_begin, header.timestamp_end);
+                let missing = self.lost.packet(stream, packet);
+                for tally in dispatch.parts().1 {
+                    if is_first {
+                        tally.begin(header.timestamp_begin);
+                    }
+                    tally.add_lost(missing.events, missing.packets);
+                }
+                dispatch.packet(stream, packet);
+            }
+            Item::Whole { timestamp } => dispatch.whole(stream, *timestamp),
+            Item::Event(event) => dispatch.event(stream, event),
+            Item::End { partial } if self.lost.is_cut(*partial) => dispatch.cut(stream),
+            Item::End { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn pause(&mut self, time: u64) -> Result<()> {
+        self.reach(time);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The end of a channel for tables that has them made.
+pub struct Sender {
+    seconds: Seconds,
+    sender: mpsc::Sender<Table>,
+    ready: Arc<OwnedFd>,
+}
+
+/// The other end, which shows them.
+pub struct Receiver {
+    receiver: mpsc::Receiver<Table>,
+    ready: Arc<OwnedFd>,
+}
+
+/// Has tables made in one thread and shown in another: who shows them waits for other things, too.
+pub fn channel(seconds: Seconds) -> Result<(Sender, Receiver)> {
+    let ready = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+    let ready = Arc::new(ready.map_err(Error::system("cannot make an eventfd"))?);
+    let (sender, receiver) = mpsc::channel();
+    let sender = Sender {
+        seconds,
+        sender,
+        ready: Arc::clone(&ready),
+    };
+    Ok((sender, Receiver { receiver, ready }))
+}
+
+impl View for Sender {
+    fn describe(&mut self, metadata: &Metadata) -> Result<()> {
+        self.seconds.describe(metadata)
+    }
+
+    fn item(&mut self, stream: usize, item: &Item<'_>) -> Result<()> {
+        self.seconds.item(stream, item)
+    }
+
+    fn pause(&mut self, time: u64) -> Result<()> {
+        self.seconds.pause(time)?;
+        for table in self.seconds.tables() {
+            // Nobody waits for it any more, if this fails.
+            let _ = self.sender.send(table);
+            let _ = rustix::io::write(&*self.ready, &1_u64.to_ne_bytes());
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.seconds.end()
+    }
+}
+
+impl Receiver {
+    /// The tables that have come since the last call.
+    pub fn tables(&self) -> Vec<Table> {
+        // Empty, if there are none.
+        let _ = rustix::io::read(&*self.ready, &mut [0; 8]);
+        self.receiver.try_iter().collect()
+    }
+}
+
+impl AsFd for Receiver {
+    /// Readable when tables have come.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.ready.as_fd()
+    }
+}

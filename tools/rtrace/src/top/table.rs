@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What threads did in a while.
+
+use crate::date;
+use crate::report::analysis::Answer;
+use crate::report::text::percent;
+use crate::terminal::{duration, printable, HEADING};
+use clap::ValueEnum;
+use serde::Serialize;
+use serde_json::Value as Json;
+use std::cmp::Reverse;
+use std::fmt::{self, Write};
+
+/// What tables can be sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Column {
+    /// Time on a CPU.
+    Cpu,
+    /// How often the thread got a CPU.
+    Switches,
+    /// How often it was woken.
+    Wakeups,
+    /// The longest wait for a CPU after that.
+    Wait,
+    /// System calls.
+    Calls,
+    /// Those that failed.
+    Errors,
+    /// Thread id, the smallest first.
+    Tid,
+}
+
+/// The table.
+#[derive(Clone, Debug, Serialize)]
+pub struct Table {
+    /// When the while began, nanoseconds since the epoch.
+    pub begin_ns: i128,
+    /// How long it was.
+    pub duration_ns: u64,
+    /// CPUs of which there was anything so far.
+    pub cpus: usize,
+    /// Events lost in that while. Where any were, all figures are lower bounds.
+    pub lost: u64,
+    /// Packets lost.
+    pub packets_lost: u64,
+    /// Calls of which it is not known who made them.
+    pub unknown_calls: u64,
+    /// Each thread that did anything.
+    #[serde(rename = "threads")]
+    pub rows: Vec<Row>,
+}
+
+/// What a thread did.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Row {
+    /// The thread.
+    pub tid: i64,
+    /// Its name.
+    pub comm: String,
+    /// How long it ran.
+    pub cpu_ns: u64,
+    /// How often it got a CPU.
+    pub switches: u64,
+    /// How often it ran after it had been woken.
+    pub wakeups: u64,
+    /// The longest time that it waited for a CPU then.
+    pub worst_wait_ns: u64,
+    /// System calls that it made.
+    pub calls: u64,
+    /// System calls that failed.
+    pub errors: u64,
+    /// The call that it made most often.
+    pub top_call: Option<String>,
+}
+
+impl Table {
+    /// Sorts the rows.
+    pub fn sort(&mut self, column: Column) {
+        let key = |row: &Row| match column {
+            Column::Cpu => row.cpu_ns,
+            Column::Switches => row.switches,
+            Column::Wakeups => row.wakeups,
+            Column::Wait => row.worst_wait_ns,
+            Column::Calls => row.calls,
+            Column::Errors => row.errors,
+            Column::Tid => 0,
+        };
+        self.rows.sort_by_key(|row| (Reverse(key(row)), row.tid));
+    }
+
+    /// What stands above the table, in one line.
+    pub fn head(&self) -> String {
+        let sum = |of: fn(&Row) -> u64| self.rows.iter().map(of).sum::<u64>();
+        let all = self.duration_ns.saturating_mul(self.cpus as u64);
+        let time = i64::try_from(self.begin_ns).unwrap_or(i64::MAX);
+        let mut head = format!(
+            "{} for {}: {} CPUs {} busy, {} switches/s, {} calls/s",
+            date::time_of_day(time),
+            duration(self.duration_ns),
+            self.cpus,
+            percent(sum(|row| row.cpu_ns), all),
+            self.rate(sum(|row| row.switches)),
+            self.rate(sum(|row| row.calls) + self.unknown_calls),
+        );
+        // A String takes everything.
+        let _ = match (self.lost, self.packets_lost) {
+            (0, 0) => Ok(()),
+            (lost, 0) => write!(head, "; {lost} events LOST"),
+            (lost, packets) => write!(head, "; {lost} events and {packets} packets LOST"),
+        };
+        head
+    }
+
+    /// The names of the columns.
+    pub fn names() -> String {
+        format!(
+            "{:>8} {:<15} {:>6} {:>10} {:>9} {:>10} {:>9} {:>8}  top call",
+            "TID", "COMM", "CPU%", "switches/s", "wakeups/s", "worst", "calls/s", "errors/s"
+        )
+    }
+
+    /// A row.
+    pub fn line(&self, row: &Row) -> String {
+        let wait = match row.wakeups {
+            0 => "-".to_owned(),
+            _ => duration(row.worst_wait_ns),
+        };
+        let cpu = row.cpu_ns as f64 * 100.0 / self.duration_ns.max(1) as f64;
+        format!(
+            "{:>8} {:<15} {cpu:>6.1} {:>10} {:>9} {wait:>10} {:>9} {:>8}  {}",
+            row.tid,
+            printable(&row.comm),
+            self.rate(row.switches),
+            self.rate(row.wakeups),
+            self.rate(row.calls),
+            self.rate(row.errors),
+            row.top_call.as_deref().unwrap_or("-"),
+        )
+    }
+
+    /// So many in a second, rounded.
+    fn rate(&self, count: u64) -> u64 {
+        let time = u128::from(self.duration_ns.max(1));
+        let rate = (u128::from(count) * 1_000_000_000 + time / 2) / time;
+        u64::try_from(rate).unwrap_or(u64::MAX)
+    }
+}
+
+impl Answer for Table {
+    fn name(&self) -> &'static str {
+        "threads"
+    }
+
+    fn json(&self) -> serde_json::Result<Json> {
+        serde_json::to_value(self)
+    }
+
+    fn text(&self, out: &mut String, rows: usize) -> fmt::Result {
+        writeln!(out, "{}", self.head())?;
+        writeln!(out, "{HEADING}{}{HEADING:#}", Self::names())?;
+        for row in self.rows.iter().take(rows) {
+            writeln!(out, "{}", self.line(row))?;
+        }
+        match self.rows.len().saturating_sub(rows) {
+            0 => Ok(()),
+            left => writeln!(out, "{left:>8} more threads (--rows 0 shows all)"),
+        }
+    }
+}

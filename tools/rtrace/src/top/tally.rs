@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Counts what threads do, until a table is taken.
+
+use super::table::{Column, Row, Table};
+use crate::report::analysis::{
+    integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment,
+};
+use crate::report::schedule::{Schedule, Span, State};
+use crate::report::schedule_events::Switch;
+use crate::report::syscalls::{edge, Edge, ERRORS};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+use trace::ctf::{Clock, Event};
+
+/// What threads have done since the last table.
+#[derive(Debug)]
+pub struct Tally {
+    clock: Clock,
+    events: Vec<(EventKey, Kind)>,
+    /// The names of system calls.
+    calls: Vec<String>,
+    /// What tables are sorted by.
+    sort: Column,
+    cpus: BTreeSet<u32>,
+    /// When it began.
+    begin: u64,
+    /// When the last table was taken.
+    since: u64,
+    /// By thread.
+    threads: HashMap<i64, Figures>,
+    unknown_calls: u64,
+    /// Events and packets lost.
+    lost: (u64, u64),
+}
+
+/// What an event is.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// The call of this number begins.
+    Entry(usize),
+    /// A call ends; its result is in this field.
+    Exit(usize),
+}
+
+/// What a thread has done. Times are in clock ticks.
+#[derive(Debug, Default)]
+struct Figures {
+    comm: Vec<u8>,
+    ran: u64,
+    switches: u64,
+    wakeups: u64,
+    worst: u64,
+    calls: u64,
+    errors: u64,
+    /// By the call's number.
+    by_call: HashMap<usize, u64>,
+}
+
+impl Tally {
+    /// Of a trace with these events. Tables are sorted by a column.
+    pub fn new(catalogue: &Catalogue<'_>, sort: Column) -> Result<Self, Missing> {
+        if !catalogue.has_switches() {
+            return Err(Missing {
+                option: "top",
+                events: "sched_switch",
+                record: "-e sched,syscalls",
+            });
+        }
+        let mut calls = Vec::new();
+        let mut events = Vec::new();
+        for layout in catalogue.events() {
+            match edge(layout) {
+                Some((name, Edge::Entry)) => {
+                    events.push((key(layout), Kind::Entry(calls.len())));
+                    calls.push(name);
+                }
+                Some((_, Edge::Exit { ret, .. })) => events.push((key(layout), Kind::Exit(ret))),
+                None => {}
+            }
+        }
+        Ok(Self {
+            clock: catalogue.metadata().clock,
+            events,
+            calls,
+            sort,
+            cpus: BTreeSet::new(),
+            begin: 0,
+            since: 0,
+            threads: HashMap::new(),
+            unknown_calls: 0,
+            lost: (0, 0),
+        })
+    }
+
+    /// The trace begins at this time.
+    pub fn begin(&mut self, time: u64) {
+        self.begin = time;
+        self.since = time;
+    }
+
+    /// When the last table was taken.
+    pub fn since(&self) -> u64 {
+        self.since
+    }
+
+    /// Events and packets were lost.
+    pub fn add_lost(&mut self, events: u64, packets: u64) {
+        self.lost.0 += events;
+        self.lost.1 += packets;
+    }
+
+    /// What threads did until this time, and begins anew.
+    pub fn take(&mut self, time: u64, schedule: &Schedule) -> Table {
+        // What goes on is cut in two here.
+        for (tid, from) in schedule.running_since() {
+            let since = self.since;
+            self.figures(tid, schedule).ran += time.saturating_sub(from.max(since));
+        }
+        self.table(time)
+    }
+
+    fn table(&mut self, time: u64) -> Table {
+        let begin = std::mem::replace(&mut self.since, time);
+        let (lost, packets_lost) = std::mem::take(&mut self.lost);
+        // The idle task of each CPU.
+        self.threads.remove(&0);
+        let nanoseconds = |ticks| self.clock.nanoseconds(ticks);
+        let threads = self.threads.drain();
+        let rows = threads.map(|(tid, figures)| Row {
+            tid,
+            comm: String::from_utf8_lossy(&figures.comm).into_owned(),
+            cpu_ns: nanoseconds(figures.ran),
+            switches: figures.switches,
+            wakeups: figures.wakeups,
+            worst_wait_ns: nanoseconds(figures.worst),
+            calls: figures.calls,
+            errors: figures.errors,
+            top_call: top_call(&figures, &self.calls),
+        });
+        let mut table = Table {
+            begin_ns: self.clock.since_epoch(begin),
+            duration_ns: nanoseconds(time.saturating_sub(begin)),
+            cpus: self.cpus.len(),
+            lost,
+            packets_lost,
+            unknown_calls: std::mem::take(&mut self.unknown_calls),
+            rows: rows.collect(),
+        };
+        table.sort(self.sort);
+        table
+    }
+
+    /// What a thread has done; it has.
+    fn figures(&mut self, tid: i64, schedule: &Schedule) -> &mut Figures {
+        let figures = self.threads.entry(tid).or_default();
+        if let Some(comm) = schedule.comm(tid).filter(|comm| *comm != figures.comm) {
+            figures.comm = comm.to_vec();
+        }
+        figures
+    }
+}
+
+impl Analysis for Tally {
+    fn events(&self) -> Vec<EventKey> {
+        self.events.iter().map(|(key, _)| *key).collect()
+    }
+
+    fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
+        let kind = self.events[which].1;
+        let tid = now.schedule.running(now.cpu);
+        match (tid, kind) {
+            (None, Kind::Entry(_)) => self.unknown_calls += 1,
+            (None, Kind::Exit(_)) => {}
+            (Some(tid), Kind::Entry(call)) => {
+                let figures = self.figures(tid, now.schedule);
+                figures.calls += 1;
+                *figures.by_call.entry(call).or_default() += 1;
+            }
+            (Some(tid), Kind::Exit(ret)) => {
+                let failed = integer(event.value(ret)).is_some_and(|ret| ERRORS.contains(&ret));
+                if failed {
+                    self.figures(tid, now.schedule).errors += 1;
+                }
+            }
+        }
+    }
+
+    fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
+        self.figures(switch.next_tid, now.schedule).switches += 1;
+    }
+
+    fn cpu(&mut self, number: u32) {
+        self.cpus.insert(number);
+    }
+
+    fn span(&mut self, span: &Span, schedule: &Schedule) {
+        let since = self.since;
+        let figures = self.figures(span.tid, schedule);
+        match span.state {
+            State::Running => figures.ran += span.to.saturating_sub(span.from.max(since)),
+            State::Runnable { woken: true } if span.is_complete => {
+                figures.wakeups += 1;
+                figures.worst = figures.worst.max(span.ticks());
+            }
+            State::Runnable { .. } | State::Blocked(_) => {}
+        }
+    }
+
+    /// The table of what came behind the last one.
+    fn answer(mut self: Box<Self>, ticks: u64) -> Box<dyn Answer> {
+        Box::new(self.table(self.begin.saturating_add(ticks)))
+    }
+}
+
+/// The name of the call that a thread made most often.
+fn top_call(figures: &Figures, names: &[String]) -> Option<String> {
+    let calls = figures.by_call.iter();
+    let (call, _) = calls.max_by_key(|(call, count)| (**count, Reverse(**call)))?;
+    names.get(*call).cloned()
+}

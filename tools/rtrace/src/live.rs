@@ -55,15 +55,15 @@ pub fn is_closed(error: &trace::Error) -> bool {
     error.os_error() == Some(Errno::PIPE.raw_os_error())
 }
 
-/// Has a session of its own record what `setup` says, but nothing of the threads `not`, and `view` look at
-/// it, as long as `wait` takes; then says what was lost. The answer is that of `wait`. Which threads it
-/// is asked again in the thread that looks.
+/// Has a session of its own record what `setup` says, but nothing of the threads `excluded`, and `view`
+/// look at it, as long as `wait` takes; then says what was lost. The answer is that of `wait`. Which
+/// threads are excluded is asked again in the thread that looks.
 ///
 /// A view that fails because nobody reads what it writes is no error.
 pub fn look<T>(
     place: &Place,
     setup: &Setup,
-    not: &(dyn Fn() -> Vec<u32> + Sync),
+    excluded: &(dyn Fn() -> Vec<u32> + Sync),
     view: impl View + 'static,
     wait: impl FnOnce(Recording<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
@@ -72,9 +72,9 @@ pub fn look<T>(
     let temporary = Temporary::create(&tracer, None)?;
     let session = temporary.session();
     setup.apply(session)?;
-    let exclude = || match not().as_slice() {
+    let exclude = || match excluded().as_slice() {
         [] => Ok(()),
-        not => session.exclude_tasks(not),
+        threads => session.exclude_tasks(threads),
     };
     exclude()?;
     session.start()?;

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 /// Print system calls and other events, a line each, as they come
 ///
 /// Without -e and -x: the system calls of COMMAND and what it starts, or without COMMAND of all tasks,
-/// until Ctrl-C. With COMMAND and -e: these events of the same tasks.
+/// until Ctrl-C. With COMMAND and -e: these events of the same tasks. In -e and -x the name of a system
+/// call stands for its begin and its end (`mmap:*` for the subsystem of that name).
 ///
 /// A line has the time, for a system call how long it took, the thread's name and id, and what happened.
 /// A system call has one line, where it ends: the time is that of its end, so that lines stand in
@@ -26,7 +27,7 @@ use std::path::PathBuf;
 #[command(after_long_help = "\
 Examples:
   rtrace trace -- ls -l                             what strace -f shows, with little delay for ls
-  rtrace trace -p 1234 -e 'syscall_*_openat'        which files a process opens
+  rtrace trace -p 1234 -e openat,unlinkat           which files a process opens and removes
   rtrace trace -e sched_switch --filter 'next_comm == \"sshd\"'
   rtrace trace --summary -o /dev/null -- make       nothing but the table at the end
   rtrace trace -i rtrace-20261120-230000            a trace that was recorded

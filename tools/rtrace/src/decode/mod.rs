@@ -12,5 +12,5 @@ mod tables;
 
 pub use error::write_error;
 pub use meaning::Meaning;
-pub use order::position;
+pub use order::{is_call, position};
 pub use tables::{argument, is_given, result};

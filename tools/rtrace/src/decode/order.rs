@@ -26,6 +26,11 @@ mod table;
 static CALLS: LazyLock<HashMap<&str, &[&str]>> =
     LazyLock::new(|| table::CALLS.iter().copied().collect());
 
+/// Whether a system call is called so.
+pub fn is_call(name: &str) -> bool {
+    CALLS.contains_key(name)
+}
+
 /// The place of an argument in its call; none if either is not known.
 pub fn position(call: &str, argument: &str) -> Option<usize> {
     let arguments = CALLS.get(call)?;
@@ -43,5 +48,6 @@ mod tests {
         assert_eq!(position("mount", "type"), Some(2));
         assert_eq!(position("openat", "buf"), None);
         assert_eq!(position("unknown", "id"), None);
+        assert!(is_call("openat") && !is_call("sched") && !is_call("unknown"));
     }
 }

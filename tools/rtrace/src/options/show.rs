@@ -3,7 +3,8 @@
 //! What `rtrace trace` works with.
 
 use super::setup::choice;
-use crate::args::ShowArgs;
+use crate::args::{ChoiceArgs, ShowArgs};
+use crate::decode::is_call;
 use crate::setup::Setup;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -39,7 +40,16 @@ pub enum Input {
 }
 
 /// From the command line.
-pub(super) fn show(args: ShowArgs) -> Result<Show, clap::Error> {
+pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
+    let ChoiceArgs {
+        events, exclude, ..
+    } = &mut args.choice;
+    for pattern in events.iter_mut().chain(exclude) {
+        // Its begin and its end, whatever else is called so.
+        if is_call(pattern) {
+            *pattern = format!("syscall_*_{pattern}");
+        }
+    }
     let input = match args.input {
         Some(dir) => Input::Recorded(dir),
         None => {

@@ -191,6 +191,12 @@ fn system_calls_are_shown_unless_others_are_chosen() {
     assert_eq!(setup.tasks.pids.unwrap().value, [7]);
     assert!(setup.tasks.only_command.is_some());
     assert_eq!(setup.cpus.unwrap().value, "1");
+    let (calls, _) = live("-e openat,mmap:*,sched_switch -x read");
+    let expected = "syscall_*_openat mmap:* sched_switch !syscall_*_read";
+    assert_eq!(
+        summaries(&calls),
+        [format!("channel0 1Mx4 discard {expected}")]
+    );
     let (program, arguments) = command.unwrap();
     assert_eq!((program, arguments.len()), ("make".into(), 2));
     assert!(matches!(shown("-i d").unwrap().input, Input::Recorded(_)));

@@ -27,7 +27,7 @@ use std::ffi::OsString;
 use std::io::{stdout, IsTerminal};
 use std::path::Path;
 use std::process::{self, Command, ExitCode};
-use trace::ctf::{Item, Merge, StreamFiles, Trace};
+use trace::ctf::{Item, Merge, Trace};
 use trace::viewer::View;
 
 /// Prints a trace, and gives the exit code.
@@ -48,7 +48,7 @@ fn try_show(place: &Place, options: &Show) -> anyhow::Result<Code> {
 /// Prints the trace in a directory.
 fn recorded(dir: &Path, options: &Show) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
-    let files = StreamFiles::open(&trace)?;
+    let merge = Merge::new(&trace)?;
     let output = Output::open(options.output.as_deref())?;
     let mut lines = Lines::new(output, options.summary).with(Lost::of(&trace));
     let bar = match options.output {
@@ -57,7 +57,7 @@ fn recorded(dir: &Path, options: &Show) -> anyhow::Result<()> {
         None => ProgressBar::hidden(),
     };
     let mut warnings = Vec::new();
-    let printed = print(&trace, files.merge()?, &mut lines, &mut warnings, |bytes| {
+    let printed = print(&trace, merge, &mut lines, &mut warnings, |bytes| {
         bar.inc(bytes)
     });
     bar.finish_and_clear();

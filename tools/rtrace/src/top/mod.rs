@@ -20,7 +20,7 @@ use screen::Screen;
 use seconds::{channel, Seconds};
 use std::io::{stdin, stdout, IsTerminal};
 use std::path::Path;
-use trace::ctf::{StreamFiles, Trace};
+use trace::ctf::{Merge, Trace};
 use trace::viewer::View;
 
 /// Shows tables until there are enough, or somebody ends it.
@@ -42,8 +42,7 @@ pub fn top(place: &Place, options: &Top) -> anyhow::Result<()> {
 /// The tables of the trace in a directory.
 fn recorded(dir: &Path, options: &Top) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
-    let files = StreamFiles::open(&trace)?;
-    let mut merge = files.merge()?;
+    let mut merge = Merge::new(&trace)?;
     let mut seconds = Seconds::new(options.delay, options.sort, Lost::of(&trace));
     let mut batch = Batch::new(options);
     seconds

@@ -122,6 +122,9 @@ fn values_of_every_type() {
     let events: Vec<_> = packet.events().map(Result::unwrap).collect();
     assert_eq!(events.len(), 2);
     for event in events {
+        let layouts = event.layout.fields.iter().zip(0..);
+        let one_by_one = layouts.map(|(layout, number)| (layout, event.value(number).unwrap()));
+        assert!(event.fields().eq(one_by_one));
         let value = |name| event.value(event.layout.field(name).unwrap()).unwrap();
         let values = |name| match value(name) {
             Value::Integers(integers) => integers.collect::<Vec<_>>(),
@@ -210,6 +213,8 @@ fn contexts_stand_before_the_fields() {
     assert_eq!(events[0].context(tid), Some(Value::Signed(7)));
     assert_eq!(events[0].class.context("pid"), None);
     assert_eq!(events[0].context(1), None);
+    let contexts: Vec<_> = events[0].contexts().collect();
+    assert_eq!(contexts, [(&events[0].class.contexts[0], Value::Signed(7))]);
 }
 
 #[test]

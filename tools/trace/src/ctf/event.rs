@@ -4,7 +4,7 @@
 
 use super::field::{Cursor, Value};
 use super::header::PacketAt;
-use super::metadata::{EventLayout, StreamClass};
+use super::metadata::{EventLayout, FieldLayout, StreamClass};
 use crate::error::{Error, Result};
 use rtrace_abi::header::{
     Layout, COMPACT_ESCAPE, COMPACT_ID_BITS, COMPACT_TIME_BITS, LARGE_ESCAPE, LARGE_TIME_BITS,
@@ -35,6 +35,24 @@ impl<'a> Event<'a> {
     pub fn context(&self, context: usize) -> Option<Value<'a>> {
         contexts(self.class, self.contexts).nth(context)
     }
+
+    /// All fields with their values, in order.
+    pub fn fields(&self) -> impl Iterator<Item = (&'a FieldLayout, Value<'a>)> {
+        with_values(&self.layout.fields, fields(self.layout, self.payload))
+    }
+
+    /// All contexts with their values, in order.
+    pub fn contexts(&self) -> impl Iterator<Item = (&'a FieldLayout, Value<'a>)> {
+        with_values(&self.class.contexts, contexts(self.class, self.contexts))
+    }
+}
+
+fn with_values<'a>(
+    fields: &'a [FieldLayout],
+    mut values: Cursor<'a>,
+) -> impl Iterator<Item = (&'a FieldLayout, Value<'a>)> {
+    let mut fields = fields.iter();
+    std::iter::from_fn(move || Some((fields.next()?, values.next_value()?)))
 }
 
 fn fields<'a>(layout: &'a EventLayout, bytes: &'a [u8]) -> Cursor<'a> {

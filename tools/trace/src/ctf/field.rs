@@ -77,7 +77,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The value of the next field; none if there is none, or if the payload ends before it does.
-    fn next_value(&mut self) -> Option<Value<'a>> {
+    pub(super) fn next_value(&mut self) -> Option<Value<'a>> {
         let ty = &self.fields.get(self.field)?.ty;
         let begin = self.end.next_multiple_of(ty.align());
         let bytes = self.payload.get(begin / 8..)?;

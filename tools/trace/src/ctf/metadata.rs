@@ -17,6 +17,8 @@ pub struct Metadata {
     pub uuid: Uuid,
     /// Its clock.
     pub clock: Clock,
+    /// Which boot of a machine it was recorded in: the kernel's `boot_id`, if the clock has it.
+    pub boot: Option<Uuid>,
     /// Its environment.
     pub env: BTreeMap<String, String>,
     /// Its stream classes, one for each channel, by id: there is one at least.
@@ -205,7 +207,7 @@ impl Metadata {
             line: text.lines().count().max(1),
             what: format!("{what} is missing"),
         };
-        let (mut uuid, mut clock) = (None, None);
+        let (mut uuid, mut clock, mut boot) = (None, None, None);
         let mut env = BTreeMap::new();
         let mut headers = HashMap::new();
         let mut streams: Vec<StreamClass> = Vec::new();
@@ -214,6 +216,7 @@ impl Metadata {
                 uuid = Some(trace(&statement, block)?);
             } else if let Some(block) = statement.block("clock") {
                 clock = Some(self::clock(&statement, block)?);
+                boot = tree::value(block, "uuid").and_then(|uuid| uuid.parse().ok());
             } else if let Some(block) = statement.block("env") {
                 env.extend(block.iter().filter_map(variable));
             } else if let Some((name, block)) = event_header(&statement) {
@@ -236,6 +239,7 @@ impl Metadata {
         let this = Self {
             uuid: uuid.ok_or_else(|| missing("`trace`"))?,
             clock: clock.ok_or_else(|| missing("`clock`"))?,
+            boot,
             env,
             streams,
         };

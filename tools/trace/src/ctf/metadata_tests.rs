@@ -89,6 +89,8 @@ fn round_trip() {
         assert_eq!(metadata.streams.len(), 1);
         assert_eq!(metadata.streams[0].layout, layout);
         assert_eq!(metadata.clock.frequency, 2_400_000_000);
+        assert_eq!(metadata.boot, UUID.parse().ok());
+        assert!(metadata.boot.is_some());
         assert_eq!(metadata.clock.since_epoch(0), 1_700_000_000_500_000_000);
         assert_eq!(metadata.clock.nanoseconds(24), 10);
         assert_eq!(metadata.env["hostname"], "a\\b \"c\"");

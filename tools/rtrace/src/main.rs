@@ -16,6 +16,7 @@ mod decode;
 mod doctor;
 mod earlier;
 mod events;
+mod export;
 mod given;
 mod kernel_log;
 mod launch;
@@ -25,6 +26,7 @@ mod loss;
 mod mark;
 mod options;
 mod probe;
+mod progress;
 mod record;
 mod report;
 mod sessions;
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
             json,
             rows,
         } => report::report(&dir, &questions, json, rows),
+        Action::Export(options) => export::export(&options),
         Action::List { patterns, verbose } => list::list(&place, &patterns, verbose),
         Action::ListFunctions { pattern } => probe::list_functions(&pattern),
         Action::ListContexts => list::list_contexts(&place),

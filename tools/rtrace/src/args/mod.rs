@@ -2,6 +2,7 @@
 
 //! The command line, as typed.
 
+mod export;
 mod list;
 mod probe;
 mod record;
@@ -11,6 +12,7 @@ mod setup;
 mod show;
 mod top;
 
+pub use export::ExportArgs;
 pub use list::ListArgs;
 pub use probe::ProbeArgs;
 pub use record::RecordArgs;
@@ -36,6 +38,7 @@ Examples:
   rtrace record -e 'sched:*' -- make        record while a command runs
   rtrace report rtrace-20261120-230000      what the trace holds
   rtrace trace -- ls                        the system calls of a command, as they come
+  rtrace export --text rtrace-20261120-230000 | less
   rtrace doctor                             what is missing to record
 
 Exit codes: 0 done, 1 failed, 2 wrong usage; `rtrace record --help` has its own.")]
@@ -82,6 +85,7 @@ pub enum Command {
     Report(ReportArgs),
     Trace(Box<ShowArgs>),
     Top(TopArgs),
+    Export(ExportArgs),
     List(ListArgs),
     Status(StatusArgs),
     Start(Box<StartArgs>),

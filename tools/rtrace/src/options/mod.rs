@@ -2,6 +2,7 @@
 
 //! What the program works with, from what was typed.
 
+mod export;
 mod record;
 mod setup;
 mod show;
@@ -15,6 +16,7 @@ pub use top::Top;
 
 use crate::args::{AccessArgs, Cli, Command, ListArgs, ReportArgs, StartArgs};
 use crate::config::Config;
+use crate::export::Export;
 use crate::report::Question;
 use clap::error::ErrorKind;
 use clap::CommandFactory;
@@ -57,6 +59,7 @@ pub enum Action {
     },
     Show(Box<Show>),
     Top(Box<Top>),
+    Export(Export),
     List {
         patterns: Vec<String>,
         verbose: bool,
@@ -122,6 +125,7 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
         }
         Command::Trace(args) => Action::Show(Box::new(show::show(*args)?)),
         Command::Top(args) => Action::Top(Box::new(top::top(args))),
+        Command::Export(args) => Action::Export(export::export(args)?),
         Command::List(args) if args.contexts => Action::ListContexts,
         Command::List(ListArgs {
             functions: Some(pattern),

@@ -15,8 +15,8 @@ const SOFT: [&str; 10] = [
     "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU",
 ];
 
-/// The name of the soft interrupt of this number.
-pub fn soft_name(vec: i64) -> &'static str {
+/// The name of a soft interrupt.
+pub fn softirq_name(vec: i64) -> &'static str {
     let name = usize::try_from(vec).ok().and_then(|vec| SOFT.get(vec));
     name.unwrap_or(&"?")
 }
@@ -140,7 +140,7 @@ impl Interrupts {
             }
             Kind::SoftEntry { vec } => {
                 let vec = integer(event.value(vec))?;
-                let source = self.source(false, vec, soft_name(vec).as_bytes());
+                let source = self.source(false, vec, softirq_name(vec).as_bytes());
                 self.begin(cpu, source, now);
                 None
             }

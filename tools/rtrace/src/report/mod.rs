@@ -11,7 +11,7 @@ mod critical_path;
 pub mod dispatch;
 mod durations;
 pub mod head;
-mod interrupts;
+pub mod interrupts;
 mod io;
 mod irq;
 mod latency;
@@ -27,25 +27,21 @@ pub mod text;
 mod threads;
 mod whose;
 
+use crate::progress;
 use crate::terminal::{print, say};
 use analysis::{Analysis, Catalogue, Missing};
 use anyhow::Context;
 use cpu::Cpus;
 use critical_path::CriticalPath;
-use indicatif::{ProgressBar, ProgressStyle};
 use io::Io;
 use irq::Irq;
 use latency::Latency;
 use locks::Locks;
-use std::io::{stderr, IsTerminal};
 use std::path::Path;
 use summary::Summary;
 use syscalls::Syscalls;
 use threads::Threads;
 use trace::ctf::Trace;
-
-/// Below this a trace is read before a progress bar is of use.
-const LARGE: u64 = 128 << 20;
 
 /// What is asked of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +83,7 @@ impl Question {
 /// most `rows` rows in a table.
 pub fn report(dir: &Path, questions: &[Question], json: bool, rows: usize) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
-    let bar = progress(trace.bytes)?;
+    let bar = progress::reading(&trace)?;
     let progress = |bytes| bar.inc(bytes);
     let said = if questions.is_empty() {
         summarise(dir, &trace, json, rows, progress)
@@ -98,15 +94,6 @@ pub fn report(dir: &Path, questions: &[Question], json: bool, rows: usize) -> an
     let (text, warnings) = said?;
     warnings.iter().for_each(say);
     Ok(print(&text)?)
-}
-
-/// A bar for a trace of so many bytes; hidden, if it is soon read.
-pub fn progress(bytes: u64) -> anyhow::Result<ProgressBar> {
-    if bytes < LARGE || !stderr().is_terminal() {
-        return Ok(ProgressBar::hidden());
-    }
-    let style = ProgressStyle::with_template("{bar:40} {bytes} of {total_bytes}, {eta} to go")?;
-    Ok(ProgressBar::new(bytes).with_style(style))
 }
 
 /// What the trace holds, and what is odd about it.

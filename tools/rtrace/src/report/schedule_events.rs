@@ -59,7 +59,7 @@ pub struct Switch<'a> {
 
 /// The state in which a thread left its CPU, as tracers show it: one bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Left(i64);
+pub struct Left(pub i64);
 
 impl Left {
     /// `EXIT_DEAD` and `EXIT_ZOMBIE`.
@@ -197,7 +197,7 @@ pub struct ForkFields {
 }
 
 impl ForkFields {
-    /// Of an event with this layout.
+    /// In an event; none if it lacks one.
     pub fn of(layout: &EventLayout) -> Option<Self> {
         Some(Self {
             parent: [layout.field("parent_tid")?, layout.field("parent_pid")?],

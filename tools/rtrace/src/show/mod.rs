@@ -13,8 +13,8 @@ use crate::launch::cannot_run;
 use crate::live;
 use crate::loss::Lost;
 use crate::options::{Input, Place, Show};
+use crate::progress;
 use crate::record::FAILED;
-use crate::report::progress;
 use crate::report::summary::cut;
 use crate::report::text::totals;
 use crate::setup::Setup;
@@ -52,7 +52,7 @@ fn recorded(dir: &Path, options: &Show) -> anyhow::Result<()> {
     let output = Output::open(options.output.as_deref())?;
     let mut lines = Lines::new(output, options.summary).with(Lost::of(&trace));
     let bar = match options.output {
-        Some(_) => progress(trace.bytes)?,
+        Some(_) => progress::reading(&trace)?,
         // Lines show how far it is.
         None => ProgressBar::hidden(),
     };

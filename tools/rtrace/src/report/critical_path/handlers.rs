@@ -4,7 +4,7 @@
 //! is woken meanwhile is not woken by that thread.
 
 use crate::report::analysis::{bits, key, text, Catalogue, EventKey, Moment};
-use crate::report::interrupts::soft_name;
+use crate::report::interrupts::softirq_name;
 use crate::report::schedule::Schedule;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -165,7 +165,7 @@ fn describe(pair: usize, number: u64, name: Option<&[u8]>) -> String {
     let name = String::from_utf8_lossy(name.unwrap_or_default());
     match pair {
         HARD => format!("irq {number} {name}"),
-        SOFT => format!("softirq {}", soft_name(number as i64)),
+        SOFT => format!("softirq {}", softirq_name(number as i64)),
         HRTIMER => "hrtimer".to_owned(),
         TIMER => "timer".to_owned(),
         other => format!("interrupt {}", PAIRS[other].0.trim_end_matches("_entry")),

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace export`, as typed.
+
+use super::setup::pattern;
+use crate::export::Time;
+use clap::Args;
+use std::path::PathBuf;
+
+/// Write a trace in the format of another tool
+///
+/// Of a trace that was recorded with --rotate, DIR is its directory, for all chunks in their order, or
+/// one of them. Who runs is known from sched_switch, or from the context `tid`: record one of
+/// them.
+///
+/// Each place where events were lost is marked in the output, but in --folded, which has no room for it;
+/// how many were lost is said on standard error.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Formats:
+  --perfetto     ui.perfetto.dev: Open trace file
+  --chrome       ui.perfetto.dev, speedscope.app, chrome://tracing
+  --csv          spreadsheets, awk, pandas. A row for each event, with the columns time (seconds of the
+                 trace's clock), cpu, tid, comm and event, and then: if -e picks one type of event, a
+                 column for each field, and for each context; else the column `fields`, with name=value
+  --text         grep, KernelShark's import, everything that reads ftrace's `trace`
+  --folded       flame graphs: inferno-flamegraph, flamegraph.pl, speedscope.app
+  --perf-script  stackcollapse-perf.pl, inferno-collapse-perf, speedscope.app
+  --lttng        lttng-analyses: a folder with the trace's files in kernel/
+
+The kernel's functions have names in call stacks if the trace is of this boot of this machine, and
+/proc/kallsyms shows addresses; else addresses stay as they are.
+
+Examples:
+  rtrace export --perfetto -o trace.perfetto DIR
+  rtrace export --text --from +1.5 --to +2 DIR | less
+  rtrace export --csv -e sched_switch DIR >switches.csv
+  rtrace record --context comm,callstack-kernel -e sched_switch -o DIR -- make
+  rtrace export --folded DIR | inferno-flamegraph >graph.svg")]
+pub struct ExportArgs {
+    #[command(flatten)]
+    pub format: FormatArgs,
+
+    /// File for it, new unless --force; with --lttng a new directory. `-` is standard output
+    /// [default: -]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Replace FILE if it is there
+    #[arg(long, requires = "output", conflicts_with = "lttng")]
+    pub force: bool,
+
+    /// Only these events: EVENT, SYSTEM:EVENT or SYSTEM, by rtrace's names or ftrace's, with *, ? and
+    /// [...], and !PATTERN for but these. SYSTEM is what an event's name begins with, up to the first _;
+    /// of system calls `syscalls`. Several are separated by commas, or given with -e each
+    #[arg(short, long = "event", value_name = "PATTERN", value_delimiter = ',')]
+    #[arg(value_parser = pattern, conflicts_with = "lttng")]
+    pub events: Vec<String>,
+
+    /// Nothing before TIME: seconds of the trace's clock, as --text and --csv show them, or +SECONDS
+    /// since the trace's begin
+    #[arg(long, value_name = "TIME", conflicts_with = "lttng")]
+    pub from: Option<Time>,
+
+    /// Nothing after TIME
+    #[arg(long, value_name = "TIME", conflicts_with = "lttng")]
+    pub to: Option<Time>,
+
+    /// Directory of the trace
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+}
+
+/// Which format: one of them.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct FormatArgs {
+    /// Perfetto's trace: scheduling, system calls and interrupts as it draws them, and all else as
+    /// events of ftrace
+    #[arg(long)]
+    pub perfetto: bool,
+
+    /// Chrome's JSON: the tasks and interrupts of each CPU, the system calls of each thread
+    #[arg(long)]
+    pub chrome: bool,
+
+    /// Comma-separated values: a row for each event
+    #[arg(long)]
+    pub csv: bool,
+
+    /// The text of ftrace, as tracefs' `trace` has it
+    #[arg(long)]
+    pub text: bool,
+
+    /// Call stacks, each with its count, from the contexts callstack-kernel and callstack-user
+    #[arg(long)]
+    pub folded: bool,
+
+    /// The text of `perf script`, with call stacks
+    #[arg(long)]
+    pub perf_script: bool,
+
+    /// A folder as LTTng has it: hard links to the trace's files, or copies
+    #[arg(long, requires = "output")]
+    pub lttng: bool,
+}

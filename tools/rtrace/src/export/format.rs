@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What every format is to the [pass](super::pass) over the trace.
+
+use crate::report::analysis::{integer, text};
+use crate::report::schedule::{Schedule, Span};
+use crate::report::schedule_events::Switch;
+use std::fmt::{self, Display, Formatter};
+use std::io::{self, Write};
+use trace::ctf::{Event, StreamClass};
+
+/// Makes a file from a trace's events, which come in order of time.
+pub trait Format {
+    /// What the file begins with. The trace began at `ns`, by its clock in nanoseconds.
+    fn begin(&mut self, _ns: u64, _out: &mut dyn Write) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// An event that was chosen.
+    fn event(&mut self, event: &Event<'_>, now: &Now<'_>, out: &mut dyn Write) -> io::Result<()>;
+
+    /// Events are missing.
+    fn loss(&mut self, loss: &Loss, out: &mut dyn Write) -> io::Result<()>;
+
+    /// What a thread did for a while has ended, or is not known any more.
+    fn span(&mut self, _span: &Span, _schedule: &Schedule, _out: &mut dyn Write) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// From `ns` on, events of the CPU at this place may be missing. The schedule knows it.
+    fn gap(
+        &mut self,
+        _cpu: usize,
+        _ns: u64,
+        _schedule: &Schedule,
+        _out: &mut dyn Write,
+    ) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// What the file ends with. What was chosen ended at `ns`.
+    fn end(&mut self, _ns: u64, _out: &mut dyn Write) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What is known when an event comes.
+#[derive(Clone, Copy, Debug)]
+pub struct Now<'a> {
+    /// The trace's clock, in nanoseconds.
+    pub ns: u64,
+    /// The place of the CPU in the schedule.
+    pub place: usize,
+    /// The number of the CPU.
+    pub cpu: u32,
+    /// The task that the event happened to; none if that is not known.
+    pub task: Option<Task<'a>>,
+    /// How the CPU has switched, if the event says that.
+    pub switch: Option<Switch<'a>>,
+    /// Who runs where: after the event.
+    pub schedule: &'a Schedule,
+}
+
+/// A task.
+#[derive(Clone, Copy, Debug)]
+pub struct Task<'a> {
+    /// Its thread id; 0 is the idle task of the CPU.
+    pub tid: i64,
+    /// Its name, if that is known.
+    pub comm: Option<&'a [u8]>,
+    /// Its process, if that is known.
+    pub process: Option<i64>,
+}
+
+/// Events that are missing on a CPU.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    /// The CPU.
+    pub cpu: u32,
+    /// From when on they may be missing, in nanoseconds of the trace's clock.
+    pub ns: u64,
+    /// Up to when.
+    pub until: u64,
+    /// How many were counted one by one.
+    pub events: u64,
+    /// Packets of them, that hold nobody knows how many.
+    pub packets: u64,
+}
+
+/// As ftrace says it.
+impl Display for Loss {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match (self.events, self.packets) {
+            (events, 0) => write!(f, "[LOST {events} EVENTS]"),
+            (0, packets) => write!(f, "[LOST {packets} PACKETS]"),
+            (events, packets) => write!(f, "[LOST {events} EVENTS AND {packets} PACKETS]"),
+        }
+    }
+}
+
+/// Where the contexts are that say which task an event happened to.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskContexts {
+    tid: Option<usize>,
+    comm: Option<usize>,
+    process: Option<usize>,
+}
+
+impl TaskContexts {
+    /// Of the events of a channel.
+    pub fn of(class: &StreamClass) -> Self {
+        Self {
+            tid: class.context("tid"),
+            comm: class.context("procname"),
+            process: class.context("pid"),
+        }
+    }
+
+    /// Whether every event says it itself.
+    pub fn has_tid(&self) -> bool {
+        self.tid.is_some()
+    }
+
+    /// The task of an event on the CPU at this place: as the event says it, else as the schedule does.
+    pub fn task<'a>(
+        &self,
+        event: &Event<'a>,
+        switch: Option<&Switch<'a>>,
+        place: usize,
+        schedule: &'a Schedule,
+    ) -> Option<Task<'a>> {
+        let own = |context: Option<usize>| event.context(context?);
+        // The schedule knows only who runs after the switch.
+        let tid = integer(own(self.tid))
+            .or(switch.map(|switch| switch.prev_tid))
+            .or_else(|| schedule.running(place))?;
+        let comm = text(own(self.comm))
+            .or(switch.map(|switch| switch.prev_comm))
+            .or_else(|| schedule.comm(tid));
+        Some(Task {
+            tid,
+            comm: comm.filter(|comm| !comm.is_empty()),
+            process: integer(own(self.process)).or_else(|| schedule.process(tid)),
+        })
+    }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Call stacks of events: contexts, and `rtrace_stack`, the kernel's stack that a trigger records.
+
+use trace::ctf::{Event, StreamClass, Value};
+
+/// Whose stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The kernel's.
+    Kernel,
+    /// The program's.
+    User,
+}
+
+/// Where the stacks of a channel's events are.
+#[derive(Clone, Copy, Debug)]
+pub struct Stacks {
+    kernel: Option<usize>,
+    user: Option<usize>,
+}
+
+impl Stacks {
+    /// The event whose field `stack` is a stack of the kernel.
+    pub const EVENT: &'static str = "rtrace_stack";
+
+    /// Of a channel.
+    pub fn of(class: &StreamClass) -> Self {
+        Self {
+            kernel: class.context("callstack_kernel"),
+            user: class.context("callstack_user"),
+        }
+    }
+
+    /// Whether its events have stacks.
+    pub fn is_some(&self) -> bool {
+        self.kernel.is_some() || self.user.is_some()
+    }
+
+    /// The addresses of an event's stack, the innermost first.
+    pub fn frames(&self, event: &Event<'_>, side: Side) -> impl DoubleEndedIterator<Item = u64> {
+        let context = match side {
+            Side::Kernel => self.kernel,
+            Side::User => self.user,
+        };
+        let own = || match (side, event.layout.name.as_str()) {
+            (Side::Kernel, Self::EVENT) => event.value(event.layout.field("stack")?),
+            _ => None,
+        };
+        let value = context
+            .and_then(|context| event.context(context))
+            .or_else(own);
+        let addresses: Vec<u64> = match value {
+            Some(Value::Integers(integers)) => integers
+                .filter_map(|value| match value {
+                    Value::Unsigned(address) => Some(address),
+                    _ => None,
+                })
+                .collect(),
+            _ => Vec::new(),
+        };
+        addresses.into_iter()
+    }
+}

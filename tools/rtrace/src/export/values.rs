@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Values of fields as text, as ftrace shows them.
+
+use rtrace_abi::schema::{Integer, Shown};
+use std::fmt::{self, Display, Formatter, Write};
+use trace::ctf::{Event, FieldLayout, Label, Type, Value};
+
+/// A value as text: on one line, whatever bytes a text has.
+pub struct AsText<'a>(pub &'a Type, pub Value<'a>);
+
+impl Display for AsText<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self(ty, value) = self;
+        match (value, ty) {
+            (Value::Text(text), _) => Line(text).fmt(f),
+            (Value::Integers(integers), Type::Array(element, _) | Type::Sequence(element, _)) => {
+                f.write_char('{')?;
+                for (place, value) in integers.enumerate() {
+                    if place > 0 {
+                        f.write_char(',')?;
+                    }
+                    integer(f, element, value)?;
+                }
+                f.write_char('}')
+            }
+            (value, Type::Enumeration(element, labels)) => match label(element, labels, *value) {
+                Some(label) => f.write_str(label),
+                None => integer(f, element, *value),
+            },
+            (value, Type::Integer(element)) => integer(f, element, *value),
+            // No other type has such a value.
+            (_, Type::Array(..) | Type::Sequence(..) | Type::String) => Ok(()),
+        }
+    }
+}
+
+/// A text that anybody may have chosen, without what would end the line or steer a terminal.
+pub struct Line<'a>(pub &'a [u8]);
+
+impl Display for Line<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.0.iter().all(|byte| (b' '..=b'~').contains(byte)) {
+            return self
+                .0
+                .utf8_chunks()
+                .try_for_each(|chunk| f.write_str(chunk.valid()));
+        }
+        for chunk in self.0.utf8_chunks() {
+            for char in chunk.valid().chars() {
+                f.write_char(if char.is_control() { '?' } else { char })?;
+            }
+            if !chunk.invalid().is_empty() {
+                f.write_char(char::REPLACEMENT_CHARACTER)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn integer(f: &mut Formatter<'_>, element: &Integer, value: Value<'_>) -> fmt::Result {
+    match value {
+        Value::Signed(number) => write!(f, "{number}"),
+        Value::Unsigned(number) if is_hex(element) => write!(f, "{number:#x}"),
+        Value::Unsigned(number) => write!(f, "{number}"),
+        Value::Text(_) | Value::Integers(_) => Ok(()),
+    }
+}
+
+/// Whether an integer is shown in hexadecimal.
+pub fn is_hex(integer: &Integer) -> bool {
+    matches!(integer.shown, Shown::Hex | Shown::Address)
+}
+
+/// What a value of an enumeration is called.
+pub fn label<'a>(integer: &Integer, labels: &'a [Label], value: Value<'_>) -> Option<&'a str> {
+    let is_in = |label: &&Label| match value {
+        Value::Signed(value) if integer.shown == Shown::Signed => {
+            (label.first as i64..=label.last as i64).contains(&value)
+        }
+        Value::Unsigned(value) => (label.first..=label.last).contains(&value),
+        _ => false,
+    };
+    labels.iter().find(is_in).map(|label| label.name.as_str())
+}
+
+/// Whether a field is there for the layout of another: it says how long that is.
+pub fn is_length(field: &FieldLayout) -> bool {
+    field.name.starts_with('_') && field.name.ends_with("_length")
+}
+
+/// The fields of an event that are shown.
+pub fn fields<'a>(event: &Event<'a>) -> impl Iterator<Item = (&'a FieldLayout, Value<'a>)> {
+    event.fields().filter(|(field, _)| !is_length(field))
+}
+
+/// Whether a context is shown beside an event's fields: not where it says which task that was, which
+/// every format has in a place of its own, nor a call stack.
+pub fn is_shown_context(field: &FieldLayout) -> bool {
+    let special = ["tid", "procname"].contains(&field.name.as_str());
+    !special && !field.name.starts_with("callstack_") && !is_length(field)
+}
+
+/// The fields of an event as `name=value`, and in braces the contexts that are shown.
+pub struct Pairs<'a>(pub &'a Event<'a>);
+
+impl Display for Pairs<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for (place, (field, value)) in fields(self.0).enumerate() {
+            let gap = if place > 0 { " " } else { "" };
+            write!(f, "{gap}{}={}", field.name, AsText(&field.ty, value))?;
+        }
+        Contexts(self.0).fmt(f)
+    }
+}
+
+/// The contexts of an event that are shown: in braces, behind a blank, if there are any.
+pub struct Contexts<'a>(pub &'a Event<'a>);
+
+impl Display for Contexts<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let contexts = self.0.contexts();
+        let mut gap = " {";
+        for (field, value) in contexts.filter(|(field, _)| is_shown_context(field)) {
+            write!(f, "{gap}{}={}", field.name, AsText(&field.ty, value))?;
+            gap = " ";
+        }
+        f.write_str(if gap == " " { "}" } else { "" })
+    }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What `rtrace export` works with, from what was typed.
+
+use super::wrong;
+use crate::args::ExportArgs;
+use crate::export::{Choice, Export, Kind, Target};
+use std::path::{Path, PathBuf};
+
+pub(super) fn export(args: ExportArgs) -> Result<Export, clap::Error> {
+    let format = args.format;
+    let is_stdout = |path: &PathBuf| path == Path::new("-");
+    let path = args.output.filter(|path| !is_stdout(path));
+    let kind = if format.perfetto {
+        Kind::Perfetto
+    } else if format.chrome {
+        Kind::Chrome
+    } else if format.csv {
+        Kind::Csv
+    } else if format.folded {
+        Kind::Folded
+    } else if format.perf_script {
+        Kind::PerfScript
+    } else if format.lttng {
+        let Some(to) = path else {
+            return Err(wrong("--lttng makes a directory: name it with -o"));
+        };
+        return Ok(Export::Lttng { dir: args.dir, to });
+    } else {
+        Kind::Text
+    };
+    let force = args.force;
+    Ok(Export::Stream {
+        dir: args.dir,
+        kind,
+        target: path.map_or(Target::Stdout, |path| Target::File { path, force }),
+        choice: Choice {
+            patterns: args.events,
+            from: args.from,
+            to: args.to,
+        },
+    })
+}

@@ -19,14 +19,16 @@ use std::path::PathBuf;
 #[command(after_long_help = "\
 Formats:
   --perfetto     ui.perfetto.dev: Open trace file
-  --chrome       ui.perfetto.dev, speedscope.app, chrome://tracing
-  --csv          spreadsheets, awk, pandas. A row for each event, with the columns time (seconds of the
-                 trace's clock), cpu, tid, comm and event, and then: if -e picks one type of event, a
-                 column for each field, and for each context; else the column `fields`, with name=value
-  --text         grep, KernelShark's import, everything that reads ftrace's `trace`
+  --chrome       speedscope.app, ui.perfetto.dev, chrome://tracing
+  --csv          spreadsheets, awk, pandas
+  --text         grep, and everything that reads ftrace's `trace`
   --folded       flame graphs: inferno-flamegraph, flamegraph.pl, speedscope.app
   --perf-script  stackcollapse-perf.pl, inferno-collapse-perf, speedscope.app
   --lttng        lttng-analyses: a folder with the trace's files in kernel/
+
+The columns of --csv are time (in seconds of the trace's clock), cpu, tid, comm and event. Behind
+them, if -e picks one type of event, is a column for each of its fields and for each context, else
+one column `fields`, with all of them as name=value.
 
 The kernel's functions have names in call stacks if the trace is of this boot of this machine, and
 /proc/kallsyms shows addresses; else addresses stay as they are.

@@ -142,22 +142,11 @@ fn stream(dir: &Path, kind: Kind, target: &Target, choice: &Choice) -> anyhow::R
     let mut output = target.open(kind != Kind::Perfetto)?;
     kind.say_what_is_missing(&trace.metadata);
     let bar = progress::reading(&trace)?;
-    let exported = pass::read(
-        &trace,
-        choice,
-        chosen,
-        &mut *format,
-        output.writer(),
-        |bytes| {
-            bar.inc(bytes);
-        },
-    )
-    .and_then(|exported| {
-        output.finish()?;
-        Ok(exported)
-    });
+    let progress = |bytes| bar.inc(bytes);
+    let (format, out) = (&mut *format, output.writer());
+    let exported = pass::read(&trace, choice, chosen, format, out, progress);
     bar.finish_and_clear();
-    match exported {
+    match exported.and_then(|exported| Ok(output.finish().map(|()| exported)?)) {
         Ok(exported) => {
             say_what_came_of_it(&exported, target);
             Ok(())

@@ -2,8 +2,9 @@
 
 //! `--chrome`: the JSON of Chrome's trace events.
 //!
-//! Two tracks for each CPU, with the tasks that ran and with the interrupts; a track for each thread,
-//! with its system calls. All else is an instant on the track of its thread, or of its CPU.
+//! Two tracks for each CPU, with the tasks that ran and with the interrupts of which entry and exit are
+//! there; a track for each thread, with its system calls. All else is an instant on the track of its
+//! thread, or of its CPU.
 //! A slice is written when it ends: the format asks for no order.
 
 mod json;

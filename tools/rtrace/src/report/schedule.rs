@@ -239,6 +239,11 @@ impl Schedule {
                 self.thread(fork.child.0).call(fork.child_comm);
                 None
             }
+            Kind::Exec(fields) => {
+                let task = fields.read(event)?;
+                self.thread(task.tid).call(task.comm);
+                None
+            }
         }
     }
 

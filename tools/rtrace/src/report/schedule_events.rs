@@ -15,6 +15,8 @@ pub enum Kind {
     Wake(TaskFields),
     /// A task begins.
     Fork(ForkFields),
+    /// A task executes another program.
+    Exec(ExecFields),
 }
 
 /// The events of a trace that tell who runs.
@@ -33,6 +35,9 @@ pub fn find(catalogue: &Catalogue<'_>) -> Vec<(EventKey, Kind)> {
         of("sched_wakeup_new", wake),
         of("sched_process_fork", |layout| {
             ForkFields::of(layout).map(Kind::Fork)
+        }),
+        of("sched_process_exec", |layout| {
+            ExecFields::of(layout).map(Kind::Exec)
         }),
     ]
     .into_iter()
@@ -214,6 +219,35 @@ impl ForkFields {
             parent: task(self.parent)?,
             child: task(self.child)?,
             child_comm: text(event.value(self.child_comm))?,
+        })
+    }
+}
+
+/// The fields of `sched_process_exec`.
+#[derive(Clone, Copy, Debug)]
+pub struct ExecFields {
+    tid: usize,
+    filename: usize,
+}
+
+impl ExecFields {
+    /// Bytes of a task's name: `TASK_COMM_LEN`, without the NUL.
+    const NAME: usize = 15;
+
+    fn of(layout: &EventLayout) -> Option<Self> {
+        Some(Self {
+            tid: layout.field("tid")?,
+            filename: layout.field("filename")?,
+        })
+    }
+
+    /// The task, which the kernel calls as the program's file from then on.
+    pub fn read<'a>(&self, event: &Event<'a>) -> Option<Task<'a>> {
+        let filename = text(event.value(self.filename))?;
+        let name = filename.rsplit(|byte| *byte == b'/').next()?;
+        Some(Task {
+            tid: integer(event.value(self.tid))?,
+            comm: &name[..name.len().min(Self::NAME)],
         })
     }
 }

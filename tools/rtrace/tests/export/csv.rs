@@ -2,7 +2,7 @@
 
 //! `--csv`.
 
-use super::{bytes, known, packet, write};
+use super::{bytes, known, packet, write, IDLE, SHELL};
 use tempfile::TempDir;
 
 /// The columns and the rows.
@@ -105,4 +105,21 @@ fn every_type_has_a_cell() {
     assert_eq!(cell("state"), "a \"wait\"");
     assert_eq!(cell("cpus"), "{-1,7}");
     assert_eq!(cell("uuid"), "{0xde,0xad,0xbe,0xef}");
+}
+
+#[test]
+fn a_task_is_called_as_the_program_that_it_executes() {
+    let dir = TempDir::new().unwrap();
+    let one = packet(0, 0, 0)
+        .switch(10, IDLE, SHELL)
+        .read(20, 0)
+        .exec(30, "/usr/bin/a-very-long-name-of-a-program", SHELL.0)
+        .read(40, 0)
+        .switch(50, (SHELL.0, "renamed"), IDLE)
+        .close(60, 8);
+    write(dir.path(), &[(0, vec![one])]);
+    let (_, rows) = table(&[], &dir);
+    let names: Vec<_> = rows.iter().map(|row| row[3].as_str()).collect();
+    let long = "a-very-long-nam";
+    assert_eq!(names, ["swapper/0", "sh", long, long, "renamed"]);
 }

@@ -25,6 +25,7 @@ mod live;
 mod loss;
 mod mark;
 mod options;
+mod page;
 mod probe;
 mod progress;
 mod record;
@@ -61,9 +62,8 @@ fn main() -> ExitCode {
         Action::Report {
             dir,
             questions,
-            json,
-            rows,
-        } => report::report(&dir, &questions, json, rows),
+            output,
+        } => report::report(&dir, &questions, &output),
         Action::Export(options) => export::export(&options),
         Action::List { patterns, verbose } => list::list(&place, &patterns, verbose),
         Action::ListFunctions { pattern } => probe::list_functions(&pattern),

@@ -57,6 +57,10 @@ pub struct ReportArgs {
     /// wanted, a fraction, as the reports show it
     #[arg(long, value_name = "TIME", requires = "critical_path", value_parser = parse_time_of_day)]
     pub to: Option<u64>,
+    /// Write one HTML page, which needs nothing but a browser: timeline, tables, flame graph. Without a
+    /// question it answers all that the trace can answer
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "rows"])]
+    pub html: Option<PathBuf>,
 
     /// Print one JSON object
     #[arg(long)]

@@ -17,7 +17,7 @@ pub use top::Top;
 use crate::args::{AccessArgs, Cli, Command, ListArgs, ReportArgs, StartArgs};
 use crate::config::Config;
 use crate::export::Export;
-use crate::report::Question;
+use crate::report::{Output, Question};
 use clap::error::ErrorKind;
 use clap::CommandFactory;
 use std::path::PathBuf;
@@ -54,8 +54,7 @@ pub enum Action {
     Report {
         dir: PathBuf,
         questions: Vec<Question>,
-        json: bool,
-        rows: usize,
+        output: Output,
     },
     Show(Box<Show>),
     Top(Box<Top>),
@@ -169,10 +168,15 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
 }
 
 fn report(args: ReportArgs) -> Action {
-    let rows = if args.rows == 0 {
-        usize::MAX
-    } else {
-        args.rows
+    let output = match args.html {
+        Some(file) => Output::Page(file),
+        None if args.json => Output::Json,
+        None => Output::Text {
+            rows: match args.rows {
+                0 => usize::MAX,
+                rows => rows,
+            },
+        },
     };
     let questions = [
         args.syscalls.then_some(Question::Syscalls {
@@ -190,8 +194,7 @@ fn report(args: ReportArgs) -> Action {
     Action::Report {
         dir: args.dir,
         questions: questions.into_iter().flatten().collect(),
-        json: args.json,
-        rows,
+        output,
     }
 }
 

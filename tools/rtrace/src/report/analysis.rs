@@ -22,6 +22,14 @@ pub trait Analysis {
         Vec::new()
     }
 
+    /// Whether it is given all events, too.
+    fn wants_all(&self) -> bool {
+        false
+    }
+
+    /// An event of any kind. The schedule does not have it yet.
+    fn any(&mut self, _event: &Event<'_>, _now: &Moment<'_>) {}
+
     /// One of these events.
     fn event(&mut self, _which: usize, _event: &Event<'_>, _now: &Moment<'_>) {}
 
@@ -45,6 +53,9 @@ pub trait Analysis {
     /// On a CPU events may be missing from here on. The schedule knows which.
     fn lost(&mut self, _schedule: &Schedule) {}
 
+    /// Events of a stream may be missing: that is over, or the trace is.
+    fn gap(&mut self, _gap: &Gap) {}
+
     /// The answer: the trace is over, after so many clock ticks.
     fn answer(self: Box<Self>, ticks: u64) -> Box<dyn Answer>;
 }
@@ -58,6 +69,21 @@ pub struct Moment<'a> {
     pub cpu: usize,
     /// Who runs where.
     pub schedule: &'a Schedule,
+}
+
+/// Where events of a stream may be missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The number of its CPU.
+    pub cpu: u32,
+    /// From this time.
+    pub from: u64,
+    /// To that.
+    pub to: u64,
+    /// Events that were discarded there.
+    pub events: u64,
+    /// Packets that are missing.
+    pub packets: u64,
 }
 
 /// The answer to a question.

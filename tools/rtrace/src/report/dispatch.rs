@@ -2,7 +2,7 @@
 
 //! Hands the items of a trace, which come in order of time, to the schedule and to analyses.
 
-use super::analysis::{Analysis, Catalogue, EventKey, Moment};
+use super::analysis::{Analysis, Catalogue, EventKey, Gap, Moment};
 use super::interrupts::Interrupts;
 use super::schedule::{Schedule, Span};
 use std::collections::{HashMap, HashSet};
@@ -24,6 +24,8 @@ pub struct Dispatch<A: ?Sized> {
     spans: Vec<Span>,
     interrupts: Interrupts,
     analyses: Vec<Box<A>>,
+    /// Those that are given all events.
+    curious: Vec<usize>,
     /// Who wants an event, and the number by which each knows it.
     routes: HashMap<EventKey, Vec<(Receiver, usize)>>,
     /// The stream classes of these events.
@@ -41,6 +43,8 @@ struct Stream {
     is_wanted: bool,
     /// Where its last packet ended.
     end: u64,
+    /// Where events of it may be missing, if that is now.
+    gap: Option<Gap>,
 }
 
 impl<A: Analysis + ?Sized> Dispatch<A> {
@@ -65,6 +69,9 @@ impl<A: Analysis + ?Sized> Dispatch<A> {
             schedule,
             spans: Vec::new(),
             interrupts,
+            curious: (0..analyses.len())
+                .filter(|place| analyses[*place].wants_all())
+                .collect(),
             analyses,
             classes: routes.keys().map(|(class, _)| *class).collect(),
             routes,
@@ -97,10 +104,20 @@ impl<A: Analysis + ?Sized> Dispatch<A> {
         if self.streams.len() <= number {
             self.streams.resize(number + 1, None);
         }
+        let before = known.map_or(0, |stream| stream.end);
+        let is_lossy = packet.packets_lost > 0 || packet.events_lost > 0;
+        let gap = is_lossy.then_some(Gap {
+            cpu: header.cpu_id,
+            from: before,
+            to: before,
+            events: packet.events_lost,
+            packets: packet.packets_lost,
+        });
         self.streams[number] = Some(Stream {
             cpu,
             is_wanted,
             end: header.timestamp_end,
+            gap: gap.or(known.and_then(|stream| stream.gap)),
         });
         if known.is_none() {
             for analysis in &mut self.analyses {
@@ -110,8 +127,8 @@ impl<A: Analysis + ?Sized> Dispatch<A> {
         if !is_wanted {
             return;
         }
-        if packet.packets_lost > 0 || packet.events_lost > 0 {
-            self.lose(cpu, known.map_or(0, |stream| stream.end));
+        if is_lossy {
+            self.lose(cpu, before);
         } else if known.is_none() {
             self.schedule.begin(cpu, header.timestamp_begin);
         }
@@ -119,6 +136,7 @@ impl<A: Analysis + ?Sized> Dispatch<A> {
 
     /// No event of a stream is missing from this time on.
     pub fn whole(&mut self, number: usize, time: u64) {
+        self.close_gap(number, time);
         if let Some(stream) = self.stream(number).filter(|stream| stream.is_wanted) {
             self.schedule.regain(stream.cpu, time);
         }
@@ -126,7 +144,21 @@ impl<A: Analysis + ?Sized> Dispatch<A> {
 
     /// A stream was cut where its last packet ended: what came later on its CPU is missing.
     pub fn cut(&mut self, number: usize) {
-        if let Some(stream) = self.stream(number).filter(|stream| stream.is_wanted) {
+        let Some(stream) = self.stream(number) else {
+            return;
+        };
+        let gap = Gap {
+            cpu: self.schedule.number(stream.cpu),
+            from: stream.end,
+            to: stream.end,
+            events: 0,
+            packets: 0,
+        };
+        self.streams[number] = Some(Stream {
+            gap: Some(gap),
+            ..stream
+        });
+        if stream.is_wanted {
             self.lose(stream.cpu, stream.end);
         }
     }
@@ -134,10 +166,18 @@ impl<A: Analysis + ?Sized> Dispatch<A> {
     /// An event of a stream.
     pub fn event(&mut self, number: usize, event: &Event<'_>) {
         let key = (event.layout.stream_id, event.layout.id);
-        let (Some(routes), Some(cpu)) = (self.routes.get(&key), self.cpu(number)) else {
+        let Some(cpu) = self.cpu(number) else {
             return;
         };
-        for &(receiver, which) in routes {
+        for &place in &self.curious {
+            let now = Moment {
+                time: event.timestamp,
+                cpu,
+                schedule: &self.schedule,
+            };
+            self.analyses[place].any(event, &now);
+        }
+        for &(receiver, which) in self.routes.get(&key).into_iter().flatten() {
             let now = |schedule| Moment {
                 time: event.timestamp,
                 cpu,
@@ -170,6 +210,9 @@ impl<A: Analysis + ?Sized> Dispatch<A> {
 
     /// The trace is over at this time. The analyses have all of it.
     pub fn end(mut self, time: u64) -> Vec<Box<A>> {
+        for number in 0..self.streams.len() {
+            self.close_gap(number, time);
+        }
         self.schedule.end(time, &mut self.spans);
         hand_out(&mut self.spans, &mut self.analyses, &self.schedule);
         self.analyses
@@ -177,6 +220,17 @@ impl<A: Analysis + ?Sized> Dispatch<A> {
 
     fn stream(&self, number: usize) -> Option<Stream> {
         self.streams.get(number).copied().flatten()
+    }
+
+    /// Nothing of a stream is missing from this time on, or the trace is over.
+    fn close_gap(&mut self, number: usize, time: u64) {
+        let stream = self.streams.get_mut(number).and_then(Option::as_mut);
+        if let Some(gap) = stream.and_then(|stream| stream.gap.take()) {
+            let to = time.max(gap.from);
+            for analysis in &mut self.analyses {
+                analysis.gap(&Gap { to, ..gap });
+            }
+        }
     }
 
     /// Events are missing on a CPU from this time on.

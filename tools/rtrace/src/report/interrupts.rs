@@ -68,6 +68,8 @@ pub struct Interrupt<'a> {
     pub cpu: usize,
     /// Where it came from.
     pub source: &'a Source,
+    /// When it began, in clock ticks.
+    pub from: u64,
     /// Clock ticks from its entry to its exit.
     pub ticks: u64,
     /// Those of them that were not spent in others.
@@ -188,6 +190,7 @@ impl Interrupts {
         Some(Interrupt {
             cpu,
             source,
+            from: open.since,
             ticks,
             own_ticks: ticks.saturating_sub(open.nested),
         })

@@ -20,17 +20,19 @@ use trace::recording::State;
 pub struct Answers {
     head: Head,
     losses: Losses,
+    /// The time of the trace.
+    pub extent: Extent,
     /// What is odd about the trace.
     pub warnings: Vec<String>,
     answers: Vec<Box<dyn Answer>>,
 }
 
 /// Reads the whole trace. `progress` hears of every piece that was read.
-pub fn read(
+pub fn read<'a>(
     dir: &Path,
-    trace: &Trace,
+    trace: &'a Trace,
     catalogue: &Catalogue<'_>,
-    analyses: Vec<Box<dyn Analysis>>,
+    analyses: Vec<Box<dyn Analysis + 'a>>,
     progress: impl Fn(u64),
 ) -> trace::Result<Answers> {
     let mut merge = Merge::new(trace)?;
@@ -51,7 +53,7 @@ pub fn read(
 
 struct Pass<'a> {
     trace: &'a Trace,
-    dispatch: Dispatch<dyn Analysis>,
+    dispatch: Dispatch<dyn Analysis + 'a>,
     /// By their places in the trace.
     streams: Vec<Stream<'a>>,
     extent: Extent,
@@ -77,7 +79,11 @@ impl<'a> Stream<'a> {
 }
 
 impl<'a> Pass<'a> {
-    fn new(trace: &'a Trace, catalogue: &Catalogue<'_>, analyses: Vec<Box<dyn Analysis>>) -> Self {
+    fn new(
+        trace: &'a Trace,
+        catalogue: &Catalogue<'_>,
+        analyses: Vec<Box<dyn Analysis + 'a>>,
+    ) -> Self {
         Self {
             trace,
             dispatch: Dispatch::new(catalogue, analyses),
@@ -127,6 +133,7 @@ impl<'a> Pass<'a> {
         Answers {
             head: Head::new(dir, self.trace, self.extent, all.packets),
             losses: Losses::new(&all, recording),
+            extent: self.extent,
             warnings: self.warnings,
             answers: analyses
                 .map(|analysis| analysis.answer(self.extent.ticks()))
@@ -149,17 +156,23 @@ struct Object<'a> {
 
 impl Answers {
     /// One JSON object.
-    pub fn json(&self) -> serde_json::Result<String> {
+    pub fn object(&self) -> serde_json::Result<impl Serialize + '_> {
         let answers = self.answers.iter();
-        let object = Object {
+        Ok(Object {
             head: &self.head,
             losses: &self.losses,
             warnings: &self.warnings,
             answers: answers
                 .map(|answer| Ok((answer.name(), answer.json()?)))
                 .collect::<serde_json::Result<_>>()?,
-        };
-        serde_json::to_string_pretty(&object)
+        })
+    }
+
+    /// Text: what every report ends with.
+    pub fn close(&self) -> Result<String, fmt::Error> {
+        let mut out = String::new();
+        text::close(&mut out, &self.losses)?;
+        Ok(out)
     }
 
     /// Text, with at most `rows` rows in a table.

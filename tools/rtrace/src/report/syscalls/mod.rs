@@ -45,7 +45,7 @@ struct EventKind {
 }
 
 /// The begin or the end of a call.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub enum Edge {
     /// Its begin.
     Entry,

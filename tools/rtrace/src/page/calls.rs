@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! When each thread was in which system call. An entry and an exit are one call as
+//! `rtrace report --syscalls` has it.
+
+use crate::report::analysis::{integer, key, Catalogue, EventKey, Moment};
+use crate::report::schedule::Schedule;
+use crate::report::schedule_events::Switch;
+use crate::report::syscalls::{edge, Edge, ERRORS};
+use std::collections::HashMap;
+use trace::ctf::Event;
+
+/// The system calls of a trace at a moment.
+#[derive(Debug)]
+pub struct Calls {
+    events: Vec<(EventKey, Kind)>,
+    /// The names of the calls.
+    pub names: Vec<String>,
+    /// By thread: the place of the call that it is in, and since when.
+    open: HashMap<i64, (u32, u64)>,
+}
+
+/// What an event is.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    call: u32,
+    edge: Edge,
+    /// The context that says who it is.
+    tid: Option<usize>,
+}
+
+/// A call that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// Who made it.
+    pub tid: i64,
+    /// The place of its name.
+    pub call: u32,
+    /// When it began, in clock ticks.
+    pub from: u64,
+    /// Whether it failed.
+    pub failed: bool,
+}
+
+impl Calls {
+    /// Of a trace with these events.
+    pub fn new(catalogue: &Catalogue<'_>) -> Self {
+        let (mut names, mut places, mut events) = (Vec::new(), HashMap::new(), Vec::new());
+        for layout in catalogue.events() {
+            let Some((name, edge)) = edge(layout) else {
+                continue;
+            };
+            let call = *places.entry(name).or_insert_with_key(|name: &String| {
+                names.push(name.clone());
+                names.len() as u32 - 1
+            });
+            let class = catalogue.class(layout);
+            let tid = class.and_then(|class| class.context("tid"));
+            events.push((key(layout), Kind { call, edge, tid }));
+        }
+        Self {
+            events,
+            names,
+            open: HashMap::new(),
+        }
+    }
+
+    /// The events that it is made from. Each is known by its place in this list.
+    pub fn events(&self) -> Vec<EventKey> {
+        self.events.iter().map(|(key, _)| *key).collect()
+    }
+
+    /// One of these events; if a call ends with it, which.
+    pub fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) -> Option<Call> {
+        let kind = self.events[which].1;
+        let own = kind.tid.and_then(|tid| integer(event.context(tid)));
+        let schedule = now.schedule;
+        let tid = own.or_else(|| schedule.running(now.cpu))?;
+        let open = self.open.remove(&tid);
+        match kind.edge {
+            Edge::Entry => {
+                if schedule.is_whole(now.cpu) && (schedule.all_whole() || schedule.runs(tid)) {
+                    self.open.insert(tid, (kind.call, now.time));
+                }
+                None
+            }
+            Edge::Exit { ret, id } => {
+                let (call, from) = open?;
+                // The end of rt_sigreturn says nothing of it.
+                let is_return = id.is_some_and(|id| integer(event.value(id)) == Some(-1));
+                let is_it = call == kind.call && !is_return && schedule.is_whole(now.cpu);
+                let ret = integer(event.value(ret));
+                is_it.then_some(Call {
+                    tid,
+                    call,
+                    from,
+                    failed: ret.is_some_and(|ret| ERRORS.contains(&ret)),
+                })
+            }
+        }
+    }
+
+    /// A CPU went from one task to another.
+    pub fn switch(&mut self, switch: &Switch<'_>, schedule: &Schedule) {
+        if let Some(tid) = switch.instead_of {
+            self.open.remove(&tid);
+        }
+        if !schedule.all_whole() {
+            self.open.remove(&switch.prev_tid);
+        }
+    }
+
+    /// On a CPU events may be missing from here on.
+    pub fn lost(&mut self, schedule: &Schedule) {
+        self.open.retain(|tid, _| schedule.runs(*tid));
+    }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Columns of numbers in a page: LEB128, then zlib, then base64, in an element of their own. The page
+//! reads them in `columns.js`.
+
+use base64::engine::general_purpose::STANDARD;
+use base64::write::EncoderWriter;
+use flate2::write::ZlibEncoder;
+use flate2::Compression;
+use std::io::{self, BufWriter, Write};
+
+/// Bytes that are compressed in one go.
+const PIECE: usize = 1 << 16;
+
+/// Writes a column under this name.
+pub fn write(
+    out: &mut impl Write,
+    name: &str,
+    numbers: impl IntoIterator<Item = u64>,
+) -> io::Result<()> {
+    write!(
+        out,
+        "<script type=\"application/octet-stream\" id=\"column-{name}\">"
+    )?;
+    let base64 = EncoderWriter::new(&mut *out, &STANDARD);
+    let zlib = ZlibEncoder::new(base64, Compression::default());
+    let mut bytes = BufWriter::with_capacity(PIECE, zlib);
+    for number in numbers {
+        leb128(&mut bytes, number)?;
+    }
+    let zlib = bytes.into_inner().map_err(io::IntoInnerError::into_error)?;
+    zlib.finish()?.finish()?;
+    writeln!(out, "</script>")
+}
+
+/// Seven bits in a byte, the lowest first; the highest bit says that more follow.
+fn leb128(out: &mut impl Write, mut number: u64) -> io::Result<()> {
+    let mut bytes = [0; 10];
+    let mut length = 0;
+    loop {
+        bytes[length] = number as u8 & 0x7f;
+        length += 1;
+        number >>= 7;
+        if number == 0 {
+            return out.write_all(&bytes[..length]);
+        }
+        bytes[length - 1] |= 0x80;
+    }
+}

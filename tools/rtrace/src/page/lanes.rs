@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What goes on in the rows of the timeline: slices of time, in lanes.
+//!
+//! Memory is bounded: where there are too many slices for a page, short ones that follow each other
+//! become one, which says what part of it was what.
+
+use std::collections::HashMap;
+
+/// Parts of a mixed slice are told in so many steps.
+const STEPS: f64 = 1000.0;
+
+/// The largest resolution, in clock ticks: any trace is shorter.
+const WHOLE: u64 = 1 << 62;
+
+/// A lane. On the page they come in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lane {
+    /// The threads that a CPU of this number runs.
+    Tasks(u32),
+    /// Its hard interrupts.
+    Hard(u32),
+    /// Its soft interrupts.
+    Soft(u32),
+    /// What a thread does, by its place among the threads.
+    States(u32),
+    /// Its system calls.
+    Calls(u32),
+}
+
+/// What a slice is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Content {
+    /// One thing: which, depends on the lane.
+    One(u32),
+    /// Several, in clock ticks: time taken (for a thread: it ran), and time waiting for a CPU.
+    Mixed { taken: f32, waiting: f32 },
+}
+
+/// A part of a lane, in clock ticks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slice {
+    /// Its begin.
+    pub from: u64,
+    /// Its end.
+    pub to: u64,
+    content: Content,
+}
+
+/// The bit of a slice's number on the page that says that it is mixed.
+const MIXED: u64 = 1;
+
+impl Slice {
+    /// What it is, as a number: `2 * value` if it is one thing; else 1, and in thousandths from bit 1
+    /// on the time taken, from bit 11 on the time waiting. `renumber` gives a value its number on the
+    /// page.
+    pub fn number(&self, renumber: impl Fn(u32) -> u32) -> u64 {
+        match self.content {
+            Content::One(value) => u64::from(renumber(value)) << 1,
+            Content::Mixed { taken, waiting } => {
+                let ticks = (self.to - self.from).max(1) as f64;
+                let part = |sum: f32| (f64::from(sum) * STEPS / ticks).round().min(STEPS) as u64;
+                (part(waiting) << 11) | (part(taken) << 1) | MIXED
+            }
+        }
+    }
+
+    /// The clock ticks taken and waiting.
+    fn parts(&self, lane: Lane) -> [f32; 2] {
+        let ticks = (self.to - self.from) as f32;
+        match (self.content, lane) {
+            (Content::Mixed { taken, waiting }, _) => [taken, waiting],
+            (Content::One(value), Lane::States(_)) => match Doing::of(value) {
+                Doing::Runs => [ticks, 0.0],
+                Doing::Waits => [0.0, ticks],
+                Doing::Sleeps => [0.0, 0.0],
+            },
+            (Content::One(_), _) => [ticks, 0.0],
+        }
+    }
+
+    /// This and the next one as one.
+    fn join(&self, next: &Self, lane: Lane) -> Self {
+        let (this, other) = (self.parts(lane), next.parts(lane));
+        Self {
+            from: self.from,
+            to: next.to,
+            content: Content::Mixed {
+                taken: this[0] + other[0],
+                waiting: this[1] + other[1],
+            },
+        }
+    }
+}
+
+/// What a thread does, coarsely, by the value of its slice.
+enum Doing {
+    Runs,
+    Waits,
+    Sleeps,
+}
+
+impl Doing {
+    fn of(value: u32) -> Self {
+        match value & 0xf {
+            RUNNING => Self::Runs,
+            WOKEN | SENT_OFF => Self::Waits,
+            _ => Self::Sleeps,
+        }
+    }
+}
+
+/// The value of a slice of [`Lane::States`] has in its lowest four bits this, if the thread ran; and
+/// from bit 4 on the place of the CPU among the page's, plus 1, or 0.
+pub const RUNNING: u32 = 0;
+/// It could have run: since it was woken.
+pub const WOKEN: u32 = 1;
+/// Since it was sent off its CPU.
+pub const SENT_OFF: u32 = 2;
+/// It was blocked: this plus the way in which it left its CPU.
+pub const BLOCKED: u32 = 3;
+
+/// All lanes.
+#[derive(Debug)]
+pub struct Lanes {
+    lanes: HashMap<Lane, Vec<Slice>>,
+    count: usize,
+    limit: usize,
+    /// Slices shorter than that may have been joined, in clock ticks.
+    resolution: u64,
+}
+
+impl Lanes {
+    /// None yet; with at most `limit` slices, or two in each lane if that is more.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            lanes: HashMap::new(),
+            count: 0,
+            limit,
+            resolution: 0,
+        }
+    }
+
+    /// Clock ticks: slices shorter than that may have been joined.
+    pub fn resolution(&self) -> u64 {
+        self.resolution
+    }
+
+    /// Something went on in a lane. Where that had something then, only the rest is taken.
+    pub fn push(&mut self, lane: Lane, from: u64, to: u64, value: u32) {
+        let slices = self.lanes.entry(lane).or_default();
+        let from = slices.last().map_or(from, |last| last.to.max(from));
+        if to <= from {
+            return;
+        }
+        let content = Content::One(value);
+        slices.push(Slice { from, to, content });
+        self.count += 1;
+        if self.count > self.limit {
+            self.coarsen();
+        }
+    }
+
+    /// Halves the number of slices.
+    fn coarsen(&mut self) {
+        while self.count > self.limit / 2 {
+            for (lane, slices) in &mut self.lanes {
+                join_short(*lane, slices, self.resolution);
+            }
+            self.count = self.lanes.values().map(Vec::len).sum();
+            if self.resolution >= WHOLE {
+                // So many lanes.
+                self.limit = self.limit.max(self.count * 2);
+                return;
+            }
+            if self.count > self.limit / 2 {
+                self.resolution = (self.resolution * 2).max(1);
+            }
+        }
+    }
+
+    /// The lanes in their order.
+    pub fn sorted(&self) -> Vec<(Lane, &[Slice])> {
+        let mut lanes: Vec<_> = self
+            .lanes
+            .iter()
+            .map(|(lane, slices)| (*lane, slices.as_slice()))
+            .collect();
+        lanes.sort_unstable_by_key(|(lane, _)| *lane);
+        lanes
+    }
+}
+
+/// Joins slices that fit into one of this length, with what is between them.
+fn join_short(lane: Lane, slices: &mut Vec<Slice>, resolution: u64) {
+    let mut kept = 0;
+    for next in 1..slices.len() {
+        if slices[next].to - slices[kept].from <= resolution {
+            slices[kept] = slices[kept].join(&slices[next], lane);
+        } else {
+            kept += 1;
+            slices[kept] = slices[next];
+        }
+    }
+    slices.truncate(kept + 1);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LANE: Lane = Lane::Tasks(0);
+
+    /// The time that slices say is taken.
+    fn taken(lanes: &Lanes, lane: Lane) -> f32 {
+        let slices = lanes.lanes[&lane].iter();
+        slices.map(|slice| slice.parts(lane)[0]).sum()
+    }
+
+    #[test]
+    fn few_slices_stay_as_they_are() {
+        let mut lanes = Lanes::new(3);
+        for (from, to, value) in [(5, 9, 7), (9, 10, 8), (20, 30, 7)] {
+            lanes.push(LANE, from, to, value);
+        }
+        let numbers = lanes.sorted()[0].1.iter();
+        let numbers: Vec<_> = numbers.map(|slice| slice.number(|value| value)).collect();
+        assert_eq!((numbers, lanes.resolution()), (vec![14, 16, 14], 0));
+    }
+
+    #[test]
+    fn what_overlaps_is_taken_once() {
+        let mut lanes = Lanes::new(9);
+        lanes.push(LANE, 5, 9, 1);
+        lanes.push(LANE, 0, 9, 2);
+        lanes.push(LANE, 0, 12, 3);
+        let found = lanes.sorted()[0].1.iter();
+        let found: Vec<_> = found.map(|slice| (slice.from, slice.to)).collect();
+        assert_eq!(found, [(5, 9), (9, 12)]);
+    }
+
+    #[test]
+    fn many_slices_become_few_and_no_time_is_lost() {
+        let mut lanes = Lanes::new(100);
+        for n in 0..100_000 {
+            lanes.push(LANE, n * 10, n * 10 + 4, 1);
+            assert!(lanes.count <= 100);
+        }
+        // It stands out from what is short around it.
+        lanes.push(LANE, 2_000_000, 3_000_000, 9);
+        let error = taken(&lanes, LANE) / 1_400_000.0 - 1.0;
+        assert!(error.abs() < 1e-4, "{error}");
+        let all = lanes.sorted()[0].1;
+        assert_eq!(all.last().unwrap().number(|value| value), 18);
+        let first = all[0].number(|value| value);
+        assert_eq!(
+            (first & MIXED, (first >> 1) & 0x3ff, first >> 11),
+            (1, 400, 0)
+        );
+        let resolution = lanes.resolution();
+        assert!(all
+            .iter()
+            .rev()
+            .skip(1)
+            .all(|slice| slice.to - slice.from <= resolution));
+    }
+
+    #[test]
+    fn a_thread_that_waits_does_not_run() {
+        let lane = Lane::States(3);
+        let mut lanes = Lanes::new(9);
+        for (from, to, value) in [
+            (0, 50, RUNNING | (1 << 4)),
+            (50, 70, WOKEN),
+            (70, 100, BLOCKED + 1),
+            (100, 300, SENT_OFF),
+        ] {
+            lanes.push(lane, from, to, value);
+        }
+        let mut slices = lanes.lanes.remove(&lane).unwrap();
+        join_short(lane, &mut slices, 100);
+        let numbers: Vec<_> = slices
+            .iter()
+            .map(|slice| slice.number(|value| value))
+            .collect();
+        assert_eq!(
+            numbers,
+            [(200 << 11) | (500 << 1) | MIXED, u64::from(SENT_OFF) << 1]
+        );
+    }
+
+    #[test]
+    fn there_may_be_more_lanes_than_slices() {
+        let mut lanes = Lanes::new(10);
+        for thread in 0..1000 {
+            lanes.push(Lane::States(thread), 0, 1 << 40, RUNNING);
+        }
+        assert_eq!(lanes.sorted().len(), 1000);
+    }
+}

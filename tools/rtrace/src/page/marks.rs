@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The events on the timeline: moments on a CPU.
+//!
+//! Memory is bounded: where there are too many for a page, those of a kind and a thread that come
+//! soon after each other become one, which says how many they were.
+
+use std::collections::HashMap;
+
+/// An event, or several of the same kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// When the first was, in clock ticks.
+    pub time: u64,
+    /// Of which kind they are.
+    pub event: u32,
+    /// The place of the thread among the threads; none if it is not known, or the idle task.
+    pub thread: Option<u32>,
+    /// How many they are.
+    pub count: u32,
+}
+
+/// The events of all CPUs.
+#[derive(Debug)]
+pub struct Marks {
+    /// By the number of the CPU.
+    cpus: HashMap<u32, Vec<Mark>>,
+    count: usize,
+    limit: usize,
+    /// Clock ticks within which they became one.
+    resolution: u64,
+}
+
+impl Marks {
+    /// None yet; at most `limit`.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            cpus: HashMap::new(),
+            count: 0,
+            limit,
+            resolution: 0,
+        }
+    }
+
+    /// Clock ticks within which events of a kind and a thread became one.
+    pub fn resolution(&self) -> u64 {
+        self.resolution
+    }
+
+    /// An event.
+    pub fn push(&mut self, cpu: u32, time: u64, event: u32, thread: Option<u32>) {
+        self.cpus.entry(cpu).or_default().push(Mark {
+            time,
+            event,
+            thread,
+            count: 1,
+        });
+        self.count += 1;
+        if self.count > self.limit {
+            self.coarsen();
+        }
+    }
+
+    /// Halves their number.
+    fn coarsen(&mut self) {
+        while self.count > self.limit / 2 {
+            for marks in self.cpus.values_mut() {
+                join_near(marks, self.resolution);
+            }
+            self.count = self.cpus.values().map(Vec::len).sum();
+            if self.count > self.limit / 2 {
+                match self.resolution.checked_mul(2) {
+                    Some(twice) => self.resolution = twice.max(1),
+                    // So many kinds, threads and CPUs.
+                    None => self.limit = self.limit.max(self.count * 3),
+                }
+            }
+        }
+    }
+
+    /// By the number of the CPU.
+    pub fn sorted(&self) -> Vec<(u32, &[Mark])> {
+        let mut cpus: Vec<_> = self
+            .cpus
+            .iter()
+            .map(|(cpu, marks)| (*cpu, marks.as_slice()))
+            .collect();
+        cpus.sort_unstable_by_key(|(cpu, _)| *cpu);
+        cpus
+    }
+}
+
+/// Joins marks of a kind and a thread that are in the same cell of time.
+fn join_near(marks: &mut Vec<Mark>, resolution: u64) {
+    let Some(cell_of) = (resolution > 0).then_some(|mark: &Mark| mark.time / resolution) else {
+        return;
+    };
+    // In the present cell: where the mark of a kind and a thread is.
+    let (mut cell, mut places) = (None, HashMap::new());
+    let mut kept = 0;
+    for next in 0..marks.len() {
+        let mark = marks[next];
+        if cell.replace(cell_of(&mark)) != Some(cell_of(&mark)) {
+            places.clear();
+        }
+        let place = *places.entry((mark.event, mark.thread)).or_insert(kept);
+        if place == kept {
+            marks[kept] = mark;
+            kept += 1;
+        } else {
+            marks[place].count = marks[place].count.saturating_add(mark.count);
+        }
+    }
+    marks.truncate(kept);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(marks: &Marks) -> u64 {
+        let cpus = marks.cpus.values().flatten();
+        cpus.map(|mark| u64::from(mark.count)).sum()
+    }
+
+    #[test]
+    fn few_stay_as_they_are() {
+        let mut marks = Marks::new(4);
+        for time in [3, 3, 9, 12] {
+            marks.push(1, time, 5, None);
+        }
+        let times: Vec<_> = marks.sorted()[0].1.iter().map(|mark| mark.time).collect();
+        assert_eq!((times, marks.resolution()), (vec![3, 3, 9, 12], 0));
+    }
+
+    #[test]
+    fn many_become_few_and_none_is_forgotten() {
+        let mut marks = Marks::new(100);
+        for time in 0..50_000 {
+            marks.push(
+                time as u32 % 2,
+                time,
+                time as u32 % 3,
+                Some(time as u32 % 5),
+            );
+            assert!(marks.count <= 100);
+        }
+        assert_eq!(all(&marks), 50_000);
+        for (_, marks) in marks.sorted() {
+            assert!(marks.windows(2).all(|pair| pair[0].time <= pair[1].time));
+        }
+    }
+
+    #[test]
+    fn all_kinds_stay() {
+        let mut marks = Marks::new(10);
+        for event in 0..1000 {
+            marks.push(0, 0, event, None);
+        }
+        assert_eq!(marks.sorted()[0].1.len(), 1000);
+    }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0
+
+// The head of the page: which trace it is, and what is to be known of it.
+
+/** The machine, and the trace's figures. */
+function showHead(trace) {
+	const { report } = trace;
+	const of = name => report.env[name] ?? "?";
+	document.title = `${of("hostname")}, ${trace.index.date} - rtrace`;
+	byId("machine").textContent = `${of("hostname")}, Linux ${of("kernel_release")}`;
+	const lost = report.lost_is_exact ? number(report.lost) : `${number(report.lost)} and more`;
+	byId("facts").replaceWith(definitions({ id: "facts" }, [
+		["begin", trace.index.date],
+		["duration", duration(report.duration_ns)],
+		["events", number(report.recorded)],
+		["lost", lost, report.lost > 0 || !report.lost_is_exact ? "lost" : null],
+		["trace", `${report.trace}, ${bytes(report.bytes)}`],
+	]));
+	const notes = [];
+	const note = (text, style) => notes.push(element("p", { class: style }, text));
+	if (trace.index.gaps.length > 0)
+		note("Events are missing: where, is hatched on the timeline. The figures are lower bounds: nothing was timed from before such a place to after it.");
+	trace.index.losses.forEach(line => note(line));
+	report.warnings.forEach(warning => note(warning));
+	const { slice_resolution_ns, mark_resolution_ns, nameless_threads } = trace.index;
+	if (slice_resolution_ns > 0)
+		note(`This trace is too large for one page: slices of time shorter than ${duration(slice_resolution_ns)} may be merged with those beside them. The tables are exact.`);
+	if (mark_resolution_ns > 0)
+		note(`Events of a kind and a thread within ${duration(mark_resolution_ns)} may be one on the timeline. The tables are exact.`);
+	if (nameless_threads > 0)
+		note(`${counted(nameless_threads, "thread")} that ran least have no row and no name on the timeline.`);
+	trace.index.left_out.forEach(why => note(`Not on this page: ${why}.`, "plain"));
+	byId("notes").replaceChildren(...notes);
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+
+// The answers to the questions of `rtrace report`, as they are in its JSON. A question that is not in this
+// list has a view, too: each list of objects in its answer is a table.
+
+const TIMES = ["timed", "total_ns", "average_ns", "p50_ns", "p95_ns", "p99_ns", "max_ns"];
+
+/** By the name of an answer: its title, what it is about, and the columns of its tables. */
+const QUESTIONS = {
+	latency: {
+		title: "Latency",
+		about: "How long threads that were woken waited until they ran.",
+		tables: {
+			histogram: { title: "Histogram", fields: ["from_ns", "below_ns", "count"] },
+			worst: { title: "The longest waits", fields: ["latency_ns", "woken_ns", "cpu", "tid", "comm"] },
+			threads: { title: "Threads", fields: ["comm", "tid", "wakeups", "total_ns", "average_ns", "max_ns"] },
+		},
+	},
+	syscalls: {
+		title: "System calls",
+		about: "Which system calls were made, how many failed, and how long they took.",
+		tables: {
+			calls: { title: "System calls", fields: ["name", "calls", "errors", ...TIMES] },
+			processes: { title: "By process", fields: ["comm", "pid", "tid", "name", "calls", "errors", "timed", "total_ns", "average_ns", "max_ns"] },
+		},
+	},
+	threads: {
+		title: "Threads",
+		about: "How long each thread ran, could have run, and was blocked; and how often it left its CPU in which state.",
+		tables: {
+			threads: {
+				title: "Threads",
+				fields: ["comm", "tid", "pid", "running_ns", "interrupted_ns", "runnable_ns", "runnable_woken_ns", "runnable_sent_off_ns", "blocked_ns", "blocked", "left"],
+			},
+		},
+	},
+	cpu: {
+		title: "CPUs",
+		about: "How long each CPU was busy, idle, and in interrupts.",
+		tables: {
+			cpus: { title: "CPUs", fields: ["cpu", "busy_ns", "idle_ns", "unknown_ns", "hard_ns", "soft_ns"] },
+		},
+	},
+	irq: {
+		title: "Interrupts",
+		about: "Interrupts, hard and soft, from entry to exit, with those that came meanwhile.",
+		tables: {
+			interrupts: { title: "Interrupts", fields: ["kind", "number", "name", ...TIMES] },
+		},
+	},
+	events: {
+		title: "Events",
+		about: "How often each event was recorded.",
+		tables: {
+			events: { title: "Events", fields: ["name", "count"] },
+		},
+	},
+};
+
+const isAnswer = value => value !== null && typeof value === "object" && !Array.isArray(value)
+	&& Object.values(value).some(isTable);
+const isTable = value => Array.isArray(value) && value.every(row => row !== null && typeof row === "object");
+
+/** The names of the answers in a report: those of the list in its order, then others. */
+function answersOf(report) {
+	const names = Object.keys(report).filter(name => isAnswer(report[name]));
+	const known = Object.keys(QUESTIONS);
+	const order = name => known.includes(name) ? known.indexOf(name) : known.length;
+	return names.sort((a, b) => order(a) - order(b));
+}
+
+const titleOf = name => QUESTIONS[name]?.title ?? heading(name);
+
+/** The view of an answer. */
+function viewOf(trace, name, follow) {
+	const answer = trace.report[name];
+	const question = QUESTIONS[name] ?? { about: "", tables: {} };
+	const known = Object.keys(question.tables).filter(table => isTable(answer[table]));
+	const others = Object.keys(answer).filter(table => isTable(answer[table]) && !known.includes(table));
+	const tables = [...known, ...others].map(table => {
+		const rows = answer[table];
+		const of = question.tables[table] ?? { title: heading(table), fields: [...new Set(rows.flatMap(Object.keys))] };
+		const columns = table === "histogram" ? [barsOf(rows)] : [];
+		const isAlone = known.length + others.length === 1;
+		const made = new Table(trace, isAlone ? null : of.title, rows, of.fields.filter(field => rows.some(row => field in row)), follow, columns).root;
+		const left = answer[`${table}_left_out`];
+		if (left)
+			made.append(element("p", { class: "what" }, `${counted(left, "row")} more: \`rtrace report --json\` has all.`));
+		return made;
+	});
+	return element("div", { class: "answer" },
+		element("h2", {}, titleOf(name)),
+		element("p", { class: "what" }, [question.about, ...remarks(answer)].join(" ")),
+		definitions({ class: "facts" }, figures(answer)),
+		...tables);
+}
+
+/** What an answer says beside its tables, as pairs. */
+function figures(answer) {
+	const order = ([field]) => TIMES.includes(field) ? TIMES.indexOf(field) : -1;
+	return Object.entries(answer).sort((a, b) => order(a) - order(b))
+		.filter(([field, value]) => typeof value === "number" && value > 0 && !/_left_out$|_error$|_missing$|^mistaken$/.test(field))
+		.map(([field, value]) => [heading(field), field.endsWith("_ns") ? duration(value) : number(value)]);
+}
+
+/** What must be known to read its figures. */
+function remarks(answer) {
+	const says = [];
+	if (answer.percentile_error)
+		says.push(`Percentiles are at most ${answer.percentile_error * 100} % too large.`);
+	if (answer.switches_missing > 0 || answer.mistaken > 0)
+		says.push("Not every sched_switch was recorded: the times are lower bounds.");
+	if (answer.wakeups_recorded === false)
+		says.push("When threads were woken is not in the trace: their wait for a CPU is counted as blocked.");
+	if (answer.hard_recorded === false)
+		says.push("Hard interrupts are not in the trace.");
+	if (answer.soft_recorded === false)
+		says.push("Soft interrupts are not in the trace.");
+	return says;
+}

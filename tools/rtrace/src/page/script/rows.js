@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+
+// The rows of the timeline: CPUs and threads, in which order, how high. Lengths are CSS pixels.
+
+/** The width of the column of labels. */
+const LABELS = 196;
+
+/** The height of a group's title. */
+const TITLE = 24;
+
+class Rows {
+	constructor(trace) {
+		this.trace = trace;
+		this.order = "ran";
+		/** Places of the threads that are to be seen; null if all are. */
+		this.only = null;
+		/** The view in which the threads that are to be seen do something; null if that does not matter. */
+		this.activeIn = null;
+		this.closed = new Set();
+		const has = (owners, kind) => owners.some(owner => owner.lanes[kind]);
+		this.hasInterrupts = has(trace.cpus, "hard") || has(trace.cpus, "soft");
+		this.hasCalls = has(trace.threads, "calls");
+		this.firsts = new Float64Array(trace.threads.map(thread => {
+			const lanes = Object.values(thread.lanes);
+			return Math.min(...lanes.map(lane => lane.starts[0] ?? Infinity), Infinity);
+		}));
+		this.arrange();
+	}
+
+	/** Sorts the rows and gives each its place. */
+	arrange() {
+		this.list = [];
+		this.height = 0;
+		const add = row => {
+			row.top = this.height;
+			this.height += row.height;
+			this.list.push(row);
+		};
+		const group = (name, count, rows) => {
+			add({ kind: "title", name, count, height: TITLE });
+			if (!this.closed.has(name))
+				rows().forEach(add);
+		};
+		const threads = this.threads();
+		group("CPUs", this.trace.cpus.length, () => this.trace.cpus.map(cpu => this.cpuRow(cpu)));
+		group("Threads", threads.length, () => threads.map(thread => this.threadRow(thread)));
+	}
+
+	/** Opens or closes a group. */
+	toggle(name) {
+		if (!this.closed.delete(name))
+			this.closed.add(name);
+		this.arrange();
+	}
+
+	threads() {
+		const { trace, only, activeIn } = this;
+		const isActive = lane => lane && lane.spent(activeIn.from, activeIn.to).some(time => time > 0);
+		const threads = trace.threads.filter(thread =>
+			(!only || only.has(thread.place)) && Object.keys(thread.lanes).length > 0 &&
+			(!activeIn || isActive(thread.lanes.states)));
+		const by = {
+			ran: (a, b) => a.place - b.place,
+			name: (a, b) => a.comm.localeCompare(b.comm) || a.tid - b.tid,
+			tid: (a, b) => a.tid - b.tid,
+			first: (a, b) => this.firsts[a.place] - this.firsts[b.place],
+		};
+		return threads.sort(by[this.order]);
+	}
+
+	cpuRow(cpu) {
+		const bands = [{ kind: "tasks", slices: cpu.lanes.tasks, top: 3, height: 18 }];
+		let bottom = 22;
+		if (this.hasInterrupts) {
+			bands.push({ kind: "hard", slices: cpu.lanes.hard, top: bottom, height: 5, title: "interrupts" });
+			bands.push({ kind: "soft", slices: cpu.lanes.soft, top: bottom + 6, height: 5 });
+			bottom += 13;
+		}
+		bands.push({ kind: "marks", top: bottom + 1, height: 9, title: "events" });
+		return { kind: "cpu", cpu, owner: cpu, bands, height: bottom + 14 };
+	}
+
+	threadRow(thread) {
+		const { states, calls } = thread.lanes;
+		const bands = this.hasCalls
+			? [{ kind: "states", slices: states, top: 3, height: 7 }, { kind: "calls", slices: calls, top: 11, height: 13 }]
+			: [{ kind: "states", slices: states, top: 3, height: 14 }];
+		return { kind: "thread", thread, owner: thread, bands, height: this.hasCalls ? 27 : 20 };
+	}
+
+	/** The number of the row at this height. */
+	at(y) {
+		let low = 0, high = this.list.length;
+		while (low < high) {
+			const middle = low + high >>> 1;
+			if (this.list[middle].top + this.list[middle].height <= y)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		return low;
+	}
+
+	/** The row of a CPU or a thread, whose group is opened for that; none if it is filtered out. */
+	find(owner) {
+		const is = row => row.owner === owner;
+		const found = this.list.find(is);
+		if (found || this.closed.size === 0)
+			return found;
+		this.closed.clear();
+		this.arrange();
+		return this.list.find(is);
+	}
+}

@@ -5,7 +5,11 @@
 
 const TIMES = ["timed", "total_ns", "average_ns", "p50_ns", "p95_ns", "p99_ns", "max_ns"];
 
-/** By the name of an answer: its title, what it is about, and the columns of its tables. */
+/** Those of a part of a row. */
+const times = part => ["timed", "average_ns", "p50_ns", "p99_ns", "max_ns"].map(field => `${part}_${field}`);
+
+/** By the name of an answer: its title, what it is about, and the columns of its tables; `spread` has the
+ * fields whose parts are columns each. */
 const QUESTIONS = {
 	latency: {
 		title: "Latency",
@@ -48,6 +52,35 @@ const QUESTIONS = {
 			interrupts: { title: "Interrupts", fields: ["kind", "number", "name", ...TIMES] },
 		},
 	},
+	io: {
+		title: "Input and output",
+		about: "Requests to block devices, how long they took, and what was read and written of which file.",
+		tables: {
+			devices: {
+				title: "Devices",
+				spread: ["queued", "served"],
+				fields: ["device", "operation", "requests", "failed", "bytes", "depth_mean", "depth_max", ...times("queued"), ...times("served")],
+			},
+			longest: { title: "The longest requests", fields: ["total_ns", "queued_ns", "begin_ns", "device", "operation", "sector", "bytes", "tid", "comm"] },
+			uses: { title: "Files", fields: ["file", "fd", "comm", "pid", "tid", "reads", "read_bytes", "writes", "written_bytes", "errors", "total_ns", "max_ns"] },
+		},
+	},
+	locks: {
+		title: "Locks",
+		about: "How long threads waited for locks of the kernel, and for futexes.",
+		tables: {
+			kernel: {
+				title: "Locks of the kernel",
+				spread: ["longest"],
+				fields: ["kind", "address", "place", ...TIMES, "failed", "unfinished", "longest_comm", "longest_tid", "longest_begin_ns"],
+			},
+			futexes: {
+				title: "Futexes",
+				spread: ["longest"],
+				fields: ["comm", "pid", "tid", "address", ...TIMES, "failed", "unfinished", "longest_comm", "longest_tid", "longest_begin_ns"],
+			},
+		},
+	},
 	events: {
 		title: "Events",
 		about: "How often each event was recorded.",
@@ -57,13 +90,25 @@ const QUESTIONS = {
 	},
 };
 
-const isAnswer = value => value !== null && typeof value === "object" && !Array.isArray(value)
-	&& Object.values(value).some(isTable);
+const isAnswer = (name, value) => name in QUESTIONS || value !== null && typeof value === "object"
+	&& !Array.isArray(value) && Object.values(value).some(isTable);
 const isTable = value => Array.isArray(value) && value.every(row => row !== null && typeof row === "object");
+
+/** An answer with what its parts have. */
+function flat(answer) {
+	const isPart = value => value !== null && typeof value === "object" && !Array.isArray(value);
+	return Object.assign({}, ...Object.entries(answer).map(([name, value]) => isPart(value) ? value : { [name]: value }));
+}
+
+/** A row in which the parts of these fields have columns of their own. */
+function spread(row, fields) {
+	const parts = fields.flatMap(field => Object.entries(row[field] ?? {}).map(([part, value]) => [`${field}_${part}`, value]));
+	return { ...row, ...Object.fromEntries(parts) };
+}
 
 /** The names of the answers in a report: those of the list in its order, then others. */
 function answersOf(report) {
-	const names = Object.keys(report).filter(name => isAnswer(report[name]));
+	const names = Object.keys(report).filter(name => isAnswer(name, report[name]));
 	const known = Object.keys(QUESTIONS);
 	const order = name => known.includes(name) ? known.indexOf(name) : known.length;
 	return names.sort((a, b) => order(a) - order(b));
@@ -73,13 +118,13 @@ const titleOf = name => QUESTIONS[name]?.title ?? heading(name);
 
 /** The view of an answer. */
 function viewOf(trace, name, follow) {
-	const answer = trace.report[name];
+	const answer = flat(trace.report[name]);
 	const question = QUESTIONS[name] ?? { about: "", tables: {} };
 	const known = Object.keys(question.tables).filter(table => isTable(answer[table]));
 	const others = Object.keys(answer).filter(table => isTable(answer[table]) && !known.includes(table));
 	const tables = [...known, ...others].map(table => {
-		const rows = answer[table];
-		const of = question.tables[table] ?? { title: heading(table), fields: [...new Set(rows.flatMap(Object.keys))] };
+		const of = question.tables[table] ?? { title: heading(table), fields: [...new Set(answer[table].flatMap(Object.keys))] };
+		const rows = answer[table].map(row => spread(row, of.spread ?? []));
 		const columns = table === "histogram" ? [barsOf(rows)] : [];
 		const isAlone = known.length + others.length === 1;
 		const made = new Table(trace, isAlone ? null : of.title, rows, of.fields.filter(field => rows.some(row => field in row)), follow, columns).root;
@@ -99,7 +144,7 @@ function viewOf(trace, name, follow) {
 function figures(answer) {
 	const order = ([field]) => TIMES.includes(field) ? TIMES.indexOf(field) : -1;
 	return Object.entries(answer).sort((a, b) => order(a) - order(b))
-		.filter(([field, value]) => typeof value === "number" && value > 0 && !/_left_out$|_error$|_missing$|^mistaken$/.test(field))
+		.filter(([field, value]) => typeof value === "number" && value > 0 && !/_left_out$|_error$|_missing$|^(mistaken|unknown)$/.test(field))
 		.map(([field, value]) => [heading(field), field.endsWith("_ns") ? duration(value) : number(value)]);
 }
 
@@ -110,6 +155,10 @@ function remarks(answer) {
 		says.push(`Percentiles are at most ${answer.percentile_error * 100} % too large.`);
 	if (answer.switches_missing > 0 || answer.mistaken > 0)
 		says.push("Not every sched_switch was recorded: the times are lower bounds.");
+	if (answer.unknown > 0)
+		says.push(`Of ${counted(answer.unknown, "call")} it is not known of which file: the trace lacks their begin.`);
+	if (answer.insert_recorded === false)
+		says.push("When requests were queued is not in the trace.");
 	if (answer.wakeups_recorded === false)
 		says.push("When threads were woken is not in the trace: their wait for a CPU is counted as blocked.");
 	if (answer.hard_recorded === false)

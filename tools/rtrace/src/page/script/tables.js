@@ -12,7 +12,7 @@ const heading = field => ({ blocked: "blocked how", left: "left its CPU" })[fiel
 function cell(trace, field, value, follow) {
 	if (value === null || value === undefined)
 		return "-";
-	if (field === "tid" && follow.has(value))
+	if (/(^|_)tid$/.test(field) && follow.has(value))
 		return element("button", { type: "button", title: "Show it on the timeline", onclick: () => follow.thread(value) }, String(value));
 	if (isEpoch(field, value)) {
 		const ns = trace.sinceBegin(value);
@@ -21,7 +21,7 @@ function cell(trace, field, value, follow) {
 	if (field.endsWith("_ns"))
 		return duration(value);
 	if (typeof value === "number")
-		return /^(tid|pid|cpu|number)$/.test(field) ? String(value) : number(value);
+		return /(^|_)bytes$/.test(field) ? bytes(value) : /(^|_)(tid|pid|cpu|number|fd|sector)$/.test(field) ? String(value) : number(value);
 	if (isGroup(value))
 		return Object.entries(value).map(([name, part]) =>
 			`${name} ${typeof part === "number" && field.endsWith("blocked") ? duration(part) : part}`).join(", ");

@@ -3,19 +3,19 @@
 //! The part of `rtrace report` that reads a trace: the program's own files, which has no library.
 
 #[allow(dead_code)]
-#[path = "../../rtrace/src/report/busy.rs"]
+#[path = "../../rtrace/src/analysis/busy.rs"]
 mod busy;
 #[path = "../../rtrace/src/date.rs"]
 #[allow(dead_code)]
 mod date;
 #[allow(dead_code)]
-#[path = "../../rtrace/src/report/head.rs"]
+#[path = "../../rtrace/src/analysis/head.rs"]
 mod head;
 #[allow(dead_code)]
-#[path = "../../rtrace/src/report/losses.rs"]
+#[path = "../../rtrace/src/analysis/losses.rs"]
 mod losses;
 #[allow(dead_code)]
-#[path = "../../rtrace/src/report/summary.rs"]
+#[path = "../../rtrace/src/analysis/summary.rs"]
 mod summary;
 
 use std::path::{Path, PathBuf};

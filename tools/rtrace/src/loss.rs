@@ -2,8 +2,8 @@
 
 //! What is missing in a trace, where it is missing.
 
-use crate::report::losses::Losses;
-use crate::report::summary::{Content, Earlier};
+use crate::analysis::losses::Losses;
+use crate::analysis::summary::{Content, Earlier};
 use std::fmt;
 use std::path::Path;
 use trace::ctf::{Packet, Trace};

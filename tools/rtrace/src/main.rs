@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod advice;
+mod analysis;
 mod args;
 mod cgroup;
 mod channels;

@@ -2,9 +2,9 @@
 
 //! What of a trace is exported: which events, and of which time.
 
+use crate::analysis::{key, EventKey};
 use crate::events::{self, Event};
 use crate::export::ftrace;
-use crate::report::analysis::{key, EventKey};
 use anyhow::bail;
 use std::collections::HashSet;
 use std::str::FromStr;

@@ -7,7 +7,7 @@
 
 use super::format::{Format, Loss, Now, Task};
 use super::values::{fields, is_length, is_shown_context, AsText, Line, Pairs};
-use crate::report::analysis::{key, EventKey};
+use crate::analysis::{key, EventKey};
 use std::collections::HashSet;
 use std::fmt::{self, Display, Write as _};
 use std::io::{self, Write};

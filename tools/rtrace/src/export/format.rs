@@ -2,9 +2,9 @@
 
 //! What every format is to the [pass](super::pass) over the trace.
 
-use crate::report::analysis::{integer, text};
-use crate::report::schedule::{Schedule, Span};
-use crate::report::schedule_events::Switch;
+use crate::analysis::schedule::{Schedule, Span};
+use crate::analysis::schedule_events::Switch;
+use crate::analysis::{integer, text};
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, Write};
 use trace::ctf::{Event, StreamClass};

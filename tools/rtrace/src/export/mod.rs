@@ -21,9 +21,9 @@ mod values;
 pub use choice::{Choice, Time};
 pub use output::Target;
 
+use crate::analysis::losses::Losses;
+use crate::analysis::{Catalogue, EventKey, Missing};
 use crate::progress;
-use crate::report::analysis::{Catalogue, EventKey, Missing};
-use crate::report::losses::Losses;
 use crate::terminal::say;
 use anyhow::Context;
 use chrome::Chrome;

@@ -4,10 +4,10 @@
 
 use super::choice::{Choice, Time};
 use super::format::{Format, Loss, Now, TaskContexts};
-use crate::report::analysis::{key, Catalogue, EventKey};
-use crate::report::losses::Losses;
-use crate::report::schedule::{Schedule, Span};
-use crate::report::summary::{cut, elsewhere, Content, Earlier};
+use crate::analysis::losses::Losses;
+use crate::analysis::schedule::{Schedule, Span};
+use crate::analysis::summary::{cut, elsewhere, Content, Earlier};
+use crate::analysis::{key, Catalogue, EventKey};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::ops::ControlFlow;

@@ -7,7 +7,7 @@ use super::ftrace::Line;
 use super::stacks::{Side, Stacks};
 use super::symbols::Symbols;
 use super::values;
-use crate::report::analysis::{key, EventKey};
+use crate::analysis::{key, EventKey};
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};

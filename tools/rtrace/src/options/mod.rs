@@ -14,10 +14,11 @@ pub use record::{Conditions, Record};
 pub use show::{Input, Show};
 pub use top::Top;
 
+use crate::analysis::Question;
 use crate::args::{AccessArgs, Cli, Command, ListArgs, ReportArgs, StartArgs};
 use crate::config::Config;
 use crate::export::Export;
-use crate::report::{Output, Question};
+use crate::report::Output;
 use clap::error::ErrorKind;
 use clap::CommandFactory;
 use std::path::PathBuf;

@@ -3,10 +3,10 @@
 //! When each thread was in which system call. An entry and an exit are one call as
 //! `rtrace report --syscalls` has it.
 
-use crate::report::analysis::{integer, key, Catalogue, EventKey, Moment};
-use crate::report::schedule::Schedule;
-use crate::report::schedule_events::Switch;
-use crate::report::syscalls::{edge, Edge, ERRORS};
+use crate::analysis::schedule::Schedule;
+use crate::analysis::schedule_events::Switch;
+use crate::analysis::syscalls::{edge, Edge, ERRORS};
+use crate::analysis::{integer, key, Catalogue, EventKey, Moment};
 use std::collections::HashMap;
 use trace::ctf::Event;
 

@@ -8,9 +8,9 @@
 use super::columns;
 use super::lanes::Lane;
 use super::timeline::Timeline;
+use crate::analysis::schedule_events::Left;
+use crate::analysis::Gap;
 use crate::date;
-use crate::report::analysis::Gap;
-use crate::report::schedule_events::Left;
 use serde::Serialize;
 use serde_json::{json, Value as Json};
 use std::io::{self, Write};

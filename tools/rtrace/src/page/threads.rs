@@ -2,7 +2,7 @@
 
 //! The threads of the timeline.
 
-use crate::report::schedule::Schedule;
+use crate::analysis::schedule::Schedule;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;

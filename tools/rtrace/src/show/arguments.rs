@@ -2,8 +2,8 @@
 
 //! What is in an event, as text.
 
+use crate::analysis::syscalls::{edge, Edge};
 use crate::decode::{self, Meaning};
-use crate::report::syscalls::{edge, Edge};
 use std::fmt::Write;
 use trace::ctf::{Event, EventLayout, FieldLayout, Metadata, Type, Value};
 

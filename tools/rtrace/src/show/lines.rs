@@ -5,12 +5,12 @@
 use super::arguments::{Form, Kind};
 use super::output::Output;
 use super::page::{Page, Who};
+use crate::analysis::dispatch::Dispatch;
+use crate::analysis::head::Extent;
+use crate::analysis::syscalls::Syscalls;
+use crate::analysis::text::lower_bounds;
+use crate::analysis::{integer, key, text, Analysis, Catalogue, EventKey};
 use crate::loss::Lost;
-use crate::report::analysis::{integer, key, text, Analysis, Catalogue, EventKey};
-use crate::report::dispatch::Dispatch;
-use crate::report::head::Extent;
-use crate::report::syscalls::Syscalls;
-use crate::report::text::lower_bounds;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;

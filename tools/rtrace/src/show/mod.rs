@@ -9,14 +9,14 @@ mod lines;
 mod output;
 mod page;
 
+use crate::analysis::summary::cut;
+use crate::analysis::text::totals;
 use crate::launch::cannot_run;
 use crate::live;
 use crate::loss::Lost;
 use crate::options::{Input, Place, Show};
 use crate::progress;
 use crate::record::FAILED;
-use crate::report::summary::cut;
-use crate::report::text::totals;
 use crate::setup::Setup;
 use crate::terminal::say;
 use crate::workload::{self, Code};

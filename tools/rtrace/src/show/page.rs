@@ -8,8 +8,8 @@
 use super::arguments::{write_arguments, write_result, End, Form, Kind};
 use super::calls::{Begin, Call, Calls};
 use super::output::Output;
+use crate::analysis::integer;
 use crate::date;
-use crate::report::analysis::integer;
 use crate::terminal::{duration, printable};
 use std::fmt::{Arguments, Display, Write};
 use trace::ctf::{Clock, Event};

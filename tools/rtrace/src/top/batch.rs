@@ -3,9 +3,9 @@
 //! Tables one behind the other.
 
 use super::seconds::Receiver;
+use crate::analysis::Answer;
 use crate::live::Recording;
 use crate::options::Top;
-use crate::report::analysis::Answer;
 use anyhow::Context;
 use rustix::event::{poll, PollFd, PollFlags};
 use std::io::{self, Write};

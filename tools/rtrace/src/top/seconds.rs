@@ -4,10 +4,10 @@
 
 use super::table::{Column, Table};
 use super::tally::Tally;
+use crate::analysis::dispatch::Dispatch;
+use crate::analysis::head::Extent;
+use crate::analysis::{Analysis, Answer, Catalogue};
 use crate::loss::Lost;
-use crate::report::analysis::{Analysis, Answer, Catalogue};
-use crate::report::dispatch::Dispatch;
-use crate::report::head::Extent;
 use rustix::event::{eventfd, EventfdFlags};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -2,9 +2,9 @@
 
 //! What threads did in a while.
 
+use crate::analysis::text::percent;
+use crate::analysis::Answer;
 use crate::date;
-use crate::report::analysis::Answer;
-use crate::report::text::percent;
 use crate::terminal::{duration, printable, HEADING};
 use clap::ValueEnum;
 use serde::Serialize;

@@ -3,12 +3,10 @@
 //! Counts what threads do, until a table is taken.
 
 use super::table::{Column, Row, Table};
-use crate::report::analysis::{
-    integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment,
-};
-use crate::report::schedule::{Schedule, Span, State};
-use crate::report::schedule_events::Switch;
-use crate::report::syscalls::{edge, Edge, ERRORS};
+use crate::analysis::schedule::{Schedule, Span, State};
+use crate::analysis::schedule_events::Switch;
+use crate::analysis::syscalls::{edge, Edge, ERRORS};
+use crate::analysis::{integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use trace::ctf::{Clock, Event};

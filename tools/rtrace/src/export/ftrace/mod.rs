@@ -8,7 +8,7 @@ mod template;
 pub use template::PRIORITIES;
 
 use super::values::{AsText, Contexts, Pairs};
-use crate::report::analysis::integer;
+use crate::analysis::integer;
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 use template::Template;

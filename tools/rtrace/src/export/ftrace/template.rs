@@ -2,10 +2,10 @@
 
 //! A print format: a text with `{FIELD}` or `{FIELD:HOW}` where values are.
 
+use crate::analysis::integer;
+use crate::analysis::interrupts::softirq_name;
+use crate::analysis::schedule_events::Left;
 use crate::export::values::AsText;
-use crate::report::analysis::integer;
-use crate::report::interrupts::softirq_name;
-use crate::report::schedule_events::Left;
 use std::fmt::{self, Write};
 use trace::ctf::{Event, EventLayout, Type};
 

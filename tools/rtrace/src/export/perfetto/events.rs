@@ -8,10 +8,10 @@ use super::proto::{
     SysEnter, SysExit, Wake,
 };
 use super::syscall_numbers;
+use crate::analysis::{integer, text};
 use crate::export::format::Now;
 use crate::export::ftrace::{self, syscall, Syscall, PRIORITIES};
 use crate::export::values::{fields, is_shown_context, AsText, Line};
-use crate::report::analysis::{integer, text};
 use trace::ctf::{Event, EventLayout, FieldLayout, Type, Value};
 
 /// What becomes of an event.

@@ -11,8 +11,8 @@ mod syscall_numbers;
 
 use super::format::{Format, Loss, Now};
 use super::values::Line;
-use crate::report::analysis::{integer, key, text, Catalogue, EventKey};
-use crate::report::schedule_events::ForkFields;
+use crate::analysis::schedule_events::ForkFields;
+use crate::analysis::{integer, key, text, Catalogue, EventKey};
 use events::Mapping;
 use prost::Message;
 use proto::{

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What threads have begun and not ended yet: system calls, waits for locks.
+//!
+//! A begin and an end belong together if the same thread made both, and nothing that it may have done
+//! in between is missing.
+
+use super::schedule::Schedule;
+use super::schedule_events::Switch;
+use super::Moment;
+use std::collections::HashMap;
+
+/// Who does something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Doer {
+    /// A thread.
+    Thread(i64),
+    /// The idle task of the CPU at this place: all of them are called 0.
+    Idle(usize),
+}
+
+impl Doer {
+    /// The thread `tid`, which runs on the CPU at this place.
+    pub fn new(tid: i64, cpu: usize) -> Self {
+        match tid {
+            0 => Self::Idle(cpu),
+            _ => Self::Thread(tid),
+        }
+    }
+
+    /// Whether it is known to run. Then nothing that happens elsewhere is about it.
+    fn runs(self, schedule: &Schedule) -> bool {
+        match self {
+            Self::Thread(tid) => schedule.runs(tid),
+            Self::Idle(cpu) => schedule.running(cpu) == Some(0),
+        }
+    }
+}
+
+/// What was begun: of each thread what has a key of its own, as `T`.
+#[derive(Debug)]
+pub struct Begun<K, T> {
+    open: HashMap<Doer, Vec<Open<K, T>>>,
+}
+
+#[derive(Debug)]
+struct Open<K, T> {
+    key: K,
+    since: u64,
+    what: T,
+}
+
+/// What has ended, and how long it took.
+#[derive(Debug)]
+pub struct Ended<T> {
+    /// What it is.
+    pub what: T,
+    /// When it began, in clock ticks.
+    pub since: u64,
+    /// Clock ticks from then on.
+    pub ticks: u64,
+}
+
+impl<K: PartialEq, T> Begun<K, T> {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self {
+            open: HashMap::new(),
+        }
+    }
+
+    /// Something begins, instead of what the thread had begun under this key. It is forgotten at once
+    /// if the end of something older may come.
+    pub fn begin(&mut self, doer: Doer, key: K, what: T, now: &Moment<'_>) {
+        self.take(doer, &key);
+        let schedule = now.schedule;
+        if schedule.is_whole(now.cpu) && (schedule.all_whole() || doer.runs(schedule)) {
+            let since = now.time;
+            let open = Open { key, since, what };
+            self.open.entry(doer).or_default().push(open);
+        }
+    }
+
+    /// Whether a thread has begun something under this key.
+    pub fn has(&self, doer: Doer, key: &K) -> bool {
+        let open = self.open.get(&doer);
+        open.is_some_and(|open| open.iter().any(|open| open.key == *key))
+    }
+
+    /// What a thread had begun under this key ends; none if that is not known.
+    pub fn end(&mut self, doer: Doer, key: &K, now: &Moment<'_>) -> Option<Ended<T>> {
+        let open = self.take(doer, key)?;
+        now.schedule.is_whole(now.cpu).then(|| Ended {
+            what: open.what,
+            since: open.since,
+            ticks: now.time.saturating_sub(open.since),
+        })
+    }
+
+    fn take(&mut self, doer: Doer, key: &K) -> Option<Open<K, T>> {
+        let open = self.open.get_mut(&doer)?;
+        let place = open.iter().position(|open| open.key == *key)?;
+        let found = open.swap_remove(place);
+        if open.is_empty() {
+            self.open.remove(&doer);
+        }
+        Some(found)
+    }
+
+    /// All that has not ended.
+    pub fn open(&self) -> impl Iterator<Item = (&K, &T)> {
+        let open = self.open.values().flatten();
+        open.map(|open| (&open.key, &open.what))
+    }
+
+    /// A CPU has switched.
+    pub fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
+        if let Some(tid) = switch.instead_of {
+            self.open.remove(&Doer::new(tid, now.cpu));
+        }
+        // It may go on where events are missing.
+        if !now.schedule.all_whole() {
+            self.open.remove(&Doer::new(switch.prev_tid, now.cpu));
+        }
+    }
+
+    /// Events may be missing on a CPU from here on.
+    pub fn lost(&mut self, schedule: &Schedule) {
+        // Who runs elsewhere is not there.
+        self.open.retain(|doer, _| doer.runs(schedule));
+    }
+}

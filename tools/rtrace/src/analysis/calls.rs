@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! System calls of some names, entry and exit as one: what was asked for, and what came of it.
+
+use super::begun::{Begun, Doer};
+use super::schedule::Schedule;
+use super::schedule_events::Switch;
+use super::whose::{Owner, Whose};
+use super::{bits, integer, key, text, Catalogue, EventKey, Moment};
+use trace::ctf::Event;
+
+/// Arguments that are looked at, at most.
+const ARGUMENTS: usize = 3;
+
+/// A system call to look at.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<C> {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is for who wants it.
+    pub does: C,
+    /// The names of integer arguments, in the order in which they are wanted; empty where the call has
+    /// none there.
+    pub arguments: [&'static str; ARGUMENTS],
+    /// The name of an argument that is a text, if one is wanted.
+    pub text: Option<&'static str>,
+}
+
+/// The system calls of a trace that are looked at.
+#[derive(Debug)]
+pub struct Calls<C> {
+    events: Vec<(EventKey, Kind<C>)>,
+    open: Begun<(), Entry<C>>,
+}
+
+/// What an event is, and what is where in it.
+#[derive(Clone, Copy, Debug)]
+struct Kind<C> {
+    does: C,
+    whose: Whose,
+    edge: Edge,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Edge {
+    Entry {
+        arguments: [Option<usize>; ARGUMENTS],
+        text: Option<usize>,
+    },
+    Exit {
+        ret: usize,
+    },
+}
+
+/// What the entry of a call said.
+#[derive(Clone, Debug)]
+pub struct Entry<C> {
+    /// What it does.
+    pub does: C,
+    /// Who made it.
+    pub owner: Owner,
+    /// The thread that made it.
+    pub tid: i64,
+    /// The name of its process, if that is known.
+    pub comm: Option<Vec<u8>>,
+    /// The values of the wanted arguments; a signed one as its 64 bits.
+    pub arguments: [Option<u64>; ARGUMENTS],
+    /// The value of the wanted text.
+    pub text: Option<Vec<u8>>,
+}
+
+/// A call that has returned.
+#[derive(Debug)]
+pub struct Call<C> {
+    /// What it does.
+    pub does: C,
+    /// What it returned.
+    pub ret: i64,
+    /// What its entry said; none if that is not known.
+    pub entry: Option<Entry<C>>,
+    /// When it began, in clock ticks, if that is known.
+    pub since: u64,
+    /// Clock ticks from then on.
+    pub ticks: u64,
+}
+
+impl<C: Copy + PartialEq> Calls<C> {
+    /// Those of `wanted` that the trace has, if any of them is complete and it is known who made it.
+    pub fn new(catalogue: &Catalogue<'_>, wanted: &[Wanted<C>]) -> Option<Self> {
+        let mut events = Vec::new();
+        for wanted in wanted {
+            let layout = |edge| catalogue.event(&format!("syscall_{edge}_{}", wanted.name));
+            let (Some(entry), Some(exit)) = (layout("entry"), layout("exit")) else {
+                continue;
+            };
+            let Some(ret) = exit.field("ret") else {
+                continue;
+            };
+            let edges = [
+                Edge::Entry {
+                    arguments: wanted.arguments.map(|name| entry.field(name)),
+                    text: wanted.text.and_then(|name| entry.field(name)),
+                },
+                Edge::Exit { ret },
+            ];
+            for (layout, edge) in [entry, exit].into_iter().zip(edges) {
+                let whose = Whose::new(catalogue, layout);
+                if whose.has_tid() || catalogue.has_switches() {
+                    let does = wanted.does;
+                    events.push((key(layout), Kind { does, whose, edge }));
+                }
+            }
+        }
+        (!events.is_empty()).then(|| Self {
+            events,
+            open: Begun::new(),
+        })
+    }
+
+    /// The events that they are made from. Each is known by its place in this list.
+    pub fn events(&self) -> impl Iterator<Item = EventKey> + '_ {
+        self.events.iter().map(|(key, _)| *key)
+    }
+
+    /// Whether the trace has a call for which this holds.
+    pub fn any(&self, has: impl Fn(C) -> bool) -> bool {
+        self.events.iter().any(|(_, kind)| has(kind.does))
+    }
+
+    /// One of these events; if a call returns with it, which.
+    pub fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) -> Option<Call<C>> {
+        let Kind { does, whose, edge } = self.events[which].1;
+        let tid = whose.tid(event, now);
+        match edge {
+            Edge::Entry {
+                arguments,
+                text: at,
+            } => {
+                let tid = tid?;
+                let owner = whose.owner(Some(tid), event, now.schedule);
+                let entry = Entry {
+                    does,
+                    owner,
+                    tid,
+                    comm: whose
+                        .comm(owner, Some(tid), event, now.schedule)
+                        .map(<[u8]>::to_vec),
+                    arguments: arguments.map(|at| bits(event.value(at?))),
+                    text: at.and_then(|at| text(event.value(at))).map(<[u8]>::to_vec),
+                };
+                self.open.begin(Doer::new(tid, now.cpu), (), entry, now);
+                None
+            }
+            Edge::Exit { ret } => {
+                let ret = integer(event.value(ret))?;
+                let ended = tid.and_then(|tid| self.open.end(Doer::new(tid, now.cpu), &(), now));
+                let ended = ended.filter(|ended| ended.what.does == does);
+                Some(Call {
+                    does,
+                    ret,
+                    since: ended.as_ref().map_or(now.time, |ended| ended.since),
+                    ticks: ended.as_ref().map_or(0, |ended| ended.ticks),
+                    entry: ended.map(|ended| ended.what),
+                })
+            }
+        }
+    }
+
+    /// What the entries of calls said that have not returned.
+    pub fn open(&self) -> impl Iterator<Item = &Entry<C>> {
+        self.open.open().map(|(_, entry)| entry)
+    }
+
+    /// A CPU has switched.
+    pub fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
+        self.open.switch(switch, now);
+    }
+
+    /// Events may be missing on a CPU from here on.
+    pub fn lost(&mut self, schedule: &Schedule) {
+        self.open.lost(schedule);
+    }
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One pass over a trace, in order of time, for all questions that are asked of it.
+
+use super::dispatch::Dispatch;
+use super::head::{Extent, Head};
+use super::losses::Losses;
+use super::summary::{cut, elsewhere, Content, Earlier};
+use super::text;
+use super::{Analysis, Answer, Catalogue};
+use serde::Serialize;
+use serde_json::Value as Json;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use trace::ctf::{Event, Item, Merge, Packet, Trace};
+use trace::recording::State;
+
+/// What was found.
+pub struct Answers {
+    head: Head,
+    losses: Losses,
+    /// The time of the trace.
+    pub extent: Extent,
+    /// What is odd about the trace.
+    pub warnings: Vec<String>,
+    answers: Vec<Box<dyn Answer>>,
+}
+
+/// Reads the whole trace. `progress` hears of every piece that was read.
+pub fn read<'a>(
+    dir: &Path,
+    trace: &'a Trace,
+    catalogue: &Catalogue<'_>,
+    analyses: Vec<Box<dyn Analysis + 'a>>,
+    progress: impl Fn(u64),
+) -> trace::Result<Answers> {
+    let mut merge = Merge::new(trace)?;
+    let mut pass = Pass::new(trace, catalogue, analyses);
+    while let Some((stream, item)) = merge.next_item()? {
+        match item {
+            Item::Packet(packet) => {
+                pass.packet(stream, &packet);
+                progress(packet.at.size());
+            }
+            Item::Whole { timestamp } => pass.dispatch.whole(stream, timestamp),
+            Item::Event(event) => pass.event(stream, &event),
+            Item::End { partial } => pass.end(stream, partial),
+        }
+    }
+    Ok(pass.answers(dir))
+}
+
+struct Pass<'a> {
+    trace: &'a Trace,
+    dispatch: Dispatch<dyn Analysis + 'a>,
+    /// By their places in the trace.
+    streams: Vec<Stream<'a>>,
+    extent: Extent,
+    warnings: Vec<String>,
+}
+
+/// What is known of a stream.
+#[derive(Clone, Copy)]
+struct Stream<'a> {
+    /// Its first file.
+    path: &'a Path,
+    content: Content,
+}
+
+impl<'a> Stream<'a> {
+    /// Of the stream in these files.
+    fn new(files: &'a [PathBuf]) -> Self {
+        Self {
+            path: &files[0],
+            content: Content::default(),
+        }
+    }
+}
+
+impl<'a> Pass<'a> {
+    fn new(
+        trace: &'a Trace,
+        catalogue: &Catalogue<'_>,
+        analyses: Vec<Box<dyn Analysis + 'a>>,
+    ) -> Self {
+        Self {
+            trace,
+            dispatch: Dispatch::new(catalogue, analyses),
+            streams: trace.streams_by_name().map(Stream::new).collect(),
+            extent: Extent::default(),
+            warnings: Vec::new(),
+        }
+    }
+
+    fn packet(&mut self, number: usize, packet: &Packet<'_>) {
+        let header = packet.at.header;
+        self.extent
+            .add(header.timestamp_begin, header.timestamp_end);
+        let stream = &mut self.streams[number];
+        let is_first = self.dispatch.cpu(number).is_none();
+        let earlier = Earlier::of(self.trace.recording.as_ref(), stream.path);
+        stream
+            .content
+            .add_packet(packet, is_first.then_some(earlier));
+        self.dispatch.packet(number, packet);
+    }
+
+    fn event(&mut self, number: usize, event: &Event<'_>) {
+        self.streams[number].content.events += 1;
+        self.dispatch.event(number, event);
+    }
+
+    fn end(&mut self, number: usize, partial: u64) {
+        self.warnings
+            .extend(cut(self.streams[number].path, partial));
+        // Streams that were cut end at any time.
+        let recording = self.trace.recording.as_ref();
+        let state = recording.map(|recording| recording.state);
+        if partial > 0 || matches!(state, Some(State::Writing | State::Failed)) {
+            self.dispatch.cut(number);
+        }
+    }
+
+    fn answers(mut self, dir: &Path) -> Answers {
+        let analyses = self.dispatch.end(self.extent.end()).into_iter();
+        let mut all = Content::default();
+        self.streams
+            .iter()
+            .for_each(|stream| all.add(&stream.content));
+        let recording = self.trace.recording.as_ref();
+        self.warnings.extend(elsewhere(recording, all.events));
+        Answers {
+            head: Head::new(dir, self.trace, self.extent, all.packets),
+            losses: Losses::new(&all, recording),
+            extent: self.extent,
+            warnings: self.warnings,
+            answers: analyses
+                .map(|analysis| analysis.answer(self.extent.ticks()))
+                .collect(),
+        }
+    }
+}
+
+/// The JSON object of a report with questions.
+#[derive(Serialize)]
+struct Object<'a> {
+    #[serde(flatten)]
+    head: &'a Head,
+    #[serde(flatten)]
+    losses: &'a Losses,
+    warnings: &'a [String],
+    #[serde(flatten)]
+    answers: BTreeMap<&'static str, Json>,
+}
+
+impl Answers {
+    /// One JSON object.
+    pub fn object(&self) -> serde_json::Result<impl Serialize + '_> {
+        let answers = self.answers.iter();
+        Ok(Object {
+            head: &self.head,
+            losses: &self.losses,
+            warnings: &self.warnings,
+            answers: answers
+                .map(|answer| Ok((answer.name(), answer.json()?)))
+                .collect::<serde_json::Result<_>>()?,
+        })
+    }
+
+    /// Text: what every report ends with.
+    pub fn close(&self) -> Result<String, fmt::Error> {
+        let mut out = String::new();
+        text::close(&mut out, &self.losses)?;
+        Ok(out)
+    }
+
+    /// Text, with at most `rows` rows in a table.
+    pub fn text(&self, rows: usize) -> Result<String, fmt::Error> {
+        let mut out = String::new();
+        text::head(&mut out, &self.head)?;
+        for answer in &self.answers {
+            answer.text(&mut out, rows)?;
+        }
+        if self.losses.lost > 0 || !self.losses.lost_is_exact {
+            text::lower_bounds(&mut out)?;
+        }
+        text::close(&mut out, &self.losses)?;
+        Ok(out)
+    }
+}

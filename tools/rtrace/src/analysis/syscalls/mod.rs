@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `--syscalls`: how often each system call was made, how often it failed, how long it took.
+//!
+//! An entry and an exit are one call if a thread made the one and then the other, and nothing that
+//! it may have done in between is missing. The thread is the one that runs on the CPU; a record
+//! that has the context `tid` says it itself.
+
+mod answer;
+
+use super::begun::{Begun, Doer};
+use super::schedule::Schedule;
+use super::schedule_events::Switch;
+use super::whose::{Owner, Whose};
+use crate::analysis::{integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
+use answer::{Call, Found, ProcessCall};
+use std::collections::HashMap;
+use trace::ctf::{Clock, Event, EventLayout};
+
+/// Results that are errors: -1 to -4095.
+pub const ERRORS: std::ops::RangeInclusive<i64> = -4095..=-1;
+
+/// The system calls of a trace.
+pub struct Syscalls {
+    clock: Clock,
+    by_process: bool,
+    events: Vec<(EventKey, EventKind)>,
+    calls: Vec<Call>,
+    /// The call that each thread is in.
+    open: Begun<(), Open>,
+    /// By CPU: the calls since its last switch that do not say themselves whose they are.
+    nameless: HashMap<usize, u64>,
+    /// Calls of threads that were taken for others.
+    mistaken: u64,
+    processes: HashMap<(Owner, usize), ProcessCall>,
+}
+
+/// What an event is, and what is where in it.
+#[derive(Clone, Copy)]
+struct EventKind {
+    /// The place of the call.
+    call: usize,
+    edge: Edge,
+    whose: Whose,
+}
+
+/// The begin or the end of a call.
+#[derive(Clone, Copy, Debug)]
+pub enum Edge {
+    /// Its begin.
+    Entry,
+    /// Its end.
+    Exit {
+        /// The field that has the result.
+        ret: usize,
+        /// That with the number of a call that is not known.
+        id: Option<usize>,
+    },
+}
+
+/// A call that has not ended yet.
+#[derive(Clone, Copy)]
+struct Open {
+    call: usize,
+    owner: Owner,
+}
+
+impl Syscalls {
+    /// Of a trace with these events.
+    pub fn new(catalogue: &Catalogue<'_>, by_process: bool) -> Result<Self, Missing> {
+        let mut names = HashMap::new();
+        let mut calls = Vec::new();
+        let mut events = Vec::new();
+        for layout in catalogue.events() {
+            let Some((name, edge)) = edge(layout) else {
+                continue;
+            };
+            let call = *names.entry(name.clone()).or_insert_with(|| {
+                calls.push(Call::new(name));
+                calls.len() - 1
+            });
+            let whose = Whose::new(catalogue, layout);
+            let kind = EventKind { call, edge, whose };
+            events.push((key(layout), kind));
+        }
+        let missing = |events| Missing {
+            option: "--syscalls",
+            events,
+            record: "-e syscalls,sched_switch,sched_process_fork",
+        };
+        let has = |entry| {
+            let mut kinds = events.iter().map(|(_, kind)| kind);
+            kinds.any(|kind| matches!(kind.edge, Edge::Entry) == entry)
+        };
+        if !has(true) || !has(false) {
+            return Err(missing("the entries and exits of system calls"));
+        }
+        let knows_tid = |(_, kind): &(_, EventKind)| kind.whose.has_tid();
+        if !catalogue.has_switches() && !events.iter().all(knows_tid) {
+            return Err(missing("sched_switch (or the context tid)"));
+        }
+        Ok(Self {
+            clock: catalogue.metadata().clock,
+            by_process,
+            events,
+            calls,
+            open: Begun::new(),
+            nameless: HashMap::new(),
+            mistaken: 0,
+            processes: HashMap::new(),
+        })
+    }
+
+    fn entry(&mut self, kind: EventKind, tid: Option<i64>, event: &Event<'_>, now: &Moment<'_>) {
+        let owner = kind.whose.owner(tid, event, now.schedule);
+        self.calls[kind.call].calls += 1;
+        if !kind.whose.has_tid() {
+            *self.nameless.entry(now.cpu).or_default() += 1;
+        }
+        if self.by_process {
+            self.process_call(owner, kind, tid, event, now).calls += 1;
+        }
+        if let Some(tid) = tid {
+            let call = kind.call;
+            self.open
+                .begin(Doer::new(tid, now.cpu), (), Open { call, owner }, now);
+        }
+    }
+
+    fn exit(&mut self, kind: EventKind, tid: Option<i64>, event: &Event<'_>, now: &Moment<'_>) {
+        let Edge::Exit { ret, id } = kind.edge else {
+            return;
+        };
+        let open = tid.and_then(|tid| self.open.end(Doer::new(tid, now.cpu), &(), now));
+        // The end of rt_sigreturn: the result is a register of what the signal had interrupted.
+        if id.is_some_and(|id| integer(event.value(id)) == Some(-1)) {
+            return;
+        }
+        let failed = integer(event.value(ret)).is_some_and(|ret| ERRORS.contains(&ret));
+        let call = &mut self.calls[kind.call];
+        call.errors += u64::from(failed);
+        let open = open.filter(|open| open.what.call == kind.call);
+        let took = open.as_ref().map(|open| self.clock.nanoseconds(open.ticks));
+        if let Some(took) = took {
+            call.durations.add(took);
+        }
+        if self.by_process {
+            let owner = open.map_or_else(
+                || kind.whose.owner(tid, event, now.schedule),
+                |open| open.what.owner,
+            );
+            let call = self.process_call(owner, kind, tid, event, now);
+            call.errors += u64::from(failed);
+            if let Some(took) = took {
+                call.timed += 1;
+                call.total_ns = call.total_ns.saturating_add(took);
+                call.max_ns = call.max_ns.max(took);
+            }
+        }
+    }
+
+    /// What a process's calls are counted in.
+    fn process_call(
+        &mut self,
+        owner: Owner,
+        kind: EventKind,
+        tid: Option<i64>,
+        event: &Event<'_>,
+        now: &Moment<'_>,
+    ) -> &mut ProcessCall {
+        let call = self.processes.entry((owner, kind.call)).or_default();
+        if call.name.is_empty() {
+            call.name.clone_from(&self.calls[kind.call].name);
+        }
+        match owner {
+            Owner::Process(pid) => call.pid = Some(pid),
+            Owner::Thread(tid) => call.tid = Some(tid),
+            Owner::Unknown => {}
+        }
+        if let Some(comm) = kind.whose.comm(owner, tid, event, now.schedule) {
+            if call
+                .comm
+                .as_ref()
+                .is_none_or(|known| known.as_bytes() != comm)
+            {
+                call.comm = Some(String::from_utf8_lossy(comm).into_owned());
+            }
+        }
+        call
+    }
+}
+
+impl Analysis for Syscalls {
+    fn events(&self) -> Vec<EventKey> {
+        self.events.iter().map(|(key, _)| *key).collect()
+    }
+
+    fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
+        let kind = self.events[which].1;
+        let tid = kind.whose.tid(event, now);
+        match kind.edge {
+            Edge::Entry => self.entry(kind, tid, event, now),
+            Edge::Exit { .. } => self.exit(kind, tid, event, now),
+        }
+    }
+
+    fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
+        let nameless = self.nameless.remove(&now.cpu).unwrap_or(0);
+        if switch.instead_of.is_some() {
+            self.mistaken += nameless;
+        }
+        self.open.switch(switch, now);
+    }
+
+    fn lost(&mut self, schedule: &Schedule) {
+        self.open.lost(schedule);
+    }
+
+    fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
+        let Self {
+            by_process,
+            calls,
+            mistaken,
+            processes,
+            ..
+        } = *self;
+        let processes = by_process.then(|| processes.into_values().collect());
+        Box::new(Found::new(calls, mistaken, processes))
+    }
+}
+
+/// The call that an event begins or ends.
+pub fn edge(layout: &EventLayout) -> Option<(String, Edge)> {
+    let (prefix, name) = match layout.name.strip_prefix("compat_") {
+        Some(name) => ("compat_", name),
+        None => ("", layout.name.as_str()),
+    };
+    if let Some(name) = name.strip_prefix("syscall_entry_") {
+        return Some((format!("{prefix}{name}"), Edge::Entry));
+    }
+    let exit = Edge::Exit {
+        ret: layout.field("ret")?,
+        id: layout.field("id"),
+    };
+    let name = name.strip_prefix("syscall_exit_")?;
+    Some((format!("{prefix}{name}"), exit))
+}

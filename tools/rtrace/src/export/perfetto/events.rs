@@ -7,8 +7,8 @@ use super::proto::{
     SchedProcessExec, SchedProcessExit, SchedProcessFork, SchedProcessFree, SchedSwitch, Softirq,
     SysEnter, SysExit, Wake,
 };
-use super::syscall_numbers;
 use crate::analysis::{integer, text};
+use crate::decode;
 use crate::export::format::Now;
 use crate::export::ftrace::{self, syscall, Syscall, PRIORITIES};
 use crate::export::values::{fields, is_shown_context, AsText, Line};
@@ -231,7 +231,7 @@ impl Mapping {
                 vec![layout.field("ret")?],
             ),
         };
-        let number = match syscall_numbers::number(name) {
+        let number = match decode::number(name) {
             Some(number) => Number::Known(number.into()),
             None => Number::Field(layout.field("id")?),
         };

@@ -7,7 +7,6 @@
 
 mod events;
 mod proto;
-mod syscall_numbers;
 
 use super::format::{Format, Loss, Now};
 use super::values::Line;

@@ -1,20 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The order of a system call's arguments: a record has texts behind numbers, and has what the call only
-//! writes to at its exit.
+//! The system calls: their numbers, and the order of their arguments, which is not that of a record. (That
+//! has texts behind numbers, and what the call only writes to at its exit.)
 //!
-//! The order is that of the module's own table, which is compiled here, too.
+//! They come from the module's own table, which is compiled here, too.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
+
+/// What is known of a system call.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    number: u32,
+    /// Their names.
+    arguments: &'static [&'static str],
+}
 
 /// What the table asks for.
 mod describe {
     macro_rules! syscalls {
         ($($number:literal $name:ident($($argument:ident: $kind:ident),*);)*) => {
-            /// The calls, and the names of their arguments.
-            pub const CALLS: &[(&str, &[&str])] =
-                &[$((stringify!($name), &[$(stringify!($argument)),*])),*];
+            /// The calls by name.
+            pub const CALLS: &[(&str, super::Call)] = &[$((
+                stringify!($name),
+                super::Call { number: $number, arguments: &[$(stringify!($argument)),*] },
+            )),*];
         };
     }
     pub(super) use syscalls;
@@ -23,7 +33,7 @@ mod describe {
 #[path = "../../../../rust/event/syscall/table.rs"]
 mod table;
 
-static CALLS: LazyLock<HashMap<&str, &[&str]>> =
+static CALLS: LazyLock<HashMap<&str, Call>> =
     LazyLock::new(|| table::CALLS.iter().copied().collect());
 
 /// Whether a system call is called so.
@@ -31,15 +41,26 @@ pub fn is_call(name: &str) -> bool {
     CALLS.contains_key(name)
 }
 
+/// The number of the call of this name.
+pub fn number(name: &str) -> Option<u32> {
+    CALLS.get(name).map(|call| call.number)
+}
+
 /// The place of an argument in its call; none if either is not known.
 pub fn position(call: &str, argument: &str) -> Option<usize> {
-    let arguments = CALLS.get(call)?;
+    let arguments = CALLS.get(call)?.arguments;
     arguments.iter().position(|name| *name == argument)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers() {
+        let numbers = ["read", "openat", "unknown"].map(number);
+        assert_eq!(numbers, [Some(0), Some(257), None]);
+    }
 
     #[test]
     fn arguments_have_the_order_of_the_call() {

@@ -4,7 +4,7 @@
 
 use rtrace_abi::schema::{Integer, Shown};
 use std::fmt::{self, Display, Formatter, Write};
-use trace::ctf::{Event, FieldLayout, Label, Type, Value};
+use trace::ctf::{Event, FieldLayout, Type, Value};
 
 /// A value as text: on one line, whatever bytes a text has.
 pub struct AsText<'a>(pub &'a Type, pub Value<'a>);
@@ -24,8 +24,8 @@ impl Display for AsText<'_> {
                 }
                 f.write_char('}')
             }
-            (value, Type::Enumeration(element, labels)) => match label(element, labels, *value) {
-                Some(label) => f.write_str(label),
+            (value, Type::Enumeration(element, _)) => match ty.value_name(*value) {
+                Some(name) => f.write_str(&name),
                 None => integer(f, element, *value),
             },
             (value, Type::Integer(element)) => integer(f, element, *value),
@@ -70,18 +70,6 @@ fn integer(f: &mut Formatter<'_>, element: &Integer, value: Value<'_>) -> fmt::R
 /// Whether an integer is shown in hexadecimal.
 pub fn is_hex(integer: &Integer) -> bool {
     matches!(integer.shown, Shown::Hex | Shown::Address)
-}
-
-/// What a value of an enumeration is called.
-pub fn label<'a>(integer: &Integer, labels: &'a [Label], value: Value<'_>) -> Option<&'a str> {
-    let is_in = |label: &&Label| match value {
-        Value::Signed(value) if integer.shown == Shown::Signed => {
-            (label.first as i64..=label.last as i64).contains(&value)
-        }
-        Value::Unsigned(value) => (label.first..=label.last).contains(&value),
-        _ => false,
-    };
-    labels.iter().find(is_in).map(|label| label.name.as_str())
 }
 
 /// Whether a field is there for the layout of another: it says how long that is.

@@ -229,9 +229,8 @@ fn write_value(out: &mut String, value: Value<'_>, ty: &Type, meaning: Option<Me
 }
 
 fn write_integer(out: &mut String, integer: Value<'_>, ty: &Type) {
-    let label = ty.label(number(integer));
-    match (label, integer) {
-        (Some(label), _) => out.push_str(label),
+    match (ty.value_name(integer), integer) {
+        (Some(name), _) => out.push_str(&name),
         (None, Value::Signed(number)) => push(out, format_args!("{number}")),
         (None, integer) => match number(integer) {
             number if number > 0 && ty.is_hex() => push(out, format_args!("{number:#x}")),

@@ -130,18 +130,6 @@ impl Type {
         }
     }
 
-    /// What a value is called, sign-extended where it is signed.
-    pub fn label(&self, value: u64) -> Option<&str> {
-        let Self::Enumeration(integer, labels) = self else {
-            return None;
-        };
-        let is_of = |label: &&Label| match integer.shown {
-            Shown::Signed => (label.first as i64..=label.last as i64).contains(&(value as i64)),
-            _ => (label.first..=label.last).contains(&value),
-        };
-        labels.iter().find(is_of).map(|label| label.name.as_str())
-    }
-
     /// It begins at a multiple of so many bits.
     pub fn align(&self) -> usize {
         match self {

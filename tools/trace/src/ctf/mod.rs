@@ -22,6 +22,7 @@ mod metadata;
 mod stream;
 mod trace;
 mod tree;
+mod value_name;
 
 pub use event::{Event, Events};
 pub use feed::Feed;

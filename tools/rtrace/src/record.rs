@@ -6,6 +6,7 @@ use crate::channels::ChannelSetup;
 use crate::condition::NoTrigger;
 use crate::earlier::Earlier;
 use crate::launch::{begin, cannot_run, wait, Begun, End};
+use crate::maker::Maker;
 use crate::options::{Place, Record};
 use crate::probe::Probes;
 use crate::temporary::Temporary;
@@ -78,7 +79,7 @@ fn try_record<'a>(place: &Place, options: &'a Record) -> anyhow::Result<Recordin
     let _probes = if options.probes.is_empty() {
         None
     } else {
-        Some(Probes::define(&tracer, &options.probes)?)
+        Some(Probes::define(&tracer, &options.probes, &Maker::me()?)?)
     };
     let (temporary, _earlier);
     let session = match &given {

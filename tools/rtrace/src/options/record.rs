@@ -9,7 +9,7 @@ use crate::channels::ChannelSetup;
 use crate::condition::Condition;
 use crate::date;
 use crate::given::Given;
-use crate::probe::Probes;
+use crate::maker::Maker;
 use crate::setup::Setup;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -118,7 +118,8 @@ pub(super) fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
         }
     }
     if !args.probes.is_empty() {
-        setup.record_also(format!("{}:*", Probes::own_subsystem()));
+        let me = Maker::me().map_err(|error| wrong(format_args!("{error:#}")))?;
+        setup.record_also(format!("{}:*", me.subsystem()));
     }
     setup.complete_first();
     // A recording is the same whatever was set before.

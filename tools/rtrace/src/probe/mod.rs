@@ -7,6 +7,8 @@ mod resolve;
 mod spec;
 mod types;
 
+use crate::leftovers;
+use crate::maker::Maker;
 use crate::options::Place;
 use crate::terminal::{print, say};
 use anyhow::{anyhow, bail};
@@ -29,14 +31,13 @@ pub struct Probes<'t> {
 }
 
 impl<'t> Probes<'t> {
-    /// The subsystem of those of this process.
-    pub fn own_subsystem() -> String {
-        format!("record_{}", std::process::id())
-    }
-
-    /// Defines one for each specification, all or none.
-    pub fn define(tracer: &'t Tracer, specs: &[String]) -> anyhow::Result<Self> {
-        let subsystem = Self::own_subsystem();
+    /// Defines one for each specification, all or none, in the subsystem of `maker`, which is this process.
+    /// Removes those whose makers were killed.
+    pub fn define(tracer: &'t Tracer, specs: &[String], maker: &Maker) -> anyhow::Result<Self> {
+        // They may record the events.
+        leftovers::remove_sessions(tracer, maker)?;
+        leftovers::remove_events(tracer, maker)?;
+        let subsystem = maker.subsystem();
         define(tracer, &subsystem, specs)?;
         Ok(Self { tracer, subsystem })
     }

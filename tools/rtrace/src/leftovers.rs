@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What an `rtrace record` that was killed by SIGKILL leaves behind: its session, and the events of its `-k`.
+//! The next one removes them, if their names say whose they were.
+
+use crate::maker::Maker;
+use crate::terminal::say;
+use trace::live::LiveTrace;
+use trace::tracer::Tracer;
+use trace::Error;
+
+/// Removes the sessions whose makers are gone, but not those that somebody reads.
+pub fn remove_sessions(tracer: &Tracer, me: &Maker) -> anyhow::Result<()> {
+    for name in tracer.sessions()? {
+        if Maker::of_session(&name).is_some_and(|maker| maker.is_gone(me)) {
+            remove_session(tracer, &name);
+        }
+    }
+    Ok(())
+}
+
+/// Removes the dynamic events whose makers are gone, but not those that somebody records.
+pub fn remove_events(tracer: &Tracer, me: &Maker) -> anyhow::Result<()> {
+    for event in tracer.dynamic_events()? {
+        let maker = Maker::of_subsystem(&event.subsystem);
+        if maker.is_some_and(|maker| maker.is_gone(me)) {
+            if let Err(error) = tracer.undefine(&[event.to_string()]) {
+                say(format_args!(
+                    "event {event}, left by an rtrace record that was killed, stays: {error}"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn remove_session(tracer: &Tracer, name: &str) {
+    let removed = tracer.session(name).and_then(|session| {
+        let is_read = match LiveTrace::open(&session) {
+            Ok(trace) => trace.is_being_read()?,
+            Err(Error::NoTrace { .. }) => false,
+            Err(error) => return Err(error),
+        };
+        if !is_read {
+            tracer.destroy_session(name)?;
+            say(format_args!(
+                "removed session `{name}`, left by an rtrace record that was killed"
+            ));
+        }
+        Ok(())
+    });
+    match removed {
+        // Somebody else was first.
+        Err(_) if tracer.session(name).is_err() => {}
+        Err(error) => say(format_args!(
+            "session `{name}`, left by an rtrace record that was killed, stays: {error}"
+        )),
+        Ok(()) => {}
+    }
+}

@@ -3,6 +3,7 @@
 //! Lists of CPUs, as the kernel's `cpulist_parse()` takes them.
 
 use super::caret;
+use super::rest::Rest;
 use core::fmt;
 
 /// A list of CPUs.
@@ -11,9 +12,7 @@ use core::fmt;
 /// is the first two of each four CPUs of the range. `N` is the last CPU, `all` are all.
 #[derive(Clone, Debug)]
 pub struct CpuList<'a> {
-    text: &'a str,
-    /// From the text's beginning, in bytes.
-    at: usize,
+    rest: Rest<'a>,
     cpus: u32,
 }
 
@@ -62,37 +61,28 @@ impl<'a> CpuList<'a> {
     /// The list in `text`, for a machine with CPUs 0 to `cpus` - 1. It is checked item by item,
     /// and ends at the first error.
     pub fn new(text: &'a str, cpus: u32) -> Self {
-        Self { text, at: 0, cpus }
-    }
-
-    fn rest(&self) -> &'a str {
-        self.text.get(self.at..).unwrap_or("")
+        Self {
+            rest: Rest::new(text),
+            cpus,
+        }
     }
 
     /// Takes `word` if it is next, in capital letters or small ones.
     fn take(&mut self, word: &str) -> bool {
-        let next = self.rest().get(..word.len());
+        let next = self.rest.left().get(..word.len());
         let is_next = next.is_some_and(|next| next.eq_ignore_ascii_case(word));
         if is_next {
-            self.at = self.at.wrapping_add(word.len());
+            self.rest.advance(word.len());
         }
         is_next
     }
 
-    fn take_while(&mut self, is_part: impl Fn(u8) -> bool) -> &'a str {
-        let rest = self.rest();
-        let len = rest.bytes().take_while(|byte| is_part(*byte)).count();
-        self.at = self.at.wrapping_add(len);
-        rest.get(..len).unwrap_or("")
-    }
-
     fn number(&mut self) -> Result<u32, Error> {
-        let at = self.at;
-        if self.rest().starts_with('N') {
-            self.at = self.at.wrapping_add(1);
+        let at = self.rest.at;
+        if self.rest.take("N") {
             return Ok(self.cpus.saturating_sub(1));
         }
-        let digits = self.take_while(|byte| byte.is_ascii_digit());
+        let digits = self.rest.take_while(|c| c.is_ascii_digit());
         if digits.is_empty() {
             return Err(error(at, Reason::NoList));
         }
@@ -100,7 +90,7 @@ impl<'a> CpuList<'a> {
     }
 
     fn item(&mut self) -> Result<Item, Error> {
-        let at = self.at;
+        let at = self.rest.at;
         let mut is_range = true;
         let (first, last) = if self.take("all") {
             (0, self.cpus.saturating_sub(1))
@@ -112,14 +102,14 @@ impl<'a> CpuList<'a> {
         let (mut of_group, mut group) = (1, 1);
         if is_range && self.take(":") {
             of_group = self.number()?;
-            let slash = self.at;
+            let slash = self.rest.at;
             if !self.take("/") {
                 return Err(error(slash, Reason::NoList));
             }
             group = self.number()?;
         }
-        if !(self.rest().is_empty() || self.rest().starts_with(is_separator)) {
-            return Err(error(self.at, Reason::NoList));
+        if !(self.rest.left().is_empty() || self.rest.left().starts_with(is_separator)) {
+            return Err(error(self.rest.at, Reason::NoList));
         }
         if first > last || group == 0 || of_group > group {
             return Err(error(at, Reason::NoList));
@@ -148,13 +138,13 @@ impl Iterator for CpuList<'_> {
     type Item = Result<Item, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.take_while(|byte| is_separator(byte.into()));
-        if self.rest().is_empty() {
+        self.rest.take_while(is_separator);
+        if self.rest.left().is_empty() {
             return None;
         }
         let item = self.item();
         if item.is_err() {
-            self.at = self.text.len();
+            self.rest.at = self.rest.text.len();
         }
         Some(item)
     }

@@ -18,4 +18,5 @@ pub mod marker;
 pub mod name;
 pub mod number;
 pub mod pattern;
+pub mod rest;
 pub mod trigger;

@@ -20,6 +20,7 @@
 use super::caret;
 use super::marker;
 use super::name;
+use super::rest::Rest;
 use core::fmt;
 
 /// What shall happen.
@@ -151,12 +152,12 @@ impl fmt::Display for Reason {
 impl<'a> Trigger<'a> {
     /// Parses a trigger. May run in any context.
     pub fn parse(text: &'a str) -> Result<Self, Error> {
-        let mut rest = Rest { text, at: 0 };
+        let mut rest = Rest::new(text);
         rest.skip_space();
         let removes = rest.take("!");
-        let (at, word) = (rest.at, rest.take_word());
+        let (at, name) = (rest.at, word(&mut rest));
         let mut actions = Action::ALL.into_iter();
-        let action = actions.find(|action| action.name() == word);
+        let action = actions.find(|action| action.name() == name);
         let action = action.ok_or(Error {
             at,
             reason: Reason::NoAction,
@@ -171,10 +172,10 @@ impl<'a> Trigger<'a> {
             filter: None,
         };
         match action {
-            Action::TraceOn | Action::TraceOff => trigger.session = rest.session()?,
+            Action::TraceOn | Action::TraceOff => trigger.session = session(&mut rest)?,
             Action::TraceOffAfter => {
                 let behind = rest;
-                trigger.packets = match rest.argument() {
+                trigger.packets = match argument(&mut rest) {
                     Some((_, word)) => match number(word) {
                         Some(packets) => packets,
                         None => return behind.error(Reason::NoPackets),
@@ -184,27 +185,27 @@ impl<'a> Trigger<'a> {
                 };
             }
             Action::Marker => {
-                trigger.text = rest.marker_text()?;
+                trigger.text = marker_text(&mut rest)?;
                 if trigger.text.is_none() && !removes {
                     return rest.error(Reason::NoText);
                 }
             }
             Action::Snapshot | Action::Stacktrace => {}
         }
-        if let Some((at, word)) = rest.argument() {
+        if let Some((at, word)) = argument(&mut rest) {
             let reason = Reason::NoCount;
             trigger.count = number(word).ok_or(Error { at, reason })?;
         }
-        if rest.starts_with(":") {
+        if rest.left().starts_with(':') {
             return rest.error(Reason::TooMuch);
         }
         rest.skip_space();
         if rest.left().is_empty() {
             return Ok(trigger);
         }
-        let word = rest;
-        if rest.take_until(|c| c.is_ascii_whitespace()) != "if" {
-            return word.error(Reason::NoIf);
+        let behind = rest;
+        if rest.take_while(|c| !c.is_ascii_whitespace()) != "if" {
+            return behind.error(Reason::NoIf);
         }
         rest.skip_space();
         if rest.left().is_empty() {
@@ -259,122 +260,75 @@ fn ends_word(c: char) -> bool {
     c == ':' || c.is_ascii_whitespace()
 }
 
-/// What was not parsed yet.
-#[derive(Clone, Copy)]
-struct Rest<'a> {
-    text: &'a str,
-    at: usize,
+fn word<'a>(rest: &mut Rest<'a>) -> &'a str {
+    rest.take_while(|c| !ends_word(c))
 }
 
-impl<'a> Rest<'a> {
-    fn left(&self) -> &'a str {
-        self.text.get(self.at..).unwrap_or("")
-    }
+fn is_at_end_of_word(rest: &Rest<'_>) -> bool {
+    rest.peek().is_none_or(ends_word)
+}
 
-    fn starts_with(&self, word: &str) -> bool {
-        self.left().starts_with(word)
+/// What stands behind a colon, and where, if one is next.
+fn argument<'a>(rest: &mut Rest<'a>) -> Option<(usize, &'a str)> {
+    if !rest.take(":") {
+        return None;
     }
+    let at = rest.at;
+    Some((at, word(rest)))
+}
 
-    fn advance(&mut self, bytes: usize) {
-        self.at = self.at.wrapping_add(bytes);
+/// The text of a marker, if a colon is next.
+fn marker_text<'a>(rest: &mut Rest<'a>) -> Result<Option<&'a str>, Error> {
+    let before = *rest;
+    if !rest.take(":") {
+        return Ok(None);
     }
-
-    fn take(&mut self, word: &str) -> bool {
-        let is_next = self.starts_with(word);
-        if is_next {
-            self.advance(word.len());
-        }
-        is_next
+    let start = *rest;
+    let quote = QUOTES.into_iter().find(|quote| rest.take(quote));
+    let at = rest.at;
+    let text = match quote {
+        Some(quote) => rest.take_while(|c| !quote.starts_with(c)),
+        None => word(rest),
+    };
+    let place = |is_it: fn(char) -> bool| Some(at.wrapping_add(text.find(is_it)?));
+    if let Some(at) = place(|c| c.is_ascii_control()) {
+        let reason = Reason::Control;
+        return Err(Error { at, reason });
     }
-
-    fn take_until(&mut self, is_end: impl Fn(char) -> bool) -> &'a str {
-        let left = self.left();
-        let word = left.split(is_end).next().unwrap_or("");
-        self.advance(word.len());
-        word
-    }
-
-    fn take_word(&mut self) -> &'a str {
-        self.take_until(ends_word)
-    }
-
-    fn skip_space(&mut self) {
-        let left = self.left();
-        self.advance(left.len().wrapping_sub(left.trim_ascii_start().len()));
-    }
-
-    fn error<T>(&self, reason: Reason) -> Result<T, Error> {
-        let at = self.at;
-        Err(Error { at, reason })
-    }
-
-    /// What stands behind a colon, and where, if one is next.
-    fn argument(&mut self) -> Option<(usize, &'a str)> {
-        if !self.take(":") {
-            return None;
-        }
-        let at = self.at;
-        Some((at, self.take_word()))
-    }
-
-    /// The text of a marker, if a colon is next.
-    fn marker_text(&mut self) -> Result<Option<&'a str>, Error> {
-        let before = *self;
-        if !self.take(":") {
-            return Ok(None);
-        }
-        let start = *self;
-        let quote = QUOTES.into_iter().find(|quote| self.take(quote));
-        let at = self.at;
-        let text = match quote {
-            Some(quote) => self.take_until(|c| quote.starts_with(c)),
-            None => self.take_word(),
-        };
-        let place = |is_it: fn(char) -> bool| Some(at.wrapping_add(text.find(is_it)?));
-        if let Some(at) = place(|c| c.is_ascii_control()) {
-            let reason = Reason::Control;
-            return Err(Error { at, reason });
-        }
-        match quote {
-            Some(quote) if !self.take(quote) => return start.error(Reason::NotQuoted),
-            Some(_) if !self.is_at_end_of_word() => return self.error(Reason::NoIf),
-            Some(_) => {}
-            None if text.is_empty() => return before.error(Reason::NoText),
-            None => {
-                if let Some(at) = place(|c| matches!(c, '"' | '\'')) {
-                    let reason = Reason::Quote;
-                    return Err(Error { at, reason });
-                }
+    match quote {
+        Some(quote) if !rest.take(quote) => return start.error(Reason::NotQuoted),
+        Some(_) if !is_at_end_of_word(rest) => return rest.error(Reason::NoIf),
+        Some(_) => {}
+        None if text.is_empty() => return before.error(Reason::NoText),
+        None => {
+            if let Some(at) = place(|c| matches!(c, '"' | '\'')) {
+                let reason = Reason::Quote;
+                return Err(Error { at, reason });
             }
         }
-        match marker::check(text) {
-            Ok(()) => Ok(Some(text)),
-            Err(why) => start.error(Reason::NoMarker(why)),
-        }
     }
-
-    fn is_at_end_of_word(&self) -> bool {
-        let next = self.left().chars().next();
-        next.is_none_or(ends_word)
+    match marker::check(text) {
+        Ok(()) => Ok(Some(text)),
+        Err(why) => start.error(Reason::NoMarker(why)),
     }
+}
 
-    /// The name of a session, if one is next.
-    fn session(&mut self) -> Result<Option<&'a str>, Error> {
-        let mut behind = *self;
-        let Some((at, word)) = behind.argument() else {
-            return Ok(None);
-        };
-        // Alone it is a count.
-        if is_digits(word) && !behind.starts_with(":") {
-            return Ok(None);
-        }
-        *self = behind;
-        match name::refusal(word) {
-            Some(why) => Err(Error {
-                at,
-                reason: Reason::NoName(why),
-            }),
-            None => Ok(Some(word)),
-        }
+/// The name of a session, if one is next.
+fn session<'a>(rest: &mut Rest<'a>) -> Result<Option<&'a str>, Error> {
+    let mut behind = *rest;
+    let Some((at, word)) = argument(&mut behind) else {
+        return Ok(None);
+    };
+    // Alone it is a count.
+    if is_digits(word) && !behind.left().starts_with(':') {
+        return Ok(None);
+    }
+    *rest = behind;
+    match name::refusal(word) {
+        Some(why) => Err(Error {
+            at,
+            reason: Reason::NoName(why),
+        }),
+        None => Ok(Some(word)),
     }
 }

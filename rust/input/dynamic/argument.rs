@@ -8,7 +8,8 @@
 //! TYPE = u8 ... u64 | s8 ... s64 | x8 ... x64 | symbol | string | ustring | bWIDTH@SHIFT/SIZE
 //! ```
 
-use super::{is_of_name, Error, Reason, Rest};
+use super::super::rest::{is_of_name, Rest};
+use super::{number, Error, Reason};
 
 /// How many pointers are followed at most.
 const STEPS_MAX: usize = 8;
@@ -106,7 +107,7 @@ impl<'a> Argument<'a> {
     }
 
     fn parse_word(word: &'a str, number: u32) -> Result<Self, Error> {
-        let mut rest = Rest { text: word, at: 0 };
+        let mut rest = Rest::new(word);
         let mut name = None;
         if let Some((before, _)) = word.split_once('=') {
             let begins_well = !before.starts_with(|c: char| c.is_ascii_digit());
@@ -126,7 +127,7 @@ impl<'a> Argument<'a> {
             let before = rest;
             let is_negative = rest.take("-") || !rest.take("+");
             let is_user = rest.take("u");
-            let offset = rest.number().and_then(|number| i64::try_from(number).ok());
+            let offset = super::number(&mut rest).and_then(|number| i64::try_from(number).ok());
             let Some(offset) = offset else {
                 return rest.error(Reason::NoNumber);
             };
@@ -148,7 +149,7 @@ impl<'a> Argument<'a> {
         if let Some(steps) = steps.get_mut(..depth) {
             steps.reverse();
         }
-        let base = rest.base()?;
+        let base = base(&mut rest)?;
         for _ in 0..depth {
             if !rest.take(")") {
                 return rest.error(Reason::NoParenthesis);
@@ -156,7 +157,7 @@ impl<'a> Argument<'a> {
         }
         let before = rest;
         let ty = if rest.take(":") {
-            Some(rest.ty()?)
+            Some(ty(&mut rest)?)
         } else {
             None
         };
@@ -179,85 +180,83 @@ impl<'a> Argument<'a> {
     }
 }
 
-impl<'a> Rest<'a> {
-    fn base(&mut self) -> Result<Base<'a>, Error> {
-        let before = *self;
-        let base = if self.take("%") {
-            Some(Base::Register(self.take_while(is_of_name)))
-        } else if self.take("@") {
-            self.number().map(Base::Memory)
-        } else if self.take("\\") {
-            let is_negative = self.take("-");
-            let number = self.number();
-            number.map(|number| {
-                Base::Constant(if is_negative {
-                    number.wrapping_neg()
-                } else {
-                    number
-                })
+fn base<'a>(rest: &mut Rest<'a>) -> Result<Base<'a>, Error> {
+    let before = *rest;
+    let base = if rest.take("%") {
+        Some(Base::Register(rest.take_while(is_of_name)))
+    } else if rest.take("@") {
+        number(rest).map(Base::Memory)
+    } else if rest.take("\\") {
+        let is_negative = rest.take("-");
+        let number = number(rest);
+        number.map(|number| {
+            Base::Constant(if is_negative {
+                number.wrapping_neg()
+            } else {
+                number
             })
-        } else if self.take("$") {
-            match self.take_while(is_of_name) {
-                "retval" => Some(Base::Result),
-                "comm" => Some(Base::Comm),
-                "stack" => Some(Base::Stack),
-                word => {
-                    if let Some(number) = word.strip_prefix("arg") {
-                        match number.parse() {
-                            Ok(number @ 1..=6) => Some(Base::Argument(number)),
-                            _ => return before.error(Reason::NoArgument),
-                        }
-                    } else {
-                        let number = word.strip_prefix("stack").map(str::parse);
-                        number.and_then(Result::ok).map(Base::StackWord)
+        })
+    } else if rest.take("$") {
+        match rest.take_while(is_of_name) {
+            "retval" => Some(Base::Result),
+            "comm" => Some(Base::Comm),
+            "stack" => Some(Base::Stack),
+            word => {
+                if let Some(number) = word.strip_prefix("arg") {
+                    match number.parse() {
+                        Ok(number @ 1..=6) => Some(Base::Argument(number)),
+                        _ => return before.error(Reason::NoArgument),
                     }
+                } else {
+                    let number = word.strip_prefix("stack").map(str::parse);
+                    number.and_then(Result::ok).map(Base::StackWord)
                 }
             }
-        } else {
-            None
-        };
-        match base {
-            Some(base) => Ok(base),
-            None => before.error(Reason::NoValue),
         }
+    } else {
+        None
+    };
+    match base {
+        Some(base) => Ok(base),
+        None => before.error(Reason::NoValue),
     }
+}
 
-    fn ty(&mut self) -> Result<Type, Error> {
-        let before = *self;
-        match self.ty_of_word() {
-            Some(ty) => Ok(ty),
-            None => before.error(Reason::NoType),
-        }
+fn ty(rest: &mut Rest<'_>) -> Result<Type, Error> {
+    let before = *rest;
+    match ty_of_word(rest) {
+        Some(ty) => Ok(ty),
+        None => before.error(Reason::NoType),
     }
+}
 
-    fn ty_of_word(&mut self) -> Option<Type> {
-        for (word, ty) in [
-            ("symbol", Type::Symbol),
-            ("string", Type::Text { is_user: false }),
-            ("ustring", Type::Text { is_user: true }),
-        ] {
-            if self.left() == word {
-                self.take(word);
-                return Some(ty);
-            }
+fn ty_of_word(rest: &mut Rest<'_>) -> Option<Type> {
+    for (word, ty) in [
+        ("symbol", Type::Symbol),
+        ("string", Type::Text { is_user: false }),
+        ("ustring", Type::Text { is_user: true }),
+    ] {
+        if rest.left() == word {
+            rest.take(word);
+            return Some(ty);
         }
-        let kind = self.left().chars().next()?;
-        let kinds = ["u", "s", "x", "b"];
-        kinds.into_iter().find(|word| self.take(word))?;
-        let bits = u8::try_from(self.number()?).ok()?;
-        if kind == 'b' {
-            let shift = self.take("@").then(|| self.number()).flatten()?;
-            let size = self.take("/").then(|| self.number()).flatten()?;
-            let (shift, size) = (u8::try_from(shift).ok()?, u8::try_from(size).ok()?);
-            let fits = bits != 0 && bits.checked_add(shift)? <= size;
-            return (fits && is_size(size)).then_some(Type::BitField { bits, shift, size });
-        }
-        is_size(bits).then_some(match kind {
-            'u' => Type::Unsigned(bits),
-            's' => Type::Signed(bits),
-            _ => Type::Hex(bits),
-        })
     }
+    let kind = rest.peek()?;
+    let kinds = ["u", "s", "x", "b"];
+    kinds.into_iter().find(|word| rest.take(word))?;
+    let bits = u8::try_from(number(rest)?).ok()?;
+    if kind == 'b' {
+        let shift = rest.take("@").then(|| number(rest)).flatten()?;
+        let size = rest.take("/").then(|| number(rest)).flatten()?;
+        let (shift, size) = (u8::try_from(shift).ok()?, u8::try_from(size).ok()?);
+        let fits = bits != 0 && bits.checked_add(shift)? <= size;
+        return (fits && is_size(size)).then_some(Type::BitField { bits, shift, size });
+    }
+    is_size(bits).then_some(match kind {
+        'u' => Type::Unsigned(bits),
+        's' => Type::Signed(bits),
+        _ => Type::Hex(bits),
+    })
 }
 
 fn is_size(bits: u8) -> bool {

@@ -14,6 +14,7 @@ pub mod argument;
 pub use argument::{Argument, Base, Type};
 
 use super::caret;
+use super::rest::{is_of_name, Rest};
 use core::fmt;
 
 /// The subsystem of an event of the kernel that names none: as ftrace's.
@@ -167,11 +168,11 @@ impl fmt::Display for Reason {
 impl<'a> Definition<'a> {
     /// Parses a line without a newline. May run in any context.
     pub fn parse(text: &'a str) -> Result<Self, Error> {
-        let mut rest = Rest { text, at: 0 };
+        let mut rest = Rest::new(text);
         rest.skip_space();
         if rest.take("-") {
             rest.take(":");
-            let name = rest.name()?;
+            let name = name(&mut rest)?;
             rest.skip_space();
             return match rest.left() {
                 "" => Ok(Self::Remove(name)),
@@ -192,7 +193,7 @@ impl<'a> Definition<'a> {
             };
         }
         let name = if rest.take(":") {
-            Some(rest.name()?)
+            Some(name(&mut rest)?)
         } else {
             None
         };
@@ -206,7 +207,7 @@ impl<'a> Definition<'a> {
         }
         rest.skip_space();
         let behind = rest;
-        let place = rest.place()?;
+        let place = place(&mut rest)?;
         if at_return && place.offset != 0 && !place.is_in_file() {
             return behind.error(Reason::ReturnInside);
         }
@@ -288,128 +289,81 @@ impl Place<'_> {
     }
 }
 
-/// What was not parsed yet.
-#[derive(Clone, Copy)]
-struct Rest<'a> {
-    text: &'a str,
-    at: usize,
+/// A number: decimal, or hexadecimal behind `0x`.
+fn number(rest: &mut Rest<'_>) -> Option<u64> {
+    if rest.take("0x") {
+        let digits = rest.take_while(|c| c.is_ascii_hexdigit());
+        return u64::from_str_radix(digits, 16).ok();
+    }
+    rest.take_while(|c| c.is_ascii_digit()).parse().ok()
 }
 
-impl<'a> Rest<'a> {
-    fn left(&self) -> &'a str {
-        self.text.get(self.at..).unwrap_or("")
+fn name<'a>(rest: &mut Rest<'a>) -> Result<Name<'a>, Error> {
+    let before = *rest;
+    let mut event = rest.take_while(is_of_name);
+    let mut subsystem = None;
+    if rest.take("/") {
+        subsystem = Some(event);
+        event = rest.take_while(is_of_name);
     }
-
-    fn take(&mut self, word: &str) -> bool {
-        let is_next = self.left().starts_with(word);
-        if is_next {
-            self.at = self.at.wrapping_add(word.len());
-        }
-        is_next
+    let is_name = |name: &str, longest| {
+        name.len() <= longest && !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit())
+    };
+    if !is_name(event, 63) || !subsystem.is_none_or(|name| is_name(name, 31)) {
+        return before.error(Reason::NoName);
     }
+    Ok(Name { subsystem, event })
+}
 
-    fn take_while(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
-        let left = self.left();
-        let word = left.split(|c| !belongs(c)).next().unwrap_or("");
-        self.at = self.at.wrapping_add(word.len());
-        word
-    }
-
-    fn skip_space(&mut self) {
-        self.take_while(|c| c.is_ascii_whitespace());
-    }
-
-    fn error<T>(&self, reason: Reason) -> Result<T, Error> {
-        let at = self.at;
-        Err(Error { at, reason })
-    }
-
-    /// A number: decimal, or hexadecimal behind `0x`.
-    fn number(&mut self) -> Option<u64> {
-        if self.take("0x") {
-            let digits = self.take_while(|c| c.is_ascii_hexdigit());
-            return u64::from_str_radix(digits, 16).ok();
-        }
-        self.take_while(|c| c.is_ascii_digit()).parse().ok()
-    }
-
-    fn name(&mut self) -> Result<Name<'a>, Error> {
-        let before = *self;
-        let mut event = self.take_while(is_of_name);
-        let mut subsystem = None;
-        if self.take("/") {
-            subsystem = Some(event);
-            event = self.take_while(is_of_name);
-        }
-        let is_name = |name: &str, longest| {
-            name.len() <= longest
-                && !name.is_empty()
-                && !name.starts_with(|c: char| c.is_ascii_digit())
+fn place<'a>(rest: &mut Rest<'a>) -> Result<Place<'a>, Error> {
+    let before = *rest;
+    let at = rest.at;
+    if rest.left().starts_with(|c: char| c.is_ascii_digit()) {
+        let address = number(rest).filter(|_| before.left().starts_with("0x"));
+        return match address {
+            Some(address) if is_at_end_of_word(rest) => Ok(Place {
+                at,
+                base: PlaceBase::Address(address),
+                offset: 0,
+            }),
+            _ => before.error(Reason::NoPlace),
         };
-        if !is_name(event, 63) || !subsystem.is_none_or(|name| is_name(name, 31)) {
-            return before.error(Reason::NoName);
-        }
-        Ok(Name { subsystem, event })
     }
-
-    fn place(&mut self) -> Result<Place<'a>, Error> {
-        let before = *self;
-        let at = self.at;
-        if self.left().starts_with(|c: char| c.is_ascii_digit()) {
-            let address = self.number().filter(|_| before.left().starts_with("0x"));
-            return match address {
-                Some(address) if self.is_at_end_of_word() => Ok(Place {
-                    at,
-                    base: PlaceBase::Address(address),
-                    offset: 0,
-                }),
-                _ => before.error(Reason::NoPlace),
-            };
-        }
-        if self.left().starts_with('/') {
-            let word = self.take_while(|c| !c.is_ascii_whitespace());
-            let parts = word.rsplit_once(':').and_then(|(file, offset)| {
-                let mut rest = Rest {
-                    text: offset,
-                    at: 0,
-                };
-                let offset = rest.number()?;
-                rest.left().is_empty().then_some((file, offset))
-            });
-            return match parts {
-                Some((file, offset)) => Ok(Place {
-                    at,
-                    base: PlaceBase::File(file),
-                    offset,
-                }),
-                None => before.error(Reason::NoFilePlace),
-            };
-        }
-        let symbol = self.take_while(|c| is_of_name(c) || matches!(c, '.' | '$' | ':' | '-'));
-        if symbol.is_empty() {
-            return before.error(Reason::NoPlace);
-        }
-        let mut offset = 0;
-        if self.take("+") {
-            let before = *self;
-            offset = match self.number().map(u32::try_from) {
-                Some(Ok(offset)) => offset.into(),
-                _ => return before.error(Reason::NoOffset),
-            };
-        }
-        if !self.is_at_end_of_word() {
-            return before.error(Reason::NoPlace);
-        }
-        let base = PlaceBase::Symbol(symbol);
-        Ok(Place { at, base, offset })
+    if rest.left().starts_with('/') {
+        let word = rest.take_while(|c| !c.is_ascii_whitespace());
+        let parts = word.rsplit_once(':').and_then(|(file, offset)| {
+            let mut rest = Rest::new(offset);
+            let offset = number(&mut rest)?;
+            rest.left().is_empty().then_some((file, offset))
+        });
+        return match parts {
+            Some((file, offset)) => Ok(Place {
+                at,
+                base: PlaceBase::File(file),
+                offset,
+            }),
+            None => before.error(Reason::NoFilePlace),
+        };
     }
-
-    fn is_at_end_of_word(&self) -> bool {
-        let mut left = self.left().chars();
-        left.next().is_none_or(|c| c.is_ascii_whitespace())
+    let symbol = rest.take_while(|c| is_of_name(c) || matches!(c, '.' | '$' | ':' | '-'));
+    if symbol.is_empty() {
+        return before.error(Reason::NoPlace);
     }
+    let mut offset = 0;
+    if rest.take("+") {
+        let before = *rest;
+        offset = match number(rest).map(u32::try_from) {
+            Some(Ok(offset)) => offset.into(),
+            _ => return before.error(Reason::NoOffset),
+        };
+    }
+    if !is_at_end_of_word(rest) {
+        return before.error(Reason::NoPlace);
+    }
+    let base = PlaceBase::Symbol(symbol);
+    Ok(Place { at, base, offset })
 }
 
-fn is_of_name(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_'
+fn is_at_end_of_word(rest: &Rest<'_>) -> bool {
+    rest.peek().is_none_or(|c| c.is_ascii_whitespace())
 }

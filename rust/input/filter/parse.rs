@@ -2,6 +2,7 @@
 
 //! From a text to the elements of a filter expression.
 
+use super::super::rest::{is_of_name, Rest};
 use super::error::{Error, Reason};
 use super::{Element, Number, Operand, Operator, Predicate, MAX_DEPTH, MAX_TEXT};
 use core::num::IntErrorKind;
@@ -10,9 +11,7 @@ use core::num::IntErrorKind;
 /// first error. May run in any context.
 #[derive(Clone, Debug)]
 pub struct Parser<'a> {
-    text: &'a str,
-    /// How far it is.
-    at: usize,
+    rest: Rest<'a>,
     /// Whether a predicate comes next, or what may stand before one.
     wants_predicate: bool,
     /// Where the parentheses stand that are open.
@@ -25,8 +24,7 @@ impl<'a> Parser<'a> {
     /// Of an expression.
     pub fn new(text: &'a str) -> Self {
         Self {
-            text,
-            at: 0,
+            rest: Rest::new(text),
             wants_predicate: true,
             open: [0; MAX_DEPTH],
             depth: 0,
@@ -34,54 +32,16 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn rest(&self) -> &'a str {
-        self.text.get(self.at..).unwrap_or("")
-    }
-
-    fn peek(&self) -> Option<u8> {
-        self.rest().bytes().next()
-    }
-
-    fn advance(&mut self, bytes: usize) {
-        self.at = self.at.wrapping_add(bytes);
-    }
-
-    /// Takes `word` if it is next.
-    fn take(&mut self, word: &str) -> bool {
-        let is_next = self.rest().starts_with(word);
-        if is_next {
-            self.advance(word.len());
-        }
-        is_next
-    }
-
     /// Takes what comes before `end`, and that.
     fn take_until(&mut self, end: char) -> Option<&'a str> {
-        let (taken, _) = self.rest().split_once(end)?;
-        self.advance(taken.len().wrapping_add(end.len_utf8()));
+        let (taken, _) = self.rest.left().split_once(end)?;
+        self.rest.advance(taken.len().wrapping_add(end.len_utf8()));
         Some(taken)
     }
 
-    fn take_while(&mut self, is_part: impl Fn(u8) -> bool) -> &'a str {
-        let rest = self.rest();
-        let len = rest.bytes().take_while(|byte| is_part(*byte)).count();
-        self.advance(len);
-        rest.get(..len).unwrap_or("")
-    }
-
-    fn take_word(&mut self) -> &'a str {
-        self.take_while(is_word)
-    }
-
     fn skip_space(&mut self) {
-        self.take_while(|byte| byte.is_ascii_whitespace() || byte == b'\x0b');
-    }
-
-    fn error<T>(&self, reason: Reason) -> Result<T, Error> {
-        Err(Error {
-            at: self.at,
-            reason,
-        })
+        let is_space = |c: char| c.is_ascii_whitespace() || c == '\x0b';
+        self.rest.take_while(is_space);
     }
 
     fn element(&mut self) -> Result<Option<Element<'a>>, Error> {
@@ -94,31 +54,31 @@ impl<'a> Parser<'a> {
     }
 
     fn before_predicate(&mut self) -> Result<Element<'a>, Error> {
-        match self.peek() {
-            Some(b'!') => {
-                self.advance(1);
+        match self.rest.peek() {
+            Some('!') => {
+                self.rest.advance(1);
                 Ok(Element::Not)
             }
-            Some(b'(') => {
+            Some('(') => {
                 let Some(open) = self.open.get_mut(self.depth) else {
-                    return self.error(Reason::TooDeep);
+                    return self.rest.error(Reason::TooDeep);
                 };
-                *open = self.at;
+                *open = self.rest.at;
                 self.depth = self.depth.wrapping_add(1);
-                self.advance(1);
+                self.rest.advance(1);
                 Ok(Element::Open)
             }
-            Some(byte) if is_word(byte) => {
+            Some(c) if is_of_name(c) => {
                 self.wants_predicate = false;
                 self.predicate().map(Element::Predicate)
             }
-            None if self.text.trim().is_empty() => self.error(Reason::Empty),
-            _ => self.error(Reason::NoPredicate),
+            None if self.rest.text.trim().is_empty() => self.rest.error(Reason::Empty),
+            _ => self.rest.error(Reason::NoPredicate),
         }
     }
 
     fn behind_predicate(&mut self) -> Result<Option<Element<'a>>, Error> {
-        if self.rest().is_empty() {
+        if self.rest.left().is_empty() {
             let open = self.depth.checked_sub(1).and_then(|i| self.open.get(i));
             return match open {
                 Some(&at) => Err(Error {
@@ -128,37 +88,37 @@ impl<'a> Parser<'a> {
                 None => Ok(None),
             };
         }
-        if self.peek() == Some(b')') {
+        if self.rest.peek() == Some(')') {
             let Some(depth) = self.depth.checked_sub(1) else {
-                return self.error(Reason::NotOpened);
+                return self.rest.error(Reason::NotOpened);
             };
             self.depth = depth;
-            self.advance(1);
+            self.rest.advance(1);
             return Ok(Some(Element::Close));
         }
-        let element = if self.take("&&") {
+        let element = if self.rest.take("&&") {
             Element::And
-        } else if self.take("||") {
+        } else if self.rest.take("||") {
             Element::Or
         } else {
-            return self.error(Reason::NoConnective);
+            return self.rest.error(Reason::NoConnective);
         };
         self.wants_predicate = true;
         Ok(Some(element))
     }
 
     fn predicate(&mut self) -> Result<Predicate<'a>, Error> {
-        let name_at = self.at;
-        let name = self.take_word();
-        if self.rest().starts_with(".function") {
-            return self.error(Reason::Function);
+        let name_at = self.rest.at;
+        let name = self.rest.take_while(is_of_name);
+        if self.rest.left().starts_with(".function") {
+            return self.rest.error(Reason::Function);
         }
-        let is_ustring = self.take(".ustring");
+        let is_ustring = self.rest.take(".ustring");
         self.skip_space();
-        let operator_at = self.at;
+        let operator_at = self.rest.at;
         let operator = self.operator()?;
         self.skip_space();
-        let operand_at = self.at;
+        let operand_at = self.rest.at;
         let operand = self.operand()?;
         Ok(Predicate {
             name,
@@ -183,49 +143,49 @@ impl<'a> Parser<'a> {
             ("&", Operator::And),
             ("~", Operator::Glob),
         ];
-        if !self.rest().starts_with("&&") {
+        if !self.rest.left().starts_with("&&") {
             for (word, operator) in OPERATORS {
-                if self.take(word) {
+                if self.rest.take(word) {
                     return Ok(operator);
                 }
             }
         }
-        self.error(Reason::NoOperator)
+        self.rest.error(Reason::NoOperator)
     }
 
     fn operand(&mut self) -> Result<Operand<'a>, Error> {
-        let at = self.at;
+        let at = self.rest.at;
         let error = |reason| Err(Error { at, reason });
-        match self.peek() {
-            Some(quote @ (b'"' | b'\'')) => {
-                self.advance(1);
-                match self.take_until(quote.into()) {
+        match self.rest.peek() {
+            Some(quote @ ('"' | '\'')) => {
+                self.rest.advance(1);
+                match self.take_until(quote) {
                     Some(text) if text.len() > MAX_TEXT => error(Reason::LongText),
                     Some(text) => Ok(Operand::Text(text)),
                     None => error(Reason::NotQuoted),
                 }
             }
-            Some(b'-' | b'0'..=b'9') => match self.number() {
+            Some('-' | '0'..='9') => match self.number() {
                 Ok(number) => Ok(Operand::Number(number)),
                 Err(reason) => error(reason),
             },
-            Some(_) if self.take("CPUS") => {
-                if !self.take("{") {
-                    return self.error(Reason::NoBrace);
+            Some(_) if self.rest.take("CPUS") => {
+                if !self.rest.take("{") {
+                    return self.rest.error(Reason::NoBrace);
                 }
                 match self.take_until('}') {
                     Some(list) => Ok(Operand::Cpus(list)),
                     None => error(Reason::NotBraced),
                 }
             }
-            Some(byte) if is_word(byte) => error(Reason::NoQuotes),
+            Some(c) if is_of_name(c) => error(Reason::NoQuotes),
             _ => error(Reason::NoOperand),
         }
     }
 
     fn number(&mut self) -> Result<Number, Reason> {
-        let is_negative = self.take("-");
-        let word = self.take_word();
+        let is_negative = self.rest.take("-");
+        let word = self.rest.take_while(is_of_name);
         let digits = word.strip_prefix('0').unwrap_or("");
         let (digits, radix) = if let Some(digits) = digits.strip_prefix(['x', 'X']) {
             (digits, 16)
@@ -244,10 +204,6 @@ impl<'a> Parser<'a> {
             is_decimal: radix == 10,
         })
     }
-}
-
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
 impl<'a> Iterator for Parser<'a> {

@@ -12,6 +12,7 @@
 //! FUNCTION is one of the kernel, or `/FILE:FUNCTION` of a program or library. In place of a parameter may stand what `dynamic_events` takes: `%REGISTER`, `$comm`, `+8(%di)`, ...
 
 use rtrace_input::caret;
+use rtrace_input::rest::{is_of_name, Rest};
 
 /// A function, and what is recorded of its calls.
 #[derive(Debug, PartialEq, Eq)]
@@ -73,10 +74,10 @@ pub fn error<T>(at: usize, what: impl Into<String>) -> Result<T, Error> {
 impl<'a> Spec<'a> {
     /// Takes it apart.
     pub fn parse(text: &'a str) -> Result<Self, Error> {
-        let mut rest = Rest { text, at: 0 };
+        let mut rest = Rest::new(text);
         rest.skip_space();
         let mut at = rest.at;
-        let mut place = rest.place();
+        let mut place = take_place(&mut rest);
         let mut event = None;
         rest.skip_space();
         if rest.take("=") {
@@ -86,7 +87,7 @@ impl<'a> Spec<'a> {
             event = Some(place);
             rest.skip_space();
             at = rest.at;
-            place = rest.place();
+            place = take_place(&mut rest);
         }
         if place.is_empty() {
             return error(at, "expected a function");
@@ -96,7 +97,7 @@ impl<'a> Spec<'a> {
         if rest.take("(") {
             rest.skip_space();
             if !rest.take(")") {
-                arguments = rest.values()?;
+                arguments = values(&mut rest)?;
                 if !rest.take(")") {
                     return error(rest.at, "expected ',' or ')'");
                 }
@@ -104,7 +105,7 @@ impl<'a> Spec<'a> {
         }
         rest.skip_space();
         let results = if rest.take("->") {
-            Some(rest.values()?)
+            Some(values(&mut rest)?)
         } else {
             None
         };
@@ -135,136 +136,101 @@ impl<'a> Spec<'a> {
     }
 }
 
-/// What was not parsed yet.
-struct Rest<'a> {
-    text: &'a str,
-    at: usize,
+/// A function, with its module, its file or an offset.
+fn take_place<'a>(rest: &mut Rest<'a>) -> &'a str {
+    if !rest.left().starts_with('/') {
+        return rest.take_while(|c| is_of_name(c) || ".:+".contains(c));
+    }
+    let left = rest.left();
+    let end = left.find(|c: char| c.is_whitespace() || c == '(');
+    let end = end.unwrap_or(left.len());
+    let end = left[..end].find("->").unwrap_or(end);
+    rest.advance(end);
+    &left[..end]
 }
 
-impl<'a> Rest<'a> {
-    fn left(&self) -> &'a str {
-        &self.text[self.at..]
-    }
-
-    fn take(&mut self, word: &str) -> bool {
-        let is_next = self.left().starts_with(word);
-        if is_next {
-            self.at += word.len();
-        }
-        is_next
-    }
-
-    fn take_while(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
-        let left = self.left();
-        let end = left.find(|c| !belongs(c)).unwrap_or(left.len());
-        self.at += end;
-        &left[..end]
-    }
-
-    fn skip_space(&mut self) {
-        self.take_while(char::is_whitespace);
-    }
-
-    /// A function, with its module, its file or an offset.
-    fn place(&mut self) -> &'a str {
-        if !self.left().starts_with('/') {
-            return self.take_while(|c| is_of_name(c) || ".:+".contains(c));
-        }
-        let left = self.left();
-        let end = left.find(|c: char| c.is_whitespace() || c == '(');
-        let end = end.unwrap_or(left.len());
-        let end = left[..end].find("->").unwrap_or(end);
-        self.at += end;
-        &left[..end]
-    }
-
-    /// Values with commas between them, and the white space behind.
-    fn values(&mut self) -> Result<Vec<Value<'a>>, Error> {
-        let mut values = Vec::new();
-        loop {
-            values.push(self.value()?);
-            self.skip_space();
-            if !self.take(",") {
-                return Ok(values);
-            }
+/// Values with commas between them, and the white space behind.
+fn values<'a>(rest: &mut Rest<'a>) -> Result<Vec<Value<'a>>, Error> {
+    let mut values = Vec::new();
+    loop {
+        values.push(value(rest)?);
+        rest.skip_space();
+        if !rest.take(",") {
+            return Ok(values);
         }
     }
+}
 
-    fn value(&mut self) -> Result<Value<'a>, Error> {
-        self.skip_space();
-        let at = self.at;
-        let mut name = None;
-        let word = self.take_while(is_of_name);
-        let behind = self.at;
-        self.skip_space();
-        if !word.is_empty() && self.take("=") {
-            name = Some(word);
-            self.skip_space();
+fn value<'a>(rest: &mut Rest<'a>) -> Result<Value<'a>, Error> {
+    rest.skip_space();
+    let at = rest.at;
+    let mut name = None;
+    let word = rest.take_while(is_of_name);
+    let behind = rest.at;
+    rest.skip_space();
+    if !word.is_empty() && rest.take("=") {
+        name = Some(word);
+        rest.skip_space();
+    } else {
+        rest.at = if word.is_empty() { at } else { behind };
+    }
+    let from = if name.is_some() || word.is_empty() {
+        if rest.left().starts_with(['%', '$', '@', '\\', '+', '-']) {
+            From::Raw(raw(rest))
         } else {
-            self.at = if word.is_empty() { at } else { behind };
+            let first = rest.take_while(is_of_name);
+            path(rest, first)?
         }
-        let from = if name.is_some() || word.is_empty() {
-            if self.left().starts_with(['%', '$', '@', '\\', '+', '-']) {
-                From::Raw(self.raw())
-            } else {
-                let first = self.take_while(is_of_name);
-                self.path(first)?
-            }
-        } else {
-            self.path(word)?
-        };
-        let ty = if self.take(":") {
-            Some(self.take_while(|c| is_of_name(c) || "@/".contains(c)))
-        } else {
-            None
-        };
-        Ok(Value { at, name, from, ty })
-    }
+    } else {
+        path(rest, word)?
+    };
+    let ty = if rest.take(":") {
+        Some(rest.take_while(|c| is_of_name(c) || "@/".contains(c)))
+    } else {
+        None
+    };
+    Ok(Value { at, name, from, ty })
+}
 
-    fn path(&mut self, first: &'a str) -> Result<From<'a>, Error> {
-        if first.is_empty() {
-            return error(self.at, "expected a parameter");
-        }
-        let mut members = Vec::new();
-        loop {
-            let by_pointer = self.take("->");
-            if !by_pointer && !self.take(".") {
-                return Ok(From::Path(first, members));
-            }
-            let at = self.at;
-            let name = self.take_while(is_of_name);
-            if name.is_empty() {
-                return error(at, "expected a member");
-            }
-            members.push(Member {
-                at,
-                by_pointer,
-                name,
-            });
-        }
+fn path<'a>(rest: &mut Rest<'a>, first: &'a str) -> Result<From<'a>, Error> {
+    if first.is_empty() {
+        return error(rest.at, "expected a parameter");
     }
-
-    /// Up to a comma, a colon, white space or a parenthesis that belongs to something before.
-    fn raw(&mut self) -> &'a str {
-        let mut depth = 0_usize;
-        let left = self.left();
-        let end = left.find(|c: char| {
-            match c {
-                '(' => depth += 1,
-                ')' if depth > 0 => depth -= 1,
-                ')' | ',' | ':' => return true,
-                _ => return c.is_whitespace(),
-            }
-            false
+    let mut members = Vec::new();
+    loop {
+        let by_pointer = rest.take("->");
+        if !by_pointer && !rest.take(".") {
+            return Ok(From::Path(first, members));
+        }
+        let at = rest.at;
+        let name = rest.take_while(is_of_name);
+        if name.is_empty() {
+            return error(at, "expected a member");
+        }
+        members.push(Member {
+            at,
+            by_pointer,
+            name,
         });
-        let raw = &left[..end.unwrap_or(left.len())];
-        self.at += raw.len();
-        raw
     }
 }
 
-fn is_of_name(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_'
+/// Up to a comma, a colon, white space or a parenthesis that belongs to something before.
+fn raw<'a>(rest: &mut Rest<'a>) -> &'a str {
+    let mut depth = 0_usize;
+    let left = rest.left();
+    let end = left.find(|c: char| {
+        match c {
+            '(' => depth += 1,
+            ')' if depth > 0 => depth -= 1,
+            ')' | ',' | ':' => return true,
+            _ => return c.is_whitespace(),
+        }
+        false
+    });
+    let raw = &left[..end.unwrap_or(left.len())];
+    rest.advance(raw.len());
+    raw
 }
 
 fn is_name(word: &str) -> bool {

@@ -42,28 +42,73 @@ pub(crate) trait Returned: Send + Sync + 'static {
     fn returned(&self, registers: &Registers, kept: &mut Self::Kept);
 }
 
-/// A registered kprobe. It is off at first.
+/// A kprobe or a kretprobe, as the kernel has it.
+///
+/// # Safety
+///
+/// `register` and `unregister` must be the kernel's functions for this kind, and `kprobe` what it has in it.
+unsafe trait Kind: Sized {
+    /// Registers it. May sleep.
+    const REGISTER: unsafe extern "C" fn(*mut Self) -> c_int;
+
+    /// Ends that; afterwards it runs nowhere. May sleep.
+    const UNREGISTER: unsafe extern "C" fn(*mut Self);
+
+    /// The kprobe in it.
+    fn kprobe(probe: *mut Self) -> *mut bindings::kprobe;
+}
+
+// SAFETY: The kernel's functions; a kprobe is itself.
+unsafe impl Kind for bindings::kprobe {
+    const REGISTER: unsafe extern "C" fn(*mut Self) -> c_int = bindings::register_kprobe;
+    const UNREGISTER: unsafe extern "C" fn(*mut Self) = bindings::unregister_kprobe;
+
+    fn kprobe(probe: *mut Self) -> *mut bindings::kprobe {
+        probe
+    }
+}
+
+// SAFETY: The kernel's functions; `kp` is at the begin.
+unsafe impl Kind for bindings::kretprobe {
+    const REGISTER: unsafe extern "C" fn(*mut Self) -> c_int = bindings::register_kretprobe;
+    const UNREGISTER: unsafe extern "C" fn(*mut Self) = bindings::unregister_kretprobe;
+
+    fn kprobe(probe: *mut Self) -> *mut bindings::kprobe {
+        probe
+            .wrapping_byte_add(core::mem::offset_of!(bindings::kretprobe, kp))
+            .cast()
+    }
+}
+
+/// A registered probe. It is off at first.
 ///
 /// # Invariants
 ///
 /// - `entry` is from `KBox::into_raw`, and its probe is registered.
 /// - The probe stays where it is as long as it is registered.
-pub(crate) struct Kprobe<T> {
-    entry: NonNull<Entry<T>>,
+#[expect(private_bounds)]
+pub(crate) struct Registered<P: Kind, T> {
+    entry: NonNull<Entry<P, T>>,
 }
+
+/// Called where code is reached.
+pub(crate) type Kprobe<T> = Registered<bindings::kprobe, T>;
+
+/// Called where a function is called, and where it returns.
+pub(crate) type Kretprobe<T> = Registered<bindings::kretprobe, T>;
 
 /// The probe comes first, so that its address is that of all.
 #[repr(C)]
-struct Entry<T> {
-    probe: Opaque<bindings::kprobe>,
+struct Entry<P, T> {
+    probe: Opaque<P>,
     target: Arc<T>,
     place: CodePlace,
 }
 
 // SAFETY: The kernel's functions for kprobes have a lock of their own; the target is `Send` and `Sync`.
-unsafe impl<T: Send + Sync> Send for Kprobe<T> {}
+unsafe impl<P: Kind, T: Send + Sync> Send for Registered<P, T> {}
 // SAFETY: As above.
-unsafe impl<T: Send + Sync> Sync for Kprobe<T> {}
+unsafe impl<P: Kind, T: Send + Sync> Sync for Registered<P, T> {}
 
 /// What a kprobe at a place begins as: off, and called nothing yet.
 fn kprobe_at(place: &CodePlace) -> bindings::kprobe {
@@ -89,102 +134,13 @@ impl<T: Reached> Kprobe<T> {
             pre_handler: Some(reached::<T>),
             ..kprobe_at(&place)
         };
-        let entry = Entry {
-            probe: Opaque::new(probe),
-            target,
-            place,
-        };
-        let entry = KBox::into_raw(KBox::new(entry, GFP_KERNEL)?);
-        // SAFETY: The entry lives, where it is, until `drop` has unregistered the probe, and with it the
-        // symbol's text and what `reached` finds behind the probe.
-        let registered = unsafe { bindings::register_kprobe(entry.cast()) };
-        if let Err(error) = kernel::error::to_result(registered) {
-            // SAFETY: From `into_raw`; nobody else has it.
-            drop(unsafe { KBox::from_raw(entry) });
-            return Err(error);
-        }
-        let entry = NonNull::new(entry).ok_or(EINVAL)?;
-        // INVARIANT: Registered above; nothing moves it.
-        Ok(Self { entry })
+        Self::register(probe, place, target)
     }
 }
-
-impl<T> Kprobe<T> {
-    fn probe(&self) -> *mut bindings::kprobe {
-        self.entry.as_ptr().cast()
-    }
-
-    /// Has it called from now on. `EINVAL`: the module that it was in is gone. May sleep.
-    pub(crate) fn enable(&self) -> Result {
-        // SAFETY: By the invariant it is registered.
-        kernel::error::to_result(unsafe { bindings::enable_kprobe(self.probe()) })
-    }
-
-    /// Has it not called any more; it may still run. May sleep.
-    pub(crate) fn disable(&self) {
-        // SAFETY: By the invariant it is registered. That its module is gone is no error here.
-        unsafe { bindings::disable_kprobe(self.probe()) };
-    }
-
-    /// How often it was reached while another kprobe ran on the CPU, and not called.
-    pub(crate) fn missed(&self) -> u64 {
-        // SAFETY: A word of a live kprobe.
-        unsafe { (&raw const (*self.probe()).nmissed).read_volatile() as u64 }
-    }
-}
-
-impl<T> Drop for Kprobe<T> {
-    fn drop(&mut self) {
-        // SAFETY:
-        // - By the invariant it is registered. It runs nowhere when this returns.
-        // - Then nobody uses the entry, which is from `into_raw`.
-        unsafe {
-            bindings::unregister_kprobe(self.probe());
-            drop(KBox::from_raw(self.entry.as_ptr()));
-        }
-    }
-}
-
-/// # Safety
-///
-/// `probe` must be that of an `Entry<T>`, `registers` live.
-unsafe extern "C" fn reached<T: Reached>(
-    probe: *mut bindings::kprobe,
-    registers: *mut bindings::pt_regs,
-) -> c_int {
-    // SAFETY: By the contract; the probe is the entry's first field. Nobody has the target mutably.
-    let (target, registers) = unsafe {
-        let entry = probe.cast::<Entry<T>>();
-        (&(*entry).target, &*registers.cast::<Registers>())
-    };
-    target.reached(registers);
-    0
-}
-
-/// A registered kretprobe. It is off at first.
-///
-/// # Invariants
-///
-/// As [`Kprobe`].
-pub(crate) struct Kretprobe<T> {
-    entry: NonNull<ReturnEntry<T>>,
-}
-
-#[repr(C)]
-struct ReturnEntry<T> {
-    probe: Opaque<bindings::kretprobe>,
-    target: Arc<T>,
-    place: CodePlace,
-}
-
-// SAFETY: As for `Kprobe`.
-unsafe impl<T: Send + Sync> Send for Kretprobe<T> {}
-// SAFETY: As above.
-unsafe impl<T: Send + Sync> Sync for Kretprobe<T> {}
 
 impl<T: Returned> Kretprobe<T> {
-    /// Registers one that sees the returns of `max` calls at once; 0 leaves that to the kernel. Errors
-    /// as for [`Kprobe::new`]. May sleep.
+    /// Registers one that sees the returns of `max` calls at once; 0 leaves that to the kernel. Calls that have
+    /// not returned when it is dropped are forgotten. Errors as for [`Kprobe::new`]. May sleep.
     pub(crate) fn new(place: CodePlace, max: u32, target: Arc<T>) -> Result<Self> {
         const { assert!(!core::mem::needs_drop::<T::Kept>()) };
         const { assert!(align_of::<T::Kept>() <= 8) };
@@ -196,14 +152,28 @@ impl<T: Returned> Kretprobe<T> {
             data_size: size_of::<T::Kept>(),
             ..Default::default()
         };
-        let entry = ReturnEntry {
+        Self::register(probe, place, target)
+    }
+
+    /// How many calls were not seen, for more than `max` had not returned.
+    pub(crate) fn missed_at_once(&self) -> u64 {
+        // SAFETY: A word of a live kretprobe.
+        unsafe { (&raw const (*self.probe()).nmissed).read_volatile() as u64 }
+    }
+}
+
+#[expect(private_bounds)]
+impl<P: Kind, T> Registered<P, T> {
+    fn register(probe: P, place: CodePlace, target: Arc<T>) -> Result<Self> {
+        let entry = Entry {
             probe: Opaque::new(probe),
             target,
             place,
         };
         let entry = KBox::into_raw(KBox::new(entry, GFP_KERNEL)?);
-        // SAFETY: As in `Kprobe::new`.
-        let registered = unsafe { bindings::register_kretprobe(entry.cast()) };
+        // SAFETY: The entry lives, where it is, until `drop` has unregistered the probe, and with it the
+        // symbol's text and what the handlers find behind the probe.
+        let registered = unsafe { P::REGISTER(entry.cast()) };
         if let Err(error) = kernel::error::to_result(registered) {
             // SAFETY: From `into_raw`; nobody else has it.
             drop(unsafe { KBox::from_raw(entry) });
@@ -213,59 +183,73 @@ impl<T: Returned> Kretprobe<T> {
         // INVARIANT: Registered above; nothing moves it.
         Ok(Self { entry })
     }
-}
 
-impl<T> Kretprobe<T> {
-    fn probe(&self) -> *mut bindings::kretprobe {
+    fn probe(&self) -> *mut P {
         self.entry.as_ptr().cast()
     }
 
-    /// As [`Kprobe::enable`].
+    fn kprobe(&self) -> *mut bindings::kprobe {
+        P::kprobe(self.probe())
+    }
+
+    /// Has it called from now on. `EINVAL`: the module that it was in is gone. May sleep.
     pub(crate) fn enable(&self) -> Result {
         // SAFETY: By the invariant it is registered.
-        kernel::error::to_result(unsafe { bindings::enable_kprobe(&raw mut (*self.probe()).kp) })
+        kernel::error::to_result(unsafe { bindings::enable_kprobe(self.kprobe()) })
     }
 
-    /// As [`Kprobe::disable`].
+    /// Has it not called any more; it may still run. May sleep.
     pub(crate) fn disable(&self) {
-        // SAFETY: As there.
-        unsafe { bindings::disable_kprobe(&raw mut (*self.probe()).kp) };
+        // SAFETY: By the invariant it is registered. That its module is gone is no error here.
+        unsafe { bindings::disable_kprobe(self.kprobe()) };
     }
 
-    /// How many calls were not seen: as [`Kprobe::missed`], and where more than `max` had not
-    /// returned.
+    /// How often it was reached while another kprobe ran on the CPU, and not called.
     pub(crate) fn missed(&self) -> u64 {
-        // SAFETY: Words of a live kretprobe.
+        // SAFETY: A word of a live kprobe.
+        unsafe { (&raw const (*self.kprobe()).nmissed).read_volatile() as u64 }
+    }
+}
+
+impl<P: Kind, T> Drop for Registered<P, T> {
+    fn drop(&mut self) {
+        // SAFETY:
+        // - By the invariant it is registered. It runs nowhere when this returns.
+        // - Then nobody uses the entry, which is from `into_raw`.
         unsafe {
-            let probe = self.probe();
-            let at_once = (&raw const (*probe).nmissed).read_volatile();
-            let nested = (&raw const (*probe).kp.nmissed).read_volatile();
-            (nested as u64).wrapping_add(at_once as u64)
+            P::UNREGISTER(self.probe());
+            drop(KBox::from_raw(self.entry.as_ptr()));
         }
     }
 }
 
-impl<T> Drop for Kretprobe<T> {
-    fn drop(&mut self) {
-        // SAFETY: As for `Kprobe`; calls that have not returned are forgotten.
-        unsafe {
-            bindings::unregister_kretprobe(self.probe());
-            drop(KBox::from_raw(self.entry.as_ptr()));
-        }
-    }
+/// # Safety
+///
+/// `probe` must be that of an `Entry<kprobe, T>`, `registers` live.
+unsafe extern "C" fn reached<T: Reached>(
+    probe: *mut bindings::kprobe,
+    registers: *mut bindings::pt_regs,
+) -> c_int {
+    // SAFETY: By the contract; the probe is the entry's first field. Nobody has the target mutably.
+    let (target, registers) = unsafe {
+        let entry = probe.cast::<Entry<bindings::kprobe, T>>();
+        (&(*entry).target, &*registers.cast::<Registers>())
+    };
+    target.reached(registers);
+    0
 }
 
 /// The target of the probe that `instance` is of, and what the instance keeps.
 ///
 /// # Safety
 ///
-/// `instance` must be one of the probe of a `ReturnEntry<T>`, that lives.
+/// `instance` must be one of the probe of a `Entry<kretprobe, T>`, that lives.
 unsafe fn of_instance<'a, T: Returned>(
     instance: *mut bindings::kretprobe_instance,
 ) -> (&'a T, *mut T::Kept) {
     // SAFETY: By the contract; the probe is the entry's first field. Nobody has the target mutably.
     unsafe {
-        let entry = bindings::rtrace_kretprobe_of(instance).cast::<ReturnEntry<T>>();
+        let entry = bindings::rtrace_kretprobe_of(instance).cast::<Entry<bindings::kretprobe, T>>();
         let kept = bindings::rtrace_kretprobe_data(instance).cast();
         (&(*entry).target, kept)
     }
@@ -273,7 +257,7 @@ unsafe fn of_instance<'a, T: Returned>(
 
 /// # Safety
 ///
-/// `instance` must be one of the probe of a `ReturnEntry<T>`, `registers` live.
+/// `instance` must be one of the probe of a `Entry<kretprobe, T>`, `registers` live.
 unsafe extern "C" fn called<T: Returned>(
     instance: *mut bindings::kretprobe_instance,
     registers: *mut bindings::pt_regs,

@@ -179,7 +179,7 @@ impl Dynamic {
     pub(crate) fn missed(&self) -> u64 {
         match &*self.hook.lock() {
             Some(Hook::Reached(probe)) => probe.missed(),
-            Some(Hook::Returned(probe)) => probe.missed(),
+            Some(Hook::Returned(probe)) => probe.missed().wrapping_add(probe.missed_at_once()),
             // A program waits.
             Some(Hook::InProgram(_)) | None => 0,
         }

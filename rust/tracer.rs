@@ -8,7 +8,7 @@ use crate::event::fired::Fired;
 use crate::event::provided::Provided;
 use crate::event::registry::Registry;
 use crate::event::{Event, Source};
-use crate::file::Files;
+use crate::file::{self, Files};
 use crate::session::{Serving, Sessions, Shared};
 use crate::sys::foreign::ForeignModule;
 use crate::sys::hotplug::Hotplug;
@@ -27,7 +27,7 @@ pub(crate) struct Tracer {
 
 impl Tracer {
     /// Makes the events of this kernel, the default session, whose defaults are `config`, and the
-    /// files. May sleep.
+    /// files; and starts the session if the module's parameters say so. May sleep.
     pub(crate) fn new(config: Config) -> Result<Arc<Self>> {
         let hotplug = Hotplug::new(c"trace/rtrace:prepare", c"trace/rtrace:online")?;
         let counter_hotplug = Hotplug::new(
@@ -47,6 +47,7 @@ impl Tracer {
         let files = Files::new(&sessions).inspect_err(|error| {
             pr_err!("cannot make /sys/kernel/debug/rtrace ({error:?}): is debugfs there, and not locked down?\n");
         })?;
+        file::apply_parameters(&sessions)?;
         let tracer = Self {
             files,
             _serving: serving,

@@ -110,13 +110,13 @@ fn setting<S: Setting>(dir: &mut Dir, target: Data<Target>) -> Result {
 }
 
 /// A setting that has a file.
-trait Setting: 'static {
+pub(super) trait Setting: 'static {
     const FILE: &'static str;
     fn show(config: &Config, out: &mut Text) -> core::fmt::Result;
     fn change(config: Config, input: &str) -> Result<Config, Refusal>;
 }
 
-struct SettingFile<S>(PhantomData<S>);
+pub(super) struct SettingFile<S>(PhantomData<S>);
 
 impl<S: Setting> TextFile for SettingFile<S> {
     type Data = Target;
@@ -132,7 +132,7 @@ impl<S: Setting> TextFile for SettingFile<S> {
     }
 }
 
-struct ModeSetting;
+pub(super) struct ModeSetting;
 
 impl Setting for ModeSetting {
     const FILE: &'static str = "mode";
@@ -154,7 +154,7 @@ impl Setting for ModeSetting {
     }
 }
 
-struct SubbufSize;
+pub(super) struct SubbufSize;
 
 impl Setting for SubbufSize {
     const FILE: &'static str = "subbuf_size";
@@ -171,7 +171,7 @@ impl Setting for SubbufSize {
     }
 }
 
-struct SubbufCount;
+pub(super) struct SubbufCount;
 
 impl Setting for SubbufCount {
     const FILE: &'static str = "subbuf_count";
@@ -233,7 +233,7 @@ impl TextFile for Stats {
 }
 
 /// The enabled events; patterns written to it enable and disable.
-struct SetEvent;
+pub(super) struct SetEvent;
 
 impl TextFile for SetEvent {
     type Data = Target;
@@ -258,7 +258,7 @@ impl TextFile for SetEvent {
 }
 
 /// The filters of events: `PATTERN EXPRESSION` sets one, `PATTERN 0` takes it away.
-struct SetFilter;
+pub(super) struct SetFilter;
 
 impl TextFile for SetFilter {
     type Data = Target;
@@ -286,7 +286,7 @@ impl TextFile for SetFilter {
 }
 
 /// The contexts that are recorded beside each event.
-struct Contexts;
+pub(super) struct Contexts;
 
 impl TextFile for Contexts {
     type Data = Target;
@@ -310,7 +310,7 @@ impl TextFile for Contexts {
 }
 
 /// The CPUs that are recorded.
-struct Cpus;
+pub(super) struct Cpus;
 
 impl TextFile for Cpus {
     type Data = Target;

@@ -48,7 +48,7 @@ pub(super) fn make_upkeep(dir: &mut Dir, session: Data<Arc<Session>>) -> Result 
 }
 
 /// Starts and stops the session.
-struct Enable;
+pub(super) struct Enable;
 
 impl TextFile for Enable {
     type Data = Arc<Session>;
@@ -295,7 +295,7 @@ impl TextFile for Version {
 }
 
 /// The clock of the trace, in brackets among all there are, as `trace_clock` of ftrace.
-struct Clock;
+pub(super) struct Clock;
 
 impl TextFile for Clock {
     type Data = Arc<Session>;

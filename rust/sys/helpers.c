@@ -101,6 +101,26 @@ module_param_cb(gid, &gid_ops, &gid, 0444);
 __MODULE_PARM_TYPE(gid, "uint");
 MODULE_PARM_DESC(gid, "Group of the directories and files in debugfs (default: 0)");
 
+/*
+ * Settings that the default session and its first channel have when the module is loaded: what each says
+ * is written to the file of its name (file/given.rs).
+ */
+#define SETTING(name, description)		\
+	static char *name;			\
+	module_param(name, charp, 0444);	\
+	MODULE_PARM_DESC(name, description);	\
+	notrace const char *rtrace_given_##name(void) { return name; }
+
+SETTING(clock, "Clock of the first trace: tsc or mono (default: the best)");
+SETTING(channel_mode, "Mode of channel0: discard or overwrite (default: overwrite)");
+SETTING(subbuf_size, "Size of its sub-buffers: bytes, or with K, M, G (default: 1M)");
+SETTING(subbuf_count, "How many it has of them, a power of two (default: 4)");
+SETTING(tracing_cpus, "The CPUs that it records: a list such as 0,2-3 (default: all)");
+SETTING(contexts, "What it records beside each event: names with commas between them (default: nothing)");
+SETTING(set_event, "Its events: patterns with commas between them (default: the default events)");
+SETTING(set_filter, "Which records of them: PATTERN EXPRESSION, with semicolons between several (default: all)");
+SETTING(enable, "1: record from now on (default: 0)");
+
 notrace u16 rtrace_mode(void)
 {
 	return mode;

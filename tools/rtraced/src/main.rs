@@ -8,6 +8,7 @@ mod args;
 mod detach;
 mod failure;
 mod log;
+mod notify;
 mod options;
 mod pid_file;
 mod serve;

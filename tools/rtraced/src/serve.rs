@@ -5,6 +5,7 @@
 use crate::detach::Detachment;
 use crate::failure::Failure;
 use crate::log::Log;
+use crate::notify::Notify;
 use crate::options::Options;
 use crate::pid_file::PidFile;
 use crate::snapshots;
@@ -31,6 +32,7 @@ const ASK: Timespec = Timespec {
 
 /// Writes one trace, to its end or to a signal. The closing line says what became of it.
 pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
+    let notify = Notify::from_env();
     let mut detachment = Detachment::begin(options.detached)?;
     let mut signals = Signals::catch()?;
     let _pid_file = options
@@ -40,7 +42,14 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
         .transpose()?;
     let session = Tracer::find(&options.debugfs)?.session(&options.session)?;
     if options.snapshots {
-        return snapshots::serve(options, &session, &mut signals, &mut detachment, log);
+        return snapshots::serve(
+            options,
+            &session,
+            &mut signals,
+            &mut detachment,
+            &notify,
+            log,
+        );
     }
     // Before the look whether it is active: whatever is started from now on has another.
     let last = session.uuid()?;
@@ -48,13 +57,16 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
     let source = match current(&session, held, options.leftover)? {
         Some(source) => source,
         None => {
-            log.info(&format!(
+            let status = format!(
                 "waiting for a trace: session `{}` is not started",
                 session.name()
-            ));
+            );
+            log.info(&status);
             detachment.leave(log)?;
+            notify.ready(&status);
             let Some(source) = wait(&session, last, &mut signals)? else {
                 log.info(&Totals::default().to_string());
+                notify.stopping();
                 return Ok(ExitCode::SUCCESS);
             };
             source
@@ -71,7 +83,7 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
     } else {
         0
     };
-    log.info(&format!(
+    let status = format!(
         "{} trace {} to {}, {} streams",
         if consumer.sink().resumed() {
             "continuing"
@@ -81,10 +93,15 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
         consumer.source().uuid(),
         options.output.display(),
         consumer.streams()
-    ));
+    );
+    log.info(&status);
     detachment.leave(log)?;
+    notify.ready(&status);
     priority::raise();
+    let reporting = notify.report(&session);
     let end = consumer.run(&signals);
+    drop(reporting);
+    notify.stopping();
     let (code, state) = match end {
         Ok(End::Over) => {
             log.info("the trace is over");

@@ -5,6 +5,7 @@
 use crate::detach::Detachment;
 use crate::failure::Failure;
 use crate::log::Log;
+use crate::notify::Notify;
 use crate::options::Options;
 use crate::serve::look;
 use rustix::process::Signal;
@@ -25,18 +26,21 @@ pub fn serve(
     session: &Session,
     signals: &mut Signals,
     detachment: &mut Detachment,
+    notify: &Notify,
     log: &mut Log,
 ) -> Result<ExitCode, Failure> {
     let (dir, access) = (&options.output, options.output_options.access);
     let mut number = snapshot::next_number(dir)?;
     Output::try_writing(dir, options.output_options)?;
     make_dir(dir, access).map_err(Error::write(dir))?;
-    log.info(&format!(
+    let status = format!(
         "writing a snapshot of session `{}` to {} at each SIGUSR2",
         session.name(),
         dir.display()
-    ));
+    );
+    log.info(&status);
     detachment.leave(log)?;
+    notify.ready(&status);
     priority::raise();
     let mut code = None;
     loop {
@@ -58,6 +62,7 @@ pub fn serve(
             continue;
         };
         log.info(end);
+        notify.stopping();
         return Ok(code.unwrap_or(ExitCode::SUCCESS));
     }
 }

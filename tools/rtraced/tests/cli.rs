@@ -7,8 +7,11 @@ use assert_cmd::Command;
 use predicates::str::contains;
 use rtrace_abi::header::Layout;
 use rustix::fs::{mknodat, FileType, Mode, CWD};
+use rustix::process::{kill_process, Pid, Signal};
 use std::fs;
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
+use std::time::Duration;
 use synthetic::UUID;
 use tempfile::TempDir;
 use trace::uuid::Uuid;
@@ -20,7 +23,7 @@ fn rtraced(debugfs: &Path, output: &Path) -> Command {
         .arg(debugfs)
         .arg("--output")
         .arg(output);
-    command.timeout(std::time::Duration::from_secs(20));
+    command.timeout(Duration::from_secs(20));
     command
 }
 
@@ -216,4 +219,36 @@ fn man_pages_and_completions() {
     let page = fs::read_to_string(dir.path().join("man1/rtraced.1")).unwrap();
     assert!(page.contains("Exit codes"), "{page}");
     assert!(dir.path().join("completions/rtraced.bash").exists());
+}
+
+#[test]
+fn systemd_is_told() {
+    let (tree, output) = (tree(), TempDir::new().unwrap());
+    fs::write(tree.path().join("rtrace/sessions/default/enable"), "0\n").unwrap();
+    let path = output.path().join("socket");
+    let systemd = UnixDatagram::bind(&path).unwrap();
+    systemd
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    let hear = || {
+        let mut buffer = [0; 256];
+        let n = systemd.recv(&mut buffer).unwrap();
+        String::from_utf8_lossy(&buffer[..n]).into_owned()
+    };
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_rtraced"))
+        .args(["--foreground", "--debugfs"])
+        .arg(tree.path())
+        .arg("--output")
+        .arg(output.path().join("trace"))
+        .env("NOTIFY_SOCKET", &path)
+        .spawn()
+        .unwrap();
+    let ready = hear();
+    let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+    assert_eq!(
+        ready,
+        "READY=1\nSTATUS=waiting for a trace: session `default` is not started"
+    );
+    assert_eq!(hear(), "STOPPING=1");
+    assert!(child.wait().unwrap().success());
 }

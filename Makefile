@@ -34,7 +34,10 @@ check: ## lints, layer check and unit tests: what needs no QEMU
 bench: ## compare with LTTng, ftrace, perf and BPF, in QEMU (long)
 	@scripts/bench
 
-install: ## install module, tools and man pages (DESTDIR, PREFIX)
+deb: ## build the Debian packages: rtrace-dkms (the modules' source) and rtrace (commands, units)
+	@scripts/deb
+
+install: ## install modules, tools, man pages and systemd units (DESTDIR, PREFIX)
 	@scripts/module install
 	@scripts/tools install
 
@@ -49,4 +52,4 @@ help: ## this list
 	@echo '  KERNEL=7.3-rt  build for, test on, a stock kernel (scripts/kernel list)'
 	@echo '  RTRACE_CACHE   where the build root, kernels and guest image are kept ($$HOME/.cache/rtrace)'
 
-.PHONY: all module events tools demo test verify test-kernels check bench install clean help
+.PHONY: all module events tools demo test verify test-kernels check bench deb install clean help

@@ -4,16 +4,18 @@
 //!
 //! For each packet: get, hand to the sink, put. A packet is put only when the sink has every
 //! byte of it, so a consumer that dies loses nothing: the kernel hands the packet out again, and
-//! [`Sink::has`] knows it.
+//! [`Sink::has`] knows it. Where a packet is on its way to the sink for a while, the other streams go on
+//! meanwhile; its own does not, and the kernel's buffer is what fills.
 
 use crate::error::{Error, Result};
 use crate::live::timespec;
 use crate::sink::Sink;
 use crate::source::{Source, Stream, StreamName};
-use rustix::event::epoll;
+use rtrace_abi::ioctl::Packet;
+use rustix::event::{epoll, poll, PollFd, PollFlags};
 use rustix::io::Errno;
 use std::ops::AddAssign;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// How often new CPUs are looked for.
@@ -27,6 +29,9 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// The epoll token of the descriptor that stops the loop; the others are places among the readers.
 const STOP: u64 = u64::MAX;
+
+/// That of the sink's news.
+const NEWS: u64 = STOP - 1;
 
 /// Why the loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +66,10 @@ struct Reader<T> {
     name: StreamName,
     stream: T,
     number: usize,
+    /// The packet that is on its way to the sink.
+    sent: Option<Packet>,
+    /// Whether a finished packet wakes the loop.
+    is_watched: bool,
     over: bool,
 }
 
@@ -146,7 +155,7 @@ impl<S: Source> Consumer<S> {
         let end = self.pump(stop).and_then(|end| {
             if end == End::Stopped {
                 self.rescan()?;
-                self.flush()?;
+                self.finish()?;
             }
             Ok(end)
         });
@@ -182,6 +191,9 @@ impl<S: Source> Consumer<S> {
 
     fn pump(&mut self, stop: impl AsFd) -> Result<End> {
         self.watch(&stop, STOP)?;
+        if let Some(news) = self.sink.news() {
+            self.watch(news, NEWS)?;
+        }
         let mut scanned = Instant::now();
         loop {
             let mut took = Took::Nothing;
@@ -189,12 +201,13 @@ impl<S: Source> Consumer<S> {
             let deadline = self.sink.deadline();
             let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
             for token in self.wait(left.map_or(rescan, |left| left.min(rescan)))? {
-                if token == STOP {
-                    return Ok(End::Stopped);
-                }
-                match self.drain(token as usize, TURN)? {
-                    Took::Nothing => {}
-                    other => took = other,
+                let took_now = match token {
+                    STOP => return Ok(End::Stopped),
+                    NEWS => self.attend()?,
+                    reader => self.drain(reader as usize, TURN)?,
+                };
+                if took_now != Took::Nothing {
+                    took = took_now;
                 }
             }
             if deadline.is_some_and(|at| at <= Instant::now()) {
@@ -224,6 +237,44 @@ impl<S: Source> Consumer<S> {
             }
         }
         Ok(())
+    }
+
+    /// The same, and waits until the sink has all of it.
+    fn finish(&mut self) -> Result<()> {
+        self.close_packets()?;
+        let mut left: Vec<u64> = (0..self.readers.len()).map(|i| self.most(i)).collect();
+        loop {
+            for (i, left) in left.iter_mut().enumerate() {
+                while *left > 0 && !self.readers[i].over {
+                    match self.take(i)? {
+                        Took::Packet => *left -= 1,
+                        Took::Nothing => break,
+                        Took::Over => self.end_stream(i)?,
+                    }
+                }
+            }
+            let waits = self.readers.iter().any(|reader| reader.sent.is_some());
+            let Some(news) = self.sink.news().filter(|_| waits) else {
+                return Ok(());
+            };
+            wait_for(news).map_err(Error::system("poll"))?;
+            self.sink.attend()?;
+        }
+    }
+
+    /// Has the sink attend to its news, and goes on with the streams whose packet it has then.
+    fn attend(&mut self) -> Result<Took> {
+        self.sink.attend()?;
+        let mut result = Took::Nothing;
+        for i in 0..self.readers.len() {
+            if self.readers[i].sent.is_some() {
+                match self.drain(i, TURN)? {
+                    Took::Nothing => {}
+                    other => result = other,
+                }
+            }
+        }
+        Ok(result)
     }
 
     /// Closes the packets being written, of all streams as near to one moment as can be.
@@ -267,9 +318,13 @@ impl<S: Source> Consumer<S> {
 
     /// The same, if its number is below `next`. If not it is left, and the stream is done with.
     fn take_before(&mut self, i: usize, next: u64) -> Result<Took> {
+        if !self.put_sent(i)? {
+            return Ok(Took::Nothing);
+        }
         let Reader {
             stream,
             number,
+            sent,
             over,
             ..
         } = &mut self.readers[i];
@@ -302,11 +357,41 @@ impl<S: Source> Consumer<S> {
             self.written.packets += 1;
             self.written.bytes += packet.size;
         }
+        *sent = Some(packet);
+        if !self.put_sent(i)? {
+            // That the next one is finished is of no use until then.
+            self.unwatch(i)?;
+        }
+        Ok(Took::Packet)
+    }
+
+    /// Gives the packet back that is on its way to the sink, if the sink has it. Whether none is on its way.
+    fn put_sent(&mut self, i: usize) -> Result<bool> {
+        let Reader {
+            stream,
+            number,
+            sent,
+            is_watched,
+            ..
+        } = &mut self.readers[i];
+        let Some(packet) = *sent else {
+            return Ok(true);
+        };
+        if !self.sink.has(*number, packet.sequence) {
+            return Ok(false);
+        }
+        *sent = None;
         self.written.records += packet.records;
         stream
             .put()
             .map_err(stream_error(&*self.sink, *number, "giving a packet back"))?;
-        Ok(Took::Packet)
+        if !*is_watched {
+            *is_watched = true;
+            let data = epoll::EventData::new_u64(i as u64);
+            epoll::add(&self.epoll, &*stream, data, epoll::EventFlags::IN)
+                .map_err(Error::system("epoll"))?;
+        }
+        Ok(true)
     }
 
     /// Opens the streams of CPUs that have appeared.
@@ -329,14 +414,21 @@ impl<S: Source> Consumer<S> {
             name,
             stream,
             number,
+            sent: None,
+            is_watched: true,
             over: false,
         });
         Ok(())
     }
 
     fn end_stream(&mut self, i: usize) -> Result<()> {
+        self.readers[i].over = true;
+        self.unwatch(i)
+    }
+
+    fn unwatch(&mut self, i: usize) -> Result<()> {
         let reader = &mut self.readers[i];
-        reader.over = true;
+        reader.is_watched = false;
         epoll::delete(&self.epoll, &reader.stream).map_err(Error::system("epoll"))
     }
 
@@ -360,6 +452,15 @@ impl<S: Source> Consumer<S> {
             Ok(_) | Err(Errno::INTR) => Ok(events.iter().map(|e| e.data.u64()).collect()),
             Err(e) => Err(Error::system("epoll")(e)),
         }
+    }
+}
+
+/// Waits until a descriptor is readable, or for a while.
+fn wait_for(fd: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    let mut fds = [PollFd::new(&fd, PollFlags::IN)];
+    match poll(&mut fds, Some(&timespec(RESCAN))) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(e) => Err(e),
     }
 }
 

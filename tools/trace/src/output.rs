@@ -201,8 +201,8 @@ impl Sink for Output {
         Ok(self.streams.len() - 1)
     }
 
-    fn has(&self, stream: usize, sequence: u64) -> bool {
-        self.streams[stream].has(sequence)
+    fn last(&self, stream: usize) -> Option<u64> {
+        self.streams[stream].last()
     }
 
     fn packet(&mut self, stream: usize, packet: &Packet, from: &mut dyn Stream) -> Result<()> {

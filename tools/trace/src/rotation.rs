@@ -148,9 +148,9 @@ impl Sink for Rotation {
         self.chunk.open(stream)
     }
 
-    fn has(&self, stream: usize, sequence: u64) -> bool {
-        let (_, last) = &self.streams[stream];
-        last.is_some_and(|last| sequence <= last) || self.chunk.has(stream, sequence)
+    fn last(&self, stream: usize) -> Option<u64> {
+        let (_, before) = self.streams[stream];
+        self.chunk.last(stream).max(before)
     }
 
     fn packet(&mut self, stream: usize, packet: &Packet, from: &mut dyn Stream) -> Result<()> {

@@ -7,6 +7,7 @@ use crate::recording::State;
 use crate::source::{Stream, StreamName};
 use rtrace_abi::ioctl::Packet;
 use std::fmt::Debug;
+use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
 /// Takes the packets of one trace.
@@ -20,15 +21,33 @@ pub trait Sink: Debug + Send {
     /// Gets ready for the packets of a stream; the number by which it is called from now on.
     fn open(&mut self, stream: &StreamName) -> Result<usize>;
 
-    /// Whether it has a packet: an earlier consumer brought it, and died before it gave it back.
-    fn has(&self, stream: usize, sequence: u64) -> bool;
+    /// The number of the last packet of a stream that it has: all of it, where an end of this program
+    /// does not take it away.
+    fn last(&self, stream: usize) -> Option<u64>;
+
+    /// Whether it has a packet, which may then be given back.
+    fn has(&self, stream: usize, sequence: u64) -> bool {
+        self.last(stream).is_some_and(|last| sequence <= last)
+    }
 
     /// Takes all of the packet that `from` holds, whose number is `stream`. After an error it has
-    /// nothing of it.
+    /// nothing of it. Without one it has it, or it is on its way and [`last`](Self::last) will say when it
+    /// has it; until then it gets no other one of the stream.
     fn packet(&mut self, stream: usize, packet: &Packet, from: &mut dyn Stream) -> Result<()>;
 
     /// What messages call a stream.
     fn name(&self, stream: usize) -> String;
+
+    /// Becomes readable when there is something to [`attend`](Self::attend) to; none for a sink that has a
+    /// packet as soon as it has taken it.
+    fn news(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// Attends to what came; it may have more packets then.
+    fn attend(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// Whether it shall [`turn`](Self::turn) before it gets a packet of so many bytes.
     fn is_full(&self, _bytes: u64) -> bool {

@@ -79,10 +79,9 @@ impl StreamFile {
         self.end
     }
 
-    /// Whether the packet is on disk: it was written, and its reader died before it gave it
-    /// back.
-    pub fn has(&self, sequence: u64) -> bool {
-        self.last.is_some_and(|last| sequence <= last)
+    /// The number of its last whole packet.
+    pub fn last(&self) -> Option<u64> {
+        self.last
     }
 
     /// A packet was written whole.

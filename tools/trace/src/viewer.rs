@@ -93,8 +93,8 @@ impl<V: View> Sink for Viewer<V> {
         Ok(self.feed.open(stream))
     }
 
-    fn has(&self, _stream: usize, _sequence: u64) -> bool {
-        false
+    fn last(&self, stream: usize) -> Option<u64> {
+        self.feed.last(stream)
     }
 
     fn packet(&mut self, number: usize, packet: &Packet, from: &mut dyn Stream) -> Result<()> {

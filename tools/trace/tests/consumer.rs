@@ -60,9 +60,8 @@ impl Sink for Shared {
         Ok(streams.len() - 1)
     }
 
-    fn has(&self, stream: usize, sequence: u64) -> bool {
-        let numbers = &self.0.lock().unwrap().streams[stream].1;
-        numbers.last().is_some_and(|last| sequence <= *last)
+    fn last(&self, stream: usize) -> Option<u64> {
+        self.0.lock().unwrap().streams[stream].1.last().copied()
     }
 
     fn packet(

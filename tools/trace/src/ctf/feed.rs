@@ -84,6 +84,12 @@ impl Feed {
         &self.streams[stream].path
     }
 
+    /// The number of the last packet of a stream that has come.
+    pub fn last(&self, stream: usize) -> Option<u64> {
+        let last = self.streams[stream].last;
+        last.map(|packet| packet.header.packet_seq_num)
+    }
+
     /// Takes the next packet of a stream: its bytes, with or without the padding.
     pub fn push(&mut self, number: usize, mut packet: Vec<u8>) -> Result<()> {
         let stream = &mut self.streams[number];

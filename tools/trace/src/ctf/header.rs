@@ -40,7 +40,7 @@ impl PacketAt {
 
     /// Takes the header that is at `offset` of the stream `path` from its bytes. It must be one of the
     /// trace `uuid`, if that is given.
-    pub(super) fn decode(
+    pub fn decode(
         bytes: &[u8; PacketHeader::SIZE],
         path: &Path,
         offset: u64,

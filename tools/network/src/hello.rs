@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The first words on a connection: text, so that versions can tell each other what is wrong.
+//!
+//! The first line is `rtrace-network VERSION`. The others are a name and a value each; names that are not
+//! known are passed over, so that later versions can say more.
+
+use crate::message::{stream_name, VERSION};
+use rtrace_input::name;
+use std::fmt;
+use trace::source::StreamName;
+use trace::uuid::Uuid;
+
+/// What the first line begins with.
+const MAGIC: &str = "rtrace-network";
+
+/// Who speaks, and what about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hello {
+    /// Somebody who sends a trace.
+    Send(Sent),
+    /// Somebody who wants to see one while it comes in.
+    Watch {
+        /// The machine, or the trace; if none, whichever began last.
+        trace: Option<String>,
+    },
+}
+
+/// A trace that is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The machine's name.
+    pub host: String,
+    /// The trace's.
+    pub uuid: Uuid,
+    /// The streams that may come.
+    pub streams: Vec<StreamName>,
+}
+
+impl Sent {
+    /// What the trace is called at the receiver: it is the name of a directory there.
+    pub fn name(&self) -> String {
+        format!("{}-{}", self.host, self.uuid)
+    }
+}
+
+impl Hello {
+    /// From the text.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut lines = text.lines();
+        let first = lines.next().and_then(|line| line.split_once(' '));
+        match first {
+            Some((MAGIC, version)) if version == VERSION.to_string() => {}
+            Some((MAGIC, version)) => {
+                return Err(format!(
+                    "version {} of the protocol is not known here, only {VERSION}",
+                    version.escape_debug()
+                ))
+            }
+            _ => return Err("no hello of rtrace's".to_owned()),
+        }
+        let (mut host, mut uuid, mut watch, mut streams) = (None, None, None, Vec::new());
+        for line in lines {
+            let (name, value) = line.split_once(' ').unwrap_or((line, ""));
+            match name {
+                "host" => host = Some(checked(value)?),
+                "trace" => {
+                    let parsed = value.parse().map_err(|_| "no identity of a trace")?;
+                    uuid = Some(parsed);
+                }
+                "stream" => streams.push(stream_name(value)?),
+                "watch" if value.is_empty() => watch = Some(None),
+                "watch" => watch = Some(Some(wanted(value)?)),
+                _ => {}
+            }
+        }
+        match (host, uuid, watch) {
+            (None, None, Some(trace)) => Ok(Self::Watch { trace }),
+            (Some(host), Some(uuid), None) => Ok(Self::Send(Sent {
+                host,
+                uuid,
+                streams,
+            })),
+            _ => Err("a hello needs `host` and `trace`, or `watch`".to_owned()),
+        }
+    }
+}
+
+/// As [`Hello::parse`] reads it.
+impl fmt::Display for Hello {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{MAGIC} {VERSION}")?;
+        match self {
+            Self::Send(sent) => {
+                writeln!(f, "host {}\ntrace {}", sent.host, sent.uuid)?;
+                let mut streams = sent.streams.iter();
+                streams.try_for_each(|stream| writeln!(f, "stream {stream}"))
+            }
+            Self::Watch { trace: None } => writeln!(f, "watch"),
+            Self::Watch { trace: Some(name) } => writeln!(f, "watch {name}"),
+        }
+    }
+}
+
+/// This machine's name, as far as it can be that of a directory.
+pub fn host() -> String {
+    let system = rustix::system::uname();
+    let name = system.nodename().to_string_lossy();
+    let fits = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let name: String = name
+        .trim_start_matches(['-', '.'])
+        .chars()
+        .map(|c| if fits(c) { c } else { '_' })
+        .take(name::MAX)
+        .collect();
+    if name.is_empty() {
+        "localhost".to_owned()
+    } else {
+        name
+    }
+}
+
+fn checked(name: &str) -> Result<String, String> {
+    match name::refusal(name) {
+        None => Ok(name.to_owned()),
+        Some(why) => Err(format!("`{}`: {why}", name.escape_debug())),
+    }
+}
+
+/// A machine's name, with or without a trace's behind it.
+fn wanted(name: &str) -> Result<String, String> {
+    let short = match name.len().checked_sub(UUID + 1) {
+        Some(at) if is_name_of_trace(name, at) => &name[..at],
+        _ => name,
+    };
+    checked(short).map(|_| name.to_owned())
+}
+
+/// Characters of a trace's identity.
+const UUID: usize = 36;
+
+fn is_name_of_trace(name: &str, at: usize) -> bool {
+    let uuid = name.get(at..).and_then(|end| end.strip_prefix('-'));
+    uuid.is_some_and(|uuid| uuid.parse::<Uuid>().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UUID: &str = "5a010203-0405-0607-0809-0a0b0c0d0e0f";
+
+    #[test]
+    fn what_is_said_is_read() {
+        let sent = |streams: &[&str]| {
+            Hello::Send(Sent {
+                host: "web-1.example".to_owned(),
+                uuid: UUID.parse().unwrap(),
+                streams: streams.iter().map(|name| name.parse().unwrap()).collect(),
+            })
+        };
+        let watch = |name: Option<&str>| Hello::Watch {
+            trace: name.map(str::to_owned),
+        };
+        let full = format!("{}-{UUID}", "h".repeat(63));
+        for hello in [
+            sent(&[]),
+            sent(&["channel0_cpu0", "a_cpu1_cpu17"]),
+            watch(None),
+            watch(Some("web-1")),
+            watch(Some(&full)),
+        ] {
+            assert_eq!(Hello::parse(&hello.to_string()), Ok(hello));
+        }
+        let more = format!("rtrace-network 1\ncolour red\nhost a\ntrace {UUID}\n");
+        assert!(Hello::parse(&more).is_ok());
+        assert_eq!(name::refusal(&host()), None);
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused() {
+        for (text, why) in [
+            ("", "no hello"),
+            ("GET / HTTP/1.1\r\n", "no hello"),
+            ("rtrace-network 2\nhost a\n", "version 2 of the protocol"),
+            ("rtrace-network 1\n", "a hello needs"),
+            ("rtrace-network 1\nhost a\n", "a hello needs"),
+            ("rtrace-network 1\nhost ../a\ntrace UUID\n", "a name"),
+            ("rtrace-network 1\nhost a/b\ntrace UUID\n", "a name"),
+            ("rtrace-network 1\nhost \ntrace UUID\n", "empty"),
+            ("rtrace-network 1\nhost a\ntrace 7\n", "no identity"),
+            ("rtrace-network 1\nwatch ..\n", "a name"),
+            (
+                "rtrace-network 1\nwatch\nhost a\ntrace UUID\n",
+                "a hello needs",
+            ),
+            (
+                "rtrace-network 1\nhost a\ntrace UUID\nstream ../x_cpu0\n",
+                "no stream",
+            ),
+            (
+                "rtrace-network 1\nhost a\ntrace UUID\nstream x_cpu00\n",
+                "no stream",
+            ),
+        ] {
+            let error = Hello::parse(&text.replace("UUID", UUID)).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Traces over the network.
+//!
+//! [`Sender`] is the consumer's sink that is a connection; [`Receiver`] takes the traces of any number of
+//! machines, each into a directory of its own; [`watch`] shows one while it comes in.
+//! They speak in the frames of [`message`]. A packet goes back to the kernel when the receiver has written
+//! it, so whatever ends in between, the receiver's word on the last packet that it has says where to go
+//! on.
+
+#![forbid(unsafe_code)]
+
+mod hello;
+mod incoming;
+mod link;
+pub mod message;
+mod peer;
+mod pipe;
+mod receiver;
+mod reception;
+mod sender;
+mod tls;
+mod traces;
+mod trouble;
+mod wire;
+
+pub use hello::{host, Hello, Sent};
+pub use peer::{parse_address, Peer, Security};
+pub use receiver::Receiver;
+pub use sender::{Retry, Sender};
+pub use tls::{ClientTls, Credentials, ServerTls};
+pub use trouble::Trouble;
+
+use std::sync::Arc;
+
+/// Takes messages for people.
+pub type Notice = Arc<dyn Fn(&str) + Send + Sync>;

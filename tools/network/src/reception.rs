@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One sender's connection: what comes goes to the sink that has the trace's directory.
+
+use crate::hello::Sent;
+use crate::incoming::Incoming;
+use crate::message::{invalid, Message};
+use crate::trouble::Trouble;
+use crate::wire::Wire;
+use rtrace_abi::ioctl;
+use rtrace_abi::packet::PacketHeader;
+use std::io::{self, Read};
+use std::path::Path;
+use std::time::Instant;
+use trace::ctf::{Metadata, PacketAt};
+use trace::recording::State;
+use trace::sink::Sink;
+use trace::source::StreamName;
+use trace::stats::TraceStats;
+use trace::Error;
+
+/// The most streams of a trace: for nobody more files are opened.
+const STREAMS: usize = 64 << 10;
+
+/// A trace that comes in.
+pub struct Reception<'a> {
+    wire: &'a mut Wire,
+    sent: &'a Sent,
+    sink: Box<dyn Sink>,
+    streams: Vec<StreamName>,
+    is_described: bool,
+    /// The text of the last counters that came; empty if none did.
+    stats: String,
+}
+
+/// A sender's last word.
+enum Last {
+    End { state: State, unwritten: u64 },
+    Discard,
+}
+
+impl<'a> Reception<'a> {
+    /// From a sender who was welcomed.
+    pub fn new(wire: &'a mut Wire, sent: &'a Sent, sink: Box<dyn Sink>) -> Self {
+        Self {
+            wire,
+            sent,
+            sink,
+            streams: Vec::new(),
+            is_described: false,
+            stats: String::new(),
+        }
+    }
+
+    /// Takes all that comes, to the trace's end; how that came about, for people. After an error the
+    /// directory has every packet that was acknowledged; if the receiver `stops`, it says so there.
+    pub fn run(mut self, stops: impl Fn() -> bool) -> Result<&'static str, Trouble> {
+        let last = match self.take_all() {
+            Ok(last) => last,
+            Err(trouble) => {
+                self.sink.sync().map_err(trouble_of)?;
+                if stops() {
+                    let ended = self.sink.end(State::Stopped, 0, &self.stats);
+                    ended.map_err(trouble_of)?;
+                }
+                return Err(trouble);
+            }
+        };
+        let outcome = match last {
+            Last::End { state, unwritten } => {
+                self.sink.sync().map_err(trouble_of)?;
+                let ended = self.sink.end(state, unwritten, &self.stats);
+                ended.map_err(trouble_of)?;
+                match state {
+                    State::Over => "the trace is over",
+                    State::Failed => "the sender failed",
+                    State::Stopped | State::Writing => "the sender was stopped",
+                }
+            }
+            Last::Discard => {
+                self.sink.discard().map_err(trouble_of)?;
+                "nobody wanted the trace"
+            }
+        };
+        self.wire.say(&Message::Done)?;
+        Ok(outcome)
+    }
+
+    fn take_all(&mut self) -> Result<Last, Trouble> {
+        loop {
+            match Message::read(self.wire)? {
+                Message::Stream { number, name } => self.open(number, name)?,
+                Message::Metadata(text) => self.describe(&text)?,
+                Message::Packet { number, size } => self.packet(number as usize, size)?,
+                Message::Stats(text) => self.count(text)?,
+                Message::End { state, unwritten } => return Ok(Last::End { state, unwritten }),
+                Message::Discard => return Ok(Last::Discard),
+                _ => return Err(invalid("an answer, where nothing was asked").into()),
+            }
+            if self.sink.deadline().is_some_and(|at| at <= Instant::now()) {
+                self.turn()?;
+            }
+        }
+    }
+
+    fn describe(&mut self, text: &str) -> Result<(), Trouble> {
+        if Metadata::find_uuid(text) != Some(self.sent.uuid) {
+            return Err(invalid("a description of another trace").into());
+        }
+        self.sink.describe(text).map_err(trouble_of)?;
+        self.is_described = true;
+        Ok(())
+    }
+
+    fn open(&mut self, number: u32, name: StreamName) -> Result<(), Trouble> {
+        if number as usize != self.streams.len() || number as usize >= STREAMS {
+            return Err(invalid(format!("stream {number} comes out of turn")).into());
+        }
+        if self.streams.contains(&name) {
+            return Err(invalid(format!("stream {name} comes twice")).into());
+        }
+        let opened = self.sink.open(&name).map_err(trouble_of)?;
+        debug_assert_eq!(opened, number as usize);
+        self.streams.push(name);
+        self.acknowledge(opened)
+    }
+
+    /// Takes a packet, of which the head was read, unless it is there already.
+    fn packet(&mut self, number: usize, size: u32) -> Result<(), Trouble> {
+        let Some(name) = self.streams.get(number) else {
+            return Err(invalid(format!("a packet of an unknown stream {number}")).into());
+        };
+        if !self.is_described {
+            return Err(invalid("packets came before the description").into());
+        }
+        let mut head = [0; PacketHeader::SIZE];
+        if (size as usize) < head.len() {
+            return Err(invalid(format!("{size} bytes are no packet")).into());
+        }
+        self.wire.read_exact(&mut head)?;
+        let path = name.to_string();
+        let packet = PacketAt::decode(&head, Path::new(&path), 0, Some(self.sent.uuid))
+            .map_err(|error| invalid(error.to_string()))?;
+        let header = packet.header;
+        let (cpu, sequence) = (header.cpu_id, header.packet_seq_num);
+        if packet.size() != size.into() || cpu != name.cpu || sequence == u64::MAX {
+            return Err(invalid(format!("{name}: a packet that is not as it should be")).into());
+        }
+        let mut incoming = Incoming::new(self.wire, &head, size as usize);
+        if self.sink.has(number, sequence) {
+            incoming.skip()?;
+        } else {
+            if self.sink.is_full(size.into()) {
+                let turned = self.sink.turn(&|| Ok(self.stats.clone()));
+                turned.map_err(trouble_of)?;
+            }
+            let packet = ioctl::Packet {
+                sequence,
+                size: packet.size(),
+                content: packet.content(),
+                records: 0,
+            };
+            let taken = self.sink.packet(number, &packet, &mut incoming);
+            taken.map_err(trouble_of)?;
+        }
+        self.acknowledge(number)
+    }
+
+    /// Says what is on the disk of a stream.
+    fn acknowledge(&mut self, number: usize) -> Result<(), Trouble> {
+        let next = self.sink.last(number).map_or(0, |last| last + 1);
+        let number = number as u32;
+        Ok(self.wire.say(&Message::Have { number, next })?)
+    }
+
+    fn count(&mut self, text: String) -> Result<(), Trouble> {
+        // As it is to be read again in the directory.
+        let begins = ["channel ", "cpu "]
+            .iter()
+            .any(|word| text.starts_with(word));
+        if !text.is_empty() && !(begins && TraceStats::parse(&text).is_ok()) {
+            return Err(invalid("counters that are none").into());
+        }
+        self.stats = text;
+        Ok(())
+    }
+
+    fn turn(&mut self) -> Result<(), Trouble> {
+        let turned = self.sink.turn(&|| Ok(self.stats.clone()));
+        turned.map_err(trouble_of)
+    }
+}
+
+/// What to say of an error of the sink.
+pub fn trouble_of(error: Error) -> Trouble {
+    match error {
+        // The stream is the connection.
+        Error::Stream { cause, .. } => io::Error::from(cause).into(),
+        Error::OutputTaken { .. } | Error::Corrupt { .. } => Trouble::lasting(error.to_string()),
+        _ => Trouble::passing(error.to_string()),
+    }
+}

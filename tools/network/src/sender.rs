@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The sink that is a connection to a receiver.
+//!
+//! Of each stream one packet is on its way; the kernel has it back when the receiver has written it.
+//! While there is no connection nothing is taken from the kernel but these. When there is one again, the
+//! receiver says what it has, and what of these packets it has not is sent once more.
+
+use crate::hello::{host, Sent};
+use crate::link::Link;
+use crate::message::Message;
+use crate::peer::Peer;
+use crate::pipe::Pipe;
+use crate::trouble::Trouble;
+use crate::wire::{timespec, GRACE};
+use crate::Notice;
+use rtrace_abi::ioctl::Packet;
+use rustix::event::{epoll, poll, PollFd, PollFlags, Timespec};
+use rustix::time::{
+    timerfd_create, timerfd_settime, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags,
+};
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::thread;
+use std::time::{Duration, Instant};
+use trace::recording::State;
+use trace::sink::Sink;
+use trace::source::{Stream, StreamName};
+use trace::uuid::Uuid;
+use trace::{Error, Result};
+
+/// How often the receiver gets what the buffers hold, and the counters.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// How long to wait before another attempt to connect: twice as long each time.
+#[derive(Clone, Copy, Debug)]
+pub struct Retry {
+    /// The first time.
+    pub first: Duration,
+    /// At most.
+    pub most: Duration,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self {
+            first: Duration::from_millis(100),
+            most: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Sends one trace.
+pub struct Sender {
+    peer: Peer,
+    sent: Sent,
+    retry: Retry,
+    /// How long to wait the next time.
+    delay: Duration,
+    link: Option<Link>,
+    /// Whether there ever was one.
+    was_welcome: bool,
+    resumed: bool,
+    streams: Vec<SentStream>,
+    metadata: Option<String>,
+    /// What is on its way into the socket.
+    transit: Pipe,
+    null: File,
+    /// The epoll that has the timer and the connection.
+    news: OwnedFd,
+    timer: OwnedFd,
+    /// Readable when the program is to stop.
+    stop: OwnedFd,
+    /// When that was seen.
+    stopped: Option<Instant>,
+    /// When the receiver last wrote something.
+    progress: Instant,
+    next_turn: Instant,
+    notice: Notice,
+    /// The last trouble that was reported.
+    reported: Option<String>,
+}
+
+/// A stream, and its packet that is on its way.
+#[derive(Debug)]
+struct SentStream {
+    name: StreamName,
+    /// The receiver has what is below.
+    next: u64,
+    /// Whether the receiver has said so on this connection.
+    is_known: bool,
+    sequence: u64,
+    /// Holds that packet, until the receiver has it.
+    pipe: Pipe,
+}
+
+impl Sender {
+    /// Sends the trace `uuid` to a receiver; `streams` are those that may come. `stop` becomes readable
+    /// when the program is to stop: then a receiver that does not answer is waited for but a little while.
+    ///
+    /// If there is no connection now another one is tried later; but what would fail then, too, is an error.
+    pub fn begin(
+        peer: Peer,
+        uuid: Uuid,
+        streams: Vec<StreamName>,
+        retry: Retry,
+        stop: OwnedFd,
+        notice: Notice,
+    ) -> Result<Self> {
+        let now = Instant::now();
+        let mut sender = Self {
+            peer,
+            sent: Sent {
+                host: host(),
+                uuid,
+                streams,
+            },
+            retry,
+            delay: retry.first,
+            link: None,
+            was_welcome: false,
+            resumed: false,
+            streams: Vec::new(),
+            metadata: None,
+            transit: pipe()?,
+            null: null().map_err(Error::system("cannot open /dev/null"))?,
+            news: epoll::create(epoll::CreateFlags::CLOEXEC)
+                .map_err(Error::system("cannot create an epoll"))?,
+            timer: timerfd_create(
+                TimerfdClockId::Monotonic,
+                TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC,
+            )
+            .map_err(Error::system("cannot create a timer"))?,
+            stop,
+            stopped: None,
+            progress: now,
+            next_turn: now + PERIOD,
+            notice,
+            reported: None,
+        };
+        sender.watch(&sender.timer)?;
+        sender.connect_or_wait()?;
+        Ok(sender)
+    }
+
+    /// Whether there is a connection.
+    pub fn is_connected(&self) -> bool {
+        self.link.is_some()
+    }
+
+    /// Connects, or sees to it that another attempt is made.
+    fn connect_or_wait(&mut self) -> Result<()> {
+        match self.connect() {
+            Ok(()) => Ok(()),
+            Err(trouble) if trouble.lasting && !self.was_welcome => Err(self.error(trouble)),
+            Err(trouble) => self.lost(trouble),
+        }
+    }
+
+    /// Connects, and brings the receiver up to date.
+    fn connect(&mut self) -> std::result::Result<(), Trouble> {
+        let stop = self.stop.try_clone()?;
+        let mut link = Link::connect(&self.peer, &self.sent, Some(stop))?;
+        if !self.was_welcome {
+            self.resumed = link.resumed();
+        }
+        self.was_welcome = true;
+        let metadata = self.metadata.iter().cloned().map(Message::Metadata);
+        let streams = (0..).zip(&self.streams).map(|(number, stream)| {
+            let name = stream.name.clone();
+            Message::Stream { number, name }
+        });
+        link.say_all(&metadata.chain(streams).collect::<Vec<_>>())?;
+        for stream in &mut self.streams {
+            stream.is_known = false;
+        }
+        // One answer for each, and only then it is clear what is to be sent again.
+        while self.streams.iter().any(|stream| !stream.is_known) {
+            let answer = link.wait_for_answer()?;
+            self.take(answer)?;
+        }
+        self.watch(&link)
+            .map_err(|e| Trouble::passing(e.to_string()))?;
+        self.link = Some(link);
+        for number in 0..self.streams.len() {
+            self.send(number)?;
+        }
+        self.next_turn = Instant::now() + PERIOD;
+        if self.reported.take().is_some() {
+            (self.notice)(&format!("connected to {}", self.peer));
+        }
+        Ok(())
+    }
+
+    /// Sends a stream's packet that is on its way, if there is one.
+    fn send(&mut self, number: usize) -> std::result::Result<(), Trouble> {
+        let stream = &mut self.streams[number];
+        let Some(link) = self.link.as_mut().filter(|_| stream.pipe.held() > 0) else {
+            return Ok(());
+        };
+        self.transit.copy_of(&stream.pipe)?;
+        let number = number as u32;
+        Ok(self
+            .transit
+            .give(|pipe, size| link.send(number, pipe, size))?)
+    }
+
+    /// Sends a message, if there is a connection.
+    fn say(&mut self, message: &Message) -> Result<()> {
+        let said = self.link.as_mut().map_or(Ok(()), |link| link.say(message));
+        said.or_else(|error| self.lost(error.into()))
+    }
+
+    /// Takes the answers that have come.
+    fn hear(&mut self) -> std::result::Result<(), Trouble> {
+        while let Some(link) = &mut self.link {
+            match link.answer()? {
+                Some(answer) => self.take(answer)?,
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, answer: Message) -> std::result::Result<(), Trouble> {
+        match answer {
+            Message::Have { number, next } => {
+                let stream = self.streams.get_mut(number as usize);
+                let stream = stream.ok_or_else(|| Trouble::passing("it has an unknown stream"))?;
+                if next < stream.next && !stream.is_known {
+                    (self.notice)(&format!(
+                        "{}: packets {next} to {} of {} are gone at the receiver",
+                        self.peer,
+                        stream.next - 1,
+                        stream.name
+                    ));
+                }
+                if next > stream.next {
+                    self.progress = Instant::now();
+                    self.delay = self.retry.first;
+                }
+                (stream.next, stream.is_known) = (next, true);
+                if stream.pipe.held() > 0 && stream.sequence < next {
+                    stream.pipe.clear(&self.null)?;
+                }
+                Ok(())
+            }
+            Message::Refused { lasting, reason } => Err(Trouble {
+                lasting,
+                what: reason,
+            }),
+            other => Err(Trouble::passing(format!("it answers {other:?}"))),
+        }
+    }
+
+    /// There is no connection any more: another one is tried after a while.
+    fn lost(&mut self, trouble: Trouble) -> Result<()> {
+        // The receiver may have said why, before it closed.
+        let trouble = self.hear().err().unwrap_or(trouble);
+        if let Some(link) = self.link.take() {
+            link.abort();
+        }
+        if self.reported.as_ref() != Some(&trouble.what) {
+            (self.notice)(&format!(
+                "{}: {trouble}; trying again, and meanwhile the kernel's buffers fill",
+                self.peer
+            ));
+            self.reported = Some(trouble.what);
+        }
+        let delay = self.delay.max(Duration::from_nanos(1));
+        self.delay = (self.delay * 2).min(self.retry.most);
+        self.set_timer(delay)
+    }
+
+    fn set_timer(&self, delay: Duration) -> Result<()> {
+        let once = Itimerspec {
+            it_interval: timespec(Duration::ZERO),
+            it_value: timespec(delay),
+        };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &once)
+            .map(drop)
+            .map_err(Error::system("cannot set a timer"))
+    }
+
+    /// Whether the timer has run out since the last call.
+    fn is_due(&self) -> bool {
+        rustix::io::read(&self.timer, &mut [0; 8]).is_ok()
+    }
+
+    fn watch(&self, fd: impl AsFd) -> Result<()> {
+        let data = epoll::EventData::new_u64(0);
+        epoll::add(&self.news, fd, data, epoll::EventFlags::IN).map_err(Error::system("epoll"))
+    }
+
+    /// Whether the program is to stop, and the receiver has answered nothing for a while since.
+    fn is_given_up(&mut self) -> bool {
+        let mut fds = [PollFd::new(&self.stop, PollFlags::IN)];
+        if self.stopped.is_none() && poll(&mut fds, Some(&Timespec::default())) == Ok(1) {
+            self.stopped = Some(Instant::now());
+        }
+        let since = self.stopped.map(|stopped| stopped.max(self.progress));
+        since.is_some_and(|since| since.elapsed() >= GRACE)
+    }
+
+    fn error(&self, trouble: Trouble) -> Error {
+        Error::system(format!("cannot send to {}", self.peer))(io::Error::from(trouble))
+    }
+}
+
+impl Sink for Sender {
+    fn resumed(&self) -> bool {
+        self.resumed
+    }
+
+    fn describe(&mut self, metadata: &str) -> Result<()> {
+        self.metadata = Some(metadata.to_owned());
+        self.say(&Message::Metadata(metadata.to_owned()))
+    }
+
+    fn open(&mut self, stream: &StreamName) -> Result<usize> {
+        let number = self.streams.len();
+        self.streams.push(SentStream {
+            name: stream.clone(),
+            next: 0,
+            is_known: false,
+            sequence: 0,
+            pipe: pipe()?,
+        });
+        self.say(&Message::Stream {
+            number: number as u32,
+            name: stream.clone(),
+        })?;
+        Ok(number)
+    }
+
+    fn last(&self, stream: usize) -> Option<u64> {
+        self.streams[stream].next.checked_sub(1)
+    }
+
+    fn packet(&mut self, number: usize, packet: &Packet, from: &mut dyn Stream) -> Result<()> {
+        let stream = &mut self.streams[number];
+        let size = usize::try_from(packet.size).unwrap_or(usize::MAX);
+        let filled = stream.pipe.fill(from, size);
+        filled.map_err(|cause| Error::Stream {
+            stream: stream.name.to_string(),
+            action: "reading a packet",
+            cause,
+        })?;
+        stream.sequence = packet.sequence;
+        let sent = self.send(number);
+        sent.or_else(|trouble| self.lost(trouble))
+    }
+
+    fn name(&self, stream: usize) -> String {
+        self.streams[stream].name.to_string()
+    }
+
+    fn news(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.news.as_fd())
+    }
+
+    fn attend(&mut self) -> Result<()> {
+        if self.is_given_up() {
+            let on_their_way = self.streams.iter().filter(|stream| stream.pipe.held() > 0);
+            return Err(self.error(Trouble::passing(format!(
+                "{} packets were not acknowledged; they are in the kernel's buffers",
+                on_their_way.count()
+            ))));
+        }
+        let is_due = self.is_due();
+        if self.link.is_none() && is_due {
+            return self.connect_or_wait();
+        }
+        let heard = self.hear();
+        heard.or_else(|trouble| self.lost(trouble))
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.link.as_ref().map(|_| self.next_turn)
+    }
+
+    fn turn(&mut self, stats: &dyn Fn() -> Result<String>) -> Result<()> {
+        self.next_turn = Instant::now() + PERIOD;
+        self.say(&Message::Stats(stats()?))
+    }
+
+    /// The receiver does that in the end.
+    fn sync(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn end(mut self: Box<Self>, state: State, unwritten: u64, stats: &str) -> Result<()> {
+        self.close(&[
+            Message::Stats(stats.to_owned()),
+            Message::End { state, unwritten },
+        ])
+    }
+
+    fn discard(mut self: Box<Self>) -> Result<()> {
+        self.close(&[Message::Discard])
+    }
+}
+
+impl Sender {
+    /// Says the last words, and waits until the receiver has done what they say. Where there is no
+    /// connection at the moment, one is tried for a little while.
+    fn close(&mut self, words: &[Message]) -> Result<()> {
+        let began = Instant::now();
+        loop {
+            let Err(trouble) = self.try_close(words) else {
+                return Ok(());
+            };
+            if let Some(link) = self.link.take() {
+                link.abort();
+            }
+            if trouble.lasting || began.elapsed() >= GRACE {
+                return Err(self.error(Trouble::passing(format!(
+                    "it was not told how the trace ended: {trouble}"
+                ))));
+            }
+            thread::sleep(self.retry.first);
+        }
+    }
+
+    fn try_close(&mut self, words: &[Message]) -> std::result::Result<(), Trouble> {
+        if self.link.is_none() {
+            self.connect()?;
+        }
+        let said = self.link.as_mut().map(|link| link.say_all(words));
+        said.unwrap_or(Ok(()))?;
+        loop {
+            let Some(link) = &mut self.link else {
+                return Err(Trouble::passing("there is no connection"));
+            };
+            match link.wait_for_answer()? {
+                Message::Done => return Ok(()),
+                answer => self.take(answer)?,
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Sender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender")
+            .field("peer", &self.peer)
+            .field("link", &self.link)
+            .field("streams", &self.streams)
+            .finish_non_exhaustive()
+    }
+}
+
+fn pipe() -> Result<Pipe> {
+    Pipe::new().map_err(Error::system("cannot create a pipe"))
+}
+
+fn null() -> io::Result<File> {
+    OpenOptions::new().write(true).open("/dev/null")
+}

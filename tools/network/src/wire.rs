@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A connection: bytes both ways, plain or by TLS.
+//!
+//! The socket never blocks; who reads or writes waits for it here, no longer than its patience lasts, and
+//! after a signal to stop no longer than a little while. Packets go by splice where nothing encrypts
+//! them, else through memory.
+
+use crate::message::Message;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::net::sockopt::{
+    set_socket_keepalive, set_socket_linger, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl,
+    set_tcp_user_timeout,
+};
+use rustix::net::{send, SendFlags};
+use rustix::pipe::{splice, SpliceFlags};
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::mem;
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// How long a peer may be silent where something is expected from it.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long what was sent may be without an answer of the other machine's kernel.
+const UNREACHABLE: Duration = Duration::from_secs(15);
+
+/// Silence after which the other machine's kernel is asked whether it is there.
+const ASK_AFTER: Duration = Duration::from_secs(10);
+
+/// How long after a signal to stop what has begun may take.
+pub const GRACE: Duration = Duration::from_secs(5);
+
+/// How much is encrypted at a time.
+const BLOCK: usize = 64 << 10;
+
+/// A connection.
+pub struct Wire {
+    socket: Socket,
+    tls: Option<Box<rustls::Connection>>,
+    /// Room for what goes through memory.
+    block: Vec<u8>,
+}
+
+/// Its socket, to be read and written.
+struct Socket {
+    stream: TcpStream,
+    /// Readable when the program is to stop.
+    stop: Option<OwnedFd>,
+    /// Whether it is.
+    stops: bool,
+    /// Whether to wait at all.
+    waits: bool,
+}
+
+impl Wire {
+    /// A connection without encryption. `stop` becomes readable when the program is to stop.
+    pub fn plain(stream: TcpStream, stop: Option<OwnedFd>) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        stream.set_nodelay(true)?;
+        let milliseconds = UNREACHABLE.as_millis() as u32;
+        set_tcp_user_timeout(&stream, milliseconds)?;
+        set_socket_keepalive(&stream, true)?;
+        set_tcp_keepidle(&stream, ASK_AFTER)?;
+        set_tcp_keepintvl(&stream, ASK_AFTER / 2)?;
+        set_tcp_keepcnt(&stream, 3)?;
+        Ok(Self {
+            socket: Socket {
+                stream,
+                stop,
+                stops: false,
+                waits: true,
+            },
+            tls: None,
+            block: Vec::new(),
+        })
+    }
+
+    /// Encrypts it: exchanges certificates, and checks the peer's.
+    pub fn encrypt(&mut self, tls: impl Into<rustls::Connection>) -> io::Result<()> {
+        let mut tls = Box::new(tls.into());
+        while tls.is_handshaking() {
+            tls.complete_io(&mut self.socket)?;
+        }
+        self.tls = Some(tls);
+        self.block = vec![0; BLOCK];
+        Ok(())
+    }
+
+    /// Sends a message.
+    pub fn say(&mut self, message: &Message) -> io::Result<()> {
+        self.write_all(&message.to_bytes())?;
+        self.flush()
+    }
+
+    /// Sends a message behind which more comes.
+    pub fn begin(&mut self, message: &Message) -> io::Result<()> {
+        let mut bytes = &*message.to_bytes();
+        if self.tls.is_some() {
+            return self.write_all(bytes);
+        }
+        while !bytes.is_empty() {
+            let flags = SendFlags::MORE | SendFlags::NOSIGNAL;
+            match send(&self.socket.stream, bytes, flags) {
+                Ok(sent) => bytes = &bytes[sent..],
+                Err(e) => self.socket.wait_after(e, PollFlags::OUT)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends all of `pipe`, which holds so many bytes.
+    pub fn send_pipe(&mut self, pipe: impl AsFd, mut left: usize) -> io::Result<()> {
+        if self.tls.is_some() {
+            let mut block = mem::take(&mut self.block);
+            let sent = self.send_copied(pipe, left, &mut block);
+            self.block = block;
+            return sent;
+        }
+        while left > 0 {
+            match splice(
+                &pipe,
+                None,
+                &self.socket.stream,
+                None,
+                left,
+                SpliceFlags::MOVE,
+            ) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(sent) => left -= sent,
+                Err(e) => self.socket.wait_after(e, PollFlags::OUT)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn send_copied(
+        &mut self,
+        pipe: impl AsFd,
+        mut left: usize,
+        block: &mut [u8],
+    ) -> io::Result<()> {
+        while left > 0 {
+            let most = block.len().min(left);
+            let read = rustix::io::retry_on_intr(|| rustix::io::read(&pipe, &mut block[..most]))?;
+            if read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.write_all(&block[..read])?;
+            left -= read;
+        }
+        self.flush()
+    }
+
+    /// Moves at most so many bytes that come into `pipe`, which has room for them; none at the
+    /// connection's end.
+    pub fn receive_into(&mut self, pipe: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
+        if self.tls.is_some() {
+            let mut block = mem::take(&mut self.block);
+            let most = block.len().min(most);
+            let read = self.read(&mut block[..most]);
+            let written = read.and_then(|read| write_all(pipe, &block[..read]));
+            self.block = block;
+            return written;
+        }
+        loop {
+            match splice(
+                &self.socket.stream,
+                None,
+                pipe,
+                None,
+                most,
+                SpliceFlags::MOVE,
+            ) {
+                Ok(moved) => return Ok(moved),
+                Err(e) => self.socket.wait_after(e, PollFlags::IN)?,
+            }
+        }
+    }
+
+    /// Reads what has come, without waiting for more: [`io::ErrorKind::WouldBlock`] if nothing has.
+    pub fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.socket.waits = false;
+        let read = self.read(bytes);
+        self.socket.waits = true;
+        read
+    }
+
+    /// Forgets what is on its way, once it is closed: the pages of packets that will be sent on another
+    /// connection must not be read any more on this one.
+    pub fn abort(self) {
+        // A socket that is closed already has nothing on its way.
+        let _ = set_socket_linger(&self.socket.stream, Some(Duration::ZERO));
+    }
+
+    /// After the last word: waits until the peer has closed its side, so that what was said is not lost
+    /// with what the peer still sends.
+    pub fn part(mut self) {
+        let until = Instant::now() + GRACE;
+        self.socket.stops = true;
+        if let Some(tls) = &mut self.tls {
+            tls.send_close_notify();
+        }
+        let _ = self.flush();
+        let _ = self.socket.stream.shutdown(std::net::Shutdown::Write);
+        let mut block = vec![0; BLOCK];
+        while Instant::now() < until && matches!(self.socket.read(&mut block), Ok(1..)) {}
+    }
+}
+
+impl AsFd for Wire {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.stream.as_fd()
+    }
+}
+
+impl Read for Wire {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let Some(tls) = &mut self.tls else {
+            return self.socket.read(bytes);
+        };
+        loop {
+            match tls.reader().read(bytes) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    tls.complete_io(&mut self.socket)?;
+                }
+                read => return read,
+            }
+        }
+    }
+}
+
+impl Write for Wire {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(tls) = &mut self.tls else {
+            return self.socket.write(bytes);
+        };
+        let taken = tls.writer().write(bytes)?;
+        self.flush()?;
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if let Some(tls) = &mut self.tls {
+            while tls.wants_write() {
+                tls.write_tls(&mut self.socket)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wire")
+            .field("stream", &self.socket.stream)
+            .field("is_encrypted", &self.tls.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Socket {
+    /// After this error: waits until what was tried can be tried again, if it can.
+    fn wait_after(&mut self, error: impl Into<io::Error>, events: PollFlags) -> io::Result<()> {
+        let error = error.into();
+        match error.kind() {
+            io::ErrorKind::Interrupted => Ok(()),
+            io::ErrorKind::WouldBlock if self.waits => self.wait(events),
+            _ => Err(error),
+        }
+    }
+
+    fn wait(&mut self, events: PollFlags) -> io::Result<()> {
+        let began = Instant::now();
+        loop {
+            let patience = if self.stops { GRACE } else { PATIENCE };
+            let left = patience.saturating_sub(began.elapsed());
+            let stop = self.stop.as_ref().filter(|_| !self.stops);
+            let mut fds = vec![PollFd::new(&self.stream, events)];
+            fds.extend(stop.map(|stop| PollFd::new(stop, PollFlags::IN)));
+            match poll(&mut fds, Some(&timespec(left))) {
+                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+            if !fds[0].revents().is_empty() {
+                return Ok(());
+            }
+            self.stops |= fds.get(1).is_some_and(|stop| !stop.revents().is_empty());
+        }
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.stream.read(bytes) {
+                Err(e) => self.wait_after(e, PollFlags::IN)?,
+                read => return read,
+            }
+        }
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            match self.stream.write(bytes) {
+                Err(e) => self.wait_after(e, PollFlags::OUT)?,
+                written => return written,
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes all of it; how much that is.
+fn write_all(pipe: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        rest = &rest[rustix::io::retry_on_intr(|| rustix::io::write(pipe, rest))?..];
+    }
+    Ok(bytes.len())
+}
+
+/// A duration as the kernel takes it.
+pub(crate) fn timespec(time: Duration) -> Timespec {
+    Timespec {
+        tv_sec: time.as_secs() as i64,
+        tv_nsec: time.subsec_nanos().into(),
+    }
+}

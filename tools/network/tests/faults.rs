@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What can go wrong with a receiver, a sender, and what is between them.
+
+mod common;
+
+use common::fake::{packet, Channel};
+use common::{filled, notice, open, send, stopper, temporary, Running, RETRY};
+use network::message::Message;
+use network::{Hello, Peer, Receiver, Security, Sender, Sent};
+use rtrace_abi::header::Layout;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::thread;
+use std::time::{Duration, Instant};
+use synthetic::UUID;
+use trace::consumer::End;
+use trace::output::OutputOptions;
+use trace::recording::{Recording, State};
+use trace::rotate::{Every, Rotate};
+use trace::uuid::Uuid;
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{what}");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn small_packet(cpu: u32, sequence: u64) -> common::fake::Full {
+    packet(cpu, sequence, 4096)
+}
+
+#[test]
+fn a_receiver_that_is_not_there_yet_or_goes_away_for_a_while() {
+    let dir = temporary();
+    let address = Running::start(dir.path()).address.clone();
+    let channel = Channel::new(2);
+    let (stop, _keep) = stopper();
+    let (mut consumer, said) = open(&channel, &address, &stop).unwrap();
+    let end = thread::scope(|scope| {
+        let stop = &stop;
+        let sending = scope.spawn(move || (consumer.run(stop), consumer));
+        for round in 0..3 {
+            for cpu in 0..2 {
+                channel.with(cpu, |mut buffer| {
+                    (0..3).for_each(|i| buffer.push(small_packet(cpu, 3 * round + i)));
+                });
+            }
+            // One packet of each stream is taken from the kernel, and none given back.
+            thread::sleep(Duration::from_millis(30));
+            for cpu in 0..2 {
+                channel.with(cpu, |buffer| {
+                    assert_eq!(buffer.put.len() as u64, 3 * round);
+                    assert!(buffer.ready.len() >= 2);
+                });
+            }
+            let options = OutputOptions::default();
+            let _receiver = Running::start_at(&address, dir.path(), Security::Loopback, options);
+            wait_until("all are given back", || {
+                (0..2).all(|cpu| channel.with(cpu, |b| b.put.len() as u64 == 3 * (round + 1)))
+            });
+        }
+        let options = OutputOptions::default();
+        let _receiver = Running::start_at(&address, dir.path(), Security::Loopback, options);
+        channel.end();
+        let (end, consumer) = sending.join().unwrap();
+        consumer.into_sink().end(State::Over, 0, "").unwrap();
+        end
+    });
+    assert_eq!(end.unwrap(), End::Over);
+    let receiver = Running::start(dir.path());
+    for cpu in 0..2 {
+        let expected: Vec<u8> = (0..9).flat_map(|i| small_packet(cpu, i).1).collect();
+        assert!(receiver.file(cpu) == expected);
+    }
+    let said = said.lock().unwrap();
+    assert!(said[0].contains("trying again"), "{said:?}");
+    assert!(said[1].contains("connected to"), "{said:?}");
+}
+
+#[test]
+fn a_stop_while_nobody_answers() {
+    let dir = temporary();
+    let address = Running::start(dir.path()).address.clone();
+    let channel = Channel::new(1);
+    channel.with(0, |mut buffer| buffer.push(small_packet(0, 0)));
+    let (stop, stopper) = stopper();
+    let (mut consumer, _) = open(&channel, &address, &stop).unwrap();
+    drop(stopper);
+    let error = consumer.run(&stop).unwrap_err().to_string();
+    assert!(error.contains("1 packets were not acknowledged"), "{error}");
+    let error = consumer.into_sink().end(State::Failed, 0, "").unwrap_err();
+    assert!(error.to_string().contains("was not told"), "{error}");
+    // The kernel has it again.
+    channel.with(0, |buffer| {
+        assert!(buffer.put.is_empty());
+        assert_eq!(buffer.ready.len(), 1);
+    });
+    let receiver = Running::start(dir.path());
+    let metadata = synthetic::metadata(UUID, Layout::Compact);
+    *channel.metadata.lock().unwrap() = Some(metadata);
+    channel.end();
+    send(&channel, &receiver.address);
+    assert!(receiver.file(0) == small_packet(0, 0).1);
+}
+
+/// What a receiver answers to these bytes, until it closes.
+fn answers(receiver: &Running, bytes: &[u8]) -> Vec<Message> {
+    let mut stream = TcpStream::connect(&receiver.address).unwrap();
+    stream.write_all(bytes).unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut answers = Vec::new();
+    while let Ok(answer) = Message::read(&mut stream) {
+        answers.push(answer);
+    }
+    answers
+}
+
+fn hello(host: &str, uuid: [u8; 16]) -> Message {
+    Message::Hello(Hello::Send(Sent {
+        host: host.to_owned(),
+        uuid: Uuid::from_bytes(uuid),
+        streams: Vec::new(),
+    }))
+}
+
+#[test]
+fn garbage_harms_nothing() {
+    let dir = temporary();
+    let receiver = Running::start(dir.path());
+    let refused = |bytes: &[u8]| match answers(&receiver, bytes).pop() {
+        Some(Message::Refused { reason, .. }) => reason,
+        other => panic!("{other:?}"),
+    };
+    assert!(refused(b"GET / HTTP/1.1\r\n\r\n").contains("no frame"));
+    assert!(refused(&[0xff; 4096]).contains("no frame"));
+    assert!(refused(&[1, 0, 0, 0, 0, 0, 0, 0x7f]).contains("too long"));
+    let newer = [&[1, 0, 0, 0, 17, 0, 0, 0][..], b"rtrace-network 9\n"].concat();
+    assert!(refused(&newer).contains("version 9"));
+    assert!(refused(&Message::Done.to_bytes()).contains("no hello"));
+    // In the midst of a trace.
+    let stream = Message::Stream {
+        number: 0,
+        name: common::fake::name("channel0", 0),
+    };
+    let metadata = synthetic::metadata(UUID, Layout::Compact);
+    let metadata = Message::Metadata(metadata).to_bytes();
+    let full = small_packet(0, 0).1;
+    let head = |size: usize| Message::Packet {
+        number: 0,
+        size: size as u32,
+    };
+    let whole = [head(full.len()).to_bytes(), full.clone()].concat();
+    let mut damaged = full.clone();
+    damaged[0] ^= 1;
+    let other = small_packet(1, 0).1;
+    for (i, (words, why)) in [
+        (vec![stream.to_bytes(), stream.to_bytes()], "out of turn"),
+        (vec![whole.clone()], "unknown stream"),
+        (
+            vec![stream.to_bytes(), whole.clone()],
+            "before the description",
+        ),
+        (
+            vec![Message::Metadata("trace { }".to_owned()).to_bytes()],
+            "another trace",
+        ),
+        (
+            vec![metadata.clone(), stream.to_bytes(), head(83).to_bytes()],
+            "no packet",
+        ),
+        (
+            vec![
+                metadata.clone(),
+                stream.to_bytes(),
+                head(full.len()).to_bytes(),
+                damaged,
+            ],
+            "magic",
+        ),
+        (
+            vec![
+                metadata.clone(),
+                stream.to_bytes(),
+                head(other.len()).to_bytes(),
+                other,
+            ],
+            "not as it should be",
+        ),
+        (
+            vec![
+                metadata.clone(),
+                stream.to_bytes(),
+                head(full.len() + 8).to_bytes(),
+                full.clone(),
+                vec![0; 8],
+            ],
+            "not as it should be",
+        ),
+        (
+            vec![Message::Stats("trace 1\nstate over\n".to_owned()).to_bytes()],
+            "counters",
+        ),
+        (vec![Message::Done.to_bytes()], "an answer"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut bytes = hello(&format!("h{i}"), UUID).to_bytes();
+        bytes.extend(words.concat());
+        let reason = refused(&bytes);
+        assert!(reason.contains(why), "{why}: {reason}");
+    }
+    // Cut off: what is whole is on the disk.
+    let begin = [
+        hello("cut", UUID).to_bytes(),
+        metadata,
+        stream.to_bytes(),
+        whole.clone(),
+    ];
+    let half = [begin.concat(), whole[..2000].to_vec()].concat();
+    answers(&receiver, &half);
+    let name = format!("cut-{}", Uuid::from_bytes(UUID));
+    let path = dir.path().join(name).join("channel0_cpu0");
+    wait_until("the half is cut off", || fs::read(&path).unwrap() == full);
+    // And somebody who means it is served.
+    let (channel, expected) = filled(1, 3, small_packet);
+    send(&channel, &receiver.address);
+    assert!(receiver.file(0) == expected[0]);
+    // Nothing is anywhere but in directories of that form.
+    for entry in fs::read_dir(dir.path()).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(
+            name.ends_with(&Uuid::from_bytes(UUID).to_string()),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn machines_of_one_name_and_many_at_a_time() {
+    let dir = temporary();
+    let receiver = Running::start(dir.path());
+    thread::scope(|scope| {
+        for machine in 0..8 {
+            let address = &receiver.address;
+            scope.spawn(move || {
+                let mut channel = Channel::new(1);
+                channel.uuid = [machine; 16];
+                let metadata = synthetic::metadata([machine; 16], Layout::Compact);
+                *channel.metadata.lock().unwrap() = Some(metadata);
+                for sequence in 0..10 {
+                    let mut full = small_packet(0, sequence);
+                    full.1[4..20].fill(machine);
+                    channel.with(0, |mut buffer| buffer.push(full));
+                }
+                channel.end();
+                send(&channel, address);
+            });
+        }
+    });
+    for machine in 0..8 {
+        let uuid = Uuid::from_bytes([machine; 16]);
+        let path = dir.path().join(format!("{}-{uuid}", network::host()));
+        assert_eq!(fs::read(path.join("channel0_cpu0")).unwrap().len(), 40_960);
+        let recording = Recording::read(&path, uuid).unwrap().unwrap();
+        assert_eq!(recording.state, State::Over);
+    }
+}
+
+#[test]
+fn who_comes_again_takes_the_trace_over() {
+    let dir = temporary();
+    let receiver = Running::start(dir.path());
+    // Somebody whose connection is dead, and who does not know.
+    let mut first = TcpStream::connect(&receiver.address).unwrap();
+    first
+        .write_all(&hello(&network::host(), UUID).to_bytes())
+        .unwrap();
+    assert!(matches!(
+        Message::read(&mut first).unwrap(),
+        Message::Welcome { resumed: false, .. }
+    ));
+    let (channel, expected) = filled(1, 3, small_packet);
+    send(&channel, &receiver.address);
+    assert!(receiver.file(0) == expected[0]);
+    let mut rest = Vec::new();
+    let _ = first.read_to_end(&mut rest);
+}
+
+#[test]
+fn chunks() {
+    let dir = temporary();
+    let rotate = Rotate {
+        every: Every::Size(3 * 4096),
+        keep: None,
+    };
+    let options = OutputOptions {
+        rotate: Some(rotate),
+        ..OutputOptions::default()
+    };
+    let receiver = Running::start_at("127.0.0.1:0", dir.path(), Security::Loopback, options);
+    let (channel, expected) = filled(1, 7, small_packet);
+    send(&channel, &receiver.address);
+    let files = (1..=3).flat_map(|number| {
+        let chunk = format!("chunk-{number:06}/channel0_cpu0");
+        fs::read(receiver.trace().join(chunk)).unwrap()
+    });
+    assert!(files.collect::<Vec<u8>>() == expected[0]);
+}
+
+#[test]
+fn a_stopped_receiver_says_so() {
+    let dir = temporary();
+    let receiver = Running::start(dir.path());
+    let trace = receiver.trace();
+    let channel = Channel::new(1);
+    channel.with(0, |mut buffer| buffer.push(small_packet(0, 0)));
+    let (stop, stopper) = stopper();
+    let (mut consumer, _) = open(&channel, &receiver.address, &stop).unwrap();
+    thread::scope(|scope| {
+        let end = scope.spawn(|| consumer.run(&stop));
+        wait_until("it is given back", || {
+            channel.with(0, |b| !b.put.is_empty())
+        });
+        drop(receiver);
+        let recording = Recording::read(&trace, Uuid::from_bytes(UUID));
+        assert_eq!(recording.unwrap().unwrap().state, State::Stopped);
+        drop(stopper);
+        // There is nothing that anybody would have to take.
+        assert_eq!(end.join().unwrap().unwrap(), End::Stopped);
+    });
+}
+
+/// A sender to this peer, which must refuse it.
+fn refusal(peer: Peer) -> String {
+    let (stop, _keep): (OwnedFd, OwnedFd) = stopper();
+    let uuid = Uuid::from_bytes(UUID);
+    let (notice, _) = notice();
+    let sender = Sender::begin(peer, uuid, Vec::new(), RETRY, stop, notice);
+    sender.unwrap_err().to_string()
+}
+
+#[test]
+fn what_is_no_receiver_is_an_error_at_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream
+            .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            .unwrap();
+        let _ = stream.read(&mut [0; 4096]);
+    });
+    let error = refusal(Peer::new(address, Security::Loopback));
+    assert!(error.contains("no frame of rtrace's"), "{error}");
+}
+
+#[test]
+fn nothing_goes_out_unprotected_unasked() {
+    let peer = Peer::new("192.0.2.1:5344".to_owned(), Security::Loopback);
+    let error = refusal(peer);
+    assert!(error.contains("--plain"), "{error}");
+    let (notice, _) = notice();
+    let options = OutputOptions::default();
+    let dir = temporary();
+    let security = Security::Loopback;
+    let path = dir.path().to_owned();
+    let error = Receiver::bind("0.0.0.0:0", security, path, options, notice).unwrap_err();
+    assert!(error.to_string().contains("--plain"), "{error}");
+}

@@ -2,7 +2,8 @@
 
 //! The command line, as typed.
 
-use clap::Parser;
+use clap::{ArgGroup, Parser};
+use network::parse_address;
 use std::path::PathBuf;
 use trace::access::{parse_group, parse_mode, Gid};
 use trace::rotate::Every;
@@ -39,13 +40,23 @@ Snapshots:
   the message says so, and when DIR/N/.recording has the line `state stopped`. One that fails is
   reported, and rtraced goes on; its exit code in the end is that of the first failure.
 
+Network:
+  rtraced --listen 10.0.0.1:5344 -o /traces --ca ca.pem --cert collector.pem --key collector.key
+  rtraced --connect 10.0.0.1:5344 --ca ca.pem --cert web1.pem --key web1.key
+
+  The kernel has a packet back when the receiver has written it. While the receiver is not there, or
+  its disk is full, the sender tries again, from ten times to once in 5 seconds, and the
+  buffers fill; what does not fit is lost, and counted. When it is there again, or either of the two was
+  started again, the trace goes on without a gap or a packet twice. A receiver that refuses the first
+  connection for good (its version, its certificate or ours) ends the sender.
+
 Messages go to standard error; after detaching to the system log, unless standard error
 is a file.
 
 Exit codes:
   0  the trace was written (or a signal came before there was one)
   1  rtrace cannot be read: no module, no debugfs, not root, no such session, a failing
-     stream, nothing left with --leftover
+     stream, nothing left with --leftover; or a failing network
   2  wrong usage
   3  DIR holds something else
   4  DIR cannot be written, for example because the disk is full
@@ -59,11 +70,42 @@ Exit codes:
 /// before is taken only with --leftover, or if DIR holds a part of it.
 #[derive(Debug, Parser)]
 #[command(name = "rtraced", version, after_long_help = AFTER, after_help = "More: --help")]
+#[command(group(ArgGroup::new("network").args(["connect", "listen"])))]
 pub struct Args {
     /// Directory for the trace: new, empty, or holding a part of the same trace (with --rotate: chunks
-    /// of it; with --snapshots: snapshots)
-    #[arg(short, long, value_name = "DIR", required_unless_present = "generate")]
+    /// of it; with --snapshots: snapshots; with --listen: a directory for each trace)
+    #[arg(short, long, value_name = "DIR", required_unless_present_any = ["connect", "generate"])]
     pub output: Option<PathBuf>,
+
+    /// Send the trace to the receiver there (`rtraced --listen`), and write nothing here
+    #[arg(long, value_name = "HOST:PORT", value_parser = parse_address)]
+    #[arg(conflicts_with_all = [
+        "output", "listen", "direct", "rotate", "keep", "snapshots", "mode", "group"
+    ])]
+    pub connect: Option<String>,
+
+    /// Record nothing here, but receive what others send with --connect, each trace into
+    /// DIR/HOST-UUID. The address is one of this machine's, or 0.0.0.0 or [::] for all
+    #[arg(long, value_name = "ADDR:PORT", value_parser = parse_address)]
+    #[arg(conflicts_with_all = ["direct", "snapshots", "leftover", "session"])]
+    pub listen: Option<String>,
+
+    /// For --connect and --listen: certificate of the authority that has signed those of both sides, PEM
+    #[arg(long, value_name = "FILE", requires_all = ["network", "cert", "key"])]
+    pub ca: Option<PathBuf>,
+
+    /// This side's certificate, PEM. The receiver's must have the name or address by which senders call it
+    #[arg(long, value_name = "FILE", requires_all = ["ca", "key"])]
+    pub cert: Option<PathBuf>,
+
+    /// The private key of that, PEM
+    #[arg(long, value_name = "FILE", requires_all = ["ca", "cert"])]
+    pub key: Option<PathBuf>,
+
+    /// Neither encrypt nor ask who the other side is. Needed for any address but 127.0.0.0/8 and [::1] if
+    /// there are no certificates: everybody on the way can read what the kernel does, and change it
+    #[arg(long, requires = "network", conflicts_with_all = ["ca", "cert", "key"])]
+    pub plain: bool,
 
     /// Session to read. It must be there
     #[arg(short, long, value_name = "NAME", default_value = trace::tracer::DEFAULT_SESSION)]

@@ -58,15 +58,15 @@ impl Detachment {
 
     /// When it is ready: a session of its own, no terminal, and word to the first half. `log`
     /// goes elsewhere from now on. Later calls do nothing.
-    pub fn leave(&mut self, log: &mut Log) -> Result<(), Failure> {
+    pub fn leave(&mut self, log: &Log) -> Result<(), Failure> {
         if std::mem::take(&mut self.awaited) {
-            *log = leave()?;
+            leave(log)?;
         }
         Ok(())
     }
 }
 
-fn leave() -> Result<Log, Failure> {
+fn leave(log: &Log) -> Result<(), Failure> {
     set_parent_process_death_signal(None).context("prctl")?;
     setsid().context("setsid")?;
     std::env::set_current_dir("/").context("cannot change to /")?;
@@ -76,17 +76,15 @@ fn leave() -> Result<Log, Failure> {
         .context("/dev/null")?;
     // Someone may wait for the end of a pipe or a terminal, but not for that of a file.
     let stderr = fstat(io::stderr()).context("fstat")?;
-    let log = if FileType::from_raw_mode(stderr.st_mode) == FileType::RegularFile {
-        Log::Stderr
-    } else {
+    if FileType::from_raw_mode(stderr.st_mode) != FileType::RegularFile {
         dup2_stderr(&null).context("dup2")?;
-        Log::system()
-    };
+        log.go_to_system();
+    }
     let mut stdout = io::stdout();
     stdout
         .write_all(READY)
         .and_then(|()| stdout.flush())
         .context("nobody waits for the daemon")?;
     dup2_stdout(&null).context("dup2")?;
-    Ok(log)
+    Ok(())
 }

@@ -4,25 +4,34 @@
 
 use std::os::unix::net::UnixDatagram;
 use std::process;
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// Takes the program's messages.
+/// Takes the program's messages. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct Log(Arc<Mutex<Target>>);
+
+/// Who has them.
 #[derive(Debug)]
-pub enum Log {
-    /// Standard error.
+enum Target {
     Stderr,
     /// The system log's socket, if there is one.
     System(Option<UnixDatagram>),
 }
 
 impl Log {
-    /// The system log.
-    pub fn system() -> Self {
+    /// To standard error.
+    pub fn stderr() -> Self {
+        Self(Arc::new(Mutex::new(Target::Stderr)))
+    }
+
+    /// To the system log from now on.
+    pub fn go_to_system(&self) {
         let socket = UnixDatagram::unbound().and_then(|socket| {
             socket.connect("/dev/log")?;
             socket.set_nonblocking(true)?;
             Ok(socket)
         });
-        Self::System(socket.ok())
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Target::System(socket.ok());
     }
 
     /// Something to know.
@@ -38,9 +47,9 @@ impl Log {
     fn say(&self, severity: u8, message: &str) {
         /// "System daemons" among syslog's facilities, in its place.
         const DAEMON: u8 = 3 << 3;
-        match self {
-            Self::Stderr => eprintln!("rtraced: {message}"),
-            Self::System(Some(socket)) => {
+        match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            Target::Stderr => eprintln!("rtraced: {message}"),
+            Target::System(Some(socket)) => {
                 let line = format!(
                     "<{}>rtraced[{}]: {message}",
                     DAEMON | severity,
@@ -49,7 +58,7 @@ impl Log {
                 // Without a reader of the log there is nobody left to tell.
                 let _ = socket.send(line.as_bytes());
             }
-            Self::System(None) => {}
+            Target::System(None) => {}
         }
     }
 }

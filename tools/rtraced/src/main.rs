@@ -5,12 +5,15 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod destination;
 mod detach;
 mod failure;
+mod files;
 mod log;
 mod notify;
 mod options;
 mod pid_file;
+mod receive;
 mod serve;
 mod snapshots;
 
@@ -22,17 +25,18 @@ use options::Action;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let mut log = Log::Stderr;
-    run(args::Args::parse(), &mut log).unwrap_or_else(|failure| {
+    let log = Log::stderr();
+    run(args::Args::parse(), &log).unwrap_or_else(|failure| {
         log.error(&failure.to_string());
         failure.exit_code()
     })
 }
 
-fn run(args: args::Args, log: &mut Log) -> Result<ExitCode, Failure> {
+fn run(args: args::Args, log: &Log) -> Result<ExitCode, Failure> {
     match Action::from_args(args).context("cannot tell the current directory")? {
         Action::Detach => detach::detach(),
         Action::Serve(options) => serve::serve(&options, log),
+        Action::Receive(options) => receive::receive(&options, log),
         Action::Generate(dir) => manual::write(args::Args::command(), &dir)
             .with_context(|| format!("cannot write to {}", dir.display()))
             .map(|()| ExitCode::SUCCESS)

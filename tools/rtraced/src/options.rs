@@ -3,7 +3,10 @@
 //! What the program works with, from what was typed.
 
 use crate::args::Args;
+use crate::destination::{Destination, Directory};
+use crate::receive::Receive;
 use clap::CommandFactory;
+use network::Security;
 use std::io;
 use std::path::{absolute, PathBuf};
 use trace::access::Access;
@@ -17,16 +20,16 @@ pub enum Action {
     Detach,
     /// Write the trace.
     Serve(Options),
+    /// Take traces of other machines.
+    Receive(Receive),
     /// Write man pages and completions.
     Generate(PathBuf),
 }
 
 /// How to write the trace.
 pub struct Options {
-    /// Directory for it.
-    pub output: PathBuf,
-    /// How to write there.
-    pub output_options: OutputOptions,
+    /// Where it goes.
+    pub destination: Destination,
     /// Session to read.
     pub session: String,
     /// Where debugfs is mounted.
@@ -44,27 +47,47 @@ pub struct Options {
 impl Action {
     /// The one conversion.
     pub fn from_args(args: Args) -> io::Result<Self> {
-        let Some(output) = args.output else {
-            return Ok(match args.generate {
-                Some(dir) => Self::Generate(dir),
-                None => Args::command()
-                    .error(clap::error::ErrorKind::MissingRequiredArgument, "--output")
-                    .exit(),
-            });
-        };
+        if let Some(dir) = args.generate {
+            return Ok(Self::Generate(dir));
+        }
         if !args.foreground && !args.detached {
             return Ok(Self::Detach);
         }
+        let file = |path: Option<PathBuf>| path.map(absolute).transpose();
+        let (ca, cert, key) = (file(args.ca)?, file(args.cert)?, file(args.key)?);
+        let security = Security::new(ca, cert, key, args.plain);
+        let pid_file = file(args.pid_file)?;
+        let destination = match (args.output, args.connect) {
+            (_, Some(address)) => Destination::Receiver(address, security),
+            (Some(path), None) => {
+                let directory = Directory {
+                    path: absolute(path)?,
+                    options: OutputOptions {
+                        writing: Writing::from_direct(args.direct),
+                        access: Access::new(args.mode, args.group),
+                        rotate: Rotate::new(args.rotate, args.keep),
+                    },
+                };
+                if let Some(address) = args.listen {
+                    return Ok(Self::Receive(Receive {
+                        address,
+                        security,
+                        directory,
+                        pid_file,
+                        detached: args.detached,
+                    }));
+                }
+                Destination::Directory(directory)
+            }
+            (None, None) => Args::command()
+                .error(clap::error::ErrorKind::MissingRequiredArgument, "--output")
+                .exit(),
+        };
         Ok(Self::Serve(Options {
-            output: absolute(output)?,
-            output_options: OutputOptions {
-                writing: Writing::from_direct(args.direct),
-                access: Access::new(args.mode, args.group),
-                rotate: Rotate::new(args.rotate, args.keep),
-            },
+            destination,
             session: args.session,
             debugfs: args.debugfs,
-            pid_file: args.pid_file.map(absolute).transpose()?,
+            pid_file,
             leftover: args.leftover,
             snapshots: args.snapshots,
             detached: args.detached,

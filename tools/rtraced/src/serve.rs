@@ -2,8 +2,10 @@
 
 //! Waits for a trace and writes it.
 
+use crate::destination::Destination;
 use crate::detach::Detachment;
 use crate::failure::Failure;
+use crate::files;
 use crate::log::Log;
 use crate::notify::Notify;
 use crate::options::Options;
@@ -14,7 +16,6 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::process::ExitCode;
 use trace::consumer::{Consumer, End};
 use trace::live::LiveTrace;
-use trace::output::Output;
 use trace::priority;
 use trace::recording::State;
 use trace::session::Session;
@@ -31,7 +32,7 @@ const ASK: Timespec = Timespec {
 };
 
 /// Writes one trace, to its end or to a signal. The closing line says what became of it.
-pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
+pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
     let notify = Notify::from_env();
     let mut detachment = Detachment::begin(options.detached)?;
     let mut signals = Signals::catch()?;
@@ -41,9 +42,9 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
         .map(PidFile::claim)
         .transpose()?;
     let session = Tracer::find(&options.debugfs)?.session(&options.session)?;
-    if options.snapshots {
+    if let (true, Destination::Directory(directory)) = (options.snapshots, &options.destination) {
         return snapshots::serve(
-            options,
+            directory,
             &session,
             &mut signals,
             &mut detachment,
@@ -53,7 +54,8 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
     }
     // Before the look whether it is active: whatever is started from now on has another.
     let last = session.uuid()?;
-    let held = try_output(last, options)?;
+    let held = options.destination.try_writing(last)?;
+    files::open_many();
     let source = match current(&session, held, options.leftover)? {
         Some(source) => source,
         None => {
@@ -72,17 +74,11 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
             source
         }
     };
+    // What an earlier run may have brought there.
+    let before = session.stats()?.all.total.read_records;
     let mut consumer = Consumer::open(source, |source| {
-        let streams = source.streams()?;
-        let (dir, options) = (&options.output, options.output_options);
-        options.begin(dir, source.uuid(), &streams)
+        options.destination.begin(source, &signals, log)
     })?;
-    // What an earlier run has brought to this directory.
-    let before = if consumer.sink().resumed() {
-        session.stats()?.all.total.read_records
-    } else {
-        0
-    };
     let status = format!(
         "{} trace {} to {}, {} streams",
         if consumer.sink().resumed() {
@@ -91,7 +87,7 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
             "writing"
         },
         consumer.source().uuid(),
-        options.output.display(),
+        options.destination,
         consumer.streams()
     );
     log.info(&status);
@@ -115,29 +111,14 @@ pub fn serve(options: &Options, log: &mut Log) -> Result<ExitCode, Failure> {
             let is_full = matches!(error, trace::Error::Write { .. });
             let failure = Failure::from(error);
             log.error(&failure.to_string());
-            if is_full {
-                log.error(&format!(
-                    "{} holds a valid trace up to there, and the kernel goes on recording: \
-                     make room and start rtraced again to continue",
-                    options.output.display()
-                ));
+            if let Some(advice) = options.destination.advice().filter(|_| is_full) {
+                log.error(&advice);
             }
             (failure.exit_code(), State::Failed)
         }
     };
     close(&session, consumer, before, state, log);
     Ok(code)
-}
-
-/// Makes sure, before anything is waited for, that the directory can be written and holds
-/// nothing else than a part of the `last` trace. Whether it holds that.
-fn try_output(last: Option<Uuid>, options: &Options) -> Result<bool, Failure> {
-    let held = options.output_options.held(&options.output)?;
-    if let Some(other) = held.filter(|_| held != last) {
-        return Err(Output::holds_another(&options.output, other).into());
-    }
-    Output::try_writing(&options.output, options.output_options)?;
-    Ok(held.is_some())
 }
 
 /// The trace to write at once: the one that is being recorded; and one that was stopped, if the
@@ -186,6 +167,7 @@ pub fn look(signals: &mut Signals) -> Vec<i32> {
 
 /// Says what is on disk and what is lost.
 fn close(session: &Session, consumer: Consumer<LiveTrace>, before: u64, state: State, log: &Log) {
+    let before = if consumer.sink().resumed() { before } else { 0 };
     let recorded = before + consumer.written().records;
     let stats = session.stats_and_text();
     // The counters are the current trace's; a new one may have been started meanwhile.

@@ -2,11 +2,11 @@
 
 //! `--snapshots`: writes what the buffers hold each time that a signal asks for it.
 
+use crate::destination::Directory;
 use crate::detach::Detachment;
 use crate::failure::Failure;
 use crate::log::Log;
 use crate::notify::Notify;
-use crate::options::Options;
 use crate::serve::look;
 use rustix::process::Signal;
 use std::process::ExitCode;
@@ -22,17 +22,17 @@ const ASKING: i32 = Signal::USR2.as_raw();
 
 /// Serves SIGUSR2 until another signal comes, or the session is gone.
 pub fn serve(
-    options: &Options,
+    directory: &Directory,
     session: &Session,
     signals: &mut Signals,
     detachment: &mut Detachment,
     notify: &Notify,
-    log: &mut Log,
+    log: &Log,
 ) -> Result<ExitCode, Failure> {
-    let (dir, access) = (&options.output, options.output_options.access);
+    let Directory { path: dir, options } = directory;
     let mut number = snapshot::next_number(dir)?;
-    Output::try_writing(dir, options.output_options)?;
-    make_dir(dir, access).map_err(Error::write(dir))?;
+    Output::try_writing(dir, *options)?;
+    make_dir(dir, options.access).map_err(Error::write(dir))?;
     let status = format!(
         "writing a snapshot of session `{}` to {} at each SIGUSR2",
         session.name(),
@@ -46,7 +46,7 @@ pub fn serve(
     loop {
         let came = look(signals);
         if came.contains(&ASKING) {
-            if let Err(error) = take(options, session, number, log) {
+            if let Err(error) = take(directory, session, number, log) {
                 let failure = Failure::from(error);
                 log.error(&failure.to_string());
                 code.get_or_insert(failure.exit_code());
@@ -68,13 +68,13 @@ pub fn serve(
 }
 
 /// Writes the snapshot with this number.
-fn take(options: &Options, session: &Session, number: u64, log: &Log) -> trace::Result<()> {
-    let dir = options.output.join(number.to_string());
+fn take(directory: &Directory, session: &Session, number: u64, log: &Log) -> trace::Result<()> {
+    let dir = directory.path.join(number.to_string());
     let Snapshot {
         written,
         totals,
         failure,
-    } = snapshot::take(session, &dir, options.output_options)?;
+    } = snapshot::take(session, &dir, directory.options)?;
     log.info(&format!(
         "snapshot in {} ({} packets): {totals}",
         dir.display(),

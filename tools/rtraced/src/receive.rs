@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `--listen`: takes the traces of other machines.
+
+use crate::destination::{notice, Directory};
+use crate::detach::Detachment;
+use crate::failure::Failure;
+use crate::files;
+use crate::log::Log;
+use crate::pid_file::PidFile;
+use anyhow::anyhow;
+use network::{Credentials, Receiver, Security};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use trace::output::{make_dir, Output};
+use trace::signals::Signals;
+use trace::Error;
+
+/// How to receive.
+pub struct Receive {
+    /// Where to listen.
+    pub address: String,
+    /// How connections are protected.
+    pub security: Security<Credentials>,
+    /// Directory for the traces.
+    pub directory: Directory,
+    /// Where the process id goes.
+    pub pid_file: Option<PathBuf>,
+    /// Detach as soon as it listens.
+    pub detached: bool,
+}
+
+/// Takes traces until a signal comes.
+pub fn receive(options: &Receive, log: &Log) -> Result<ExitCode, Failure> {
+    let mut detachment = Detachment::begin(options.detached)?;
+    let signals = Signals::catch()?;
+    let _pid_file = options
+        .pid_file
+        .as_deref()
+        .map(PidFile::claim)
+        .transpose()?;
+    let Directory {
+        path,
+        options: output,
+    } = &options.directory;
+    Output::try_writing(path, *output)?;
+    make_dir(path, output.access).map_err(Error::write(path))?;
+    let security = options.security.server().map_err(|error| anyhow!(error))?;
+    files::open_many();
+    let receiver = Receiver::bind(
+        &options.address,
+        security,
+        path.clone(),
+        *output,
+        notice(log),
+    )?;
+    log.info(&format!(
+        "listening at {}; traces go to {}",
+        receiver.address()?,
+        path.display()
+    ));
+    detachment.leave(log)?;
+    receiver.run(&signals)?;
+    log.info("stopped by a signal");
+    Ok(ExitCode::SUCCESS)
+}

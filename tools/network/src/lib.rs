@@ -16,12 +16,15 @@ mod link;
 pub mod message;
 mod peer;
 mod pipe;
+mod progress;
 mod receiver;
 mod reception;
+mod relay;
 mod sender;
 mod tls;
 mod traces;
 mod trouble;
+mod watch;
 mod wire;
 
 pub use hello::{host, Hello, Sent};
@@ -30,6 +33,7 @@ pub use receiver::Receiver;
 pub use sender::{Retry, Sender};
 pub use tls::{ClientTls, Credentials, ServerTls};
 pub use trouble::Trouble;
+pub use watch::watch;
 
 use std::sync::Arc;
 

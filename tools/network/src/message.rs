@@ -78,6 +78,11 @@ pub enum Message {
     },
     /// The trace is on the receiver's disk, to its end; or nothing of it is.
     Done,
+    /// To who watches: all that happened up to this clock value has come.
+    Complete {
+        /// The clock.
+        time: u64,
+    },
     /// Nothing more is taken on this connection.
     Refused {
         /// Whether it is of no use to try again.
@@ -101,10 +106,11 @@ enum Kind {
     Have = 17,
     Done = 18,
     Refused = 19,
+    Complete = 20,
 }
 
 impl Kind {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Hello,
         Self::Stream,
         Self::Metadata,
@@ -116,6 +122,7 @@ impl Kind {
         Self::Have,
         Self::Done,
         Self::Refused,
+        Self::Complete,
     ];
 
     /// The longest body.
@@ -124,7 +131,9 @@ impl Kind {
             Self::Hello | Self::Stats => TEXT,
             Self::Metadata => METADATA,
             Self::Packet => 4 + PACKET,
-            Self::Stream | Self::End | Self::Discard | Self::Have | Self::Done => 128,
+            Self::Stream | Self::End | Self::Discard | Self::Have | Self::Done | Self::Complete => {
+                128
+            }
             Self::Welcome | Self::Refused => ANSWER,
         }
     }
@@ -178,6 +187,7 @@ impl Message {
             },
             Kind::Discard => Self::Discard,
             Kind::Done => Self::Done,
+            Kind::Complete => Self::Complete { time: long(body)? },
             Kind::Refused => Self::Refused {
                 lasting: word(body)? != 0,
                 reason: text(body)?,
@@ -235,6 +245,10 @@ impl Message {
             }
             Self::Discard => Kind::Discard,
             Self::Done => Kind::Done,
+            Self::Complete { time } => {
+                put(&time.to_le_bytes());
+                Kind::Complete
+            }
             Self::Refused { lasting, reason } => {
                 put(&u32::from(*lasting).to_le_bytes());
                 put(cut(reason).as_bytes());

@@ -9,8 +9,9 @@ use crate::hello::{Hello, Sent};
 use crate::message::Message;
 use crate::peer::{not_loopback, Security};
 use crate::reception::{trouble_of, Reception};
+use crate::relay::Relay;
 use crate::tls::ServerTls;
-use crate::traces::Traces;
+use crate::traces::{Found, Traces};
 use crate::trouble::Trouble;
 use crate::wire::Wire;
 use crate::Notice;
@@ -19,6 +20,7 @@ use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
+use std::iter;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -34,6 +36,9 @@ const MOST: usize = 1024;
 
 /// How long nobody is accepted when that failed.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// How often it is asked whether somebody still waits for a trace.
+const ASK: Duration = Duration::from_secs(1);
 
 /// Listens for senders.
 pub struct Receiver {
@@ -162,7 +167,7 @@ impl Receiver {
         let mut wire = Wire::plain(stream, None)?;
         let served = self.greet(&mut wire).and_then(|hello| match hello {
             Hello::Send(sent) => self.receive(&mut wire, &socket, &sent, from),
-            Hello::Watch { .. } => Err(Trouble::lasting("nobody can watch here")),
+            Hello::Watch { trace } => self.show(&mut wire, trace.as_deref()),
         });
         if let Err(Trouble { lasting, what }) = &served {
             let refused = Message::Refused {
@@ -195,7 +200,7 @@ impl Receiver {
         from: SocketAddr,
     ) -> std::result::Result<(), Trouble> {
         let name = sent.name();
-        let _claim = self.traces.claim(&name, socket)?;
+        let claim = self.traces.claim(sent, socket)?;
         let dir = self.dir.join(&name);
         let begun = self.options.begin(&dir, sent.uuid, &sent.streams);
         let sink = begun.map_err(trouble_of)?;
@@ -206,13 +211,44 @@ impl Receiver {
             trace: name.clone(),
             resumed,
         })?;
-        let taken = Reception::new(wire, sent, sink).run(|| self.stops.load(Ordering::Relaxed));
+        let reception = Reception::new(wire, sent, sink, &dir, &claim.progress);
+        let taken = reception.run(|| self.stops());
         let outcome = taken.map_err(|trouble| Trouble {
             what: format!("{name}: {trouble}"),
             ..trouble
         })?;
         (self.notice)(&format!("{from}: {name}: {outcome}"));
         Ok(())
+    }
+
+    /// Shows a trace to somebody who watches; waits for it, if none is there.
+    fn show(&self, wire: &mut Wire, wanted: Option<&str>) -> std::result::Result<(), Trouble> {
+        if self.options.rotate.is_some() {
+            let what = "traces that come in are not shown where they are cut into chunks";
+            return Err(Trouble::lasting(what));
+        }
+        wire.be_patient()?;
+        let found = iter::repeat_with(|| self.traces.find(wanted, ASK))
+            .take_while(|_| !self.stops() && wire.is_open())
+            .find_map(|found| found);
+        let Some(Found {
+            name,
+            uuid,
+            progress,
+        }) = found
+        else {
+            return Ok(());
+        };
+        let dir = self.dir.join(&name);
+        wire.say(&Message::Welcome {
+            trace: name,
+            resumed: false,
+        })?;
+        Relay::new(wire, &dir, uuid).run(&progress, || self.stops())
+    }
+
+    fn stops(&self) -> bool {
+        self.stops.load(Ordering::Relaxed)
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, TcpStream>> {

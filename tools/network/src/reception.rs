@@ -5,11 +5,13 @@
 use crate::hello::Sent;
 use crate::incoming::Incoming;
 use crate::message::{invalid, Message};
+use crate::progress::Progress;
 use crate::trouble::Trouble;
 use crate::wire::Wire;
 use rtrace_abi::ioctl;
 use rtrace_abi::packet::PacketHeader;
-use std::io::{self, Read};
+use std::fs;
+use std::io::Read;
 use std::path::Path;
 use std::time::Instant;
 use trace::ctf::{Metadata, PacketAt};
@@ -27,7 +29,10 @@ pub struct Reception<'a> {
     wire: &'a mut Wire,
     sent: &'a Sent,
     sink: Box<dyn Sink>,
-    streams: Vec<StreamName>,
+    dir: &'a Path,
+    progress: &'a Progress,
+    /// The streams, and their numbers in what those know who watch.
+    streams: Vec<(StreamName, usize)>,
     is_described: bool,
     /// The text of the last counters that came; empty if none did.
     stats: String,
@@ -40,12 +45,20 @@ enum Last {
 }
 
 impl<'a> Reception<'a> {
-    /// From a sender who was welcomed.
-    pub fn new(wire: &'a mut Wire, sent: &'a Sent, sink: Box<dyn Sink>) -> Self {
+    /// From a sender who was welcomed, into `dir`, which `sink` has.
+    pub fn new(
+        wire: &'a mut Wire,
+        sent: &'a Sent,
+        sink: Box<dyn Sink>,
+        dir: &'a Path,
+        progress: &'a Progress,
+    ) -> Self {
         Self {
             wire,
             sent,
             sink,
+            dir,
+            progress,
             streams: Vec::new(),
             is_described: false,
             stats: String::new(),
@@ -71,6 +84,7 @@ impl<'a> Reception<'a> {
                 self.sink.sync().map_err(trouble_of)?;
                 let ended = self.sink.end(state, unwritten, &self.stats);
                 ended.map_err(trouble_of)?;
+                self.progress.ended(state);
                 match state {
                     State::Over => "the trace is over",
                     State::Failed => "the sender failed",
@@ -109,6 +123,7 @@ impl<'a> Reception<'a> {
         }
         self.sink.describe(text).map_err(trouble_of)?;
         self.is_described = true;
+        self.progress.described();
         Ok(())
     }
 
@@ -116,18 +131,23 @@ impl<'a> Reception<'a> {
         if number as usize != self.streams.len() || number as usize >= STREAMS {
             return Err(invalid(format!("stream {number} comes out of turn")).into());
         }
-        if self.streams.contains(&name) {
+        if self.streams.iter().any(|(known, _)| *known == name) {
             return Err(invalid(format!("stream {name} comes twice")).into());
         }
         let opened = self.sink.open(&name).map_err(trouble_of)?;
         debug_assert_eq!(opened, number as usize);
-        self.streams.push(name);
+        let path = self.dir.join(name.to_string());
+        // Where the trace is in chunks there is no such file, and nobody can watch.
+        let bytes = fs::metadata(path).map_or(0, |file| file.len());
+        let next = self.sink.last(opened).map_or(0, |last| last + 1);
+        let shown = self.progress.opened(&name, bytes, next);
+        self.streams.push((name, shown));
         self.acknowledge(opened)
     }
 
     /// Takes a packet, of which the head was read, unless it is there already.
     fn packet(&mut self, number: usize, size: u32) -> Result<(), Trouble> {
-        let Some(name) = self.streams.get(number) else {
+        let Some((name, shown)) = self.streams.get(number) else {
             return Err(invalid(format!("a packet of an unknown stream {number}")).into());
         };
         if !self.is_described {
@@ -162,6 +182,7 @@ impl<'a> Reception<'a> {
             };
             let taken = self.sink.packet(number, &packet, &mut incoming);
             taken.map_err(trouble_of)?;
+            self.progress.came(*shown, &header);
         }
         self.acknowledge(number)
     }
@@ -178,8 +199,10 @@ impl<'a> Reception<'a> {
         let begins = ["channel ", "cpu "]
             .iter()
             .any(|word| text.starts_with(word));
-        if !text.is_empty() && !(begins && TraceStats::parse(&text).is_ok()) {
-            return Err(invalid("counters that are none").into());
+        match TraceStats::parse(&text) {
+            Ok(stats) if begins => self.progress.counted(&stats),
+            _ if text.is_empty() => {}
+            _ => return Err(invalid("counters that are none").into()),
         }
         self.stats = text;
         Ok(())
@@ -195,7 +218,7 @@ impl<'a> Reception<'a> {
 pub fn trouble_of(error: Error) -> Trouble {
     match error {
         // The stream is the connection.
-        Error::Stream { cause, .. } => io::Error::from(cause).into(),
+        Error::Stream { cause, .. } => cause.into(),
         Error::OutputTaken { .. } | Error::Corrupt { .. } => Trouble::lasting(error.to_string()),
         _ => Trouble::passing(error.to_string()),
     }

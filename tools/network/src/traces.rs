@@ -2,11 +2,14 @@
 
 //! The traces that come in at the moment, by name. One connection has a trace at a time.
 
+use crate::hello::Sent;
+use crate::progress::Progress;
 use crate::trouble::Trouble;
 use std::collections::BTreeMap;
 use std::net::{Shutdown, TcpStream};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
+use trace::uuid::Uuid;
 
 /// How long who has a trace may take to let go of it.
 const LET_GO: Duration = Duration::from_secs(10);
@@ -14,9 +17,38 @@ const LET_GO: Duration = Duration::from_secs(10);
 /// All that come in.
 #[derive(Debug, Default)]
 pub struct Traces {
-    /// The connection that each comes by.
-    connections: Mutex<BTreeMap<String, TcpStream>>,
+    inner: Mutex<Inner>,
     changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// Those that come.
+    active: BTreeMap<String, Active>,
+    /// How far those have come that come, or are watched though their connection is lost.
+    known: BTreeMap<String, Weak<Progress>>,
+    /// How many there ever were.
+    count: u64,
+}
+
+#[derive(Debug)]
+struct Active {
+    socket: TcpStream,
+    uuid: Uuid,
+    progress: Arc<Progress>,
+    /// Its place among all that ever came.
+    place: u64,
+}
+
+/// A trace that comes in, for who watches it.
+#[derive(Debug)]
+pub struct Found {
+    /// Its name.
+    pub name: String,
+    /// Its identity.
+    pub uuid: Uuid,
+    /// How far it has come.
+    pub progress: Arc<Progress>,
 }
 
 /// A trace that comes in by one connection, until this is dropped.
@@ -24,43 +56,83 @@ pub struct Traces {
 pub struct Claim {
     traces: Arc<Traces>,
     name: String,
+    /// How far it has come.
+    pub progress: Arc<Progress>,
 }
 
 impl Traces {
     /// Takes a trace for a connection. Another one that has it is ended: it is that of a sender who has
     /// lost it and does not come back to it.
-    pub fn claim(self: &Arc<Self>, name: &str, socket: &TcpStream) -> Result<Claim, Trouble> {
+    pub fn claim(self: &Arc<Self>, sent: &Sent, socket: &TcpStream) -> Result<Claim, Trouble> {
+        let name = &*sent.name();
         let socket = socket.try_clone()?;
         let until = Instant::now() + LET_GO;
-        let mut connections = self.lock();
-        while let Some(other) = connections.get(name) {
+        let mut inner = self.lock();
+        while let Some(other) = inner.active.get(name) {
             // One that is not connected any more is about to let go.
-            let _ = other.shutdown(Shutdown::Both);
+            let _ = other.socket.shutdown(Shutdown::Both);
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 let what = format!("{name} is being written for another connection");
                 return Err(Trouble::passing(what));
             }
-            let waited = self.changed.wait_timeout(connections, left);
-            connections = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let waited = self.changed.wait_timeout(inner, left);
+            inner = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        connections.insert(name.to_owned(), socket);
+        inner.known.retain(|_, known| known.strong_count() > 0);
+        let known = inner.known.get(name).and_then(Weak::upgrade);
+        let progress = known.unwrap_or_default();
+        let weak = Arc::downgrade(&progress);
+        inner.known.insert(name.to_owned(), weak);
+        inner.count += 1;
+        let active = Active {
+            socket,
+            uuid: sent.uuid,
+            progress: Arc::clone(&progress),
+            place: inner.count,
+        };
+        inner.active.insert(name.to_owned(), active);
+        self.changed.notify_all();
         Ok(Claim {
             traces: Arc::clone(self),
             name: name.to_owned(),
+            progress,
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, TcpStream>> {
+    /// A trace that comes in: that of this name, or the machine's; of several the one that began last.
+    /// Waits for it for some time.
+    pub fn find(&self, wanted: Option<&str>, time: Duration) -> Option<Found> {
+        let fits = |(name, active): &(&String, &Active)| match wanted {
+            None => true,
+            Some(wanted) => name.strip_prefix(wanted).is_some_and(|rest| {
+                rest.is_empty() || rest.strip_prefix('-') == Some(&*active.uuid.to_string())
+            }),
+        };
+        let find = |inner: &Inner| {
+            let fitting = inner.active.iter().filter(fits);
+            let last = fitting.max_by_key(|(_, active)| active.place);
+            last.map(|(name, active)| Found {
+                name: name.clone(),
+                uuid: active.uuid,
+                progress: Arc::clone(&active.progress),
+            })
+        };
+        let waited = self
+            .changed
+            .wait_timeout_while(self.lock(), time, |inner| find(inner).is_none());
+        find(&waited.unwrap_or_else(PoisonError::into_inner).0)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
         // Whoever panicked did so between two changes.
-        let locked = self.connections.lock();
-        locked.unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.traces.lock().remove(&self.name);
+        self.traces.lock().active.remove(&self.name);
         self.traces.changed.notify_all();
     }
 }

@@ -8,6 +8,7 @@
 
 use crate::message::Message;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::fs::sendfile;
 use rustix::io::Errno;
 use rustix::net::sockopt::{
     set_socket_keepalive, set_socket_linger, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl,
@@ -16,10 +17,12 @@ use rustix::net::sockopt::{
 use rustix::net::{send, SendFlags};
 use rustix::pipe::{splice, SpliceFlags};
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::mem;
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 /// How long a peer may be silent where something is expected from it.
@@ -52,6 +55,8 @@ struct Socket {
     stop: Option<OwnedFd>,
     /// Whether it is.
     stops: bool,
+    /// Whether the peer may be silent.
+    is_patient: bool,
     /// Whether to wait at all.
     waits: bool,
 }
@@ -72,6 +77,7 @@ impl Wire {
                 stream,
                 stop,
                 stops: false,
+                is_patient: false,
                 waits: true,
             },
             tls: None,
@@ -181,6 +187,56 @@ impl Wire {
         }
     }
 
+    /// Sends so many bytes of a file, from `offset` on.
+    pub fn send_file(&mut self, file: &File, offset: u64, left: u64) -> io::Result<()> {
+        if self.tls.is_some() {
+            let mut block = mem::take(&mut self.block);
+            let sent = self.send_file_copied(file, offset, left, &mut block);
+            self.block = block;
+            return sent;
+        }
+        let (mut at, end) = (offset, offset + left);
+        while at < end {
+            let left = usize::try_from(end - at).unwrap_or(usize::MAX);
+            match sendfile(&self.socket.stream, file, Some(&mut at), left) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(_) => {}
+                Err(e) => self.socket.wait_after(e, PollFlags::OUT)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn send_file_copied(
+        &mut self,
+        file: &File,
+        mut offset: u64,
+        mut left: u64,
+        block: &mut [u8],
+    ) -> io::Result<()> {
+        while left > 0 {
+            let most = (block.len() as u64).min(left);
+            let part = &mut block[..most as usize];
+            file.read_exact_at(part, offset)?;
+            self.write_all(part)?;
+            offset += most;
+            left -= most;
+        }
+        self.flush()
+    }
+
+    /// From now on the peer may be silent, or read nothing, for as long as it likes.
+    pub fn be_patient(&mut self) -> io::Result<()> {
+        self.socket.is_patient = true;
+        Ok(set_tcp_user_timeout(&self.socket.stream, 0)?)
+    }
+
+    /// Whether a peer that has nothing more to say is still there.
+    pub fn is_open(&mut self) -> bool {
+        let read = self.read_now(&mut [0; 64]);
+        read.is_err_and(|e| e.kind() == io::ErrorKind::WouldBlock)
+    }
+
     /// Reads what has come, without waiting for more: [`io::ErrorKind::WouldBlock`] if nothing has.
     pub fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         self.socket.waits = false;
@@ -276,12 +332,15 @@ impl Socket {
     fn wait(&mut self, events: PollFlags) -> io::Result<()> {
         let began = Instant::now();
         loop {
-            let patience = if self.stops { GRACE } else { PATIENCE };
-            let left = patience.saturating_sub(began.elapsed());
+            let patience = match self.stops {
+                true => Some(GRACE),
+                false => Some(PATIENCE).filter(|_| !self.is_patient),
+            };
+            let left = patience.map(|time| timespec(time.saturating_sub(began.elapsed())));
             let stop = self.stop.as_ref().filter(|_| !self.stops);
             let mut fds = vec![PollFd::new(&self.stream, events)];
             fds.extend(stop.map(|stop| PollFd::new(stop, PollFlags::IN)));
-            match poll(&mut fds, Some(&timespec(left))) {
+            match poll(&mut fds, left.as_ref()) {
                 Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(e) => return Err(e.into()),

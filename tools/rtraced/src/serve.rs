@@ -74,11 +74,11 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
             source
         }
     };
-    // What an earlier run may have brought there.
-    let before = session.stats()?.all.total.read_records;
     let mut consumer = Consumer::open(source, |source| {
         options.destination.begin(source, &signals, log)
     })?;
+    // What an earlier run may have brought there; whether it did, a receiver may say only later.
+    let before = session.stats()?.all.total.read_records;
     let status = format!(
         "{} trace {} to {}, {} streams",
         if consumer.sink().resumed() {

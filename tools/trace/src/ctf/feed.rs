@@ -79,6 +79,11 @@ impl Feed {
         self.streams.len() - 1
     }
 
+    /// How many streams there are.
+    pub fn streams(&self) -> usize {
+        self.streams.len()
+    }
+
     /// What a stream is called.
     pub fn name(&self, stream: usize) -> &Path {
         &self.streams[stream].path

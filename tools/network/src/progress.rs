@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How far a trace has come in, for those who watch it.
+//!
+//! A sender says once a second how many packets of each stream are finished, right after it has closed
+//! those being written. When all of these are here, the trace is complete up to the latest moment that was
+//! in the packets counted the time before: what is older than that was in a packet that this count has.
+
+use rtrace_abi::packet::PacketHeader;
+use std::collections::BTreeMap;
+use std::mem;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use trace::recording::State;
+use trace::source::StreamName;
+use trace::stats::TraceStats;
+
+/// How many counts are waited for the packets of one: some may have been overwritten before they were read.
+const PATIENCE: u32 = 10;
+
+/// How far a trace has come.
+#[derive(Debug, Default)]
+pub struct Progress {
+    inner: Mutex<Inner>,
+    changed: Condvar,
+}
+
+/// The same at a moment.
+#[derive(Clone, Debug, Default)]
+pub struct Reached {
+    /// How often anything has changed.
+    pub changes: u64,
+    /// How often the trace was described.
+    pub descriptions: u64,
+    /// The streams, in the order in which they were first opened.
+    pub streams: Vec<Opened>,
+    /// All that happened up to this clock value is there.
+    pub complete: u64,
+    /// How it ended, if it has.
+    pub ended: Option<State>,
+}
+
+/// A stream that is there.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// Its name.
+    pub name: StreamName,
+    /// Bytes of its whole packets.
+    pub bytes: u64,
+    /// The number of the next packet.
+    next: u64,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    reached: Reached,
+    /// The latest moment in the packets that the count before the awaited one has.
+    before: u64,
+    /// The count whose packets are awaited.
+    awaited: Option<Count>,
+    /// The latest moment in all packets.
+    newest: u64,
+}
+
+/// How many packets of each stream were finished at a moment.
+#[derive(Debug)]
+struct Count {
+    next: BTreeMap<StreamName, u64>,
+    /// The latest moment in those that are here.
+    newest: u64,
+    /// How many counts came after it.
+    age: u32,
+}
+
+impl Progress {
+    /// The trace was described.
+    pub fn described(&self) {
+        self.change(|inner| inner.reached.descriptions += 1);
+    }
+
+    /// A stream was opened, whose file has so many bytes; its number here. `next` is its next packet.
+    pub fn opened(&self, name: &StreamName, bytes: u64, next: u64) -> usize {
+        self.change(|inner| {
+            let streams = &mut inner.reached.streams;
+            let known = streams.iter().position(|stream| stream.name == *name);
+            let number = known.unwrap_or(streams.len());
+            if known.is_none() {
+                streams.push(Opened {
+                    name: name.clone(),
+                    bytes,
+                    next,
+                });
+            }
+            number
+        })
+    }
+
+    /// A packet of a stream is there.
+    pub fn came(&self, number: usize, header: &PacketHeader) {
+        let (end, size) = (header.timestamp_end, header.packet_size / 8);
+        let sequence = header.packet_seq_num;
+        self.change(|inner| {
+            let stream = &mut inner.reached.streams[number];
+            stream.bytes += size;
+            stream.next = sequence + 1;
+            inner.newest = inner.newest.max(end);
+            if let Some(count) = &mut inner.awaited {
+                if count
+                    .next
+                    .get(&stream.name)
+                    .is_some_and(|next| sequence < *next)
+                {
+                    count.newest = count.newest.max(end);
+                }
+            }
+            inner.settle();
+        });
+    }
+
+    /// The sender has counted the packets that are finished.
+    pub fn counted(&self, stats: &TraceStats) {
+        self.change(|inner| {
+            if let Some(awaited) = &mut inner.awaited {
+                awaited.age += 1;
+            } else {
+                let rows = stats.channels.iter().flat_map(|channel| {
+                    let rows = channel.stats.cpus.iter();
+                    rows.map(|row| {
+                        let name = StreamName {
+                            channel: channel.channel.clone(),
+                            cpu: row.cpu,
+                        };
+                        (name, row.counters.packets)
+                    })
+                });
+                inner.awaited = Some(Count {
+                    next: rows.filter(|(_, packets)| *packets > 0).collect(),
+                    // What is here was finished before.
+                    newest: inner.newest,
+                    age: 0,
+                });
+            }
+            inner.settle();
+        });
+    }
+
+    /// Nothing comes any more.
+    pub fn ended(&self, state: State) {
+        self.change(|inner| {
+            inner.reached.complete = u64::MAX;
+            inner.reached.ended = Some(state);
+        });
+    }
+
+    /// Waits until more than so many `changes` have come, or some time has passed.
+    pub fn wait(&self, changes: u64, time: Duration) -> Reached {
+        let inner = self.lock();
+        let waited = self
+            .changed
+            .wait_timeout_while(inner, time, |inner| inner.reached.changes <= changes);
+        let (inner, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        inner.reached.clone()
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Inner) -> T) -> T {
+        let mut inner = self.lock();
+        let result = change(&mut inner);
+        inner.reached.changes += 1;
+        self.changed.notify_all();
+        result
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A change that panicked is an assertion's, in a test.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    /// Sees whether all is here that was counted.
+    fn settle(&mut self) {
+        let streams = &self.reached.streams;
+        let has = |(name, next): (&StreamName, &u64)| {
+            let stream = streams.iter().find(|stream| stream.name == *name);
+            stream.is_some_and(|stream| stream.next >= *next)
+        };
+        let Some(count) = self
+            .awaited
+            .take_if(|count| count.age >= PATIENCE || count.next.iter().all(has))
+        else {
+            return;
+        };
+        let complete = mem::replace(&mut self.before, count.newest);
+        self.reached.complete = self.reached.complete.max(complete);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rtrace_abi::packet::MAGIC;
+
+    fn name(cpu: u32) -> StreamName {
+        StreamName {
+            channel: "channel0".to_owned(),
+            cpu,
+        }
+    }
+
+    fn header(sequence: u64, begin: u64, end: u64) -> PacketHeader {
+        PacketHeader {
+            magic: MAGIC,
+            uuid: [0; 16],
+            stream_id: 0,
+            stream_instance_id: 0,
+            timestamp_begin: begin,
+            timestamp_end: end,
+            content_size: 4096 * 8,
+            packet_size: 4096 * 8,
+            packet_seq_num: sequence,
+            events_discarded: 0,
+            cpu_id: 0,
+        }
+    }
+
+    fn stats(packets: [u64; 2]) -> TraceStats {
+        let [one, two] = packets;
+        let text = format!("cpu packets\n0 {one}\n1 {two}\ntotal 0\n");
+        TraceStats::parse(&text).unwrap()
+    }
+
+    fn complete(progress: &Progress) -> u64 {
+        progress.wait(0, Duration::ZERO).complete
+    }
+
+    #[test]
+    fn complete_up_to_what_was_counted_before() {
+        let progress = Progress::default();
+        assert_eq!(progress.opened(&name(0), 0, 0), 0);
+        assert_eq!(progress.opened(&name(1), 0, 0), 1);
+        progress.came(0, &header(0, 10, 20));
+        progress.counted(&stats([1, 1]));
+        assert_eq!(complete(&progress), 0);
+        // Sent before the other's, but not among those that were counted.
+        progress.came(0, &header(1, 50, 60));
+        progress.came(1, &header(0, 5, 30));
+        assert_eq!(complete(&progress), 0);
+        progress.counted(&stats([2, 2]));
+        assert_eq!(complete(&progress), 0);
+        // CPU 1 may have had something from 30 on.
+        progress.came(1, &header(1, 31, 70));
+        assert_eq!(complete(&progress), 30);
+        progress.counted(&stats([2, 2]));
+        assert_eq!(complete(&progress), 70);
+        // The same stream, by another connection.
+        assert_eq!(progress.opened(&name(1), 8192, 2), 1);
+        let reached = progress.wait(0, Duration::ZERO);
+        assert_eq!(reached.streams.len(), 2);
+        assert_eq!(reached.streams[1].bytes, 8192);
+        progress.ended(State::Over);
+        assert_eq!(complete(&progress), u64::MAX);
+    }
+
+    #[test]
+    fn what_was_overwritten_is_not_waited_for() {
+        let progress = Progress::default();
+        progress.opened(&name(0), 0, 0);
+        progress.came(0, &header(0, 10, 20));
+        progress.counted(&stats([1, 0]));
+        progress.counted(&stats([3, 0]));
+        progress.came(0, &header(1, 25, 30));
+        for _ in 0..PATIENCE {
+            assert_eq!(complete(&progress), 0);
+            progress.counted(&stats([3, 0]));
+        }
+        assert_eq!(complete(&progress), 20);
+    }
+}

@@ -4,6 +4,7 @@
 
 mod export;
 mod list;
+mod network;
 mod probe;
 mod record;
 mod report;
@@ -14,6 +15,7 @@ mod top;
 
 pub use export::ExportArgs;
 pub use list::ListArgs;
+pub use network::NetworkArgs;
 pub use probe::ProbeArgs;
 pub use record::RecordArgs;
 pub use report::ReportArgs;

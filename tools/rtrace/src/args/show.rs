@@ -2,8 +2,9 @@
 
 //! `rtrace trace`, as typed.
 
-use super::ChoiceArgs;
+use super::{ChoiceArgs, NetworkArgs};
 use clap::Args;
+use network::parse_address;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -31,6 +32,7 @@ Examples:
   rtrace trace -e sched_switch --filter 'next_comm == \"sshd\"'
   rtrace trace --summary -o /dev/null -- make       nothing but the table at the end
   rtrace trace -i rtrace-20261120-230000            a trace that was recorded
+  rtrace trace --from collector:5344 --of web1 --plain    one that comes in there
 
 Exit codes:
   that of COMMAND; 128 + N if signal N ended it; 0 without COMMAND
@@ -48,6 +50,21 @@ pub struct ShowArgs {
         "events", "exclude", "filters", "buffer", "cpus", "pids", "cgroups", "command"
     ])]
     pub input: Option<PathBuf>,
+
+    /// Print a trace that comes in at a receiver (`rtraced --listen`) meanwhile, from its beginning on
+    #[arg(long, value_name = "HOST:PORT", value_parser = parse_address)]
+    #[arg(conflicts_with_all = [
+        "input", "events", "exclude", "filters", "buffer", "cpus", "pids", "cgroups", "command"
+    ])]
+    pub from: Option<String>,
+
+    /// For --from: the trace of this machine, or of this name (HOST-UUID), once it comes; without, the one
+    /// that began last
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub of: Option<String>,
+
+    #[command(flatten)]
+    pub network: NetworkArgs,
 
     /// Print the table of `rtrace report --syscalls` at the end, too
     #[arg(long)]

@@ -3,9 +3,10 @@
 //! What `rtrace trace` works with.
 
 use super::setup::choice;
-use crate::args::{ChoiceArgs, ShowArgs};
+use crate::args::{ChoiceArgs, NetworkArgs, ShowArgs};
 use crate::decode::is_call;
 use crate::setup::Setup;
+use network::{Credentials, Security};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use trace::settings::{BufferSize, Mode};
@@ -30,6 +31,15 @@ pub struct Show {
 pub enum Input {
     /// One that was recorded, in this directory.
     Recorded(PathBuf),
+    /// One that comes in at a receiver meanwhile.
+    Received {
+        /// Where that listens.
+        address: String,
+        /// How the connection is protected.
+        security: Security<Credentials>,
+        /// The machine, or the trace; any, if there is none.
+        name: Option<String>,
+    },
     /// One that is recorded meanwhile.
     Live {
         /// What to set.
@@ -50,9 +60,20 @@ pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
             *pattern = format!("syscall_*_{pattern}");
         }
     }
-    let input = match args.input {
-        Some(dir) => Input::Recorded(dir),
-        None => {
+    let NetworkArgs {
+        ca,
+        cert,
+        key,
+        plain,
+    } = args.network;
+    let input = match (args.input, args.from) {
+        (Some(dir), _) => Input::Recorded(dir),
+        (None, Some(address)) => Input::Received {
+            address,
+            security: Security::new(ca, cert, key, plain),
+            name: args.of,
+        },
+        (None, None) => {
             let mut setup = choice(&args.choice, &[])?;
             for channel in &mut setup.channels {
                 channel

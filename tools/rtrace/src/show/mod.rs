@@ -20,14 +20,17 @@ use crate::record::FAILED;
 use crate::setup::Setup;
 use crate::terminal::say;
 use crate::workload::{self, Code};
+use anyhow::Error;
 use indicatif::ProgressBar;
 use lines::{Hidden, Lines};
+use network::Peer;
 use output::Output;
 use std::ffi::OsString;
 use std::io::{stdout, IsTerminal};
 use std::path::Path;
 use std::process::{self, Command, ExitCode};
 use trace::ctf::{Item, Merge, Trace};
+use trace::signals::Signals;
 use trace::viewer::View;
 
 /// Prints a trace, and gives the exit code.
@@ -41,6 +44,15 @@ pub fn show(place: &Place, options: &Show) -> ExitCode {
 fn try_show(place: &Place, options: &Show) -> anyhow::Result<Code> {
     match &options.input {
         Input::Recorded(dir) => recorded(dir, options).map(|()| 0),
+        Input::Received {
+            address,
+            security,
+            name,
+        } => {
+            let security = security.client().map_err(Error::msg)?;
+            let peer = Peer::new(address.clone(), security);
+            received(&peer, name.clone(), options).map(|()| 0)
+        }
         Input::Live { setup, command } => live(place, setup, command.as_ref(), options),
     }
 }
@@ -66,6 +78,19 @@ fn recorded(dir: &Path, options: &Show) -> anyhow::Result<()> {
         printed => printed?,
     }
     warnings.iter().for_each(say);
+    say(totals(&lines.lost().total()));
+    Ok(())
+}
+
+/// Prints what comes in at a receiver, until its end or a signal.
+fn received(peer: &Peer, name: Option<String>, options: &Show) -> anyhow::Result<()> {
+    let signals = Signals::catch()?;
+    let output = Output::open(options.output.as_deref())?;
+    let mut lines = Lines::new(output, options.summary);
+    match network::watch(peer, name, &signals, &mut lines) {
+        Err(error) if live::is_closed(&error) => return Ok(()),
+        watched => watched?,
+    }
     say(totals(&lines.lost().total()));
     Ok(())
 }

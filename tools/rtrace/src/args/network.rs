@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How a connection is protected, as typed.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// What protects a connection.
+#[derive(Debug, Args)]
+pub struct NetworkArgs {
+    /// For --from: certificate of the authority that has signed those of both sides, PEM
+    #[arg(long, value_name = "FILE", requires_all = ["from", "cert", "key"])]
+    pub ca: Option<PathBuf>,
+
+    /// This side's certificate, PEM
+    #[arg(long, value_name = "FILE", requires_all = ["from", "ca", "key"])]
+    pub cert: Option<PathBuf>,
+
+    /// The private key of that, PEM
+    #[arg(long, value_name = "FILE", requires_all = ["from", "ca", "cert"])]
+    pub key: Option<PathBuf>,
+
+    /// Neither encrypt nor ask who the other side is, also where that is another machine
+    #[arg(long, requires = "from", conflicts_with_all = ["ca", "cert", "key"])]
+    pub plain: bool,
+}

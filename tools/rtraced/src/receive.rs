@@ -7,6 +7,7 @@ use crate::detach::Detachment;
 use crate::failure::Failure;
 use crate::files;
 use crate::log::Log;
+use crate::notify::Notify;
 use crate::pid_file::PidFile;
 use anyhow::anyhow;
 use network::{Credentials, Receiver, Security};
@@ -32,6 +33,7 @@ pub struct Receive {
 
 /// Takes traces until a signal comes.
 pub fn receive(options: &Receive, log: &Log) -> Result<ExitCode, Failure> {
+    let notify = Notify::from_env();
     let mut detachment = Detachment::begin(options.detached)?;
     let signals = Signals::catch()?;
     let _pid_file = options
@@ -54,13 +56,16 @@ pub fn receive(options: &Receive, log: &Log) -> Result<ExitCode, Failure> {
         *output,
         notice(log),
     )?;
-    log.info(&format!(
+    let status = format!(
         "listening at {}; traces go to {}",
         receiver.address()?,
         path.display()
-    ));
+    );
+    log.info(&status);
     detachment.leave(log)?;
+    notify.ready(&status);
     receiver.run(&signals)?;
+    notify.stopping();
     log.info("stopped by a signal");
     Ok(ExitCode::SUCCESS)
 }

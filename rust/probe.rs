@@ -38,6 +38,11 @@ impl Probe {
         core::ptr::eq(&*self.channel, channel)
     }
 
+    /// Whether it records events of `cpu`.
+    pub(crate) fn records_cpu(&self, cpu: u32) -> bool {
+        self.channel.setup().cpus.has(cpu)
+    }
+
     /// Whether its records are in the default format.
     pub(crate) fn is_usual(&self) -> bool {
         let setup = self.channel.setup();

@@ -30,15 +30,13 @@ impl Tracer {
     /// files; and starts the session if the module's parameters say so. May sleep.
     pub(crate) fn new(config: Config) -> Result<Arc<Self>> {
         let hotplug = Hotplug::new(c"trace/rtrace:prepare", c"trace/rtrace:online")?;
-        let counter_hotplug = Hotplug::new(
-            c"trace/rtrace_counter:prepare",
-            c"trace/rtrace_counter:online",
-        )?;
-        let registry = Registry::new()?;
+        let perf_hotplug = Hotplug::new(c"trace/rtrace_perf:prepare", c"trace/rtrace_perf:online")?;
+        let perf_hotplug = Arc::new(perf_hotplug, GFP_KERNEL)?;
+        let registry = Registry::new(&perf_hotplug)?;
         let sessions = Sessions::new(Shared {
             registry: registry.clone(),
             hotplug: Arc::new(hotplug, GFP_KERNEL)?,
-            counter_hotplug: Arc::new(counter_hotplug, GFP_KERNEL)?,
+            perf_hotplug,
             defaults: config,
             boot_id: system::boot_id()?,
             worker: Sessions::worker()?,

@@ -10,6 +10,7 @@ use super::counters::{CounterKind, MAX_COUNTERS};
 use super::stack;
 use crate::arch::preempt::NoPreempt;
 use crate::record::memory::Space;
+use crate::sys::args::Registers;
 use crate::sys::counter::Counter;
 use crate::sys::stack::CallStack;
 use kernel::prelude::*;
@@ -63,22 +64,32 @@ impl<'a> Called<'a> {
     /// traced.
     #[inline(always)]
     pub(crate) fn call(&mut self, guard: &NoPreempt) {
-        self.call_for(self.calls.kernel_stack, guard);
+        self.call_for(self.calls.kernel_stack, None, guard);
     }
 
-    /// The same, and takes the kernel's stack in any case.
+    /// The same; the kernel's stack is that of what was interrupted with these registers.
+    #[inline(always)]
+    pub(crate) fn call_interrupted(&mut self, registers: &Registers, guard: &NoPreempt) {
+        self.call_for(self.calls.kernel_stack, Some(registers), guard);
+    }
+
+    /// As [`call`](Self::call), and takes the kernel's stack in any case.
     #[inline(always)]
     pub(crate) fn call_with_kernel_stack(&mut self, guard: &NoPreempt) {
-        self.call_for(true, guard);
+        self.call_for(true, None, guard);
     }
 
     #[inline(always)]
-    fn call_for(&mut self, kernel_stack: bool, guard: &NoPreempt) {
+    fn call_for(&mut self, kernel_stack: bool, interrupted: Option<&Registers>, guard: &NoPreempt) {
         for (count, (_, counter)) in self.counts.iter_mut().zip(&self.calls.counters) {
             *count = counter.now(guard);
         }
-        if kernel_stack {
-            self.kernel_stack.take_kernel(guard);
+        match interrupted {
+            Some(registers) if kernel_stack => {
+                self.kernel_stack.take_interrupted(registers, guard);
+            }
+            None if kernel_stack => self.kernel_stack.take_kernel(guard),
+            _ => {}
         }
         if self.calls.user_stack {
             self.user_stack.take_user(guard);

@@ -3,7 +3,7 @@
 //! Counters of perf as contexts: what the processor, or the kernel, has counted on this CPU.
 
 use crate::abi::schema::{Field, FieldType};
-use crate::sys::counter::Config;
+use crate::sys::perf::Config;
 use kernel::prelude::*;
 
 /// So many counters a channel records at most.

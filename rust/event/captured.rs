@@ -7,6 +7,7 @@
 //! where a filter or a context was asked for, or a trigger, and nowhere else.
 
 pub(crate) mod filling;
+mod interrupted;
 
 use super::filter::Filter;
 use super::tasks::Tasks;

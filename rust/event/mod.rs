@@ -4,7 +4,7 @@
 //!
 //! There are several sources: [declared](typed) events, with a probe each; [system calls](syscall),
 //! with two probes for all of them; events with a probe in [other modules](fired); events that other
-//! modules [provide](provided); and events that users [define](dynamic). The [`registry`] has the events of all sources; to the rest of the module they look alike.
+//! modules [provide](provided); events that users [define](dynamic); and [samples](sampled). The [`registry`] has the events of all sources; to the rest of the module they look alike.
 
 pub(crate) mod builtin;
 pub(crate) mod captured;
@@ -17,6 +17,7 @@ mod handlers;
 pub(crate) mod provided;
 pub(crate) mod recorders;
 pub(crate) mod registry;
+pub(crate) mod sampled;
 pub(crate) mod syscall;
 pub(crate) mod tasks;
 pub(crate) mod trigger;
@@ -31,6 +32,7 @@ use fired::Fired;
 use kernel::sync::Arc;
 use provided::Provided;
 use recorders::Listed;
+use sampled::Sampled;
 use syscall::{Call, Direction};
 use typed::Declaration;
 
@@ -58,6 +60,8 @@ pub(crate) enum Source {
     Provided(Arc<Provided>),
     /// Defined by a user.
     Dynamic(Arc<Dynamic>),
+    /// Taken again and again.
+    Sampled(Arc<Sampled>),
 }
 
 /// An event that can be recorded.
@@ -98,6 +102,7 @@ impl Event {
             Source::Typed { .. } | Source::Syscall { .. } | Source::Fired(_) => None,
             Source::Provided(provided) => Some(&**provided),
             Source::Dynamic(dynamic) => Some(&**dynamic),
+            Source::Sampled(sampled) => Some(&**sampled),
         }
     }
 
@@ -118,6 +123,7 @@ impl Event {
             Source::Fired(fired) => fired.description.full_name().0,
             Source::Provided(provided) => provided.description().full_name().0,
             Source::Dynamic(dynamic) => dynamic.description().full_name().0,
+            Source::Sampled(_) => sampled::SUBSYSTEM,
         }
     }
 
@@ -131,6 +137,7 @@ impl Event {
             Source::Fired(fired) => fired.description.full_name().1,
             Source::Provided(provided) => provided.description().full_name().1,
             Source::Dynamic(dynamic) => dynamic.description().full_name().1,
+            Source::Sampled(sampled) => sampled.pace().name(),
         }
     }
 
@@ -147,9 +154,11 @@ impl Event {
                 call.kernel_name(*direction).map(|name| ("syscalls", name)),
                 Some(("raw_syscalls", direction.tracepoint())),
             ),
-            Source::Typed { .. } | Source::Fired(_) | Source::Provided(_) | Source::Dynamic(_) => {
-                (None, None)
-            }
+            Source::Typed { .. }
+            | Source::Fired(_)
+            | Source::Provided(_)
+            | Source::Dynamic(_)
+            | Source::Sampled(_) => (None, None),
         };
         core::iter::once((self.subsystem(), self.name()))
             .chain(kernel_name)
@@ -174,7 +183,9 @@ impl Event {
         match &self.source {
             Source::Typed { declaration, .. } => declaration.default,
             Source::Syscall { .. } => true,
-            Source::Fired(_) | Source::Provided(_) | Source::Dynamic(_) => false,
+            Source::Fired(_) | Source::Provided(_) | Source::Dynamic(_) | Source::Sampled(_) => {
+                false
+            }
         }
     }
 
@@ -184,7 +195,8 @@ impl Event {
             Source::Typed { .. }
             | Source::Syscall { .. }
             | Source::Fired(_)
-            | Source::Dynamic(_) => true,
+            | Source::Dynamic(_)
+            | Source::Sampled(_) => true,
             Source::Provided(provided) => provided.can_be_captured(),
         }
     }
@@ -210,6 +222,7 @@ impl Event {
             Source::Fired(fired) => fired.description.field(place),
             Source::Provided(provided) => provided.description().field(place),
             Source::Dynamic(dynamic) => dynamic.description().field(place),
+            Source::Sampled(_) => sampled::FIELDS.get(place).copied(),
         }
     }
 }

@@ -5,6 +5,7 @@
 use super::captured::{self, CapturedProbe};
 use super::description::Description;
 use super::recorders::{Listed, Recorders};
+use super::sampled::Frequency;
 use crate::arch::preempt::NoPreempt;
 use crate::record::memory::{Space, Tail};
 use crate::sys::args::TEXT_MAX;
@@ -74,7 +75,7 @@ impl Provided {
 }
 
 impl Listed for Provided {
-    fn attach(&self, probe: Arc<CapturedProbe>) -> Result {
+    fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {
         self.recorders.attach(probe)
     }
 

@@ -3,6 +3,7 @@
 //! Who records an event that no tracepoint fires: a list that whoever fires it walks.
 
 use super::captured::CapturedProbe;
+use super::sampled::Frequency;
 use crate::arch::preempt::NoPreempt;
 use crate::record::memory::Tail;
 use crate::sys::rcu::RcuArc;
@@ -11,8 +12,9 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 
 /// An event that keeps a list of who records it.
 pub(crate) trait Listed {
-    /// Has it recorded by `probe`, too, from now on; triggers come after all others. May sleep.
-    fn attach(&self, probe: Arc<CapturedProbe>) -> Result;
+    /// Has it recorded by `probe`, too, from now on; triggers come after all others. What is
+    /// sampled is so often. May sleep.
+    fn attach(&self, probe: Arc<CapturedProbe>, frequency: Frequency) -> Result;
 
     /// Has it not recorded by `probe` any more, and waits until that does not run. May sleep.
     fn detach(&self, probe: &CapturedProbe);

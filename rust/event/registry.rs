@@ -9,8 +9,11 @@ use super::description::Description;
 use super::dynamic::Dynamic;
 use super::fired::Fired;
 use super::provided::Provided;
+use super::sampled::{Pace, Sampled};
 use super::syscall::{self, Direction};
 use super::{typed, Event, Source};
+use crate::sys::hotplug::Hotplug;
+use crate::sys::perf::Arrivals;
 use crate::sys::tracepoint::{Tracepoint, Tracepoints};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
@@ -50,9 +53,9 @@ impl Events {
 }
 
 impl Registry {
-    /// With the events of this kernel: declared ones and system calls. A tracepoint that is missing
-    /// is said once; its events are not there. May sleep.
-    pub(crate) fn new() -> Result<Arc<Self>> {
+    /// With the events of this kernel: declared ones, system calls, and samples, which `hotplug` tells of
+    /// CPUs. A tracepoint that is missing is said once; its events are not there. May sleep.
+    pub(crate) fn new(hotplug: &Arc<Hotplug<Arrivals>>) -> Result<Arc<Self>> {
         let tracepoints = Tracepoints::new()?;
         let find = |name| find(&tracepoints, name);
         let mut events = KVec::new();
@@ -80,6 +83,9 @@ impl Registry {
                     tracepoint,
                 })?;
             }
+        }
+        for pace in Pace::available() {
+            add(Source::Sampled(Sampled::new(pace, hotplug.clone())?))?;
         }
         let events = Arc::new(Events(events), GFP_KERNEL)?;
         Arc::pin_init(pin_init!(Self { events <- new_mutex!(events) }), GFP_KERNEL)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A session's `enable`, `clock`, `error_log`, `set_event_pid`, `set_event_notrace_pid`, `event_fork`,
+//! A session's `enable`, `clock`, `sample_freq`, `error_log`, `set_event_pid`, `set_event_notrace_pid`, `event_fork`,
 //! `set_event_cgroup`, `free_buffer`, `reset`, `marker` and `marker_channel`; the tracer's `version`,
 //! `available_events`, `available_contexts` and `marker`.
 
@@ -9,6 +9,7 @@ use super::{parse_switch, trigger};
 use crate::abi;
 use crate::channel::clock::ClockKind;
 use crate::context::Choice;
+use crate::event::sampled::Frequency;
 use crate::session::{ChannelId, Session, Sessions, TaskChoice};
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Data, Dir, READ, READ_WRITE, WRITE};
@@ -21,6 +22,7 @@ use kernel::sync::Arc;
 pub(super) fn make(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
     dir.text::<Enable>("enable", READ_WRITE, session)?;
     dir.text::<Clock>("clock", READ_WRITE, session)?;
+    dir.text::<SampleFreq>("sample_freq", READ_WRITE, session)?;
     dir.text::<ErrorLog>("error_log", READ, session)?;
     task_set::<SetEventPid>(dir, session)?;
     task_set::<SetEventNotracePid>(dir, session)?;
@@ -230,6 +232,10 @@ impl TextFile for Reset {
         if clock != best {
             writeln!(out, "clock {} {}", clock.name(), best.name())?;
         }
+        let (frequency, usual) = (session.sample_frequency(), Frequency::DEFAULT);
+        if frequency != usual {
+            writeln!(out, "sample_freq {} {}", frequency.hertz(), usual.hertz())?;
+        }
         for (file, choice) in [
             (SetEventPid::FILE, SetEventPid::CHOICE),
             (SetEventNotracePid::FILE, SetEventNotracePid::CHOICE),
@@ -316,6 +322,22 @@ impl TextFile for Clock {
 
     fn store(session: &Arc<Session>, input: &str) -> Result {
         session.set_clock(input.trim())
+    }
+}
+
+/// How often what is sampled is, per second and CPU.
+struct SampleFreq;
+
+impl TextFile for SampleFreq {
+    type Data = Arc<Session>;
+
+    fn show(session: &Arc<Session>, out: &mut Text) -> Result {
+        writeln!(out, "{}", session.sample_frequency().hertz())?;
+        Ok(())
+    }
+
+    fn store(session: &Arc<Session>, input: &str) -> Result {
+        session.set_sample_frequency(input.trim())
     }
 }
 

@@ -6,8 +6,8 @@
 //!   version  available_events  available_contexts  dynamic_events  dynamic_missed  marker
 //!   create_session  destroy_session
 //!   events/enable  events/<sys>/enable  events/<sys>/<event>/{enable,filter,trigger,format}
-//!   enable  clock  error_log  set_event  set_trigger  triggered   of the default session
-//!   sessions/<name>/{enable,clock,error_log,set_event,set_trigger,triggered}
+//!   enable  clock  sample_freq  error_log  set_event  set_trigger  triggered   of the default session
+//!   sessions/<name>/{enable,clock,sample_freq,error_log,set_event,set_trigger,triggered}
 //!   sessions/<name>/{metadata,uuid,free_buffer,reset,create_channel,marker,marker_channel}
 //!   sessions/<name>/channels/<name>/{mode,subbuf_size,subbuf_count,switch_period,read_period}
 //!   sessions/<name>/channels/<name>/{set_event,set_filter,contexts,tracing_cpus,stats,cpuN}

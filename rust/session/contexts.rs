@@ -27,7 +27,7 @@ impl Session {
         let mut contexts = ContextSet::NONE;
         let counter = |kind: CounterKind| match kept.counter(kind) {
             Some(counter) => Ok(counter),
-            None => Counter::new(&self.shared.counter_hotplug, kind.config()?),
+            None => Counter::new(&self.shared.perf_hotplug, kind.config()?),
         };
         let names = names.split_ascii_whitespace();
         let named = names.map(|name| Choice::by_name(name).ok_or(name));

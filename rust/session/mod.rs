@@ -44,11 +44,12 @@ use crate::channel::Channel;
 use crate::context::ContextSet;
 use crate::event::builtin::BuiltinProbes;
 use crate::event::registry::Registry;
+use crate::event::sampled::Frequency;
 use crate::event::tasks::{Following, Tasks};
-use crate::sys::counter::Arrivals;
 use crate::sys::debugfs::text::Text;
 use crate::sys::errno::enodata;
 use crate::sys::hotplug::Hotplug;
+use crate::sys::perf::Arrivals;
 use crate::sys::wait::WaitQueue;
 pub(crate) use addresses::HiddenAddresses;
 use core::fmt::Write;
@@ -74,8 +75,8 @@ pub(crate) struct Shared {
     pub(crate) registry: Arc<Registry>,
     /// Tells channels of CPUs that come and go.
     pub(crate) hotplug: Arc<Hotplug<Channel>>,
-    /// The same for counters.
-    pub(crate) counter_hotplug: Arc<Hotplug<Arrivals>>,
+    /// The same for counters and samplers.
+    pub(crate) perf_hotplug: Arc<Hotplug<Arrivals>>,
     /// What a new channel has, and a reset goes back to.
     pub(crate) defaults: Config,
     /// The clock's identity in a trace.
@@ -390,6 +391,24 @@ impl Session {
             }
             None => return Err(state.refuse(fmt!("clock: there is no clock '{name}'"))),
         }
+        Ok(())
+    }
+
+    /// How often what is sampled is.
+    pub(crate) fn sample_frequency(&self) -> Frequency {
+        self.state.lock().settings.sample_frequency
+    }
+
+    /// Has it sampled so often, for the next trace. `EBUSY` while active.
+    pub(crate) fn set_sample_frequency(&self, hertz: &str) -> Result {
+        let _control = self.control.lock();
+        let mut state = self.state.lock();
+        state.must_be_stopped("sample_freq")?;
+        let frequency = hertz.parse().ok().and_then(Frequency::new);
+        state.settings.sample_frequency = frequency.ok_or_else(|| {
+            let max = Frequency::MAX;
+            state.refuse(fmt!("sample_freq: '{hertz}' is no number from 1 to {max}"))
+        })?;
         Ok(())
     }
 

@@ -12,6 +12,7 @@ use crate::channel::Channel;
 use crate::context::ContextSet;
 use crate::event::captured::{CapturedProbe, Recorder, Taker};
 use crate::event::filter::Filter;
+use crate::event::sampled::Frequency;
 use crate::event::syscall::{self, CapturedSyscallProbe, Direction, SyscallProbe};
 use crate::event::tasks::Tasks;
 use crate::event::{Event, Source};
@@ -40,6 +41,7 @@ struct Attached {
 struct ChannelProbes {
     channel: Arc<Channel>,
     tasks: Arc<Tasks>,
+    sample_frequency: Frequency,
     contexts: Arc<ContextSet>,
     /// The events with a plain probe.
     plain: Selection,
@@ -76,9 +78,10 @@ impl Wanted<'_> {
 }
 
 impl Probes {
-    /// None yet; what they will record, of `tasks` alone, goes to `channels`.
+    /// None yet; what they will record, of `tasks` alone, and sampled so often, goes to `channels`.
     pub(super) fn new<'a>(
         tasks: &Arc<Tasks>,
+        sample_frequency: Frequency,
         channels: impl Iterator<Item = (&'a Arc<Channel>, &'a Arc<ContextSet>)>,
     ) -> Result<Self> {
         let mut probes = Self {
@@ -94,6 +97,7 @@ impl Probes {
             let channel = ChannelProbes {
                 channel: channel.clone(),
                 tasks: tasks.clone(),
+                sample_frequency,
                 contexts: contexts.clone(),
                 plain: Selection::NONE,
                 captured: Selection::NONE,
@@ -192,7 +196,7 @@ impl ChannelProbes {
             || self.captured.has(event)
             || matches!(
                 event.source(),
-                Source::Fired(_) | Source::Provided(_) | Source::Dynamic(_)
+                Source::Fired(_) | Source::Provided(_) | Source::Dynamic(_) | Source::Sampled(_)
             )
     }
 
@@ -251,11 +255,12 @@ impl ChannelProbes {
                         .captured
                         .attach(fired.tracepoint, fired.handler, probe)?;
                 }
-                Source::Provided(_) | Source::Dynamic(_) => {
+                Source::Provided(_) | Source::Dynamic(_) | Source::Sampled(_) => {
                     let probe = captured(probe)?;
                     change.captured.push(probe.clone(), GFP_KERNEL)?;
                     self.listed.reserve(1, GFP_KERNEL)?;
-                    event.listed().ok_or(EINVAL)?.attach(probe.clone())?;
+                    let listed = event.listed().ok_or(EINVAL)?;
+                    listed.attach(probe.clone(), self.sample_frequency)?;
                     self.listed.push((event.clone(), probe), GFP_KERNEL)?;
                 }
                 Source::Syscall { .. } => {}

@@ -7,6 +7,7 @@ use crate::channel::clock::ClockKind;
 use crate::channel::config::Config;
 use crate::channel::cpus::CpuSet;
 use crate::context::ContextSet;
+use crate::event::sampled::Frequency;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::Arc;
@@ -17,6 +18,8 @@ pub(super) struct Settings {
     pub(super) clock: ClockKind,
     /// The channel that markers are recorded in, if they are.
     pub(super) marker_channel: Option<ChannelId>,
+    /// How often what is sampled is.
+    pub(super) sample_frequency: Frequency,
     /// By [`ChannelId`]; there is one at least.
     channels: KVec<ChannelSettings>,
 }
@@ -69,6 +72,7 @@ impl Settings {
         let mut settings = Self {
             clock: ClockKind::best(),
             marker_channel: Some(ChannelId::FIRST),
+            sample_frequency: Frequency::DEFAULT,
             channels: KVec::new(),
         };
         settings.add(first, config)?;
@@ -84,6 +88,7 @@ impl Settings {
         Ok(Self {
             clock: self.clock,
             marker_channel: self.marker_channel,
+            sample_frequency: self.sample_frequency,
             channels,
         })
     }
@@ -144,6 +149,7 @@ impl Settings {
     pub(super) fn reset(&mut self, config: Config, cpus: &Arc<CpuSet>, contexts: &Arc<ContextSet>) {
         self.clock = ClockKind::best();
         self.marker_channel = Some(ChannelId::FIRST);
+        self.sample_frequency = Frequency::DEFAULT;
         for channel in &mut self.channels {
             channel.config = config;
             channel.cpus = cpus.clone();

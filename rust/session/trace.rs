@@ -137,6 +137,7 @@ pub(super) fn start(
     let attached = Attached {
         probes: Probes::new(
             &session.tasks,
+            settings.sample_frequency,
             Iterator::zip(
                 channels.iter(),
                 settings.channels().map(|(_, channel)| &channel.contexts),

@@ -11,6 +11,7 @@ use super::{Session, Sessions};
 use crate::event::builtin::Builtin;
 use crate::event::captured::{CapturedProbe, Taker};
 use crate::event::filter::{Filter, Refusal};
+use crate::event::sampled::Frequency;
 use crate::event::syscall::{self, SyscallTrigger};
 use crate::event::trigger::{self, Trigger};
 use crate::event::{Event, Source};
@@ -82,8 +83,8 @@ impl TriggerProbes {
     };
 
     /// Has the trigger get the event's records, after who records it: what ends a recording is in it.
-    /// May sleep.
-    fn attach(&mut self, Placed { event, trigger }: &Placed) -> Result {
+    /// What is sampled is so often. May sleep.
+    fn attach(&mut self, Placed { event, trigger }: &Placed, frequency: Frequency) -> Result {
         let taker = Taker::Trigger(trigger.clone());
         let probe = Arc::new(
             CapturedProbe::new(taker, trigger.filter().cloned()),
@@ -110,9 +111,10 @@ impl TriggerProbes {
                 self.tracepoints
                     .attach_last(fired.tracepoint, fired.handler, probe)
             }
-            Source::Provided(_) | Source::Dynamic(_) => {
+            Source::Provided(_) | Source::Dynamic(_) | Source::Sampled(_) => {
                 self.listed.reserve(1, GFP_KERNEL)?;
-                event.listed().ok_or(EINVAL)?.attach(probe.clone())?;
+                let listed = event.listed().ok_or(EINVAL)?;
+                listed.attach(probe.clone(), frequency)?;
                 Ok(self.listed.push((event.clone(), probe), GFP_KERNEL)?)
             }
         }
@@ -251,7 +253,9 @@ impl Session {
             }
         }
         let mut probes = self.trigger_probes.lock();
-        if let Err(error) = new.iter().try_for_each(|placed| probes.attach(placed)) {
+        let frequency = self.sample_frequency();
+        let mut attach = |placed| probes.attach(placed, frequency);
+        if let Err(error) = new.iter().try_for_each(&mut attach) {
             probes.keep(&known);
             return Err(error);
         }

@@ -30,6 +30,7 @@
 #include <linux/workqueue.h>
 #include <asm/cpufeature.h>
 #include <asm/tsc.h>
+#include <asm/unwind.h>
 
 #include "helpers.h"
 #include "rtrace.h"
@@ -229,22 +230,101 @@ notrace void rtrace_vfree(const void *memory)
 }
 
 /* Counts on this CPU all the time, or not at all: pinned, so it is never put off for another. */
-notrace struct perf_event *rtrace_counter_new(u32 type, u64 config, int cpu)
+static notrace struct perf_event *perf_event_on(struct perf_event_attr *attr, int cpu,
+						rtrace_overflow_t handler, void *context)
 {
-	struct perf_event_attr attr = {
-		.type = type,
-		.size = sizeof(attr),
-		.config = config,
-		.pinned = 1,
-	};
 	struct perf_event *event;
 
-	event = perf_event_create_kernel_counter(&attr, cpu, NULL, NULL, NULL);
+	attr->size = sizeof(*attr);
+	attr->pinned = 1;
+	event = perf_event_create_kernel_counter(attr, cpu, NULL, handler, context);
 	if (!IS_ERR(event) && event->state == PERF_EVENT_STATE_ERROR) {
 		perf_event_release_kernel(event);
 		return ERR_PTR(-ENOSPC);
 	}
 	return event;
+}
+
+notrace struct perf_event *rtrace_counter_new(u32 type, u64 config, int cpu)
+{
+	struct perf_event_attr attr = { .type = type, .config = config };
+
+	return perf_event_on(&attr, cpu, NULL, NULL);
+}
+
+/* Has the handler called @frequency times per second. */
+notrace struct perf_event *rtrace_sampler_new(u32 type, u64 config, u32 frequency, int cpu,
+					      rtrace_overflow_t handler, void *context)
+{
+	struct perf_event_attr attr = {
+		.type = type,
+		.config = config,
+		.freq = 1,
+		.sample_freq = frequency,
+	};
+
+	return perf_event_on(&attr, cpu, handler, context);
+}
+
+static notrace void no_handler(struct perf_event *event, struct perf_sample_data *data,
+			       struct pt_regs *regs)
+{
+}
+
+/* Whether the machine has such counters that interrupt, be they free or not. */
+notrace bool rtrace_sampler_possible(u32 type, u64 config)
+{
+	struct perf_event_attr attr = {
+		.type = type,
+		.config = config,
+		.freq = 1,
+		.sample_freq = 1,
+		.disabled = 1,
+	};
+	struct perf_event *event = perf_event_on(&attr, raw_smp_processor_id(), no_handler, NULL);
+
+	bool interrupts;
+
+	if (IS_ERR(event))
+		return PTR_ERR(event) == -ENOSPC || PTR_ERR(event) == -EBUSY;
+	interrupts = !(event->pmu->capabilities & PERF_PMU_CAP_NO_INTERRUPT);
+	perf_event_release_kernel(event);
+	return interrupts;
+}
+
+/* For a handler of perf's: returns its context. NMI-safe. */
+notrace void *rtrace_sample_read(struct perf_event *event, struct perf_sample_data *data,
+				 struct rtrace_sample *sample)
+{
+	sample->period = data->period;
+	/* Is something else where there is no timer. */
+	sample->due = ktime_to_ns(hrtimer_get_expires(&event->hw.hrtimer));
+	/* The kernel's MAX_INTERRUPTS, which no header has. */
+	sample->is_throttled = event->hw.interrupts == ~0ULL;
+	return event->overflow_handler_context;
+}
+
+/*
+ * The stack of the kernel's code that was interrupted with these registers, the innermost address first,
+ * as arch_stack_walk() has it, which is not exported; 0 addresses of a program. NMI-safe.
+ */
+notrace u32 rtrace_kernel_stack(struct pt_regs *regs, u64 *addresses, u32 room)
+{
+	struct unwind_state state;
+	unsigned long address;
+	u32 taken = 0;
+
+	if (user_mode(regs) || !room)
+		return 0;
+	addresses[taken++] = instruction_pointer(regs);
+	for (unwind_start(&state, current, regs, NULL); !unwind_done(&state) && taken < room;
+	     unwind_next_frame(&state)) {
+		address = unwind_get_return_address(&state);
+		if (!address)
+			break;
+		addresses[taken++] = address;
+	}
+	return taken;
 }
 
 /*

@@ -19,6 +19,8 @@ struct kretprobe_instance;
 struct new_utsname;
 struct page;
 struct perf_event;
+struct perf_sample_data;
+struct pt_regs;
 struct uprobe;
 struct uprobe_consumer;
 
@@ -63,6 +65,24 @@ void rtrace_set_access(struct dentry *entry);
 bool rtrace_sees_addresses(void);
 struct perf_event *rtrace_counter_new(u32 type, u64 config, int cpu);
 u64 rtrace_counter_read(struct perf_event *event);
+
+/* As perf_overflow_handler_t. */
+typedef void (*rtrace_overflow_t)(struct perf_event *event, struct perf_sample_data *data,
+				  struct pt_regs *regs);
+
+/* What perf says of a sample. */
+struct rtrace_sample {
+	u64 period;		/* what was counted since the one before */
+	u64 due;		/* of a timer: when it was to come, monotonic */
+	bool is_throttled;	/* perf stops the event up to the next tick */
+};
+
+struct perf_event *rtrace_sampler_new(u32 type, u64 config, u32 frequency, int cpu,
+				      rtrace_overflow_t handler, void *context);
+bool rtrace_sampler_possible(u32 type, u64 config);
+void *rtrace_sample_read(struct perf_event *event, struct perf_sample_data *data,
+			 struct rtrace_sample *sample);
+u32 rtrace_kernel_stack(struct pt_regs *regs, u64 *addresses, u32 room);
 u64 rtrace_origin(void);
 int rtrace_call_on_cpu(int cpu, smp_call_func_t func, void *info);
 enum hrtimer_restart rtrace_hrtimer_again(struct hrtimer *timer, s64 period_ns);

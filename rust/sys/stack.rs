@@ -3,6 +3,7 @@
 //! Call stacks: which functions led to the code that runs.
 
 use crate::arch::preempt::NoPreempt;
+use crate::sys::args::Registers;
 use crate::sys::bindings;
 use core::mem::MaybeUninit;
 
@@ -74,6 +75,24 @@ impl CallStack {
         let own = self.addresses().iter().take(OWN);
         self.start = own.take_while(|address| is_own(**address)).count();
         self.end = self.end.min(self.start.wrapping_add(DEPTH));
+    }
+
+    /// Takes the stack of the kernel's code that was interrupted with these registers; empty if it was a
+    /// program. Else as [`take_kernel`](Self::take_kernel).
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    pub(crate) fn take_interrupted(&mut self, registers: &Registers, _guard: &NoPreempt) {
+        // SAFETY: There is room for so many addresses. The function takes no lock, and reads the
+        // stack with care; perf calls what it calls in NMIs. It does not write to the registers.
+        let taken = unsafe {
+            bindings::rtrace_kernel_stack(
+                core::ptr::from_ref(registers).cast_mut().cast(),
+                self.addresses.as_mut_ptr().cast(),
+                DEPTH as u32,
+            )
+        } as usize;
+        // INVARIANT: So many are initialised.
+        (self.start, self.end) = (0, taken.min(DEPTH));
     }
 
     /// Takes the user's stack: where the task that runs left user space, and as far as frame

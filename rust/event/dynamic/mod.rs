@@ -9,6 +9,7 @@ mod program;
 use super::captured::{Bytes, CapturedProbe};
 use super::description::Description;
 use super::recorders::{Listed, Recorders};
+use super::sampled::Frequency;
 use crate::arch::preempt::NoPreempt;
 use crate::input::dynamic::{Error as Refusal, Name, Place, PlaceBase, Probe};
 use crate::sys::args::Registers;
@@ -193,7 +194,7 @@ impl Dynamic {
 
 impl Listed for Dynamic {
     /// `EINVAL`: the module whose code it is in is gone; `ENOENT`: it was taken away.
-    fn attach(&self, probe: Arc<CapturedProbe>) -> Result {
+    fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {
         let hook = self.hook.lock();
         let hook = hook.as_ref().ok_or(ENOENT)?;
         self.firing.recorders.attach(probe.clone())?;

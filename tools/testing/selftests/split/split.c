@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * For tests of profiles: of its time, three parts go by in one function and one in another.
+ *
+ *	split ROUNDS
+ *
+ * makes so many rounds, or goes on for ever (0). Both functions are called by their own callers, so that
+ * call stacks tell them apart, too. First it prints where they all are, as /proc/kallsyms does.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+/* So many turns of a loop that is the same everywhere, for the time to be in proportion. */
+#define TURNS 100000
+
+static volatile unsigned int sink;
+
+#define spin(turns)						\
+	do {							\
+		for (unsigned int i = 0; i < (turns); i++)	\
+			sink += i;				\
+	} while (0)
+
+__attribute__((noinline, noclone)) void three_parts(void)
+{
+	spin(3 * TURNS);
+}
+
+__attribute__((noinline, noclone)) void one_part(void)
+{
+	spin(TURNS);
+}
+
+__attribute__((noinline, noclone)) void call_three(void)
+{
+	three_parts();
+	asm volatile(""); /* no jump: this frame stays */
+}
+
+__attribute__((noinline, noclone)) void call_one(void)
+{
+	one_part();
+	asm volatile("");
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 0) : 0;
+
+	printf("%lx T three_parts\n%lx T one_part\n%lx T call_three\n%lx T call_one\n%lx T main\n",
+	       (unsigned long)three_parts, (unsigned long)one_part, (unsigned long)call_three,
+	       (unsigned long)call_one, (unsigned long)main);
+	fflush(stdout);
+	for (unsigned long i = 0; !rounds || i < rounds; i++) {
+		call_three();
+		call_one();
+	}
+	return 0;
+}

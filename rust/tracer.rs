@@ -9,7 +9,7 @@ use crate::event::provided::Provided;
 use crate::event::registry::Registry;
 use crate::event::{Event, Source};
 use crate::file::{self, Files};
-use crate::session::{Serving, Sessions, Shared};
+use crate::session::{FilesPlace, Serving, Sessions, Shared};
 use crate::sys::foreign::ForeignModule;
 use crate::sys::hotplug::Hotplug;
 use crate::sys::system;
@@ -40,6 +40,7 @@ impl Tracer {
             defaults: config,
             boot_id: system::boot_id()?,
             worker: Sessions::worker()?,
+            files: FilesPlace::new()?,
         })?;
         let serving = Serving::new(&sessions);
         let files = Files::new(&sessions).inspect_err(|error| {
@@ -73,6 +74,8 @@ impl Tracer {
     pub(crate) fn add_fired(&self, fired: KVec<Fired>) -> Result<usize> {
         let added = self.registry.add_fired(fired)?;
         for (place, event) in added.iter().enumerate() {
+            // Those of one that it takes the place of.
+            self.files.remove_event(event);
             if let Err(error) = self.files.add_event(event) {
                 added
                     .iter()

@@ -203,8 +203,8 @@ impl CapturedProbe {
         }
     }
 
-    /// Hands over an event that is about no task, if it is wanted; of [`LONGEST`] bytes at most if
-    /// there is a filter. There is no guard but this one. Any context, NMI included.
+    /// Hands over an event that is about no task, if it is wanted; one of more than [`LONGEST`] bytes is
+    /// lost, and counted, if there is a filter. There is no guard but this one. Any context, NMI included.
     #[inline(always)]
     pub(super) fn record_tail<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
         let look = self.look.load();
@@ -227,13 +227,21 @@ impl CapturedProbe {
     #[link_section = ".kprobes.text"]
     fn take_tail<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
         let (len, write) = tail_alone(fields);
-        if let Some(fields) = Capture::<LONGEST>::new().fill(len, write) {
-            self.take_guarded(fields, guard);
+        match Capture::<LONGEST>::new().fill(len, write) {
+            Some(fields) => self.take_guarded(fields, guard),
+            None => self.taker.count_too_large(),
         }
     }
 }
 
 impl Taker {
+    /// A record was too large to be looked at.
+    fn count_too_large(&self) {
+        if let Self::Recorder(Recorder { probe, .. }) = self {
+            probe.count_too_large();
+        }
+    }
+
     /// As ftrace: an event is of the task that runs, and of the one that it is about. For a trigger
     /// it does not matter.
     #[inline(always)]

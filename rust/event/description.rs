@@ -182,6 +182,14 @@ impl Description {
         })
     }
 
+    /// Whether its fields have the same names and types as another one's, whatever their values are called.
+    pub(super) fn has_fields_of(&self, other: &Self) -> bool {
+        let same = |((name, kind), (other_name, other_kind)): (&(Name, Kind), &(Name, Kind))| {
+            self.text(name) == other.text(other_name) && kind == other_kind
+        };
+        self.fields.len() == other.fields.len() && self.fields.iter().zip(&other.fields).all(same)
+    }
+
     /// Bytes of the fields of fixed size, those before arrays of variable length not counted.
     pub(super) fn fixed(&self) -> usize {
         self.fixed

@@ -4,7 +4,9 @@
 //!
 //! There are several sources: [declared](typed) events, with a probe each; [system calls](syscall),
 //! with two probes for all of them; events with a probe in [other modules](fired); events that other
-//! modules [provide](provided); events that users [define](dynamic); and [samples](sampled). The [`registry`] has the events of all sources; to the rest of the module they look alike.
+//! modules [provide](provided); events that users [define](dynamic); [samples](sampled) of what runs; and,
+//! when somebody asks for it, any other event of ftrace's, which [perf](perf) hands over. The [`registry`]
+//! has the events of all sources; to the rest of the module they look alike.
 
 pub(crate) mod builtin;
 pub(crate) mod captured;
@@ -14,6 +16,7 @@ pub(crate) mod filter;
 pub(crate) mod fired;
 mod format;
 mod handlers;
+pub(crate) mod perf;
 pub(crate) mod provided;
 pub(crate) mod recorders;
 pub(crate) mod registry;
@@ -30,6 +33,7 @@ use crate::sys::tracepoint::Tracepoint;
 use dynamic::Dynamic;
 use fired::Fired;
 use kernel::sync::Arc;
+use perf::Perf;
 use provided::Provided;
 use recorders::Listed;
 use sampled::Sampled;
@@ -62,6 +66,8 @@ pub(crate) enum Source {
     Dynamic(Arc<Dynamic>),
     /// Taken again and again.
     Sampled(Arc<Sampled>),
+    /// Recorded by the kernel, for perf.
+    Perf(Arc<Perf>),
 }
 
 /// An event that can be recorded.
@@ -103,12 +109,32 @@ impl Event {
             Source::Provided(provided) => Some(&**provided),
             Source::Dynamic(dynamic) => Some(&**dynamic),
             Source::Sampled(sampled) => Some(&**sampled),
+            Source::Perf(perf) => Some(&**perf),
         }
     }
 
     /// Whether it can fire now; that of a module that is gone cannot.
     fn is_present(&self) -> bool {
         self.present.load() != 0
+    }
+
+    /// Whether one that has a probe can take its place: it is handed over by perf, not recorded now, and a
+    /// filter that was made for it fits the other one's records.
+    fn gives_way_to(&self, fired: &Fired) -> bool {
+        match &self.source {
+            Source::Perf(perf) => {
+                !perf.is_recorded() && perf.description().has_fields_of(&fired.description)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether what fires it is still there, where nobody says that it goes. May sleep.
+    pub(crate) fn is_there(&self) -> bool {
+        match &self.source {
+            Source::Perf(perf) => perf.is_there(),
+            _ => true,
+        }
     }
 
     fn set_present(&self, present: bool) {
@@ -124,6 +150,7 @@ impl Event {
             Source::Provided(provided) => provided.description().full_name().0,
             Source::Dynamic(dynamic) => dynamic.description().full_name().0,
             Source::Sampled(_) => sampled::SUBSYSTEM,
+            Source::Perf(perf) => perf.description().full_name().0,
         }
     }
 
@@ -138,6 +165,7 @@ impl Event {
             Source::Provided(provided) => provided.description().full_name().1,
             Source::Dynamic(dynamic) => dynamic.description().full_name().1,
             Source::Sampled(sampled) => sampled.pace().name(),
+            Source::Perf(perf) => perf.description().full_name().1,
         }
     }
 
@@ -158,7 +186,8 @@ impl Event {
             | Source::Fired(_)
             | Source::Provided(_)
             | Source::Dynamic(_)
-            | Source::Sampled(_) => (None, None),
+            | Source::Sampled(_)
+            | Source::Perf(_) => (None, None),
         };
         core::iter::once((self.subsystem(), self.name()))
             .chain(kernel_name)
@@ -183,9 +212,11 @@ impl Event {
         match &self.source {
             Source::Typed { declaration, .. } => declaration.default,
             Source::Syscall { .. } => true,
-            Source::Fired(_) | Source::Provided(_) | Source::Dynamic(_) | Source::Sampled(_) => {
-                false
-            }
+            Source::Fired(_)
+            | Source::Provided(_)
+            | Source::Dynamic(_)
+            | Source::Sampled(_)
+            | Source::Perf(_) => false,
         }
     }
 
@@ -196,7 +227,8 @@ impl Event {
             | Source::Syscall { .. }
             | Source::Fired(_)
             | Source::Dynamic(_)
-            | Source::Sampled(_) => true,
+            | Source::Sampled(_)
+            | Source::Perf(_) => true,
             Source::Provided(provided) => provided.can_be_captured(),
         }
     }
@@ -223,6 +255,7 @@ impl Event {
             Source::Provided(provided) => provided.description().field(place),
             Source::Dynamic(dynamic) => dynamic.description().field(place),
             Source::Sampled(_) => sampled::FIELDS.get(place).copied(),
+            Source::Perf(perf) => perf.description().field(place),
         }
     }
 }

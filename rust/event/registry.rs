@@ -8,6 +8,7 @@
 use super::description::Description;
 use super::dynamic::Dynamic;
 use super::fired::Fired;
+use super::perf::Perf;
 use super::provided::Provided;
 use super::sampled::{Pace, Sampled};
 use super::syscall::{self, Direction};
@@ -33,6 +34,17 @@ impl Events {
     /// Those that are present, in the order of their ids.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Event>> {
         self.0.iter().flatten().filter(|event| event.is_present())
+    }
+
+    /// Those that perf hands over, whether they are present, in the order of their ids.
+    pub(crate) fn of_perf(&self) -> impl Iterator<Item = (&Arc<Event>, &Perf, bool)> {
+        self.0
+            .iter()
+            .flatten()
+            .filter_map(|event| match event.source() {
+                Source::Perf(perf) => Some((event, &**perf, event.is_present())),
+                _ => None,
+            })
     }
 
     /// The id of the next event that is new.
@@ -99,34 +111,55 @@ impl Registry {
     /// Adds an event that another module provides. If it was here before, by this name and with
     /// these fields, it is the same event again. `EEXIST`: there is one of that name. May sleep.
     pub(crate) fn provide(&self, description: Description) -> Result<Arc<Event>> {
+        let provided = Provided::new(description)?;
+        let new = provided.clone();
+        self.add(Source::Provided(provided), |old| match old {
+            Source::Provided(old) => old.is_described_by(new.description()),
+            _ => false,
+        })
+    }
+
+    /// The same with one that perf hands over.
+    pub(crate) fn add_perf(&self, perf: Arc<Perf>) -> Result<Arc<Event>> {
+        let new = perf.clone();
+        self.add(Source::Perf(perf), |old| match old {
+            Source::Perf(old) => old.is_same(&new),
+            _ => false,
+        })
+    }
+
+    /// Adds an event that a user has defined. `EEXIST`: there is one of that name. May sleep.
+    pub(crate) fn define(&self, dynamic: Arc<Dynamic>) -> Result<Arc<Event>> {
+        self.add(Source::Dynamic(dynamic), |_| false)
+    }
+
+    /// Adds an event, unless it `is_again` what was here before by its name: then that is here again.
+    fn add(&self, source: Source, is_again: impl Fn(&Source) -> bool) -> Result<Arc<Event>> {
         let mut events = self.events.lock();
-        let name = description.full_name();
-        if events.iter().any(|event| event.is_called(name)) {
+        let event = Event::new(events.next_id(), source);
+        let name = (event.subsystem(), event.name());
+        if events.iter().any(|known| known.is_called(name)) {
             return Err(EEXIST);
         }
         let mut absent = events.0.iter().flatten();
-        let old = absent.find(|event| event.is_called(name));
-        match old.map(|event| (event, event.source())) {
-            Some((event, Source::Provided(provided))) if provided.is_described_by(&description) => {
-                let event = event.clone();
-                event.set_present(true);
-                return Ok(event);
+        let old = absent.find(|known| known.is_called(name)).cloned();
+        let old_id = match old {
+            Some(old) if is_again(old.source()) => {
+                old.set_present(true);
+                return Ok(old);
             }
-            _ => {}
-        }
-        let provided = Provided::new(description)?;
-        let event = Arc::new(
-            Event::new(events.next_id(), Source::Provided(provided)),
-            GFP_KERNEL,
-        )?;
-        // One with other fields is another event.
-        let with = events.with(event.clone(), old.map(|event| event.id()))?;
+            // One with other fields is another event.
+            old => old.map(|old| old.id()),
+        };
+        let event = Arc::new(event, GFP_KERNEL)?;
+        let with = events.with(event.clone(), old_id)?;
         *events = Arc::new(with, GFP_KERNEL)?;
         Ok(event)
     }
 
-    /// Adds events whose probes another module has, but those that are here by one of their names.
-    /// Returns those that were added. May sleep.
+    /// Adds events whose probes another module has, but those that are here by one of their names. One that
+    /// perf hands over gives way, and its id, if nobody records it and it has the same fields. Returns those
+    /// that were added. May sleep.
     pub(crate) fn add_fired(&self, fired: KVec<Fired>) -> Result<KVec<Arc<Event>>> {
         let mut events = self.events.lock();
         let mut all = KVec::with_capacity(events.0.len() + fired.len(), GFP_KERNEL)?;
@@ -136,9 +169,11 @@ impl Registry {
         let mut added = KVec::with_capacity(fired.len(), GFP_KERNEL)?;
         for fired in fired {
             let name = fired.description.full_name();
-            if events.iter().any(|event| event.is_called(name)) {
-                continue;
-            }
+            let id = match events.iter().find(|known| known.is_called(name)) {
+                None => all.len() as u32,
+                Some(known) if known.gives_way_to(&fired) => known.id(),
+                Some(_) => continue,
+            };
             // The module was here before, at another place.
             for place in all.iter_mut() {
                 if place
@@ -148,30 +183,15 @@ impl Registry {
                     *place = None;
                 }
             }
-            let event = Event::new(all.len() as u32, Source::Fired(fired));
-            let event = Arc::new(event, GFP_KERNEL)?;
-            all.push(Some(event.clone()), GFP_KERNEL)?;
+            let event = Arc::new(Event::new(id, Source::Fired(fired)), GFP_KERNEL)?;
+            match all.get_mut(id as usize) {
+                Some(place) => *place = Some(event.clone()),
+                None => all.push(Some(event.clone()), GFP_KERNEL)?,
+            }
             added.push(event, GFP_KERNEL)?;
         }
         *events = Arc::new(Events(all), GFP_KERNEL)?;
         Ok(added)
-    }
-
-    /// Adds an event that a user has defined. `EEXIST`: there is one of that name. May sleep.
-    pub(crate) fn define(&self, dynamic: Arc<Dynamic>) -> Result<Arc<Event>> {
-        let mut events = self.events.lock();
-        let name = dynamic.description().full_name();
-        if events.iter().any(|event| event.is_called(name)) {
-            return Err(EEXIST);
-        }
-        let mut absent = events.0.iter().flatten();
-        let old = absent.find(|event| event.is_called(name));
-        let old = old.map(|event| event.id());
-        let event = Event::new(events.next_id(), Source::Dynamic(dynamic));
-        let event = Arc::new(event, GFP_KERNEL)?;
-        let with = events.with(event.clone(), old)?;
-        *events = Arc::new(with, GFP_KERNEL)?;
-        Ok(event)
     }
 
     /// An event that was withdrawn does not come again. May sleep.

@@ -67,6 +67,7 @@ impl Files {
         };
         let files = Arc::new(files, GFP_KERNEL)?;
         files.events.open(Dir::within(&root, "events")?, target)?;
+        files.sessions.set_files(Some(files.events.clone()));
         files.sessions.open(Dir::within(&root, "sessions")?)?;
         Ok(files)
     }
@@ -84,6 +85,7 @@ impl Files {
 
 impl Drop for Files {
     fn drop(&mut self) {
+        self.sessions.set_files(None);
         self.events.close();
         self.sessions.close();
     }

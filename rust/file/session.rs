@@ -6,7 +6,7 @@
 use super::channel::{self, Target};
 use super::subdirs::Subdirs;
 use super::{control, metadata};
-use crate::session::{ChannelId, Session, Sessions};
+use crate::session::{ChannelId, EventFiles, Session, Sessions};
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Dir, WRITE};
 use kernel::prelude::*;
@@ -51,6 +51,11 @@ impl SessionDirs {
     pub(super) fn open(&self, parent: Dir) -> Result {
         self.dirs.open(parent)?;
         self.add(self.sessions.default())
+    }
+
+    /// See [`Sessions::set_files`].
+    pub(super) fn set_files(&self, files: Option<Arc<dyn EventFiles>>) {
+        self.sessions.set_files(files);
     }
 
     /// Removes all. May sleep.

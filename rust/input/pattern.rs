@@ -35,6 +35,13 @@ impl<'a> Pattern<'a> {
         }
     }
 
+    /// Subsystem and event, if it can pick but one by its name.
+    pub fn full_name(&self) -> Option<(&'a str, &'a str)> {
+        let subsystem = self.subsystem?;
+        let is_name = |text: &str| !text.is_empty() && !text.contains(['*', '?', '[', '\\']);
+        (is_name(subsystem) && is_name(self.event)).then_some((subsystem, self.event))
+    }
+
     /// Whether an event of this name is one that it picks.
     pub fn matches(&self, subsystem: &str, event: &str) -> bool {
         let is_event = glob::matches(self.event, event);

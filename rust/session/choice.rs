@@ -2,6 +2,7 @@
 
 //! Choosing the events that a channel of a session records.
 
+use super::perf::NOT_PERMITTED;
 use super::{ChannelId, ChannelSettings, Enabled, Selection, Session};
 use crate::event::registry::Events;
 use crate::event::Event;
@@ -43,6 +44,9 @@ impl Session {
         patterns: &str,
         replace: bool,
     ) -> Result {
+        for word in patterns.split_ascii_whitespace() {
+            self.ask_for("set_event", &Pattern::parse(word))?;
+        }
         self.change(channel, |settings| {
             let selection = &mut settings.selection;
             if replace {
@@ -80,7 +84,11 @@ impl Session {
         let _control = self.control.lock();
         let mut settings = self.settings(channel)?;
         change(&mut settings)?;
-        self.record(channel, &settings)?;
+        self.record(channel, &settings).inspect_err(|&error| {
+            if error == EPERM {
+                self.refuse(fmt!("{NOT_PERMITTED}"));
+            }
+        })?;
         let mut state = self.state.lock();
         let place = state.settings.channel_mut(channel)?;
         let before = core::mem::replace(place, settings);

@@ -14,7 +14,7 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// Where events have their files.
-pub(crate) trait EventFiles {
+pub(crate) trait EventFiles: Send + Sync {
     /// Makes those of an event that has come.
     fn add(&self, event: &Arc<Event>) -> Result;
 

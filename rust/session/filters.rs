@@ -75,6 +75,7 @@ impl Session {
         if !pattern.enables {
             return Err(self.refuse(fmt!("{file}: a pattern with '!' picks nothing to filter")));
         }
+        self.ask_for(file, &pattern)?;
         self.filter_events(
             channel,
             file,

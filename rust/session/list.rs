@@ -2,7 +2,7 @@
 
 //! The sessions that there are.
 
-use super::{Session, Shared};
+use super::{EventFiles, Session, Shared};
 use crate::abi::names::DEFAULT_SESSION;
 use crate::sys::rcu::RcuArc;
 use crate::sys::work::Work;
@@ -129,6 +129,11 @@ impl Sessions {
         };
         session.destroy();
         Ok(session)
+    }
+
+    /// Has the files of events that come made there; nowhere, from then on, if that is none.
+    pub(crate) fn set_files(&self, files: Option<Arc<dyn EventFiles>>) {
+        self.shared.files.set(files);
     }
 
     /// All but the default one.

@@ -28,6 +28,7 @@ mod list;
 mod marker;
 mod metadata;
 mod numbers;
+mod perf;
 mod probes;
 mod selection;
 mod settings;
@@ -61,6 +62,7 @@ use kernel::sync::lock::{mutex::MutexBackend, Guard};
 use kernel::sync::{new_mutex, Arc, Mutex};
 pub(crate) use list::{Serving, Sessions, Worker};
 use numbers::Numbers;
+pub(crate) use perf::FilesPlace;
 pub(crate) use selection::{Enabled, Selection};
 pub(crate) use settings::ChannelId;
 use settings::{ChannelSettings, Settings};
@@ -83,6 +85,8 @@ pub(crate) struct Shared {
     pub(crate) boot_id: [u8; 36],
     /// Does what triggers ask for.
     pub(crate) worker: Arc<Worker>,
+    /// Where the files of events are that come.
+    pub(crate) files: FilesPlace,
 }
 
 /// A session. Everything here may sleep.
@@ -189,6 +193,7 @@ impl Session {
     /// On failure nothing has changed, but that the last trace's packets may be gone (`ENOMEM`).
     /// `ENOENT`: the session was destroyed.
     pub(crate) fn start(&self) -> Result {
+        self.shared.look_for_perf_events()?;
         let _control = self.control.lock();
         // It is not active, though nobody came to say so yet.
         self.finish_stopped();
@@ -218,11 +223,12 @@ impl Session {
         };
         let mut state = self.state.lock();
         let (trace, recording) = started.inspect_err(|&error| {
-            if error == ENOMEM {
-                state.refuse(fmt!(
-                    "enable: no memory for the buffers (see subbuf_size, subbuf_count)"
-                ));
-            }
+            let why = match error {
+                ENOMEM => "no memory for the buffers (see subbuf_size, subbuf_count)",
+                EPERM => perf::NOT_PERMITTED,
+                _ => return,
+            };
+            state.refuse(fmt!("enable: {why}"));
         })?;
         state.settings = settings;
         let last = core::mem::replace(&mut state.phase, Phase::Active { trace, recording });

@@ -196,7 +196,11 @@ impl ChannelProbes {
             || self.captured.has(event)
             || matches!(
                 event.source(),
-                Source::Fired(_) | Source::Provided(_) | Source::Dynamic(_) | Source::Sampled(_)
+                Source::Fired(_)
+                    | Source::Provided(_)
+                    | Source::Dynamic(_)
+                    | Source::Sampled(_)
+                    | Source::Perf(_)
             )
     }
 
@@ -255,7 +259,7 @@ impl ChannelProbes {
                         .captured
                         .attach(fired.tracepoint, fired.handler, probe)?;
                 }
-                Source::Provided(_) | Source::Dynamic(_) | Source::Sampled(_) => {
+                Source::Provided(_) | Source::Dynamic(_) | Source::Sampled(_) | Source::Perf(_) => {
                     let probe = captured(probe)?;
                     change.captured.push(probe.clone(), GFP_KERNEL)?;
                     self.listed.reserve(1, GFP_KERNEL)?;

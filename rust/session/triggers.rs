@@ -111,7 +111,7 @@ impl TriggerProbes {
                 self.tracepoints
                     .attach_last(fired.tracepoint, fired.handler, probe)
             }
-            Source::Provided(_) | Source::Dynamic(_) | Source::Sampled(_) => {
+            Source::Provided(_) | Source::Dynamic(_) | Source::Sampled(_) | Source::Perf(_) => {
                 self.listed.reserve(1, GFP_KERNEL)?;
                 let listed = event.listed().ok_or(EINVAL)?;
                 listed.attach(probe.clone(), frequency)?;
@@ -156,6 +156,7 @@ impl Session {
                 "{file}: '!' stands in front of the action that is taken away"
             )));
         }
+        self.ask_for(file, &pattern)?;
         let is_picked = |event: &Event| {
             let mut names = event.names();
             names.any(|(subsystem, name)| pattern.matches(subsystem, name))

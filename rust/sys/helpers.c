@@ -21,6 +21,7 @@
 #include <linux/sched/task_stack.h>
 #include <linux/sysfs.h>
 #include <linux/topology.h>
+#include <linux/trace_events.h>
 #include <linux/tracepoint.h>
 #include <linux/uaccess.h>
 #include <linux/uidgid.h>
@@ -292,6 +293,33 @@ notrace bool rtrace_sampler_possible(u32 type, u64 config)
 	return interrupts;
 }
 
+/*
+ * Has the handler called for each event, with its record, once: it has to say so by the period, for some
+ * events are counted in other units (perf_swevent_event()).
+ */
+notrace struct perf_event *rtrace_recorder_new(u32 type, u64 config, int cpu,
+					       rtrace_overflow_t handler, void *context)
+{
+	struct perf_event_attr attr = {
+		.type = type,
+		.config = config,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_RAW | PERF_SAMPLE_PERIOD,
+	};
+
+	return perf_event_on(&attr, cpu, handler, context);
+}
+
+/* For its handler: returns its context. NMI-safe. */
+notrace void *rtrace_perf_record_read(struct perf_event *event, struct perf_sample_data *data,
+				      struct rtrace_perf_record *record)
+{
+	record->data = data->raw->frag.data;
+	record->size = data->raw->frag.size;
+	return event->overflow_handler_context;
+}
+NOKPROBE_SYMBOL(rtrace_perf_record_read);
+
 /* For a handler of perf's: returns its context. NMI-safe. */
 notrace void *rtrace_sample_read(struct perf_event *event, struct perf_sample_data *data,
 				 struct rtrace_sample *sample)
@@ -511,6 +539,146 @@ notrace void *rtrace_kretprobe_data(struct kretprobe_instance *instance)
 {
 	return instance->data;
 }
+
+#ifdef CONFIG_EVENT_TRACING
+/* The kernel's struct ftrace_event_field, which no header has; see fields_are_as_known(). */
+struct trace_field {
+	struct list_head link;
+	const char *name;
+	const char *type;
+	int filter_type;
+	int offset;
+	int size;
+	unsigned int is_signed : 1;
+	unsigned int needs_test : 1;
+	int len;
+};
+
+static struct trace_event_call *call_of(const struct rtrace_trace_event *event)
+{
+	return ((const struct trace_event_file *)event)->event_call;
+}
+
+/* The field that stands before in the list is that which comes behind it in the record. */
+static const struct trace_field *field_after(struct trace_event_call *call,
+					     const struct trace_field *field)
+{
+	const struct list_head *fields = trace_get_fields(call);
+	const struct list_head *next = field ? field->link.prev : fields->prev;
+
+	return next == fields ? NULL : list_entry(next, struct trace_field, link);
+}
+
+/*
+ * Whether the kernel lays its list of fields out as struct trace_field says: what it says of an event is
+ * what a public structure says of it.
+ */
+static bool fields_are_as_known(struct trace_event_call *call)
+{
+	const struct trace_event_fields *known = call->class->fields_array;
+	const struct trace_field *field = NULL;
+	size_t end = sizeof(struct trace_entry);
+
+	for (; known->type; known++) {
+		field = field_after(call, field);
+		if (!field || known->type == TRACE_FUNCTION_TYPE)
+			return false;
+		end = ALIGN(end, known->align);
+		if (field->name != known->name || field->offset != end ||
+		    field->size != known->size || field->is_signed != known->is_signed ||
+		    field->len != known->len || strncmp(field->type, known->type, 4))
+			return false;
+		end += known->size;
+	}
+	return field && !field_after(call, field);
+}
+
+/* Whether perf gets it; an event of an event (eprobe) accepts a counter, and never gives it anything. */
+static bool is_of_perf(const struct trace_event_call *call)
+{
+	if (call->class->reg == trace_event_reg)
+		return call->class->perf_probe;
+	return !(call->flags & TRACE_EVENT_FL_EPROBE);
+}
+
+/*
+ * What ftrace calls @system:@name, kept until rtrace_trace_event_put(): the module that it is of stays.
+ * -EINVAL: there is none; -ENODEV: perf does not have it; -EOPNOTSUPP: nothing is known of this kernel's
+ * fields. May sleep.
+ */
+notrace struct rtrace_trace_event *rtrace_trace_event_get(const char *system, const char *name)
+{
+	/* With fields of several sizes, signed ones and arrays. */
+	struct trace_event_file *known = trace_get_event_file(NULL, "sched", "sched_switch");
+	struct trace_event_file *file;
+	bool is_known;
+
+	if (IS_ERR(known))
+		return ERR_PTR(-EOPNOTSUPP);
+	is_known = fields_are_as_known(known->event_call);
+	trace_put_event_file(known);
+	if (!is_known)
+		return ERR_PTR(-EOPNOTSUPP);
+	file = trace_get_event_file(NULL, system, name);
+	if (!IS_ERR(file) && !is_of_perf(file->event_call)) {
+		trace_put_event_file(file);
+		return ERR_PTR(-ENODEV);
+	}
+	return (struct rtrace_trace_event *)file;
+}
+
+notrace void rtrace_trace_event_put(struct rtrace_trace_event *event)
+{
+	trace_put_event_file((struct trace_event_file *)event);
+}
+
+/* By which perf knows it. */
+notrace u64 rtrace_trace_event_id(const struct rtrace_trace_event *event)
+{
+	return call_of(event)->event.type;
+}
+
+/*
+ * Says what the field behind @before is, in the order of the record; the first behind the common ones, if
+ * that is NULL. What to go on from; NULL if there are no more.
+ */
+notrace const void *rtrace_trace_event_field(const struct rtrace_trace_event *event,
+					     const void *before, struct rtrace_trace_field *to)
+{
+	const struct trace_field *field = field_after(call_of(event), before);
+
+	if (field)
+		*to = (struct rtrace_trace_field){
+			.name = field->name,
+			.type = field->type,
+			.offset = field->offset,
+			.size = field->size,
+			.count = max(field->len, 0),
+			.is_signed = field->is_signed,
+		};
+	return field;
+}
+#else
+notrace struct rtrace_trace_event *rtrace_trace_event_get(const char *system, const char *name)
+{
+	return ERR_PTR(-EOPNOTSUPP);
+}
+
+notrace void rtrace_trace_event_put(struct rtrace_trace_event *event)
+{
+}
+
+notrace u64 rtrace_trace_event_id(const struct rtrace_trace_event *event)
+{
+	return 0;
+}
+
+notrace const void *rtrace_trace_event_field(const struct rtrace_trace_event *event,
+					     const void *before, struct rtrace_trace_field *to)
+{
+	return NULL;
+}
+#endif
 
 /* Defined in rust/api. */
 EXPORT_SYMBOL_GPL(rtrace_event_register);

@@ -21,6 +21,7 @@ struct page;
 struct perf_event;
 struct perf_sample_data;
 struct pt_regs;
+struct rtrace_trace_event;
 struct uprobe;
 struct uprobe_consumer;
 
@@ -33,6 +34,22 @@ struct rtrace_user_frame {
 
 bool rtrace_user_frame(struct rtrace_user_frame *frame);
 bool rtrace_caller_frame(struct rtrace_user_frame *frame);
+
+/* A field of what ftrace and perf record of an event, as its file `format` shows it. */
+struct rtrace_trace_field {
+	const char *name;
+	const char *type;
+	u32 offset;
+	u32 size;
+	u32 count;		/* elements of an array, if that is known, else 0 */
+	bool is_signed;
+};
+
+struct rtrace_trace_event *rtrace_trace_event_get(const char *system, const char *name);
+void rtrace_trace_event_put(struct rtrace_trace_event *event);
+u64 rtrace_trace_event_id(const struct rtrace_trace_event *event);
+const void *rtrace_trace_event_field(const struct rtrace_trace_event *event, const void *before,
+				     struct rtrace_trace_field *field);
 
 /* Whose memory is read. */
 enum rtrace_space {
@@ -80,6 +97,17 @@ struct rtrace_sample {
 struct perf_event *rtrace_sampler_new(u32 type, u64 config, u32 frequency, int cpu,
 				      rtrace_overflow_t handler, void *context);
 bool rtrace_sampler_possible(u32 type, u64 config);
+struct perf_event *rtrace_recorder_new(u32 type, u64 config, int cpu, rtrace_overflow_t handler,
+				       void *context);
+
+/* What perf has recorded of an event. */
+struct rtrace_perf_record {
+	const void *data;
+	size_t size;
+};
+
+void *rtrace_perf_record_read(struct perf_event *event, struct perf_sample_data *data,
+			      struct rtrace_perf_record *record);
 void *rtrace_sample_read(struct perf_event *event, struct perf_sample_data *data,
 			 struct rtrace_sample *sample);
 u32 rtrace_kernel_stack(struct pt_regs *regs, u64 *addresses, u32 room);

@@ -32,10 +32,17 @@ impl Config {
     pub(crate) const CPU_CLOCK: Self = Self { ty: 1, config: 0 };
 }
 
-/// What is called when enough was counted.
-pub(super) struct Overflow {
+/// When a handler is called.
+pub(super) enum Moments {
     /// So often, per second and CPU: perf adapts the count, or has a timer.
-    pub(super) frequency: u32,
+    PerSecond(u32),
+    /// For each event, of which perf has a record.
+    Each,
+}
+
+/// What is called.
+pub(super) struct Overflow {
+    pub(super) moments: Moments,
     /// Is called, in any context, NMI included.
     pub(super) handler: Handler,
     /// Kept in the event for the handler.
@@ -144,6 +151,8 @@ impl Events {
     fn make_on(&self, cpu: u32) -> Result {
         let _making = self.making.lock();
         let each = self.each.of(cpu).ok_or(EINVAL)?;
+        // First, for nothing may be handed over twice.
+        each.event.replace(None);
         let event = PerfEvent::new(self.config, self.overflow.as_ref(), cpu)?;
         each.event.replace(Some(Arc::new(event, GFP_KERNEL)?));
         Ok(())
@@ -200,21 +209,22 @@ impl PerfEvent {
             // SAFETY: May be called from any process context; it checks what it is given.
             None => unsafe { bindings::rtrace_counter_new(ty, config, cpu) },
             Some(Overflow {
-                frequency,
+                moments,
                 handler,
                 context,
             }) => {
+                let (handler, context) = (Some(*handler), context.as_ptr());
                 // SAFETY: As above. Who gave handler and context answers for them as long as the event
                 // lives (`PerfEvents::new`).
                 unsafe {
-                    bindings::rtrace_sampler_new(
-                        ty,
-                        config,
-                        *frequency,
-                        cpu,
-                        Some(*handler),
-                        context.as_ptr(),
-                    )
+                    match *moments {
+                        Moments::PerSecond(frequency) => bindings::rtrace_sampler_new(
+                            ty, config, frequency, cpu, handler, context,
+                        ),
+                        Moments::Each => {
+                            bindings::rtrace_recorder_new(ty, config, cpu, handler, context)
+                        }
+                    }
                 }
             }
         };

@@ -5,7 +5,7 @@
 use crate::sys::args::Registers;
 use crate::sys::bindings;
 use crate::sys::hotplug::Hotplug;
-use crate::sys::perf::{Arrivals, Config, Overflow, PerfEvents};
+use crate::sys::perf::{Arrivals, Config, Moments, Overflow, PerfEvents};
 use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -64,7 +64,7 @@ impl<T: OnSample> Sampler<T> {
         let is_timed = config == Config::CPU_CLOCK;
         let entry = Arc::new(Entry { target, is_timed }, GFP_KERNEL)?;
         let overflow = Overflow {
-            frequency,
+            moments: Moments::PerSecond(frequency),
             handler: overflown::<T>,
             context: NonNull::from(&*entry).cast(),
         };

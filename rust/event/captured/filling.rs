@@ -107,8 +107,8 @@ impl CapturedProbe {
             taker => {
                 let filling = Filling::new(room, State::Captured(self, len));
                 let to = filling.room.begin(len).map(|to| to.address());
-                if let (None, Taker::Recorder(Recorder { probe, .. })) = (to, taker) {
-                    probe.count_too_large();
+                if to.is_none() {
+                    taker.count_too_large();
                 }
                 to
             }

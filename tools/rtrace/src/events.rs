@@ -3,6 +3,9 @@
 //! The events that can be recorded, by all their names, and what patterns pick of them.
 
 use rtrace_input::pattern::Pattern;
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::slice;
 use trace::tracer::Tracer;
 use trace::Result;
 
@@ -11,7 +14,11 @@ const SUGGESTIONS: usize = 3;
 /// How alike they must be, from 0 to 1.
 const ALIKE: f64 = 0.6;
 
+/// Subsystems of ftrace's of whose events rtrace has its own, by one tracepoint for all.
+const SYSCALLS: [&str; 2] = ["syscalls", "raw_syscalls"];
+
 /// An event.
+#[derive(Default)]
 pub struct Event {
     /// `subsystem:event`.
     pub name: String,
@@ -19,14 +26,15 @@ pub struct Event {
     pub aliases: Vec<String>,
     /// Its fields, as C declares them.
     pub fields: Vec<String>,
+    /// Whether ftrace has it, and rtrace does not yet.
+    pub is_of_ftrace: bool,
 }
 
 impl Event {
     fn parse(name: String, format: &str) -> Self {
         let mut event = Self {
             name,
-            aliases: Vec::new(),
-            fields: Vec::new(),
+            ..Self::default()
         };
         for line in format.lines().map(str::trim) {
             if let Some(field) = line.strip_prefix("field:") {
@@ -65,6 +73,62 @@ pub fn available(tracer: &Tracer) -> Result<Vec<Event>> {
         .collect()
 }
 
+/// The events that rtrace records by perf when they are asked for, without their fields: those that ftrace
+/// has beside these.
+pub fn of_ftrace(tracer: &Tracer, own: &[Event]) -> Vec<Event> {
+    let own: HashSet<&str> = own.iter().flat_map(Event::names).collect();
+    let is_other =
+        |name: &String| !own.contains(name.as_str()) && !SYSCALLS.contains(&split(name).0);
+    let others = tracer.ftrace_events().into_iter().filter(is_other);
+    let others = others.map(|name| Event {
+        name,
+        is_of_ftrace: true,
+        ..Event::default()
+    });
+    others.collect()
+}
+
+/// The fields of an event, as C declares them; but for those that all of ftrace's have.
+pub fn fields<'a>(tracer: &Tracer, event: &'a Event) -> Cow<'a, [String]> {
+    if !event.is_of_ftrace {
+        return (&event.fields).into();
+    }
+    let format = tracer.ftrace_format(&event.name).unwrap_or_default();
+    let mut fields = Event::parse(String::new(), &format).fields;
+    fields.retain(|field| !field.contains(" common_"));
+    fields.into()
+}
+
+/// Whether a pattern picks events of ftrace's, too: it says of which subsystem. One that does not would pick
+/// thousands.
+pub fn asks_ftrace(pattern: &str) -> bool {
+    let pattern = Pattern::parse(pattern);
+    let subsystem = pattern.subsystem.unwrap_or(pattern.event);
+    pattern.enables && !subsystem.contains(['*', '?', '[', '\\'])
+}
+
+/// Each pattern, and behind it the names of those of ftrace's events that it picks, which `set_event` then
+/// asks for.
+pub fn with_names_of_ftrace(tracer: &Tracer, patterns: &[String]) -> Vec<String> {
+    let mut ftrace = None;
+    let mut words = Vec::new();
+    for word in patterns {
+        words.push(word.clone());
+        let pattern = Pattern::parse(word);
+        // One name is asked for as it is.
+        if !asks_ftrace(word) || pattern.full_name().is_some() {
+            continue;
+        }
+        let ftrace = ftrace.get_or_insert_with(|| tracer.ftrace_events());
+        let picked = ftrace.iter().filter(|name| {
+            let (subsystem, event) = split(name);
+            !SYSCALLS.contains(&subsystem) && pattern.matches(subsystem, event)
+        });
+        words.extend(picked.cloned());
+    }
+    words
+}
+
 /// Those that patterns pick as `set_event` does: in order, beginning with none.
 pub fn picked<'a>(events: &'a [Event], patterns: &[String]) -> Vec<&'a Event> {
     let patterns: Vec<_> = patterns.iter().map(|word| Pattern::parse(word)).collect();
@@ -92,6 +156,21 @@ pub fn unmatched(events: &[Event], patterns: &[String]) -> Option<String> {
         Some((last, others)) => format!(": did you mean {} or {last}?", others.join(", ")),
     };
     Some(format!("no event matches `{word}`{question}"))
+}
+
+/// What is wrong with a pattern that `set_event` refuses, if it is that it picks nothing.
+pub fn picks_nothing(events: &[Event], word: &String) -> Option<String> {
+    if let Some(complaint) = unmatched(events, slice::from_ref(word)) {
+        return Some(complaint);
+    }
+    let pattern = Pattern::parse(word);
+    let mut own = events.iter().filter(|event| !event.is_of_ftrace);
+    if asks_ftrace(word) || own.any(|event| event.matches(&pattern)) {
+        return None;
+    }
+    Some(format!(
+        "no event of rtrace's own matches `{word}`: ftrace has some, to be chosen as SUBSYSTEM:EVENT"
+    ))
 }
 
 /// Names of events and of subsystems that are like what was typed, the nearest first.
@@ -195,6 +274,46 @@ mod tests {
             let names: Vec<_> = picked.iter().map(|event| split(&event.name).1).collect();
             assert_eq!(names.join(" "), expected, "{patterns}");
         }
+    }
+
+    #[test]
+    fn ftrace_is_asked_where_the_subsystem_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        for (file, text) in [
+            ("rtrace/enable", "0\n"),
+            (
+                "tracing/available_events",
+                "xfs:xfs_buf_read\nxfs:xfs_buf_free\nsyscalls:sys_enter_read\nsched:sched_switch\n",
+            ),
+        ] {
+            let path = dir.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let tracer = Tracer::find(dir.path()).unwrap();
+        for (patterns, expected) in [
+            ("xfs:*free !xfs:a", "xfs:*free xfs:xfs_buf_free !xfs:a"),
+            ("xfs", "xfs xfs:xfs_buf_read xfs:xfs_buf_free"),
+            // As it is, of every subsystem, of rtrace itself, out, of none.
+            ("xfs:xfs_buf_read", "xfs:xfs_buf_read"),
+            ("x*:*read *read", "x*:*read *read"),
+            ("syscalls:*", "syscalls:*"),
+            ("!xfs:*", "!xfs:*"),
+            ("ext4:*", "ext4:*"),
+        ] {
+            let words = with_names_of_ftrace(&tracer, &words(patterns));
+            assert_eq!(words.join(" "), expected, "{patterns}");
+        }
+        let own = events();
+        let others = of_ftrace(&tracer, &own);
+        let names: Vec<_> = others.iter().map(|event| event.name.as_str()).collect();
+        assert_eq!(names, ["xfs:xfs_buf_read", "xfs:xfs_buf_free"]);
+        let all: Vec<_> = own.into_iter().chain(others).collect();
+        assert_eq!(picks_nothing(&all, &"xfs:*".to_owned()), None);
+        let said = picks_nothing(&all, &"x*:*".to_owned()).unwrap();
+        assert!(said.contains("SUBSYSTEM:EVENT"), "{said}");
+        let said = picks_nothing(&all, &"xsf:*".to_owned()).unwrap();
+        assert!(said.ends_with("did you mean xfs:*?"), "{said}");
     }
 
     #[test]

@@ -9,7 +9,9 @@ use anyhow::bail;
 
 /// Prints the events that `patterns` pick, as `set_event` takes them; all, without a pattern.
 pub fn list(place: &Place, patterns: &[String], verbose: bool) -> anyhow::Result<()> {
-    let events = events::available(&place.tracer()?)?;
+    let tracer = place.tracer()?;
+    let mut events = events::available(&tracer)?;
+    events.extend(events::of_ftrace(&tracer, &events));
     let picked: Vec<&Event> = if patterns.is_empty() {
         events.iter().collect()
     } else if let Some(complaint) = events::unmatched(&events, patterns) {
@@ -23,9 +25,12 @@ pub fn list(place: &Place, patterns: &[String], verbose: bool) -> anyhow::Result
         if verbose && !event.aliases.is_empty() {
             text.push_str(&format!(" ({})", event.aliases.join(", ")));
         }
+        if event.is_of_ftrace {
+            text.push_str(" [perf]");
+        }
         text.push('\n');
         if verbose {
-            for field in &event.fields {
+            for field in events::fields(&tracer, event).iter() {
                 text.push_str(&format!("    {field}\n"));
             }
         }

@@ -7,7 +7,6 @@ use crate::events;
 use crate::given::Given;
 use crate::tasks::Tasks;
 use crate::temporary::Temporary;
-use std::slice;
 use trace::channel::Channel;
 use trace::session::Session;
 use trace::settings::{BufferSize, Mode, Settings};
@@ -154,11 +153,14 @@ impl ChannelSetup {
 
 /// Enables what `patterns` say; nothing, if there are none.
 fn choose(session: &Session, channel: &Channel, patterns: &[Given<String>]) -> anyhow::Result<()> {
-    if let Err(refused) = channel.set_events(patterns) {
-        let available = events::available(session.tracer())?;
+    let tracer = session.tracer();
+    let words: Vec<_> = patterns.iter().map(|given| given.value.clone()).collect();
+    let words = events::with_names_of_ftrace(tracer, &words);
+    if let Err(refused) = channel.set_events(&words) {
+        let mut available = events::available(tracer)?;
+        available.extend(events::of_ftrace(tracer, &available));
         for pattern in patterns {
-            if let Some(complaint) = events::unmatched(&available, slice::from_ref(&pattern.value))
-            {
+            if let Some(complaint) = events::picks_nothing(&available, &pattern.value) {
                 return pattern.used(Err(anyhow::Error::msg(complaint)));
             }
         }

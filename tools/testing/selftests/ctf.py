@@ -45,8 +45,8 @@ class Event:
 
     def __init__(self, name, body):
         self.name = name
-        # Runs of fixed fields as one struct; None stands for a string, the code of the elements and
-        # the place of the length for a sequence.
+        # Runs of fixed fields as one struct; None stands for a string, the code of the elements with
+        # the place of the length for a sequence, and with the length for an array of no bytes.
         self.parts, self.names, run = [], [], "<"
         # What values of a field are called.
         self.labels = {}
@@ -63,7 +63,10 @@ class Event:
                 code = code.lower() if m[2] == "true" else code
                 if m[6]:
                     expect(m[6] in self.names, f"metadata: no length of '{line}' in {name}")
-                    self.parts += [struct.Struct(run), (code, self.names.index(m[6]))]
+                    self.parts += [struct.Struct(run), (code, self.names.index(m[6]), None)]
+                    run = "<"
+                elif m[5] and int(m[1]) > 8:
+                    self.parts += [struct.Struct(run), (code, None, int(m[5]))]
                     run = "<"
                 else:
                     run += f"{m[5]}s" if m[5] else code
@@ -85,7 +88,8 @@ class Event:
                 values.append(data[at:end])
                 at = end + 1
             elif isinstance(part, tuple):
-                elements = struct.Struct(f"<{values[part[1]]}{part[0]}")
+                code, place, count = part
+                elements = struct.Struct(f"<{values[place] if count is None else count}{code}")
                 values.append(elements.unpack_from(data, at))
                 at += elements.size
             else:

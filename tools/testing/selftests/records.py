@@ -116,6 +116,8 @@ def same(found, expected):
         return None
     if isinstance(found, bytes) and number(expected) is not None:
         found = int.from_bytes(found[:8], "little")
+    if isinstance(found, bytes) and numbers(expected) is not None:
+        found = tuple(found)
     if isinstance(found, bytes):
         found = found.split(b"\0")[0].decode(errors="replace")
     if isinstance(found, str):

@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 /// Where debugfs usually is.
 pub const DEBUGFS: &str = "/sys/kernel/debug";
 
+/// Where tracefs usually is; below another debugfs it is `tracing`.
+const TRACEFS: &str = "/sys/kernel/tracing";
+
 pub use rtrace_abi::names::{DEFAULT_SESSION, FIRST_CHANNEL};
 
 /// Why the last refused write to a file at the top was refused.
@@ -67,6 +70,28 @@ impl Tracer {
     /// The `format` text of an event named `sys:event`.
     pub fn format(&self, event: &str) -> Result<String> {
         self.read(&format!("events/{}/format", event.replacen(':', "/", 1)))
+    }
+
+    /// The events that ftrace has, as `sys:event`; none where tracefs is not mounted, or not for who asks.
+    pub fn ftrace_events(&self) -> Vec<String> {
+        let text = self.ftrace_file("available_events");
+        text.map_or(Vec::new(), |text| lines(&text))
+    }
+
+    /// The `format` text that ftrace has of an event named `sys:event`.
+    pub fn ftrace_format(&self, event: &str) -> Option<String> {
+        self.ftrace_file(&format!("events/{}/format", event.replacen(':', "/", 1)))
+    }
+
+    fn ftrace_file(&self, name: &str) -> Option<String> {
+        let debugfs = self.root.parent()?;
+        // There the kernel would mount it, and complain.
+        let tracefs = if debugfs == Path::new(DEBUGFS) {
+            PathBuf::from(TRACEFS)
+        } else {
+            debugfs.join("tracing")
+        };
+        fs::read_to_string(tracefs.join(name)).ok()
     }
 
     /// The dynamic events that there are, in the order in which they came.

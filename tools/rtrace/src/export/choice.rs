@@ -101,7 +101,7 @@ fn event(name: &str) -> Event {
     Event {
         name: format!("{subsystem}:{name}"),
         aliases: aliases.into_iter().collect(),
-        fields: Vec::new(),
+        ..Event::default()
     }
 }
 

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Events that perf hands over: they are known from when somebody asks for one by its name.
+
+use super::{EventFiles, Session, Shared};
+use crate::event::perf::Perf;
+use crate::event::Event;
+use crate::input::pattern::Pattern;
+use crate::sys::privilege;
+use kernel::prelude::*;
+use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// Why an event is refused to who may not see what perf records.
+pub(super) const NOT_PERMITTED: &str = "to have events from perf takes CAP_PERFMON";
+
+/// Where the files of events are that come.
+pub(crate) struct FilesPlace(Pin<KBox<Mutex<Option<Arc<dyn EventFiles>>>>>);
+
+impl FilesPlace {
+    /// Nowhere.
+    pub(crate) fn new() -> Result<Self> {
+        Ok(Self(KBox::pin_init(new_mutex!(None), GFP_KERNEL)?))
+    }
+
+    /// There, from now on.
+    pub(crate) fn set(&self, files: Option<Arc<dyn EventFiles>>) {
+        let before = core::mem::replace(&mut *self.0.lock(), files);
+        drop(before);
+    }
+
+    fn get(&self) -> Result<Arc<dyn EventFiles>> {
+        self.0.lock().clone().ok_or(ENODEV)
+    }
+}
+
+impl Session {
+    /// Makes known what `pattern` names, if it is the whole name of an event that is not known and that
+    /// ftrace has. `EPERM`: that takes `CAP_PERFMON`. May sleep.
+    pub(super) fn ask_for(&self, file: &str, pattern: &Pattern<'_>) -> Result {
+        let Some((subsystem, name)) = pattern.full_name().filter(|_| pattern.enables) else {
+            return Ok(());
+        };
+        let available = self.available();
+        let mut known = available.iter();
+        let known = known.find(|event| {
+            let mut names = event.names();
+            names.any(|known| known == (subsystem, name))
+        });
+        if let Some(event) = known {
+            if event.is_there() {
+                return Ok(());
+            }
+            // Another one may be called so now.
+            self.shared.withdraw(event)?;
+        }
+        let refuse = |why: &str| self.refuse(fmt!("{file}: '{subsystem}:{name}' {why}"));
+        let perf = match Perf::find(subsystem, name, &self.shared.perf_hotplug) {
+            Ok(Some(perf)) => perf,
+            Ok(None) => return Ok(()),
+            Err(EINVAL) => return Err(refuse("has fields that cannot be in a trace")),
+            Err(ENODEV) => return Err(refuse("is an event that ftrace does not give to perf")),
+            Err(error) => return Err(error),
+        };
+        if !privilege::may_probe() {
+            self.refuse(fmt!("{file}: {NOT_PERMITTED}"));
+            return Err(EPERM);
+        }
+        self.shared.add_perf(perf)
+    }
+}
+
+impl Shared {
+    fn add_perf(&self, perf: Arc<Perf>) -> Result {
+        match self.registry.add_perf(perf) {
+            // Somebody else was faster.
+            Err(EEXIST) => Ok(()),
+            Ok(event) => self.add_files(&event),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn add_files(&self, event: &Arc<Event>) -> Result {
+        let files = self.files.get().and_then(|files| files.add(event));
+        files.inspect_err(|_| self.registry.withdraw(event))
+    }
+
+    fn withdraw(&self, event: &Event) -> Result {
+        self.files.get()?.remove(event);
+        self.registry.withdraw(event);
+        Ok(())
+    }
+
+    /// Events that are gone are known no more, and those that are back again are. May sleep.
+    pub(super) fn look_for_perf_events(&self) -> Result {
+        for (event, perf, is_present) in self.registry.events().of_perf() {
+            match (is_present, perf.is_there()) {
+                (true, false) => self.withdraw(event)?,
+                (false, true) => {
+                    self.registry.restore(event);
+                    self.add_files(event)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The kernel's trace events: what ftrace and perf can record, by name.
+
+use crate::sys::bindings;
+use core::ptr::NonNull;
+use kernel::error::from_err_ptr;
+use kernel::prelude::*;
+
+/// A trace event. What it is of stays while this lives: its module, or the probe that somebody has
+/// defined.
+///
+/// # Invariants
+///
+/// From `rtrace_trace_event_get()`, and not given back yet.
+pub(crate) struct TraceEvent(NonNull<bindings::rtrace_trace_event>);
+
+/// A field of a record.
+pub(crate) struct TraceField<'a> {
+    /// What it is called.
+    pub(crate) name: &'a str,
+    /// As the event's file `format` shows it, but for the name.
+    pub(crate) ty: &'a str,
+    /// Where it lies in the record, in bytes.
+    pub(crate) offset: usize,
+    /// Its bytes.
+    pub(crate) size: usize,
+    /// The elements of an array; 0 if that is not known, or it is none.
+    pub(crate) count: usize,
+    /// Whether it is a signed number.
+    pub(crate) is_signed: bool,
+}
+
+impl TraceEvent {
+    /// Finds one; [`None`] if the kernel has none that is called so, or that is as is known here.
+    /// `ENODEV`: it is for ftrace alone. May sleep.
+    pub(crate) fn find(system: &CStr, name: &CStr) -> Result<Option<Self>> {
+        // SAFETY: Two texts, which are not kept.
+        let event = from_err_ptr(unsafe {
+            bindings::rtrace_trace_event_get(system.as_ptr().cast(), name.as_ptr().cast())
+        });
+        match event {
+            // INVARIANT: Just got.
+            Ok(event) => Ok(NonNull::new(event).map(Self)),
+            Err(error @ (ENOMEM | ENODEV)) => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// By what perf knows it. It has another one when it comes again.
+    pub(crate) fn id(&self) -> u64 {
+        // SAFETY: By the invariant.
+        unsafe { bindings::rtrace_trace_event_id(self.0.as_ptr()) }
+    }
+
+    /// Shows its fields to `see`, in the order of the record, but for those that all events have.
+    /// `EINVAL`: a name is not ASCII.
+    pub(crate) fn each_field(&self, mut see: impl FnMut(TraceField<'_>) -> Result) -> Result {
+        let mut field = bindings::rtrace_trace_field::default();
+        let mut last = core::ptr::null();
+        loop {
+            // SAFETY:
+            // - By the invariant.
+            // - `last` is NULL, or what this returned for the event before. Fields stay as they are
+            //   as long as their event.
+            last = unsafe {
+                bindings::rtrace_trace_event_field(self.0.as_ptr(), last, &raw mut field)
+            };
+            if last.is_null() {
+                return Ok(());
+            }
+            // SAFETY: Two NUL-terminated texts, which stay as long as their field.
+            let [name, ty] =
+                [field.name, field.type_].map(|text| unsafe { CStr::from_ptr(text.cast()) });
+            see(TraceField {
+                name: name.to_str()?,
+                ty: ty.to_str()?,
+                offset: field.offset as usize,
+                size: field.size as usize,
+                count: field.count as usize,
+                is_signed: field.is_signed,
+            })?;
+        }
+    }
+}
+
+impl Drop for TraceEvent {
+    fn drop(&mut self) {
+        // SAFETY: By the invariant. May sleep here.
+        unsafe { bindings::rtrace_trace_event_put(self.0.as_ptr()) };
+    }
+}

@@ -11,6 +11,30 @@ use kernel::bindings;
 /// The processor's flag that lets interrupts come (`X86_EFLAGS_IF`).
 const INTERRUPTS: u64 = 1 << 9;
 
+/// The word that holds the preemption count. From 7.3 on it has 64 bits, and the scheduler's flag is in the
+/// half that holds nothing else.
+#[cfg(CONFIG_HAS_SEPARATE_PREEMPT_RESCHED_BITS)]
+macro_rules! word {
+    () => {
+        "qword"
+    };
+}
+#[cfg(not(CONFIG_HAS_SEPARATE_PREEMPT_RESCHED_BITS))]
+macro_rules! word {
+    () => {
+        "dword"
+    };
+}
+
+/// The scheduler's flag in the lower 32 bits of the count, and how many of these count NMIs. (Expressions
+/// that bindgen makes nothing of.)
+#[cfg(CONFIG_HAS_SEPARATE_PREEMPT_RESCHED_BITS)]
+const NEED_RESCHED: u32 = 0;
+#[cfg(CONFIG_HAS_SEPARATE_PREEMPT_RESCHED_BITS)]
+const NMI_BITS: u32 = 4;
+#[cfg(not(CONFIG_HAS_SEPARATE_PREEMPT_RESCHED_BITS))]
+use bindings::{NMI_BITS, PREEMPT_NEED_RESCHED as NEED_RESCHED};
+
 /// Preemption is disabled while this lives: the CPU stays the same, and RCU readers' sections
 /// last. Any context, NMI included.
 pub struct NoPreempt(PhantomData<*mut ()>);
@@ -22,7 +46,7 @@ impl NoPreempt {
         // SAFETY: Increments this CPU's preemption count, which is in per-CPU memory at gs.
         unsafe {
             asm!(
-                "inc dword ptr gs:[rip + {count}]",
+                concat!("inc ", word!(), " ptr gs:[rip + {count}]"),
                 count = sym bindings::__preempt_count,
                 options(nostack),
             );
@@ -33,7 +57,7 @@ impl NoPreempt {
 
 impl Drop for NoPreempt {
     /// As `preempt_enable_notrace()`: the count reaches 0 only if a reschedule is due, because
-    /// the kernel keeps that flag, inverted, in its top bit.
+    /// the kernel keeps that flag, inverted, in the top bit of the word.
     #[inline(always)]
     fn drop(&mut self) {
         extern "C" {
@@ -46,7 +70,7 @@ impl Drop for NoPreempt {
         //   where the call writes; and it keeps the stack aligned to 8 bytes only.
         unsafe {
             asm!(
-                "dec dword ptr gs:[rip + {count}]",
+                concat!("dec ", word!(), " ptr gs:[rip + {count}]"),
                 "jnz 2f",
                 "call {schedule}",
                 "2:",
@@ -58,7 +82,7 @@ impl Drop for NoPreempt {
     }
 }
 
-/// This CPU's preemption count, with the scheduler's flag in its top bit.
+/// The lower 32 bits of this CPU's preemption count, with the scheduler's flag if it is there.
 #[inline(always)]
 fn count() -> u32 {
     let count;
@@ -78,7 +102,7 @@ fn count() -> u32 {
 /// enabled does not matter. Any context, NMI included.
 #[inline(always)]
 pub fn is_preemptible(guards: u32) -> bool {
-    count() & !bindings::PREEMPT_NEED_RESCHED == guards
+    count() & !NEED_RESCHED == guards
 }
 
 /// Whether interrupts are enabled. Any context, NMI included.
@@ -100,7 +124,7 @@ pub fn is_interruptible() -> bool {
 pub fn level() -> Level {
     let count = count();
     let part = |shift: u32, bits: u32| (count >> shift) & ((1 << bits) - 1);
-    let nmis = part(bindings::NMI_SHIFT, bindings::NMI_BITS);
+    let nmis = part(bindings::NMI_SHIFT, NMI_BITS);
     if nmis != 0 {
         Level::Nmi(nmis.wrapping_sub(1) as u8)
     } else if part(bindings::HARDIRQ_SHIFT, bindings::HARDIRQ_BITS) != 0 || !is_interruptible() {

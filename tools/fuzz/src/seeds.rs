@@ -3,10 +3,15 @@
 //! The inputs that every target begins with: sound ones, and one for each way of being wrong
 //! that a fuzzer takes long to find. `examples/seeds.rs` writes them into `corpus/`.
 
+use network::message::Message;
+use network::{Hello, Sent};
 use rtrace_abi::header::Layout;
 use rtrace_abi::packet::PacketHeader;
 use std::mem::offset_of;
 use synthetic::{metadata, metadata_of, PacketBuilder, FAR, SOFTIRQ, UUID};
+use trace::recording::State;
+use trace::source::StreamName;
+use trace::uuid::Uuid;
 
 /// An input, of a target, under a name.
 #[derive(Clone, Debug)]
@@ -79,10 +84,81 @@ pub fn all() -> Vec<Seed> {
     for (target, name, text) in TEXTS {
         add(target, name, text.as_bytes().to_vec());
     }
+    for (name, bytes) in frames() {
+        add("frames", name, bytes);
+    }
     let most = u64::MAX;
     let largest = format!("cpu recorded full nested\ntotal {most} {most} {most}\n");
     add("stats", "largest", largest.into_bytes());
     seeds
+}
+
+/// What a sender, a receiver and who watches say, and what they must not.
+fn frames() -> Vec<(&'static str, Vec<u8>)> {
+    let stream = StreamName {
+        channel: "channel0".to_owned(),
+        cpu: 0,
+    };
+    let sent = Sent {
+        host: "web-1".to_owned(),
+        uuid: Uuid::from_bytes(UUID),
+        streams: vec![stream.clone()],
+    };
+    let packet = PacketBuilder::new(Layout::Compact, 0, 0, BEGIN).close(BEGIN, 8);
+    let (number, size) = (0, packet.len() as u32);
+    let (state, unwritten) = (State::Over, 0);
+    let bytes = |message: Message| message.to_bytes();
+    let sender = [
+        bytes(Message::Hello(Hello::Send(sent))),
+        bytes(Message::Metadata("trace { };".to_owned())),
+        bytes(Message::Stream {
+            number,
+            name: stream,
+        }),
+        bytes(Message::Packet { number, size }),
+        packet,
+        bytes(Message::Stats("cpu packets\n0 1\n".to_owned())),
+        bytes(Message::End { state, unwritten }),
+    ];
+    let answers = [
+        bytes(Message::Welcome {
+            trace: "web-1".to_owned(),
+            resumed: true,
+        }),
+        bytes(Message::Have { number, next: 1 }),
+        bytes(Message::Complete { time: BEGIN }),
+        bytes(Message::Refused {
+            lasting: false,
+            reason: "No space left on device".to_owned(),
+        }),
+        bytes(Message::Done),
+        bytes(Message::Discard),
+    ];
+    let watch = |trace: Option<&str>| {
+        let trace = trace.map(str::to_owned);
+        bytes(Message::Hello(Hello::Watch { trace }))
+    };
+    let hello = |text: &str| frame(1, text.len() as u32, text.as_bytes());
+    vec![
+        ("sender", sender.concat()),
+        ("cut", sender.concat()[..200].to_vec()),
+        ("answers", answers.concat()),
+        ("watch", [watch(None), watch(Some("web-1"))].concat()),
+        ("version", hello("rtrace-network 2\n")),
+        (
+            "host",
+            hello("rtrace-network 1\nhost ../x\ntrace 5a010203-0405-0607-0809-0a0b0c0d0e0f\n"),
+        ),
+        ("stream", frame(2, 16, b"\0\0\0\0../../a_cpu0")),
+        ("kind", frame(0x15, 0, b"")),
+        ("long", frame(3, u32::MAX, b"trace")),
+        ("short", frame(4, 3, b"\0\0\0")),
+        ("more", frame(18, 1, b"x")),
+    ]
+}
+
+fn frame(kind: u32, length: u32, body: &[u8]) -> Vec<u8> {
+    [&kind.to_le_bytes(), &length.to_le_bytes(), body].concat()
 }
 
 const TEXTS: [(&str, &str, &str); 48] = [

@@ -293,7 +293,7 @@ fn number_of(state: State) -> u32 {
 
 /// What of a reason finds room in a frame.
 fn cut(reason: &str) -> &str {
-    let mut end = reason.len().min(ANSWER as usize / 2);
+    let mut end = reason.len().min(ANSWER as usize - 4);
     while !reason.is_char_boundary(end) {
         end -= 1;
     }

@@ -6,6 +6,7 @@ mod description;
 mod dynamic;
 mod events;
 mod filter;
+mod frames;
 mod labels;
 mod metadata;
 mod packets;
@@ -30,6 +31,7 @@ pub const TARGETS: &[Target] = &[
     target("dynamic", dynamic::check),
     target("events", events::check),
     target("filter", filter::check),
+    target("frames", frames::check),
     target("metadata", metadata::check),
     target("packets", packets::check),
     target("patterns", patterns::check),

@@ -152,6 +152,11 @@ impl Progress {
         });
     }
 
+    /// Whether it has ended.
+    pub fn has_ended(&self) -> bool {
+        self.lock().reached.ended.is_some()
+    }
+
     /// Waits until more than so many `changes` have come, or some time has passed.
     pub fn wait(&self, changes: u64, time: Duration) -> Reached {
         let inner = self.lock();

@@ -93,6 +93,7 @@ impl<'a> Reception<'a> {
             }
             Last::Discard => {
                 self.sink.discard().map_err(trouble_of)?;
+                self.progress.ended(State::Failed);
                 "nobody wanted the trace"
             }
         };

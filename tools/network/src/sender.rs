@@ -145,11 +145,6 @@ impl Sender {
         Ok(sender)
     }
 
-    /// Whether there is a connection.
-    pub fn is_connected(&self) -> bool {
-        self.link.is_some()
-    }
-
     /// Connects, or sees to it that another attempt is made.
     fn connect_or_wait(&mut self) -> Result<()> {
         match self.connect() {
@@ -188,9 +183,6 @@ impl Sender {
             self.send(number)?;
         }
         self.next_turn = Instant::now() + PERIOD;
-        if self.reported.take().is_some() {
-            (self.notice)(&format!("connected to {}", self.peer));
-        }
         Ok(())
     }
 
@@ -240,6 +232,9 @@ impl Sender {
                 if next > stream.next {
                     self.progress = Instant::now();
                     self.delay = self.retry.first;
+                    if self.reported.take().is_some() {
+                        (self.notice)(&format!("{}: packets arrive again", self.peer));
+                    }
                 }
                 (stream.next, stream.is_known) = (next, true);
                 if stream.pipe.held() > 0 && stream.sequence < next {

@@ -81,7 +81,8 @@ impl Traces {
         }
         inner.known.retain(|_, known| known.strong_count() > 0);
         let known = inner.known.get(name).and_then(Weak::upgrade);
-        let progress = known.unwrap_or_default();
+        // Those who watch have seen the end of one that goes on again.
+        let progress = known.filter(|known| !known.has_ended()).unwrap_or_default();
         let weak = Arc::downgrade(&progress);
         inner.known.insert(name.to_owned(), weak);
         inner.count += 1;

@@ -15,6 +15,9 @@ use trace::ctf::Feed;
 use trace::viewer::View;
 use trace::{Error, Result};
 
+/// Bytes in memory above which what has come is handed on at once, if need be out of order.
+const MOST: usize = 256 << 20;
+
 /// Hands a trace that comes in at `peer` to `view`, from its beginning to its end, or until `stop` is
 /// readable: that which is called so, or of that machine; without a name whichever began last, or begins next.
 pub fn watch(
@@ -59,6 +62,10 @@ pub fn watch(
                     return Err(error(Trouble::passing("a packet of an unknown stream")));
                 }
                 feed.push(number as usize, packet)?;
+                if feed.bytes() > MOST {
+                    let newest = feed.newest();
+                    hand_on(&mut feed, newest, view)?;
+                }
             }
             Message::Complete { time } => hand_on(&mut feed, time, view)?,
             Message::End { .. } => break,

@@ -94,6 +94,67 @@ fn wrong_usage() {
 }
 
 #[test]
+fn wrong_usage_of_the_network() {
+    for (words, said) in [
+        ("--connect collector", "not HOST:PORT"),
+        ("--connect collector:99999", "not HOST:PORT"),
+        (
+            "--connect a:1 --listen b:2 --output c",
+            "cannot be used with",
+        ),
+        ("--connect a:1 --output b", "cannot be used with"),
+        ("--connect a:1 --rotate 1G", "cannot be used with"),
+        (
+            "--connect a:1 --plain --ca b --cert c --key d",
+            "cannot be used with",
+        ),
+        ("--connect a:1 --ca b", "--cert"),
+        ("--listen a:1", "--output"),
+        ("--listen a:1 --output b --session c", "cannot be used with"),
+        ("--listen a:1 --output b --direct", "cannot be used with"),
+        ("--output a --plain", "--connect"),
+    ] {
+        Command::cargo_bin("rtraced")
+            .unwrap()
+            .args(words.split(' '))
+            .assert()
+            .code(2)
+            .stderr(contains(said));
+    }
+}
+
+#[test]
+fn a_receiver_that_cannot_begin() {
+    let output = TempDir::new().unwrap();
+    let receiver = |words: &str| {
+        let mut command = Command::cargo_bin("rtraced").unwrap();
+        command.args(words.split(' ')).arg("--output");
+        command.timeout(std::time::Duration::from_secs(20));
+        command
+    };
+    let dir = output.path().join("traces");
+    for how in ["", " --foreground"] {
+        receiver(&format!("--listen 0.0.0.0:0{how}"))
+            .arg(&dir)
+            .assert()
+            .code(1)
+            .stderr(contains("--plain"));
+        let no_files = "--ca /no/ca --cert /no/cert --key /no/key";
+        receiver(&format!("--listen 0.0.0.0:0 {no_files}{how}"))
+            .arg(&dir)
+            .assert()
+            .code(1)
+            .stderr(contains("/no/"));
+    }
+    let file = output.path().join("file");
+    fs::write(&file, "").unwrap();
+    receiver("--foreground --listen 127.0.0.1:0")
+        .arg(file.join("traces"))
+        .assert()
+        .code(4);
+}
+
+#[test]
 fn a_foreign_directory_is_refused() {
     let (tree, output) = (tree(), TempDir::new().unwrap());
     fs::write(output.path().join("letter"), "dear").unwrap();

@@ -166,6 +166,11 @@ impl Channel {
         self.active.load() != 0
     }
 
+    /// Whether the CPU that this runs on is recorded. Any context.
+    pub(crate) fn records_this_cpu(&self, _guard: &NoPreempt) -> bool {
+        self.setup.cpus.has(Task::current().cpu() as u32)
+    }
+
     /// The ways to the buffers.
     pub(crate) fn buffers(&self) -> &Gates {
         &self.buffers

@@ -6,6 +6,7 @@
 //! An event has one handler for this, whatever the event header and the clock. It is attached
 //! where a filter or a context was asked for, or a trigger, and nowhere else.
 
+mod anywhere;
 pub(crate) mod filling;
 mod interrupted;
 

@@ -4,9 +4,9 @@
 //!
 //! There are several sources: [declared](typed) events, with a probe each; [system calls](syscall),
 //! with two probes for all of them; events with a probe in [other modules](fired); events that other
-//! modules [provide](provided); events that users [define](dynamic); [samples](sampled) of what runs; and,
-//! when somebody asks for it, any other event of ftrace's, which [perf](perf) hands over. The [`registry`]
-//! has the events of all sources; to the rest of the module they look alike.
+//! modules [provide](provided); events that users [define](dynamic); [samples](sampled) of what runs; those of
+//! the [state](state); and, when somebody asks for it, any other event of ftrace's, which [perf](perf) hands
+//! over. The [`registry`] has the events of all sources; to the rest of the module they look alike.
 
 pub(crate) mod builtin;
 pub(crate) mod captured;
@@ -21,6 +21,7 @@ pub(crate) mod provided;
 pub(crate) mod recorders;
 pub(crate) mod registry;
 pub(crate) mod sampled;
+pub(crate) mod state;
 pub(crate) mod syscall;
 pub(crate) mod tasks;
 pub(crate) mod trigger;
@@ -37,6 +38,7 @@ use perf::Perf;
 use provided::Provided;
 use recorders::Listed;
 use sampled::Sampled;
+use state::State;
 use syscall::{Call, Direction};
 use typed::Declaration;
 
@@ -68,6 +70,8 @@ pub(crate) enum Source {
     Sampled(Arc<Sampled>),
     /// Recorded by the kernel, for perf.
     Perf(Arc<Perf>),
+    /// Recorded when a session is asked for the state.
+    State(Arc<State>),
 }
 
 /// An event that can be recorded.
@@ -110,6 +114,7 @@ impl Event {
             Source::Dynamic(dynamic) => Some(&**dynamic),
             Source::Sampled(sampled) => Some(&**sampled),
             Source::Perf(perf) => Some(&**perf),
+            Source::State(state) => Some(&**state),
         }
     }
 
@@ -151,6 +156,7 @@ impl Event {
             Source::Dynamic(dynamic) => dynamic.description().full_name().0,
             Source::Sampled(_) => sampled::SUBSYSTEM,
             Source::Perf(perf) => perf.description().full_name().0,
+            Source::State(_) => state::SUBSYSTEM,
         }
     }
 
@@ -166,6 +172,7 @@ impl Event {
             Source::Dynamic(dynamic) => dynamic.description().full_name().1,
             Source::Sampled(sampled) => sampled.pace().name(),
             Source::Perf(perf) => perf.description().full_name().1,
+            Source::State(state) => state.declaration().name,
         }
     }
 
@@ -187,7 +194,8 @@ impl Event {
             | Source::Provided(_)
             | Source::Dynamic(_)
             | Source::Sampled(_)
-            | Source::Perf(_) => (None, None),
+            | Source::Perf(_)
+            | Source::State(_) => (None, None),
         };
         core::iter::once((self.subsystem(), self.name()))
             .chain(kernel_name)
@@ -216,7 +224,8 @@ impl Event {
             | Source::Provided(_)
             | Source::Dynamic(_)
             | Source::Sampled(_)
-            | Source::Perf(_) => false,
+            | Source::Perf(_)
+            | Source::State(_) => false,
         }
     }
 
@@ -228,7 +237,8 @@ impl Event {
             | Source::Fired(_)
             | Source::Dynamic(_)
             | Source::Sampled(_)
-            | Source::Perf(_) => true,
+            | Source::Perf(_)
+            | Source::State(_) => true,
             Source::Provided(provided) => provided.can_be_captured(),
         }
     }
@@ -256,6 +266,7 @@ impl Event {
             Source::Dynamic(dynamic) => dynamic.description().field(place),
             Source::Sampled(_) => sampled::FIELDS.get(place).copied(),
             Source::Perf(perf) => perf.description().field(place),
+            Source::State(state) => state.declaration().fields.get(place).copied(),
         }
     }
 }

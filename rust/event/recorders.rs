@@ -88,6 +88,39 @@ impl Recorders {
         self.first.get(guard).is_some()
     }
 
+    /// Whether there is one that `is_picked`. Any context, NMI included.
+    pub(super) fn has_any(
+        &self,
+        is_picked: impl Fn(&CapturedProbe) -> bool,
+        guard: &NoPreempt,
+    ) -> bool {
+        let mut next = self.first.get(guard);
+        while let Some(Recorder { probe, next: after }) = next {
+            if is_picked(probe) {
+                return true;
+            }
+            next = after.get(guard);
+        }
+        false
+    }
+
+    /// Has those that are picked record the event, whose fields are `record`, whatever this CPU is; and
+    /// fires triggers. Context: process, interrupts on.
+    pub(super) fn record_where(
+        &self,
+        record: &impl Tail,
+        is_picked: impl Fn(&CapturedProbe) -> bool,
+        guard: &NoPreempt,
+    ) {
+        let mut next = self.first.get(guard);
+        while let Some(Recorder { probe, next: after }) = next {
+            if probe.trigger().is_some() || is_picked(probe) {
+                probe.record_anywhere(record, guard);
+            }
+            next = after.get(guard);
+        }
+    }
+
     /// Has all of them record the event, whose fields are `record`. Any context, NMI included.
     #[inline(always)]
     pub(super) fn record(&self, record: &impl Tail, guard: &NoPreempt) {

@@ -11,6 +11,7 @@ use super::fired::Fired;
 use super::perf::Perf;
 use super::provided::Provided;
 use super::sampled::{Pace, Sampled};
+use super::state::State;
 use super::syscall::{self, Direction};
 use super::{typed, Event, Source};
 use crate::sys::hotplug::Hotplug;
@@ -65,8 +66,8 @@ impl Events {
 }
 
 impl Registry {
-    /// With the events of this kernel: declared ones, system calls, and samples, which `hotplug` tells of
-    /// CPUs. A tracepoint that is missing is said once; its events are not there. May sleep.
+    /// With the events of this kernel: declared ones, system calls, those of the state, and samples, which
+    /// `hotplug` tells of CPUs. A tracepoint that is missing is said once; its events are not there. May sleep.
     pub(crate) fn new(hotplug: &Arc<Hotplug<Arrivals>>) -> Result<Arc<Self>> {
         let tracepoints = Tracepoints::new()?;
         let find = |name| find(&tracepoints, name);
@@ -95,6 +96,9 @@ impl Registry {
                     tracepoint,
                 })?;
             }
+        }
+        for state in State::all() {
+            add(Source::State(state?))?;
         }
         for pace in Pace::available() {
             add(Source::Sampled(Sampled::new(pace, hotplug.clone())?))?;

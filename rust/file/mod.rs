@@ -8,7 +8,7 @@
 //!   events/enable  events/<sys>/enable  events/<sys>/<event>/{enable,filter,trigger,format}
 //!   enable  clock  sample_freq  error_log  set_event  set_trigger  triggered   of the default session
 //!   sessions/<name>/{enable,clock,sample_freq,error_log,set_event,set_trigger,triggered}
-//!   sessions/<name>/{metadata,uuid,free_buffer,reset,create_channel,marker,marker_channel}
+//!   sessions/<name>/{metadata,uuid,free_buffer,reset,create_channel,marker,marker_channel,statedump}
 //!   sessions/<name>/channels/<name>/{mode,subbuf_size,subbuf_count,switch_period,read_period}
 //!   sessions/<name>/channels/<name>/{set_event,set_filter,contexts,tracing_cpus,stats,cpuN}
 //! ```
@@ -22,6 +22,7 @@ mod events;
 mod given;
 mod metadata;
 mod session;
+mod state;
 mod stream;
 mod subdirs;
 mod trigger;

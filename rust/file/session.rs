@@ -5,7 +5,7 @@
 
 use super::channel::{self, Target};
 use super::subdirs::Subdirs;
-use super::{control, metadata};
+use super::{control, metadata, state};
 use crate::session::{ChannelId, EventFiles, Session, Sessions};
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Dir, WRITE};
@@ -76,6 +76,7 @@ impl SessionDir {
         control::make(&mut dir, data)?;
         control::make_upkeep(&mut dir, data)?;
         metadata::make(&mut dir, data)?;
+        state::make(&mut dir, data)?;
         channel::make_choice(&mut dir, Target::new(session, ChannelId::FIRST))?;
         let data = dir.data(Channels {
             session: session.clone(),

@@ -19,4 +19,5 @@ pub mod name;
 pub mod number;
 pub mod pattern;
 pub mod rest;
+pub mod state;
 pub mod trigger;

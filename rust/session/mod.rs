@@ -32,6 +32,7 @@ mod perf;
 mod probes;
 mod selection;
 mod settings;
+mod state;
 mod tasks;
 mod trace;
 mod triggers;

@@ -201,6 +201,7 @@ impl ChannelProbes {
                     | Source::Dynamic(_)
                     | Source::Sampled(_)
                     | Source::Perf(_)
+                    | Source::State(_)
             )
     }
 
@@ -227,7 +228,11 @@ impl ChannelProbes {
                 let filter = wanted.filter(event).cloned();
                 let recorder = Recorder {
                     probe,
-                    tasks: self.tasks.clone(),
+                    // The state is of all tasks.
+                    tasks: match event.source() {
+                        Source::State(_) => Arc::new(Tasks::new(), GFP_KERNEL)?,
+                        _ => self.tasks.clone(),
+                    },
                     contexts: self.contexts.clone(),
                 };
                 let probe = CapturedProbe::new(Taker::Recorder(recorder), filter);
@@ -259,7 +264,11 @@ impl ChannelProbes {
                         .captured
                         .attach(fired.tracepoint, fired.handler, probe)?;
                 }
-                Source::Provided(_) | Source::Dynamic(_) | Source::Sampled(_) | Source::Perf(_) => {
+                Source::Provided(_)
+                | Source::Dynamic(_)
+                | Source::Sampled(_)
+                | Source::Perf(_)
+                | Source::State(_) => {
                     let probe = captured(probe)?;
                     change.captured.push(probe.clone(), GFP_KERNEL)?;
                     self.listed.reserve(1, GFP_KERNEL)?;

@@ -14,6 +14,7 @@ use crate::channel::stopper::Stopper;
 use crate::channel::{Channel, Setup};
 use crate::context::ContextSet;
 use crate::event::builtin::{Builtin, BuiltinProbe, BuiltinProbes};
+use crate::event::captured::CapturedProbe;
 use crate::event::registry::Events;
 use crate::sys::debugfs::text::Text;
 use crate::sys::errno::enodata;
@@ -222,6 +223,12 @@ impl Recording {
         let guard = NoPreempt::new();
         let recorder = self.recorder(Builtin::Marker, &guard);
         recorder.is_some_and(|recorder| recorder.record_marker_anywhere(text, &guard))
+    }
+
+    /// Whether this is a probe of one of its channels.
+    pub(super) fn has(&self, probe: &CapturedProbe) -> bool {
+        let mut channels = self.channels.iter();
+        channels.any(|channel| probe.event_of(channel).is_some())
     }
 
     /// From now on triggers can stop it, in any context. May sleep.

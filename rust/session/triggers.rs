@@ -111,7 +111,11 @@ impl TriggerProbes {
                 self.tracepoints
                     .attach_last(fired.tracepoint, fired.handler, probe)
             }
-            Source::Provided(_) | Source::Dynamic(_) | Source::Sampled(_) | Source::Perf(_) => {
+            Source::Provided(_)
+            | Source::Dynamic(_)
+            | Source::Sampled(_)
+            | Source::Perf(_)
+            | Source::State(_) => {
                 self.listed.reserve(1, GFP_KERNEL)?;
                 let listed = event.listed().ok_or(EINVAL)?;
                 listed.attach(probe.clone(), frequency)?;

@@ -31,6 +31,7 @@
 
 #include "helpers.h"
 #include "rtrace.h"
+#include "threads.h"
 
 /* Where namespaces have their struct ns_common. No header has struct mnt_namespace. */
 enum rtrace_ns_at {

@@ -30,6 +30,7 @@ pub(crate) mod sampler;
 pub(crate) mod signal;
 pub(crate) mod stack;
 pub(crate) mod system;
+pub(crate) mod threads;
 pub(crate) mod timer;
 pub(crate) mod trace_event;
 pub(crate) mod tracepoint;

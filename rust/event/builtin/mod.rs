@@ -15,7 +15,6 @@ use crate::channel::Channel;
 use crate::context::ContextSet;
 use crate::probe::Destination;
 use crate::record::header::Label;
-use crate::sys::args::Task;
 use crate::sys::rcu::RcuArc;
 use kernel::sync::Arc;
 
@@ -77,8 +76,8 @@ impl BuiltinProbe {
         self.channel.is_active() && self.records_this_cpu(guard)
     }
 
-    fn records_this_cpu(&self, _guard: &NoPreempt) -> bool {
-        self.channel.setup().cpus.has(Task::current().cpu() as u32)
+    fn records_this_cpu(&self, guard: &NoPreempt) -> bool {
+        self.channel.records_this_cpu(guard)
     }
 
     fn destination(&self, builtin: Builtin) -> Destination<'_> {

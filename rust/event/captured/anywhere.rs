@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Records that are about no CPU: where the one that they are made on is not recorded, they go into the
+//! stream of another.
+
+use super::{Bytes, CapturedProbe, Recorder, Taker, WithContexts, LONGEST};
+use crate::arch::preempt::NoPreempt;
+use crate::probe::Destination;
+use crate::record::memory::{tail_alone, Capture, Tail};
+use crate::sys::cpu;
+
+/// The longest record, contexts included, that goes into the stream of another CPU.
+const ROOM: usize = 2560;
+
+impl CapturedProbe {
+    /// As [`record_tail`](Self::record_tail), but on another CPU if this one is not recorded. Context:
+    /// process, interrupts on.
+    pub(in crate::event) fn record_anywhere<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
+        match &self.taker {
+            Taker::Recorder(recorder)
+                if !recorder.probe.destination().channel.records_this_cpu(guard) =>
+            {
+                self.record_elsewhere(recorder, fields, guard);
+            }
+            _ => self.record_tail(fields, guard),
+        }
+    }
+
+    #[inline(never)]
+    fn record_elsewhere<T: Tail>(&self, recorder: &Recorder, fields: &T, guard: &NoPreempt) {
+        let mut room = Capture::<LONGEST>::new();
+        let (len, write) = tail_alone(fields);
+        let Some(fields) = room.fill(len, write) else {
+            return recorder.probe.count_too_large();
+        };
+        let mut filter = self.filter.get(guard).into_iter();
+        if self.is_live() && filter.all(|filter| filter.wants(fields, guard)) {
+            let record = WithContexts {
+                contexts: &recorder.contexts,
+                guard,
+                fields: &Bytes(fields.fields()),
+            };
+            record.record_elsewhere(&recorder.probe.destination());
+        }
+    }
+}
+
+impl<T: Tail> WithContexts<'_, T> {
+    /// Records it in the stream of a CPU that is recorded; the contexts are those of here. Whether there is
+    /// such a CPU, and it is online. Context: process, interrupts on.
+    #[inline(never)]
+    pub(in crate::event) fn record_elsewhere(&self, to: &Destination<'_>) -> bool {
+        let mut room = Capture::<ROOM>::new();
+        let Some(record) = self.capture(&mut room) else {
+            return false;
+        };
+        let cpus = &to.channel.setup().cpus;
+        let mut recorded = cpu::possible().filter(|cpu| cpus.has(*cpu));
+        recorded.any(|cpu| {
+            let there = cpu::run_on(cpu, &(to, record), |(to, record)| {
+                to.record(&Bytes(record.fields()));
+            });
+            // Else it is offline.
+            there.is_ok()
+        })
+    }
+}

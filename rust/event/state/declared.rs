@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The events of the state, and what they have.
+
+use crate::abi::schema::{Field, FieldType};
+use crate::record::memory::{payload, Payload, Space, Tail};
+use core::mem::size_of;
+
+/// An event of the state.
+pub(crate) struct Declaration {
+    /// Name, as viewers of traces know it.
+    pub(crate) name: &'static str,
+    /// Fields, in the order of the record.
+    pub(crate) fields: &'static [Field<'static>],
+    /// Whether it is the kernel that records it, and no line of user space.
+    pub(super) by_kernel: bool,
+}
+
+/// All of them, in the order of their ids.
+pub(super) static DECLARED: &[&Declaration] = &[
+    &START,
+    &END,
+    &PROCESS_STATE,
+    &CGROUP_NS,
+    &IPC_NS,
+    &MNT_NS,
+    &NET_NS,
+    &PID_NS,
+    &TIME_NS,
+    &USER_NS,
+    &UTS_NS,
+    &FILE_DESCRIPTOR,
+    &INTERRUPT,
+    &NETWORK_INTERFACE,
+    &BLOCK_DEVICE,
+    &CPU_TOPOLOGY,
+    &MODULE,
+    &MOUNT,
+    &CGROUP,
+];
+
+const fn field(name: &'static str, ty: FieldType<'static>) -> Field<'static> {
+    Field { name, ty }
+}
+
+const fn text(name: &'static str) -> Field<'static> {
+    field(name, FieldType::String)
+}
+
+/// An event whose lines user space writes.
+const fn of_user(name: &'static str, fields: &'static [Field<'static>]) -> Declaration {
+    Declaration {
+        name,
+        fields,
+        by_kernel: false,
+    }
+}
+
+/// Of the state there follows.
+pub(super) static START: Declaration = of_user("lttng_statedump_start", &[]);
+/// That was it.
+pub(super) static END: Declaration = of_user("lttng_statedump_end", &[]);
+
+/// An event that the kernel records.
+const fn by_kernel(name: &'static str, fields: &'static [Field<'static>]) -> Declaration {
+    Declaration {
+        name,
+        fields,
+        by_kernel: true,
+    }
+}
+
+/// Defines what a record of the kernel's has, and the fields that show it; behind it may be a string.
+macro_rules! record {
+    (
+        $(#[$doc:meta])*
+        $record:ident {
+            $($field:ident $(as $name:literal)?: $ty:ty = $shown:expr),* $(,)?
+        }
+        $(string $tail:ident)?
+    ) => {
+        payload! {
+            $(#[$doc])*
+            pub(super) struct $record { $($field: $ty),* }
+        }
+
+        impl $record {
+            const FIELDS: &[Field<'static>] = &[
+                $(field(record!(@name $field $($name)?), $shown),)*
+                $(text(stringify!($tail)),)?
+            ];
+
+            #[allow(clippy::too_many_arguments)] // As many as it has fields.
+            pub(super) fn new($($field: $ty),*) -> Self {
+                Self { $($field),* }
+            }
+        }
+    };
+    (@name $field:ident) => { stringify!($field) };
+    (@name $field:ident $name:literal) => { $name };
+}
+
+record! {
+    /// A thread: all ids are those of the initial namespace.
+    ProcessState {
+        tid: i32 = FieldType::signed(32),
+        pid: i32 = FieldType::signed(32),
+        ppid: i32 = FieldType::signed(32),
+        name: [u8; 16] = FieldType::text(16),
+        kind as "type": i32 = FieldType::signed(32),
+        mode: i32 = FieldType::signed(32),
+        submode: i32 = FieldType::signed(32),
+        status: i32 = FieldType::signed(32),
+        cpu: u32 = FieldType::unsigned(32),
+        file_table_address: u64 = FieldType::hex(64),
+    }
+}
+
+record! {
+    /// The namespace of a kind that a thread is in.
+    InNamespace {
+        tid: i32 = FieldType::signed(32),
+        ns_inum: u32 = FieldType::unsigned(32),
+    }
+}
+
+record! {
+    /// What a thread is in a namespace of process ids.
+    InPidNamespace {
+        tid: i32 = FieldType::signed(32),
+        vtid: i32 = FieldType::signed(32),
+        vpid: i32 = FieldType::signed(32),
+        vppid: i32 = FieldType::signed(32),
+        ns_level: i32 = FieldType::signed(32),
+        ns_inum: u32 = FieldType::unsigned(32),
+    }
+}
+
+record! {
+    /// What a thread is in a namespace of users.
+    InUserNamespace {
+        tid: i32 = FieldType::signed(32),
+        vuid: u32 = FieldType::unsigned(32),
+        vgid: u32 = FieldType::unsigned(32),
+        ns_level: i32 = FieldType::signed(32),
+        ns_inum: u32 = FieldType::unsigned(32),
+    }
+}
+
+record! {
+    /// A file that is open in the table which threads say they have. LTTng had the process up to 2.9, and has
+    /// the table since: lttng-analyses looks for the former.
+    FileDescriptor {
+        pid: i32 = FieldType::signed(32),
+        file_table_address: u64 = FieldType::hex(64),
+        fd: i32 = FieldType::signed(32),
+        flags: u32 = FieldType::hex(32),
+        fmode: u32 = FieldType::hex(32),
+    }
+    string filename
+}
+
+/// A thread.
+pub(super) static PROCESS_STATE: Declaration =
+    by_kernel("lttng_statedump_process_state", ProcessState::FIELDS);
+/// Its namespaces.
+pub(super) static CGROUP_NS: Declaration =
+    by_kernel("lttng_statedump_process_cgroup_ns", InNamespace::FIELDS);
+pub(super) static IPC_NS: Declaration =
+    by_kernel("lttng_statedump_process_ipc_ns", InNamespace::FIELDS);
+pub(super) static MNT_NS: Declaration =
+    by_kernel("lttng_statedump_process_mnt_ns", InNamespace::FIELDS);
+pub(super) static NET_NS: Declaration =
+    by_kernel("lttng_statedump_process_net_ns", InNamespace::FIELDS);
+pub(super) static PID_NS: Declaration =
+    by_kernel("lttng_statedump_process_pid_ns", InPidNamespace::FIELDS);
+pub(super) static TIME_NS: Declaration =
+    by_kernel("lttng_statedump_process_time_ns", InNamespace::FIELDS);
+pub(super) static USER_NS: Declaration =
+    by_kernel("lttng_statedump_process_user_ns", InUserNamespace::FIELDS);
+pub(super) static UTS_NS: Declaration =
+    by_kernel("lttng_statedump_process_uts_ns", InNamespace::FIELDS);
+/// An open file.
+pub(super) static FILE_DESCRIPTOR: Declaration =
+    by_kernel("lttng_statedump_file_descriptor", FileDescriptor::FIELDS);
+
+/// An interrupt and who handles it.
+static INTERRUPT: Declaration = of_user(
+    "lttng_statedump_interrupt",
+    &[
+        field("irq", FieldType::unsigned(32)),
+        text("name"),
+        text("action"),
+        field("tid", FieldType::signed(32)),
+    ],
+);
+
+/// A network interface, with one of its addresses.
+static NETWORK_INTERFACE: Declaration = of_user(
+    "lttng_statedump_network_interface",
+    &[text("name"), field("address_ipv4", FieldType::hex(32))],
+);
+
+/// A disk, or a part of one.
+static BLOCK_DEVICE: Declaration = of_user(
+    "lttng_statedump_block_device",
+    &[field("dev", FieldType::unsigned(32)), text("diskname")],
+);
+
+/// A CPU.
+static CPU_TOPOLOGY: Declaration = of_user(
+    "lttng_statedump_cpu_topology",
+    &[
+        text("architecture"),
+        field("cpu_id", FieldType::unsigned(16)),
+        text("vendor"),
+        field("family", FieldType::unsigned(8)),
+        field("model", FieldType::unsigned(8)),
+        text("model_name"),
+        field("physical_id", FieldType::unsigned(16)),
+        field("core_id", FieldType::unsigned(16)),
+        field("cores", FieldType::unsigned(16)),
+    ],
+);
+
+/// A module that is loaded.
+static MODULE: Declaration = of_user(
+    "rtrace_statedump_module",
+    &[
+        field("address", FieldType::address()),
+        field("size", FieldType::unsigned(64)),
+        text("name"),
+    ],
+);
+
+/// A mount in a mount namespace.
+static MOUNT: Declaration = of_user(
+    "rtrace_statedump_mount",
+    &[
+        field("ns_inum", FieldType::unsigned(32)),
+        field("mnt_id", FieldType::signed(32)),
+        field("parent_id", FieldType::signed(32)),
+        field("dev", FieldType::unsigned(32)),
+        text("fstype"),
+        text("source"),
+        text("mountpoint"),
+    ],
+);
+
+/// A cgroup (v2).
+static CGROUP: Declaration = of_user(
+    "rtrace_statedump_cgroup",
+    &[field("cgroup_id", FieldType::unsigned(64)), text("path")],
+);
+
+/// A record of fixed size.
+pub(super) struct Fixed<T>(pub(super) T);
+
+impl<T: Payload> Tail for Fixed<T> {
+    fn len(&self) -> usize {
+        size_of::<T>()
+    }
+
+    fn write(&self, mut space: Space<'_>) {
+        space.put(self.0);
+    }
+}

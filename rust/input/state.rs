@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The state: what the `statedump` file takes.
+//!
+//! ```text
+//! 1                        the kernel's part, with begin and end
+//! threads                  the kernel's part alone
+//! EVENT [FIELD=VALUE]...   an event: all its fields, in their order
+//! VALUE = NUMBER | 0xNUMBER | "TEXT"
+//! ```
+//!
+//! In a TEXT, `\"` is a quotation mark, `\\` a backslash and `\xHH` any byte but NUL.
+
+use super::caret;
+use core::fmt;
+
+/// A line of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line<'a> {
+    /// All that the kernel itself knows.
+    All,
+    /// The same without begin and end.
+    Threads,
+    /// An event.
+    Event {
+        /// Its name.
+        name: &'a str,
+        /// What it has.
+        fields: Fields<'a>,
+    },
+}
+
+impl<'a> Line<'a> {
+    /// Takes a line apart; [`None`] if it is empty.
+    pub fn parse(line: &'a str) -> Option<Self> {
+        let mut fields = Fields { line, at: 0 };
+        match fields.word() {
+            "" => None,
+            "1" if fields.is_end() => Some(Self::All),
+            "threads" if fields.is_end() => Some(Self::Threads),
+            name => Some(Self::Event { name, fields }),
+        }
+    }
+}
+
+/// The fields of a line, from one of them on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fields<'a> {
+    line: &'a str,
+    at: usize,
+}
+
+/// A field of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Given<'a> {
+    /// Where in the line it begins.
+    pub at: usize,
+    /// Its name.
+    pub name: &'a str,
+    /// What it is.
+    pub value: Value<'a>,
+}
+
+/// A field's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value<'a> {
+    /// A word, which should be a number.
+    Word(&'a str),
+    /// A text.
+    Text(Text<'a>),
+}
+
+/// A text, as it was written between its quotation marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Text<'a>(&'a str);
+
+/// What is wrong with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Something else stands where a field should.
+    NoField,
+    /// A text goes on to the end of the line.
+    NotClosed,
+    /// It is not one of those that there are.
+    Escape,
+    /// A text ends at a NUL.
+    Nul,
+    /// Something stands right behind a text.
+    Joined,
+}
+
+/// Where in a line something is wrong.
+pub type Error = caret::Error<Reason>;
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoField => "FIELD=VALUE is expected here",
+            Self::NotClosed => "this text has no \" at its end",
+            Self::Escape => "behind \\ there must be \\, \" or xHH",
+            Self::Nul => "there is no NUL in a text",
+            Self::Joined => "a blank is expected here",
+        })
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// Where in the line the next one is, or its end.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Whether there are no others.
+    pub fn is_end(&self) -> bool {
+        self.at == self.line.len()
+    }
+
+    /// The next one; [`None`] behind the last.
+    pub fn take(&mut self) -> Result<Option<Given<'a>>, Error> {
+        if self.is_end() {
+            return Ok(None);
+        }
+        let at = self.at;
+        let error = |at, reason| Err(Error { at, reason });
+        let rest = self.rest();
+        let end = rest.find(|c: char| c == '=' || c.is_ascii_whitespace());
+        let name = match end.and_then(|end| rest.split_at_checked(end)) {
+            Some((name, behind)) if !name.is_empty() && behind.starts_with('=') => name,
+            _ => return error(at, Reason::NoField),
+        };
+        self.at = at + name.len() + 1;
+        let value = match self.rest().strip_prefix('"') {
+            Some(quoted) => {
+                let begin = self.at + 1;
+                let len = checked(quoted).map_err(|Error { at, reason }| match reason {
+                    Reason::NotClosed => Error {
+                        at: self.at,
+                        reason,
+                    },
+                    _ => Error {
+                        at: begin + at,
+                        reason,
+                    },
+                })?;
+                self.at = begin + len + 1;
+                if !self.rest().is_empty() && !self.rest().starts_with(is_blank) {
+                    return error(self.at, Reason::Joined);
+                }
+                self.skip_blanks();
+                Value::Text(Text(quoted.get(..len).unwrap_or("")))
+            }
+            None => Value::Word(self.word()),
+        };
+        Ok(Some(Given { at, name, value }))
+    }
+
+    fn rest(&self) -> &'a str {
+        self.line.get(self.at..).unwrap_or("")
+    }
+
+    /// What comes up to the next blank; the blanks behind it are passed, too, and those before.
+    fn word(&mut self) -> &'a str {
+        if self.at == 0 {
+            self.skip_blanks();
+        }
+        let rest = self.rest();
+        let len = rest.find(is_blank).unwrap_or(rest.len());
+        self.at += len;
+        self.skip_blanks();
+        rest.get(..len).unwrap_or("")
+    }
+
+    fn skip_blanks(&mut self) {
+        let rest = self.rest();
+        self.at += rest.len() - rest.trim_start_matches(is_blank).len();
+    }
+}
+
+fn is_blank(c: char) -> bool {
+    c.is_ascii_whitespace()
+}
+
+/// The bytes of a text that begins here, up to the `"` at its end.
+fn checked(text: &str) -> Result<usize, Error> {
+    let mut rest = text.bytes().enumerate();
+    while let Some((at, byte)) = rest.next() {
+        let error = |reason| Err(Error { at, reason });
+        match byte {
+            b'"' => return Ok(at),
+            0 => return error(Reason::Nul),
+            b'\\' => match escaped(|| rest.next().map(|(_, byte)| byte)) {
+                Some(0) => return error(Reason::Nul),
+                Some(_) => {}
+                None => return error(Reason::Escape),
+            },
+            _ => {}
+        }
+    }
+    Err(Error {
+        at: text.len(),
+        reason: Reason::NotClosed,
+    })
+}
+
+/// The byte for what stands behind a backslash.
+fn escaped(mut next: impl FnMut() -> Option<u8>) -> Option<u8> {
+    match next()? {
+        byte @ (b'\\' | b'"') => Some(byte),
+        b'x' => {
+            let mut digit = || char::from(next()?).to_digit(16);
+            let (high, low) = (digit()?, digit()?);
+            u8::try_from(high << 4 | low).ok()
+        }
+        _ => None,
+    }
+}
+
+impl<'a> Text<'a> {
+    /// What it means.
+    pub fn bytes(self) -> impl Iterator<Item = u8> + 'a {
+        let mut rest = self.0.bytes();
+        core::iter::from_fn(move || match rest.next()? {
+            b'\\' => escaped(|| rest.next()),
+            byte => Some(byte),
+        })
+    }
+}
+
+/// A number that so many bits have room for, 64 at most, in these bits.
+pub fn number(word: &str, bits: u32, is_signed: bool) -> Option<u64> {
+    let (is_negative, digits) = match word.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, word),
+    };
+    let value = match digits.strip_prefix("0x") {
+        // (A sign would be taken behind the first.)
+        Some(digits) if digits.starts_with(|c: char| c.is_ascii_hexdigit()) => {
+            u64::from_str_radix(digits, 16).ok()?
+        }
+        Some(_) => return None,
+        None if digits.starts_with(|c: char| c.is_ascii_digit()) => digits.parse().ok()?,
+        None => return None,
+    };
+    let value = if is_negative {
+        i128::from(value).checked_neg()?
+    } else {
+        i128::from(value)
+    };
+    let values = 1_i128 << bits;
+    let (least, end) = if is_signed {
+        (-(values >> 1), values >> 1)
+    } else {
+        (0, values)
+    };
+    (least..end).contains(&value).then_some(value as u64)
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Recording the state of the system in a session's trace.
+
+use super::Session;
+use crate::event::state::lines::{Parts, Refusal};
+use crate::event::state::Dump;
+use kernel::prelude::*;
+
+impl Session {
+    /// Records what these lines say of the state. A wrong one, and nothing is recorded. `EBADF`: the
+    /// session is not active, or records no event of the state; `EINTR`: the task is killed, and the rest
+    /// is not recorded. May sleep.
+    ///
+    /// No lock is held meanwhile: a stop makes what comes later go nowhere.
+    pub(crate) fn take_state(&self, lines: &str) -> Result {
+        let parts = Parts::parse(lines).map_err(|refusal| match refusal {
+            Refusal::Memory => ENOMEM,
+            Refusal::Wrong { number, shown } => {
+                self.refuse(format_args!("statedump: line {number} is wrong\n{shown}"))
+            }
+        })?;
+        let Some((_, recording)) = self.active() else {
+            self.refuse(fmt!("statedump: the session is not active"));
+            return Err(EBADF);
+        };
+        let dump = Dump::new(&self.available(), |probe| recording.has(probe))?;
+        if !dump.is_recorded() {
+            self.refuse(fmt!(
+                "statedump: the session records no event of the state (statedump:*)"
+            ));
+            return Err(EBADF);
+        }
+        dump.take(&parts)
+    }
+}

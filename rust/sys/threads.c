@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * All threads, and what is known of each: mostly inline functions of the kernel, and its locks.
+ *
+ * What gets a task_struct is called by a visitor of rtrace_visit_thread(), which is an RCU reader.
+ */
+#include <linux/cgroup_namespace.h>
+#include <linux/cred.h>
+#include <linux/dcache.h>
+#include <linux/fdtable.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/ipc_namespace.h>
+#include <linux/nsproxy.h>
+#include <linux/once.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/random.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/siphash.h>
+#include <linux/time_namespace.h>
+#include <linux/uidgid.h>
+#include <linux/user_namespace.h>
+#include <linux/utsname.h>
+#include <net/net_namespace.h>
+
+#include "threads.h"
+
+/* Of pseudonym(). */
+static siphash_key_t secret;
+
+/*
+ * Calls @visit with the thread that has the least id from @tid on, while RCU keeps it; returns its id,
+ * or 0 if there is none. (A thread that ends at this moment may be passed over.) May sleep, behind that.
+ */
+int rtrace_visit_thread(int tid, rtrace_visit_thread_t visit, void *data)
+{
+	struct task_struct *thread;
+	struct pid *pid;
+	int found = 0;
+
+	/* Here, where it may sleep. */
+	get_random_sleepable_once(&secret, sizeof(secret));
+	rcu_read_lock();
+	pid = find_ge_pid(tid, &init_pid_ns);
+	if (pid) {
+		found = pid_nr(pid);
+		thread = pid_task(pid, PIDTYPE_PID);
+		if (thread)
+			visit(thread, data);
+	}
+	rcu_read_unlock();
+	cond_resched();
+	return found;
+}
+
+/* What stands for an address: the same until the module is unloaded, and nobody learns the address. */
+static u64 pseudonym(const void *address)
+{
+	return address ? siphash_1u64((u64)(unsigned long)address, &secret) : 0;
+}
+
+static enum rtrace_status status(struct task_struct *thread)
+{
+	unsigned int state = READ_ONCE(thread->__state);
+
+	switch (READ_ONCE(thread->exit_state)) {
+	case 0:
+		break;
+	case EXIT_ZOMBIE:
+		return RTRACE_ZOMBIE;
+	default:
+		return RTRACE_DEAD;
+	}
+	if (state == TASK_RUNNING)
+		return RTRACE_RUNNABLE;
+	if (state & TASK_NEW)
+		return RTRACE_NEW;
+	if (state & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE))
+		return RTRACE_WAITING;
+	return RTRACE_OTHER;
+}
+
+/* Takes no lock: it may be called while a record is open. */
+notrace void rtrace_thread_read(struct task_struct *thread, struct rtrace_thread *to)
+{
+	to->tid = task_pid_nr(thread);
+	to->pid = task_tgid_nr(thread);
+	to->ppid = task_tgid_nr(rcu_dereference(thread->real_parent));
+	BUILD_BUG_ON(sizeof(to->comm) != sizeof(thread->comm));
+	memcpy(to->comm, thread->comm, sizeof(to->comm));
+	to->is_kernel = !!(thread->flags & PF_KTHREAD);
+	to->status = status(thread);
+	to->cpu = task_cpu(thread);
+	to->table = pseudonym(READ_ONCE(thread->files));
+}
+
+/* The lock keeps its namespaces, which are not RCU's. */
+void rtrace_thread_namespaces(struct task_struct *thread, struct rtrace_namespaces *to)
+{
+	struct nsproxy *proxy;
+
+	memset(to, 0, sizeof(*to));
+	task_lock(thread);
+	proxy = thread->nsproxy;
+	if (proxy) {
+		to->cgroup = proxy->cgroup_ns->ns.inum;
+		to->ipc = proxy->ipc_ns->ns.inum;
+		/* No header has its structure, which begins with this. */
+		to->mnt = ((const struct ns_common *)proxy->mnt_ns)->inum;
+		to->net = proxy->net_ns->ns.inum;
+		to->time = proxy->time_ns->ns.inum;
+		to->uts = proxy->uts_ns->ns.inum;
+	}
+	task_unlock(thread);
+}
+
+/* In the namespace so many levels @up from its own; false if there is none, or it has no pid any more. */
+bool rtrace_thread_pid_ns(struct task_struct *thread, u32 up, struct rtrace_pid_ns *to)
+{
+	struct pid *pid = task_pid(thread);
+	struct pid_namespace *ns;
+
+	if (!pid || up > pid->level)
+		return false;
+	ns = pid->numbers[pid->level - up].ns;
+	to->vtid = pid->numbers[pid->level - up].nr;
+	to->vpid = task_tgid_nr_ns(thread, ns);
+	to->vppid = task_tgid_nr_ns(rcu_dereference(thread->real_parent), ns);
+	to->level = ns->level;
+	to->inum = ns->ns.inum;
+	return true;
+}
+
+/* The same for namespaces of users. */
+bool rtrace_thread_user_ns(struct task_struct *thread, u32 up, struct rtrace_user_ns *to)
+{
+	const struct cred *cred = __task_cred(thread);
+	struct user_namespace *ns = cred->user_ns;
+
+	while (ns && up--)
+		ns = ns->parent;
+	if (!ns)
+		return false;
+	to->vuid = from_kuid_munged(ns, cred->uid);
+	to->vgid = from_kgid_munged(ns, cred->gid);
+	to->level = ns->level;
+	to->inum = ns->ns.inum;
+	return true;
+}
+
+/* The table of files that a walk over all threads shows here: 0 where its process's first thread shows it. */
+u64 rtrace_thread_own_table(struct task_struct *thread)
+{
+	const struct files_struct *files = READ_ONCE(thread->files);
+
+	if (!thread_group_leader(thread) && files == READ_ONCE(thread->group_leader->files))
+		return 0;
+	return pseudonym(files);
+}
+
+struct files_visit {
+	const struct files_struct *files;
+	u64 table;
+	u32 left;
+	char *room;
+	size_t room_size;
+	rtrace_visit_file_t visit;
+	void *data;
+};
+
+static int visit_file(const void *data, struct file *file, unsigned int fd)
+{
+	struct files_visit *this = (void *)data;
+	struct dentry *dentry = file->f_path.dentry;
+	struct rtrace_file found = {
+		.table = this->table,
+		.fd = fd,
+		.flags = file->f_flags,
+		.mode = (__force u32)file->f_mode,
+	};
+
+	/* What ends iterate_fd() must not be 0. */
+	if (!this->left--)
+		return fd + 1;
+	if (close_on_exec(fd, this->files))
+		found.flags |= O_CLOEXEC;
+	found.name = d_path(&file->f_path, this->room, this->room_size);
+	if (IS_ERR(found.name)) {
+		/* The path is longer than the room. */
+		spin_lock(&dentry->d_lock);
+		strscpy(this->room, dentry->d_name.name, this->room_size);
+		spin_unlock(&dentry->d_lock);
+		found.name = this->room;
+	}
+	found.name_len = strlen(found.name);
+	this->visit(&found, this->data);
+	return 0;
+}
+
+/*
+ * Calls @visit with so many open files at @most, from @fd on, with the table's lock held; returns the next
+ * descriptor to go on with, or -1. @room is for a path.
+ */
+int rtrace_visit_files(struct task_struct *thread, u32 fd, u32 most, char *room, size_t room_size,
+		       rtrace_visit_file_t visit, void *data)
+{
+	struct files_visit this = {
+		.left = most,
+		.room = room,
+		.room_size = room_size,
+		.visit = visit,
+		.data = data,
+	};
+	int next = 0;
+
+	/* It keeps the table. */
+	task_lock(thread);
+	this.files = thread->files;
+	if (this.files) {
+		this.table = pseudonym(this.files);
+		next = iterate_fd(thread->files, fd, visit_file, &this);
+	}
+	task_unlock(thread);
+	return next - 1;
+}

@@ -12,6 +12,7 @@ mod metadata;
 mod packets;
 mod patterns;
 mod sizes;
+mod state;
 mod stats;
 mod trace;
 mod triggers;
@@ -36,6 +37,7 @@ pub const TARGETS: &[Target] = &[
     target("packets", packets::check),
     target("patterns", patterns::check),
     target("sizes", sizes::check),
+    target("state", state::check),
     target("stats", stats::check),
     target("trace", trace::check),
     target("triggers", triggers::check),

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Lines of the state.
+//!
+//! What is refused is refused at a place of the line. What is accepted is, written again, the same fields.
+
+use rtrace_input::state::{number, Fields, Line, Value};
+
+pub fn check(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    for line in text.split('\n') {
+        match Line::parse(line) {
+            None => assert_eq!(line.trim_ascii(), ""),
+            Some(Line::All) => assert_eq!(line.trim_ascii(), "1"),
+            Some(Line::Threads) => assert_eq!(line.trim_ascii(), "threads"),
+            Some(Line::Event { name, fields }) => {
+                assert!(line.trim_ascii().starts_with(name));
+                check_event(line, name, fields);
+            }
+        }
+    }
+}
+
+fn check_event(line: &str, name: &str, mut fields: Fields<'_>) {
+    let mut known = Vec::new();
+    let mut written = name.to_owned();
+    loop {
+        let field = match fields.take() {
+            Ok(Some(field)) => field,
+            Ok(None) => break,
+            Err(error) => {
+                assert!(line.is_char_boundary(error.at), "{error:?}");
+                assert!(!error.shown(line).to_string().is_empty());
+                return;
+            }
+        };
+        assert!(line[field.at..].starts_with(field.name));
+        written.push_str(&format!(" {}=", field.name));
+        let value = match field.value {
+            Value::Word(word) => {
+                if let Some(value) = number(word, 32, true) {
+                    assert_eq!(i128::from(value as i64 as i32), i128::from(value as i64));
+                }
+                written.push_str(word);
+                word.as_bytes().to_vec()
+            }
+            Value::Text(text) => {
+                let bytes: Vec<u8> = text.bytes().collect();
+                assert!(!bytes.contains(&0));
+                let escaped: String = bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect();
+                written.push_str(&format!("\"{escaped}\""));
+                bytes
+            }
+        };
+        known.push((field.name, value));
+    }
+    let Some(Line::Event { mut fields, .. }) = Line::parse(&written) else {
+        // An event may be called as what is none.
+        return assert!(known.is_empty());
+    };
+    for (name, value) in known {
+        let again = fields.take().ok().flatten().expect("what is written is a field");
+        let bytes = match again.value {
+            Value::Word(word) => word.as_bytes().to_vec(),
+            Value::Text(text) => text.bytes().collect(),
+        };
+        assert_eq!((again.name, bytes), (name, value));
+    }
+    assert!(fields.is_end());
+}

@@ -54,6 +54,13 @@ impl<'a> Catalogue<'a> {
         names.any(|name| self.event(name).is_some())
     }
 
+    /// Whether it is an event of the state: of what there was before the trace.
+    pub fn is_state(&self, (class, id): EventKey) -> bool {
+        let class = self.metadata.stream(class);
+        let layout = class.and_then(|class| class.events.get(&id));
+        layout.is_some_and(|layout| layout.name.starts_with("lttng_statedump_"))
+    }
+
     /// The trace's description.
     pub fn metadata(&self) -> &'a Metadata {
         self.metadata

@@ -73,7 +73,12 @@ impl<A: Analysis + ?Sized> Dispatch<A> {
                 .filter(|place| analyses[*place].wants_all())
                 .collect(),
             analyses,
-            classes: routes.keys().map(|(class, _)| *class).collect(),
+            // What is lost of the state is not known, but nothing that was is wrong then.
+            classes: routes
+                .keys()
+                .filter(|key| !catalogue.is_state(**key))
+                .map(|(class, _)| *class)
+                .collect(),
             routes,
             streams: Vec::new(),
         }

@@ -43,6 +43,8 @@ struct Cpu {
 struct Thread {
     comm: Vec<u8>,
     process: Option<i64>,
+    /// The parent of its process.
+    parent: Option<i64>,
     /// What it does, and since when, if that is known.
     state: Option<(State, u64)>,
 }
@@ -164,6 +166,11 @@ impl Schedule {
         self.threads.get(&tid)?.process
     }
 
+    /// The parent of a thread's process; 0: it has none.
+    pub fn parent(&self, tid: i64) -> Option<i64> {
+        self.threads.get(&tid)?.parent
+    }
+
     /// The first packet of a stream of this CPU begins, and nothing is missing before it.
     pub fn begin(&mut self, cpu: usize, time: u64) {
         let cpu = &mut self.cpus[cpu];
@@ -236,12 +243,28 @@ impl Schedule {
                 for (tid, process) in [fork.parent, fork.child] {
                     self.thread(tid).process = Some(process);
                 }
-                self.thread(fork.child.0).call(fork.child_comm);
+                let (tid, process) = fork.child;
+                // A thread of the same process has the same parent.
+                let parent = match process == fork.parent.1 {
+                    true => self.parent(fork.parent.0),
+                    false => Some(fork.parent.1),
+                };
+                let child = self.thread(tid);
+                child.parent = parent;
+                child.call(fork.child_comm);
                 None
             }
             Kind::Exec(fields) => {
                 let task = fields.read(event)?;
                 self.thread(task.tid).call(task.comm);
+                None
+            }
+            Kind::State(fields) => {
+                let state = fields.read(event)?;
+                let thread = self.thread(state.tid);
+                thread.process = Some(state.process);
+                thread.parent = Some(state.parent);
+                thread.call(state.comm);
                 None
             }
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The events of the scheduler, and what is where in them.
+//! The events of the scheduler, and those of the state that tell of threads; and what is where in them.
 
 use super::schedule::State;
 use super::{integer, key, text, Catalogue, EventKey};
@@ -17,7 +17,12 @@ pub enum Kind {
     Fork(ForkFields),
     /// A task executes another program.
     Exec(ExecFields),
+    /// A thread is there.
+    State(StateFields),
 }
+
+/// The event that tells of a thread what there was before the trace.
+pub const THREAD_STATE: &str = "lttng_statedump_process_state";
 
 /// The events of a trace that tell who runs.
 pub fn find(catalogue: &Catalogue<'_>) -> Vec<(EventKey, Kind)> {
@@ -38,6 +43,9 @@ pub fn find(catalogue: &Catalogue<'_>) -> Vec<(EventKey, Kind)> {
         }),
         of("sched_process_exec", |layout| {
             ExecFields::of(layout).map(Kind::Exec)
+        }),
+        of(THREAD_STATE, |layout| {
+            StateFields::of(layout).map(Kind::State)
         }),
     ]
     .into_iter()
@@ -248,6 +256,50 @@ impl ExecFields {
         Some(Task {
             tid: integer(event.value(self.tid))?,
             comm: &name[..name.len().min(Self::NAME)],
+        })
+    }
+}
+
+/// What is known of a thread, whatever it does.
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadState<'a> {
+    /// It.
+    pub tid: i64,
+    /// Its process.
+    pub process: i64,
+    /// The process that is its process's parent; 0: it has none.
+    pub parent: i64,
+    /// Its name.
+    pub comm: &'a [u8],
+}
+
+/// The fields of [`THREAD_STATE`] that are looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct StateFields {
+    tid: usize,
+    process: usize,
+    parent: usize,
+    comm: usize,
+}
+
+impl StateFields {
+    /// Of an event with this layout.
+    pub fn of(layout: &EventLayout) -> Option<Self> {
+        Some(Self {
+            tid: layout.field("tid")?,
+            process: layout.field("pid")?,
+            parent: layout.field("ppid")?,
+            comm: layout.field("name")?,
+        })
+    }
+
+    /// Their values.
+    pub fn read<'a>(&self, event: &Event<'a>) -> Option<ThreadState<'a>> {
+        Some(ThreadState {
+            tid: integer(event.value(self.tid))?,
+            process: integer(event.value(self.process))?,
+            parent: integer(event.value(self.parent))?,
+            comm: text(event.value(self.comm))?,
         })
     }
 }

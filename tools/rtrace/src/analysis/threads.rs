@@ -32,6 +32,7 @@ pub struct Threads {
 struct Thread {
     comm: Vec<u8>,
     process: Option<i64>,
+    parent: Option<i64>,
     running: u64,
     /// Of that, in interrupts.
     interrupted: u64,
@@ -76,8 +77,7 @@ impl Analysis for Threads {
         if thread.comm != switch.prev_comm {
             thread.comm = switch.prev_comm.to_vec();
         }
-        let process = now.schedule.process(switch.prev_tid);
-        thread.process = process.or(thread.process);
+        thread.know(switch.prev_tid, now.schedule);
     }
 
     fn span(&mut self, span: &Span, schedule: &Schedule) {
@@ -88,6 +88,7 @@ impl Analysis for Threads {
         if let Some(comm) = schedule.comm(span.tid).filter(|_| thread.comm.is_empty()) {
             thread.comm = comm.to_vec();
         }
+        thread.know(span.tid, schedule);
         let sum = match span.state {
             State::Running => &mut thread.running,
             State::Runnable { woken: true } => &mut thread.woken,
@@ -124,6 +125,12 @@ impl Analysis for Threads {
 }
 
 impl Thread {
+    /// Takes what the schedule knows of it; it may not know that any more.
+    fn know(&mut self, tid: i64, schedule: &Schedule) {
+        self.process = schedule.process(tid).or(self.process);
+        self.parent = schedule.parent(tid).or(self.parent);
+    }
+
     fn row(self, tid: i64, clock: Clock, has_interrupts: bool) -> Row {
         let names = || Left::NAMES.iter().map(|(name, _)| *name);
         let blocked = self.blocked.map(|ticks| clock.nanoseconds(ticks));
@@ -132,6 +139,7 @@ impl Thread {
         Row {
             tid,
             pid: self.process,
+            ppid: self.parent,
             comm: String::from_utf8_lossy(&self.comm).into_owned(),
             running_ns: running,
             interrupted_ns: has_interrupts.then(|| clock.nanoseconds(self.interrupted)),
@@ -165,6 +173,8 @@ struct Found {
 struct Row {
     tid: i64,
     pid: Option<i64>,
+    /// The parent of its process: 0 if it has none.
+    ppid: Option<i64>,
     /// Its last name.
     comm: String,
     /// It ran.

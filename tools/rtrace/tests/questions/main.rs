@@ -13,6 +13,7 @@ mod latency;
 mod lines;
 mod locks;
 mod machine;
+mod state;
 mod syscalls;
 mod threads;
 

@@ -3,7 +3,7 @@
 //! Which files the descriptors of processes stand for, as far as the trace tells.
 //!
 //! A process that was made has those of the one that made it. Processes that share their descriptors
-//! (`CLONE_FILES`), but for the threads of one, are not known as such.
+//! (`CLONE_FILES`), but for the threads of one, are not known as such; the state has the same files for each.
 
 use super::file_calls::{closes_on_exec, Does};
 use crate::analysis::calls::Entry;
@@ -26,6 +26,8 @@ const CLOSE_RANGE_CLOEXEC: u64 = 4;
 #[derive(Debug, Default)]
 pub struct Descriptors {
     processes: HashMap<Owner, Table>,
+    /// Whose the kernel's tables are of which the state tells: one that has it.
+    tables: HashMap<u64, Owner>,
 }
 
 /// Those of a process.
@@ -92,6 +94,22 @@ impl Descriptors {
         }
     }
 
+    /// A process has this table of the kernel's.
+    pub fn has(&mut self, owner: Owner, table: u64) {
+        let first = *self.tables.entry(table).or_insert(owner);
+        if first != owner {
+            self.fork(first, owner);
+        }
+    }
+
+    /// A table of the kernel's has this file.
+    pub fn opened(&mut self, table: u64, fd: i32, name: &[u8], flags: u64) {
+        if let Some(&owner) = self.tables.get(&table) {
+            let file = String::from_utf8_lossy(name).into();
+            self.set(owner, fd, file, closes_on_exec(Some(flags)));
+        }
+    }
+
     /// A thread is found to be of a process: what it had by itself, that has.
     pub fn belongs(&mut self, tid: i64, process: Owner) {
         if let Some(table) = self.processes.remove(&Owner::Thread(tid)) {
@@ -109,12 +127,14 @@ impl Descriptors {
 
     /// A process has ended.
     pub fn exit(&mut self, owner: Owner) {
+        self.tables.retain(|_, first| *first != owner);
         self.processes.remove(&owner);
     }
 
     /// Nothing is known any more.
     pub fn forget(&mut self) {
         self.processes.clear();
+        self.tables.clear();
     }
 
     fn set(&mut self, owner: Owner, fd: i32, file: Rc<str>, closes: bool) {

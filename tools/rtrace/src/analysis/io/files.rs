@@ -9,7 +9,7 @@ use crate::analysis::calls::{Call, Calls};
 use crate::analysis::schedule::Schedule;
 use crate::analysis::schedule_events::{ForkFields, Switch};
 use crate::analysis::whose::Owner;
-use crate::analysis::{integer, key, Catalogue, EventKey, Moment};
+use crate::analysis::{bits, integer, key, text, Catalogue, EventKey, Moment};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -35,6 +35,19 @@ enum Other {
         tid: usize,
         /// Whether it was the last thread of its process, where the kernel says so.
         last: Option<usize>,
+    },
+    /// A thread that there was before the trace.
+    Thread {
+        process: usize,
+        /// What stands for its table of files.
+        table: usize,
+    },
+    /// A file that was open before the trace.
+    Opened {
+        table: usize,
+        fd: usize,
+        flags: usize,
+        name: usize,
     },
 }
 
@@ -102,10 +115,27 @@ impl Files {
                 last: layout.field("group_dead"),
             })
         });
+        let thread = other("lttng_statedump_process_state", |layout| {
+            Some(Other::Thread {
+                process: layout.field("pid")?,
+                table: layout.field("file_table_address")?,
+            })
+        });
+        let opened = other("lttng_statedump_file_descriptor", |layout| {
+            Some(Other::Opened {
+                table: layout.field("file_table_address")?,
+                fd: layout.field("fd")?,
+                flags: layout.field("flags")?,
+                name: layout.field("filename")?,
+            })
+        });
         Some(Self {
             clock: catalogue.metadata().clock,
             calls,
-            others: [fork, exit].into_iter().flatten().collect(),
+            others: [fork, exit, thread, opened]
+                .into_iter()
+                .flatten()
+                .collect(),
             descriptors: Descriptors::default(),
             uses: HashMap::new(),
             unknown: 0,
@@ -208,6 +238,25 @@ impl Files {
                     self.descriptors.exit(Owner::Process(pid));
                 }
                 self.descriptors.exit(Owner::Thread(tid));
+            }
+            // What is closed where events are missing would be taken for open.
+            Other::Thread { .. } | Other::Opened { .. } if !now.schedule.all_whole() => {}
+            Other::Thread { process, table } => {
+                let process = Owner::Process(integer(event.value(process))?);
+                // 0 is that of a thread which ends.
+                let table = bits(event.value(table)).filter(|table| *table != 0)?;
+                self.descriptors.has(process, table);
+            }
+            Other::Opened {
+                table,
+                fd,
+                flags,
+                name,
+            } => {
+                let fd = integer(event.value(fd))?.try_into().ok()?;
+                let (table, flags) = (bits(event.value(table))?, bits(event.value(flags))?);
+                let name = text(event.value(name))?;
+                self.descriptors.opened(table, fd, name, flags);
             }
         }
         Some(())

@@ -10,7 +10,7 @@ mod proto;
 
 use super::format::{Format, Loss, Now};
 use super::values::Line;
-use crate::analysis::schedule_events::ForkFields;
+use crate::analysis::schedule_events::{ForkFields, StateFields, THREAD_STATE};
 use crate::analysis::{integer, key, text, Catalogue, EventKey};
 use events::Mapping;
 use prost::Message;
@@ -32,6 +32,8 @@ pub struct Perfetto<'a> {
     fork: Option<(EventKey, ForkFields)>,
     /// `sched_process_exec`, and in it the thread and the program.
     exec: Option<(EventKey, [usize; 2])>,
+    /// What tells of threads that were there before the trace.
+    state: Option<(EventKey, StateFields)>,
     /// By CPU: what is not written yet.
     bundles: HashMap<u32, FtraceEventBundle>,
     /// The process of each thread of which that was written.
@@ -66,12 +68,17 @@ impl<'a> Perfetto<'a> {
             let layout = catalogue.event("sched_process_fork")?;
             Some((key(layout), ForkFields::of(layout)?))
         };
+        let state = || {
+            let layout = catalogue.event(THREAD_STATE)?;
+            Some((key(layout), StateFields::of(layout)?))
+        };
         Self {
             metadata,
             mappings: layouts
                 .map(|layout| (key(layout), mapping(layout)))
                 .collect(),
             fork: fork(),
+            state: state(),
             exec: exec(),
             bundles: HashMap::new(),
             processes: HashMap::new(),
@@ -168,6 +175,21 @@ impl<'a> Perfetto<'a> {
                     self.parents.insert(fork.child.0, fork.parent.1);
                 }
                 self.thread(now.ns, fork.child, Some(fork.child_comm), out)?;
+            }
+        }
+        if let Some((_, fields)) = self.state.filter(|(state, _)| *state == key) {
+            if let Some(thread) = fields.read(event) {
+                if thread.parent != 0 {
+                    self.parents.insert(thread.process, thread.parent);
+                }
+                // Who was seen before may have no parent yet.
+                self.processes.remove(&thread.tid);
+                self.thread(
+                    now.ns,
+                    (thread.tid, thread.process),
+                    Some(thread.comm),
+                    out,
+                )?;
             }
         }
         if let Some((_, [tid, program])) = self.exec.filter(|(exec, _)| *exec == key) {

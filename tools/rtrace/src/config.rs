@@ -34,6 +34,8 @@ struct File {
     marker_channel: Option<Spanned<String>>,
     contexts: Option<Spanned<Vec<String>>>,
     cpus: Option<Spanned<String>>,
+    #[serde(default)]
+    state: bool,
     pids: Option<Spanned<Vec<u32>>>,
     cgroups: Option<Spanned<Vec<String>>>,
     only: Option<Spanned<bool>>,
@@ -127,6 +129,7 @@ fn parse(file: &str, text: &str) -> Result<Config, String> {
             marker_channel: source.optional(parsed.marker_channel),
             contexts: source.optional(parsed.contexts),
             cpus: source.optional(parsed.cpus),
+            state: parsed.state,
             tasks: Tasks {
                 pids: source.optional(parsed.pids),
                 cgroups: source.optional(parsed.cgroups),
@@ -251,7 +254,7 @@ mod tests {
 
     #[test]
     fn everything_is_taken() {
-        let text = "session = \"web\"\nclock = \"mono\"\nmarker_channel = \"a\"\n\
+        let text = "session = \"web\"\nclock = \"mono\"\nmarker_channel = \"a\"\nstate = true\n\
                     contexts = [\"tid\", \"comm\"]\ncpus = \"0-3\"\n\
                     pids = [1, 2]\ncgroups = [\"/a\"]\nonly = true\n\
                     [[channel]]\nname = \"a\"\nsize = \"64Kx8\"\nmode = \"overwrite\"\n\
@@ -264,6 +267,7 @@ mod tests {
         assert_eq!(config.session.unwrap().value, "web");
         assert_eq!(setup.clock.unwrap().value, "mono");
         assert_eq!(setup.marker_channel.unwrap().value, "a");
+        assert!(setup.state);
         assert_eq!(setup.contexts.unwrap().value, ["tid", "comm"]);
         assert_eq!(setup.cpus.unwrap().value, "0-3");
         assert_eq!(setup.tasks.pids.unwrap().value, [1, 2]);

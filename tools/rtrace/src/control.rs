@@ -7,6 +7,7 @@ use crate::channels::ChannelSetup;
 use crate::config::Config;
 use crate::earlier::Earlier;
 use crate::options::Place;
+use crate::state;
 use crate::terminal::say;
 use anyhow::bail;
 use trace::live::LiveTrace;
@@ -33,6 +34,9 @@ pub fn start(place: &Place, config: &Config) -> anyhow::Result<()> {
     setup.apply(&session)?;
     session.start()?;
     earlier.forget();
+    if setup.state {
+        state::record(&session)?;
+    }
     say_started(&session)?;
     let changed = session.changed_settings()?;
     if !changed.is_empty() {

@@ -7,6 +7,7 @@ use crate::options::Record;
 use crate::terminal::say;
 use crate::watch::Watch;
 use crate::workload::{self, Code, Event, Run};
+use crate::state;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::AsFd;
@@ -30,6 +31,9 @@ pub fn begin<'a>(
     mut watch: Watch,
 ) -> anyhow::Result<Begun<'a>> {
     watch.begin()?;
+    if options.setup.state {
+        state::record(session)?;
+    }
     let run = |child, watch| {
         let run = Run::new(child, signals, &options.conditions, watch)?;
         Ok(Begun::Running(Box::new(run)))

@@ -38,6 +38,7 @@ mod setup;
 mod show;
 mod snapshot;
 mod snapshots;
+mod state;
 mod status;
 mod tasks;
 mod temporary;
@@ -81,6 +82,7 @@ fn main() -> ExitCode {
             output_options,
         } => snapshot::snapshot(&place, &dir, output_options),
         Action::Mark { text } => mark::mark(&place, &text),
+        Action::State => state::state(&place),
         Action::AddProbes { specs } => probe::add(&place, &specs),
         Action::ListProbes => probe::list(&place),
         Action::DeleteProbes { names } => probe::delete(&place, &names),

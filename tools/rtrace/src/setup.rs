@@ -23,6 +23,8 @@ pub struct Setup {
     pub contexts: Option<Given<Vec<String>>>,
     /// The CPUs that all channels record, but those that say it themselves.
     pub cpus: Option<Given<String>>,
+    /// Whether the state at the start is recorded, too: it has a channel of its own.
+    pub state: bool,
     /// Whose events are recorded.
     pub tasks: Tasks,
     /// Some of the channels.
@@ -50,6 +52,7 @@ impl Setup {
         self.marker_channel = typed.marker_channel.or(self.marker_channel.take());
         self.contexts = typed.contexts.or(self.contexts.take());
         self.cpus = typed.cpus.or(self.cpus.take());
+        self.state |= typed.state;
         self.tasks.override_with(typed.tasks);
     }
 

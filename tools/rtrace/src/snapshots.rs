@@ -7,6 +7,7 @@ use crate::launch::Begun;
 use crate::options::Record;
 use crate::record::{say_nothing, Recording, StopOnDrop, Verdict};
 use crate::snapshot;
+use crate::state;
 use crate::terminal::say;
 use crate::workload::Event;
 use anyhow::Context;
@@ -52,6 +53,10 @@ pub fn record<'a>(
             if let Err(error) = take(options, session, taken) {
                 say(format_args!("{error:#}"));
                 break (code, true);
+            }
+            // That of the start went with the first one.
+            if options.setup.state && !is_end {
+                state::record(session)?;
             }
         }
         if is_end {

@@ -196,6 +196,11 @@ impl Session {
             .write_marker(&self.file("marker"), text, &self.file("error_log"))
     }
 
+    /// Records what lines say of the state of the system, if it is active; see abi.md.
+    pub fn record_state(&self, lines: &str) -> Result<()> {
+        self.write("statedump", lines)
+    }
+
     /// Its triggers, as `sys:event TRIGGER`.
     pub fn triggers(&self) -> Result<Vec<String>> {
         Ok(lines(&self.read("set_trigger")?))

@@ -20,7 +20,7 @@ pub use probe::ProbeArgs;
 pub use record::RecordArgs;
 pub use report::ReportArgs;
 pub use session::{
-    CreateArgs, DestroyArgs, MarkArgs, SessionsArgs, SnapshotArgs, StartArgs, StatusArgs,
+    CreateArgs, DestroyArgs, MarkArgs, SessionsArgs, SnapshotArgs, StartArgs, StateArgs, StatusArgs,
 };
 pub use setup::{pattern, ChoiceArgs, SetupArgs};
 pub use show::ShowArgs;
@@ -99,6 +99,7 @@ pub enum Command {
     /// Put the session's settings back to the defaults, and free the memory of a stopped trace
     Reset,
     Mark(MarkArgs),
+    State(StateArgs),
     Probe(ProbeArgs),
     Create(CreateArgs),
     Destroy(DestroyArgs),

@@ -66,6 +66,22 @@ pub struct MarkArgs {
     pub text: Vec<String>,
 }
 
+/// Record what there is at this moment: threads, open files, namespaces, devices
+///
+/// A trace tells what changes. Of what began before, it then has an event `lttng_statedump_...`: for each
+/// thread (name, process, parent), its namespaces and open files, interrupts and their handlers, network
+/// interfaces, block devices, CPUs, modules, mounts and cgroups. Reports, pages and viewers take names from
+/// there. The session must be one that was started with --state, or record events of `statedump` otherwise.
+///
+/// `echo 1 > /sys/kernel/debug/rtrace/sessions/NAME/statedump` records the kernel's part of it alone:
+/// threads, namespaces and open files.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  rtrace start --discard -e sched --state     with the state at the start
+  rtrace state                                once more, an hour later")]
+pub struct StateArgs {}
+
 /// Create a session: settings, events and traces of its own
 ///
 /// It is there until `rtrace destroy`, or until the module is unloaded. Then work with it by

@@ -75,6 +75,11 @@ pub struct SetupArgs {
     #[arg(long = "context", value_name = "NAME", value_delimiter = ',')]
     pub contexts: Vec<String>,
 
+    /// Record what there is at the start, too: threads, open files, devices and more (see `rtrace state
+    /// --help`), in a channel `state` of its own
+    #[arg(long)]
+    pub state: bool,
+
     /// Record markers (`rtrace mark`) in this channel, or in `none` [default: channel0]
     #[arg(long, value_name = "CHANNEL")]
     pub marker_channel: Option<String>,

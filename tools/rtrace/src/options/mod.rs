@@ -15,7 +15,7 @@ pub use show::{Input, Show};
 pub use top::Top;
 
 use crate::analysis::Question;
-use crate::args::{AccessArgs, Cli, Command, ListArgs, ReportArgs, StartArgs};
+use crate::args::{AccessArgs, Cli, Command, ListArgs, ReportArgs, StartArgs, StateArgs};
 use crate::config::Config;
 use crate::export::Export;
 use crate::report::Output;
@@ -79,6 +79,7 @@ pub enum Action {
     Mark {
         text: String,
     },
+    State,
     /// Shows functions of the kernel.
     ListFunctions {
         pattern: String,
@@ -150,6 +151,7 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
         Command::Mark(args) => Action::Mark {
             text: args.text.join(" "),
         },
+        Command::State(StateArgs {}) => Action::State,
         Command::Probe(args) if !args.delete.is_empty() => {
             Action::DeleteProbes { names: args.delete }
         }
@@ -208,6 +210,7 @@ fn start(args: &StartArgs) -> Result<Config, clap::Error> {
     let size = args.setup.choice.buffer;
     let mut config = setup::config(&args.setup)?;
     config.setup.fill(mode, size);
+    setup::add_state(&mut config.setup)?;
     if let Some(only) = &config.setup.tasks.only_command {
         let what = "`only` is for the COMMAND of `rtrace record`: `rtrace start` runs none";
         return Err(wrong(only.wrong(what)));

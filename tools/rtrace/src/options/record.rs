@@ -2,7 +2,7 @@
 
 //! What `rtrace record` works with.
 
-use super::setup::config;
+use super::setup::{add_state, config};
 use super::{access, wrong};
 use crate::args::RecordArgs;
 use crate::channels::ChannelSetup;
@@ -87,6 +87,7 @@ pub(super) fn without_setup(args: &RecordArgs) -> Result<(), clap::Error> {
         ("--filter", !setup.choice.filters.is_empty()),
         ("--probe", !args.probes.is_empty()),
         ("--context", !setup.contexts.is_empty()),
+        ("--state", setup.state),
         ("--cpu", setup.choice.cpus.is_some()),
         ("--pid", !setup.choice.pids.is_empty()),
         ("--cgroup", !setup.choice.cgroups.is_empty()),
@@ -138,6 +139,7 @@ pub(super) fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
         let channels = &config.setup.channels;
         can_rotate(channels, &conditions).map_err(wrong)?;
     }
+    add_state(&mut config.setup)?;
     let mut command = args.command.into_iter();
     Ok(Record {
         conditions,

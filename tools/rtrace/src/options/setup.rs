@@ -8,9 +8,11 @@ use crate::channels::{patterns, ChannelArg, ChannelSetup, Filter};
 use crate::config::{self, Config};
 use crate::given::Given;
 use crate::setup::Setup;
+use crate::state;
 use crate::tasks::Tasks;
 use clap::error::ErrorKind;
 use clap::CommandFactory;
+use trace::settings::Mode;
 use trace::tracer::FIRST_CHANNEL;
 
 /// What is recorded, from the file if one is given.
@@ -34,6 +36,7 @@ fn typed(args: &SetupArgs) -> Result<Setup, clap::Error> {
         clock: args.clock.clone().map(Given::from),
         marker_channel: args.marker_channel.clone().map(Given::from),
         contexts: several(&args.contexts),
+        state: args.state,
         ..choice(&args.choice, &args.channels)?
     })
 }
@@ -50,6 +53,26 @@ pub(super) fn choice(args: &ChoiceArgs, channels: &[ChannelArg]) -> Result<Setup
         channels: self::channels(args, channels)?,
         ..Setup::default()
     })
+}
+
+/// Adds the channel of the state, if that is to be recorded.
+pub(super) fn add_state(setup: &mut Setup) -> Result<(), clap::Error> {
+    if !setup.state {
+        return Ok(());
+    }
+    if setup.channels.iter().any(|known| known.name == state::CHANNEL) {
+        let name = state::CHANNEL;
+        return Err(wrong(format_args!("--state makes a channel `{name}`: call yours otherwise")));
+    }
+    setup.channels.push(ChannelSetup {
+        events: Some(vec![state::EVENTS.to_owned().into()]),
+        mode: Some(Mode::Discard),
+        size: Some(state::SIZE),
+        // They would be those of rtrace itself.
+        contexts: Some(Vec::new().into()),
+        ..ChannelSetup::named(state::CHANNEL)
+    });
+    Ok(())
 }
 
 /// What an option gave that can be given several times; none if it was not.

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The state of the system, recorded in a session's trace: `--state` and `rtrace state`.
+//!
+//! Threads, namespaces and open files are the kernel's part, in order with its events. The rest is read
+//! here, from /proc and /sys, and handed over as lines.
+
+mod cpus;
+mod devices;
+mod interrupts;
+mod lines;
+mod mounts;
+
+use crate::options::Place;
+use crate::terminal::say;
+use lines::Line;
+use std::collections::HashSet;
+use std::io;
+use std::path::Path;
+use trace::session::Session;
+use trace::settings::BufferSize;
+
+/// The channel that `--state` makes for it.
+pub const CHANNEL: &str = "state";
+
+/// The events of the state.
+pub const EVENTS: &str = "statedump:*";
+
+/// The buffer of each CPU in that channel: room for some thousand threads that nobody reads meanwhile.
+pub const SIZE: BufferSize = BufferSize {
+    subbuf_size: 256 << 10,
+    subbuf_count: 4,
+};
+
+/// Bytes of lines that are written at once, at most; the kernel takes twice as many.
+const AT_ONCE: usize = 32 << 10;
+
+/// Finds what there is of a kind below these two: /proc and /sys.
+type Find = fn(&Path, &Path) -> io::Result<Vec<Line>>;
+
+/// The events that are made here, what they are about, and how it is found.
+const KINDS: [(&str, &str, Find); 7] = [
+    (interrupts::EVENT, "interrupts", interrupts::find),
+    (devices::INTERFACE, "network interfaces", devices::interfaces),
+    (devices::BLOCK, "block devices", devices::block),
+    (cpus::EVENT, "CPUs", cpus::find),
+    (devices::MODULE, "modules", devices::modules),
+    (mounts::MOUNT, "mounts", mounts::mounts),
+    (mounts::CGROUP, "cgroups", mounts::cgroups),
+];
+
+/// `rtrace state`: records it in the session that was given.
+pub fn state(place: &Place) -> anyhow::Result<()> {
+    record(&place.session()?)
+}
+
+/// Records it in a session that is active. What cannot be read is said, and left out.
+pub fn record(session: &Session) -> anyhow::Result<()> {
+    let mut enabled = HashSet::new();
+    for channel in session.channels()? {
+        enabled.extend(channel.enabled_events()?);
+    }
+    let is_enabled = |name: &str| enabled.contains(&format!("statedump:{name}"));
+    session.record_state("lttng_statedump_start\nthreads\n")?;
+    let mut text = String::new();
+    for (event, what, find) in KINDS {
+        if !is_enabled(event) {
+            continue;
+        }
+        match find(Path::new("/proc"), Path::new("/sys")) {
+            Ok(lines) => {
+                for line in lines {
+                    line.write(&mut text);
+                    if text.len() > AT_ONCE {
+                        session.record_state(&text)?;
+                        text.clear();
+                    }
+                }
+            }
+            Err(error) => say(format_args!("the state has no {what}: {error}")),
+        }
+    }
+    text.push_str("lttng_statedump_end\n");
+    Ok(session.record_state(&text)?)
+}

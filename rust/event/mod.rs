@@ -4,9 +4,10 @@
 //!
 //! There are several sources: [declared](typed) events, with a probe each; [system calls](syscall),
 //! with two probes for all of them; events with a probe in [other modules](fired); events that other
-//! modules [provide](provided); events that users [define](dynamic); [samples](sampled) of what runs; those of
-//! the [state](state); and, when somebody asks for it, any other event of ftrace's, which [perf](perf) hands
-//! over. The [`registry`] has the events of all sources; to the rest of the module they look alike.
+//! modules [provide](provided); events that users [define](dynamic); calls of [functions](function);
+//! [samples](sampled) of what runs; those of the [state](state); and, when somebody asks for it, any other
+//! event of ftrace's, which [perf](perf) hands over. The [`registry`] has the events of all sources; to the
+//! rest of the module they look alike.
 
 pub(crate) mod builtin;
 pub(crate) mod captured;
@@ -15,6 +16,7 @@ pub(crate) mod dynamic;
 pub(crate) mod filter;
 pub(crate) mod fired;
 mod format;
+pub(crate) mod function;
 mod handlers;
 pub(crate) mod perf;
 pub(crate) mod provided;
@@ -33,6 +35,7 @@ use crate::sys::foreign::ForeignModule;
 use crate::sys::tracepoint::Tracepoint;
 use dynamic::Dynamic;
 use fired::Fired;
+use function::{Functions, Kind};
 use kernel::sync::Arc;
 use perf::Perf;
 use provided::Provided;
@@ -66,6 +69,8 @@ pub(crate) enum Source {
     Provided(Arc<Provided>),
     /// Defined by a user.
     Dynamic(Arc<Dynamic>),
+    /// That a function is called, or returns.
+    Function(Kind),
     /// Taken again and again.
     Sampled(Arc<Sampled>),
     /// Recorded by the kernel, for perf.
@@ -106,12 +111,14 @@ impl Event {
         &self.source
     }
 
-    /// The list of who records it, if it keeps one.
-    pub(crate) fn listed(&self) -> Option<&dyn Listed> {
+    /// The list of who records it, if it keeps one; that of functions is the session's, which traces
+    /// these.
+    pub(crate) fn listed<'a>(&'a self, functions: &'a Functions) -> Option<&'a dyn Listed> {
         match &self.source {
             Source::Typed { .. } | Source::Syscall { .. } | Source::Fired(_) => None,
             Source::Provided(provided) => Some(&**provided),
             Source::Dynamic(dynamic) => Some(&**dynamic),
+            Source::Function(kind) => Some(functions.event(*kind)),
             Source::Sampled(sampled) => Some(&**sampled),
             Source::Perf(perf) => Some(&**perf),
             Source::State(state) => Some(&**state),
@@ -154,6 +161,7 @@ impl Event {
             Source::Fired(fired) => fired.description.full_name().0,
             Source::Provided(provided) => provided.description().full_name().0,
             Source::Dynamic(dynamic) => dynamic.description().full_name().0,
+            Source::Function(_) => Kind::SUBSYSTEM,
             Source::Sampled(_) => sampled::SUBSYSTEM,
             Source::Perf(perf) => perf.description().full_name().0,
             Source::State(_) => state::SUBSYSTEM,
@@ -170,6 +178,7 @@ impl Event {
             Source::Fired(fired) => fired.description.full_name().1,
             Source::Provided(provided) => provided.description().full_name().1,
             Source::Dynamic(dynamic) => dynamic.description().full_name().1,
+            Source::Function(kind) => kind.name(),
             Source::Sampled(sampled) => sampled.pace().name(),
             Source::Perf(perf) => perf.description().full_name().1,
             Source::State(state) => state.declaration().name,
@@ -193,6 +202,7 @@ impl Event {
             | Source::Fired(_)
             | Source::Provided(_)
             | Source::Dynamic(_)
+            | Source::Function(_)
             | Source::Sampled(_)
             | Source::Perf(_)
             | Source::State(_) => (None, None),
@@ -223,6 +233,7 @@ impl Event {
             Source::Fired(_)
             | Source::Provided(_)
             | Source::Dynamic(_)
+            | Source::Function(_)
             | Source::Sampled(_)
             | Source::Perf(_)
             | Source::State(_) => false,
@@ -236,6 +247,7 @@ impl Event {
             | Source::Syscall { .. }
             | Source::Fired(_)
             | Source::Dynamic(_)
+            | Source::Function(_)
             | Source::Sampled(_)
             | Source::Perf(_)
             | Source::State(_) => true,
@@ -264,6 +276,7 @@ impl Event {
             Source::Fired(fired) => fired.description.field(place),
             Source::Provided(provided) => provided.description().field(place),
             Source::Dynamic(dynamic) => dynamic.description().field(place),
+            Source::Function(kind) => kind.fields().get(place).copied(),
             Source::Sampled(_) => sampled::FIELDS.get(place).copied(),
             Source::Perf(perf) => perf.description().field(place),
             Source::State(state) => state.declaration().fields.get(place).copied(),

@@ -124,9 +124,19 @@ impl Recorders {
     /// Has all of them record the event, whose fields are `record`. Any context, NMI included.
     #[inline(always)]
     pub(super) fn record(&self, record: &impl Tail, guard: &NoPreempt) {
+        self.for_each(
+            guard,
+            #[inline(always)]
+            |probe| probe.record_tail(record, guard),
+        );
+    }
+
+    /// Calls `each` with all of them, in their order. Any context, NMI included.
+    #[inline(always)]
+    pub(super) fn for_each(&self, guard: &NoPreempt, each: impl Fn(&CapturedProbe)) {
         let mut next = self.first.get(guard);
         while let Some(Recorder { probe, next: after }) = next {
-            probe.record_tail(record, guard);
+            each(probe);
             next = after.get(guard);
         }
     }

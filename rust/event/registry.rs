@@ -8,6 +8,7 @@
 use super::description::Description;
 use super::dynamic::Dynamic;
 use super::fired::Fired;
+use super::function::Kind;
 use super::perf::Perf;
 use super::provided::Provided;
 use super::sampled::{Pace, Sampled};
@@ -66,8 +67,9 @@ impl Events {
 }
 
 impl Registry {
-    /// With the events of this kernel: declared ones, system calls, those of the state, and samples, which
-    /// `hotplug` tells of CPUs. A tracepoint that is missing is said once; its events are not there. May sleep.
+    /// With the events of this kernel: declared ones, system calls, functions, those of the state, and
+    /// samples, which `hotplug` tells of CPUs. A tracepoint that is missing is said once; its events are not
+    /// there. May sleep.
     pub(crate) fn new(hotplug: &Arc<Hotplug<Arrivals>>) -> Result<Arc<Self>> {
         let tracepoints = Tracepoints::new()?;
         let find = |name| find(&tracepoints, name);
@@ -96,6 +98,9 @@ impl Registry {
                     tracepoint,
                 })?;
             }
+        }
+        for kind in Kind::ALL {
+            add(Source::Function(kind))?;
         }
         for state in State::all() {
             add(Source::State(state?))?;

@@ -5,7 +5,7 @@
 //! `available_events`, `available_contexts` and `marker`.
 
 use super::channel::{self, Target};
-use super::{parse_switch, trigger};
+use super::{functions, parse_switch, trigger};
 use crate::abi;
 use crate::channel::clock::ClockKind;
 use crate::context::Choice;
@@ -28,6 +28,7 @@ pub(super) fn make(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
     task_set::<SetEventNotracePid>(dir, session)?;
     dir.text::<EventFork>("event_fork", READ_WRITE, session)?;
     dir.text::<SetEventCgroup>("set_event_cgroup", READ_WRITE, session)?;
+    functions::make(dir, session)?;
     trigger::make(dir, session)
 }
 
@@ -252,6 +253,7 @@ impl TextFile for Reset {
         if session.follows_tasks() {
             writeln!(out, "event_fork 1 0")?;
         }
+        functions::write_differences(session, out)?;
         if session.marker_channel() != Some(ChannelId::FIRST) {
             let mut channel = Text::new();
             MarkerChannel::show(session, &mut channel)?;

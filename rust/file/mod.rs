@@ -8,6 +8,7 @@
 //!   events/enable  events/<sys>/enable  events/<sys>/<event>/{enable,filter,trigger,format}
 //!   enable  clock  sample_freq  error_log  set_event  set_trigger  triggered   of the default session
 //!   sessions/<name>/{enable,clock,sample_freq,error_log,set_event,set_trigger,triggered}
+//!   sessions/<name>/{set_ftrace_filter,set_ftrace_notrace,max_graph_depth,graph_missed}
 //!   sessions/<name>/{metadata,uuid,free_buffer,reset,create_channel,marker,marker_channel,statedump}
 //!   sessions/<name>/channels/<name>/{mode,subbuf_size,subbuf_count,switch_period,read_period}
 //!   sessions/<name>/channels/<name>/{set_event,set_filter,contexts,tracing_cpus,stats,cpuN}
@@ -19,6 +20,7 @@ mod channel;
 mod control;
 mod dynamic;
 mod events;
+mod functions;
 mod given;
 mod metadata;
 mod session;

@@ -13,6 +13,7 @@ pub mod caret;
 pub mod cpulist;
 pub mod dynamic;
 pub mod filter;
+pub mod function;
 pub mod glob;
 pub mod marker;
 pub mod name;

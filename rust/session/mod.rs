@@ -24,6 +24,7 @@ mod contexts;
 mod cpus;
 mod dynamic;
 mod filters;
+mod functions;
 mod list;
 mod marker;
 mod metadata;
@@ -45,6 +46,7 @@ use crate::channel::stopper::Stopper;
 use crate::channel::Channel;
 use crate::context::ContextSet;
 use crate::event::builtin::BuiltinProbes;
+use crate::event::function::Functions;
 use crate::event::registry::Registry;
 use crate::event::sampled::Frequency;
 use crate::event::tasks::{Following, Tasks};
@@ -57,6 +59,7 @@ pub(crate) use addresses::HiddenAddresses;
 use core::fmt::Write;
 pub(crate) use dynamic::EventFiles;
 use filters::Filters;
+pub(crate) use functions::FunctionChoice;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::lock::{mutex::MutexBackend, Guard};
@@ -104,6 +107,8 @@ pub(crate) struct Session {
     /// What has these follow forks.
     #[pin]
     following: Mutex<Option<Following>>,
+    /// Which functions are traced.
+    functions: Arc<Functions>,
     /// Woken when the metadata's text changes.
     metadata_waiters: Arc<WaitQueue>,
     /// Stops the recording where `control` cannot be taken.
@@ -149,6 +154,8 @@ impl Session {
     fn new(name: &str, shared: Arc<Shared>) -> Result<Arc<Self>> {
         let name = CString::try_from_fmt(fmt!("{name}"))?;
         let tasks = Arc::new(Tasks::new(), GFP_KERNEL)?;
+        let functions = Functions::new()?;
+        let trigger_probes = TriggerProbes::new(&functions);
         let metadata_waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
         let stopper = Arc::new(Stopper::new(shared.worker.clone()), GFP_KERNEL)?;
         let builtins = Arc::new(BuiltinProbes::new(), GFP_KERNEL)?;
@@ -167,11 +174,12 @@ impl Session {
                 control <- new_mutex!(()),
                 state <- new_mutex!(state),
                 tasks,
+                functions,
                 following <- new_mutex!(None),
                 metadata_waiters,
                 stopper,
                 builtins,
-                trigger_probes <- new_mutex!(TriggerProbes::NONE),
+                trigger_probes <- new_mutex!(trigger_probes),
                 trigger_waiters <- WaitQueue::new(),
             }),
             GFP_KERNEL,
@@ -287,7 +295,7 @@ impl Session {
         last.map_or(Ok(()), |trace| trace.free())
     }
 
-    /// Goes back to the default settings, with no event enabled, of all tasks, and no trigger. `EBUSY` while
+    /// Goes back to the default settings, with no event enabled, of all tasks, no function and no trigger. `EBUSY` while
     /// active.
     pub(crate) fn reset(&self) -> Result {
         let contexts = Arc::new(ContextSet::NONE, GFP_KERNEL)?;
@@ -304,6 +312,7 @@ impl Session {
         self.tasks.only.replace(None);
         self.tasks.not.replace(None);
         self.tasks.cgroups.replace(None);
+        self.functions.clear()?;
         let following = self.following.lock().take();
         drop(following);
         Ok(())

@@ -12,6 +12,7 @@ use crate::channel::Channel;
 use crate::context::ContextSet;
 use crate::event::captured::{CapturedProbe, Recorder, Taker};
 use crate::event::filter::Filter;
+use crate::event::function::Functions;
 use crate::event::sampled::Frequency;
 use crate::event::syscall::{self, CapturedSyscallProbe, Direction, SyscallProbe};
 use crate::event::tasks::Tasks;
@@ -41,6 +42,7 @@ struct Attached {
 struct ChannelProbes {
     channel: Arc<Channel>,
     tasks: Arc<Tasks>,
+    functions: Arc<Functions>,
     sample_frequency: Frequency,
     contexts: Arc<ContextSet>,
     /// The events with a plain probe.
@@ -78,9 +80,11 @@ impl Wanted<'_> {
 }
 
 impl Probes {
-    /// None yet; what they will record, of `tasks` alone, and sampled so often, goes to `channels`.
+    /// None yet; what they will record, of `tasks` alone and of these functions, and sampled so often, goes to
+    /// `channels`.
     pub(super) fn new<'a>(
         tasks: &Arc<Tasks>,
+        functions: &Arc<Functions>,
         sample_frequency: Frequency,
         channels: impl Iterator<Item = (&'a Arc<Channel>, &'a Arc<ContextSet>)>,
     ) -> Result<Self> {
@@ -97,6 +101,7 @@ impl Probes {
             let channel = ChannelProbes {
                 channel: channel.clone(),
                 tasks: tasks.clone(),
+                functions: functions.clone(),
                 sample_frequency,
                 contexts: contexts.clone(),
                 plain: Selection::NONE,
@@ -199,6 +204,7 @@ impl ChannelProbes {
                 Source::Fired(_)
                     | Source::Provided(_)
                     | Source::Dynamic(_)
+                    | Source::Function(_)
                     | Source::Sampled(_)
                     | Source::Perf(_)
                     | Source::State(_)
@@ -266,13 +272,14 @@ impl ChannelProbes {
                 }
                 Source::Provided(_)
                 | Source::Dynamic(_)
+                | Source::Function(_)
                 | Source::Sampled(_)
                 | Source::Perf(_)
                 | Source::State(_) => {
                     let probe = captured(probe)?;
                     change.captured.push(probe.clone(), GFP_KERNEL)?;
                     self.listed.reserve(1, GFP_KERNEL)?;
-                    let listed = event.listed().ok_or(EINVAL)?;
+                    let listed = event.listed(&self.functions).ok_or(EINVAL)?;
                     listed.attach(probe.clone(), self.sample_frequency)?;
                     self.listed.push((event.clone(), probe), GFP_KERNEL)?;
                 }
@@ -380,10 +387,15 @@ impl ChannelProbes {
     }
 
     fn detach_listed(&mut self) {
-        let recorded = &self.captured;
-        self.listed.retain(|(event, probe)| {
+        let Self {
+            functions,
+            captured: recorded,
+            listed,
+            ..
+        } = self;
+        listed.retain(|(event, probe)| {
             let stays = recorded.has(event);
-            if let (Some(listed), false) = (event.listed(), stays) {
+            if let (Some(listed), false) = (event.listed(functions), stays) {
                 listed.detach(probe);
             }
             stays

@@ -138,6 +138,7 @@ pub(super) fn start(
     let attached = Attached {
         probes: Probes::new(
             &session.tasks,
+            &session.functions,
             settings.sample_frequency,
             Iterator::zip(
                 channels.iter(),

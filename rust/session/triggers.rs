@@ -11,6 +11,7 @@ use super::{Session, Sessions};
 use crate::event::builtin::Builtin;
 use crate::event::captured::{CapturedProbe, Taker};
 use crate::event::filter::{Filter, Refusal};
+use crate::event::function::Functions;
 use crate::event::sampled::Frequency;
 use crate::event::syscall::{self, SyscallTrigger};
 use crate::event::trigger::{self, Trigger};
@@ -38,6 +39,7 @@ struct Placed {
 
 /// Their probes.
 pub(super) struct TriggerProbes {
+    functions: Arc<Functions>,
     tracepoints: Attachments<CapturedProbe>,
     syscalls: Attachments<SyscallTrigger>,
     /// At events that keep a list of them.
@@ -75,12 +77,15 @@ impl Triggers {
 }
 
 impl TriggerProbes {
-    /// None.
-    pub(super) const NONE: Self = Self {
-        tracepoints: Attachments::new(),
-        syscalls: Attachments::new(),
-        listed: KVec::new(),
-    };
+    /// None, of a session that traces these functions.
+    pub(super) fn new(functions: &Arc<Functions>) -> Self {
+        Self {
+            functions: functions.clone(),
+            tracepoints: Attachments::new(),
+            syscalls: Attachments::new(),
+            listed: KVec::new(),
+        }
+    }
 
     /// Has the trigger get the event's records, after who records it: what ends a recording is in it.
     /// What is sampled is so often. May sleep.
@@ -113,11 +118,12 @@ impl TriggerProbes {
             }
             Source::Provided(_)
             | Source::Dynamic(_)
+            | Source::Function(_)
             | Source::Sampled(_)
             | Source::Perf(_)
             | Source::State(_) => {
                 self.listed.reserve(1, GFP_KERNEL)?;
-                let listed = event.listed().ok_or(EINVAL)?;
+                let listed = event.listed(&self.functions).ok_or(EINVAL)?;
                 listed.attach(probe.clone(), frequency)?;
                 Ok(self.listed.push((event.clone(), probe), GFP_KERNEL)?)
             }
@@ -130,9 +136,12 @@ impl TriggerProbes {
             let trigger = probe.trigger();
             !trigger.is_some_and(|trigger| kept.has(trigger))
         };
-        self.listed.retain(|(event, probe)| {
+        let Self {
+            functions, listed, ..
+        } = self;
+        listed.retain(|(event, probe)| {
             let goes = goes(probe);
-            if let (Some(listed), true) = (event.listed(), goes) {
+            if let (Some(listed), true) = (event.listed(functions), goes) {
                 listed.detach(probe);
             }
             !goes

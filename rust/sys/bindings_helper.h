@@ -3,7 +3,10 @@
  * What the kernel crate's own bindings lack. Kbuild says which names are taken.
  */
 #include <linux/cgroup.h>
+#include <linux/fprobe.h>
 #include <linux/fs.h>
+#include <linux/ftrace.h>
+#include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/perf_event.h>
 #include <linux/pipe_fs_i.h>
@@ -41,4 +44,9 @@ enum rtrace_ns_at {
 	RTRACE_NS_AT_NET = offsetof(struct net, ns),
 	RTRACE_NS_AT_TIME = offsetof(struct time_namespace, ns),
 	RTRACE_NS_AT_UTS = offsetof(struct uts_namespace, ns),
+};
+
+/* Room for what sprint_symbol_no_offset() writes. */
+enum rtrace_symbol_room {
+	RTRACE_SYMBOL_ROOM = KSYM_SYMBOL_LEN,
 };

@@ -13,6 +13,7 @@
 #include <linux/hrtimer.h>
 #include <linux/kprobes.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/namei.h>
 #include <linux/pagemap.h>
@@ -524,6 +525,49 @@ notrace void rtrace_uprobe_unregister(struct uprobe *uprobe, struct uprobe_consu
 {
 	uprobe_unregister_nosync(uprobe, consumer);
 	uprobe_unregister_sync();
+}
+
+notrace bool rtrace_is_own_code(unsigned long address)
+{
+	return within_module_core(address, THIS_MODULE);
+}
+
+notrace bool rtrace_module_has(struct module *module, unsigned long address)
+{
+	return within_module_core(address, module);
+}
+
+/*
+ * The functions of a loaded module that can be traced, as many as there is room for. Returns how
+ * many there are, or -ENOENT. The kernel's find_module() is not for modules; its list of what is
+ * in /sys/module is.
+ */
+notrace int rtrace_module_functions(const char *name, unsigned long *to, int room)
+{
+	struct kobject *found = kset_find_obj(THIS_MODULE->mkobj.kobj.kset, name);
+	struct module *module;
+	unsigned int i;
+	int count = 0;
+
+	if (!found)
+		return -ENOENT;
+	/* NULL for what is part of the kernel. */
+	module = container_of(found, struct module_kobject, kobj)->mod;
+	if (!module || !try_module_get(module)) {
+		kobject_put(found);
+		return -ENOENT;
+	}
+	for (i = 0; i < module->num_ftrace_callsites; i++) {
+		/* Those of its beginning are gone. */
+		if (!within_module_core(module->ftrace_callsites[i], module))
+			continue;
+		if (count < room)
+			to[count] = module->ftrace_callsites[i];
+		count++;
+	}
+	module_put(module);
+	kobject_put(found);
+	return count;
 }
 
 /* As perf asks who makes an event of a kprobe. */

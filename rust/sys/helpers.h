@@ -16,6 +16,7 @@ struct cgroup;
 struct dentry;
 struct kretprobe;
 struct kretprobe_instance;
+struct module;
 struct new_utsname;
 struct page;
 struct perf_event;
@@ -67,6 +68,9 @@ void rtrace_uprobe_unregister(struct uprobe *uprobe, struct uprobe_consumer *con
 bool rtrace_may_probe(void);
 struct kretprobe *rtrace_kretprobe_of(struct kretprobe_instance *instance);
 void *rtrace_kretprobe_data(struct kretprobe_instance *instance);
+bool rtrace_is_own_code(unsigned long address);
+bool rtrace_module_has(struct module *module, unsigned long address);
+int rtrace_module_functions(const char *name, unsigned long *to, int room);
 u8 rtrace_delivery_barrier(void);
 u16 rtrace_mode(void);
 const char *rtrace_given_clock(void);

@@ -14,6 +14,7 @@ pub(crate) mod cpu;
 pub(crate) mod debugfs;
 pub(crate) mod errno;
 pub(crate) mod foreign;
+pub(crate) mod functions;
 pub(crate) mod hotplug;
 pub(crate) mod irq_work;
 pub(crate) mod kprobe;

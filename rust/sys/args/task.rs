@@ -68,6 +68,18 @@ impl Task {
         self.number(TaskNumber::CPU)
     }
 
+    /// In a call whose return is traced: so many others are, in which it is made.
+    #[inline(always)]
+    pub(crate) fn graph_depth(&self) -> u32 {
+        self.number(TaskNumber::GRAPH_DEPTH) as u32
+    }
+
+    /// So many of its calls had no room to have their returns traced.
+    #[inline(always)]
+    pub(crate) fn graph_overrun(&self) -> u32 {
+        self.number(TaskNumber::GRAPH_OVERRUN) as u32
+    }
+
     /// The state it is left in by a CPU that found it in `state` (`TASK_...`), as tracers show
     /// it: one bit of `TASK_REPORT`, 0 if it runs on, `TASK_REPORT_MAX` if it was preempted.
     #[inline(always)]

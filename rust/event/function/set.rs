@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A set of functions.
+
+use core::ops::Deref;
+use kernel::prelude::*;
+
+/// Functions by their addresses, ascending, each once.
+#[derive(PartialEq)]
+pub(crate) struct FunctionSet(KVVec<usize>);
+
+impl FunctionSet {
+    /// None.
+    pub(crate) const NONE: Self = Self(KVVec::new());
+
+    /// These, in any order, some of them maybe twice.
+    pub(crate) fn new(mut functions: KVVec<usize>) -> Result<Self> {
+        functions.sort_unstable();
+        let mut set = KVVec::with_capacity(functions.len(), GFP_KERNEL)?;
+        for function in &functions {
+            if set.last() != Some(function) {
+                set.push(*function, GFP_KERNEL)?;
+            }
+        }
+        Ok(Self(set))
+    }
+
+    /// The same.
+    pub(crate) fn try_clone(&self) -> Result<Self> {
+        let mut functions = KVVec::new();
+        functions.extend_from_slice(&self.0, GFP_KERNEL)?;
+        Ok(Self(functions))
+    }
+
+    /// These and those of `more`.
+    pub(crate) fn with(&self, more: &Self) -> Result<Self> {
+        let mut functions = KVVec::with_capacity(self.len() + more.len(), GFP_KERNEL)?;
+        functions.extend_from_slice(&self.0, GFP_KERNEL)?;
+        functions.extend_from_slice(&more.0, GFP_KERNEL)?;
+        Self::new(functions)
+    }
+
+    /// These but those of `others`.
+    pub(crate) fn without(&self, others: &Self) -> Result<Self> {
+        let mut functions = self.try_clone()?;
+        functions.drop_if(|function| others.binary_search(&function).is_ok());
+        Ok(functions)
+    }
+
+    /// Puts out those that `goes` picks.
+    pub(super) fn drop_if(&mut self, goes: impl Fn(usize) -> bool) {
+        self.0.retain(|function| !goes(*function));
+    }
+}
+
+impl Deref for FunctionSet {
+    type Target = [usize];
+
+    fn deref(&self) -> &[usize] {
+        &self.0
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Functions that are chosen: a word of the `set_ftrace_filter` file, as ftrace's.
+//!
+//! ```text
+//! [!]GLOB               functions of the kernel and of modules, by a shell pattern
+//! [!][GLOB]:mod:MODULE  those of a loaded module; all of them without a pattern
+//! [!]0xADDRESS          the function that begins there
+//! ```
+
+use super::caret;
+use core::fmt;
+
+/// A word of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice<'a> {
+    /// Whether the functions are taken out of the set: `!` in front.
+    pub removes: bool,
+    /// Which.
+    pub functions: Functions<'a>,
+}
+
+/// Some functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Functions<'a> {
+    /// Whose names match a shell pattern.
+    Named(&'a str),
+    /// Of a module, whose names match a shell pattern.
+    OfModule {
+        /// The module.
+        module: &'a str,
+        /// The pattern.
+        name: &'a str,
+    },
+    /// The one that begins at an address.
+    At(u64),
+}
+
+/// Why a word is refused.
+pub type Error = caret::Error<Reason>;
+
+/// What is wrong with a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Nothing is named.
+    NoName,
+    /// Something behind a colon that is not `mod`.
+    NotMod,
+    /// No module is named.
+    NoModule,
+    /// Not an address.
+    NoAddress,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoName => "here stands a function's name, or a pattern for names",
+            Self::NotMod => "behind a function stands nothing but :mod:MODULE",
+            Self::NoModule => "here stands a module's name",
+            Self::NoAddress => "an address is 0x and up to 16 hexadecimal digits",
+        })
+    }
+}
+
+impl<'a> Choice<'a> {
+    /// Takes a word apart.
+    pub fn parse(word: &'a str) -> Result<Self, Error> {
+        let (removes, rest) = match word.strip_prefix('!') {
+            Some(rest) => (true, rest),
+            None => (false, word),
+        };
+        let refuse = |behind: &str, reason| Error {
+            at: word.len() - behind.len(),
+            reason,
+        };
+        let functions = match rest.split_once(':') {
+            Some((name, behind)) => {
+                let module = behind.strip_prefix("mod:");
+                let module = module.ok_or_else(|| refuse(behind, Reason::NotMod))?;
+                if module.is_empty() {
+                    return Err(refuse(module, Reason::NoModule));
+                }
+                let name = if name.is_empty() { "*" } else { name };
+                Functions::OfModule { module, name }
+            }
+            None if rest.is_empty() => return Err(refuse(rest, Reason::NoName)),
+            None => match rest.strip_prefix("0x") {
+                Some(digits) => {
+                    // It would take a sign.
+                    let is_number = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+                    let address = u64::from_str_radix(digits, 16).ok();
+                    let address = address.filter(|_| is_number);
+                    Functions::At(address.ok_or_else(|| refuse(digits, Reason::NoAddress))?)
+                }
+                None => Functions::Named(rest),
+            },
+        };
+        Ok(Self { removes, functions })
+    }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Choosing the functions that a session traces.
+
+use super::Session;
+use crate::event::function::{Choice, FunctionSet};
+use crate::input::caret::Caret;
+use crate::input::function::{self as input, Functions};
+use crate::input::glob;
+use crate::sys::debugfs::text::Text;
+use crate::sys::functions::names::{self, FunctionName};
+use crate::sys::signal;
+use core::fmt::{Display, Write};
+use kernel::prelude::*;
+use kernel::str::CString;
+
+/// Which of the two sets.
+#[derive(Clone, Copy)]
+pub(crate) enum FunctionChoice {
+    /// Only these functions.
+    Only,
+    /// Not these functions.
+    Not,
+}
+
+impl FunctionChoice {
+    fn set(self, choice: &Choice) -> &FunctionSet {
+        match self {
+            Self::Only => &choice.only,
+            Self::Not => &choice.not,
+        }
+    }
+
+    fn set_mut(self, choice: &mut Choice) -> &mut FunctionSet {
+        match self {
+            Self::Only => &mut choice.only,
+            Self::Not => &mut choice.not,
+        }
+    }
+}
+
+impl Session {
+    /// Puts functions into a set, or out, word by word, beginning with none if they `replace` what is
+    /// in it. In an active trace at once. On failure nothing has changed. May take seconds.
+    pub(crate) fn choose_functions(
+        &self,
+        choice: FunctionChoice,
+        file: &str,
+        words: &str,
+        replace: bool,
+    ) -> Result {
+        let _control = self.control.lock();
+        self.functions.choose(|known| {
+            let set = choice.set_mut(known);
+            if replace {
+                *set = FunctionSet::NONE;
+            }
+            for word in words.split_ascii_whitespace() {
+                // Each takes its time.
+                if signal::is_killed() {
+                    return Err(EINTR);
+                }
+                let wrong = |at, reason: &dyn Display| {
+                    let text = word;
+                    let caret = Caret { text, at, reason };
+                    self.refuse(format_args!("{file}: this chooses no function\n{caret}"))
+                };
+                let parsed = input::Choice::parse(word);
+                let parsed = parsed.map_err(|error| wrong(error.at, &error.reason))?;
+                let found = find(parsed.functions).map_err(|error| match error {
+                    ENOENT => wrong(usize::from(parsed.removes), &none(parsed.functions)),
+                    error => error,
+                })?;
+                *set = match parsed.removes {
+                    true => set.without(&found)?,
+                    false => set.with(&found)?,
+                };
+            }
+            Ok(())
+        })
+    }
+
+    /// How many functions are in a set.
+    pub(crate) fn function_count(&self, choice: FunctionChoice) -> usize {
+        self.functions.look(|known| choice.set(known).len())
+    }
+
+    /// Writes the names of a set's functions, one a line.
+    pub(crate) fn write_functions(&self, choice: FunctionChoice, out: &mut Text) -> Result {
+        let set = self.functions.look(|known| choice.set(known).try_clone())?;
+        for function in &*set {
+            writeln!(out, "{}", FunctionName::of(*function))?;
+        }
+        Ok(())
+    }
+
+    /// So many calls in each other are traced in a graph; 0: all.
+    pub(crate) fn max_graph_depth(&self) -> u64 {
+        self.functions.max_depth()
+    }
+
+    /// Has so many traced; at once.
+    pub(crate) fn set_max_graph_depth(&self, depth: u32) {
+        self.functions.set_max_depth(depth);
+    }
+
+    /// How many calls were missed in graphs, for so many of their task had not returned.
+    pub(crate) fn graph_missed(&self) -> u64 {
+        self.functions.missed()
+    }
+}
+
+/// These functions. `ENOENT`: there are none. May sleep.
+fn find(functions: Functions<'_>) -> Result<FunctionSet> {
+    let text = |text: &str| CString::try_from_fmt(fmt!("{text}"));
+    FunctionSet::new(match functions {
+        Functions::Named(name) => names::matching(&text(name)?)?,
+        Functions::OfModule { module, name } => {
+            let mut found = names::of_module(&text(module)?)?;
+            found.retain(|function| glob::matches(name, FunctionName::of(*function).bare()));
+            if found.is_empty() {
+                return Err(ENOENT);
+            }
+            found
+        }
+        Functions::At(address) => names::at(&[usize::try_from(address)?])?,
+    })
+}
+
+/// Why there are none.
+fn none(functions: Functions<'_>) -> &'static str {
+    match functions {
+        Functions::Named(_) => "no function that can be traced is called so",
+        Functions::OfModule { .. } => "no module that is loaded has such functions",
+        Functions::At(_) => "no function that can be traced begins there",
+    }
+}

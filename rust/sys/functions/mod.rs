@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Functions of the kernel and its modules that can be traced: their names and addresses, and being
+//! called where they begin and where they return.
+
+pub(crate) mod begin;
+pub(crate) mod call;
+pub(crate) mod names;
+pub(crate) mod unloading;

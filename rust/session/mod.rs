@@ -200,6 +200,7 @@ impl Session {
     /// the default ones first, in the first channel.
     ///
     /// On failure nothing has changed, but that the last trace's packets may be gone (`ENOMEM`).
+    /// `ENOSPC`: the processor has no counter left for samples.
     /// `ENOENT`: the session was destroyed.
     pub(crate) fn start(&self) -> Result {
         self.shared.look_for_perf_events()?;
@@ -234,6 +235,7 @@ impl Session {
         let (trace, recording) = started.inspect_err(|&error| {
             let why = match error {
                 ENOMEM => "no memory for the buffers (see subbuf_size, subbuf_count)",
+                ENOSPC => "the processor has no counter left for profile:profile_cycles",
                 EPERM => perf::NOT_PERMITTED,
                 _ => return,
             };

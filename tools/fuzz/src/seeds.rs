@@ -161,7 +161,7 @@ fn frame(kind: u32, length: u32, body: &[u8]) -> Vec<u8> {
     [&kind.to_le_bytes(), &length.to_le_bytes(), body].concat()
 }
 
-const TEXTS: [(&str, &str, &str); 48] = [
+const TEXTS: [(&str, &str, &str); 51] = [
     (
         "filter",
         "numbers",

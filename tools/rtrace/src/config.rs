@@ -31,6 +31,7 @@ pub struct Config {
 struct File {
     session: Option<Spanned<Name>>,
     clock: Option<Spanned<String>>,
+    sample_freq: Option<Spanned<u32>>,
     marker_channel: Option<Spanned<String>>,
     contexts: Option<Spanned<Vec<String>>>,
     cpus: Option<Spanned<String>>,
@@ -126,6 +127,7 @@ fn parse(file: &str, text: &str) -> Result<Config, String> {
             .map(|name| source.spanned(name).map(|Name(name)| name)),
         setup: Setup {
             clock: source.optional(parsed.clock),
+            sample_frequency: source.optional(parsed.sample_freq),
             marker_channel: source.optional(parsed.marker_channel),
             contexts: source.optional(parsed.contexts),
             cpus: source.optional(parsed.cpus),
@@ -254,7 +256,7 @@ mod tests {
 
     #[test]
     fn everything_is_taken() {
-        let text = "session = \"web\"\nclock = \"mono\"\nmarker_channel = \"a\"\nstate = true\n\
+        let text = "session = \"web\"\nclock = \"mono\"\nmarker_channel = \"a\"\nsample_freq = 7\nstate = true\n\
                     contexts = [\"tid\", \"comm\"]\ncpus = \"0-3\"\n\
                     pids = [1, 2]\ncgroups = [\"/a\"]\nonly = true\n\
                     [[channel]]\nname = \"a\"\nsize = \"64Kx8\"\nmode = \"overwrite\"\n\
@@ -266,6 +268,7 @@ mod tests {
         let setup = config.setup;
         assert_eq!(config.session.unwrap().value, "web");
         assert_eq!(setup.clock.unwrap().value, "mono");
+        assert_eq!(setup.sample_frequency.unwrap().value, 7);
         assert_eq!(setup.marker_channel.unwrap().value, "a");
         assert!(setup.state);
         assert_eq!(setup.contexts.unwrap().value, ["tid", "comm"]);
@@ -292,8 +295,8 @@ mod tests {
             (pattern.as_str(), expression.wrong(&expression.value))
         });
         let expected = [
-            ("z", "f:18: x == 1".to_owned()),
-            ("a:*", "f:19: y == \"2\"".to_owned()),
+            ("z", "f:19: x == 1".to_owned()),
+            ("a:*", "f:20: y == \"2\"".to_owned()),
         ];
         assert_eq!(filters.collect::<Vec<_>>(), expected);
         // Nothing at all: the default events.

@@ -14,6 +14,7 @@ use trace::Result;
 pub struct Earlier<'a> {
     session: &'a Session,
     clock: String,
+    sample_frequency: u32,
     marker_channel: String,
     channels: Vec<EarlierChannel>,
     /// None where they stay as they are: forks and exits change them meanwhile.
@@ -51,6 +52,7 @@ impl<'a> Earlier<'a> {
         Ok(Self {
             session,
             clock: session.clock()?,
+            sample_frequency: session.sample_frequency()?,
             marker_channel: session.marker_channel()?,
             channels: channels.map(EarlierChannel::note).collect::<Result<_>>()?,
             whose: (!tasks.is_none()).then(whose).transpose()?,
@@ -70,6 +72,7 @@ impl<'a> Earlier<'a> {
         } else {
             session.set_clock(&self.clock)
         };
+        let frequency = session.set_sample_frequency(self.sample_frequency);
         let marker_channel = session.set_marker_channel(&self.marker_channel);
         let channels = self.channels.iter().map(EarlierChannel::put_back);
         let channels = channels.fold(Ok(()), Result::and);
@@ -80,7 +83,8 @@ impl<'a> Earlier<'a> {
             cgroups.and(tasks).and(follow)
         });
         let idle = self.idle_new_channels();
-        clock.and(marker_channel).and(channels).and(whose).and(idle)
+        let session = clock.and(frequency).and(marker_channel);
+        session.and(channels).and(whose).and(idle)
     }
 
     /// Channels that were made meanwhile stay as long as the session: they record nothing, with

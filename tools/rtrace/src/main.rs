@@ -30,6 +30,7 @@ mod mark;
 mod options;
 mod page;
 mod probe;
+mod profile;
 mod progress;
 mod record;
 mod report;
@@ -40,6 +41,7 @@ mod snapshot;
 mod snapshots;
 mod state;
 mod status;
+mod symbols;
 mod tasks;
 mod temporary;
 mod terminal;
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
     let (place, action) = parsed.unwrap_or_else(|error| error.exit());
     let done = match action {
         Action::Record(options) => return record::record(&place, &options),
+        Action::Profile(options) => return profile::profile(&place, *options),
         Action::Show(options) => return show::show(&place, &options),
         Action::Top(options) => top::top(&place, &options),
         Action::Report {

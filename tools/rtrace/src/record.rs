@@ -5,6 +5,7 @@
 use crate::channels::ChannelSetup;
 use crate::condition::NoTrigger;
 use crate::earlier::Earlier;
+use crate::export::save_names;
 use crate::launch::{begin, cannot_run, wait, Begun, End};
 use crate::maker::Maker;
 use crate::options::{Place, Record};
@@ -12,7 +13,7 @@ use crate::probe::Probes;
 use crate::temporary::Temporary;
 use crate::terminal::{bytes, say};
 use crate::watch::Watch;
-use crate::{advice, snapshots, workload, WRONG_USAGE};
+use crate::{advice, snapshots, symbols, workload, WRONG_USAGE};
 use anyhow::{bail, Context};
 use rustix::pipe::{pipe_with, PipeFlags};
 use std::os::fd::AsFd;
@@ -99,14 +100,16 @@ fn try_record<'a>(place: &Place, options: &'a Record) -> anyhow::Result<Recordin
     };
     options.setup.apply(session)?;
     let watch = Watch::new(&options.conditions, session)?;
+    let symbols = options
+        .symbols
+        .then(|| symbols::Recorder::begin(&options.dir));
+    let symbols = symbols.transpose()?;
     session.start()?;
     let stop = StopOnDrop(session);
-    let _free = FreeOnDrop {
-        session,
-        uuid: session.uuid()?,
-    };
+    let uuid = session.uuid()?;
+    let _free = FreeOnDrop { session, uuid };
     let begin = || begin(options, session, signals, watch);
-    if !options.conditions.snapshot_on.is_empty() {
+    let recording = if !options.conditions.snapshot_on.is_empty() {
         snapshots::record(options, session, stop, begin)
     } else if options
         .setup
@@ -117,7 +120,21 @@ fn try_record<'a>(place: &Place, options: &'a Record) -> anyhow::Result<Recordin
         flight_recorder(options, session, stop, begin)
     } else {
         stream(options, session, stop, begin)
+    }?;
+    if let Some(symbols) = symbols {
+        save_symbols(options, symbols)?;
     }
+    Ok(recording)
+}
+
+/// Writes beside the trace, if there is one, what its functions are called.
+fn save_symbols(options: &Record, symbols: symbols::Recorder) -> anyhow::Result<()> {
+    let Some(uuid) = options.output_options.held(&options.dir)? else {
+        return Ok(());
+    };
+    let access = options.output_options.access;
+    symbols.end(&options.dir, uuid, access)?;
+    save_names(&options.dir, access)
 }
 
 /// How a recording ended.

@@ -87,7 +87,7 @@ fn page(
     let mut left_out = Vec::new();
     let mut analyses = if questions.is_empty() {
         let all = Question::ALL.iter();
-        let all = all.map(|question| question.analysis(&catalogue));
+        let all = all.map(|question| question.analysis(dir, &catalogue));
         all.filter_map(|analysis| {
             analysis
                 .map_err(|missing| left_out.push(missing.to_string()))
@@ -124,7 +124,7 @@ fn analyses(
     catalogue: &Catalogue<'_>,
 ) -> anyhow::Result<Vec<Box<dyn Analysis>>> {
     let asked = questions.iter();
-    let analyses = asked.map(|question| question.analysis(catalogue));
+    let analyses = asked.map(|question| question.analysis(dir, catalogue));
     let analyses = analyses.collect::<Result<_, _>>();
     analyses.with_context(|| dir.display().to_string())
 }

@@ -17,6 +17,8 @@ use trace::tracer::FIRST_CHANNEL;
 pub struct Setup {
     /// The clock.
     pub clock: Option<Given<String>>,
+    /// How often what is sampled is, per second and CPU.
+    pub sample_frequency: Option<Given<u32>>,
     /// The channel that has the markers.
     pub marker_channel: Option<Given<String>>,
     /// What all channels record beside each event, but those that say it themselves.
@@ -49,6 +51,7 @@ impl Setup {
             }
         }
         self.clock = typed.clock.or(self.clock.take());
+        self.sample_frequency = typed.sample_frequency.or(self.sample_frequency.take());
         self.marker_channel = typed.marker_channel.or(self.marker_channel.take());
         self.contexts = typed.contexts.or(self.contexts.take());
         self.cpus = typed.cpus.or(self.cpus.take());
@@ -94,6 +97,9 @@ impl Setup {
     pub fn apply(&self, session: &Session) -> anyhow::Result<()> {
         if let Some(clock) = &self.clock {
             clock.used(session.set_clock(&clock.value))?;
+        }
+        if let Some(frequency) = &self.sample_frequency {
+            frequency.used(session.set_sample_frequency(frequency.value))?;
         }
         for channel in &self.channels {
             channel.apply(session)?;

@@ -274,7 +274,7 @@ fn what_cannot_be_answered_is_left_out_and_named() {
     });
     assert_eq!(
         options.collect::<Vec<_>>(),
-        ["--syscalls", "--io", "--locks"]
+        ["--syscalls", "--io", "--locks", "--profile"]
     );
     assert!(index["report"].get("cpu").is_some());
     // Who asks for it hears that it cannot be answered, and keeps the page that is there.

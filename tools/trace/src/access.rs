@@ -52,7 +52,7 @@ impl Access {
     }
 
     /// Gives an open file these permissions.
-    pub(crate) fn set_file(self, file: &File) -> io::Result<()> {
+    pub fn set_file(self, file: &File) -> io::Result<()> {
         self.set(file, self.file_mode())
     }
 

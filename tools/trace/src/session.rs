@@ -93,6 +93,20 @@ impl Session {
         self.write("clock", name)
     }
 
+    /// How often what is sampled is, per second and CPU.
+    pub fn sample_frequency(&self) -> Result<u32> {
+        let text = self.read("sample_freq")?;
+        text.trim().parse().map_err(|cause| Error::Read {
+            path: self.path("sample_freq"),
+            cause: io::Error::new(io::ErrorKind::InvalidData, cause),
+        })
+    }
+
+    /// Has it sampled so often in the next trace.
+    pub fn set_sample_frequency(&self, hertz: u32) -> Result<()> {
+        self.write("sample_freq", &hertz.to_string())
+    }
+
     /// Its channels: the first one, then the others by name.
     pub fn channels(&self) -> Result<Vec<Channel>> {
         let mut names = self.tracer.names(&self.file("channels"))?;

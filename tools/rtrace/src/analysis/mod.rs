@@ -22,6 +22,7 @@ mod locks;
 mod longest;
 pub mod losses;
 pub mod pass;
+mod profile;
 mod question;
 pub mod schedule;
 pub mod schedule_events;
@@ -32,6 +33,7 @@ mod threads;
 mod whose;
 
 pub use catalogue::{bits, integer, key, text, Catalogue, EventKey};
+pub use profile::unit_of;
 pub use question::Question;
 
 use interrupts::Interrupt;

@@ -8,9 +8,11 @@ use super::io::Io;
 use super::irq::Irq;
 use super::latency::Latency;
 use super::locks::Locks;
+use super::profile::Profile;
 use super::syscalls::Syscalls;
 use super::threads::Threads;
 use super::{Analysis, Catalogue, Missing};
+use std::path::Path;
 
 /// What is asked of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,13 +31,15 @@ pub enum Question {
     Io,
     /// Which locks threads had to wait for.
     Locks,
+    /// Which functions ran.
+    Profile,
     /// What a thread's time went by with, to this time of the day, in nanoseconds, if one is given.
     CriticalPath { tid: i64, to: Option<u64> },
 }
 
 impl Question {
     /// Every one that needs no more to be said.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Syscalls { by_process: true },
         Self::Latency,
         Self::Threads,
@@ -43,10 +47,15 @@ impl Question {
         Self::Irq,
         Self::Io,
         Self::Locks,
+        Self::Profile,
     ];
 
-    /// What gathers its answer. The error is that the trace has no answer.
-    pub fn analysis(self, catalogue: &Catalogue<'_>) -> Result<Box<dyn Analysis>, Missing> {
+    /// What gathers its answer, of the trace in `dir`. The error is that the trace has no answer.
+    pub fn analysis(
+        self,
+        dir: &Path,
+        catalogue: &Catalogue<'_>,
+    ) -> Result<Box<dyn Analysis>, Missing> {
         Ok(match self {
             Self::Syscalls { by_process } => Box::new(Syscalls::new(catalogue, by_process)?),
             Self::Latency => Box::new(Latency::new(catalogue)?),
@@ -55,6 +64,7 @@ impl Question {
             Self::Irq => Box::new(Irq::new(catalogue)?),
             Self::Io => Box::new(Io::new(catalogue)?),
             Self::Locks => Box::new(Locks::new(catalogue)?),
+            Self::Profile => Box::new(Profile::new(catalogue, dir)?),
             Self::CriticalPath { tid, to } => Box::new(CriticalPath::new(catalogue, tid, to)?),
         })
     }

@@ -13,7 +13,8 @@ use std::path::PathBuf;
 /// one of them. Who runs is known from sched_switch, or from the context `tid`: record one of
 /// them.
 ///
-/// Each place where events were lost is marked in the output, but in --folded, which has no room for it;
+/// Each place where events were lost is marked in the output, but in --folded, --flamegraph and --pprof,
+/// which have no room for it;
 /// how many were lost is said on standard error.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -23,6 +24,8 @@ Formats:
   --csv          spreadsheets, awk, pandas
   --text         grep, and everything that reads ftrace's `trace`
   --folded       flame graphs: inferno-flamegraph, flamegraph.pl, speedscope.app
+  --flamegraph   a browser: a picture in which a click enlarges
+  --pprof        go tool pprof, speedscope.app, pyroscope
   --perf-script  stackcollapse-perf.pl, inferno-collapse-perf, speedscope.app
   --lttng        lttng-analyses: a folder with the trace's files in kernel/
 
@@ -30,15 +33,18 @@ The columns of --csv are time (in seconds of the trace's clock), cpu, tid, comm 
 them, if -e picks one type of event, is a column for each of its fields and for each context, else
 one column `fields`, with all of them as name=value.
 
-The kernel's functions have names in call stacks if the trace is of this boot of this machine, and
-/proc/kallsyms shows addresses; else addresses stay as they are.
+Functions have names in call stacks if `rtrace record --symbols` or `rtrace profile` has saved them; the
+kernel's also if the trace is of this boot of this machine, and /proc/kallsyms shows addresses.
+Others stay addresses. Where samples were recorded (`rtrace profile`), --flamegraph and --pprof are of
+these alone, but for those of idle CPUs; -e chooses others.
 
 Examples:
   rtrace export --perfetto -o trace.perfetto DIR
   rtrace export --text --from +1.5 --to +2 DIR | less
   rtrace export --csv -e sched_switch DIR >switches.csv
   rtrace record --context comm,callstack-kernel -e sched_switch -o DIR -- make
-  rtrace export --folded DIR | inferno-flamegraph >graph.svg")]
+  rtrace export --folded DIR | inferno-flamegraph >graph.svg
+  rtrace export --flamegraph --off-cpu -o waits.svg DIR")]
 pub struct ExportArgs {
     #[command(flatten)]
     pub format: FormatArgs,
@@ -58,6 +64,11 @@ pub struct ExportArgs {
     #[arg(short, long = "event", value_name = "PATTERN", value_delimiter = ',')]
     #[arg(value_parser = pattern, conflicts_with = "lttng")]
     pub events: Vec<String>,
+
+    /// For --folded and --flamegraph: how many microseconds threads were blocked with each stack, from the
+    /// sched_switch that has it to the one with which the thread runs again
+    #[arg(long)]
+    pub off_cpu: bool,
 
     /// Nothing before TIME: seconds of the trace's clock, as --text and --csv show them, or +SECONDS
     /// since the trace's begin
@@ -97,6 +108,14 @@ pub struct FormatArgs {
     /// Call stacks, each with its count, from the contexts callstack-kernel and callstack-user
     #[arg(long)]
     pub folded: bool,
+
+    /// A flame graph: how often each call stack was there, as SVG
+    #[arg(long)]
+    pub flamegraph: bool,
+
+    /// A profile in Google's format
+    #[arg(long)]
+    pub pprof: bool,
 
     /// The text of `perf script`, with call stacks
     #[arg(long)]

@@ -6,6 +6,7 @@ mod export;
 mod list;
 mod network;
 mod probe;
+mod profile;
 mod record;
 mod report;
 mod session;
@@ -17,6 +18,7 @@ pub use export::ExportArgs;
 pub use list::ListArgs;
 pub use network::NetworkArgs;
 pub use probe::ProbeArgs;
+pub use profile::ProfileArgs;
 pub use record::RecordArgs;
 pub use report::ReportArgs;
 pub use session::{
@@ -84,6 +86,7 @@ impl Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Record(Box<RecordArgs>),
+    Profile(Box<ProfileArgs>),
     Report(ReportArgs),
     Trace(Box<ShowArgs>),
     Top(TopArgs),

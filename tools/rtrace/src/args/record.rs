@@ -52,6 +52,12 @@ pub struct RecordArgs {
     #[arg(short = 'k', long = "probe", value_name = "SPEC")]
     pub probes: Vec<String>,
 
+    /// Write the names of all functions in call stacks beside the trace, so that they are shown after the
+    /// next boot and on another machine, too; and record meanwhile what programs map, without which
+    /// those of programs are not known
+    #[arg(long, conflicts_with = "snapshot_on")]
+    pub symbols: bool,
+
     /// Record COMMAND only: all its threads, and what it starts
     #[arg(long)]
     pub only: bool,

@@ -48,6 +48,10 @@ pub struct ReportArgs {
     #[arg(long)]
     pub locks: bool,
 
+    /// Functions: in which the CPUs' time went by, by samples of what ran (`rtrace profile`)
+    #[arg(long)]
+    pub profile: bool,
+
     /// The critical path of a thread: what it did and waited for, followed back through those that
     /// woke it; of several threads that had this id, the last
     #[arg(long, value_name = "TID", value_parser = clap::value_parser!(i64).range(1..))]

@@ -84,6 +84,11 @@ pub struct SetupArgs {
     #[arg(long, value_name = "CHANNEL")]
     pub marker_channel: Option<String>,
 
+    /// Samples per second on each CPU, where -e picks samples (-e profile) [default: 99]
+    #[arg(long, value_name = "HZ")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub sample_freq: Option<u32>,
+
     /// Trace clock, by its name in debugfs' rtrace/clock
     #[arg(long, value_name = "CLOCK")]
     pub clock: Option<String>,

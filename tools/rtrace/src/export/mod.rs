@@ -9,36 +9,40 @@ mod folded;
 mod format;
 mod ftrace;
 mod lttng;
+mod names;
 mod output;
 mod pass;
 mod perf_script;
 mod perfetto;
-mod stacks;
-mod symbols;
+mod pprof;
 mod text;
 mod values;
+mod weights;
 
 pub use choice::{Choice, Time};
+pub use names::save_names;
 pub use output::Target;
 
 use crate::analysis::losses::Losses;
-use crate::analysis::{Catalogue, EventKey, Missing};
+use crate::analysis::{unit_of, Catalogue, EventKey, Missing};
 use crate::progress;
+use crate::symbols::Symbols;
 use crate::terminal::say;
 use anyhow::Context;
 use chrome::Chrome;
 use csv::Csv;
-use folded::Folded;
+use folded::{Folded, Shape};
 use format::{Format, TaskContexts};
 use pass::Exported;
 use perf_script::PerfScript;
 use perfetto::Perfetto;
+use pprof::Pprof;
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use symbols::Symbols;
 use text::Text;
 use trace::ctf::{Metadata, Trace};
+use weights::{Blocked, Weights};
 
 /// What to export, how and where to.
 pub enum Export {
@@ -73,8 +77,12 @@ pub enum Kind {
     Csv,
     /// ftrace's text.
     Text,
-    /// Call stacks with their counts.
-    Folded,
+    /// Call stacks with their counts; or with the time that threads were blocked.
+    Folded { off_cpu: bool },
+    /// A picture of that.
+    Flamegraph { off_cpu: bool },
+    /// pprof's protobuf.
+    Pprof,
     /// perf's text.
     PerfScript,
 }
@@ -82,24 +90,47 @@ pub enum Kind {
 impl Kind {
     fn format<'a>(
         self,
+        dir: &Path,
         metadata: &'a Metadata,
         chosen: &HashSet<EventKey>,
     ) -> Result<Box<dyn Format + 'a>, Missing> {
+        let symbols = || Symbols::of(dir, metadata);
         Ok(match self {
             Self::Perfetto => Box::new(Perfetto::new(metadata)),
             Self::Chrome => Box::new(Chrome::new(metadata, chosen)),
             Self::Csv => Box::new(Csv::new(metadata, chosen)),
-            Self::Text => Box::new(Text::new(metadata, Symbols::of(metadata))),
-            Self::PerfScript => Box::new(PerfScript::new(metadata, Symbols::of(metadata))),
-            Self::Folded => {
-                let folded = Folded::new(metadata, Symbols::of(metadata));
-                Box::new(folded.ok_or(Missing {
-                    option: "--folded",
-                    events: "call stacks",
-                    record: "--context comm,callstack-kernel,callstack-user",
-                })?)
+            Self::Text => Box::new(Text::new(metadata, symbols())),
+            Self::PerfScript => Box::new(PerfScript::new(metadata, symbols())),
+            Self::Folded { off_cpu } | Self::Flamegraph { off_cpu } => {
+                let (shape, option) = match self {
+                    Self::Folded { .. } => (Shape::Lines, "--folded"),
+                    _ => (Shape::Picture, "--flamegraph"),
+                };
+                if off_cpu && !Catalogue::new(metadata).has_switches() {
+                    return Err(Missing {
+                        option: "--off-cpu",
+                        events: "sched_switch",
+                        record: "-e sched_switch --context comm,callstack-kernel,callstack-user",
+                    });
+                }
+                let weights = match off_cpu {
+                    true => Weights::OffCpu(Blocked::default()),
+                    false => Weights::Count,
+                };
+                let folded = Folded::new(metadata, symbols(), weights, shape);
+                Box::new(folded.ok_or(without_stacks(option))?)
+            }
+            Self::Pprof => {
+                let unit = sample(metadata).and_then(unit_of);
+                let pprof = Pprof::new(metadata, symbols(), unit);
+                Box::new(pprof.ok_or(without_stacks("--pprof"))?)
             }
         })
+    }
+
+    /// Whether it is of samples alone, if the trace has some.
+    fn is_of_samples(self) -> bool {
+        matches!(self, Self::Flamegraph { off_cpu: false } | Self::Pprof)
     }
 
     /// Says what the trace lacks for it.
@@ -115,6 +146,22 @@ impl Kind {
                  whose the events are is not known");
         }
     }
+}
+
+/// The trace has no stacks.
+fn without_stacks(option: &'static str) -> Missing {
+    Missing {
+        option,
+        events: "call stacks",
+        record: "--context comm,callstack-kernel,callstack-user",
+    }
+}
+
+/// The name of the event of a trace that is a sample, if it has one.
+fn sample(metadata: &Metadata) -> Option<&str> {
+    let layouts = metadata.streams.iter().flat_map(|s| s.events.values());
+    let mut names = layouts.map(|layout| layout.name.as_str());
+    names.find(|name| unit_of(name).is_some())
 }
 
 /// Exports a trace.
@@ -136,10 +183,19 @@ pub fn export(options: &Export) -> anyhow::Result<()> {
 
 fn stream(dir: &Path, kind: Kind, target: &Target, choice: &Choice) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
+    let mut choice = choice.clone();
+    if choice.patterns.is_empty() && kind.is_of_samples() {
+        // In a profile other events do not count.
+        choice.patterns = sample(&trace.metadata)
+            .map(str::to_owned)
+            .into_iter()
+            .collect();
+    }
+    let choice = &choice;
     let chosen = choice.events(&trace.metadata)?;
-    let format = kind.format(&trace.metadata, &chosen);
+    let format = kind.format(dir, &trace.metadata, &chosen);
     let mut format = format.with_context(|| dir.display().to_string())?;
-    let mut output = target.open(kind != Kind::Perfetto)?;
+    let mut output = target.open(!matches!(kind, Kind::Perfetto | Kind::Pprof))?;
     kind.say_what_is_missing(&trace.metadata);
     let bar = progress::reading(&trace)?;
     let progress = |bytes| bar.inc(bytes);

@@ -4,10 +4,9 @@
 
 use super::format::{Format, Loss, Now, Task};
 use super::ftrace::Line;
-use super::stacks::{Side, Stacks};
-use super::symbols::Symbols;
 use super::values;
 use crate::analysis::{key, EventKey};
+use crate::symbols::{Place, Side, Stacks, Symbols};
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
@@ -70,19 +69,33 @@ impl PerfScript {
         )?;
         format.write(event, line)?;
         line.push('\n');
-        for address in stacks.frames(event, Side::Kernel) {
-            match symbols.find(address) {
-                Some((name, offset)) => {
-                    writeln!(
-                        line,
-                        "\t{address:>16x} {name}+{offset:#x} ([kernel.kallsyms])"
-                    )?;
+        for frame in stacks.frames(event, Side::Kernel) {
+            let address = frame.address;
+            write!(line, "\t{address:>16x} ")?;
+            match symbols.kernel(frame.code()) {
+                Some(symbol) => {
+                    let module = symbol.module.as_deref().unwrap_or("kernel.kallsyms");
+                    let offset = address - symbol.address;
+                    writeln!(line, "{}+{offset:#x} ([{module}])", symbol.name)?;
                 }
-                None => writeln!(line, "\t{address:>16x} [unknown] ([kernel.kallsyms])")?,
+                None => writeln!(line, "[unknown] ([kernel.kallsyms])")?,
             }
         }
-        for address in stacks.frames(event, Side::User) {
-            writeln!(line, "\t{address:>16x} [unknown] ([unknown])")?;
+        for frame in stacks.frames(event, Side::User) {
+            let address = frame.address;
+            write!(line, "\t{address:>16x} ")?;
+            match symbols.user(tid, now.ns, frame.code()) {
+                Some(Place {
+                    file,
+                    offset,
+                    function: Some(function),
+                }) => {
+                    let offset = offset - function.offset + u64::from(frame.is_caller);
+                    writeln!(line, "{}+{offset:#x} ({})", function.name, file.path)?;
+                }
+                Some(place) => writeln!(line, "[unknown] ({})", place.file.path)?,
+                None => writeln!(line, "[unknown] ([unknown])")?,
+            }
         }
         if stacks.is_some() {
             line.push('\n');

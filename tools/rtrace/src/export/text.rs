@@ -4,10 +4,9 @@
 
 use super::format::{Format, Loss, Now, Task};
 use super::ftrace::Line;
-use super::stacks::{Side, Stacks};
-use super::symbols::Symbols;
 use super::values;
 use crate::analysis::{key, EventKey};
+use crate::symbols::{Place, Side, Stacks, Symbols};
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
@@ -75,15 +74,49 @@ impl Text {
             }
             head(line, now)?;
             writeln!(line, "{title}")?;
-            for address in frames {
-                match (side, symbols.find(address)) {
-                    (Side::Kernel, Some((name, _))) => writeln!(line, " => {name}")?,
-                    (Side::Kernel, None) => writeln!(line, " => {address:#x}")?,
-                    (Side::User, _) => writeln!(line, " =>  <{address:016x}>")?,
+            for frame in frames {
+                let address = frame.address;
+                match side {
+                    Side::Kernel => match symbols.kernel(frame.code()) {
+                        Some(symbol) => writeln!(line, " => {}", symbol.name)?,
+                        None => writeln!(line, " => {address:#x}")?,
+                    },
+                    Side::User => {
+                        let tid = now.task.map(|task| task.tid);
+                        let place = tid.and_then(|tid| symbols.user(tid, now.ns, frame.code()));
+                        user_frame(line, address, frame.is_caller, place)?;
+                    }
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// A frame as ftrace prints it with the options sym-userobj and sym-addr; by the function's name if that
+/// is known.
+fn user_frame(
+    line: &mut String,
+    address: u64,
+    is_caller: bool,
+    place: Option<Place<'_>>,
+) -> fmt::Result {
+    let behind = u64::from(is_caller);
+    match place {
+        Some(Place {
+            function: Some(function),
+            file,
+            offset,
+        }) => {
+            let offset = offset - function.offset + behind;
+            let (name, file) = (&function.name, file.path.as_str());
+            writeln!(line, " => {file}[{name}+{offset:#x}] <{address:016x}>")
+        }
+        Some(Place { file, offset, .. }) => {
+            let offset = offset + behind;
+            writeln!(line, " => {}[+{offset:#x}] <{address:016x}>", file.path)
+        }
+        None => writeln!(line, " =>  <{address:016x}>"),
     }
 }
 

@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 
 pub(super) fn export(args: ExportArgs) -> Result<Export, clap::Error> {
     let format = args.format;
+    if args.off_cpu && !format.folded && !format.flamegraph {
+        return Err(wrong("--off-cpu is for --folded and --flamegraph"));
+    }
     let is_stdout = |path: &PathBuf| path == Path::new("-");
     let path = args.output.filter(|path| !is_stdout(path));
     let kind = if format.perfetto {
@@ -18,7 +21,15 @@ pub(super) fn export(args: ExportArgs) -> Result<Export, clap::Error> {
     } else if format.csv {
         Kind::Csv
     } else if format.folded {
-        Kind::Folded
+        Kind::Folded {
+            off_cpu: args.off_cpu,
+        }
+    } else if format.flamegraph {
+        Kind::Flamegraph {
+            off_cpu: args.off_cpu,
+        }
+    } else if format.pprof {
+        Kind::Pprof
     } else if format.perf_script {
         Kind::PerfScript
     } else if format.lttng {

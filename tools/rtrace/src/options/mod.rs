@@ -3,6 +3,7 @@
 //! What the program works with, from what was typed.
 
 mod export;
+mod profile;
 mod record;
 mod setup;
 mod show;
@@ -10,6 +11,7 @@ mod show;
 mod tests;
 mod top;
 
+pub use profile::Profile;
 pub use record::{Conditions, Record};
 pub use show::{Input, Show};
 pub use top::Top;
@@ -52,6 +54,7 @@ impl Place {
 /// What to do.
 pub enum Action {
     Record(Box<Record>),
+    Profile(Box<Profile>),
     Report {
         dir: PathBuf,
         questions: Vec<Question>,
@@ -119,11 +122,12 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
             Action::Record(Box::new(record::record(*args)?))
         }
         Command::Report(args) => report(args),
-        Command::Trace(_) | Command::Top(_) if cli.session.is_some() => {
+        Command::Trace(_) | Command::Top(_) | Command::Profile(_) if cli.session.is_some() => {
             return Err(wrong(
                 "--session cannot be used here: this command makes a session for itself",
             ));
         }
+        Command::Profile(args) => Action::Profile(Box::new(profile::profile(*args))),
         Command::Trace(args) => Action::Show(Box::new(show::show(*args)?)),
         Command::Top(args) => Action::Top(Box::new(top::top(args))),
         Command::Export(args) => Action::Export(export::export(args)?),
@@ -175,10 +179,7 @@ fn report(args: ReportArgs) -> Action {
         Some(file) => Output::Page(file),
         None if args.json => Output::Json,
         None => Output::Text {
-            rows: match args.rows {
-                0 => usize::MAX,
-                rows => rows,
-            },
+            rows: rows(args.rows),
         },
     };
     let questions = [
@@ -191,6 +192,7 @@ fn report(args: ReportArgs) -> Action {
         args.irq.then_some(Question::Irq),
         args.io.then_some(Question::Io),
         args.locks.then_some(Question::Locks),
+        args.profile.then_some(Question::Profile),
         args.critical_path
             .map(|tid| Question::CriticalPath { tid, to: args.to }),
     ];
@@ -216,6 +218,14 @@ fn start(args: &StartArgs) -> Result<Config, clap::Error> {
         return Err(wrong(only.wrong(what)));
     }
     Ok(config)
+}
+
+/// How many rows a table has at most; 0: all.
+fn rows(typed: usize) -> usize {
+    match typed {
+        0 => usize::MAX,
+        rows => rows,
+    }
 }
 
 fn access(args: &AccessArgs) -> Access {

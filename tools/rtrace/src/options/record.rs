@@ -72,6 +72,8 @@ pub struct Record {
     pub dir: PathBuf,
     /// How it is written there.
     pub output_options: OutputOptions,
+    /// Whether the names of functions are written with the trace.
+    pub symbols: bool,
     /// Whether losses are a failure.
     pub fail_on_loss: bool,
     /// The command to run, if any.
@@ -88,6 +90,7 @@ pub(super) fn without_setup(args: &RecordArgs) -> Result<(), clap::Error> {
         ("--probe", !args.probes.is_empty()),
         ("--context", !setup.contexts.is_empty()),
         ("--state", setup.state),
+        ("--sample-freq", setup.sample_freq.is_some()),
         ("--cpu", setup.choice.cpus.is_some()),
         ("--pid", !setup.choice.pids.is_empty()),
         ("--cgroup", !setup.choice.cgroups.is_empty()),
@@ -154,6 +157,7 @@ pub(super) fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
             access: access(&args.access),
             rotate,
         },
+        symbols: args.symbols,
         fail_on_loss: args.fail_on_loss,
         command: command.next().map(|program| (program, command.collect())),
     })

@@ -34,6 +34,7 @@ pub(super) fn config(args: &SetupArgs) -> Result<Config, clap::Error> {
 fn typed(args: &SetupArgs) -> Result<Setup, clap::Error> {
     Ok(Setup {
         clock: args.clock.clone().map(Given::from),
+        sample_frequency: args.sample_freq.map(Given::from),
         marker_channel: args.marker_channel.clone().map(Given::from),
         contexts: several(&args.contexts),
         state: args.state,

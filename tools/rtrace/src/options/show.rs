@@ -2,6 +2,7 @@
 
 //! What `rtrace trace` works with.
 
+use super::rows;
 use super::setup::choice;
 use crate::args::{ChoiceArgs, NetworkArgs, ShowArgs};
 use crate::decode::is_call;
@@ -94,10 +95,7 @@ pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
     };
     Ok(Show {
         input,
-        summary: args.summary.then_some(match args.rows {
-            0 => usize::MAX,
-            rows => rows,
-        }),
+        summary: args.summary.then_some(rows(args.rows)),
         output: args.output,
     })
 }

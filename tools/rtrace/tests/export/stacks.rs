@@ -6,11 +6,31 @@ use super::{export, known, packet, text, write, S, US};
 use predicates::str::contains;
 use std::fs;
 use std::path::Path;
-use synthetic::SOFTIRQ;
+use synthetic::{SOFTIRQ, SWITCH};
 use tempfile::TempDir;
 
-/// A record of `irq_softirq_entry` with contexts: thread, name, and call stacks.
+/// A record of `irq_softirq_entry` with contexts.
 fn record(tid: i32, comm: &str, kernel: &[u64], user: &[u64]) -> Vec<u8> {
+    let mut record = contexts(tid, comm, kernel, user);
+    record.extend(1_u32.to_le_bytes());
+    record
+}
+
+/// One of `sched_switch`, of a thread of process 7 that leaves its CPU in this state for another.
+fn switch(prev: i32, state: i64, next: i32, kernel: &[u64]) -> Vec<u8> {
+    let mut record = contexts(prev, "my task", kernel, &[]);
+    record.extend(*b"my task\0\0\0\0\0\0\0\0\0");
+    record.extend(prev.to_le_bytes());
+    record.extend(20_i32.to_le_bytes());
+    record.extend(state.to_le_bytes());
+    record.extend(*b"my task\0\0\0\0\0\0\0\0\0");
+    record.extend(next.to_le_bytes());
+    record.extend(20_i32.to_le_bytes());
+    record
+}
+
+/// Contexts: thread, name, and call stacks.
+fn contexts(tid: i32, comm: &str, kernel: &[u64], user: &[u64]) -> Vec<u8> {
     let mut record = tid.to_le_bytes().to_vec();
     let mut name = comm.as_bytes().to_vec();
     name.resize(16, 0);
@@ -19,7 +39,6 @@ fn record(tid: i32, comm: &str, kernel: &[u64], user: &[u64]) -> Vec<u8> {
         record.extend((stack.len() as u32).to_le_bytes());
         record.extend(stack.iter().flat_map(|address| address.to_le_bytes()));
     }
-    record.extend(1_u32.to_le_bytes());
     record
 }
 
@@ -40,7 +59,12 @@ fn stacks(dir: &Path) {
         .event(SOFTIRQ, S + 4 * US, &record(0, "swapper/0", &[0x10], &[]))
         .event(SOFTIRQ, S + 5 * US, &record(0, "swapper/0", &[], &[]))
         .close(S + 10 * US, 8);
-    write(dir, &[(0, vec![one])]);
+    write_with_contexts(dir, one);
+}
+
+/// A trace of one packet, whose records have these contexts.
+fn write_with_contexts(dir: &Path, packet: Vec<u8>) {
+    write(dir, &[(0, vec![packet])]);
     let path = dir.join("metadata");
     let description = fs::read_to_string(&path).unwrap();
     let integer = |size, signed, rest: &str| {
@@ -79,6 +103,91 @@ fn stacks_are_folded() {
             .count(),
         1
     );
+}
+
+#[test]
+fn functions_have_the_names_that_were_saved() {
+    let dir = TempDir::new().unwrap();
+    stacks(dir.path());
+    let trace = synthetic::uuid_text(synthetic::UUID);
+    let mappings =
+        format!("rtrace mappings 1\ntrace {trace}\nclock 1 1\nmap 0 7 0 10 0 ab /bin/my task\n");
+    fs::write(dir.path().join(".mappings"), mappings).unwrap();
+    let symbols = format!(
+        "rtrace symbols 1\ntrace {trace}\nkernel\n8 8 outer\n20 10 inner [mod]\n\
+         file ab /bin/my task\n1 1 caller\n3 1 leaf\n"
+    );
+    fs::write(dir.path().join(".symbols"), symbols).unwrap();
+    // What a caller goes on with is behind its call: here that is no function of the file's.
+    assert_eq!(
+        text(&["--folded"], dir.path()),
+        "my_task;[my task] 1\nmy_task;caller;leaf;outer_[k];inner_[k] 2\nswapper;0x10_[k] 1\n"
+    );
+    let script = text(&["--perf-script"], dir.path());
+    let frames = "\t              20 inner+0x0 ([mod])\n\
+                  \t              10 outer+0x8 ([kernel.kallsyms])\n\
+                  \t               3 leaf+0x0 (/bin/my task)\n\
+                  \t               2 caller+0x1 (/bin/my task)\n";
+    assert_eq!(script.matches(frames).count(), 2, "{script}");
+    // They are of another trace.
+    for file in [".mappings", ".symbols"] {
+        let path = dir.path().join(file);
+        let other = fs::read_to_string(&path)
+            .unwrap()
+            .replace(&trace, &trace.replace('5', "6"));
+        fs::write(&path, other).unwrap();
+    }
+    let folded = text(&["--folded"], dir.path());
+    assert!(
+        folded.contains("my_task;0x2;0x3;0x10_[k];0x20_[k] 2\n"),
+        "{folded}"
+    );
+}
+
+#[test]
+fn a_stack_off_the_cpu_counts_until_its_thread_runs_again() {
+    let dir = TempDir::new().unwrap();
+    let one = packet(0, 0, S)
+        // Blocked for 30 us.
+        .event(SWITCH, S + US, &switch(7, 1, 0, &[0x20]))
+        .event(SWITCH, S + 31 * US, &switch(0, 0, 7, &[0x30]))
+        // Preempted: it waits for nothing but a CPU.
+        .event(SWITCH, S + 40 * US, &switch(7, 0, 8, &[0x40]))
+        .event(SWITCH, S + 50 * US, &switch(8, 1, 7, &[0x50]))
+        // It ends.
+        .event(SWITCH, S + 60 * US, &switch(7, 0x20, 8, &[0x60]))
+        .event(SWITCH, S + 70 * US, &switch(8, 1, 7, &[0x70]))
+        .close(S + 100 * US, 8);
+    write_with_contexts(dir.path(), one);
+    assert_eq!(
+        text(&["--folded", "--off-cpu"], dir.path()),
+        "my_task;0x20_[k] 30\nmy_task;0x50_[k] 10\n"
+    );
+    let picture = text(&["--flamegraph", "--off-cpu"], dir.path());
+    assert!(picture.contains("0x20_[k] (30 us"), "{picture}");
+    export(&["--csv", "--off-cpu"], dir.path())
+        .assert()
+        .code(2)
+        .stderr(contains("--off-cpu is for"));
+}
+
+#[test]
+fn a_picture_has_every_function() {
+    let dir = TempDir::new().unwrap();
+    stacks(dir.path());
+    let picture = text(&["--flamegraph"], dir.path());
+    assert!(picture.starts_with("<?xml") && picture.contains("</svg>"));
+    for function in [
+        "my_task (3 samples",
+        "0x20_[k] (2 samples",
+        "swapper (1 samples",
+    ] {
+        assert!(picture.contains(function), "{function}: {picture}");
+    }
+    export(&["--flamegraph", "-e", "sched_switch"], dir.path())
+        .assert()
+        .code(1)
+        .stderr(contains("there is nothing to draw"));
 }
 
 #[test]

@@ -81,6 +81,14 @@ const QUESTIONS = {
 			},
 		},
 	},
+	profile: {
+		title: "Profile",
+		about: "In which functions the time of the CPUs went by, by samples of what ran.",
+		tables: {
+			functions: { title: "Functions", fields: ["self", "total", "name", "object"] },
+			comms: { title: "Threads", fields: ["comm", "samples"] },
+		},
+	},
 	events: {
 		title: "Events",
 		about: "How often each event was recorded.",

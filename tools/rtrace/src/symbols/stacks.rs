@@ -13,11 +13,38 @@ pub enum Side {
     User,
 }
 
+/// A frame of a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Where its code goes on.
+    pub address: u64,
+    /// Whether it called the frame before: then its code goes on behind the call.
+    pub is_caller: bool,
+}
+
+impl Frame {
+    /// An address in the code that runs: the call may be the last of its function.
+    pub fn code(self) -> u64 {
+        self.address.saturating_sub(self.is_caller.into())
+    }
+}
+
 /// Where the stacks of a channel's events are.
 #[derive(Clone, Copy, Debug)]
 pub struct Stacks {
     kernel: Option<usize>,
     user: Option<usize>,
+}
+
+impl Side {
+    /// Whose code is at an address.
+    pub fn of(address: u64) -> Self {
+        if address >> 63 == 0 {
+            Self::User
+        } else {
+            Self::Kernel
+        }
+    }
 }
 
 impl Stacks {
@@ -37,8 +64,8 @@ impl Stacks {
         self.kernel.is_some() || self.user.is_some()
     }
 
-    /// The addresses of an event's stack, the innermost first.
-    pub fn frames(&self, event: &Event<'_>, side: Side) -> impl DoubleEndedIterator<Item = u64> {
+    /// An event's stack, the innermost frame first.
+    pub fn frames(&self, event: &Event<'_>, side: Side) -> impl DoubleEndedIterator<Item = Frame> {
         let context = match side {
             Side::Kernel => self.kernel,
             Side::User => self.user,
@@ -59,6 +86,11 @@ impl Stacks {
                 .collect(),
             _ => Vec::new(),
         };
-        addresses.into_iter()
+        let frame = |(place, address)| Frame {
+            address,
+            is_caller: place > 0,
+        };
+        let frames: Vec<_> = addresses.into_iter().enumerate().map(frame).collect();
+        frames.into_iter()
     }
 }

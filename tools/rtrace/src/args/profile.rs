@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace profile`, as typed.
+
+use super::AccessArgs;
+use crate::profile::Pace;
+use clap::Args;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use trace::settings::BufferSize;
+
+/// Sample what the CPUs do while a command runs, or until Ctrl-C
+///
+/// So often per second the kernel's perf interrupts what runs on each CPU; its call stack, in the kernel and
+/// in the program, is recorded as an event, with process, thread and name. At the end the functions are
+/// printed in which most samples are; the trace is in DIR for all else: `rtrace report --profile`,
+/// `rtrace export --flamegraph`, --pprof, --folded, --perf-script.
+///
+/// Of COMMAND only it and what it starts is sampled, unless -a is given.
+///
+/// Programs' stacks are followed by frame pointers: of code compiled without them callers are missing.
+/// What is recorded so can be recorded beside other events, too:
+/// `rtrace record -e profile -e sched --context tid,comm,callstack-kernel,callstack-user --symbols`.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  rtrace profile -- make                        what takes so long
+  rtrace profile -F 999 -p 1234 -o DIR          a process, until Ctrl-C
+  rtrace profile -a -o DIR -- sleep 10          everything, for ten seconds
+  rtrace export --flamegraph -o graph.svg DIR
+
+Exit codes: as of `rtrace record`.")]
+pub struct ProfileArgs {
+    /// Samples per second on each CPU, 100000 at most
+    #[arg(short = 'F', long, value_name = "HZ", default_value_t = 99)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub freq: u32,
+
+    /// What decides when a sample is taken: `cycles` of the processor, which are counted also where interrupts
+    /// are off, or `cpu-clock`, a timer [default: cycles where the machine can count them]
+    #[arg(long, value_name = "EVENT", value_enum)]
+    pub by: Option<Pace>,
+
+    /// Sample these processes only: all their threads, and what they start
+    #[arg(short, long = "pid", value_name = "PID", value_delimiter = ',')]
+    pub pids: Vec<u32>,
+
+    /// Sample these CPUs only: 0,2-3
+    #[arg(short = 'C', long = "cpu", value_name = "LIST")]
+    pub cpus: Option<String>,
+
+    /// Sample everything, not COMMAND only
+    #[arg(short, long, conflicts_with = "pids")]
+    pub all: bool,
+
+    /// Buffer of each CPU: N sub-buffers of SIZE bytes (with K, M, G), both powers of two
+    #[arg(short, long, value_name = "SIZExN")]
+    pub buffer: Option<BufferSize>,
+
+    /// Directory for the trace: new or empty [default: ./rtrace-YYYYMMDD-HHMMSS, UTC]
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+
+    /// Rows in each table; 0 for all
+    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 15)]
+    pub rows: usize,
+
+    #[command(flatten)]
+    pub access: AccessArgs,
+
+    /// Command to run meanwhile
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
+    pub command: Vec<OsString>,
+}

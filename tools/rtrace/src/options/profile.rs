@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What `rtrace profile` works with.
+
+use super::record::{Conditions, Record};
+use super::{access, rows};
+use crate::args::ProfileArgs;
+use crate::channels::ChannelSetup;
+use crate::date;
+use crate::profile::Pace;
+use crate::setup::Setup;
+use crate::tasks::Tasks;
+use trace::output::OutputOptions;
+use trace::settings::{BufferSize, Mode};
+use trace::tracer::FIRST_CHANNEL;
+
+/// What is recorded beside each sample.
+const CONTEXTS: [&str; 5] = ["pid", "tid", "comm", "callstack-kernel", "callstack-user"];
+
+/// A profile.
+pub struct Profile {
+    /// How it is recorded, but for the event.
+    pub record: Record,
+    /// What decides when a sample is taken; if none, what is best on this machine.
+    pub pace: Option<Pace>,
+    /// The rows of each table.
+    pub rows: usize,
+}
+
+/// From the command line.
+pub(super) fn profile(args: ProfileArgs) -> Profile {
+    let mut command = args.command.into_iter();
+    let command = command.next().map(|program| (program, command.collect()));
+    let is_only = command.is_some() && !args.all && args.pids.is_empty();
+    let mut setup = Setup {
+        contexts: Some(CONTEXTS.map(str::to_owned).to_vec().into()),
+        cpus: args.cpus.map(Into::into),
+        sample_frequency: Some(args.freq.into()),
+        tasks: Tasks {
+            pids: (!args.pids.is_empty()).then(|| args.pids.into()),
+            cgroups: None,
+            only_command: is_only.then(|| ().into()),
+        },
+        channels: vec![ChannelSetup::named(FIRST_CHANNEL)],
+        ..Setup::default()
+    };
+    let size = args.buffer.unwrap_or(BufferSize::DEFAULT);
+    setup.fill(Some(Mode::Discard), Some(size));
+    let record = Record {
+        setup,
+        conditions: Conditions::default(),
+        probes: Vec::new(),
+        session: None,
+        dir: args
+            .output
+            .unwrap_or_else(|| format!("rtrace-{}", date::now()).into()),
+        output_options: OutputOptions {
+            access: access(&args.access),
+            ..OutputOptions::default()
+        },
+        symbols: true,
+        fail_on_loss: false,
+        command,
+    };
+    Profile {
+        record,
+        pace: args.by,
+        rows: rows(args.rows),
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace profile`: samples of what the CPUs do, recorded and summarised.
+
+use crate::analysis::Question;
+use crate::options::{Place, Profile};
+use crate::record::{record, FAILED};
+use crate::report::{report, Output};
+use crate::terminal::say;
+use anyhow::bail;
+use clap::ValueEnum;
+use std::process::ExitCode;
+use trace::output::METADATA;
+
+/// What decides when a sample is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Pace {
+    /// Cycles of the processor.
+    Cycles,
+    /// A timer.
+    CpuClock,
+}
+
+impl Pace {
+    /// The one that sees most first.
+    const ALL: [Self; 2] = [Self::Cycles, Self::CpuClock];
+
+    /// Its event.
+    fn event(self) -> &'static str {
+        match self {
+            Self::Cycles => "profile:profile_cycles",
+            Self::CpuClock => "profile:profile_cpu_clock",
+        }
+    }
+}
+
+/// Records, prints what was found, and gives the exit code of the recording.
+pub fn profile(place: &Place, mut options: Profile) -> ExitCode {
+    if let Err(error) = choose(place, &mut options) {
+        say(format_args!("{error:#}"));
+        return ExitCode::from(FAILED);
+    }
+    let code = record(place, &options.record);
+    let dir = &options.record.dir;
+    if dir.join(METADATA).exists() {
+        let output = Output::Text { rows: options.rows };
+        if let Err(error) = report(dir, &[Question::Profile], &output) {
+            say(format_args!("{error:#}"));
+            return ExitCode::from(FAILED);
+        }
+    }
+    code
+}
+
+/// Chooses the event.
+fn choose(place: &Place, options: &mut Profile) -> anyhow::Result<()> {
+    let available = place.tracer()?.available_events()?;
+    let is_there = |pace: &Pace| available.iter().any(|name| name == pace.event());
+    let pace = match options.pace {
+        Some(pace) if !is_there(&pace) => bail!(
+            "this machine has no {}: it cannot count cycles (a virtual one mostly cannot), or the module is \
+             older",
+            pace.event()
+        ),
+        Some(pace) => Some(pace),
+        None => Pace::ALL.into_iter().find(is_there),
+    };
+    let Some(pace) = pace else {
+        bail!("the module has no events of samples: it is older than this command");
+    };
+    options.record.setup.record_also(pace.event().to_owned());
+    Ok(())
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which file was mapped where, when and in which process, while a trace was recorded: a text beside the
+//! trace, a line for each change.
+//!
+//! ```text
+//! rtrace mappings 1
+//! trace UUID                                  whose it is
+//! clock MONOTONIC REALTIME                    two clocks at one moment, in nanoseconds
+//! map NS PID ADDRESS LENGTH OFFSET ID PATH    code of a file was mapped (numbers in hexadecimal but NS and PID)
+//! fork NS PID TID PARENT                      a thread began; in a process of its own it has the parent's memory
+//! exec NS PID                                 the process has another program, and nothing mapped
+//! exit NS PID TID                             a thread ended
+//! lost NS COUNT                               so many changes are not known
+//! ```
+//!
+//! NS is CLOCK_MONOTONIC in nanoseconds; 0 is what was there at the start. ID is the file's build id, or `-`.
+//! In PATH a newline is `\n` and a backslash `\\`. Lines of a process stand in the order of their times,
+//! those of different CPUs need not.
+
+use super::processes::Change;
+use anyhow::{bail, Context};
+use std::collections::HashMap;
+use std::fmt;
+use std::path::Path;
+use trace::ctf::{Clock, Metadata};
+use trace::uuid::Uuid;
+
+/// The file's name in a trace's directory. Readers of CTF leave it alone.
+pub const FILE: &str = ".mappings";
+
+const HEAD: &str = "rtrace mappings 1";
+
+/// A file that code was mapped from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MappedFile {
+    /// Its path, in the process's own name space.
+    pub path: String,
+    /// Its build id in hexadecimal, if it has one.
+    pub build_id: Option<String>,
+}
+
+/// The changes of all processes.
+#[derive(Debug, Default)]
+pub struct Mappings {
+    /// The files.
+    pub files: Vec<MappedFile>,
+    /// What happened, in order of time, each with its time by the trace's clock in nanoseconds; the file of a
+    /// mapping is its place among the files.
+    pub changes: Vec<(u64, Change)>,
+    /// How many changes are not known.
+    pub lost: u64,
+}
+
+/// What the file begins with, of a trace that is recorded now.
+pub fn head(trace: Uuid, monotonic: u64, realtime: u64) -> String {
+    format!("{HEAD}\ntrace {trace}\nclock {monotonic} {realtime}\n")
+}
+
+/// A line of a mapping.
+pub struct MapLine<'a> {
+    pub ns: u64,
+    pub pid: u32,
+    pub address: u64,
+    pub len: u64,
+    pub offset: u64,
+    pub build_id: Option<&'a str>,
+    pub path: &'a str,
+}
+
+impl fmt::Display for MapLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            ns,
+            pid,
+            address,
+            len,
+            offset,
+            build_id,
+            path,
+        } = self;
+        let id = build_id.unwrap_or("-");
+        let path = escaped(path);
+        write!(
+            f,
+            "map {ns} {pid} {address:x} {len:x} {offset:x} {id} {path}"
+        )
+    }
+}
+
+/// A path as it stands in a line.
+pub fn escaped(path: &str) -> String {
+    path.replace('\\', "\\\\").replace('\n', "\\n")
+}
+
+/// A path as it was before it was written in a line.
+pub fn unescaped(text: &str) -> String {
+    let mut path = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        match (c, c == '\\') {
+            (_, true) => match rest.next() {
+                Some('n') => path.push('\n'),
+                other => path.extend(other),
+            },
+            (c, false) => path.push(c),
+        }
+    }
+    path
+}
+
+/// From the clock of a file of mappings to that of the trace.
+struct Times {
+    /// Added to a time, in nanoseconds.
+    offset: i128,
+}
+
+impl Times {
+    /// `since_epoch` at `monotonic` is known; the trace's clock says when since the epoch it begins.
+    fn new(clock: &Clock, monotonic: u64, realtime: u64) -> Self {
+        let to_epoch = i128::from(realtime) - i128::from(monotonic);
+        let offset = to_epoch - clock.since_epoch(0);
+        // The trace's clock is the same one: the rest is how much it was set since.
+        let is_same = offset.abs() < 1_000_000_000 && clock.frequency == 1_000_000_000;
+        Self {
+            offset: if is_same { 0 } else { offset },
+        }
+    }
+
+    fn trace(&self, ns: u64) -> u64 {
+        if ns == 0 {
+            return 0;
+        }
+        u64::try_from(i128::from(ns) + self.offset).unwrap_or(0)
+    }
+}
+
+impl Mappings {
+    /// Those beside the trace in `dir`, or beside its chunks; none if there are none, or of another trace.
+    pub fn read(dir: &Path, metadata: &Metadata) -> anyhow::Result<Option<Self>> {
+        let Some((path, text)) = super::saved::beside(dir, FILE)? else {
+            return Ok(None);
+        };
+        let parsed = Self::parse(&text, metadata.uuid, &metadata.clock);
+        parsed.with_context(|| path.display().to_string())
+    }
+
+    fn parse(text: &str, trace: Uuid, clock: &Clock) -> anyhow::Result<Option<Self>> {
+        let mut lines = (1..).zip(text.lines());
+        let mut head = || lines.next().map_or("", |(_, line)| line);
+        if head() != HEAD {
+            bail!("its first line is not `{HEAD}`: another version of rtrace wrote it");
+        }
+        if head() != format!("trace {trace}") {
+            return Ok(None);
+        }
+        let clocks = head().strip_prefix("clock ").and_then(|clocks| {
+            let (monotonic, realtime) = clocks.split_once(' ')?;
+            Some((monotonic.parse().ok()?, realtime.parse().ok()?))
+        });
+        let (monotonic, realtime) = clocks.context("line 3: no `clock MONOTONIC REALTIME`")?;
+        let times = Times::new(clock, monotonic, realtime);
+        let mut mappings = Self::default();
+        let mut places = HashMap::new();
+        for (number, line) in lines {
+            let parsed = mappings.line(line, &times, &mut places);
+            parsed.with_context(|| format!("line {number}: `{line}`"))?;
+        }
+        // Each CPU's are in their order.
+        mappings.changes.sort_by_key(|(ns, _)| *ns);
+        Ok(Some(mappings))
+    }
+
+    fn line(
+        &mut self,
+        line: &str,
+        times: &Times,
+        places: &mut HashMap<MappedFile, usize>,
+    ) -> Option<()> {
+        let mut words = line.splitn(8, ' ');
+        let kind = words.next()?;
+        let ns = times.trace(words.next()?.parse().ok()?);
+        let mut number = || words.next()?.parse().ok();
+        let change = match kind {
+            "map" => {
+                let pid = number()?;
+                let mut hex = || u64::from_str_radix(words.next()?, 16).ok();
+                let (begin, len, offset) = (hex()?, hex()?, hex()?);
+                let build_id = Some(words.next()?).filter(|id| *id != "-");
+                let file = MappedFile {
+                    build_id: build_id.map(str::to_owned),
+                    path: unescaped(words.next()?),
+                };
+                let file = *places.entry(file).or_insert_with_key(|file| {
+                    self.files.push(file.clone());
+                    self.files.len() - 1
+                });
+                Change::Map {
+                    pid,
+                    begin,
+                    end: begin.checked_add(len)?,
+                    offset,
+                    file,
+                }
+            }
+            "fork" => Change::Fork {
+                pid: number()?,
+                tid: number()?,
+                parent: number()?,
+            },
+            "exec" => Change::Exec { pid: number()? },
+            "exit" => Change::Exit {
+                pid: number()?,
+                tid: number()?,
+            },
+            "lost" => {
+                self.lost += u64::try_from(number()?).ok()?;
+                return Some(());
+            }
+            // A newer rtrace may say more.
+            _ => return Some(()),
+        };
+        self.changes.push((ns, change));
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLOCK: Clock = Clock {
+        frequency: 1_000_000_000,
+        offset_s: 100,
+        offset: 0,
+    };
+
+    fn parse(lines: &str) -> anyhow::Result<Option<Mappings>> {
+        let text = head(Uuid::nil(), 5_000_000_000, 105_000_000_000) + lines;
+        Mappings::parse(&text, Uuid::nil(), &CLOCK)
+    }
+
+    #[test]
+    fn lines_are_read_as_they_were_written() {
+        let line = MapLine {
+            ns: 7,
+            pid: 12,
+            address: 0x1000,
+            len: 0x2000,
+            offset: 0x3000,
+            build_id: Some("abcd"),
+            path: "/a b\\c\nd",
+        };
+        let text = format!("{line}\nlost 8 3\nexec 6 12\nnews 9 x\n");
+        let mappings = parse(&text).unwrap().unwrap();
+        let file = &mappings.files[0];
+        assert_eq!(file.path, line.path);
+        assert_eq!(file.build_id.as_deref(), line.build_id);
+        assert_eq!(mappings.lost, 3);
+        let map = Change::Map {
+            pid: 12,
+            begin: 0x1000,
+            end: 0x3000,
+            offset: 0x3000,
+            file: 0,
+        };
+        assert_eq!(mappings.changes, [(6, Change::Exec { pid: 12 }), (7, map)]);
+    }
+
+    #[test]
+    fn what_is_no_such_text_is_refused() {
+        for (lines, complaint) in [("map 7 12 1000", "line 4"), ("exec x 1", "line 4")] {
+            let error = format!("{:#}", parse(lines).unwrap_err());
+            assert!(error.contains(complaint), "{error}");
+        }
+        assert!(Mappings::parse("rtrace mappings 2\n", Uuid::nil(), &CLOCK).is_err());
+        let other = head(Uuid::from_u128(1), 0, 0);
+        assert!(Mappings::parse(&other, Uuid::nil(), &CLOCK)
+            .unwrap()
+            .is_none());
+    }
+
+    #[test]
+    fn times_are_those_of_the_traces_clock() {
+        // The same clock, which was set a little since.
+        let same = Times::new(&CLOCK, 5_000_000_000, 105_000_000_100);
+        assert_eq!(same.trace(9), 9);
+        // Another one, which began 40 seconds earlier, and counts in a third of nanoseconds.
+        let other = Clock {
+            frequency: 3_000_000_000,
+            offset_s: 60,
+            offset: 0,
+        };
+        let other = Times::new(&other, 5_000_000_000, 105_000_000_000);
+        assert_eq!(other.trace(7), 40_000_000_007);
+        assert_eq!(other.trace(0), 0);
+    }
+}

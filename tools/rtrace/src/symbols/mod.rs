@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Names of functions: the kernel's, and those of programs.
+//!
+//! The kernel's addresses are others after each boot, and a program's memory is gone when it ends. So what
+//! was mapped where is [recorded](recorder) beside the trace, in [`mappings::FILE`]; and the names that a
+//! trace needs are [saved](saved) with it, in [`saved::FILE`], to read it elsewhere.
+
+mod elf;
+mod kernel;
+mod mappings;
+mod processes;
+mod programs;
+mod recorder;
+mod saved;
+mod stacks;
+
+pub use kernel::KernelSymbol;
+pub use programs::Place;
+pub use recorder::Recorder;
+pub use saved::Names;
+pub use stacks::{Side, Stacks};
+
+use crate::terminal::say;
+use kernel::Kernel;
+use mappings::Mappings;
+use programs::Programs;
+use saved::Saved;
+use std::path::Path;
+use trace::ctf::Metadata;
+
+/// The names that can be found for a trace.
+#[derive(Debug, Default)]
+pub struct Symbols {
+    kernel: Kernel,
+    programs: Programs,
+}
+
+impl Symbols {
+    /// Of the trace in `dir`: those that were saved with it; else those of this machine, the kernel's if
+    /// it is the boot in which the trace was recorded. What cannot be read is said.
+    pub fn of(dir: &Path, metadata: &Metadata) -> Self {
+        let saved = Saved::read(dir, metadata.uuid).unwrap_or_else(|error| {
+            say(format_args!("{error}"));
+            None
+        });
+        let mappings = Mappings::read(dir, metadata).unwrap_or_else(|error| {
+            say(format_args!("{error}"));
+            None
+        });
+        let (kernel, functions) = match saved {
+            Some(saved) => (saved.kernel, saved.files),
+            None => (Kernel::running(metadata), Vec::new()),
+        };
+        Self {
+            kernel,
+            programs: Programs::new(mappings.unwrap_or_default(), functions),
+        }
+    }
+
+    /// The function of the kernel that an address is in.
+    pub fn kernel(&self, address: u64) -> Option<&KernelSymbol> {
+        self.kernel.find(address)
+    }
+
+    /// What a program had at an address, in the thread with this id, at a time of the trace's clock in
+    /// nanoseconds. Times do not go back from call to call.
+    pub fn user(&mut self, tid: i64, ns: u64, address: u64) -> Option<Place<'_>> {
+        self.programs.find(tid, ns, address)
+    }
+}

@@ -38,8 +38,12 @@ impl<'a> Pattern<'a> {
     /// Subsystem and event, if it can pick but one by its name.
     pub fn full_name(&self) -> Option<(&'a str, &'a str)> {
         let subsystem = self.subsystem?;
-        let is_name = |text: &str| !text.is_empty() && !text.contains(['*', '?', '[', '\\']);
         (is_name(subsystem) && is_name(self.event)).then_some((subsystem, self.event))
+    }
+
+    /// Whether it says, by its name, what subsystem its events are of.
+    pub fn names_subsystem(&self) -> bool {
+        is_name(self.subsystem.unwrap_or(self.event))
     }
 
     /// Whether an event of this name is one that it picks.
@@ -50,6 +54,11 @@ impl<'a> Pattern<'a> {
             None => is_event || glob::matches(self.event, subsystem),
         }
     }
+}
+
+/// Whether it is no shell pattern.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && !text.contains(['*', '?', '[', '\\'])
 }
 
 /// As it was written.

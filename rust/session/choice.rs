@@ -5,7 +5,7 @@
 use super::perf::NOT_PERMITTED;
 use super::{ChannelId, ChannelSettings, Enabled, Selection, Session};
 use crate::event::registry::Events;
-use crate::event::Event;
+use crate::event::{Event, Source};
 use crate::input::pattern::Pattern;
 use crate::sys::signal;
 use kernel::prelude::*;
@@ -45,6 +45,9 @@ impl Session {
         replace: bool,
     ) -> Result {
         for word in patterns.split_ascii_whitespace() {
+            if signal::is_killed() {
+                return Err(EINTR);
+            }
             self.ask_for("set_event", &Pattern::parse(word))?;
         }
         self.change(channel, |settings| {
@@ -61,8 +64,7 @@ impl Session {
                     if signal::is_killed() {
                         return Err(EINTR);
                     }
-                    let mut names = event.names();
-                    if names.any(|(subsystem, name)| pattern.matches(subsystem, name)) {
+                    if picks(&pattern, event) {
                         selection.set(event, pattern.enables)?;
                         is_match = true;
                     }
@@ -185,4 +187,13 @@ impl Session {
         let differ = !selection.is_empty() && selection != defaults;
         Ok(differ.then(|| (selection.len(), defaults.len())))
     }
+}
+
+/// Whether a pattern picks an event. Where it enables events of whatever subsystem, those are not meant
+/// that perf hands over: they cost more, and which of them are known depends on who has asked before.
+fn picks(pattern: &Pattern<'_>, event: &Event) -> bool {
+    let is_meant =
+        !pattern.enables || pattern.names_subsystem() || !matches!(event.source(), Source::Perf(_));
+    let mut names = event.names();
+    is_meant && names.any(|(subsystem, name)| pattern.matches(subsystem, name))
 }

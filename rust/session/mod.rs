@@ -90,7 +90,7 @@ pub(crate) struct Shared {
     /// Does what triggers ask for.
     pub(crate) worker: Arc<Worker>,
     /// Where the files of events are that come.
-    pub(crate) files: FilesPlace,
+    pub(crate) files: Arc<FilesPlace>,
 }
 
 /// A session. Everything here may sleep.

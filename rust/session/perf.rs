@@ -14,22 +14,31 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 pub(super) const NOT_PERMITTED: &str = "to have events from perf takes CAP_PERFMON";
 
 /// Where the files of events are that come.
-pub(crate) struct FilesPlace(Pin<KBox<Mutex<Option<Arc<dyn EventFiles>>>>>);
+#[pin_data]
+pub(crate) struct FilesPlace {
+    #[pin]
+    files: Mutex<Option<Arc<dyn EventFiles>>>,
+}
 
 impl FilesPlace {
     /// Nowhere.
-    pub(crate) fn new() -> Result<Self> {
-        Ok(Self(KBox::pin_init(new_mutex!(None), GFP_KERNEL)?))
+    pub(crate) fn new() -> Result<Arc<Self>> {
+        Arc::pin_init(
+            pin_init!(Self {
+                files <- new_mutex!(None),
+            }),
+            GFP_KERNEL,
+        )
     }
 
     /// There, from now on.
     pub(crate) fn set(&self, files: Option<Arc<dyn EventFiles>>) {
-        let before = core::mem::replace(&mut *self.0.lock(), files);
+        let before = core::mem::replace(&mut *self.files.lock(), files);
         drop(before);
     }
 
     fn get(&self) -> Result<Arc<dyn EventFiles>> {
-        self.0.lock().clone().ok_or(ENODEV)
+        self.files.lock().clone().ok_or(ENODEV)
     }
 }
 

@@ -654,23 +654,24 @@ static bool is_of_perf(const struct trace_event_call *call)
  */
 notrace struct rtrace_trace_event *rtrace_trace_event_get(const char *system, const char *name)
 {
-	/* With fields of several sizes, signed ones and arrays. */
-	struct trace_event_file *known = trace_get_event_file(NULL, "sched", "sched_switch");
-	struct trace_event_file *file;
-	bool is_known;
+	struct trace_event_file *file = trace_get_event_file(NULL, system, name);
+	struct trace_event_file *known;
+	int err = 0;
 
-	if (IS_ERR(known))
-		return ERR_PTR(-EOPNOTSUPP);
-	is_known = fields_are_as_known(known->event_call);
-	trace_put_event_file(known);
-	if (!is_known)
-		return ERR_PTR(-EOPNOTSUPP);
-	file = trace_get_event_file(NULL, system, name);
-	if (!IS_ERR(file) && !is_of_perf(file->event_call)) {
-		trace_put_event_file(file);
-		return ERR_PTR(-ENODEV);
-	}
-	return (struct rtrace_trace_event *)file;
+	if (IS_ERR(file))
+		return ERR_CAST(file);
+	/* With fields of several sizes, signed ones and arrays. */
+	known = trace_get_event_file(NULL, "sched", "sched_switch");
+	if (IS_ERR(known) || !fields_are_as_known(known->event_call))
+		err = -EOPNOTSUPP;
+	else if (!is_of_perf(file->event_call))
+		err = -ENODEV;
+	if (!IS_ERR(known))
+		trace_put_event_file(known);
+	if (!err)
+		return (struct rtrace_trace_event *)file;
+	trace_put_event_file(file);
+	return ERR_PTR(err);
 }
 
 notrace void rtrace_trace_event_put(struct rtrace_trace_event *event)

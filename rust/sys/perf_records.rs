@@ -12,8 +12,8 @@ use kernel::sync::Arc;
 
 /// What gets records.
 pub(crate) trait OnRecord: Send + Sync + 'static {
-    /// The event happened on this CPU, of which perf has recorded this. Any context, NMI included, with
-    /// preemption disabled. What happens meanwhile, and does not interrupt this, is not handed over.
+    /// The event happened on this CPU, of which perf has recorded this. Any context, NMI included;
+    /// interrupts are off. What happens meanwhile, but in an NMI, is not handed over.
     fn recorded(&self, record: &[u8]);
 }
 

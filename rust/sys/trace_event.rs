@@ -69,12 +69,13 @@ impl TraceEvent {
             if last.is_null() {
                 return Ok(());
             }
-            // SAFETY: Two NUL-terminated texts, which stay as long as their field.
-            let [name, ty] =
-                [field.name, field.type_].map(|text| unsafe { CStr::from_ptr(text.cast()) });
+            let text = |text: *const c_char| {
+                // SAFETY: Of this field, as long as it is there, and NUL-terminated.
+                unsafe { CStr::from_ptr(text.cast()) }.to_str()
+            };
             see(TraceField {
-                name: name.to_str()?,
-                ty: ty.to_str()?,
+                name: text(field.name)?,
+                ty: text(field.type_)?,
                 offset: field.offset as usize,
                 size: field.size as usize,
                 count: field.count as usize,

@@ -83,3 +83,40 @@ fn patterns_pick_by_event_or_by_subsystem() {
         );
     }
 }
+
+#[test]
+fn only_a_whole_name_is_one() {
+    for (pattern, expected) in [
+        ("xfs:xfs_buf_read", Some(("xfs", "xfs_buf_read"))),
+        ("!xfs:xfs_buf_read", Some(("xfs", "xfs_buf_read"))),
+        ("xfs_buf_read", None),
+        ("xfs:", None),
+        (":xfs_buf_read", None),
+        ("xfs:xfs_*", None),
+        ("x?s:xfs_buf_read", None),
+        ("xfs:xfs_buf_[r]ead", None),
+        ("xfs:xfs\\_buf_read", None),
+    ] {
+        assert_eq!(Pattern::parse(pattern).full_name(), expected, "{pattern}");
+    }
+}
+
+#[test]
+fn a_subsystem_is_named_or_matched() {
+    for (pattern, expected) in [
+        ("xfs:*", true),
+        ("!xfs:xfs_*", true),
+        // That may be one.
+        ("xfs", true),
+        ("xfs*", false),
+        ("x?s:xfs_buf_read", false),
+        ("*:*", false),
+        (":*", false),
+    ] {
+        assert_eq!(
+            Pattern::parse(pattern).names_subsystem(),
+            expected,
+            "{pattern}"
+        );
+    }
+}

@@ -103,8 +103,7 @@ pub fn fields<'a>(tracer: &Tracer, event: &'a Event) -> Cow<'a, [String]> {
 /// thousands.
 pub fn asks_ftrace(pattern: &str) -> bool {
     let pattern = Pattern::parse(pattern);
-    let subsystem = pattern.subsystem.unwrap_or(pattern.event);
-    pattern.enables && !subsystem.contains(['*', '?', '[', '\\'])
+    pattern.enables && pattern.names_subsystem()
 }
 
 /// Each pattern, and behind it the names of those of ftrace's events that it picks, which `set_event` then
@@ -149,7 +148,13 @@ pub fn unmatched(events: &[Event], patterns: &[String]) -> Option<String> {
         enables: true,
         ..pattern
     };
-    let near = near(&word.to_string(), events);
+    let of = |is_of_ftrace| {
+        let events = events.iter();
+        let events = events.filter(move |event| event.is_of_ftrace == is_of_ftrace);
+        near(&word.to_string(), events)
+    };
+    let near = Some(of(false)).filter(|near| !near.is_empty());
+    let near = near.unwrap_or_else(|| of(true));
     let question = match near.split_last() {
         None => String::new(),
         Some((only, [])) => format!(": did you mean {only}?"),
@@ -174,7 +179,7 @@ pub fn picks_nothing(events: &[Event], word: &String) -> Option<String> {
 }
 
 /// Names of events and of subsystems that are like what was typed, the nearest first.
-fn near(word: &str, events: &[Event]) -> Vec<String> {
+fn near<'a>(word: &str, events: impl Iterator<Item = &'a Event>) -> Vec<String> {
     let typed = word.replace(['*', '?'], "");
     // A word without a colon is an event or a subsystem.
     let whole = word.contains(':');

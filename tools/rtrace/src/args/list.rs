@@ -6,6 +6,9 @@ use super::setup::pattern;
 use clap::Args;
 
 /// List the events that can be recorded, the contexts, or the functions of the kernel
+///
+/// Behind events marked [perf] rtrace has no probe: it takes them from perf, which costs several times as
+/// much.
 #[derive(Debug, Args)]
 pub struct ListArgs {
     /// Also their names in ftrace and perf, where they are others, and their fields

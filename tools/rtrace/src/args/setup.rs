@@ -12,7 +12,8 @@ use trace::settings::BufferSize;
 #[derive(Debug, Args)]
 pub struct ChoiceArgs {
     /// Record these events: SYSTEM:EVENT, EVENT or SYSTEM, by rtrace's names or ftrace's and
-    /// perf's, with *, ? and [...]. Several are separated by commas, or given with -e each
+    /// perf's, with *, ? and [...]. Several are separated by commas, or given with -e each. Where the
+    /// system is named, those of ftrace's are meant, too, that rtrace takes from perf
     #[arg(short, long = "event", value_name = "PATTERN", value_delimiter = ',')]
     #[arg(value_parser = pattern)]
     pub events: Vec<String>,

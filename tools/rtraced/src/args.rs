@@ -45,7 +45,7 @@ Network:
   rtraced --connect 10.0.0.1:5344 --ca ca.pem --cert web1.pem --key web1.key
 
   The kernel has a packet back when the receiver has written it. While the receiver is not there, or
-  its disk is full, the sender tries again, from ten times to once in 5 seconds, and the
+  its disk is full, the sender tries again, at first after 0.1 s and later every 5 s, and the
   buffers fill; what does not fit is lost, and counted. When it is there again, or either of the two was
   started again, the trace goes on without a gap or a packet twice. A receiver that refuses the first
   connection for good (its version, its certificate or ours) ends the sender.

@@ -29,6 +29,13 @@ pub fn on_loss(session: &Session, stats: &TraceStats) -> Result<Vec<String>> {
             _ => format!("channel {name}: {line}"),
         }));
     }
+    let missed = session.graph_missed()?;
+    if missed > 0 {
+        lines.push(format!(
+            "{missed} calls of functions are not in the graph: their tasks were in more calls than \
+             the kernel follows; --max-depth and --notrace have fewer"
+        ));
+    }
     Ok(lines)
 }
 

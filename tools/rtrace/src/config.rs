@@ -138,6 +138,7 @@ fn parse(file: &str, text: &str) -> Result<Config, String> {
                 only_command: source.optional(only).map(|only| only.map(|_| ())),
             },
             channels,
+            ..Setup::default()
         },
     })
 }

@@ -18,6 +18,7 @@ mod doctor;
 mod earlier;
 mod events;
 mod export;
+mod functions;
 mod given;
 mod kernel_log;
 mod launch;
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
             questions,
             output,
         } => report::report(&dir, &questions, &output),
+        Action::Graph { dir } => show::graph(&dir),
         Action::Export(options) => export::export(&options),
         Action::List { patterns, verbose } => list::list(&place, &patterns, verbose),
         Action::ListFunctions { pattern } => probe::list_functions(&pattern),

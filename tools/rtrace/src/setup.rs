@@ -4,6 +4,7 @@
 
 use crate::channels::ChannelSetup;
 use crate::events;
+use crate::functions::Functions;
 use crate::given::Given;
 use crate::tasks::Tasks;
 use crate::temporary::Temporary;
@@ -29,6 +30,8 @@ pub struct Setup {
     pub state: bool,
     /// Whose events are recorded.
     pub tasks: Tasks,
+    /// Which functions of the kernel are traced.
+    pub functions: Functions,
     /// Some of the channels.
     pub channels: Vec<ChannelSetup>,
 }
@@ -118,6 +121,7 @@ impl Setup {
         if let Some(name) = &self.marker_channel {
             name.used(session.set_marker_channel(&name.value))?;
         }
+        self.functions.apply(session)?;
         self.tasks.apply(session)
     }
 

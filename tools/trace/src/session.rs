@@ -30,6 +30,24 @@ pub enum TaskSet {
     Not,
 }
 
+/// A set of functions of the kernel that says which a session traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FunctionSet {
+    /// Those in it.
+    Only,
+    /// Not those in it, even if they are in the other.
+    Not,
+}
+
+impl FunctionSet {
+    fn file(self) -> &'static str {
+        match self {
+            Self::Only => "set_ftrace_filter",
+            Self::Not => "set_ftrace_notrace",
+        }
+    }
+}
+
 impl TaskSet {
     fn file(self) -> &'static str {
         match self {
@@ -191,6 +209,23 @@ impl Session {
     /// Records only what tasks in these cgroups do; in all, if there are none.
     pub fn set_cgroups(&self, paths: &[String]) -> Result<()> {
         self.replace("set_event_cgroup", &paths.join("\n"))
+    }
+
+    /// Has a set of functions be those of some patterns, as its file takes them. May take seconds.
+    pub fn set_functions(&self, set: FunctionSet, patterns: &[String]) -> Result<()> {
+        self.replace(set.file(), &patterns.join("\n"))
+    }
+
+    /// In a graph traces only calls that are in less than so many others that are traced; 0: all.
+    pub fn set_max_graph_depth(&self, depth: u32) -> Result<()> {
+        self.write("max_graph_depth", &depth.to_string())
+    }
+
+    /// How many calls graphs lack, for more of their task had not returned than the kernel follows.
+    pub fn graph_missed(&self) -> Result<u64> {
+        let text = self.read("graph_missed")?;
+        let missed = text.trim().parse();
+        missed.map_err(|_| self.unreadable("graph_missed", "that is no number"))
     }
 
     /// The channel that has the markers, or `none`.

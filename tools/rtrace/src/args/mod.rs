@@ -24,7 +24,7 @@ pub use report::ReportArgs;
 pub use session::{
     CreateArgs, DestroyArgs, MarkArgs, SessionsArgs, SnapshotArgs, StartArgs, StateArgs, StatusArgs,
 };
-pub use setup::{pattern, ChoiceArgs, SetupArgs};
+pub use setup::{pattern, ChoiceArgs, FunctionArgs, SetupArgs};
 pub use show::ShowArgs;
 pub use top::TopArgs;
 

@@ -61,6 +61,15 @@ pub struct ReportArgs {
     /// wanted, a fraction, as the reports show it
     #[arg(long, value_name = "TIME", requires = "critical_path", value_parser = parse_time_of_day)]
     pub to: Option<u64>,
+
+    /// Print the calls of functions as a tree, each with how long it took (see `rtrace record --graph`),
+    /// in the form of ftrace's function_graph tracer
+    #[arg(long, conflicts_with_all = [
+        "syscalls", "latency", "threads", "cpu", "irq", "io", "locks", "critical_path", "html", "json",
+        "rows"
+    ])]
+    pub graph: bool,
+
     /// Write one HTML page, which needs nothing but a browser: timeline, tables, flame graph. Without a
     /// question it answers all that the trace can answer
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "rows"])]

@@ -54,6 +54,36 @@ pub struct ChoiceArgs {
     /// given with --cgroup each
     #[arg(long = "cgroup", value_name = "PATH")]
     pub cgroups: Vec<String>,
+
+    #[command(flatten)]
+    pub functions: FunctionArgs,
+}
+
+/// Which functions of the kernel are traced.
+#[derive(Debug, Args)]
+pub struct FunctionArgs {
+    /// Record that functions of the kernel are called: those whose names match PATTERN, with *, ? and
+    /// [...]. PATTERN:mod:MODULE are those of a loaded module, :mod:MODULE all of it; @FILE those in a
+    /// file, one a line. Several are separated by commas, or given with -F each. Without -e nothing else
+    /// is recorded
+    #[arg(short = 'F', long = "functions", value_name = "PATTERN")]
+    #[arg(value_delimiter = ',', value_parser = pattern)]
+    pub functions: Vec<String>,
+
+    /// The same, and when they return and how long each call took: for `rtrace report --graph`
+    #[arg(short = 'G', long = "graph", value_name = "PATTERN")]
+    #[arg(value_delimiter = ',', value_parser = pattern, conflicts_with = "functions")]
+    pub graph: Vec<String>,
+
+    /// But not these functions
+    #[arg(short = 'N', long = "notrace", value_name = "PATTERN")]
+    #[arg(value_delimiter = ',', value_parser = pattern)]
+    pub notrace: Vec<String>,
+
+    /// In a graph only calls that are in less than N others: 1 is those that no other led to
+    #[arg(long, value_name = "N", requires = "graph", conflicts_with = "functions")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_depth: Option<u32>,
 }
 
 /// All that can be chosen: also what is recorded beside the events, and into what.
@@ -99,7 +129,8 @@ pub struct SetupArgs {
     /// beside it go before the file's
     #[arg(long, value_name = "FILE")]
     #[arg(conflicts_with_all = [
-        "events", "exclude", "filters", "buffer", "overwrite", "channels"
+        "events", "exclude", "filters", "buffer", "overwrite", "channels", "functions", "graph",
+        "notrace"
     ])]
     pub config: Option<PathBuf>,
 }

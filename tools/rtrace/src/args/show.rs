@@ -23,6 +23,8 @@ use std::path::PathBuf;
 /// Where all tasks are traced, rtrace itself is not, nor, if the lines go to a terminal, those who show that
 /// (sshd, an xterm, sudo): what they do for each line would give new lines without end.
 ///
+/// With --graph or -F the calls of functions are printed as `rtrace report --graph` does.
+///
 /// The last line, on standard error, is `N events recorded, M lost`.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -47,7 +49,8 @@ pub struct ShowArgs {
     /// Print the trace that `rtrace record` wrote to DIR instead
     #[arg(short, long, value_name = "DIR")]
     #[arg(conflicts_with_all = [
-        "events", "exclude", "filters", "buffer", "cpus", "pids", "cgroups", "command"
+        "events", "exclude", "filters", "buffer", "cpus", "pids", "cgroups", "functions", "graph",
+        "command"
     ])]
     pub input: Option<PathBuf>,
 
@@ -67,7 +70,7 @@ pub struct ShowArgs {
     pub network: NetworkArgs,
 
     /// Print the table of `rtrace report --syscalls` at the end, too
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["functions", "graph"])]
     pub summary: bool,
 
     /// Rows in that table; 0 for all

@@ -60,6 +60,10 @@ pub enum Action {
         questions: Vec<Question>,
         output: Output,
     },
+    /// Prints the calls of functions of a trace.
+    Graph {
+        dir: PathBuf,
+    },
     Show(Box<Show>),
     Top(Box<Top>),
     Export(Export),
@@ -121,6 +125,7 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
             }
             Action::Record(Box::new(record::record(*args)?))
         }
+        Command::Report(args) if args.graph => Action::Graph { dir: args.dir },
         Command::Report(args) => report(args),
         Command::Trace(_) | Command::Top(_) | Command::Profile(_) if cli.session.is_some() => {
             return Err(wrong(

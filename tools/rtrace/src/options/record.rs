@@ -88,6 +88,8 @@ pub(super) fn without_setup(args: &RecordArgs) -> Result<(), clap::Error> {
         ("--channel", !setup.channels.is_empty()),
         ("--filter", !setup.choice.filters.is_empty()),
         ("--probe", !args.probes.is_empty()),
+        ("--functions", !setup.choice.functions.functions.is_empty()),
+        ("--graph", !setup.choice.functions.graph.is_empty()),
         ("--context", !setup.contexts.is_empty()),
         ("--state", setup.state),
         ("--sample-freq", setup.sample_freq.is_some()),

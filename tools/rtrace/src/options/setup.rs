@@ -3,9 +3,10 @@
 //! What is recorded, from the command line and from a file.
 
 use super::wrong;
-use crate::args::{ChoiceArgs, Cli, SetupArgs};
+use crate::args::{ChoiceArgs, Cli, FunctionArgs, SetupArgs};
 use crate::channels::{patterns, ChannelArg, ChannelSetup, Filter};
 use crate::config::{self, Config};
+use crate::functions::{Functions, What};
 use crate::given::Given;
 use crate::setup::Setup;
 use crate::state;
@@ -32,19 +33,27 @@ pub(super) fn config(args: &SetupArgs) -> Result<Config, clap::Error> {
 
 /// What the command line says of what is recorded.
 fn typed(args: &SetupArgs) -> Result<Setup, clap::Error> {
+    let choice = choice(&args.choice, &args.channels)?;
+    // Else nothing says whose call it is.
+    let own = || {
+        choice
+            .functions
+            .is_graph()
+            .then(|| vec!["tid".to_owned()].into())
+    };
     Ok(Setup {
         clock: args.clock.clone().map(Given::from),
         sample_frequency: args.sample_freq.map(Given::from),
         marker_channel: args.marker_channel.clone().map(Given::from),
-        contexts: several(&args.contexts),
+        contexts: several(&args.contexts).or_else(own),
         state: args.state,
-        ..choice(&args.choice, &args.channels)?
+        ..choice
     })
 }
 
 /// Which events are recorded, and whose, in these channels beside the first.
 pub(super) fn choice(args: &ChoiceArgs, channels: &[ChannelArg]) -> Result<Setup, clap::Error> {
-    Ok(Setup {
+    let mut setup = Setup {
         cpus: args.cpus.clone().map(Given::from),
         tasks: Tasks {
             pids: several(&args.pids),
@@ -52,7 +61,37 @@ pub(super) fn choice(args: &ChoiceArgs, channels: &[ChannelArg]) -> Result<Setup
             only_command: None,
         },
         channels: self::channels(args, channels)?,
+        functions: functions(&args.functions)?,
         ..Setup::default()
+    };
+    if let Some(events) = setup.functions.events() {
+        setup.record_also(events.to_owned());
+    }
+    Ok(setup)
+}
+
+/// Which functions are traced.
+fn functions(args: &FunctionArgs) -> Result<Functions, clap::Error> {
+    let FunctionArgs {
+        functions,
+        graph,
+        notrace,
+        max_depth,
+    } = args;
+    let (what, only) = match graph.is_empty() {
+        true => (What::Calls, functions),
+        false => (What::Graph, graph),
+    };
+    if only.is_empty() && !notrace.is_empty() {
+        return Err(wrong(
+            "--notrace takes out of what --functions or --graph choose: there is none",
+        ));
+    }
+    Ok(Functions {
+        what,
+        only: only.clone(),
+        not: notrace.clone(),
+        max_depth: *max_depth,
     })
 }
 

@@ -4,7 +4,7 @@
 
 use super::rows;
 use super::setup::choice;
-use crate::args::{ChoiceArgs, NetworkArgs, ShowArgs};
+use crate::args::{ChoiceArgs, FunctionArgs, NetworkArgs, ShowArgs};
 use crate::decode::is_call;
 use crate::setup::Setup;
 use network::{Credentials, Security};
@@ -24,6 +24,8 @@ pub struct Show {
     pub input: Input,
     /// The rows of a table of system calls at the end; none: there is no table.
     pub summary: Option<usize>,
+    /// Whether a tree of calls is printed, not lines.
+    pub is_tree: bool,
     /// The file to print to; standard output, if there is none.
     pub output: Option<PathBuf>,
 }
@@ -67,6 +69,10 @@ pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
         key,
         plain,
     } = args.network;
+    let FunctionArgs {
+        functions, graph, ..
+    } = &args.choice.functions;
+    let is_tree = !functions.is_empty() || !graph.is_empty();
     let input = match (args.input, args.from) {
         (Some(dir), _) => Input::Recorded(dir),
         (None, Some(address)) => Input::Received {
@@ -94,6 +100,7 @@ pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
         }
     };
     Ok(Show {
+        is_tree,
         input,
         summary: args.summary.then_some(rows(args.rows)),
         output: args.output,

@@ -207,3 +207,29 @@ fn system_calls_are_shown_unless_others_are_chosen() {
         assert_eq!(shown(words).err().unwrap().exit_code(), 2, "{words}");
     }
 }
+
+#[test]
+fn functions_are_events_of_the_first_channel() {
+    let record = recorded("-F vfs_*,do_* -F :mod:ext4 -N *lock* -e irq");
+    let functions = &record.setup.functions;
+    assert_eq!(functions.only, ["vfs_*", "do_*", ":mod:ext4"]);
+    assert_eq!(functions.not, ["*lock*"]);
+    assert!(record.setup.contexts.is_none());
+    assert_eq!(first(record), ["irq", "ftrace:function"]);
+    // Of a graph it must be known whose it is.
+    let record = recorded("-G vfs_* --max-depth 2");
+    assert_eq!(record.setup.functions.max_depth, Some(2));
+    assert_eq!(record.setup.contexts.as_ref().unwrap().value, ["tid"]);
+    assert_eq!(first(record), ["ftrace:funcgraph_*"]);
+    let record = recorded("-G vfs_* --context comm");
+    assert_eq!(record.setup.contexts.unwrap().value, ["comm"]);
+    for words in [
+        "-F a -G b",
+        "-N a",
+        "-F a --max-depth 1",
+        "-G a --max-depth 0",
+        "-F ,",
+    ] {
+        assert!(parse(words).is_err(), "{words}");
+    }
+}

@@ -3,7 +3,7 @@
 //! The system calls that have begun and not ended.
 
 use super::arguments::Argument;
-use super::page::Who;
+use super::who::Who;
 use std::collections::HashMap;
 
 /// A call that has begun.

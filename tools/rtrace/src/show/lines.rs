@@ -4,12 +4,14 @@
 
 use super::arguments::{Form, Kind};
 use super::output::Output;
-use super::page::{Page, Who};
+use super::page::Page;
+use super::who::Who;
+use super::Printer;
 use crate::analysis::dispatch::Dispatch;
 use crate::analysis::head::Extent;
 use crate::analysis::syscalls::Syscalls;
 use crate::analysis::text::lower_bounds;
-use crate::analysis::{integer, key, text, Analysis, Catalogue, EventKey};
+use crate::analysis::{key, Analysis, Catalogue, EventKey};
 use crate::loss::Lost;
 use std::collections::HashMap;
 use std::fmt;
@@ -72,11 +74,6 @@ impl Lines {
         self
     }
 
-    /// What the trace has and lacks.
-    pub fn lost(&self) -> &Lost {
-        &self.lost
-    }
-
     fn begin(&mut self, metadata: &Metadata, output: Output) -> Result<Described> {
         let catalogue = Catalogue::new(metadata);
         let summary = self
@@ -90,6 +87,12 @@ impl Lines {
             forms: HashMap::new(),
             dispatch: Dispatch::new(&catalogue, summary.into_iter().collect()),
         })
+    }
+}
+
+impl Printer for Lines {
+    fn lost(&self) -> &Lost {
+        &self.lost
     }
 }
 
@@ -189,7 +192,7 @@ impl Described {
             return;
         };
         // Before the schedule has it: a switch is the business of the thread that leaves.
-        let who = who(&self.dispatch, stream, event);
+        let who = Who::of(&self.dispatch, stream, event);
         if hidden.before.is_some_and(|name| form.is_begin_of(name)) {
             hidden.before = None;
         }
@@ -202,21 +205,6 @@ impl Described {
             self.page.event(form, who, event);
         }
     }
-}
-
-/// Whose an event is: what it says itself, or who runs on its CPU.
-fn who(dispatch: &Dispatch<Syscalls>, stream: usize, event: &Event<'_>) -> Who {
-    let context = |name| event.context(event.class.context(name)?);
-    let schedule = dispatch.schedule();
-    let running = || schedule.running(dispatch.cpu(stream)?);
-    let tid = integer(context("tid")).or_else(running);
-    let pid = integer(context("pid")).or_else(|| schedule.process(tid?));
-    let comm = text(context("procname")).or_else(|| match tid? {
-        0 => Some(b"swapper"),
-        tid => schedule.comm(tid),
-    });
-    let comm = comm.map(|comm| String::from_utf8_lossy(comm).into_owned());
-    Who { tid, pid, comm }
 }
 
 /// A String takes everything.

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace trace`: a trace as lines, one for each system call and each other event.
+//! `rtrace trace`: a trace as lines, one for each system call and each other event, or as a tree of
+//! calls of functions; `rtrace report --graph`: that tree.
 
 mod arguments;
 mod calls;
 mod feedback;
+mod graph;
 mod lines;
 mod output;
 mod page;
+mod tree;
+mod who;
 
 use crate::analysis::summary::cut;
 use crate::analysis::text::totals;
@@ -20,7 +24,8 @@ use crate::record::FAILED;
 use crate::setup::Setup;
 use crate::terminal::say;
 use crate::workload::{self, Code};
-use anyhow::Error;
+use anyhow::{bail, Error};
+use graph::Graph;
 use indicatif::ProgressBar;
 use lines::{Hidden, Lines};
 use network::Peer;
@@ -33,6 +38,25 @@ use trace::ctf::{Item, Merge, Trace};
 use trace::signals::Signals;
 use trace::viewer::View;
 
+/// A view that prints.
+trait Printer: View {
+    /// What the trace has and lacks.
+    fn lost(&self) -> &Lost;
+}
+
+/// Prints the calls of functions of the trace in a directory.
+pub fn graph(dir: &Path) -> anyhow::Result<()> {
+    let trace = Trace::open(dir)?;
+    if !graph::is_in(&trace.metadata) {
+        bail!(
+            "{}: the trace has no calls of functions; `rtrace record --graph PATTERN` records them",
+            dir.display()
+        );
+    }
+    let graph = Graph::new(Output::open(None)?).of(dir, Lost::of(&trace));
+    recorded(&trace, graph, None)
+}
+
 /// Prints a trace, and gives the exit code.
 pub fn show(place: &Place, options: &Show) -> ExitCode {
     ExitCode::from(try_show(place, options).unwrap_or_else(|error| {
@@ -43,7 +67,12 @@ pub fn show(place: &Place, options: &Show) -> ExitCode {
 
 fn try_show(place: &Place, options: &Show) -> anyhow::Result<Code> {
     match &options.input {
-        Input::Recorded(dir) => recorded(dir, options).map(|()| 0),
+        Input::Recorded(dir) => {
+            let trace = Trace::open(dir)?;
+            let output = Output::open(options.output.as_deref())?;
+            let lines = Lines::new(output, options.summary).with(Lost::of(&trace));
+            recorded(&trace, lines, options.output.as_deref()).map(|()| 0)
+        }
         Input::Received {
             address,
             security,
@@ -57,19 +86,16 @@ fn try_show(place: &Place, options: &Show) -> anyhow::Result<Code> {
     }
 }
 
-/// Prints the trace in a directory.
-fn recorded(dir: &Path, options: &Show) -> anyhow::Result<()> {
-    let trace = Trace::open(dir)?;
-    let merge = Merge::new(&trace)?;
-    let output = Output::open(options.output.as_deref())?;
-    let mut lines = Lines::new(output, options.summary).with(Lost::of(&trace));
-    let bar = match options.output {
-        Some(_) => progress::reading(&trace)?,
+/// Prints a trace that was recorded, to a file if one is given.
+fn recorded(trace: &Trace, mut view: impl Printer, file: Option<&Path>) -> anyhow::Result<()> {
+    let merge = Merge::new(trace)?;
+    let bar = match file {
+        Some(_) => progress::reading(trace)?,
         // Lines show how far it is.
         None => ProgressBar::hidden(),
     };
     let mut warnings = Vec::new();
-    let printed = print(&trace, merge, &mut lines, &mut warnings, |bytes| {
+    let printed = print(trace, merge, &mut view, &mut warnings, |bytes| {
         bar.inc(bytes)
     });
     bar.finish_and_clear();
@@ -78,7 +104,7 @@ fn recorded(dir: &Path, options: &Show) -> anyhow::Result<()> {
         printed => printed?,
     }
     warnings.iter().for_each(say);
-    say(totals(&lines.lost().total()));
+    say(totals(&view.lost().total()));
     Ok(())
 }
 
@@ -98,21 +124,21 @@ fn received(peer: &Peer, name: Option<String>, options: &Show) -> anyhow::Result
 fn print(
     trace: &Trace,
     mut merge: Merge<'_>,
-    lines: &mut Lines,
+    view: &mut impl View,
     warnings: &mut Vec<String>,
     progress: impl Fn(u64),
 ) -> trace::Result<()> {
     let paths: Vec<_> = trace.streams_by_name().map(|files| &files[0]).collect();
-    lines.describe(&trace.metadata)?;
+    view.describe(&trace.metadata)?;
     while let Some((stream, item)) = merge.next_item()? {
         match item {
             Item::Packet(packet) => progress(packet.at.size()),
             Item::End { partial } => warnings.extend(cut(paths[stream], partial)),
             Item::Whole { .. } | Item::Event(_) => {}
         }
-        lines.item(stream, &item)?;
+        view.item(stream, &item)?;
     }
-    lines.end()
+    view.end()
 }
 
 /// Prints what happens, and gives the exit code of the command, if there is one.
@@ -129,11 +155,27 @@ fn live(
         }
     }
     let output = Output::open(options.output.as_deref())?;
+    let ourselves = process::id().into();
+    if options.is_tree {
+        let graph = Graph::new(output).hide(ourselves);
+        return look(place, setup, command, options, graph);
+    }
     let lines = Lines::new(output, options.summary).hide(Hidden {
-        process: Some(process::id().into()),
+        process: Some(ourselves),
         // Until then it is rtrace that gets the command going.
         before: (command.is_some() && setup.tasks.pids.is_none()).then_some("execve"),
     });
+    look(place, setup, command, options, lines)
+}
+
+/// Has a view look at what happens.
+fn look(
+    place: &Place,
+    setup: &Setup,
+    command: Option<&(OsString, Vec<OsString>)>,
+    options: &Show,
+    view: impl View + 'static,
+) -> anyhow::Result<Code> {
     // Where others are chosen it is not among them.
     let is_everybody = setup.tasks.pids.is_none() && command.is_none();
     let to_terminal = options.output.is_none() && stdout().is_terminal();
@@ -141,7 +183,7 @@ fn live(
         true => feedback::threads_of_ours(to_terminal),
         false => Vec::new(),
     };
-    live::look(place, setup, &not, lines, |recording| {
+    live::look(place, setup, &not, view, |recording| {
         let child = command.map(|(program, arguments)| {
             let mut command = Command::new(program);
             command.args(arguments);

@@ -8,6 +8,7 @@
 use super::arguments::{write_arguments, write_result, End, Form, Kind};
 use super::calls::{Begin, Call, Calls};
 use super::output::Output;
+use super::who::Who;
 use crate::analysis::integer;
 use crate::date;
 use crate::terminal::{duration, printable};
@@ -25,17 +26,6 @@ pub struct Page {
     pub calls: Calls,
     /// The clock at the last line.
     now: u64,
-}
-
-/// Whose an event is, as far as that is known.
-#[derive(Clone, Debug, Default)]
-pub struct Who {
-    /// The thread.
-    pub tid: Option<i64>,
-    /// Its process.
-    pub pid: Option<i64>,
-    /// Its name.
-    pub comm: Option<String>,
 }
 
 impl Page {

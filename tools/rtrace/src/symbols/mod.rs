@@ -41,11 +41,11 @@ impl Symbols {
     /// it is the boot in which the trace was recorded. What cannot be read is said.
     pub fn of(dir: &Path, metadata: &Metadata) -> Self {
         let saved = Saved::read(dir, metadata.uuid).unwrap_or_else(|error| {
-            say(format_args!("{error}"));
+            say(format_args!("{error:#}"));
             None
         });
         let mappings = Mappings::read(dir, metadata).unwrap_or_else(|error| {
-            say(format_args!("{error}"));
+            say(format_args!("{error:#}"));
             None
         });
         let (kernel, functions) = match saved {
@@ -55,6 +55,14 @@ impl Symbols {
         Self {
             kernel,
             programs: Programs::new(mappings.unwrap_or_default(), functions),
+        }
+    }
+
+    /// Of a trace that is being recorded: the kernel's functions.
+    pub fn running(metadata: &Metadata) -> Self {
+        Self {
+            kernel: Kernel::running(metadata),
+            programs: Programs::default(),
         }
     }
 

@@ -3,7 +3,7 @@
 //! What processes have mapped, as it changes in the course of time.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// So many threads are known after their end: in it, their stacks are those that they had.
 const ENDED: usize = 1000;
@@ -51,7 +51,7 @@ pub struct Processes {
 #[derive(Debug, Default)]
 struct Process {
     /// Shared by those that have the same since a fork.
-    memory: Rc<Memory>,
+    memory: Arc<Memory>,
     threads: usize,
 }
 
@@ -79,7 +79,7 @@ impl Processes {
                 self.process_of(pid, pid);
                 let process = self.processes.entry(pid).or_default();
                 let area = Area { end, offset, file };
-                map(Rc::make_mut(&mut process.memory), begin, area);
+                map(Arc::make_mut(&mut process.memory), begin, area);
             }
             Change::Fork { pid, tid, parent } => {
                 if let Some(place) = self.ended.iter().position(|(_, ended)| *ended == tid) {
@@ -100,7 +100,7 @@ impl Processes {
             }
             Change::Exec { pid } => {
                 if let Some(process) = self.processes.get_mut(&pid) {
-                    process.memory = Rc::default();
+                    process.memory = Arc::default();
                 }
             }
             Change::Exit { pid, tid } => {

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which functions of the kernel are traced, and how.
+
+use anyhow::Context;
+use std::fs;
+use std::path::Path;
+use trace::session::{FunctionSet, Session};
+
+/// What is asked for; by default nothing.
+#[derive(Debug, Default)]
+pub struct Functions {
+    /// What of them is recorded.
+    pub what: What,
+    /// These alone, by patterns; `@FILE` stands for those in a file.
+    pub only: Vec<String>,
+    /// Of these, not these.
+    pub not: Vec<String>,
+    /// So many calls in each other.
+    pub max_depth: Option<u32>,
+}
+
+/// What of functions is recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum What {
+    /// That they are called.
+    #[default]
+    Calls,
+    /// That, and when they return.
+    Graph,
+}
+
+impl Functions {
+    /// The pattern of the events; none if nothing is asked for.
+    pub fn events(&self) -> Option<&'static str> {
+        (!self.only.is_empty()).then_some(match self.what {
+            What::Calls => "ftrace:function",
+            What::Graph => "ftrace:funcgraph_*",
+        })
+    }
+
+    /// Whether there is a graph.
+    pub fn is_graph(&self) -> bool {
+        !self.only.is_empty() && self.what == What::Graph
+    }
+
+    /// Sets it.
+    pub fn apply(&self, session: &Session) -> anyhow::Result<()> {
+        if self.only.is_empty() {
+            return Ok(());
+        }
+        if !self.not.is_empty() {
+            session.set_functions(FunctionSet::Not, &expand(&self.not)?)?;
+        }
+        session.set_functions(FunctionSet::Only, &expand(&self.only)?)?;
+        if let Some(depth) = self.max_depth {
+            session.set_max_graph_depth(depth)?;
+        }
+        Ok(())
+    }
+}
+
+/// The patterns, with those of the files among them.
+fn expand(patterns: &[String]) -> anyhow::Result<Vec<String>> {
+    let mut all = Vec::new();
+    for pattern in patterns {
+        let Some(file) = pattern.strip_prefix('@') else {
+            all.push(pattern.clone());
+            continue;
+        };
+        let text = fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
+        let before = all.len();
+        all.extend(text.lines().filter_map(listed));
+        anyhow::ensure!(
+            all.len() > before,
+            "{} names no function",
+            Path::new(file).display()
+        );
+    }
+    Ok(all)
+}
+
+/// The function of a line, as ftrace lists them: `vfs_read`, or `ext4_map_blocks [ext4]`.
+fn listed(line: &str) -> Option<String> {
+    let line = line.split('#').next().unwrap_or("");
+    let mut words = line.split_whitespace();
+    let name = words.next()?;
+    let module = words.next().and_then(|word| {
+        let word = word.strip_prefix('[')?;
+        word.strip_suffix(']')
+    });
+    Some(match module {
+        Some(module) => format!("{name}:mod:{module}"),
+        None => name.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_list_functions_as_ftrace_does() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("names");
+        fs::write(
+            &file,
+            "# some\nvfs_read\n\n  ext4_da_* [ext4]\t# of a module\n",
+        )
+        .unwrap();
+        let patterns = ["do_*".to_owned(), format!("@{}", file.display())];
+        let expanded = expand(&patterns).unwrap();
+        assert_eq!(expanded, ["do_*", "vfs_read", "ext4_da_*:mod:ext4"]);
+    }
+
+    #[test]
+    fn a_file_without_a_name_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("names");
+        let pattern = format!("@{}", file.display());
+        let error = expand(&[pattern.clone()]).unwrap_err().to_string();
+        assert!(error.contains("cannot read"), "{error}");
+        fs::write(&file, "# vfs_read\n").unwrap();
+        let error = expand(&[pattern]).unwrap_err().to_string();
+        assert!(error.contains("names no function"), "{error}");
+    }
+}

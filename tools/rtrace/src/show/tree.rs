@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Calls in each other as text: that of ftrace's function_graph tracer, with its column of tasks.
+//!
+//! A call that leads to no other has one line, where it returns; any other has one where it begins and
+//! one where it returns. So whether a call has one line or two is known when its task's next event
+//! has come: until then it waits.
+
+use super::who::Who;
+use crate::terminal::printable;
+use std::collections::HashMap;
+use std::fmt::{Display, Write};
+
+/// What a task's line is taken up by: as ftrace has it.
+const TASK_WIDTH: usize = 14;
+
+/// The column of durations where there is none.
+const NO_DURATION: &str = "              |  ";
+
+/// The tree, as far as it has come.
+#[derive(Debug, Default)]
+pub struct Tree {
+    threads: HashMap<Thread, Calls>,
+    /// Of each CPU the call that waits, if one does.
+    waiting: HashMap<u32, Waiting>,
+}
+
+/// A thread; where that is not known, whatever runs on a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Thread {
+    Known(i64),
+    On(u32),
+}
+
+/// The calls of a thread that have not returned.
+#[derive(Debug, Default)]
+struct Calls {
+    open: Vec<Call>,
+    /// The CPU on which the last of them waits for its line.
+    waits_on: Option<u32>,
+}
+
+/// A call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The function's address.
+    pub function: u64,
+    /// So many calls led to it.
+    pub depth: u32,
+}
+
+/// A call whose line is not written yet.
+#[derive(Debug)]
+struct Waiting {
+    thread: Thread,
+    call: Call,
+    who: Who,
+    name: String,
+}
+
+/// Where something is said to happen.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The CPU.
+    pub cpu: u32,
+    /// The task.
+    pub who: &'a Who,
+}
+
+impl Place<'_> {
+    fn thread(self) -> Thread {
+        self.who.tid.map_or(Thread::On(self.cpu), |tid| match tid {
+            // Each CPU has an idle thread of its own.
+            0 => Thread::On(self.cpu),
+            tid => Thread::Known(tid),
+        })
+    }
+}
+
+impl Tree {
+    /// What stands above it.
+    pub fn head(out: &mut String) {
+        out.push_str(
+            "# CPU  TASK/PID         DURATION                  FUNCTION CALLS\n\
+             # |     |    |           |   |                     |   |   |   |\n",
+        );
+    }
+
+    /// A call begins.
+    pub fn begin(&mut self, out: &mut String, place: Place<'_>, call: Call, name: String) {
+        self.settle(out, place);
+        let thread = place.thread();
+        let calls = self.threads.entry(thread).or_default();
+        // The return of those that it cannot be in was not recorded.
+        calls.open.retain(|open| open.depth < call.depth);
+        calls.open.push(call);
+        calls.waits_on = Some(place.cpu);
+        let waiting = Waiting {
+            thread,
+            call,
+            who: place.who.clone(),
+            name,
+        };
+        self.waiting.insert(place.cpu, waiting);
+    }
+
+    /// It returns, after so many nanoseconds.
+    pub fn end(
+        &mut self,
+        out: &mut String,
+        place: Place<'_>,
+        call: Call,
+        name: &str,
+        nanoseconds: u64,
+    ) {
+        let thread = place.thread();
+        let waits = self.waiting.get(&place.cpu);
+        if waits.is_some_and(|waiting| waiting.thread == thread && waiting.call == call) {
+            self.waiting.remove(&place.cpu);
+            let calls = self.threads.entry(thread).or_default();
+            calls.waits_on = None;
+            calls.open.pop();
+            line(
+                out,
+                place,
+                Some(nanoseconds),
+                call.depth,
+                format_args!("{name}();"),
+            );
+            return;
+        }
+        self.settle(out, place);
+        let calls = self.threads.entry(thread).or_default();
+        calls.open.retain(|open| open.depth <= call.depth);
+        if calls.open.last() == Some(&call) {
+            calls.open.pop();
+            line(out, place, Some(nanoseconds), call.depth, "}");
+        } else {
+            // Its begin is not in the trace.
+            calls.open.retain(|open| open.depth < call.depth);
+            line(
+                out,
+                place,
+                Some(nanoseconds),
+                call.depth,
+                format_args!("}} /* {name} */"),
+            );
+        }
+    }
+
+    /// Something else happens.
+    pub fn note(&mut self, out: &mut String, place: Place<'_>, what: impl Display) {
+        self.settle(out, place);
+        let calls = self.threads.get(&place.thread());
+        let last = calls.and_then(|calls| calls.open.last());
+        let depth = last.map_or(0, |call| call.depth.saturating_add(1));
+        line(out, place, None, depth, format_args!("/* {what} */"));
+    }
+
+    /// Events are missing: of which threads is not known, so nothing is known to be in a call any more.
+    pub fn lose(&mut self, out: &mut String) {
+        self.settle_all(out);
+        self.threads.clear();
+    }
+
+    /// Writes what waits.
+    pub fn settle_all(&mut self, out: &mut String) {
+        let mut cpus: Vec<_> = self.waiting.keys().copied().collect();
+        cpus.sort_unstable();
+        for cpu in cpus {
+            self.settle_cpu(out, cpu);
+        }
+    }
+
+    /// Writes what waits on this CPU, or of this thread on another.
+    fn settle(&mut self, out: &mut String, place: Place<'_>) {
+        let calls = self.threads.get(&place.thread());
+        if let Some(cpu) = calls.and_then(|calls| calls.waits_on) {
+            self.settle_cpu(out, cpu);
+        }
+        self.settle_cpu(out, place.cpu);
+    }
+
+    fn settle_cpu(&mut self, out: &mut String, cpu: u32) {
+        let Some(Waiting {
+            thread,
+            call,
+            who,
+            name,
+        }) = self.waiting.remove(&cpu)
+        else {
+            return;
+        };
+        if let Some(calls) = self.threads.get_mut(&thread) {
+            calls.waits_on = None;
+        }
+        let place = Place { cpu, who: &who };
+        line(out, place, None, call.depth, format_args!("{name}() {{"));
+    }
+}
+
+/// Writes a line. A String takes everything.
+fn line(
+    out: &mut String,
+    Place { cpu, who }: Place<'_>,
+    nanoseconds: Option<u64>,
+    depth: u32,
+    what: impl Display,
+) {
+    let _ = write!(out, " {cpu:>3}) {} | ", task(who));
+    match nanoseconds {
+        Some(nanoseconds) => {
+            let _ = write!(out, "{} {}|  ", mark(nanoseconds), duration(nanoseconds));
+        }
+        None => out.push_str(NO_DURATION),
+    }
+    // ftrace, too, goes no further to the right.
+    for _ in 0..depth.min(50) {
+        out.push_str("  ");
+    }
+    let _ = writeln!(out, "{what}");
+}
+
+/// The task, in the middle of its column; what is not known is as ftrace shows it.
+fn task(who: &Who) -> String {
+    let comm = who.comm.as_deref().map_or("<...>".into(), printable);
+    let comm: String = comm.chars().take(7).collect();
+    let tid = who
+        .tid
+        .map_or_else(|| "?".to_owned(), |tid| tid.to_string());
+    format!("{:^TASK_WIDTH$}", format!("{comm}-{tid}"))
+}
+
+/// How long it is, by ftrace's marks: more than 10 us, 100 us, 1 ms, 10 ms, 100 ms, 1 s.
+fn mark(nanoseconds: u64) -> char {
+    match nanoseconds {
+        1_000_000_001.. => '$',
+        100_000_001.. => '@',
+        10_000_001.. => '*',
+        1_000_001.. => '#',
+        100_001.. => '!',
+        10_001.. => '+',
+        _ => ' ',
+    }
+}
+
+/// Microseconds in 8 places and their unit, as ftrace writes them.
+fn duration(nanoseconds: u64) -> String {
+    let (whole, rest) = (nanoseconds / 1000, nanoseconds % 1000);
+    let whole = whole.to_string();
+    let number = match 7_usize.checked_sub(whole.len()) {
+        None | Some(0) => whole,
+        Some(places) => format!("{whole}.{:.places$}", format!("{rest:03}")),
+    };
+    let gap = 8_usize.saturating_sub(number.len());
+    format!("{number} us {:gap$}", "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Paper {
+        tree: Tree,
+        text: String,
+    }
+
+    impl Paper {
+        fn new() -> Self {
+            let (tree, text) = (Tree::default(), String::new());
+            Self { tree, text }
+        }
+
+        fn begin(&mut self, cpu: u32, tid: i64, name: &str, depth: u32) {
+            let who = &who(tid);
+            let place = Place { cpu, who };
+            let call = call(name, depth);
+            self.tree
+                .begin(&mut self.text, place, call, name.to_owned());
+        }
+
+        fn end(&mut self, cpu: u32, tid: i64, name: &str, depth: u32, nanoseconds: u64) {
+            let who = &who(tid);
+            let place = Place { cpu, who };
+            let call = call(name, depth);
+            self.tree
+                .end(&mut self.text, place, call, name, nanoseconds);
+        }
+
+        /// What is to the right of the tasks.
+        fn lines(&self) -> Vec<&str> {
+            let lines = self.text.lines();
+            lines
+                .map(|line| line.split_once(" | ").unwrap().1)
+                .collect()
+        }
+    }
+
+    fn who(tid: i64) -> Who {
+        Who {
+            tid: Some(tid),
+            pid: None,
+            comm: Some("cat".to_owned()),
+        }
+    }
+
+    fn call(name: &str, depth: u32) -> Call {
+        let function = name.bytes().map(u64::from).sum();
+        Call { function, depth }
+    }
+
+    #[test]
+    fn calls_stand_in_each_other() {
+        let mut paper = Paper::new();
+        paper.begin(1, 7, "vfs_read", 0);
+        paper.begin(1, 7, "rw_verify_area", 1);
+        paper.end(1, 7, "rw_verify_area", 1, 450);
+        paper.begin(1, 7, "new_sync_read", 1);
+        paper.begin(1, 7, "touch_atime", 2);
+        paper.end(1, 7, "touch_atime", 2, 1_234);
+        paper.end(1, 7, "new_sync_read", 1, 10_001);
+        paper.end(1, 7, "vfs_read", 0, 123_456_789);
+        assert_eq!(
+            paper.text,
+            "   1)     cat-7      |               |  vfs_read() {\n\
+             \x20  1)     cat-7      |   0.450 us    |    rw_verify_area();\n\
+             \x20  1)     cat-7      |               |    new_sync_read() {\n\
+             \x20  1)     cat-7      |   1.234 us    |      touch_atime();\n\
+             \x20  1)     cat-7      | + 10.001 us   |    }\n\
+             \x20  1)     cat-7      | @ 123456.7 us |  }\n"
+        );
+    }
+
+    #[test]
+    fn threads_do_not_mix() {
+        let mut paper = Paper::new();
+        paper.begin(0, 7, "read", 0);
+        paper.begin(1, 8, "write", 0);
+        // Thread 7 is switched out in its call, and goes on elsewhere.
+        paper.begin(0, 9, "open", 0);
+        paper.end(1, 8, "write", 0, 1);
+        paper.end(0, 9, "open", 0, 2);
+        paper.end(1, 7, "read", 0, 3);
+        assert_eq!(
+            paper.lines(),
+            [
+                "              |  read() {",
+                "  0.001 us    |  write();",
+                "  0.002 us    |  open();",
+                "  0.003 us    |  }",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_call_that_waits_is_written_before_its_thread_goes_on_elsewhere() {
+        let mut paper = Paper::new();
+        paper.begin(0, 7, "read", 0);
+        paper.begin(1, 7, "sleep", 1);
+        paper.tree.settle_all(&mut paper.text);
+        assert_eq!(
+            paper.lines(),
+            ["              |  read() {", "              |    sleep() {"]
+        );
+    }
+
+    #[test]
+    fn what_is_missing_is_not_made_up() {
+        let mut paper = Paper::new();
+        paper.end(0, 7, "before", 2, 5_000);
+        paper.begin(0, 7, "read", 0);
+        paper.begin(0, 7, "lost", 1);
+        paper.tree.lose(&mut paper.text);
+        paper.end(0, 7, "read", 0, 7_000);
+        // The return of `open` is missing.
+        paper.begin(0, 7, "open", 0);
+        paper.begin(0, 7, "inner", 1);
+        paper.begin(0, 7, "close", 0);
+        paper.end(0, 7, "close", 0, 9_000);
+        assert_eq!(
+            paper.lines(),
+            [
+                "  5.000 us    |      } /* before */",
+                "              |  read() {",
+                "              |    lost() {",
+                "  7.000 us    |  } /* read */",
+                "              |  open() {",
+                "              |    inner() {",
+                "  9.000 us    |  close();",
+            ]
+        );
+    }
+
+    #[test]
+    fn marks_and_durations_are_those_of_ftrace() {
+        for (nanoseconds, text) in [
+            (0, "  0.000 us    "),
+            (10_000, "  10.000 us   "),
+            (10_001, "+ 10.001 us   "),
+            (999_999, "! 999.999 us  "),
+            (1_000_001, "# 1000.001 us "),
+            (99_999_999, "* 99999.99 us "),
+            (999_999_999, "@ 999999.9 us "),
+            (9_999_999_999, "$ 9999999 us  "),
+        ] {
+            let shown = format!("{} {}", mark(nanoseconds), duration(nanoseconds));
+            assert_eq!(shown, text);
+        }
+    }
+}

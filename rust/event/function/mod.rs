@@ -380,8 +380,17 @@ impl Unloading for Hooks {
         if let Some((hook, functions)) = &mut hooked.begins {
             let before = functions.len();
             functions.drop_if(goes);
-            let is_other = functions.len() != before;
-            if is_other && (functions.is_empty() || hook.select(functions).is_err()) {
+            let selected = match functions.len() {
+                0 => Err(ENOENT),
+                len if len == before => Ok(()),
+                _ => hook.select(functions),
+            };
+            if selected.is_err() {
+                if !functions.is_empty() {
+                    pr_warn!(
+                        "no memory to trace functions on without those of a module that went\n"
+                    );
+                }
                 hooked.begins = None;
             }
         }

@@ -4,10 +4,10 @@
 
 use crate::condition::Condition;
 use crate::options::Record;
+use crate::state;
 use crate::terminal::say;
 use crate::watch::Watch;
 use crate::workload::{self, Code, Event, Run};
-use crate::state;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::AsFd;

@@ -61,7 +61,11 @@ fn check_event(line: &str, name: &str, mut fields: Fields<'_>) {
         return assert!(known.is_empty());
     };
     for (name, value) in known {
-        let again = fields.take().ok().flatten().expect("what is written is a field");
+        let again = fields
+            .take()
+            .ok()
+            .flatten()
+            .expect("what is written is a field");
         let bytes = match again.value {
             Value::Word(word) => word.as_bytes().to_vec(),
             Value::Text(text) => text.bytes().collect(),

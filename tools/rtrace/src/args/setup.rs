@@ -81,7 +81,12 @@ pub struct FunctionArgs {
     pub notrace: Vec<String>,
 
     /// In a graph only calls that are in less than N others: 1 is those that no other led to
-    #[arg(long, value_name = "N", requires = "graph", conflicts_with = "functions")]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "graph",
+        conflicts_with = "functions"
+    )]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub max_depth: Option<u32>,
 }

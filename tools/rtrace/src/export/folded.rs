@@ -138,7 +138,10 @@ impl Format for Folded {
         let has_stack = self.fold(event, now).map_err(io::Error::other)?;
         let line = has_stack.then_some(self.line.as_str());
         if let Some((line, weight)) = self.weights.weigh(line, now) {
-            *self.counts.entry(line).or_default() += weight;
+            match self.counts.get_mut(&*line) {
+                Some(count) => *count += weight,
+                None => drop(self.counts.insert(line.into_owned(), weight)),
+            }
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 
 use super::format::Now;
 use crate::analysis::schedule::State;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// What stacks count for.
@@ -38,9 +39,13 @@ impl Weights {
     }
 
     /// An event with this line, if it has a stack: the line that counts now, and for how much.
-    pub fn weigh(&mut self, line: Option<&str>, now: &Now<'_>) -> Option<(String, u64)> {
+    pub fn weigh<'a>(
+        &mut self,
+        line: Option<&'a str>,
+        now: &Now<'_>,
+    ) -> Option<(Cow<'a, str>, u64)> {
         let blocked = match self {
-            Self::Count => return Some((line?.to_owned(), 1)),
+            Self::Count => return Some((line?.into(), 1)),
             Self::OffCpu(Blocked(blocked)) => blocked,
         };
         let switch = now.switch?;
@@ -51,7 +56,7 @@ impl Weights {
             blocked.insert(switch.prev_tid, (now.ns, line.to_owned()));
         }
         let (since, line) = ended?;
-        Some((line, now.ns.saturating_sub(since) / 1000))
+        Some((line.into(), now.ns.saturating_sub(since) / 1000))
     }
 
     /// Events may be missing: who was blocked may have run meanwhile.

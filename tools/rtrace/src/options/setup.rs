@@ -100,9 +100,15 @@ pub(super) fn add_state(setup: &mut Setup) -> Result<(), clap::Error> {
     if !setup.state {
         return Ok(());
     }
-    if setup.channels.iter().any(|known| known.name == state::CHANNEL) {
+    if setup
+        .channels
+        .iter()
+        .any(|known| known.name == state::CHANNEL)
+    {
         let name = state::CHANNEL;
-        return Err(wrong(format_args!("--state makes a channel `{name}`: call yours otherwise")));
+        return Err(wrong(format_args!(
+            "--state makes a channel `{name}`: call yours otherwise"
+        )));
     }
     setup.channels.push(ChannelSetup {
         events: Some(vec![state::EVENTS.to_owned().into()]),

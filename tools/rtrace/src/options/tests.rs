@@ -176,7 +176,7 @@ fn shown(words: &str) -> Result<Show, clap::Error> {
 fn system_calls_are_shown_unless_others_are_chosen() {
     let live = |words: &str| match shown(words).unwrap().input {
         Input::Live { setup, command } => (*setup, command),
-        Input::Recorded(_) => panic!("recorded"),
+        Input::Recorded(_) | Input::Received { .. } => panic!("not live"),
     };
     let (setup, command) = live("");
     let summaries = |setup: &Setup| -> Vec<String> {

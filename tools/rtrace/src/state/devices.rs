@@ -52,7 +52,11 @@ pub fn block(_: &Path, sys: &Path) -> io::Result<Vec<Line>> {
         let Some(number) = device(number.trim_end()).filter(|_| sectors.trim_end() != "0") else {
             continue;
         };
-        lines.push(Line::new(BLOCK).number("dev", number).text("diskname", &name));
+        lines.push(
+            Line::new(BLOCK)
+                .number("dev", number)
+                .text("diskname", &name),
+        );
     }
     Ok(lines)
 }

@@ -32,7 +32,11 @@ pub fn find(proc: &Path, sys: &Path) -> io::Result<Vec<Line>> {
             "" | "(null)" => "unnamed_irq_chip",
             chip => chip,
         };
-        for action in actions.trim_end().split(',').filter(|name| !name.is_empty()) {
+        for action in actions
+            .trim_end()
+            .split(',')
+            .filter(|name| !name.is_empty())
+        {
             let mut thread = format!("irq/{irq}-{action}").into_bytes();
             thread.truncate(COMM);
             let mut threads = threads.iter();
@@ -86,8 +90,14 @@ mod tests {
             (24, "PCI-MSI", "virtio0-config-and-more,b"),
             (30, "(null)", "x"),
         ] {
-            write(sys.join(format!("kernel/irq/{irq}/chip_name")), &format!("{chip}\n"));
-            write(sys.join(format!("kernel/irq/{irq}/actions")), &format!("{actions}\n"));
+            write(
+                sys.join(format!("kernel/irq/{irq}/chip_name")),
+                &format!("{chip}\n"),
+            );
+            write(
+                sys.join(format!("kernel/irq/{irq}/actions")),
+                &format!("{actions}\n"),
+            );
         }
         write(proc.join("77/comm"), "irq/24-virtio0-\n");
         write(proc.join("78/comm"), "irq/24\n");

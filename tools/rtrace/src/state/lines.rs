@@ -62,15 +62,14 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rtrace_input::state::{Fields, Line as Parsed, Value};
+    use rtrace_input::state::{Line as Parsed, Value};
 
     /// What the kernel makes of a line: the values, numbers as they were written.
     fn values(line: &Line) -> Vec<Vec<u8>> {
         let Some(Parsed::Event { mut fields, .. }) = Parsed::parse(line.as_str()) else {
             panic!("{line:?} is none");
         };
-        let next = |fields: &mut Fields<'_>| fields.take().unwrap();
-        std::iter::from_fn(|| next(&mut fields))
+        std::iter::from_fn(|| fields.take().unwrap())
             .map(|field| match field.value {
                 Value::Word(word) => word.into(),
                 Value::Text(text) => text.bytes().collect(),

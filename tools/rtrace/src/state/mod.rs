@@ -41,7 +41,11 @@ type Find = fn(&Path, &Path) -> io::Result<Vec<Line>>;
 /// The events that are made here, what they are about, and how it is found.
 const KINDS: [(&str, &str, Find); 7] = [
     (interrupts::EVENT, "interrupts", interrupts::find),
-    (devices::INTERFACE, "network interfaces", devices::interfaces),
+    (
+        devices::INTERFACE,
+        "network interfaces",
+        devices::interfaces,
+    ),
     (devices::BLOCK, "block devices", devices::block),
     (cpus::EVENT, "CPUs", cpus::find),
     (devices::MODULE, "modules", devices::modules),

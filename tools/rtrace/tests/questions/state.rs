@@ -55,10 +55,7 @@ fn thread([tid, pid, ppid]: [i32; 3], name: &str, table: u64) -> (u32, Vec<u8>) 
 fn opened(table: u64, fd: i32, flags: u32, name: &str) -> (u32, Vec<u8>) {
     let numbers = [fd.to_le_bytes(), flags.to_le_bytes()].concat();
     let name = [name.as_bytes(), b"\0"].concat();
-    (
-        OPENED,
-        [&table.to_le_bytes()[..], &numbers, &name].concat(),
-    )
+    (OPENED, [&table.to_le_bytes()[..], &numbers, &name].concat())
 }
 
 fn call(id: u32, fd: i32) -> (u32, Vec<u8>) {

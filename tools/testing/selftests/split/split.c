@@ -15,6 +15,9 @@
 
 static volatile unsigned int sink;
 
+/* A function that calls no other gets no frame else. */
+#define have_frame() asm volatile("" : : "r"(__builtin_frame_address(0)))
+
 #define spin(turns)						\
 	do {							\
 		for (unsigned int i = 0; i < (turns); i++)	\
@@ -23,11 +26,13 @@ static volatile unsigned int sink;
 
 __attribute__((noinline, noclone)) void three_parts(void)
 {
+	have_frame();
 	spin(3 * TURNS);
 }
 
 __attribute__((noinline, noclone)) void one_part(void)
 {
+	have_frame();
 	spin(TURNS);
 }
 

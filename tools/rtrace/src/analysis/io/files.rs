@@ -132,10 +132,7 @@ impl Files {
         Some(Self {
             clock: catalogue.metadata().clock,
             calls,
-            others: [fork, exit, thread, opened]
-                .into_iter()
-                .flatten()
-                .collect(),
+            others: [fork, exit, thread, opened].into_iter().flatten().collect(),
             descriptors: Descriptors::default(),
             uses: HashMap::new(),
             unknown: 0,

@@ -184,12 +184,7 @@ impl<'a> Perfetto<'a> {
                 }
                 // Who was seen before may have no parent yet.
                 self.processes.remove(&thread.tid);
-                self.thread(
-                    now.ns,
-                    (thread.tid, thread.process),
-                    Some(thread.comm),
-                    out,
-                )?;
+                self.thread(now.ns, (thread.tid, thread.process), Some(thread.comm), out)?;
             }
         }
         if let Some((_, [tid, program])) = self.exec.filter(|(exec, _)| *exec == key) {

@@ -17,6 +17,7 @@ use super::syscall::{self, Direction};
 use super::{typed, Event, Source};
 use crate::sys::hotplug::Hotplug;
 use crate::sys::perf::Arrivals;
+use crate::sys::threads;
 use crate::sys::tracepoint::{Tracepoint, Tracepoints};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
@@ -102,6 +103,7 @@ impl Registry {
         for kind in Kind::ALL {
             add(Source::Function(kind))?;
         }
+        threads::init();
         for state in State::all() {
             add(Source::State(state?))?;
         }

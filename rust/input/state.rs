@@ -209,7 +209,7 @@ fn escaped(mut next: impl FnMut() -> Option<u8>) -> Option<u8> {
         b'x' => {
             let mut digit = || char::from(next()?).to_digit(16);
             let (high, low) = (digit()?, digit()?);
-            u8::try_from(high << 4 | low).ok()
+            u8::try_from((high << 4) | low).ok()
         }
         _ => None,
     }

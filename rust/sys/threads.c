@@ -12,7 +12,6 @@
 #include <linux/fs.h>
 #include <linux/ipc_namespace.h>
 #include <linux/nsproxy.h>
-#include <linux/once.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
 #include <linux/random.h>
@@ -31,6 +30,12 @@
 /* Of pseudonym(). */
 static siphash_key_t secret;
 
+/* Before anything else here, once. May sleep. */
+void rtrace_threads_init(void)
+{
+	get_random_bytes(&secret, sizeof(secret));
+}
+
 /*
  * Calls @visit with the thread that has the least id from @tid on, while RCU keeps it; returns its id,
  * or 0 if there is none. (A thread that ends at this moment may be passed over.) May sleep, behind that.
@@ -41,8 +46,6 @@ int rtrace_visit_thread(int tid, rtrace_visit_thread_t visit, void *data)
 	struct pid *pid;
 	int found = 0;
 
-	/* Here, where it may sleep. */
-	get_random_sleepable_once(&secret, sizeof(secret));
 	rcu_read_lock();
 	pid = find_ge_pid(tid, &init_pid_ns);
 	if (pid) {
@@ -74,7 +77,7 @@ static enum rtrace_status status(struct task_struct *thread)
 	default:
 		return RTRACE_DEAD;
 	}
-	if (state == TASK_RUNNING)
+	if (state == TASK_RUNNING || (state & TASK_WAKING))
 		return RTRACE_RUNNABLE;
 	if (state & TASK_NEW)
 		return RTRACE_NEW;

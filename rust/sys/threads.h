@@ -71,6 +71,7 @@ struct rtrace_file {
 typedef void (*rtrace_visit_thread_t)(struct task_struct *thread, void *data);
 typedef void (*rtrace_visit_file_t)(const struct rtrace_file *file, void *data);
 
+void rtrace_threads_init(void);
 int rtrace_visit_thread(int tid, rtrace_visit_thread_t visit, void *data);
 void rtrace_thread_read(struct task_struct *thread, struct rtrace_thread *to);
 void rtrace_thread_namespaces(struct task_struct *thread, struct rtrace_namespaces *to);

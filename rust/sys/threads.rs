@@ -19,6 +19,12 @@ pub(crate) use bindings::rtrace_user_ns as InUserNamespace;
 /// The pointer is that of a task, and who has this is called by [`visit`], so that RCU keeps it.
 pub(crate) struct Thread<'a>(NonNull<bindings::task_struct>, PhantomData<&'a ()>);
 
+/// Chooses what tables of files are called from now on: once, when the module is loaded. May sleep.
+pub(crate) fn init() {
+    // SAFETY: May sleep here; nobody visits threads yet.
+    unsafe { bindings::rtrace_threads_init() };
+}
+
 /// Calls `visit` with the thread that has the least id from `tid` on, and returns that; [`None`]: there
 /// is none. Nothing in `visit` may sleep. May itself sleep, before and after.
 pub(crate) fn visit(tid: i32, mut visit: impl FnMut(&Thread<'_>)) -> Option<i32> {

@@ -77,7 +77,7 @@ pub fn modules(proc: &Path, _: &Path) -> io::Result<Vec<Line>> {
 /// The number that the kernel has for a device, from `MAJOR:MINOR`.
 pub fn device(text: &str) -> Option<u32> {
     let (major, minor) = text.split_once(':')?;
-    Some(major.parse::<u32>().ok()? << 20 | minor.parse::<u32>().ok()?)
+    Some((major.parse::<u32>().ok()? << 20) | minor.parse::<u32>().ok()?)
 }
 
 /// The names of what is in a directory, in order.

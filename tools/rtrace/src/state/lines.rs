@@ -69,12 +69,14 @@ mod tests {
         let Some(Parsed::Event { mut fields, .. }) = Parsed::parse(line.as_str()) else {
             panic!("{line:?} is none");
         };
-        std::iter::from_fn(|| fields.take().unwrap())
-            .map(|field| match field.value {
+        let mut values = Vec::new();
+        while let Some(field) = fields.take().unwrap() {
+            values.push(match field.value {
                 Value::Word(word) => word.into(),
                 Value::Text(text) => text.bytes().collect(),
-            })
-            .collect()
+            });
+        }
+        values
     }
 
     #[test]

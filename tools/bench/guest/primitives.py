@@ -6,10 +6,12 @@ Instructions of a reservation and a commit by either means (rtrace_bench.c), alo
 whose own cost is taken off. Instructions are not cycles: on a processor, disabling interrupts
 and a LOCK prefix take tens of cycles more than the instructions that they are.
 
-And of an event where every few events finish a packet, without and with a barrier at delivery.
+And of an event where every few events finish a packet, without and with a barrier at delivery; and
+of calls of a function that is traced, beside ftrace's tracers.
 """
 
 import firing
+import functions
 import tracers
 from tracers.base import Memory, run
 
@@ -45,8 +47,15 @@ def of_writers(say):
         yield f"delivery_barrier={barrier}", cost
 
 
+def of_functions(say):
+    for title, cost in functions.table():
+        say(f"{title}: {cost:.1f}")
+        yield title, cost
+
+
 def of_all(say, quick=None):
     return {"tables": {
         "A reservation and a commit": dict(of_means(say)),
         "An event, with a packet of 4 KiB to finish every 67 events": dict(of_writers(say)),
+        "A function that is traced": dict(of_functions(say)),
     }}

@@ -21,7 +21,8 @@
  * The file `primitive` takes NAME COUNT and answers with the ticks that so many turns took:
  * a reservation (a position is moved on by the record's length) and a commit (the length is
  * added to a counter), by `local` atomics, `locked` ones, or plain ones with interrupts off
- * (`irq-off`) or preemption (`preempt-off`); `empty` is the loop itself.
+ * (`irq-off`) or preemption (`preempt-off`); `empty` is the loop itself. `call` is a call of
+ * rtrace_bench_called(), which does nothing and can be traced.
  *
  * Interrupts are off for BATCH events at a time, so that nothing else is counted.
  */
@@ -356,6 +357,17 @@ static noinline notrace void turn_preempt_off(unsigned int times)
 	}
 }
 
+static noinline void rtrace_bench_called(void)
+{
+	barrier();
+}
+
+static noinline notrace void turn_call(unsigned int times)
+{
+	while (times--)
+		rtrace_bench_called();
+}
+
 static const struct {
 	const char *name;
 	void (*turn)(unsigned int times);
@@ -365,6 +377,7 @@ static const struct {
 	{ "locked", turn_locked },
 	{ "irq-off", turn_irq_off },
 	{ "preempt-off", turn_preempt_off },
+	{ "call", turn_call },
 };
 
 static u64 primitive_ticks;

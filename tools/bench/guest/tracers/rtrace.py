@@ -17,6 +17,8 @@ LOST = ("overwritten", "full", "wrapped", "too_large", "nested", "no_buffer")
 
 def event(name):
     match name.split("_")[0]:
+        case function if function.startswith("ftrace:"):
+            return name
         case "syscalls":
             return "syscalls:*"
         case "getppid":

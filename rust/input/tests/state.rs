@@ -4,8 +4,11 @@
 
 use rtrace_input::state::{number, Line, Reason, Value};
 
-/// A line's fields: names, and values as they are meant; or what is wrong, and where.
-fn fields(line: &str) -> Result<Vec<(&str, Vec<u8>)>, (usize, Reason)> {
+/// Names of a line's fields, and values as they are meant.
+type Fields<'a> = Vec<(&'a str, Vec<u8>)>;
+
+/// A line's fields; or what is wrong, and where.
+fn fields(line: &str) -> Result<Fields<'_>, (usize, Reason)> {
     let Some(Line::Event { mut fields, .. }) = Line::parse(line) else {
         panic!("'{line}' is no event");
     };

@@ -49,8 +49,11 @@ fn check_event(line: &str, name: &str, mut fields: Fields<'_>) {
             Value::Text(text) => {
                 let bytes: Vec<u8> = text.bytes().collect();
                 assert!(!bytes.contains(&0));
-                let escaped: String = bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect();
-                written.push_str(&format!("\"{escaped}\""));
+                written.push('"');
+                for byte in &bytes {
+                    written.push_str(&format!("\\x{byte:02x}"));
+                }
+                written.push('"');
                 bytes
             }
         };

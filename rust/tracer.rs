@@ -5,9 +5,10 @@
 use crate::channel::config::Config;
 use crate::event::description::Description;
 use crate::event::fired::Fired;
+use crate::event::listed::Listed;
 use crate::event::provided::Provided;
 use crate::event::registry::Registry;
-use crate::event::{Event, Source};
+use crate::event::Event;
 use crate::file::{self, Files};
 use crate::session::{FilesPlace, Serving, Sessions, Shared};
 use crate::sys::foreign::ForeignModule;
@@ -59,7 +60,7 @@ impl Tracer {
     /// Takes an event that another module provides. May sleep.
     pub(crate) fn add_event(&self, description: Description) -> Result<Arc<Provided>> {
         let event = self.registry.provide(description)?;
-        let Source::Provided(provided) = event.source() else {
+        let Some(Listed::Provided(provided)) = event.listed() else {
             return Err(EINVAL);
         };
         if let Err(error) = self.files.add_event(&event) {

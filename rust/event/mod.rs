@@ -18,6 +18,7 @@ pub(crate) mod fired;
 mod format;
 pub(crate) mod function;
 mod handlers;
+pub(crate) mod listed;
 pub(crate) mod perf;
 pub(crate) mod provided;
 pub(crate) mod recorders;
@@ -33,15 +34,8 @@ use crate::abi::schema::Field;
 use crate::arch::word::SharedWord;
 use crate::sys::foreign::ForeignModule;
 use crate::sys::tracepoint::Tracepoint;
-use dynamic::Dynamic;
 use fired::Fired;
-use function::{Functions, Kind};
-use kernel::sync::Arc;
-use perf::Perf;
-use provided::Provided;
-use recorders::Listed;
-use sampled::Sampled;
-use state::State;
+use listed::Listed;
 use syscall::{Call, Direction};
 use typed::Declaration;
 
@@ -65,18 +59,8 @@ pub(crate) enum Source {
     },
     /// A tracepoint of its own, with a probe in another module.
     Fired(Fired),
-    /// Emitted by another module.
-    Provided(Arc<Provided>),
-    /// Defined by a user.
-    Dynamic(Arc<Dynamic>),
-    /// That a function is called, or returns.
-    Function(Kind),
-    /// Taken again and again.
-    Sampled(Arc<Sampled>),
-    /// Recorded by the kernel, for perf.
-    Perf(Arc<Perf>),
-    /// Recorded when a session is asked for the state.
-    State(Arc<State>),
+    /// None: it keeps a list of who records it.
+    Listed(Listed),
 }
 
 /// An event that can be recorded.
@@ -111,17 +95,11 @@ impl Event {
         &self.source
     }
 
-    /// The list of who records it, if it keeps one; that of functions is the session's, which traces
-    /// these.
-    pub(crate) fn listed<'a>(&'a self, functions: &'a Functions) -> Option<&'a dyn Listed> {
+    /// What it is, if it keeps a list of who records it.
+    pub(crate) fn listed(&self) -> Option<&Listed> {
         match &self.source {
-            Source::Typed { .. } | Source::Syscall { .. } | Source::Fired(_) => None,
-            Source::Provided(provided) => Some(&**provided),
-            Source::Dynamic(dynamic) => Some(&**dynamic),
-            Source::Function(kind) => Some(functions.event(*kind)),
-            Source::Sampled(sampled) => Some(&**sampled),
-            Source::Perf(perf) => Some(&**perf),
-            Source::State(state) => Some(&**state),
+            Source::Listed(listed) => Some(listed),
+            _ => None,
         }
     }
 
@@ -134,7 +112,7 @@ impl Event {
     /// filter that was made for it fits the other one's records.
     fn gives_way_to(&self, fired: &Fired) -> bool {
         match &self.source {
-            Source::Perf(perf) => {
+            Source::Listed(Listed::Perf(perf)) => {
                 !perf.is_recorded() && perf.description().has_fields_of(&fired.description)
             }
             _ => false,
@@ -144,7 +122,7 @@ impl Event {
     /// Whether what fires it is still there, where nobody says that it goes. May sleep.
     pub(crate) fn is_there(&self) -> bool {
         match &self.source {
-            Source::Perf(perf) => perf.is_there(),
+            Source::Listed(Listed::Perf(perf)) => perf.is_there(),
             _ => true,
         }
     }
@@ -155,33 +133,23 @@ impl Event {
 
     /// Subsystem: the directory below `events/`.
     pub(crate) fn subsystem(&self) -> &str {
-        match &self.source {
-            Source::Typed { declaration, .. } => declaration.subsystem,
-            Source::Syscall { .. } => "syscalls",
-            Source::Fired(fired) => fired.description.full_name().0,
-            Source::Provided(provided) => provided.description().full_name().0,
-            Source::Dynamic(dynamic) => dynamic.description().full_name().0,
-            Source::Function(_) => Kind::SUBSYSTEM,
-            Source::Sampled(_) => sampled::SUBSYSTEM,
-            Source::Perf(perf) => perf.description().full_name().0,
-            Source::State(_) => state::SUBSYSTEM,
-        }
+        self.full_name().0
     }
 
     /// Name, as viewers of traces know it.
     pub(crate) fn name(&self) -> &str {
+        self.full_name().1
+    }
+
+    /// Both.
+    fn full_name(&self) -> FullName<'_> {
         match &self.source {
-            Source::Typed { declaration, .. } => declaration.name,
+            Source::Typed { declaration, .. } => (declaration.subsystem, declaration.name),
             Source::Syscall {
                 call, direction, ..
-            } => call.name(*direction),
-            Source::Fired(fired) => fired.description.full_name().1,
-            Source::Provided(provided) => provided.description().full_name().1,
-            Source::Dynamic(dynamic) => dynamic.description().full_name().1,
-            Source::Function(kind) => kind.name(),
-            Source::Sampled(sampled) => sampled.pace().name(),
-            Source::Perf(perf) => perf.description().full_name().1,
-            Source::State(state) => state.declaration().name,
+            } => (syscall::SUBSYSTEM, call.name(*direction)),
+            Source::Fired(fired) => fired.description.full_name(),
+            Source::Listed(listed) => listed.full_name(),
         }
     }
 
@@ -195,19 +163,13 @@ impl Event {
             Source::Syscall {
                 call, direction, ..
             } => (
-                call.kernel_name(*direction).map(|name| ("syscalls", name)),
+                call.kernel_name(*direction)
+                    .map(|name| (syscall::SUBSYSTEM, name)),
                 Some(("raw_syscalls", direction.tracepoint())),
             ),
-            Source::Typed { .. }
-            | Source::Fired(_)
-            | Source::Provided(_)
-            | Source::Dynamic(_)
-            | Source::Function(_)
-            | Source::Sampled(_)
-            | Source::Perf(_)
-            | Source::State(_) => (None, None),
+            Source::Typed { .. } | Source::Fired(_) | Source::Listed(_) => (None, None),
         };
-        core::iter::once((self.subsystem(), self.name()))
+        core::iter::once(self.full_name())
             .chain(kernel_name)
             .chain(of_all)
     }
@@ -230,28 +192,15 @@ impl Event {
         match &self.source {
             Source::Typed { declaration, .. } => declaration.default,
             Source::Syscall { .. } => true,
-            Source::Fired(_)
-            | Source::Provided(_)
-            | Source::Dynamic(_)
-            | Source::Function(_)
-            | Source::Sampled(_)
-            | Source::Perf(_)
-            | Source::State(_) => false,
+            Source::Fired(_) | Source::Listed(_) => false,
         }
     }
 
     /// Whether a filter can look at its records.
     fn can_be_captured(&self) -> bool {
         match &self.source {
-            Source::Typed { .. }
-            | Source::Syscall { .. }
-            | Source::Fired(_)
-            | Source::Dynamic(_)
-            | Source::Function(_)
-            | Source::Sampled(_)
-            | Source::Perf(_)
-            | Source::State(_) => true,
-            Source::Provided(provided) => provided.can_be_captured(),
+            Source::Listed(Listed::Provided(provided)) => provided.can_be_captured(),
+            _ => true,
         }
     }
 
@@ -274,12 +223,7 @@ impl Event {
                 ..
             } => call.exit().nth(place),
             Source::Fired(fired) => fired.description.field(place),
-            Source::Provided(provided) => provided.description().field(place),
-            Source::Dynamic(dynamic) => dynamic.description().field(place),
-            Source::Function(kind) => kind.fields().get(place).copied(),
-            Source::Sampled(_) => sampled::FIELDS.get(place).copied(),
-            Source::Perf(perf) => perf.description().field(place),
-            Source::State(state) => state.declaration().fields.get(place).copied(),
+            Source::Listed(listed) => listed.field(place),
         }
     }
 }

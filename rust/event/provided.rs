@@ -4,7 +4,7 @@
 
 use super::captured::{self, CapturedProbe};
 use super::description::Description;
-use super::recorders::{Listed, Recorders};
+use super::recorders::{Attach, Recorders};
 use super::sampled::Frequency;
 use crate::arch::preempt::NoPreempt;
 use crate::record::memory::{Space, Tail};
@@ -74,7 +74,7 @@ impl Provided {
     }
 }
 
-impl Listed for Provided {
+impl Attach for Provided {
     fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {
         self.recorders.attach(probe)
     }

@@ -10,9 +10,9 @@ use crate::sys::rcu::RcuArc;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
-/// An event that keeps a list of who records it.
-pub(crate) trait Listed {
-    /// Has it recorded by `probe`, too, from now on; triggers come after all others. What is
+/// What puts who records an event on the event's list.
+pub(crate) trait Attach {
+    /// Has the event recorded by `probe`, too, from now on; triggers come after all others. What is
     /// sampled is so often. May sleep.
     fn attach(&self, probe: Arc<CapturedProbe>, frequency: Frequency) -> Result;
 
@@ -44,7 +44,7 @@ impl Recorders {
         })
     }
 
-    /// As [`Listed::attach`].
+    /// As [`Attach::attach`].
     pub(super) fn attach(&self, probe: Arc<CapturedProbe>) -> Result {
         let _changing = self.changing.lock();
         let next = RcuArc::new();
@@ -66,7 +66,7 @@ impl Recorders {
         Ok(())
     }
 
-    /// As [`Listed::detach`].
+    /// As [`Attach::detach`].
     pub(super) fn detach(&self, probe: &CapturedProbe) {
         let _changing = self.changing.lock();
         let mut before: Option<Arc<Recorder>> = None;

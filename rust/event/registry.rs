@@ -9,6 +9,7 @@ use super::description::Description;
 use super::dynamic::Dynamic;
 use super::fired::Fired;
 use super::function::Kind;
+use super::listed::Listed;
 use super::perf::Perf;
 use super::provided::Provided;
 use super::sampled::{Pace, Sampled};
@@ -45,7 +46,7 @@ impl Events {
             .iter()
             .flatten()
             .filter_map(|event| match event.source() {
-                Source::Perf(perf) => Some((event, &**perf, event.is_present())),
+                Source::Listed(Listed::Perf(perf)) => Some((event, &**perf, event.is_present())),
                 _ => None,
             })
     }
@@ -101,14 +102,17 @@ impl Registry {
             }
         }
         for kind in Kind::ALL {
-            add(Source::Function(kind))?;
+            add(Source::Listed(Listed::Function(kind)))?;
         }
         threads::init();
         for state in State::all() {
-            add(Source::State(state?))?;
+            add(Source::Listed(Listed::State(state?)))?;
         }
         for pace in Pace::available() {
-            add(Source::Sampled(Sampled::new(pace, hotplug.clone())?))?;
+            add(Source::Listed(Listed::Sampled(Sampled::new(
+                pace,
+                hotplug.clone(),
+            )?)))?;
         }
         let events = Arc::new(Events(events), GFP_KERNEL)?;
         Arc::pin_init(pin_init!(Self { events <- new_mutex!(events) }), GFP_KERNEL)
@@ -124,24 +128,27 @@ impl Registry {
     pub(crate) fn provide(&self, description: Description) -> Result<Arc<Event>> {
         let provided = Provided::new(description)?;
         let new = provided.clone();
-        self.add(Source::Provided(provided), |old| match old {
-            Source::Provided(old) => old.is_described_by(new.description()),
-            _ => false,
-        })
+        self.add(
+            Source::Listed(Listed::Provided(provided)),
+            |old| match old {
+                Source::Listed(Listed::Provided(old)) => old.is_described_by(new.description()),
+                _ => false,
+            },
+        )
     }
 
     /// The same with one that perf hands over.
     pub(crate) fn add_perf(&self, perf: Arc<Perf>) -> Result<Arc<Event>> {
         let new = perf.clone();
-        self.add(Source::Perf(perf), |old| match old {
-            Source::Perf(old) => old.is_same(&new),
+        self.add(Source::Listed(Listed::Perf(perf)), |old| match old {
+            Source::Listed(Listed::Perf(old)) => old.is_same(&new),
             _ => false,
         })
     }
 
     /// Adds an event that a user has defined. `EEXIST`: there is one of that name. May sleep.
     pub(crate) fn define(&self, dynamic: Arc<Dynamic>) -> Result<Arc<Event>> {
-        self.add(Source::Dynamic(dynamic), |_| false)
+        self.add(Source::Listed(Listed::Dynamic(dynamic)), |_| false)
     }
 
     /// Adds an event, unless it `is_again` what was here before by its name: then that is here again.
@@ -222,7 +229,7 @@ impl Registry {
         let events = self.events();
         let mut all = events.iter();
         let event = all.find(|event| match event.source() {
-            Source::Provided(known) => core::ptr::eq(&**known, provided),
+            Source::Listed(Listed::Provided(known)) => core::ptr::eq(&**known, provided),
             _ => false,
         })?;
         Some(event.clone())

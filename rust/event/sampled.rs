@@ -7,7 +7,7 @@
 //! several do not disturb each other; it works while the event is recorded.
 
 use super::captured::CapturedProbe;
-use super::recorders::Listed;
+use super::recorders::Attach;
 use crate::abi::schema::{Field, FieldType};
 use crate::arch::preempt::NoPreempt;
 use crate::arch::registers::Register;
@@ -132,7 +132,7 @@ impl Sampled {
     }
 }
 
-impl Listed for Sampled {
+impl Attach for Sampled {
     /// `ENOSPC`: the processor's counters are all in use.
     fn attach(&self, probe: Arc<CapturedProbe>, frequency: Frequency) -> Result {
         let sampling = Sampling {

@@ -4,8 +4,9 @@
 
 use super::perf::NOT_PERMITTED;
 use super::{ChannelId, ChannelSettings, Enabled, Selection, Session};
+use crate::event::listed::Listed;
 use crate::event::registry::Events;
-use crate::event::{Event, Source};
+use crate::event::Event;
 use crate::input::pattern::Pattern;
 use crate::sys::signal;
 use kernel::prelude::*;
@@ -189,11 +190,11 @@ impl Session {
     }
 }
 
-/// Whether a pattern picks an event. Where it enables events of whatever subsystem, those are not meant
-/// that perf hands over: they cost more, and which of them are known depends on who has asked before.
+/// Whether a pattern picks an event. One that enables events of whatever subsystem picks those that are
+/// there anyway.
 fn picks(pattern: &Pattern<'_>, event: &Event) -> bool {
-    let is_meant =
-        !pattern.enables || pattern.names_subsystem() || !matches!(event.source(), Source::Perf(_));
+    let is_asked_for = event.listed().is_some_and(Listed::is_asked_for);
+    let is_meant = !pattern.enables || pattern.names_subsystem() || !is_asked_for;
     let mut names = event.names();
     is_meant && names.any(|(subsystem, name)| pattern.matches(subsystem, name))
 }

@@ -4,7 +4,8 @@
 
 use super::Sessions;
 use crate::event::dynamic::{Dynamic, NoEvent};
-use crate::event::{Event, Source};
+use crate::event::listed::Listed;
+use crate::event::Event;
 use crate::input::caret::Caret;
 use crate::input::dynamic::{Definition, Name, FILE_SUBSYSTEM, SUBSYSTEM};
 use crate::sys::debugfs::text::Text;
@@ -123,7 +124,7 @@ impl Sessions {
         files: &impl EventFiles,
         done: &mut KVec<Done>,
     ) -> Result {
-        if matches!(event.source(), Source::Dynamic(dynamic) if dynamic.is_recorded()) {
+        if matches!(event.listed(), Some(Listed::Dynamic(dynamic)) if dynamic.is_recorded()) {
             let (subsystem, name) = (event.subsystem(), event.name());
             self.default()
                 .refuse(fmt!("{file}: {subsystem}/{name} is recorded now"));
@@ -153,7 +154,7 @@ impl Sessions {
 
     /// An event that was taken away leaves nothing behind but what traces say of it.
     fn end(&self, event: &Event) {
-        if let Source::Dynamic(dynamic) = event.source() {
+        if let Some(Listed::Dynamic(dynamic)) = event.listed() {
             dynamic.retire();
         }
         // Without memory it stays where nobody finds it.
@@ -164,7 +165,7 @@ impl Sessions {
     fn dynamic(&self) -> Result<KVec<Arc<Event>>> {
         let mut dynamic = KVec::new();
         for event in self.shared.registry.events().iter() {
-            if let Source::Dynamic(_) = event.source() {
+            if let Some(Listed::Dynamic(_)) = event.listed() {
                 dynamic.push(event.clone(), GFP_KERNEL)?;
             }
         }
@@ -189,7 +190,7 @@ impl Sessions {
         mut write: impl FnMut(&Dynamic, &Event) -> core::fmt::Result,
     ) -> Result {
         for event in &self.dynamic()? {
-            if let Source::Dynamic(dynamic) = event.source() {
+            if let Some(Listed::Dynamic(dynamic)) = event.listed() {
                 write(dynamic, event)?;
             }
         }

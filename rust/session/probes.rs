@@ -13,6 +13,7 @@ use crate::context::ContextSet;
 use crate::event::captured::{CapturedProbe, Recorder, Taker};
 use crate::event::filter::Filter;
 use crate::event::function::Functions;
+use crate::event::listed::Listed;
 use crate::event::sampled::Frequency;
 use crate::event::syscall::{self, CapturedSyscallProbe, Direction, SyscallProbe};
 use crate::event::tasks::Tasks;
@@ -199,16 +200,7 @@ impl ChannelProbes {
             || self.tasks.is_set()
             || wanted.filter(event).is_some()
             || self.captured.has(event)
-            || matches!(
-                event.source(),
-                Source::Fired(_)
-                    | Source::Provided(_)
-                    | Source::Dynamic(_)
-                    | Source::Function(_)
-                    | Source::Sampled(_)
-                    | Source::Perf(_)
-                    | Source::State(_)
-            )
+            || matches!(event.source(), Source::Fired(_) | Source::Listed(_))
     }
 
     /// Attaches what is not yet.
@@ -235,8 +227,8 @@ impl ChannelProbes {
                 let recorder = Recorder {
                     probe,
                     // The state is of all tasks.
-                    tasks: match event.source() {
-                        Source::State(_) => Arc::new(Tasks::new(), GFP_KERNEL)?,
+                    tasks: match event.listed() {
+                        Some(Listed::State(_)) => Arc::new(Tasks::new(), GFP_KERNEL)?,
                         _ => self.tasks.clone(),
                     },
                     contexts: self.contexts.clone(),
@@ -270,17 +262,12 @@ impl ChannelProbes {
                         .captured
                         .attach(fired.tracepoint, fired.handler, probe)?;
                 }
-                Source::Provided(_)
-                | Source::Dynamic(_)
-                | Source::Function(_)
-                | Source::Sampled(_)
-                | Source::Perf(_)
-                | Source::State(_) => {
+                Source::Listed(listed) => {
                     let probe = captured(probe)?;
                     change.captured.push(probe.clone(), GFP_KERNEL)?;
                     self.listed.reserve(1, GFP_KERNEL)?;
-                    let listed = event.listed(&self.functions).ok_or(EINVAL)?;
-                    listed.attach(probe.clone(), self.sample_frequency)?;
+                    let list = listed.list(&self.functions);
+                    list.attach(probe.clone(), self.sample_frequency)?;
                     self.listed.push((event.clone(), probe), GFP_KERNEL)?;
                 }
                 Source::Syscall { .. } => {}
@@ -395,8 +382,8 @@ impl ChannelProbes {
         } = self;
         listed.retain(|(event, probe)| {
             let stays = recorded.has(event);
-            if let (Some(listed), false) = (event.listed(functions), stays) {
-                listed.detach(probe);
+            if let (Some(listed), false) = (event.listed(), stays) {
+                listed.list(functions).detach(probe);
             }
             stays
         });

@@ -116,15 +116,10 @@ impl TriggerProbes {
                 self.tracepoints
                     .attach_last(fired.tracepoint, fired.handler, probe)
             }
-            Source::Provided(_)
-            | Source::Dynamic(_)
-            | Source::Function(_)
-            | Source::Sampled(_)
-            | Source::Perf(_)
-            | Source::State(_) => {
+            Source::Listed(listed) => {
                 self.listed.reserve(1, GFP_KERNEL)?;
-                let listed = event.listed(&self.functions).ok_or(EINVAL)?;
-                listed.attach(probe.clone(), frequency)?;
+                let list = listed.list(&self.functions);
+                list.attach(probe.clone(), frequency)?;
                 Ok(self.listed.push((event.clone(), probe), GFP_KERNEL)?)
             }
         }
@@ -141,8 +136,8 @@ impl TriggerProbes {
         } = self;
         listed.retain(|(event, probe)| {
             let goes = goes(probe);
-            if let (Some(listed), true) = (event.listed(functions), goes) {
-                listed.detach(probe);
+            if let (Some(listed), true) = (event.listed(), goes) {
+                listed.list(functions).detach(probe);
             }
             !goes
         });

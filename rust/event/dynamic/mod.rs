@@ -8,7 +8,7 @@ mod program;
 
 use super::captured::{Bytes, CapturedProbe};
 use super::description::Description;
-use super::recorders::{Listed, Recorders};
+use super::recorders::{Attach, Recorders};
 use super::sampled::Frequency;
 use crate::arch::preempt::NoPreempt;
 use crate::input::dynamic::{Error as Refusal, Name, Place, PlaceBase, Probe};
@@ -192,7 +192,7 @@ impl Dynamic {
     }
 }
 
-impl Listed for Dynamic {
+impl Attach for Dynamic {
     /// `EINVAL`: the module whose code it is in is gone; `ENOENT`: it was taken away.
     fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {
         let hook = self.hook.lock();

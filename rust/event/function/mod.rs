@@ -10,7 +10,7 @@ mod set;
 mod stopwatch;
 
 use super::captured::CapturedProbe;
-use super::recorders::{Listed, Recorders};
+use super::recorders::{Attach, Recorders};
 use super::sampled::Frequency;
 use crate::abi::schema::{Field, FieldType};
 use crate::arch::preempt::NoPreempt;
@@ -201,7 +201,7 @@ impl Functions {
     }
 
     /// An event, to be recorded for this session.
-    pub(super) fn event(&self, kind: Kind) -> &dyn Listed {
+    pub(super) fn event(&self, kind: Kind) -> &dyn Attach {
         let [function, entry, exit] = &self.events;
         match kind {
             Kind::Function => function,
@@ -257,7 +257,7 @@ impl Functions {
     }
 }
 
-impl Listed for FunctionEvent {
+impl Attach for FunctionEvent {
     fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {
         let recorders = self.hooks.recorders(self.kind);
         let mut hooked = self.hooks.hooked.lock();

@@ -12,7 +12,7 @@ mod layout;
 
 use super::captured::CapturedProbe;
 use super::description::Description;
-use super::recorders::{Listed, Recorders};
+use super::recorders::{Attach, Recorders};
 use super::sampled::Frequency;
 use crate::arch::preempt::NoPreempt;
 use crate::sys::hotplug::Hotplug;
@@ -113,7 +113,7 @@ fn find(subsystem: &str, name: &str) -> Result<Option<TraceEvent>> {
     TraceEvent::find(&subsystem, &name)
 }
 
-impl Listed for Perf {
+impl Attach for Perf {
     /// `ENOENT`: it is gone, or has other fields now; `EPERM`: the current task may not see what perf records:
     /// that takes `CAP_PERFMON`.
     fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {

@@ -11,9 +11,9 @@ pub(crate) mod lines;
 mod walk;
 
 use super::captured::{Bytes, CapturedProbe};
-use super::recorders::{Listed, Recorders};
+use super::listed::Listed;
+use super::recorders::{Attach, Recorders};
 use super::sampled::Frequency;
-use super::Source;
 use crate::arch::preempt::NoPreempt;
 use crate::event::registry::Events;
 use crate::record::memory::Tail;
@@ -53,7 +53,7 @@ impl State {
     }
 }
 
-impl Listed for State {
+impl Attach for State {
     fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {
         self.recorders.attach(probe)
     }
@@ -75,7 +75,7 @@ impl<P: Fn(&CapturedProbe) -> bool> Dump<P> {
     pub(crate) fn new(events: &Events, is_ours: P) -> Result<Self> {
         let mut all = KVec::with_capacity(DECLARED.len(), GFP_KERNEL)?;
         for event in events.iter() {
-            if let Source::State(state) = event.source() {
+            if let Some(Listed::State(state)) = event.listed() {
                 all.push(state.clone(), GFP_KERNEL)?;
             }
         }

@@ -28,6 +28,9 @@ use crate::abi::schema::FieldType;
 use describe::{Argument, Kind, NUMBER, RESULT};
 use table::LISTED;
 
+/// The events' subsystem.
+pub(super) const SUBSYSTEM: &str = "syscalls";
+
 /// Numbers that the table could know are below this one.
 const NUMBERS: u32 = LISTED[LISTED.len() - 1].slot + 1;
 /// The slot of a call that the table does not know.

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Events that no tracepoint fires: each has a list of who records it.
+
+use super::dynamic::Dynamic;
+use super::function::{self, Functions};
+use super::perf::Perf;
+use super::provided::Provided;
+use super::recorders::Attach;
+use super::sampled::{self, Sampled};
+use super::state::{self, State};
+use super::FullName;
+use crate::abi::schema::Field;
+use kernel::sync::Arc;
+
+/// What such an event is.
+pub(crate) enum Listed {
+    /// Emitted by another module.
+    Provided(Arc<Provided>),
+    /// Defined by a user.
+    Dynamic(Arc<Dynamic>),
+    /// That a function is called, or returns.
+    Function(function::Kind),
+    /// Taken again and again.
+    Sampled(Arc<Sampled>),
+    /// Recorded by the kernel, for perf.
+    Perf(Arc<Perf>),
+    /// Recorded when a session is asked for the state.
+    State(Arc<State>),
+}
+
+impl Listed {
+    /// Where one attaches to it. Functions are the session's, which traces these.
+    pub(crate) fn list<'a>(&'a self, functions: &'a Functions) -> &'a dyn Attach {
+        match self {
+            Self::Provided(provided) => &**provided,
+            Self::Dynamic(dynamic) => &**dynamic,
+            Self::Function(kind) => functions.event(*kind),
+            Self::Sampled(sampled) => &**sampled,
+            Self::Perf(perf) => &**perf,
+            Self::State(state) => &**state,
+        }
+    }
+
+    /// Whether it is recorded only where its subsystem or its name was asked for. What perf hands over costs
+    /// more, and which of that is known depends on who has asked before.
+    pub(crate) fn is_asked_for(&self) -> bool {
+        matches!(self, Self::Perf(_))
+    }
+
+    /// Its subsystem and its name.
+    pub(super) fn full_name(&self) -> FullName<'_> {
+        match self {
+            Self::Provided(provided) => provided.description().full_name(),
+            Self::Dynamic(dynamic) => dynamic.description().full_name(),
+            Self::Function(kind) => (function::Kind::SUBSYSTEM, kind.name()),
+            Self::Sampled(sampled) => (sampled::SUBSYSTEM, sampled.pace().name()),
+            Self::Perf(perf) => perf.description().full_name(),
+            Self::State(state) => (state::SUBSYSTEM, state.declaration().name),
+        }
+    }
+
+    /// The field at this place in the record.
+    pub(super) fn field(&self, place: usize) -> Option<Field<'_>> {
+        match self {
+            Self::Provided(provided) => provided.description().field(place),
+            Self::Dynamic(dynamic) => dynamic.description().field(place),
+            Self::Function(kind) => kind.fields().get(place).copied(),
+            Self::Sampled(_) => sampled::FIELDS.get(place).copied(),
+            Self::Perf(perf) => perf.description().field(place),
+            Self::State(state) => state.declaration().fields.get(place).copied(),
+        }
+    }
+}

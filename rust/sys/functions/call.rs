@@ -2,6 +2,7 @@
 
 //! Being called where functions begin and where they return, by fprobe.
 
+use crate::arch::clock::monotonic_ns;
 use crate::sys::bindings;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
@@ -38,6 +39,17 @@ pub(crate) struct CallHook<T> {
 struct Hooked<T> {
     probe: Opaque<bindings::fprobe>,
     target: Arc<T>,
+    /// When it was made, in nanoseconds of the monotonic clock.
+    made: u64,
+}
+
+/// What a task keeps of a call until that returns.
+#[repr(C)]
+struct Kept<V> {
+    /// Of the hook: the kernel knows probes by their addresses, so this one may get the returns of calls
+    /// that another one saw which was at the same address before.
+    made: u64,
+    value: V,
 }
 
 // SAFETY: The kernel's functions for fprobes have locks of their own; the target is `Send` and `Sync`.
@@ -49,16 +61,20 @@ impl<T: Calls> CallHook<T> {
     /// Has it called for these functions, by their addresses, of which each is there once; there is one
     /// at least (`EINVAL`). `ENOENT`: one of them is none. May sleep.
     pub(crate) fn new(functions: &[usize], target: Arc<T>) -> Result<Self> {
-        const { assert!(align_of::<T::Kept>() <= align_of::<usize>()) };
+        const { assert!(align_of::<Kept<T::Kept>>() <= align_of::<usize>()) };
         let probe = bindings::fprobe {
-            entry_data_size: size_of::<T::Kept>(),
+            entry_data_size: size_of::<Kept<T::Kept>>(),
             entry_handler: Some(called::<T>),
             exit_handler: Some(returned::<T>),
             ..Default::default()
         };
         let count = c_int::try_from(functions.len())?;
-        let probe = Opaque::new(probe);
-        let hooked = KBox::into_raw(KBox::new(Hooked { probe, target }, GFP_KERNEL)?);
+        let hooked = Hooked {
+            probe: Opaque::new(probe),
+            target,
+            made: monotonic_ns(),
+        };
+        let hooked = KBox::into_raw(KBox::new(hooked, GFP_KERNEL)?);
         // SAFETY: The probe lives, where it is, until `drop` has unregistered it. So many addresses,
         // which are only read.
         let registered = to_result(unsafe {
@@ -87,7 +103,8 @@ impl<T> CallHook<T> {
 }
 
 impl<T> Drop for CallHook<T> {
-    /// Waits until it runs nowhere. Returns of calls that are under way are not seen any more.
+    /// Waits until it runs nowhere. Returns of calls that are under way are not seen any more, not even by
+    /// a hook that is made where this one was.
     fn drop(&mut self) {
         // SAFETY:
         // - By the invariant it is registered. Nobody runs its handlers when this returns.
@@ -111,15 +128,18 @@ unsafe extern "C" fn called<T: Calls>(
     _registers: *mut bindings::ftrace_regs,
     kept: *mut c_void,
 ) -> c_int {
-    // SAFETY: By the contract; the probe is the first field. Nobody has the target mutably. The room
-    // begins at a word.
-    let (target, kept) = unsafe {
-        let target = &(*probe.cast::<Hooked<T>>()).target;
-        (target, &mut *kept.cast::<MaybeUninit<T::Kept>>())
+    // SAFETY: By the contract; the probe is the first field. Nobody has it mutably. The room begins at a
+    // word.
+    let (hooked, kept) = unsafe {
+        (
+            &*probe.cast::<Hooked<T>>(),
+            &mut *kept.cast::<MaybeUninit<Kept<T::Kept>>>(),
+        )
     };
-    match target.called(function) {
+    match hooked.target.called(function) {
         Some(value) => {
-            kept.write(value);
+            let made = hooked.made;
+            kept.write(Kept { made, value });
             0
         }
         None => 1,
@@ -128,7 +148,8 @@ unsafe extern "C" fn called<T: Calls>(
 
 /// # Safety
 ///
-/// As [`called`], which has returned 0 for this call.
+/// `probe` must be that of a `Hooked<T>` that lives. For this call a probe at this address has kept what
+/// `kept` points to: this one's [`called`], or another one's that was there before.
 #[link_section = ".kprobes.text"]
 unsafe extern "C" fn returned<T: Calls>(
     probe: *mut bindings::fprobe,
@@ -137,10 +158,16 @@ unsafe extern "C" fn returned<T: Calls>(
     _registers: *mut bindings::ftrace_regs,
     kept: *mut c_void,
 ) {
-    // SAFETY: By the contract; `called` has put there what is kept.
-    let (target, kept) = unsafe {
-        let target = &(*probe.cast::<Hooked<T>>()).target;
-        (target, kept.cast::<T::Kept>().read())
-    };
-    target.returned(function, kept);
+    let kept = kept.cast::<Kept<T::Kept>>();
+    // SAFETY:
+    // - By the contract; the probe is the first field. Nobody has it mutably.
+    // - What is kept begins with a word, whose probe ever it was, if there is anything (not NULL).
+    // - If that is this hook's, `called` has put there the rest, for this `T`: no two hooks at one address
+    //   are made at the same moment, for the kernel waits for RCU before the first one goes.
+    unsafe {
+        let hooked = &*probe.cast::<Hooked<T>>();
+        if !kept.is_null() && (&raw const (*kept).made).read() == hooked.made {
+            hooked.target.returned(function, kept.read().value);
+        }
+    }
 }

@@ -35,6 +35,7 @@ use crate::arch::word::SharedWord;
 use crate::sys::foreign::ForeignModule;
 use crate::sys::tracepoint::Tracepoint;
 use fired::Fired;
+use kernel::error::Result;
 use listed::Listed;
 use syscall::{Call, Direction};
 use typed::Declaration;
@@ -119,11 +120,12 @@ impl Event {
         }
     }
 
-    /// Whether what fires it is still there, where nobody says that it goes. May sleep.
-    pub(crate) fn is_there(&self) -> bool {
+    /// Whether what fires it is still there, where nobody says that it goes. `ENOMEM`: that is not known.
+    /// May sleep.
+    pub(crate) fn is_there(&self) -> Result<bool> {
         match &self.source {
             Source::Listed(Listed::Perf(perf)) => perf.is_there(),
-            _ => true,
+            _ => Ok(true),
         }
     }
 

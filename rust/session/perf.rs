@@ -13,7 +13,9 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 /// Why an event is refused to who may not see what perf records.
 pub(super) const NOT_PERMITTED: &str = "to have events from perf takes CAP_PERFMON";
 
-/// Where the files of events are that come.
+/// Where the files of events are that come. Who makes events of perf's known, or forgets them, holds the
+/// lock, so that nobody else does the same to the same event. Files of events must not want it: they are
+/// waited for with it.
 #[pin_data]
 pub(crate) struct FilesPlace {
     #[pin]
@@ -36,10 +38,6 @@ impl FilesPlace {
         let before = core::mem::replace(&mut *self.files.lock(), files);
         drop(before);
     }
-
-    fn get(&self) -> Result<Arc<dyn EventFiles>> {
-        self.files.lock().clone().ok_or(ENODEV)
-    }
 }
 
 impl Session {
@@ -56,11 +54,12 @@ impl Session {
             names.any(|known| known == (subsystem, name))
         });
         if let Some(event) = known {
-            if event.is_there() {
+            if event.is_there()? {
                 return Ok(());
             }
             // Another one may be called so now.
-            self.shared.withdraw(event)?;
+            let files = self.shared.files.files.lock();
+            self.shared.withdraw(event, files.as_deref().ok_or(ENODEV)?);
         }
         let refuse = |why: &str| self.refuse(fmt!("{file}: '{subsystem}:{name}' {why}"));
         let perf = match Perf::find(subsystem, name, &self.shared.perf_hotplug) {
@@ -80,33 +79,39 @@ impl Session {
 
 impl Shared {
     fn add_perf(&self, perf: Arc<Perf>) -> Result {
+        let files = self.files.files.lock();
+        let files = files.as_deref().ok_or(ENODEV)?;
         match self.registry.add_perf(perf) {
             // Somebody else was faster.
             Err(EEXIST) => Ok(()),
-            Ok(event) => self.add_files(&event),
+            Ok(event) => self.add_files(&event, files),
             Err(error) => Err(error),
         }
     }
 
-    fn add_files(&self, event: &Arc<Event>) -> Result {
-        let files = self.files.get().and_then(|files| files.add(event));
-        files.inspect_err(|_| self.registry.withdraw(event))
+    fn add_files(&self, event: &Arc<Event>, files: &dyn EventFiles) -> Result {
+        files
+            .add(event)
+            .inspect_err(|_| self.registry.withdraw(event))
     }
 
-    fn withdraw(&self, event: &Event) -> Result {
-        self.files.get()?.remove(event);
+    fn withdraw(&self, event: &Event, files: &dyn EventFiles) {
+        files.remove(event);
         self.registry.withdraw(event);
-        Ok(())
     }
 
     /// Events that are gone are known no more, and those that are back again are. May sleep.
     pub(super) fn look_for_perf_events(&self) -> Result {
+        let files = self.files.files.lock();
+        let Some(files) = files.as_deref() else {
+            return Ok(());
+        };
         for (event, perf, is_present) in self.registry.events().of_perf() {
-            match (is_present, perf.is_there()) {
-                (true, false) => self.withdraw(event)?,
+            match (is_present, perf.is_there()?) {
+                (true, false) => self.withdraw(event, files),
                 (false, true) => {
                     self.registry.restore(event);
-                    self.add_files(event)?;
+                    self.add_files(event, files)?;
                 }
                 _ => {}
             }

@@ -80,10 +80,17 @@ impl Perf {
         self.description == other.description && self.firing.layout == other.firing.layout
     }
 
-    /// Whether the kernel has it now, as it was when it was found. One that is recorded cannot go. May
-    /// sleep.
-    pub(crate) fn is_there(&self) -> bool {
-        self.is_recorded() || self.event().is_ok()
+    /// Whether the kernel has it now, as it was when it was found. One that is recorded cannot go.
+    /// `ENOMEM`: that is not known. May sleep.
+    pub(crate) fn is_there(&self) -> Result<bool> {
+        if self.is_recorded() {
+            return Ok(true);
+        }
+        match self.event() {
+            Ok(_) => Ok(true),
+            Err(ENOMEM) => Err(ENOMEM),
+            Err(_) => Ok(false),
+        }
     }
 
     /// Whether somebody records it.

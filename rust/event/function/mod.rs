@@ -217,8 +217,9 @@ impl Functions {
         let mut choice = self.look(Choice::try_clone)?;
         change(&mut choice)?;
         self.hooks.hook(&mut hooked, &choice).inspect_err(|_| {
-            // They were traced before.
-            let _ = self.hooks.follow(&mut hooked);
+            if self.hooks.follow(&mut hooked).is_err() {
+                pr_warn!("no memory to trace functions on as before a change that failed\n");
+            }
         })?;
         let before = core::mem::replace(&mut self.hooks.state.lock().choice, choice);
         drop(before);

@@ -532,9 +532,11 @@ notrace bool rtrace_is_own_code(unsigned long address)
 	return within_module_core(address, THIS_MODULE);
 }
 
-notrace bool rtrace_module_has(struct module *module, unsigned long address)
+/* Whether code of the module's is there: what is for its beginning alone, or all. */
+notrace bool rtrace_module_has(struct module *module, unsigned long address, bool only_init)
 {
-	return within_module_core(address, module);
+	return within_module_init(address, module) ||
+	       (!only_init && within_module_core(address, module));
 }
 
 /*

@@ -69,7 +69,7 @@ bool rtrace_may_probe(void);
 struct kretprobe *rtrace_kretprobe_of(struct kretprobe_instance *instance);
 void *rtrace_kretprobe_data(struct kretprobe_instance *instance);
 bool rtrace_is_own_code(unsigned long address);
-bool rtrace_module_has(struct module *module, unsigned long address);
+bool rtrace_module_has(struct module *module, unsigned long address, bool only_init);
 int rtrace_module_functions(const char *name, unsigned long *to, int room);
 u8 rtrace_delivery_barrier(void);
 u16 rtrace_mode(void);

@@ -19,7 +19,7 @@ use crate::record::memory::RecordWriter;
 use crate::sys::args::Task;
 use crate::sys::functions::begin::{BeginHook, Begins};
 use crate::sys::functions::call::{CallHook, Calls};
-use crate::sys::functions::unloading::{GoingModule, Unloading, UnloadingWatch};
+use crate::sys::functions::unloading::{GoingCode, Unloading, UnloadingWatch};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 pub(crate) use set::FunctionSet;
@@ -288,9 +288,12 @@ impl Choice {
         })
     }
 
-    fn drop_if(&mut self, goes: impl Fn(usize) -> bool) {
+    /// Puts out functions that `goes` picks. Whether there were any.
+    fn drop_if(&mut self, goes: impl Fn(usize) -> bool) -> bool {
+        let before = self.only.len() + self.not.len();
         self.only.drop_if(&goes);
         self.not.drop_if(&goes);
+        self.only.len() + self.not.len() != before
     }
 }
 
@@ -373,8 +376,8 @@ impl Hooks {
 }
 
 impl Unloading for Hooks {
-    fn unloading(&self, module: &GoingModule) {
-        let goes = |function| module.has(function);
+    fn unloading(&self, code: &GoingCode<'_>) {
+        let goes = |function| code.has(function);
         let mut hooked = self.hooked.lock();
         self.state.lock().choice.drop_if(goes);
         // ftrace keeps what a filter has. An empty one would stand for all functions.
@@ -399,6 +402,15 @@ impl Unloading for Hooks {
         hooked.called.drop_if(goes);
         if hooked.called.is_empty() {
             self.end_calls(&mut hooked);
+        }
+    }
+
+    fn begun(&self, code: &GoingCode<'_>) {
+        let mut hooked = self.hooked.lock();
+        let dropped = self.state.lock().choice.drop_if(|at| code.has(at));
+        // (Unlike those of a module that is unloaded, fprobe does not forget them.)
+        if dropped && self.follow(&mut hooked).is_err() {
+            pr_warn!("no memory to trace functions on without those of a module's beginning\n");
         }
     }
 }

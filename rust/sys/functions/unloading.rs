@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Being told that a module is unloaded: its functions are gone then.
+//! Being told that code of a module goes: all of it when the module is unloaded, and what is for its
+//! beginning alone once it has begun.
 
 use crate::sys::bindings;
 use kernel::error::to_result;
@@ -12,18 +13,23 @@ use kernel::types::Opaque;
 pub(crate) trait Unloading: Send + Sync + 'static {
     /// The module has ended, and its code goes when this returns. May sleep; loads and unloads no
     /// module.
-    fn unloading(&self, module: &GoingModule);
+    fn unloading(&self, code: &GoingCode<'_>);
+
+    /// The same of what was for the module's beginning alone.
+    fn begun(&self, code: &GoingCode<'_>);
 }
 
-/// A module that goes.
-#[repr(transparent)]
-pub(crate) struct GoingModule(Opaque<bindings::module>);
+/// Code of a module that goes.
+pub(crate) struct GoingCode<'a> {
+    module: &'a Opaque<bindings::module>,
+    only_init: bool,
+}
 
-impl GoingModule {
-    /// Whether code of its is at an address.
+impl GoingCode<'_> {
+    /// Whether what is at an address goes.
     pub(crate) fn has(&self, address: usize) -> bool {
-        // SAFETY: It lives.
-        unsafe { bindings::rtrace_module_has(self.0.get(), address) }
+        // SAFETY: The module lives.
+        unsafe { bindings::rtrace_module_has(self.module.get(), address, self.only_init) }
     }
 }
 
@@ -83,13 +89,20 @@ unsafe extern "C" fn notify<T: Unloading>(
     state: c_ulong,
     module: *mut c_void,
 ) -> c_int {
-    if state == bindings::module_state_MODULE_STATE_GOING as c_ulong {
-        // SAFETY: By the contract; the block is the first field. Nobody has either mutably.
-        let (target, module) = unsafe {
-            let watch = block.cast::<UnloadingWatch<T>>();
-            (&(*watch).target, &*module.cast::<GoingModule>())
-        };
-        target.unloading(module);
+    // SAFETY: By the contract; the block is the first field. Nobody has either mutably.
+    let (target, module) = unsafe {
+        let watch = block.cast::<UnloadingWatch<T>>();
+        (
+            &(*watch).target,
+            &*module.cast::<Opaque<bindings::module>>(),
+        )
+    };
+    let going = |only_init| GoingCode { module, only_init };
+    // A module is live before the kernel frees what was for its beginning.
+    if state == bindings::module_state_MODULE_STATE_LIVE as c_ulong {
+        target.begun(&going(true));
+    } else if state == bindings::module_state_MODULE_STATE_GOING as c_ulong {
+        target.unloading(&going(false));
     }
     0
 }

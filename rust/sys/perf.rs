@@ -92,9 +92,9 @@ impl PerfEvents {
             };
             // A CPU that comes from now on is made known by the watch; the others are online.
             each.is_wanted.store(1);
-            match events.make_on(cpu) {
-                Err(error) if NoHotplug::new().is_online(cpu) => return Err(error),
-                _ => {}
+            if events.make_on(cpu).is_err() && NoHotplug::new().is_online(cpu) {
+                // It may have come just now.
+                events.make_on(cpu)?;
             }
         }
         Ok(Self {

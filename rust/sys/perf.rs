@@ -75,7 +75,8 @@ impl PerfEvents {
     ///
     /// # Safety
     ///
-    /// The handler may be called with the context until this was dropped.
+    /// The handler may be called with the context until this was dropped; and where it runs with interrupts
+    /// enabled, it may not have returned yet then: see [`PerfEvent`].
     pub(super) unsafe fn new(
         hotplug: &Arc<Hotplug<Arrivals>>,
         config: Config,
@@ -189,7 +190,9 @@ impl PerCpuState for Arrivals {
     fn offline(&self, _cpu: u32) {}
 }
 
-/// An event of one CPU.
+/// An event of one CPU. Dropping it takes it off that CPU by an interrupt: afterwards perf begins no handler
+/// of it. One that runs in an interrupt or an NMI has ended then; one that can be interrupted (of a trace
+/// event, in a task) may still run.
 ///
 /// # Invariants
 ///
@@ -235,7 +238,7 @@ impl PerfEvent {
 
 impl Drop for PerfEvent {
     fn drop(&mut self) {
-        // SAFETY: By the invariant. May sleep here. perf calls no handler of it any more when this returns.
+        // SAFETY: By the invariant. May sleep here.
         unsafe { bindings::perf_event_release_kernel(self.0) };
     }
 }

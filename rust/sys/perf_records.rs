@@ -42,11 +42,13 @@ impl<T: OnRecord> PerfRecords<T> {
             handler: recorded::<T>,
             context: NonNull::from(&*target).cast(),
         };
+        // Before the events: those that could be made go before it, if one of them cannot.
+        let under_way = UnderWay;
         // SAFETY: The target lives until no handler runs any more (`UnderWay`); the handler takes it.
         let events = unsafe { PerfEvents::new(hotplug, config, Some(overflow), |_| true)? };
         Ok(Self {
             _events: events,
-            _under_way: UnderWay,
+            _under_way: under_way,
             _target: target,
         })
     }

@@ -68,7 +68,8 @@ impl<T: OnSample> Sampler<T> {
             handler: overflown::<T>,
             context: NonNull::from(&*entry).cast(),
         };
-        // SAFETY: The entry lives as long as the events, which go first; the handler takes it.
+        // SAFETY: The entry lives as long as the events, which go first; the handler takes it. perf calls
+        // it in an interrupt or an NMI, so that it has ended when they have gone.
         let events = unsafe { PerfEvents::new(hotplug, config, Some(overflow), wants)? };
         Ok(Self {
             _events: events,

@@ -40,9 +40,12 @@ pub fn profile(place: &Place, mut options: Profile) -> ExitCode {
         say(format_args!("{error:#}"));
         return ExitCode::from(FAILED);
     }
-    let code = record(place, &options.record);
     let dir = &options.record.dir;
-    if dir.join(METADATA).exists() {
+    // One that is there already is not what is recorded now: that is refused.
+    let is_there = || dir.join(METADATA).exists();
+    let was_there = is_there();
+    let code = record(place, &options.record);
+    if !was_there && is_there() {
         let output = Output::Text { rows: options.rows };
         if let Err(error) = report(dir, &[Question::Profile], &output) {
             say(format_args!("{error:#}"));

@@ -244,9 +244,12 @@ impl<'a> Visitor<'a> for Line {
     }
 }
 
+/// Build ids of files. The path alone does not say which file it is: a container has its own there.
+type BuildIds = HashMap<String, Option<String>>;
+
 /// Writes what all processes have mapped, and their threads.
 fn write_processes(out: &mut impl Write) -> io::Result<()> {
-    let mut ids = HashMap::new();
+    let mut ids = BuildIds::new();
     for process in fs::read_dir("/proc")?.flatten() {
         let Some(pid) = process
             .file_name()
@@ -264,16 +267,23 @@ fn write_processes(out: &mut impl Write) -> io::Result<()> {
 fn write_process(
     pid: u32,
     dir: &Path,
-    ids: &mut HashMap<String, Option<String>>,
+    ids: &mut BuildIds,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let maps = fs::read(dir.join("maps"))?;
     let mut is_program = false;
     for line in String::from_utf8_lossy(&maps).lines() {
-        let Some((begin, end, offset, path)) = code(line) else {
+        let Some(Code {
+            begin,
+            end,
+            offset,
+            file,
+            path,
+        }) = code(line)
+        else {
             continue;
         };
-        let build_id = ids.entry(path.to_owned()).or_insert_with(|| {
+        let build_id = ids.entry(file.to_owned()).or_insert_with(|| {
             let own = dir.join("root").join(path.trim_start_matches('/'));
             elf::build_id(&own)
         });
@@ -299,16 +309,35 @@ fn write_process(
     Ok(())
 }
 
-/// Begin, end, offset and path of mapped code, from a line of `/proc/PID/maps`.
-fn code(line: &str) -> Option<(u64, u64, u64, &str)> {
-    let (range, rest) = line.split_once(' ')?;
-    let (begin, end) = range.split_once('-')?;
-    let mut words = rest.splitn(5, ' ');
+/// Code that is mapped.
+#[derive(Debug, PartialEq, Eq)]
+struct Code<'a> {
+    begin: u64,
+    end: u64,
+    /// Where in the file it begins.
+    offset: u64,
+    /// Which file: its device, inode and path.
+    file: &'a str,
+    path: &'a str,
+}
+
+/// The mapped code of a line of `/proc/PID/maps`, if it is of any.
+fn code(line: &str) -> Option<Code<'_>> {
+    let mut words = line.splitn(4, ' ');
+    let (begin, end) = words.next()?.split_once('-')?;
     let is_code = words.next()?.contains('x');
     let offset = words.next()?;
-    let path = words.nth(2)?.trim_start();
+    let file = words.next()?;
+    let path = file.splitn(3, ' ').nth(2)?.trim_start();
     let hex = |digits| u64::from_str_radix(digits, 16).ok();
-    (is_code && !path.is_empty()).then_some((hex(begin)?, hex(end)?, hex(offset)?, path))
+    let code = Code {
+        begin: hex(begin)?,
+        end: hex(end)?,
+        offset: hex(offset)?,
+        file,
+        path,
+    };
+    (is_code && !path.is_empty()).then_some(code)
 }
 
 #[cfg(test)]
@@ -327,9 +356,35 @@ mod tests {
             ("7f00-7f10 r-xp 00000000 00:00 0 [vdso]", Some((0x7f00, 0x7f10, 0, "[vdso]"))),
             ("nonsense", None),
         ] {
-            assert_eq!(code(line), found, "{line}");
+            let code = code(line).map(|code| (code.begin, code.end, code.offset, code.path));
+            assert_eq!(code, found, "{line}");
         }
         assert_eq!(numbers("0-2,5\n"), [0, 1, 2, 5]);
+    }
+
+    #[test]
+    fn a_path_is_another_file_in_another_container() {
+        let this = std::env::current_exe().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let mut ids = BuildIds::new();
+        let mut id_of = |name: &str, device, has_program| {
+            let process = dir.path().join(name);
+            fs::create_dir_all(process.join("root/bin")).unwrap();
+            fs::create_dir_all(process.join("task")).unwrap();
+            let maps = format!("1000-2000 r-xp 00000000 {device} 7      /bin/program\n");
+            fs::write(process.join("maps"), maps).unwrap();
+            if has_program {
+                std::os::unix::fs::symlink(&this, process.join("root/bin/program")).unwrap();
+            }
+            let mut out = Vec::new();
+            write_process(1, &process, &mut ids, &mut out).unwrap();
+            let line = String::from_utf8(out).unwrap();
+            line.split(' ').nth(6).unwrap().to_owned()
+        };
+        let id = elf::build_id(&this).unwrap();
+        assert_eq!(id_of("one", "00:1e", true), id);
+        assert_eq!(id_of("other", "00:1f", false), "-");
+        assert_eq!(id_of("like-one", "00:1e", false), id);
     }
 
     #[test]

@@ -118,7 +118,7 @@ impl Folded {
         // The same each time.
         options.hash = true;
         let lines = lines.iter().map(String::as_str);
-        flamegraph::from_lines(&mut options, lines, out).map_err(io::Error::other)
+        flamegraph::from_lines(&mut options, lines, out)
     }
 }
 

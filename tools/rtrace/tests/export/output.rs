@@ -2,6 +2,7 @@
 
 //! Where an export goes, and `--lttng`.
 
+use super::stacks::stacks;
 use super::{export, known, text};
 use predicates::prelude::*;
 use predicates::str::contains;
@@ -70,8 +71,17 @@ fn a_file_that_is_none_is_written_to() {
 #[test]
 fn a_closed_pipe_is_no_error() {
     let dir = TempDir::new().unwrap();
-    known(dir.path());
-    for format in ["--text", "--chrome", "--perfetto", "--csv"] {
+    stacks(dir.path());
+    for format in [
+        "--text",
+        "--chrome",
+        "--perfetto",
+        "--csv",
+        "--folded",
+        "--flamegraph",
+        "--pprof",
+        "--perf-script",
+    ] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_rtrace"))
             .args(["export", format])
             .arg(dir.path())

@@ -43,7 +43,7 @@ fn contexts(tid: i32, comm: &str, kernel: &[u64], user: &[u64]) -> Vec<u8> {
 }
 
 /// Three events of `my task` and one of the idle task, with stacks, the innermost first.
-fn stacks(dir: &Path) {
+pub fn stacks(dir: &Path) {
     let one = packet(0, 0, S)
         .event(
             SOFTIRQ,

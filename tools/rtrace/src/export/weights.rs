@@ -52,7 +52,9 @@ impl Weights {
         let ended = blocked.remove(&switch.next_tid);
         blocked.remove(&switch.prev_tid);
         let is_blocked = matches!(switch.left.state(), State::Blocked(_)) && !switch.left.is_end();
-        if let (true, Some(line)) = (is_blocked && switch.prev_tid != 0, line) {
+        // Where events are missing it may run, and block again.
+        let is_known = now.schedule.all_whole() && switch.prev_tid != 0;
+        if let (true, Some(line)) = (is_blocked && is_known, line) {
             blocked.insert(switch.prev_tid, (now.ns, line.to_owned()));
         }
         let (since, line) = ended?;

@@ -59,12 +59,12 @@ pub fn stacks(dir: &Path) {
         .event(SOFTIRQ, S + 4 * US, &record(0, "swapper/0", &[0x10], &[]))
         .event(SOFTIRQ, S + 5 * US, &record(0, "swapper/0", &[], &[]))
         .close(S + 10 * US, 8);
-    write_with_contexts(dir, one);
+    write_with_contexts(dir, &[(0, vec![one])]);
 }
 
-/// A trace of one packet, whose records have these contexts.
-fn write_with_contexts(dir: &Path, packet: Vec<u8>) {
-    write(dir, &[(0, vec![packet])]);
+/// A trace whose records have these contexts.
+fn write_with_contexts(dir: &Path, streams: &[(u32, Vec<Vec<u8>>)]) {
+    write(dir, streams);
     let path = dir.join("metadata");
     let description = fs::read_to_string(&path).unwrap();
     let integer = |size, signed, rest: &str| {
@@ -158,7 +158,7 @@ fn a_stack_off_the_cpu_counts_until_its_thread_runs_again() {
         .event(SWITCH, S + 60 * US, &switch(7, 0x20, 8, &[0x60]))
         .event(SWITCH, S + 70 * US, &switch(8, 1, 7, &[0x70]))
         .close(S + 100 * US, 8);
-    write_with_contexts(dir.path(), one);
+    write_with_contexts(dir.path(), &[(0, vec![one])]);
     assert_eq!(
         text(&["--folded", "--off-cpu"], dir.path()),
         "my_task;0x20_[k] 30\nmy_task;0x50_[k] 10\n"
@@ -169,6 +169,27 @@ fn a_stack_off_the_cpu_counts_until_its_thread_runs_again() {
         .assert()
         .code(2)
         .stderr(contains("--off-cpu is for"));
+}
+
+#[test]
+fn what_is_blocked_while_events_are_missing_does_not_count() {
+    let dir = TempDir::new().unwrap();
+    let zero = packet(0, 0, S)
+        .event(SWITCH, S + 40 * US, &switch(7, 1, 8, &[0x20]))
+        // Behind the gap, it is known again.
+        .event(SWITCH, S + 92 * US, &switch(8, 1, 7, &[0x30]))
+        .event(SWITCH, S + 97 * US, &switch(7, 0, 8, &[0x40]))
+        .close(S + 100 * US, 8);
+    let one = packet(1, 0, S).close(S + 30 * US, 8);
+    // Here thread 7 may have run.
+    let behind = packet(1, 1, S + 70 * US)
+        .discarded(3)
+        .close(S + 90 * US, 8);
+    write_with_contexts(dir.path(), &[(0, vec![zero]), (1, vec![one, behind])]);
+    assert_eq!(
+        text(&["--folded", "--off-cpu"], dir.path()),
+        "my_task;0x30_[k] 5\n"
+    );
 }
 
 #[test]

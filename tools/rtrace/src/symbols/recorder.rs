@@ -12,8 +12,9 @@ use perf_event::data::parse::{ParseConfig, Parser};
 use perf_event::data::{Comm, Exit, Fork, Lost, Mmap2, RecordMetadata, Visitor};
 use perf_event::events::Software;
 use perf_event::{Builder, Clock, SampleFlag, Sampler};
+use rustix::io::Errno;
 use rustix::time::{clock_gettime, ClockId};
-use std::collections::HashMap;
+use std::collections::hash_map::{Entry, HashMap};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
@@ -58,6 +59,7 @@ impl Recorder {
         let stop = Arc::new(AtomicBool::new(false));
         let is_over = stop.clone();
         let thread = thread::spawn(move || {
+            let mut is_blind = false;
             loop {
                 // Before the look: what comes behind it is seen.
                 let is_last = is_over.load(Ordering::Acquire);
@@ -66,8 +68,18 @@ impl Recorder {
                     return Ok(out.into_inner()?);
                 }
                 thread::park_timeout(PERIOD);
-                // One that cannot be followed is like one that is not there.
-                let _ = cpus.open_new();
+                match cpus.open_new() {
+                    // One of the list has gone meanwhile: the next look has another list.
+                    Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => {}
+                    Err(error) if !is_blind => {
+                        say(format_args!(
+                            "what programs map on a CPU that came online is not seen, some of their \
+                             functions will have no name: {error}"
+                        ));
+                        is_blind = true;
+                    }
+                    _ => {}
+                }
             }
         });
         Ok(Self {
@@ -110,6 +122,7 @@ fn now(clock: ClockId) -> u64 {
 struct Cpus {
     /// As the kernel listed them last.
     list: String,
+    online: Vec<usize>,
     samplers: HashMap<usize, Sampler>,
 }
 
@@ -120,11 +133,9 @@ impl Cpus {
         if list == self.list {
             return Ok(());
         }
-        let cpus = numbers(&list);
-        // What a CPU that went has told is read before.
-        self.samplers.retain(|cpu, _| cpus.contains(cpu));
-        for cpu in cpus {
-            if let std::collections::hash_map::Entry::Vacant(entry) = self.samplers.entry(cpu) {
+        self.online = numbers(&list);
+        for &cpu in &self.online {
+            if let Entry::Vacant(entry) = self.samplers.entry(cpu) {
                 entry.insert(open(cpu)?);
             }
         }
@@ -136,6 +147,8 @@ impl Cpus {
         for sampler in self.samplers.values_mut() {
             write_records(sampler, out)?;
         }
+        // Those that were gone before have told all now.
+        self.samplers.retain(|cpu, _| self.online.contains(cpu));
         Ok(())
     }
 }
@@ -264,12 +277,7 @@ fn write_processes(out: &mut impl Write) -> io::Result<()> {
     out.flush()
 }
 
-fn write_process(
-    pid: u32,
-    dir: &Path,
-    ids: &mut BuildIds,
-    out: &mut impl Write,
-) -> io::Result<()> {
+fn write_process(pid: u32, dir: &Path, ids: &mut BuildIds, out: &mut impl Write) -> io::Result<()> {
     let maps = fs::read(dir.join("maps"))?;
     let mut is_program = false;
     for line in String::from_utf8_lossy(&maps).lines() {

@@ -102,6 +102,8 @@ impl Processes {
                 if let Some(process) = self.processes.get_mut(&pid) {
                     process.memory = Arc::default();
                 }
+                // If another thread executed it, that has the id of the first one now, which ended.
+                self.ended.retain(|(_, ended)| *ended != pid);
             }
             Change::Exit { pid, tid } => {
                 self.ended.push_back((pid, tid));
@@ -259,5 +261,29 @@ mod tests {
         }
         assert_eq!(found(&processes, 2, 0x1000), None);
         assert_eq!(processes.threads.len(), ENDED + 3);
+    }
+
+    #[test]
+    fn any_thread_may_execute_a_program() {
+        let mut processes = Processes::default();
+        let fork = |pid, tid, parent| Change::Fork { pid, tid, parent };
+        for change in [
+            fork(1, 1, 9),
+            fork(1, 2, 1),
+            // Thread 2 executes one: the other ends, and its id is thread 2's.
+            Change::Exit { pid: 1, tid: 1 },
+            Change::Exec { pid: 1 },
+            map(1, 0x1000, 0x2000, 0, 0),
+        ] {
+            processes.change(&change);
+        }
+        for tid in 0..=ENDED as i64 {
+            processes.change(&fork(5, 1000 + tid, 5));
+            processes.change(&Change::Exit {
+                pid: 5,
+                tid: 1000 + tid,
+            });
+        }
+        assert_eq!(found(&processes, 1, 0x1000), Some((0, 0)));
     }
 }

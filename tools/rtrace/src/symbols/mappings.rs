@@ -198,7 +198,7 @@ impl Mappings {
                 Change::Map {
                     pid,
                     begin,
-                    end: begin.checked_add(len)?,
+                    end: begin.checked_add(len).filter(|_| len > 0)?,
                     offset,
                     file,
                 }
@@ -214,7 +214,8 @@ impl Mappings {
                 tid: number()?,
             },
             "lost" => {
-                self.lost += u64::try_from(number()?).ok()?;
+                let lost = u64::try_from(number()?).ok()?;
+                self.lost = self.lost.saturating_add(lost);
                 return Some(());
             }
             // A newer rtrace may say more.
@@ -269,7 +270,13 @@ mod tests {
 
     #[test]
     fn what_is_no_such_text_is_refused() {
-        for (lines, complaint) in [("map 7 12 1000", "line 4"), ("exec x 1", "line 4")] {
+        for (lines, complaint) in [
+            ("map 7 12 1000", "line 4"),
+            ("map 7 12 ffffffffffffff00 2000 0 - /a", "line 4"),
+            ("map 7 12 1000 0 0 - /a", "line 4"),
+            ("exec x 1", "line 4"),
+            ("exec 1 1\nlost 1 -1", "line 5"),
+        ] {
             let error = format!("{:#}", parse(lines).unwrap_err());
             assert!(error.contains(complaint), "{error}");
         }

@@ -55,7 +55,8 @@ struct Process {
     threads: usize,
 }
 
-/// Areas by where they begin, none of which overlap.
+/// Areas by where they begin, none of which overlap or are empty. Offsets are what a trace says, which may be
+/// anything: what is added to them wraps around.
 type Memory = BTreeMap<u64, Area>;
 
 #[derive(Clone, Copy, Debug)]
@@ -141,7 +142,7 @@ impl Processes {
         let (begin, area) = process.memory.range(..=address).next_back()?;
         (address < area.end).then_some(InFile {
             file: area.file,
-            offset: area.offset + (address - begin),
+            offset: area.offset.wrapping_add(address - begin),
         })
     }
 }
@@ -173,7 +174,7 @@ fn map(memory: &mut Memory, begin: u64, area: Area) {
 /// What an area is from `from` on.
 fn rest(begin: u64, area: Area, from: u64) -> Area {
     Area {
-        offset: area.offset + (from - begin),
+        offset: area.offset.wrapping_add(from - begin),
         ..area
     }
 }
@@ -206,6 +207,8 @@ mod tests {
             map(1, 0x4000, 0x6000, 0, 2),
             map(1, 0x8000, 0x9000, 0, 3),
             map(1, 0x7000, 0x8800, 0, 4),
+            map(1, 0xa000, 0xc000, u64::MAX, 5),
+            map(1, 0xa800, 0xb000, 0, 6),
         ] {
             processes.change(&change);
         }
@@ -220,6 +223,7 @@ mod tests {
             (0x6000, None),
             (0x87ff, Some((4, 0x17ff))),
             (0x8800, Some((3, 0x800))),
+            (0xb000, Some((5, 0xfff))),
         ] {
             assert_eq!(found(&processes, 1, address), expected, "{address:#x}");
         }

@@ -48,6 +48,13 @@ impl Symbols {
             say(format_args!("{error:#}"));
             None
         });
+        let lost = mappings.as_ref().map_or(0, |mappings| mappings.lost);
+        if lost > 0 {
+            say(format_args!(
+                "{lost} changes of what programs have mapped are not known: some of their functions have no \
+                 name, or that of another"
+            ));
+        }
         let (kernel, functions) = match saved {
             Some(saved) => (saved.kernel, saved.files),
             None => (Kernel::running(metadata), Vec::new()),

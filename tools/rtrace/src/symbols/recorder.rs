@@ -5,6 +5,7 @@
 
 use super::elf;
 use super::mappings::{self, MapLine};
+use super::saved::write_beside;
 use crate::terminal::say;
 use anyhow::Context;
 use perf_event::data::endian::Native;
@@ -91,23 +92,19 @@ impl Recorder {
 
     /// Ends, and writes it beside the trace in `dir`.
     pub fn end(self, dir: &Path, trace: Uuid, access: Access) -> anyhow::Result<()> {
-        let path = dir.join(mappings::FILE);
         self.stop.store(true, Ordering::Release);
         self.thread.thread().unpark();
         let written = self
             .thread
             .join()
             .unwrap_or_else(|_| Err(io::Error::other("the thread that writes it has panicked")));
-        let written = written.and_then(|mut from| {
-            let mut to = File::create(&path)?;
-            access.set_file(&to)?;
+        let mut from = written.context("cannot note what programs have mapped")?;
+        write_beside(dir, mappings::FILE, access, |to| {
             let [monotonic, realtime] = self.clocks;
             to.write_all(mappings::head(trace, monotonic, realtime).as_bytes())?;
             from.rewind()?;
-            io::copy(&mut from, &mut to)
-        });
-        written.with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(())
+            io::copy(&mut from, to).map(drop)
+        })
     }
 }
 

@@ -17,7 +17,7 @@ use super::kernel::{Kernel, KernelSymbol};
 use super::mappings::{escaped, unescaped, MappedFile};
 use anyhow::{bail, Context};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use trace::access::Access;
@@ -50,6 +50,21 @@ pub fn beside(dir: &Path, name: &str) -> anyhow::Result<Option<(PathBuf, String)
         }
     }
     Ok(None)
+}
+
+/// Writes a file beside the trace in `dir`: all of it, or none. Its readers refuse a part.
+pub fn write_beside(
+    dir: &Path,
+    name: &str,
+    access: Access,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    let path = dir.join(name);
+    let written = File::create(&path).and_then(|mut file| {
+        let written = access.set_file(&file).and_then(|()| write(&mut file));
+        written.inspect_err(|_| drop(fs::remove_file(&path)))
+    });
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 impl Saved {
@@ -139,12 +154,9 @@ pub struct Names {
 impl Names {
     /// Saves them with the trace in `dir`.
     pub fn save(&self, dir: &Path, trace: Uuid, access: Access) -> anyhow::Result<()> {
-        let path = dir.join(FILE);
-        let written = File::create(&path).and_then(|mut file| {
-            access.set_file(&file)?;
+        write_beside(dir, FILE, access, |file| {
             file.write_all(self.text(trace).as_bytes())
-        });
-        written.with_context(|| format!("cannot write {}", path.display()))
+        })
     }
 
     fn text(&self, trace: Uuid) -> String {
@@ -179,6 +191,18 @@ impl Names {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_is_not_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let written = write_beside(dir.path(), FILE, Access::default(), |file| {
+            file.write_all(b"rtrace sym")?;
+            Err(io::ErrorKind::StorageFull.into())
+        });
+        let error = format!("{:#}", written.unwrap_err());
+        assert!(error.contains("cannot write") && error.contains(FILE), "{error}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
 
     #[test]
     fn what_is_saved_is_read() {

@@ -41,12 +41,13 @@ fn id_of(elf: &Elf<'_>) -> Option<String> {
 }
 
 /// The functions of the file at `path`, sorted; none if it is not there, is no program or library, or has
-/// another build id than this, if one is given.
+/// another build id than this, or one where there is to be none.
 pub fn functions(path: &Path, build_id: Option<&str>) -> Option<Vec<Function>> {
     let cache = ReadCache::new(regular_file::open(path).ok()?);
     let elf: Elf<'_> = object::File::parse(&cache).ok()?;
     let own = id_of(&elf);
-    if build_id.is_some() && own.as_deref() != build_id {
+    // A container's file without one is not the file that has its path here.
+    if own.as_deref() != build_id {
         return None;
     }
     let segments: Vec<_> = elf
@@ -163,12 +164,14 @@ mod tests {
     #[test]
     fn functions_of_this_program_are_found() {
         let this = std::env::current_exe().unwrap();
-        let all = functions(&this, None).unwrap();
+        let id = build_id(&this);
+        let all = functions(&this, id.as_deref()).unwrap();
         let main = all.iter().find(|function| function.name == "main").unwrap();
         assert!(main.size > 0 && main.offset > 0);
         assert!(all
             .iter()
             .any(|f| f.name.ends_with("functions_of_this_program_are_found")));
+        assert!(id.is_some() && functions(&this, None).is_none());
         assert!(functions(&this, Some("00")).is_none());
         assert!(functions(Path::new("/etc/passwd"), None).is_none());
     }

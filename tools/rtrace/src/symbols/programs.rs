@@ -78,6 +78,10 @@ impl Programs {
 
 /// The functions of a file of this machine, if it is still the one that was mapped.
 fn read(file: &MappedFile) -> Vec<Function> {
+    // `[vdso]` and `//anon` are no files, but there may be some of these names.
+    if !file.path.starts_with('/') || file.path.starts_with("//") {
+        return Vec::new();
+    }
     let functions = elf::functions(Path::new(&file.path), file.build_id.as_deref());
     functions.unwrap_or_default()
 }

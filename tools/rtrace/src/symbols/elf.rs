@@ -2,14 +2,19 @@
 
 //! The functions of a program or library, out of its file, or that of its debug information.
 
-use object::read::ReadCache;
+use super::contents::Contents;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
-use std::fs::File;
+use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
-use trace::regular_file;
 
 /// Where distributions put debug information.
 const DEBUG: &str = "/usr/lib/debug";
+
+/// Bytes of a build id, at most: those of SHA-512.
+const ID_MAX: usize = 64;
+
+/// Bytes of a name, at most.
+const NAME_MAX: usize = 4096;
 
 /// A function of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,17 +28,16 @@ pub struct Function {
 }
 
 /// What stands in the file of a program or library.
-type Elf<'a> = object::File<'a, &'a ReadCache<File>>;
+type Elf<'a> = object::File<'a, &'a Contents>;
 
 /// The build id of a program or library, in hexadecimal; none if it has none, or is no such thing.
 pub fn build_id(path: &Path) -> Option<String> {
-    let cache = ReadCache::new(regular_file::open(path).ok()?);
-    id_of(&object::File::parse(&cache).ok()?)
+    let contents = Contents::open(path).ok()?;
+    id_of(&object::File::parse(&contents).ok()?)
 }
 
 fn id_of(elf: &Elf<'_>) -> Option<String> {
-    use std::fmt::Write;
-    let id = elf.build_id().ok()??;
+    let id = elf.build_id().ok()?.filter(|id| id.len() <= ID_MAX)?;
     Some(id.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
@@ -43,8 +47,8 @@ fn id_of(elf: &Elf<'_>) -> Option<String> {
 /// The functions of the file at `path`, sorted; none if it is not there, is no program or library, or has
 /// another build id than this, or one where there is to be none.
 pub fn functions(path: &Path, build_id: Option<&str>) -> Option<Vec<Function>> {
-    let cache = ReadCache::new(regular_file::open(path).ok()?);
-    let elf: Elf<'_> = object::File::parse(&cache).ok()?;
+    let contents = Contents::open(path).ok()?;
+    let elf: Elf<'_> = object::File::parse(&contents).ok()?;
     let own = id_of(&elf);
     // A container's file without one is not the file that has its path here.
     if own.as_deref() != build_id {
@@ -57,18 +61,17 @@ pub fn functions(path: &Path, build_id: Option<&str>) -> Option<Vec<Function>> {
     let in_file = |address: u64| {
         segments.iter().find_map(|(begin, (offset, size))| {
             let inside = address.checked_sub(*begin)?;
-            (inside < *size).then_some(offset + inside)
+            offset.checked_add(inside).filter(|_| inside < *size)
         })
     };
-    let mut functions = symbols(&elf, in_file);
+    let mut functions = symbols(&contents, &elf, in_file);
     for path in debug_files(path, &elf, own.as_deref()) {
-        let Ok(file) = regular_file::open(&path) else {
+        let Ok(contents) = Contents::open(&path) else {
             continue;
         };
-        let cache = ReadCache::new(file);
-        if let Ok(debug) = object::File::parse(&cache) {
+        if let Ok(debug) = object::File::parse(&contents) {
             if own.is_some() && id_of(&debug) == own {
-                functions.extend(symbols(&debug, in_file));
+                functions.extend(symbols(&contents, &debug, in_file));
                 break;
             }
         }
@@ -76,15 +79,22 @@ pub fn functions(path: &Path, build_id: Option<&str>) -> Option<Vec<Function>> {
     Some(sorted(functions))
 }
 
-fn symbols(elf: &Elf<'_>, in_file: impl Fn(u64) -> Option<u64>) -> Vec<Function> {
+fn symbols(
+    contents: &Contents,
+    elf: &Elf<'_>,
+    in_file: impl Fn(u64) -> Option<u64>,
+) -> Vec<Function> {
     let symbols = elf.symbols().chain(elf.dynamic_symbols());
     let functions = symbols.filter(|symbol| symbol.kind() == SymbolKind::Text);
     let function = |symbol: object::Symbol<'_, '_, _>| {
         let name = symbol.name().ok().filter(|name| !name.is_empty())?;
+        let offset = in_file(symbol.address())?;
+        let name = demangled(name);
+        contents.spend(name.len() as u64).ok()?;
         Some(Function {
-            offset: in_file(symbol.address())?,
+            offset,
             size: symbol.size(),
-            name: demangled(name),
+            name,
         })
     };
     functions
@@ -129,19 +139,38 @@ fn sorted(mut functions: Vec<Function>) -> Vec<Function> {
     functions
 }
 
-/// A name as people write it, in Rust and in C++; of a function in C++ without its arguments.
+/// A name as people write it, in Rust and in C++; of a function in C++ without its arguments. One that would
+/// be too long stays as it is: each part of it may stand for many.
 fn demangled(name: &str) -> String {
-    if let Ok(name) = rustc_demangle::try_demangle(name) {
-        return format!("{name:#}");
+    let mut short = Short(String::new());
+    let written = if let Ok(name) = rustc_demangle::try_demangle(name) {
+        write!(short, "{name:#}").is_ok()
+    } else if name.starts_with("_Z") {
+        let options = cpp_demangle::DemangleOptions::new();
+        let options = options.no_params().no_return_type();
+        let symbol = cpp_demangle::Symbol::new(name);
+        symbol.is_ok_and(|symbol| symbol.structured_demangle(&mut short, &options).is_ok())
+    } else {
+        false
+    };
+    if written {
+        short.0
+    } else {
+        name.to_owned()
     }
-    if !name.starts_with("_Z") {
-        return name.to_owned();
+}
+
+/// A text of [`NAME_MAX`] bytes at most.
+struct Short(String);
+
+impl fmt::Write for Short {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > NAME_MAX {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
     }
-    let options = cpp_demangle::DemangleOptions::new();
-    let options = options.no_params().no_return_type();
-    let symbol = cpp_demangle::Symbol::new(name).ok();
-    let demangled = symbol.and_then(|symbol| symbol.demangle_with_options(&options).ok());
-    demangled.unwrap_or_else(|| name.to_owned())
 }
 
 #[cfg(test)]
@@ -159,6 +188,44 @@ mod tests {
         ] {
             assert_eq!(demangled(mangled), name);
         }
+    }
+
+    #[test]
+    fn a_name_that_doubles_in_every_part_stays_as_it_is() {
+        let mut name = "_Z1fI1AIiiE".to_owned();
+        for part in "123456789ABCDEFGHI".chars() {
+            name += &format!("S0_IS{part}_S{part}_E");
+        }
+        name += "Evv";
+        assert_eq!(demangled(&name), name);
+        assert_eq!(
+            demangled("_Z1fI1AIiiES0_IS1_S1_EEvv"),
+            "f<A<int, int>, A<A<int, int>, A<int, int> > >"
+        );
+    }
+
+    #[test]
+    fn segments_may_be_anywhere() {
+        let this = std::env::current_exe().unwrap();
+        let mut bytes = std::fs::read(this).unwrap();
+        let number = |bytes: &[u8], at: usize, len: usize| {
+            let bytes = bytes[at..at + len].iter().rev();
+            bytes.fold(0, |number, byte| number << 8 | usize::from(*byte))
+        };
+        let (headers, size) = (number(&bytes, 0x20, 8), number(&bytes, 0x36, 2));
+        for header in 0..number(&bytes, 0x38, 2) {
+            let offset = headers + header * size + 8;
+            bytes[offset..offset + 8].fill(0xff);
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), &bytes).unwrap();
+        let id = build_id(file.path());
+        // No place in it has a number, but the first.
+        let found = functions(file.path(), id.as_deref()).unwrap();
+        assert!(
+            found.iter().all(|function| function.offset == u64::MAX),
+            "{found:?}"
+        );
     }
 
     #[test]

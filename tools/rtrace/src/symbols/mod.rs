@@ -6,6 +6,7 @@
 //! was mapped where is [recorded](recorder) beside the trace, in [`mappings::FILE`]; and the names that a
 //! trace needs are [saved](saved) with it, in [`saved::FILE`], to read it elsewhere.
 
+mod contents;
 mod elf;
 mod kernel;
 mod mappings;

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What stands in a file that anybody may have made: what its headers say can be as long as a number can be
+//! large, also where the file has nothing but a hole.
+
+use object::read::ReadCache;
+use object::ReadRef;
+use std::cell::Cell;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use trace::regular_file;
+
+/// Bytes that are read of a file, and of names that are made from it, at most: the largest programs have
+/// a few hundred million of them.
+const MOST: u64 = 1 << 30;
+
+/// The contents of a file, as far as they are read.
+#[derive(Debug)]
+pub struct Contents {
+    cache: ReadCache<File>,
+    /// How much more may be read.
+    left: Cell<u64>,
+}
+
+impl Contents {
+    /// Opens the file at `path`, if it is a regular one.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self {
+            cache: ReadCache::new(regular_file::open(path)?),
+            left: MOST.into(),
+        })
+    }
+
+    /// Accounts for so many bytes; refused if these are too many.
+    pub fn spend(&self, bytes: u64) -> Result<(), ()> {
+        let left = self.left.get().checked_sub(bytes).ok_or(())?;
+        self.left.set(left);
+        Ok(())
+    }
+}
+
+impl<'a> ReadRef<'a> for &'a Contents {
+    fn len(self) -> Result<u64, ()> {
+        ReadRef::len(&self.cache)
+    }
+
+    fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'a [u8], ()> {
+        self.spend(size)?;
+        ReadRef::read_bytes_at(&self.cache, offset, size)
+    }
+
+    fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'a [u8], ()> {
+        // Of what is not found soon, the cache gives up itself.
+        let bytes = ReadRef::read_bytes_at_until(&self.cache, range, delimiter)?;
+        self.spend(bytes.len() as u64)?;
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hole_is_not_read() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(4 * MOST).unwrap();
+        let contents = &Contents::open(file.path()).unwrap();
+        assert!(contents.read_bytes_at(0, MOST + 1).is_err());
+        for place in 0..2 {
+            let bytes = contents.read_bytes_at(place << 20, 1 << 20).unwrap();
+            assert_eq!(bytes.len(), 1 << 20);
+        }
+        // All pieces of it count.
+        assert!(contents.read_bytes_at(0, MOST - (1 << 20)).is_err());
+        assert_eq!(contents.read_bytes_at_until(8..16, 0), Ok(&[][..]));
+    }
+}

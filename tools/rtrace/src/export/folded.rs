@@ -87,7 +87,7 @@ impl Folded {
                     function: Some(function),
                     ..
                 }) => line.push_str(&function.name.replace(';', ":")),
-                Some(place) => write!(line, "[{}]", place.file.name())?,
+                Some(place) => write!(line, "[{}]", place.file.name().replace(';', ":"))?,
                 None => write!(line, "{:#x}", frame.address)?,
             }
         }

@@ -91,9 +91,9 @@ impl PerfScript {
                     function: Some(function),
                 }) => {
                     let offset = offset - function.offset + u64::from(frame.is_caller);
-                    writeln!(line, "{}+{offset:#x} ({})", function.name, file.path)?;
+                    writeln!(line, "{}+{offset:#x} ({})", function.name, file.shown())?;
                 }
-                Some(place) => writeln!(line, "[unknown] ({})", place.file.path)?,
+                Some(place) => writeln!(line, "[unknown] ({})", place.file.shown())?,
                 None => writeln!(line, "[unknown] ([unknown])")?,
             }
         }

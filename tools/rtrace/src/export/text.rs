@@ -109,12 +109,12 @@ fn user_frame(
             offset,
         }) => {
             let offset = offset - function.offset + behind;
-            let (name, file) = (&function.name, file.path.as_str());
+            let (name, file) = (&function.name, file.shown());
             writeln!(line, " => {file}[{name}+{offset:#x}] <{address:016x}>")
         }
         Some(Place { file, offset, .. }) => {
             let offset = offset + behind;
-            writeln!(line, " => {}[+{offset:#x}] <{address:016x}>", file.path)
+            writeln!(line, " => {}[+{offset:#x}] <{address:016x}>", file.shown())
         }
         None => writeln!(line, " =>  <{address:016x}>"),
     }

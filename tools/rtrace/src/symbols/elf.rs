@@ -3,6 +3,7 @@
 //! The functions of a program or library, out of its file, or that of its debug information.
 
 use super::contents::Contents;
+use crate::terminal::printable;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ pub struct Function {
     pub offset: u64,
     /// Its bytes.
     pub size: u64,
-    /// Its name, as people write it.
+    /// Its name, as people write it, without control characters.
     pub name: String,
 }
 
@@ -89,7 +90,7 @@ fn symbols(
     let function = |symbol: object::Symbol<'_, '_, _>| {
         let name = symbol.name().ok().filter(|name| !name.is_empty())?;
         let offset = in_file(symbol.address())?;
-        let name = demangled(name);
+        let name = printable(&demangled(name));
         contents.spend(name.len() as u64).ok()?;
         Some(Function {
             offset,

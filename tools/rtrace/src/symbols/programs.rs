@@ -5,7 +5,8 @@
 use super::elf::{self, Function};
 use super::mappings::{MappedFile, Mappings};
 use super::processes::{Change, InFile, Processes};
-use std::path::{Path, PathBuf};
+use crate::terminal::printable;
+use std::path::Path;
 use std::vec;
 
 /// What a program has at an address.
@@ -87,13 +88,16 @@ fn read(file: &MappedFile) -> Vec<Function> {
 }
 
 impl MappedFile {
-    /// Its name without the directories.
+    /// Its name without the directories, to be shown.
     pub fn name(&self) -> String {
-        let name = PathBuf::from(&self.path);
-        let name = name
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned());
-        name.unwrap_or_else(|| self.path.clone())
+        let name = Path::new(&self.path).file_name();
+        let name = name.and_then(|name| name.to_str());
+        printable(name.unwrap_or(&self.path))
+    }
+
+    /// Its path, to be shown: anybody may have chosen it.
+    pub fn shown(&self) -> String {
+        printable(&self.path)
     }
 }
 

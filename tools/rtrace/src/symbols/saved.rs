@@ -15,6 +15,7 @@
 use super::elf::Function;
 use super::kernel::{Kernel, KernelSymbol};
 use super::mappings::{escaped, unescaped, MappedFile};
+use crate::terminal::printable;
 use anyhow::{bail, Context};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -108,12 +109,12 @@ impl Saved {
                 Some((_, functions)) => functions.push(Function {
                     offset: place,
                     size,
-                    name: name.to_owned(),
+                    name,
                 }),
                 None => {
                     let (name, module) = match name.split_once(' ') {
                         Some((name, module)) => (name, Some(module)),
-                        None => (name, None),
+                        None => (&*name, None),
                     };
                     let module = module.map(|module| module.trim_matches(['[', ']']).to_owned());
                     kernel.push(KernelSymbol {
@@ -135,11 +136,13 @@ impl Saved {
     }
 }
 
-fn function(line: &str) -> Option<(u64, u64, &str)> {
+/// Place, size and name of a function.
+fn function(line: &str) -> Option<(u64, u64, String)> {
     let (place, rest) = line.split_once(' ')?;
     let (size, name) = rest.split_once(' ')?;
     let hex = |digits| u64::from_str_radix(digits, 16).ok();
-    Some((hex(place)?, hex(size)?, name))
+    // A trace may come from anywhere.
+    Some((hex(place)?, hex(size)?, printable(name)))
 }
 
 /// Functions that occur in a trace.
@@ -180,7 +183,7 @@ impl Names {
             let id = file.build_id.as_deref().unwrap_or("-");
             lines.push(format!("file {id} {}", escaped(&file.path)));
             for Function { offset, size, name } in functions {
-                lines.push(format!("{offset:x} {size:x} {}", name.replace('\n', " ")));
+                lines.push(format!("{offset:x} {size:x} {name}"));
             }
         }
         lines.push(String::new());
@@ -200,7 +203,10 @@ mod tests {
             Err(io::ErrorKind::StorageFull.into())
         });
         let error = format!("{:#}", written.unwrap_err());
-        assert!(error.contains("cannot write") && error.contains(FILE), "{error}");
+        assert!(
+            error.contains("cannot write") && error.contains(FILE),
+            "{error}"
+        );
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 

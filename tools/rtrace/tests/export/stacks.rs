@@ -145,6 +145,30 @@ fn functions_have_the_names_that_were_saved() {
 }
 
 #[test]
+fn names_that_anybody_may_have_chosen_do_no_harm() {
+    let dir = TempDir::new().unwrap();
+    stacks(dir.path());
+    let trace = synthetic::uuid_text(synthetic::UUID);
+    let mappings = format!(
+        "rtrace mappings 1\ntrace {trace}\nclock 1 1\nmap 0 7 0 10 0 ab /bin/a;\\n\x1b[2Jb\n"
+    );
+    fs::write(dir.path().join(".mappings"), mappings).unwrap();
+    let symbols = format!(
+        "rtrace symbols 1\ntrace {trace}\nkernel\n20 10 in\x1b[2Jner\nfile ab /bin/a;\\n\x1b[2Jb\n3 1 le\x1baf\n"
+    );
+    fs::write(dir.path().join(".symbols"), symbols).unwrap();
+    assert_eq!(
+        text(&["--folded"], dir.path()),
+        "my_task;[a:??[2Jb] 1\nmy_task;[a:??[2Jb];le?af;0x10_[k];in?[2Jner_[k] 2\nswapper;0x10_[k] 1\n"
+    );
+    for format in ["--perf-script", "--text"] {
+        let text = text(&[format], dir.path());
+        assert!(text.contains("/bin/a;??[2Jb"), "{text}");
+        assert!(!text.contains('\x1b'), "{text}");
+    }
+}
+
+#[test]
 fn a_stack_off_the_cpu_counts_until_its_thread_runs_again() {
     let dir = TempDir::new().unwrap();
     let one = packet(0, 0, S)
@@ -182,9 +206,7 @@ fn what_is_blocked_while_events_are_missing_does_not_count() {
         .close(S + 100 * US, 8);
     let one = packet(1, 0, S).close(S + 30 * US, 8);
     // Here thread 7 may have run.
-    let behind = packet(1, 1, S + 70 * US)
-        .discarded(3)
-        .close(S + 90 * US, 8);
+    let behind = packet(1, 1, S + 70 * US).discarded(3).close(S + 90 * US, 8);
     write_with_contexts(dir.path(), &[(0, vec![zero]), (1, vec![one, behind])]);
     assert_eq!(
         text(&["--folded", "--off-cpu"], dir.path()),

@@ -28,31 +28,31 @@ impl Type {
         if let Some(label) = labels.iter().find(is_of) {
             return Some(Cow::Borrowed(&label.name));
         }
-        are_flags(labels)
-            .then(|| sum(labels, bits & mask(integer)))?
+        let mask = mask(integer);
+        are_flags(labels, mask)
+            .then(|| sum(labels, bits, mask))?
             .map(Cow::Owned)
     }
 }
 
 /// Whether the names are those of bits, and not of numbers: a trace does not say it. Most of them name a
 /// single bit, and where 1, 2 and 3 have names somebody counts.
-fn are_flags(labels: &[Label]) -> bool {
+fn are_flags(labels: &[Label], mask: u64) -> bool {
     let has = |value| labels.iter().any(|label| label.first == value);
-    let bits = labels.iter().filter(|label| is_bit(label)).count();
+    let is_bit =
+        |label: &&Label| label.first == label.last && (label.first & mask).is_power_of_two();
+    let bits = labels.iter().filter(is_bit).count();
     bits * 2 > labels.len() && !(1..=3).all(has)
 }
 
-fn is_bit(label: &Label) -> bool {
-    label.first == label.last && label.first.is_power_of_two()
-}
-
 /// The names of the flags in `bits`: the kernel names sums before what they are the sums of.
-fn sum(labels: &[Label], bits: u64) -> Option<String> {
-    let mut left = bits;
+fn sum(labels: &[Label], bits: u64, mask: u64) -> Option<String> {
+    let mut left = bits & mask;
     let mut text = String::new();
     for Label { name, first, last } in labels {
-        if *first != 0 && first == last && left & first == *first {
-            left &= !first;
+        let flag = first & mask;
+        if flag != 0 && first == last && left & flag == flag {
+            left &= !flag;
             if !text.is_empty() {
                 text.push('|');
             }
@@ -69,7 +69,7 @@ fn sum(labels: &[Label], bits: u64) -> Option<String> {
     Some(text)
 }
 
-/// The bits that the integer has: a value of a signed one is sign-extended.
+/// The bits that the integer has: what a signed one is, and is compared with, is sign-extended.
 fn mask(integer: &Integer) -> u64 {
     u64::MAX >> (64 - u32::from(integer.bits).clamp(1, 64))
 }
@@ -122,9 +122,15 @@ mod tests {
 
     #[test]
     fn the_highest_flag_of_a_signed_integer_is_one_bit() {
-        let flags = enumeration(Integer::signed(32), &[("LOW", 1), ("HIGH", 1 << 31)]);
-        let found = flags.value_name(Value::Signed(i32::MIN.into()));
-        assert_eq!(found.as_deref(), Some("HIGH"));
+        let high = i64::from(i32::MIN);
+        // As an integer of 32 bits, and as one of more.
+        for label in [high as u64, 1 << 31] {
+            let flags = enumeration(Integer::signed(32), &[("LOW", 1), ("HIGH", label)]);
+            for (value, name) in [(0, "HIGH"), (1, "LOW|HIGH"), (2, "HIGH|0x2")] {
+                let found = flags.value_name(Value::Signed(high + value));
+                assert_eq!(found.as_deref(), Some(name));
+            }
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::str;
 
 /// The events.
 pub const MOUNT: &str = "rtrace_statedump_mount";
@@ -21,17 +22,19 @@ struct Mount<'a> {
     parent: &'a str,
     device: u32,
     point: Vec<u8>,
-    kind: &'a str,
+    kind: &'a [u8],
     source: Vec<u8>,
 }
 
 impl<'a> Mount<'a> {
-    fn parse(line: &'a str) -> Option<Self> {
-        let mut words = line.split(' ');
-        let (id, parent, number) = (words.next()?, words.next()?, words.next()?);
+    /// Its paths need not be UTF-8.
+    fn parse(line: &'a [u8]) -> Option<Self> {
+        let mut words = line.split(|byte| *byte == b' ');
+        let mut number = || str::from_utf8(words.next()?).ok();
+        let (id, parent, number) = (number()?, number()?, number()?);
         // Behind the directory that is mounted.
         let point = words.nth(1)?;
-        let mut words = words.skip_while(|word| *word != "-").skip(1);
+        let mut words = words.skip_while(|word| *word != b"-").skip(1);
         let (kind, source) = (words.next()?, words.next()?);
         Some(Self {
             id,
@@ -47,8 +50,8 @@ impl<'a> Mount<'a> {
 /// One for each mount in the namespace of this process.
 pub fn mounts(proc: &Path, _: &Path) -> io::Result<Vec<Line>> {
     let namespace = fs::metadata(proc.join("self/ns/mnt"))?.ino();
-    let text = fs::read_to_string(proc.join("self/mountinfo"))?;
-    let lines = text.lines().filter_map(Mount::parse).map(|mount| {
+    let text = fs::read(proc.join("self/mountinfo"))?;
+    let lines = lines(&text).filter_map(Mount::parse).map(|mount| {
         Line::new(MOUNT)
             .number("ns_inum", namespace)
             .number("mnt_id", mount.id)
@@ -63,17 +66,21 @@ pub fn mounts(proc: &Path, _: &Path) -> io::Result<Vec<Line>> {
 
 /// One for each cgroup (v2), by the paths that /proc/PID/cgroup has; none where that is not mounted.
 pub fn cgroups(proc: &Path, _: &Path) -> io::Result<Vec<Line>> {
-    let text = fs::read_to_string(proc.join("self/mountinfo"))?;
-    let mut mounts = text.lines().filter_map(Mount::parse);
-    let mut lines = Vec::new();
-    if let Some(mount) = mounts.find(|mount| mount.kind == "cgroup2") {
-        below(Path::new(OsStr::from_bytes(&mount.point)), &mut lines)?;
-    }
-    Ok(lines)
+    let text = fs::read(proc.join("self/mountinfo"))?;
+    let mut mounts = lines(&text).filter_map(Mount::parse);
+    let mount = mounts.find(|mount| mount.kind == b"cgroup2");
+    Ok(mount.map_or_else(Vec::new, |mount| {
+        below(Path::new(OsStr::from_bytes(&mount.point)))
+    }))
+}
+
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| *byte == b'\n')
 }
 
 /// Those in a hierarchy that is mounted here.
-fn below(root: &Path, lines: &mut Vec<Line>) -> io::Result<()> {
+fn below(root: &Path) -> Vec<Line> {
+    let mut lines = Vec::new();
     let mut left = vec![PathBuf::from("/")];
     while let Some(path) = left.pop() {
         let dir = root.join(path.strip_prefix("/").unwrap_or(&path));
@@ -86,35 +93,34 @@ fn below(root: &Path, lines: &mut Vec<Line>) -> io::Result<()> {
                 .number("cgroup_id", metadata.ino())
                 .text("path", path.as_os_str().as_bytes()),
         );
-        for entry in entries {
-            let entry = entry?;
-            if entry.file_type()?.is_dir() {
+        // Also while it is read.
+        for entry in entries.map_while(Result::ok) {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 left.push(path.join(entry.file_name()));
             }
         }
     }
-    Ok(())
+    lines
 }
 
 /// What the kernel writes as three octal digits behind a backslash: blanks, and backslashes themselves.
-fn unescaped(text: &str) -> Vec<u8> {
+fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
-    while let Some((before, behind)) = rest.split_once('\\') {
-        bytes.extend_from_slice(before.as_bytes());
-        let digits = behind.get(..3);
+    while let Some((&first, behind)) = rest.split_first() {
+        let digits = behind.get(..3).filter(|_| first == b'\\');
+        let digits = digits.and_then(|digits| str::from_utf8(digits).ok());
         match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
             Some(byte) => {
                 bytes.push(byte);
                 rest = &behind[3..];
             }
             None => {
-                bytes.push(b'\\');
+                bytes.push(first);
                 rest = behind;
             }
         }
     }
-    bytes.extend_from_slice(rest.as_bytes());
     bytes
 }
 
@@ -132,14 +138,14 @@ mod tests {
         fs::create_dir_all(hierarchy.join("x.slice/y")).unwrap();
         fs::write(hierarchy.join("cgroup.procs"), "").unwrap();
         let point = hierarchy.to_str().unwrap().replace(' ', "\\040");
-        fs::write(
-            proc.join("mountinfo"),
-            format!(
-                "22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw\n\
-                 23 22 0:25 /sub {point} rw - cgroup2 none\\134x rw\n"
-            ),
+        let mut text = format!(
+            "22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw\n\
+             23 22 0:25 /sub {point} rw - cgroup2 none\\134x rw\n\
+             24 22 0:26 / /mnt/"
         )
-        .unwrap();
+        .into_bytes();
+        text.extend(b"\xe4\\8 rw - tmpfs \\04 rw\n");
+        fs::write(proc.join("mountinfo"), text).unwrap();
         let proc = dir.path().join("proc");
         let found = mounts(&proc, &proc).unwrap();
         let namespace = fs::metadata(proc.join("self/ns/mnt")).unwrap().ino();
@@ -155,6 +161,10 @@ mod tests {
                 format!(
                     "rtrace_statedump_mount ns_inum={namespace} mnt_id=23 parent_id=22 dev=25 \
                      fstype=\"cgroup2\" source=\"none\\\\x\" mountpoint=\"{hierarchy}\""
+                ),
+                format!(
+                    "rtrace_statedump_mount ns_inum={namespace} mnt_id=24 parent_id=22 dev=26 \
+                     fstype=\"tmpfs\" source=\"\\\\04\" mountpoint=\"/mnt/\\xe4\\\\8\""
                 ),
             ]
         );

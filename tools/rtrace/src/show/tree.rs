@@ -35,6 +35,7 @@ enum Thread {
 /// The calls of a thread that have not returned.
 #[derive(Debug, Default)]
 struct Calls {
+    /// Each deeper than the one before.
     open: Vec<Call>,
     /// The CPU on which the last of them waits for its line.
     waits_on: Option<u32>,
@@ -47,6 +48,15 @@ pub struct Call {
     pub function: u64,
     /// So many calls led to it.
     pub depth: u32,
+}
+
+impl Calls {
+    /// Takes the last ones away, as long as they are of these.
+    fn leave(&mut self, is_over: impl Fn(&Call) -> bool) {
+        while self.open.last().is_some_and(&is_over) {
+            self.open.pop();
+        }
+    }
 }
 
 /// A call whose line is not written yet.
@@ -92,7 +102,7 @@ impl Tree {
         let thread = place.thread();
         let calls = self.threads.entry(thread).or_default();
         // The return of those that it cannot be in was not recorded.
-        calls.open.retain(|open| open.depth < call.depth);
+        calls.leave(|open| open.depth >= call.depth);
         calls.open.push(call);
         calls.waits_on = Some(place.cpu);
         let waiting = Waiting {
@@ -120,6 +130,7 @@ impl Tree {
             let calls = self.threads.entry(thread).or_default();
             calls.waits_on = None;
             calls.open.pop();
+            self.forget_idle(thread);
             line(
                 out,
                 place,
@@ -131,13 +142,14 @@ impl Tree {
         }
         self.settle(out, place);
         let calls = self.threads.entry(thread).or_default();
-        calls.open.retain(|open| open.depth <= call.depth);
-        if calls.open.last() == Some(&call) {
-            calls.open.pop();
+        calls.leave(|open| open.depth > call.depth);
+        let is_known = calls.open.last() == Some(&call);
+        calls.leave(|open| open.depth == call.depth);
+        self.forget_idle(thread);
+        if is_known {
             line(out, place, Some(nanoseconds), call.depth, "}");
         } else {
             // Its begin is not in the trace.
-            calls.open.retain(|open| open.depth < call.depth);
             line(
                 out,
                 place,
@@ -145,6 +157,17 @@ impl Tree {
                 call.depth,
                 format_args!("}} /* {name} */"),
             );
+        }
+    }
+
+    /// A thread that is in no call is like one that was never seen: there may be any number of them.
+    fn forget_idle(&mut self, thread: Thread) {
+        if self
+            .threads
+            .get(&thread)
+            .is_some_and(|calls| calls.open.is_empty())
+        {
+            self.threads.remove(&thread);
         }
     }
 
@@ -329,6 +352,22 @@ mod tests {
              \x20  1)     cat-7      | + 10.001 us   |    }\n\
              \x20  1)     cat-7      | @ 123456.7 us |  }\n"
         );
+    }
+
+    #[test]
+    fn threads_that_are_in_no_call_take_no_memory() {
+        let mut paper = Paper::new();
+        for tid in 1..100 {
+            paper.begin(0, tid, "read", 0);
+            paper.begin(0, tid, "inner", 1);
+            paper.end(0, tid, "inner", 1, 1);
+            paper.end(0, tid, "read", 0, 2);
+            paper.begin(0, tid, "write", 0);
+            paper.end(0, tid, "write", 0, 3);
+            paper.end(0, tid, "before", 0, 4);
+        }
+        assert!(paper.tree.threads.is_empty(), "{:?}", paper.tree);
+        assert!(paper.tree.waiting.is_empty());
     }
 
     #[test]

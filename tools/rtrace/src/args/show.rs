@@ -50,14 +50,15 @@ pub struct ShowArgs {
     #[arg(short, long, value_name = "DIR")]
     #[arg(conflicts_with_all = [
         "events", "exclude", "filters", "buffer", "cpus", "pids", "cgroups", "functions", "graph",
-        "command"
+        "notrace", "command"
     ])]
     pub input: Option<PathBuf>,
 
     /// Print a trace that comes in at a receiver (`rtraced --listen`) meanwhile, from its beginning on
     #[arg(long, value_name = "HOST:PORT", value_parser = parse_address)]
     #[arg(conflicts_with_all = [
-        "input", "events", "exclude", "filters", "buffer", "cpus", "pids", "cgroups", "command"
+        "input", "events", "exclude", "filters", "buffer", "cpus", "pids", "cgroups", "functions",
+        "graph", "notrace", "command"
     ])]
     pub from: Option<String>,
 

@@ -203,7 +203,18 @@ fn system_calls_are_shown_unless_others_are_chosen() {
     assert_eq!(shown("-i d").unwrap().summary, None);
     assert_eq!(shown("--summary").unwrap().summary, Some(15));
     assert_eq!(shown("--summary -n 0").unwrap().summary, Some(usize::MAX));
-    for words in ["-i d -e a", "-i d -p 1", "-i d -- make", "--filter x"] {
+    for words in [
+        "-i d -e a",
+        "-i d -p 1",
+        "-i d -G a",
+        "-i d -N a",
+        "-i d -- make",
+        "--from h:1 -e a",
+        "--from h:1 -F a",
+        "--from h:1 -G a",
+        "--from h:1 -N a",
+        "--filter x",
+    ] {
         assert_eq!(shown(words).err().unwrap().exit_code(), 2, "{words}");
     }
 }

@@ -44,11 +44,8 @@ impl Folded {
         weights: Weights,
         shape: Shape,
     ) -> Option<Self> {
-        let stacks: Vec<_> = metadata.streams.iter().map(Stacks::of).collect();
-        let mut layouts = metadata.streams.iter().flat_map(|s| s.events.values());
-        let has_event = layouts.any(|layout| layout.name == Stacks::EVENT);
-        (has_event || stacks.iter().any(Stacks::is_some)).then(|| Self {
-            stacks,
+        Some(Self {
+            stacks: Stacks::of_all(metadata)?,
             symbols,
             counts: HashMap::new(),
             weights,

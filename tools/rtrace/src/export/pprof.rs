@@ -132,12 +132,8 @@ pub struct Pprof {
 impl Pprof {
     /// Of a trace with this description, of whose samples this is the unit; none if no event has a stack.
     pub fn new(metadata: &Metadata, symbols: Symbols, unit: Option<&str>) -> Option<Self> {
-        let stacks: Vec<_> = metadata.streams.iter().map(Stacks::of).collect();
-        if !stacks.iter().any(Stacks::is_some) {
-            return None;
-        }
         let mut pprof = Self {
-            stacks,
+            stacks: Stacks::of_all(metadata)?,
             symbols,
             profile: Profile::default(),
             strings: HashMap::new(),

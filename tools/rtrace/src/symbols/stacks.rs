@@ -2,7 +2,7 @@
 
 //! Call stacks of events: contexts, and `rtrace_stack`, the kernel's stack that a trigger records.
 
-use trace::ctf::{Event, StreamClass, Value};
+use trace::ctf::{Event, Metadata, StreamClass, Value};
 
 /// Whose stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +57,14 @@ impl Stacks {
             kernel: class.context("callstack_kernel"),
             user: class.context("callstack_user"),
         }
+    }
+
+    /// Of each channel of a trace; none if no event of it has a stack.
+    pub fn of_all(metadata: &Metadata) -> Option<Vec<Self>> {
+        let mut layouts = metadata.streams.iter().flat_map(|s| s.events.values());
+        let has_event = layouts.any(|layout| layout.name == Self::EVENT);
+        let all: Vec<_> = metadata.streams.iter().map(Self::of).collect();
+        (has_event || all.iter().any(Self::is_some)).then_some(all)
     }
 
     /// Whether its events have stacks.

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 const STATE: u32 = 80;
 const OPENED: u32 = 81;
+const START: u32 = 82;
 /// `O_CLOEXEC`
 const CLOEXEC: u32 = 0o2_000_000;
 
@@ -40,6 +41,7 @@ fn describe_state(dir: &Path) {
                     "string filename",
                 ],
             ),
+            (START, "lttng_statedump_start", &[]),
         ],
     );
 }
@@ -120,4 +122,25 @@ fn open_files_have_names() {
     assert_eq!(row("file", json!("socket:[12]")), json!([5, "first", 10]));
     // It was closed.
     assert_eq!(row("fd", json!(3)), json!([5, "first", 1]));
+}
+
+#[test]
+fn a_table_may_be_anothers_when_the_state_is_told_again() {
+    let dir = TempDir::new().unwrap();
+    let events = [
+        (6, (START, Vec::new())),
+        (7, thread([7, 5, 1], "sh", 0xabc)),
+        (8, opened(0xabc, 3, 0, "/mine")),
+        // It has another one meanwhile.
+        (9, (START, Vec::new())),
+        (10, thread([20, 20, 5], "other", 0xabc)),
+        (11, opened(0xabc, 3, 0, "/other")),
+        (12, call(READ, 3)),
+        (13, ret(READ_EXIT, 100)),
+    ];
+    let packet = filled(packet(0, 0, 0).switch(5 * US, IDLE, SHELL), &events).close(100 * US, 8);
+    write(dir.path(), &[(0, vec![packet])]);
+    describe_state(dir.path());
+    let found = &json(&["--io"], dir.path())["io"]["files"]["uses"];
+    assert_eq!(found[0]["file"], "/mine", "{found}");
 }

@@ -102,6 +102,11 @@ impl Descriptors {
         }
     }
 
+    /// What stood for a table of the kernel's may stand for another one from now on.
+    pub fn forget_tables(&mut self) {
+        self.tables.clear();
+    }
+
     /// A table of the kernel's has this file.
     pub fn opened(&mut self, table: u64, fd: i32, name: &[u8], flags: u64) {
         if let Some(&owner) = self.tables.get(&table) {

@@ -36,6 +36,8 @@ enum Other {
         /// Whether it was the last thread of its process, where the kernel says so.
         last: Option<usize>,
     },
+    /// From here on the state is told; once more, if that was asked for.
+    State,
     /// A thread that there was before the trace.
     Thread {
         process: usize,
@@ -115,6 +117,7 @@ impl Files {
                 last: layout.field("group_dead"),
             })
         });
+        let state = other("lttng_statedump_start", |_| Some(Other::State));
         let thread = other("lttng_statedump_process_state", |layout| {
             Some(Other::Thread {
                 process: layout.field("pid")?,
@@ -132,7 +135,10 @@ impl Files {
         Some(Self {
             clock: catalogue.metadata().clock,
             calls,
-            others: [fork, exit, thread, opened].into_iter().flatten().collect(),
+            others: [fork, exit, state, thread, opened]
+                .into_iter()
+                .flatten()
+                .collect(),
             descriptors: Descriptors::default(),
             uses: HashMap::new(),
             unknown: 0,
@@ -236,6 +242,7 @@ impl Files {
                 }
                 self.descriptors.exit(Owner::Thread(tid));
             }
+            Other::State => self.descriptors.forget_tables(),
             // What is closed where events are missing would be taken for open.
             Other::Thread { .. } | Other::Opened { .. } if !now.schedule.all_whole() => {}
             Other::Thread { process, table } => {

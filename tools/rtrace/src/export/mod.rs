@@ -26,7 +26,7 @@ pub use output::Target;
 use crate::analysis::losses::Losses;
 use crate::analysis::{unit_of, Catalogue, EventKey, Missing};
 use crate::progress;
-use crate::symbols::Symbols;
+use crate::symbols::{Stacks, Symbols};
 use crate::terminal::say;
 use anyhow::Context;
 use chrome::Chrome;
@@ -94,7 +94,11 @@ impl Kind {
         metadata: &'a Metadata,
         chosen: &HashSet<EventKey>,
     ) -> Result<Box<dyn Format + 'a>, Missing> {
-        let symbols = || Symbols::of(dir, metadata);
+        let symbols = || match Stacks::of_all(metadata) {
+            Some(_) => Symbols::of(dir, metadata),
+            // Of what nobody asks for, nothing is to be said either.
+            None => Symbols::default(),
+        };
         Ok(match self {
             Self::Perfetto => Box::new(Perfetto::new(metadata)),
             Self::Chrome => Box::new(Chrome::new(metadata, chosen)),

@@ -272,6 +272,10 @@ fn perf_prints_frames_below_the_event() {
 fn perf_knows_no_stacks_where_there_are_none() {
     let dir = TempDir::new().unwrap();
     known(dir.path());
+    // Nor are names looked for.
+    fs::write(dir.path().join(".symbols"), "unreadable").unwrap();
+    let exported = export(&["--perf-script"], dir.path()).assert().success();
+    assert!(!String::from_utf8_lossy(&exported.get_output().stderr).contains(".symbols"));
     let text = text(&["--perf-script"], dir.path());
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines.len(), 10);

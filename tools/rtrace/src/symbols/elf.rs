@@ -211,7 +211,7 @@ mod tests {
         let mut bytes = std::fs::read(this).unwrap();
         let number = |bytes: &[u8], at: usize, len: usize| {
             let bytes = bytes[at..at + len].iter().rev();
-            bytes.fold(0, |number, byte| number << 8 | usize::from(*byte))
+            bytes.fold(0, |number, byte| (number << 8) | usize::from(*byte))
         };
         let (headers, size) = (number(&bytes, 0x20, 8), number(&bytes, 0x36, 2));
         for header in 0..number(&bytes, 0x38, 2) {

@@ -5,14 +5,13 @@
 //! They are the kernel's, not copies: until the packet is given back nobody writes them. To send it, tee(2)
 //! puts the same pages into another pipe, and splice(2) empties that into the socket.
 
-use rustix::pipe::{fcntl_setpipe_size, pipe_with, splice, tee, PipeFlags, SpliceFlags};
+use rustix::pipe::{
+    fcntl_getpipe_size, fcntl_setpipe_size, pipe_with, splice, tee, PipeFlags, SpliceFlags,
+};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use trace::source::Stream;
-
-/// Bytes that a new pipe has room for.
-const NEW: usize = 64 << 10;
 
 /// A pipe.
 #[derive(Debug)]
@@ -28,9 +27,9 @@ impl Pipe {
     pub fn new() -> io::Result<Self> {
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
         Ok(Self {
+            capacity: fcntl_getpipe_size(&writer)?,
             reader,
             writer,
-            capacity: NEW,
             held: 0,
         })
     }

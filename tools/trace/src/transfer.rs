@@ -4,7 +4,9 @@
 //! through this process's memory, unless the packet is wanted there.
 
 use crate::source::Stream;
-use rustix::pipe::{fcntl_setpipe_size, pipe_with, splice, PipeFlags, SpliceFlags};
+use rustix::pipe::{
+    fcntl_getpipe_size, fcntl_setpipe_size, pipe_with, splice, PipeFlags, SpliceFlags,
+};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -29,10 +31,15 @@ pub(crate) struct Transfer {
 impl Transfer {
     pub(crate) fn new() -> io::Result<Self> {
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+        Self::of(reader, writer)
+    }
+
+    /// By this pipe, which is empty. Whoever is not root and has many gets small ones.
+    fn of(reader: OwnedFd, writer: OwnedFd) -> io::Result<Self> {
         Ok(Self {
+            capacity: fcntl_getpipe_size(&writer)?,
             reader,
             writer,
-            capacity: 64 << 10,
         })
     }
 
@@ -134,4 +141,50 @@ fn read_exactly(pipe: &OwnedFd, mut bytes: &mut [u8]) -> io::Result<()> {
         bytes = &mut bytes[read..];
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rtrace_abi::ioctl::Packet;
+    use std::os::fd::BorrowedFd;
+
+    /// Writes as much as is asked for, or fails where that would block.
+    struct Bytes(OwnedFd);
+
+    impl AsFd for Bytes {
+        fn as_fd(&self) -> BorrowedFd<'_> {
+            self.0.as_fd()
+        }
+    }
+
+    impl Stream for Bytes {
+        fn get(&mut self) -> io::Result<Packet> {
+            unreachable!()
+        }
+
+        fn splice(&mut self, pipe: BorrowedFd<'_>, len: usize) -> io::Result<usize> {
+            let written = rustix::io::write(pipe, &vec![7; len])?;
+            assert_eq!(written, len, "more than the pipe has room for");
+            Ok(written)
+        }
+
+        fn put(&mut self) -> io::Result<()> {
+            unreachable!()
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            unreachable!()
+        }
+    }
+
+    #[test]
+    fn a_pipe_that_the_system_made_small() {
+        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).unwrap();
+        fcntl_setpipe_size(&writer, 4096).unwrap();
+        let mut transfer = Transfer::of(reader, writer).unwrap();
+        let mut stream = Bytes(transfer.reader.try_clone().unwrap());
+        let packet = transfer.read_packet(&mut stream, 20_000).unwrap();
+        assert_eq!(packet, vec![7; 20_000]);
+    }
 }

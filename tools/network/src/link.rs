@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 /// The most bytes of answers that may wait to be whole.
 const MOST: usize = 64 << 10;
 
-/// A connection, from the welcome on.
+/// A connection, from the welcome on. What is on its way when it is closed is not sent any more.
 #[derive(Debug)]
 pub struct Link {
     wire: Wire,
@@ -27,6 +27,7 @@ impl Link {
     /// Connects to the receiver and says what will be sent.
     pub fn connect(peer: &Peer, sent: &Sent, stop: Option<OwnedFd>) -> Result<Self, Trouble> {
         let mut wire = peer.connect(stop)?;
+        wire.forget_on_close()?;
         wire.say(&Message::Hello(Hello::Send(sent.clone())))?;
         match Message::read(&mut wire).map_err(Trouble::of_greeting)? {
             Message::Welcome { resumed, .. } => Ok(Self {
@@ -104,11 +105,6 @@ impl Link {
                 Err(e) => return Err(e),
             }
         }
-    }
-
-    /// Closes it. What is on its way is not sent any more.
-    pub fn abort(self) {
-        self.wire.abort();
     }
 }
 

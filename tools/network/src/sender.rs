@@ -254,9 +254,7 @@ impl Sender {
     fn lost(&mut self, trouble: Trouble) -> Result<()> {
         // The receiver may have said why, before it closed.
         let trouble = self.hear().err().unwrap_or(trouble);
-        if let Some(link) = self.link.take() {
-            link.abort();
-        }
+        self.link = None;
         if self.reported.as_ref() != Some(&trouble.what) {
             (self.notice)(&format!(
                 "{}: {trouble}; trying again, and meanwhile the kernel's buffers fill",
@@ -407,9 +405,7 @@ impl Sender {
             let Err(trouble) = self.try_close(words) else {
                 return Ok(());
             };
-            if let Some(link) = self.link.take() {
-                link.abort();
-            }
+            self.link = None;
             if trouble.lasting || began.elapsed() >= GRACE {
                 return Err(self.error(Trouble::passing(format!(
                     "it was not told how the trace ended: {trouble}"

@@ -43,7 +43,9 @@ impl Trouble {
 impl From<io::Error> for Trouble {
     fn from(error: io::Error) -> Self {
         Self::passing(match error.kind() {
-            io::ErrorKind::UnexpectedEof => "the connection was closed".to_owned(),
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
+                "the connection was closed".to_owned()
+            }
             io::ErrorKind::TimedOut => "no answer".to_owned(),
             _ => error.to_string(),
         })

@@ -245,11 +245,11 @@ impl Wire {
         read
     }
 
-    /// Forgets what is on its way, once it is closed: the pages of packets that will be sent on another
-    /// connection must not be read any more on this one.
-    pub fn abort(self) {
-        // A socket that is closed already has nothing on its way.
-        let _ = set_socket_linger(&self.socket.stream, Some(Duration::ZERO));
+    /// From now on closing it forgets what is on its way, also when this program is killed: what is on its
+    /// way are pages that the kernel writes again then.
+    pub fn forget_on_close(&self) -> io::Result<()> {
+        let now = Some(Duration::ZERO);
+        Ok(set_socket_linger(&self.socket.stream, now)?)
     }
 
     /// After the last word: waits until the peer has closed its side, so that what was said is not lost

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A packet on its way is pages of the kernel's buffer, not a copy: when they are the kernel's again, nothing
+//! sends them any more.
+
+mod common;
+
+use common::fake::{name, packet, FakeStream};
+use common::{filled, notice, stopper, RETRY};
+use network::message::Message;
+use network::{Peer, Security, Sender};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use synthetic::UUID;
+use trace::sink::Sink;
+use trace::source::{Source, Stream};
+use trace::uuid::Uuid;
+
+/// The next who comes there, welcomed.
+fn welcome(listener: &TcpListener) -> TcpStream {
+    let (mut peer, _) = listener.accept().unwrap();
+    assert!(matches!(
+        Message::read(&mut peer).unwrap(),
+        Message::Hello(_)
+    ));
+    let trace = "a".to_owned();
+    let resumed = false;
+    say(&mut peer, &Message::Welcome { trace, resumed });
+    peer
+}
+
+fn say(peer: &mut TcpStream, message: &Message) {
+    peer.write_all(&message.to_bytes()).unwrap();
+}
+
+/// A sender whose packet is on its way, and the receiver, which has not read it. It is more than the socket
+/// at the receiver has room for.
+struct OnItsWay {
+    sender: Box<Sender>,
+    stream: FakeStream,
+    listener: TcpListener,
+    receiver: TcpStream,
+}
+
+impl OnItsWay {
+    fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let welcoming = thread::spawn(move || (welcome(&listener), listener));
+        // Told to stop, it waits for nobody for long.
+        let (stop, _) = stopper();
+        let (channel, _) = filled(1, 1, |cpu, sequence| packet(cpu, sequence, 300_000));
+        let name = name("channel0", 0);
+        let mut stream = channel.open(&name).unwrap().unwrap();
+        let peer = Peer::new(address, Security::Loopback);
+        let (uuid, streams) = (Uuid::from_bytes(UUID), vec![name.clone()]);
+        let mut sender = Sender::begin(peer, uuid, streams, RETRY, stop, notice().0).unwrap();
+        let (receiver, listener) = welcoming.join().unwrap();
+        let number = sender.open(&name).unwrap();
+        let packet = stream.get().unwrap();
+        sender.packet(number, &packet, &mut stream).unwrap();
+        Self {
+            sender: Box::new(sender),
+            stream,
+            listener,
+            receiver,
+        }
+    }
+}
+
+#[test]
+fn it_ends_with_the_sender() {
+    let OnItsWay {
+        sender,
+        mut receiver,
+        ..
+    } = OnItsWay::new();
+    // As when it is killed: nobody says anything to the socket but the kernel.
+    drop(sender);
+    let read = receiver.read_to_end(&mut Vec::new());
+    assert_eq!(read.unwrap_err().kind(), ErrorKind::ConnectionReset);
+}

@@ -379,8 +379,16 @@ impl Sink for Sender {
         self.say(&Message::Stats(stats()?))
     }
 
-    /// The receiver does that in the end.
+    /// The receiver does that in the end. What it has not by now is the kernel's again when the streams are
+    /// closed, which writes these pages: they must not be sent any more.
     fn sync(&mut self) -> Result<()> {
+        for stream in &mut self.streams {
+            if stream.pipe.held() > 0 {
+                self.link = None;
+                let cleared = stream.pipe.clear(&self.null);
+                cleared.map_err(Error::system("cannot empty a pipe"))?;
+            }
+        }
         Ok(())
     }
 

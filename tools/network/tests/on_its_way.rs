@@ -13,6 +13,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 use synthetic::UUID;
+use trace::recording::State;
 use trace::sink::Sink;
 use trace::source::{Source, Stream};
 use trace::uuid::Uuid;
@@ -80,4 +81,34 @@ fn it_ends_with_the_sender() {
     drop(sender);
     let read = receiver.read_to_end(&mut Vec::new());
     assert_eq!(read.unwrap_err().kind(), ErrorKind::ConnectionReset);
+}
+
+#[test]
+fn it_is_not_sent_again_after_the_stream_was_closed() {
+    let OnItsWay {
+        mut sender,
+        stream,
+        listener,
+        ..
+    } = OnItsWay::new();
+    sender.sync().unwrap();
+    drop(stream);
+    let heard = thread::spawn(move || {
+        let mut peer = welcome(&listener);
+        loop {
+            match Message::read(&mut peer).unwrap() {
+                Message::Stream { number, .. } => {
+                    say(&mut peer, &Message::Have { number, next: 0 });
+                }
+                Message::End { state, .. } => {
+                    say(&mut peer, &Message::Done);
+                    return state;
+                }
+                Message::Stats(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    });
+    sender.end(State::Failed, 0, "").unwrap();
+    assert_eq!(heard.join().unwrap(), State::Failed);
 }

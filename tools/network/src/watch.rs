@@ -57,7 +57,9 @@ pub fn watch(
                 if from.stopped {
                     break;
                 }
-                read.map_err(|e| error(e.into()))?;
+                if read.map_err(|e| error(e.into()))? < size as usize {
+                    return Err(error(io::Error::from(io::ErrorKind::UnexpectedEof).into()));
+                }
                 if number as usize >= feed.streams() {
                     return Err(error(Trouble::passing("a packet of an unknown stream")));
                 }

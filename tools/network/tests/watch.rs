@@ -6,9 +6,12 @@ mod common;
 
 use common::fake::{Channel, Full};
 use common::{open, send, small, stopper, temporary, Running};
+use network::message::Message;
 use network::{watch, Peer, Security};
 use rtrace_abi::header::Layout;
 use rtrace_abi::ioctl::Packet;
+use std::io::Write;
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -219,4 +222,29 @@ fn chunks_are_not_shown() {
     let (never, _kept) = stopper();
     let error = watch(&peer(&receiver), None, &never, &mut Seen::default()).unwrap_err();
     assert!(error.to_string().contains("chunks"), "{error}");
+}
+
+#[test]
+fn a_connection_that_ends_in_a_packet_is_no_damaged_trace() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        let (mut to, _) = listener.accept().unwrap();
+        Message::read(&mut to).unwrap();
+        let name = common::fake::name("channel0", 0);
+        let (packet, bytes) = small(0, 0);
+        let size = packet.size as u32;
+        for message in [
+            Message::Metadata(synthetic::metadata(synthetic::UUID, Layout::Compact)),
+            Message::Stream { number: 0, name },
+            Message::Packet { number: 0, size },
+        ] {
+            to.write_all(&message.to_bytes()).unwrap();
+        }
+        to.write_all(&bytes[..90]).unwrap();
+    });
+    let (never, _kept) = stopper();
+    let from = Peer::new(address, Security::Loopback);
+    let error = watch(&from, None, &never, &mut Seen::default()).unwrap_err();
+    assert!(error.to_string().contains("closed"), "{error}");
 }

@@ -21,6 +21,7 @@ mod receiver;
 mod reception;
 mod relay;
 mod sender;
+mod socket;
 mod tls;
 mod traces;
 mod trouble;

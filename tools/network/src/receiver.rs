@@ -10,6 +10,7 @@ use crate::message::Message;
 use crate::peer::{not_loopback, Security};
 use crate::reception::{trouble_of, Reception};
 use crate::relay::Relay;
+use crate::socket::PATIENCE;
 use crate::tls::ServerTls;
 use crate::traces::{Found, Traces};
 use crate::trouble::Trouble;
@@ -27,7 +28,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder, Scope};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use trace::output::OutputOptions;
 use trace::{Error, Result};
 
@@ -181,12 +182,16 @@ impl Receiver {
         served
     }
 
-    /// Takes the first words.
+    /// Takes the first words. They come from anybody: who does not end soon is left, or a few could take all
+    /// connections that there are.
     fn greet(&self, wire: &mut Wire) -> std::result::Result<Hello, Trouble> {
+        wire.set_deadline(Some(Instant::now() + PATIENCE));
         if let Security::Tls(tls) = &self.security {
             wire.encrypt(tls.connection()?)?;
         }
-        match Message::read(wire).map_err(Trouble::of_greeting)? {
+        let first = Message::read(wire).map_err(Trouble::of_greeting)?;
+        wire.set_deadline(None);
+        match first {
             Message::Hello(hello) => Ok(hello),
             _ => Err(Trouble::lasting("no hello of rtrace's")),
         }

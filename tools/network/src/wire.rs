@@ -2,18 +2,13 @@
 
 //! A connection: bytes both ways, plain or by TLS.
 //!
-//! The socket never blocks; who reads or writes waits for it here, no longer than its patience lasts, and
-//! after a signal to stop no longer than a little while. Packets go by splice where nothing encrypts
-//! them, else through memory.
+//! Packets go by splice where nothing encrypts them, else through memory.
 
 use crate::message::Message;
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use crate::socket::{Socket, GRACE};
+use rustix::event::PollFlags;
 use rustix::fs::sendfile;
-use rustix::io::Errno;
-use rustix::net::sockopt::{
-    set_socket_keepalive, set_socket_linger, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl,
-    set_tcp_user_timeout,
-};
+use rustix::net::sockopt::{set_socket_linger, set_tcp_user_timeout};
 use rustix::net::{send, SendFlags};
 use rustix::pipe::{splice, SpliceFlags};
 use std::fmt;
@@ -24,18 +19,6 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
-
-/// How long a peer may be silent where something is expected from it.
-pub const PATIENCE: Duration = Duration::from_secs(30);
-
-/// How long what was sent may be without an answer of the other machine's kernel.
-const UNREACHABLE: Duration = Duration::from_secs(15);
-
-/// Silence after which the other machine's kernel is asked whether it is there.
-const ASK_AFTER: Duration = Duration::from_secs(10);
-
-/// How long after a signal to stop what has begun may take.
-pub const GRACE: Duration = Duration::from_secs(5);
 
 /// How much is encrypted at a time.
 const BLOCK: usize = 64 << 10;
@@ -48,38 +31,11 @@ pub struct Wire {
     block: Vec<u8>,
 }
 
-/// Its socket, to be read and written.
-struct Socket {
-    stream: TcpStream,
-    /// Readable when the program is to stop.
-    stop: Option<OwnedFd>,
-    /// Whether it is.
-    stops: bool,
-    /// Whether the peer may be silent.
-    is_patient: bool,
-    /// Whether to wait at all.
-    waits: bool,
-}
-
 impl Wire {
     /// A connection without encryption. `stop` becomes readable when the program is to stop.
     pub fn plain(stream: TcpStream, stop: Option<OwnedFd>) -> io::Result<Self> {
-        stream.set_nonblocking(true)?;
-        stream.set_nodelay(true)?;
-        let milliseconds = UNREACHABLE.as_millis() as u32;
-        set_tcp_user_timeout(&stream, milliseconds)?;
-        set_socket_keepalive(&stream, true)?;
-        set_tcp_keepidle(&stream, ASK_AFTER)?;
-        set_tcp_keepintvl(&stream, ASK_AFTER / 2)?;
-        set_tcp_keepcnt(&stream, 3)?;
         Ok(Self {
-            socket: Socket {
-                stream,
-                stop,
-                stops: false,
-                is_patient: false,
-                waits: true,
-            },
+            socket: Socket::new(stream, stop)?,
             tls: None,
             block: Vec::new(),
         })
@@ -225,6 +181,12 @@ impl Wire {
         self.flush()
     }
 
+    /// The peer is waited for until then, however little it says at a time; without a moment only its
+    /// silence counts.
+    pub fn set_deadline(&mut self, until: Option<Instant>) {
+        self.socket.until = until;
+    }
+
     /// From now on the peer may be silent, or read nothing, for as long as it likes.
     pub fn be_patient(&mut self) -> io::Result<()> {
         self.socket.is_patient = true;
@@ -318,67 +280,6 @@ impl fmt::Debug for Wire {
     }
 }
 
-impl Socket {
-    /// After this error: waits until what was tried can be tried again, if it can.
-    fn wait_after(&mut self, error: impl Into<io::Error>, events: PollFlags) -> io::Result<()> {
-        let error = error.into();
-        match error.kind() {
-            io::ErrorKind::Interrupted => Ok(()),
-            io::ErrorKind::WouldBlock if self.waits => self.wait(events),
-            _ => Err(error),
-        }
-    }
-
-    fn wait(&mut self, events: PollFlags) -> io::Result<()> {
-        let began = Instant::now();
-        loop {
-            let patience = match self.stops {
-                true => Some(GRACE),
-                false => Some(PATIENCE).filter(|_| !self.is_patient),
-            };
-            let left = patience.map(|time| timespec(time.saturating_sub(began.elapsed())));
-            let stop = self.stop.as_ref().filter(|_| !self.stops);
-            let mut fds = vec![PollFd::new(&self.stream, events)];
-            fds.extend(stop.map(|stop| PollFd::new(stop, PollFlags::IN)));
-            match poll(&mut fds, left.as_ref()) {
-                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(e) => return Err(e.into()),
-            }
-            if !fds[0].revents().is_empty() {
-                return Ok(());
-            }
-            self.stops |= fds.get(1).is_some_and(|stop| !stop.revents().is_empty());
-        }
-    }
-}
-
-impl Read for Socket {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        loop {
-            match self.stream.read(bytes) {
-                Err(e) => self.wait_after(e, PollFlags::IN)?,
-                read => return read,
-            }
-        }
-    }
-}
-
-impl Write for Socket {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        loop {
-            match self.stream.write(bytes) {
-                Err(e) => self.wait_after(e, PollFlags::OUT)?,
-                written => return written,
-            }
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// Writes all of it; how much that is.
 fn write_all(pipe: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     let mut rest = bytes;
@@ -386,12 +287,4 @@ fn write_all(pipe: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
         rest = &rest[rustix::io::retry_on_intr(|| rustix::io::write(pipe, rest))?..];
     }
     Ok(bytes.len())
-}
-
-/// A duration as the kernel takes it.
-pub(crate) fn timespec(time: Duration) -> Timespec {
-    Timespec {
-        tv_sec: time.as_secs() as i64,
-        tv_nsec: time.subsec_nanos().into(),
-    }
 }

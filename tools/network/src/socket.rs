@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The socket of a connection.
+//!
+//! It never blocks; who reads or writes waits for it here, no longer than its patience lasts, and after a
+//! signal to stop no longer than a little while.
+
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::net::sockopt::{
+    set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl,
+    set_tcp_user_timeout,
+};
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+/// How long a peer may be silent where something is expected from it.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long what was sent may be without an answer of the other machine's kernel.
+const UNREACHABLE: Duration = Duration::from_secs(15);
+
+/// Silence after which the other machine's kernel is asked whether it is there.
+const ASK_AFTER: Duration = Duration::from_secs(10);
+
+/// How long after a signal to stop what has begun may take.
+pub const GRACE: Duration = Duration::from_secs(5);
+
+/// A socket, to be read and written.
+pub struct Socket {
+    pub stream: TcpStream,
+    /// Readable when the program is to stop.
+    stop: Option<OwnedFd>,
+    /// Whether it is.
+    pub stops: bool,
+    /// Whether the peer may be silent.
+    pub is_patient: bool,
+    /// When nobody is waited for any more, whatever was said until then.
+    pub until: Option<Instant>,
+    /// Whether to wait at all.
+    pub waits: bool,
+}
+
+impl Socket {
+    /// One that never blocks, and whose kernel gives up a peer that is out of reach.
+    pub fn new(stream: TcpStream, stop: Option<OwnedFd>) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        stream.set_nodelay(true)?;
+        let milliseconds = UNREACHABLE.as_millis() as u32;
+        set_tcp_user_timeout(&stream, milliseconds)?;
+        set_socket_keepalive(&stream, true)?;
+        set_tcp_keepidle(&stream, ASK_AFTER)?;
+        set_tcp_keepintvl(&stream, ASK_AFTER / 2)?;
+        set_tcp_keepcnt(&stream, 3)?;
+        Ok(Self {
+            stream,
+            stop,
+            stops: false,
+            is_patient: false,
+            until: None,
+            waits: true,
+        })
+    }
+
+    /// After this error: waits until what was tried can be tried again, if it can.
+    pub fn wait_after(&mut self, error: impl Into<io::Error>, events: PollFlags) -> io::Result<()> {
+        let error = error.into();
+        match error.kind() {
+            io::ErrorKind::Interrupted => Ok(()),
+            io::ErrorKind::WouldBlock if self.waits => self.wait(events),
+            _ => Err(error),
+        }
+    }
+
+    fn wait(&mut self, events: PollFlags) -> io::Result<()> {
+        let began = Instant::now();
+        loop {
+            let patience = match self.stops {
+                true => Some(GRACE),
+                false => Some(PATIENCE).filter(|_| !self.is_patient),
+            };
+            let silence = patience.map(|time| time.saturating_sub(began.elapsed()));
+            let rest = self
+                .until
+                .map(|at| at.saturating_duration_since(Instant::now()));
+            let left = silence.into_iter().chain(rest).min().map(timespec);
+            let stop = self.stop.as_ref().filter(|_| !self.stops);
+            let mut fds = vec![PollFd::new(&self.stream, events)];
+            fds.extend(stop.map(|stop| PollFd::new(stop, PollFlags::IN)));
+            match poll(&mut fds, left.as_ref()) {
+                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+            if !fds[0].revents().is_empty() {
+                return Ok(());
+            }
+            self.stops |= fds.get(1).is_some_and(|stop| !stop.revents().is_empty());
+        }
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.stream.read(bytes) {
+                Err(e) => self.wait_after(e, PollFlags::IN)?,
+                read => return read,
+            }
+        }
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            match self.stream.write(bytes) {
+                Err(e) => self.wait_after(e, PollFlags::OUT)?,
+                written => return written,
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A duration as the kernel takes it.
+pub(crate) fn timespec(time: Duration) -> Timespec {
+    Timespec {
+        tv_sec: time.as_secs() as i64,
+        tv_nsec: time.subsec_nanos().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::thread;
+
+    #[test]
+    fn who_says_a_little_now_and_then_is_not_waited_for_for_ever() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut socket = Socket::new(listener.accept().unwrap().0, None).unwrap();
+        socket.until = Some(Instant::now() + Duration::from_millis(100));
+        let drops = thread::spawn(move || {
+            while peer.write_all(&[0]).is_ok() {
+                thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let error = socket.read_exact(&mut [0; 1 << 16]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        drop(socket);
+        drops.join().unwrap();
+    }
+}

@@ -65,7 +65,8 @@ struct Inner {
 /// How many packets of each stream were finished at a moment.
 #[derive(Debug)]
 struct Count {
-    next: BTreeMap<StreamName, u64>,
+    /// The streams of which not all of these are here, and the number that follows theirs.
+    missing: BTreeMap<StreamName, u64>,
     /// The latest moment in those that are here.
     newest: u64,
     /// How many counts came after it.
@@ -90,6 +91,10 @@ impl Progress {
                     bytes,
                     next,
                 });
+                if let Some(count) = &mut inner.awaited {
+                    count.is_here(name, next);
+                }
+                inner.settle();
             }
             number
         })
@@ -105,13 +110,11 @@ impl Progress {
             stream.next = sequence + 1;
             inner.newest = inner.newest.max(end);
             if let Some(count) = &mut inner.awaited {
-                if count
-                    .next
-                    .get(&stream.name)
-                    .is_some_and(|next| sequence < *next)
-                {
+                let missing = count.missing.get(&stream.name);
+                if missing.is_some_and(|next| sequence < *next) {
                     count.newest = count.newest.max(end);
                 }
+                count.is_here(&stream.name, stream.next);
             }
             inner.settle();
         });
@@ -123,6 +126,8 @@ impl Progress {
             if let Some(awaited) = &mut inner.awaited {
                 awaited.age += 1;
             } else {
+                let here = inner.reached.streams.iter();
+                let here: BTreeMap<_, _> = here.map(|stream| (&stream.name, stream.next)).collect();
                 let rows = stats.channels.iter().flat_map(|channel| {
                     let rows = channel.stats.cpus.iter();
                     rows.map(|row| {
@@ -133,8 +138,11 @@ impl Progress {
                         (name, row.counters.packets)
                     })
                 });
+                let is_missing = |(name, packets): &(StreamName, u64)| {
+                    here.get(name).copied().unwrap_or(0) < *packets
+                };
                 inner.awaited = Some(Count {
-                    next: rows.filter(|(_, packets)| *packets > 0).collect(),
+                    missing: rows.filter(is_missing).collect(),
                     // What is here was finished before.
                     newest: inner.newest,
                     age: 0,
@@ -184,19 +192,23 @@ impl Progress {
 impl Inner {
     /// Sees whether all is here that was counted.
     fn settle(&mut self) {
-        let streams = &self.reached.streams;
-        let has = |(name, next): (&StreamName, &u64)| {
-            let stream = streams.iter().find(|stream| stream.name == *name);
-            stream.is_some_and(|stream| stream.next >= *next)
-        };
         let Some(count) = self
             .awaited
-            .take_if(|count| count.age >= PATIENCE || count.next.iter().all(has))
+            .take_if(|count| count.age >= PATIENCE || count.missing.is_empty())
         else {
             return;
         };
         let complete = mem::replace(&mut self.before, count.newest);
         self.reached.complete = self.reached.complete.max(complete);
+    }
+}
+
+impl Count {
+    /// Of a stream the packets below `next` are here.
+    fn is_here(&mut self, name: &StreamName, next: u64) {
+        if self.missing.get(name).is_some_and(|until| *until <= next) {
+            self.missing.remove(name);
+        }
     }
 }
 

@@ -103,6 +103,8 @@ impl Receiver {
     }
 
     fn accept_all<'s>(&'s self, scope: &'s Scope<'s, '_>, stop: impl AsFd) -> Result<()> {
+        // Once, not ten times a second for as long as there are, say, no more files.
+        let mut is_reported = false;
         for number in 0.. {
             let (stream, from) = loop {
                 let mut fds = [
@@ -121,11 +123,15 @@ impl Receiver {
                     Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
                     Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
                     Err(e) => {
-                        (self.notice)(&format!("cannot accept a connection: {e}"));
+                        if !is_reported {
+                            (self.notice)(&format!("cannot accept connections: {e}"));
+                        }
+                        is_reported = true;
                         thread::sleep(PAUSE);
                     }
                 }
             };
+            is_reported = false;
             if let Err(error) = self.spawn(scope, number, stream, from) {
                 (self.notice)(&format!("{from}: {error}"));
             }

@@ -70,6 +70,11 @@ impl Link {
         self.wire.send_pipe(pipe, size)
     }
 
+    /// From now on the receiver may take its time, as long as its machine is there.
+    pub fn let_be_silent(&mut self) {
+        self.wire.let_be_silent();
+    }
+
     /// The next answer; none if none has come.
     pub fn answer(&mut self) -> io::Result<Option<Message>> {
         self.next(Wire::read_now)

@@ -427,8 +427,11 @@ impl Sender {
         if self.link.is_none() {
             self.connect()?;
         }
-        let said = self.link.as_mut().map(|link| link.say_all(words));
-        said.unwrap_or(Ok(()))?;
+        if let Some(link) = &mut self.link {
+            link.say_all(words)?;
+            // To bring a large trace to the disk takes minutes, in which it says nothing.
+            link.let_be_silent();
+        }
         loop {
             let Some(link) = &mut self.link else {
                 return Err(Trouble::passing("there is no connection"));

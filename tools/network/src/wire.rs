@@ -187,9 +187,14 @@ impl Wire {
         self.socket.until = until;
     }
 
-    /// From now on the peer may be silent, or read nothing, for as long as it likes.
-    pub fn be_patient(&mut self) -> io::Result<()> {
+    /// From now on the peer may be silent for as long as it likes.
+    pub fn let_be_silent(&mut self) {
         self.socket.is_patient = true;
+    }
+
+    /// The same, and it may read nothing, which looks as if its machine were not there.
+    pub fn be_patient(&mut self) -> io::Result<()> {
+        self.let_be_silent();
         Ok(set_tcp_user_timeout(&self.socket.stream, 0)?)
     }
 

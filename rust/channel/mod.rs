@@ -193,8 +193,15 @@ impl Channel {
     #[inline(never)]
     fn refuse(&self, waiting: Waiting<'_>) {
         let is_recorded = || self.setup.cpus.has(Task::current().cpu() as u32);
-        if waiting.target().is_none() && self.active.load() != 0 && is_recorded() {
-            self.cpus.this_cpu(waiting.guard()).no_buffer.increment();
+        if waiting.target().is_none() && is_recorded() {
+            self.count_no_buffer(waiting.guard());
+        }
+    }
+
+    /// Counts a record that there is no buffer for, while the trace is active. Any context, NMI included.
+    pub(crate) fn count_no_buffer(&self, guard: &NoPreempt) {
+        if self.active.load() != 0 {
+            self.cpus.this_cpu(guard).no_buffer.increment();
         }
     }
 

@@ -40,7 +40,10 @@ impl CapturedProbe {
                 guard,
                 fields: &Bytes(fields.fields()),
             };
-            record.record_elsewhere(&recorder.probe.destination());
+            let to = recorder.probe.destination();
+            if !record.record_elsewhere(&to) {
+                to.channel.count_no_buffer(guard);
+            }
         }
     }
 }

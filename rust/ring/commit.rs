@@ -68,11 +68,13 @@ impl<P: Platform> Ring<P> {
         slot.packet_records
             .store(records.wrapping_sub(slot.delivered_records.load()));
         slot.delivered_records.store(records);
-        slot.left.store(self.geometry.size());
         let commit_seq = slot.commit_seq.load();
         let lap = self.geometry.lap_after(commit_seq);
         slot.reference
             .store(Reference::packet(slot.reference().index(), lap).word());
+        // After the reference: who finds the slot in memory that outlived its writer sees by either
+        // that the packet is complete (see `image`).
+        slot.left.store(self.geometry.size());
         // W1: pairs with R1.
         self.platform.publish();
         slot.commit_seq

@@ -114,6 +114,7 @@
 pub mod commit;
 pub mod consume;
 pub mod geometry;
+pub mod image;
 pub mod lost;
 pub mod platform;
 pub mod reference;

@@ -10,7 +10,7 @@ use crate::event::provided::Provided;
 use crate::event::registry::Registry;
 use crate::event::Event;
 use crate::file::{self, Files};
-use crate::session::{FilesPlace, Serving, Sessions, Shared};
+use crate::session::{FilesPlace, Regions, Serving, Sessions, Shared};
 use crate::sys::foreign::ForeignModule;
 use crate::sys::hotplug::Hotplug;
 use crate::sys::system;
@@ -42,6 +42,7 @@ impl Tracer {
             boot_id: system::boot_id()?,
             worker: Sessions::worker()?,
             files: FilesPlace::new()?,
+            regions: Regions::new()?,
         })?;
         let serving = Serving::new(&sessions);
         let files = Files::new(&sessions).inspect_err(|error| {

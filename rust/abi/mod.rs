@@ -8,6 +8,7 @@
 //! - [`ioctl`]: the requests on a stream file and their arguments;
 //! - [`packet`]: the bytes in front of every packet (CTF packet header and context);
 //! - [`header`]: the bytes in front of every event;
+//! - [`region`]: memory in which a trace outlives its kernel;
 //! - [`schema`]: names and types of an event's fields;
 //! - [`addresses`]: those of the kernel in a packet, which not everybody may see;
 //! - [`names`]: of what is always there;
@@ -22,6 +23,7 @@ pub mod header;
 pub mod ioctl;
 pub mod names;
 pub mod packet;
+pub mod region;
 pub mod schema;
 pub mod tsdl;
 pub mod uuid;

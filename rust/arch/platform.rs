@@ -2,7 +2,7 @@
 
 //! The words, as the ring and the write side have them.
 
-use super::chosen::Chosen;
+use super::chosen::{Chosen, Items};
 use super::record::gate::State;
 use super::ring::platform::{Local, Platform, Shared};
 use super::ring::slot::{Slot, Slots};
@@ -62,7 +62,7 @@ impl Shared for SharedWord {
     }
 }
 
-impl<P: Platform<Local = LocalWord>> Slots<P> for Chosen<Slot<P>> {
+impl<P: Platform<Local = LocalWord>, I: Items<Slot<P>>> Slots<P> for Chosen<Slot<P>, I> {
     #[inline(always)]
     fn all(&self) -> &[Slot<P>] {
         self.all()

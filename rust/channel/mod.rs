@@ -12,6 +12,7 @@ pub(crate) mod cpus;
 mod cursor;
 pub(crate) mod platform;
 pub(crate) mod reader;
+pub(crate) mod region;
 pub(crate) mod stats;
 pub(crate) mod stopper;
 mod stream;
@@ -36,6 +37,7 @@ use cpus::CpuSet;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use platform::Kernel;
+use region::Recorded;
 use stopper::Stopper;
 use stream::Stream;
 use wakeup::Wakeup;
@@ -72,6 +74,8 @@ pub(crate) struct Setup {
     pub(crate) stream_id: u32,
     /// Counts the packets that are finished, where a stop waits for some.
     pub(crate) stopper: Arc<Stopper>,
+    /// Where the buffers are; [`None`]: in memory that is allocated.
+    pub(crate) region: Option<Arc<Recorded>>,
 }
 
 /// One buffer per CPU.
@@ -253,7 +257,7 @@ impl Channel {
     /// Gives `cpu`, which need not be online, a buffer and its timers, if it is recorded and has none. The buffer
     /// takes records at once if the channel does. May sleep.
     ///
-    /// If memory is short, a CPU that comes while others record gets the smallest buffer: its
+    /// If memory is short, a CPU that comes while others record gets the smallest buffer, allocated: its
     /// stream then says how many records did not fit.
     fn equip(&self, cpu: u32) -> Result {
         let Some(this) = self.cpus.of(cpu) else {
@@ -268,6 +272,7 @@ impl Channel {
                 let made = Self::make(
                     &Setup {
                         config,
+                        region: None,
                         ..self.setup.clone()
                     },
                     cpu,
@@ -311,6 +316,10 @@ impl Channel {
     /// The buffer of `cpu`, which need not be online; its memory is near to it. May sleep.
     fn make_buffer(setup: &Setup, cpu: u32, wakeup: Arc<Wakeup>) -> Result<Buffer> {
         let config = setup.config;
+        let area = match &setup.region {
+            Some(region) => Some(KBox::new(region.area(cpu)?, GFP_KERNEL)?),
+            None => None,
+        };
         let made = Buffer::new(
             Shape {
                 mode: config.mode,
@@ -327,6 +336,7 @@ impl Channel {
             Kernel {
                 cpu,
                 barriers: config.barriers,
+                area,
             },
             wakeup,
         );

@@ -2,6 +2,7 @@
 
 //! The kernel, as the ring and the write side see it.
 
+use super::region::Area;
 use super::wakeup;
 use crate::arch::chosen::Chosen;
 use crate::arch::clock;
@@ -9,11 +10,13 @@ use crate::arch::preempt::{self, NoPreempt};
 use crate::arch::word::{compiler_barrier, CountAndFlags, LocalWord, SharedWord};
 use crate::record;
 use crate::record::gate::Level;
+use crate::ring::image::Image;
 use crate::ring::platform::Platform;
 use crate::ring::slot::Slot;
 use crate::sys::cpu;
 use crate::sys::pages::{Pages, PAGE_SIZE};
 use crate::sys::percpu::{OnceArc, SharedPerCpu};
+use crate::sys::reserved::AnyRow;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -32,12 +35,17 @@ pub(crate) struct Kernel {
     /// The CPU that writes.
     pub(super) cpu: u32,
     pub(super) barriers: Barriers,
+    /// Reserved memory that the buffer gets, if it does not get allocated memory.
+    pub(super) area: Option<KBox<Area>>,
 }
+
+// Slots in reserved memory are read after the next boot.
+const _: () = assert!(Image::is_of::<Kernel>());
 
 impl Platform for Kernel {
     type Local = LocalWord;
     type Shared = SharedWord;
-    type Slots = Chosen<Slot<Self>>;
+    type Slots = Chosen<Slot<Self>, AnyRow<Slot<Self>>>;
 
     fn publish(&self) {
         // For `Delivery` this is a release. x86 keeps stores in order: the compiler must, too.
@@ -86,12 +94,27 @@ impl record::platform::Platform for Kernel {
         clock::monotonic_ns()
     }
 
-    fn slots(count: usize, mut slot: impl FnMut(u64) -> Slot<Self>) -> Option<Self::Slots> {
+    fn slots(
+        &mut self,
+        count: usize,
+        mut slot: impl FnMut(u64) -> Slot<Self>,
+    ) -> Option<Self::Slots> {
+        if let Some(area) = &mut self.area {
+            let row = area.slots.take()?.fill(count, slot)?;
+            return Chosen::new(AnyRow::Reserved(row));
+        }
         let mut slots = KVVec::with_capacity(count, GFP_KERNEL).ok()?;
         for index in 0..count as u64 {
             slots.push(slot(index), GFP_KERNEL).ok()?;
         }
-        Chosen::new(slots)
+        Chosen::new(AnyRow::Allocated(slots))
+    }
+
+    fn pages(&mut self, bytes: usize, cpu: u32) -> Option<Pages> {
+        match &mut self.area {
+            Some(area) => Pages::reserved(area.subbufs.take()?, bytes),
+            None => Pages::new(bytes, cpu),
+        }
     }
 }
 

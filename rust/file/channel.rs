@@ -2,7 +2,7 @@
 
 //! A channel: its settings, the events that it records, its `stats` and its streams.
 
-use super::stream;
+use super::{recovered, stream};
 use crate::channel::config::{Config, Refusal};
 use crate::channel::cpus::CpuSet;
 use crate::input::number;
@@ -45,6 +45,8 @@ pub(super) fn make(dir: &mut Dir, target: Target) -> Result {
     dir.text::<SetFilter>("set_filter", READ_WRITE, data)?;
     dir.text::<Contexts>("contexts", READ_WRITE, data)?;
     dir.text::<Cpus>("tracing_cpus", READ_WRITE, data)?;
+    dir.text::<Memory>("memory", READ_WRITE, data)?;
+    recovered::make(dir, data)?;
     make_choice(dir, target)
 }
 
@@ -74,6 +76,9 @@ pub(super) fn write_differences(prefix: &str, target: &Target, out: &mut Text) -
         write!(out, "{prefix}tracing_cpus ")?;
         cpus.write(out)?;
         writeln!(out, " all")?;
+    }
+    if let Some(region) = session.region(*channel)? {
+        writeln!(out, "{prefix}memory {} none", region.name())?;
     }
     let (config, default) = (session.config(*channel)?, session.default_config());
     difference::<ModeSetting>(prefix, &config, &default, out)?;
@@ -323,5 +328,24 @@ impl TextFile for Cpus {
 
     fn store(target: &Target, input: &str) -> Result {
         target.session.set_cpus(target.channel, input.trim())
+    }
+}
+
+/// The reserved memory that the buffers are in.
+pub(super) struct Memory;
+
+impl TextFile for Memory {
+    type Data = Target;
+
+    fn show(target: &Target, out: &mut Text) -> Result {
+        match target.session.region(target.channel)? {
+            Some(region) => writeln!(out, "{}", region.name())?,
+            None => out.write_str("none\n")?,
+        }
+        Ok(())
+    }
+
+    fn store(target: &Target, input: &str) -> Result {
+        target.session.set_region(target.channel, input.trim())
     }
 }

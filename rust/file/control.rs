@@ -5,7 +5,7 @@
 //! `available_events`, `available_contexts` and `marker`.
 
 use super::channel::{self, Target};
-use super::{functions, parse_switch, trigger};
+use super::{functions, must_be_one, parse_switch, trigger};
 use crate::abi;
 use crate::channel::clock::ClockKind;
 use crate::context::Choice;
@@ -280,15 +280,6 @@ impl TextFile for Reset {
         must_be_one(session, "reset", input)?;
         session.reset()
     }
-}
-
-/// What is written to a file that does one thing.
-fn must_be_one(session: &Session, file: &str, input: &str) -> Result {
-    let input = input.trim();
-    if input == "1" {
-        return Ok(());
-    }
-    Err(session.refuse(fmt!("{file}: '{input}' is not 1")))
 }
 
 struct Version;

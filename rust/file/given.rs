@@ -7,7 +7,8 @@
 //! between them, and filters, which need the space, have semicolons (and quotes around all).
 
 use super::channel::{
-    Contexts, Cpus, ModeSetting, SetEvent, SetFilter, SettingFile, SubbufCount, SubbufSize, Target,
+    Contexts, Cpus, Memory, ModeSetting, SetEvent, SetFilter, SettingFile, SubbufCount, SubbufSize,
+    Target,
 };
 use super::control::{Clock, Enable};
 use crate::session::{ChannelId, Session, Sessions};
@@ -35,6 +36,7 @@ pub(crate) fn apply_parameters(sessions: &Sessions) -> Result {
         parameter::subbuf_count(),
         None,
     )?;
+    given.set::<Memory>("memory", first, parameter::memory(), None)?;
     given.set::<Cpus>("tracing_cpus", first, parameter::tracing_cpus(), None)?;
     given.set::<Contexts>("contexts", first, parameter::contexts(), Some(','))?;
     given.set::<SetEvent>("set_event", first, parameter::set_event(), Some(','))?;

@@ -12,6 +12,7 @@
 //!   sessions/<name>/{metadata,uuid,free_buffer,reset,create_channel,marker,marker_channel,statedump}
 //!   sessions/<name>/channels/<name>/{mode,subbuf_size,subbuf_count,switch_period,read_period}
 //!   sessions/<name>/channels/<name>/{set_event,set_filter,contexts,tracing_cpus,stats,cpuN}
+//!   sessions/<name>/channels/<name>/{memory,recovered,free_recovered}
 //! ```
 //!
 //! Where a session stands for a channel, it is its first one.
@@ -23,6 +24,7 @@ mod events;
 mod functions;
 mod given;
 mod metadata;
+mod recovered;
 mod session;
 mod state;
 mod stream;
@@ -99,4 +101,13 @@ fn parse_switch(session: &Session, file: &str, input: &str) -> Result<bool> {
     let input = input.trim();
     number::switch(input)
         .ok_or_else(|| session.refuse(fmt!("{file}: '{input}' is neither 0 nor 1")))
+}
+
+/// What is written to a file that does one thing.
+fn must_be_one(session: &Session, file: &str, input: &str) -> Result {
+    let input = input.trim();
+    if input == "1" {
+        return Ok(());
+    }
+    Err(session.refuse(fmt!("{file}: '{input}' is not 1")))
 }

@@ -68,7 +68,7 @@ impl<P: Platform> Buffer<P> {
         shape: Shape,
         identity: Identity,
         clock: TraceClock<P>,
-        platform: P,
+        mut platform: P,
         wakeup: P::Wakeup,
     ) -> Result<Self, NotMade> {
         let Shape {
@@ -80,13 +80,15 @@ impl<P: Platform> Buffer<P> {
         let geometry =
             Geometry::new(subbuf_size as u64, subbuf_count as u64).ok_or(NotMade::Shape)?;
         let origin = origin & !geometry.buffer_size().wrapping_sub(1);
-        let slots = P::slots(subbuf_count, |index| Slot::new(&geometry, index, origin))
+        let slots = platform
+            .slots(subbuf_count, |index| Slot::new(&geometry, index, origin))
             .ok_or(NotMade::Memory)?;
         // The reader has one sub-buffer more.
         let bytes = subbuf_size
             .checked_mul(subbuf_count + 1)
             .ok_or(NotMade::Shape)?;
-        let memory = Memory::new(bytes, identity.cpu).ok_or(NotMade::Memory)?;
+        let pages = platform.pages(bytes, identity.cpu);
+        let memory = Memory::new(pages.ok_or(NotMade::Memory)?);
         let ring = Ring::new(
             geometry,
             mode,

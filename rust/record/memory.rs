@@ -225,9 +225,6 @@ pub fn tail_alone<T: Tail>(tail: &T) -> (u64, impl FnOnce(RecordWriter<'_>) + '_
 /// [`base`](Self::base) is always the same: the address of as many bytes as were asked for, which
 /// nothing else uses as long as this lives, wherever it is moved.
 pub unsafe trait Pages: Sized {
-    /// Allocates `bytes`, all zero, a multiple of the page size, near `cpu`, which need not be
-    /// online. [`None`]: there is no memory. May sleep.
-    fn new(bytes: usize, cpu: u32) -> Option<Self>;
     /// First byte.
     fn base(&self) -> NonNull<u8>;
 }
@@ -246,13 +243,12 @@ unsafe impl<G: Send> Send for Memory<G> {}
 unsafe impl<G: Sync> Sync for Memory<G> {}
 
 impl<G: Pages> Memory<G> {
-    /// Allocates zeroed memory, near `cpu`. [`None`]: there is none. May sleep.
-    pub(super) fn new(bytes: usize, cpu: u32) -> Option<Self> {
-        let pages = G::new(bytes, cpu)?;
-        Some(Self {
+    /// The memory that these pages are, all zero.
+    pub(super) fn new(pages: G) -> Self {
+        Self {
             base: pages.base(),
             pages,
-        })
+        }
     }
 
     /// The pages, to move them out.

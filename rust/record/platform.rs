@@ -44,8 +44,12 @@ pub trait Platform: ring::platform::Platform {
     fn monotonic_ns() -> u64;
 
     /// Allocates a ring's slots, from the first to the last as `slot` makes them by their index.
-    /// [`None`]: there is no memory. May sleep.
-    fn slots(count: usize, slot: impl FnMut(u64) -> Slot<Self>) -> Option<Self::Slots>;
+    /// Called once, before [`pages`](Self::pages). [`None`]: there is no memory. May sleep.
+    fn slots(&mut self, count: usize, slot: impl FnMut(u64) -> Slot<Self>) -> Option<Self::Slots>;
+
+    /// Allocates the memory of a buffer: `bytes`, all zero, a multiple of the page size, near `cpu`,
+    /// which need not be online. Called once. [`None`]: there is none. May sleep.
+    fn pages(&mut self, bytes: usize, cpu: u32) -> Option<Self::Pages>;
 }
 
 /// Whom a buffer announces its packets to.

@@ -127,8 +127,13 @@ impl Session {
         };
         // Described before they are recorded: without it a reader can do nothing with a record.
         let described = trace.channel(channel)?;
+        let known = described.numbers();
         let (numbers, grown) = described.describe(&self.available(), &settings.selection)?;
         if grown {
+            trace.save_metadata().map_err(|error| {
+                described.forget_all_but(known);
+                self.refuse_metadata(error)
+            })?;
             self.metadata_changed(self.state.lock());
         }
         recording.select(channel, settings, &numbers)

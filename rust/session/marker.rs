@@ -60,7 +60,10 @@ impl Session {
     /// Has a built-in event recorded from now on, if the trace has a channel for it. May sleep.
     pub(super) fn begin_builtin(&self, builtin: Builtin, trace: &Trace, recording: &Recording) {
         // Described before it is recorded.
-        if !recording.records(builtin) && trace.describe_builtin(builtin) {
+        if !recording.records(builtin)
+            && trace.describe_builtin(builtin)
+            && trace.save_metadata().is_ok()
+        {
             self.metadata_changed(self.state.lock());
             recording.begin_builtin(builtin);
         }

@@ -31,6 +31,7 @@ mod metadata;
 mod numbers;
 mod perf;
 mod probes;
+mod regions;
 mod selection;
 mod settings;
 mod state;
@@ -67,6 +68,7 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 pub(crate) use list::{Serving, Sessions, Worker};
 use numbers::Numbers;
 pub(crate) use perf::FilesPlace;
+pub(crate) use regions::Regions;
 pub(crate) use selection::{Enabled, Selection};
 pub(crate) use settings::ChannelId;
 use settings::{ChannelSettings, Settings};
@@ -91,6 +93,8 @@ pub(crate) struct Shared {
     pub(crate) worker: Arc<Worker>,
     /// Where the files of events are that come.
     pub(crate) files: Arc<FilesPlace>,
+    /// Reserved memory that was asked for.
+    pub(crate) regions: Arc<Regions>,
 }
 
 /// A session. Everything here may sleep.
@@ -199,7 +203,8 @@ impl Session {
     /// Begins a trace; nothing to do if the session is active. If no event is enabled, enables
     /// the default ones first, in the first channel.
     ///
-    /// On failure nothing has changed, but that the last trace's packets may be gone (`ENOMEM`).
+    /// On failure nothing has changed, but that the last trace's packets may be gone (`ENOMEM`, or where
+    /// they are in reserved memory).
     /// `ENOSPC`: the processor has no counter left for samples.
     /// `ENOENT`: the session was destroyed.
     pub(crate) fn start(&self) -> Result {
@@ -222,6 +227,9 @@ impl Session {
             .all(|(_, channel)| channel.selection.is_empty())
         {
             settings.channel_mut(ChannelId::FIRST)?.selection = self.default_selection()?;
+        }
+        if let Some(last) = &last {
+            last.leave_regions(&settings)?;
         }
         let started = match (trace::start(self, &settings), last) {
             // The last trace's buffers may be what the new one's need.

@@ -6,6 +6,7 @@ use super::{Filters, Selection};
 use crate::channel::clock::ClockKind;
 use crate::channel::config::Config;
 use crate::channel::cpus::CpuSet;
+use crate::channel::region::Region;
 use crate::context::ContextSet;
 use crate::event::sampled::Frequency;
 use kernel::prelude::*;
@@ -58,6 +59,8 @@ pub(super) struct ChannelSettings {
     pub(super) config: Config,
     /// The CPUs that are recorded.
     pub(super) cpus: Arc<CpuSet>,
+    /// Where its buffers are; [`None`]: in memory that is allocated.
+    pub(super) region: Option<Arc<Region>>,
     /// The events that are enabled.
     pub(super) selection: Selection,
     /// Which of their records are wanted.
@@ -108,6 +111,7 @@ impl Settings {
                 name: Arc::new(CString::try_from_fmt(fmt!("{name}"))?, GFP_KERNEL)?,
                 config,
                 cpus: Arc::new(CpuSet::All, GFP_KERNEL)?,
+                region: None,
                 selection: Selection::NONE,
                 filters: Filters::NONE,
                 contexts: Arc::new(ContextSet::NONE, GFP_KERNEL)?,
@@ -153,6 +157,7 @@ impl Settings {
         for channel in &mut self.channels {
             channel.config = config;
             channel.cpus = cpus.clone();
+            channel.region = None;
             channel.selection = Selection::NONE;
             channel.filters = Filters::NONE;
             channel.contexts = contexts.clone();
@@ -167,6 +172,7 @@ impl ChannelSettings {
             name: self.name.clone(),
             config: self.config,
             cpus: self.cpus.clone(),
+            region: self.region.clone(),
             selection: self.selection.try_clone()?,
             filters: self.filters.try_clone()?,
             contexts: self.contexts.clone(),

@@ -9,6 +9,7 @@ use crate::abi::header::Layout;
 use crate::abi::packet::Uuid;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
+use crate::channel::region::Recorded;
 use crate::channel::stats::Table;
 use crate::channel::stopper::Stopper;
 use crate::channel::{Channel, Setup};
@@ -97,10 +98,16 @@ pub(super) fn start(
     }
     let preamble = metadata::preamble(session, &uuid, settings.clock, &streams)?;
 
+    let mut text = Text::new();
+    text.write_str(preamble.as_str())?;
+    for ((id, _), numbers) in settings.channels().zip(&numbered) {
+        write_events(id, numbers, &mut text)?;
+    }
+
     let (mut channels, mut readable) = (KVec::new(), KVec::new());
     for ((id, channel), numbers) in settings.channels().zip(&numbered) {
         let (layout, contexts) = (numbers.layout(), channel.contexts.clone());
-        let setup = Setup {
+        let mut setup = Setup {
             config: channel.config,
             cpus: channel.cpus.clone(),
             layout,
@@ -108,7 +115,14 @@ pub(super) fn start(
             uuid,
             stream_id: id.stream_id(),
             stopper: session.stopper.clone(),
+            region: None,
         };
+        if let Some(region) = &channel.region {
+            let name = channel.name.to_str()?;
+            let boot_id = session.shared.boot_id;
+            let recorded = Recorded::new(region, &setup, name, boot_id, text.as_str());
+            setup.region = Some(recorded.map_err(|why| session.refuse_region(region, why))?);
+        }
         let channel = Arc::new(Channel::new(setup)?, GFP_KERNEL)?;
         let (described, held) = (numbers.clone(), Buffers::Held(channel.clone()));
         let trace = pin_init!(TraceChannel {
@@ -171,6 +185,7 @@ pub(super) fn start(
     }
     for builtin in session.builtins_of_triggers() {
         if trace.describe_builtin(builtin) {
+            trace.save_metadata()?;
             recording.begin_builtin(builtin);
         }
     }
@@ -292,6 +307,48 @@ impl Trace {
         self.channels().try_for_each(|channel| channel.free())
     }
 
+    /// Frees the buffers of channels that are in regions where `settings` want others. May sleep.
+    pub(super) fn leave_regions(&self, settings: &Settings) -> Result {
+        for channel in self.channels() {
+            let Ok(buffers) = channel.buffers() else {
+                continue;
+            };
+            let Some(recorded) = &buffers.setup().region else {
+                continue;
+            };
+            let mut wanted = settings
+                .channels()
+                .filter_map(|(_, channel)| channel.region.as_ref());
+            if wanted.any(|region| Arc::ptr_eq(region, recorded.region())) {
+                channel.free()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the metadata also where the buffers are in reserved memory. `ENOSPC`: it does not fit there
+    /// any more. May sleep.
+    pub(super) fn save_metadata(&self) -> Result {
+        let mut text = None;
+        for channel in self.channels() {
+            let Ok(buffers) = channel.buffers() else {
+                continue;
+            };
+            if let Some(recorded) = &buffers.setup().region {
+                let text = match &mut text {
+                    Some(text) => text,
+                    none => {
+                        let mut whole = Text::new();
+                        self.write_metadata(&mut whole)?;
+                        none.insert(whole)
+                    }
+                };
+                recorded.save_metadata(text.as_str())?;
+            }
+        }
+        Ok(())
+    }
+
     /// Has its metadata describe a built-in event from now on; not if no channel has them.
     pub(super) fn describe_builtin(&self, builtin: Builtin) -> bool {
         for (known, describes) in Builtin::ALL.iter().zip(&self.describes) {
@@ -306,10 +363,7 @@ impl Trace {
     pub(crate) fn write_metadata(&self, out: &mut Text) -> Result {
         out.write_str(self.preamble.as_str())?;
         for channel in &self.channels {
-            let numbers = channel.numbers();
-            for (event, number) in numbers.iter() {
-                metadata::event(event, channel.id.stream_id(), number, out)?;
-            }
+            write_events(channel.id, &channel.numbers(), out)?;
         }
         let Some(channel) = self.marker_channel else {
             return Ok(());
@@ -321,6 +375,14 @@ impl Trace {
         }
         Ok(())
     }
+}
+
+/// Writes the descriptions of a channel's events.
+fn write_events(channel: ChannelId, numbers: &Numbers, out: &mut Text) -> Result {
+    for (event, number) in numbers.iter() {
+        metadata::event(event, channel.stream_id(), number, out)?;
+    }
+    Ok(())
 }
 
 impl TraceChannel {
@@ -371,6 +433,12 @@ impl TraceChannel {
             // Without memory for the counts they stay as they are, until the next start.
             let _ = self.free();
         }
+    }
+
+    /// Describes these events again, and no others: those that were described since are not recorded.
+    pub(super) fn forget_all_but(&self, known: Arc<Numbers>) {
+        let since = core::mem::replace(&mut *self.numbers.lock(), known);
+        drop(since);
     }
 
     /// Describes these events, too. Their numbers, and whether some are new.

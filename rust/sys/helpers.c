@@ -11,6 +11,7 @@
 #include <linux/fs.h>
 #include <linux/gfp.h>
 #include <linux/hrtimer.h>
+#include <linux/io.h>
 #include <linux/kprobes.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -123,6 +124,7 @@ SETTING(tracing_cpus, "The CPUs that it records: a list such as 0,2-3 (default: 
 SETTING(contexts, "What it records beside each event: names with commas between them (default: nothing)");
 SETTING(set_event, "Its events: patterns with commas between them (default: the default events)");
 SETTING(set_filter, "Which records of them: PATTERN EXPRESSION, with semicolons between several (default: all)");
+SETTING(memory, "Where its buffers are: the name of memory that reserve_mem= reserves (default: none: allocated)");
 SETTING(enable, "1: record from now on (default: 0)");
 
 notrace u16 rtrace_mode(void)
@@ -384,6 +386,29 @@ notrace size_t rtrace_cgroup_ancestor_place(int level)
 notrace void rtrace_cgroup_put(struct cgroup *cgroup)
 {
 	cgroup_put(cgroup);
+}
+
+/*
+ * The whole pages of memory that reserve_mem= on the command line has reserved under a name. Such memory
+ * was taken from what the kernel would have allocated: it is mapped and has pages.
+ */
+notrace void *rtrace_reserved(const char *name, u64 *len)
+{
+	phys_addr_t start, size, end;
+
+	if (!reserve_mem_find_by_name(name, &start, &size))
+		return NULL;
+	end = PAGE_ALIGN_DOWN(start + size);
+	start = PAGE_ALIGN(start);
+	if (start >= end || !pfn_valid(PHYS_PFN(start)) || !pfn_valid(PHYS_PFN(end - 1)))
+		return NULL;
+	*len = end - start;
+	return phys_to_virt(start);
+}
+
+notrace struct page *rtrace_page_of(const void *address)
+{
+	return is_vmalloc_addr(address) ? vmalloc_to_page(address) : virt_to_page(address);
 }
 
 notrace void rtrace_get_page(struct page *page)

@@ -27,6 +27,7 @@ pub(crate) mod perf_records;
 pub(crate) mod pipe;
 pub(crate) mod privilege;
 pub(crate) mod rcu;
+pub(crate) mod reserved;
 pub(crate) mod sampler;
 pub(crate) mod signal;
 pub(crate) mod stack;

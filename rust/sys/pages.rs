@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A large piece of memory, contiguous for the kernel, made of single pages.
+//! A large piece of memory, contiguous for the kernel: made of single pages, or reserved.
 
 use crate::record::memory;
 use crate::sys::bindings;
+use crate::sys::reserved::Piece;
 use core::ptr::NonNull;
 use kernel::ffi::c_int;
 
@@ -13,10 +14,12 @@ pub(crate) use kernel::page::PAGE_SIZE;
 ///
 /// # Invariants
 ///
-/// `base` is a live vmap area of `len` bytes, a multiple of the page size, that owns its pages.
+/// `base` is the address of `len` bytes, a multiple of the page size: a live vmap area that owns its
+/// pages, or the reserved piece.
 pub(crate) struct Pages {
     base: NonNull<u8>,
     len: usize,
+    reserved: Option<Piece>,
 }
 
 // SAFETY: Plain memory; who writes where is the owner's concern.
@@ -30,16 +33,18 @@ impl Pages {
         if offset >= self.len {
             return None;
         }
-        // SAFETY: By the invariant and the test, an address in a vmap area.
-        Some(unsafe { bindings::vmalloc_to_page(self.base.as_ptr().add(offset).cast()) })
+        // SAFETY: By the invariant and the test, an address in a vmap area or of memory with pages.
+        Some(unsafe { bindings::rtrace_page_of(self.base.as_ptr().add(offset).cast()) })
     }
 }
 
-// SAFETY: By the invariant; the allocation stays where it is until the drop.
-unsafe impl memory::Pages for Pages {
+impl Pages {
+    /// Allocates `len` bytes, a multiple of the page size, all zero. [`None`]: there is no memory. May
+    /// sleep.
+    ///
     /// On the memory node of `cpu`, if there is room. Fails at once if there is not that much memory
     /// to be had, rather than make the kernel kill processes for it.
-    fn new(len: usize, cpu: u32) -> Option<Self> {
+    pub(crate) fn new(len: usize, cpu: u32) -> Option<Self> {
         // SAFETY: Reads counters.
         let available = unsafe { bindings::si_mem_available() };
         if len / PAGE_SIZE >= available.max(0) as usize {
@@ -49,9 +54,30 @@ unsafe impl memory::Pages for Pages {
         let memory = unsafe { bindings::rtrace_vmalloc_near(len / PAGE_SIZE, cpu as c_int) };
         let base = NonNull::new(memory.cast())?;
         // INVARIANT: Just allocated.
-        Some(Self { base, len })
+        Some(Self {
+            base,
+            len,
+            reserved: None,
+        })
     }
 
+    /// The first `len` bytes, a multiple of the page size, of a reserved piece, which are zero. [`None`]:
+    /// it has not so many.
+    pub(crate) fn reserved(piece: Piece, len: usize) -> Option<Self> {
+        if len > piece.len() {
+            return None;
+        }
+        // INVARIANT: The piece's, which goes along.
+        Some(Self {
+            base: piece.base(),
+            len,
+            reserved: Some(piece),
+        })
+    }
+}
+
+// SAFETY: By the invariant; the memory stays where it is until the drop.
+unsafe impl memory::Pages for Pages {
     fn base(&self) -> NonNull<u8> {
         self.base
     }
@@ -59,6 +85,9 @@ unsafe impl memory::Pages for Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
+        if self.reserved.is_some() {
+            return;
+        }
         // SAFETY: By the invariant. Pages that stand in a pipe have a reference of their own and
         // stay until the pipe lets them go.
         unsafe { bindings::rtrace_vfree(self.base.as_ptr().cast()) };

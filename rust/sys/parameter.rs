@@ -42,6 +42,7 @@ settings! {
     subbuf_count = rtrace_given_subbuf_count;
     tracing_cpus = rtrace_given_tracing_cpus;
     contexts = rtrace_given_contexts;
+    memory = rtrace_given_memory;
     set_event = rtrace_given_set_event;
     set_filter = rtrace_given_set_filter;
     enable = rtrace_given_enable;

@@ -184,15 +184,18 @@ unsafe impl Send for Pages {}
 // SAFETY: As above.
 unsafe impl Sync for Pages {}
 
-// SAFETY: Leaked, and known to nobody else.
-unsafe impl memory::Pages for Pages {
-    fn new(bytes: usize, _cpu: u32) -> Option<Self> {
+impl Pages {
+    /// So many bytes, all zero.
+    pub(crate) fn new(bytes: usize) -> Self {
         let memory: &mut [u8] = Box::leak(vec![0; bytes].into_boxed_slice());
         // Every page is there, as the module's are: no page fault is measured.
         memory.fill(black_box(0));
-        Some(Self(NonNull::from(memory).cast()))
+        Self(NonNull::from(memory).cast())
     }
+}
 
+// SAFETY: Leaked, and known to nobody else.
+unsafe impl memory::Pages for Pages {
     fn base(&self) -> NonNull<u8> {
         self.0
     }

@@ -79,8 +79,12 @@ impl rtrace_record::platform::Platform for Process {
             .wrapping_add(now.tv_nsec as u64)
     }
 
-    fn slots(count: usize, slot: impl FnMut(u64) -> Slot<Self>) -> Option<Self::Slots> {
+    fn slots(&mut self, count: usize, slot: impl FnMut(u64) -> Slot<Self>) -> Option<Self::Slots> {
         Chosen::new((0..count as u64).map(slot).collect())
+    }
+
+    fn pages(&mut self, bytes: usize, _cpu: u32) -> Option<Pages> {
+        Some(Pages::new(bytes))
     }
 }
 

@@ -170,8 +170,13 @@ impl Platform for OneCpu {
         read_clock() - lag
     }
 
-    fn slots(count: usize, slot: impl FnMut(u64) -> Slot<Self>) -> Option<Self::Slots> {
+    fn slots(&mut self, count: usize, slot: impl FnMut(u64) -> Slot<Self>) -> Option<Self::Slots> {
         Some(IndexedSlots::new((0..count as u64).map(slot).collect()))
+    }
+
+    fn pages(&mut self, bytes: usize, cpu: u32) -> Option<Bytes> {
+        assert_eq!(cpu, crate::CPU);
+        Some(Bytes::new(bytes))
     }
 }
 
@@ -341,16 +346,18 @@ pub struct Bytes {
     len: usize,
 }
 
-// SAFETY: A boxed slice that nobody else knows, until the drop.
-unsafe impl Pages for Bytes {
-    fn new(len: usize, cpu: u32) -> Option<Self> {
-        assert_eq!(cpu, crate::CPU);
+impl Bytes {
+    fn new(len: usize) -> Self {
         let bytes = Box::leak(vec![0; len].into_boxed_slice());
-        Some(Self {
+        Self {
             base: NonNull::from(bytes).cast(),
             len,
-        })
+        }
     }
+}
+
+// SAFETY: A boxed slice that nobody else knows, until the drop.
+unsafe impl Pages for Bytes {
     fn base(&self) -> NonNull<u8> {
         self.base
     }

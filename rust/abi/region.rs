@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A region of memory in which a channel's trace outlives the kernel that recorded it.
+//!
+//! ```text
+//!   0                 Header
+//!   METADATA_AT       which of two texts is the metadata, and how long both are: MetadataWords
+//!   header.table_at   a Place for each buffer
+//!   header.metadata_at   the two texts, metadata_room bytes each
+//!   place.at          a buffer: its slots, at the next page its sub-buffers and the reader's
+//! ```
+//!
+//! All numbers are little endian. What a slot's words say is for the ring to say
+//! (`ring/image.rs`). Who reads this trusts nothing of it.
+
+use super::packet::Uuid;
+
+/// What a region with a trace begins with.
+pub const MAGIC: [u8; 8] = *b"rtraceM\x1a";
+
+/// The version of this layout, and of that of the slots.
+pub const VERSION: u32 = 1;
+
+/// The unit of places in a region, in bytes.
+pub const PAGE: u64 = 4096;
+
+/// The most bytes of a channel's name.
+pub const NAME_MAX: usize = 64;
+
+/// What is known when a trace begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Bytes of the region.
+    pub size: u64,
+    /// Identifies the trace.
+    pub uuid: Uuid,
+    /// Which boot it is of, as text.
+    pub boot_id: [u8; 36],
+    /// The channel's stream class in the metadata.
+    pub stream_id: u32,
+    /// Bytes of a sub-buffer.
+    pub subbuf_size: u64,
+    /// Sub-buffers of a buffer, without the reader's.
+    pub subbuf_count: u64,
+    /// Where the table of buffers is.
+    pub table_at: u64,
+    /// How many it has room for.
+    pub table_room: u64,
+    /// Where the first text is.
+    pub metadata_at: u64,
+    /// Room of a text, in bytes.
+    pub metadata_room: u64,
+    /// The channel's name; zeros follow.
+    pub name: [u8; NAME_MAX],
+}
+
+/// Why a region has no header that can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoHeader {
+    /// There is no trace.
+    Empty,
+    /// The header is of another version.
+    Version(u32),
+    /// Its checksum is wrong.
+    Damaged,
+}
+
+impl Header {
+    /// Bytes of it.
+    pub const SIZE: usize = 200;
+
+    const CHECKED: usize = Self::SIZE - 8;
+
+    /// It, as it lies in memory.
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        let mut rest = bytes.as_mut_slice();
+        let mut put = |field: &[u8]| {
+            let (to, behind) = core::mem::take(&mut rest).split_at_mut(field.len());
+            to.copy_from_slice(field);
+            rest = behind;
+        };
+        put(&MAGIC);
+        put(&VERSION.to_le_bytes());
+        put(&self.stream_id.to_le_bytes());
+        put(&self.uuid);
+        put(&self.boot_id);
+        put(&[0; 4]);
+        for word in self.words() {
+            put(&word.to_le_bytes());
+        }
+        put(&self.name);
+        let sum = checksum(&bytes[..Self::CHECKED]);
+        bytes[Self::CHECKED..].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    fn words(&self) -> [u64; 7] {
+        [
+            self.size,
+            self.subbuf_size,
+            self.subbuf_count,
+            self.table_at,
+            self.table_room,
+            self.metadata_at,
+            self.metadata_room,
+        ]
+    }
+
+    /// The header that these bytes begin with.
+    pub fn parse(bytes: &[u8]) -> Result<Self, NoHeader> {
+        let mut rest = bytes;
+        if take(&mut rest) != Some(MAGIC) {
+            return Err(NoHeader::Empty);
+        }
+        let version = u32::from_le_bytes(take(&mut rest).ok_or(NoHeader::Damaged)?);
+        if version != VERSION {
+            return Err(NoHeader::Version(version));
+        }
+        Self::parse_rest(bytes, rest).ok_or(NoHeader::Damaged)
+    }
+
+    fn parse_rest(bytes: &[u8], mut rest: &[u8]) -> Option<Self> {
+        let rest = &mut rest;
+        let stream_id = u32::from_le_bytes(take(rest)?);
+        let (uuid, boot_id) = (take(rest)?, take(rest)?);
+        let _zero: [u8; 4] = take(rest)?;
+        let mut word = || Some(u64::from_le_bytes(take(rest)?));
+        let header = Self {
+            size: word()?,
+            uuid,
+            boot_id,
+            stream_id,
+            subbuf_size: word()?,
+            subbuf_count: word()?,
+            table_at: word()?,
+            table_room: word()?,
+            metadata_at: word()?,
+            metadata_room: word()?,
+            name: take(rest)?,
+        };
+        let sum = u64::from_le_bytes(take(rest)?);
+        (sum == checksum(bytes.get(..Self::CHECKED)?)).then_some(header)
+    }
+
+    /// The channel's name.
+    #[cfg(not(MODULE))]
+    pub fn name(&self) -> Option<&str> {
+        let end = self.name.iter().position(|&byte| byte == 0);
+        core::str::from_utf8(&self.name[..end.unwrap_or(NAME_MAX)]).ok()
+    }
+
+    /// Bytes of a buffer. [`None`]: more than can be.
+    pub fn buffer_bytes(&self, slot: u64) -> Option<u64> {
+        let subbufs = self.subbuf_count.checked_add(1)?;
+        subbufs
+            .checked_mul(self.subbuf_size)?
+            .checked_add(self.slots_bytes(slot)?)
+    }
+
+    /// Bytes between a buffer's begin and its sub-buffers, where a slot has so many. [`None`]: more
+    /// than can be.
+    pub fn slots_bytes(&self, slot: u64) -> Option<u64> {
+        self.subbuf_count
+            .checked_mul(slot)?
+            .checked_next_multiple_of(PAGE)
+    }
+}
+
+/// Where [`MetadataWords`] are.
+pub const METADATA_AT: u64 = 512;
+
+/// Which text is the metadata. They are written in turn, so that one is always whole: the text first,
+/// then its length and checksum, then `writes`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MetadataWords {
+    /// How often one was written: the last is text `writes % 2`. 0: there is none.
+    pub writes: u64,
+    /// Length, in bytes, and checksum of the two.
+    pub texts: [(u64, u64); 2],
+}
+
+impl MetadataWords {
+    /// Bytes of them.
+    pub const SIZE: usize = 40;
+
+    /// As they lie in memory.
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let [(len0, sum0), (len1, sum1)] = self.texts;
+        let mut bytes = [0; Self::SIZE];
+        let words = [self.writes, len0, sum0, len1, sum1];
+        for (to, word) in bytes.chunks_exact_mut(8).zip(words) {
+            to.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// Those that these bytes begin with.
+    #[cfg(not(MODULE))]
+    pub fn parse(mut bytes: &[u8]) -> Option<Self> {
+        let mut word = || Some(u64::from_le_bytes(take(&mut bytes)?));
+        Some(Self {
+            writes: word()?,
+            texts: [(word()?, word()?), (word()?, word()?)],
+        })
+    }
+}
+
+/// A buffer's entry in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Where it is, at a page.
+    pub at: u64,
+    /// The CPU.
+    pub cpu: u32,
+}
+
+impl Place {
+    /// Bytes of it.
+    pub const SIZE: usize = 16;
+
+    /// As it lies in memory.
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[..8].copy_from_slice(&self.at.to_le_bytes());
+        bytes[8..].copy_from_slice(&u64::from(self.cpu).to_le_bytes());
+        bytes
+    }
+
+    /// The place that these bytes begin with. [`None`]: it is that of no buffer.
+    #[cfg(not(MODULE))]
+    pub fn parse(mut bytes: &[u8]) -> Option<Self> {
+        let at = u64::from_le_bytes(take(&mut bytes)?);
+        let cpu = u64::from_le_bytes(take(&mut bytes)?).try_into().ok()?;
+        (at != 0).then_some(Self { at, cpu })
+    }
+}
+
+fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(*first)
+}
+
+/// A checksum (FNV-1a): what is found must be what was once written, and is not an attacker's.
+pub fn checksum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, &byte| {
+        (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header() -> Header {
+        let mut name = [0; NAME_MAX];
+        name[..8].copy_from_slice(b"channel0");
+        Header {
+            size: 1 << 26,
+            uuid: [7; 16],
+            boot_id: [b'b'; 36],
+            stream_id: 3,
+            subbuf_size: 1 << 16,
+            subbuf_count: 4,
+            table_at: PAGE,
+            table_room: 2,
+            metadata_at: 2 * PAGE,
+            metadata_room: 3 * PAGE,
+            name,
+        }
+    }
+
+    #[test]
+    fn header_comes_back() {
+        let bytes = header().to_bytes();
+        assert_eq!(Header::parse(&bytes), Ok(header()));
+        assert_eq!(header().name(), Some("channel0"));
+        assert!(Header::SIZE as u64 <= METADATA_AT);
+    }
+
+    #[test]
+    fn any_other_byte_is_noticed() {
+        let bytes = header().to_bytes();
+        for at in 0..bytes.len() {
+            let mut other = bytes;
+            other[at] ^= 1;
+            let expected = match at {
+                0..8 => NoHeader::Empty,
+                8 => NoHeader::Version(VERSION ^ 1),
+                9..12 => NoHeader::Version(VERSION ^ (1 << (8 * (at - 8)))),
+                _ => NoHeader::Damaged,
+            };
+            assert_eq!(Header::parse(&other), Err(expected), "byte {at}");
+        }
+        for len in 0..bytes.len() {
+            assert!(Header::parse(&bytes[..len]).is_err());
+        }
+    }
+
+    #[test]
+    fn other_parts_come_back() {
+        let words = MetadataWords {
+            writes: 5,
+            texts: [(1, 2), (3, 4)],
+        };
+        assert_eq!(MetadataWords::parse(&words.to_bytes()), Some(words));
+        let place = Place { at: PAGE, cpu: 9 };
+        assert_eq!(Place::parse(&place.to_bytes()), Some(place));
+        assert_eq!(Place::parse(&[0; Place::SIZE]), None);
+    }
+}

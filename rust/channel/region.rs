@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Reserved memory as the place of a channel's buffers, where they outlive the kernel:
+//! [`abi::region`](crate::abi::region) has the layout.
+//!
+//! A [`Region`] is the memory, found by its name; a [`Recorded`] is one trace's use of it. The memory
+//! says that it holds a trace from when all that is needed to read it is there until the buffers are
+//! freed. A kernel that goes down does not free them: the next one finds the trace, and leaves it alone
+//! until somebody clears it.
+
+use super::Setup;
+use crate::abi::region::{checksum, Header, MetadataWords, NoHeader, Place, METADATA_AT, NAME_MAX};
+use crate::ring::image::Image;
+use crate::sys::cpu::{self, NoHotplug};
+use crate::sys::pages::PAGE_SIZE;
+use crate::sys::reserved::{Claim, Piece, Reserved};
+use kernel::prelude::*;
+use kernel::str::CString;
+use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// Reserved memory that has a name.
+pub(crate) struct Region {
+    name: CString,
+    memory: Arc<Reserved>,
+}
+
+impl Region {
+    /// The memory that the kernel's command line reserves under this name; there must be one object for a
+    /// name. `ENOENT`: it reserves none. May sleep.
+    pub(crate) fn find(name: &str) -> Result<Self> {
+        let name = CString::try_from_fmt(fmt!("{name}"))?;
+        let memory = Reserved::find(&name)?;
+        Ok(Self { name, memory })
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        self.name.to_str().unwrap_or("")
+    }
+
+    /// Bytes of it.
+    pub(crate) fn len(&self) -> usize {
+        self.memory.len()
+    }
+
+    /// Whether it holds a trace that was not recorded since the module was loaded. A trace of another
+    /// version is one, too. `EBUSY`: one is recorded in it, or was and is not freed. May sleep.
+    pub(crate) fn has_earlier(&self) -> Result<bool> {
+        let mut bytes = [0; Header::SIZE];
+        self.memory.read(0, &mut bytes)?;
+        // What is damaged cannot be read by anybody.
+        Ok(!matches!(
+            Header::parse(&bytes),
+            Err(NoHeader::Empty | NoHeader::Damaged)
+        ))
+    }
+
+    /// Copies what is there from `at` on, to recover a trace. `EBUSY`: as [`has_earlier`](Self::has_earlier).
+    /// May sleep.
+    pub(crate) fn read(&self, at: usize, to: &mut [u8]) -> Result {
+        self.memory.read(at, to)
+    }
+
+    /// Forgets the trace that was found there. `EBUSY`: as [`has_earlier`](Self::has_earlier). May sleep.
+    pub(crate) fn clear(&self) -> Result {
+        self.memory.write(0, &[0; Header::SIZE])
+    }
+}
+
+/// A trace's use of a region: until the last who has it or one of its buffers drops it.
+#[pin_data(PinnedDrop)]
+pub(crate) struct Recorded {
+    region: Arc<Region>,
+    claim: Arc<Claim>,
+    header: Header,
+    #[pin]
+    pieces: Mutex<Pieces>,
+}
+
+/// What of the memory is no buffer.
+struct Pieces {
+    header: Piece,
+    table: Piece,
+    buffers: usize,
+    metadata: Piece,
+    words: MetadataWords,
+}
+
+/// The memory of one CPU's buffer.
+pub(super) struct Area {
+    pub(super) slots: Option<Piece>,
+    pub(super) subbufs: Option<Piece>,
+}
+
+/// Why a region cannot be recorded in.
+pub(crate) enum Refusal {
+    /// It has what an earlier boot left.
+    Earlier,
+    /// Another trace is there.
+    Busy,
+    /// It is smaller than this many bytes.
+    Small(u64),
+    /// Something else.
+    Error(Error),
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// How many times the room that the metadata needs to begin with it may need later.
+const METADATA_GROWTH: usize = 2;
+/// And so many bytes.
+const METADATA_MORE: usize = 64 << 10;
+
+impl Recorded {
+    /// Begins to use `region` for the channel `name` that is set up so, whose trace has this metadata now.
+    /// May sleep.
+    pub(crate) fn new(
+        region: &Arc<Region>,
+        setup: &Setup,
+        name: &str,
+        boot_id: [u8; 36],
+        metadata: &str,
+    ) -> Result<Arc<Self>, Refusal> {
+        match region.has_earlier() {
+            Err(EBUSY) => return Err(Refusal::Busy),
+            Err(error) => return Err(Refusal::Error(error)),
+            Ok(true) => return Err(Refusal::Earlier),
+            Ok(false) => {}
+        }
+        let config = setup.config;
+        let pages = |bytes: usize| bytes.next_multiple_of(PAGE_SIZE);
+        let table_room = cpu::possible().filter(|&cpu| setup.cpus.has(cpu)).count();
+        let table_bytes = pages(table_room * Place::SIZE);
+        let metadata_room = pages(METADATA_GROWTH * metadata.len() + METADATA_MORE);
+        let table_at = PAGE_SIZE;
+        let metadata_at = table_at + table_bytes;
+        let buffers_at = metadata_at + 2 * metadata_room;
+        let mut padded = [0; NAME_MAX];
+        let named = padded.get_mut(..name.len()).ok_or(EINVAL)?;
+        named.copy_from_slice(name.as_bytes());
+        let header = Header {
+            size: region.len() as u64,
+            uuid: setup.uuid,
+            boot_id,
+            stream_id: setup.stream_id,
+            subbuf_size: config.subbuf_size as u64,
+            subbuf_count: config.subbuf_count as u64,
+            table_at: table_at as u64,
+            table_room: table_room as u64,
+            metadata_at: metadata_at as u64,
+            metadata_room: metadata_room as u64,
+            name: padded,
+        };
+        let buffer = header.buffer_bytes(Image::SIZE as u64).ok_or(EINVAL)?;
+        let cpus = NoHotplug::new();
+        let online = cpu::possible().filter(|&cpu| setup.cpus.has(cpu) && cpus.is_online(cpu));
+        let online = online.count() as u64;
+        drop(cpus);
+        let needed = online
+            .saturating_mul(buffer)
+            .saturating_add(buffers_at as u64);
+        if needed > region.len() as u64 {
+            return Err(Refusal::Small(needed));
+        }
+
+        let claim = region.memory.claim().map_err(|error| match error {
+            EBUSY => Refusal::Busy,
+            error => Refusal::Error(error),
+        })?;
+        let take = |len: usize| claim.take(len).map(|(_, piece)| piece).ok_or(ENOMEM);
+        let pieces = Pieces {
+            header: take(PAGE_SIZE)?,
+            table: take(table_bytes)?,
+            buffers: 0,
+            metadata: take(2 * metadata_room)?,
+            words: MetadataWords::default(),
+        };
+        let this = Arc::pin_init(
+            pin_init!(Self {
+                region: region.clone(),
+                claim,
+                header,
+                pieces <- new_mutex!(pieces),
+            }),
+            GFP_KERNEL,
+        )?;
+        this.save_metadata(metadata)?;
+        this.pieces.lock().header.write(0, &header.to_bytes())?;
+        Ok(this)
+    }
+
+    /// The region.
+    pub(crate) fn region(&self) -> &Arc<Region> {
+        &self.region
+    }
+
+    /// Has the metadata there from now on. `ENOSPC`: it has grown too much; that of before stays.
+    /// May sleep.
+    pub(crate) fn save_metadata(&self, metadata: &str) -> Result {
+        let room = self.header.metadata_room as usize;
+        if metadata.len() > room {
+            return Err(ENOSPC);
+        }
+        let mut pieces = self.pieces.lock();
+        let mut words = pieces.words;
+        words.writes = words.writes.wrapping_add(1);
+        let text = (words.writes % 2) as usize;
+        pieces.metadata.write(text * room, metadata.as_bytes())?;
+        if let Some(place) = words.texts.get_mut(text) {
+            *place = (metadata.len() as u64, checksum(metadata.as_bytes()));
+        }
+        // First all but the number of writes, which says which text it is.
+        let bytes = words.to_bytes();
+        let at = METADATA_AT as usize;
+        pieces.header.write(at + 8, &bytes[8..])?;
+        pieces.header.write(at, &bytes[..8])?;
+        pieces.words = words;
+        Ok(())
+    }
+
+    /// The memory of the buffer of `cpu`. `ENOMEM`: there is not enough left. May sleep.
+    pub(super) fn area(&self, cpu: u32) -> Result<Area> {
+        let slots = self.header.slots_bytes(Image::SIZE as u64).ok_or(EINVAL)?;
+        let bytes = self.header.buffer_bytes(Image::SIZE as u64).ok_or(EINVAL)?;
+        let (at, piece) = self.claim.take(bytes as usize).ok_or(ENOMEM)?;
+        let (slots, subbufs) = piece.split(slots as usize).ok_or(EINVAL)?;
+        let mut pieces = self.pieces.lock();
+        let entry = pieces.buffers * Place::SIZE;
+        let place = Place { at: at as u64, cpu };
+        pieces.table.write(entry, &place.to_bytes())?;
+        pieces.buffers += 1;
+        Ok(Area {
+            slots: Some(slots),
+            subbufs: Some(subbufs),
+        })
+    }
+}
+
+#[pinned_drop]
+impl PinnedDrop for Recorded {
+    fn drop(self: Pin<&mut Self>) {
+        // Nobody is left who could read it: what is there is no trace any more.
+        let _ = self.pieces.lock().header.write(0, &[0; Header::SIZE]);
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `recovered`: what an earlier boot left in a channel's reserved memory, byte by byte
+//! ([`abi::region`](crate::abi::region)); `free_recovered` forgets it.
+
+use super::channel::Target;
+use super::must_be_one;
+use crate::arch::word::SharedWord;
+use crate::channel::region::Region;
+use crate::sys::debugfs::stream::StreamFile;
+use crate::sys::debugfs::text::{Text, TextFile};
+use crate::sys::debugfs::{Data, Dir, WRITE};
+use crate::sys::pipe::Pipe;
+use crate::sys::privilege::sees_addresses;
+use crate::sys::wait::PollTable;
+use kernel::fs::File;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+use kernel::uaccess::{UserPtr, UserSliceWriter};
+
+/// Makes the files of a channel.
+pub(super) fn make(dir: &mut Dir, target: Data<Target>) -> Result {
+    dir.stream::<Recovered>("recovered", target)?;
+    dir.text::<FreeRecovered>("free_recovered", WRITE, target)
+}
+
+/// How much is copied at a time.
+const CHUNK: usize = 64 << 10;
+
+/// The memory's bytes, addresses of the kernel among them: of one that is gone, but addresses stay
+/// where they were without KASLR.
+struct Recovered;
+
+/// Being read.
+struct Reading {
+    region: Arc<Region>,
+    /// How far.
+    at: SharedWord,
+}
+
+impl StreamFile for Recovered {
+    type Data = Target;
+    type Open = Reading;
+
+    fn open(target: &Target) -> Result<Reading> {
+        if !sees_addresses() {
+            return Err(EPERM);
+        }
+        Ok(Reading {
+            region: target.session.earlier_region(target.channel)?,
+            at: SharedWord::new(0),
+        })
+    }
+
+    fn read(reading: &Reading, out: &mut UserSliceWriter, _nonblock: bool) -> Result<usize> {
+        let at = reading.at.load() as usize;
+        let left = reading.region.len().saturating_sub(at);
+        let len = left.min(out.len()).min(CHUNK);
+        let mut bytes = KVVec::from_elem(0, len, GFP_KERNEL)?;
+        reading.region.read(at, &mut bytes)?;
+        out.write_slice(&bytes)?;
+        reading.at.store(at.wrapping_add(len) as u64);
+        Ok(len)
+    }
+
+    fn poll(_: &Reading, _: &File, _: &PollTable) -> u32 {
+        use crate::sys::bindings::{POLLIN, POLLRDNORM};
+        POLLIN | POLLRDNORM
+    }
+
+    fn ioctl(_: &Reading, _: u32, _: UserPtr) -> Result<isize> {
+        Err(ENOTTY)
+    }
+
+    fn splice(_: &Reading, _: &mut Pipe, _: usize) -> Result<usize> {
+        Err(EINVAL)
+    }
+}
+
+/// Makes the memory free for the next trace.
+struct FreeRecovered;
+
+impl TextFile for FreeRecovered {
+    type Data = Target;
+
+    fn show(_: &Target, _: &mut Text) -> Result {
+        Err(EPERM)
+    }
+
+    fn store(target: &Target, input: &str) -> Result {
+        must_be_one(&target.session, "free_recovered", input)?;
+        target.session.free_earlier(target.channel)
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Reserved memory: choosing it for a channel's buffers, and what an earlier boot left there.
+
+use super::{ChannelId, Session};
+use crate::channel::region::{Refusal, Region};
+use crate::sys::errno::enodata;
+use kernel::prelude::*;
+use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// The reserved memory that was asked for, by name.
+#[pin_data]
+pub(crate) struct Regions {
+    #[pin]
+    known: Mutex<KVec<Arc<Region>>>,
+}
+
+impl Regions {
+    /// None was.
+    pub(crate) fn new() -> Result<Arc<Self>> {
+        Arc::pin_init(
+            pin_init!(Self {
+                known <- new_mutex!(KVec::new()),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// The memory that is reserved as `name`. `ENOENT`: there is none. May sleep.
+    fn find(&self, name: &str) -> Result<Arc<Region>> {
+        let mut known = self.known.lock();
+        if let Some(region) = known.iter().find(|region| region.name() == name) {
+            return Ok(region.clone());
+        }
+        let region = Arc::new(Region::find(name)?, GFP_KERNEL)?;
+        known.push(region.clone(), GFP_KERNEL)?;
+        Ok(region)
+    }
+}
+
+impl Session {
+    /// The reserved memory that a channel's buffers are in, if they are.
+    pub(crate) fn region(&self, channel: ChannelId) -> Result<Option<Arc<Region>>> {
+        self.look(channel, |channel| channel.region.clone())
+    }
+
+    /// Chooses that by its name, or none (`none`), for the next trace. `EBUSY` while active.
+    pub(crate) fn set_region(&self, channel: ChannelId, name: &str) -> Result {
+        let _control = self.control.lock();
+        self.state.lock().must_be_stopped("memory")?;
+        let region = match name {
+            "none" => None,
+            name => Some(self.shared.regions.find(name).map_err(|error| match error {
+                ENOENT => self.refuse(fmt!(
+                    "memory: the kernel's command line reserves none as '{name}' (reserve_mem=SIZE:ALIGN:{name})"
+                )),
+                error => error,
+            })?),
+        };
+        if let Some(region) = &region {
+            if region.has_earlier().is_ok_and(|has| has) {
+                pr_info!("'{name}' has a trace of an earlier boot: rtrace recover\n");
+            }
+        }
+        self.state.lock().settings.channel_mut(channel)?.region = region;
+        Ok(())
+    }
+
+    /// The reserved memory of a channel, if it has a trace of an earlier boot. `ENODATA`: there is none.
+    /// May sleep.
+    pub(crate) fn earlier_region(&self, channel: ChannelId) -> Result<Arc<Region>> {
+        let region = self.region(channel)?.ok_or_else(enodata)?;
+        match region.has_earlier() {
+            Ok(true) => Ok(region),
+            Ok(false) | Err(EBUSY) => Err(enodata()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Forgets what an earlier boot left in the reserved memory of a channel. `ENODATA`: nothing. May
+    /// sleep.
+    pub(crate) fn free_earlier(&self, channel: ChannelId) -> Result {
+        self.earlier_region(channel)?.clear()
+    }
+
+    /// Says why a region cannot be recorded in.
+    pub(super) fn refuse_region(&self, region: &Region, refusal: Refusal) -> Error {
+        let name = region.name();
+        match refusal {
+            Refusal::Earlier => {
+                self.refuse(fmt!(
+                    "memory: '{name}' has a trace of an earlier boot (rtrace recover, or echo 1 > free_recovered)"
+                ));
+                EEXIST
+            }
+            Refusal::Busy => {
+                self.refuse(fmt!(
+                    "memory: another trace is in '{name}' (echo 1 > free_buffer)"
+                ));
+                EBUSY
+            }
+            Refusal::Small(needed) => {
+                let len = region.len();
+                self.refuse(fmt!(
+                    "memory: '{name}' has {len} bytes, and the buffers take {needed} (see subbuf_size, subbuf_count)"
+                ))
+            }
+            Refusal::Error(error) => error,
+        }
+    }
+
+    /// Says why an event cannot be described any more.
+    pub(super) fn refuse_metadata(&self, error: Error) -> Error {
+        if error == ENOSPC {
+            self.refuse(fmt!(
+                "the description of the events has no room in the reserved memory (stop, and start with them)"
+            ));
+        }
+        error
+    }
+}

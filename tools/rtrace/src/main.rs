@@ -34,6 +34,7 @@ mod probe;
 mod profile;
 mod progress;
 mod record;
+mod recover;
 mod report;
 mod sessions;
 mod setup;
@@ -86,6 +87,7 @@ fn main() -> ExitCode {
             dir,
             output_options,
         } => snapshot::snapshot(&place, &dir, output_options),
+        Action::Recover(options) => recover::recover(&place, &options),
         Action::Mark { text } => mark::mark(&place, &text),
         Action::State => state::state(&place),
         Action::AddProbes { specs } => probe::add(&place, &specs),

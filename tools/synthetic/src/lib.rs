@@ -6,8 +6,10 @@
 #![forbid(unsafe_code)]
 
 mod packet;
+mod region;
 
 pub use packet::PacketBuilder;
+pub use region::{region, Slot, SUBBUF};
 use rtrace_abi::header::Layout;
 use rtrace_abi::schema::{Field, FieldType, Integer, LabelPlace, Labels};
 use rtrace_abi::tsdl::{self, Clock, Environment};

@@ -7,8 +7,8 @@ use crate::session::{is_no_trace, Session};
 use crate::settings::Settings;
 use crate::tracer::lines;
 use serde::Serialize;
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
 
 /// The most that is written to a control file at once: patterns are parsed write by write.
 const WRITE_LIMIT: usize = 1024;
@@ -121,6 +121,22 @@ impl Channel {
             Err(Error::Read { cause, .. }) if is_no_trace(&cause) => Ok(None),
             text => text.map(Some),
         }
+    }
+
+    /// What an earlier boot left in its reserved memory; none if nothing is there, or it has none.
+    pub fn recovered(&self) -> Result<Option<Vec<u8>>> {
+        let path = self.session.path(&self.file("recovered"));
+        let mut bytes = Vec::new();
+        let read = File::open(&path).and_then(|mut file| file.read_to_end(&mut bytes));
+        match read {
+            Err(cause) if is_no_trace(&cause) => Ok(None),
+            read => read.map(|_| Some(bytes)).map_err(Error::read(&path)),
+        }
+    }
+
+    /// Forgets that, so that the memory can be recorded in again.
+    pub fn free_recovered(&self) -> Result<()> {
+        self.session.write(&self.file("free_recovered"), "1")
     }
 
     fn file(&self, name: &str) -> String {

@@ -110,6 +110,12 @@ pub enum Error {
         /// What is wrong.
         what: String,
     },
+    /// What a kernel left cannot be read.
+    #[error("{what}")]
+    Unrecoverable {
+        /// Why.
+        what: String,
+    },
     /// Anything else the system refused.
     #[error("{what}: {cause}")]
     System {

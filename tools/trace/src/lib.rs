@@ -2,13 +2,15 @@
 
 //! rtrace from user space.
 //!
-//! Two halves that meet in the bytes on disk:
+//! Parts that meet in the bytes on disk:
 //!
 //! - the live tracer: [`tracer`], [`session`] and [`channel`] (control files), [`settings`] and
 //!   [`stats`] of channels, [`live`] (the current trace: metadata and streams), [`device`] (one stream file),
 //!   [`consumer`] (the loop that moves packets to a sink), [`output`] (the sink that is a directory),
 //!   [`rotation`] (that which is a directory of [`chunks`]), [`viewer`] (that which hands events on as they
 //!   come);
+//! - what a kernel left that went down: [`region`] finds the packets in its memory, [`recovered`] makes a trace
+//!   of them;
 //! - the recorded trace: [`ctf`] reads what the other half wrote, [`recording`] says how that
 //!   ended.
 //!
@@ -30,6 +32,8 @@ pub mod output;
 pub mod part;
 pub mod priority;
 pub mod recording;
+pub mod recovered;
+pub mod region;
 pub mod regular_file;
 pub mod rotate;
 pub mod rotation;

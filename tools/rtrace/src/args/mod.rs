@@ -22,7 +22,8 @@ pub use profile::ProfileArgs;
 pub use record::RecordArgs;
 pub use report::ReportArgs;
 pub use session::{
-    CreateArgs, DestroyArgs, MarkArgs, SessionsArgs, SnapshotArgs, StartArgs, StateArgs, StatusArgs,
+    CreateArgs, DestroyArgs, MarkArgs, RecoverArgs, SessionsArgs, SnapshotArgs, StartArgs,
+    StateArgs, StatusArgs,
 };
 pub use setup::{pattern, ChoiceArgs, FunctionArgs, SetupArgs};
 pub use show::ShowArgs;
@@ -97,6 +98,7 @@ pub enum Command {
     /// End the trace; what is in the buffers stays readable until the next start, or `free`
     Stop,
     Snapshot(SnapshotArgs),
+    Recover(RecoverArgs),
     /// Free the memory of a stopped trace; what nobody has read of it is dropped
     Free,
     /// Put the session's settings back to the defaults, and free the memory of a stopped trace

@@ -54,6 +54,34 @@ pub struct SnapshotArgs {
     pub access: AccessArgs,
 }
 
+/// Write what the last boot left in reserved memory to a new trace
+///
+/// For a channel whose file `memory` names memory that `reserve_mem=` on the kernel's command line
+/// reserves: when the kernel went down while the channel was recorded, the trace is still there after the
+/// reboot, up to the last event, if the machine kept its memory. Once it is on the disk the memory is free
+/// to be recorded in again.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example, with `reserve_mem=64M:2M:rtrace` on the kernel's command line:
+  modprobe rtrace memory=rtrace
+  rtrace recover -o /var/log/crash")]
+pub struct RecoverArgs {
+    /// Directory for the trace: new or empty
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+
+    /// The channel whose memory it is
+    #[arg(long, value_name = "NAME", default_value = trace::tracer::FIRST_CHANNEL)]
+    pub channel: String,
+
+    /// Leave it in memory, too
+    #[arg(long)]
+    pub keep: bool,
+
+    #[command(flatten)]
+    pub access: AccessArgs,
+}
+
 /// Record a text with its time, in every session that records
 ///
 /// The trace has it as the event `rtrace_marker`, whatever events were chosen. With --session only

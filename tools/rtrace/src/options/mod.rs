@@ -83,6 +83,7 @@ pub enum Action {
         dir: PathBuf,
         output_options: OutputOptions,
     },
+    Recover(Recover),
     Mark {
         text: String,
     },
@@ -114,6 +115,19 @@ pub enum Action {
     Generate {
         dir: PathBuf,
     },
+}
+
+/// How a trace of the last boot is recovered.
+#[derive(Debug)]
+pub struct Recover {
+    /// The trace's directory.
+    pub dir: PathBuf,
+    /// Who may read it.
+    pub access: Access,
+    /// The channel whose memory it is.
+    pub channel: String,
+    /// Whether it stays there.
+    pub keep: bool,
 }
 
 /// The one conversion.
@@ -157,6 +171,12 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
             },
             dir: args.output,
         },
+        Command::Recover(args) => Action::Recover(Recover {
+            access: access(&args.access),
+            dir: args.output,
+            channel: args.channel,
+            keep: args.keep,
+        }),
         Command::Mark(args) => Action::Mark {
             text: args.text.join(" "),
         },

@@ -80,6 +80,11 @@ pub(super) struct Position {
 }
 
 impl Position {
+    /// Bytes of events before it.
+    pub(super) fn at(self) -> usize {
+        self.at
+    }
+
     /// Before the first event of a packet.
     pub(super) fn begin(packet: &PacketAt) -> Self {
         Self {

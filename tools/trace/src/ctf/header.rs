@@ -143,7 +143,7 @@ fn complaint(header: &PacketHeader, uuid: Option<Uuid>) -> Option<String> {
 }
 
 /// Takes a header from its bytes: little endian, without padding.
-fn decode(bytes: &[u8; PacketHeader::SIZE]) -> PacketHeader {
+pub(crate) fn decode(bytes: &[u8; PacketHeader::SIZE]) -> PacketHeader {
     let mut rest = bytes.as_slice();
     PacketHeader {
         magic: u32::from_le_bytes(take(&mut rest)),
@@ -158,6 +158,46 @@ fn decode(bytes: &[u8; PacketHeader::SIZE]) -> PacketHeader {
         events_discarded: u64::from_le_bytes(take(&mut rest)),
         cpu_id: u32::from_le_bytes(take(&mut rest)),
     }
+}
+
+/// A header as it lies in a packet: the reverse of [`decode`].
+pub(crate) fn encode(header: &PacketHeader) -> [u8; PacketHeader::SIZE] {
+    let PacketHeader {
+        magic,
+        uuid,
+        stream_id,
+        stream_instance_id,
+        timestamp_begin,
+        timestamp_end,
+        content_size,
+        packet_size,
+        packet_seq_num,
+        events_discarded,
+        cpu_id,
+    } = *header;
+    let mut bytes = [0; PacketHeader::SIZE];
+    let mut rest = bytes.as_mut_slice();
+    let mut put = |field: &[u8]| {
+        let (to, behind) = std::mem::take(&mut rest).split_at_mut(field.len());
+        to.copy_from_slice(field);
+        rest = behind;
+    };
+    put(&magic.to_le_bytes());
+    put(&uuid);
+    put(&stream_id.to_le_bytes());
+    for word in [
+        stream_instance_id,
+        timestamp_begin,
+        timestamp_end,
+        content_size,
+        packet_size,
+        packet_seq_num,
+        events_discarded,
+    ] {
+        put(&word.to_le_bytes());
+    }
+    put(&cpu_id.to_le_bytes());
+    bytes
 }
 
 /// The next `N` bytes; the header's size is the sum of its fields, so they are there.

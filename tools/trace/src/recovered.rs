@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Makes a trace on disk of what a kernel left in its memory.
+
+use crate::access::Access;
+use crate::ctf::encode;
+use crate::error::{Error, Result};
+use crate::output::{make_dir, replace, Output, METADATA, METADATA_NEW};
+use crate::region::Region;
+use crate::regular_file;
+use crate::source::StreamName;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// What was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Records that had been committed, and are not in the trace: one beside them was not.
+    pub torn: u64,
+    /// What could not be read, and where.
+    pub damaged: Vec<String>,
+}
+
+/// Writes the trace of a region to `dir`, a new or empty directory, and brings it to the disk.
+pub fn write(region: &Region<'_>, dir: &Path, access: Access) -> Result<Recovered> {
+    if Output::held(dir)?.is_some() {
+        return Err(Error::OutputTaken {
+            path: dir.to_owned(),
+            reason: "holds a trace: choose a new directory".to_owned(),
+        });
+    }
+    let channel = region.channel()?.to_owned();
+    make_dir(dir, access).map_err(Error::write(dir))?;
+    let mut recovered = Recovered::default();
+    for (cpu, stream) in region.streams() {
+        let name = StreamName {
+            channel: channel.clone(),
+            cpu,
+        };
+        recovered.torn = recovered.torn.saturating_add(stream.torn);
+        let damaged = stream.damaged.iter();
+        recovered
+            .damaged
+            .extend(damaged.map(|what| format!("{name}: {what}")));
+        let path = dir.join(name.to_string());
+        let file = regular_file::open_or_create(&path).map_err(Error::write(&path))?;
+        access.set_file(&file).map_err(Error::write(&path))?;
+        let mut out = BufWriter::new(file);
+        for packet in &stream.packets {
+            let header = encode(&packet.header);
+            let (size, content) = (
+                packet.header.packet_size / 8,
+                packet.header.content_size / 8,
+            );
+            let padding = size.saturating_sub(content);
+            out.write_all(&header)
+                .and_then(|()| out.write_all(packet.events))
+                .and_then(|()| io::copy(&mut io::Read::take(io::repeat(0), padding), &mut out))
+                .map_err(Error::write(&path))?;
+            recovered.packets += 1;
+            recovered.bytes += size;
+        }
+        let synced = out.into_inner().map_err(io::IntoInnerError::into_error);
+        synced
+            .and_then(|file: File| file.sync_all())
+            .map_err(Error::write(&path))?;
+    }
+    // Last: what has metadata is a trace.
+    let path = dir.join(METADATA);
+    replace(
+        &path,
+        &dir.join(METADATA_NEW),
+        region.metadata().as_bytes(),
+        access,
+    )
+    .map_err(Error::write(&path))?;
+    Ok(recovered)
+}

@@ -60,6 +60,14 @@ pub fn all() -> Vec<Seed> {
         add("packets", name, [vec![1], bytes].concat());
     }
     let events = events(Layout::Large);
+    add("region", "sound", Vec::new());
+    for (name, place, word) in region_changes() {
+        add(
+            "region",
+            name,
+            [&u16::to_le_bytes(place)[..], &u64::to_le_bytes(word)].concat(),
+        );
+    }
     add("events", "cut", in_packet(1, &events[..events.len() - 2]));
     add("events", "unknown", in_packet(1, &[9; 6]));
     add("events", "late", in_packet(0, &[0; 4]));
@@ -394,5 +402,18 @@ fn other_packets() -> Vec<(&'static str, Vec<u8>)> {
             "content",
             with(offset_of!(PacketHeader, content_size) + 7, 1),
         ),
+    ]
+}
+
+/// Words of a region that are not what they were, and where: of the target `region`.
+fn region_changes() -> [(&'static str, u16, u64); 6] {
+    const HEADER: u16 = 0x4000;
+    [
+        ("size", HEADER + 72, 1),
+        ("subbuf-count", HEADER + 88, 1 << 40),
+        ("metadata-room", HEADER + 120, u64::MAX),
+        ("place", HEADER + 4096, u64::MAX - 4095),
+        ("reference", 32, 2),
+        ("left", 64, 4096),
     ]
 }

@@ -11,6 +11,7 @@ mod labels;
 mod metadata;
 mod packets;
 mod patterns;
+mod region;
 mod sizes;
 mod state;
 mod stats;
@@ -36,6 +37,7 @@ pub const TARGETS: &[Target] = &[
     target("metadata", metadata::check),
     target("packets", packets::check),
     target("patterns", patterns::check),
+    target("region", region::check),
     target("sizes", sizes::check),
     target("state", state::check),
     target("stats", stats::check),

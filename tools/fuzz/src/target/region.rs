@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Memory that outlived its kernel. The bytes change a sound region: ten of them say where, in the buffer, the
+//! table or the header, and which word is there then; the header's checksum is made right again. What is
+//! found is a stream as its reader takes it.
+
+use super::packets::metadata;
+use rtrace_abi::header::Layout;
+use rtrace_abi::packet::PacketHeader;
+use rtrace_abi::region::Header;
+use std::sync::LazyLock;
+use synthetic::{region, PacketBuilder, Slot, UUID};
+use trace::ctf::PacketAt;
+use trace::region::Region;
+
+static SOUND: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let packet = |sequence| {
+        let begin = 1000 * sequence;
+        let packet = PacketBuilder::new(Layout::Large, 3, sequence, begin);
+        (0..9).fold(packet, |packet, n| packet.softirq(begin + n, 1))
+    };
+    let slots = vec![
+        Slot::Finished(packet(4).close(4999, 4096)),
+        Slot::Open(packet(5).close(0, 4096), 84 + 4 * 10, 4),
+    ];
+    let text = synthetic::metadata(UUID, Layout::Large);
+    region(&text, &[(3, slots)])
+});
+
+pub fn check(data: &[u8]) {
+    let mut bytes = SOUND.clone();
+    for change in data.chunks_exact(10) {
+        let place = usize::from(u16::from_le_bytes([change[0], change[1]]));
+        // The buffer is in the last bytes; the table and the header in the first.
+        let at = match place {
+            0..0x4000 => bytes.len() - 0x4000 + place.min(0x3ff8),
+            place => place % 0x2000,
+        };
+        bytes[at..at + 8].copy_from_slice(&change[2..]);
+    }
+    // As its author would have made it of these fields.
+    if let Some(header) = resealed(&bytes) {
+        bytes[..Header::SIZE].copy_from_slice(&header.to_bytes());
+    }
+    let Ok(region) = Region::parse(&bytes) else {
+        return;
+    };
+    assert_eq!(region.metadata(), synthetic::metadata(UUID, Layout::Large));
+    for stream in region.streams().values() {
+        let mut end = 0;
+        for packet in &stream.packets {
+            let at = PacketAt {
+                offset: 0,
+                header: packet.header,
+            };
+            assert!(at.header.timestamp_begin >= end);
+            assert!(at.header.timestamp_end >= at.header.timestamp_begin);
+            assert_eq!(
+                at.content() as usize,
+                PacketHeader::SIZE + packet.events.len()
+            );
+            assert!(at.content() <= at.size() && at.size() <= bytes.len() as u64);
+            assert!(metadata(Layout::Large)
+                .stream(at.header.stream_id)
+                .is_some());
+            end = at.header.timestamp_end;
+        }
+    }
+}
+
+/// The header with its checksum.
+fn resealed(bytes: &[u8]) -> Option<Header> {
+    let mut sealed = bytes.get(..Header::SIZE)?.to_vec();
+    let (fields, sum) = sealed.split_at_mut(Header::SIZE - 8);
+    sum.copy_from_slice(&rtrace_abi::region::checksum(fields).to_le_bytes());
+    Header::parse(&sealed).ok()
+}

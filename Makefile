@@ -16,7 +16,7 @@ events: module ## build rtrace-events, the module with the kernel's own events (
 tools: ## build the userspace tools
 	@scripts/tools build
 
-demo: ## record a workload in a stock kernel, in QEMU, and report it
+demo: ## record a workload in a stock kernel, in QEMU, report it, and write a page of it
 	@scripts/demo
 
 test: ## run every check, unit test and selftest

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""slow-open.py FILE: `editor` opens FILE, and that takes half a second. Why? See the tutorial.
+
+A process `fileserver` uses the same file."""
+
+import fcntl
+import os
+import signal
+import sys
+import time
+
+
+def name(comm):
+    with open("/proc/self/comm", "w") as file:
+        file.write(comm)
+
+
+def fileserver(path, ready):
+    """Holds a lease on the file, for a client of its own that keeps a copy: it gives it up when that has been told."""
+    name("fileserver")
+    file = os.open(path, os.O_RDONLY)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGIO})
+    fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    os.write(ready, b"x")
+    signal.sigwait({signal.SIGIO})
+    time.sleep(0.5)
+    fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+
+
+path = sys.argv[1]
+with open(path, "w") as file:
+    file.write("text\n")
+is_ready, ready = os.pipe()
+child = os.fork()
+if child == 0:
+    fileserver(path, ready)
+    os._exit(0)
+os.read(is_ready, 1)
+name("editor")
+begin = time.monotonic()
+os.close(os.open(path, os.O_WRONLY))
+print(f"editor ({os.getpid()}): open took {(time.monotonic() - begin) * 1000:.0f} ms")
+os.waitpid(child, 0)

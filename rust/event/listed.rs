@@ -3,13 +3,14 @@
 //! Events that no tracepoint fires: each has a list of who records it.
 
 use super::dynamic::Dynamic;
-use super::function::{self, Functions};
+use super::function;
+use super::latency;
 use super::perf::Perf;
 use super::provided::Provided;
 use super::recorders::Attach;
 use super::sampled::{self, Sampled};
 use super::state::{self, State};
-use super::FullName;
+use super::{FullName, Own};
 use crate::abi::schema::Field;
 use kernel::sync::Arc;
 
@@ -21,6 +22,8 @@ pub(crate) enum Listed {
     Dynamic(Arc<Dynamic>),
     /// That a function is called, or returns.
     Function(function::Kind),
+    /// How long a task that was woken has waited for a CPU.
+    WakeupLatency,
     /// Taken again and again.
     Sampled(Arc<Sampled>),
     /// Recorded by the kernel, for perf.
@@ -30,12 +33,13 @@ pub(crate) enum Listed {
 }
 
 impl Listed {
-    /// Where one attaches to it. Functions are the session's, which traces these.
-    pub(crate) fn list<'a>(&'a self, functions: &'a Functions) -> &'a dyn Attach {
+    /// Where one attaches to it; that may be the session's own.
+    pub(crate) fn list<'a>(&'a self, own: &'a Own) -> &'a dyn Attach {
         match self {
             Self::Provided(provided) => &**provided,
             Self::Dynamic(dynamic) => &**dynamic,
-            Self::Function(kind) => functions.event(*kind),
+            Self::Function(kind) => own.functions.event(*kind),
+            Self::WakeupLatency => &*own.wakeups,
             Self::Sampled(sampled) => &**sampled,
             Self::Perf(perf) => &**perf,
             Self::State(state) => &**state,
@@ -55,6 +59,7 @@ impl Listed {
             Self::Provided(provided) => provided.description().full_name(),
             Self::Dynamic(dynamic) => dynamic.description().full_name(),
             Self::Function(kind) => (function::Kind::SUBSYSTEM, kind.name()),
+            Self::WakeupLatency => (latency::SUBSYSTEM, latency::NAME),
             Self::Sampled(sampled) => (sampled::SUBSYSTEM, sampled.pace().name()),
             Self::Perf(perf) => perf.description().full_name(),
             Self::State(state) => (state::SUBSYSTEM, state.declaration().name),
@@ -67,6 +72,7 @@ impl Listed {
             Self::Provided(provided) => provided.description().field(place),
             Self::Dynamic(dynamic) => dynamic.description().field(place),
             Self::Function(kind) => kind.fields().get(place).copied(),
+            Self::WakeupLatency => latency::FIELDS.get(place).copied(),
             Self::Sampled(_) => sampled::FIELDS.get(place).copied(),
             Self::Perf(perf) => perf.description().field(place),
             Self::State(state) => state.declaration().fields.get(place).copied(),

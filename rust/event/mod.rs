@@ -5,7 +5,7 @@
 //! There are several sources: [declared](typed) events, with a probe each; [system calls](syscall),
 //! with two probes for all of them; events with a probe in [other modules](fired); events that other
 //! modules [provide](provided); events that users [define](dynamic); calls of [functions](function);
-//! [samples](sampled) of what runs; those of the [state](state); and, when somebody asks for it, any other
+//! [samples](sampled) of what runs; [latencies](latency) that are measured; those of the [state](state); and, when somebody asks for it, any other
 //! event of ftrace's, which [perf](perf) hands over. The [`registry`] has the events of all sources; to the
 //! rest of the module they look alike.
 
@@ -18,6 +18,7 @@ pub(crate) mod fired;
 mod format;
 pub(crate) mod function;
 mod handlers;
+pub(crate) mod latency;
 pub(crate) mod listed;
 pub(crate) mod perf;
 pub(crate) mod provided;
@@ -25,6 +26,7 @@ pub(crate) mod recorders;
 pub(crate) mod registry;
 pub(crate) mod sampled;
 pub(crate) mod state;
+mod stopwatch;
 pub(crate) mod syscall;
 pub(crate) mod tasks;
 pub(crate) mod trigger;
@@ -35,7 +37,10 @@ use crate::arch::word::SharedWord;
 use crate::sys::foreign::ForeignModule;
 use crate::sys::tracepoint::Tracepoint;
 use fired::Fired;
+use function::Functions;
 use kernel::error::Result;
+use kernel::sync::Arc;
+use latency::WakeupLatency;
 use listed::Listed;
 use syscall::{Call, Direction};
 use typed::Declaration;
@@ -62,6 +67,15 @@ pub(crate) enum Source {
     Fired(Fired),
     /// None: it keeps a list of who records it.
     Listed(Listed),
+}
+
+/// What a session has of its own: the events of these happen to it alone.
+#[derive(Clone)]
+pub(crate) struct Own {
+    /// The functions that it traces.
+    pub(crate) functions: Arc<Functions>,
+    /// The wake-ups that it measures.
+    pub(crate) wakeups: Arc<WakeupLatency>,
 }
 
 /// An event that can be recorded.

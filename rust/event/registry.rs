@@ -69,8 +69,8 @@ impl Events {
 }
 
 impl Registry {
-    /// With the events of this kernel: declared ones, system calls, functions, those of the state, and
-    /// samples, which `hotplug` tells of CPUs. A tracepoint that is missing is said once; its events are not
+    /// With the events of this kernel: declared ones, system calls, functions, latencies, those of the state,
+    /// and samples, which `hotplug` tells of CPUs. A tracepoint that is missing is said once; its events are not
     /// there. May sleep.
     pub(crate) fn new(hotplug: &Arc<Hotplug<Arrivals>>) -> Result<Arc<Self>> {
         let tracepoints = Tracepoints::new()?;
@@ -104,6 +104,7 @@ impl Registry {
         for kind in Kind::ALL {
             add(Source::Listed(Listed::Function(kind)))?;
         }
+        add(Source::Listed(Listed::WakeupLatency))?;
         threads::init();
         for state in State::all() {
             add(Source::Listed(Listed::State(state?)))?;

@@ -5,7 +5,7 @@
 //! `available_events`, `available_contexts` and `marker`.
 
 use super::channel::{self, Target};
-use super::{functions, must_be_one, parse_switch, trigger};
+use super::{functions, latency, must_be_one, parse_switch, trigger};
 use crate::abi;
 use crate::channel::clock::ClockKind;
 use crate::context::Choice;
@@ -29,6 +29,7 @@ pub(super) fn make(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
     dir.text::<EventFork>("event_fork", READ_WRITE, session)?;
     dir.text::<SetEventCgroup>("set_event_cgroup", READ_WRITE, session)?;
     functions::make(dir, session)?;
+    latency::make(dir, session)?;
     trigger::make(dir, session)
 }
 
@@ -254,6 +255,7 @@ impl TextFile for Reset {
             writeln!(out, "event_fork 1 0")?;
         }
         functions::write_differences(session, out)?;
+        latency::write_differences(session, out)?;
         if session.marker_channel() != Some(ChannelId::FIRST) {
             let mut channel = Text::new();
             MarkerChannel::show(session, &mut channel)?;

@@ -9,6 +9,7 @@
 //!   enable  clock  sample_freq  error_log  set_event  set_trigger  triggered   of the default session
 //!   sessions/<name>/{enable,clock,sample_freq,error_log,set_event,set_trigger,triggered}
 //!   sessions/<name>/{set_ftrace_filter,set_ftrace_notrace,max_graph_depth,graph_missed}
+//!   sessions/<name>/{max_latency,latency_thresh,latency_stats}
 //!   sessions/<name>/{metadata,uuid,free_buffer,reset,create_channel,marker,marker_channel,statedump}
 //!   sessions/<name>/channels/<name>/{mode,subbuf_size,subbuf_count,switch_period,read_period}
 //!   sessions/<name>/channels/<name>/{set_event,set_filter,contexts,tracing_cpus,stats,cpuN}
@@ -23,6 +24,7 @@ mod dynamic;
 mod events;
 mod functions;
 mod given;
+mod latency;
 mod metadata;
 mod recovered;
 mod session;

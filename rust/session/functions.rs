@@ -50,7 +50,7 @@ impl Session {
         replace: bool,
     ) -> Result {
         let _control = self.control.lock();
-        self.functions.choose(|known| {
+        self.own.functions.choose(|known| {
             let set = choice.set_mut(known);
             if replace {
                 *set = FunctionSet::NONE;
@@ -82,12 +82,15 @@ impl Session {
 
     /// How many functions are in a set.
     pub(crate) fn function_count(&self, choice: FunctionChoice) -> usize {
-        self.functions.look(|known| choice.set(known).len())
+        self.own.functions.look(|known| choice.set(known).len())
     }
 
     /// Writes the names of a set's functions, one a line.
     pub(crate) fn write_functions(&self, choice: FunctionChoice, out: &mut Text) -> Result {
-        let set = self.functions.look(|known| choice.set(known).try_clone())?;
+        let set = self
+            .own
+            .functions
+            .look(|known| choice.set(known).try_clone())?;
         for function in &*set {
             writeln!(out, "{}", FunctionName::of(*function))?;
         }
@@ -96,17 +99,17 @@ impl Session {
 
     /// So many calls in each other are traced in a graph; 0: all.
     pub(crate) fn max_graph_depth(&self) -> u64 {
-        self.functions.max_depth()
+        self.own.functions.max_depth()
     }
 
     /// Has so many traced; at once.
     pub(crate) fn set_max_graph_depth(&self, depth: u32) {
-        self.functions.set_max_depth(depth);
+        self.own.functions.set_max_depth(depth);
     }
 
     /// How many calls were missed in graphs, for so many of their task had not returned.
     pub(crate) fn graph_missed(&self) -> u64 {
-        self.functions.missed()
+        self.own.functions.missed()
     }
 }
 

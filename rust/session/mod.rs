@@ -25,6 +25,7 @@ mod cpus;
 mod dynamic;
 mod filters;
 mod functions;
+mod latency;
 mod list;
 mod marker;
 mod metadata;
@@ -48,9 +49,11 @@ use crate::channel::Channel;
 use crate::context::ContextSet;
 use crate::event::builtin::BuiltinProbes;
 use crate::event::function::Functions;
+use crate::event::latency::WakeupLatency;
 use crate::event::registry::Registry;
 use crate::event::sampled::Frequency;
 use crate::event::tasks::{Following, Tasks};
+use crate::event::Own;
 use crate::sys::debugfs::text::Text;
 use crate::sys::errno::enodata;
 use crate::sys::hotplug::Hotplug;
@@ -111,8 +114,7 @@ pub(crate) struct Session {
     /// What has these follow forks.
     #[pin]
     following: Mutex<Option<Following>>,
-    /// Which functions are traced.
-    functions: Arc<Functions>,
+    own: Own,
     /// Woken when the metadata's text changes.
     metadata_waiters: Arc<WaitQueue>,
     /// Stops the recording where `control` cannot be taken.
@@ -158,8 +160,11 @@ impl Session {
     fn new(name: &str, shared: Arc<Shared>) -> Result<Arc<Self>> {
         let name = CString::try_from_fmt(fmt!("{name}"))?;
         let tasks = Arc::new(Tasks::new(), GFP_KERNEL)?;
-        let functions = Functions::new()?;
-        let trigger_probes = TriggerProbes::new(&functions);
+        let own = Own {
+            functions: Functions::new()?,
+            wakeups: WakeupLatency::new()?,
+        };
+        let trigger_probes = TriggerProbes::new(&own);
         let metadata_waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
         let stopper = Arc::new(Stopper::new(shared.worker.clone()), GFP_KERNEL)?;
         let builtins = Arc::new(BuiltinProbes::new(), GFP_KERNEL)?;
@@ -178,7 +183,7 @@ impl Session {
                 control <- new_mutex!(()),
                 state <- new_mutex!(state),
                 tasks,
-                functions,
+                own,
                 following <- new_mutex!(None),
                 metadata_waiters,
                 stopper,
@@ -322,7 +327,8 @@ impl Session {
         self.tasks.only.replace(None);
         self.tasks.not.replace(None);
         self.tasks.cgroups.replace(None);
-        self.functions.clear()?;
+        self.own.functions.clear()?;
+        self.own.wakeups.reset();
         let following = self.following.lock().take();
         drop(following);
         Ok(())

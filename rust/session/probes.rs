@@ -12,12 +12,11 @@ use crate::channel::Channel;
 use crate::context::ContextSet;
 use crate::event::captured::{CapturedProbe, Recorder, Taker};
 use crate::event::filter::Filter;
-use crate::event::function::Functions;
 use crate::event::listed::Listed;
 use crate::event::sampled::Frequency;
 use crate::event::syscall::{self, CapturedSyscallProbe, Direction, SyscallProbe};
 use crate::event::tasks::Tasks;
-use crate::event::{Event, Source};
+use crate::event::{Event, Own, Source};
 use crate::probe::Probe;
 use crate::sys::rcu::Retired;
 use crate::sys::tracepoint::{self, Attachments, Tracepoint};
@@ -43,7 +42,7 @@ struct Attached {
 struct ChannelProbes {
     channel: Arc<Channel>,
     tasks: Arc<Tasks>,
-    functions: Arc<Functions>,
+    own: Own,
     sample_frequency: Frequency,
     contexts: Arc<ContextSet>,
     /// The events with a plain probe.
@@ -81,11 +80,11 @@ impl Wanted<'_> {
 }
 
 impl Probes {
-    /// None yet; what they will record, of `tasks` alone and of these functions, and sampled so often, goes to
-    /// `channels`.
+    /// None yet; what they will record for a session that has these of its own, of `tasks` alone, and sampled
+    /// so often, goes to `channels`.
     pub(super) fn new<'a>(
         tasks: &Arc<Tasks>,
-        functions: &Arc<Functions>,
+        own: &Own,
         sample_frequency: Frequency,
         channels: impl Iterator<Item = (&'a Arc<Channel>, &'a Arc<ContextSet>)>,
     ) -> Result<Self> {
@@ -102,7 +101,7 @@ impl Probes {
             let channel = ChannelProbes {
                 channel: channel.clone(),
                 tasks: tasks.clone(),
-                functions: functions.clone(),
+                own: own.clone(),
                 sample_frequency,
                 contexts: contexts.clone(),
                 plain: Selection::NONE,
@@ -266,7 +265,7 @@ impl ChannelProbes {
                     let probe = captured(probe)?;
                     change.captured.push(probe.clone(), GFP_KERNEL)?;
                     self.listed.reserve(1, GFP_KERNEL)?;
-                    let list = listed.list(&self.functions);
+                    let list = listed.list(&self.own);
                     list.attach(probe.clone(), self.sample_frequency)?;
                     self.listed.push((event.clone(), probe), GFP_KERNEL)?;
                 }
@@ -375,7 +374,7 @@ impl ChannelProbes {
 
     fn detach_listed(&mut self) {
         let Self {
-            functions,
+            own,
             captured: recorded,
             listed,
             ..
@@ -383,7 +382,7 @@ impl ChannelProbes {
         listed.retain(|(event, probe)| {
             let stays = recorded.has(event);
             if let (Some(listed), false) = (event.listed(), stays) {
-                listed.list(functions).detach(probe);
+                listed.list(own).detach(probe);
             }
             stays
         });

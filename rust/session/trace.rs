@@ -152,7 +152,7 @@ pub(super) fn start(
     let attached = Attached {
         probes: Probes::new(
             &session.tasks,
-            &session.functions,
+            &session.own,
             settings.sample_frequency,
             Iterator::zip(
                 channels.iter(),

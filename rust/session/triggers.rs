@@ -11,11 +11,10 @@ use super::{Session, Sessions};
 use crate::event::builtin::Builtin;
 use crate::event::captured::{CapturedProbe, Taker};
 use crate::event::filter::{Filter, Refusal};
-use crate::event::function::Functions;
 use crate::event::sampled::Frequency;
 use crate::event::syscall::{self, SyscallTrigger};
 use crate::event::trigger::{self, Trigger};
-use crate::event::{Event, Source};
+use crate::event::{Event, Own, Source};
 use crate::input::filter::error::Error as WrongFilter;
 use crate::input::pattern::Pattern;
 use crate::input::trigger as input;
@@ -39,7 +38,7 @@ struct Placed {
 
 /// Their probes.
 pub(super) struct TriggerProbes {
-    functions: Arc<Functions>,
+    own: Own,
     tracepoints: Attachments<CapturedProbe>,
     syscalls: Attachments<SyscallTrigger>,
     /// At events that keep a list of them.
@@ -77,10 +76,10 @@ impl Triggers {
 }
 
 impl TriggerProbes {
-    /// None, of a session that traces these functions.
-    pub(super) fn new(functions: &Arc<Functions>) -> Self {
+    /// None, of a session that has these of its own.
+    pub(super) fn new(own: &Own) -> Self {
         Self {
-            functions: functions.clone(),
+            own: own.clone(),
             tracepoints: Attachments::new(),
             syscalls: Attachments::new(),
             listed: KVec::new(),
@@ -118,7 +117,7 @@ impl TriggerProbes {
             }
             Source::Listed(listed) => {
                 self.listed.reserve(1, GFP_KERNEL)?;
-                let list = listed.list(&self.functions);
+                let list = listed.list(&self.own);
                 list.attach(probe.clone(), frequency)?;
                 Ok(self.listed.push((event.clone(), probe), GFP_KERNEL)?)
             }
@@ -131,13 +130,11 @@ impl TriggerProbes {
             let trigger = probe.trigger();
             !trigger.is_some_and(|trigger| kept.has(trigger))
         };
-        let Self {
-            functions, listed, ..
-        } = self;
+        let Self { own, listed, .. } = self;
         listed.retain(|(event, probe)| {
             let goes = goes(probe);
             if let (Some(listed), true) = (event.listed(), goes) {
-                listed.list(functions).detach(probe);
+                listed.list(own).detach(probe);
             }
             !goes
         });

@@ -116,6 +116,15 @@ pub fn is_interruptible() -> bool {
     flags & INTERRUPTS != 0
 }
 
+/// Whether this runs in an interrupt, a softirq or an NMI, as these mark it in the count: on their way in
+/// and out they have not. Any context, NMI included.
+#[inline(always)]
+pub fn is_in_interrupt() -> bool {
+    let nmi = ((1 << NMI_BITS) - 1) << bindings::NMI_SHIFT;
+    let irq = ((1 << bindings::HARDIRQ_BITS) - 1) << bindings::HARDIRQ_SHIFT;
+    count() & (nmi | irq | bindings::SOFTIRQ_OFFSET) != 0
+}
+
 /// What may still interrupt the context that this runs in. Any context, NMI included.
 ///
 /// On its way in and out an interrupt runs without its mark in the preemption count, where it may

@@ -7,11 +7,11 @@
 //! records one of the events and there is a function to be traced. None is, where none was chosen.
 
 mod set;
-mod stopwatch;
 
 use super::captured::CapturedProbe;
 use super::recorders::{Attach, Recorders};
 use super::sampled::Frequency;
+use super::stopwatch::Stopwatch;
 use crate::abi::schema::{Field, FieldType};
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
@@ -23,7 +23,6 @@ use crate::sys::functions::unloading::{GoingCode, Unloading, UnloadingWatch};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 pub(crate) use set::FunctionSet;
-use stopwatch::Stopwatch;
 
 /// An event of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

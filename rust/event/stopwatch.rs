@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How long a call takes, by the cheapest clock that can be trusted.
+//! How long something takes, by the cheapest clock that can be trusted.
 
 use crate::arch::clock::{monotonic_ns, tsc};
 use crate::sys::clock::tsc_frequency;

@@ -35,6 +35,8 @@ pub struct Run<'a> {
     signals: Signals,
     /// Signals that came, and nobody has looked at.
     pending: VecDeque<i32>,
+    /// Something has happened since its end was due, and was told first.
+    is_ending: bool,
     conditions: &'a Conditions,
     watch: Watch,
 }
@@ -72,6 +74,7 @@ impl<'a> Run<'a> {
             command: command.context("cannot wait for the command")?,
             signals,
             pending: VecDeque::new(),
+            is_ending: false,
             conditions,
             watch,
         })
@@ -114,11 +117,16 @@ impl<'a> Run<'a> {
                 rustix::io::retry_on_intr(|| poll(&mut fds, None)).context("cannot wait")?;
             }
             let is_over = !fds[0].revents().is_empty();
-            // First: it has happened before the end.
-            if let Some(happened) = self.watch.look(self.conditions, is_over)? {
-                return Ok(Event::Happened(happened));
-            }
             self.pending.extend(self.signals.pending());
+            let is_end_due = is_over || !self.pending.is_empty();
+            // First: it has happened before the end. But only once: it may happen all the time.
+            let is_told = is_end_due && self.is_ending;
+            self.is_ending = is_end_due && !is_told;
+            if !is_told {
+                if let Some(happened) = self.watch.look(self.conditions, is_over)? {
+                    return Ok(Event::Happened(happened));
+                }
+            }
             while let Some(number) = self.pending.pop_front() {
                 if let Some(happened) = self.conditions.signal(number) {
                     return Ok(Event::Happened(happened));

@@ -21,6 +21,7 @@ mod export;
 mod functions;
 mod given;
 mod kernel_log;
+mod latency;
 mod launch;
 mod leftovers;
 mod list;
@@ -66,6 +67,8 @@ fn main() -> ExitCode {
     let done = match action {
         Action::Record(options) => return record::record(&place, &options),
         Action::Profile(options) => return profile::profile(&place, *options),
+        Action::Latency(options) => return latency::latency(&place, &options),
+        Action::LatencyOf { dir, rows } => latency::print(&dir, rows),
         Action::Show(options) => return show::show(&place, &options),
         Action::Top(options) => top::top(&place, &options),
         Action::Report {

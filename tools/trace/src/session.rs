@@ -228,6 +228,22 @@ impl Session {
         missed.map_err(|_| self.unreadable("graph_missed", "that is no number"))
     }
 
+    /// Has no latency that is shorter, in microseconds, be an event.
+    pub fn set_latency_threshold(&self, microseconds: u64) -> Result<()> {
+        self.write("latency_thresh", &microseconds.to_string())
+    }
+
+    /// How many latencies were measured, and how many were not, for want of room.
+    pub fn latency_counts(&self) -> Result<(u64, u64)> {
+        const FILE: &str = "latency_stats";
+        let text = self.read(FILE)?;
+        let mut rows = text.lines().skip(1);
+        let numbers = rows.next().and_then(|row| row.split_once(' '));
+        let counts = numbers
+            .and_then(|(measured, missed)| Some((measured.parse().ok()?, missed.parse().ok()?)));
+        counts.ok_or_else(|| self.unreadable(FILE, "that is no table of two numbers"))
+    }
+
     /// The channel that has the markers, or `none`.
     pub fn marker_channel(&self) -> Result<String> {
         Ok(self.read("marker_channel")?.trim().to_owned())

@@ -21,6 +21,7 @@ mod latency;
 mod locks;
 mod longest;
 pub mod losses;
+pub mod meanwhile;
 pub mod pass;
 mod profile;
 mod question;

@@ -168,6 +168,11 @@ impl Answers {
         })
     }
 
+    /// The answers, in the order of the analyses.
+    pub fn answers(&self) -> impl Iterator<Item = &dyn Answer> {
+        self.answers.iter().map(|answer| &**answer)
+    }
+
     /// Text: what every report ends with.
     pub fn close(&self) -> Result<String, fmt::Error> {
         let mut out = String::new();

@@ -3,6 +3,7 @@
 //! The command line, as typed.
 
 mod export;
+mod latency;
 mod list;
 mod network;
 mod probe;
@@ -15,6 +16,7 @@ mod show;
 mod top;
 
 pub use export::ExportArgs;
+pub use latency::LatencyArgs;
 pub use list::ListArgs;
 pub use network::NetworkArgs;
 pub use probe::ProbeArgs;
@@ -88,6 +90,7 @@ impl Cli {
 pub enum Command {
     Record(Box<RecordArgs>),
     Profile(Box<ProfileArgs>),
+    Latency(LatencyArgs),
     Report(ReportArgs),
     Trace(Box<ShowArgs>),
     Top(TopArgs),

@@ -3,6 +3,7 @@
 //! What the program works with, from what was typed.
 
 mod export;
+mod latency;
 mod profile;
 mod record;
 mod setup;
@@ -11,6 +12,7 @@ mod show;
 mod tests;
 mod top;
 
+pub use latency::Latency;
 pub use profile::Profile;
 pub use record::{Conditions, Record};
 pub use show::{Input, Show};
@@ -55,6 +57,12 @@ impl Place {
 pub enum Action {
     Record(Box<Record>),
     Profile(Box<Profile>),
+    Latency(Box<Latency>),
+    /// Prints the longest wait of a trace.
+    LatencyOf {
+        dir: PathBuf,
+        rows: usize,
+    },
     Report {
         dir: PathBuf,
         questions: Vec<Question>,
@@ -141,12 +149,15 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
         }
         Command::Report(args) if args.graph => Action::Graph { dir: args.dir },
         Command::Report(args) => report(args),
-        Command::Trace(_) | Command::Top(_) | Command::Profile(_) if cli.session.is_some() => {
+        Command::Trace(_) | Command::Top(_) | Command::Profile(_) | Command::Latency(_)
+            if cli.session.is_some() =>
+        {
             return Err(wrong(
                 "--session cannot be used here: this command makes a session for itself",
             ));
         }
         Command::Profile(args) => Action::Profile(Box::new(profile::profile(*args))),
+        Command::Latency(args) => latency::latency(args),
         Command::Trace(args) => Action::Show(Box::new(show::show(*args)?)),
         Command::Top(args) => Action::Top(Box::new(top::top(args))),
         Command::Export(args) => Action::Export(export::export(args)?),

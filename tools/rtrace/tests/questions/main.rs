@@ -16,6 +16,7 @@ mod machine;
 mod state;
 mod syscalls;
 mod threads;
+mod worst_wait;
 
 use assert_cmd::Command;
 use rtrace_abi::header::Layout;

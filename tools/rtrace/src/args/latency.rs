@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace latency`, as typed.
+
+use super::AccessArgs;
+use clap::Args;
+use rtrace_input::cpulist::CpuList;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+use trace::settings::BufferSize;
+
+/// Measure how long threads that are woken wait for a CPU, and show why the longest had to
+///
+/// Whenever a thread had to wait longer than any before, a line says which, for which CPU, and who left that CPU
+/// then. At the end the longest wait is shown: who woke the thread, what the CPU did meanwhile (other
+/// threads, interrupts, softirqs), and in which function of the kernel it was left.
+///
+/// The module measures, and keeps what happens in flight recorders. rtrace takes a snapshot of these when the
+/// maximum grows, or with --threshold whenever a wait is as long as that.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  rtrace latency                                until Ctrl-C
+  rtrace latency --rt -C 2,3 -- sleep 60        threads of real time, on two CPUs, for a minute
+  rtrace latency -t 500us -n 1 -o DIR           the first wait of 500 us or more; the trace around it in DIR/1
+  rtrace latency -i DIR/1                       the same once more, of that trace
+
+Exit codes: as of `rtrace record`.")]
+pub struct LatencyArgs {
+    /// Threads of real time only (policies FIFO, RR and DEADLINE)
+    #[arg(long)]
+    pub rt: bool,
+
+    /// Threads of these processes only
+    #[arg(short, long = "pid", value_name = "PID", value_delimiter = ',')]
+    pub pids: Vec<u32>,
+
+    /// Waits for these CPUs only: 0,2-3
+    #[arg(short = 'C', long = "cpu", value_name = "LIST", value_parser = cpus)]
+    pub cpus: Option<Cpus>,
+
+    /// Waits that are so long (of several at once the longest), not those that are longer than any before: a
+    /// number with us, ms or s
+    #[arg(short, long, value_name = "TIME", value_parser = time)]
+    pub threshold: Option<Duration>,
+
+    /// End after so many of these
+    #[arg(short = 'n', long, value_name = "N", requires = "threshold")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub count: Option<u64>,
+
+    /// Buffer of each CPU: N sub-buffers of SIZE bytes (with K, M, G), both powers of two
+    #[arg(short, long, value_name = "SIZExN")]
+    pub buffer: Option<BufferSize>,
+
+    /// Keep the trace around each wait that is told of, as DIR/1, DIR/2, ...: new or empty [default:
+    /// none is kept; with --threshold ./rtrace-YYYYMMDD-HHMMSS, UTC]
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub access: AccessArgs,
+
+    /// Show the longest wait of a trace with latency:wakeup_latency instead
+    #[arg(short, long, value_name = "DIR", conflicts_with_all = [
+        "rt", "pids", "cpus", "threshold", "buffer", "output", "mode", "group", "command"
+    ])]
+    pub input: Option<PathBuf>,
+
+    /// Rows of what a CPU did: the longest; 0 for all
+    #[arg(long, value_name = "ROWS", default_value_t = 20)]
+    pub rows: usize,
+
+    /// Command to run meanwhile
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
+    pub command: Vec<OsString>,
+}
+
+/// CPUs: each the first and the last of some that follow each other.
+pub type Cpus = std::sync::Arc<[(u32, u32)]>;
+
+/// More CPUs than a kernel can have.
+const CPUS: u32 = 1 << 14;
+
+fn cpus(text: &str) -> Result<Cpus, String> {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for item in CpuList::new(text, CPUS) {
+        let item = item.map_err(|error| error.reason.to_string())?;
+        for cpu in item.cpus() {
+            match runs.last_mut() {
+                Some((_, last)) if *last + 1 == cpu => *last = cpu,
+                _ => runs.push((cpu, cpu)),
+            }
+        }
+    }
+    if runs.is_empty() {
+        return Err("there is no CPU in it".to_owned());
+    }
+    Ok(runs.into())
+}
+
+/// A time of at least a microsecond.
+fn time(text: &str) -> Result<Duration, &'static str> {
+    const WRONG: &str = "not a time from 1us to 1000s: 500us, 2.5ms, 1s";
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        _ => return Err(WRONG),
+    };
+    let seconds = digits.parse::<f64>().map_err(|_| WRONG)? * unit;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(time) if time >= Duration::from_micros(1) && time <= Duration::from_secs(1000) => {
+            Ok(time)
+        }
+        _ => Err(WRONG),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times() {
+        for (text, us) in [
+            ("500us", 500),
+            ("2.5ms", 2_500),
+            ("1s", 1_000_000),
+            ("1us", 1),
+        ] {
+            assert_eq!(time(text), Ok(Duration::from_micros(us)), "{text}");
+        }
+        for wrong in [
+            "", "500", "us", "0us", "-1ms", "1m", "1001s", "0.1us", "nans", "1e400s",
+        ] {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn lists_of_cpus() {
+        assert_eq!(*cpus("0,2-3,4,9").unwrap(), [(0, 0), (2, 4), (9, 9)]);
+        assert_eq!(*cpus("0-7:1/4").unwrap(), [(0, 0), (4, 4)]);
+        for wrong in ["", "a", "3-1", "16384"] {
+            assert!(cpus(wrong).is_err(), "{wrong}");
+        }
+    }
+}

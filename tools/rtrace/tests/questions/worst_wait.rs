@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace latency -i`.
+
+use super::{declare, packet, text16, write, IDLE, SHELL, THREAD, US};
+use assert_cmd::Command;
+use predicates::prelude::*;
+use predicates::str::contains;
+use std::path::Path;
+use tempfile::TempDir;
+
+const EVENT: u32 = 20;
+const FIELDS: [&str; 13] = [
+    "text16 comm",
+    "i32 tid",
+    "i32 pid",
+    "i32 prio",
+    "i32 target_cpu",
+    "u64 latency",
+    "text16 waker_comm",
+    "i32 waker_tid",
+    "i32 waker_cpu",
+    "u8 waker_in_interrupt",
+    "text16 prev_comm",
+    "i32 prev_tid",
+    "i32 prev_prio",
+];
+
+/// `sh` waited so long for a CPU; `worker` left it.
+fn wait(cpu: i32, nanoseconds: u64) -> Vec<u8> {
+    let number = |number: i32| number.to_le_bytes();
+    let (text, tid, prev) = (text16(SHELL.1), number(SHELL.0), text16(THREAD.1));
+    let mut fields = Vec::new();
+    fields.extend(text);
+    fields.extend([tid, number(6), number(-41), number(cpu)].concat());
+    fields.extend(nanoseconds.to_le_bytes());
+    fields.extend(text16(IDLE.1));
+    fields.extend([number(0), number(1)].concat());
+    fields.push(1);
+    fields.extend(prev);
+    fields.extend([number(THREAD.0), number(20)].concat());
+    fields
+}
+
+/// `worker` keeps `sh` off CPU 0 for 45 us; for CPU 1 it waits 20 us.
+fn known(dir: &Path) {
+    let zero = packet(0, 0, 0)
+        .switch(10 * US, IDLE, THREAD)
+        .irq(30 * US, 24, "disk")
+        .irq_exit(35 * US, 24)
+        .softirq(40 * US, 4)
+        .softirq_exit(41 * US, 4)
+        .switch_from(60 * US, THREAD, 1, SHELL)
+        .event(EVENT, 61 * US, &wait(0, 45_000))
+        .switch_from(70 * US, SHELL, 1, IDLE)
+        .close(200 * US, 8);
+    let one = packet(1, 0, 0)
+        .irq(31 * US, 25, "net")
+        .irq_exit(33 * US, 25)
+        .switch(100 * US, IDLE, SHELL)
+        .event(EVENT, 100 * US, &wait(1, 20_000))
+        .close(200 * US, 8);
+    write(dir, &[(0, vec![zero]), (1, vec![one])]);
+    declare(dir, &[(EVENT, "wakeup_latency", &FIELDS)]);
+}
+
+fn latency(dir: &Path, options: &[&str]) -> assert_cmd::assert::Assert {
+    let mut command = Command::cargo_bin("rtrace").unwrap();
+    command
+        .args(["latency", "-i"])
+        .arg(dir)
+        .args(options)
+        .assert()
+}
+
+#[test]
+fn what_ran_during_the_longest_wait_is_shown() {
+    let dir = TempDir::new().unwrap();
+    known(dir.path());
+    let expected = "
+sh-7 (priority -41), process 6, waited 45.0 us for CPU 0
+  woken  22:13:20.000015000  by an interrupt over idle on CPU 1
+  ran    22:13:20.000060000  when worker-8 (priority 20) left
+
+        at       took  what CPU 0 did meanwhile
+   -5.0 us    45.0 us  worker-8
+   15.0 us     5.0 us  irq 24 disk
+   25.0 us     1.0 us  softirq 4 BLOCK
+";
+    latency(dir.path(), &[]).success().stdout(expected);
+    latency(dir.path(), &["--rows", "1"])
+        .success()
+        .stdout(contains("  worker-8\n2 shorter ones are not shown\n").and(contains("disk").not()));
+}
+
+#[test]
+fn what_is_not_in_the_trace_is_said() {
+    let dir = TempDir::new().unwrap();
+    let zero = packet(0, 0, 40 * US)
+        .switch_from(60 * US, THREAD, 1, SHELL)
+        .event(EVENT, 60 * US, &wait(0, 45_000))
+        .close(200 * US, 8);
+    write(dir.path(), &[(0, vec![zero])]);
+    let lacks = "has no latency:wakeup_latency";
+    latency(dir.path(), &[]).failure();
+    declare(dir.path(), &[(EVENT, "wakeup_latency", &FIELDS)]);
+    let said = "of the first 25.0 us the trace has nothing\n";
+    latency(dir.path(), &[]).success().stdout(contains(said));
+
+    let none = packet(0, 0, 0)
+        .switch(10 * US, IDLE, SHELL)
+        .close(200 * US, 8);
+    write(dir.path(), &[(0, vec![none])]);
+    latency(dir.path(), &[]).failure().stderr(contains(lacks));
+}

@@ -44,6 +44,12 @@ impl Maker {
         })
     }
 
+    /// Whether it is in the PID namespace in which the system was booted: the kernel's events have the numbers
+    /// of that.
+    pub fn is_in_first_namespace(self) -> bool {
+        self.namespace == FIRST_NAMESPACE
+    }
+
     /// The name of its session: `record-PID`, and where that is not the first namespace
     /// `record-PID-NAMESPACE`.
     pub fn session(self) -> String {

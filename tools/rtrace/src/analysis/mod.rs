@@ -11,6 +11,7 @@ mod calls;
 mod catalogue;
 mod cpu;
 mod critical_path;
+pub mod descriptors;
 pub mod dispatch;
 mod durations;
 pub mod head;
@@ -31,7 +32,7 @@ pub mod summary;
 pub mod syscalls;
 pub mod text;
 mod threads;
-mod whose;
+pub mod whose;
 
 pub use catalogue::{bits, integer, key, text, Catalogue, EventKey};
 pub use profile::unit_of;

@@ -16,7 +16,9 @@ use std::path::PathBuf;
 ///
 /// A line has the time, for a system call how long it took, the thread's name and id, and what happened.
 /// A system call has one line, where it ends: the time is that of its end, so that lines stand in
-/// order of time. One that has not ended when the trace does, or whose end was lost, is `<unfinished
+/// order of time. Behind a descriptor stands its file, as far as that is known from the calls that opened,
+/// copied and inherited it, and live from /proc: for that, calls to close, dup2, dup3, close_range and execve must be
+/// among the events (with -e it is enough to name close). One that has not ended when the trace does, or whose end was lost, is `<unfinished
 /// ...>`; one whose begin is not in the trace `<... resumed>`. `LOST N events on CPU K` stands where
 /// events are missing. Lines come at most 0.1 s late.
 ///

@@ -12,8 +12,8 @@ use std::sync::LazyLock;
 #[derive(Clone, Copy, Debug)]
 struct Call {
     number: u32,
-    /// Their names.
-    arguments: &'static [&'static str],
+    /// Their names and kinds.
+    arguments: &'static [(&'static str, &'static str)],
 }
 
 /// What the table asks for.
@@ -23,7 +23,7 @@ mod describe {
             /// The calls by name.
             pub const CALLS: &[(&str, super::Call)] = &[$((
                 stringify!($name),
-                super::Call { number: $number, arguments: &[$(stringify!($argument)),*] },
+                super::Call { number: $number, arguments: &[$((stringify!($argument), stringify!($kind))),*] },
             )),*];
         };
     }
@@ -49,7 +49,17 @@ pub fn number(name: &str) -> Option<u32> {
 /// The place of an argument in its call; none if either is not known.
 pub fn position(call: &str, argument: &str) -> Option<usize> {
     let arguments = CALLS.get(call)?.arguments;
-    arguments.iter().position(|name| *name == argument)
+    arguments.iter().position(|(name, _)| *name == argument)
+}
+
+/// Whether an argument is a descriptor of who calls.
+pub fn is_descriptor(call: &str, argument: &str) -> bool {
+    // That is one of another process.
+    if (call, argument) == ("pidfd_getfd", "fd") {
+        return false;
+    }
+    let call = CALLS.get(call);
+    call.is_some_and(|call| call.arguments.contains(&(argument, "fd")))
 }
 
 #[cfg(test)]
@@ -60,6 +70,20 @@ mod tests {
     fn numbers() {
         let numbers = ["read", "openat", "unknown"].map(number);
         assert_eq!(numbers, [Some(0), Some(257), None]);
+    }
+
+    #[test]
+    fn descriptors() {
+        for (call, argument, expected) in [
+            ("read", "fd", true),
+            ("openat", "dfd", true),
+            ("openat", "mode", false),
+            ("pidfd_getfd", "pidfd", true),
+            ("pidfd_getfd", "fd", false),
+            ("unknown", "fd", false),
+        ] {
+            assert_eq!(is_descriptor(call, argument), expected, "{call} {argument}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::setup::choice;
 use crate::args::{ChoiceArgs, FunctionArgs, NetworkArgs, ShowArgs};
 use crate::decode::is_call;
 use crate::setup::Setup;
+use crate::show::paths::Sources;
 use network::{Credentials, Security};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,6 +15,13 @@ use trace::settings::{BufferSize, Mode};
 
 /// What is printed without -e and -x.
 const CALLS: &str = "syscalls";
+
+/// What is recorded beside system calls, and not printed: whose descriptors a process gets, and that it ends.
+const PROCESSES: [&str; 2] = ["sched_process_fork", "sched_process_exit"];
+
+/// The same, where only some calls are printed, `close` among them: what else makes descriptors stand for other
+/// files.
+const REPLACING: [&str; 5] = ["dup2", "dup3", "close_range", "execve", "execveat"];
 
 /// Contexts by which a line says whose it is.
 const CONTEXTS: [&str; 3] = ["pid", "tid", "comm"];
@@ -26,6 +34,10 @@ pub struct Show {
     pub summary: Option<usize>,
     /// Whether a tree of calls is printed, not lines.
     pub is_tree: bool,
+    /// What is recorded and not printed.
+    pub unprinted: Vec<&'static str>,
+    /// What knows which files descriptors stand for.
+    pub files: Sources,
     /// The file to print to; standard output, if there is none.
     pub output: Option<PathBuf>,
 }
@@ -54,13 +66,14 @@ pub enum Input {
 
 /// From the command line.
 pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
+    let unprinted = unprinted(&args);
     let ChoiceArgs {
         events, exclude, ..
     } = &mut args.choice;
     for pattern in events.iter_mut().chain(exclude) {
         // Its begin and its end, whatever else is called so.
         if is_call(pattern) {
-            *pattern = format!("syscall_*_{pattern}");
+            *pattern = both(pattern);
         }
     }
     let NetworkArgs {
@@ -73,6 +86,7 @@ pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
         functions, graph, ..
     } = &args.choice.functions;
     let is_tree = !functions.is_empty() || !graph.is_empty();
+    let is_filtered = !args.choice.filters.is_empty();
     let input = match (args.input, args.from) {
         (Some(dir), _) => Input::Recorded(dir),
         (None, Some(address)) => Input::Received {
@@ -88,6 +102,12 @@ pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
                     .get_or_insert_with(|| vec![CALLS.to_owned().into()]);
             }
             let size = args.choice.buffer.unwrap_or(BufferSize::DEFAULT);
+            for name in &unprinted {
+                setup.record_also(match is_call(name) {
+                    true => both(name),
+                    false => format!("sched:{name}"),
+                });
+            }
             setup.fill(Some(Mode::Discard), Some(size));
             setup.contexts = Some(CONTEXTS.map(str::to_owned).to_vec().into());
             let mut command = args.command.into_iter();
@@ -100,9 +120,49 @@ pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
         }
     };
     Ok(Show {
+        files: match &input {
+            // Calls are missing: descriptors may have been closed by them.
+            Input::Live { setup, .. } if setup.cpus.is_some() || is_filtered => Sources::None,
+            Input::Live { .. } => Sources::EventsAndProc,
+            Input::Recorded(_) | Input::Received { .. } => Sources::Events,
+        },
+        unprinted,
         is_tree,
         input,
         summary: args.summary.then_some(rows(args.rows)),
         output: args.output,
     })
+}
+
+/// The patterns of a system call: its begin and its end.
+fn both(call: &str) -> String {
+    format!("syscall_*_{call}")
+}
+
+/// What is recorded beside what is chosen, for the names of files.
+fn unprinted(args: &ShowArgs) -> Vec<&'static str> {
+    let ChoiceArgs {
+        events,
+        exclude,
+        functions,
+        ..
+    } = &args.choice;
+    let has = |wanted: &str| events.iter().any(|pattern| pattern == wanted);
+    let are_calls = events
+        .iter()
+        .all(|pattern| is_call(pattern) || pattern == CALLS);
+    let is_all_but = events.is_empty() && !exclude.is_empty();
+    let has_functions = !functions.functions.is_empty() || !functions.graph.is_empty();
+    if !are_calls || is_all_but || has_functions {
+        return Vec::new();
+    }
+    if events.is_empty() || has(CALLS) {
+        return PROCESSES.to_vec();
+    }
+    // Without `close` there are no names. The table counts what is recorded.
+    if !has("close") || args.summary {
+        return Vec::new();
+    }
+    let replacing = REPLACING.into_iter().filter(|call| !has(call));
+    PROCESSES.into_iter().chain(replacing).collect()
 }

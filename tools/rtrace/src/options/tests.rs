@@ -3,6 +3,7 @@
 use super::*;
 use crate::channels::ChannelSetup;
 use crate::setup::Setup;
+use crate::show::paths::Sources;
 use trace::rotate::Every;
 use trace::rotate::Rotate;
 use trace::settings::BufferSize;
@@ -182,7 +183,11 @@ fn system_calls_are_shown_unless_others_are_chosen() {
     let summaries = |setup: &Setup| -> Vec<String> {
         setup.channels.iter().map(ChannelSetup::summary).collect()
     };
-    assert_eq!(summaries(&setup), ["channel0 1Mx4 discard syscalls"]);
+    let expected = "syscalls sched:sched_process_fork sched:sched_process_exit";
+    assert_eq!(
+        summaries(&setup),
+        [format!("channel0 1Mx4 discard {expected}")]
+    );
     assert_eq!(setup.contexts.unwrap().value, ["pid", "tid", "comm"]);
     assert!(setup.tasks.is_none() && command.is_none());
     let (setup, command) = live("-e a,b --filter x==1 -x c -b 64Kx8 -p 7 -C 1 -- make -e d");
@@ -197,6 +202,20 @@ fn system_calls_are_shown_unless_others_are_chosen() {
         summaries(&calls),
         [format!("channel0 1Mx4 discard {expected}")]
     );
+    // What says which files descriptors stand for is recorded where it is of use.
+    assert_eq!(shown("-e openat").unwrap().unprinted, [""; 0]);
+    let unprinted = shown("-e openat,close,dup2").unwrap().unprinted;
+    let replacing = ["dup3", "close_range", "execve", "execveat"];
+    assert_eq!(unprinted[..2], ["sched_process_fork", "sched_process_exit"]);
+    assert_eq!(unprinted[2..], replacing);
+    for (words, files) in [
+        ("-p 7", Sources::EventsAndProc),
+        ("-C 1", Sources::None),
+        ("-e read --filter fd==1", Sources::None),
+        ("-i d", Sources::Events),
+    ] {
+        assert_eq!(shown(words).unwrap().files, files, "{words}");
+    }
     let (program, arguments) = command.unwrap();
     assert_eq!((program, arguments.len()), ("make".into(), 2));
     assert!(matches!(shown("-i d").unwrap().input, Input::Recorded(_)));

@@ -2,9 +2,11 @@
 
 //! What is in an event, as text.
 
+use crate::analysis::descriptors::makes_descriptor;
 use crate::analysis::syscalls::{edge, Edge};
 use crate::decode::{self, Meaning};
 use std::fmt::Write;
+use std::sync::Arc;
 use trace::ctf::{Event, EventLayout, FieldLayout, Metadata, Type, Value};
 
 /// Contexts that the head of a line has.
@@ -58,6 +60,8 @@ struct Field {
     name: String,
     ty: Type,
     meaning: Option<Meaning>,
+    /// Whether it is a descriptor of who calls.
+    is_descriptor: bool,
     /// Its place among the arguments of the call.
     position: usize,
 }
@@ -68,6 +72,9 @@ pub struct Argument {
     position: usize,
     text: String,
 }
+
+/// The file that a descriptor of a thread stands for, if that is known.
+pub type FileOf<'a> = dyn FnMut(i32) -> Option<Arc<str>> + 'a;
 
 impl Form {
     /// Of the events with this layout in a trace with this description.
@@ -113,7 +120,7 @@ impl Form {
     }
 
     /// The fields of an event of this form: a result is not among them.
-    pub fn arguments(&self, event: &Event<'_>) -> Vec<Argument> {
+    pub fn arguments(&self, event: &Event<'_>, file_of: &mut FileOf<'_>) -> Vec<Argument> {
         let flags = self.flags.and_then(|flags| event.value(flags));
         let flags = flags.map_or(u64::MAX, number);
         let given = self.fields.iter().filter(|field| match self.kind {
@@ -121,14 +128,15 @@ impl Form {
             _ => decode::is_given(&self.name, &field.name, flags),
         });
         given
-            .filter_map(|field| field.argument(event.value(field.number)?))
+            .filter_map(|field| field.argument(event.value(field.number)?, file_of))
             .collect()
     }
 
     /// Writes what was recorded beside an event and is not in the head of its line.
     pub fn write_contexts(&self, out: &mut String, event: &Event<'_>) {
         let contexts = self.contexts.iter();
-        let contexts = contexts.filter_map(|field| field.argument(event.context(field.number)?));
+        let contexts = contexts
+            .filter_map(|field| field.argument(event.context(field.number)?, &mut |_| None));
         let mut separator = " {";
         for context in contexts {
             out.push_str(separator);
@@ -142,9 +150,12 @@ impl Form {
 }
 
 impl Field {
-    fn argument(&self, value: Value<'_>) -> Option<Argument> {
+    fn argument(&self, value: Value<'_>, file_of: &mut FileOf<'_>) -> Option<Argument> {
         let mut text = format!("{}: ", self.name);
         write_value(&mut text, value, &self.ty, self.meaning);
+        if self.is_descriptor {
+            write_file(&mut text, number(value), file_of);
+        }
         Some(Argument {
             position: self.position,
             text,
@@ -169,6 +180,7 @@ fn fields(layouts: &[FieldLayout], call: Option<&str>) -> Vec<Field> {
             name: layout.name.clone(),
             ty: layout.ty.clone(),
             meaning: call.and_then(|call| decode::argument(call, &layout.name)),
+            is_descriptor: call.is_some_and(|call| decode::is_descriptor(call, &layout.name)),
             position: call
                 .and_then(|call| decode::position(call, &layout.name))
                 .unwrap_or(usize::MAX),
@@ -190,7 +202,12 @@ pub fn write_arguments(out: &mut String, mut arguments: Vec<Argument>) {
 }
 
 /// Writes what a system call returned.
-pub fn write_result(out: &mut String, call: &str, ret: Option<Value<'_>>) {
+pub fn write_result(
+    out: &mut String,
+    call: &str,
+    ret: Option<Value<'_>>,
+    file_of: &mut FileOf<'_>,
+) {
     let Some(ret) = ret.map(number) else {
         return out.push('?');
     };
@@ -198,6 +215,20 @@ pub fn write_result(out: &mut String, call: &str, ret: Option<Value<'_>>) {
         (_, -4095..=-1) => decode::write_error(out, -(ret as i64)),
         (Some(meaning), _) => meaning.write(out, ret),
         (None, ret) => push(out, format_args!("{ret}")),
+    }
+    if makes_descriptor(call) {
+        write_file(out, ret, file_of);
+    }
+}
+
+/// Writes which file a descriptor stands for, if that is known.
+fn write_file(out: &mut String, fd: u64, file_of: &mut FileOf<'_>) {
+    // The upper half may be anything.
+    let fd = fd as i32;
+    if let Some(file) = (fd >= 0).then(|| file_of(fd)).flatten() {
+        out.push('<');
+        write_escaped(out, file.as_bytes());
+        out.push('>');
     }
 }
 
@@ -242,6 +273,11 @@ fn write_integer(out: &mut String, integer: Value<'_>, ty: &Type) {
 /// Writes a text as in a program: nothing in it can do anything to a terminal.
 fn write_text(out: &mut String, text: &[u8]) {
     out.push('"');
+    write_escaped(out, text);
+    out.push('"');
+}
+
+fn write_escaped(out: &mut String, text: &[u8]) {
     for chunk in text.utf8_chunks() {
         for character in chunk.valid().chars() {
             match character {
@@ -256,7 +292,6 @@ fn write_text(out: &mut String, text: &[u8]) {
             push(out, format_args!("\\x{byte:02x}"));
         }
     }
-    out.push('"');
 }
 
 /// A String takes everything.

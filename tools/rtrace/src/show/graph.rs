@@ -239,7 +239,7 @@ impl Described {
             }
             Kind::Other(form) => {
                 let mut what = format!("{}: ", form.name);
-                write_arguments(&mut what, form.arguments(event));
+                write_arguments(&mut what, form.arguments(event, &mut |_| None));
                 self.tree.note(out, place, what);
             }
         }

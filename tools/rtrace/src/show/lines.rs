@@ -5,6 +5,8 @@
 use super::arguments::{Form, Kind};
 use super::output::Output;
 use super::page::Page;
+use super::paths::{Paths, Sources};
+use super::watched::Watched;
 use super::who::Who;
 use super::Printer;
 use crate::analysis::dispatch::Dispatch;
@@ -27,6 +29,8 @@ pub struct Hidden {
     pub process: Option<i64>,
     /// What comes before the first call of this name, if such calls are in the trace.
     pub before: Option<&'static str>,
+    /// Calls and events that are recorded for what they say of others.
+    pub forms: Vec<&'static str>,
 }
 
 /// Prints a trace.
@@ -36,6 +40,8 @@ pub struct Lines {
     /// The rows of the table of system calls, if that is wanted.
     summary: Option<usize>,
     hidden: Hidden,
+    /// What knows of files.
+    files: Sources,
     lost: Lost,
     extent: Extent,
     described: Option<Described>,
@@ -45,8 +51,8 @@ pub struct Lines {
 struct Described {
     page: Page,
     forms: HashMap<EventKey, Form>,
-    /// Who runs where, and the table of system calls, if that is wanted.
-    dispatch: Dispatch<Syscalls>,
+    /// Who runs where, the files of descriptors, and the table of system calls, if that is wanted.
+    dispatch: Dispatch<Watched>,
 }
 
 impl Lines {
@@ -56,6 +62,7 @@ impl Lines {
             output: Some(output),
             summary,
             hidden: Hidden::default(),
+            files: Sources::default(),
             lost: Lost::default(),
             extent: Extent::default(),
             described: None,
@@ -65,6 +72,12 @@ impl Lines {
     /// The same, without what is hidden.
     pub fn hide(mut self, hidden: Hidden) -> Self {
         self.hidden = hidden;
+        self
+    }
+
+    /// The same, where that knows of files.
+    pub fn files(mut self, sources: Sources) -> Self {
+        self.files = sources;
         self
     }
 
@@ -78,14 +91,15 @@ impl Lines {
         let catalogue = Catalogue::new(metadata);
         let summary = self
             .summary
-            .map(|_| Syscalls::new(&catalogue, false).map(Box::new))
+            .map(|_| Syscalls::new(&catalogue, false))
             .transpose()
             .map_err(io::Error::other)
             .map_err(Error::system("--summary"))?;
+        let paths = Paths::new(&catalogue, self.files);
         Ok(Described {
             page: Page::new(output, metadata.clock),
             forms: HashMap::new(),
-            dispatch: Dispatch::new(&catalogue, summary.into_iter().collect()),
+            dispatch: Dispatch::new(&catalogue, vec![Box::new(Watched { paths, summary })]),
         })
     }
 }
@@ -178,7 +192,7 @@ impl View for Lines {
             answer
                 .text(out, self.summary.unwrap_or(0))
                 .map_err(no_text)?;
-            if self.lost.any() {
+            if self.summary.is_some() && self.lost.any() {
                 lower_bounds(out).map_err(no_text)?;
             }
         }
@@ -198,11 +212,19 @@ impl Described {
         }
         let is_own = hidden.process.is_some() && who.pid == hidden.process;
         let is_hidden = hidden.before.is_some() || is_own;
+        let is_printed = !is_hidden && !hidden.forms.contains(&form.name.as_str());
         if !is_hidden || form.kind == Kind::Event {
             self.dispatch.event(stream, event);
         }
-        if !is_hidden {
-            self.page.event(form, who, event);
+        if is_printed {
+            let owner = who.owner();
+            let (_, watched) = self.dispatch.parts();
+            self.page.event(form, who, event, &mut |fd| {
+                let mut paths = watched
+                    .iter_mut()
+                    .filter_map(|watched| watched.paths.as_mut());
+                paths.find_map(|paths| paths.file(owner, fd, event.timestamp))
+            });
         }
     }
 }

@@ -10,7 +10,9 @@ mod graph;
 mod lines;
 mod output;
 mod page;
+pub mod paths;
 mod tree;
+mod watched;
 mod who;
 
 use crate::analysis::summary::cut;
@@ -160,10 +162,12 @@ fn live(
         let graph = Graph::new(output).hide(ourselves);
         return look(place, setup, command, options, graph);
     }
-    let lines = Lines::new(output, options.summary).hide(Hidden {
+    let lines = Lines::new(output, options.summary).files(options.files);
+    let lines = lines.hide(Hidden {
         process: Some(ourselves),
         // Until then it is rtrace that gets the command going.
         before: (command.is_some() && setup.tasks.pids.is_none()).then_some("execve"),
+        forms: options.unprinted.clone(),
     });
     look(place, setup, command, options, lines)
 }

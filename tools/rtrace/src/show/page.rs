@@ -5,7 +5,7 @@
 //! A call is not cut in two where another thread's line comes between its begin and its end, as strace
 //! does it: on many CPUs nearly each would be, and a search would not find all of it.
 
-use super::arguments::{write_arguments, write_result, End, Form, Kind};
+use super::arguments::{write_arguments, write_result, End, FileOf, Form, Kind};
 use super::calls::{Begin, Call, Calls};
 use super::output::Output;
 use super::who::Who;
@@ -50,22 +50,22 @@ impl Page {
         self.push(format_args!("{time} {what}\n"));
     }
 
-    /// An event of this form, and whose it is.
-    pub fn event(&mut self, form: &Form, who: Who, event: &Event<'_>) {
+    /// An event of this form, whose it is, and which files the descriptors of that one stand for.
+    pub fn event(&mut self, form: &Form, who: Who, event: &Event<'_>, file_of: &mut FileOf<'_>) {
         self.now = event.timestamp;
         match form.kind {
             Kind::Event => {
                 self.head("", &who);
                 self.output.text.push_str(&form.name);
-                write_arguments(&mut self.output.text, form.arguments(event));
+                write_arguments(&mut self.output.text, form.arguments(event, file_of));
                 self.close(form, event);
             }
-            Kind::Entry(end) => self.entry(form, end, who, event),
+            Kind::Entry(end) => self.entry(form, end, who, event, file_of),
             Kind::Exit { ret, id } => {
                 // The end of rt_sigreturn: the result is a register of what the signal had interrupted.
                 let is_return = id.is_some_and(|id| integer(event.value(id)) == Some(-1));
                 let ret = (!is_return).then_some(ret);
-                self.exit(form, ret, who, event);
+                self.exit(form, ret, who, event, file_of);
             }
         }
     }
@@ -77,8 +77,15 @@ impl Page {
         }
     }
 
-    fn entry(&mut self, form: &Form, end: End, who: Who, event: &Event<'_>) {
-        let arguments = form.arguments(event);
+    fn entry(
+        &mut self,
+        form: &Form,
+        end: End,
+        who: Who,
+        event: &Event<'_>,
+        file_of: &mut FileOf<'_>,
+    ) {
+        let arguments = form.arguments(event, file_of);
         if let (Some(tid), End::Recorded) = (who.tid, end) {
             let before = self.calls.begin(
                 tid,
@@ -112,13 +119,20 @@ impl Page {
     }
 
     /// A call ends, with a result in the field `ret`, if it has one.
-    fn exit(&mut self, form: &Form, ret: Option<usize>, mut who: Who, event: &Event<'_>) {
+    fn exit(
+        &mut self,
+        form: &Form,
+        ret: Option<usize>,
+        mut who: Who,
+        event: &Event<'_>,
+        file_of: &mut FileOf<'_>,
+    ) {
         let name = ret.map(|_| form.name.as_str());
         let begin = match who.tid {
             Some(tid) => self.calls.end(tid, name),
             None => Begin::Unknown,
         };
-        let mut arguments = form.arguments(event);
+        let mut arguments = form.arguments(event, file_of);
         let name = match begin {
             Begin::Known(mut call) => {
                 let took = event.timestamp.saturating_sub(call.since);
@@ -145,7 +159,7 @@ impl Page {
         };
         self.output.text.push_str(" = ");
         let value = ret.and_then(|ret| event.value(ret));
-        write_result(&mut self.output.text, &name, value);
+        write_result(&mut self.output.text, &name, value, file_of);
         self.close(form, event);
     }
 

@@ -3,6 +3,7 @@
 //! Whose an event is.
 
 use crate::analysis::dispatch::Dispatch;
+use crate::analysis::whose::Owner;
 use crate::analysis::{integer, text, Analysis};
 use trace::ctf::Event;
 
@@ -18,6 +19,15 @@ pub struct Who {
 }
 
 impl Who {
+    /// Whose its descriptors are.
+    pub fn owner(&self) -> Owner {
+        match (self.pid, self.tid) {
+            (Some(pid), _) => Owner::Process(pid),
+            (None, Some(tid)) => Owner::Thread(tid),
+            (None, None) => Owner::Unknown,
+        }
+    }
+
     /// What an event of a stream says itself, or who runs on its CPU.
     pub fn of<A: Analysis>(dispatch: &Dispatch<A>, stream: usize, event: &Event<'_>) -> Self {
         let context = |name| event.context(event.class.context(name)?);

@@ -7,7 +7,8 @@ use super::io::{
     SENDFILE, SENDFILE_EXIT, SOCKET, SOCKET_EXIT, WRITE, WRITE_EXIT,
 };
 use super::machine::{packets, Loss, Random};
-use super::{forget, json, packet, report, write, IDLE, SHELL, THREAD, US};
+use super::{declare, forget, json, packet, report, write, IDLE, SHELL, THREAD, US};
+use assert_cmd::Command;
 use predicates::str::contains;
 use serde_json::Value;
 use std::path::Path;
@@ -152,6 +153,53 @@ fn files_are_inherited_but_not_across_a_loss() {
             .stdout(contains(
                 "Of 1 reads and writes it is not known of which file",
             ));
+    }
+}
+
+/// The lines of `rtrace trace` have them, too, where no call is missing by which a descriptor ceases to stand for
+/// its file.
+#[test]
+fn lines_name_files() {
+    let dir = TempDir::new().unwrap();
+    files(dir.path(), false);
+    let lines = || {
+        let mut command = Command::cargo_bin("rtrace").unwrap();
+        let output = command.args(["trace", "-i"]).arg(dir.path()).assert();
+        String::from_utf8(output.success().get_output().stdout.clone()).unwrap()
+    };
+    assert!(!lines().contains("</etc"), "{}", lines());
+    const RET: &[&str] = &["i64 ret"];
+    const DUP2: &[&str] = &["i32 oldfd", "i32 newfd"];
+    declare(
+        dir.path(),
+        &[
+            (900, "syscall_entry_close_range", &["i32 fd"]),
+            (901, "syscall_exit_close_range", RET),
+            (902, "syscall_entry_dup2", DUP2),
+            (903, "syscall_exit_dup2", RET),
+            (904, "syscall_entry_dup3", DUP2),
+            (905, "syscall_exit_dup3", RET),
+            (906, "syscall_entry_fcntl", &["i32 fd"]),
+            (907, "syscall_exit_fcntl", RET),
+            (908, "syscall_entry_ioctl", &["i32 fd"]),
+            (909, "syscall_exit_ioctl", RET),
+        ],
+    );
+    let lines = lines();
+    for expected in [
+        "/7 openat(dfd: AT_FDCWD, filename: \"/etc\", flags: O_RDONLY) = 3</etc>\n",
+        "/7 openat(dfd: 3</etc>, filename: \"hosts\", flags: O_RDONLY|O_CLOEXEC) = 4</etc/hosts>\n",
+        "/7 read(fd: 4</etc/hosts>) = 100\n",
+        "/7 dup(fildes: 4</etc/hosts>) = 5</etc/hosts>\n",
+        "/7 close(fd: 3</etc>) = 0\n",
+        "/7 read(fd: 3) = 0\n",
+        "/7 sendfile64(out_fd: 3<[socket]>, in_fd: 5</etc/hosts>) = 20\n",
+        "/7 write(fd: 1) = 7\n",
+        "/8 read(fd: 4</etc/hosts>) = 10\n",
+        "/8 read(fd: 4) = 1\n",
+        "/8 read(fd: 5</etc/hosts>) = 2\n",
+    ] {
+        assert!(lines.contains(expected), "{expected} in {lines}");
     }
 }
 

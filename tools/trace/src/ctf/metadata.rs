@@ -62,6 +62,14 @@ impl Clock {
         let ns = ticks * 1_000_000_000 / u128::from(self.frequency.max(1));
         i128::from(self.offset_s) * 1_000_000_000 + i128::try_from(ns).unwrap_or(i128::MAX / 2)
     }
+
+    /// The clock's value at so many nanoseconds since the epoch; 0 before its begin.
+    pub fn value(&self, since_epoch: i128) -> u64 {
+        let ns = since_epoch - i128::from(self.offset_s) * 1_000_000_000;
+        let ticks = ns.saturating_mul(i128::from(self.frequency)) / 1_000_000_000;
+        let value = ticks - i128::from(self.offset);
+        u64::try_from(value.max(0)).unwrap_or(u64::MAX)
+    }
 }
 
 /// How an event's payload lies in a record.

@@ -3,60 +3,30 @@
 //! What processes read from files and write to them, by system calls. What is mapped into memory and
 //! read or written there is not seen.
 
-use super::descriptors::Descriptors;
-use super::file_calls::{Does, CALLS};
-use crate::analysis::calls::{Call, Calls};
+use crate::analysis::calls::Call;
+use crate::analysis::descriptors::{Descriptors, Does};
 use crate::analysis::schedule::Schedule;
-use crate::analysis::schedule_events::{ForkFields, Switch};
+use crate::analysis::schedule_events::Switch;
 use crate::analysis::whose::Owner;
-use crate::analysis::{bits, integer, key, text, Catalogue, EventKey, Moment};
+use crate::analysis::{Catalogue, EventKey, Moment};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::rc::Rc;
-use trace::ctf::{Clock, Event, EventLayout};
+use std::sync::Arc;
+use trace::ctf::{Clock, Event};
 
 /// The files of a trace.
 pub struct Files {
     clock: Clock,
-    calls: Calls<Does>,
-    /// What comes behind the events of the calls.
-    others: Vec<(EventKey, Other)>,
     descriptors: Descriptors,
     uses: HashMap<(Owner, Name), Use>,
     unknown: u64,
 }
 
-/// Another event, and what is where in it.
-#[derive(Clone, Copy)]
-enum Other {
-    Fork(ForkFields),
-    Exit {
-        tid: usize,
-        /// Whether it was the last thread of its process, where the kernel says so.
-        last: Option<usize>,
-    },
-    /// From here on the state is told; once more, if that was asked for.
-    State,
-    /// A thread that there was before the trace.
-    Thread {
-        process: usize,
-        /// What stands for its table of files.
-        table: usize,
-    },
-    /// A file that was open before the trace.
-    Opened {
-        table: usize,
-        fd: usize,
-        flags: usize,
-        name: usize,
-    },
-}
-
 /// What a process names a file by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Name {
-    File(Rc<str>),
+    File(Arc<str>),
     /// A descriptor of which it is not known what it stands for.
     Descriptor(i32),
 }
@@ -103,43 +73,10 @@ pub struct FilesFound {
 impl Files {
     /// Of a trace that has calls which read or write.
     pub fn new(catalogue: &Catalogue<'_>) -> Option<Self> {
-        let calls = Calls::new(catalogue, CALLS).filter(|calls| calls.any(Does::moves_data))?;
-        let other = |name, kind: fn(&EventLayout) -> Option<Other>| {
-            let layout = catalogue.event(name)?;
-            Some((key(layout), kind(layout)?))
-        };
-        let fork = other("sched_process_fork", |layout| {
-            ForkFields::of(layout).map(Other::Fork)
-        });
-        let exit = other("sched_process_exit", |layout| {
-            Some(Other::Exit {
-                tid: layout.field("tid")?,
-                last: layout.field("group_dead"),
-            })
-        });
-        let state = other("lttng_statedump_start", |_| Some(Other::State));
-        let thread = other("lttng_statedump_process_state", |layout| {
-            Some(Other::Thread {
-                process: layout.field("pid")?,
-                table: layout.field("file_table_address")?,
-            })
-        });
-        let opened = other("lttng_statedump_file_descriptor", |layout| {
-            Some(Other::Opened {
-                table: layout.field("file_table_address")?,
-                fd: layout.field("fd")?,
-                flags: layout.field("flags")?,
-                name: layout.field("filename")?,
-            })
-        });
-        Some(Self {
+        let descriptors = Descriptors::new(catalogue)?;
+        descriptors.any(Does::moves_data).then(|| Self {
             clock: catalogue.metadata().clock,
-            calls,
-            others: [fork, exit, state, thread, opened]
-                .into_iter()
-                .flatten()
-                .collect(),
-            descriptors: Descriptors::default(),
+            descriptors,
             uses: HashMap::new(),
             unknown: 0,
         })
@@ -147,40 +84,25 @@ impl Files {
 
     /// The events that they are made from. Each is known by its place in this list.
     pub fn events(&self) -> impl Iterator<Item = EventKey> + '_ {
-        let others = self.others.iter().map(|(key, _)| *key);
-        self.calls.events().chain(others)
+        self.descriptors.events()
     }
 
     /// One of these events.
     pub fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
-        match which.checked_sub(self.calls.events().count()) {
-            None => {
-                if let Some(call) = self.calls.event(which, event, now) {
-                    self.call(&call, now);
-                }
-            }
-            Some(other) => {
-                self.other(self.others[other].1, event, now);
-            }
-        }
-    }
-
-    fn call(&mut self, call: &Call<Does>, now: &Moment<'_>) {
+        let Some(call) = self.descriptors.event(which, event, now) else {
+            return;
+        };
         let Some(entry) = &call.entry else {
             self.unknown += u64::from(call.does.moves_data());
             return;
         };
         let argument = |place: usize| entry.arguments[place].map(|fd| fd as i32);
         match call.does {
-            Does::Read => self.count(call, argument(0), true),
-            Does::Write => self.count(call, argument(0), false),
+            Does::Read => self.count(&call, argument(0), true),
+            Does::Write => self.count(&call, argument(0), false),
             Does::Copy => {
-                self.count(call, argument(0), true);
-                self.count(call, argument(1), false);
-            }
-            // What is closed where events are missing would be taken for open.
-            _ if call.ret >= 0 && now.schedule.all_whole() => {
-                self.descriptors.call(call.does, entry, call.ret);
+                self.count(&call, argument(0), true);
+                self.count(&call, argument(1), false);
             }
             _ => {}
         }
@@ -191,7 +113,8 @@ impl Files {
             return;
         };
         let owner = entry.owner;
-        let file = self.descriptors.file(owner, fd).cloned();
+        let file = self.descriptors.file(owner, fd, call.since);
+        let file = file.cloned();
         let name = file.map_or(Name::Descriptor(fd), Name::File);
         let found = self.uses.entry((owner, name)).or_insert_with(|| Use {
             pid: owner.pid(),
@@ -223,58 +146,14 @@ impl Files {
         found.max_ns = found.max_ns.max(took);
     }
 
-    fn other(&mut self, other: Other, event: &Event<'_>, now: &Moment<'_>) -> Option<()> {
-        match other {
-            Other::Fork(fields) => {
-                let fork = fields.read(event)?;
-                let [parent, child] = [fork.parent.1, fork.child.1].map(Owner::Process);
-                self.descriptors.belongs(fork.parent.0, parent);
-                if parent != child && now.schedule.all_whole() {
-                    self.descriptors.fork(parent, child);
-                }
-            }
-            Other::Exit { tid, last } => {
-                let tid = integer(event.value(tid))?;
-                let pid = now.schedule.process(tid).unwrap_or(tid);
-                let last = last.and_then(|last| integer(event.value(last)));
-                if last.map_or(tid == pid, |last| last != 0) {
-                    self.descriptors.exit(Owner::Process(pid));
-                }
-                self.descriptors.exit(Owner::Thread(tid));
-            }
-            Other::State => self.descriptors.forget_tables(),
-            // What is closed where events are missing would be taken for open.
-            Other::Thread { .. } | Other::Opened { .. } if !now.schedule.all_whole() => {}
-            Other::Thread { process, table } => {
-                let process = Owner::Process(integer(event.value(process))?);
-                // 0 is that of a thread which ends.
-                let table = bits(event.value(table)).filter(|table| *table != 0)?;
-                self.descriptors.has(process, table);
-            }
-            Other::Opened {
-                table,
-                fd,
-                flags,
-                name,
-            } => {
-                let fd = integer(event.value(fd))?.try_into().ok()?;
-                let (table, flags) = (bits(event.value(table))?, bits(event.value(flags))?);
-                let name = text(event.value(name))?;
-                self.descriptors.opened(table, fd, name, flags);
-            }
-        }
-        Some(())
-    }
-
     /// A CPU has switched.
     pub fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
-        self.calls.switch(switch, now);
+        self.descriptors.switch(switch, now);
     }
 
     /// Events may be missing on a CPU from here on.
     pub fn lost(&mut self, schedule: &Schedule) {
-        self.calls.lost(schedule);
-        self.descriptors.forget();
+        self.descriptors.lost(schedule);
     }
 
     /// What was found.

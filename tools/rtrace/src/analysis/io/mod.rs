@@ -3,8 +3,6 @@
 //! `--io`: the requests to block devices, and what processes read and write.
 
 mod answer;
-mod descriptors;
-mod file_calls;
 mod files;
 mod request_events;
 mod requests;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What system calls do with files.
+//! What system calls do with descriptors.
 
 use crate::analysis::calls::Wanted;
 
@@ -9,7 +9,7 @@ const CLOEXEC: u64 = 0o2_000_000;
 /// `MFD_CLOEXEC`
 const MEMFD_CLOEXEC: u64 = 1;
 
-/// What a call does with files.
+/// What a call does with descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Does {
     /// Opens the file of this name, below the directory of the first argument, with the flags of the
@@ -22,6 +22,8 @@ pub enum Does {
     Duplicate,
     /// To the first argument does the command of the second, with the third.
     Control,
+    /// To the first argument does what the second, of a device's commands, says.
+    Device,
     /// Closes the first argument.
     Close,
     /// Closes those from the first argument to the second; flags are the third.
@@ -57,15 +59,21 @@ pub const CALLS: &[Wanted<Does>] = &[
     make("socket", "socket", "type", CLOEXEC),
     make("accept", "socket", "", CLOEXEC),
     make("accept4", "socket", "flags", CLOEXEC),
+    make("epoll_create", "epoll", "", CLOEXEC),
+    make("epoll_create1", "epoll", "flags", CLOEXEC),
+    make("eventfd", "eventfd", "", CLOEXEC),
     make("eventfd2", "eventfd", "flags", CLOEXEC),
     make("timerfd_create", "timerfd", "flags", CLOEXEC),
+    make("signalfd", "signalfd", "", CLOEXEC),
     make("signalfd4", "signalfd", "flags", CLOEXEC),
+    make("inotify_init", "inotify", "", CLOEXEC),
     make("inotify_init1", "inotify", "flags", CLOEXEC),
     make("memfd_create", "memfd", "flags", MEMFD_CLOEXEC),
     call("dup", Does::Duplicate, ["fildes", "", ""]),
     call("dup2", Does::Duplicate, ["oldfd", "newfd", ""]),
     call("dup3", Does::Duplicate, ["oldfd", "newfd", "flags"]),
     call("fcntl", Does::Control, ["fd", "cmd", "arg"]),
+    call("ioctl", Does::Device, ["fd", "cmd", ""]),
     call("close", Does::Close, ["fd", "", ""]),
     call("close_range", Does::CloseRange, ["fd", "max_fd", "flags"]),
     call("read", Does::Read, FD),
@@ -88,6 +96,18 @@ pub const CALLS: &[Wanted<Does>] = &[
     call("execve", Does::Execute, ["", "", ""]),
     call("execveat", Does::Execute, ["", "", ""]),
 ];
+
+/// Those by which a descriptor ceases to stand for its file.
+pub const FREE: [&str; 5] = ["close", "close_range", "dup2", "dup3", "execve"];
+
+/// Those that say whether a descriptor is closed when another program is executed.
+pub const MARK: [&str; 2] = ["fcntl", "ioctl"];
+
+/// Whether the result of the call of this name is a descriptor. (That of fcntl may be one.)
+pub fn makes_descriptor(name: &str) -> bool {
+    let call = CALLS.iter().find(|call| call.name == name);
+    call.is_some_and(|call| matches!(call.does, Does::Open | Does::Make(..) | Does::Duplicate))
+}
 
 const FD: [&str; 3] = ["fd", "", ""];
 

@@ -46,11 +46,11 @@ impl Listed {
         }
     }
 
-    /// Whether it is recorded only where its subsystem or its name was asked for. Samples come because
-    /// somebody records them; what perf hands over costs more, and which of that is known depends on who
-    /// has asked before.
+    /// Whether it is recorded only where its subsystem or its name was asked for. Samples come, and waits
+    /// are measured, because somebody records them; what perf hands over costs more, and which of that is
+    /// known depends on who has asked before.
     pub(crate) fn is_asked_for(&self) -> bool {
-        matches!(self, Self::Sampled(_) | Self::Perf(_))
+        matches!(self, Self::WakeupLatency | Self::Sampled(_) | Self::Perf(_))
     }
 
     /// Its subsystem and its name.

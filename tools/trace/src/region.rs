@@ -192,17 +192,17 @@ impl<'a> Region<'a> {
         let bytes = subbuf.first_chunk().ok_or("a packet without a header")?;
         let at = PacketAt::decode(bytes, Path::new("packet"), 0, Some(self.uuid()))
             .map_err(|error| error.to_string())?;
-        let is_of_this = self.is_of_this(place, &at.header);
         let events = usize::try_from(at.content()).ok();
         let events = events.and_then(|end| subbuf.get(PacketHeader::SIZE..end));
-        match events {
-            Some(events) if is_of_this => Ok(Packet {
-                header: at.header,
-                events,
-            }),
-            Some(_) => Err("a packet of another stream".to_owned()),
-            None => Err("a packet that is larger than its sub-buffer".to_owned()),
+        let events = events.filter(|_| at.size() <= subbuf.len() as u64);
+        let events = events.ok_or("a packet that is larger than its sub-buffer")?;
+        if !self.is_of_this(place, &at.header) {
+            return Err("a packet of another stream".to_owned());
         }
+        Ok(Packet {
+            header: at.header,
+            events,
+        })
     }
 
     fn is_of_this(&self, place: Place, header: &PacketHeader) -> bool {

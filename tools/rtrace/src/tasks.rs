@@ -9,6 +9,7 @@ use rustix::thread::gettid;
 use std::fs;
 use std::io;
 use std::process::{Child, Command};
+use std::sync::mpsc;
 use std::thread;
 use trace::session::Session;
 
@@ -49,7 +50,7 @@ impl Tasks {
         }
         if self.only_command.is_some() {
             // Until the command comes.
-            tasks.push(own_thread());
+            tasks.push(idle_thread().context("cannot start a thread")?);
         }
         if !tasks.is_empty() {
             session.follow_tasks(true)?;
@@ -84,6 +85,19 @@ impl Tasks {
                 .unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
         })
     }
+}
+
+/// The id of a thread that does nothing, for as long as this process runs: who is chosen when nobody is
+/// (an empty set is everybody).
+fn idle_thread() -> io::Result<u32> {
+    let (say, said) = mpsc::channel();
+    thread::Builder::new().spawn(move || {
+        let _ = say.send(own_thread());
+        loop {
+            thread::park();
+        }
+    })?;
+    said.recv().map_err(io::Error::other)
 }
 
 fn own_thread() -> u32 {

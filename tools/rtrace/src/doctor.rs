@@ -37,6 +37,7 @@ pub fn doctor(place: &Place) -> anyhow::Result<bool> {
         ("kernel", kernel(&release)),
         ("Rust support", rust(&release)),
         ("lockdown", lockdown()),
+        ("functions", functions()),
         ("debugfs", debugfs(&place.debugfs)),
         ("module", module()),
         ("rtrace files", files(&place.debugfs)),
@@ -136,6 +137,19 @@ fn lockdown() -> Finding {
             format!("the kernel is locked down ({mode}): unsigned modules or debugfs are refused"),
             "switch Secure Boot off, or boot without lockdown=".to_owned(),
         )
+    }
+}
+
+/// Whether functions can be traced (`-F`, `--graph`).
+fn functions() -> Finding {
+    const PATH: &str = "/proc/sys/kernel/ftrace_enabled";
+    match fs::read_to_string(PATH) {
+        Ok(text) if text.trim() == "0" => Bad(
+            format!("none is traced, by nobody: {PATH} is 0"),
+            "sudo sysctl kernel.ftrace_enabled=1".to_owned(),
+        ),
+        Ok(_) => Good("can be traced".to_owned()),
+        Err(_) => Good("this kernel traces none".to_owned()),
     }
 }
 

@@ -2,7 +2,8 @@
 
 //! The consumer's place among the tasks that it observes.
 
-use rustix::process::{getpid, getsid, setpriority_process};
+use nix::unistd::{getpid, getsid};
+use rustix::process::setpriority_process;
 use std::fs;
 
 /// The most urgent nice value.
@@ -16,7 +17,7 @@ pub fn raise() {
     let _ = setpriority_process(None, MOST_URGENT);
     // Where the kernel groups tasks by session (sched_autogroup), a nice value counts within
     // the session only. A daemon has one for itself, and the session's own value is what
-    // counts against the others.
+    // counts against the others. (0: it is one of another pid namespace.)
     if getsid(None) == Ok(getpid()) {
         let _ = fs::write("/proc/self/autogroup", MOST_URGENT.to_string());
     }

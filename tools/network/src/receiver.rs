@@ -17,14 +17,16 @@ use crate::trouble::Trouble;
 use crate::wire::Wire;
 use crate::Notice;
 use rustix::event::{poll, PollFd, PollFlags};
+use rustix::fs::{flock, FlockOperation};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs::File;
 use std::io;
 use std::iter;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder, Scope};
@@ -46,6 +48,8 @@ pub struct Receiver {
     listener: TcpListener,
     security: Security<ServerTls>,
     dir: PathBuf,
+    /// The directory, locked: which trace has a sender, and how far it has come, one receiver knows.
+    _lock: File,
     options: OutputOptions,
     notice: Notice,
     traces: Arc<Traces>,
@@ -55,7 +59,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Listens at `ADDRESS:PORT`. Traces are written into directories below `dir`.
+    /// Listens at `ADDRESS:PORT`. Traces are written into directories below `dir`, which is there, and which
+    /// no other receiver has.
     pub fn bind(
         address: &str,
         security: Security<ServerTls>,
@@ -75,6 +80,7 @@ impl Receiver {
         Ok(Self {
             listener,
             security,
+            _lock: lock(&dir)?,
             dir,
             options,
             notice,
@@ -267,6 +273,17 @@ impl Receiver {
         let locked = self.connections.lock();
         locked.unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Locks a directory, until the file is closed.
+fn lock(dir: &Path) -> Result<File> {
+    let failed = || Error::system(format!("cannot receive into {}", dir.display()));
+    let file = File::open(dir).map_err(failed())?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|errno| match errno {
+        Errno::WOULDBLOCK => failed()(io::Error::other("another receiver does")),
+        errno => failed()(errno.into()),
+    })?;
+    Ok(file)
 }
 
 impl fmt::Debug for Receiver {

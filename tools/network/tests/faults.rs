@@ -361,6 +361,27 @@ fn what_is_no_receiver_is_an_error_at_once() {
 }
 
 #[test]
+fn a_directory_has_one_receiver() {
+    let dir = temporary();
+    let path = dir.path().to_owned();
+    let bind = || {
+        let options = OutputOptions::default();
+        Receiver::bind(
+            "127.0.0.1:0",
+            Security::Loopback,
+            path.clone(),
+            options,
+            notice().0,
+        )
+    };
+    let first = bind().unwrap();
+    let error = bind().unwrap_err().to_string();
+    assert!(error.contains("another receiver"), "{error}");
+    drop(first);
+    bind().unwrap();
+}
+
+#[test]
 fn nothing_goes_out_unprotected_unasked() {
     let peer = Peer::new("192.0.2.1:5344".to_owned(), Security::Loopback);
     let error = refusal(peer);

@@ -110,7 +110,7 @@ fn who_has_no_certificate_of_the_authority_is_refused() {
     let error = refusal(Security::Plain);
     assert!(error.starts_with("cannot send"), "{error}");
     // The right authority, but another machine's certificate.
-    let impostor = self::receiver(&dir.path().join("traces"), &authority.sign("web2"));
+    let impostor = self::receiver(&dir.path().join("impostor"), &authority.sign("web2"));
     let client = authority.sign("web1").client().unwrap();
     let peer = Peer::new(impostor.address.clone(), Security::Tls(client));
     let (stop, _keep) = stopper();

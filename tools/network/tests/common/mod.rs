@@ -66,6 +66,7 @@ impl Running {
         options: OutputOptions,
     ) -> Self {
         let (notice, said) = notice();
+        fs::create_dir_all(dir).unwrap();
         let receiver = Receiver::bind(address, security, dir.to_owned(), options, notice).unwrap();
         let address = receiver.address().unwrap().to_string();
         let (stop, stopper) = pipe_with(PipeFlags::CLOEXEC).unwrap();

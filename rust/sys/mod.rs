@@ -37,6 +37,6 @@ pub(crate) mod timer;
 pub(crate) mod trace_event;
 pub(crate) mod tracepoint;
 pub(crate) mod uprobe;
-pub(crate) mod user_text;
+pub(crate) mod user_data;
 pub(crate) mod wait;
 pub(crate) mod work;

@@ -2,7 +2,7 @@
 
 //! The two probes of system calls that are captured: those with a filter, or with contexts.
 
-use super::plan::{self, Plan, Plans, Record, MAX_TEXTS};
+use super::plan::{self, Plan, Plans, Record};
 use super::probe::{Numbers, SyscallProbe};
 use super::{call, Direction, SLOTS, UNKNOWN};
 use crate::arch::preempt::NoPreempt;
@@ -17,7 +17,6 @@ use crate::sys::args::{Registers, Task};
 use crate::sys::bindings;
 use crate::sys::rcu::{RcuArc, Retired};
 use crate::sys::tracepoint::Handler;
-use crate::sys::user_text::UserTexts;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use pin_init::init_array_from_fn;
@@ -105,40 +104,38 @@ impl CapturedSyscallProbe {
         else {
             return;
         };
-        if plan.texts != 0 {
-            return self.record_with_texts(number, plan, registers, filter);
+        if plan.pieces != 0 {
+            return self.record_with_pieces(number, slot, plan, registers, filter);
         }
         self.record_fields(
             number,
             &Record {
                 plan,
                 registers,
-                texts: &[],
+                pieces: &[],
             },
             filter,
         );
     }
 
-    /// With the texts that are recorded; before preemption is disabled, for this may sleep.
+    /// With what its arguments point to; before preemption is disabled, for this may sleep.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn record_with_texts(
+    fn record_with_pieces(
         &self,
         number: u32,
+        slot: u32,
         plan: &Plan,
         registers: &Registers,
         filter: &RcuArc<Filter>,
     ) {
-        let mut texts = UserTexts::<MAX_TEXTS>::new();
-        for register in plan.text_registers() {
-            texts.push(registers.get(register));
-        }
+        let pieces = plan::copy(slot, registers);
         self.record_fields(
             number,
             &Record {
                 plan,
                 registers,
-                texts: texts.bytes(),
+                pieces: pieces.bytes(),
             },
             filter,
         );

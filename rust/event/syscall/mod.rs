@@ -15,6 +15,7 @@
 mod captured;
 mod describe;
 mod plan;
+mod pointed;
 mod probe;
 mod table;
 mod trigger;

@@ -3,16 +3,18 @@
 //! What a probe does for a system call, worked out when the module is compiled.
 
 use super::describe::{Argument, Call, Kind};
+use super::pointed::Pointed;
 use super::{COMPAT, COMPAT_CALL, LISTED, SLOTS, UNKNOWN, UNKNOWN_CALL};
 use crate::abi::schema::Field;
 use crate::arch::registers::Register;
 use crate::record::memory::{Space, Tail};
 use crate::sys::args::Registers;
+use crate::sys::user_data::UserData;
 
 /// Numbers in a record: the call's, and six arguments.
 const MAX_NUMBERS: usize = 7;
-/// Texts in a record.
-pub(super) const MAX_TEXTS: usize = 3;
+/// Arguments of which is recorded what they point to.
+pub(super) const MAX_PIECES: usize = 3;
 
 /// Bytes that a register takes in the record: those of its low end.
 #[derive(Clone, Copy)]
@@ -30,6 +32,25 @@ struct Number {
     width: Width,
 }
 
+/// An argument of which is recorded what it points to.
+#[derive(Clone, Copy)]
+struct Piece {
+    pointed: Pointed,
+    address: Register,
+    /// The next argument.
+    extent: Register,
+}
+
+/// Those of a call. Apart from the plan, which shall be small.
+#[derive(Clone, Copy)]
+struct Pointers {
+    count: u8,
+    pieces: [Piece; MAX_PIECES],
+}
+
+/// What was copied from user space for a record.
+pub(super) type Pieces = UserData<MAX_PIECES>;
+
 /// How the entry or the exit of a call is recorded. Small, so that all fit the cache.
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
@@ -37,9 +58,10 @@ pub(super) struct Plan {
     bytes: u8,
     count: u8,
     numbers: [Number; MAX_NUMBERS],
-    /// Where the addresses of texts are; NUL-terminated texts follow the numbers.
-    pub(super) texts: u8,
-    text_registers: [Register; MAX_TEXTS],
+    /// How many pieces from user space follow the numbers.
+    pub(super) pieces: u8,
+    /// All of them together, at least.
+    least: u8,
 }
 
 impl Plan {
@@ -51,8 +73,8 @@ impl Plan {
                 register: Register::RESULT,
                 width: Width::U64,
             }; MAX_NUMBERS],
-            texts: 0,
-            text_registers: [Register::ARGUMENTS[0]; MAX_TEXTS],
+            pieces: 0,
+            least: 0,
         }
     }
 
@@ -89,13 +111,15 @@ impl Plan {
         let mut at = 0;
         while at < call.arguments.len() {
             let register = register(call, at);
-            match call.arguments[at].kind {
+            let kind = call.arguments[at].kind;
+            match kind {
                 Kind::Number(ty) => plan = plan.with(register, ty.size()),
-                Kind::Text => {
-                    plan.text_registers[plan.texts as usize] = register;
-                    plan.texts += 1;
-                }
-                Kind::Out => {}
+                Kind::Pointer(..) => plan = plan.with(register, Kind::ADDRESS.size()),
+                Kind::Text | Kind::Out => {}
+            }
+            if let Some(pointed) = kind.pointed() {
+                plan.pieces += 1;
+                plan.least += pointed.least();
             }
             at += 1;
         }
@@ -120,16 +144,46 @@ impl Plan {
     /// Bytes of the smallest record, but for the header.
     #[inline(always)]
     pub(super) fn least(&self) -> u64 {
-        u64::from(self.bytes).wrapping_add(u64::from(self.texts))
+        u64::from(self.bytes).wrapping_add(u64::from(self.least))
     }
+}
 
-    /// The registers that hold the addresses of the texts.
-    pub(super) fn text_registers(&self) -> impl Iterator<Item = Register> + '_ {
-        self.text_registers
-            .iter()
-            .copied()
-            .take(self.texts as usize)
+impl Pointers {
+    const fn of(call: &Call) -> Self {
+        let mut pointers = Self {
+            count: 0,
+            pieces: [Piece {
+                pointed: Pointed::Text,
+                address: Register::ARGUMENTS[0],
+                extent: Register::ARGUMENTS[0],
+            }; MAX_PIECES],
+        };
+        let mut at = 0;
+        while at < call.arguments.len() {
+            if let Some(pointed) = call.arguments[at].kind.pointed() {
+                let is_last = at + 1 == call.arguments.len();
+                pointers.pieces[pointers.count as usize] = Piece {
+                    pointed,
+                    address: register(call, at),
+                    extent: register(call, if is_last { at } else { at + 1 }),
+                };
+                pointers.count += 1;
+            }
+            at += 1;
+        }
+        pointers
     }
+}
+
+/// Copies what the arguments of the call in `slot` point to at its entry. May fault and sleep.
+pub(super) fn copy(slot: u32, registers: &Registers) -> Pieces {
+    let mut pieces = Pieces::new();
+    let pointers = POINTERS.get(slot as usize).into_iter();
+    for piece in pointers.flat_map(|of| of.pieces.iter().take(of.count.into())) {
+        let (address, extent) = (registers.get(piece.address), registers.get(piece.extent));
+        piece.pointed.copy(address, extent, &mut pieces);
+    }
+    pieces
 }
 
 const fn register(call: &Call, argument: usize) -> Register {
@@ -158,6 +212,8 @@ macro_rules! plans {
 
 /// What is recorded at the entries.
 pub(super) static ENTRY: Plans = plans!(Plan::entry);
+/// What the arguments point to.
+static POINTERS: [Pointers; SLOTS as usize] = plans!(Pointers::of);
 /// What is recorded at the exits.
 pub(super) static EXIT: Plans = plans!(Plan::exit);
 
@@ -176,13 +232,13 @@ pub(super) fn slot(number: i32, compat: bool) -> u32 {
 pub(super) struct Record<'a> {
     pub(super) plan: &'a Plan,
     pub(super) registers: &'a Registers,
-    pub(super) texts: &'a [u8],
+    pub(super) pieces: &'a [u8],
 }
 
 impl Tail for Record<'_> {
     #[inline(always)]
     fn len(&self) -> usize {
-        usize::from(self.plan.bytes).wrapping_add(self.texts.len())
+        usize::from(self.plan.bytes).wrapping_add(self.pieces.len())
     }
 
     #[inline(always)]
@@ -196,6 +252,6 @@ impl Tail for Record<'_> {
                 Width::U16 => space.put(value as u16),
             }
         }
-        space.put_bytes(self.texts);
+        space.put_bytes(self.pieces);
     }
 }

@@ -2,7 +2,7 @@
 
 //! The two probes of system calls.
 
-use super::plan::{self, Plan, Record, MAX_TEXTS};
+use super::plan::{self, Plan, Record};
 use super::{Direction, SLOTS, UNKNOWN};
 use crate::arch::word::SharedWord;
 use crate::channel::{Buffer, Entered, Gates, Waiting};
@@ -15,7 +15,6 @@ use crate::record::memory::tail_alone;
 use crate::sys::args::{Registers, Task};
 use crate::sys::bindings;
 use crate::sys::tracepoint::Handler;
-use crate::sys::user_text::UserTexts;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use pin_init::init_array_from_fn;
@@ -123,9 +122,9 @@ impl SyscallProbe {
                 let Record {
                     plan,
                     registers,
-                    texts,
+                    pieces,
                 } = record;
-                return admit::<F>(waiting, self, id, plan, registers, texts);
+                return admit::<F>(waiting, self, id, plan, registers, pieces);
             }
         };
         let recorded = Buffer::record_open::<F, _>(
@@ -138,28 +137,31 @@ impl SyscallProbe {
             let Record {
                 plan,
                 registers,
-                texts,
+                pieces,
             } = record;
-            record_any::<F>(entered, id, plan, registers, texts);
+            record_any::<F>(entered, id, plan, registers, pieces);
         }
     }
 
-    /// With the texts that are recorded; before preemption is disabled, for this may sleep.
+    /// With what its arguments point to; before preemption is disabled, for this may sleep.
     #[cold]
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn record_with_texts<F: Format>(&self, id: u32, plan: &Plan, registers: &Registers) {
-        let mut texts = UserTexts::<MAX_TEXTS>::new();
-        for register in plan.text_registers() {
-            texts.push(registers.get(register));
-        }
-        let texts = texts.bytes();
+    fn record_with_pieces<F: Format>(
+        &self,
+        id: u32,
+        slot: u32,
+        plan: &Plan,
+        registers: &Registers,
+    ) {
+        let pieces = plan::copy(slot, registers);
+        let pieces = pieces.bytes();
         self.record::<F>(
             id,
             Record {
                 plan,
                 registers,
-                texts,
+                pieces,
             },
         );
     }
@@ -175,11 +177,11 @@ fn admit<F: Format>(
     id: u32,
     plan: &Plan,
     registers: &Registers,
-    texts: &[u8],
+    pieces: &[u8],
 ) {
     let least = F::Header::SHORT.wrapping_add(plan.least());
     if let Some(entered) = probe.channel.admit(waiting, least) {
-        record_any::<F>(entered, id, plan, registers, texts);
+        record_any::<F>(entered, id, plan, registers, pieces);
     }
 }
 
@@ -190,12 +192,12 @@ fn record_any<F: Format>(
     id: u32,
     plan: &Plan,
     registers: &Registers,
-    texts: &[u8],
+    pieces: &[u8],
 ) {
     let record = Record {
         plan,
         registers,
-        texts,
+        pieces,
     };
     Buffer::record_any::<F, _>(
         entered,
@@ -229,15 +231,15 @@ extern "C" fn enter<F: Format>(probe: &SyscallProbe, registers: &Registers, _num
     let Some(plan) = plan::ENTRY.get(slot as usize) else {
         return;
     };
-    if plan.texts != 0 {
-        return probe.record_with_texts::<F>(id, plan, registers);
+    if plan.pieces != 0 {
+        return probe.record_with_pieces::<F>(id, slot, plan, registers);
     }
     probe.record::<F>(
         id,
         Record {
             plan,
             registers,
-            texts: &[],
+            pieces: &[],
         },
     );
 }
@@ -256,7 +258,7 @@ extern "C" fn exit<F: Format>(probe: &SyscallProbe, registers: &Registers, _resu
         Record {
             plan,
             registers,
-            texts: &[],
+            pieces: &[],
         },
     );
 }

@@ -4,7 +4,7 @@
 //!
 //! Made from the kernel's `syscall_64.tbl` (7.3) and the `SYSCALL_DEFINE`s of its entry points,
 //! whose names these are: `newstat`, where the C library says stat(). By hand: which pointers
-//! are [paths and names](super::describe), which are only written to, and a few names and
+//! are [paths, names and structures](super::describe), which are only written to, and a few names and
 //! widths that viewers know from LTTng. `scripts/check-syscalls` compares numbers and names
 //! with the headers of a kernel; a call that a kernel does not have is never fired there.
 
@@ -18,7 +18,7 @@ syscalls! {
     4 newstat(filename: string, statbuf: out);
     5 newfstat(fd: fd, statbuf: out);
     6 newlstat(filename: string, statbuf: out);
-    7 poll(ufds: ptr, nfds: uint, timeout_msecs: int);
+    7 poll(ufds: pollset, nfds: uint, timeout_msecs: int);
     8 lseek(fd: fd, offset: off, whence: uint);
     9 mmap(addr: ptr, len: size, prot: flags, flags: flags, fd: fd, offset: off);
     10 mprotect(start: ptr, len: size, prot: bits);
@@ -46,21 +46,21 @@ syscalls! {
     32 dup(fildes: fd);
     33 dup2(oldfd: fd, newfd: fd);
     34 pause();
-    35 nanosleep(rqtp: ptr, rmtp: out);
+    35 nanosleep(rqtp: timespec, rmtp: out);
     36 getitimer(which: int, value: out);
     37 alarm(seconds: uint);
     38 setitimer(which: int, value: ptr, ovalue: out);
     39 getpid();
     40 sendfile64(out_fd: fd, in_fd: fd, offset: ptr, count: size);
     41 socket(family: int, type: int, protocol: int);
-    42 connect(fd: fd, uservaddr: ptr, addrlen: int);
+    42 connect(fd: fd, uservaddr: peer, addrlen: int);
     43 accept(fd: fd, upeer_sockaddr: ptr, upeer_addrlen: out);
-    44 sendto(fd: fd, buff: ptr, len: size, flags: flags, addr: ptr, addr_len: int);
+    44 sendto(fd: fd, buff: ptr, len: size, flags: flags, addr: peer, addr_len: int);
     45 recvfrom(fd: fd, ubuf: out, size: size, flags: flags, addr: out, addr_len: ptr);
     46 sendmsg(fd: fd, msg: ptr, flags: flags);
     47 recvmsg(fd: fd, msg: ptr, flags: flags);
     48 shutdown(fd: fd, how: int);
-    49 bind(fd: fd, umyaddr: ptr, addrlen: int);
+    49 bind(fd: fd, umyaddr: own, addrlen: int);
     50 listen(fd: fd, backlog: int);
     51 getsockname(fd: fd, usockaddr: out, usockaddr_len: ptr);
     52 getpeername(fd: fd, usockaddr: out, usockaddr_len: ptr);
@@ -139,7 +139,7 @@ syscalls! {
     125 capget(header: ptr, dataptr: out);
     126 capset(header: ptr, data: ptr);
     127 rt_sigpending(uset: out, sigsetsize: size);
-    128 rt_sigtimedwait(uthese: ptr, uinfo: out, uts: ptr, sigsetsize: size);
+    128 rt_sigtimedwait(uthese: ptr, uinfo: out, uts: timespec, sigsetsize: size);
     129 rt_sigqueueinfo(pid: pid, sig: int, uinfo: ptr);
     130 rt_sigsuspend(unewset: ptr, sigsetsize: size);
     131 sigaltstack(uss: ptr, uoss: ptr);
@@ -207,7 +207,7 @@ syscalls! {
     204 sched_getaffinity(pid: pid, len: uint, user_mask_ptr: out);
     206 io_setup(nr_events: uint, ctxp: ptr);
     207 io_destroy(ctx: ptr);
-    208 io_getevents(ctx_id: ptr, min_nr: long, nr: long, events: out, timeout: ptr);
+    208 io_getevents(ctx_id: ptr, min_nr: long, nr: long, events: out, timeout: timespec);
     209 io_submit(ctx_id: ptr, nr: long, iocbpp: ptr);
     210 io_cancel(ctx_id: ptr, iocb: ptr, result: out);
     213 epoll_create(size: int);
@@ -215,20 +215,20 @@ syscalls! {
     217 getdents64(fd: fd, dirent: out, count: uint);
     218 set_tid_address(tidptr: ptr);
     219 restart_syscall();
-    220 semtimedop(semid: int, tsops: ptr, nsops: uint, timeout: ptr);
+    220 semtimedop(semid: int, tsops: ptr, nsops: uint, timeout: timespec);
     221 fadvise64(fd: fd, offset: off, len: size, advice: int);
     222 timer_create(which_clock: int, timer_event_spec: ptr, created_timer_id: out);
-    223 timer_settime(timer_id: int, flags: flags, new_setting: ptr, old_setting: out);
+    223 timer_settime(timer_id: int, flags: flags, new_setting: itimerspec, old_setting: out);
     224 timer_gettime(timer_id: int, setting: out);
     225 timer_getoverrun(timer_id: int);
     226 timer_delete(timer_id: int);
-    227 clock_settime(which_clock: int, tp: ptr);
+    227 clock_settime(which_clock: int, tp: timespec);
     228 clock_gettime(which_clock: int, tp: out);
     229 clock_getres(which_clock: int, tp: out);
-    230 clock_nanosleep(which_clock: int, flags: flags, rqtp: ptr, rmtp: out);
+    230 clock_nanosleep(which_clock: int, flags: flags, rqtp: timespec, rmtp: out);
     231 exit_group(error_code: int);
     232 epoll_wait(epfd: fd, events: out, maxevents: int, timeout: int);
-    233 epoll_ctl(epfd: fd, op: int, fd: fd, event: ptr);
+    233 epoll_ctl(epfd: fd, op: int, fd: fd, event: epoll);
     234 tgkill(tgid: pid, pid: pid, sig: int);
     235 utimes(filename: string, utimes: ptr);
     237 mbind(start: ptr, len: ulong, mode: ulong, nmask: ptr, maxnode: ulong, flags: flags);
@@ -236,8 +236,8 @@ syscalls! {
     239 get_mempolicy(policy: out, nmask: out, maxnode: ulong, addr: ptr, flags: bits);
     240 mq_open(u_name: string, oflag: flags, mode: mode, u_attr: ptr);
     241 mq_unlink(u_name: string);
-    242 mq_timedsend(mqdes: fd, u_msg_ptr: ptr, msg_len: size, msg_prio: uint, u_abs_timeout: ptr);
-    243 mq_timedreceive(mqdes: fd, u_msg_ptr: out, msg_len: size, u_msg_prio: out, u_abs_timeout: ptr);
+    242 mq_timedsend(mqdes: fd, u_msg_ptr: ptr, msg_len: size, msg_prio: uint, u_abs_timeout: timespec);
+    243 mq_timedreceive(mqdes: fd, u_msg_ptr: out, msg_len: size, u_msg_prio: out, u_abs_timeout: timespec);
     244 mq_notify(mqdes: fd, u_notification: ptr);
     245 mq_getsetattr(mqdes: fd, u_mqstat: ptr, u_omqstat: out);
     246 kexec_load(entry: ptr, nr_segments: ulong, segments: ptr, flags: bits);
@@ -264,8 +264,8 @@ syscalls! {
     267 readlinkat(dfd: fd, pathname: string, buf: out, bufsiz: int);
     268 fchmodat(dfd: fd, filename: string, mode: mode);
     269 faccessat(dfd: fd, filename: string, mode: int);
-    270 pselect6(n: int, inp: ptr, outp: ptr, exp: ptr, tsp: ptr, sig: ptr);
-    271 ppoll(ufds: ptr, nfds: uint, tsp: ptr, sigmask: ptr, sigsetsize: size);
+    270 pselect6(n: int, inp: ptr, outp: ptr, exp: ptr, tsp: timespec, sig: ptr);
+    271 ppoll(ufds: pollset, nfds: uint, tsp: timespec, sigmask: ptr, sigsetsize: size);
     272 unshare(unshare_flags: bits);
     273 set_robust_list(head: ptr, len: size);
     274 get_robust_list(pid: pid, head_ptr: out, len_ptr: out);
@@ -274,13 +274,13 @@ syscalls! {
     277 sync_file_range(fd: fd, offset: off, nbytes: off, flags: flags);
     278 vmsplice(fd: fd, uiov: ptr, nr_segs: ulong, flags: flags);
     279 move_pages(pid: pid, nr_pages: ulong, pages: ptr, nodes: ptr, status: out, flags: flags);
-    280 utimensat(dfd: fd, filename: string, utimes: ptr, flags: flags);
+    280 utimensat(dfd: fd, filename: string, utimes: filetimes, flags: flags);
     281 epoll_pwait(epfd: fd, events: out, maxevents: int, timeout: int, sigmask: ptr, sigsetsize: size);
     282 signalfd(ufd: fd, user_mask: ptr, sizemask: size);
     283 timerfd_create(clockid: int, flags: flags);
     284 eventfd(count: uint);
     285 fallocate(fd: fd, mode: int, offset: off, len: off);
-    286 timerfd_settime(ufd: fd, flags: flags, utmr: ptr, otmr: out);
+    286 timerfd_settime(ufd: fd, flags: flags, utmr: itimerspec, otmr: out);
     287 timerfd_gettime(ufd: fd, otmr: out);
     288 accept4(fd: fd, upeer_sockaddr: ptr, upeer_addrlen: out, flags: flags);
     289 signalfd4(ufd: fd, user_mask: ptr, sizemask: size, flags: flags);
@@ -293,7 +293,7 @@ syscalls! {
     296 pwritev(fd: fd, vec: ptr, vlen: ulong, pos_l: ulong, pos_h: ulong);
     297 rt_tgsigqueueinfo(tgid: pid, pid: pid, sig: int, uinfo: ptr);
     298 perf_event_open(attr_uptr: ptr, pid: pid, cpu: int, group_fd: fd, flags: bits);
-    299 recvmmsg(fd: fd, mmsg: out, vlen: uint, flags: flags, timeout: ptr);
+    299 recvmmsg(fd: fd, mmsg: out, vlen: uint, flags: flags, timeout: timespec);
     300 fanotify_init(flags: flags, event_f_flags: flags);
     301 fanotify_mark(fanotify_fd: fd, flags: flags, mask: bits, dfd: fd, pathname: string);
     302 prlimit64(pid: pid, resource: uint, new_rlim: ptr, old_rlim: out);
@@ -348,7 +348,7 @@ syscalls! {
     438 pidfd_getfd(pidfd: fd, fd: fd, flags: flags);
     439 faccessat2(dfd: fd, filename: string, mode: int, flags: flags);
     440 process_madvise(pidfd: fd, vec: ptr, vlen: size, behavior: int, flags: flags);
-    441 epoll_pwait2(epfd: fd, events: out, maxevents: int, timeout: ptr, sigmask: ptr, sigsetsize: size);
+    441 epoll_pwait2(epfd: fd, events: out, maxevents: int, timeout: timespec, sigmask: ptr, sigsetsize: size);
     442 mount_setattr(dfd: fd, path: string, flags: flags, uattr: ptr, usize: size);
     443 quotactl_fd(fd: fd, cmd: uint, id: uint, addr: ptr);
     444 landlock_create_ruleset(attr: ptr, size: size, flags: flags);
@@ -356,13 +356,13 @@ syscalls! {
     446 landlock_restrict_self(ruleset_fd: fd, flags: flags);
     447 memfd_secret(flags: flags);
     448 process_mrelease(pidfd: fd, flags: flags);
-    449 futex_waitv(waiters: ptr, nr_futexes: uint, flags: flags, timeout: ptr, clockid: int);
+    449 futex_waitv(waiters: ptr, nr_futexes: uint, flags: flags, timeout: timespec, clockid: int);
     450 set_mempolicy_home_node(start: ptr, len: ulong, home_node: ulong, flags: bits);
     451 cachestat(fd: fd, cstat_range: ptr, cstat: out, flags: flags);
     452 fchmodat2(dfd: fd, filename: string, mode: mode, flags: flags);
     453 map_shadow_stack(addr: ptr, size: ulong, flags: flags);
     454 futex_wake(uaddr: ptr, mask: bits, nr: int, flags: flags);
-    455 futex_wait(uaddr: ptr, val: ulong, mask: bits, flags: flags, timeout: ptr, clockid: int);
+    455 futex_wait(uaddr: ptr, val: ulong, mask: bits, flags: flags, timeout: timespec, clockid: int);
     456 futex_requeue(waiters: ptr, flags: flags, nr_wake: int, nr_requeue: int);
     457 statmount(req: ptr, buf: out, bufsize: size, flags: flags);
     458 listmount(req: ptr, mnt_ids: out, nr_mnt_ids: size, flags: flags);

@@ -2,7 +2,7 @@
 
 //! The two probes of triggers at system calls.
 
-use super::plan::{self, Plan, Plans, Record, MAX_TEXTS};
+use super::plan::{self, Plan, Plans, Record};
 use super::{call, Call, Direction, UNKNOWN};
 use crate::arch::preempt::NoPreempt;
 use crate::event::captured::CapturedProbe;
@@ -10,7 +10,6 @@ use crate::event::handlers::handler;
 use crate::sys::args::{Registers, Task};
 use crate::sys::bindings;
 use crate::sys::tracepoint::Handler;
-use crate::sys::user_text::UserTexts;
 use kernel::sync::Arc;
 
 /// A call with a trigger, at its entry or at its exit; the data of that tracepoint's handler.
@@ -40,29 +39,26 @@ impl SyscallTrigger {
         let Some(plan) = plans.get(slot as usize) else {
             return;
         };
-        if plan.texts != 0 {
-            return self.record_with_texts(plan, registers);
+        if plan.pieces != 0 {
+            return self.record_with_pieces(slot, plan, registers);
         }
         self.record_fields(&Record {
             plan,
             registers,
-            texts: &[],
+            pieces: &[],
         });
     }
 
-    /// With the texts, which a filter may ask for; before preemption is disabled, for this may
+    /// With what its arguments point to, which a filter may ask for; before preemption is disabled, for this may
     /// sleep.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn record_with_texts(&self, plan: &Plan, registers: &Registers) {
-        let mut texts = UserTexts::<MAX_TEXTS>::new();
-        for register in plan.text_registers() {
-            texts.push(registers.get(register));
-        }
+    fn record_with_pieces(&self, slot: u32, plan: &Plan, registers: &Registers) {
+        let pieces = plan::copy(slot, registers);
         self.record_fields(&Record {
             plan,
             registers,
-            texts: texts.bytes(),
+            pieces: pieces.bytes(),
         });
     }
 

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What an argument points to, as it is recorded: behind all numbers of the call.
+
+use crate::abi::schema::{FieldType, Integer, LabelPlace, Labels};
+use crate::sys::user_data::{copy_from_user, UserData, PIECE_MAX};
+
+/// What is there.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+pub(super) enum Pointed {
+    /// A NUL-terminated text.
+    Text,
+    /// A `struct sockaddr`; the next argument is its size.
+    SocketAddress,
+    /// So many 64-bit integers: a `struct timespec` has 2, a `struct itimerspec` 4.
+    Words(u8),
+    /// A `struct epoll_event`.
+    EpollEvent,
+    /// Structs `pollfd`; the next argument is their number.
+    PollSet,
+}
+
+/// What a family of addresses is called.
+const FAMILIES: Labels<'static> = Labels::new(
+    b"AF_UNSPEC AF_UNIX AF_INET AF_INET6 AF_NETLINK AF_PACKET AF_VSOCK",
+    &[
+        family(0, (0, 9)),
+        family(1, (10, 17)),
+        family(2, (18, 25)),
+        family(10, (26, 34)),
+        family(16, (35, 45)),
+        family(17, (46, 55)),
+        family(40, (56, 64)),
+    ],
+);
+
+const fn family(number: u64, name: (u32, u32)) -> LabelPlace {
+    LabelPlace {
+        first: number,
+        last: number,
+        name,
+    }
+}
+
+/// The family of a socket's address.
+pub(super) const FAMILY: FieldType<'static> =
+    FieldType::Enumeration(Integer::unsigned(16), FAMILIES);
+
+const AF_UNIX: u16 = 1;
+const AF_INET: u16 = 2;
+const AF_INET6: u16 = 10;
+
+/// Bytes of the longest address that is looked at, a `struct sockaddr_un`.
+const ADDRESS_MAX: usize = 110;
+/// Bytes of a `struct epoll_event` of x86-64, which has no padding.
+const EPOLL_EVENT: usize = 12;
+/// Bytes of a `struct pollfd`.
+const POLLFD: usize = 8;
+/// Structs `pollfd` that are recorded.
+const POLLFDS_MAX: usize = 16;
+
+const _: () = {
+    // Family and port, both counts, an address; a path, its NUL.
+    assert!(2 + 2 + 4 + 4 + 16 + ADDRESS_MAX < PIECE_MAX);
+    assert!(4 + 4 + POLLFDS_MAX * 6 <= PIECE_MAX);
+};
+
+impl Pointed {
+    /// Bytes that it takes at least.
+    pub(super) const fn least(self) -> u8 {
+        match self {
+            Self::Text => 1,
+            Self::SocketAddress => 2 + 2 + 4 + 4 + 1,
+            Self::Words(count) => 8 * count,
+            Self::EpollEvent => EPOLL_EVENT as u8,
+            Self::PollSet => 4 + 4,
+        }
+    }
+
+    /// Copies it from `address`; `extent` is the next argument. What cannot be read is as if it was 0, or
+    /// none. May fault and sleep.
+    pub(super) fn copy<const N: usize>(self, address: u64, extent: u64, to: &mut UserData<N>) {
+        match self {
+            Self::Text => to.put_text(address),
+            Self::SocketAddress => socket_address(address, extent, to),
+            Self::Words(count) => {
+                for place in 0..u64::from(count) {
+                    copy_array::<8, N>(address.wrapping_add(place.wrapping_mul(8)), to);
+                }
+            }
+            Self::EpollEvent => copy_array::<EPOLL_EVENT, N>(address, to),
+            Self::PollSet => poll_set(address, extent, to),
+        }
+    }
+}
+
+fn copy_array<const BYTES: usize, const N: usize>(address: u64, to: &mut UserData<N>) {
+    let mut bytes = [0; BYTES];
+    if !copy_from_user(address, &mut bytes) {
+        bytes = [0; BYTES];
+    }
+    to.put(&bytes);
+}
+
+/// Family, port, addresses of IPv4 and IPv6, path.
+fn socket_address<const N: usize>(address: u64, len: u64, to: &mut UserData<N>) {
+    let mut bytes = [0; ADDRESS_MAX];
+    // The kernel takes the length for an int.
+    let len = usize::try_from(len as i32).unwrap_or(0).min(ADDRESS_MAX);
+    let given = bytes.get_mut(..len).filter(|given| !given.is_empty());
+    let given = given.and_then(|given| copy_from_user(address, given).then_some(&*given));
+    let given = given.unwrap_or(&[]);
+    let family = given
+        .first_chunk()
+        .map_or(0, |family| u16::from_ne_bytes(*family));
+    let is_ip = matches!(family, AF_INET | AF_INET6);
+    let port = given.get(2..4).filter(|_| is_ip);
+    let port = port.and_then(|port| port.first_chunk());
+    let v4 = given.get(4..8).filter(|_| family == AF_INET);
+    let v6 = given.get(8..24).filter(|_| family == AF_INET6);
+    let path = given.get(2..).filter(|_| family == AF_UNIX);
+    to.put(&family.to_ne_bytes());
+    to.put(
+        &port
+            .map_or(0, |port| u16::from_be_bytes(*port))
+            .to_ne_bytes(),
+    );
+    for address in [v4, v6] {
+        let address = address.unwrap_or(&[]);
+        to.put(&(address.len() as u32).to_ne_bytes());
+        to.put(address);
+    }
+    unix_path(path.unwrap_or(&[]), to);
+}
+
+/// A path ends with the first NUL. An abstract name begins with one and may have more: each is an `@`, as in
+/// /proc/net/unix.
+fn unix_path<const N: usize>(path: &[u8], to: &mut UserData<N>) {
+    let is_abstract = path.first() == Some(&0) && path.len() > 1;
+    for byte in path {
+        match byte {
+            0 if is_abstract => to.put(b"@"),
+            0 => break,
+            byte => to.put(&[*byte]),
+        }
+    }
+    to.put(&[0]);
+}
+
+/// The descriptors, and what is asked of each.
+fn poll_set<const N: usize>(address: u64, count: u64, to: &mut UserData<N>) {
+    let mut bytes = [0; POLLFDS_MAX * POLLFD];
+    let count = (count as u32 as usize).min(POLLFDS_MAX);
+    let set = bytes.get_mut(..count.wrapping_mul(POLLFD));
+    let set = set.and_then(|set| copy_from_user(address, set).then_some(&*set));
+    let set = set.unwrap_or(&[]).chunks_exact(POLLFD);
+    for field in [0..4, 4..6] {
+        to.put(&(set.len() as u32).to_ne_bytes());
+        for pollfd in set.clone() {
+            to.put(pollfd.get(field.clone()).unwrap_or(&[]));
+        }
+    }
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The system calls: their numbers, and the order of their arguments, which is not that of a record. (That
-//! has texts behind numbers, and what the call only writes to at its exit.)
+//! has what arguments point to behind numbers, and what the call only writes to at its exit.)
 //!
 //! They come from the module's own table, which is compiled here, too.
 
@@ -52,14 +52,20 @@ pub fn position(call: &str, argument: &str) -> Option<usize> {
     arguments.iter().position(|(name, _)| *name == argument)
 }
 
+/// What kind of argument the module's table says that it is.
+pub fn kind(call: &str, argument: &str) -> Option<&'static str> {
+    let mut arguments = CALLS.get(call)?.arguments.iter();
+    let found = arguments.find(|(name, _)| *name == argument);
+    found.map(|(_, kind)| *kind)
+}
+
 /// Whether an argument is a descriptor of who calls.
 pub fn is_descriptor(call: &str, argument: &str) -> bool {
     // That is one of another process.
     if (call, argument) == ("pidfd_getfd", "fd") {
         return false;
     }
-    let call = CALLS.get(call);
-    call.is_some_and(|call| call.arguments.contains(&(argument, "fd")))
+    kind(call, argument) == Some("fd")
 }
 
 #[cfg(test)]

@@ -172,6 +172,17 @@ const XATTR: Meaning = Meaning::Flags(bits!(XATTR_CREATE XATTR_REPLACE));
 const RWF: Meaning = Meaning::Flags(bits!(RWF_HIPRI RWF_DSYNC RWF_SYNC RWF_NOWAIT RWF_APPEND));
 const CLOSE_RANGE: Meaning = Meaning::Flags(bits!(CLOSE_RANGE_UNSHARE CLOSE_RANGE_CLOEXEC));
 
+/// What an epoll instance tells of a descriptor.
+pub const EPOLL_EVENTS: Meaning = Meaning::Flags(
+    bits!(EPOLLIN EPOLLPRI EPOLLOUT EPOLLERR EPOLLHUP EPOLLRDNORM EPOLLRDBAND
+    EPOLLWRNORM EPOLLWRBAND EPOLLMSG EPOLLRDHUP EPOLLEXCLUSIVE EPOLLWAKEUP EPOLLONESHOT EPOLLET),
+);
+/// What poll(2) tells of a descriptor.
+pub const POLL_EVENTS: Meaning = Meaning::Flags(
+    bits!(POLLIN POLLPRI POLLOUT POLLERR POLLHUP POLLNVAL POLLRDNORM POLLRDBAND
+    POLLWRNORM POLLWRBAND POLLRDHUP),
+);
+
 /// The meaning of a call's argument; none if it is just a number.
 pub fn argument(call: &str, name: &str) -> Option<Meaning> {
     Some(match (call, name) {

@@ -2,6 +2,7 @@
 
 //! What is in an event, as text.
 
+use super::pointed::Pointed;
 use crate::analysis::descriptors::makes_descriptor;
 use crate::analysis::syscalls::{edge, Edge};
 use crate::decode::{self, Meaning};
@@ -60,6 +61,8 @@ struct Field {
     name: String,
     ty: Type,
     meaning: Option<Meaning>,
+    /// What it points to, if the record has that.
+    pointed: Option<Pointed>,
     /// Whether it is a descriptor of who calls.
     is_descriptor: bool,
     /// Its place among the arguments of the call.
@@ -105,6 +108,14 @@ impl Form {
         if let Kind::Exit { ret, .. } = kind {
             fields.retain(|field| field.number != ret);
         }
+        if let Kind::Entry(_) = kind {
+            for field in &mut fields {
+                field.pointed = Pointed::find(&name, &field.name, layout);
+            }
+            let pointed = fields.iter().filter_map(|field| field.pointed.as_ref());
+            let shown: Vec<_> = pointed.flat_map(Pointed::fields).collect();
+            fields.retain(|field| !shown.contains(&field.number));
+        }
         Self {
             fields,
             contexts,
@@ -128,7 +139,7 @@ impl Form {
             _ => decode::is_given(&self.name, &field.name, flags),
         });
         given
-            .filter_map(|field| field.argument(event.value(field.number)?, file_of))
+            .filter_map(|field| field.argument(|number| event.value(number), file_of))
             .collect()
     }
 
@@ -136,7 +147,7 @@ impl Form {
     pub fn write_contexts(&self, out: &mut String, event: &Event<'_>) {
         let contexts = self.contexts.iter();
         let contexts = contexts
-            .filter_map(|field| field.argument(event.context(field.number)?, &mut |_| None));
+            .filter_map(|field| field.argument(|number| event.context(number), &mut |_| None));
         let mut separator = " {";
         for context in contexts {
             out.push_str(separator);
@@ -150,9 +161,19 @@ impl Form {
 }
 
 impl Field {
-    fn argument(&self, value: Value<'_>, file_of: &mut FileOf<'_>) -> Option<Argument> {
+    /// Of the event that has these values.
+    fn argument<'a>(
+        &self,
+        values: impl Fn(usize) -> Option<Value<'a>>,
+        file_of: &mut FileOf<'_>,
+    ) -> Option<Argument> {
+        let value = values(self.number)?;
         let mut text = format!("{}: ", self.name);
-        write_value(&mut text, value, &self.ty, self.meaning);
+        match &self.pointed {
+            // Nothing is there.
+            Some(pointed) if number(value) != 0 => pointed.write(&mut text, values),
+            _ => write_value(&mut text, value, &self.ty, self.meaning),
+        }
         if self.is_descriptor {
             write_file(&mut text, number(value), file_of);
         }
@@ -180,6 +201,7 @@ fn fields(layouts: &[FieldLayout], call: Option<&str>) -> Vec<Field> {
             name: layout.name.clone(),
             ty: layout.ty.clone(),
             meaning: call.and_then(|call| decode::argument(call, &layout.name)),
+            pointed: None,
             is_descriptor: call.is_some_and(|call| decode::is_descriptor(call, &layout.name)),
             position: call
                 .and_then(|call| decode::position(call, &layout.name))
@@ -233,7 +255,7 @@ fn write_file(out: &mut String, fd: u64, file_of: &mut FileOf<'_>) {
 }
 
 /// The bits of an integer; 0 for anything else.
-fn number(value: Value<'_>) -> u64 {
+pub(super) fn number(value: Value<'_>) -> u64 {
     match value {
         Value::Unsigned(number) => number,
         Value::Signed(number) => number as u64,
@@ -271,7 +293,7 @@ fn write_integer(out: &mut String, integer: Value<'_>, ty: &Type) {
 }
 
 /// Writes a text as in a program: nothing in it can do anything to a terminal.
-fn write_text(out: &mut String, text: &[u8]) {
+pub(super) fn write_text(out: &mut String, text: &[u8]) {
     out.push('"');
     write_escaped(out, text);
     out.push('"');
@@ -295,6 +317,6 @@ fn write_escaped(out: &mut String, text: &[u8]) {
 }
 
 /// A String takes everything.
-fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
+pub(super) fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
     let _ = out.write_fmt(text);
 }

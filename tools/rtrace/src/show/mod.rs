@@ -11,6 +11,7 @@ mod lines;
 mod output;
 mod page;
 pub mod paths;
+mod pointed;
 mod tree;
 mod watched;
 mod who;

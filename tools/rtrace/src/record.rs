@@ -109,7 +109,7 @@ fn try_record<'a>(place: &Place, options: &'a Record) -> anyhow::Result<Recordin
     let uuid = session.uuid()?;
     let _free = FreeOnDrop { session, uuid };
     let begin = || begin(options, session, signals, watch);
-    let recording = if !options.conditions.snapshot_on.is_empty() {
+    let mut recording = if !options.conditions.snapshot_on.is_empty() {
         snapshots::record(options, session, stop, begin)
     } else if options
         .setup
@@ -121,8 +121,10 @@ fn try_record<'a>(place: &Place, options: &'a Record) -> anyhow::Result<Recordin
     } else {
         stream(options, session, stop, begin)
     }?;
-    if let Some(symbols) = symbols {
-        save_symbols(options, symbols)?;
+    if let Some(Err(error)) = symbols.map(|symbols| save_symbols(options, symbols)) {
+        // The trace is whole all the same, and the command is to be waited for.
+        say(format_args!("names of functions are missing: {error:#}"));
+        recording.fail();
     }
     Ok(recording)
 }
@@ -163,6 +165,13 @@ pub enum Verdict {
 }
 
 impl Recording<'_> {
+    /// Something beside the trace could not be written.
+    fn fail(&mut self) {
+        if let Self::Done { verdict, .. } = self {
+            *verdict = Verdict::Failed;
+        }
+    }
+
     /// The exit code. Waits for the command.
     fn code(self) -> anyhow::Result<Code> {
         let (mut run, code, verdict) = match self {

@@ -229,15 +229,8 @@ impl Event {
         match &self.source {
             Source::Typed { declaration, .. } => declaration.fields.get(place).copied(),
             Source::Syscall {
-                call,
-                direction: Direction::Entry,
-                ..
-            } => call.entry().nth(place),
-            Source::Syscall {
-                call,
-                direction: Direction::Exit,
-                ..
-            } => call.exit().nth(place),
+                call, direction, ..
+            } => call.fields(*direction).nth(place),
             Source::Fired(fired) => fired.description.field(place),
             Source::Listed(listed) => listed.field(place),
         }

@@ -2,7 +2,7 @@
 
 //! The two probes of system calls that are captured: those with a filter, or with contexts.
 
-use super::plan::{self, Plan, Plans, Record};
+use super::plan::{self, Plans, Record};
 use super::probe::{Numbers, SyscallProbe};
 use super::{call, Direction, SLOTS, UNKNOWN};
 use crate::arch::preempt::NoPreempt;
@@ -99,13 +99,11 @@ impl CapturedSyscallProbe {
         let Some(number) = self.calls.number(slot) else {
             return;
         };
-        let (Some(plan), Some(filter)) =
-            (plans.get(slot as usize), self.filters.get(slot as usize))
-        else {
+        let (Some(plan), Some(filter)) = (plans.get(slot), self.filters.get(slot as usize)) else {
             return;
         };
         if plan.pieces != 0 {
-            return self.record_with_pieces(number, slot, plan, registers, filter);
+            return self.record_with_pieces(number, slot, plans, registers, filter);
         }
         self.record_fields(
             number,
@@ -125,11 +123,14 @@ impl CapturedSyscallProbe {
         &self,
         number: u32,
         slot: u32,
-        plan: &Plan,
+        plans: &Plans,
         registers: &Registers,
         filter: &RcuArc<Filter>,
     ) {
-        let pieces = plan::copy(slot, registers);
+        let Some(plan) = plans.get(slot) else {
+            return;
+        };
+        let pieces = plans.copy(slot, registers);
         self.record_fields(
             number,
             &Record {

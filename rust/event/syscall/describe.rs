@@ -15,10 +15,13 @@
 //! | `peer`, `own` | the address of a socket, of the other side or its own: that in user space, and what is there |
 //! | `timespec`, `itimerspec`, `filetimes` | an address in user space, and the times that are there |
 //! | `epoll` | an address in user space, and the events and the data that are there |
-//! | `pollset` | an address in user space, and the first descriptors and what is asked of each |
+//! | `pollset` | an address in user space, and the first descriptors and what is asked of each; in the exit's what came of it |
+//! | `connected` | an address in user space; in the record of the exit the address of the socket there |
+//! | `sender`, `name` | as `out`, and the address of a socket that is there: another one's, its own |
+//! | `epolled` | as `out`, and what is told of the first descriptors |
 //!
-//! What is in user space stands behind all numbers. What cannot be read is 0, or empty; the call says by its
-//! result whether it could.
+//! What is in user space stands behind all numbers. What cannot be read, or was not written since the call
+//! failed, is 0, or empty.
 
 use super::pointed::{Pointed, FAMILY};
 use super::Direction;
@@ -54,24 +57,92 @@ pub(super) struct Argument {
 pub(super) enum Kind {
     /// Recorded at the entry as it is.
     Number(FieldType<'static>),
-    /// An address, recorded at the exit.
-    Out,
     /// The address of a text, which is recorded at the entry, behind all numbers.
     Text,
-    /// An address, recorded at the entry; and behind all numbers what is there, as these fields.
-    Pointer(Pointed, &'static [Field<'static>]),
+    /// Another address.
+    Address {
+        /// Where it is recorded itself.
+        at: Direction,
+        /// What is recorded at the entry of what is there, behind all numbers.
+        given: Option<Target>,
+        /// The same at the exit.
+        filled: Option<Target>,
+    },
+}
+
+/// What is at an address.
+#[derive(Clone, Copy)]
+pub(super) struct Target {
+    pointed: Pointed,
+    fields: &'static [Field<'static>],
 }
 
 impl Kind {
     /// How an address is recorded.
-    pub(super) const ADDRESS: FieldType<'static> = FieldType::hex(64);
+    const ADDRESS: FieldType<'static> = FieldType::hex(64);
+
+    /// The number that it is in the record.
+    pub(super) const fn number(self, direction: Direction) -> Option<FieldType<'static>> {
+        match (self, direction) {
+            (Self::Number(ty), Direction::Entry) => Some(ty),
+            (
+                Self::Address {
+                    at: Direction::Entry,
+                    ..
+                },
+                Direction::Entry,
+            )
+            | (
+                Self::Address {
+                    at: Direction::Exit,
+                    ..
+                },
+                Direction::Exit,
+            ) => Some(Self::ADDRESS),
+            _ => None,
+        }
+    }
 
     /// What is copied from where it points to.
-    pub(super) const fn pointed(self) -> Option<Pointed> {
-        match self {
-            Self::Text => Some(Pointed::Text),
-            Self::Pointer(pointed, _) => Some(pointed),
-            Self::Number(_) | Self::Out => None,
+    pub(super) const fn pointed(self, direction: Direction) -> Option<Pointed> {
+        match (self, direction) {
+            (Self::Text, Direction::Entry) => Some(Pointed::Text),
+            (
+                Self::Address {
+                    given: Some(target),
+                    ..
+                },
+                Direction::Entry,
+            )
+            | (
+                Self::Address {
+                    filled: Some(target),
+                    ..
+                },
+                Direction::Exit,
+            ) => Some(target.pointed),
+            _ => None,
+        }
+    }
+
+    /// That which is copied, but for a text.
+    const fn fields(self, direction: Direction) -> &'static [Field<'static>] {
+        match (self, direction) {
+            (
+                Self::Address {
+                    given: Some(target),
+                    ..
+                },
+                Direction::Entry,
+            )
+            | (
+                Self::Address {
+                    filled: Some(target),
+                    ..
+                },
+                Direction::Exit,
+            ) => target.fields,
+            _ => &[],
         }
     }
 }
@@ -98,42 +169,32 @@ impl Call {
         self.slot
     }
 
-    /// The fields of its entry's record.
-    pub(crate) fn entry(&'static self) -> impl Iterator<Item = Field<'static>> {
-        let numbers = self.arguments.iter().filter_map(|a| match a.kind {
-            Kind::Number(ty) => Some(Field { name: a.name, ty }),
-            Kind::Pointer(..) => Some(Field {
-                name: a.name,
-                ty: Kind::ADDRESS,
-            }),
-            Kind::Text | Kind::Out => None,
-        });
-        let pieces = self.arguments.iter().flat_map(|a| {
-            let (text, fields) = match a.kind {
-                Kind::Text => (Some(a.name), &[][..]),
-                Kind::Pointer(_, fields) => (None, fields),
-                Kind::Number(_) | Kind::Out => (None, &[][..]),
-            };
-            let text = text.map(|name| Field {
-                name,
-                ty: FieldType::String,
-            });
-            text.into_iter().chain(fields.iter().copied())
-        });
-        let before = self.before_arguments.iter().copied();
-        before.chain(numbers).chain(pieces)
+    /// What its record has in front of what the arguments are.
+    pub(super) const fn before(&self, direction: Direction) -> &'static [Field<'static>] {
+        match direction {
+            Direction::Entry => self.before_arguments,
+            Direction::Exit => self.at_exit,
+        }
     }
 
-    /// The fields of its exit's record.
-    pub(crate) fn exit(&'static self) -> impl Iterator<Item = Field<'static>> {
-        let written = self.arguments.iter().filter_map(|a| match a.kind {
-            Kind::Out => Some(Field {
-                name: a.name,
-                ty: Kind::ADDRESS,
-            }),
-            _ => None,
+    /// The fields of its record.
+    pub(crate) fn fields(
+        &'static self,
+        direction: Direction,
+    ) -> impl Iterator<Item = Field<'static>> {
+        let numbers = self.arguments.iter().filter_map(move |argument| {
+            let ty = argument.kind.number(direction)?;
+            Some(field(argument.name, ty))
         });
-        self.at_exit.iter().copied().chain(written)
+        let pieces = self.arguments.iter().flat_map(move |argument| {
+            let pointed = argument.kind.pointed(direction);
+            let text = pointed.filter(|pointed| matches!(pointed, Pointed::Text));
+            let text = text.map(|_| field(argument.name, FieldType::String));
+            text.into_iter()
+                .chain(argument.kind.fields(direction).iter().copied())
+        });
+        let before = self.before(direction).iter().copied();
+        before.chain(numbers).chain(pieces)
     }
 }
 
@@ -153,33 +214,45 @@ pub(super) const fn field(name: &'static str, ty: FieldType<'static>) -> Field<'
     Field { name, ty }
 }
 
-/// Where a socket is connected to, by LTTng's names.
-pub(super) const PEER: Kind = Kind::Pointer(
-    Pointed::SocketAddress,
-    &[
-        field("family", FAMILY),
-        field("dport", FieldType::unsigned(16)),
-        V4_LEN,
-        V4,
-        V6_LEN,
-        V6,
-        PATH,
-    ],
-);
+/// An address that the call reads what is at.
+pub(super) const fn given(pointed: Pointed, fields: &'static [Field<'static>]) -> Kind {
+    Kind::Address {
+        at: Direction::Entry,
+        given: Some(Target { pointed, fields }),
+        filled: None,
+    }
+}
 
-/// The address of a socket itself.
-pub(super) const OWN: Kind = Kind::Pointer(
-    Pointed::SocketAddress,
-    &[
-        field("family", FAMILY),
-        field("port", FieldType::unsigned(16)),
-        V4_LEN,
-        V4,
-        V6_LEN,
-        V6,
-        PATH,
-    ],
-);
+/// An address that the call writes to, recorded at `at`.
+const fn filled(at: Direction, pointed: Pointed, fields: &'static [Field<'static>]) -> Kind {
+    Kind::Address {
+        at,
+        given: None,
+        filled: Some(Target { pointed, fields }),
+    }
+}
+
+/// An address of which is not known what is there.
+pub(super) const OUT: Kind = Kind::Address {
+    at: Direction::Exit,
+    given: None,
+    filled: None,
+};
+
+/// The address of a socket, with this name for its port.
+macro_rules! socket_address {
+    ($port:literal) => {
+        &[
+            field("family", FAMILY),
+            field($port, FieldType::unsigned(16)),
+            V4_LEN,
+            V4,
+            V6_LEN,
+            V6,
+            PATH,
+        ]
+    };
+}
 
 const V4_LEN: Field<'static> = field("_v4addr_length", FieldType::unsigned(32));
 const V4: Field<'static> = field("v4addr", sequence(Integer::unsigned(8), "_v4addr_length"));
@@ -187,25 +260,71 @@ const V6_LEN: Field<'static> = field("_v6addr_length", FieldType::unsigned(32));
 const V6: Field<'static> = field("v6addr", sequence(Integer::hex(8), "_v6addr_length"));
 const PATH: Field<'static> = field("sun_path", FieldType::String);
 
+/// Where a socket is connected to, by LTTng's names.
+pub(super) const PEER: Kind = given(Pointed::SocketAddress, socket_address!("dport"));
+/// The address that a socket gets.
+pub(super) const OWN: Kind = given(Pointed::SocketAddress, socket_address!("port"));
+/// Who has connected, by LTTng's names.
+pub(super) const CONNECTED: Kind = filled(
+    Direction::Entry,
+    Pointed::FilledAddress,
+    socket_address!("sport"),
+);
+/// Whom something comes from.
+pub(super) const SENDER: Kind = filled(
+    Direction::Exit,
+    Pointed::FilledAddress,
+    socket_address!("sport"),
+);
+/// The address that a socket has.
+pub(super) const NAME: Kind = filled(
+    Direction::Exit,
+    Pointed::FilledAddress,
+    socket_address!("port"),
+);
+
 /// What an epoll instance shall tell of a descriptor, and by what.
-pub(super) const EPOLL: Kind = Kind::Pointer(
+pub(super) const EPOLL: Kind = given(
     Pointed::EpollEvent,
     &[
         field("events", FieldType::hex(32)),
         field("data", FieldType::hex(64)),
     ],
 );
-
-/// Descriptors that are waited for, and for what.
-pub(super) const POLL_SET: Kind = Kind::Pointer(
-    Pointed::PollSet,
+/// What it tells.
+pub(super) const EPOLLED: Kind = filled(
+    Direction::Exit,
+    Pointed::EpollEvents,
     &[
-        field("_fds_length", FieldType::unsigned(32)),
-        field("fds", sequence(Integer::signed(32), "_fds_length")),
-        field("_events_length", FieldType::unsigned(32)),
-        field("events", sequence(Integer::hex(16), "_events_length")),
+        field("_data_length", FieldType::unsigned(32)),
+        field("data", sequence(Integer::hex(64), "_data_length")),
+        field("_revents_length", FieldType::unsigned(32)),
+        field("revents", sequence(Integer::hex(32), "_revents_length")),
     ],
 );
+
+/// Descriptors that are waited for, and for what; and what came of it.
+pub(super) const POLL_SET: Kind = Kind::Address {
+    at: Direction::Entry,
+    given: Some(Target {
+        pointed: Pointed::PollSet,
+        fields: &[
+            field("_fds_length", FieldType::unsigned(32)),
+            field("fds", sequence(Integer::signed(32), "_fds_length")),
+            field("_events_length", FieldType::unsigned(32)),
+            field("events", sequence(Integer::hex(16), "_events_length")),
+        ],
+    }),
+    filled: Some(Target {
+        pointed: Pointed::PollResults,
+        fields: &[
+            field("_fds_length", FieldType::unsigned(32)),
+            field("fds", sequence(Integer::signed(32), "_fds_length")),
+            field("_revents_length", FieldType::unsigned(32)),
+            field("revents", sequence(Integer::hex(16), "_revents_length")),
+        ],
+    }),
+};
 
 const fn sequence(of: Integer, length: &'static str) -> FieldType<'static> {
     FieldType::Sequence(of, length)
@@ -236,7 +355,7 @@ pub(super) use syscalls;
 
 macro_rules! kind {
     ($arg:ident out) => {
-        $crate::event::syscall::describe::Kind::Out
+        $crate::event::syscall::describe::OUT
     };
     ($arg:ident string) => {
         $crate::event::syscall::describe::Kind::Text
@@ -246,6 +365,18 @@ macro_rules! kind {
     };
     ($arg:ident own) => {
         $crate::event::syscall::describe::OWN
+    };
+    ($arg:ident connected) => {
+        $crate::event::syscall::describe::CONNECTED
+    };
+    ($arg:ident sender) => {
+        $crate::event::syscall::describe::SENDER
+    };
+    ($arg:ident name) => {
+        $crate::event::syscall::describe::NAME
+    };
+    ($arg:ident epolled) => {
+        $crate::event::syscall::describe::EPOLLED
     };
     ($arg:ident timespec) => {
         $crate::event::syscall::describe::words!(2, $arg, "_sec", "_nsec")
@@ -286,7 +417,7 @@ pub(super) use kind;
 
 macro_rules! words {
     ($count:literal, $arg:ident, $($name:literal),*) => {
-        $crate::event::syscall::describe::Kind::Pointer(
+        $crate::event::syscall::describe::given(
             $crate::event::syscall::pointed::Pointed::Words($count),
             &[$($crate::event::syscall::describe::field(
                 concat!(stringify!($arg), $name),

@@ -2,9 +2,9 @@
 
 //! What a probe does for a system call, worked out when the module is compiled.
 
-use super::describe::{Argument, Call, Kind};
+use super::describe::Call;
 use super::pointed::Pointed;
-use super::{COMPAT, COMPAT_CALL, LISTED, SLOTS, UNKNOWN, UNKNOWN_CALL};
+use super::{Direction, COMPAT, COMPAT_CALL, LISTED, SLOTS, UNKNOWN, UNKNOWN_CALL};
 use crate::abi::schema::Field;
 use crate::arch::registers::Register;
 use crate::record::memory::{Space, Tail};
@@ -106,35 +106,17 @@ impl Plan {
         self
     }
 
-    const fn entry(call: &Call) -> Self {
-        let mut plan = Self::new().with_fixed(call.before_arguments);
+    const fn of(call: &Call, direction: Direction) -> Self {
+        let mut plan = Self::new().with_fixed(call.before(direction));
         let mut at = 0;
         while at < call.arguments.len() {
-            let register = register(call, at);
             let kind = call.arguments[at].kind;
-            match kind {
-                Kind::Number(ty) => plan = plan.with(register, ty.size()),
-                Kind::Pointer(..) => plan = plan.with(register, Kind::ADDRESS.size()),
-                Kind::Text | Kind::Out => {}
+            if let Some(ty) = kind.number(direction) {
+                plan = plan.with(register(call, at), ty.size());
             }
-            if let Some(pointed) = kind.pointed() {
+            if let Some(pointed) = kind.pointed(direction) {
                 plan.pieces += 1;
                 plan.least += pointed.least();
-            }
-            at += 1;
-        }
-        plan
-    }
-
-    const fn exit(call: &Call) -> Self {
-        let mut plan = Self::new().with_fixed(call.at_exit);
-        let mut at = 0;
-        while at < call.arguments.len() {
-            if let Argument {
-                kind: Kind::Out, ..
-            } = call.arguments[at]
-            {
-                plan = plan.with(register(call, at), Kind::ADDRESS.size());
             }
             at += 1;
         }
@@ -149,7 +131,7 @@ impl Plan {
 }
 
 impl Pointers {
-    const fn of(call: &Call) -> Self {
+    const fn of(call: &Call, direction: Direction) -> Self {
         let mut pointers = Self {
             count: 0,
             pieces: [Piece {
@@ -160,12 +142,16 @@ impl Pointers {
         };
         let mut at = 0;
         while at < call.arguments.len() {
-            if let Some(pointed) = call.arguments[at].kind.pointed() {
+            if let Some(pointed) = call.arguments[at].kind.pointed(direction) {
                 let is_last = at + 1 == call.arguments.len();
                 pointers.pieces[pointers.count as usize] = Piece {
                     pointed,
                     address: register(call, at),
-                    extent: register(call, if is_last { at } else { at + 1 }),
+                    extent: match pointed {
+                        Pointed::EpollEvents => Register::RESULT,
+                        _ if is_last => register(call, at),
+                        _ => register(call, at + 1),
+                    },
                 };
                 pointers.count += 1;
             }
@@ -173,17 +159,6 @@ impl Pointers {
         }
         pointers
     }
-}
-
-/// Copies what the arguments of the call in `slot` point to at its entry. May fault and sleep.
-pub(super) fn copy(slot: u32, registers: &Registers) -> Pieces {
-    let mut pieces = Pieces::new();
-    let pointers = POINTERS.get(slot as usize).into_iter();
-    for piece in pointers.flat_map(|of| of.pieces.iter().take(of.count.into())) {
-        let (address, extent) = (registers.get(piece.address), registers.get(piece.extent));
-        piece.pointed.copy(address, extent, &mut pieces);
-    }
-    pieces
 }
 
 const fn register(call: &Call, argument: usize) -> Register {
@@ -194,28 +169,61 @@ const fn register(call: &Call, argument: usize) -> Register {
     }
 }
 
-/// The plans of all slots.
-pub(super) type Plans = [Plan; SLOTS as usize];
+/// How the entries of all calls are recorded, or the exits; by slot.
+pub(super) struct Plans {
+    plans: [Plan; SLOTS as usize],
+    pointers: [Pointers; SLOTS as usize],
+    direction: Direction,
+}
 
-macro_rules! plans {
-    ($of:path) => {{
-        let mut plans = [$of(UNKNOWN_CALL); SLOTS as usize];
+impl Plans {
+    const fn of(direction: Direction) -> Self {
+        let mut made = Self {
+            plans: [Plan::of(UNKNOWN_CALL, direction); SLOTS as usize],
+            pointers: [Pointers::of(UNKNOWN_CALL, direction); SLOTS as usize],
+            direction,
+        };
         let mut at = 0;
-        while at < LISTED.len() {
-            plans[LISTED[at].slot as usize] = $of(&LISTED[at]);
+        while at <= LISTED.len() {
+            let call = if at < LISTED.len() {
+                &LISTED[at]
+            } else {
+                COMPAT_CALL
+            };
+            made.plans[call.slot as usize] = Plan::of(call, direction);
+            made.pointers[call.slot as usize] = Pointers::of(call, direction);
             at += 1;
         }
-        plans[COMPAT as usize] = $of(COMPAT_CALL);
-        plans
-    }};
+        made
+    }
+
+    /// That of the call in `slot`.
+    #[inline(always)]
+    pub(super) fn get(&self, slot: u32) -> Option<&Plan> {
+        self.plans.get(slot as usize)
+    }
+
+    /// Copies what the arguments of the call in `slot` point to. May fault and sleep.
+    #[inline(always)]
+    pub(super) fn copy(&self, slot: u32, registers: &Registers) -> Pieces {
+        let mut pieces = Pieces::new();
+        let result = registers.get(Register::RESULT) as i64;
+        let is_filled = matches!(self.direction, Direction::Entry) || result >= 0;
+        let pointers = self.pointers.get(slot as usize).into_iter();
+        for piece in pointers.flat_map(|of| of.pieces.iter().take(of.count.into())) {
+            let (address, extent) = (registers.get(piece.address), registers.get(piece.extent));
+            // Nothing can be read there.
+            let address = if is_filled { address } else { 0 };
+            piece.pointed.copy(address, extent, &mut pieces);
+        }
+        pieces
+    }
 }
 
 /// What is recorded at the entries.
-pub(super) static ENTRY: Plans = plans!(Plan::entry);
-/// What the arguments point to.
-static POINTERS: [Pointers; SLOTS as usize] = plans!(Pointers::of);
+pub(super) static ENTRY: Plans = Plans::of(Direction::Entry);
 /// What is recorded at the exits.
-pub(super) static EXIT: Plans = plans!(Plan::exit);
+pub(super) static EXIT: Plans = Plans::of(Direction::Exit);
 
 /// The slot of call `number`; of an unknown one, if it is beyond all known.
 #[inline(always)]

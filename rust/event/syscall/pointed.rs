@@ -4,6 +4,7 @@
 
 use crate::abi::schema::{FieldType, Integer, LabelPlace, Labels};
 use crate::sys::user_data::{copy_from_user, UserData, PIECE_MAX};
+use core::ops::Range;
 
 /// What is there.
 #[derive(Clone, Copy)]
@@ -17,8 +18,14 @@ pub(super) enum Pointed {
     Words(u8),
     /// A `struct epoll_event`.
     EpollEvent,
+    /// As many structs `epoll_event` as the call returned.
+    EpollEvents,
     /// Structs `pollfd`; the next argument is their number.
     PollSet,
+    /// The same; those of which something is told.
+    PollResults,
+    /// A `struct sockaddr`; at the address that is the next argument is its size, an int.
+    FilledAddress,
 }
 
 /// What a family of addresses is called.
@@ -57,13 +64,13 @@ const ADDRESS_MAX: usize = 110;
 const EPOLL_EVENT: usize = 12;
 /// Bytes of a `struct pollfd`.
 const POLLFD: usize = 8;
-/// Structs `pollfd` that are recorded.
-const POLLFDS_MAX: usize = 16;
+/// Structs that are recorded where there may be many.
+const ELEMENTS_MAX: usize = 16;
 
 const _: () = {
     // Family and port, both counts, an address; a path, its NUL.
     assert!(2 + 2 + 4 + 4 + 16 + ADDRESS_MAX < PIECE_MAX);
-    assert!(4 + 4 + POLLFDS_MAX * 6 <= PIECE_MAX);
+    assert!(4 + 4 + ELEMENTS_MAX * EPOLL_EVENT <= PIECE_MAX);
 };
 
 impl Pointed {
@@ -71,10 +78,10 @@ impl Pointed {
     pub(super) const fn least(self) -> u8 {
         match self {
             Self::Text => 1,
-            Self::SocketAddress => 2 + 2 + 4 + 4 + 1,
+            Self::SocketAddress | Self::FilledAddress => 2 + 2 + 4 + 4 + 1,
             Self::Words(count) => 8 * count,
             Self::EpollEvent => EPOLL_EVENT as u8,
-            Self::PollSet => 4 + 4,
+            Self::EpollEvents | Self::PollSet | Self::PollResults => 4 + 4,
         }
     }
 
@@ -90,7 +97,26 @@ impl Pointed {
                 }
             }
             Self::EpollEvent => copy_array::<EPOLL_EVENT, N>(address, to),
-            Self::PollSet => poll_set(address, extent, to),
+            Self::EpollEvents => {
+                let mut bytes = [0; ELEMENTS_MAX * EPOLL_EVENT];
+                let events = elements::<EPOLL_EVENT>(&mut bytes, address, extent);
+                put_columns(events, [4..12, 0..4], to);
+            }
+            Self::PollSet | Self::PollResults => {
+                let mut bytes = [0; ELEMENTS_MAX * POLLFD];
+                let set = elements::<POLLFD>(&mut bytes, address, extent);
+                if let Self::PollSet = self {
+                    put_columns(set, [0..4, 4..6], to);
+                } else {
+                    let has_results = |pollfd: &&[u8]| pollfd.get(6..8) != Some(&[0, 0]);
+                    put_columns(set.filter(has_results), [0..4, 6..8], to);
+                }
+            }
+            Self::FilledAddress => {
+                let mut len = [0; 4];
+                copy_from_user(extent, &mut len);
+                socket_address(address, u32::from_ne_bytes(len).into(), to);
+            }
         }
     }
 }
@@ -148,17 +174,28 @@ fn unix_path<const N: usize>(path: &[u8], to: &mut UserData<N>) {
     to.put(&[0]);
 }
 
-/// The descriptors, and what is asked of each.
-fn poll_set<const N: usize>(address: u64, count: u64, to: &mut UserData<N>) {
-    let mut bytes = [0; POLLFDS_MAX * POLLFD];
-    let count = (count as u32 as usize).min(POLLFDS_MAX);
-    let set = bytes.get_mut(..count.wrapping_mul(POLLFD));
-    let set = set.and_then(|set| copy_from_user(address, set).then_some(&*set));
-    let set = set.unwrap_or(&[]).chunks_exact(POLLFD);
-    for field in [0..4, 4..6] {
-        to.put(&(set.len() as u32).to_ne_bytes());
-        for pollfd in set.clone() {
-            to.put(pollfd.get(field.clone()).unwrap_or(&[]));
+/// The first of `count` structs at `address`.
+fn elements<const SIZE: usize>(
+    bytes: &mut [u8],
+    address: u64,
+    count: u64,
+) -> impl Iterator<Item = &[u8]> + Clone {
+    let count = (count as u32 as usize).min(ELEMENTS_MAX);
+    let given = bytes.get_mut(..count.wrapping_mul(SIZE));
+    let given = given.and_then(|given| copy_from_user(address, given).then_some(&*given));
+    given.unwrap_or(&[]).chunks_exact(SIZE)
+}
+
+/// Some bytes of each struct, one kind behind the other; with how many there are in front of each.
+fn put_columns<'a, const N: usize>(
+    elements: impl Iterator<Item = &'a [u8]> + Clone,
+    columns: [Range<usize>; 2],
+    to: &mut UserData<N>,
+) {
+    for column in columns {
+        to.put(&(elements.clone().count() as u32).to_ne_bytes());
+        for element in elements.clone() {
+            to.put(element.get(column.clone()).unwrap_or(&[]));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 //! The two probes of system calls.
 
-use super::plan::{self, Plan, Record};
+use super::plan::{self, Plan, Plans, Record};
 use super::{Direction, SLOTS, UNKNOWN};
 use crate::arch::word::SharedWord;
 use crate::channel::{Buffer, Entered, Gates, Waiting};
@@ -151,10 +151,13 @@ impl SyscallProbe {
         &self,
         id: u32,
         slot: u32,
-        plan: &Plan,
+        plans: &Plans,
         registers: &Registers,
     ) {
-        let pieces = plan::copy(slot, registers);
+        let Some(plan) = plans.get(slot) else {
+            return;
+        };
+        let pieces = plans.copy(slot, registers);
         let pieces = pieces.bytes();
         self.record::<F>(
             id,
@@ -228,11 +231,11 @@ extern "C" fn enter<F: Format>(probe: &SyscallProbe, registers: &Registers, _num
     let Some(id) = probe.number(slot) else {
         return;
     };
-    let Some(plan) = plan::ENTRY.get(slot as usize) else {
+    let Some(plan) = plan::ENTRY.get(slot) else {
         return;
     };
     if plan.pieces != 0 {
-        return probe.record_with_pieces::<F>(id, slot, plan, registers);
+        return probe.record_with_pieces::<F>(id, slot, &plan::ENTRY, registers);
     }
     probe.record::<F>(
         id,
@@ -250,9 +253,12 @@ extern "C" fn exit<F: Format>(probe: &SyscallProbe, registers: &Registers, _resu
     let Some(id) = probe.number(slot) else {
         return;
     };
-    let Some(plan) = plan::EXIT.get(slot as usize) else {
+    let Some(plan) = plan::EXIT.get(slot) else {
         return;
     };
+    if plan.pieces != 0 {
+        return probe.record_with_pieces::<F>(id, slot, &plan::EXIT, registers);
+    }
     probe.record::<F>(
         id,
         Record {

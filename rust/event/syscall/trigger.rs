@@ -2,7 +2,7 @@
 
 //! The two probes of triggers at system calls.
 
-use super::plan::{self, Plan, Plans, Record};
+use super::plan::{self, Plans, Record};
 use super::{call, Call, Direction, UNKNOWN};
 use crate::arch::preempt::NoPreempt;
 use crate::event::captured::CapturedProbe;
@@ -36,11 +36,11 @@ impl SyscallTrigger {
         if slot != self.slot && (self.slot != UNKNOWN || call(slot).is_some()) {
             return;
         }
-        let Some(plan) = plans.get(slot as usize) else {
+        let Some(plan) = plans.get(slot) else {
             return;
         };
         if plan.pieces != 0 {
-            return self.record_with_pieces(slot, plan, registers);
+            return self.record_with_pieces(slot, plans, registers);
         }
         self.record_fields(&Record {
             plan,
@@ -53,8 +53,11 @@ impl SyscallTrigger {
     /// sleep.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn record_with_pieces(&self, slot: u32, plan: &Plan, registers: &Registers) {
-        let pieces = plan::copy(slot, registers);
+    fn record_with_pieces(&self, slot: u32, plans: &Plans, registers: &Registers) {
+        let Some(plan) = plans.get(slot) else {
+            return;
+        };
+        let pieces = plans.copy(slot, registers);
         self.record_fields(&Record {
             plan,
             registers,

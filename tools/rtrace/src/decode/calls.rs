@@ -48,15 +48,13 @@ pub fn number(name: &str) -> Option<u32> {
 
 /// The place of an argument in its call; none if either is not known.
 pub fn position(call: &str, argument: &str) -> Option<usize> {
-    let arguments = CALLS.get(call)?.arguments;
-    arguments.iter().position(|(name, _)| *name == argument)
+    let mut arguments = arguments(call).iter();
+    arguments.position(|(name, _)| *name == argument)
 }
 
-/// What kind of argument the module's table says that it is.
-pub fn kind(call: &str, argument: &str) -> Option<&'static str> {
-    let mut arguments = CALLS.get(call)?.arguments.iter();
-    let found = arguments.find(|(name, _)| *name == argument);
-    found.map(|(_, kind)| *kind)
+/// The arguments of a call: their names, and what kind of argument the module's table says that each is.
+pub fn arguments(call: &str) -> &'static [(&'static str, &'static str)] {
+    CALLS.get(call).map_or(&[], |call| call.arguments)
 }
 
 /// Whether an argument is a descriptor of who calls.
@@ -65,7 +63,7 @@ pub fn is_descriptor(call: &str, argument: &str) -> bool {
     if (call, argument) == ("pidfd_getfd", "fd") {
         return false;
     }
-    kind(call, argument) == Some("fd")
+    arguments(call).contains(&(argument, "fd"))
 }
 
 #[cfg(test)]

@@ -61,8 +61,10 @@ struct Field {
     name: String,
     ty: Type,
     meaning: Option<Meaning>,
-    /// What it points to, if the record has that.
+    /// What it points to, if the record has that; without the address that points there it is
+    /// `pointed_alone`.
     pointed: Option<Pointed>,
+    pointed_alone: bool,
     /// Whether it is a descriptor of who calls.
     is_descriptor: bool,
     /// Its place among the arguments of the call.
@@ -108,13 +110,14 @@ impl Form {
         if let Kind::Exit { ret, .. } = kind {
             fields.retain(|field| field.number != ret);
         }
-        if let Kind::Entry(_) = kind {
-            for field in &mut fields {
-                field.pointed = Pointed::find(&name, &field.name, layout);
+        for (argument, argument_kind) in call.map_or(&[][..], decode::arguments) {
+            let found = match kind {
+                Kind::Entry(_) => Pointed::given(argument_kind, argument, layout),
+                _ => Pointed::filled(argument_kind, layout),
+            };
+            if let Some(pointed) = found {
+                point(&mut fields, argument, pointed);
             }
-            let pointed = fields.iter().filter_map(|field| field.pointed.as_ref());
-            let shown: Vec<_> = pointed.flat_map(Pointed::fields).collect();
-            fields.retain(|field| !shown.contains(&field.number));
         }
         Self {
             fields,
@@ -170,7 +173,8 @@ impl Field {
         let value = values(self.number)?;
         let mut text = format!("{}: ", self.name);
         match &self.pointed {
-            // Nothing is there.
+            Some(pointed) if self.pointed_alone => pointed.write(&mut text, values),
+            // At the address 0 is nothing.
             Some(pointed) if number(value) != 0 => pointed.write(&mut text, values),
             _ => write_value(&mut text, value, &self.ty, self.meaning),
         }
@@ -202,12 +206,31 @@ fn fields(layouts: &[FieldLayout], call: Option<&str>) -> Vec<Field> {
             ty: layout.ty.clone(),
             meaning: call.and_then(|call| decode::argument(call, &layout.name)),
             pointed: None,
+            pointed_alone: false,
             is_descriptor: call.is_some_and(|call| decode::is_descriptor(call, &layout.name)),
             position: call
                 .and_then(|call| decode::position(call, &layout.name))
                 .unwrap_or(usize::MAX),
         })
         .collect()
+}
+
+/// What an argument points to stands with it, not as fields of their own. The exit may have it without the
+/// address, which the entry has.
+fn point(fields: &mut Vec<Field>, argument: &str, pointed: Pointed) {
+    let parts = pointed.fields();
+    let Some(&first) = parts.first() else {
+        return;
+    };
+    if let Some(field) = fields.iter_mut().find(|field| field.name == argument) {
+        field.pointed = Some(pointed);
+        fields.retain(|field| !parts.contains(&field.number));
+    } else if let Some(field) = fields.iter_mut().find(|field| field.number == first) {
+        field.name = pointed.name().to_owned();
+        field.pointed = Some(pointed);
+        field.pointed_alone = true;
+        fields.retain(|field| field.number == first || !parts.contains(&field.number));
+    }
 }
 
 /// Writes arguments in the order of the call; those that it is not known to have in that of the record.

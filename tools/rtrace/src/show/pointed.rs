@@ -17,7 +17,9 @@ pub enum Pointed {
     Times(Vec<(&'static str, [usize; 2])>),
     /// What is asked of a descriptor, and what is said with it.
     Epoll([usize; 2]),
-    /// Descriptors, and what is asked of each.
+    /// What is said with descriptors, and what is told of each.
+    Epolled([usize; 2]),
+    /// Descriptors, and what is asked or told of each.
     PollSet([usize; 2]),
 }
 
@@ -25,9 +27,8 @@ pub enum Pointed {
 const UTIME: [(u64, &str); 2] = [(0x3fff_ffff, "UTIME_NOW"), (0x3fff_fffe, "UTIME_OMIT")];
 
 impl Pointed {
-    /// Behind this argument of the call, in records of this layout.
-    pub fn find(call: &str, argument: &str, layout: &EventLayout) -> Option<Self> {
-        let kind = decode::kind(call, argument)?;
+    /// Behind an argument of this kind, in the record of a call's entry.
+    pub fn given(kind: &str, argument: &str, layout: &EventLayout) -> Option<Self> {
         let field = |name: &str| layout.field(name);
         let time = |name: &'static str| {
             let part = |unit| field(&format!("{argument}{name}_{unit}"));
@@ -38,13 +39,8 @@ impl Pointed {
             times.map(Self::Times)
         };
         match kind {
-            "peer" | "own" => Some(Self::Address([
-                field("family")?,
-                field("dport").or_else(|| field("port"))?,
-                field("v4addr")?,
-                field("v6addr")?,
-                field("sun_path")?,
-            ])),
+            "peer" => Self::address("dport", layout),
+            "own" => Self::address("port", layout),
             "timespec" => times(&[""]),
             "itimerspec" => times(&["_interval", "_value"]),
             "filetimes" => times(&["_access", "_modify"]),
@@ -54,12 +50,43 @@ impl Pointed {
         }
     }
 
+    /// The same in the record of its exit.
+    pub fn filled(kind: &str, layout: &EventLayout) -> Option<Self> {
+        let field = |name: &str| layout.field(name);
+        match kind {
+            "connected" | "sender" => Self::address("sport", layout),
+            "name" => Self::address("port", layout),
+            "epolled" => Some(Self::Epolled([field("data")?, field("revents")?])),
+            "pollset" => Some(Self::PollSet([field("fds")?, field("revents")?])),
+            _ => None,
+        }
+    }
+
+    /// What it is called where the record does not have the address that points to it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Address(_) => "from",
+            Self::Times(_) => "time",
+            Self::Epoll(_) | Self::Epolled(_) | Self::PollSet(_) => "revents",
+        }
+    }
+
+    fn address(port: &str, layout: &EventLayout) -> Option<Self> {
+        Some(Self::Address([
+            layout.field("family")?,
+            layout.field(port)?,
+            layout.field("v4addr")?,
+            layout.field("v6addr")?,
+            layout.field("sun_path")?,
+        ]))
+    }
+
     /// The fields that say it.
     pub fn fields(&self) -> Vec<usize> {
         match self {
             Self::Address(fields) => fields.to_vec(),
             Self::Times(times) => times.iter().flat_map(|(_, fields)| *fields).collect(),
-            Self::Epoll(fields) | Self::PollSet(fields) => fields.to_vec(),
+            Self::Epoll(fields) | Self::Epolled(fields) | Self::PollSet(fields) => fields.to_vec(),
         }
     }
 
@@ -93,26 +120,38 @@ impl Pointed {
                 decode::EPOLL_EVENTS.write(out, integer(*events));
                 push(out, format_args!(", data: {:#x}}}", integer(*data)));
             }
+            Self::Epolled([data, events]) => {
+                write_pairs(out, [value(*data), value(*events)], |out, data, events| {
+                    decode::EPOLL_EVENTS.write(out, events);
+                    push(out, format_args!(", data: {data:#x}"));
+                });
+            }
             Self::PollSet([fds, events]) => {
-                let integers = |field| match value(field) {
-                    Some(Value::Integers(integers)) => Some(integers),
-                    _ => None,
-                };
-                let both = integers(*fds).zip(integers(*events));
-                out.push('[');
-                for (place, (fd, asked)) in both.into_iter().flat_map(|(a, b)| a.zip(b)).enumerate()
-                {
-                    if place > 0 {
-                        out.push_str(", ");
-                    }
-                    push(out, format_args!("{{{}, ", number(fd) as i32));
-                    decode::POLL_EVENTS.write(out, number(asked));
-                    out.push('}');
-                }
-                out.push(']');
+                write_pairs(out, [value(*fds), value(*events)], |out, fd, events| {
+                    push(out, format_args!("{}, ", fd as i32));
+                    decode::POLL_EVENTS.write(out, events);
+                });
             }
         }
     }
+}
+
+/// Integers that stand in two sequences, two and two.
+fn write_pairs(
+    out: &mut String,
+    sequences: [Option<Value<'_>>; 2],
+    write: impl Fn(&mut String, u64, u64),
+) {
+    let [Some(Value::Integers(first)), Some(Value::Integers(second))] = sequences else {
+        return;
+    };
+    out.push('[');
+    for (place, (first, second)) in first.zip(second).enumerate() {
+        out.push_str(if place > 0 { ", {" } else { "{" });
+        write(out, number(first), number(second));
+        out.push('}');
+    }
+    out.push(']');
 }
 
 fn write_address(out: &mut String, values: [Option<Value<'_>>; 5]) {

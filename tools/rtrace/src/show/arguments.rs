@@ -173,6 +173,7 @@ impl Field {
         let value = values(self.number)?;
         let mut text = format!("{}: ", self.name);
         match &self.pointed {
+            Some(pointed) if self.pointed_alone && pointed.is_nothing(&values) => return None,
             Some(pointed) if self.pointed_alone => pointed.write(&mut text, values),
             // At the address 0 is nothing.
             Some(pointed) if number(value) != 0 => pointed.write(&mut text, values),

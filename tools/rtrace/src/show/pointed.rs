@@ -90,6 +90,18 @@ impl Pointed {
         }
     }
 
+    /// Whether nothing was there, or nobody asked for it.
+    pub fn is_nothing<'a>(&self, value: impl Fn(usize) -> Option<Value<'a>>) -> bool {
+        match self {
+            Self::Address([family, ..]) => value(*family).map_or(0, number) == 0,
+            Self::Epolled([one, _]) | Self::PollSet([one, _]) => match value(*one) {
+                Some(Value::Integers(mut integers)) => integers.next().is_none(),
+                _ => true,
+            },
+            Self::Times(_) | Self::Epoll(_) => false,
+        }
+    }
+
     /// Writes it, of the event that has these values.
     pub fn write<'a>(&self, out: &mut String, value: impl Fn(usize) -> Option<Value<'a>>) {
         let integer = |field: usize| value(field).map_or(0, number);

@@ -80,8 +80,13 @@ impl<const N: usize> UserData<N> {
     }
 }
 
-/// Copies what is at `address` in user space; whether all of it could be read. May fault and sleep.
+/// Copies what is at `address` in user space; whether all of it could be read: if not, `to` is all 0.
+/// May fault and sleep.
 pub(crate) fn copy_from_user(address: u64, to: &mut [u8]) -> bool {
     let from = UserSlice::new(UserPtr::from_addr(address as usize), to.len());
-    from.reader().read_slice(to).is_ok()
+    let is_read = from.reader().read_slice(to).is_ok();
+    if !is_read {
+        to.fill(0);
+    }
+    is_read
 }

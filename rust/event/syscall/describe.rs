@@ -70,7 +70,7 @@ pub(super) enum Kind {
     },
 }
 
-/// What is at an address.
+/// What is at an address: its fields, but for a text, which is called as the argument.
 #[derive(Clone, Copy)]
 pub(super) struct Target {
     pointed: Pointed,
@@ -85,64 +85,29 @@ impl Kind {
     pub(super) const fn number(self, direction: Direction) -> Option<FieldType<'static>> {
         match (self, direction) {
             (Self::Number(ty), Direction::Entry) => Some(ty),
-            (
-                Self::Address {
-                    at: Direction::Entry,
-                    ..
-                },
-                Direction::Entry,
-            )
-            | (
-                Self::Address {
-                    at: Direction::Exit,
-                    ..
-                },
-                Direction::Exit,
-            ) => Some(Self::ADDRESS),
+            (Self::Address { at, .. }, _) if at as u8 == direction as u8 => Some(Self::ADDRESS),
             _ => None,
         }
     }
 
-    /// What is copied from where it points to.
+    /// What is recorded of where it points to.
+    const fn target(self, direction: Direction) -> Option<Target> {
+        match (self, direction) {
+            (Self::Text, Direction::Entry) => Some(Target {
+                pointed: Pointed::Text,
+                fields: &[],
+            }),
+            (Self::Address { given, .. }, Direction::Entry) => given,
+            (Self::Address { filled, .. }, Direction::Exit) => filled,
+            _ => None,
+        }
+    }
+
+    /// What is copied from there.
     pub(super) const fn pointed(self, direction: Direction) -> Option<Pointed> {
-        match (self, direction) {
-            (Self::Text, Direction::Entry) => Some(Pointed::Text),
-            (
-                Self::Address {
-                    given: Some(target),
-                    ..
-                },
-                Direction::Entry,
-            )
-            | (
-                Self::Address {
-                    filled: Some(target),
-                    ..
-                },
-                Direction::Exit,
-            ) => Some(target.pointed),
-            _ => None,
-        }
-    }
-
-    /// That which is copied, but for a text.
-    const fn fields(self, direction: Direction) -> &'static [Field<'static>] {
-        match (self, direction) {
-            (
-                Self::Address {
-                    given: Some(target),
-                    ..
-                },
-                Direction::Entry,
-            )
-            | (
-                Self::Address {
-                    filled: Some(target),
-                    ..
-                },
-                Direction::Exit,
-            ) => target.fields,
-            _ => &[],
+        match self.target(direction) {
+            Some(target) => Some(target.pointed),
+            None => None,
         }
     }
 }
@@ -187,11 +152,11 @@ impl Call {
             Some(field(argument.name, ty))
         });
         let pieces = self.arguments.iter().flat_map(move |argument| {
-            let pointed = argument.kind.pointed(direction);
-            let text = pointed.filter(|pointed| matches!(pointed, Pointed::Text));
-            let text = text.map(|_| field(argument.name, FieldType::String));
-            text.into_iter()
-                .chain(argument.kind.fields(direction).iter().copied())
+            let target = argument.kind.target(direction);
+            let is_text = target.is_some_and(|target| matches!(target.pointed, Pointed::Text));
+            let text = is_text.then(|| field(argument.name, FieldType::String));
+            let fields = target.map_or(&[][..], |target| target.fields);
+            text.into_iter().chain(fields.iter().copied())
         });
         let before = self.before(direction).iter().copied();
         before.chain(numbers).chain(pieces)

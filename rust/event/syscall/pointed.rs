@@ -123,9 +123,7 @@ impl Pointed {
 
 fn copy_array<const BYTES: usize, const N: usize>(address: u64, to: &mut UserData<N>) {
     let mut bytes = [0; BYTES];
-    if !copy_from_user(address, &mut bytes) {
-        bytes = [0; BYTES];
-    }
+    copy_from_user(address, &mut bytes);
     to.put(&bytes);
 }
 
@@ -134,9 +132,9 @@ fn socket_address<const N: usize>(address: u64, len: u64, to: &mut UserData<N>) 
     let mut bytes = [0; ADDRESS_MAX];
     // The kernel takes the length for an int.
     let len = usize::try_from(len as i32).unwrap_or(0).min(ADDRESS_MAX);
-    let given = bytes.get_mut(..len).filter(|given| !given.is_empty());
-    let given = given.and_then(|given| copy_from_user(address, given).then_some(&*given));
-    let given = given.unwrap_or(&[]);
+    let given = bytes.get_mut(..len).unwrap_or(&mut []);
+    // Of AF_UNSPEC, where it cannot be read.
+    copy_from_user(address, given);
     let family = given
         .first_chunk()
         .map_or(0, |family| u16::from_ne_bytes(*family));

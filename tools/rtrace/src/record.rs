@@ -74,6 +74,7 @@ fn try_record<'a>(place: &Place, options: &'a Record) -> anyhow::Result<Recordin
             return Ok(Recording::NotBegun(cannot_run(program, &error)));
         }
     }
+    let servers = options.debuginfod.then(symbols::Servers::new).transpose()?;
     Output::try_writing(&options.dir, options.output_options)?;
     let signals = Signals::catch()?;
     // Before the session, so that nothing records them when they are taken away.
@@ -121,7 +122,7 @@ fn try_record<'a>(place: &Place, options: &'a Record) -> anyhow::Result<Recordin
     } else {
         stream(options, session, stop, begin)
     }?;
-    if let Some(Err(error)) = symbols.map(|symbols| save_symbols(options, symbols)) {
+    if let Some(Err(error)) = symbols.map(|symbols| save_symbols(options, symbols, servers)) {
         // The trace is whole all the same, and the command is to be waited for.
         say(format_args!("names of functions are missing: {error:#}"));
         recording.fail();
@@ -130,13 +131,17 @@ fn try_record<'a>(place: &Place, options: &'a Record) -> anyhow::Result<Recordin
 }
 
 /// Writes beside the trace, if there is one, what its functions are called.
-fn save_symbols(options: &Record, symbols: symbols::Recorder) -> anyhow::Result<()> {
+fn save_symbols(
+    options: &Record,
+    symbols: symbols::Recorder,
+    servers: Option<symbols::Servers>,
+) -> anyhow::Result<()> {
     let Some(uuid) = options.output_options.held(&options.dir)? else {
         return Ok(());
     };
     let access = options.output_options.access;
     symbols.end(&options.dir, uuid, access)?;
-    save_names(&options.dir, access)
+    save_names(&options.dir, servers, access)
 }
 
 /// How a recording ended.

@@ -61,6 +61,10 @@ pub struct ProfileArgs {
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
 
+    /// Ask the servers that $DEBUGINFOD_URLS names for programs' symbols that this machine does not have
+    #[arg(long)]
+    pub debuginfod: bool,
+
     /// Rows in each table; 0 for all
     #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 15)]
     pub rows: usize,

@@ -58,6 +58,10 @@ pub struct RecordArgs {
     #[arg(long, conflicts_with = "snapshot_on")]
     pub symbols: bool,
 
+    /// Ask the servers that $DEBUGINFOD_URLS names for programs' symbols that this machine does not have
+    #[arg(long, requires = "symbols")]
+    pub debuginfod: bool,
+
     /// Record COMMAND only: all its threads, and what it starts
     #[arg(long)]
     pub only: bool,

@@ -7,7 +7,7 @@ use super::pass;
 use super::Choice;
 use crate::analysis::{bits, key, EventKey};
 use crate::progress;
-use crate::symbols::{Names, Place, Side, Stacks, Symbols};
+use crate::symbols::{Names, Place, Servers, Side, Stacks, Symbols};
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::Path;
@@ -29,18 +29,22 @@ struct Functions {
 }
 
 /// Saves the names of the functions in the trace in `dir` with it: those in call stacks, and those that events
-/// are about.
-pub fn save_names(dir: &Path, access: Access) -> anyhow::Result<()> {
+/// are about. `servers` are asked for what this machine does not know of programs.
+pub fn save_names(dir: &Path, servers: Option<Servers>, access: Access) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
     let choice = Choice::default();
     let chosen = choice.events(&trace.metadata)?;
     let classes = trace.metadata.streams.iter();
     let layouts = classes.clone().flat_map(|class| class.events.values());
     let code = |layout: &EventLayout| CODE.iter().filter_map(|name| layout.field(name)).collect();
+    let mut symbols = Symbols::of(dir, &trace.metadata);
+    if let Some(servers) = servers {
+        symbols.ask(servers);
+    }
     let mut functions = Functions {
         stacks: classes.map(Stacks::of).collect(),
         code: layouts.map(|layout| (key(layout), code(layout))).collect(),
-        symbols: Symbols::of(dir, &trace.metadata),
+        symbols,
         names: Names::default(),
     };
     let bar = progress::reading(&trace)?;

@@ -59,6 +59,7 @@ pub(super) fn profile(args: ProfileArgs) -> Profile {
             ..OutputOptions::default()
         },
         symbols: true,
+        debuginfod: args.debuginfod,
         fail_on_loss: false,
         command,
     };

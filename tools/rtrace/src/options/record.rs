@@ -74,6 +74,8 @@ pub struct Record {
     pub output_options: OutputOptions,
     /// Whether the names of functions are written with the trace.
     pub symbols: bool,
+    /// Whether servers are asked for those that this machine does not know.
+    pub debuginfod: bool,
     /// Whether losses are a failure.
     pub fail_on_loss: bool,
     /// The command to run, if any.
@@ -160,6 +162,7 @@ pub(super) fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
             rotate,
         },
         symbols: args.symbols,
+        debuginfod: args.debuginfod,
         fail_on_loss: args.fail_on_loss,
         command: command.next().map(|program| (program, command.collect())),
     })

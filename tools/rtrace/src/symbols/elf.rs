@@ -3,6 +3,8 @@
 //! The functions of a program or library, out of its file, or that of its debug information.
 
 use super::contents::Contents;
+use super::debuginfod::Servers;
+use super::mappings::MappedFile;
 use crate::terminal::printable;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 use std::fmt::{self, Write};
@@ -45,14 +47,23 @@ fn id_of(elf: &Elf<'_>) -> Option<String> {
     }))
 }
 
-/// The functions of the file at `path`, sorted; none if it is not there, is no program or library, or has
-/// another build id than this, or one where there is to be none.
-pub fn functions(path: &Path, build_id: Option<&str>) -> Option<Vec<Function>> {
+/// The functions of a file, sorted; none if it is not there, or is no program or library. One of this path
+/// with another build id, or with one where there is to be none, is another file. `servers` are asked for what
+/// this machine does not have.
+pub fn functions(file: &MappedFile, servers: Option<Servers>) -> Option<Vec<Function>> {
+    let path = Path::new(&file.path);
+    functions_of(path, file, servers).or_else(|| {
+        let path = servers?.executable(file)?;
+        functions_of(&path, file, servers)
+    })
+}
+
+fn functions_of(path: &Path, file: &MappedFile, servers: Option<Servers>) -> Option<Vec<Function>> {
     let contents = Contents::open(path).ok()?;
     let elf: Elf<'_> = object::File::parse(&contents).ok()?;
     let own = id_of(&elf);
     // A container's file without one is not the file that has its path here.
-    if own.as_deref() != build_id {
+    if own != file.build_id {
         return None;
     }
     let segments: Vec<_> = elf
@@ -66,16 +77,19 @@ pub fn functions(path: &Path, build_id: Option<&str>) -> Option<Vec<Function>> {
         })
     };
     let mut functions = symbols(&contents, &elf, in_file);
-    for path in debug_files(path, &elf, own.as_deref()) {
-        let Ok(contents) = Contents::open(&path) else {
-            continue;
-        };
-        if let Ok(debug) = object::File::parse(&contents) {
-            if own.is_some() && id_of(&debug) == own {
-                functions.extend(symbols(&contents, &debug, in_file));
-                break;
-            }
-        }
+    // The first one that is the file's own.
+    let mut debug_symbols = |path: PathBuf| {
+        let contents = Contents::open(&path).ok()?;
+        let debug = object::File::parse(&contents).ok()?;
+        let is_own = own.is_some() && id_of(&debug) == own;
+        is_own.then(|| functions.extend(symbols(&contents, &debug, in_file)))
+    };
+    let here = debug_files(path, &elf, own.as_deref());
+    let is_found = here.into_iter().find_map(&mut debug_symbols).is_some();
+    if !is_found && elf.symbol_table().is_none() {
+        servers
+            .and_then(|servers| servers.debug_information(file))
+            .and_then(debug_symbols);
     }
     Some(sorted(functions))
 }
@@ -222,7 +236,11 @@ mod tests {
         std::fs::write(file.path(), &bytes).unwrap();
         let id = build_id(file.path());
         // No place in it has a number, but the first.
-        let found = functions(file.path(), id.as_deref()).unwrap();
+        let file = MappedFile {
+            path: file.path().to_str().unwrap().to_owned(),
+            build_id: id,
+        };
+        let found = functions(&file, None).unwrap();
         assert!(
             found.iter().all(|function| function.offset == u64::MAX),
             "{found:?}"
@@ -233,6 +251,11 @@ mod tests {
     fn functions_of_this_program_are_found() {
         let this = std::env::current_exe().unwrap();
         let id = build_id(&this);
+        let own = |path: &Path, build_id: Option<&str>| MappedFile {
+            path: path.to_str().unwrap().to_owned(),
+            build_id: build_id.map(str::to_owned),
+        };
+        let functions = |path: &Path, id| functions(&own(path, id), None);
         let all = functions(&this, id.as_deref()).unwrap();
         let main = all.iter().find(|function| function.name == "main").unwrap();
         assert!(main.size > 0 && main.offset > 0);

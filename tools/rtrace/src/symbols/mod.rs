@@ -7,6 +7,7 @@
 //! trace needs are [saved](saved) with it, in [`saved::FILE`], to read it elsewhere.
 
 mod contents;
+mod debuginfod;
 mod elf;
 mod kernel;
 mod mappings;
@@ -16,6 +17,7 @@ mod recorder;
 mod saved;
 mod stacks;
 
+pub use debuginfod::Servers;
 pub use kernel::KernelSymbol;
 pub use programs::Place;
 pub use recorder::Recorder;
@@ -72,6 +74,12 @@ impl Symbols {
             kernel: Kernel::running(metadata),
             programs: Programs::default(),
         }
+    }
+
+    /// From now on also these are asked, for programs that are not on this machine, and for what debug
+    /// information of them is not.
+    pub fn ask(&mut self, servers: Servers) {
+        self.programs.ask(servers);
     }
 
     /// The function of the kernel that an address is in.

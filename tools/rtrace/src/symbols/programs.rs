@@ -2,6 +2,7 @@
 
 //! The functions of programs: at an address, in a thread, at a time.
 
+use super::debuginfod::Servers;
 use super::elf::{self, Function};
 use super::mappings::{MappedFile, Mappings};
 use super::processes::{Change, InFile, Processes};
@@ -28,6 +29,8 @@ pub struct Programs {
     changes: vec::IntoIter<(u64, Change)>,
     next: Option<(u64, Change)>,
     files: Vec<Program>,
+    /// Who is asked for what this machine does not have.
+    servers: Option<Servers>,
 }
 
 #[derive(Debug)]
@@ -55,7 +58,13 @@ impl Programs {
             next: changes.next(),
             changes,
             processes: Processes::default(),
+            servers: None,
         }
+    }
+
+    /// From now on also these are asked.
+    pub fn ask(&mut self, servers: Servers) {
+        self.servers = Some(servers);
     }
 
     /// See [`Symbols::user`](super::Symbols::user).
@@ -66,7 +75,9 @@ impl Programs {
         }
         let InFile { file, offset } = self.processes.find(tid, address)?;
         let program = self.files.get_mut(file)?;
-        let functions = program.functions.get_or_insert_with(|| read(&program.file));
+        let functions = program
+            .functions
+            .get_or_insert_with(|| read(&program.file, self.servers));
         let behind = functions.partition_point(|function| function.offset <= offset);
         let function = behind.checked_sub(1).map(|place| &functions[place]);
         Some(Place {
@@ -77,14 +88,13 @@ impl Programs {
     }
 }
 
-/// The functions of a file of this machine, if it is still the one that was mapped.
-fn read(file: &MappedFile) -> Vec<Function> {
+/// The functions of a file, if it is still the one that was mapped.
+fn read(file: &MappedFile, servers: Option<Servers>) -> Vec<Function> {
     // `[vdso]` and `//anon` are no files, but there may be some of these names.
     if !file.path.starts_with('/') || file.path.starts_with("//") {
         return Vec::new();
     }
-    let functions = elf::functions(Path::new(&file.path), file.build_id.as_deref());
-    functions.unwrap_or_default()
+    elf::functions(file, servers).unwrap_or_default()
 }
 
 impl MappedFile {

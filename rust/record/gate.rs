@@ -69,8 +69,8 @@ pub enum Level {
 }
 
 impl Level {
-    /// Its place in a gate's `levels`.
-    fn bit(self) -> u64 {
+    /// Its place in a set of levels; that of a higher one is higher.
+    pub fn bit(self) -> u64 {
         let place = match self {
             Self::Thread => 0,
             Self::Softirq => 1,

@@ -2,6 +2,7 @@
 
 //! Tracepoints: finding one by name, and attaching typed handlers.
 
+use crate::sys::args::Registers;
 use crate::sys::bindings;
 use crate::sys::foreign::{ForeignFunction, ForeignModule, HeldModule};
 use core::ffi::c_void;
@@ -32,7 +33,7 @@ macro_rules! plain_args {
 
 plain_args!(bool, i8, u8, i16, u16, i32, u32, i64, u64, isize, usize);
 
-/// A function that can be attached to a tracepoint of the right prototype, with a `D`.
+/// A function that can be attached to a tracepoint of the right prototype, or of any, with a `D`.
 pub(crate) struct Handler<D> {
     function: *const c_void,
     /// Where it is, if it is not in this module.
@@ -86,6 +87,23 @@ impl<D> Handler<D> {
         new6(A, B, C, E, F, G);
     }
 
+    /// Whether a tracepoint's handler may have another prototype than the tracepoint: not where the kernel
+    /// checks that (CFI).
+    pub(crate) const MAY_DIFFER: bool = !cfg!(CONFIG_CFI);
+
+    /// One for a tracepoint of any prototype, where handlers [may differ](Self::MAY_DIFFER).
+    pub(crate) fn of_any() -> Self
+    where
+        D: Traced,
+    {
+        const { assert!(Self::MAY_DIFFER) };
+        Self {
+            function: traced::<D> as *const c_void,
+            owner: None,
+            data: PhantomData,
+        }
+    }
+
     /// One of another module, which vouches for the prototype and takes a `D`.
     pub(crate) fn foreign(function: ForeignFunction, owner: ForeignModule) -> Self {
         Self {
@@ -99,6 +117,19 @@ impl<D> Handler<D> {
     pub(crate) fn is_of(&self, owner: ForeignModule) -> bool {
         self.owner == Some(owner)
     }
+}
+
+/// What a tracepoint of any prototype calls.
+pub(crate) trait Traced {
+    /// With its arguments where a function would have them, as many as there are registers for behind
+    /// the handler's own; what is beyond those it has means nothing. Context: the tracepoint's.
+    fn traced(&self, registers: &Registers);
+}
+
+/// A kernel's calling convention puts integers, pointers and structures of 8 bytes into one register each,
+/// and leaves it to who is called what it makes of the others.
+extern "C" fn traced<D: Traced>(data: &D, a: u64, b: u64, c: u64, d: u64, e: u64) {
+    data.traced(&Registers::of_call([a, b, c, d, e]));
 }
 
 /// A tracepoint of the kernel proper, which lives for ever.
@@ -244,8 +275,8 @@ impl<D> Attachments<D> {
         self.0.reserve(1, GFP_KERNEL)?;
         // SAFETY:
         // - The tracepoint lives for ever.
-        // - The handler has its prototype (`Handler`); its first argument is a `&D`, and `data`
-        //   is kept until the handler is detached and runs nowhere (`drop`, `detach`).
+        // - The handler has its prototype, or takes any (`Handler`); its first argument is a `&D`, and
+        //   `data` is kept until the handler is detached and runs nowhere (`drop`, `detach`).
         kernel::error::to_result(unsafe {
             bindings::tracepoint_probe_register_prio(
                 tracepoint.0.as_ptr(),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Dynamic events: those that users define where the kernel has no tracepoint, by kprobes, and in
-//! programs, by uprobes. What
-//! is recorded is read from registers and memory by a [program](program).
+//! Dynamic events: those that users define where the kernel has no event: by kprobes, in programs by
+//! uprobes, and at tracepoints. What is recorded is read from registers and memory by a
+//! [program](program).
 
 mod program;
+mod traced;
 
 use super::captured::{Bytes, CapturedProbe};
 use super::description::Description;
@@ -23,6 +24,7 @@ use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::{new_mutex, Arc, Mutex};
 use program::Program;
+use traced::AtTracepoint;
 
 /// The longest record, in bytes.
 const LONGEST: usize = 512;
@@ -52,6 +54,7 @@ enum Hook {
     Reached(Kprobe<Firing>),
     Returned(Kretprobe<Firing>),
     InProgram(Pin<KBox<Uprobe<Firing>>>),
+    Traced(AtTracepoint),
 }
 
 /// Why an event cannot be.
@@ -82,9 +85,17 @@ impl fmt::Display for NoEvent<'_> {
             Self::Wrong(refusal) => write!(f, "{}", refusal.reason),
             Self::Memory(_) => f.write_str("there is no memory"),
             Self::NoProbe(probe, error) => f.write_str(match error.to_errno() {
-                errno if errno == enosys().to_errno() => "this kernel cannot probe programs",
+                errno if errno == enosys().to_errno() && probe.place.is_in_file() => {
+                    "this kernel cannot probe programs"
+                }
+                errno if errno == enosys().to_errno() => {
+                    "this kernel checks the prototypes of tracepoints' handlers"
+                }
                 _ if probe.place.is_in_file() => {
                     "there is no such file, or no code at this place in it"
+                }
+                errno if errno == ENOENT.to_errno() && probe.place.is_tracepoint() => {
+                    "the kernel has no such tracepoint"
                 }
                 errno if errno == ENOENT.to_errno() => "the kernel has no such symbol",
                 errno if errno == eilseq().to_errno() => "no instruction begins there",
@@ -125,7 +136,13 @@ impl Dynamic {
         let subsystem = subsystem.unwrap_or(probe.own_subsystem());
         let mut description = Description::new(subsystem.as_bytes(), name.to_bytes())?;
         let program = Program::new(&probe, &mut description)?;
-        let kind = if probe.at_return { "r" } else { "p" };
+        let kind = if probe.place.is_tracepoint() {
+            "t"
+        } else if probe.at_return {
+            "r"
+        } else {
+            "p"
+        };
         let max = match probe.max_active {
             0 => CString::try_from_fmt(fmt!(""))?,
             max => CString::try_from_fmt(fmt!("{max}"))?,
@@ -181,6 +198,7 @@ impl Dynamic {
         match &*self.hook.lock() {
             Some(Hook::Reached(probe)) => probe.missed(),
             Some(Hook::Returned(probe)) => probe.missed().wrapping_add(probe.missed_at_once()),
+            Some(Hook::Traced(place)) => place.missed(),
             // A program waits.
             Some(Hook::InProgram(_)) | None => 0,
         }
@@ -195,8 +213,8 @@ impl Dynamic {
 impl Attach for Dynamic {
     /// `EINVAL`: the module whose code it is in is gone; `ENOENT`: it was taken away.
     fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {
-        let hook = self.hook.lock();
-        let hook = hook.as_ref().ok_or(ENOENT)?;
+        let mut hook = self.hook.lock();
+        let hook = (*hook).as_mut().ok_or(ENOENT)?;
         self.firing.recorders.attach(probe.clone())?;
         hook.enable().inspect_err(|_| {
             self.firing.recorders.detach(&probe);
@@ -204,9 +222,9 @@ impl Attach for Dynamic {
     }
 
     fn detach(&self, probe: &CapturedProbe) {
-        let hook = self.hook.lock();
+        let mut hook = self.hook.lock();
         self.firing.recorders.detach(probe);
-        if let (Some(hook), false) = (&*hook, self.is_recorded()) {
+        if let (Some(hook), false) = (&mut *hook, self.is_recorded()) {
             hook.disable();
         }
     }
@@ -226,6 +244,9 @@ impl Hook {
                 let uprobe = Uprobe::new(&file, offset, probe.at_return, firing.clone())?;
                 return Ok(Self::InProgram(uprobe));
             }
+            PlaceBase::Tracepoint(name) => {
+                return Ok(Self::Traced(AtTracepoint::new(name, firing.clone())?));
+            }
         };
         Ok(if probe.at_return {
             Self::Returned(Kretprobe::new(place, probe.max_active, firing.clone())?)
@@ -234,16 +255,18 @@ impl Hook {
         })
     }
 
-    fn enable(&self) -> Result {
+    fn enable(&mut self) -> Result {
         match self {
+            Self::Traced(place) => place.enable(),
             Self::Reached(probe) => probe.enable(),
             Self::Returned(probe) => probe.enable(),
             Self::InProgram(probe) => probe.enable(),
         }
     }
 
-    fn disable(&self) {
+    fn disable(&mut self) {
         match self {
+            Self::Traced(place) => place.disable(),
             Self::Reached(probe) => probe.disable(),
             Self::Returned(probe) => probe.disable(),
             Self::InProgram(probe) => probe.disable(),
@@ -253,11 +276,7 @@ impl Hook {
 
 impl Reached for Firing {
     fn reached(&self, registers: &Registers) {
-        let mut record = Parts::new();
-        self.program.fetch_at_entry(registers, &mut record);
-        // Where a program's function returns nothing was read before.
-        self.program.fetch_at_return(registers, &mut record);
-        self.record(&record);
+        self.fire(registers);
     }
 }
 
@@ -281,6 +300,14 @@ impl Returned for Firing {
 }
 
 impl Firing {
+    fn fire(&self, registers: &Registers) {
+        let mut record = Parts::new();
+        self.program.fetch_at_entry(registers, &mut record);
+        // Where a program's function returns nothing was read before.
+        self.program.fetch_at_return(registers, &mut record);
+        self.record(&record);
+    }
+
     fn record(&self, record: &Parts<LONGEST>) {
         let guard = NoPreempt::new();
         self.recorders.record(&Bytes(record.bytes()), &guard);
@@ -301,6 +328,7 @@ fn own_name(probe: &Probe<'_>) -> Result<CString> {
             let file = path.rsplit('/').next().unwrap_or("");
             CString::try_from_fmt(fmt!("{kind}_{file}_{offset:#x}"))
         }
+        PlaceBase::Tracepoint(name) => CString::try_from_fmt(fmt!("{name}")),
     }?;
     let mut identifier = KVec::new();
     for byte in name.to_bytes().iter().take(63) {

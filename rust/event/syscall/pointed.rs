@@ -190,8 +190,12 @@ fn put_columns<'a, const N: usize>(
     columns: [Range<usize>; 2],
     to: &mut UserData<N>,
 ) {
+    // (Their own count() divides, by what the compiler does not know not to be 0.)
+    let count = elements
+        .clone()
+        .fold(0_u32, |count, _| count.wrapping_add(1));
     for column in columns {
-        to.put(&(elements.clone().count() as u32).to_ne_bytes());
+        to.put(&count.to_ne_bytes());
         for element in elements.clone() {
             to.put(element.get(column.clone()).unwrap_or(&[]));
         }

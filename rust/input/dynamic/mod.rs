@@ -5,6 +5,7 @@
 //! ```text
 //! p[:[SUBSYSTEM/]EVENT] PLACE [ARGUMENT]...    when the code at PLACE is reached
 //! r[MAX][:[SUBSYSTEM/]EVENT] PLACE [ARGUMENT]...  when the function PLACE returns
+//! t[:[SUBSYSTEM/]EVENT] TRACEPOINT [ARGUMENT]...   when the tracepoint is reached
 //! -:[SUBSYSTEM/]EVENT                          takes an event away
 //! PLACE = SYMBOL[+OFFSET] | MODULE:SYMBOL[+OFFSET] | 0xADDRESS | /FILE:OFFSET
 //! ```
@@ -22,6 +23,12 @@ pub const SUBSYSTEM: &str = "kprobes";
 
 /// The same of an event of a program.
 pub const FILE_SUBSYSTEM: &str = "uprobes";
+
+/// The same of an event at a tracepoint.
+pub const TRACEPOINT_SUBSYSTEM: &str = "tracepoints";
+
+/// Arguments of a tracepoint that are in registers: one register has what its handlers have.
+pub const TRACEPOINT_ARGUMENTS: usize = 5;
 
 /// The most arguments that an event may have.
 pub const ARGUMENTS_MAX: usize = 32;
@@ -81,6 +88,8 @@ pub enum PlaceBase<'a> {
     Address(u64),
     /// The beginning of a file that programs run.
     File(&'a str),
+    /// It is a tracepoint.
+    Tracepoint(&'a str),
 }
 
 /// Why a line is refused.
@@ -101,6 +110,8 @@ pub enum Reason {
     NoOffset,
     /// Not a place in a file.
     NoFilePlace,
+    /// Not what a tracepoint can be called.
+    NoTracepoint,
     /// The return of code that is not a function's beginning.
     ReturnInside,
     /// Something behind what is taken away.
@@ -121,6 +132,8 @@ pub enum Reason {
     ArgumentGone,
     /// The result, where there is none.
     ResultAtEntry,
+    /// What only code has, at a tracepoint.
+    NotAtTracepoint,
     /// More steps from pointer to pointer than there can be.
     TooManySteps,
     /// A parenthesis is missing.
@@ -136,12 +149,13 @@ pub enum Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoKind => "expected 'p' (code is reached), 'r' (a function returns) or '-' (take away)",
+            Self::NoKind => "expected 'p' (code is reached), 'r' (a function returns), 't' (a tracepoint) or '-' (take away)",
             Self::NoMax => "expected how many calls at once: a number from 1 to 4096",
             Self::NoName => "expected [SUBSYSTEM/]EVENT: letters, digits and '_'",
             Self::NoPlace => "expected a function, SYMBOL+OFFSET, 0xADDRESS or /FILE:OFFSET",
             Self::NoOffset => "expected an offset in bytes",
             Self::NoFilePlace => "expected /FILE:OFFSET, the offset in bytes from the file's beginning",
+            Self::NoTracepoint => "expected a tracepoint: letters, digits and '_'",
             Self::ReturnInside => "a return is that of a function: there is no offset",
             Self::TooMuch => "expected the end",
             Self::TooManyArguments => "these are more than 32 arguments",
@@ -154,6 +168,9 @@ impl fmt::Display for Reason {
             Self::ArgumentInside => "$argN is known where the function begins",
             Self::ArgumentGone => "where a program's function returns its arguments may be gone",
             Self::ResultAtEntry => "$retval is known where the function returns",
+            Self::NotAtTracepoint => {
+                "at a tracepoint only $arg1 to $arg5, $comm, @ADDRESS and \\NUMBER are known"
+            }
             Self::TooManySteps => "these are more than 8 pointers",
             Self::NoParenthesis => "expected a parenthesis",
             Self::NoNumber => "expected a number",
@@ -180,7 +197,8 @@ impl<'a> Definition<'a> {
             };
         }
         let at_return = rest.take("r");
-        if !at_return && !rest.take("p") {
+        let at_tracepoint = !at_return && rest.take("t");
+        if !at_return && !at_tracepoint && !rest.take("p") {
             return rest.error(Reason::NoKind);
         }
         let mut max_active = 0;
@@ -198,16 +216,19 @@ impl<'a> Definition<'a> {
             None
         };
         if !rest.left().starts_with(|c: char| c.is_ascii_whitespace()) {
-            let reason = if rest.left().is_empty() {
-                Reason::NoPlace
-            } else {
-                Reason::NoKind
-            };
-            return rest.error(reason);
+            return rest.error(match rest.left() {
+                "" if at_tracepoint => Reason::NoTracepoint,
+                "" => Reason::NoPlace,
+                _ => Reason::NoKind,
+            });
         }
         rest.skip_space();
         let behind = rest;
-        let place = place(&mut rest)?;
+        let place = if at_tracepoint {
+            tracepoint(&mut rest)?
+        } else {
+            place(&mut rest)?
+        };
         if at_return && place.offset != 0 && !place.is_in_file() {
             return behind.error(Reason::ReturnInside);
         }
@@ -235,10 +256,10 @@ impl<'a> Definition<'a> {
 impl<'a> Probe<'a> {
     /// The subsystem of the event if it names none.
     pub fn own_subsystem(&self) -> &'static str {
-        if self.place.is_in_file() {
-            FILE_SUBSYSTEM
-        } else {
-            SUBSYSTEM
+        match self.place.base {
+            PlaceBase::File(_) => FILE_SUBSYSTEM,
+            PlaceBase::Tracepoint(_) => TRACEPOINT_SUBSYSTEM,
+            PlaceBase::Symbol(_) | PlaceBase::Address(_) => SUBSYSTEM,
         }
     }
 
@@ -248,8 +269,9 @@ impl<'a> Probe<'a> {
         let is_inside = match self.place.base {
             PlaceBase::Symbol(_) => self.place.offset != 0,
             PlaceBase::Address(_) => true,
-            PlaceBase::File(_) => false,
+            PlaceBase::File(_) | PlaceBase::Tracepoint(_) => false,
         };
+        let at_tracepoint = self.place.is_tracepoint();
         let is_gone = self.at_return && self.place.is_in_file();
         let at_return = self.at_return;
         let mut at = 0_usize;
@@ -265,6 +287,15 @@ impl<'a> Probe<'a> {
             let mut argument = Argument::parse(word, from, number);
             if let Ok(Argument { base, at, .. }) = argument {
                 let reason = match base {
+                    Base::Argument(number) if at_tracepoint => {
+                        let is_known = usize::from(number) <= TRACEPOINT_ARGUMENTS;
+                        (!is_known).then_some(Reason::NotAtTracepoint)
+                    }
+                    Base::Register(_) | Base::Stack | Base::StackWord(_) | Base::Result
+                        if at_tracepoint =>
+                    {
+                        Some(Reason::NotAtTracepoint)
+                    }
                     Base::Argument(_) if is_inside => Some(Reason::ArgumentInside),
                     Base::Argument(_) if is_gone => Some(Reason::ArgumentGone),
                     Base::Result if !at_return => Some(Reason::ResultAtEntry),
@@ -286,6 +317,11 @@ impl Place<'_> {
     /// Whether it is code of a program.
     pub fn is_in_file(&self) -> bool {
         matches!(self.base, PlaceBase::File(_))
+    }
+
+    /// Whether it is a tracepoint.
+    pub fn is_tracepoint(&self) -> bool {
+        matches!(self.base, PlaceBase::Tracepoint(_))
     }
 }
 
@@ -362,6 +398,19 @@ fn place<'a>(rest: &mut Rest<'a>) -> Result<Place<'a>, Error> {
     }
     let base = PlaceBase::Symbol(symbol);
     Ok(Place { at, base, offset })
+}
+
+fn tracepoint<'a>(rest: &mut Rest<'a>) -> Result<Place<'a>, Error> {
+    let before = *rest;
+    let name = rest.take_while(is_of_name);
+    if name.is_empty() || !is_at_end_of_word(rest) {
+        return before.error(Reason::NoTracepoint);
+    }
+    Ok(Place {
+        at: before.at,
+        base: PlaceBase::Tracepoint(name),
+        offset: 0,
+    })
 }
 
 fn is_at_end_of_word(rest: &Rest<'_>) -> bool {

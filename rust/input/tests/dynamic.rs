@@ -41,6 +41,10 @@ fn places_and_names_are_parsed() {
         (probe.place.offset, probe.own_subsystem()),
         (0x1139, "uprobes")
     );
+    let probe = parsed("t pelt_se_tp $arg5:u32 $comm");
+    assert_eq!(probe.place.base, PlaceBase::Tracepoint("pelt_se_tp"));
+    assert_eq!((probe.place.at, probe.own_subsystem()), (2, "tracepoints"));
+    assert!(!probe.at_return && arguments(&probe).len() == 2);
     let probe = parsed("p:here 0xffffffff81000000");
     assert_eq!(probe.place.base, PlaceBase::Address(0xffff_ffff_8100_0000));
     assert_eq!(probe.name.map(|name| name.subsystem), Some(None));
@@ -134,6 +138,15 @@ fn what_is_wrong_is_shown() {
         ("p f+", 4, "expected an offset"),
         ("p f+4294967296", 4, "expected an offset"),
         ("p f%di", 2, "expected a function"),
+        ("t", 1, "expected a tracepoint"),
+        ("t3 a", 1, "expected how many"),
+        ("t a+4", 2, "expected a tracepoint"),
+        ("t a:b", 2, "expected a tracepoint"),
+        ("t a $arg6", 4, "at a tracepoint only $arg1"),
+        ("t a %di", 4, "at a tracepoint only $arg1"),
+        ("t a $retval", 4, "at a tracepoint only $arg1"),
+        ("t a +8($stack)", 4, "at a tracepoint only $arg1"),
+        ("t a $stack2", 4, "at a tracepoint only $arg1"),
         ("r f+1", 2, "a return is"),
         ("p f %di+", 7, "expected u8"),
         ("p f x", 4, "expected %REGISTER"),

@@ -17,6 +17,20 @@ unsafe impl Arg for &Registers {
 }
 
 impl Registers {
+    /// Those of a call of a function with these arguments, as far as they are in registers; all others are 0.
+    #[inline(always)]
+    pub(crate) fn of_call<const N: usize>(arguments: [u64; N]) -> Self {
+        let registers = Self(Opaque::new(bindings::pt_regs::default()));
+        for (register, argument) in Register::FUNCTION_ARGUMENTS.into_iter().zip(arguments) {
+            // SAFETY: Registers that nobody else has; the place is that of a field.
+            unsafe {
+                let words = registers.0.get().cast::<u64>();
+                words.add(register as usize).write(argument);
+            }
+        }
+        registers
+    }
+
     /// What is in `register`.
     #[inline(always)]
     pub(crate) fn get(&self, register: Register) -> u64 {

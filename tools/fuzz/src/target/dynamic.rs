@@ -21,7 +21,11 @@ pub fn check(data: &[u8]) {
             assert_eq!(Definition::parse(&written), Ok(Definition::Remove(name)));
         }
         Ok(Definition::Add(probe)) => {
-            let kind = if probe.at_return { "r" } else { "p" };
+            let kind = match probe.place.is_tracepoint() {
+                true => "t",
+                false if probe.at_return => "r",
+                false => "p",
+            };
             let max = match probe.max_active {
                 0 => String::new(),
                 max => max.to_string(),
@@ -35,7 +39,10 @@ pub fn check(data: &[u8]) {
             assert_eq!(again.max_active, probe.max_active);
             assert_eq!(again.place.base, probe.place.base);
             assert!(text[probe.place.at..].starts_with(probe.text));
-            if let PlaceBase::Symbol(symbol) | PlaceBase::File(symbol) = probe.place.base {
+            if let PlaceBase::Symbol(symbol)
+            | PlaceBase::File(symbol)
+            | PlaceBase::Tracepoint(symbol) = probe.place.base
+            {
                 assert!(!symbol.is_empty() && probe.text.starts_with(symbol));
             }
             let words: Vec<_> = probe.text.split_ascii_whitespace().skip(1).collect();

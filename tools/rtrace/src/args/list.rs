@@ -19,7 +19,8 @@ pub struct ListArgs {
     #[arg(long, conflicts_with_all = ["verbose", "patterns", "functions"])]
     pub contexts: bool,
 
-    /// List the functions of the kernel, for `record -k`, whose names match this one: a shell pattern
+    /// List the functions of the kernel, for `record -k`, whose names match this one: a shell pattern; its
+    /// tracepoints behind `tracepoint:`
     #[arg(short = 'k', long, value_name = "PATTERN", conflicts_with_all = ["verbose", "patterns"])]
     pub functions: Option<String>,
 

@@ -4,7 +4,7 @@
 
 use clap::Args;
 
-/// Define events at functions of the kernel or of programs, show those there are, or take some away
+/// Define events at functions of the kernel or of programs, or at tracepoints, show those there are, or take some away
 ///
 /// SPEC is a function, what of its arguments is recorded, and what of its result:
 ///
@@ -21,6 +21,9 @@ use clap::Args;
 /// /FILE:FUNCTION is a function of a program or library, by its symbol. Of its types nothing is known:
 /// arguments are $arg1 to $arg6, not where it returns; the result is `ret`.
 ///
+/// tracepoint:NAME is a tracepoint of the kernel, also one that is no event (`rtrace list -k 'tracepoint:*_tp'`),
+/// with the first five of its arguments.
+///
 /// The events are called probe:FUNCTION, or probe:FUNCTION__return; they are there until they are
 /// deleted or the module is unloaded. `rtrace record -k SPEC` has them for the time of a recording.
 #[derive(Debug, Args)]
@@ -31,6 +34,7 @@ Examples:
   rtrace probe 'do_sys_openat2(dfd, filename:ustring)'
   rtrace record -e 'probe:*' -- cat /etc/hostname
   rtrace record -k '/bin/bash:readline(prompt=$arg1:ustring)' -k '/bin/bash:readline -> ret:ustring'
+  rtrace record -k 'tracepoint:pelt_se_tp(se->avg.util_avg)' -- make
   rtrace probe --delete vfs_read__return")]
 pub struct ProbeArgs {
     /// What to define; without one, the events there are are shown

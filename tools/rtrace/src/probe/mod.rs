@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Events at functions of the kernel and of programs: `rtrace probe`, and `-k` of `rtrace record`.
+//! Events at functions of the kernel and of programs, and at tracepoints: `rtrace probe`, and `-k` of `rtrace record`.
 
 mod program;
 mod resolve;
@@ -14,7 +14,7 @@ use crate::terminal::{print, say};
 use anyhow::{anyhow, bail};
 use resolve::Refusal;
 use rtrace_input::glob;
-use spec::Spec;
+use spec::{Spec, TRACEPOINT};
 use std::path::Path;
 use trace::tracer::Tracer;
 
@@ -76,11 +76,15 @@ pub fn list(place: &Place) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints the functions of the kernel and its modules whose names match a pattern.
+/// Prints the functions of the kernel and its modules whose names match a pattern; or the kernel's tracepoints,
+/// if that begins with [`TRACEPOINT`].
 pub fn list_functions(pattern: &str) -> anyhow::Result<()> {
-    let functions = types::functions(Path::new(TYPES), |name| glob::matches(pattern, name))?;
+    let functions = match pattern.strip_prefix(TRACEPOINT) {
+        Some(pattern) => types::tracepoints(Path::new(TYPES), |name| glob::matches(pattern, name))?,
+        None => types::functions(Path::new(TYPES), |name| glob::matches(pattern, name))?,
+    };
     if functions.is_empty() {
-        bail!("the kernel's types have no function that matches `{pattern}`");
+        bail!("the kernel's types have nothing that matches `{pattern}`");
     }
     Ok(print(&(functions.join("\n") + "\n"))?)
 }

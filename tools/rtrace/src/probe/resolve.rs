@@ -4,7 +4,7 @@
 
 use super::program;
 use super::spec::{error, Error, From, Member, Spec, Value};
-use super::types::{Found, Kind, Pointee, Prototype, Types};
+use super::types::{Found, Kind, Pointee, Prototype, Types, STUB};
 use btf_rs::Type;
 use std::fmt::Write;
 use std::path::Path;
@@ -47,7 +47,14 @@ enum Located {
 
 /// The line that defines the event, in `subsystem`, by the types in `folder`, if they are needed.
 pub fn line(spec: &Spec<'_>, subsystem: &str, folder: &Path) -> Result<String, Refusal> {
-    let kind = if spec.results.is_some() { "r" } else { "p" };
+    let kind = match spec.tracepoint() {
+        Some(_) if spec.results.is_some() => {
+            return Ok(error(spec.at, "a tracepoint has no result")?);
+        }
+        Some(_) => "t",
+        None if spec.results.is_some() => "r",
+        None => "p",
+    };
     let name = event_name(spec);
     let mut line = format!("{kind}:{subsystem}/{name} {}", place(spec)?);
     let values = || {
@@ -57,15 +64,23 @@ pub fn line(spec: &Spec<'_>, subsystem: &str, folder: &Path) -> Result<String, R
     };
     let needs_types =
         spec.in_file().is_none() && values().any(|(value, _)| matches!(value.from, From::Path(..)));
+    let function = match spec.tracepoint() {
+        Some(name) => format!("{STUB}{name}"),
+        None => spec.function().to_owned(),
+    };
     let types = needs_types
-        .then(|| Types::of(folder, spec.function()))
+        .then(|| Types::of(folder, &function))
         .transpose()?;
     let prototype = match &types {
-        Some(types) => Some(types.prototype(spec.function())?),
+        Some(types) => Some(types.prototype(&function)?),
         None => None,
     };
     let finder = types.as_ref().zip(prototype.as_ref());
-    let finder = finder.map(|(types, prototype)| Finder { types, prototype });
+    let finder = finder.map(|(types, prototype)| Finder {
+        types,
+        prototype,
+        handlers_own: spec.tracepoint().map_or(0, |_| 1),
+    });
     for (value, is_result) in values() {
         line.push(' ');
         if let Some(name) = value.name.or_else(|| own_name(value)) {
@@ -114,7 +129,7 @@ fn event_name(spec: &Spec<'_>) -> String {
 /// Where it is, as `dynamic_events` takes it.
 fn place(spec: &Spec<'_>) -> Result<String, Refusal> {
     let Some((file, function)) = spec.in_file() else {
-        return Ok(spec.place.to_owned());
+        return Ok(spec.tracepoint().unwrap_or(spec.place).to_owned());
     };
     match program::offset(Path::new(file), function) {
         Ok(offset) => Ok(format!("{file}:{offset:#x}")),
@@ -141,6 +156,8 @@ fn own_name<'a>(value: &Value<'a>) -> Option<&'a str> {
 struct Finder<'t> {
     types: &'t Types,
     prototype: &'t Prototype<'t>,
+    /// How many parameters come first that only handlers of tracepoints have.
+    handlers_own: usize,
 }
 
 impl Finder<'_> {
@@ -164,18 +181,27 @@ impl Finder<'_> {
     }
 
     fn parameter(&self, value: &Value<'_>, name: &str) -> Result<(Located, Type), Refusal> {
-        let Some((place, ty)) = self.prototype.parameter(name)? else {
+        let found = self.prototype.parameter(name)?;
+        let found = found.filter(|(place, _)| *place > self.handlers_own);
+        let Some((place, ty)) = found else {
             let known = self.prototype.parameters()?;
+            let known = known.get(self.handlers_own..).unwrap_or_default();
             let known = if known.is_empty() {
                 "it has none".to_owned()
             } else {
                 format!("it has {}", known.join(", "))
             };
-            let what = format!("the function has no parameter `{name}`: {known}");
+            let whose = if self.handlers_own == 0 {
+                "function"
+            } else {
+                "tracepoint"
+            };
+            let what = format!("the {whose} has no parameter `{name}`: {known}");
             return Ok(error(value.at, what)?);
         };
-        if place > 6 {
-            let what = format!("`{name}` is argument {place}: only 6 are in registers");
+        let (place, most) = (place - self.handlers_own, 6 - self.handlers_own);
+        if place > most {
+            let what = format!("`{name}` is argument {place}: only {most} are in registers");
             return Ok(error(value.at, what)?);
         }
         Ok((Located::Value(format!("$arg{place}")), ty))

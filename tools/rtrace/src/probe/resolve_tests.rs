@@ -126,6 +126,12 @@ fn types() -> TempDir {
     let names = ["a", "b", "c", "d", "e", "f", "g"];
     btf.function("many", 0, &names.map(|name| (name, int)));
     btf.function("opens", file, &[]);
+    let void = btf.pointer(0);
+    let names = ["a", "b", "c", "d", "e", "f"].map(|name| (name, int));
+    let parameters: Vec<_> = [("__data", void)].into_iter().chain(names).collect();
+    btf.function("__probestub_six_tp", 0, &parameters);
+    btf.function("__probestub_none_tp", 0, &[("__data", void)]);
+    btf.function("__probestub_reads", 0, &[("__data", void), ("file", file)]);
     let dir = TempDir::new().expect("a directory");
     fs::write(dir.path().join("vmlinux"), btf.bytes()).expect("written");
     dir
@@ -196,6 +202,15 @@ fn values_are_found() {
             "r:probe/opens__return opens i_ino=+8(+64($retval)):u64",
         ),
         ("many(f)", "p:probe/many many f=$arg6:s32"),
+        (
+            "tracepoint:reads(file->f_inode->i_ino, $comm)",
+            "t:probe/reads reads i_ino=+8(+64($arg1)):u64 $comm",
+        ),
+        (
+            "mine=tracepoint:six_tp(e)",
+            "t:probe/mine six_tp e=$arg5:s32",
+        ),
+        ("tracepoint:unknown", "t:probe/unknown unknown"),
     ] {
         let line = line_of(spec);
         assert_eq!(line.as_deref().expect(spec), expected);
@@ -205,12 +220,22 @@ fn values_are_found() {
 #[test]
 fn functions_are_listed() {
     let dir = types();
-    let all = crate::probe::types::functions(dir.path(), |name| name != "many").expect("a list");
+    let is_listed = |name: &str| name != "many" && !name.starts_with("__");
+    let all = crate::probe::types::functions(dir.path(), is_listed).expect("a list");
     assert_eq!(
         all,
         [
             "opens() -> struct file *",
             "reads(struct file *file, const char *name, size_t count) -> int"
+        ]
+    );
+    let is_listed = |name: &str| name != "six_tp";
+    let all = crate::probe::types::tracepoints(dir.path(), is_listed).expect("a list");
+    assert_eq!(
+        all,
+        [
+            "tracepoint:none_tp()",
+            "tracepoint:reads(struct file *file)"
         ]
     );
 }
@@ -229,6 +254,17 @@ fn what_is_not_there_is_told() {
             "the function has no parameter `x`: it has none",
         ),
         ("many(a, g)", 8, "`g` is argument 7"),
+        (
+            "tracepoint:six_tp(f)",
+            18,
+            "`f` is argument 6: only 5 are in registers",
+        ),
+        (
+            "tracepoint:reads(__data)",
+            17,
+            "the tracepoint has no parameter `__data`: it has file",
+        ),
+        ("tracepoint:reads -> ret", 0, "a tracepoint has no result"),
         ("many -> ret", 8, "the function returns nothing"),
         ("reads -> result", 9, "the result is called `ret` here"),
         ("reads(file.f_inode)", 11, "what is before it is a pointer"),

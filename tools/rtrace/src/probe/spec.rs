@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What `-k` takes: a function of the kernel or of a program, what of its arguments is recorded, and
-//! what of its result.
+//! What `-k` takes: a function of the kernel or of a program, or a tracepoint, what of its arguments is
+//! recorded, and what of its result.
 //!
 //! ```text
 //! [EVENT=]FUNCTION[+OFFSET][(ARGUMENT, ...)] [-> RESULT, ...]
@@ -9,10 +9,14 @@
 //! RESULT   = [NAME=]ret[->MEMBER | .MEMBER]...[:TYPE]
 //! ```
 //!
-//! FUNCTION is one of the kernel, or `/FILE:FUNCTION` of a program or library. In place of a parameter may stand what `dynamic_events` takes: `%REGISTER`, `$comm`, `+8(%di)`, ...
+//! FUNCTION is one of the kernel, `/FILE:FUNCTION` of a program or library, or `tracepoint:NAME`. In place of a
+//! parameter may stand what `dynamic_events` takes: `%REGISTER`, `$comm`, `+8(%di)`, ...
 
 use rtrace_input::caret;
 use rtrace_input::rest::{is_of_name, Rest};
+
+/// What stands in front of a tracepoint.
+pub const TRACEPOINT: &str = "tracepoint:";
 
 /// A function, and what is recorded of its calls.
 #[derive(Debug, PartialEq, Eq)]
@@ -127,6 +131,11 @@ impl<'a> Spec<'a> {
             let parts = self.place.rsplit_once(':');
             parts.unwrap_or((self.place, ""))
         })
+    }
+
+    /// The tracepoint, if it is one.
+    pub fn tracepoint(&self) -> Option<&'a str> {
+        self.place.strip_prefix(TRACEPOINT)
     }
 
     /// The function, without an offset.

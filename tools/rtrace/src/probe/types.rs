@@ -2,10 +2,15 @@
 
 //! The kernel's functions and types, as its BTF (`/sys/kernel/btf`) describes them.
 
+use super::spec::TRACEPOINT;
 use anyhow::{bail, Context};
 use btf_rs::{Btf, BtfType, FuncProto, Struct, Type};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// What the function is called in front of a tracepoint's name, that shows its parameters: the handler's own,
+/// and those of the tracepoint.
+pub const STUB: &str = "__probestub_";
 
 /// The functions that are picked by their names, of the kernel and of its modules, with their prototypes:
 /// `MODULE:NAME(TYPE PARAMETER, ...) -> TYPE`, in the order of names.
@@ -20,6 +25,22 @@ pub fn functions(folder: &Path, picks: impl Fn(&str) -> bool) -> anyhow::Result<
     }
     found.sort_unstable();
     found.dedup();
+    Ok(found)
+}
+
+/// The kernel's tracepoints that are picked by their names, as [`functions`] has functions, behind
+/// [`TRACEPOINT`].
+pub fn tracepoints(folder: &Path, picks: impl Fn(&str) -> bool) -> anyhow::Result<Vec<String>> {
+    let kernel = Types(kernel(&folder.join("vmlinux"))?);
+    let mut found = Vec::new();
+    for stub in kernel.functions(&|name| name.strip_prefix(STUB).is_some_and(&picks), "")? {
+        // Without the handler's own parameter.
+        let shown = stub.replacen(STUB, TRACEPOINT, 1);
+        let own = ["void *__data, ", "void *__data"];
+        let own = own.into_iter().find(|own| shown.contains(own));
+        found.push(shown.replacen(own.unwrap_or_default(), "", 1));
+    }
+    found.sort_unstable();
     Ok(found)
 }
 

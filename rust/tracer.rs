@@ -33,11 +33,14 @@ impl Tracer {
         let hotplug = Hotplug::new(c"trace/rtrace:prepare", c"trace/rtrace:online")?;
         let perf_hotplug = Hotplug::new(c"trace/rtrace_perf:prepare", c"trace/rtrace_perf:online")?;
         let perf_hotplug = Arc::new(perf_hotplug, GFP_KERNEL)?;
+        let timer_hotplug =
+            Hotplug::new(c"trace/rtrace_timer:prepare", c"trace/rtrace_timer:online")?;
         let registry = Registry::new(&perf_hotplug)?;
         let sessions = Sessions::new(Shared {
             registry: registry.clone(),
             hotplug: Arc::new(hotplug, GFP_KERNEL)?,
             perf_hotplug,
+            timer_hotplug: Arc::new(timer_hotplug, GFP_KERNEL)?,
             defaults: config,
             boot_id: system::boot_id()?,
             worker: Sessions::worker()?,

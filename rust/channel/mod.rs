@@ -305,8 +305,8 @@ impl Channel {
         let timers = Arc::pin_init(
             pin_init!(Timers {
                 switch <- Timer::new(
-                    switched, |stream| stream.switch_tick(), config.switch_period_us),
-                read <- Timer::new(read, |stream| stream.read_tick(), config.read_period_us),
+                    switched, |stream, _| stream.switch_tick(), config.switch_period_us),
+                read <- Timer::new(read, |stream, _| stream.read_tick(), config.read_period_us),
             }),
             GFP_KERNEL,
         )?;

@@ -4,7 +4,7 @@
 
 use super::dynamic::Dynamic;
 use super::function;
-use super::latency;
+use super::latency::{self, timer, wakeup};
 use super::perf::Perf;
 use super::provided::Provided;
 use super::recorders::Attach;
@@ -24,6 +24,8 @@ pub(crate) enum Listed {
     Function(function::Kind),
     /// How long a task that was woken has waited for a CPU.
     WakeupLatency,
+    /// How late a timer of a CPU comes.
+    TimerLatency,
     /// Taken again and again.
     Sampled(Arc<Sampled>),
     /// Recorded by the kernel, for perf.
@@ -40,17 +42,21 @@ impl Listed {
             Self::Dynamic(dynamic) => &**dynamic,
             Self::Function(kind) => own.functions.event(*kind),
             Self::WakeupLatency => &*own.wakeups,
+            Self::TimerLatency => &*own.timers,
             Self::Sampled(sampled) => &**sampled,
             Self::Perf(perf) => &**perf,
             Self::State(state) => &**state,
         }
     }
 
-    /// Whether it is recorded only where its subsystem or its name was asked for. Samples come, and waits
-    /// are measured, because somebody records them; what perf hands over costs more, and which of that is
-    /// known depends on who has asked before.
+    /// Whether it is recorded only where its subsystem or its name was asked for. Samples come, and
+    /// latencies are measured, because somebody records them; what perf hands over costs more, and which of that
+    /// is known depends on who has asked before.
     pub(crate) fn is_asked_for(&self) -> bool {
-        matches!(self, Self::WakeupLatency | Self::Sampled(_) | Self::Perf(_))
+        matches!(
+            self,
+            Self::WakeupLatency | Self::TimerLatency | Self::Sampled(_) | Self::Perf(_)
+        )
     }
 
     /// Its subsystem and its name.
@@ -59,7 +65,8 @@ impl Listed {
             Self::Provided(provided) => provided.description().full_name(),
             Self::Dynamic(dynamic) => dynamic.description().full_name(),
             Self::Function(kind) => (function::Kind::SUBSYSTEM, kind.name()),
-            Self::WakeupLatency => (latency::SUBSYSTEM, latency::NAME),
+            Self::WakeupLatency => (latency::SUBSYSTEM, wakeup::NAME),
+            Self::TimerLatency => (latency::SUBSYSTEM, timer::NAME),
             Self::Sampled(sampled) => (sampled::SUBSYSTEM, sampled.pace().name()),
             Self::Perf(perf) => perf.description().full_name(),
             Self::State(state) => (state::SUBSYSTEM, state.declaration().name),
@@ -72,7 +79,8 @@ impl Listed {
             Self::Provided(provided) => provided.description().field(place),
             Self::Dynamic(dynamic) => dynamic.description().field(place),
             Self::Function(kind) => kind.fields().get(place).copied(),
-            Self::WakeupLatency => latency::FIELDS.get(place).copied(),
+            Self::WakeupLatency => wakeup::FIELDS.get(place).copied(),
+            Self::TimerLatency => timer::FIELDS.get(place).copied(),
             Self::Sampled(_) => sampled::FIELDS.get(place).copied(),
             Self::Perf(perf) => perf.description().field(place),
             Self::State(state) => state.declaration().fields.get(place).copied(),

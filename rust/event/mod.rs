@@ -40,7 +40,8 @@ use fired::Fired;
 use function::Functions;
 use kernel::error::Result;
 use kernel::sync::Arc;
-use latency::WakeupLatency;
+use latency::timer::TimerLatency;
+use latency::wakeup::WakeupLatency;
 use listed::Listed;
 use syscall::{Call, Direction};
 use typed::Declaration;
@@ -76,6 +77,8 @@ pub(crate) struct Own {
     pub(crate) functions: Arc<Functions>,
     /// The wake-ups that it measures.
     pub(crate) wakeups: Arc<WakeupLatency>,
+    /// Its timers, whose lateness it measures.
+    pub(crate) timers: Arc<TimerLatency>,
 }
 
 /// An event that can be recorded.

@@ -105,6 +105,7 @@ impl Registry {
             add(Source::Listed(Listed::Function(kind)))?;
         }
         add(Source::Listed(Listed::WakeupLatency))?;
+        add(Source::Listed(Listed::TimerLatency))?;
         threads::init();
         for state in State::all() {
             add(Source::Listed(Listed::State(state?)))?;

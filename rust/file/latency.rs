@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A session's `max_latency`, `latency_thresh` and `latency_stats`. Times are in microseconds, as in ftrace's
-//! `tracing_max_latency` and `tracing_thresh`.
+//! A session's `max_latency`, `latency_thresh` and `latency_stats`, and the same of its timers, with
+//! `timer_latency_period`. Times are in microseconds, as in ftrace's `tracing_max_latency`, `tracing_thresh` and
+//! `timerlat_period_us`.
 
+use crate::event::latency::results::Results;
+use crate::event::latency::timer::TimerLatency;
 use crate::session::Session;
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Data, Dir, READ, READ_WRITE};
 use core::fmt::Write;
+use core::marker::PhantomData;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -15,18 +19,66 @@ const MICROSECOND: u64 = 1000;
 
 /// Makes them.
 pub(super) fn make(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
-    dir.text::<MaxLatency>("max_latency", READ_WRITE, session)?;
-    dir.text::<LatencyThresh>("latency_thresh", READ_WRITE, session)?;
-    dir.text::<LatencyStats>("latency_stats", READ, session)
+    make_of::<Wakeups>(dir, session)?;
+    make_of::<Timers>(dir, session)?;
+    dir.text::<TimerLatencyPeriod>("timer_latency_period", READ_WRITE, session)
+}
+
+fn make_of<L: Latency>(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
+    dir.text::<Max<L>>(L::MAX, READ_WRITE, session)?;
+    dir.text::<Threshold<L>>(L::THRESHOLD, READ_WRITE, session)?;
+    dir.text::<Stats<L>>(L::STATS, READ, session)
 }
 
 /// Writes what is not as it is by default.
 pub(super) fn write_differences(session: &Session, out: &mut Text) -> Result {
-    let threshold = session.wakeups().threshold() / MICROSECOND;
-    if threshold != 0 {
-        writeln!(out, "latency_thresh {threshold} 0")?;
+    for (file, results) in [
+        (Wakeups::THRESHOLD, session.wakeups()),
+        (Timers::THRESHOLD, session.timers()),
+    ] {
+        let threshold = results.threshold() / MICROSECOND;
+        if threshold != 0 {
+            writeln!(out, "{file} {threshold} 0")?;
+        }
+    }
+    let (period, usual) = (session.timer_period(), TimerLatency::PERIOD);
+    if period != usual {
+        writeln!(out, "timer_latency_period {period} {usual}")?;
     }
     Ok(())
+}
+
+/// A latency that is measured: its files.
+trait Latency: 'static {
+    const MAX: &'static str;
+    const THRESHOLD: &'static str;
+    const STATS: &'static str;
+
+    fn results(session: &Session) -> &Results;
+}
+
+struct Wakeups;
+
+impl Latency for Wakeups {
+    const MAX: &'static str = "max_latency";
+    const THRESHOLD: &'static str = "latency_thresh";
+    const STATS: &'static str = "latency_stats";
+
+    fn results(session: &Session) -> &Results {
+        session.wakeups()
+    }
+}
+
+struct Timers;
+
+impl Latency for Timers {
+    const MAX: &'static str = "max_timer_latency";
+    const THRESHOLD: &'static str = "timer_latency_thresh";
+    const STATS: &'static str = "timer_latency_stats";
+
+    fn results(session: &Session) -> &Results {
+        session.timers()
+    }
 }
 
 /// A number of microseconds that was written to `file`, in nanoseconds.
@@ -38,56 +90,68 @@ fn parse(session: &Session, file: &str, input: &str) -> Result<u64> {
         .ok_or_else(|| session.refuse(fmt!("{file}: '{input}' is no number of microseconds")))
 }
 
-/// The longest latency that was measured; to write one has it begin anew.
-struct MaxLatency;
+/// The longest one that was measured; to write one has it begin anew.
+struct Max<L>(PhantomData<L>);
 
-impl TextFile for MaxLatency {
+impl<L: Latency> TextFile for Max<L> {
     type Data = Arc<Session>;
 
     fn show(session: &Arc<Session>, out: &mut Text) -> Result {
-        writeln!(out, "{}", session.wakeups().max() / MICROSECOND)?;
+        writeln!(out, "{}", L::results(session).max() / MICROSECOND)?;
         Ok(())
     }
 
     fn store(session: &Arc<Session>, input: &str) -> Result {
-        let nanoseconds = parse(session, "max_latency", input)?;
-        session.wakeups().set_max(nanoseconds);
+        let nanoseconds = parse(session, L::MAX, input)?;
+        L::results(session).set_max(nanoseconds);
         Ok(())
     }
 }
 
-/// Shorter latencies are no event.
-struct LatencyThresh;
+/// Shorter ones are no event.
+struct Threshold<L>(PhantomData<L>);
 
-impl TextFile for LatencyThresh {
+impl<L: Latency> TextFile for Threshold<L> {
     type Data = Arc<Session>;
 
     fn show(session: &Arc<Session>, out: &mut Text) -> Result {
-        writeln!(out, "{}", session.wakeups().threshold() / MICROSECOND)?;
+        writeln!(out, "{}", L::results(session).threshold() / MICROSECOND)?;
         Ok(())
     }
 
     fn store(session: &Arc<Session>, input: &str) -> Result {
-        let nanoseconds = parse(session, "latency_thresh", input)?;
-        session.wakeups().set_threshold(nanoseconds);
+        let nanoseconds = parse(session, L::THRESHOLD, input)?;
+        L::results(session).set_threshold(nanoseconds);
         Ok(())
     }
 }
 
 /// How many were measured, and how many were not.
-struct LatencyStats;
+struct Stats<L>(PhantomData<L>);
 
-impl TextFile for LatencyStats {
+impl<L: Latency> TextFile for Stats<L> {
     type Data = Arc<Session>;
 
     fn show(session: &Arc<Session>, out: &mut Text) -> Result {
-        let wakeups = session.wakeups();
-        writeln!(
-            out,
-            "measured missed\n{} {}",
-            wakeups.measured(),
-            wakeups.missed()
-        )?;
+        let results = L::results(session);
+        let (measured, missed) = (results.measured(), results.missed());
+        writeln!(out, "measured missed\n{measured} {missed}")?;
         Ok(())
+    }
+}
+
+/// How often timers fire.
+struct TimerLatencyPeriod;
+
+impl TextFile for TimerLatencyPeriod {
+    type Data = Arc<Session>;
+
+    fn show(session: &Arc<Session>, out: &mut Text) -> Result {
+        writeln!(out, "{}", session.timer_period())?;
+        Ok(())
+    }
+
+    fn store(session: &Arc<Session>, input: &str) -> Result {
+        session.set_timer_period(input.trim())
     }
 }

@@ -49,7 +49,8 @@ use crate::channel::Channel;
 use crate::context::ContextSet;
 use crate::event::builtin::BuiltinProbes;
 use crate::event::function::Functions;
-use crate::event::latency::WakeupLatency;
+use crate::event::latency::timer::{TimerLatency, Timers};
+use crate::event::latency::wakeup::WakeupLatency;
 use crate::event::registry::Registry;
 use crate::event::sampled::Frequency;
 use crate::event::tasks::{Following, Tasks};
@@ -88,6 +89,8 @@ pub(crate) struct Shared {
     pub(crate) hotplug: Arc<Hotplug<Channel>>,
     /// The same for counters and samplers.
     pub(crate) perf_hotplug: Arc<Hotplug<Arrivals>>,
+    /// The same for timers that are measured.
+    pub(crate) timer_hotplug: Arc<Hotplug<Timers>>,
     /// What a new channel has, and a reset goes back to.
     pub(crate) defaults: Config,
     /// The clock's identity in a trace.
@@ -163,6 +166,7 @@ impl Session {
         let own = Own {
             functions: Functions::new()?,
             wakeups: WakeupLatency::new()?,
+            timers: TimerLatency::new(&shared.timer_hotplug)?,
         };
         let trigger_probes = TriggerProbes::new(&own);
         let metadata_waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
@@ -328,7 +332,7 @@ impl Session {
         self.tasks.not.replace(None);
         self.tasks.cgroups.replace(None);
         self.own.functions.clear()?;
-        self.own.wakeups.reset();
+        self.reset_latencies();
         let following = self.following.lock().take();
         drop(following);
         Ok(())

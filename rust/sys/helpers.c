@@ -33,6 +33,7 @@
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
 #include <asm/cpufeature.h>
+#include <asm/irq_regs.h>
 #include <asm/tsc.h>
 #include <asm/unwind.h>
 
@@ -170,6 +171,18 @@ notrace bool rtrace_tsc_is_trustworthy(void)
 notrace int rtrace_call_on_cpu(int cpu, smp_call_func_t func, void *info)
 {
 	return smp_call_function_single(cpu, func, info, true);
+}
+
+/* For a timer's callback: when it was due, by the timer's clock. */
+notrace u64 rtrace_hrtimer_due(const struct hrtimer *timer)
+{
+	return ktime_to_ns(hrtimer_get_expires(timer));
+}
+
+/* Of the code that the interrupt has interrupted in which this is called; or NULL. */
+notrace struct pt_regs *rtrace_interrupted(void)
+{
+	return get_irq_regs();
 }
 
 /*

@@ -119,6 +119,8 @@ void *rtrace_sample_read(struct perf_event *event, struct perf_sample_data *data
 u32 rtrace_kernel_stack(struct pt_regs *regs, u64 *addresses, u32 room);
 u64 rtrace_origin(void);
 int rtrace_call_on_cpu(int cpu, smp_call_func_t func, void *info);
+u64 rtrace_hrtimer_due(const struct hrtimer *timer);
+struct pt_regs *rtrace_interrupted(void);
 enum hrtimer_restart rtrace_hrtimer_again(struct hrtimer *timer, s64 period_ns);
 void rtrace_init_work(struct work_struct *work, work_func_t func);
 bool rtrace_tsc_is_trustworthy(void);

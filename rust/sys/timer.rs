@@ -2,10 +2,22 @@
 
 //! A periodic timer that stays on the CPU that started it.
 
+use crate::arch::word::SharedWord;
+use crate::sys::args::Registers;
 use crate::sys::bindings;
 use core::marker::PhantomPinned;
 use kernel::prelude::*;
 use kernel::types::Opaque;
+
+/// A moment in which a timer ticks.
+pub(crate) struct Expiry<'a> {
+    /// When it was due, in nanoseconds of the monotonic clock.
+    pub(crate) due_ns: u64,
+    /// From one to the next.
+    pub(crate) period_ns: u64,
+    /// Of the code that was interrupted, if the processor's part of the kernel says so.
+    pub(crate) registers: Option<&'a Registers>,
+}
 
 /// A periodic timer, and what it ticks for.
 #[pin_data(PinnedDrop)]
@@ -13,8 +25,8 @@ pub(crate) struct Timer<T: Sync> {
     #[pin]
     timer: Opaque<bindings::hrtimer>,
     data: T,
-    tick: fn(&T),
-    period_ns: i64,
+    tick: fn(&T, &Expiry<'_>),
+    period_ns: SharedWord,
     #[pin]
     pinned: PhantomPinned,
 }
@@ -27,7 +39,7 @@ unsafe impl<T: Send + Sync> Send for Timer<T> {}
 impl<T: Sync> Timer<T> {
     /// Makes a stopped timer that calls `tick` with `data` in hard interrupt context, on the CPU
     /// that starts it. A period of 0 makes one that never starts.
-    pub(crate) fn new(data: T, tick: fn(&T), period_us: u32) -> impl PinInit<Self> {
+    pub(crate) fn new(data: T, tick: fn(&T, &Expiry<'_>), period_us: u32) -> impl PinInit<Self> {
         pin_init!(Self {
             timer <- Opaque::ffi_init(|timer| {
                 // SAFETY: `timer` is memory for a timer that will stay in place.
@@ -42,21 +54,27 @@ impl<T: Sync> Timer<T> {
             }),
             data,
             tick,
-            period_ns: i64::from(period_us).wrapping_mul(1000),
+            period_ns: SharedWord::new(nanoseconds(period_us)),
             pinned: PhantomPinned,
         })
     }
 
+    /// Has it tick so often, not 0, from its next tick on.
+    pub(crate) fn set_period(&self, period_us: u32) {
+        self.period_ns.store(nanoseconds(period_us));
+    }
+
     /// Starts it on this CPU. The caller must be bound to it.
     pub(crate) fn start(&self) {
-        if self.period_ns == 0 {
+        let period_ns = self.period_ns.load();
+        if period_ns == 0 {
             return;
         }
         // SAFETY: Set up, and pinned until the drop below.
         unsafe {
             bindings::hrtimer_start_range_ns(
                 self.timer.get(),
-                self.period_ns,
+                period_ns as i64,
                 0,
                 bindings::hrtimer_mode_HRTIMER_MODE_REL_PINNED_HARD,
             )
@@ -77,14 +95,33 @@ impl<T: Sync> Timer<T> {
     unsafe extern "C" fn callback(timer: *mut bindings::hrtimer) -> bindings::hrtimer_restart {
         // SAFETY:
         // - `timer` is the field of a `Timer<T>`; an Opaque is transparent.
-        // - The `Timer` is not dropped while this runs, so its data is there.
-        // - The timer may be forwarded from its own callback.
-        unsafe {
-            let this = kernel::container_of!(Opaque::cast_from(timer), Self, timer);
-            ((*this).tick)(&(*this).data);
-            bindings::rtrace_hrtimer_again(timer, (*this).period_ns)
-        }
+        // - The `Timer` is not dropped while this runs.
+        let this = unsafe { &*kernel::container_of!(Opaque::cast_from(timer), Self, timer) };
+        let period_ns = this.period_ns.load();
+        // SAFETY:
+        // - The timer's own callback may read when it was due, and asks in an interrupt for what that
+        //   interrupted.
+        // - Those registers, if there are any, live until the interrupt ends.
+        let (due_ns, registers) = unsafe {
+            (
+                bindings::rtrace_hrtimer_due(timer),
+                bindings::rtrace_interrupted().cast::<Registers>().as_ref(),
+            )
+        };
+        let expiry = Expiry {
+            due_ns,
+            period_ns,
+            registers,
+        };
+        (this.tick)(&this.data, &expiry);
+        // SAFETY: The timer may be forwarded from its own callback.
+        unsafe { bindings::rtrace_hrtimer_again(timer, period_ns as i64) }
     }
+}
+
+/// So many microseconds.
+fn nanoseconds(us: u32) -> u64 {
+    u64::from(us).wrapping_mul(1000)
 }
 
 #[pinned_drop]

@@ -2,8 +2,9 @@
 
 //! What measures wake-ups: probes at the scheduler's tracepoints.
 
+use super::results::Results;
 use super::waits::{Wait, Waits, Waker};
-use super::{Results, LEN};
+use super::wakeup::LEN;
 use crate::arch::preempt::{is_in_interrupt, NoPreempt};
 use crate::arch::word::SharedWord;
 use crate::event::stopwatch::Stopwatch;
@@ -69,15 +70,14 @@ impl Meter {
         };
         let (tid, now) = (task.tid() as u32, self.stopwatch.read());
         if self.waits.begin(tid, runs, now, &waker).is_err() {
-            self.results.missed.increment();
+            self.results.miss(1);
         }
     }
 
     #[inline(always)]
     fn end_wait(&self, task: &Task, prev: &Task, wait: Wait, now: u64, guard: &NoPreempt) {
         let latency = self.stopwatch.ns_between(wait.since, now);
-        self.results.count(latency, guard);
-        if latency < self.results.threshold.load() {
+        if !self.results.count(latency, guard) {
             return;
         }
         let waker = wait.waker;

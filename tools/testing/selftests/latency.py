@@ -5,8 +5,12 @@ Usage: latency.py hog MILLISECONDS  keeps a thread off CPU 0 for so long; prints
                                     it, and how many nanoseconds it waited: at least, and at most
        latency.py compare EVENTS FREQUENCY  EVENTS is what `babeltrace2 --clock-cycles` prints: each wake-up
                                     between the markers `begin` and `end` was measured, and as the events say
+       latency.py timer EVENTS PERIOD MAX OFFS  timers fire each PERIOD nanoseconds, none is later than MAX
+                                    microseconds; of EVENTS, by the monotonic clock. OFFS has when interrupts
+                                    were off: "BEGIN END CPU"
 """
 
+import bisect
 import os
 import re
 import sys
@@ -104,8 +108,44 @@ def compare(path, frequency):
     print(f"{len(inside)} wake-ups, half of them within {widths[len(widths) // 2]:.0f} ns")
 
 
+def timer(path, period, longest, offs):
+    """See the usage."""
+    by_cpu = {}
+    for line in open(path):
+        at, cpu = map(int, re.match(r"\[(\d+)\].* timer_latency: \{ cpu_id = (\d+) \}", line).groups())
+        latency = int(re.search(r"[ {]latency = (\d+)", line)[1])
+        by_cpu.setdefault(cpu, []).append((at, latency, line))
+    latencies = [latency for events in by_cpu.values() for _, latency, _ in events]
+    assert max(latencies) // 1000 == longest, (max(latencies), longest)
+    for cpu, events in by_cpu.items():
+        # No expiry was due before the one before had come; those that are missed were between.
+        for (before, _, _), (at, latency, line) in zip(events, events[1:]):
+            assert latency < at - before, (before, line)
+        expiries = sum(1 + latency // period for _, latency, _ in events[:-1])
+        first, last = (at - latency for at, latency, _ in (events[0], events[-1]))
+        print(f"CPU {cpu}: {len(events)} expiries, {(last - first) / period:.2f} periods")
+        assert len(events) > 10 and expiries < (last - first) / period + 1, (cpu, expiries, first, last)
+    rows = [line.split() for line in open("/proc/kallsyms")]
+    symbols = sorted((int(row[0], 16), row[2]) for row in rows if row[1] in "tTwW")
+    seen = []
+    for begin, end, cpu in (map(int, line.split()) for line in open(offs)):
+        assert not [line for at, _, line in by_cpu[cpu] if begin < at < end], "interrupts were on"
+        # The one before came before the beginning, so that the next was due a period later at the latest.
+        at, latency, line = next(event for event in by_cpu[cpu] if event[0] >= end)
+        assert latency >= end - begin - period, (begin, end, line)
+        ip = int(re.search(r"[ {]ip = (\w+)", line)[1], 0)
+        stack = re.search(r"callstack_kernel = \[ \[0\] = (\w+)", line)[1]
+        function = symbols[bisect.bisect_right(symbols, (ip, "~")) - 1][1]
+        seen.append((function, 'comm = "sh"' in line, int(stack, 0) == ip))
+        print(f"off for {end - begin} ns, {latency} ns late, in {function}")
+    # An emulator's timer may itself be late, and interrupt what comes then.
+    assert not seen or ("rtrace_irqs_off", True, True) in seen, seen
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "hog":
         hog(int(sys.argv[2]))
+    elif sys.argv[1] == "timer":
+        timer(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])
     else:
         compare(sys.argv[2], int(sys.argv[3]))

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace latency`: the longest waits for a CPU, while they happen.
+//! `rtrace latency`: the longest waits for a CPU, or for interrupts, while they happen.
 
-use crate::analysis::meanwhile::{Meanwhile, Wait};
+use crate::analysis::delay::{Delay, What};
+use crate::analysis::meanwhile::Meanwhile;
 use crate::analysis::{pass, Analysis, Catalogue};
 use crate::date;
 use crate::launch::cannot_run;
-use crate::options::{Latency, Place};
+use crate::options::{Latency as Options, Place, TIMERS};
 use crate::record::{StopOnDrop, FAILED};
 use crate::temporary::Temporary;
 use crate::terminal::{duration, print as show, say};
@@ -19,39 +20,48 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use tempfile::TempDir;
 use trace::ctf::Trace;
+use trace::latency::Latency;
 use trace::output::make_dir;
 use trace::session::Session;
 use trace::signals::Signals;
 use trace::snapshot;
 use trace::Error;
 
-/// The event that a wait is.
-pub const EVENT: &str = "latency:wakeup_latency";
+/// What is sampled of a processor that does not take interrupts, where it can be.
+const SAMPLES: &str = "profile:profile_cycles";
 
 /// Measures, says what was found, and gives the exit code.
-pub fn latency(place: &Place, options: &Latency) -> ExitCode {
+pub fn latency(place: &Place, options: &Options) -> ExitCode {
     ExitCode::from(measure(place, options).unwrap_or_else(|error| {
         say(format_args!("{error:#}"));
         FAILED
     }))
 }
 
-/// Prints the longest wait of the trace in `dir`.
-pub fn print(dir: &Path, rows: usize) -> anyhow::Result<()> {
+/// Prints the longest latency of the trace in `dir`.
+pub fn print(dir: &Path, measured: Latency, rows: usize) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
-    match Wait::longest(&trace)? {
-        Some(wait) => Ok(show(&case(dir, &trace, wait, rows)?)?),
+    match Delay::longest(measured, &trace)? {
+        Some(delay) => Ok(show(&case(dir, &trace, measured, delay, rows)?)?),
         None => bail!(
-            "{} has no {EVENT}: record it, with sched_switch, irq and softirq",
-            dir.display()
+            "{} has no {}: record it, with sched_switch, irq and softirq",
+            dir.display(),
+            measured.pattern()
         ),
     }
 }
 
-/// A wait of the trace in `dir`, and what happened meanwhile.
-fn case(dir: &Path, trace: &Trace, wait: Wait, rows: usize) -> anyhow::Result<String> {
+/// A delay of the trace in `dir`, and what happened meanwhile.
+fn case(
+    dir: &Path,
+    trace: &Trace,
+    measured: Latency,
+    delay: Delay,
+    rows: usize,
+) -> anyhow::Result<String> {
     let catalogue = Catalogue::new(&trace.metadata);
-    let meanwhile: Box<dyn Analysis> = Box::new(Meanwhile::new(dir, &catalogue, wait));
+    let meanwhile = Meanwhile::new(dir, &catalogue, measured, delay);
+    let meanwhile: Box<dyn Analysis> = Box::new(meanwhile);
     let answers = pass::read(dir, trace, &catalogue, vec![meanwhile], |_| {})?;
     let mut text = String::new();
     for answer in answers.answers() {
@@ -60,10 +70,13 @@ fn case(dir: &Path, trace: &Trace, wait: Wait, rows: usize) -> anyhow::Result<St
     Ok(text)
 }
 
-fn measure(place: &Place, options: &Latency) -> anyhow::Result<Code> {
+fn measure(place: &Place, options: &Options) -> anyhow::Result<Code> {
     let tracer = place.tracer()?;
-    if !tracer.available_events()?.iter().any(|name| name == EVENT) {
-        bail!("the module measures no latencies: it is older than this command");
+    let available = tracer.available_events()?;
+    let is_there = |event: &str| available.iter().any(|name| name == event);
+    let event = options.measured.pattern();
+    if !is_there(event) {
+        bail!("the module has no {event}: it is older than this command");
     }
     if let Some((program, _)) = &options.command {
         if let Err(error) = workload::find(program) {
@@ -76,11 +89,24 @@ fn measure(place: &Place, options: &Latency) -> anyhow::Result<Code> {
     let session = temporary.session();
     options.setup.apply(session)?;
     let mut watch = Watch::new(&options.conditions, session)?;
-    let condition = options.filter.iter().map(|filter| format!(" if {filter}"));
-    let trigger = format!("stacktrace{}", condition.collect::<String>());
-    session.set_trigger(EVENT, &trigger)?;
+    match options.measured {
+        Latency::Wakeup => {
+            let condition = options.filter.iter().map(|filter| format!(" if {filter}"));
+            let trigger = format!("stacktrace{}", condition.collect::<String>());
+            session.set_trigger(event, &trigger)?;
+        }
+        Latency::Timer if is_there(SAMPLES) => {
+            let channel = session.channel(TIMERS)?.context("the channel is gone")?;
+            channel.set_events(&[event, SAMPLES])?;
+        }
+        Latency::Timer => {}
+    }
+    if let Some(period) = options.period {
+        session.set_timer_latency_period(u64::try_from(period.as_micros())?)?;
+    }
     if let Some(threshold) = options.threshold {
-        session.set_latency_threshold(u64::try_from(threshold.as_micros())?)?;
+        let threshold = u64::try_from(threshold.as_micros())?;
+        session.set_latency_threshold(options.measured, threshold)?;
     }
     session.start()?;
     let stop = StopOnDrop(session);
@@ -99,19 +125,19 @@ fn measure(place: &Place, options: &Latency) -> anyhow::Result<Code> {
     cases.gather(session, stop, run)
 }
 
-/// The waits that were found.
+/// The delays that were found.
 struct Cases<'a> {
-    options: &'a Latency,
+    options: &'a Options,
     /// Where their traces are: removed at the end, if nobody wants them.
     dir: PathBuf,
     _temporary: Option<TempDir>,
     /// Snapshots that were taken.
     taken: u64,
-    worst: Option<(Wait, PathBuf)>,
+    worst: Option<(Delay, PathBuf)>,
 }
 
 impl<'a> Cases<'a> {
-    fn new(options: &'a Latency) -> anyhow::Result<Self> {
+    fn new(options: &'a Options) -> anyhow::Result<Self> {
         let (dir, temporary) = match &options.dir {
             Some(dir) => {
                 if dir.exists()
@@ -160,24 +186,32 @@ impl<'a> Cases<'a> {
                 break None;
             }
         };
-        let (measured, missed) = session.latency_counts()?;
+        let (measured, missed) = session.latency_counts(self.options.measured)?;
         drop(stop);
         let missed = match missed {
             0 => String::new(),
             missed => format!(", {missed} could not be"),
         };
-        say(format_args!(
-            "{measured} wake-ups of all threads were measured{missed}"
-        ));
+        let (what, none) = match self.options.measured {
+            Latency::Wakeup => (
+                "wake-ups of all threads",
+                "no thread had to wait as long as was asked for",
+            ),
+            Latency::Timer => (
+                "expiries of timers",
+                "no timer was as late as was asked for",
+            ),
+        };
+        say(format_args!("{measured} {what} were measured{missed}"));
         match &self.worst {
-            Some((wait, dir)) => {
-                let trace = Trace::open(dir)?;
-                show(&case(dir, &trace, wait.clone(), self.options.rows)?)?;
+            Some((delay, dir)) => {
+                let (trace, Options { measured, rows, .. }) = (Trace::open(dir)?, self.options);
+                show(&case(dir, &trace, *measured, delay.clone(), *rows)?)?;
                 if self.options.dir.is_some() {
                     say(format_args!("the trace around it is in {}", dir.display()));
                 }
             }
-            None => say("no thread had to wait as long as was asked for"),
+            None => say(none),
         }
         match code {
             Some(code) => Ok(code),
@@ -185,32 +219,32 @@ impl<'a> Cases<'a> {
         }
     }
 
-    /// Looks at what the buffers hold: whether there is a wait that counts.
+    /// Looks at what the buffers hold: whether there is a delay that counts.
     fn take(&mut self, session: &Session) -> anyhow::Result<bool> {
         let options = self.options;
         let dir = self.dir.join((self.taken + 1).to_string());
         if let Some(error) = snapshot::take(session, &dir, options.output_options)?.failure {
             return Err(error.into());
         }
-        let longest = Wait::longest(&Trace::open(&dir)?)?;
-        let before = self.worst.as_ref().map(|(wait, _)| wait.latency_ns);
-        let is_worst = |wait: &Wait| before.is_none_or(|before| wait.latency_ns > before);
-        let told = longest.filter(|wait| options.threshold.is_some() || is_worst(wait));
-        let Some(wait) = told else {
+        let longest = Delay::longest(options.measured, &Trace::open(&dir)?)?;
+        let before = self.worst.as_ref().map(|(delay, _)| delay.latency_ns);
+        let is_worst = |delay: &Delay| before.is_none_or(|before| delay.latency_ns > before);
+        let told = longest.filter(|delay| options.threshold.is_some() || is_worst(delay));
+        let Some(delay) = told else {
             // Of the snapshot before: this one fired while that was taken.
             fs::remove_dir_all(&dir).map_err(Error::write(&dir))?;
             return Ok(false);
         };
         self.taken += 1;
-        line(&wait)?;
-        if !is_worst(&wait) {
+        line(&delay)?;
+        if !is_worst(&delay) {
             return Ok(true);
         }
         if options.threshold.is_none() {
             // From now on only longer ones.
-            session.set_latency_threshold(wait.latency_ns / 1000 + 1)?;
+            session.set_latency_threshold(options.measured, delay.latency_ns / 1000 + 1)?;
         }
-        let last = self.worst.replace((wait, dir));
+        let last = self.worst.replace((delay, dir));
         if let (Some((_, dir)), None) = (last, &options.dir) {
             fs::remove_dir_all(&dir).map_err(Error::write(&dir))?;
         }
@@ -218,18 +252,17 @@ impl<'a> Cases<'a> {
     }
 }
 
-/// Prints a wait.
-fn line(wait: &Wait) -> anyhow::Result<()> {
-    let ran = wait.ran_ns.map_or_else(String::new, date::time_of_day);
-    let Wait {
-        latency_ns,
-        thread,
-        cpu,
-        prev,
-        ..
-    } = wait;
-    let waited = duration(*latency_ns);
-    Ok(show(&format!(
-        "{ran}  {thread} waited {waited} for CPU {cpu}, which {prev} left\n"
-    ))?)
+/// Prints a delay.
+fn line(delay: &Delay) -> anyhow::Result<()> {
+    let came = delay.came_ns.map_or_else(String::new, date::time_of_day);
+    let Delay { thread, cpu, .. } = delay;
+    let late = duration(delay.latency_ns);
+    Ok(show(&match &delay.what {
+        What::Wakeup { prev, .. } => {
+            format!("{came}  {thread} waited {late} for CPU {cpu}, which {prev} left\n")
+        }
+        What::Timer { .. } => {
+            format!("{came}  a timer of CPU {cpu} came {late} late, over {thread}\n")
+        }
+    })?)
 }

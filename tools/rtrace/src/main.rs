@@ -68,7 +68,11 @@ fn main() -> ExitCode {
         Action::Record(options) => return record::record(&place, &options),
         Action::Profile(options) => return profile::profile(&place, *options),
         Action::Latency(options) => return latency::latency(&place, &options),
-        Action::LatencyOf { dir, rows } => latency::print(&dir, rows),
+        Action::LatencyOf {
+            dir,
+            measured,
+            rows,
+        } => latency::print(&dir, measured, rows),
         Action::Show(options) => return show::show(&place, &options),
         Action::Top(options) => top::top(&place, &options),
         Action::Report {

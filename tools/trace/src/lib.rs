@@ -27,6 +27,7 @@ pub mod ctf;
 pub mod device;
 pub mod error;
 mod finisher;
+pub mod latency;
 pub mod live;
 pub mod output;
 pub mod part;

@@ -4,6 +4,7 @@
 
 use crate::channel::Channel;
 use crate::error::{Error, Result};
+use crate::latency::Latency;
 use crate::settings::ChangedSetting;
 use crate::stats::TraceStats;
 use crate::tracer::{lines, Tracer, FIRST_CHANNEL};
@@ -229,19 +230,24 @@ impl Session {
     }
 
     /// Has no latency that is shorter, in microseconds, be an event.
-    pub fn set_latency_threshold(&self, microseconds: u64) -> Result<()> {
-        self.write("latency_thresh", &microseconds.to_string())
+    pub fn set_latency_threshold(&self, latency: Latency, microseconds: u64) -> Result<()> {
+        self.write(latency.threshold(), &microseconds.to_string())
     }
 
-    /// How many latencies were measured, and how many were not, for want of room.
-    pub fn latency_counts(&self) -> Result<(u64, u64)> {
-        const FILE: &str = "latency_stats";
-        let text = self.read(FILE)?;
+    /// How often the timers fire that are measured, in microseconds.
+    pub fn set_timer_latency_period(&self, microseconds: u64) -> Result<()> {
+        self.write("timer_latency_period", &microseconds.to_string())
+    }
+
+    /// How many latencies were measured, and how many were not.
+    pub fn latency_counts(&self, latency: Latency) -> Result<(u64, u64)> {
+        let file = latency.stats();
+        let text = self.read(file)?;
         let mut rows = text.lines().skip(1);
         let numbers = rows.next().and_then(|row| row.split_once(' '));
         let counts = numbers
             .and_then(|(measured, missed)| Some((measured.parse().ok()?, missed.parse().ok()?)));
-        counts.ok_or_else(|| self.unreadable(FILE, "that is no table of two numbers"))
+        counts.ok_or_else(|| self.unreadable(file, "that is no table of two numbers"))
     }
 
     /// The channel that has the markers, or `none`.

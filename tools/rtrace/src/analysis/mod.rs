@@ -11,6 +11,7 @@ mod calls;
 mod catalogue;
 mod cpu;
 mod critical_path;
+pub mod delay;
 pub mod descriptors;
 pub mod dispatch;
 mod durations;

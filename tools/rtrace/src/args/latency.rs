@@ -10,11 +10,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 use trace::settings::BufferSize;
 
-/// Measure how long threads that are woken wait for a CPU, and show why the longest had to
+/// Measure how long threads wait for a CPU, or interrupts are off, and show why the longest had to
 ///
 /// Whenever a thread had to wait longer than any before, a line says which, for which CPU, and who left that CPU
 /// then. At the end the longest wait is shown: who woke the thread, what the CPU did meanwhile (other
 /// threads, interrupts, softirqs), and in which function of the kernel it was left.
+///
+/// With --timer the same of a timer that fires on each CPU again and again, and is late by as long as interrupts were
+/// off: it interrupts the code that has just enabled them, whose call stack is shown; and, where the
+/// processor can count cycles, in which functions it was meanwhile.
 ///
 /// The module measures, and keeps what happens in flight recorders. rtrace takes a snapshot of these when the
 /// maximum grows, or with --threshold whenever a wait is as long as that.
@@ -25,9 +29,18 @@ Examples:
   rtrace latency --rt -C 2,3 -- sleep 60        threads of real time, on two CPUs, for a minute
   rtrace latency -t 500us -n 1 -o DIR           the first wait of 500 us or more; the trace around it in DIR/1
   rtrace latency -i DIR/1                       the same once more, of that trace
+  rtrace latency --timer -t 200us -n 1          the first time that interrupts are off for 200 us or more
 
 Exit codes: as of `rtrace record`.")]
 pub struct LatencyArgs {
+    /// How late a timer of each CPU is, not how long threads wait
+    #[arg(long)]
+    pub timer: bool,
+
+    /// How often that timer fires: a number with us, ms or s, from 100us to 1s [default: 1ms]
+    #[arg(long, value_name = "TIME", value_parser = period, requires = "timer")]
+    pub period: Option<Duration>,
+
     /// Threads of real time only (policies FIFO, RR and DEADLINE)
     #[arg(long)]
     pub rt: bool,
@@ -62,9 +75,10 @@ pub struct LatencyArgs {
     #[command(flatten)]
     pub access: AccessArgs,
 
-    /// Show the longest wait of a trace with latency:wakeup_latency instead
+    /// Show the longest wait of a trace with latency:wakeup_latency instead, with --timer that of one with
+    /// latency:timer_latency
     #[arg(short, long, value_name = "DIR", conflicts_with_all = [
-        "rt", "pids", "cpus", "threshold", "buffer", "output", "mode", "group", "command"
+        "rt", "pids", "cpus", "threshold", "buffer", "output", "mode", "group", "command", "period"
     ])]
     pub input: Option<PathBuf>,
 
@@ -123,6 +137,15 @@ fn time(text: &str) -> Result<Duration, &'static str> {
     }
 }
 
+/// A time that the module takes as a period.
+fn period(text: &str) -> Result<Duration, &'static str> {
+    let period = time(text)?;
+    match period >= Duration::from_micros(100) && period <= Duration::from_secs(1) {
+        true => Ok(period),
+        false => Err("not from 100us to 1s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,6 +165,13 @@ mod tests {
         ] {
             assert!(time(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn periods() {
+        assert_eq!(period("100us"), Ok(Duration::from_micros(100)));
+        assert_eq!(period("1s"), Ok(Duration::from_secs(1)));
+        assert!(period("99us").is_err() && period("1.1s").is_err() && period("1").is_err());
     }
 
     #[test]

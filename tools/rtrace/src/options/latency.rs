@@ -8,18 +8,17 @@ use crate::args::LatencyArgs;
 use crate::channels::{ChannelSetup, Filter};
 use crate::condition::Condition;
 use crate::date;
-use crate::latency::EVENT;
 use crate::setup::Setup;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+use trace::latency::Latency as Measured;
 use trace::output::OutputOptions;
 use trace::settings::{BufferSize, Mode};
 use trace::tracer::FIRST_CHANNEL;
 
-/// What is recorded: how long threads waited, and what the CPUs did meanwhile.
-const EVENTS: [&str; 7] = [
-    EVENT,
+/// What is recorded of what the CPUs did meanwhile.
+const EVENTS: [&str; 6] = [
     "sched_switch",
     "sched_waking",
     "irq_handler_entry",
@@ -28,8 +27,18 @@ const EVENTS: [&str; 7] = [
     "irq_softirq_exit",
 ];
 
+/// The channel of timers that came late: their events have the stack of what they interrupted.
+pub const TIMERS: &str = "timers";
+
+/// How often the processor is sampled in an NMI, per second and CPU, if it can be: some times in a millisecond.
+const SAMPLE_FREQUENCY: u32 = 5000;
+
 /// Latencies to measure.
 pub struct Latency {
+    /// What is measured.
+    pub measured: Measured,
+    /// How often timers fire.
+    pub period: Option<Duration>,
     /// What to record.
     pub setup: Setup,
     /// When to look at it.
@@ -51,31 +60,54 @@ pub struct Latency {
 /// From the command line.
 pub(super) fn latency(args: LatencyArgs) -> Action {
     let rows = rows(args.rows);
+    let measured = match args.timer {
+        true => Measured::Timer,
+        false => Measured::Wakeup,
+    };
     if let Some(dir) = args.input {
-        return Action::LatencyOf { dir, rows };
+        return Action::LatencyOf {
+            dir,
+            measured,
+            rows,
+        };
     }
     let filter = filter(&args);
     let on_event = filter.iter().map(|filter| Filter {
-        pattern: EVENT.to_owned(),
+        pattern: measured.pattern().to_owned(),
         expression: filter.clone().into(),
     });
-    let channel = ChannelSetup {
+    let mut channels = vec![ChannelSetup {
         events: Some(EVENTS.map(|event| event.to_owned().into()).into()),
-        mode: Some(Mode::Overwrite),
-        size: Some(args.buffer.unwrap_or(BufferSize::DEFAULT)),
-        filters: on_event.collect(),
         ..ChannelSetup::named(FIRST_CHANNEL)
-    };
+    }];
+    if args.timer {
+        let contexts = vec!["callstack-kernel".to_owned()];
+        channels.push(ChannelSetup {
+            contexts: Some(contexts.into()),
+            ..ChannelSetup::named(TIMERS)
+        });
+    }
+    if let Some(channel) = channels.last_mut() {
+        let events = channel.events.get_or_insert_default();
+        events.push(measured.pattern().to_owned().into());
+        channel.filters = on_event.collect();
+    }
+    let size = args.buffer.unwrap_or(BufferSize::DEFAULT);
     let default = || format!("rtrace-{}", date::now()).into();
     let mut command = args.command.into_iter();
+    let mut setup = Setup {
+        channels,
+        sample_frequency: args.timer.then(|| SAMPLE_FREQUENCY.into()),
+        ..Setup::default()
+    };
+    setup.fill(Some(Mode::Overwrite), Some(size));
     Action::Latency(Box::new(Latency {
-        setup: Setup {
-            channels: vec![channel],
-            ..Setup::default()
-        },
+        measured,
+        period: args.period,
+        setup,
         conditions: Conditions {
             snapshot_on: vec![Condition::Event {
-                pattern: EVENT.to_owned(),
+                pattern: measured.pattern().to_owned(),
                 filter: filter.clone(),
             }],
             snapshots: args.count,
@@ -93,14 +125,15 @@ pub(super) fn latency(args: LatencyArgs) -> Action {
     }))
 }
 
-/// Which waits were asked for.
+/// Which delays were asked for.
 fn filter(args: &LatencyArgs) -> Option<String> {
     let any = |parts: Vec<String>| format!("({})", parts.join(" || "));
     let pids = args.pids.iter().map(|pid| format!("pid == {pid}"));
     let cpus = args.cpus.iter().flat_map(|cpus| cpus.iter());
+    let cpu = if args.timer { "CPU" } else { "target_cpu" };
     let cpus = cpus.map(|(first, last)| match first == last {
-        true => format!("target_cpu == {first}"),
-        false => format!("target_cpu >= {first} && target_cpu <= {last}"),
+        true => format!("{cpu} == {first}"),
+        false => format!("{cpu} >= {first} && {cpu} <= {last}"),
     });
     let all = [
         // As the event has it: priorities of real time are below 0.
@@ -133,5 +166,7 @@ mod tests {
         let expected = "prio < 0 && (pid == 7 || pid == 8) && \
                         (target_cpu == 0 || target_cpu >= 2 && target_cpu <= 3)";
         assert_eq!(said, expected);
+        let said = filter(&["--timer", "-C", "0,2-3"]).unwrap();
+        assert_eq!(said, "(CPU == 0 || CPU >= 2 && CPU <= 3)");
     }
 }

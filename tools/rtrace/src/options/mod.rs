@@ -12,7 +12,7 @@ mod show;
 mod tests;
 mod top;
 
-pub use latency::Latency;
+pub use latency::{Latency, TIMERS};
 pub use profile::Profile;
 pub use record::{Conditions, Record};
 pub use show::{Input, Show};
@@ -60,6 +60,8 @@ pub enum Action {
     Latency(Box<Latency>),
     /// Prints the longest wait of a trace.
     LatencyOf {
+        /// Of what.
+        measured: trace::latency::Latency,
         dir: PathBuf,
         rows: usize,
     },

@@ -113,3 +113,72 @@ fn what_is_not_in_the_trace_is_said() {
     write(dir.path(), &[(0, vec![none])]);
     latency(dir.path(), &[]).failure().stderr(contains(lacks));
 }
+
+const TIMER: u32 = 21;
+const TIMER_FIELDS: [&str; 6] = [
+    "text16 comm",
+    "i32 tid",
+    "i32 pid",
+    "i32 prio",
+    "u64 latency",
+    "u64 ip",
+];
+const SAMPLE: u32 = 22;
+
+/// A timer that was so late has interrupted `worker` there.
+fn late(nanoseconds: u64, ip: u64) -> Vec<u8> {
+    let number = |number: i32| number.to_le_bytes();
+    let mut fields = text16(THREAD.1).to_vec();
+    fields.extend([number(THREAD.0), number(7), number(20)].concat());
+    fields.extend(nanoseconds.to_le_bytes());
+    fields.extend(ip.to_le_bytes());
+    fields
+}
+
+#[test]
+fn what_a_cpu_did_while_a_timer_was_late_is_shown() {
+    let (here, there) = (0xffff_ffff_8100_0020_u64, 0xffff_ffff_8100_0010_u64);
+    let dir = TempDir::new().unwrap();
+    let zero = packet(0, 0, 0)
+        .event(TIMER, 5 * US, &late(30_000, here))
+        .close(200 * US, 8);
+    let sample = |ip: u64| ip.to_le_bytes();
+    let one = packet(1, 0, 0)
+        .switch(10 * US, IDLE, THREAD)
+        .event(SAMPLE, 15 * US, &sample(here))
+        .event(SAMPLE, 20 * US, &sample(there))
+        .irq(30 * US, 24, "disk")
+        .event(SAMPLE, 32 * US, &sample(here))
+        .irq_exit(35 * US, 24)
+        .event(SAMPLE, 40 * US, &sample(there))
+        .event(SAMPLE, 50 * US, &sample(there))
+        .event(TIMER, 61 * US, &late(45_000, here))
+        .event(SAMPLE, 62 * US, &sample(here))
+        .event(TIMER, 63 * US, &late(44_000, there))
+        .switch(90 * US, THREAD, IDLE)
+        .close(200 * US, 8);
+    write(dir.path(), &[(0, vec![zero]), (1, vec![one])]);
+    declare(
+        dir.path(),
+        &[
+            (TIMER, "timer_latency", &TIMER_FIELDS),
+            (SAMPLE, "profile_cycles", &["u64 ip"]),
+        ],
+    );
+    let expected = "
+a timer of CPU 1 came 45.0 us late
+  due    22:13:20.000016000
+  came   22:13:20.000061000  over worker-8 (priority 20) in 0xffffffff81000020
+
+        at       took  what CPU 1 did meanwhile
+   -6.0 us    45.0 us  worker-8
+   14.0 us     5.0 us  irq 24 disk
+
+   samples  where CPU 1 was meanwhile
+         3  0xffffffff81000010
+         1  0xffffffff81000020
+";
+    latency(dir.path(), &["--timer"]).success().stdout(expected);
+    let lacks = "has no latency:wakeup_latency";
+    latency(dir.path(), &[]).failure().stderr(contains(lacks));
+}

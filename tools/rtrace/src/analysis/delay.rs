@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What came late: a thread that had to wait for a CPU, or a timer that had to wait for interrupts.
+//!
+//! The module measures both where they come at last, each by an event of its own.
+
+use super::{bits, integer, text};
+use crate::terminal::printable;
+use serde::Serialize;
+use std::collections::HashMap;
+use std::fmt;
+use trace::ctf::{Clock, Event, Item, Merge, Trace};
+use trace::latency::Latency;
+
+/// Something that came late.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Delay {
+    /// By how much.
+    pub latency_ns: u64,
+    /// When it came then, by the trace's clock: that of the switch to a thread, if the trace has it.
+    #[serde(skip)]
+    pub end: u64,
+    /// When the event came that tells of it.
+    #[serde(skip)]
+    pub told: u64,
+    /// When it came, since the epoch.
+    pub came_ns: Option<i64>,
+    /// On which CPU.
+    pub cpu: i64,
+    /// Who had to wait, or was interrupted.
+    pub thread: Thread,
+    /// Its process.
+    pub pid: i64,
+    /// What it was.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// What came late.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "what")]
+pub enum What {
+    /// A thread that was woken.
+    Wakeup {
+        /// Who woke it, or was interrupted by what did.
+        waker: Thread,
+        /// Where that was.
+        waker_cpu: i64,
+        /// Whether an interrupt or a softirq woke it.
+        in_interrupt: bool,
+        /// Who left the CPU then.
+        prev: Thread,
+    },
+    /// A timer of the CPU.
+    Timer {
+        /// Where it has interrupted the thread.
+        ip: u64,
+    },
+}
+
+/// A thread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Thread {
+    /// Its id; 0 is the idle task.
+    pub tid: i64,
+    /// Its name.
+    pub comm: String,
+    /// Its priority, if the event tells it: below 0 are those of real time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prio: Option<i64>,
+}
+
+impl Thread {
+    fn of(event: &Event<'_>, prefix: &str) -> Option<Self> {
+        let value = |name: &str| event.value(event.layout.field(&format!("{prefix}{name}"))?);
+        Some(Self {
+            tid: integer(value("tid"))?,
+            comm: String::from_utf8_lossy(text(value("comm"))?).into_owned(),
+            prio: integer(value("prio")),
+        })
+    }
+}
+
+impl fmt::Display for Thread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.tid {
+            0 => f.write_str("idle"),
+            tid => write!(f, "{}-{tid}", printable(&self.comm)),
+        }
+    }
+}
+
+/// What was on a stream before an event.
+#[derive(Clone, Copy, Default)]
+struct Before {
+    cpu: Option<u32>,
+    /// The last switch, and to which thread it was.
+    switch: Option<(u64, Option<i64>)>,
+}
+
+impl Delay {
+    /// That of an event.
+    fn of(latency: Latency, event: &Event<'_>, before: Before, clock: &Clock) -> Option<Self> {
+        let value = |name: &str| event.value(event.layout.field(name)?);
+        let number = |name: &str| integer(value(name));
+        let thread = Thread::of(event, "")?;
+        let (end, cpu, what) = match latency {
+            Latency::Wakeup => {
+                // Another one, if the right one was lost.
+                let switch = before.switch.filter(|(_, next)| *next == Some(thread.tid));
+                let what = What::Wakeup {
+                    waker: Thread::of(event, "waker_")?,
+                    waker_cpu: number("waker_cpu")?,
+                    in_interrupt: number("waker_in_interrupt")? != 0,
+                    prev: Thread::of(event, "prev_")?,
+                };
+                let end = switch.map_or(event.timestamp, |(time, _)| time);
+                (end, number("target_cpu")?, what)
+            }
+            Latency::Timer => {
+                let ip = bits(value("ip"))?;
+                (event.timestamp, before.cpu?.into(), What::Timer { ip })
+            }
+        };
+        Some(Self {
+            latency_ns: number("latency")?.try_into().ok()?,
+            end,
+            told: event.timestamp,
+            came_ns: i64::try_from(clock.since_epoch(end)).ok(),
+            cpu,
+            thread,
+            pid: number("pid")?,
+            what,
+        })
+    }
+
+    /// The longest one of a kind in a trace, the first of several; none if it has none.
+    pub fn longest(latency: Latency, trace: &Trace) -> trace::Result<Option<Self>> {
+        let mut merge = Merge::new(trace)?;
+        let mut longest: Option<Self> = None;
+        let mut streams: HashMap<usize, Before> = HashMap::new();
+        while let Some((stream, item)) = merge.next_item()? {
+            let before = streams.entry(stream).or_default();
+            let event = match item {
+                Item::Event(event) => event,
+                Item::Packet(packet) => {
+                    before.cpu = Some(packet.at.header.cpu_id);
+                    continue;
+                }
+                Item::Whole { .. } | Item::End { .. } => continue,
+            };
+            if event.layout.name == "sched_switch" {
+                let next = event.layout.field("next_tid");
+                let next = next.and_then(|field| integer(event.value(field)));
+                before.switch = Some((event.timestamp, next));
+            }
+            if event.layout.name != latency.event() {
+                continue;
+            }
+            let delay = Self::of(latency, &event, *before, &trace.metadata.clock);
+            let last = longest.as_ref().map(|longest| longest.latency_ns);
+            longest = delay
+                .filter(|delay| last.is_none_or(|last| delay.latency_ns > last))
+                .or(longest);
+        }
+        Ok(longest)
+    }
+
+    /// Since the epoch, when it should have come.
+    pub fn due_ns(&self) -> Option<i64> {
+        self.came_ns?
+            .checked_sub(i64::try_from(self.latency_ns).ok()?)
+    }
+}

@@ -3,6 +3,7 @@
 //! A channel's settings, and what values they may have: the one place that checks them.
 
 use super::platform::Barriers;
+use super::watermark::Watermark;
 use crate::ring::Mode;
 use crate::sys::pages::PAGE_SIZE;
 use core::fmt;
@@ -20,9 +21,10 @@ pub(crate) struct Config {
     /// How often a packet that is not full is closed while its stream is read, in microseconds;
     /// 0: never.
     pub(crate) switch_period_us: u32,
-    /// How often readers are woken if there is something to read, in microseconds; 0: as soon
-    /// as there is.
+    /// How often readers are woken if there is something to read, in microseconds; 0: never.
     pub(crate) read_period_us: u32,
+    /// How much there must be for them to be woken before.
+    pub(crate) watermark: Watermark,
     /// Who pays for the order between writer and reader (a parameter of the module).
     pub(crate) barriers: Barriers,
     /// Where positions begin (a parameter of the module, for tests of their wrap).
@@ -37,6 +39,7 @@ impl Config {
         subbuf_count: 4,
         switch_period_us: 1_000_000,
         read_period_us: 0,
+        watermark: Watermark::None,
         barriers: Barriers::Interrupt,
         origin: 0,
     };

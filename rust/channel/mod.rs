@@ -17,6 +17,7 @@ pub(crate) mod stats;
 pub(crate) mod stopper;
 mod stream;
 mod wakeup;
+pub(crate) mod watermark;
 
 use crate::abi::header::Layout;
 use crate::abi::packet::Uuid;
@@ -41,6 +42,7 @@ use region::Recorded;
 use stopper::Stopper;
 use stream::Stream;
 use wakeup::Wakeup;
+use watermark::Threshold;
 
 /// One CPU's buffer, as its writers see it.
 pub(crate) type Buffer = record::buffer::Buffer<Kernel>;
@@ -296,7 +298,7 @@ impl Channel {
     fn make(setup: &Setup, cpu: u32) -> Result<(Arc<Buffer>, Arc<Stream>, Arc<Timers>)> {
         let config = setup.config;
         let wakeup = Arc::pin_init(
-            Wakeup::new(config.read_period_us == 0, setup.stopper.clone()),
+            Wakeup::new(Threshold::of(&config), setup.stopper.clone()),
             GFP_KERNEL,
         )?;
         let buffer = Arc::new(Self::make_buffer(setup, cpu, wakeup.clone())?, GFP_KERNEL)?;

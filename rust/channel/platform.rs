@@ -119,7 +119,7 @@ impl record::platform::Platform for Kernel {
 }
 
 impl record::platform::Wakeup for Arc<wakeup::Wakeup> {
-    fn packet_ready(&self) {
-        (**self).packet_ready();
+    fn packet_ready(&self, unread: impl FnOnce() -> u64) {
+        (**self).packet_ready(unread);
     }
 }

@@ -44,6 +44,8 @@ impl<C: Censor> StreamReader<C> {
         if !stream.wakeup.open(cpu) {
             return Err(EBUSY);
         }
+        // What the reader before has left is not yet this one's.
+        stream.found_nothing();
         Ok(Self {
             channel,
             cpu,
@@ -60,7 +62,11 @@ impl<C: Censor> StreamReader<C> {
             return Err(EBUSY);
         }
         let finished = stream.is_finished();
-        cursor.take(stream.buffer(), finished, false, self.censor.as_ref())
+        let taken = cursor.take(stream.buffer(), finished, false, self.censor.as_ref());
+        if let Err(EAGAIN) = taken {
+            stream.found_nothing();
+        }
+        taken
     }
 
     /// Gives the held packet back. `EINVAL`: none is held.
@@ -103,16 +109,19 @@ impl<C: Censor> StreamReader<C> {
                 match cursor.take(stream.buffer(), finished, true, self.censor.as_ref()) {
                     Ok(_) => {}
                     Err(error) if error == enodata() => return Ok(0),
-                    Err(EAGAIN) if !nonblock => {
+                    Err(EAGAIN) => {
+                        stream.found_nothing();
+                        if nonblock {
+                            return Err(EAGAIN);
+                        }
                         drop(cursor);
                         // The wait below does not look if the ring keeps saying that it is
                         // readable, and the writer keeps being faster.
                         if kernel::current!().signal_pending() {
                             return Err(ERESTARTSYS);
                         }
-                        stream.wakeup.waiters().wait_for(|| {
-                            (stream.is_finished() || stream.ring().is_readable()).then_some(())
-                        })?;
+                        let ready = || (stream.is_finished() || stream.is_due()).then_some(());
+                        stream.wakeup.waiters().wait_for(ready)?;
                         continue;
                     }
                     Err(error) => return Err(error),
@@ -132,8 +141,13 @@ impl<C: Censor> StreamReader<C> {
         // Before the ring, as in `get`.
         let finished = stream.is_finished();
         let mut cursor = stream.cursor.lock();
-        // Equation (2), the one that get goes by: what poll calls readable can be got.
-        if stream.ring().is_readable() || cursor.is_holding() {
+        // Both ask equation (2), the one that get goes by: what poll calls readable can be got.
+        let readable = if finished {
+            stream.ring().is_readable()
+        } else {
+            stream.is_due()
+        };
+        if readable || cursor.is_holding() {
             let urgent = if stream.ring().is_almost_full() {
                 POLLPRI
             } else {

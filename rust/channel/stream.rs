@@ -18,6 +18,8 @@ pub(super) struct Stream {
     pub(super) wakeup: Arc<Wakeup>,
     /// Not 0 once the trace is over and everything is in packets.
     finished: SharedWord,
+    /// Not 0 from when there was enough, or a read period ended, until a reader finds nothing more.
+    due: SharedWord,
     #[pin]
     pub(super) cursor: Mutex<Cursor>,
 }
@@ -30,6 +32,7 @@ impl Stream {
             buffer,
             wakeup,
             finished: SharedWord::new(0),
+            due: SharedWord::new(0),
             cursor <- new_mutex!(cursor),
         }? Error)
     }
@@ -47,6 +50,25 @@ impl Stream {
     /// Whether the trace is over and all of it is in packets. To be asked before the ring is.
     pub(super) fn is_finished(&self) -> bool {
         self.finished.load_acquire() != 0
+    }
+
+    /// Whether there is a packet for a reader, and the channel's watermark lets it have one: it was
+    /// reached, or a read period ended, since a reader last [found nothing](Self::found_nothing). Any
+    /// context.
+    pub(super) fn is_due(&self) -> bool {
+        if !self.ring().is_readable() {
+            return false;
+        }
+        if self.wakeup.threshold().is_reached(self.ring().unread()) {
+            self.due.store(1);
+        }
+        self.due.load() != 0
+    }
+
+    /// A reader has taken all there was. (A read period that ends at this moment may be forgotten: the
+    /// next one has the same effect.)
+    pub(super) fn found_nothing(&self) {
+        self.due.store(0);
     }
 
     /// Whether a reader has seen the end of the trace, and none is there now.
@@ -75,6 +97,7 @@ impl Stream {
     /// Each read period, in an interrupt on the buffer's CPU (Algorithm 8).
     pub(super) fn read_tick(&self) {
         if self.wakeup.is_open() && self.ring().is_readable() {
+            self.due.store(1);
             self.wakeup.wake_soon();
         }
     }

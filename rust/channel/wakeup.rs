@@ -3,6 +3,7 @@
 //! Waking a stream's readers, from where nobody may be woken.
 
 use super::stopper::Stopper;
+use super::watermark::Threshold;
 use crate::arch::word::SharedWord;
 use crate::sys::cpu::{self, NoHotplug};
 use crate::sys::irq_work::IrqWork;
@@ -15,8 +16,8 @@ use kernel::sync::Arc;
 pub(crate) struct Wakeup {
     /// Not 0 while a reader has the stream open.
     opened: SharedWord,
-    /// Whether readers are woken at each packet, not by a timer.
-    at_each_packet: bool,
+    /// When readers are woken by packets.
+    threshold: Threshold,
     waiters: Arc<WaitQueue>,
     /// Told of each packet, too.
     stopper: Arc<Stopper>,
@@ -26,12 +27,12 @@ pub(crate) struct Wakeup {
 
 impl Wakeup {
     /// Nobody waits.
-    pub(super) fn new(at_each_packet: bool, stopper: Arc<Stopper>) -> impl PinInit<Self, Error> {
+    pub(super) fn new(threshold: Threshold, stopper: Arc<Stopper>) -> impl PinInit<Self, Error> {
         pin_init::pin_init_scope(move || {
             let waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
             Ok(try_pin_init!(Self {
                 opened: SharedWord::new(0),
-                at_each_packet,
+                threshold,
                 work <- IrqWork::new(waiters.clone(), |waiters| waiters.wake_all()),
                 waiters,
                 stopper,
@@ -44,7 +45,12 @@ impl Wakeup {
         &self.waiters
     }
 
-    /// A reader opens the stream that `cpu` writes: from now on it is woken at each packet. Returns
+    /// When they are woken by packets.
+    pub(super) fn threshold(&self) -> Threshold {
+        self.threshold
+    }
+
+    /// A reader opens the stream that `cpu` writes: from now on it is woken by packets. Returns
     /// false if the stream is open already. May sleep.
     pub(super) fn open(&self, cpu: u32) -> bool {
         if !self.opened.compare_exchange(0, 1) {
@@ -68,11 +74,13 @@ impl Wakeup {
         self.opened.load() != 0
     }
 
-    /// A packet is finished. On the writer's CPU; any context, NMI included.
-    pub(super) fn packet_ready(&self) {
+    /// A packet is finished, and so many bytes of the buffer are `unread`, or fewer if a reader takes
+    /// packets meanwhile. On the writer's CPU; any context, NMI included.
+    pub(super) fn packet_ready(&self, unread: impl FnOnce() -> u64) {
         // W4: `commit_seq` was stored before `opened` is loaded. Nothing here makes the CPU keep
         // that order (store buffering): the reader that sets `opened` does, by an interrupt (R4).
-        if self.at_each_packet && self.is_open() {
+        // Of what is unread it knows the past, which is more: it may wake too early, never too late.
+        if self.is_open() && self.threshold.is_passed(unread()) {
             self.wake_soon();
         }
         self.stopper.packet_ready();

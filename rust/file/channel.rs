@@ -5,6 +5,7 @@
 use super::{recovered, stream};
 use crate::channel::config::{Config, Refusal};
 use crate::channel::cpus::CpuSet;
+use crate::channel::watermark::Watermark;
 use crate::input::number;
 use crate::ring::Mode;
 use crate::session::{ChannelId, Session};
@@ -41,6 +42,7 @@ pub(super) fn make(dir: &mut Dir, target: Target) -> Result {
     setting::<SubbufCount>(dir, data)?;
     setting::<SwitchPeriod>(dir, data)?;
     setting::<ReadPeriod>(dir, data)?;
+    setting::<WatermarkSetting>(dir, data)?;
     dir.text::<Stats>("stats", READ, data)?;
     dir.text::<SetFilter>("set_filter", READ_WRITE, data)?;
     dir.text::<Contexts>("contexts", READ_WRITE, data)?;
@@ -86,6 +88,7 @@ pub(super) fn write_differences(prefix: &str, target: &Target, out: &mut Text) -
     difference::<SubbufCount>(prefix, &config, &default, out)?;
     difference::<SwitchPeriod>(prefix, &config, &default, out)?;
     difference::<ReadPeriod>(prefix, &config, &default, out)?;
+    difference::<WatermarkSetting>(prefix, &config, &default, out)?;
     Ok(())
 }
 
@@ -216,6 +219,24 @@ impl Setting for ReadPeriod {
 
     fn change(config: Config, input: &str) -> Result<Config, Refusal> {
         config.with_read_period(microseconds(input)?)
+    }
+}
+
+struct WatermarkSetting;
+
+impl Setting for WatermarkSetting {
+    const FILE: &'static str = "watermark";
+
+    fn show(config: &Config, out: &mut Text) -> core::fmt::Result {
+        writeln!(out, "{}", config.watermark)
+    }
+
+    fn change(config: Config, input: &str) -> Result<Config, Refusal> {
+        let watermark = Watermark::parse(input)?;
+        Ok(Config {
+            watermark,
+            ..config
+        })
     }
 }
 

@@ -11,7 +11,7 @@
 //!   sessions/<name>/{set_ftrace_filter,set_ftrace_notrace,max_graph_depth,graph_missed}
 //!   sessions/<name>/{max_latency,latency_thresh,latency_stats}
 //!   sessions/<name>/{metadata,uuid,free_buffer,reset,create_channel,marker,marker_channel,statedump}
-//!   sessions/<name>/channels/<name>/{mode,subbuf_size,subbuf_count,switch_period,read_period}
+//!   sessions/<name>/channels/<name>/{mode,subbuf_size,subbuf_count,switch_period,read_period,watermark}
 //!   sessions/<name>/channels/<name>/{set_event,set_filter,contexts,tracing_cpus,stats,cpuN}
 //!   sessions/<name>/channels/<name>/{memory,recovered,free_recovered}
 //! ```

@@ -342,7 +342,7 @@ impl<P: Platform> Buffer<P> {
     /// A packet is finished: counts it and tells who may be waiting for it.
     fn packet_ready(&self) {
         self.packets.increment();
-        self.wakeup.packet_ready();
+        self.wakeup.packet_ready(|| self.ring.unread());
     }
 
     fn now(&self) -> u64 {

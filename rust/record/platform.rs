@@ -54,7 +54,8 @@ pub trait Platform: ring::platform::Platform {
 
 /// Whom a buffer announces its packets to.
 pub trait Wakeup {
-    /// A packet is finished. On the writer's CPU; any context, NMI included: nobody may be woken
-    /// from here.
-    fn packet_ready(&self);
+    /// A packet is finished; `unread` says how many bytes of the buffer are unread
+    /// ([`Ring::unread`](ring::Ring::unread)). On the writer's CPU; any context, NMI included: nobody
+    /// may be woken from here.
+    fn packet_ready(&self, unread: impl FnOnce() -> u64);
 }

@@ -93,5 +93,5 @@ impl rtrace_record::platform::Platform for Process {
 pub(crate) struct Polling;
 
 impl Wakeup for Polling {
-    fn packet_ready(&self) {}
+    fn packet_ready(&self, _unread: impl FnOnce() -> u64) {}
 }

@@ -376,7 +376,7 @@ impl Drop for Bytes {
 pub struct Announced(pub Rc<Cell<u64>>);
 
 impl Wakeup for Announced {
-    fn packet_ready(&self) {
+    fn packet_ready(&self, _unread: impl FnOnce() -> u64) {
         self.0.set(self.0.get() + 1);
     }
 }

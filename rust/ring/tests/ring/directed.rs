@@ -207,6 +207,29 @@ pub fn almost_full() {
 }
 
 #[test]
+pub fn unread() {
+    each(4, |machine| {
+        assert_eq!(machine.ring.unread(), 0);
+        assert_eq!(machine.record(1), Ok(()));
+        assert_eq!(
+            machine.ring.unread(),
+            0,
+            "what is being written does not count"
+        );
+        assert!(machine.switch());
+        assert_eq!(machine.ring.unread(), 8, "padding does");
+        for _ in 0..2 {
+            assert_eq!(machine.record(6), Ok(()));
+        }
+        assert_eq!(machine.ring.unread(), 24);
+        assert_eq!(machine.record(1), Ok(()));
+        assert_eq!(machine.ring.unread(), 24);
+        machine.drain();
+        assert_eq!(machine.ring.unread(), 0);
+    });
+}
+
+#[test]
 pub fn what_makes_no_ring() {
     let geometry = Geometry::new(8, 2).expect("valid sizes");
     let make = |header, origin, count| {

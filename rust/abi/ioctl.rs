@@ -3,7 +3,8 @@
 //! Requests on a stream file (`sessions/<name>/channels/<channel>/cpuN`).
 //!
 //! A reader takes the oldest finished packet with [`GET_PACKET`], moves its bytes out
-//! with splice(2) or read(2), and gives its memory back with [`PUT_PACKET`].
+//! with splice(2) or read(2), or takes it with [`GET_MAPPED`] and reads it where it is, and gives its
+//! memory back with [`PUT_PACKET`].
 
 /// The type byte ("magic") of all requests.
 pub const MAGIC: u32 = 0xF7;
@@ -32,6 +33,13 @@ pub const PUT_PACKET: u32 = request(NONE, 2, 0);
 /// it can be read.
 pub const FLUSH: u32 = request(NONE, 3, 0);
 
+/// The same as [`GET_PACKET`], and says where in a mapping of the stream file the packet lies: fills in
+/// a [`MappedPacket`].
+pub const GET_MAPPED: u32 = request(READ, 4, size_of::<MappedPacket>());
+
+/// Says how many bytes of the stream file can be mapped (mmap(2)), as a `u64`.
+pub const MAP_SIZE: u32 = request(READ, 5, size_of::<u64>());
+
 /// What [`GET_PACKET`] tells of the packet it took.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,6 +62,27 @@ impl Packet {
         for (to, word) in bytes.chunks_exact_mut(8).zip(words) {
             to.copy_from_slice(&word.to_ne_bytes());
         }
+        bytes
+    }
+}
+
+/// What [`GET_MAPPED`] tells of the packet it took.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MappedPacket {
+    /// The packet.
+    pub packet: Packet,
+    /// Where it begins in the file, and so in a mapping of all of it: a multiple of the page size.
+    pub offset: u64,
+}
+
+impl MappedPacket {
+    /// As it lies in the argument.
+    pub fn to_bytes(self) -> [u8; size_of::<Self>()] {
+        let mut bytes = [0; size_of::<Self>()];
+        let (packet, offset) = bytes.split_at_mut(size_of::<Packet>());
+        packet.copy_from_slice(&self.packet.to_bytes());
+        offset.copy_from_slice(&self.offset.to_ne_bytes());
         bytes
     }
 }

@@ -5,7 +5,7 @@
 use super::platform::Kernel;
 use super::reader::Censor;
 use super::Buffer;
-use crate::abi::ioctl::Packet;
+use crate::abi::ioctl::{MappedPacket, Packet};
 use crate::abi::packet::PacketHeader;
 use crate::record::memory::Memory;
 use crate::record::packet;
@@ -71,7 +71,7 @@ impl Cursor {
         finished: bool,
         by_read: bool,
         censor: Option<&impl Censor>,
-    ) -> Result<Packet> {
+    ) -> Result<MappedPacket> {
         let mut taken = buffer.ring().get(&mut self.reader);
         if taken.is_err() && finished {
             // There may be room now to report losses that found none before.
@@ -113,7 +113,10 @@ impl Cursor {
             done: 0,
             by_read,
         });
-        Ok(packet)
+        Ok(MappedPacket {
+            packet,
+            offset: taken.memory,
+        })
     }
 
     /// Gives the held packet back. `EINVAL`: none is held.

@@ -4,8 +4,9 @@
 
 use super::stream::Stream;
 use super::Channel;
-use crate::abi::ioctl::Packet;
+use crate::abi::ioctl::MappedPacket;
 use crate::sys::errno::enodata;
+use crate::sys::mapping::Mapping;
 use crate::sys::pipe::Pipe;
 use crate::sys::wait::PollTable;
 use kernel::fs::File;
@@ -55,7 +56,7 @@ impl<C: Censor> StreamReader<C> {
 
     /// Takes the oldest packet. `EAGAIN`: there is none now; `ENODATA`: there will be none;
     /// `EBUSY`: one is held; `EIO`: it may not be seen. May sleep.
-    pub(crate) fn get(&self) -> Result<Packet> {
+    pub(crate) fn get(&self) -> Result<MappedPacket> {
         let stream = self.stream()?;
         let mut cursor = stream.cursor.lock();
         if cursor.is_holding() {
@@ -92,6 +93,20 @@ impl<C: Censor> StreamReader<C> {
         let stream = self.stream()?;
         let mut cursor = stream.cursor.lock();
         cursor.splice(stream.buffer(), pipe, len)
+    }
+
+    /// Bytes that can be mapped: all that packets are in.
+    pub(crate) fn map_size(&self) -> Result<u64> {
+        Ok(self.stream()?.buffer().memory().pages().len() as u64)
+    }
+
+    /// Shows a program the buffer's memory, with what is being written and what was read. It stays as long
+    /// as the reader. `EPERM`: this reader may not see all of it. May sleep.
+    pub(crate) fn map(&self, mapping: &Mapping<'_>) -> Result {
+        if self.censor.is_some() {
+            return Err(EPERM);
+        }
+        mapping.fill(self.stream()?.buffer().memory().pages())
     }
 
     /// Copies what comes next: of the held packet, or of packets that it takes and gives back

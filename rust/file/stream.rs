@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `cpuN`: the packets of one CPU, by ioctl and splice, or by plain read.
+//! `cpuN`: the packets of one CPU, by ioctl and splice or mmap, or by plain read.
 
 use super::channel::Target;
-use crate::abi::ioctl;
+use crate::abi::ioctl::{self, MappedPacket};
 use crate::channel::reader::StreamReader;
 use crate::session::{HiddenAddresses, TraceChannel};
 use crate::sys::cpu;
 use crate::sys::debugfs::stream::StreamFile;
 use crate::sys::debugfs::Dir;
+use crate::sys::mapping::Mapping;
 use crate::sys::pipe::Pipe;
 use crate::sys::privilege::sees_addresses;
 use crate::sys::wait::PollTable;
@@ -82,18 +83,9 @@ impl StreamFile for Stream {
     fn ioctl(stream: &OpenStream, request: u32, argument: UserPtr) -> Result<isize> {
         let reader = &stream.reader;
         match request {
-            ioctl::GET_PACKET => {
-                let packet = reader.get()?;
-                let len = size_of::<ioctl::Packet>();
-                if let Err(error) = UserSlice::new(argument, len)
-                    .writer()
-                    .write_slice(&packet.to_bytes())
-                {
-                    // The caller does not know that it holds a packet.
-                    reader.unget();
-                    return Err(error);
-                }
-            }
+            ioctl::GET_PACKET => get(reader, argument, |taken| taken.packet.to_bytes())?,
+            ioctl::GET_MAPPED => get(reader, argument, MappedPacket::to_bytes)?,
+            ioctl::MAP_SIZE => write(argument, &reader.map_size()?.to_ne_bytes())?,
             ioctl::PUT_PACKET => reader.put()?,
             ioctl::FLUSH => reader.flush()?,
             _ => return Err(ENOTTY),
@@ -104,4 +96,24 @@ impl StreamFile for Stream {
     fn splice(stream: &OpenStream, pipe: &mut Pipe, len: usize) -> Result<usize> {
         stream.reader.splice(pipe, len)
     }
+
+    fn mmap(stream: &OpenStream, mapping: &Mapping<'_>) -> Result {
+        stream.reader.map(mapping)
+    }
+}
+
+/// Takes the oldest packet, and writes what is to be said of it.
+fn get<const LEN: usize>(
+    reader: &StreamReader<HiddenAddresses>,
+    to: UserPtr,
+    say: impl FnOnce(MappedPacket) -> [u8; LEN],
+) -> Result {
+    let taken = reader.get()?;
+    // If that fails the caller does not know that it holds a packet.
+    write(to, &say(taken)).inspect_err(|_| reader.unget())
+}
+
+/// Writes to a program's memory.
+fn write(to: UserPtr, bytes: &[u8]) -> Result {
+    UserSlice::new(to, bytes.len()).writer().write_slice(bytes)
 }

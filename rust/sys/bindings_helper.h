@@ -8,6 +8,7 @@
 #include <linux/ftrace.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
+#include <linux/mm.h>
 #include <linux/perf_event.h>
 #include <linux/pipe_fs_i.h>
 #include <linux/uprobes.h>
@@ -44,6 +45,11 @@ enum rtrace_ns_at {
 	RTRACE_NS_AT_NET = offsetof(struct net, ns),
 	RTRACE_NS_AT_TIME = offsetof(struct time_namespace, ns),
 	RTRACE_NS_AT_UTS = offsetof(struct uts_namespace, ns),
+};
+
+/* The kernel crate's flags::MAYSHARE is another flag, by a slip of 7.2's rust/bindings/bindings_helper.h. */
+enum rtrace_vm_flag {
+	RTRACE_VM_MAYSHARE = VM_MAYSHARE,
 };
 
 /* Room for what sprint_symbol_no_offset() writes. */

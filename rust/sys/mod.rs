@@ -18,6 +18,7 @@ pub(crate) mod functions;
 pub(crate) mod hotplug;
 pub(crate) mod irq_work;
 pub(crate) mod kprobe;
+pub(crate) mod mapping;
 pub(crate) mod nofault;
 pub(crate) mod pages;
 pub(crate) mod parameter;

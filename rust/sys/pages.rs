@@ -28,6 +28,11 @@ unsafe impl Send for Pages {}
 unsafe impl Sync for Pages {}
 
 impl Pages {
+    /// Bytes of it.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
     /// The page that holds the byte at `offset`.
     pub(super) fn page(&self, offset: usize) -> Option<*mut bindings::page> {
         if offset >= self.len {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Files in debugfs with operations that the kernel crate's debugfs does not offer: poll, ioctl
-//! and splice ([`stream`]), and texts that are as of one moment ([`text`]).
+//! Files in debugfs with operations that the kernel crate's debugfs does not offer: poll, ioctl,
+//! splice and mmap ([`stream`]), and texts that are as of one moment ([`text`]).
 //!
 //! A [`Dir`] is a directory with its files, and is removed when it is dropped. Files are of the
 //! unproxied kind: an operation that looks at the directory's data takes debugfs' own guard, so

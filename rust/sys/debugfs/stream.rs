@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Files that are streams: read once, with poll, ioctl and splice.
+//! Files that are streams: read once, with poll, ioctl, splice and mmap.
 //!
 //! An open one needs nothing of its directory: it works on when that is removed.
 
 use super::{errno, this_module, Data, Dir, READ};
 use crate::sys::bindings;
+use crate::sys::mapping::Mapping;
 use crate::sys::pipe::Pipe;
 use crate::sys::wait::PollTable;
 use kernel::fs::File;
+use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
 use kernel::uaccess::{UserPtr, UserSlice, UserSliceWriter};
 
@@ -33,6 +35,11 @@ pub(crate) trait StreamFile: 'static {
 
     /// splice(2) into a pipe: how many bytes were moved.
     fn splice(open: &Self::Open, pipe: &mut Pipe, len: usize) -> Result<usize>;
+
+    /// mmap(2). What is mapped keeps the file open.
+    fn mmap(_open: &Self::Open, _mapping: &Mapping<'_>) -> Result {
+        Err(ENODEV)
+    }
 }
 
 impl Dir {
@@ -55,6 +62,7 @@ impl<F: StreamFile> Operations<F> {
         // The requests and their arguments are the same for 32-bit programs.
         compat_ioctl: bindings::compat_ptr_ioctl,
         splice_read: Some(Self::splice),
+        mmap: Some(Self::mmap),
         llseek: Some(bindings::noop_llseek),
         ..pin_init::zeroed()
     };
@@ -167,5 +175,21 @@ impl<F: StreamFile> Operations<F> {
         let open = unsafe { Self::opened(file) };
         // A pipe that the kernel has locked.
         F::splice(open, &mut Pipe(pipe), len).map_or_else(errno, |bytes| bytes as isize)
+    }
+
+    /// mmap(2).
+    ///
+    /// # Safety
+    ///
+    /// As [`read`](Self::read), and with an area that is being made for this call.
+    unsafe extern "C" fn mmap(
+        file: *mut bindings::file,
+        area: *mut bindings::vm_area_struct,
+    ) -> c_int {
+        // SAFETY:
+        // - The kernel calls with an open file of these operations.
+        // - The area is new, and the caller holds its lock.
+        let (open, area) = unsafe { (Self::opened(file), VmaNew::from_raw(area)) };
+        F::mmap(open, &Mapping(area)).map_or_else(Error::to_errno, |()| 0)
     }
 }

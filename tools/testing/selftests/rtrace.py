@@ -22,8 +22,11 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 GET_PACKET = 0x8020F701
 PUT_PACKET = 0x0000F702
 FLUSH = 0x0000F703
+GET_MAPPED = 0x8028F704
+MAP_SIZE = 0x8008F705
 PACKET = struct.Struct("=QQQQ")
 Packet = namedtuple("Packet", "sequence size content records")
+MAPPED = struct.Struct("=QQQQQ")
 
 
 def read(path):
@@ -154,6 +157,14 @@ class Stream:
 
     def put(self):
         fcntl.ioctl(self.fd, PUT_PACKET)
+
+    def get_mapped(self):
+        """As get(), and where in a mapping it is."""
+        *packet, offset = MAPPED.unpack(fcntl.ioctl(self.fd, GET_MAPPED, bytes(MAPPED.size)))
+        return Packet(*packet), offset
+
+    def map_size(self):
+        return struct.unpack("=Q", fcntl.ioctl(self.fd, MAP_SIZE, bytes(8)))[0]
 
     def flush(self):
         fcntl.ioctl(self.fd, FLUSH)

@@ -77,13 +77,17 @@ static void do_aio(void)
 
 static void do_mmap(void)
 {
-	size_t size = (1 + below(16)) * PAGE;
-	u8 *at = mmap(NULL, size, below(8), one_in(2) ? MAP_SHARED : MAP_PRIVATE, any_file()->fd,
-		      one_in(2) ? 0 : any_number() & ~(u64)(PAGE - 1));
+	/* The last one stays mapped, whatever becomes of its file. */
+	static u8 *mapped = MAP_FAILED;
+	static size_t size;
 
-	counted(MMAP, at == MAP_FAILED ? -1 : 0);
-	if (at != MAP_FAILED)
-		munmap(at, size);
+	if (mapped != MAP_FAILED)
+		munmap(mapped, size);
+	size = (1 + below(16)) * PAGE;
+	mapped = mmap(NULL, size, below(8), one_in(2) ? MAP_SHARED : MAP_PRIVATE,
+		      one_in(2) ? any_stream()->fd : any_file()->fd,
+		      one_in(2) ? 0 : any_number() & ~(u64)(PAGE - 1));
+	counted(MMAP, mapped == MAP_FAILED ? -1 : 0);
 }
 
 static void do_fcntl(void)

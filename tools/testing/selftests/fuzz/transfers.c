@@ -14,6 +14,8 @@
 #define GET_PACKET 0x8020f701u
 #define PUT_PACKET 0x0000f702u
 #define FLUSH 0x0000f703u
+#define GET_MAPPED 0x8028f704u
+#define MAP_SIZE 0x8008f705u
 
 void do_read(void)
 {
@@ -74,7 +76,8 @@ void do_write(void)
 static u32 any_request(void)
 {
 	static const u32 known[] = {
-		GET_PACKET, PUT_PACKET, FLUSH, FIONREAD, FIONBIO, FIOASYNC, FIOCLEX, 0x5401, 0x5413,
+		GET_PACKET, PUT_PACKET, FLUSH, GET_MAPPED, MAP_SIZE, FIONREAD, FIONBIO, FIOASYNC,
+		FIOCLEX, 0x5401, 0x5413,
 		0, ~0u, 0xf700, 0xf704, 0x8020f702, 0xc020f701, 0x4020f701, 0x8010f701
 	};
 	u32 request = known[below(lengthof(known))];

@@ -49,6 +49,8 @@ pub const READ_EXIT: u32 = 10;
 pub const OPENAT: u32 = 11;
 /// The event `syscall_exit_openat`.
 pub const OPENAT_EXIT: u32 = 12;
+/// The event `profile_cpu_clock`, in traces of machines that are sampled.
+pub const SAMPLE: u32 = 13;
 /// The event `syscall_entry_read`, whose id is too large for a compact header.
 pub const READ: u32 = 40;
 /// An event whose id is too large for a large header.
@@ -116,6 +118,27 @@ const fn label(name: (u32, u32), first: u64, last: u64) -> LabelPlace {
     LabelPlace { first, last, name }
 }
 
+/// The machine that a trace is of.
+#[derive(Clone, Copy, Debug)]
+pub struct Machine<'a> {
+    /// Its name.
+    pub host: &'a str,
+    /// When its clock began, in seconds since the epoch.
+    pub since: i64,
+    /// Whether the trace has samples ([`SAMPLE`]).
+    pub is_sampled: bool,
+}
+
+impl Default for Machine<'_> {
+    fn default() -> Self {
+        Self {
+            host: "nowhere",
+            since: 1_700_000_000,
+            is_sampled: false,
+        }
+    }
+}
+
 /// The description of a synthetic trace with this identity, and one channel.
 pub fn metadata(uuid: [u8; 16], layout: Layout) -> String {
     metadata_of(uuid, &[layout])
@@ -124,17 +147,22 @@ pub fn metadata(uuid: [u8; 16], layout: Layout) -> String {
 /// The description of a synthetic trace with this identity, and channels with these event headers:
 /// each has all events.
 pub fn metadata_of(uuid: [u8; 16], layouts: &[Layout]) -> String {
+    metadata_from(Machine::default(), uuid, layouts)
+}
+
+/// The same of a machine.
+fn metadata_from(machine: Machine<'_>, uuid: [u8; 16], layouts: &[Layout]) -> String {
     let text = uuid_text(uuid);
     let clock = Clock {
         name: "monotonic",
         description: "made up",
         uuid: &text,
         frequency: FREQUENCY,
-        offset_s: 1_700_000_000,
+        offset_s: machine.since,
         offset: 0,
     };
     let env = Environment {
-        hostname: "nowhere",
+        hostname: machine.host,
         kernel_release: "7.2.12",
         kernel_version: "#1",
         trace_name: "default",
@@ -207,12 +235,18 @@ pub fn metadata_of(uuid: [u8; 16], layouts: &[Layout]) -> String {
         (FAR, "far", vec![]),
         (EVERY_TYPE, "every_type", every_type().to_vec()),
     ];
+    let sample = (
+        SAMPLE,
+        "profile_cpu_clock",
+        vec![field("ip", FieldType::hex(64))],
+    );
+    let samples = machine.is_sampled.then_some(sample);
     let mut out = String::new();
     tsdl::preamble(&mut out, &text, layouts, &clock, &env).expect("a String takes everything");
     for stream in 0..layouts.len() as u32 {
         tsdl::stream(&mut out, stream, layouts, clock.name, std::iter::empty())
             .expect("a String takes everything");
-        for (id, name, fields) in &events {
+        for (id, name, fields) in events.iter().chain(&samples) {
             tsdl::event(&mut out, stream, *id, name, fields.iter().copied())
                 .expect("a String takes everything");
         }
@@ -230,6 +264,21 @@ pub fn write(dir: &Path, layout: Layout, streams: &[(u32, Vec<Vec<u8>>)]) -> io:
     write_channels(dir, &[channel])
 }
 
+/// Writes the trace of a machine.
+pub fn write_of(
+    dir: &Path,
+    machine: Machine<'_>,
+    layout: Layout,
+    streams: &[(u32, Vec<Vec<u8>>)],
+) -> io::Result<()> {
+    let channel = Channel {
+        name: "channel0",
+        layout,
+        streams,
+    };
+    write_channels_of(dir, machine, &[channel])
+}
+
 /// A channel to write: its packets are of the stream class whose number is its place among the
 /// channels.
 #[derive(Clone, Copy, Debug)]
@@ -244,9 +293,13 @@ pub struct Channel<'a> {
 
 /// The same, with several channels.
 pub fn write_channels(dir: &Path, channels: &[Channel<'_>]) -> io::Result<()> {
+    write_channels_of(dir, Machine::default(), channels)
+}
+
+fn write_channels_of(dir: &Path, machine: Machine<'_>, channels: &[Channel<'_>]) -> io::Result<()> {
     fs::create_dir_all(dir)?;
     let layouts: Vec<_> = channels.iter().map(|channel| channel.layout).collect();
-    fs::write(dir.join("metadata"), metadata_of(UUID, &layouts))?;
+    fs::write(dir.join("metadata"), metadata_from(machine, UUID, &layouts))?;
     for channel in channels {
         for (cpu, packets) in channel.streams {
             let name = format!("{}_cpu{cpu}", channel.name);

@@ -3,7 +3,8 @@
 //! One packet.
 
 use crate::{
-    EVERY_TYPE, EXEC, FORK, IRQ, IRQ_EXIT, OPENAT, READ, SOFTIRQ, SOFTIRQ_EXIT, SWITCH, UUID,
+    EVERY_TYPE, EXEC, FORK, IRQ, IRQ_EXIT, OPENAT, READ, SAMPLE, SOFTIRQ, SOFTIRQ_EXIT, SWITCH,
+    UUID,
 };
 use rtrace_abi::header::{
     Layout, COMPACT_ESCAPE, COMPACT_ID_BITS, COMPACT_TIME_BITS, LARGE_ESCAPE, LARGE_TIME_BITS,
@@ -147,6 +148,11 @@ impl PacketBuilder {
     /// A system call begins.
     pub fn read(self, time: u64, buf: u64) -> Self {
         self.event(READ, time, &buf.to_le_bytes())
+    }
+
+    /// A sample of what runs at this address.
+    pub fn sample(self, time: u64, ip: u64) -> Self {
+        self.event(SAMPLE, time, &ip.to_le_bytes())
     }
 
     /// A record of [`EVERY_TYPE`], whose fields hold, in order: 1, -3, 0x1abc, 4 (`HIGH`),

@@ -28,6 +28,12 @@ impl Doer {
         }
     }
 
+    /// Whether nothing of what it does on this CPU now can be missing.
+    pub fn is_followed(self, now: &Moment<'_>) -> bool {
+        let schedule = now.schedule;
+        schedule.is_whole(now.cpu) && (schedule.all_whole() || self.runs(schedule))
+    }
+
     /// Whether it is known to run. Then nothing that happens elsewhere is about it.
     fn runs(self, schedule: &Schedule) -> bool {
         match self {
@@ -73,8 +79,7 @@ impl<K: PartialEq, T> Begun<K, T> {
     /// if the end of something older may come.
     pub fn begin(&mut self, doer: Doer, key: K, what: T, now: &Moment<'_>) {
         self.take(doer, &key);
-        let schedule = now.schedule;
-        if schedule.is_whole(now.cpu) && (schedule.all_whole() || doer.runs(schedule)) {
+        if doer.is_followed(now) {
             let since = now.time;
             let open = Open { key, since, what };
             self.open.entry(doer).or_default().push(open);
@@ -113,20 +118,24 @@ impl<K: PartialEq, T> Begun<K, T> {
         open.map(|open| (&open.key, &open.what))
     }
 
-    /// A CPU has switched.
-    pub fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
-        if let Some(tid) = switch.instead_of {
-            self.open.remove(&Doer::new(tid, now.cpu));
-        }
+    /// A CPU has switched. Returns what is forgotten: its end could be that of another.
+    pub fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) -> Vec<T> {
         // It may go on where events are missing.
-        if !now.schedule.all_whole() {
-            self.open.remove(&Doer::new(switch.prev_tid, now.cpu));
-        }
+        let left = (!now.schedule.all_whole()).then_some(switch.prev_tid);
+        let gone = switch.instead_of.into_iter().chain(left);
+        self.forget(gone.map(|tid| Doer::new(tid, now.cpu)))
     }
 
-    /// Events may be missing on a CPU from here on.
-    pub fn lost(&mut self, schedule: &Schedule) {
+    /// Events may be missing on a CPU from here on. Returns what is forgotten.
+    pub fn lost(&mut self, schedule: &Schedule) -> Vec<T> {
         // Who runs elsewhere is not there.
-        self.open.retain(|doer, _| doer.runs(schedule));
+        let doers = self.open.keys().copied();
+        let gone: Vec<_> = doers.filter(|doer| !doer.runs(schedule)).collect();
+        self.forget(gone.into_iter())
+    }
+
+    fn forget(&mut self, doers: impl Iterator<Item = Doer>) -> Vec<T> {
+        let gone = doers.filter_map(|doer| self.open.remove(&doer));
+        gone.flatten().map(|open| open.what).collect()
     }
 }

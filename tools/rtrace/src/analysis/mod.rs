@@ -5,7 +5,7 @@
 //!
 //! A question is an [`Analysis`]. One [pass](pass) reads the trace for all of them.
 
-mod begun;
+pub mod begun;
 mod busy;
 mod calls;
 mod catalogue;
@@ -36,7 +36,7 @@ mod threads;
 pub mod whose;
 
 pub use catalogue::{bits, integer, key, text, Catalogue, EventKey};
-pub use profile::unit_of;
+pub use profile::{unit_of, Named, Sampled};
 pub use question::Question;
 
 use interrupts::Interrupt;

@@ -28,6 +28,19 @@ Formats:
   --pprof        go tool pprof, speedscope.app, pyroscope
   --perf-script  stackcollapse-perf.pl, inferno-collapse-perf, speedscope.app
   --lttng        lttng-analyses: a folder with the trace's files in kernel/
+  --parquet      DuckDB, Spark, Trino, ClickHouse, pandas: tables of many traces and machines
+
+--parquet writes FILE/TABLE/host=NAME/date=YYYY-MM-DD/part-*.parquet. A table is called as its event and has
+the columns time (UTC), ns (nanoseconds since the epoch), cpu, task_tid, task_pid and task_comm (which task it
+happened to), the event's fields and the contexts. Made from several events are
+slices      what ran: cpu, tid, pid, comm, duration_ns, is_complete
+wakeups     from a wake-up until the thread runs: cpu, tid, pid, comm, duration_ns
+offcpu      what threads waited for: the same, and state: interruptible, preempted, ...
+syscalls    calls: cpu, tid, pid, comm, name, duration_ns, ret, error
+interrupts  cpu, kind (hard, soft), number, name, duration_ns, own_ns (without others meanwhile)
+samples     of a profile: cpu, tid, pid, comm, function, object, stack
+losses      where events are missing: cpu, duration_ns, events, packets
+A trace's files get their names when all of it was read; one that was exported before is refused.
 
 The columns of --csv are time (in seconds of the trace's clock), cpu, tid, comm and event. Behind
 them, if -e picks one type of event, is a column for each of its fields and for each context, else
@@ -44,17 +57,18 @@ Examples:
   rtrace export --csv -e sched_switch DIR >switches.csv
   rtrace record --context comm,callstack-kernel -e sched_switch -o DIR -- make
   rtrace export --folded DIR | inferno-flamegraph >graph.svg
-  rtrace export --flamegraph --off-cpu -o waits.svg DIR")]
+  rtrace export --flamegraph --off-cpu -o waits.svg DIR
+  rtrace export --parquet -o tables DIR1 DIR2 DIR3")]
 pub struct ExportArgs {
     #[command(flatten)]
     pub format: FormatArgs,
 
-    /// File for it, new unless --force; with --lttng a new directory. `-` is standard output
-    /// [default: -]
+    /// File for it, new unless --force; with --lttng a new directory, with --parquet one to which files
+    /// are added. `-` is standard output [default: -]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Replace FILE if it is there
+    /// Replace FILE if it is there; with --parquet what is there of the same traces
     #[arg(long, requires = "output", conflicts_with = "lttng")]
     pub force: bool,
 
@@ -79,9 +93,9 @@ pub struct ExportArgs {
     #[arg(long, value_name = "TIME", conflicts_with = "lttng")]
     pub to: Option<Time>,
 
-    /// Directory of the trace
-    #[arg(value_name = "DIR")]
-    pub dir: PathBuf,
+    /// Directory of the trace; with --parquet of several
+    #[arg(value_name = "DIR", required = true)]
+    pub dirs: Vec<PathBuf>,
 }
 
 /// Which format: one of them.
@@ -124,4 +138,8 @@ pub struct FormatArgs {
     /// A folder as LTTng has it: hard links to the trace's files, or copies
     #[arg(long, requires = "output")]
     pub lttng: bool,
+
+    /// Tables with typed columns: one for each type of event, and those of the questions of `rtrace report`
+    #[arg(long, requires = "output")]
+    pub parquet: bool,
 }

@@ -16,6 +16,18 @@ const RESTART: [(i64, &str, &str); 5] = [
     (516, "ERESTART_RESTARTBLOCK", "Interrupted by signal"),
 ];
 
+/// What an error number is called, if it has a name.
+pub fn error_name(number: i64) -> Option<String> {
+    let kernel = RESTART.iter().find(|(own, ..)| *own == number);
+    if let Some((_, name, _)) = kernel {
+        return Some((*name).to_owned());
+    }
+    match Errno::from_raw(i32::try_from(number).ok()?) {
+        Errno::UnknownErrno => None,
+        errno => Some(format!("{errno:?}")),
+    }
+}
+
 /// Writes the result of a call that failed with an error number, as `-1 ENOENT (No such file or
 /// directory)`.
 pub fn write_error(out: &mut String, number: i64) {

@@ -11,6 +11,6 @@ mod meaning;
 mod tables;
 
 pub use calls::{arguments, is_call, is_descriptor, number, position};
-pub use error::write_error;
+pub use error::{error_name, write_error};
 pub use meaning::Meaning;
 pub use tables::{argument, is_given, result, EPOLL_EVENTS, POLL_EVENTS};

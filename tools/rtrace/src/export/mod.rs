@@ -15,6 +15,7 @@ mod pass;
 mod perf_script;
 mod perfetto;
 mod pprof;
+mod tables;
 mod text;
 mod values;
 mod weights;
@@ -22,6 +23,7 @@ mod weights;
 pub use choice::{Choice, Time};
 pub use names::save_names;
 pub use output::Target;
+pub use tables::Tables;
 
 use crate::analysis::losses::Losses;
 use crate::analysis::{unit_of, Catalogue, EventKey, Missing};
@@ -64,6 +66,8 @@ pub enum Export {
         /// The folder.
         to: PathBuf,
     },
+    /// As tables.
+    Tables(Tables),
 }
 
 /// A format that is made from the events in their order.
@@ -182,6 +186,7 @@ pub fn export(options: &Export) -> anyhow::Result<()> {
             say(format_args!("{files} files in {}", to.display()));
             Ok(())
         }
+        Export::Tables(options) => tables::export(options),
     }
 }
 
@@ -202,7 +207,10 @@ fn stream(dir: &Path, kind: Kind, target: &Target, choice: &Choice) -> anyhow::R
     let mut output = target.open(!matches!(kind, Kind::Perfetto | Kind::Pprof))?;
     kind.say_what_is_missing(&trace.metadata);
     let bar = progress::reading(&trace)?;
-    let progress = |bytes| bar.inc(bytes);
+    let progress = |bytes| {
+        bar.inc(bytes);
+        Ok(())
+    };
     let (format, out) = (&mut *format, output.writer());
     let exported = pass::read(&trace, choice, chosen, format, out, progress);
     bar.finish_and_clear();
@@ -226,9 +234,20 @@ fn is_closed(error: &anyhow::Error) -> bool {
 }
 
 fn say_what_came_of_it(exported: &Exported, target: &Target) {
+    say_losses(exported);
+    let lost = exported.losses.lost;
+    if lost > 0 || matches!(target, Target::File { .. }) {
+        say(format_args!(
+            "{} events exported, {lost} lost",
+            exported.events
+        ));
+    }
+}
+
+/// Says what is odd about the trace, and what of it is missing or not known.
+fn say_losses(exported: &Exported) {
     exported.warnings.iter().for_each(say);
     let Losses {
-        lost,
         packets_lost,
         packets_before,
         ..
@@ -249,12 +268,6 @@ fn say_what_came_of_it(exported: &Exported, target: &Target) {
         say(format_args!(
             "{packets_before} packets are missing before the first: a flight recorder has the newest \
              only"
-        ));
-    }
-    if lost > 0 || matches!(target, Target::File { .. }) {
-        say(format_args!(
-            "{} events exported, {lost} lost",
-            exported.events
         ));
     }
 }

@@ -48,7 +48,10 @@ pub fn save_names(dir: &Path, servers: Option<Servers>, access: Access) -> anyho
         names: Names::default(),
     };
     let bar = progress::reading(&trace)?;
-    let (none, progress) = (&mut io::sink(), |bytes| bar.inc(bytes));
+    let (none, progress) = (&mut io::sink(), |bytes| {
+        bar.inc(bytes);
+        Ok(())
+    });
     pass::read(&trace, &choice, chosen, &mut functions, none, progress)?;
     bar.finish_and_clear();
     functions.names.save(dir, trace.metadata.uuid, access)

@@ -28,14 +28,14 @@ pub struct Exported {
 }
 
 /// Reads the trace and gives `format` the chosen events of the chosen time. `progress` hears of every piece that
-/// was read.
+/// was read, and may stop it.
 pub fn read(
     trace: &Trace,
     choice: &Choice,
     chosen: HashSet<EventKey>,
     format: &mut dyn Format,
     out: &mut dyn Write,
-    progress: impl Fn(u64),
+    mut progress: impl FnMut(u64) -> io::Result<()>,
 ) -> anyhow::Result<Exported> {
     let mut merge = Merge::new(trace)?;
     let mut pass = Pass::new(trace, choice, chosen, format, out);
@@ -44,7 +44,7 @@ pub fn read(
         match item {
             Item::Packet(packet) => {
                 pass.packet(stream, &packet)?;
-                progress(packet.at.size());
+                progress(packet.at.size())?;
             }
             Item::Whole { timestamp } => pass.whole(stream, timestamp),
             Item::Event(event) => {

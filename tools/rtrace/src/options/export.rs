@@ -4,7 +4,7 @@
 
 use super::wrong;
 use crate::args::ExportArgs;
-use crate::export::{Choice, Export, Kind, Target};
+use crate::export::{Choice, Export, Kind, Tables, Target};
 use std::path::{Path, PathBuf};
 
 pub(super) fn export(args: ExportArgs) -> Result<Export, clap::Error> {
@@ -14,6 +14,26 @@ pub(super) fn export(args: ExportArgs) -> Result<Export, clap::Error> {
     }
     let is_stdout = |path: &PathBuf| path == Path::new("-");
     let path = args.output.filter(|path| !is_stdout(path));
+    let force = args.force;
+    let choice = Choice {
+        patterns: args.events,
+        from: args.from,
+        to: args.to,
+    };
+    if format.parquet {
+        let Some(to) = path else {
+            return Err(wrong("--parquet makes a directory: name it with -o"));
+        };
+        return Ok(Export::Tables(Tables {
+            dirs: args.dirs,
+            to,
+            force,
+            choice,
+        }));
+    }
+    let Ok([dir]) = <[PathBuf; 1]>::try_from(args.dirs) else {
+        return Err(wrong("only --parquet takes several traces"));
+    };
     let kind = if format.perfetto {
         Kind::Perfetto
     } else if format.chrome {
@@ -36,19 +56,14 @@ pub(super) fn export(args: ExportArgs) -> Result<Export, clap::Error> {
         let Some(to) = path else {
             return Err(wrong("--lttng makes a directory: name it with -o"));
         };
-        return Ok(Export::Lttng { dir: args.dir, to });
+        return Ok(Export::Lttng { dir, to });
     } else {
         Kind::Text
     };
-    let force = args.force;
     Ok(Export::Stream {
-        dir: args.dir,
+        dir,
         kind,
         target: path.map_or(Target::Stdout, |path| Target::File { path, force }),
-        choice: Choice {
-            patterns: args.events,
-            from: args.from,
-            to: args.to,
-        },
+        choice,
     })
 }

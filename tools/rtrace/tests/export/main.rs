@@ -8,6 +8,7 @@ mod damaged;
 mod output;
 mod perfetto;
 mod stacks;
+mod tables;
 mod text;
 
 use assert_cmd::Command;

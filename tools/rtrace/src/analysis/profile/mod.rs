@@ -42,8 +42,9 @@ pub struct Profile {
 }
 
 /// An event that is a sample.
-struct Sampled {
-    key: EventKey,
+pub struct Sampled {
+    /// Which.
+    pub key: EventKey,
     name: &'static str,
     whose: Whose,
     stacks: Stacks,
@@ -54,10 +55,11 @@ struct Sampled {
 
 /// A function, as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Named {
-    name: String,
+pub struct Named {
+    /// Its name, or its address.
+    pub name: String,
     /// The file or module that it is in.
-    object: String,
+    pub object: String,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -71,11 +73,7 @@ struct Counts {
 impl Profile {
     /// Of the trace in `dir`, with these events.
     pub fn new(catalogue: &Catalogue<'_>, dir: &Path) -> Result<Self, Missing> {
-        let classes = catalogue.metadata().streams.iter();
-        let layouts = classes.flat_map(|class| class.events.values());
-        let events: Vec<_> = layouts
-            .filter_map(|layout| Sampled::of(catalogue, layout))
-            .collect();
+        let events = Sampled::all(catalogue);
         if events.is_empty() {
             return Err(Missing {
                 option: "--profile",
@@ -100,6 +98,15 @@ impl Profile {
 }
 
 impl Sampled {
+    /// Those of a trace.
+    pub fn all(catalogue: &Catalogue<'_>) -> Vec<Self> {
+        let classes = catalogue.metadata().streams.iter();
+        let layouts = classes.flat_map(|class| class.events.values());
+        layouts
+            .filter_map(|layout| Self::of(catalogue, layout))
+            .collect()
+    }
+
     fn of(catalogue: &Catalogue<'_>, layout: &EventLayout) -> Option<Self> {
         let (name, _) = EVENTS.into_iter().find(|(name, _)| layout.name == *name)?;
         Some(Self {
@@ -111,6 +118,40 @@ impl Sampled {
             missed: layout.field("missed"),
             throttled: layout.field("throttled"),
         })
+    }
+
+    /// The thread that ran, 0 for the idle task, and its name.
+    pub fn task<'a>(&self, event: &Event<'a>, now: &Moment<'a>) -> (Option<i64>, Option<&'a [u8]>) {
+        let tid = self.whose.tid(event, now);
+        let comm = self.whose.name(tid, event, now.schedule);
+        let own = || text(event.context(event.class.context("procname")?));
+        (tid, comm.or_else(own))
+    }
+
+    /// The functions that ran at a time of the trace's clock, in nanoseconds: the innermost first.
+    pub fn stack(
+        &self,
+        symbols: &mut Symbols,
+        event: &Event<'_>,
+        tid: Option<i64>,
+        ns: u64,
+        stack: &mut Vec<Named>,
+    ) {
+        stack.clear();
+        for frame in self.stacks.frames(event, Side::Kernel) {
+            stack.push(kernel(symbols, frame.code()));
+        }
+        for frame in self.stacks.frames(event, Side::User) {
+            stack.push(user(symbols, tid, ns, frame.code()));
+        }
+        if stack.is_empty() {
+            // Without stacks there is still the code that ran.
+            let ip = self.ip.and_then(|ip| bits(event.value(ip)));
+            stack.extend(ip.map(|ip| match Side::of(ip) {
+                Side::Kernel => kernel(symbols, ip),
+                Side::User => user(symbols, tid, ns, ip),
+            }));
+        }
     }
 }
 
@@ -131,36 +172,18 @@ impl Analysis for Profile {
             count(sampled.throttled).unwrap_or(0),
         );
         self.counted.insert((which, now.cpu), counted);
-        let tid = sampled.whose.tid(event, now);
+        let (tid, comm) = sampled.task(event, now);
         if tid == Some(0) {
             self.idle += 1;
             return;
         }
-        let comm = sampled.whose.name(tid, event, now.schedule);
-        let comm = comm.or_else(|| text(event.context(event.class.context("procname")?)));
         let comm = comm.map_or("?".into(), String::from_utf8_lossy);
         match self.comms.get_mut(&*comm) {
             Some(count) => *count += 1,
             None => drop(self.comms.insert(comm.into_owned(), 1)),
         }
         let ns = self.clock.nanoseconds(event.timestamp);
-        self.stack.clear();
-        for frame in sampled.stacks.frames(event, Side::Kernel) {
-            self.stack.push(kernel(&self.symbols, frame.code()));
-        }
-        for frame in sampled.stacks.frames(event, Side::User) {
-            self.stack
-                .push(user(&mut self.symbols, tid, ns, frame.code()));
-        }
-        if self.stack.is_empty() {
-            // Without stacks there is still the code that ran.
-            let ip = sampled.ip.and_then(|ip| bits(event.value(ip)));
-            let found = ip.map(|ip| match Side::of(ip) {
-                Side::Kernel => kernel(&self.symbols, ip),
-                Side::User => user(&mut self.symbols, tid, ns, ip),
-            });
-            self.stack.extend(found);
-        }
+        sampled.stack(&mut self.symbols, event, tid, ns, &mut self.stack);
         for (place, function) in self.stack.iter().enumerate() {
             let is_again = self.stack[..place].contains(function);
             let counts = match self.functions.get_mut(function) {

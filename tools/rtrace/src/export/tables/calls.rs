@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `syscalls`: a row for each call.
+//!
+//! An entry and an exit are one call as in the report (`analysis/syscalls`). Where only one of them is known, the
+//! row has no duration: of an entry it has no result either.
+
+use super::{epoch, row};
+use crate::analysis::begun::{Begun, Doer};
+use crate::analysis::schedule::Schedule;
+use crate::analysis::syscalls::{edge, Edge, ERRORS};
+use crate::analysis::whose::Whose;
+use crate::analysis::{integer, key, Catalogue, EventKey, Moment};
+use crate::decode::error_name;
+use crate::export::format::Now;
+use std::collections::{HashMap, HashSet};
+use tables::{Column, Folder, Kind, TableId};
+use trace::ctf::{Clock, Event};
+
+const COLUMNS: [(&str, Kind); 10] = [
+    ("time", Kind::Time),
+    ("ns", Kind::Clock),
+    ("cpu", Kind::INT),
+    ("tid", Kind::INT),
+    ("pid", Kind::INT),
+    ("comm", Kind::Name),
+    ("name", Kind::Name),
+    ("duration_ns", Kind::LONG),
+    ("ret", Kind::LONG),
+    ("error", Kind::Name),
+];
+
+/// The table.
+pub struct Calls {
+    clock: Clock,
+    table: TableId,
+    events: HashMap<EventKey, Known>,
+    /// The call that each thread is in.
+    open: Begun<(), Call>,
+}
+
+/// What an event is.
+struct Known {
+    name: String,
+    edge: Edge,
+    whose: Whose,
+}
+
+/// A call that has not returned.
+struct Call {
+    name: String,
+    /// When it was made.
+    time: u64,
+    cpu: u32,
+    tid: Option<i64>,
+    pid: Option<i64>,
+    comm: Option<Vec<u8>>,
+}
+
+impl Calls {
+    /// Of a trace, if entries or exits of calls are chosen.
+    pub fn new(
+        catalogue: &Catalogue<'_>,
+        chosen: &HashSet<EventKey>,
+        folder: &mut Folder,
+        begin: i64,
+    ) -> tables::Result<Option<Self>> {
+        let layouts = catalogue.events();
+        let events = layouts.filter(|layout| chosen.contains(&key(layout)));
+        let known = events.filter_map(|layout| {
+            let (name, edge) = edge(layout)?;
+            let whose = Whose::new(catalogue, layout);
+            Some((key(layout), Known { name, edge, whose }))
+        });
+        let events: HashMap<_, _> = known.collect();
+        if events.is_empty() {
+            return Ok(None);
+        }
+        let columns = COLUMNS.map(|(name, kind)| Column::new(name, kind));
+        let table = folder.table("syscalls", &columns);
+        folder.open(table, begin)?;
+        Ok(Some(Self {
+            clock: catalogue.metadata().clock,
+            table,
+            events,
+            open: Begun::new(),
+        }))
+    }
+
+    /// An event: a row if a call ends with it.
+    pub fn event(
+        &mut self,
+        event: &Event<'_>,
+        now: &Now<'_>,
+        moment: &Moment<'_>,
+        folder: &mut Folder,
+    ) -> tables::Result<()> {
+        if let Some(switch) = &now.switch {
+            let gone = self.open.switch(switch, moment);
+            self.add_all(gone, folder)?;
+        }
+        let Some(known) = self.events.get(&key(event.layout)) else {
+            return Ok(());
+        };
+        let tid = known.whose.tid(event, moment);
+        let doer = tid.map(|tid| Doer::new(tid, moment.cpu));
+        let before = doer.and_then(|doer| self.open.end(doer, &(), moment));
+        let before = before.map(|ended| (ended.what, ended.ticks));
+        let call = Call {
+            name: known.name.clone(),
+            time: event.timestamp,
+            cpu: now.cpu,
+            tid,
+            pid: known.whose.owner(tid, event, moment.schedule).pid(),
+            comm: now.task.and_then(|task| task.comm).map(<[u8]>::to_vec),
+        };
+        let Edge::Exit { ret, id } = known.edge else {
+            if let Some((call, _)) = before {
+                self.add(&call, None, None, folder)?;
+            }
+            return self.begin(doer, call, moment, folder);
+        };
+        // The end of rt_sigreturn: the result is a register of what the signal had interrupted.
+        let is_strange = id.is_some_and(|id| integer(event.value(id)) == Some(-1));
+        let ret = integer(event.value(ret));
+        match before {
+            Some((begun, ticks)) if !is_strange && begun.name == call.name => {
+                self.add(&begun, Some(ticks), ret, folder)
+            }
+            before => {
+                if let Some((begun, _)) = before {
+                    self.add(&begun, None, None, folder)?;
+                }
+                match is_strange {
+                    true => Ok(()),
+                    false => self.add(&call, None, ret, folder),
+                }
+            }
+        }
+    }
+
+    /// A call is made. Where its end cannot be told from that of another, the row is all that there will be.
+    fn begin(
+        &mut self,
+        doer: Option<Doer>,
+        call: Call,
+        moment: &Moment<'_>,
+        folder: &mut Folder,
+    ) -> tables::Result<()> {
+        match doer {
+            Some(doer) if doer.is_followed(moment) => {
+                self.open.begin(doer, (), call, moment);
+                Ok(())
+            }
+            _ => self.add(&call, None, None, folder),
+        }
+    }
+
+    fn add(
+        &self,
+        call: &Call,
+        ticks: Option<u64>,
+        ret: Option<i64>,
+        folder: &mut Folder,
+    ) -> tables::Result<()> {
+        let mut row = row(folder, self.table, epoch(&self.clock, call.time))?;
+        row.integer(call.cpu.into());
+        row.number(call.tid);
+        row.number(call.pid);
+        row.text(call.comm.as_deref());
+        row.text(Some(call.name.as_bytes()));
+        match ticks {
+            Some(ticks) => row.integer(self.clock.nanoseconds(ticks)),
+            None => row.null(),
+        }
+        row.number(ret);
+        let error = ret.filter(|ret| ERRORS.contains(ret));
+        let error = error.map(|ret| error_name(-ret).unwrap_or_else(|| (-ret).to_string()));
+        row.text(error.as_ref().map(String::as_bytes));
+        Ok(())
+    }
+
+    /// Events may be missing on a CPU from here on.
+    pub fn lose(&mut self, schedule: &Schedule, folder: &mut Folder) -> tables::Result<()> {
+        let gone = self.open.lost(schedule);
+        self.add_all(gone, folder)
+    }
+
+    /// The trace is over: rows of the calls that have not returned.
+    pub fn end(&self, folder: &mut Folder) -> tables::Result<()> {
+        let mut open = self.open.open();
+        open.try_for_each(|(_, call)| self.add(call, None, None, folder))
+    }
+
+    /// Rows of calls whose end is not known.
+    fn add_all(&self, calls: Vec<Call>, folder: &mut Folder) -> tables::Result<()> {
+        let mut calls = calls.iter();
+        calls.try_for_each(|call| self.add(call, None, None, folder))
+    }
+}

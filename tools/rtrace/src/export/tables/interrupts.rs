@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `interrupts`: a row for each that was handled.
+
+use super::{epoch, row};
+use crate::analysis::interrupts::Interrupts;
+use crate::analysis::{key, Catalogue, EventKey};
+use crate::export::format::Now;
+use std::collections::{HashMap, HashSet};
+use tables::{Column, Folder, Kind, TableId};
+use trace::ctf::{Clock, Event};
+
+const COLUMNS: [(&str, Kind); 8] = [
+    ("time", Kind::Time),
+    ("ns", Kind::Clock),
+    ("cpu", Kind::INT),
+    ("kind", Kind::Name),
+    ("number", Kind::LONG),
+    ("name", Kind::Name),
+    ("duration_ns", Kind::LONG),
+    // Without those that came meanwhile.
+    ("own_ns", Kind::LONG),
+];
+
+/// The table.
+pub struct InterruptTable {
+    clock: Clock,
+    interrupts: Interrupts,
+    /// Its events, and their numbers there.
+    events: HashMap<EventKey, usize>,
+    table: TableId,
+}
+
+impl InterruptTable {
+    /// Of a trace, if the events that it is made from are chosen.
+    pub fn new(
+        catalogue: &Catalogue<'_>,
+        chosen: &HashSet<EventKey>,
+        folder: &mut Folder,
+        begin: i64,
+    ) -> tables::Result<Option<Self>> {
+        let interrupts = Interrupts::new(catalogue);
+        let events = interrupts.events().into_iter().zip(0..);
+        let events: HashMap<_, _> = events.filter(|(key, _)| chosen.contains(key)).collect();
+        if events.is_empty() {
+            return Ok(None);
+        }
+        let columns = COLUMNS.map(|(name, kind)| Column::new(name, kind));
+        let table = folder.table("interrupts", &columns);
+        folder.open(table, begin)?;
+        Ok(Some(Self {
+            clock: catalogue.metadata().clock,
+            interrupts,
+            events,
+            table,
+        }))
+    }
+
+    /// An event; a row if an interrupt ends with it.
+    pub fn event(
+        &mut self,
+        event: &Event<'_>,
+        now: &Now<'_>,
+        folder: &mut Folder,
+    ) -> tables::Result<()> {
+        let Some(which) = self.events.get(&key(event.layout)) else {
+            return Ok(());
+        };
+        if !now.schedule.is_whole(now.place) {
+            return Ok(());
+        }
+        let Some(interrupt) = self.interrupts.event(*which, event, now.place) else {
+            return Ok(());
+        };
+        let source = interrupt.source;
+        let kind = if source.is_hard { "hard" } else { "soft" };
+        let mut row = row(folder, self.table, epoch(&self.clock, interrupt.from))?;
+        row.integer(now.cpu.into());
+        row.text(Some(kind.as_bytes()));
+        row.integer(source.number as u64);
+        row.text(Some(source.name.as_bytes()));
+        row.integer(self.clock.nanoseconds(interrupt.ticks));
+        row.integer(self.clock.nanoseconds(interrupt.own_ticks));
+        Ok(())
+    }
+
+    /// Events of a CPU may be missing.
+    pub fn lose(&mut self, cpu: usize) {
+        self.interrupts.lose(cpu);
+    }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The tables of one trace, until they are complete.
+
+use crate::column::Column;
+use crate::path;
+use crate::table::{Place, Row, Table};
+use crate::{Error, Result};
+use rustix::fs::{renameat_with, RenameFlags, CWD};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use tempfile::{Builder, TempDir};
+
+/// Bytes of rows in memory, in all tables.
+const MEMORY: usize = 64 << 20;
+
+/// Tables that are being written, in a hidden folder of the one in which they will be. Dropping this removes
+/// them.
+pub struct Folder {
+    to: PathBuf,
+    temporary: TempDir,
+    place: Place,
+    tables: Vec<Table>,
+    /// Bytes in memory, in all tables, and how many there may be.
+    held: usize,
+    memory: usize,
+}
+
+/// Which table of a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableId(usize);
+
+impl Folder {
+    /// For tables in `to`, which is made where it is missing, with rows of this host. The names of their files
+    /// have `label` in them.
+    pub fn new(to: &Path, host: &str, label: &str) -> Result<Self> {
+        make(to)?;
+        let temporary = Builder::new().prefix(".export-").tempdir_in(to);
+        let temporary = temporary.map_err(Error::write(to))?;
+        Ok(Self {
+            to: to.to_owned(),
+            place: Place {
+                dir: temporary.path().to_owned(),
+                host: host.to_owned(),
+                label: label.to_owned(),
+            },
+            temporary,
+            tables: Vec::new(),
+            held: 0,
+            memory: MEMORY,
+        })
+    }
+
+    /// A new table. Several may have the same name, and other columns.
+    pub fn table(&mut self, name: impl Into<String>, columns: &[Column]) -> TableId {
+        let id = self.tables.len();
+        self.tables.push(Table::new(name.into(), id, columns));
+        TableId(id)
+    }
+
+    /// A new row, of a time in nanoseconds since the epoch.
+    pub fn row(&mut self, TableId(id): TableId, ns: i64) -> Result<Row<'_>> {
+        if self.held >= self.memory {
+            self.flush_largest()?;
+        }
+        let table = &mut self.tables[id];
+        table.make_room(path::day(ns), &self.place)?;
+        let held = table.held();
+        self.held = self.held + held - std::mem::replace(&mut table.counted, held);
+        Ok(table.row())
+    }
+
+    /// The table has a file for the day of this time, if only an empty one.
+    pub fn open(&mut self, TableId(id): TableId, ns: i64) -> Result<()> {
+        self.tables[id].open(path::day(ns), &self.place)
+    }
+
+    /// Writes what the table has in memory that has most there.
+    fn flush_largest(&mut self) -> Result<()> {
+        if let Some(table) = self.tables.iter_mut().max_by_key(|table| table.counted) {
+            table.flush(&self.place)?;
+            self.held -= std::mem::take(&mut table.counted);
+        }
+        Ok(())
+    }
+
+    /// The tables are complete: their files get their names. Where files of this host and label are there
+    /// already, they are replaced by these, or that is an error. Returns how many files there are.
+    pub fn finish(mut self, replaces: bool) -> Result<usize> {
+        for table in &mut self.tables {
+            table.finish(&self.place)?;
+        }
+        let old = self.there()?;
+        match old.first() {
+            Some(path) if !replaces => return Err(Error::Exists(path.clone())),
+            _ => {}
+        }
+        for path in &old {
+            fs::remove_file(path).map_err(Error::write(path))?;
+        }
+        let mut done = Vec::new();
+        for file in self.tables.iter().flat_map(|table| &table.files) {
+            let to = self.to.join(file);
+            let moved = rename(&self.place.dir.join(file), &to);
+            if let Err(error) = moved {
+                // All or nothing.
+                for path in done {
+                    let _ = fs::remove_file(path);
+                }
+                return Err(Error::write(&to)(error));
+            }
+            done.push(to);
+        }
+        let removed = self.temporary.close();
+        removed.map_err(Error::write(&self.to))?;
+        Ok(done.len())
+    }
+
+    /// The files of this host and label that are there.
+    pub fn there(&self) -> Result<Vec<PathBuf>> {
+        let begin = format!("part-{}-", self.place.label);
+        let mut found = Vec::new();
+        for table in folders(&self.to)? {
+            for day in folders(&table.join(path::host(&self.place.host)))? {
+                for file in fs::read_dir(&day).map_err(Error::write(&day))? {
+                    let file = file.map_err(Error::write(&day))?;
+                    if file.file_name().to_string_lossy().starts_with(&begin) {
+                        found.push(file.path());
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The folders in a folder, if that is there; but those that are hidden.
+fn folders(dir: &Path) -> Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(Error::write(dir))?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(Error::write(dir))?;
+        let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+        if !is_hidden && entry.path().is_dir() {
+            found.push(entry.path());
+        }
+    }
+    Ok(found)
+}
+
+/// Makes a folder, and those that it is in. They are for their owner, as traces are.
+pub fn make(dir: &Path) -> Result<()> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    made.map_err(Error::write(dir))
+}
+
+/// Gives a file its name, which nothing has.
+fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    if let Some(dir) = to.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    }
+    Ok(renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
+}
+
+#[cfg(test)]
+mod tests;

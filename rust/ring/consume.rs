@@ -63,6 +63,12 @@ impl<P: Platform> Ring<P> {
             .is_some_and(|slot| self.geometry.is_ready(read, slot.commit_seq.load()))
     }
 
+    /// Whether the writer is in the last free sub-buffer, or has none: read soon. Any CPU.
+    pub fn is_almost_full(&self) -> bool {
+        self.geometry
+            .is_full(self.geometry.next(self.wcnt.load()), self.rcnt.load())
+    }
+
     /// Bytes of the sub-buffers from the oldest unread packet's to that before the writer's: what is
     /// finished, padding included, or soon will be. Any CPU; on the writer's it is never too few.
     pub fn unread(&self) -> u64 {
@@ -70,12 +76,6 @@ impl<P: Platform> Ring<P> {
         let read = self.rcnt.load();
         self.geometry
             .distance(read, self.geometry.start(self.wcnt.load()))
-    }
-
-    /// Whether the writer is in the last free sub-buffer, or has none: read soon. Any CPU.
-    pub fn is_almost_full(&self) -> bool {
-        self.geometry
-            .is_full(self.geometry.next(self.wcnt.load()), self.rcnt.load())
     }
 
     /// Takes the oldest finished packet (Algorithm 6). Gives the held one again if there is

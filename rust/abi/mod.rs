@@ -10,7 +10,9 @@
 //! - [`header`]: the bytes in front of every event;
 //! - [`region`]: memory in which a trace outlives its kernel;
 //! - [`schema`]: names and types of an event's fields;
+//! - [`records`]: where they and their fields are in a packet;
 //! - [`addresses`]: those of the kernel in a packet, which not everybody may see;
+//! - [`line`]: a record as text, for those who have nothing but a shell;
 //! - [`names`]: of what is always there;
 //! - [`tsdl`]: the CTF 1.8 description of all this, which makes a trace readable.
 //!
@@ -21,8 +23,10 @@
 pub mod addresses;
 pub mod header;
 pub mod ioctl;
+pub mod line;
 pub mod names;
 pub mod packet;
+pub mod records;
 pub mod region;
 pub mod schema;
 pub mod tsdl;

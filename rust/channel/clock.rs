@@ -7,6 +7,7 @@ use crate::abi::tsdl;
 use crate::arch::clock::{monotonic_ns, tsc};
 use crate::record::clock::TraceClock;
 use crate::sys::clock;
+use core::num::NonZeroU64;
 
 const NSEC_PER_SEC: u64 = 1_000_000_000;
 
@@ -58,7 +59,18 @@ impl ClockKind {
         }
     }
 
-    fn now(self) -> u64 {
+    /// Ticks per second.
+    pub(crate) fn frequency(self) -> NonZeroU64 {
+        let frequency = match self {
+            Self::Tsc { frequency } => frequency,
+            Self::Monotonic => NSEC_PER_SEC,
+        };
+        // What counts has a frequency.
+        NonZeroU64::new(frequency).unwrap_or(NonZeroU64::MIN)
+    }
+
+    /// The time.
+    pub(crate) fn now(self) -> u64 {
         match self {
             Self::Tsc { .. } => tsc(),
             Self::Monotonic => monotonic_ns(),
@@ -67,10 +79,7 @@ impl ClockKind {
 
     /// Its description in a trace that starts now; `boot_id` in text form.
     pub(crate) fn describe(self, boot_id: &str) -> tsdl::Clock<'_> {
-        let frequency = match self {
-            Self::Tsc { frequency } => frequency,
-            Self::Monotonic => NSEC_PER_SEC,
-        };
+        let frequency = self.frequency().get();
         // Of some tries, the one with the shortest time between the two readings of the clock.
         let mut best = (u64::MAX, 0, 0);
         for _ in 0..8 {

@@ -26,6 +26,17 @@ pub(super) struct Cursor {
     pub(super) records: u64,
     /// Whether a reader has seen the end of the trace: nothing is here any more.
     pub(super) ended: bool,
+    /// What is known of the packets that were given back.
+    pub(super) seen: Seen,
+}
+
+/// What a reader knows of a stream, and the reader after it, too.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Seen {
+    /// The number of the next packet, if none is overwritten before.
+    pub(crate) next: u64,
+    /// Records that were discarded until the last packet was closed.
+    pub(crate) discarded: u64,
 }
 
 /// The packet that is held.
@@ -33,6 +44,8 @@ struct HeldPacket {
     packet: Packet,
     /// Where it is in memory.
     memory: u64,
+    /// What is known when it was read.
+    seen: Seen,
     /// Bytes moved out.
     done: u64,
     /// Taken by read(2) on its own account, which gives it back itself.
@@ -54,6 +67,7 @@ impl Cursor {
             packets: 0,
             records: 0,
             ended: false,
+            seen: Seen::default(),
         }
     }
 
@@ -85,7 +99,7 @@ impl Cursor {
             }
             Unavailable::Empty | Unavailable::Busy => EAGAIN,
         })?;
-        let (sequence, content) = header(buffer.memory(), taken.memory);
+        let (sequence, content, discarded) = header(buffer.memory(), taken.memory);
         let size = packet::size::<Kernel>(content);
         if let Some(censor) = censor {
             let memory = buffer.memory();
@@ -110,6 +124,10 @@ impl Cursor {
         self.held = Some(HeldPacket {
             packet,
             memory: taken.memory,
+            seen: Seen {
+                next: sequence.wrapping_add(1),
+                discarded,
+            },
             done: 0,
             by_read,
         });
@@ -121,7 +139,7 @@ impl Cursor {
 
     /// Gives the held packet back. `EINVAL`: none is held.
     pub(super) fn put(&mut self, buffer: &Buffer) -> Result {
-        self.held.take().ok_or(EINVAL)?;
+        self.seen = self.held.take().ok_or(EINVAL)?.seen;
         if let Some(packet) = buffer.ring().put(&mut self.reader) {
             self.packets = self.packets.wrapping_add(1);
             self.records = self.records.wrapping_add(packet.records);
@@ -133,6 +151,13 @@ impl Cursor {
     pub(super) fn unget(&mut self, buffer: &Buffer) {
         self.held = None;
         buffer.ring().unget(&mut self.reader);
+    }
+
+    /// The content of the held packet. `EINVAL`: none is held.
+    pub(super) fn content<'a>(&self, buffer: &'a Buffer) -> Result<&'a [u8]> {
+        let held = self.held.as_ref().ok_or(EINVAL)?;
+        let memory = buffer.memory();
+        Ok(memory.bytes(held.memory, held.packet.content as usize))
     }
 
     /// Moves pages of the held packet into a pipe. 0 at its end; `EINVAL`: none is held.
@@ -161,11 +186,12 @@ impl Cursor {
     }
 }
 
-/// Number and bytes in use of the finished packet at `at`.
-fn header(memory: &Memory<Pages>, at: u64) -> (u64, u64) {
+/// Number and bytes in use of the finished packet at `at`, and the records that were discarded until then.
+fn header(memory: &Memory<Pages>, at: u64) -> (u64, u64, u64) {
     let word = |offset: usize| memory.read_word(at.wrapping_add(offset as u64));
     (
         word(core::mem::offset_of!(PacketHeader, packet_seq_num)),
         word(core::mem::offset_of!(PacketHeader, content_size)) / 8,
+        word(core::mem::offset_of!(PacketHeader, events_discarded)),
     )
 }

@@ -2,6 +2,7 @@
 
 //! The reader of a stream: one at a time, who has its file open.
 
+use super::cursor::Seen;
 use super::stream::Stream;
 use super::Channel;
 use crate::abi::ioctl::MappedPacket;
@@ -81,6 +82,18 @@ impl<C: Censor> StreamReader<C> {
         if let Ok(stream) = self.stream() {
             stream.cursor.lock().unget(stream.buffer());
         }
+    }
+
+    /// What is known of the packets that this reader, or those before it, gave back.
+    pub(crate) fn seen(&self) -> Result<Seen> {
+        Ok(self.stream()?.cursor.lock().seen)
+    }
+
+    /// Looks at the content of the held packet. `EINVAL`: none is held. May sleep.
+    pub(crate) fn look<R>(&self, look: impl FnOnce(&[u8]) -> R) -> Result<R> {
+        let stream = self.stream()?;
+        let cursor = stream.cursor.lock();
+        Ok(look(cursor.content(stream.buffer())?))
     }
 
     /// Has the packet being written closed. May sleep.

@@ -228,7 +228,8 @@ impl Event {
         (0..).map_while(|place| self.field(place))
     }
 
-    fn field(&self, place: usize) -> Option<Field<'_>> {
+    /// The one at this place.
+    pub(crate) fn field(&self, place: usize) -> Option<Field<'_>> {
         match &self.source {
             Source::Typed { declaration, .. } => declaration.fields.get(place).copied(),
             Source::Syscall {

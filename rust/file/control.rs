@@ -5,7 +5,7 @@
 //! `available_events`, `available_contexts` and `marker`.
 
 use super::channel::{self, Target};
-use super::{functions, latency, must_be_one, parse_switch, trigger};
+use super::{functions, latency, must_be_one, parse_switch, pipe, trigger};
 use crate::abi;
 use crate::channel::clock::ClockKind;
 use crate::context::Choice;
@@ -30,6 +30,7 @@ pub(super) fn make(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
     dir.text::<SetEventCgroup>("set_event_cgroup", READ_WRITE, session)?;
     functions::make(dir, session)?;
     latency::make(dir, session)?;
+    pipe::make(dir, session)?;
     trigger::make(dir, session)
 }
 

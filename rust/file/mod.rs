@@ -6,8 +6,8 @@
 //!   version  available_events  available_contexts  dynamic_events  dynamic_missed  marker
 //!   create_session  destroy_session
 //!   events/enable  events/<sys>/enable  events/<sys>/<event>/{enable,filter,trigger,format}
-//!   enable  clock  sample_freq  error_log  set_event  set_trigger  triggered   of the default session
-//!   sessions/<name>/{enable,clock,sample_freq,error_log,set_event,set_trigger,triggered}
+//!   enable  clock  sample_freq  error_log  set_event  set_trigger  triggered  pipe   of the default session
+//!   sessions/<name>/{enable,clock,sample_freq,error_log,set_event,set_trigger,triggered,pipe}
 //!   sessions/<name>/{set_ftrace_filter,set_ftrace_notrace,max_graph_depth,graph_missed}
 //!   sessions/<name>/{max_latency,latency_thresh,latency_stats}
 //!   sessions/<name>/{metadata,uuid,free_buffer,reset,create_channel,marker,marker_channel,statedump}
@@ -26,6 +26,7 @@ mod functions;
 mod given;
 mod latency;
 mod metadata;
+mod pipe;
 mod recovered;
 mod session;
 mod state;

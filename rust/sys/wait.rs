@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A wait queue: for readers that block and for poll(2).
+//! Waiting: on a queue, for readers that block and for poll(2), or for some time.
 
 use crate::arch::word::SharedWord;
 use crate::sys::bindings;
 use kernel::fs::File;
 use kernel::prelude::*;
+use kernel::time::msecs_to_jiffies;
 use kernel::types::Opaque;
+
+/// Sleeps for some milliseconds. Fails with `ERESTARTSYS` on a signal.
+pub(crate) fn sleep(ms: u32) -> Result {
+    let jiffies = msecs_to_jiffies(ms) as c_long;
+    // SAFETY: Process context, without locks that spin.
+    unsafe { bindings::schedule_timeout_interruptible(jiffies) };
+    if kernel::current!().signal_pending() {
+        return Err(ERESTARTSYS);
+    }
+    Ok(())
+}
 
 /// What a poll(2) call passes along; see [`WaitQueue::register`].
 pub(crate) struct PollTable(pub(super) *mut bindings::poll_table);

@@ -4,9 +4,10 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rtrace_abi::addresses::{blank, Records};
+use rtrace_abi::addresses::blank;
 use rtrace_abi::header::Layout;
 use rtrace_abi::packet::PacketHeader;
+use rtrace_abi::records::{Malformed, Records};
 use rtrace_abi::schema::{Field, FieldType, Integer};
 
 const fn field(name: &'static str, ty: FieldType<'static>) -> Field<'static> {
@@ -56,12 +57,22 @@ impl Records for Described {
     fn layout(&self) -> Layout {
         self.layout
     }
-    fn contexts(&self) -> impl Iterator<Item = Field<'static>> + Clone + '_ {
-        CONTEXTS.into_iter()
+    fn context(&self, place: usize) -> Option<Field<'static>> {
+        CONTEXTS.get(place).copied()
     }
-    fn event(&self, number: u32) -> Option<impl Iterator<Item = Field<'_>> + Clone + '_> {
-        let event = EVENTS.get(number.checked_sub(self.first)? as usize)?;
-        Some(event.iter().copied())
+    fn has(&self, number: u32) -> bool {
+        self.event(number).is_some()
+    }
+    fn field(&self, number: u32, place: usize) -> Option<Field<'_>> {
+        self.event(number)?.get(place).copied()
+    }
+}
+
+impl Described {
+    fn event(&self, number: u32) -> Option<&'static [Field<'static>]> {
+        EVENTS
+            .get(number.checked_sub(self.first)? as usize)
+            .copied()
     }
 }
 
@@ -151,7 +162,7 @@ proptest! {
         for (event, count, is_extended) in records {
             packet.record(&described, event, count, is_extended);
         }
-        prop_assert_eq!(blank(&mut packet.given, &described), Some(()));
+        prop_assert_eq!(blank(&mut packet.given, &described), Ok(()));
         prop_assert_eq!(packet.given, packet.expected);
     }
 
@@ -173,7 +184,7 @@ proptest! {
         }
         // The shortest record is longer than what is cut off.
         packet.given.truncate(packet.given.len() - cut);
-        prop_assert_eq!(blank(&mut packet.given, &described), None);
+        prop_assert_eq!(blank(&mut packet.given, &described), Err(Malformed));
     }
 }
 
@@ -186,5 +197,5 @@ fn an_unknown_event_is_found() {
     let mut packet = Packet::new();
     packet.record(&described, 0, 1, false);
     packet.put(&[0; 30]);
-    assert_eq!(blank(&mut packet.given, &described), None);
+    assert_eq!(blank(&mut packet.given, &described), Err(Malformed));
 }

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Text that nobody has read yet.
+
+use core::fmt;
+use kernel::prelude::*;
+use kernel::uaccess::UserSliceWriter;
+
+/// A text that grows at its end and is read from its beginning.
+pub(super) struct Pending {
+    bytes: KVVec<u8>,
+    /// So many were read.
+    read: usize,
+}
+
+impl Pending {
+    /// Nothing.
+    pub(super) fn new() -> Self {
+        Self {
+            bytes: KVVec::new(),
+            read: 0,
+        }
+    }
+
+    /// Bytes that were written since all had been read.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether all was read.
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Takes back what was written behind the first `len` bytes.
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.bytes.truncate(len);
+    }
+
+    /// Copies as much as there is room for, and says how much that was.
+    pub(super) fn take(&mut self, out: &mut UserSliceWriter) -> Result<usize> {
+        let unread = self.bytes.get(self.read..).unwrap_or(&[]);
+        let part = unread.get(..out.len()).unwrap_or(unread);
+        out.write_slice(part)?;
+        let taken = part.len();
+        self.read = self.read.wrapping_add(taken);
+        if self.read == self.bytes.len() {
+            self.bytes.clear();
+            self.read = 0;
+        }
+        Ok(taken)
+    }
+}
+
+impl fmt::Write for Pending {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        let pushed = self.bytes.extend_from_slice(s.as_bytes(), GFP_KERNEL);
+        pushed.map_err(|_| fmt::Error)
+    }
+}

@@ -189,7 +189,7 @@ fn write_number(out: &mut dyn Write, integer: Integer, value: u64) -> fmt::Resul
 }
 
 /// The first name that the value has.
-fn label<'a>(labels: Labels<'a>, integer: Integer, value: u64) -> Option<&'a str> {
+fn label(labels: Labels<'_>, integer: Integer, value: u64) -> Option<&str> {
     // So that signed ones compare as unsigned ones do.
     let turn = match integer.shown {
         Shown::Signed => 1 << 63,
@@ -212,7 +212,7 @@ fn number(packet: &[u8], bit: usize, integer: Integer) -> u64 {
         let at = bit % 8 + at;
         let byte = bytes.and_then(|bytes| bytes.get(at / 8)).copied();
         let part = byte.unwrap_or(0) >> (at % 8);
-        value = value.wrapping_shl(step as u32) | u64::from(part) & (1 << step) - 1;
+        value = value.wrapping_shl(step as u32) | (u64::from(part) & ((1 << step) - 1));
     }
     let unused = 64_u32.saturating_sub(integer.bits.into());
     if integer.shown == Shown::Signed && unused < 64 {

@@ -87,21 +87,16 @@ impl<D> Handler<D> {
         new6(A, B, C, E, F, G);
     }
 
-    /// Whether a tracepoint's handler may have another prototype than the tracepoint: not where the kernel
-    /// checks that (CFI).
-    pub(crate) const MAY_DIFFER: bool = !cfg!(CONFIG_CFI);
-
-    /// One for a tracepoint of any prototype, where handlers [may differ](Self::MAY_DIFFER).
-    pub(crate) fn of_any() -> Self
+    /// One for a tracepoint of any prototype. [`None`]: the kernel checks handlers' prototypes (CFI).
+    pub(crate) fn of_any() -> Option<Self>
     where
         D: Traced,
     {
-        const { assert!(Self::MAY_DIFFER) };
-        Self {
+        (!cfg!(CONFIG_CFI)).then_some(Self {
             function: traced::<D> as *const c_void,
             owner: None,
             data: PhantomData,
-        }
+        })
     }
 
     /// One of another module, which vouches for the prototype and takes a `D`.

@@ -16,6 +16,7 @@ use kernel::sync::Arc;
 /// What makes an event fire at a tracepoint.
 pub(super) struct AtTracepoint {
     tracepoint: Tracepoint,
+    handler: Handler<Guarded>,
     guarded: Arc<Guarded>,
     attached: Attachments<Guarded>,
 }
@@ -37,9 +38,7 @@ impl AtTracepoint {
     /// Where the tracepoint `name` is. `ENOENT`: the kernel proper has none of this name; `ENOSYS`: this kernel
     /// checks handlers' prototypes. May sleep.
     pub(super) fn new(name: &str, firing: Arc<Firing>) -> Result<Self> {
-        if !Handler::<Guarded>::MAY_DIFFER {
-            return Err(enosys());
-        }
+        let handler = Handler::of_any().ok_or_else(enosys)?;
         let tracepoint = Tracepoints::new()?.find(name).ok_or(ENOENT)?;
         let cpus = PerCpu::new(|| OnCpu {
             inside: LocalWord::new(0),
@@ -48,6 +47,7 @@ impl AtTracepoint {
         let guarded = Arc::new(Guarded { firing, cpus }, GFP_KERNEL)?;
         Ok(Self {
             tracepoint,
+            handler,
             guarded,
             attached: Attachments::new(),
         })
@@ -59,8 +59,7 @@ impl AtTracepoint {
             return Ok(());
         }
         let guarded = self.guarded.clone();
-        self.attached
-            .attach(self.tracepoint, Handler::of_any(), guarded)
+        self.attached.attach(self.tracepoint, self.handler, guarded)
     }
 
     /// Has it not fire any more. May sleep.

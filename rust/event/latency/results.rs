@@ -97,7 +97,10 @@ impl Results {
     /// So many could not be measured.
     #[inline(always)]
     pub(super) fn miss(&self, number: u64) {
-        while number != 0 {
+        if number == 0 {
+            return;
+        }
+        loop {
             let missed = self.missed.load();
             let more = missed.wrapping_add(number);
             if self.missed.compare_exchange(missed, more) {

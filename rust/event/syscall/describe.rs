@@ -13,9 +13,13 @@
 //! | `out` | an address that the call only writes to: in the record of the exit, as LTTng has it |
 //! | `string` | a path or a name; the text itself |
 //! | `peer`, `own` | the address of a socket, of the other side or its own: that in user space, and what is there |
-//! | `timespec`, `itimerspec`, `filetimes` | an address in user space, and the times that are there |
+//! | `timespec`, `timeval`, `itimerspec`, `filetimes` | an address in user space, and the times that are there |
 //! | `epoll` | an address in user space, and the events and the data that are there |
 //! | `pollset` | an address in user space, and the first descriptors and what is asked of each; in the exit's what came of it |
+//! | `readset`, `writeset`, `exceptset` | an address in user space, and the first descriptors of that set; in the exit's those that are ready |
+//! | `iovec` | an address in user space, and the lengths of the first buffers |
+//! | `message` | an address in user space, and the address of a socket and the lengths of the first buffers there |
+//! | `received` | an address in user space; in the record of the exit the same |
 //! | `connected` | an address in user space; in the record of the exit the address of the socket there |
 //! | `sender`, `name` | as `out`, and the address of a socket that is there: another one's, its own |
 //! | `epolled` | as `out`, and what is told of the first descriptors |
@@ -23,9 +27,9 @@
 //! What is in user space stands behind all numbers. What cannot be read, or was not written since the call
 //! failed, is 0, or empty.
 
-use super::pointed::{Pointed, FAMILY};
+use super::pointed::Pointed;
 use super::Direction;
-use crate::abi::schema::{Field, FieldType, Integer};
+use crate::abi::schema::{Field, FieldType};
 
 /// A system call, or what stands for those that are not known.
 pub(crate) struct Call {
@@ -73,8 +77,8 @@ pub(super) enum Kind {
 /// What is at an address: its fields, but for a text, which is called as the argument.
 #[derive(Clone, Copy)]
 pub(super) struct Target {
-    pointed: Pointed,
-    fields: &'static [Field<'static>],
+    pub(super) pointed: Pointed,
+    pub(super) fields: &'static [Field<'static>],
 }
 
 impl Kind {
@@ -179,122 +183,6 @@ pub(super) const fn field(name: &'static str, ty: FieldType<'static>) -> Field<'
     Field { name, ty }
 }
 
-/// An address that the call reads what is at.
-pub(super) const fn given(pointed: Pointed, fields: &'static [Field<'static>]) -> Kind {
-    Kind::Address {
-        at: Direction::Entry,
-        given: Some(Target { pointed, fields }),
-        filled: None,
-    }
-}
-
-/// An address that the call writes to, recorded at `at`.
-const fn filled(at: Direction, pointed: Pointed, fields: &'static [Field<'static>]) -> Kind {
-    Kind::Address {
-        at,
-        given: None,
-        filled: Some(Target { pointed, fields }),
-    }
-}
-
-/// An address of which is not known what is there.
-pub(super) const OUT: Kind = Kind::Address {
-    at: Direction::Exit,
-    given: None,
-    filled: None,
-};
-
-/// The address of a socket, with this name for its port.
-macro_rules! socket_address {
-    ($port:literal) => {
-        &[
-            field("family", FAMILY),
-            field($port, FieldType::unsigned(16)),
-            V4_LEN,
-            V4,
-            V6_LEN,
-            V6,
-            PATH,
-        ]
-    };
-}
-
-const V4_LEN: Field<'static> = field("_v4addr_length", FieldType::unsigned(32));
-const V4: Field<'static> = field("v4addr", sequence(Integer::unsigned(8), "_v4addr_length"));
-const V6_LEN: Field<'static> = field("_v6addr_length", FieldType::unsigned(32));
-const V6: Field<'static> = field("v6addr", sequence(Integer::hex(8), "_v6addr_length"));
-const PATH: Field<'static> = field("sun_path", FieldType::String);
-
-/// Where a socket is connected to, by LTTng's names.
-pub(super) const PEER: Kind = given(Pointed::SocketAddress, socket_address!("dport"));
-/// The address that a socket gets.
-pub(super) const OWN: Kind = given(Pointed::SocketAddress, socket_address!("port"));
-/// Who has connected, by LTTng's names.
-pub(super) const CONNECTED: Kind = filled(
-    Direction::Entry,
-    Pointed::FilledAddress,
-    socket_address!("sport"),
-);
-/// Whom something comes from.
-pub(super) const SENDER: Kind = filled(
-    Direction::Exit,
-    Pointed::FilledAddress,
-    socket_address!("sport"),
-);
-/// The address that a socket has.
-pub(super) const NAME: Kind = filled(
-    Direction::Exit,
-    Pointed::FilledAddress,
-    socket_address!("port"),
-);
-
-/// What an epoll instance shall tell of a descriptor, and by what.
-pub(super) const EPOLL: Kind = given(
-    Pointed::EpollEvent,
-    &[
-        field("events", FieldType::hex(32)),
-        field("data", FieldType::hex(64)),
-    ],
-);
-/// What it tells.
-pub(super) const EPOLLED: Kind = filled(
-    Direction::Exit,
-    Pointed::EpollEvents,
-    &[
-        field("_data_length", FieldType::unsigned(32)),
-        field("data", sequence(Integer::hex(64), "_data_length")),
-        field("_revents_length", FieldType::unsigned(32)),
-        field("revents", sequence(Integer::hex(32), "_revents_length")),
-    ],
-);
-
-/// Descriptors that are waited for, and for what; and what came of it.
-pub(super) const POLL_SET: Kind = Kind::Address {
-    at: Direction::Entry,
-    given: Some(Target {
-        pointed: Pointed::PollSet,
-        fields: &[
-            field("_fds_length", FieldType::unsigned(32)),
-            field("fds", sequence(Integer::signed(32), "_fds_length")),
-            field("_events_length", FieldType::unsigned(32)),
-            field("events", sequence(Integer::hex(16), "_events_length")),
-        ],
-    }),
-    filled: Some(Target {
-        pointed: Pointed::PollResults,
-        fields: &[
-            field("_fds_length", FieldType::unsigned(32)),
-            field("fds", sequence(Integer::signed(32), "_fds_length")),
-            field("_revents_length", FieldType::unsigned(32)),
-            field("revents", sequence(Integer::hex(16), "_revents_length")),
-        ],
-    }),
-};
-
-const fn sequence(of: Integer, length: &'static str) -> FieldType<'static> {
-    FieldType::Sequence(of, length)
-}
-
 /// The table's syntax: `NUMBER name(argument: kind, ...);` each.
 macro_rules! syscalls {
     ($($number:literal $name:ident($($arg:ident: $kind:ident),*);)*) => {
@@ -320,31 +208,34 @@ pub(super) use syscalls;
 
 macro_rules! kind {
     ($arg:ident out) => {
-        $crate::event::syscall::describe::OUT
+        $crate::event::syscall::kinds::OUT
     };
     ($arg:ident string) => {
         $crate::event::syscall::describe::Kind::Text
     };
     ($arg:ident peer) => {
-        $crate::event::syscall::describe::PEER
+        $crate::event::syscall::kinds::PEER
     };
     ($arg:ident own) => {
-        $crate::event::syscall::describe::OWN
+        $crate::event::syscall::kinds::OWN
     };
     ($arg:ident connected) => {
-        $crate::event::syscall::describe::CONNECTED
+        $crate::event::syscall::kinds::CONNECTED
     };
     ($arg:ident sender) => {
-        $crate::event::syscall::describe::SENDER
+        $crate::event::syscall::kinds::SENDER
     };
     ($arg:ident name) => {
-        $crate::event::syscall::describe::NAME
+        $crate::event::syscall::kinds::NAME
     };
     ($arg:ident epolled) => {
-        $crate::event::syscall::describe::EPOLLED
+        $crate::event::syscall::kinds::EPOLLED
     };
     ($arg:ident timespec) => {
         $crate::event::syscall::describe::words!(2, $arg, "_sec", "_nsec")
+    };
+    ($arg:ident timeval) => {
+        $crate::event::syscall::describe::words!(2, $arg, "_sec", "_usec")
     };
     ($arg:ident itimerspec) => {
         $crate::event::syscall::describe::words!(
@@ -367,10 +258,28 @@ macro_rules! kind {
         )
     };
     ($arg:ident epoll) => {
-        $crate::event::syscall::describe::EPOLL
+        $crate::event::syscall::kinds::EPOLL
     };
     ($arg:ident pollset) => {
-        $crate::event::syscall::describe::POLL_SET
+        $crate::event::syscall::kinds::POLL_SET
+    };
+    ($arg:ident readset) => {
+        $crate::event::syscall::kinds::READ_SET
+    };
+    ($arg:ident writeset) => {
+        $crate::event::syscall::kinds::WRITE_SET
+    };
+    ($arg:ident exceptset) => {
+        $crate::event::syscall::kinds::EXCEPT_SET
+    };
+    ($arg:ident iovec) => {
+        $crate::event::syscall::kinds::VECTOR
+    };
+    ($arg:ident message) => {
+        $crate::event::syscall::kinds::MESSAGE
+    };
+    ($arg:ident received) => {
+        $crate::event::syscall::kinds::RECEIVED
     };
     ($arg:ident $number:ident) => {
         $crate::event::syscall::describe::Kind::Number($crate::event::syscall::describe::number!(
@@ -382,7 +291,7 @@ pub(super) use kind;
 
 macro_rules! words {
     ($count:literal, $arg:ident, $($name:literal),*) => {
-        $crate::event::syscall::describe::given(
+        $crate::event::syscall::kinds::given(
             $crate::event::syscall::pointed::Pointed::Words($count),
             &[$($crate::event::syscall::describe::field(
                 concat!(stringify!($arg), $name),

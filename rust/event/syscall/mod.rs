@@ -14,6 +14,7 @@
 
 mod captured;
 mod describe;
+mod kinds;
 mod plan;
 mod pointed;
 mod probe;

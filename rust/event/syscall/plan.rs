@@ -14,7 +14,7 @@ use crate::sys::user_data::UserData;
 /// Numbers in a record: the call's, and six arguments.
 const MAX_NUMBERS: usize = 7;
 /// Arguments of which is recorded what they point to.
-pub(super) const MAX_PIECES: usize = 3;
+pub(super) const MAX_PIECES: usize = 4;
 
 /// Bytes that a register takes in the record: those of its low end.
 #[derive(Clone, Copy)]
@@ -37,7 +37,7 @@ struct Number {
 struct Piece {
     pointed: Pointed,
     address: Register,
-    /// The next argument.
+    /// Of the argument that says how much is there.
     extent: Register,
 }
 
@@ -149,6 +149,7 @@ impl Pointers {
                     address: register(call, at),
                     extent: match pointed {
                         Pointed::EpollEvents => Register::RESULT,
+                        Pointed::DescriptorSet => register(call, 0),
                         _ if is_last => register(call, at),
                         _ => register(call, at + 1),
                     },

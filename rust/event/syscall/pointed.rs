@@ -26,6 +26,12 @@ pub(super) enum Pointed {
     PollResults,
     /// A `struct sockaddr`; at the address that is the next argument is its size, an int.
     FilledAddress,
+    /// An `fd_set`; the first argument is one more than the highest descriptor.
+    DescriptorSet,
+    /// Structs `iovec`; the next argument is their number.
+    Vector,
+    /// A `struct msghdr`: the address of a socket, and structs `iovec`.
+    Message,
 }
 
 /// What a family of addresses is called.
@@ -64,12 +70,25 @@ const ADDRESS_MAX: usize = 110;
 const EPOLL_EVENT: usize = 12;
 /// Bytes of a `struct pollfd`.
 const POLLFD: usize = 8;
+/// Bytes of a `struct iovec`.
+const IOVEC: usize = 16;
+/// Bytes of a `struct msghdr`.
+const MSGHDR: usize = 56;
 /// Structs that are recorded where there may be many.
 const ELEMENTS_MAX: usize = 16;
+/// The same of a message.
+const MESSAGE_ELEMENTS_MAX: usize = 8;
+/// Descriptors that a set of the C library's has room for; the kernel takes larger ones.
+const SET_MAX: usize = 1024;
+/// Descriptors of a set that are recorded.
+const MEMBERS_MAX: usize = 60;
 
 const _: () = {
     // Family and port, both counts, an address; a path, its NUL.
-    assert!(2 + 2 + 4 + 4 + 16 + ADDRESS_MAX < PIECE_MAX);
+    let address = 2 + 2 + 4 + 4 + 16 + ADDRESS_MAX;
+    assert!(address + 4 + MESSAGE_ELEMENTS_MAX * 8 < PIECE_MAX);
+    assert!(4 + ELEMENTS_MAX * 8 <= PIECE_MAX);
+    assert!(4 + MEMBERS_MAX * 4 <= PIECE_MAX);
     assert!(4 + 4 + ELEMENTS_MAX * EPOLL_EVENT <= PIECE_MAX);
 };
 
@@ -82,10 +101,12 @@ impl Pointed {
             Self::Words(count) => 8 * count,
             Self::EpollEvent => EPOLL_EVENT as u8,
             Self::EpollEvents | Self::PollSet | Self::PollResults => 4 + 4,
+            Self::DescriptorSet | Self::Vector => 4,
+            Self::Message => Self::SocketAddress.least() + 4,
         }
     }
 
-    /// Copies it from `address`; `extent` is the next argument. What cannot be read is as if it was 0, or
+    /// Copies it from `address`; `extent` is the argument that says how much. What cannot be read is as if it was 0, or
     /// none. May fault and sleep.
     pub(super) fn copy<const N: usize>(self, address: u64, extent: u64, to: &mut UserData<N>) {
         match self {
@@ -117,6 +138,9 @@ impl Pointed {
                 copy_from_user(extent, &mut len);
                 socket_address(address, u32::from_ne_bytes(len).into(), to);
             }
+            Self::DescriptorSet => descriptor_set(address, extent, to),
+            Self::Vector => vector(address, extent, to),
+            Self::Message => message(address, to),
         }
     }
 }
@@ -184,20 +208,63 @@ fn elements<const SIZE: usize>(
     given.unwrap_or(&[]).chunks_exact(SIZE)
 }
 
+/// The descriptors in a set of those below `count`.
+fn descriptor_set<const N: usize>(address: u64, count: u64, to: &mut UserData<N>) {
+    let mut bytes = [0; SET_MAX / 8];
+    // The kernel takes the count for an int, and reads words.
+    let count = usize::try_from(count as i32).unwrap_or(0).min(SET_MAX);
+    let words = bytes.get_mut(..count.div_ceil(64).wrapping_mul(8));
+    copy_from_user(address, words.unwrap_or(&mut []));
+    let has = |fd: &usize| {
+        let byte = bytes.get(fd / 8).copied().unwrap_or(0);
+        byte.wrapping_shr((fd % 8) as u32) & 1 != 0
+    };
+    let members = (0..count).filter(has).take(MEMBERS_MAX);
+    to.put(&(members.clone().count() as u32).to_ne_bytes());
+    members.for_each(|fd| to.put(&(fd as u32).to_ne_bytes()));
+}
+
+/// The lengths of what structs `iovec` describe.
+fn vector<const N: usize>(address: u64, count: u64, to: &mut UserData<N>) {
+    let mut bytes = [0; ELEMENTS_MAX * IOVEC];
+    let vector = elements::<IOVEC>(&mut bytes, address, count);
+    put_column(vector, 8..16, to);
+}
+
+/// The address of a socket, the lengths of the parts.
+fn message<const N: usize>(address: u64, to: &mut UserData<N>) {
+    let mut bytes = [0; MSGHDR];
+    copy_from_user(address, &mut bytes);
+    let word = |place: usize| {
+        let word = bytes.get(place..).and_then(|bytes| bytes.first_chunk());
+        word.map_or(0, |word| u64::from_ne_bytes(*word))
+    };
+    socket_address(word(0), word(8), to);
+    vector(word(16), word(24).min(MESSAGE_ELEMENTS_MAX as u64), to);
+}
+
 /// Some bytes of each struct, one kind behind the other; with how many there are in front of each.
 fn put_columns<'a, const N: usize>(
     elements: impl Iterator<Item = &'a [u8]> + Clone,
     columns: [Range<usize>; 2],
     to: &mut UserData<N>,
 ) {
-    // (Their own count() divides, by what the compiler does not know not to be 0.)
-    let count = elements
-        .clone()
-        .fold(0_u32, |count, _| count.wrapping_add(1));
     for column in columns {
-        to.put(&count.to_ne_bytes());
-        for element in elements.clone() {
-            to.put(element.get(column.clone()).unwrap_or(&[]));
-        }
+        put_column(elements.clone(), column, to);
+    }
+}
+
+/// The same of one kind.
+fn put_column<'a, const N: usize>(
+    elements: impl Iterator<Item = &'a [u8]> + Clone,
+    column: Range<usize>,
+    to: &mut UserData<N>,
+) {
+    // (Their own count() divides, by what the compiler does not know not to be 0.)
+    let counted = elements.clone();
+    let count = counted.fold(0_u32, |count, _| count.wrapping_add(1));
+    to.put(&count.to_ne_bytes());
+    for element in elements {
+        to.put(element.get(column.clone()).unwrap_or(&[]));
     }
 }

@@ -30,11 +30,11 @@ syscalls! {
     16 ioctl(fd: fd, cmd: flags, arg: bits);
     17 pread64(fd: fd, buf: out, count: size, pos: off);
     18 pwrite64(fd: fd, buf: ptr, count: size, pos: off);
-    19 readv(fd: fd, vec: ptr, vlen: ulong);
-    20 writev(fd: fd, vec: ptr, vlen: ulong);
+    19 readv(fd: fd, vec: iovec, vlen: ulong);
+    20 writev(fd: fd, vec: iovec, vlen: ulong);
     21 access(filename: string, mode: int);
     22 pipe(fildes: out);
-    23 select(n: int, inp: ptr, outp: ptr, exp: ptr, tvp: ptr);
+    23 select(n: int, inp: readset, outp: writeset, exp: exceptset, tvp: timeval);
     24 sched_yield();
     25 mremap(addr: ptr, old_len: ulong, new_len: ulong, flags: flags, new_addr: ptr);
     26 msync(start: ptr, len: size, flags: flags);
@@ -57,8 +57,8 @@ syscalls! {
     43 accept(fd: fd, upeer_sockaddr: connected, upeer_addrlen: out);
     44 sendto(fd: fd, buff: ptr, len: size, flags: flags, addr: peer, addr_len: int);
     45 recvfrom(fd: fd, ubuf: out, size: size, flags: flags, addr: sender, addr_len: ptr);
-    46 sendmsg(fd: fd, msg: ptr, flags: flags);
-    47 recvmsg(fd: fd, msg: ptr, flags: flags);
+    46 sendmsg(fd: fd, msg: message, flags: flags);
+    47 recvmsg(fd: fd, msg: received, flags: flags);
     48 shutdown(fd: fd, how: int);
     49 bind(fd: fd, umyaddr: own, addrlen: int);
     50 listen(fd: fd, backlog: int);
@@ -264,7 +264,7 @@ syscalls! {
     267 readlinkat(dfd: fd, pathname: string, buf: out, bufsiz: int);
     268 fchmodat(dfd: fd, filename: string, mode: mode);
     269 faccessat(dfd: fd, filename: string, mode: int);
-    270 pselect6(n: int, inp: ptr, outp: ptr, exp: ptr, tsp: timespec, sig: ptr);
+    270 pselect6(n: int, inp: readset, outp: writeset, exp: exceptset, tsp: timespec, sig: ptr);
     271 ppoll(ufds: pollset, nfds: uint, tsp: timespec, sigmask: ptr, sigsetsize: size);
     272 unshare(unshare_flags: bits);
     273 set_robust_list(head: ptr, len: size);
@@ -272,7 +272,7 @@ syscalls! {
     275 splice(fd_in: fd, off_in: ptr, fd_out: fd, off_out: ptr, len: size, flags: flags);
     276 tee(fdin: fd, fdout: fd, len: size, flags: flags);
     277 sync_file_range(fd: fd, offset: off, nbytes: off, flags: flags);
-    278 vmsplice(fd: fd, uiov: ptr, nr_segs: ulong, flags: flags);
+    278 vmsplice(fd: fd, uiov: iovec, nr_segs: ulong, flags: flags);
     279 move_pages(pid: pid, nr_pages: ulong, pages: ptr, nodes: ptr, status: out, flags: flags);
     280 utimensat(dfd: fd, filename: string, utimes: filetimes, flags: flags);
     281 epoll_pwait(epfd: fd, events: epolled, maxevents: int, timeout: int, sigmask: ptr, sigsetsize: size);
@@ -289,8 +289,8 @@ syscalls! {
     292 dup3(oldfd: fd, newfd: fd, flags: flags);
     293 pipe2(fildes: out, flags: flags);
     294 inotify_init1(flags: flags);
-    295 preadv(fd: fd, vec: ptr, vlen: ulong, pos_l: ulong, pos_h: ulong);
-    296 pwritev(fd: fd, vec: ptr, vlen: ulong, pos_l: ulong, pos_h: ulong);
+    295 preadv(fd: fd, vec: iovec, vlen: ulong, pos_l: ulong, pos_h: ulong);
+    296 pwritev(fd: fd, vec: iovec, vlen: ulong, pos_l: ulong, pos_h: ulong);
     297 rt_tgsigqueueinfo(tgid: pid, pid: pid, sig: int, uinfo: ptr);
     298 perf_event_open(attr_uptr: ptr, pid: pid, cpu: int, group_fd: fd, flags: bits);
     299 recvmmsg(fd: fd, mmsg: out, vlen: uint, flags: flags, timeout: timespec);
@@ -321,8 +321,8 @@ syscalls! {
     324 membarrier(cmd: int, flags: flags, cpu_id: int);
     325 mlock2(start: ptr, len: size, flags: flags);
     326 copy_file_range(fd_in: fd, off_in: ptr, fd_out: fd, off_out: ptr, len: size, flags: flags);
-    327 preadv2(fd: fd, vec: ptr, vlen: ulong, pos_l: ulong, pos_h: ulong, flags: flags);
-    328 pwritev2(fd: fd, vec: ptr, vlen: ulong, pos_l: ulong, pos_h: ulong, flags: flags);
+    327 preadv2(fd: fd, vec: iovec, vlen: ulong, pos_l: ulong, pos_h: ulong, flags: flags);
+    328 pwritev2(fd: fd, vec: iovec, vlen: ulong, pos_l: ulong, pos_h: ulong, flags: flags);
     329 pkey_mprotect(start: ptr, len: size, prot: bits, pkey: int);
     330 pkey_alloc(flags: bits, init_val: ulong);
     331 pkey_free(pkey: int);

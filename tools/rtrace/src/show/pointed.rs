@@ -15,13 +15,28 @@ pub enum Pointed {
     Address([usize; 5]),
     /// Times, each with its name (or ""): seconds and nanoseconds.
     Times(Vec<(&'static str, [usize; 2])>),
+    /// A time in seconds and microseconds.
+    Time([usize; 2]),
     /// What is asked of a descriptor, and what is said with it.
     Epoll([usize; 2]),
     /// What is said with descriptors, and what is told of each.
     Epolled([usize; 2]),
     /// Descriptors, and what is asked or told of each.
     PollSet([usize; 2]),
+    /// Descriptors, and what the set is called.
+    Set(usize, &'static str),
+    /// The lengths of buffers.
+    Vector(usize),
+    /// The address of a socket, as above, and the lengths of buffers.
+    Message([usize; 5], usize),
 }
+
+/// The sets of descriptors, by the kinds of arguments.
+const SETS: [(&str, &str); 3] = [
+    ("readset", "readfds"),
+    ("writeset", "writefds"),
+    ("exceptset", "exceptfds"),
+];
 
 /// What stands for a time of a file in its nanoseconds.
 const UTIME: [(u64, &str); 2] = [(0x3fff_ffff, "UTIME_NOW"), (0x3fff_fffe, "UTIME_OMIT")];
@@ -39,14 +54,20 @@ impl Pointed {
             times.map(Self::Times)
         };
         match kind {
-            "peer" => Self::address("dport", layout),
-            "own" => Self::address("port", layout),
+            "peer" => Some(Self::Address(address("dport", layout)?)),
+            "own" => Some(Self::Address(address("port", layout)?)),
+            "message" => Some(Self::Message(address("dport", layout)?, field("iov_len")?)),
+            "iovec" => Some(Self::Vector(field("iov_len")?)),
+            "timeval" => {
+                let part = |unit| field(&format!("{argument}_{unit}"));
+                Some(Self::Time([part("sec")?, part("usec")?]))
+            }
             "timespec" => times(&[""]),
             "itimerspec" => times(&["_interval", "_value"]),
             "filetimes" => times(&["_access", "_modify"]),
             "epoll" => Some(Self::Epoll([field("events")?, field("data")?])),
             "pollset" => Some(Self::PollSet([field("fds")?, field("events")?])),
-            _ => None,
+            _ => Self::set(kind, layout),
         }
     }
 
@@ -54,31 +75,30 @@ impl Pointed {
     pub fn filled(kind: &str, layout: &EventLayout) -> Option<Self> {
         let field = |name: &str| layout.field(name);
         match kind {
-            "connected" | "sender" => Self::address("sport", layout),
-            "name" => Self::address("port", layout),
+            "connected" | "sender" => Some(Self::Address(address("sport", layout)?)),
+            "name" => Some(Self::Address(address("port", layout)?)),
+            "received" => Some(Self::Message(address("sport", layout)?, field("iov_len")?)),
             "epolled" => Some(Self::Epolled([field("data")?, field("revents")?])),
             "pollset" => Some(Self::PollSet([field("fds")?, field("revents")?])),
-            _ => None,
+            _ => Self::set(kind, layout),
         }
+    }
+
+    fn set(kind: &str, layout: &EventLayout) -> Option<Self> {
+        let (_, name) = SETS.into_iter().find(|(set, _)| *set == kind)?;
+        Some(Self::Set(layout.field(name)?, name))
     }
 
     /// What it is called where the record does not have the address that points to it.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Address(_) => "from",
-            Self::Times(_) => "time",
+            Self::Times(_) | Self::Time(_) => "time",
+            Self::Set(_, name) => name,
+            Self::Vector(_) => "iov",
+            Self::Message(..) => "received",
             Self::Epoll(_) | Self::Epolled(_) | Self::PollSet(_) => "revents",
         }
-    }
-
-    fn address(port: &str, layout: &EventLayout) -> Option<Self> {
-        Some(Self::Address([
-            layout.field("family")?,
-            layout.field(port)?,
-            layout.field("v4addr")?,
-            layout.field("v6addr")?,
-            layout.field("sun_path")?,
-        ]))
     }
 
     /// The fields that say it.
@@ -86,19 +106,34 @@ impl Pointed {
         match self {
             Self::Address(fields) => fields.to_vec(),
             Self::Times(times) => times.iter().flat_map(|(_, fields)| *fields).collect(),
-            Self::Epoll(fields) | Self::Epolled(fields) | Self::PollSet(fields) => fields.to_vec(),
+            Self::Time(fields)
+            | Self::Epoll(fields)
+            | Self::Epolled(fields)
+            | Self::PollSet(fields) => fields.to_vec(),
+            Self::Set(field, _) | Self::Vector(field) => vec![*field],
+            Self::Message(address, lengths) => {
+                let mut fields = address.to_vec();
+                fields.push(*lengths);
+                fields
+            }
         }
     }
 
     /// Whether nothing was there, or nobody asked for it.
     pub fn is_nothing<'a>(&self, value: impl Fn(usize) -> Option<Value<'a>>) -> bool {
+        let is_zero = |field: usize| value(field).map_or(0, number) == 0;
+        let is_empty = |field: usize| match value(field) {
+            Some(Value::Integers(mut integers)) => integers.next().is_none(),
+            _ => true,
+        };
         match self {
-            Self::Address([family, ..]) => value(*family).map_or(0, number) == 0,
-            Self::Epolled([one, _]) | Self::PollSet([one, _]) => match value(*one) {
-                Some(Value::Integers(mut integers)) => integers.next().is_none(),
-                _ => true,
-            },
-            Self::Times(_) | Self::Epoll(_) => false,
+            Self::Address([family, ..]) => is_zero(*family),
+            Self::Message([family, ..], lengths) => is_zero(*family) && is_empty(*lengths),
+            Self::Epolled([one, _])
+            | Self::PollSet([one, _])
+            | Self::Set(one, _)
+            | Self::Vector(one) => is_empty(*one),
+            Self::Times(_) | Self::Time(_) | Self::Epoll(_) => false,
         }
     }
 
@@ -127,6 +162,26 @@ impl Pointed {
                 }
                 out.push('}');
             }
+            Self::Time([seconds, microseconds]) => {
+                let seconds = integer(*seconds) as i64;
+                let microseconds = integer(*microseconds);
+                push(out, format_args!("{{{seconds}.{microseconds:06} s}}"));
+            }
+            Self::Set(members, _) => write_list(out, value(*members), |out, fd| {
+                push(out, format_args!("{}", fd as i32));
+            }),
+            Self::Vector(lengths) => write_lengths(out, value(*lengths)),
+            Self::Message(fields, lengths) => {
+                out.push('{');
+                if integer(fields[0]) != 0 {
+                    out.push_str("name: ");
+                    write_address(out, fields.map(&value));
+                    out.push_str(", ");
+                }
+                out.push_str("iov: ");
+                write_lengths(out, value(*lengths));
+                out.push('}');
+            }
             Self::Epoll([events, data]) => {
                 out.push('{');
                 decode::EPOLL_EVENTS.write(out, integer(*events));
@@ -146,6 +201,39 @@ impl Pointed {
             }
         }
     }
+}
+
+/// The numbers of the fields that are the address of a socket.
+fn address(port: &str, layout: &EventLayout) -> Option<[usize; 5]> {
+    Some([
+        layout.field("family")?,
+        layout.field(port)?,
+        layout.field("v4addr")?,
+        layout.field("v6addr")?,
+        layout.field("sun_path")?,
+    ])
+}
+
+/// The lengths of buffers.
+fn write_lengths(out: &mut String, lengths: Option<Value<'_>>) {
+    write_list(out, lengths, |out, length| {
+        push(out, format_args!("{{len: {length}}}"));
+    });
+}
+
+/// The integers of a sequence.
+fn write_list(out: &mut String, sequence: Option<Value<'_>>, write: impl Fn(&mut String, u64)) {
+    let Some(Value::Integers(integers)) = sequence else {
+        return;
+    };
+    out.push('[');
+    for (place, integer) in integers.enumerate() {
+        if place > 0 {
+            out.push_str(", ");
+        }
+        write(out, number(integer));
+    }
+    out.push(']');
 }
 
 /// Integers that stand in two sequences, two and two.

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Arguments that point to something: what is recorded of it, by kind.
+
+use super::describe::{field, Kind, Target};
+use super::pointed::{Pointed, FAMILY};
+use super::Direction;
+use crate::abi::schema::{Field, FieldType, Integer};
+
+/// An address that the call reads what is at.
+pub(super) const fn given(pointed: Pointed, fields: &'static [Field<'static>]) -> Kind {
+    Kind::Address {
+        at: Direction::Entry,
+        given: Some(Target { pointed, fields }),
+        filled: None,
+    }
+}
+
+/// An address that the call writes to, recorded at `at`.
+const fn filled(at: Direction, pointed: Pointed, fields: &'static [Field<'static>]) -> Kind {
+    Kind::Address {
+        at,
+        given: None,
+        filled: Some(Target { pointed, fields }),
+    }
+}
+
+/// An address of which is not known what is there.
+pub(super) const OUT: Kind = Kind::Address {
+    at: Direction::Exit,
+    given: None,
+    filled: None,
+};
+
+/// The address of a socket, with this name for its port; and fields behind it.
+macro_rules! socket_address {
+    ($port:literal $(, $behind:expr)*) => {
+        &[
+            field("family", FAMILY),
+            field($port, FieldType::unsigned(16)),
+            V4_LEN,
+            V4,
+            V6_LEN,
+            V6,
+            PATH,
+            $($behind),*
+        ]
+    };
+}
+
+const V4_LEN: Field<'static> = field("_v4addr_length", FieldType::unsigned(32));
+const V4: Field<'static> = field("v4addr", sequence(Integer::unsigned(8), "_v4addr_length"));
+const V6_LEN: Field<'static> = field("_v6addr_length", FieldType::unsigned(32));
+const V6: Field<'static> = field("v6addr", sequence(Integer::hex(8), "_v6addr_length"));
+const PATH: Field<'static> = field("sun_path", FieldType::String);
+
+/// Where a socket is connected to, by LTTng's names.
+pub(super) const PEER: Kind = given(Pointed::SocketAddress, socket_address!("dport"));
+/// The address that a socket gets.
+pub(super) const OWN: Kind = given(Pointed::SocketAddress, socket_address!("port"));
+/// Who has connected, by LTTng's names.
+pub(super) const CONNECTED: Kind = filled(
+    Direction::Entry,
+    Pointed::FilledAddress,
+    socket_address!("sport"),
+);
+/// Whom something comes from.
+pub(super) const SENDER: Kind = filled(
+    Direction::Exit,
+    Pointed::FilledAddress,
+    socket_address!("sport"),
+);
+/// The address that a socket has.
+pub(super) const NAME: Kind = filled(
+    Direction::Exit,
+    Pointed::FilledAddress,
+    socket_address!("port"),
+);
+
+/// The lengths of buffers.
+const LENGTHS_LEN: Field<'static> = field("_iov_len_length", FieldType::unsigned(32));
+const LENGTHS: Field<'static> = field(
+    "iov_len",
+    sequence(Integer::unsigned(64), "_iov_len_length"),
+);
+
+/// Buffers.
+pub(super) const VECTOR: Kind = given(Pointed::Vector, &[LENGTHS_LEN, LENGTHS]);
+/// What is sent, and to whom.
+pub(super) const MESSAGE: Kind = given(
+    Pointed::Message,
+    socket_address!("dport", LENGTHS_LEN, LENGTHS),
+);
+/// The buffers of what is received, and whom it comes from.
+pub(super) const RECEIVED: Kind = filled(
+    Direction::Entry,
+    Pointed::Message,
+    socket_address!("sport", LENGTHS_LEN, LENGTHS),
+);
+
+/// What an epoll instance shall tell of a descriptor, and by what.
+pub(super) const EPOLL: Kind = given(
+    Pointed::EpollEvent,
+    &[
+        field("events", FieldType::hex(32)),
+        field("data", FieldType::hex(64)),
+    ],
+);
+/// What it tells.
+pub(super) const EPOLLED: Kind = filled(
+    Direction::Exit,
+    Pointed::EpollEvents,
+    &[
+        field("_data_length", FieldType::unsigned(32)),
+        field("data", sequence(Integer::hex(64), "_data_length")),
+        field("_revents_length", FieldType::unsigned(32)),
+        field("revents", sequence(Integer::hex(32), "_revents_length")),
+    ],
+);
+
+/// Descriptors that are waited for, and for what; and what came of it.
+pub(super) const POLL_SET: Kind = Kind::Address {
+    at: Direction::Entry,
+    given: Some(Target {
+        pointed: Pointed::PollSet,
+        fields: &[
+            field("_fds_length", FieldType::unsigned(32)),
+            field("fds", sequence(Integer::signed(32), "_fds_length")),
+            field("_events_length", FieldType::unsigned(32)),
+            field("events", sequence(Integer::hex(16), "_events_length")),
+        ],
+    }),
+    filled: Some(Target {
+        pointed: Pointed::PollResults,
+        fields: &[
+            field("_fds_length", FieldType::unsigned(32)),
+            field("fds", sequence(Integer::signed(32), "_fds_length")),
+            field("_revents_length", FieldType::unsigned(32)),
+            field("revents", sequence(Integer::hex(16), "_revents_length")),
+        ],
+    }),
+};
+
+/// Descriptors that are waited for, and those that are ready.
+const fn descriptor_set(fields: &'static [Field<'static>]) -> Kind {
+    let target = Some(Target {
+        pointed: Pointed::DescriptorSet,
+        fields,
+    });
+    Kind::Address {
+        at: Direction::Entry,
+        given: target,
+        filled: target,
+    }
+}
+
+/// Those that can be read, by LTTng's name.
+pub(super) const READ_SET: Kind = descriptor_set(&[
+    field("_readfds_length", FieldType::unsigned(32)),
+    field("readfds", sequence(Integer::signed(32), "_readfds_length")),
+]);
+/// Those that can be written.
+pub(super) const WRITE_SET: Kind = descriptor_set(&[
+    field("_writefds_length", FieldType::unsigned(32)),
+    field(
+        "writefds",
+        sequence(Integer::signed(32), "_writefds_length"),
+    ),
+]);
+/// Those with anything else.
+pub(super) const EXCEPT_SET: Kind = descriptor_set(&[
+    field("_exceptfds_length", FieldType::unsigned(32)),
+    field(
+        "exceptfds",
+        sequence(Integer::signed(32), "_exceptfds_length"),
+    ),
+]);
+
+const fn sequence(of: Integer, length: &'static str) -> FieldType<'static> {
+    FieldType::Sequence(of, length)
+}

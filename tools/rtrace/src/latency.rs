@@ -42,7 +42,7 @@ pub fn latency(place: &Place, options: &Options) -> ExitCode {
 pub fn print(dir: &Path, measured: Latency, rows: usize) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
     match Delay::longest(measured, &trace)? {
-        Some(delay) => Ok(show(&case(dir, &trace, measured, delay, rows)?)?),
+        Some(delay) => Ok(show(&case(dir, &trace, delay, rows)?)?),
         None => bail!(
             "{} has no {}: record it, with sched_switch, irq and softirq",
             dir.display(),
@@ -52,16 +52,9 @@ pub fn print(dir: &Path, measured: Latency, rows: usize) -> anyhow::Result<()> {
 }
 
 /// A delay of the trace in `dir`, and what happened meanwhile.
-fn case(
-    dir: &Path,
-    trace: &Trace,
-    measured: Latency,
-    delay: Delay,
-    rows: usize,
-) -> anyhow::Result<String> {
+fn case(dir: &Path, trace: &Trace, delay: Delay, rows: usize) -> anyhow::Result<String> {
     let catalogue = Catalogue::new(&trace.metadata);
-    let meanwhile = Meanwhile::new(dir, &catalogue, measured, delay);
-    let meanwhile: Box<dyn Analysis> = Box::new(meanwhile);
+    let meanwhile: Box<dyn Analysis> = Box::new(Meanwhile::new(dir, &catalogue, delay));
     let answers = pass::read(dir, trace, &catalogue, vec![meanwhile], |_| {})?;
     let mut text = String::new();
     for answer in answers.answers() {
@@ -205,8 +198,8 @@ impl<'a> Cases<'a> {
         say(format_args!("{measured} {what} were measured{missed}"));
         match &self.worst {
             Some((delay, dir)) => {
-                let (trace, Options { measured, rows, .. }) = (Trace::open(dir)?, self.options);
-                show(&case(dir, &trace, *measured, delay.clone(), *rows)?)?;
+                let trace = Trace::open(dir)?;
+                show(&case(dir, &trace, delay.clone(), self.options.rows)?)?;
                 if self.options.dir.is_some() {
                     say(format_args!("the trace around it is in {}", dir.display()));
                 }

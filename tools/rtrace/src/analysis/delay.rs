@@ -166,6 +166,14 @@ impl Delay {
         Ok(longest)
     }
 
+    /// What was measured.
+    pub fn measured(&self) -> Latency {
+        match self.what {
+            What::Wakeup { .. } => Latency::Wakeup,
+            What::Timer { .. } => Latency::Timer,
+        }
+    }
+
     /// Since the epoch, when it should have come.
     pub fn due_ns(&self) -> Option<i64> {
         self.came_ns?

@@ -22,7 +22,6 @@ use trace::latency::Latency;
 
 /// Gathers what the CPU did during a delay.
 pub struct Meanwhile {
-    measured: Latency,
     delay: Delay,
     clock: Clock,
     symbols: Symbols,
@@ -52,8 +51,8 @@ struct Ran {
 }
 
 impl Meanwhile {
-    /// Of a delay of this kind in the trace in `dir`.
-    pub fn new(dir: &Path, catalogue: &Catalogue<'_>, measured: Latency, delay: Delay) -> Self {
+    /// Of a delay in the trace in `dir`.
+    pub fn new(dir: &Path, catalogue: &Catalogue<'_>, delay: Delay) -> Self {
         let metadata = catalogue.metadata();
         let clock = metadata.clock;
         let ticks = u128::from(delay.latency_ns) * u128::from(clock.frequency) / 1_000_000_000;
@@ -68,7 +67,6 @@ impl Meanwhile {
             clock,
             symbols: Symbols::of(dir, metadata),
             events: events.collect(),
-            measured,
             delay,
             known: None,
             ran: Vec::new(),
@@ -116,7 +114,8 @@ impl Analysis for Meanwhile {
             return;
         }
         let name = event.layout.name.as_str();
-        let is_told = name == self.measured.event() && now.time == self.delay.told;
+        let measured = self.delay.measured();
+        let is_told = name == measured.event() && now.time == self.delay.told;
         if is_told {
             self.may_have_stack = true;
         }
@@ -128,7 +127,7 @@ impl Analysis for Meanwhile {
             let function = ip.map_or_else(String::new, |ip| self.function(ip));
             *self.samples.entry(function).or_default() += 1;
         }
-        let is_stack = is_told || self.measured == Latency::Wakeup && name == Stacks::EVENT;
+        let is_stack = is_told || measured == Latency::Wakeup && name == Stacks::EVENT;
         if !self.may_have_stack || !is_stack || !self.stack.is_empty() {
             return;
         }

@@ -1,0 +1,13 @@
+-- SPDX-License-Identifier: GPL-2.0
+-- Which machine has more of an interrupt than the others have.
+-- Of: irq.
+WITH counts AS (
+    SELECT host, kind, number, name, COUNT(*) AS interrupts, SUM(own_ns) AS own_ns
+    FROM interrupts
+    GROUP BY host, kind, number, name
+)
+SELECT host, kind, number, name, interrupts, own_ns,
+    interrupts / AVG(interrupts) OVER (PARTITION BY kind, number, name) AS times_the_average
+FROM counts
+ORDER BY times_the_average DESC, host, kind, number, name
+LIMIT 20

@@ -1,0 +1,20 @@
+-- SPDX-License-Identifier: GPL-2.0
+-- System calls that take longer on the last day than on the one before it of which there are traces: half as
+-- long again, in the middle.
+-- Of: syscalls, sched_switch.
+WITH days AS (
+    SELECT host, name, date, COUNT(*) AS calls,
+        percentile_disc(0.5) WITHIN GROUP (ORDER BY duration_ns) AS p50_ns
+    FROM syscalls
+    WHERE duration_ns IS NOT NULL
+    GROUP BY host, name, date
+), changes AS (
+    SELECT host, name, date, calls, p50_ns,
+        LAG(p50_ns) OVER (PARTITION BY host, name ORDER BY date) AS before_ns
+    FROM days
+)
+SELECT host, name, calls, before_ns, p50_ns
+FROM changes
+WHERE date = (SELECT MAX(date) FROM syscalls) AND p50_ns > 1.5 * before_ns
+ORDER BY p50_ns / before_ns DESC, host, name
+LIMIT 20

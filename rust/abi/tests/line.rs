@@ -275,7 +275,7 @@ fn headers() {
         Header::read(bytes, 0, layout, before)
             .map(|header| (header.number, header.time, header.end))
     };
-    let compact = |id: u32, low: u32| (low << 5 | id).to_le_bytes();
+    let compact = |id: u32, low: u32| ((low << 5) | id).to_le_bytes();
     let extended = |escape: &[u8], id: u32, time: u64| {
         [escape, &id.to_le_bytes(), &time.to_le_bytes()].concat()
     };

@@ -3,7 +3,7 @@
 //! What becomes of an event's fields and contexts: columns, and cells of a row.
 
 use crate::analysis::bits;
-use crate::export::values::is_length;
+use crate::export::values::{is_length, AsText};
 use rtrace_abi::schema::{Integer, Shown};
 use tables::{Column, Kind, Row};
 use trace::ctf::{Event, EventLayout, FieldLayout, StreamClass, Type, Value};
@@ -86,31 +86,21 @@ pub fn fill(row: &mut Row<'_>, event: &Event<'_>) {
 }
 
 fn cell(row: &mut Row<'_>, ty: &Type, value: Value<'_>) {
-    match (value, ty) {
-        (Value::Text(text), _) => row.text(Some(text)),
-        (Value::Integers(integers), _) => {
-            row.list(integers.filter_map(|value| bits(Some(value))));
+    let bits = match value {
+        Value::Text(text) => return row.text(Some(text)),
+        Value::Integers(integers) => {
+            return row.list(integers.filter_map(|value| bits(Some(value))));
         }
-        (Value::Signed(number), Type::Enumeration(..)) => {
-            named(row, ty, value, |row| {
-                row.text(Some(number.to_string().as_bytes()))
-            });
+        Value::Signed(number) => number as u64,
+        Value::Unsigned(number) => number,
+    };
+    match (ty.value_name(value), ty) {
+        (Some(name), _) => row.text(Some(name.as_bytes())),
+        // In a column of names, a number is one.
+        (None, Type::Enumeration(..)) => {
+            row.text(Some(AsText(ty, value).to_string().as_bytes()));
         }
-        (Value::Unsigned(number), Type::Enumeration(..)) => {
-            named(row, ty, value, |row| {
-                row.text(Some(number.to_string().as_bytes()))
-            });
-        }
-        (Value::Signed(number), _) => row.integer(number as u64),
-        (Value::Unsigned(number), _) => row.integer(number),
-    }
-}
-
-/// The name of a value; what `other` does if it has none.
-fn named(row: &mut Row<'_>, ty: &Type, value: Value<'_>, other: impl FnOnce(&mut Row<'_>)) {
-    match ty.value_name(value) {
-        Some(name) => row.text(Some(name.as_bytes())),
-        None => other(row),
+        (None, _) => row.integer(bits),
     }
 }
 

@@ -12,8 +12,7 @@ mod threads;
 
 use super::choice::Choice;
 use super::format::{Format, Loss, Now};
-use super::pass;
-use super::pass::Exported;
+use super::pass::{self, Exported};
 use crate::analysis::schedule::{Schedule, Span};
 use crate::analysis::{Catalogue, EventKey, Moment};
 use crate::progress;
@@ -127,7 +126,7 @@ fn epoch(clock: &Clock, ticks: u64) -> i64 {
 }
 
 /// Begins a row with its time.
-fn row<'a>(folder: &'a mut Folder, table: TableId, ns: i64) -> tables::Result<Row<'a>> {
+fn row(folder: &mut Folder, table: TableId, ns: i64) -> tables::Result<Row<'_>> {
     let mut row = folder.row(table, ns)?;
     row.integer(ns.div_euclid(1000) as u64);
     row.integer(ns as u64);

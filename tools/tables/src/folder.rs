@@ -87,7 +87,8 @@ impl Folder {
     }
 
     /// The tables are complete: their files get their names. Where files of this host and label are there
-    /// already, they are replaced by these, or that is an error. Returns how many files there are.
+    /// already, they are replaced by these, or that is an error. On an error all is as it was. Returns how
+    /// many files there are.
     pub fn finish(mut self, replaces: bool) -> Result<usize> {
         for table in &mut self.tables {
             table.finish(&self.place)?;
@@ -97,25 +98,27 @@ impl Folder {
             Some(path) if !replaces => return Err(Error::Exists(path.clone())),
             _ => {}
         }
-        for path in &old {
-            fs::remove_file(path).map_err(Error::write(path))?;
-        }
-        let mut done = Vec::new();
-        for file in self.tables.iter().flat_map(|table| &table.files) {
-            let to = self.to.join(file);
-            let moved = rename(&self.place.dir.join(file), &to);
-            if let Err(error) = moved {
-                // All or nothing.
-                for path in done {
-                    let _ = fs::remove_file(path);
+        // The old ones go with the folder.
+        let aside = |(number, path)| (path, self.place.dir.join(format!("old-{number}")));
+        let aside = old.into_iter().enumerate().map(aside);
+        let new = self.tables.iter().flat_map(|table| &table.files);
+        let new: Vec<_> = new
+            .map(|file| (self.place.dir.join(file), self.to.join(file)))
+            .collect();
+        let files = new.len();
+        let mut done: Vec<(PathBuf, PathBuf)> = Vec::new();
+        for (from, to) in aside.chain(new) {
+            if let Err(error) = rename(&from, &to) {
+                for (from, to) in done.iter().rev() {
+                    let _ = rename(to, from);
                 }
                 return Err(Error::write(&to)(error));
             }
-            done.push(to);
+            done.push((from, to));
         }
         let removed = self.temporary.close();
         removed.map_err(Error::write(&self.to))?;
-        Ok(done.len())
+        Ok(files)
     }
 
     /// The files of this host and label that are there.

@@ -163,3 +163,28 @@ fn memory_does_not_grow_with_the_number_of_tables() {
     assert_eq!(rows, 80_000);
     assert!(groups > 800, "{groups}");
 }
+
+#[test]
+fn a_failed_replacement_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = |tables: &[&str], ns| {
+        let mut folder = Folder::new(dir.path(), "h", "x").unwrap();
+        for name in tables {
+            let table = folder.table(*name, &columns());
+            add(&mut folder, table, ns);
+        }
+        folder.finish(true)
+    };
+    assert_eq!(made(&["a"], 5).unwrap(), 1);
+    // Where the second table's folder would be.
+    fs::write(dir.path().join("b"), "").unwrap();
+    assert!(made(&["a", "b"], 6).is_err());
+    let (batches, _) = read(dir.path());
+    let ns = batches[0].column(0).as_primitive::<Int64Type>();
+    assert_eq!((batches.len(), ns.value(0)), (1, 5));
+    fs::remove_file(dir.path().join("b")).unwrap();
+    assert_eq!(made(&["a", "b"], 6).unwrap(), 2);
+    assert_eq!(read(dir.path()).0.len(), 2);
+    // Nothing else is left.
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+}

@@ -18,7 +18,7 @@ NAMESPACES = "cgroup ipc mnt net time uts".split()
 # The letters of /proc/TID/stat, and what LTTng has for them.
 STATUS = {"R": {1, 2}, "S": {5}, "D": {5}, "Z": {4}, "I": {5}}
 
-Thread = collections.namedtuple("Thread", "pid ppid comm letter kernel ns vpid vuid files")
+Thread = collections.namedtuple("Thread", "pid ppid comm letter waited kernel ns vpid vuid files")
 
 
 def read(path):
@@ -47,7 +47,8 @@ def thread(pid, tid):
                 pass
         # PF_KTHREAD
         kernel = bool(int(rest[6]) & 0x200000)
-        return Thread(pid, int(rest[1]), comm, rest[0].decode(), kernel, ns,
+        waited = int(status["voluntary_ctxt_switches"])
+        return Thread(pid, int(rest[1]), comm, rest[0].decode(), waited, kernel, ns,
                       [int(id) for id in status["NStgid"].split()], int(status["Uid"].split()[0]), files)
     except (FileNotFoundError, ProcessLookupError, OSError):
         return None
@@ -119,8 +120,9 @@ def check(state, before, after):
         if known.letter == now.letter == "Z":
             assert has["status"] == 4, where
         elif known.letter == now.letter and known.letter in STATUS:
-            # It may have run in between.
-            assert has["status"] in STATUS[known.letter] | {2}, where
+            # It may have run in between, or waited, which is counted.
+            waited = {5} if known.waited != now.waited else set()
+            assert has["status"] in STATUS[known.letter] | {2} | waited, where
         if known.ns == now.ns and known.letter != "Z":
             assert ns[tid] == {kind: known.ns[kind] for kind in NAMESPACES if kind in known.ns}, f"{where}: {ns[tid]}"
             for kind in "pid", "user":

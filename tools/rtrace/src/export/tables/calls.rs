@@ -5,7 +5,7 @@
 //! An entry and an exit are one call as in the report (`analysis/syscalls`). Where only one of them is known, the
 //! row has no duration: of an entry it has no result either.
 
-use super::{epoch, row};
+use super::{epoch, made, row, THREAD};
 use crate::analysis::begun::{Begun, Doer};
 use crate::analysis::schedule::Schedule;
 use crate::analysis::syscalls::{edge, Edge, ERRORS};
@@ -14,16 +14,11 @@ use crate::analysis::{integer, key, Catalogue, EventKey, Moment};
 use crate::decode::error_name;
 use crate::export::format::Now;
 use std::collections::{HashMap, HashSet};
-use tables::{Column, Folder, Kind, TableId};
+use tables::{Folder, Kind, TableId};
 use trace::ctf::{Clock, Event};
 
-const COLUMNS: [(&str, Kind); 10] = [
-    ("time", Kind::Time),
-    ("ns", Kind::Clock),
-    ("cpu", Kind::INT),
-    ("tid", Kind::INT),
-    ("pid", Kind::INT),
-    ("comm", Kind::Name),
+/// Behind those of the place and the thread.
+const COLUMNS: [(&str, Kind); 4] = [
     ("name", Kind::Name),
     ("duration_ns", Kind::LONG),
     ("ret", Kind::LONG),
@@ -76,9 +71,7 @@ impl Calls {
         if events.is_empty() {
             return Ok(None);
         }
-        let columns = COLUMNS.map(|(name, kind)| Column::new(name, kind));
-        let table = folder.table("syscalls", &columns);
-        folder.open(table, begin)?;
+        let table = made(folder, "syscalls", THREAD.into_iter().chain(COLUMNS), begin)?;
         Ok(Some(Self {
             clock: catalogue.metadata().clock,
             table,

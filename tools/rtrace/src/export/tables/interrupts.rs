@@ -2,18 +2,16 @@
 
 //! `interrupts`: a row for each that was handled.
 
-use super::{epoch, row};
+use super::{epoch, made, row};
 use crate::analysis::interrupts::Interrupts;
 use crate::analysis::{key, Catalogue, EventKey};
 use crate::export::format::Now;
 use std::collections::{HashMap, HashSet};
-use tables::{Column, Folder, Kind, TableId};
+use tables::{Folder, Kind, TableId};
 use trace::ctf::{Clock, Event};
 
-const COLUMNS: [(&str, Kind); 8] = [
-    ("time", Kind::Time),
-    ("ns", Kind::Clock),
-    ("cpu", Kind::INT),
+/// Behind those of the place.
+const COLUMNS: [(&str, Kind); 5] = [
     ("kind", Kind::Name),
     ("number", Kind::LONG),
     ("name", Kind::Name),
@@ -45,9 +43,7 @@ impl InterruptTable {
         if events.is_empty() {
             return Ok(None);
         }
-        let columns = COLUMNS.map(|(name, kind)| Column::new(name, kind));
-        let table = folder.table("interrupts", &columns);
-        folder.open(table, begin)?;
+        let table = made(folder, "interrupts", COLUMNS, begin)?;
         Ok(Some(Self {
             clock: catalogue.metadata().clock,
             interrupts,

@@ -2,15 +2,13 @@
 
 //! `losses`: a row for each place where events are missing.
 
-use super::row;
+use super::{made, row};
 use crate::export::format::Loss;
-use tables::{Column, Folder, Kind, TableId};
+use tables::{Folder, Kind, TableId};
 use trace::ctf::Clock;
 
-const COLUMNS: [(&str, Kind); 6] = [
-    ("time", Kind::Time),
-    ("ns", Kind::Clock),
-    ("cpu", Kind::INT),
+/// Behind those of the place.
+const COLUMNS: [(&str, Kind); 3] = [
     ("duration_ns", Kind::LONG),
     ("events", Kind::LONG),
     ("packets", Kind::LONG),
@@ -26,9 +24,7 @@ pub struct LossTable {
 impl LossTable {
     /// Of a trace with this clock.
     pub fn new(clock: Clock, folder: &mut Folder, begin: i64) -> tables::Result<Self> {
-        let columns = COLUMNS.map(|(name, kind)| Column::new(name, kind));
-        let table = folder.table("losses", &columns);
-        folder.open(table, begin)?;
+        let table = made(folder, "losses", COLUMNS, begin)?;
         let zero = super::epoch(&clock, 0);
         Ok(Self { zero, table })
     }

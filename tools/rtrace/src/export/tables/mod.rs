@@ -27,7 +27,7 @@ use samples::Samples;
 use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use tables::{Folder, Row, TableId};
+use tables::{Column, Folder, Kind, Row, TableId};
 use threads::Threads;
 use trace::ctf::{Clock, Event, Item, Merge, Trace};
 use trace::signals::Signals;
@@ -123,6 +123,31 @@ fn begin(trace: &Trace) -> trace::Result<u64> {
 /// A clock value in nanoseconds since the epoch, up to the year 2262.
 fn epoch(clock: &Clock, ticks: u64) -> i64 {
     i64::try_from(clock.since_epoch(ticks)).unwrap_or(i64::MAX)
+}
+
+/// Which thread a row is about.
+const THREAD: [(&str, Kind); 3] = [("tid", Kind::INT), ("pid", Kind::INT), ("comm", Kind::Name)];
+
+/// A table that is made from several events: these columns stand behind when and on which CPU. If it stays
+/// empty, it has a file for the day of `begin`.
+fn made<'c>(
+    folder: &mut Folder,
+    name: &str,
+    columns: impl IntoIterator<Item = (&'c str, Kind)>,
+    begin: i64,
+) -> tables::Result<TableId> {
+    let place = [
+        ("time", Kind::Time),
+        ("ns", Kind::Clock),
+        ("cpu", Kind::INT),
+    ];
+    let columns = place.into_iter().chain(columns);
+    let columns: Vec<_> = columns
+        .map(|(name, kind)| Column::new(name, kind))
+        .collect();
+    let table = folder.table(name, &columns);
+    folder.open(table, begin)?;
+    Ok(table)
 }
 
 /// Begins a row with its time.

@@ -2,21 +2,16 @@
 
 //! `samples`: a row for each sample of what ran, with the names of functions.
 
-use super::{epoch, row};
+use super::{epoch, made, row, THREAD};
 use crate::analysis::{Catalogue, EventKey, Moment, Named, Sampled};
 use crate::export::format::Now;
 use crate::symbols::Symbols;
 use std::collections::HashSet;
-use tables::{Column, Folder, Kind, TableId};
+use tables::{Folder, Kind, TableId};
 use trace::ctf::{Clock, Event};
 
-const COLUMNS: [(&str, Kind); 9] = [
-    ("time", Kind::Time),
-    ("ns", Kind::Clock),
-    ("cpu", Kind::INT),
-    ("tid", Kind::INT),
-    ("pid", Kind::INT),
-    ("comm", Kind::Name),
+/// Behind those of the place and the thread.
+const COLUMNS: [(&str, Kind); 3] = [
     ("function", Kind::Name),
     ("object", Kind::Name),
     // The outermost function first, a `;` behind each but the last.
@@ -47,9 +42,7 @@ impl Samples {
         if events.is_empty() {
             return Ok(None);
         }
-        let columns = COLUMNS.map(|(name, kind)| Column::new(name, kind));
-        let table = folder.table("samples", &columns);
-        folder.open(table, begin)?;
+        let table = made(folder, "samples", THREAD.into_iter().chain(COLUMNS), begin)?;
         Ok(Some(Self {
             clock: catalogue.metadata().clock,
             symbols: symbols(),

@@ -2,24 +2,16 @@
 
 //! What threads did: `slices` on CPUs, `wakeups` until they ran, `offcpu` what they waited for.
 
-use super::{epoch, row};
+use super::{epoch, made, row, THREAD};
 use crate::analysis::schedule::{Schedule, Span, State};
 use crate::analysis::schedule_events::Left;
 use crate::analysis::{key, Catalogue, EventKey};
 use std::collections::HashSet;
-use tables::{Column, Folder, Kind, TableId};
+use tables::{Folder, Kind, TableId};
 use trace::ctf::Clock;
 
-/// The columns of all three, but for what each has behind them.
-const COMMON: [(&str, Kind); 7] = [
-    ("time", Kind::Time),
-    ("ns", Kind::Clock),
-    ("cpu", Kind::INT),
-    ("tid", Kind::INT),
-    ("pid", Kind::INT),
-    ("comm", Kind::Name),
-    ("duration_ns", Kind::LONG),
-];
+/// How long: the last column that all three have.
+const DURATION: (&str, Kind) = ("duration_ns", Kind::LONG);
 
 /// The tables.
 pub struct Threads {
@@ -45,12 +37,8 @@ impl Threads {
             return Ok(None);
         }
         let mut table = |name, last: Option<(&str, Kind)>| {
-            let columns = COMMON.into_iter().chain(last);
-            let columns: Vec<_> = columns
-                .map(|(name, kind)| Column::new(name, kind))
-                .collect();
-            let table = folder.table(name, &columns);
-            folder.open(table, begin).map(|()| table)
+            let columns = THREAD.into_iter().chain([DURATION]).chain(last);
+            made(folder, name, columns, begin)
         };
         let is_woken = has("sched_waking") || has("sched_wakeup");
         Ok(Some(Self {

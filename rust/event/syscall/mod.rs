@@ -13,6 +13,7 @@
 //! kept from happening: their exits are unknown, with -1 for the number.
 
 mod captured;
+mod compat;
 mod describe;
 mod kinds;
 mod plan;
@@ -94,8 +95,8 @@ const COMPAT_CALL: &Call = &Call {
     exit_name: "compat_syscall_exit_unknown",
     kernel_entry_name: None,
     kernel_exit_name: None,
-    before_arguments: &[NUMBER],
-    at_exit: &[NUMBER, RESULT],
+    before_arguments: &[compat::NUMBER],
+    at_exit: &[compat::NUMBER, RESULT],
     arguments: &six(FieldType::hex(32)),
 };
 

@@ -5,7 +5,7 @@
 
 use crate::analysis::schedule::Schedule;
 use crate::analysis::schedule_events::Switch;
-use crate::analysis::syscalls::{edge, Edge, ERRORS};
+use crate::analysis::syscalls::{edge, Edge, Names, Which, ERRORS};
 use crate::analysis::{integer, key, Catalogue, EventKey, Moment};
 use std::collections::HashMap;
 use trace::ctf::Event;
@@ -15,7 +15,7 @@ use trace::ctf::Event;
 pub struct Calls {
     events: Vec<(EventKey, Kind)>,
     /// The names of the calls.
-    pub names: Vec<String>,
+    pub names: Names,
     /// By thread: the place of the call that it is in, and since when.
     open: HashMap<i64, (u32, u64)>,
 }
@@ -23,7 +23,7 @@ pub struct Calls {
 /// What an event is.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
-    call: u32,
+    call: Which,
     edge: Edge,
     /// The context that says who it is.
     tid: Option<usize>,
@@ -45,15 +45,12 @@ pub struct Call {
 impl Calls {
     /// Of a trace with these events.
     pub fn new(catalogue: &Catalogue<'_>) -> Self {
-        let (mut names, mut places, mut events) = (Vec::new(), HashMap::new(), Vec::new());
+        let (mut names, mut events) = (Names::default(), Vec::new());
         for layout in catalogue.events() {
             let Some((name, edge)) = edge(layout) else {
                 continue;
             };
-            let call = *places.entry(name).or_insert_with_key(|name: &String| {
-                names.push(name.clone());
-                names.len() as u32 - 1
-            });
+            let call = names.which(name);
             let class = catalogue.class(layout);
             let tid = class.and_then(|class| class.context("tid"));
             events.push((key(layout), Kind { call, edge, tid }));
@@ -77,10 +74,11 @@ impl Calls {
         let schedule = now.schedule;
         let tid = own.or_else(|| schedule.running(now.cpu))?;
         let open = self.open.remove(&tid);
+        let place = self.names.place(kind.call, event) as u32;
         match kind.edge {
             Edge::Entry => {
                 if schedule.is_whole(now.cpu) && (schedule.all_whole() || schedule.runs(tid)) {
-                    self.open.insert(tid, (kind.call, now.time));
+                    self.open.insert(tid, (place, now.time));
                 }
                 None
             }
@@ -88,7 +86,7 @@ impl Calls {
                 let (call, from) = open?;
                 // The end of rt_sigreturn says nothing of it.
                 let is_return = id.is_some_and(|id| integer(event.value(id)) == Some(-1));
-                let is_it = call == kind.call && !is_return && schedule.is_whole(now.cpu);
+                let is_it = call == place && !is_return && schedule.is_whole(now.cpu);
                 let ret = integer(event.value(ret));
                 is_it.then_some(Call {
                     tid,

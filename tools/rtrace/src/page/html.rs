@@ -125,7 +125,7 @@ impl Page<'_> {
             "slice_resolution_ns": self.clock.nanoseconds(timeline.lanes.resolution()),
             "mark_resolution_ns": self.clock.nanoseconds(timeline.marks.resolution()),
             "events": timeline.events,
-            "calls": timeline.calls.names,
+            "calls": timeline.calls.names.all(),
             "interrupts": timeline.interrupts.iter().map(|source| json!({
                 "is_hard": source.is_hard, "number": source.number, "name": source.name,
             })).collect::<Vec<_>>(),

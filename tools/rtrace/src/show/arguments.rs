@@ -4,8 +4,9 @@
 
 use super::pointed::Pointed;
 use crate::analysis::descriptors::makes_descriptor;
-use crate::analysis::syscalls::{edge, Edge};
+use crate::analysis::syscalls::{edge, CallName, Edge};
 use crate::decode::{self, Meaning};
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
 use trace::ctf::{Event, EventLayout, FieldLayout, Metadata, Type, Value};
@@ -17,7 +18,7 @@ const HEAD: [&str; 3] = ["pid", "tid", "procname"];
 #[derive(Debug)]
 pub struct Form {
     /// What it is called: the system call's name, or the event's.
-    pub name: String,
+    name: CallName,
     /// What it is.
     pub kind: Kind,
     fields: Vec<Field>,
@@ -92,23 +93,29 @@ impl Form {
                     .streams
                     .iter()
                     .flat_map(|class| class.events.values());
-                let end = match name.as_str() {
-                    "exit" | "exit_group" => End::Never,
+                let end = match &name {
+                    CallName::Own(name) if name == "exit" || name == "exit_group" => End::Never,
                     _ if others.any(|other| other.name == exit) => End::Recorded,
                     _ => End::Unrecorded,
                 };
                 (name, Kind::Entry(end))
             }
             Some((name, Edge::Exit { ret, id })) => (name, Kind::Exit { ret, id }),
-            None => (layout.name.clone(), Kind::Event),
+            None => (CallName::Own(layout.name.clone()), Kind::Event),
         };
-        let call = (kind != Kind::Event).then_some(name.as_str());
+        let call = match &name {
+            CallName::Own(name) if kind != Kind::Event => Some(name.as_str()),
+            _ => None,
+        };
         let contexts = class.map_or(&[][..], |class| &class.contexts);
         let mut contexts = fields(contexts, None);
         contexts.retain(|context| !HEAD.contains(&context.name.as_str()));
         let mut fields = fields(&layout.fields, call);
         if let Kind::Exit { ret, .. } = kind {
             fields.retain(|field| field.number != ret);
+        }
+        if let CallName::OfNumber(id) = name {
+            fields.retain(|field| field.number != id);
         }
         for (argument, argument_kind) in call.map_or(&[][..], decode::arguments) {
             let found = match kind {
@@ -130,16 +137,28 @@ impl Form {
 
     /// Whether it is the begin of the system call of this name.
     pub fn is_begin_of(&self, call: &str) -> bool {
-        matches!(self.kind, Kind::Entry(_)) && self.name == call
+        matches!(self.kind, Kind::Entry(_)) && self.is_called(call)
+    }
+
+    /// Whether all events of this form are called so.
+    pub fn is_called(&self, name: &str) -> bool {
+        matches!(&self.name, CallName::Own(own) if own == name)
+    }
+
+    /// What an event of this form is called.
+    pub fn name<'a>(&'a self, event: &Event<'_>) -> Cow<'a, str> {
+        self.name.of(event)
     }
 
     /// The fields of an event of this form: a result is not among them.
     pub fn arguments(&self, event: &Event<'_>, file_of: &mut FileOf<'_>) -> Vec<Argument> {
         let flags = self.flags.and_then(|flags| event.value(flags));
         let flags = flags.map_or(u64::MAX, number);
-        let given = self.fields.iter().filter(|field| match self.kind {
-            Kind::Event => true,
-            _ => decode::is_given(&self.name, &field.name, flags),
+        let given = self.fields.iter().filter(|field| match &self.name {
+            CallName::Own(call) if self.kind != Kind::Event => {
+                decode::is_given(call, &field.name, flags)
+            }
+            _ => true,
         });
         given
             .filter_map(|field| field.argument(|number| event.value(number), file_of))

@@ -238,7 +238,7 @@ impl Described {
                 self.tree.note(out, place, what);
             }
             Kind::Other(form) => {
-                let mut what = format!("{}: ", form.name);
+                let mut what = format!("{}: ", form.name(event));
                 write_arguments(&mut what, form.arguments(event, &mut |_| None));
                 self.tree.note(out, place, what);
             }

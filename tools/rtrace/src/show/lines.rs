@@ -212,7 +212,8 @@ impl Described {
         }
         let is_own = hidden.process.is_some() && who.pid == hidden.process;
         let is_hidden = hidden.before.is_some() || is_own;
-        let is_printed = !is_hidden && !hidden.forms.contains(&form.name.as_str());
+        let is_left_out = hidden.forms.iter().any(|name| form.is_called(name));
+        let is_printed = !is_hidden && !is_left_out;
         if !is_hidden || form.kind == Kind::Event {
             self.dispatch.event(stream, event);
         }

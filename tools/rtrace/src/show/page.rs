@@ -12,6 +12,7 @@ use super::who::Who;
 use crate::analysis::integer;
 use crate::date;
 use crate::terminal::{duration, printable};
+use std::borrow::Cow;
 use std::fmt::{Arguments, Display, Write};
 use trace::ctf::{Clock, Event};
 
@@ -56,7 +57,7 @@ impl Page {
         match form.kind {
             Kind::Event => {
                 self.head("", &who);
-                self.output.text.push_str(&form.name);
+                self.output.text.push_str(&form.name(event));
                 write_arguments(&mut self.output.text, form.arguments(event, file_of));
                 self.close(form, event);
             }
@@ -90,7 +91,7 @@ impl Page {
             let before = self.calls.begin(
                 tid,
                 Call {
-                    name: form.name.clone(),
+                    name: form.name(event).into_owned(),
                     arguments,
                     since: event.timestamp,
                     who,
@@ -102,7 +103,7 @@ impl Page {
             return;
         }
         self.head("", &who);
-        self.output.text.push_str(&form.name);
+        self.output.text.push_str(&form.name(event));
         write_arguments(&mut self.output.text, arguments);
         self.output.text.push_str(match end {
             End::Recorded => " <unfinished ...>",
@@ -111,7 +112,7 @@ impl Page {
         });
         self.close(form, event);
         // What the process's other threads are in does not end either.
-        if let Some(process) = who.pid.filter(|_| form.name == "exit_group") {
+        if let Some(process) = who.pid.filter(|_| form.is_called("exit_group")) {
             for call in self.calls.of_process(process) {
                 self.unfinished(call);
             }
@@ -127,9 +128,9 @@ impl Page {
         event: &Event<'_>,
         file_of: &mut FileOf<'_>,
     ) {
-        let name = ret.map(|_| form.name.as_str());
+        let name = ret.map(|_| form.name(event));
         let begin = match who.tid {
-            Some(tid) => self.calls.end(tid, name),
+            Some(tid) => self.calls.end(tid, name.as_deref()),
             None => Begin::Unknown,
         };
         let mut arguments = form.arguments(event, file_of);
@@ -148,13 +149,13 @@ impl Page {
                 if let Begin::Other(call) = begin {
                     self.unfinished(call);
                 }
-                let name = name.unwrap_or("rt_sigreturn");
+                let name = name.unwrap_or(Cow::Borrowed("rt_sigreturn"));
                 self.head("", &who);
                 self.push(format_args!("<... {name} resumed>"));
                 if !arguments.is_empty() {
                     write_arguments(&mut self.output.text, arguments);
                 }
-                name.to_owned()
+                name.into_owned()
             }
         };
         self.output.text.push_str(" = ");

@@ -5,7 +5,7 @@
 use super::table::{Column, Row, Table};
 use crate::analysis::schedule::{Schedule, Span, State};
 use crate::analysis::schedule_events::Switch;
-use crate::analysis::syscalls::{edge, Edge, ERRORS};
+use crate::analysis::syscalls::{edge, Edge, Names, Which, ERRORS};
 use crate::analysis::{integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -17,7 +17,7 @@ pub struct Tally {
     clock: Clock,
     events: Vec<(EventKey, Kind)>,
     /// The names of system calls.
-    calls: Vec<String>,
+    calls: Names,
     /// What tables are sorted by.
     sort: Column,
     cpus: BTreeSet<u32>,
@@ -35,8 +35,8 @@ pub struct Tally {
 /// What an event is.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// The call of this number begins.
-    Entry(usize),
+    /// This call begins.
+    Entry(Which),
     /// A call ends; its result is in this field.
     Exit(usize),
 }
@@ -65,13 +65,12 @@ impl Tally {
                 record: "-e sched,syscalls",
             });
         }
-        let mut calls = Vec::new();
+        let mut calls = Names::default();
         let mut events = Vec::new();
         for layout in catalogue.events() {
             match edge(layout) {
                 Some((name, Edge::Entry)) => {
-                    events.push((key(layout), Kind::Entry(calls.len())));
-                    calls.push(name);
+                    events.push((key(layout), Kind::Entry(calls.which(name))));
                 }
                 Some((_, Edge::Exit { ret, .. })) => events.push((key(layout), Kind::Exit(ret))),
                 None => {}
@@ -134,7 +133,7 @@ impl Tally {
             worst_wait_ns: nanoseconds(figures.worst),
             calls: figures.calls,
             errors: figures.errors,
-            top_call: top_call(&figures, &self.calls),
+            top_call: top_call(&figures, self.calls.all()),
         });
         let mut table = Table {
             begin_ns: self.clock.since_epoch(begin),
@@ -171,6 +170,7 @@ impl Analysis for Tally {
             (None, Kind::Entry(_)) => self.unknown_calls += 1,
             (None, Kind::Exit(_)) => {}
             (Some(tid), Kind::Entry(call)) => {
+                let call = self.calls.place(call, event);
                 let figures = self.figures(tid, now.schedule);
                 figures.calls += 1;
                 *figures.by_call.entry(call).or_default() += 1;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Usage: calls N [CPU]... | calls -c CHILDREN N
+ * Usage: calls N [CPU]... | calls -c CHILDREN N | calls -32 N
  *
  * N calls of sched_get_priority_min(2) on each of these CPUs (all online ones if none is given),
  * at once, numbered from 0 by their argument. With -c this process makes N, its child the next
- * one, that one's child the next, and so on. Nobody else makes that call. Exit status 1 and why if not all could
+ * one, that one's child the next, and so on. Nobody else makes that call. With -32 this process makes each of N
+ * as a 32-bit program makes it, too, and then one that does not exist. Exit status 1 and why if not all could
  * be made.
  */
 #define _GNU_SOURCE
@@ -50,6 +51,32 @@ static int call_in_children(long number, int children)
 	return 0;
 }
 
+/* By the door of 32-bit programs, who have other numbers. */
+static int call_32(int number, int argument)
+{
+	int result;
+
+	asm volatile("int $0x80"
+		     : "=a" (result)
+		     : "0" (number), "b" (argument), "c" (0), "d" (0), "S" (0), "D" (0)
+		     : "memory", "r8", "r9", "r10", "r11");
+	return result;
+}
+
+static int make_calls_32(int n)
+{
+	enum { SCHED_GET_PRIORITY_MIN = 160, NONE = 9999 };
+
+	for (int i = 0; i < n; i++) {
+		int result = call_32(SCHED_GET_PRIORITY_MIN, i);
+
+		if (result != sched_get_priority_min(i) && result >= -1)
+			errx(1, "calls: the kernel takes no calls of 32-bit programs");
+	}
+	call_32(NONE, 7);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int processes = 0, begin[2], status, failed = 0;
@@ -62,8 +89,10 @@ int main(int argc, char **argv)
 			sched_get_priority_min(i);
 		return call_in_children(n, atoi(argv[2]));
 	}
+	if (argc == 3 && !strcmp(argv[1], "-32"))
+		return make_calls_32(atoi(argv[2]));
 	if (argc < 2)
-		errx(2, "usage: calls N [CPU]... | calls -c CHILDREN N");
+		errx(2, "usage: calls N [CPU]... | calls -c CHILDREN N | calls -32 N");
 	n = atol(argv[1]);
 	CPU_ZERO(&cpus);
 	for (int i = 2; i < argc; i++)

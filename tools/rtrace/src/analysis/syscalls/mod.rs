@@ -7,6 +7,7 @@
 //! that has the context `tid` says it itself.
 
 mod answer;
+mod names;
 
 use super::begun::{Begun, Doer};
 use super::schedule::Schedule;
@@ -14,8 +15,9 @@ use super::schedule_events::Switch;
 use super::whose::{Owner, Whose};
 use crate::analysis::{integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use answer::{Call, Found, ProcessCall};
+pub use names::{CallName, Names, Which};
 use std::collections::HashMap;
-use trace::ctf::{Clock, Event, EventLayout};
+use trace::ctf::{Clock, Event, EventLayout, Type};
 
 /// Results that are errors: -1 to -4095.
 pub const ERRORS: std::ops::RangeInclusive<i64> = -4095..=-1;
@@ -25,6 +27,8 @@ pub struct Syscalls {
     clock: Clock,
     by_process: bool,
     events: Vec<(EventKey, EventKind)>,
+    names: Names,
+    /// By the place of its name.
     calls: Vec<Call>,
     /// The call that each thread is in.
     open: Begun<(), Open>,
@@ -38,8 +42,7 @@ pub struct Syscalls {
 /// What an event is, and what is where in it.
 #[derive(Clone, Copy)]
 struct EventKind {
-    /// The place of the call.
-    call: usize,
+    call: Which,
     edge: Edge,
     whose: Whose,
 }
@@ -68,17 +71,13 @@ struct Open {
 impl Syscalls {
     /// Of a trace with these events.
     pub fn new(catalogue: &Catalogue<'_>, by_process: bool) -> Result<Self, Missing> {
-        let mut names = HashMap::new();
-        let mut calls = Vec::new();
+        let mut names = Names::default();
         let mut events = Vec::new();
         for layout in catalogue.events() {
             let Some((name, edge)) = edge(layout) else {
                 continue;
             };
-            let call = *names.entry(name.clone()).or_insert_with(|| {
-                calls.push(Call::new(name));
-                calls.len() - 1
-            });
+            let call = names.which(name);
             let whose = Whose::new(catalogue, layout);
             let kind = EventKind { call, edge, whose };
             events.push((key(layout), kind));
@@ -103,7 +102,8 @@ impl Syscalls {
             clock: catalogue.metadata().clock,
             by_process,
             events,
-            calls,
+            names,
+            calls: Vec::new(),
             open: Begun::new(),
             nameless: HashMap::new(),
             mistaken: 0,
@@ -111,17 +111,26 @@ impl Syscalls {
         })
     }
 
+    /// The place of an event's call.
+    fn call(&mut self, kind: EventKind, event: &Event<'_>) -> usize {
+        let place = self.names.place(kind.call, event);
+        let known = self.names.all().iter().skip(self.calls.len());
+        self.calls.extend(known.cloned().map(Call::new));
+        place
+    }
+
     fn entry(&mut self, kind: EventKind, tid: Option<i64>, event: &Event<'_>, now: &Moment<'_>) {
         let owner = kind.whose.owner(tid, event, now.schedule);
-        self.calls[kind.call].calls += 1;
+        let call = self.call(kind, event);
+        self.calls[call].calls += 1;
         if !kind.whose.has_tid() {
             *self.nameless.entry(now.cpu).or_default() += 1;
         }
         if self.by_process {
-            self.process_call(owner, kind, tid, event, now).calls += 1;
+            self.process_call(owner, call, kind.whose, tid, event, now)
+                .calls += 1;
         }
         if let Some(tid) = tid {
-            let call = kind.call;
             self.open
                 .begin(Doer::new(tid, now.cpu), (), Open { call, owner }, now);
         }
@@ -137,9 +146,10 @@ impl Syscalls {
             return;
         }
         let failed = integer(event.value(ret)).is_some_and(|ret| ERRORS.contains(&ret));
-        let call = &mut self.calls[kind.call];
+        let place = self.call(kind, event);
+        let call = &mut self.calls[place];
         call.errors += u64::from(failed);
-        let open = open.filter(|open| open.what.call == kind.call);
+        let open = open.filter(|open| open.what.call == place);
         let took = open.as_ref().map(|open| self.clock.nanoseconds(open.ticks));
         if let Some(took) = took {
             call.durations.add(took);
@@ -149,7 +159,7 @@ impl Syscalls {
                 || kind.whose.owner(tid, event, now.schedule),
                 |open| open.what.owner,
             );
-            let call = self.process_call(owner, kind, tid, event, now);
+            let call = self.process_call(owner, place, kind.whose, tid, event, now);
             call.errors += u64::from(failed);
             if let Some(took) = took {
                 call.timed += 1;
@@ -163,21 +173,23 @@ impl Syscalls {
     fn process_call(
         &mut self,
         owner: Owner,
-        kind: EventKind,
+        call: usize,
+        whose: Whose,
         tid: Option<i64>,
         event: &Event<'_>,
         now: &Moment<'_>,
     ) -> &mut ProcessCall {
-        let call = self.processes.entry((owner, kind.call)).or_default();
+        let name = &self.calls[call].name;
+        let call = self.processes.entry((owner, call)).or_default();
         if call.name.is_empty() {
-            call.name.clone_from(&self.calls[kind.call].name);
+            call.name.clone_from(name);
         }
         match owner {
             Owner::Process(pid) => call.pid = Some(pid),
             Owner::Thread(tid) => call.tid = Some(tid),
             Owner::Unknown => {}
         }
-        if let Some(comm) = kind.whose.comm(owner, tid, event, now.schedule) {
+        if let Some(comm) = whose.comm(owner, tid, event, now.schedule) {
             if call
                 .comm
                 .as_ref()
@@ -230,18 +242,26 @@ impl Analysis for Syscalls {
 }
 
 /// The call that an event begins or ends.
-pub fn edge(layout: &EventLayout) -> Option<(String, Edge)> {
+pub fn edge(layout: &EventLayout) -> Option<(CallName, Edge)> {
     let (prefix, name) = match layout.name.strip_prefix("compat_") {
         Some(name) => ("compat_", name),
         None => ("", layout.name.as_str()),
     };
+    let named = |name| {
+        let id = layout.field("id");
+        let has_names = |id: &usize| matches!(layout.fields[*id].ty, Type::Enumeration(..));
+        match id.filter(has_names) {
+            Some(id) => CallName::OfNumber(id),
+            None => CallName::Own(format!("{prefix}{name}")),
+        }
+    };
     if let Some(name) = name.strip_prefix("syscall_entry_") {
-        return Some((format!("{prefix}{name}"), Edge::Entry));
+        return Some((named(name), Edge::Entry));
     }
     let exit = Edge::Exit {
         ret: layout.field("ret")?,
         id: layout.field("id"),
     };
     let name = name.strip_prefix("syscall_exit_")?;
-    Some((format!("{prefix}{name}"), exit))
+    Some((named(name), exit))
 }

@@ -8,7 +8,7 @@
 use super::{epoch, made, row, THREAD};
 use crate::analysis::begun::{Begun, Doer};
 use crate::analysis::schedule::Schedule;
-use crate::analysis::syscalls::{edge, Edge, ERRORS};
+use crate::analysis::syscalls::{edge, CallName, Edge, ERRORS};
 use crate::analysis::whose::Whose;
 use crate::analysis::{integer, key, Catalogue, EventKey, Moment};
 use crate::decode::error_name;
@@ -36,7 +36,7 @@ pub struct Calls {
 
 /// What an event is.
 struct Known {
-    name: String,
+    name: CallName,
     edge: Edge,
     whose: Whose,
 }
@@ -100,7 +100,7 @@ impl Calls {
         let before = doer.and_then(|doer| self.open.end(doer, &(), moment));
         let before = before.map(|ended| (ended.what, ended.ticks));
         let call = Call {
-            name: known.name.clone(),
+            name: known.name.of(event).into_owned(),
             time: event.timestamp,
             cpu: now.cpu,
             tid,

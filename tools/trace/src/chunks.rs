@@ -85,10 +85,6 @@ impl Chunks {
     /// The trace whose chunks `dir` holds; none if it is empty or not there. Anything else is an
     /// error: that which is to be written there shall be the only one.
     pub fn held(dir: &Path) -> Result<Option<Uuid>> {
-        let taken = |path: &Path, reason: &str| Error::OutputTaken {
-            path: path.to_owned(),
-            reason: format!("{reason}: choose another directory"),
-        };
         if !dir.is_dir() || dir.join(METADATA).exists() {
             return match Output::held(dir)? {
                 None => Ok(None),
@@ -99,16 +95,26 @@ impl Chunks {
         if chunks.is_empty() {
             return Output::held(dir);
         }
-        let whole = chunks.whole.iter().map(|&number| whole_path(dir, number));
+        chunks.trace(dir)
+    }
+
+    /// The trace of which they are, if they are of one. Whole ones may be taken away meanwhile.
+    fn trace(&self, dir: &Path) -> Result<Option<Uuid>> {
         let mut held = None;
-        for path in whole {
-            let uuid = Output::held(&path)?.ok_or_else(|| taken(&path, "is no trace"))?;
+        for &number in &self.whole {
+            let path = whole_path(dir, number);
+            let Some(uuid) = Output::held(&path)? else {
+                if path.exists() {
+                    return Err(taken(&path, "is no trace"));
+                }
+                continue;
+            };
             if held.is_some_and(|held| held != uuid) {
                 return Err(taken(&path, "is of another trace than the chunk before it"));
             }
             held = Some(uuid);
         }
-        for &number in &chunks.unfinished {
+        for &number in &self.unfinished {
             let path = unfinished_path(dir, number);
             // It may be without metadata.
             let uuid = Output::held(&path)?.or(held);
@@ -118,6 +124,13 @@ impl Chunks {
             held = uuid;
         }
         Ok(held)
+    }
+}
+
+fn taken(path: &Path, reason: &str) -> Error {
+    Error::OutputTaken {
+        path: path.to_owned(),
+        reason: format!("{reason}: choose another directory"),
     }
 }
 
@@ -228,4 +241,39 @@ fn outdated_name(number: u64) -> String {
 fn number(name: &str) -> Option<u64> {
     let (_, rest) = name.split_once("chunk-")?;
     rest.split('.').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_that_is_taken_away_is_no_other_trace() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut uuids = [1, 2].map(|byte| Uuid::from_bytes([byte; 16]));
+        let described = |number: u64, uuid: Uuid| {
+            let chunk = whole_path(dir.path(), number);
+            fs::create_dir(&chunk).unwrap();
+            fs::write(
+                chunk.join(METADATA),
+                format!("trace {{ uuid = \"{uuid}\"; }};"),
+            )
+            .unwrap();
+        };
+        described(2, uuids[0]);
+        let chunks = |whole: &[u64]| Chunks {
+            whole: whole.to_owned(),
+            ..Chunks::default()
+        };
+        // The first was there when they were listed.
+        let held = chunks(&[1, 2]).trace(dir.path()).unwrap();
+        assert_eq!(held, Some(uuids[0]));
+        uuids.reverse();
+        described(3, uuids[0]);
+        let error = chunks(&[1, 2, 3]).trace(dir.path()).unwrap_err();
+        assert!(error.to_string().contains("another trace"), "{error}");
+        fs::create_dir(whole_path(dir.path(), 4)).unwrap();
+        let error = chunks(&[4]).trace(dir.path()).unwrap_err();
+        assert!(error.to_string().contains("is no trace"), "{error}");
+    }
 }

@@ -41,8 +41,9 @@ static void check_stream(struct cpu *cpu, struct stream *stream, const u8 *bytes
 	while (at < size) {
 		const struct packet_header *header = (const void *)(bytes + at);
 
-		expect(size - at >= sizeof(*header) && size - at >= header->packet_size / 8,
-		       "a packet is cut off");
+		expect(size - at >= sizeof(*header), "a packet is cut off");
+		equal("magic", header->magic, PACKET_MAGIC);
+		expect(size - at >= header->packet_size / 8, "a packet is cut off");
 		stream->records += check_packet(cpu, header, stream->packets ? &stream->last : NULL);
 		stream->packets++;
 		stream->last = *header;

@@ -15,7 +15,7 @@ import statistics
 import sys
 from html import escape
 
-PARTS = ("instructions", "choices", "workloads", "disk", "scaling", "primitives", "handover", "wall")
+PARTS = ("instructions", "choices", "workloads", "disk", "network", "mapped", "snapshot", "scaling", "primitives", "handover", "wall")
 TWICE = ("instructions", "choices", "scaling", "primitives", "handover")
 HEAD = """<!-- SPDX-License-Identifier: GPL-2.0 -->
 
@@ -28,6 +28,7 @@ is measured, and what it means.
 SITES = {"softirq_entry": "softirq_entry", "irq_handler_entry": "irq_handler_entry",
          "sched_switch": "sched_switch", "getppid": "getppid() entry + exit"}
 US = "rtrace"
+ROUNDS = "The median of some rounds; ±: half the distance between them, where that is much."
 APART = "a ≠ b: two measurements, which differ: not a result."
 
 
@@ -101,6 +102,12 @@ def chart(path, title, unit, bars):
         file.write("\n".join(out))
 
 
+def spread(rounds):
+    """Half of it, if it is more than a twentieth of what is shown."""
+    half = (max(rounds) - min(rounds)) / 2
+    return f" ±{number(half)}" if half > abs(statistics.median(rounds)) / 20 else ""
+
+
 def instructions(data, charts):
     tracers = data["tracers"]
     ours = tracers[US]
@@ -148,11 +155,6 @@ def workloads(data, charts):
 
         noise = {name: max(map(abs, run["of"])) for name, run in none.items()}
 
-        def spread(rounds):
-            """Half of it, if it is more than a twentieth of what is shown."""
-            half = (max(rounds) - min(rounds)) / 2
-            return f" ±{number(half)}" if half > abs(statistics.median(rounds)) / 20 else ""
-
         def cell(label, name):
             if "error" in runs[label][name]:
                 return "failed"
@@ -167,7 +169,7 @@ def workloads(data, charts):
                  *(cell(label, name) for label in labels)] for name in none]
         yield table(f"Instructions that tracing adds to an operation, {kind}",
                     ["", "without tracing", "noise", *short.values()], rows,
-                    "The median of some rounds; ±: half the distance between them, where that is much.")
+                    ROUNDS)
         for name in none:
             bars = [(short[label], max(added(label, name) or 0, 0), label == us) for label in labels]
             charts(f"workload-{kind}-{name}".replace(" ", "-"), f"{name}: added, {kind}",
@@ -181,14 +183,15 @@ def three(value):
     return round(value, 3 - len(str(int(value))))
 
 
+def rate(tracers, label):
+    value, ours = tracers[label]["rate"], tracers[US]["rate"]
+    return number(value) if label == US or value is None else f"{number(value)} ({value / ours:.2f}x)"
+
+
 def disk(data, charts):
     tracers = data["tracers"]
     # Of the writer there are two measurements.
     writers = {label: of["writer_per_mib"] and three(agreed(*of["writer_per_mib"])) for label, of in tracers.items()}
-
-    def rate(label):
-        value, ours = tracers[label]["rate"], tracers[US]["rate"]
-        return number(value) if label == US or value is None else f"{number(value)} ({value / ours:.2f}x)"
 
     def per_event(label):
         writer = writers[label]
@@ -197,7 +200,7 @@ def disk(data, charts):
     yield table("To disk: the highest rate without loss, and what writing costs",
                 ["", "events per million instructions", "instructions of the writer per MiB",
                  "per event", "bytes per event"],
-                [[label, rate(label), against(writers[label], writers[US]),
+                [[label, rate(tracers, label), against(writers[label], writers[US]),
                   against(per_event(label), per_event(US)), number(of["bytes"])]
                  for label, of in tracers.items()],
                 f"A rate is one of a scale whose steps are {data['step']} apart.")
@@ -208,6 +211,45 @@ def disk(data, charts):
                     [[label, number(of["events"]), number(of["lost"])] for label, of in at["tracers"].items()])
     yield table("Moving a packet to a file", ["", "instructions per MiB"],
                 [[way, number(three(agreed(*values)))] for way, values in data["ways"].items()])
+
+
+def middle(rounds, ours):
+    """The median of rounds, against that of ours, and how far they are apart."""
+    ours = three(statistics.median(ours))
+    return against(three(statistics.median(rounds)), ours) + spread(rounds)
+
+
+def network(data, charts):
+    tracers = data["tracers"]
+    # Who of both runs has the softirqs: the sum is what compares.
+    sums = {label: list(map(sum, zip(of["sender"], of["receiver"]))) for label, of in tracers.items()}
+    yield table("Over loopback: the highest rate without loss, and what sending and receiving cost",
+                ["", "events per million instructions", "instructions per MiB, both sides", "the sender's",
+                 "the receiver's", "bytes per event"],
+                [[label, rate(tracers, label), middle(sums[label], sums[US]), middle(of["sender"], of["sender"]),
+                  middle(of["receiver"], of["receiver"]), number(of["bytes"])] for label, of in tracers.items()],
+                f"A rate is one of a scale whose steps are {data['step']} apart. {ROUNDS}")
+    charts("network", "Over loopback, both sides", "instructions per MiB",
+           [(label, three(statistics.median(rounds)), label == US) for label, rounds in sums.items()])
+
+
+def mapped(data, charts):
+    tracers = data["tracers"]
+    ours = next(iter(tracers.values()))
+    yield table("By mmap: instructions of the reader per MiB", ["", "to a file", "to /dev/null", "bytes per event"],
+                [[label, *(middle(of[to], ours[to]) for to in ("file", "nowhere")), number(of["bytes"])]
+                 for label, of in tracers.items()], ROUNDS)
+
+
+def snapshot(data, charts):
+    tracers = data["tracers"]
+    size, count = data["memory"]
+    millions = {label: [ns / 1e6 for ns in of["ns"]] for label, of in tracers.items()}
+    yield table(f"A snapshot of {size * count >> 20} MiB in overwrite mode",
+                ["", "million instructions until it is there", "MiB in files", "events fired meanwhile", "lost"],
+                [[label, middle(millions[label], millions[US]), number(of["mib"]), number(of["fired"]),
+                  number(of["lost"])] for label, of in tracers.items()],
+                f"The last two: while {data['rate']} events come each million instructions. {ROUNDS}")
 
 
 def scaling(data, charts):

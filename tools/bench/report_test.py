@@ -72,5 +72,38 @@ class Report(unittest.TestCase):
         self.assertIn("primitives was measured once", done.stderr)
 
 
+class Out(unittest.TestCase):
+    """The ways out, from files to table."""
+
+    def report(self, part, data):
+        with tempfile.TemporaryDirectory() as directory:
+            with open(f"{directory}/versions", "w") as file:
+                file.write("rtrace test\n")
+            with open(f"{directory}/{part}.json", "w") as file:
+                json.dump(data, file)
+            return subprocess.run([sys.executable, REPORT, directory], capture_output=True, text=True, check=True).stdout
+
+    def test_over_the_network_the_sum_compares(self):
+        one = {"rate": 1000, "bytes": 60.0, "sender": [2_000_000, 1_998_000, 2_001_000], "receiver": [1_000_000, 1_002_000, 999_000]}
+        other = {"rate": 500, "bytes": 60.0, "sender": [4_000_000, 4_000_000, 5_000_000], "receiver": [2_000_000] * 3}
+        said = self.report("network", {"step": 1.25, "tracers": {"rtrace": one, "LTTng": other}})
+        self.assertRegex(said, r"\| rtrace +\| 1000 +\| 3,000,000 +\| 2,000,000 +\| 1,000,000 +\| 60 +\|")
+        self.assertRegex(said, r"\| LTTng +\| 500 \(0\.50x\) +\| 6,000,000 \(2\.0x\) ±500,000 +\|")
+
+    def test_by_mmap(self):
+        said = self.report("mapped", {"tracers": {
+            "rtrace, mapped_reader": {"bytes": 60.0, "file": [1_000_000, 1_000_000], "nowhere": [2000, 2000]},
+            "perf": {"bytes": 120.0, "file": [2_000_000, 2_000_000], "nowhere": [9000, 9000]}}})
+        self.assertRegex(said, r"\| perf +\| 2,000,000 \(2\.0x\) +\| 9000 \(4\.5x\) +\| 120 +\|")
+
+    def test_a_snapshot(self):
+        said = self.report("snapshot", {"memory": [1 << 20, 64], "rate": 200, "tracers": {
+            "rtrace": {"ns": [100_000_000, 100_000_000], "mib": 63.0, "fired": 20_000, "lost": 0},
+            "LTTng": {"ns": [300_000_000, 300_000_000, 400_000_000], "mib": 63.0, "fired": 60_000, "lost": 34_952}}})
+        self.assertIn("64 MiB", said)
+        self.assertRegex(said, r"\| rtrace +\| 100 +\| 63 +\| 20,000 +\| 0 +\|")
+        self.assertRegex(said, r"\| LTTng +\| 300 \(3\.0x\) ±50 +\| 63 +\| 60,000 +\| 34,952 +\|")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -87,9 +87,9 @@ def run_time(pids):
                for pid in pids for task in os.listdir(f"/proc/{pid}/task"))
 
 
-def writer_per_mib(tracer, size, rounds):
-    """Nanoseconds that the writer runs for each MiB, of events of `size` bytes: of the even rounds
-    and of the odd ones, which must agree."""
+def per_mib(tracer, size, rounds, sides):
+    """Nanoseconds that processes run for each MiB, of events of `size` bytes, in each of the rounds: of
+    each of `sides`, which say what processes."""
     shutil.rmtree(DISK, ignore_errors=True)
     os.makedirs(DISK)
     tracer.start([SITE], "discard", FOUR_MIB, DISK)
@@ -97,18 +97,25 @@ def writer_per_mib(tracer, size, rounds):
     count = int(2.5 * FOUR_MIB.size / size)
     firing.fire(SITE, 1000)
     time.sleep(1)
-    spent = [0, 0]
-    for i in range(2 * rounds):
-        begin = run_time(tracer.writers())
+    spent = [[] for _ in sides]
+    for _ in range(rounds):
+        begin = [run_time(pids()) for pids in sides]
         tracer.hold()
         firing.fire(SITE, count)
         tracer.resume()
         time.sleep(1.5)
-        spent[i % 2] += run_time(tracer.writers()) - begin
+        for side, pids, before in zip(spent, sides, begin):
+            side.append((run_time(pids()) - before) / (count * size / (1 << 20)))
     outcome = tracer.stop()
     shutil.rmtree(DISK)
     assert not outcome.lost, f"{tracer.name}: {outcome.lost} lost"
-    return [of / (rounds * count * size / (1 << 20)) for of in spent]
+    return spent
+
+
+def writer_per_mib(tracer, size, rounds):
+    """The same of the writer alone: of the even rounds and of the odd ones, which must agree."""
+    spent, = per_mib(tracer, size, 2 * rounds, [tracer.writers])
+    return [sum(spent[i::2]) / rounds for i in range(2)]
 
 
 def splice_all(stream, pipe, file):
@@ -185,11 +192,15 @@ def ways(rounds):
     return said
 
 
-def of_all(say, quick=None):
-    # What is real-time may have the whole CPU; pages stay in the cache.
+def prepare():
+    """What is real-time may have the whole CPU; pages stay in the cache."""
     write("/proc/sys/kernel/sched_rt_runtime_us", -1)
     write("/proc/sys/vm/dirty_ratio", 90)
     write("/proc/sys/vm/dirty_background_ratio", 80)
+
+
+def of_all(say, quick=None):
+    prepare()
     events, rounds = (60_000, 1) if quick else (150_000, 2)
     result = {"memory": MEMORY, "step": STEP, "tracers": {}}
     for label, make in TRACERS[:2] if quick else TRACERS:

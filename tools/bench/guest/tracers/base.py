@@ -28,6 +28,9 @@ FOUR_MIB = Memory(1 << 20, 4)
 Choice = namedtuple("Choice", "filter contexts task", defaults=(None, (), None))
 ALL = Choice()
 
+# Where receivers listen: each tracer's own.
+LOCAL = "127.0.0.1"
+
 # What a trace came to. `size`: bytes of records in the buffers, or on disk; `lost`: records,
 # None where the tracer does not say.
 Outcome = namedtuple("Outcome", "size lost")
@@ -52,6 +55,10 @@ class Tracer:
 
     def writers(self):
         """The processes that write to disk."""
+        return []
+
+    def receivers(self):
+        """The processes that get it over the network."""
         return []
 
     def hold(self):
@@ -95,6 +102,11 @@ def wait_for(condition, what, seconds=60):
         if time.monotonic() > end:
             raise RuntimeError(f"not within {seconds} s: {what}")
         time.sleep(0.02)
+
+
+def listens(port):
+    """Whether somebody does."""
+    return f":{port:04X} 00000000:0000 0A" in read("/proc/net/tcp") + read("/proc/net/tcp6")
 
 
 def files_size(directory, suffix=""):

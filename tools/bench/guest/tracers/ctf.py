@@ -3,15 +3,19 @@
 
 import os
 import struct
+from collections import namedtuple
 
 # magic, uuid, stream id, stream instance; begin, end, content and packet size in bits, number,
 # events discarded so far
 HEADER = struct.Struct("=I16sIQQQQQQQ")
 MAGIC = 0xC1FC1FC1
 
+# Of a packet: bytes of content, its number in its stream, records discarded in the stream so far.
+Packet = namedtuple("Packet", "content number discarded")
+
 
 def packets(path):
-    """(content in bytes, discarded so far) of each packet of a stream file."""
+    """The packets of a stream file."""
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         at = 0
@@ -19,7 +23,7 @@ def packets(path):
             file.seek(at)
             header = HEADER.unpack(file.read(HEADER.size))
             assert header[0] == MAGIC, f"{path}: no packet at {at}"
-            yield header[6] // 8, header[9]
+            yield Packet(header[6] // 8, header[8], header[9])
             at += header[7] // 8
 
 
@@ -33,10 +37,10 @@ def streams(directory, prefix):
 
 def content_of(directory, prefix):
     """Bytes of content in all packets."""
-    return sum(content for path in streams(directory, prefix) for content, _ in packets(path))
+    return sum(packet.content for path in streams(directory, prefix) for packet in packets(path))
 
 
 def discarded_of(directory, prefix):
     """Events that the packets say were discarded."""
-    return sum(max((discarded for _, discarded in packets(path)), default=0)
+    return sum(max((packet.discarded for packet in packets(path)), default=0)
                for path in streams(directory, prefix))

@@ -6,10 +6,11 @@ import re
 import signal
 import subprocess
 
-from .base import ALL, FOUR_MIB, GETPPID, SYSCALLS, Outcome, Tracer, read, run, wait_for, write
+from .base import ALL, FOUR_MIB, GETPPID, LOCAL, SYSCALLS, Outcome, Tracer, listens, read, run, wait_for, write
 
 ROOT = "/sys/kernel/tracing"
-
+# trace-cmd listen's.
+PORT = 5350
 
 # Fields that are called otherwise here.
 FIELDS = {"prev_tid": "prev_pid"}
@@ -24,11 +25,18 @@ def events_of(name):
     return [f"{system}/{name}"]
 
 
+def programs(command):
+    """The processes of trace-cmd COMMAND."""
+    return [int(line.split()[0]) for line in run("pgrep", "-a", "-x", "trace-cmd").splitlines()
+            if line.split()[2] == command]
+
+
 class Ftrace(Tracer):
     name = "ftrace"
 
-    def __init__(self, clock="local", record_cmd=False, instance=None):
+    def __init__(self, clock="local", record_cmd=False, network=False, instance=None):
         self.clock, self.record_cmd, self.root = clock, record_cmd, ROOT
+        self.network, self.listener = network, None
         if instance:
             self.root = f"{ROOT}/instances/{instance}"
             os.makedirs(self.root, exist_ok=True)
@@ -41,7 +49,14 @@ class Ftrace(Tracer):
         self.out, self.recorder, root = out, None, self.root
         names = [name for event in events for name in events_of(event)]
         if out:
-            command = ["trace-cmd", "record", "-q", "-o", f"{out}/trace.dat", "-C", self.clock,
+            to = ["-o", f"{out}/trace.dat"]
+            if self.network:
+                self.listener = subprocess.Popen(["trace-cmd", "listen", "-p", str(PORT), "-d", out],
+                                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                wait_for(lambda: listens(PORT), "trace-cmd listen")
+                # By TCP; its own way is UDP, which may lose what nobody counts.
+                to = ["-N", f"{LOCAL}:{PORT}", "-t"]
+            command = ["trace-cmd", "record", "-q", *to, "-C", self.clock,
                        "-b", str(memory.size * memory.count // 1024)]
             for name in names:
                 command += ["-e", name.replace("/", ":")]
@@ -74,15 +89,25 @@ class Ftrace(Tracer):
 
     def writers(self):
         """trace-cmd has a process for each CPU."""
-        return [int(pid) for pid in run("pgrep", "-x", "trace-cmd").split()] if self.recorder else []
+        return programs("record") if self.recorder else []
+
+    def receivers(self):
+        return programs("listen") if self.listener else []
 
     def stop(self):
         if self.recorder:
             self.recorder.send_signal(signal.SIGINT)
             self.recorder.wait()
             self.recorder = None
-            size = os.path.getsize(f"{self.out}/trace.dat")
-            text = run("trace-cmd", "report", "--stat", f"{self.out}/trace.dat")
+            if self.listener:
+                # It has a process for each connection, which writes the file when that is closed.
+                wait_for(lambda: self.receivers() == [self.listener.pid], "the file of trace-cmd listen")
+                self.listener.terminate()
+                self.listener.wait()
+                self.listener = None
+            file, = (f"{self.out}/{name}" for name in os.listdir(self.out) if name.endswith(".dat"))
+            size = os.path.getsize(file)
+            text = run("trace-cmd", "report", "--stat", file)
             lost = sum(map(int, re.findall(r"^(?:overrun|dropped events): (\d+)", text, re.M)))
             return Outcome(size, lost)
         write(self.root + "/tracing_on", 0)

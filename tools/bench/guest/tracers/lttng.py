@@ -5,11 +5,13 @@ import os
 import shutil
 import subprocess
 
-from .base import ALL, FOUR_MIB, GETPPID, SYSCALLS, Outcome, Tracer, run
+from .base import ALL, FOUR_MIB, GETPPID, LOCAL, SYSCALLS, Outcome, Tracer, listens, run, wait_for
 from .ctf import content_of, discarded_of
 
 SPOOL = "/var/bench/lttng"
 CHANNEL = "channel0"
+# lttng-relayd's for commands; it has the next one for what was recorded.
+RELAY_PORT = 5342
 # Contexts that are called otherwise here.
 CONTEXTS = {"comm": "procname"}
 
@@ -31,9 +33,10 @@ def consumers():
 class Lttng(Tracer):
     name = "LTTng"
 
-    def __init__(self, read_timer_us=200_000, session="bench"):
+    def __init__(self, read_timer_us=200_000, network=False, session="bench"):
         """How often the reader is woken: LTTng's default, if nothing is said."""
-        self.read_timer_us, self.session = read_timer_us, session
+        self.read_timer_us, self.network, self.session = read_timer_us, network, session
+        self.relay = None
         if not subprocess.run(["pgrep", "-x", "lttng-sessiond"], stdout=subprocess.DEVNULL).returncode:
             return
         release = os.uname().release
@@ -45,8 +48,13 @@ class Lttng(Tracer):
         shutil.rmtree(f"{SPOOL}/{self.session}", ignore_errors=True)
         # Without a reader: a session in snapshot mode. (It takes no channel that discards.)
         self.snapshot = mode == "overwrite" and not out
-        run("lttng", "create", self.session, "--trace-format=ctf-1.8", f"--output={self.out}",
-            *["--snapshot"] * self.snapshot)
+        to = f"--output={self.out}"
+        if out and self.network:
+            self.relay = subprocess.Popen(["lttng-relayd", f"--output={out}"], stdout=subprocess.DEVNULL,
+                                          stderr=open("/tmp/relayd.log", "w"))
+            wait_for(lambda: listens(RELAY_PORT) and listens(RELAY_PORT + 1), "lttng-relayd")
+            to = f"--set-url=net://{LOCAL}"
+        run("lttng", "create", self.session, "--trace-format=ctf-1.8", to, *["--snapshot"] * self.snapshot)
         run("lttng", "enable-channel", "--kernel", CHANNEL, f"--{mode}",
             f"--subbuf-size={memory.size}", f"--num-subbuf={memory.count}",
             f"--output={'mmap' if self.snapshot else 'splice'}", f"--read-timer={self.read_timer_us}")
@@ -70,9 +78,16 @@ class Lttng(Tracer):
     def writers(self):
         return consumers()
 
+    def receivers(self):
+        return [self.relay.pid] if self.relay else []
+
     def stop(self):
         run("lttng", "stop", self.session)
         if self.snapshot:
             run("lttng", "snapshot", "record", f"--session={self.session}")
         run("lttng", "destroy", self.session)
+        if self.relay:
+            self.relay.terminate()
+            self.relay.wait()
+            self.relay = None
         return Outcome(content_of(self.out, CHANNEL + "_"), discarded_of(self.out, CHANNEL + "_"))

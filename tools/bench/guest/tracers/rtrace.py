@@ -6,12 +6,13 @@ import os
 import struct
 import subprocess
 
-from .base import ALL, FOUR_MIB, Outcome, Tracer, read, wait_for, write
+from .base import ALL, FOUR_MIB, LOCAL, Outcome, Tracer, read, wait_for, write
 from .ctf import content_of
 
 ROOT = "/sys/kernel/debug/rtrace"
 # rust/abi/ioctl.rs
 GET_PACKET, PUT_PACKET = 0x8020F701, 0x0000F702
+RECEIVER = f"{LOCAL}:5340"
 LOST = ("overwritten", "full", "wrapped", "too_large", "nested", "no_buffer")
 
 
@@ -36,10 +37,18 @@ def event(name):
     raise ValueError(name)
 
 
+def rtraced(name, begun, *options):
+    """Starts it, until its log in /tmp/NAME.log says that it has begun."""
+    log = f"/tmp/{name}.log"
+    daemon = subprocess.Popen(["rtraced", "--foreground", *options], stderr=open(log, "w"))
+    wait_for(lambda: begun in read(log), name)
+    return daemon
+
+
 class Rtrace(Tracer):
     name = "rtrace"
 
-    def __init__(self, clock="tsc", parameters=(), direct=False, session="default"):
+    def __init__(self, clock="tsc", parameters=(), direct=False, network=False, session="default"):
         if not os.path.exists(ROOT):
             subprocess.run(["insmod", "/payload/modules/rtrace.ko", *parameters], check=True)
         self.session = f"{ROOT}/sessions/{session}"
@@ -48,7 +57,8 @@ class Rtrace(Tracer):
             write(ROOT + "/create_session", session)
         self.clock = clock
         self.writing = ["--direct"] * direct
-        self.daemon = None
+        self.network = network
+        self.daemon = self.receiver = None
 
     def start(self, events, mode, memory=FOUR_MIB, out=None, choice=ALL):
         write(self.session + "/clock", self.clock)
@@ -67,10 +77,11 @@ class Rtrace(Tracer):
                 write(self.channel + "/set_filter", f"{name} {choice.filter[0]} == {choice.filter[1]}")
         self.out = out
         write(self.session + "/enable", 1)
-        if out:
-            log = open("/tmp/rtraced.log", "w")
-            self.daemon = subprocess.Popen(["rtraced", "--foreground", *self.writing, "--output", out], stderr=log)
-            wait_for(lambda: " to " in read("/tmp/rtraced.log"), "rtraced")
+        if out and self.network:
+            self.receiver = rtraced("receiver", "listening at", "--listen", RECEIVER, "--output", out)
+            self.daemon = rtraced("rtraced", " to ", "--connect", RECEIVER)
+        elif out:
+            self.daemon = rtraced("rtraced", " to ", *self.writing, "--output", out)
 
     def pause(self):
         write(self.session + "/enable", 0)
@@ -78,11 +89,18 @@ class Rtrace(Tracer):
     def writers(self):
         return [self.daemon.pid] if self.daemon else []
 
+    def receivers(self):
+        return [self.receiver.pid] if self.receiver else []
+
     def stop(self):
         write(self.session + "/enable", 0)
         if self.daemon:
             assert self.daemon.wait() == 0, read("/tmp/rtraced.log")
             self.daemon = None
+        if self.receiver:
+            self.receiver.terminate()
+            self.receiver.wait()
+            self.receiver = None
         lines = [line.split() for line in read(self.channel + "/stats").splitlines()]
         total = dict(zip(lines[0], lines[-1]))
         lost = sum(int(total[column]) for column in LOST)

@@ -327,14 +327,16 @@ impl Session {
         state.must_be_stopped("reset")?;
         // Counters take a while to go: not under this lock.
         let last = state.settings.try_clone()?;
+        drop(state);
+        self.clear_triggers()?;
+        let mut state = self.state.lock();
         state.settings.reset(self.shared.defaults, &cpus, &contexts);
         drop(state);
         drop(last);
-        self.clear_triggers()?;
         self.tasks.only.replace(None);
         self.tasks.not.replace(None);
         self.tasks.cgroups.replace(None);
-        self.own.functions.clear()?;
+        self.own.functions.clear();
         self.reset_latencies();
         let following = self.following.lock().take();
         drop(following);

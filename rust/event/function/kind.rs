@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The events of functions.
+
+use crate::abi::schema::{Field, FieldType};
+
+/// An event of functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A function is called.
+    Function,
+    /// The same, in a graph.
+    GraphEntry,
+    /// It returns.
+    GraphExit,
+}
+
+impl Kind {
+    /// All of them.
+    pub(crate) const ALL: [Self; 3] = [Self::Function, Self::GraphEntry, Self::GraphExit];
+
+    /// The events' subsystem.
+    pub(crate) const SUBSYSTEM: &'static str = "ftrace";
+
+    /// Its name.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Function => "function",
+            Self::GraphEntry => "funcgraph_entry",
+            Self::GraphExit => "funcgraph_exit",
+        }
+    }
+
+    /// Its fields, in the order of the record.
+    pub(crate) const fn fields(self) -> &'static [Field<'static>] {
+        const FUNCTION: [Field<'static>; 2] = [
+            field("ip", FieldType::address()),
+            field("parent_ip", FieldType::address()),
+        ];
+        const ENTRY: [Field<'static>; 2] = [
+            field("func", FieldType::address()),
+            field("depth", FieldType::unsigned(32)),
+        ];
+        const EXIT: [Field<'static>; 4] = [
+            field("func", FieldType::address()),
+            field("depth", FieldType::unsigned(32)),
+            field("overrun", FieldType::unsigned(32)),
+            field("duration", FieldType::unsigned(64)),
+        ];
+        match self {
+            Self::Function => &FUNCTION,
+            Self::GraphEntry => &ENTRY,
+            Self::GraphExit => &EXIT,
+        }
+    }
+}
+
+const fn field(name: &'static str, ty: FieldType<'static>) -> Field<'static> {
+    Field { name, ty }
+}

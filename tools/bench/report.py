@@ -15,8 +15,8 @@ import statistics
 import sys
 from html import escape
 
-PARTS = ("instructions", "choices", "workloads", "disk", "network", "mapped", "snapshot", "scaling", "primitives", "handover", "wall")
-TWICE = ("instructions", "choices", "scaling", "primitives", "handover")
+PARTS = ("instructions", "choices", "ways", "workloads", "disk", "network", "mapped", "snapshot", "scaling", "primitives", "handover", "wall")
+TWICE = ("instructions", "choices", "ways", "scaling", "primitives", "handover")
 HEAD = """<!-- SPDX-License-Identifier: GPL-2.0 -->
 
 # Performance: the tables
@@ -139,6 +139,16 @@ def choices(data, charts):
             [label, *(against(of[site][name], ours[name]) for name in CHOICES)] for label, of in tracers.items()])
     yield table("Instructions that a context adds to a record that has tid",
                 ["", US], [[name, number(value)] for name, value in data["contexts"].items()])
+
+
+WAYS = {"tracepoint": "a tracepoint with two numbers", "called": "a function is called, two numbers", "returned": "it returns, one"}
+
+
+def ways(data, charts):
+    # Functions are reached by probes alone.
+    ours = data["ways"]["rtrace, probes"] | data["ways"][US]
+    yield table("Instructions of an event that rtrace has no probe of its own for", ["", *WAYS.values()],
+                [[way, *(against(of.get(what), ours[what]) for what in WAYS)] for way, of in data["ways"].items()])
 
 
 def workloads(data, charts):

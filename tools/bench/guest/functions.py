@@ -14,9 +14,9 @@ from tracers.ftrace import ROOT
 FUNCTION = "rtrace_bench_called"
 
 
-def cost():
+def cost(count=COUNT):
     firing.primitive("call", 1000)  # what is done once: opening a packet
-    return firing.primitive("call", COUNT) / COUNT
+    return firing.primitive("call", count) / count
 
 
 def of_rtrace():

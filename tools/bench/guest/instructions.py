@@ -21,8 +21,8 @@ def records_per_fire(site):
     return 2 if site == "getppid" else 1
 
 
-def cost(site):
-    return firing.ticks_per_event(firing.fire(site, COUNT))
+def cost(site, count=COUNT):
+    return firing.ticks_per_event(firing.fire(site, count))
 
 
 def with_room(tracer, site):

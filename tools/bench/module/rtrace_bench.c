@@ -96,6 +96,15 @@ static noinline notrace void fire_sched_switch(struct tracepoint *const *tracepo
 	}
 }
 
+static noinline notrace void fire_cpu_frequency(struct tracepoint *const *tracepoints,
+						unsigned int times)
+{
+	while (times--) {
+		guard(srcu_fast_notrace)(&tracepoint_srcu);
+		CALL_PROBES(tracepoints[0], (void *, unsigned int, unsigned int), 2400000, 0);
+	}
+}
+
 /* A call of getppid(2): its entry and its exit. */
 static noinline notrace void fire_getppid(struct tracepoint *const *tracepoints,
 					  unsigned int times)
@@ -134,6 +143,7 @@ static struct site sites[] = {
 	{ "softirq_entry", fire_softirq_entry, { "softirq_entry" } },
 	{ "irq_handler_entry", fire_irq_handler_entry, { "irq_handler_entry" } },
 	{ "sched_switch", fire_sched_switch, { "sched_switch" } },
+	{ "cpu_frequency", fire_cpu_frequency, { "cpu_frequency" } },
 	{ "getppid", fire_getppid, { "sys_enter", "sys_exit" } },
 };
 

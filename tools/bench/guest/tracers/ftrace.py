@@ -21,6 +21,8 @@ def events_of(name):
         return ["syscalls"]
     if name == GETPPID:
         return ["syscalls/sys_enter_getppid", "syscalls/sys_exit_getppid"]
+    if ":" in name:
+        return [name.replace(":", "/")]
     system = {"softirq": "irq", "hrtimer": "timer"}.get(name.split("_")[0], name.split("_")[0])
     return [f"{system}/{name}"]
 

@@ -58,10 +58,14 @@ class Lttng(Tracer):
         run("lttng", "enable-channel", "--kernel", CHANNEL, f"--{mode}",
             f"--subbuf-size={memory.size}", f"--num-subbuf={memory.count}",
             f"--output={'mmap' if self.snapshot else 'splice'}", f"--read-timer={self.read_timer_us}")
-        names = [event(name) for name in events if name not in (SYSCALLS, GETPPID)]
+        # `--probe=SYMBOL`: a kprobe, of that name.
+        probes = [name for name in events if name.startswith("--probe=")]
+        names = [event(name) for name in events if name not in (SYSCALLS, GETPPID, *probes)]
         wanted = [f"--filter={choice.filter[0]} == {choice.filter[1]}"] if choice.filter else []
         if names:
             run("lttng", "enable-event", "--kernel", f"--channel={CHANNEL}", ",".join(names), *wanted)
+        for probe in probes:
+            run("lttng", "enable-event", "--kernel", f"--channel={CHANNEL}", probe, probe.partition("=")[2])
         if SYSCALLS in events:
             run("lttng", "enable-event", "--kernel", f"--channel={CHANNEL}", "--syscall", "--all")
         if GETPPID in events:

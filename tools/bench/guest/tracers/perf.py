@@ -37,6 +37,8 @@ def events_of(name):
         return ["raw_syscalls:sys_enter", "raw_syscalls:sys_exit"]
     if name == GETPPID:
         return ["syscalls:sys_enter_getppid", "syscalls:sys_exit_getppid"]
+    if ":" in name:
+        return [name]
     system = {"softirq": "irq", "hrtimer": "timer"}.get(name.split("_")[0], name.split("_")[0])
     return [f"{system}:{name}"]
 

@@ -17,9 +17,9 @@ LOST = ("overwritten", "full", "wrapped", "too_large", "nested", "no_buffer")
 
 
 def event(name):
+    if ":" in name:
+        return name
     match name.split("_")[0]:
-        case function if function.startswith("ftrace:"):
-            return name
         case "syscalls":
             return "syscalls:*"
         case "getppid":

@@ -216,8 +216,16 @@ impl CapturedProbe {
             return;
         }
         if look & Look::FIELDS != 0 {
-            self.take_tail(fields, guard);
-        } else if self.is_live() {
+            return self.take_tail(fields, guard);
+        }
+        let (len, write) = tail_alone(fields);
+        let recorded = match &self.taker {
+            Taker::Recorder(recorder) if look & (Look::CONTEXTS | Look::LATER) == 0 => {
+                recorder.record(len, write)
+            }
+            _ => false,
+        };
+        if !recorded && self.is_live() {
             self.taker.take(fields, guard);
         }
     }

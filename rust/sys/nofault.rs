@@ -100,6 +100,20 @@ impl<const N: usize> Parts<N> {
         }
     }
 
+    /// Puts the lowest `size` bytes of a number, 8 at most, the lowest first, or none if there is no room for all.
+    #[inline(always)]
+    pub(crate) fn put_number(&mut self, value: u64, size: usize) {
+        let size = size.min(8);
+        let room = self.bytes.get_mut(self.len..).unwrap_or_default();
+        let Some(room) = room.first_chunk_mut() else {
+            return self.put(value.to_le_bytes().get(..size).unwrap_or_default());
+        };
+        // What is too much is put over again, or nobody's.
+        *room = value.to_le_bytes().map(MaybeUninit::new);
+        // INVARIANT: So many more are initialised; there was the room.
+        self.len = self.len.wrapping_add(size);
+    }
+
     /// Puts the text that is at a place, without its NUL and up to `longest` bytes of it. Returns
     /// whether it could be read; nothing is put if not. Context as for [`Somewhere::read`].
     pub(crate) fn put_text(&mut self, from: Somewhere, longest: usize) -> bool {

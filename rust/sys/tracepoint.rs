@@ -7,6 +7,7 @@ use crate::sys::bindings;
 use crate::sys::foreign::{ForeignFunction, ForeignModule, HeldModule};
 use core::ffi::c_void;
 use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -124,7 +125,8 @@ pub(crate) trait Traced {
 /// A kernel's calling convention puts integers, pointers and structures of 8 bytes into one register each,
 /// and leaves it to who is called what it makes of the others.
 extern "C" fn traced<D: Traced>(data: &D, a: u64, b: u64, c: u64, d: u64, e: u64) {
-    data.traced(&Registers::of_call([a, b, c, d, e]));
+    let mut room = MaybeUninit::uninit();
+    data.traced(Registers::of_call(&mut room, [a, b, c, d, e]));
 }
 
 /// A tracepoint of the kernel proper, which lives for ever.

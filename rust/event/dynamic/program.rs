@@ -217,16 +217,28 @@ impl Fetch {
         }
     }
 
+    #[inline(always)]
     fn fetch(&self, registers: &Registers, to: &mut Parts<LONGEST>) {
+        match (self.as_what, self.from) {
+            // What most of them are.
+            (As::Number(size), Source::Register(register)) if self.steps.is_empty() => {
+                to.put_number(registers.get(register), size);
+            }
+            _ => self.fetch_any(registers, to),
+        }
+    }
+
+    #[inline(never)]
+    fn fetch_any(&self, registers: &Registers, to: &mut Parts<LONGEST>) {
         match self.as_what {
             As::Comm => to.put(&Task::current().comm()),
             As::Number(size) => {
                 let value = self.value(registers, size).unwrap_or(0);
-                to.put(value.to_le_bytes().get(..size).unwrap_or_default());
+                to.put_number(value, size);
             }
             As::Bits { shift, mask, size } => {
                 let value = self.value(registers, size).unwrap_or(0) >> shift & mask;
-                to.put(value.to_le_bytes().get(..size).unwrap_or_default());
+                to.put_number(value, size);
             }
             As::Text { is_user } => {
                 let room = LONGEST

@@ -22,6 +22,7 @@ use crate::input::trigger::Action;
 use crate::sys::debugfs::text::Text;
 use crate::sys::tracepoint::{self, Attachments};
 use crate::sys::wait::WaitQueue;
+use crate::sys::work::Ask;
 use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -266,7 +267,10 @@ impl Session {
             return Err(error);
         }
         drop(probes);
-        self.replace_triggers(triggers)
+        self.replace_triggers(triggers)?;
+        // Who has fired already has asked when the worker could not find it.
+        self.shared.worker.ask();
+        Ok(())
     }
 
     /// Whether a trigger that was parsed can be one of this session.

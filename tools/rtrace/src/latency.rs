@@ -101,9 +101,9 @@ fn measure(place: &Place, options: &Options) -> anyhow::Result<Code> {
         let threshold = u64::try_from(threshold.as_micros())?;
         session.set_latency_threshold(options.measured, threshold)?;
     }
+    watch.begin()?;
     session.start()?;
     let stop = StopOnDrop(session);
-    watch.begin()?;
     let child = match &options.command {
         Some((program, arguments)) => match Command::new(program).args(arguments).spawn() {
             Ok(child) => Some(child),

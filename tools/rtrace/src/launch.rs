@@ -28,9 +28,8 @@ pub fn begin<'a>(
     options: &'a Record,
     session: &Session,
     signals: Signals,
-    mut watch: Watch,
+    watch: Watch,
 ) -> anyhow::Result<Begun<'a>> {
-    watch.begin()?;
     if options.setup.state {
         state::record(session)?;
     }

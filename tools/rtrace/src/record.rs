@@ -100,11 +100,12 @@ fn try_record<'a>(place: &Place, options: &'a Record) -> anyhow::Result<Recordin
         }
     };
     options.setup.apply(session)?;
-    let watch = Watch::new(&options.conditions, session)?;
+    let mut watch = Watch::new(&options.conditions, session)?;
     let symbols = options
         .symbols
         .then(|| symbols::Recorder::begin(&options.dir));
     let symbols = symbols.transpose()?;
+    watch.begin()?;
     session.start()?;
     let stop = StopOnDrop(session);
     let uuid = session.uuid()?;

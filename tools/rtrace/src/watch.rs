@@ -42,7 +42,7 @@ impl Watch {
         triggered.chain(self.log.iter().map(AsFd::as_fd))
     }
 
-    /// The session has started: what its triggers asked for before does not matter.
+    /// The session is about to start: what its triggers asked for before does not matter.
     pub fn begin(&mut self) -> anyhow::Result<()> {
         if let Some(triggered) = &mut self.triggered {
             self.snapshots = asked(&triggered.read()?.unwrap_or_default()).1;

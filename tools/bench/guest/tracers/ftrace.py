@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 
-from .base import ALL, FOUR_MIB, GETPPID, LOCAL, SYSCALLS, Outcome, Tracer, listens, read, run, wait_for, write
+from .base import ALL, FOUR_MIB, GETPPID, LOCAL, SYSCALLS, Outcome, Tracer, files_size, listens, read, run, wait_for, write
 
 ROOT = "/sys/kernel/tracing"
 # trace-cmd listen's.
@@ -30,7 +30,7 @@ def events_of(name):
 def programs(command):
     """The processes of trace-cmd COMMAND."""
     return [int(line.split()[0]) for line in run("pgrep", "-a", "-x", "trace-cmd").splitlines()
-            if line.split()[2] == command]
+            if line.split()[2:3] == [command]]  # (one that has ended has no command line)
 
 
 class Ftrace(Tracer):
@@ -56,14 +56,17 @@ class Ftrace(Tracer):
                 self.listener = subprocess.Popen(["trace-cmd", "listen", "-p", str(PORT), "-d", out],
                                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                 wait_for(lambda: listens(PORT), "trace-cmd listen")
-                # By TCP; its own way is UDP, which may lose what nobody counts.
-                to = ["-N", f"{LOCAL}:{PORT}", "-t"]
+                # By TCP; its own way is UDP, which may lose what nobody counts. And not compressed, so that
+                # a MiB is one of the others'.
+                to = ["-N", f"{LOCAL}:{PORT}", "-t", "--compression", "none"]
             command = ["trace-cmd", "record", "-q", *to, "-C", self.clock,
                        "-b", str(memory.size * memory.count // 1024)]
             for name in names:
                 command += ["-e", name.replace("/", ":")]
             self.recorder = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             wait_for(lambda: read(ROOT + "/tracing_on") == "1\n" and self.enabled(names[-1]), "trace-cmd")
+            # What describes the events, which comes first, is more than many a trace.
+            self.before = files_size(out) if self.network else 0
             return
         write(root + "/tracing_on", 0)
         write(root + "/trace_clock", self.clock)
@@ -108,7 +111,7 @@ class Ftrace(Tracer):
                 self.listener.wait()
                 self.listener = None
             file, = (f"{self.out}/{name}" for name in os.listdir(self.out) if name.endswith(".dat"))
-            size = os.path.getsize(file)
+            size = os.path.getsize(file) - self.before
             text = run("trace-cmd", "report", "--stat", file)
             lost = sum(map(int, re.findall(r"^(?:overrun|dropped events): (\d+)", text, re.M)))
             return Outcome(size, lost)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """A snapshot of a large buffer in overwrite mode; under icount, on one CPU, into memory (tmpfs).
 
-The buffer is filled nearly, so that nothing is overwritten yet, and asked for. The time is that from
-then until all of it is in the files, once while nothing else is recorded. And once while a task of
-real-time priority goes on firing; then a second snapshot is asked for, and what neither of them has is
-lost: for rtrace and LTTng packets, by the gaps in their numbers; for perf what it counts itself, as it
-stops recording while it reads.
+The buffer is filled nearly, so that nothing is overwritten yet, and a snapshot is asked for. The time is
+that from then until all of it is in the files, while nothing else is recorded. Then the same while a task
+of real-time priority goes on firing; a second snapshot follows, and what neither of them has is lost: for
+rtrace and LTTng packets, by the gaps in their numbers; for perf what it counts itself, as it stops
+recording while it reads.
 """
 
 import glob
@@ -80,7 +80,8 @@ class Perf:
     """perf record --overwrite, which writes a file at each SIGUSR2."""
 
     name, size = "perf", 120
-    SAMPLE, LOST_SAMPLES = 9, 13
+    # PERF_RECORD_LOST_SAMPLES
+    LOST_SAMPLES = 13
 
     def start(self, out):
         self.out, self.number = out, 0
@@ -140,6 +141,7 @@ def quietly(tracer):
     spent = taken(tracer)
     size = files_size(tracer.out) / (1 << 20)
     tracer.stop()
+    assert size > 0.95 * FILLED, f"{tracer.name}: a snapshot of {size} MiB"
     return spent, size
 
 

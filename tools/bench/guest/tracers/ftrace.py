@@ -6,7 +6,8 @@ import re
 import signal
 import subprocess
 
-from .base import ALL, FOUR_MIB, GETPPID, LOCAL, SYSCALLS, Outcome, Tracer, files_size, listens, read, run, wait_for, write
+from .base import (ALL, FOUR_MIB, GETPPID, LOCAL, SYSCALLS, Outcome, Tracer, files_size, listens, read, run,
+                   wait_for, write)
 
 ROOT = "/sys/kernel/tracing"
 # trace-cmd listen's.

@@ -67,7 +67,7 @@ class Ftrace(Tracer):
             self.recorder = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             wait_for(lambda: read(ROOT + "/tracing_on") == "1\n" and self.enabled(names[-1]), "trace-cmd")
             # What describes the events, which comes first, is more than many a trace.
-            self.before = files_size(out) if self.network else 0
+            self.before = files_size(out)
             return
         write(root + "/tracing_on", 0)
         write(root + "/trace_clock", self.clock)
@@ -100,8 +100,17 @@ class Ftrace(Tracer):
     def receivers(self):
         return programs("listen") if self.listener else []
 
+    def stats(self):
+        """The counters of each CPU."""
+        for cpu in os.listdir(self.root + "/per_cpu"):
+            yield dict(line.split(": ") for line in read(f"{self.root}/per_cpu/{cpu}/stats").splitlines())
+
+    def lost(self):
+        return sum(int(stats["overrun"]) + int(stats["dropped events"]) for stats in self.stats())
+
     def stop(self):
         if self.recorder:
+            lost = self.lost()
             self.recorder.send_signal(signal.SIGINT)
             self.recorder.wait()
             self.recorder = None
@@ -111,18 +120,15 @@ class Ftrace(Tracer):
                 self.listener.terminate()
                 self.listener.wait()
                 self.listener = None
-            file, = (f"{self.out}/{name}" for name in os.listdir(self.out) if name.endswith(".dat"))
-            size = os.path.getsize(file) - self.before
+                # The file that it has written has no counters.
+                return Outcome(files_size(self.out) - self.before, lost)
+            file = f"{self.out}/trace.dat"
             text = run("trace-cmd", "report", "--stat", file)
             lost = sum(map(int, re.findall(r"^(?:overrun|dropped events): (\d+)", text, re.M)))
-            return Outcome(size, lost)
+            return Outcome(os.path.getsize(file), lost)
         write(self.root + "/tracing_on", 0)
-        size = lost = 0
-        for cpu_dir in os.listdir(self.root + "/per_cpu"):
-            stats = dict(line.split(": ") for line in read(f"{self.root}/per_cpu/{cpu_dir}/stats").splitlines())
-            size += int(stats["bytes"])
-            lost += int(stats["overrun"]) + int(stats["dropped events"])
+        outcome = Outcome(sum(int(stats["bytes"]) for stats in self.stats()), self.lost())
         write(self.root + "/events/enable", 0)
         for name in self.filtered:
             write(f"{self.root}/events/{name}/filter", 0)
-        return Outcome(size, lost)
+        return outcome

@@ -33,6 +33,11 @@ impl Probe {
         }
     }
 
+    /// Where it records.
+    pub(crate) fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
     /// Whether it records into `channel`.
     pub(crate) fn is_of(&self, channel: &Channel) -> bool {
         core::ptr::eq(&*self.channel, channel)

@@ -3,6 +3,7 @@
 //! The root of all there is.
 
 use crate::channel::config::Config;
+use crate::event::aux::AuxSource;
 use crate::event::description::Description;
 use crate::event::fired::Fired;
 use crate::event::listed::Listed;
@@ -67,12 +68,28 @@ impl Tracer {
         let Some(Listed::Provided(provided)) = event.listed() else {
             return Err(EINVAL);
         };
-        if let Err(error) = self.files.add_event(&event) {
-            self.registry.withdraw(&event);
+        self.publish(&event)?;
+        Ok(provided.clone())
+    }
+
+    /// Takes an AUX source of another module. May sleep.
+    pub(crate) fn add_aux(&self, source: Arc<AuxSource>) -> Result<Arc<AuxSource>> {
+        let event = self.registry.add_aux(source)?;
+        let Some(Listed::Aux(source)) = event.listed() else {
+            return Err(EINVAL);
+        };
+        self.publish(&event)?;
+        Ok(source.clone())
+    }
+
+    /// An event has come.
+    fn publish(&self, event: &Arc<Event>) -> Result {
+        if let Err(error) = self.files.add_event(event) {
+            self.registry.withdraw(event);
             return Err(error);
         }
         self.sessions.events_came();
-        Ok(provided.clone())
+        Ok(())
     }
 
     /// Takes events whose probes another module has. Returns how many of them are new. May sleep.
@@ -114,7 +131,21 @@ impl Tracer {
 
     /// Takes back an event that its module will not emit any more. May sleep.
     pub(crate) fn remove_event(&self, provided: &Provided) {
-        if let Some(event) = self.registry.event_of(provided) {
+        self.remove_listed(
+            |listed| matches!(listed, Listed::Provided(known) if core::ptr::eq(&**known, provided)),
+        );
+    }
+
+    /// Takes back an AUX source whose module will write no more. May sleep.
+    pub(crate) fn remove_aux(&self, source: &AuxSource) {
+        self.remove_listed(
+            |listed| matches!(listed, Listed::Aux(known) if core::ptr::eq(&**known, source)),
+        );
+        source.end_all();
+    }
+
+    fn remove_listed(&self, is_meant: impl Fn(&Listed) -> bool) {
+        if let Some(event) = self.registry.find_listed(is_meant) {
             self.remove(&event);
         }
     }

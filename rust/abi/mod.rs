@@ -10,6 +10,7 @@
 //! - [`header`]: the bytes in front of every event;
 //! - [`region`]: memory in which a trace outlives its kernel;
 //! - [`schema`]: names and types of an event's fields;
+//! - [`aux`]: what an AUX area leaves in a trace;
 //! - [`records`]: where they and their fields are in a packet;
 //! - [`addresses`]: those of the kernel in a packet, which not everybody may see;
 //! - [`line`]: a record as text, for those who have nothing but a shell;
@@ -21,6 +22,7 @@
 #![cfg_attr(not(MODULE), no_std)]
 
 pub mod addresses;
+pub mod aux;
 pub mod header;
 pub mod ioctl;
 pub mod line;

@@ -3,11 +3,13 @@
 //! How C code of other modules describes an event: the structures of `rtrace.h`.
 
 use crate::abi::schema::{FieldType, Integer};
+use crate::event::aux::AuxSource;
 use crate::event::description::{Description, Kind};
 use crate::event::fired::Fired;
 use crate::sys::foreign::{ForeignFunction, ForeignModule, ForeignSlice, ForeignStr};
 use crate::sys::tracepoint::{Handler, Tracepoints};
 use kernel::prelude::*;
+use kernel::sync::Arc;
 
 /// `struct rtrace_field`.
 #[repr(C)]
@@ -60,6 +62,20 @@ impl EventDescription<'_> {
             }
         }
         Ok(description)
+    }
+}
+
+/// `struct rtrace_aux_desc`.
+#[repr(C)]
+pub(super) struct AuxDescription<'a> {
+    subsystem: ForeignStr<'a>,
+    name: ForeignStr<'a>,
+}
+
+impl AuxDescription<'_> {
+    /// What it says. `EINVAL`: that cannot be an event.
+    pub(super) fn read(&self) -> Result<Arc<AuxSource>> {
+        AuxSource::new(self.subsystem.bytes(), self.name.bytes())
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod description;
 
+use crate::event::aux::{AuxSource, Handle};
 use crate::event::captured::filling::Room;
 use crate::event::captured::CapturedProbe;
 use crate::event::provided::Provided;
@@ -15,7 +16,7 @@ use crate::sys::rcu::RcuArc;
 use crate::sys::tracepoint::Tracepoints;
 use crate::tracer::Tracer;
 use core::ptr::NonNull;
-use description::{EventDescription, TracepointDescription};
+use description::{AuxDescription, EventDescription, TracepointDescription};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -82,6 +83,50 @@ extern "C" fn rtrace_record_begin<'a>(
 #[link_section = ".kprobes.text"]
 extern "C" fn rtrace_record_end(room: Room<'_, '_>) {
     room.filled().end();
+}
+
+#[no_mangle]
+extern "C" fn rtrace_aux_register(
+    description: Option<&AuxDescription<'_>>,
+) -> ResultPtr<AuxSource> {
+    register_aux(description).into()
+}
+
+fn register_aux(description: Option<&AuxDescription<'_>>) -> Result<Arc<AuxSource>> {
+    let tracer = TRACER.get_arc().ok_or(ENODEV)?;
+    tracer.add_aux(description.ok_or(EINVAL)?.read()?)
+}
+
+#[no_mangle]
+extern "C" fn rtrace_aux_unregister(source: ForeignArc<AuxSource>) {
+    // As above.
+    if let Some(tracer) = TRACER.get_arc() {
+        tracer.remove_aux(&source.into_arc());
+    }
+}
+
+#[no_mangle]
+#[link_section = ".kprobes.text"]
+extern "C" fn rtrace_aux_begin(
+    source: &AuxSource,
+    handle: Handle<'_>,
+    wanted: usize,
+) -> Option<NonNull<u8>> {
+    source.begin(handle, wanted as u64)
+}
+
+#[no_mangle]
+#[link_section = ".kprobes.text"]
+extern "C" fn rtrace_aux_end(
+    source: &AuxSource,
+    handle: Handle<'_>,
+    written: usize,
+    flags: c_ulong,
+) -> c_int {
+    match source.end(handle, written as u64, flags as u64) {
+        Ok(()) => 0,
+        Err(error) => error.to_errno(),
+    }
 }
 
 #[no_mangle]

@@ -194,4 +194,108 @@ void *rtrace_record_begin(const void *data, struct rtrace_record *record, size_t
  */
 void rtrace_record_end(struct rtrace_record *record);
 
+/*
+ * Large chunks of raw bytes, beside a trace's events: what a hardware tracer has written, or a
+ * firmware's log. A session's channel has an area for them on each CPU, if its aux_size says so.
+ *
+ *	static const struct rtrace_aux_desc desc = { .subsystem = "sample", .name = "sample_aux" };
+ *
+ *	aux = rtrace_aux_register(&desc);
+ *	...
+ *	while (len) {
+ *		struct rtrace_aux_handle handle;
+ *		void *to = rtrace_aux_begin(aux, &handle, len);
+ *
+ *		if (!to)
+ *			break;
+ *		memcpy(to, from, handle.size);
+ *		from += handle.size;
+ *		len -= handle.size;
+ *		rtrace_aux_end(aux, &handle, handle.size, 0);
+ *	}
+ *
+ * Each chunk is an event, here sample:sample_aux, which is enabled like any other and says where the
+ * chunk lies in the CPU's stream of bytes. A chunk ends where the area does, or where its room ends: it may
+ * be shorter than what was asked for. Ask again for the rest; what has no room then is counted as lost.
+ */
+
+/**
+ * struct rtrace_aux_desc - what writes chunks
+ * @subsystem: as of struct rtrace_event_desc
+ * @name: that of the event that each chunk is
+ */
+struct rtrace_aux_desc {
+	const char *subsystem;
+	const char *name;
+};
+
+struct rtrace_aux;
+
+/**
+ * struct rtrace_aux_handle - a chunk that is being written
+ * @size: the bytes that are there for it; not to be changed
+ */
+struct rtrace_aux_handle {
+	size_t size;
+	unsigned long opaque[3];
+};
+
+/* Flags of rtrace_aux_end(), and of the event. */
+#define RTRACE_AUX_TRUNCATED	0x1	/* something is missing before the chunk or at its end: there was no room */
+#define RTRACE_AUX_OVERWRITE	0x2	/* the area overwrites its oldest bytes; only in the event */
+#define RTRACE_AUX_PARTIAL	0x4	/* something is missing in the chunk */
+#define RTRACE_AUX_COLLISION	0x8	/* somebody else wanted to write meanwhile */
+
+/**
+ * rtrace_aux_register() - make it known that a module writes chunks
+ * @desc: what it is; copied
+ *
+ * May sleep.
+ *
+ * Return: as rtrace_event_register().
+ */
+struct rtrace_aux *rtrace_aux_register(const struct rtrace_aux_desc *desc);
+
+/**
+ * rtrace_aux_unregister() - the module writes no more chunks
+ * @aux: what rtrace_aux_register() returned
+ *
+ * Every chunk has ended. Before the module goes. May sleep.
+ */
+void rtrace_aux_unregister(struct rtrace_aux *aux);
+
+/**
+ * rtrace_aux_begin() - begin a chunk in this CPU's area
+ * @aux: what rtrace_aux_register() returned
+ * @handle: kept for rtrace_aux_end()
+ * @wanted: the bytes that are to be written; 0: as many as there is room for, as a hardware tracer
+ *	needs. What finds no room is counted as lost only if this is not 0. In overwrite mode as many of the
+ *	oldest bytes are gone then: say no more than is needed
+ *
+ * The bytes are the caller's until rtrace_aux_end(): also when the recording is stopped meanwhile, or
+ * the CPU goes offline. They may be written by a device, by any CPU, in any context. A source has one
+ * chunk at a time on a CPU, and so has an area.
+ *
+ * Context: any in which RCU watches, NMI included.
+ * Return: where they are; NULL if it is not recorded, or there is no room, or a chunk already.
+ */
+void *rtrace_aux_begin(struct rtrace_aux *aux, struct rtrace_aux_handle *handle, size_t wanted);
+
+/**
+ * rtrace_aux_end() - the chunk is written
+ * @aux: what rtrace_aux_register() returned
+ * @handle: what rtrace_aux_begin() filled
+ * @written: how many of its first bytes; all of these stores come before this call
+ * @flags: 0, or what else is to be said of the chunk
+ *
+ * Records the event of the chunk, in the stream of the CPU that this runs on. If the recording was
+ * stopped meanwhile the chunk is lost, and counted.
+ *
+ * Context: any in which RCU watches, NMI included; any CPU.
+ * Return: 0; -EINVAL if @written is more than @handle->size, @flags has others, or the chunk has ended:
+ * nothing is recorded.
+ */
+int rtrace_aux_end(struct rtrace_aux *aux, struct rtrace_aux_handle *handle, size_t written,
+		   unsigned long flags);
+
 #endif

@@ -25,6 +25,8 @@ pub(crate) struct Config {
     pub(crate) read_period_us: u32,
     /// How much there must be for them to be woken before.
     pub(crate) watermark: Watermark,
+    /// Bytes of the AUX area that each CPU has beside its buffer; 0: none.
+    pub(crate) aux_size: usize,
     /// Who pays for the order between writer and reader (a parameter of the module).
     pub(crate) barriers: Barriers,
     /// Where positions begin (a parameter of the module, for tests of their wrap).
@@ -40,6 +42,7 @@ impl Config {
         switch_period_us: 1_000_000,
         read_period_us: 0,
         watermark: Watermark::None,
+        aux_size: 0,
         barriers: Barriers::Interrupt,
         origin: 0,
     };
@@ -88,6 +91,20 @@ impl Config {
             ..self
         }
         .checked()
+    }
+
+    /// With another size of the AUX area.
+    pub(crate) fn with_aux_size(self, size: usize) -> Result<Self, Refusal> {
+        if size != 0 && (!size.is_power_of_two() || size < PAGE_SIZE) {
+            return Err(Refusal("must be 0, or a power of two of at least a page"));
+        }
+        if size > Self::MAX_BUFFER {
+            return Err(Refusal("must be at most 1 TiB"));
+        }
+        Ok(Self {
+            aux_size: size,
+            ..self
+        })
     }
 
     /// With another switch period.

@@ -6,6 +6,9 @@
 //! [`reader`] (a thread). Between them are the [`ring`](crate::ring), which says whose bytes are
 //! whose, and the [memory](crate::record::memory) they are in.
 
+pub(crate) mod aux;
+pub(crate) mod aux_reader;
+pub(crate) mod aux_stats;
 pub(crate) mod clock;
 pub(crate) mod config;
 pub(crate) mod cpus;
@@ -32,6 +35,7 @@ use crate::sys::cpu::{self, NoHotplug};
 use crate::sys::hotplug;
 use crate::sys::percpu::{OnceArc, PerCpu};
 use crate::sys::timer::Timer;
+use aux::Area;
 use clock::ClockKind;
 use config::Config;
 use cpus::CpuSet;
@@ -104,6 +108,10 @@ struct PerCpuState {
     timers: OnceArc<Timers>,
     /// Records fired on this CPU while it had no buffer.
     no_buffer: LocalWord,
+    /// Filled before the buffer, if the channel has AUX areas.
+    area: OnceArc<Area>,
+    /// Chunks for which this CPU had none.
+    no_area: LocalWord,
 }
 
 impl PerCpuState {
@@ -112,6 +120,8 @@ impl PerCpuState {
             stream: OnceArc::new(),
             timers: OnceArc::new(),
             no_buffer: LocalWord::new(0),
+            area: OnceArc::new(),
+            no_area: LocalWord::new(0),
         }
     }
 }
@@ -216,15 +226,47 @@ impl Channel {
         self.cpus.of(cpu)?.stream.get()
     }
 
+    /// Whether it has AUX areas.
+    pub(crate) fn has_areas(&self) -> bool {
+        self.setup.config.aux_size != 0
+    }
+
+    /// The AUX area of `cpu`, to keep. Any context, NMI included, but not for the last who keeps it.
+    pub(crate) fn area(&self, cpu: u32) -> Option<Arc<Area>> {
+        self.cpus.of(cpu)?.area.get_arc()
+    }
+
+    /// That of this CPU; if it has none although it should, that is counted. Any context, NMI included.
+    pub(crate) fn area_here(&self, guard: &NoPreempt) -> Option<Arc<Area>> {
+        let this = self.cpus.this_cpu(guard);
+        let area = this.area.get_arc();
+        if area.is_none() && self.records_this_cpu(guard) {
+            this.no_area.increment();
+        }
+        area
+    }
+
+    /// Whether `area` is one of its own. Any context, NMI included.
+    pub(crate) fn is_area(&self, area: &Area) -> bool {
+        let own = self.cpus.of(area.cpu()).and_then(|this| this.area.get());
+        own.is_some_and(|own| core::ptr::eq(own, area))
+    }
+
     /// Whether the trace is over, and readers have seen the end of every stream and closed it.
     pub(crate) fn is_read(&self) -> bool {
+        let mut areas = cpu::possible().filter_map(|cpu| self.cpus.of(cpu)?.area.get());
         cpu::possible()
             .filter_map(|cpu| self.stream(cpu))
             .all(Stream::is_read)
+            && areas.all(Area::is_read)
     }
 
     fn no_buffer(&self, cpu: u32) -> u64 {
         self.cpus.of(cpu).map_or(0, |cpu| cpu.no_buffer.load())
+    }
+
+    fn no_area(&self, cpu: u32) -> u64 {
+        self.cpus.of(cpu).map_or(0, |cpu| cpu.no_area.load())
     }
 
     /// Closes the packet being written on `cpu`, on that CPU. May sleep.
@@ -252,6 +294,9 @@ impl Channel {
                 // A reader may be asleep; the flush of an online CPU cannot fail.
                 let _ = self.flush(cpu);
                 stream.finish();
+            }
+            if let Some(area) = self.cpus.of(cpu).and_then(|this| this.area.get()) {
+                area.finish();
             }
         }
     }
@@ -284,6 +329,7 @@ impl Channel {
             }
             made => made?,
         };
+        self.give_area(this, cpu)?;
         this.stream.set(stream);
         this.timers.set(timers);
         if let Some(place) = self.buffers.place(cpu) {
@@ -291,6 +337,21 @@ impl Channel {
         }
         if self.active.load() != 0 {
             self.buffers.open(cpu);
+        }
+        Ok(())
+    }
+
+    /// Gives `cpu` its AUX area, if it shall have one. One that comes while others record may do without.
+    fn give_area(&self, this: &PerCpuState, cpu: u32) -> Result {
+        if !self.has_areas() {
+            return Ok(());
+        }
+        match Area::new(&self.setup, cpu) {
+            Ok(area) => {
+                this.area.set(area);
+            }
+            Err(error) if self.complete.load() == 0 => return Err(error),
+            Err(_) => pr_warn!("no memory for the AUX area of CPU {cpu}: its chunks are lost\n"),
         }
         Ok(())
     }

@@ -99,7 +99,8 @@ impl CapturedProbe {
         }
     }
 
-    fn is_live(&self) -> bool {
+    /// Whether it records. Any context, NMI included.
+    pub(super) fn is_live(&self) -> bool {
         self.look.load() & Look::NOTHING != Look::NOTHING
     }
 
@@ -120,6 +121,14 @@ impl CapturedProbe {
         match &self.taker {
             Taker::Recorder(Recorder { probe, .. }) if probe.is_of(channel) => Some(probe.event()),
             _ => None,
+        }
+    }
+
+    /// The channel that it records into, if it is not for a trigger.
+    pub(super) fn channel(&self) -> Option<&Channel> {
+        match &self.taker {
+            Taker::Recorder(recorder) => Some(recorder.probe.channel()),
+            Taker::Trigger(_) => None,
         }
     }
 

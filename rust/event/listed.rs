@@ -2,6 +2,7 @@
 
 //! Events that no tracepoint fires: each has a list of who records it.
 
+use super::aux::AuxSource;
 use super::dynamic::Dynamic;
 use super::function;
 use super::latency::{self, timer, wakeup};
@@ -18,6 +19,8 @@ use kernel::sync::Arc;
 pub(crate) enum Listed {
     /// Emitted by another module.
     Provided(Arc<Provided>),
+    /// A chunk of raw bytes, written by another module.
+    Aux(Arc<AuxSource>),
     /// Defined by a user.
     Dynamic(Arc<Dynamic>),
     /// That a function is called, or returns.
@@ -39,6 +42,7 @@ impl Listed {
     pub(crate) fn list<'a>(&'a self, own: &'a Own) -> &'a dyn Attach {
         match self {
             Self::Provided(provided) => &**provided,
+            Self::Aux(source) => &**source,
             Self::Dynamic(dynamic) => &**dynamic,
             Self::Function(kind) => own.functions.event(*kind),
             Self::WakeupLatency => &*own.wakeups,
@@ -50,12 +54,16 @@ impl Listed {
     }
 
     /// Whether it is recorded only where its subsystem or its name was asked for. Samples come, and
-    /// latencies are measured, because somebody records them; what perf hands over costs more, and which of that
-    /// is known depends on who has asked before.
+    /// latencies are measured, because somebody records them; chunks need an AUX area, and have one
+    /// recorder; what perf hands over costs more, and which of that is known depends on who has asked before.
     pub(crate) fn is_asked_for(&self) -> bool {
         matches!(
             self,
-            Self::WakeupLatency | Self::TimerLatency | Self::Sampled(_) | Self::Perf(_)
+            Self::Aux(_)
+                | Self::WakeupLatency
+                | Self::TimerLatency
+                | Self::Sampled(_)
+                | Self::Perf(_)
         )
     }
 
@@ -63,6 +71,7 @@ impl Listed {
     pub(super) fn full_name(&self) -> FullName<'_> {
         match self {
             Self::Provided(provided) => provided.description().full_name(),
+            Self::Aux(source) => source.description().full_name(),
             Self::Dynamic(dynamic) => dynamic.description().full_name(),
             Self::Function(kind) => (function::Kind::SUBSYSTEM, kind.name()),
             Self::WakeupLatency => (latency::SUBSYSTEM, wakeup::NAME),
@@ -77,6 +86,7 @@ impl Listed {
     pub(super) fn field(&self, place: usize) -> Option<Field<'_>> {
         match self {
             Self::Provided(provided) => provided.description().field(place),
+            Self::Aux(source) => source.description().field(place),
             Self::Dynamic(dynamic) => dynamic.description().field(place),
             Self::Function(kind) => kind.fields().get(place).copied(),
             Self::WakeupLatency => wakeup::FIELDS.get(place).copied(),

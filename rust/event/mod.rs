@@ -4,11 +4,12 @@
 //!
 //! There are several sources: [declared](typed) events, with a probe each; [system calls](syscall),
 //! with two probes for all of them; events with a probe in [other modules](fired); events that other
-//! modules [provide](provided); events that users [define](dynamic); calls of [functions](function);
+//! modules [provide](provided); chunks of raw bytes that they [write](aux); events that users [define](dynamic); calls of [functions](function);
 //! [samples](sampled) of what runs; [latencies](latency) that are measured; those of the [state](state); and, when somebody asks for it, any other
 //! event of ftrace's, which [perf](perf) hands over. The [`registry`] has the events of all sources; to the
 //! rest of the module they look alike.
 
+pub(crate) mod aux;
 pub(crate) mod builtin;
 pub(crate) mod captured;
 pub(crate) mod description;

@@ -5,6 +5,7 @@
 //! A source puts its events in. When what fires one goes, the event is absent, until it comes
 //! again. An id is never given to another event, for sessions choose by id.
 
+use super::aux::AuxSource;
 use super::description::Description;
 use super::dynamic::Dynamic;
 use super::fired::Fired;
@@ -139,6 +140,13 @@ impl Registry {
         )
     }
 
+    /// The same with an AUX source.
+    pub(crate) fn add_aux(&self, source: Arc<AuxSource>) -> Result<Arc<Event>> {
+        self.add(Source::Listed(Listed::Aux(source)), |old| {
+            matches!(old, Source::Listed(Listed::Aux(_)))
+        })
+    }
+
     /// The same with one that perf hands over.
     pub(crate) fn add_perf(&self, perf: Arc<Perf>) -> Result<Arc<Event>> {
         let new = perf.clone();
@@ -226,14 +234,11 @@ impl Registry {
         Ok(())
     }
 
-    /// The event that `provided` is.
-    pub(crate) fn event_of(&self, provided: &Provided) -> Option<Arc<Event>> {
+    /// The event that `is_meant` among those that keep a list of who records them.
+    pub(crate) fn find_listed(&self, is_meant: impl Fn(&Listed) -> bool) -> Option<Arc<Event>> {
         let events = self.events();
         let mut all = events.iter();
-        let event = all.find(|event| match event.source() {
-            Source::Listed(Listed::Provided(known)) => core::ptr::eq(&**known, provided),
-            _ => false,
-        })?;
+        let event = all.find(|event| event.listed().is_some_and(&is_meant))?;
         Some(event.clone())
     }
 

@@ -2,7 +2,7 @@
 
 //! A channel: its settings, the events that it records, its `stats` and its streams.
 
-use super::{recovered, stream};
+use super::{aux, recovered, stream};
 use crate::channel::config::{Config, Refusal};
 use crate::channel::cpus::CpuSet;
 use crate::channel::watermark::Watermark;
@@ -43,6 +43,8 @@ pub(super) fn make(dir: &mut Dir, target: Target) -> Result {
     setting::<SwitchPeriod>(dir, data)?;
     setting::<ReadPeriod>(dir, data)?;
     setting::<WatermarkSetting>(dir, data)?;
+    setting::<AuxSize>(dir, data)?;
+    aux::make(dir, &target, data)?;
     dir.text::<Stats>("stats", READ, data)?;
     dir.text::<SetFilter>("set_filter", READ_WRITE, data)?;
     dir.text::<Contexts>("contexts", READ_WRITE, data)?;
@@ -89,6 +91,7 @@ pub(super) fn write_differences(prefix: &str, target: &Target, out: &mut Text) -
     difference::<SwitchPeriod>(prefix, &config, &default, out)?;
     difference::<ReadPeriod>(prefix, &config, &default, out)?;
     difference::<WatermarkSetting>(prefix, &config, &default, out)?;
+    difference::<AuxSize>(prefix, &config, &default, out)?;
     Ok(())
 }
 
@@ -237,6 +240,23 @@ impl Setting for WatermarkSetting {
             watermark,
             ..config
         })
+    }
+}
+
+struct AuxSize;
+
+impl Setting for AuxSize {
+    const FILE: &'static str = "aux_size";
+
+    fn show(config: &Config, out: &mut Text) -> core::fmt::Result {
+        writeln!(out, "{}", config.aux_size)
+    }
+
+    fn change(config: Config, input: &str) -> Result<Config, Refusal> {
+        let size = number::size(input)
+            .and_then(|size| size.try_into().ok())
+            .ok_or(Refusal("must be a number of bytes, or one with K, M or G"))?;
+        config.with_aux_size(size)
     }
 }
 

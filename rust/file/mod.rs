@@ -13,11 +13,12 @@
 //!   sessions/<name>/{metadata,uuid,free_buffer,reset,create_channel,marker,marker_channel,statedump}
 //!   sessions/<name>/channels/<name>/{mode,subbuf_size,subbuf_count,switch_period,read_period,watermark}
 //!   sessions/<name>/channels/<name>/{set_event,set_filter,contexts,tracing_cpus,stats,cpuN}
-//!   sessions/<name>/channels/<name>/{memory,recovered,free_recovered}
+//!   sessions/<name>/channels/<name>/{memory,recovered,free_recovered,aux_size,auxN,aux_stats}
 //! ```
 //!
 //! Where a session stands for a channel, it is its first one.
 
+mod aux;
 mod channel;
 mod control;
 mod dynamic;

@@ -47,7 +47,14 @@ struct OpenStream {
 
 /// A trace's channel that is read. Dropping it frees the buffers if that was the last that had
 /// to be read.
-struct ReadTrace(Arc<TraceChannel>);
+pub(super) struct ReadTrace(Arc<TraceChannel>);
+
+impl ReadTrace {
+    /// It is read from now on.
+    pub(super) fn new(trace: &Arc<TraceChannel>) -> Self {
+        Self(trace.clone())
+    }
+}
 
 impl Drop for ReadTrace {
     fn drop(&mut self) {
@@ -68,7 +75,7 @@ impl StreamFile for Stream {
         let censor = (!sees_addresses()).then(|| HiddenAddresses(trace.clone()));
         Ok(OpenStream {
             reader: StreamReader::new(trace.buffers()?, source.cpu, censor)?,
-            _trace: ReadTrace(trace.clone()),
+            _trace: ReadTrace::new(trace),
         })
     }
 

@@ -111,6 +111,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod aux;
 pub mod commit;
 pub mod consume;
 pub mod geometry;

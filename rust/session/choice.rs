@@ -4,6 +4,7 @@
 
 use super::perf::NOT_PERMITTED;
 use super::{ChannelId, ChannelSettings, Enabled, Selection, Session};
+use crate::event::aux;
 use crate::event::listed::Listed;
 use crate::event::registry::Events;
 use crate::event::Event;
@@ -90,6 +91,8 @@ impl Session {
         self.record(channel, &settings).inspect_err(|&error| {
             if error == EPERM {
                 self.refuse(fmt!("{NOT_PERMITTED}"));
+            } else if let Some(why) = aux::refusal(error) {
+                self.refuse(fmt!("set_event: {why}"));
             }
         })?;
         let mut state = self.state.lock();

@@ -49,6 +49,7 @@ use crate::channel::cpus::CpuSet;
 use crate::channel::stopper::Stopper;
 use crate::channel::Channel;
 use crate::context::ContextSet;
+use crate::event::aux;
 use crate::event::builtin::BuiltinProbes;
 use crate::event::function::Functions;
 use crate::event::latency::timer::{TimerLatency, Timers};
@@ -257,7 +258,10 @@ impl Session {
                 ENOMEM => "no memory for the buffers (see subbuf_size, subbuf_count)",
                 ENOSPC => "the processor has no counter left for profile:profile_cycles",
                 EPERM => perf::NOT_PERMITTED,
-                _ => return,
+                error => match aux::refusal(error) {
+                    Some(why) => why,
+                    None => return,
+                },
             };
             state.refuse(fmt!("enable: {why}"));
         })?;

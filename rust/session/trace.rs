@@ -9,6 +9,7 @@ use crate::abi::header::Layout;
 use crate::abi::packet::Uuid;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
+use crate::channel::aux_stats::AuxTable;
 use crate::channel::region::Recorded;
 use crate::channel::stats::Table;
 use crate::channel::stopper::Stopper;
@@ -79,7 +80,7 @@ enum Buffers {
     /// In memory.
     Held(Arc<Channel>),
     /// Gone, for they were read, or somebody freed them. What was counted stays.
-    Freed(Table),
+    Freed(Table, AuxTable),
 }
 
 /// Begins a trace that goes by `settings`. Failing, leaves nothing behind. May sleep.
@@ -400,7 +401,7 @@ impl TraceChannel {
     pub(crate) fn buffers(&self) -> Result<Arc<Channel>> {
         match &*self.buffers.lock() {
             Buffers::Held(channel) => Ok(channel.clone()),
-            Buffers::Freed(_) => Err(enodata()),
+            Buffers::Freed(..) => Err(enodata()),
         }
     }
 
@@ -409,9 +410,18 @@ impl TraceChannel {
         // Without the lock: counting looks at readers' locks.
         let channel = match &*self.buffers.lock() {
             Buffers::Held(channel) => channel.clone(),
-            Buffers::Freed(counted) => return Ok(counted.write(out)?),
+            Buffers::Freed(counted, _) => return Ok(counted.write(out)?),
         };
         Ok(Table::of(&channel)?.write(out)?)
+    }
+
+    /// The same of the AUX areas: the text of the `aux_stats` file.
+    pub(crate) fn write_aux_stats(&self, out: &mut Text) -> Result {
+        let channel = match &*self.buffers.lock() {
+            Buffers::Held(channel) => channel.clone(),
+            Buffers::Freed(_, counted) => return Ok(counted.write(out)?),
+        };
+        Ok(AuxTable::of(&channel)?.write(out)?)
     }
 
     /// Frees the buffers if the trace is over. A reader who has a stream open reads on; its memory
@@ -419,9 +429,9 @@ impl TraceChannel {
     fn free(&self) -> Result {
         let channel = self.buffers().ok();
         if let Some(channel) = channel {
-            let counted = Table::of(&channel)?;
+            let counted = Buffers::Freed(Table::of(&channel)?, AuxTable::of(&channel)?);
             // Dropped here, not under the lock.
-            let _held = core::mem::replace(&mut *self.buffers.lock(), Buffers::Freed(counted));
+            let _held = core::mem::replace(&mut *self.buffers.lock(), counted);
         }
         Ok(())
     }

@@ -19,3 +19,8 @@ pub(crate) fn eilseq() -> Error {
 pub(crate) fn enosys() -> Error {
     Error::from_errno(-(bindings::ENOSYS as i32))
 }
+
+/// Somebody else has what only one can have.
+pub(crate) fn eusers() -> Error {
+    Error::from_errno(-(bindings::EUSERS as i32))
+}

@@ -82,20 +82,20 @@ impl Drop for HeldModule {
     }
 }
 
-/// Room for a `T` between two calls of the caller, who does not touch it meanwhile: the first fills
-/// it.
+/// Room for a `T` between two calls of the caller, who does not change it meanwhile: the first fills
+/// it. For the caller it is a `C`.
 #[repr(transparent)]
-pub(crate) struct ForeignRoom<'a, T> {
+pub(crate) struct ForeignRoom<'a, T, C = bindings::rtrace_record> {
     room: *mut T,
-    lifetime: PhantomData<&'a mut T>,
+    lifetime: PhantomData<(&'a mut T, C)>,
 }
 
-impl<'a, T> ForeignRoom<'a, T> {
+impl<'a, T, C> ForeignRoom<'a, T, C> {
     /// Fills it.
     #[inline(always)]
     pub(crate) fn fill(self, value: T) -> &'a mut T {
-        const { assert!(size_of::<T>() <= size_of::<bindings::rtrace_record>()) };
-        // SAFETY: The caller's contract: a `struct rtrace_record`, its own, until the second call.
+        const { assert!(size_of::<T>() <= size_of::<C>()) };
+        // SAFETY: The caller's contract: a `C`, its own, until the second call.
         unsafe {
             self.room.write(value);
             &mut *self.room

@@ -776,3 +776,7 @@ EXPORT_SYMBOL_GPL(rtrace_tracepoints_register);
 EXPORT_SYMBOL_GPL(rtrace_tracepoints_unregister);
 EXPORT_SYMBOL_GPL(rtrace_record_begin);
 EXPORT_SYMBOL_GPL(rtrace_record_end);
+EXPORT_SYMBOL_GPL(rtrace_aux_register);
+EXPORT_SYMBOL_GPL(rtrace_aux_unregister);
+EXPORT_SYMBOL_GPL(rtrace_aux_begin);
+EXPORT_SYMBOL_GPL(rtrace_aux_end);

@@ -7,6 +7,7 @@ use crate::sys::bindings;
 use crate::sys::reserved::Piece;
 use core::ptr::NonNull;
 use kernel::ffi::c_int;
+use kernel::prelude::*;
 
 pub(crate) use kernel::page::PAGE_SIZE;
 
@@ -64,6 +65,26 @@ impl Pages {
             len,
             reserved: None,
         })
+    }
+
+    /// Where the byte at `offset` is.
+    pub(crate) fn address(&self, offset: usize) -> Option<NonNull<u8>> {
+        if offset >= self.len {
+            return None;
+        }
+        NonNull::new(self.base.as_ptr().wrapping_add(offset))
+    }
+
+    /// Writes the first bytes. `EINVAL`: there are not so many.
+    pub(crate) fn write_front(&mut self, bytes: &[u8]) -> Result {
+        if bytes.len() > self.len {
+            return Err(EINVAL);
+        }
+        // SAFETY:
+        // - By the invariant there are so many, and `bytes` are others: nobody else has a reference to these.
+        // - A pipe that has the page reads it as it finds it.
+        unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), self.base.as_ptr(), bytes.len()) };
+        Ok(())
     }
 
     /// The first `len` bytes, a multiple of the page size, of a reserved piece, which are zero. [`None`]:

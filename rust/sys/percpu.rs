@@ -178,6 +178,14 @@ impl<T> Place<T> for OnceArc<T> {
 }
 
 impl<T> OnceArc<T> {
+    /// What is there, to keep. Any context, NMI included.
+    pub(crate) fn get_arc(&self) -> Option<Arc<T>> {
+        let pointer: *const T = self.get()?;
+        // SAFETY: By the invariant. The reference that the place holds stays with it.
+        let held = core::mem::ManuallyDrop::new(unsafe { Arc::from_raw(pointer) });
+        Some((*held).clone())
+    }
+
     /// Fills it. Returns whether it was empty; if not, `value` is dropped.
     pub(crate) fn set(&self, value: Arc<T>) -> bool {
         let pointer = Arc::into_raw(value);

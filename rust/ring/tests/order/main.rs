@@ -11,6 +11,8 @@
 mod cell {
     pub use loom::cell::UnsafeCell;
 }
+#[cfg(not(fault))]
+mod aux;
 #[cfg(fault)]
 pub mod checks;
 mod cpu;

@@ -5,6 +5,8 @@
 //! What the tests have in common is in [`model`]. `RTRACE_VERIFY=long` makes the searches
 //! deeper.
 
+#[cfg(not(fault))]
+mod aux;
 pub mod directed;
 #[cfg(not(fault))]
 mod equations;

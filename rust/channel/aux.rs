@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A CPU's AUX area: memory that producers write large chunks into, beside the buffer.
+//!
+//! Whose bytes are whose says [`Aux`]; here are the bytes, and what wakes the
+//! [reader](super::aux_reader).
+
+use super::aux_reader::Cursor;
+use super::platform::Kernel;
+use super::wakeup::Wakeup;
+use super::watermark::Threshold;
+use super::Setup;
+use crate::arch::word::SharedWord;
+use crate::record::packet::Identity;
+use crate::ring::aux::{Aux, Chunk, Counts, Told};
+use crate::ring::Mode;
+use crate::sys::pages::{Pages, PAGE_SIZE};
+use core::ptr::NonNull;
+use kernel::prelude::*;
+use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// One CPU's area.
+#[pin_data]
+pub(crate) struct Area {
+    pub(super) identity: Identity,
+    pub(super) aux: Aux<Kernel>,
+    pub(super) pages: Pages,
+    /// Unread bytes from which on the reader is woken, in discard mode.
+    pub(super) watermark: u64,
+    /// Not 0 once nobody writes any more.
+    finished: SharedWord,
+    #[pin]
+    pub(super) wakeup: Wakeup,
+    #[pin]
+    pub(super) cursor: Mutex<Cursor>,
+}
+
+impl Area {
+    /// An empty one for `cpu`, which need not be online. May sleep.
+    pub(super) fn new(setup: &Setup, cpu: u32) -> Result<Arc<Self>> {
+        let size = setup.config.aux_size;
+        let pages = Pages::new(size, cpu).ok_or(ENOMEM)?;
+        let cursor = Cursor::new(Pages::new(PAGE_SIZE, cpu).ok_or(ENOMEM)?);
+        let aux = Aux::new(size as u64, setup.config.mode).ok_or(EINVAL)?;
+        let threshold = Threshold::of(&setup.config);
+        let stopper = setup.stopper.clone();
+        Arc::pin_init(
+            try_pin_init!(Self {
+                identity: Identity {
+                    cpu,
+                    uuid: setup.uuid,
+                    stream_id: setup.stream_id,
+                },
+                aux,
+                pages,
+                // As perf's, a part of it, so that there is room while it is read.
+                watermark: (size as u64 / 4).max(PAGE_SIZE as u64),
+                finished: SharedWord::new(0),
+                wakeup <- Wakeup::new(threshold, stopper),
+                cursor <- new_mutex!(cursor),
+            }? Error),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Whose it is.
+    pub(crate) fn cpu(&self) -> u32 {
+        self.identity.cpu
+    }
+
+    /// Whether its oldest bytes are overwritten.
+    pub(crate) fn overwrites(&self) -> bool {
+        self.aux.mode() == Mode::Overwrite
+    }
+
+    /// Begins a chunk, as [`Aux::begin`], and says where in memory it is.
+    pub(crate) fn begin(&self, wanted: u64) -> Option<(Chunk, NonNull<u8>)> {
+        let chunk = self.aux.begin(wanted)?;
+        // Below the area's size, so there is an address.
+        let at = self.aux.offset(chunk.position) as usize;
+        Some((chunk, self.pages.address(at)?))
+    }
+
+    /// Ends a chunk, as [`Aux::end`].
+    pub(crate) fn end(&self, chunk: Chunk, written: u64) -> Told {
+        let told = self.aux.end(chunk, written);
+        // `head` was exchanged before: the order is W4's, with R4 in `Wakeup::open`.
+        let is_due = || !self.overwrites() && self.aux.unread() >= self.watermark;
+        if self.wakeup.is_open() && is_due() {
+            self.wakeup.wake_soon();
+        }
+        told
+    }
+
+    /// Ends a chunk that nobody records any more, as [`Aux::abandon`].
+    pub(crate) fn abandon(&self, written: u64) {
+        self.aux.abandon(written);
+    }
+
+    /// Counts somebody who came while there was a chunk. On the area's CPU; any context, NMI included.
+    pub(crate) fn count_collision(&self) {
+        self.aux.count_collision();
+    }
+
+    /// What it has counted.
+    pub(super) fn counts(&self) -> Counts {
+        self.aux.counts()
+    }
+
+    /// Whether nobody writes any more. To be asked before the positions are.
+    pub(super) fn is_finished(&self) -> bool {
+        self.finished.load_acquire() != 0
+    }
+
+    /// Nobody writes any more: what begins or ends a chunk does not find the area. Lets the reader see
+    /// the end. May sleep.
+    pub(super) fn finish(&self) {
+        // After everything else; pairs with `is_finished`.
+        self.finished.store_release(1);
+        self.wakeup.waiters().wake_all();
+    }
+
+    /// Whether nothing is left for a reader, and none is there now.
+    pub(super) fn is_read(&self) -> bool {
+        !self.wakeup.is_open() && self.cursor.lock().is_at_end(self)
+    }
+}

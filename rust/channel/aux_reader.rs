@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The reader of an AUX area: one at a time, who has its file open.
+//!
+//! What it gets is a packet: a page with a header ([`AuxHeader`]) and then pages of the area as they are.
+//! In discard mode there is one when a part of the area is full, and when somebody asks for what is
+//! there ([`AuxReader::flush`]). In overwrite mode somebody has to ask: then nothing is overwritten until
+//! all that was there has been read.
+
+use super::aux::Area;
+use super::Channel;
+use crate::abi::aux::AuxHeader;
+use crate::abi::ioctl::Packet;
+use crate::abi::packet::{PacketHeader, MAGIC};
+use crate::sys::errno::enodata;
+use crate::sys::pages::{Pages, PAGE_SIZE};
+use crate::sys::pipe::Pipe;
+use crate::sys::wait::PollTable;
+use kernel::fs::File;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+const PAGE: u64 = PAGE_SIZE as u64;
+
+/// The most bytes of a packet behind its header, a multiple of the page size.
+const LARGEST: u64 = 1 << 20;
+
+/// Where the reader is.
+pub(super) struct Cursor {
+    /// A packet's first page.
+    header: Pages,
+    /// The packet that is held, or that the reader before has left.
+    packet: Option<Held>,
+    /// Whether it is held.
+    is_holding: bool,
+    /// The number of the next packet.
+    sequence: u64,
+    /// The position up to which there are packets.
+    until: u64,
+    /// Lost bytes that packets have told of.
+    lost: u64,
+    /// Bytes that were given back.
+    pub(super) read: u64,
+}
+
+/// A packet of the area's bytes from one position to another, which do not cross its end.
+struct Held {
+    from: u64,
+    to: u64,
+    /// Bytes that were lost until then.
+    lost: u64,
+    /// Bytes of the packet that were moved out.
+    done: u64,
+}
+
+impl Held {
+    /// Where the page begins that the first byte is in.
+    fn first_page(&self) -> u64 {
+        self.from - self.from % PAGE
+    }
+
+    /// Bytes of the packet behind its first page.
+    fn pages(&self) -> u64 {
+        match self.to - self.from {
+            0 => 0,
+            _ => self.to.next_multiple_of(PAGE) - self.first_page(),
+        }
+    }
+
+    /// Of the packet, the bytes until the last that is its own.
+    fn content(&self) -> u64 {
+        match self.to - self.from {
+            0 => AuxHeader::SIZE as u64,
+            _ => PAGE + (self.to - self.first_page()),
+        }
+    }
+}
+
+impl Cursor {
+    /// At the first byte. `header`: a page.
+    pub(super) fn new(header: Pages) -> Self {
+        Self {
+            header,
+            packet: None,
+            is_holding: false,
+            sequence: 0,
+            until: 0,
+            lost: 0,
+            read: 0,
+        }
+    }
+
+    /// Whether there is nothing to read, and will not be.
+    pub(super) fn is_at_end(&mut self, area: &Area) -> bool {
+        area.is_finished() && !self.find(area, true)
+    }
+
+    /// Looks whether there is a packet. `finished`: whether nobody wrote any more before.
+    fn find(&mut self, area: &Area, finished: bool) -> bool {
+        if self.packet.is_some() {
+            return true;
+        }
+        let aux = &area.aux;
+        if finished {
+            aux.hold();
+            self.until = aux.head();
+        } else if !area.overwrites() && aux.unread() >= area.watermark {
+            let head = aux.head();
+            self.until = self.until.max(head - head % PAGE);
+        }
+        let Some(from) = aux.held() else {
+            return false;
+        };
+        let lost = aux.counts().lost;
+        if from < self.until {
+            let end = from - aux.offset(from) + aux.size();
+            let most = LARGEST.min(area.watermark);
+            let to = self.until.min(end).min(from - from % PAGE + most);
+            self.packet = Some(Held {
+                from,
+                to,
+                lost,
+                done: 0,
+            });
+        } else if finished && lost != self.lost {
+            // There is nothing behind these losses that would tell of them.
+            self.packet = Some(Held {
+                from,
+                to: from,
+                lost,
+                done: 0,
+            });
+        }
+        self.packet.is_some()
+    }
+
+    /// Takes the packet that was found.
+    fn take(&mut self, area: &Area) -> Result<Packet> {
+        let held = self.packet.as_ref().ok_or(EAGAIN)?;
+        let (size, content) = (PAGE + held.pages(), held.content());
+        let header = AuxHeader {
+            packet: PacketHeader {
+                magic: MAGIC,
+                uuid: area.identity.uuid,
+                stream_id: area.identity.stream_id,
+                stream_instance_id: area.identity.cpu.into(),
+                timestamp_begin: 0,
+                timestamp_end: 0,
+                content_size: content * 8,
+                packet_size: size * 8,
+                packet_seq_num: self.sequence,
+                events_discarded: held.lost,
+                cpu_id: area.identity.cpu,
+            },
+            position: held.from,
+            offset: PAGE + held.from % PAGE,
+            bytes: held.to - held.from,
+        };
+        self.header.write_front(&header.to_bytes())?;
+        self.is_holding = true;
+        Ok(Packet {
+            sequence: self.sequence,
+            size,
+            content,
+            records: 0,
+        })
+    }
+
+    /// Gives the held packet back. `EINVAL`: none is held.
+    fn put(&mut self, area: &Area) -> Result {
+        if !self.is_holding {
+            return Err(EINVAL);
+        }
+        let held = self.packet.take().ok_or(EINVAL)?;
+        self.is_holding = false;
+        self.sequence += 1;
+        self.lost = held.lost;
+        self.read += held.to - held.from;
+        area.aux.free(held.to);
+        if held.to >= self.until {
+            self.let_go(area);
+        }
+        Ok(())
+    }
+
+    /// In overwrite mode: all that was asked for was read, so the area is overwritten again.
+    fn let_go(&self, area: &Area) {
+        // Who only reads what is left keeps it.
+        if !area.is_finished() {
+            area.aux.release();
+        }
+    }
+
+    /// Leaves the held packet as if it had not been taken.
+    fn unget(&mut self) {
+        self.is_holding = false;
+        if let Some(packet) = &mut self.packet {
+            packet.done = 0;
+        }
+    }
+
+    /// The reader goes. In overwrite mode nothing is kept for the next one while others write: what is
+    /// there then may have another beginning, so it is another packet.
+    fn leave(&mut self, area: &Area) {
+        self.unget();
+        if area.overwrites() && !area.is_finished() {
+            if self.packet.take().is_some() {
+                self.sequence += 1;
+            }
+            area.aux.release();
+        }
+    }
+}
+
+/// The one reader of an area.
+pub(crate) struct AuxReader(Arc<Area>);
+
+impl AuxReader {
+    /// Becomes the reader of `cpu`'s area. `ENODATA`: it has none; `EBUSY`: there is a reader. May sleep.
+    pub(crate) fn new(channel: &Channel, cpu: u32) -> Result<Self> {
+        let area = channel.area(cpu).ok_or_else(enodata)?;
+        if !area.wakeup.open(cpu) {
+            return Err(EBUSY);
+        }
+        Ok(Self(area))
+    }
+
+    /// Takes the oldest packet. `EAGAIN`: there is none now; `ENODATA`: there will be none; `EBUSY`: one
+    /// is held. May sleep.
+    pub(crate) fn get(&self) -> Result<Packet> {
+        let area = &self.0;
+        let mut cursor = area.cursor.lock();
+        if cursor.is_holding {
+            return Err(EBUSY);
+        }
+        let finished = area.is_finished();
+        match cursor.find(area, finished) {
+            true => cursor.take(area),
+            false if finished => Err(enodata()),
+            false => Err(EAGAIN),
+        }
+    }
+
+    /// Gives the held packet back. `EINVAL`: none is held.
+    pub(crate) fn put(&self) -> Result {
+        self.0.cursor.lock().put(&self.0)
+    }
+
+    /// Leaves the held packet as if it had not been taken.
+    pub(crate) fn unget(&self) {
+        self.0.cursor.lock().unget();
+    }
+
+    /// Has packets of all that is there now.
+    pub(crate) fn flush(&self) {
+        let area = &self.0;
+        let mut cursor = area.cursor.lock();
+        let from = area.aux.hold();
+        cursor.until = area.aux.head();
+        if from == cursor.until {
+            // There is nothing whose return would let go.
+            cursor.let_go(area);
+        }
+    }
+
+    /// Moves bytes of the held packet into a pipe. 0 at its end; `EINVAL`: none is held.
+    pub(crate) fn splice(&self, pipe: &mut Pipe, len: usize) -> Result<usize> {
+        let area = &self.0;
+        let cursor = &mut *area.cursor.lock();
+        let Cursor {
+            header,
+            packet: Some(held),
+            is_holding: true,
+            ..
+        } = cursor
+        else {
+            return Err(EINVAL);
+        };
+        let moved = match held.done.checked_sub(PAGE) {
+            None => {
+                let left = len.min((PAGE - held.done) as usize);
+                pipe.splice(header, held.done as usize, left)?
+            }
+            Some(behind) => {
+                let left = len.min((held.pages() - behind) as usize);
+                let at = area.aux.offset(held.first_page()) + behind;
+                pipe.splice(&area.pages, at as usize, left)?
+            }
+        };
+        held.done += moved as u64;
+        Ok(moved)
+    }
+
+    /// What poll(2) answers.
+    pub(crate) fn poll(&self, file: &File, table: &PollTable) -> u32 {
+        use crate::sys::bindings::{POLLHUP, POLLIN, POLLRDNORM};
+        let area = &self.0;
+        area.wakeup.waiters().register(file, table);
+        let mut cursor = area.cursor.lock();
+        // First, as in `get`.
+        let finished = area.is_finished();
+        if cursor.find(area, finished) {
+            POLLIN | POLLRDNORM
+        } else if finished {
+            POLLHUP
+        } else {
+            0
+        }
+    }
+}
+
+impl Drop for AuxReader {
+    fn drop(&mut self) {
+        self.0.cursor.lock().leave(&self.0);
+        self.0.wakeup.close();
+    }
+}

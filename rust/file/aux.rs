@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `auxN`: the bytes of one CPU's AUX area, by ioctl and splice; and `aux_stats`.
+
+use super::channel::Target;
+use super::stream::ReadTrace;
+use crate::abi::ioctl;
+use crate::channel::aux_reader::AuxReader;
+use crate::sys::cpu;
+use crate::sys::debugfs::stream::StreamFile;
+use crate::sys::debugfs::text::{Text, TextFile};
+use crate::sys::debugfs::{Data, Dir, READ};
+use crate::sys::pipe::Pipe;
+use crate::sys::privilege::sees_addresses;
+use crate::sys::wait::PollTable;
+use kernel::fs::File;
+use kernel::prelude::*;
+use kernel::str::CString;
+use kernel::uaccess::{UserPtr, UserSlice, UserSliceWriter};
+
+/// One CPU's area of a session's channel.
+struct Source {
+    target: Target,
+    cpu: u32,
+}
+
+/// Makes a file for every CPU that there can be, and the one that counts. Opening one whose CPU has no
+/// area fails with `ENODATA`.
+pub(super) fn make(dir: &mut Dir, target: &Target, data: Data<Target>) -> Result {
+    for cpu in cpu::possible() {
+        let name = CString::try_from_fmt(fmt!("aux{cpu}"))?;
+        let target = target.clone();
+        let data = dir.data(Source { target, cpu })?;
+        dir.stream::<Aux>(name.to_str()?, data)?;
+    }
+    dir.text::<Stats>("aux_stats", READ, data)
+}
+
+/// An open area.
+// Fields in the order of their end: who looks whether all was read finds this reader gone.
+struct OpenAux {
+    reader: AuxReader,
+    _trace: ReadTrace,
+}
+
+struct Aux;
+
+impl StreamFile for Aux {
+    type Data = Source;
+    type Open = OpenAux;
+
+    /// `EPERM` without `CAP_SYSLOG`: nobody knows which of the bytes are addresses.
+    fn open(source: &Source) -> Result<OpenAux> {
+        if !sees_addresses() {
+            return Err(EPERM);
+        }
+        let Target { session, channel } = &source.target;
+        let trace = session.trace()?;
+        let trace = trace.channel(*channel)?;
+        Ok(OpenAux {
+            reader: AuxReader::new(&*trace.buffers()?, source.cpu)?,
+            _trace: ReadTrace::new(trace),
+        })
+    }
+
+    /// `EINVAL`: only by splice.
+    fn read(_: &OpenAux, _: &mut UserSliceWriter, _nonblock: bool) -> Result<usize> {
+        Err(EINVAL)
+    }
+
+    fn poll(aux: &OpenAux, file: &File, table: &PollTable) -> u32 {
+        aux.reader.poll(file, table)
+    }
+
+    fn ioctl(aux: &OpenAux, request: u32, argument: UserPtr) -> Result<isize> {
+        let reader = &aux.reader;
+        match request {
+            ioctl::GET_PACKET => {
+                let packet = reader.get()?.to_bytes();
+                let to = UserSlice::new(argument, packet.len());
+                // If that fails the caller does not know that it holds a packet.
+                let written = to.writer().write_slice(&packet);
+                written.inspect_err(|_| reader.unget())?;
+            }
+            ioctl::PUT_PACKET => reader.put()?,
+            ioctl::FLUSH => reader.flush(),
+            _ => return Err(ENOTTY),
+        }
+        Ok(0)
+    }
+
+    fn splice(aux: &OpenAux, pipe: &mut Pipe, len: usize) -> Result<usize> {
+        aux.reader.splice(pipe, len)
+    }
+}
+
+/// What the areas of the current trace, or the last one, have counted.
+struct Stats;
+
+impl TextFile for Stats {
+    type Data = Target;
+
+    fn show(target: &Target, out: &mut Text) -> Result {
+        let trace = target.session.trace()?;
+        trace.channel(target.channel)?.write_aux_stats(out)
+    }
+}

@@ -270,7 +270,7 @@ pub fn invalid(what: impl Into<String>) -> io::Error {
 /// The name of a stream, whose channel has a name as the kernel takes it.
 pub fn stream_name(text: &str) -> Result<StreamName, String> {
     let name: Option<StreamName> = text.parse().ok();
-    let name = name.filter(|name| name::refusal(&name.channel).is_none());
+    let name = name.filter(|name| name::refusal(name.area().unwrap_or(&name.channel)).is_none());
     // One way to write it, for it becomes the name of a file.
     let name = name.filter(|name| name.to_string() == text);
     name.ok_or_else(|| format!("`{}` is no stream", text.escape_debug()))

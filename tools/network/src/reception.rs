@@ -32,7 +32,7 @@ pub struct Reception<'a> {
     dir: &'a Path,
     progress: &'a Progress,
     /// The streams, and their numbers in what those know who watch.
-    streams: Vec<(StreamName, usize)>,
+    streams: Vec<(StreamName, Option<usize>)>,
     is_described: bool,
     /// The text of the last counters that came; empty if none did.
     stats: String,
@@ -141,7 +141,9 @@ impl<'a> Reception<'a> {
         // Where the trace is in chunks there is no such file, and nobody can watch.
         let bytes = fs::metadata(path).map_or(0, |file| file.len());
         let next = self.sink.last(opened).map_or(0, |last| last + 1);
-        let shown = self.progress.opened(&name, bytes, next);
+        // Who watches sees events.
+        let shown = name.area().is_none();
+        let shown = shown.then(|| self.progress.opened(&name, bytes, next));
         self.streams.push((name, shown));
         self.acknowledge(opened)
     }
@@ -183,7 +185,9 @@ impl<'a> Reception<'a> {
             };
             let taken = self.sink.packet(number, &packet, &mut incoming);
             taken.map_err(trouble_of)?;
-            self.progress.came(*shown, &header);
+            if let Some(shown) = *shown {
+                self.progress.came(shown, &header);
+            }
         }
         self.acknowledge(number)
     }

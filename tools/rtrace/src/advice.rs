@@ -29,6 +29,10 @@ pub fn on_loss(session: &Session, stats: &TraceStats) -> Result<Vec<String>> {
             _ => format!("channel {name}: {line}"),
         }));
     }
+    let areas = session.aux_losses()?;
+    if areas.any() {
+        lines.push(format!("{areas}; a larger --aux-size helps"));
+    }
     let missed = session.graph_missed()?;
     if missed > 0 {
         lines.push(format!(

@@ -2,7 +2,7 @@
 
 //! What is recorded as a TOML file: `rtrace record --config FILE`, `rtrace start --config FILE`.
 
-use crate::args::pattern;
+use crate::args::{aux_size, pattern};
 use crate::channels::{patterns, ChannelSetup, Filter};
 use crate::given::Given;
 use crate::setup::Setup;
@@ -32,6 +32,7 @@ struct File {
     session: Option<Spanned<Name>>,
     clock: Option<Spanned<String>>,
     sample_freq: Option<Spanned<u32>>,
+    aux_size: Option<Spanned<AuxSize>>,
     marker_channel: Option<Spanned<String>>,
     contexts: Option<Spanned<Vec<String>>>,
     cpus: Option<Spanned<String>>,
@@ -59,6 +60,19 @@ struct Channel {
     filters: BTreeMap<Spanned<String>, Spanned<String>>,
     contexts: Option<Spanned<Vec<String>>>,
     cpus: Option<Spanned<String>>,
+}
+
+/// A number of bytes, as text with K, M or G.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "String")]
+struct AuxSize(u64);
+
+impl TryFrom<String> for AuxSize {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        aux_size(&text).map(Self)
+    }
 }
 
 /// A name of a session or a channel.
@@ -128,6 +142,9 @@ fn parse(file: &str, text: &str) -> Result<Config, String> {
         setup: Setup {
             clock: source.optional(parsed.clock),
             sample_frequency: source.optional(parsed.sample_freq),
+            aux_size: source
+                .optional(parsed.aux_size)
+                .map(|size| size.map(|AuxSize(size)| size)),
             marker_channel: source.optional(parsed.marker_channel),
             contexts: source.optional(parsed.contexts),
             cpus: source.optional(parsed.cpus),
@@ -257,7 +274,7 @@ mod tests {
 
     #[test]
     fn everything_is_taken() {
-        let text = "session = \"web\"\nclock = \"mono\"\nmarker_channel = \"a\"\nsample_freq = 7\nstate = true\n\
+        let text = "session = \"web\"\nclock = \"mono\"\nmarker_channel = \"a\"\nsample_freq = 7\nstate = true\naux_size = \"1M\"\n\
                     contexts = [\"tid\", \"comm\"]\ncpus = \"0-3\"\n\
                     pids = [1, 2]\ncgroups = [\"/a\"]\nonly = true\n\
                     [[channel]]\nname = \"a\"\nsize = \"64Kx8\"\nmode = \"overwrite\"\n\
@@ -270,6 +287,7 @@ mod tests {
         assert_eq!(config.session.unwrap().value, "web");
         assert_eq!(setup.clock.unwrap().value, "mono");
         assert_eq!(setup.sample_frequency.unwrap().value, 7);
+        assert_eq!(setup.aux_size.unwrap().value, 1 << 20);
         assert_eq!(setup.marker_channel.unwrap().value, "a");
         assert!(setup.state);
         assert_eq!(setup.contexts.unwrap().value, ["tid", "comm"]);

@@ -35,6 +35,7 @@ struct EarlierChannel {
     filters: Vec<EventFilter>,
     contexts: Vec<String>,
     cpus: String,
+    aux_size: u64,
 }
 
 impl<'a> Earlier<'a> {
@@ -98,6 +99,7 @@ impl<'a> Earlier<'a> {
             }
             let settings = channel.settings()?;
             channel.set_events::<&str>(&[])?;
+            channel.set_aux_size(0)?;
             channel.apply(&Settings {
                 size: BufferSize::LEAST,
                 ..settings
@@ -129,6 +131,7 @@ impl EarlierChannel {
             filters: channel.filters()?,
             contexts: channel.contexts()?,
             cpus: channel.cpus()?,
+            aux_size: channel.aux_size()?,
             channel,
         })
     }
@@ -140,6 +143,8 @@ impl EarlierChannel {
         let filters = channel.set_filters(&self.filters);
         let contexts = channel.set_contexts(&self.contexts);
         let cpus = channel.set_cpus(&self.cpus);
-        events.and(settings).and(filters).and(contexts).and(cpus)
+        let areas = channel.set_aux_size(self.aux_size);
+        let choice = filters.and(contexts).and(cpus);
+        events.and(settings).and(areas).and(choice)
     }
 }

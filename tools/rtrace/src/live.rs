@@ -79,7 +79,7 @@ pub fn look<T>(
     exclude()?;
     session.start()?;
     let stop = StopOnDrop(session);
-    let source = LiveTrace::open(session)?;
+    let source = LiveTrace::open(session)?.only_events();
     let uuid = session.uuid()?;
     let mut consumer = Consumer::open(source, |_| Ok(Box::new(Viewer::new(view)?)))?;
     let (over, alive) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;

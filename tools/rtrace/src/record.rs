@@ -436,7 +436,7 @@ fn close(options: &Record, session: &Session, recorded: Recorded) -> anyhow::Res
             _ => total.lost(),
         }
     });
-    let failed = left > 0 || failed.sum::<u64>() > 0;
+    let failed = left > 0 || failed.sum::<u64>() > 0 || session.aux_losses()?.any();
     Ok(match recorded.whole {
         false => Verdict::Failed,
         true if options.fail_on_loss && failed => Verdict::Lost,

@@ -20,6 +20,8 @@ pub struct Setup {
     pub clock: Option<Given<String>>,
     /// How often what is sampled is, per second and CPU.
     pub sample_frequency: Option<Given<u32>>,
+    /// Bytes of the AUX area that each channel has on each CPU.
+    pub aux_size: Option<Given<u64>>,
     /// The channel that has the markers.
     pub marker_channel: Option<Given<String>>,
     /// What all channels record beside each event, but those that say it themselves.
@@ -55,6 +57,7 @@ impl Setup {
         }
         self.clock = typed.clock.or(self.clock.take());
         self.sample_frequency = typed.sample_frequency.or(self.sample_frequency.take());
+        self.aux_size = typed.aux_size.or(self.aux_size.take());
         self.marker_channel = typed.marker_channel.or(self.marker_channel.take());
         self.contexts = typed.contexts.or(self.contexts.take());
         self.cpus = typed.cpus.or(self.cpus.take());
@@ -112,6 +115,9 @@ impl Setup {
             let contexts = own.and_then(|own| own.contexts.as_ref());
             if let Some(contexts) = contexts.or(self.contexts.as_ref()) {
                 contexts.used(channel.set_contexts(&contexts.value))?;
+            }
+            if let Some(size) = &self.aux_size {
+                size.used(channel.set_aux_size(size.value))?;
             }
             let cpus = own.and_then(|own| own.cpus.as_ref());
             if let Some(cpus) = cpus.or(self.cpus.as_ref()) {

@@ -66,7 +66,8 @@ pub fn record<'a>(
     if taken == 0 {
         say_nothing();
     }
-    let lost = options.fail_on_loss && session.stats()?.all.total.discarded() > 0;
+    let lost = options.fail_on_loss
+        && (session.stats()?.all.total.discarded() > 0 || session.aux_losses()?.any());
     Ok(Recording::Done {
         run,
         code,

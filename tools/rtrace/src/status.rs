@@ -39,6 +39,7 @@ struct Status {
 struct ChannelStatus {
     name: String,
     settings: Settings,
+    aux_size: u64,
     events_enabled: usize,
     filters: Vec<EventFilter>,
     contexts: Vec<String>,
@@ -55,6 +56,7 @@ pub fn status(place: &Place, json: bool) -> anyhow::Result<()> {
         channels.push(ChannelStatus {
             name: channel.name().to_owned(),
             settings: channel.settings()?,
+            aux_size: channel.aux_size()?,
             events_enabled: channel.enabled_events()?.len(),
             filters: channel.filters()?,
             contexts: channel.contexts()?,
@@ -141,6 +143,9 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
             settings.size,
             settings.mode.name()
         )?;
+        if channel.aux_size != 0 {
+            writeln!(out, "areas    {} per CPU (AUX)", bytes(channel.aux_size))?;
+        }
         writeln!(
             out,
             "events   {} of {} enabled",

@@ -178,6 +178,11 @@ fn close(session: &Session, consumer: Consumer<LiveTrace>, before: u64, state: S
     let ended = match stats {
         Ok((stats, text)) if is_current => {
             let lost = stats.all.total.lost();
+            match session.aux_losses() {
+                Ok(areas) if areas.any() => log.info(&areas.to_string()),
+                Ok(_) => {}
+                Err(error) => log.error(&error.to_string()),
+            }
             log.info(&Totals { recorded, lost }.to_string());
             sink.end(state, 0, &text)
         }

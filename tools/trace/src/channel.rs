@@ -2,6 +2,7 @@
 
 //! The control files of a session's channel.
 
+use crate::aux_losses::AuxLosses;
 use crate::error::{Error, Result};
 use crate::session::{is_no_trace, Session};
 use crate::settings::Settings;
@@ -37,6 +38,32 @@ impl Channel {
     /// Its settings: those of the next start.
     pub fn settings(&self) -> Result<Settings> {
         Settings::read(|name| self.session.read(&self.file(name)))
+    }
+
+    /// Bytes of the AUX area that it has on each CPU; 0: none.
+    pub fn aux_size(&self) -> Result<u64> {
+        let file = self.file("aux_size");
+        let text = self.session.read(&file)?;
+        let size = text.trim().parse();
+        size.map_err(|_| self.session.unreadable(&file, "no number"))
+    }
+
+    /// Gives it an AUX area of so many bytes on each CPU. `EBUSY` while the session records.
+    pub fn set_aux_size(&self, bytes: u64) -> Result<()> {
+        let file = self.file("aux_size");
+        self.session.write(&file, &bytes.to_string())
+    }
+
+    /// What its AUX areas could not take in the current trace, or the last one; nothing if it is not in that.
+    pub(crate) fn aux_losses(&self) -> Result<AuxLosses> {
+        let file = self.file("aux_stats");
+        match self.session.read(&file) {
+            Err(Error::Read { cause, .. }) if is_no_trace(&cause) => Ok(AuxLosses::default()),
+            text => {
+                let losses = AuxLosses::parse(&text?);
+                losses.map_err(|what| self.session.unreadable(&file, &what))
+            }
+        }
     }
 
     /// Changes its settings, one file after the other.

@@ -20,6 +20,7 @@
 #![deny(unsafe_code)]
 
 pub mod access;
+pub mod aux_losses;
 pub mod channel;
 pub mod chunks;
 pub mod consumer;

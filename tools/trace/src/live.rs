@@ -15,6 +15,10 @@ use std::io::{self, Read, Seek};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// The sizes between which a packet of an AUX area is, which has a quarter of that.
+const PAGE: u64 = 4 << 10;
+const LARGEST: u64 = 1 << 20;
+
 /// A trace in the kernel: being recorded, or stopped with packets left to read.
 #[derive(Debug)]
 pub struct LiveTrace {
@@ -25,6 +29,8 @@ pub struct LiveTrace {
     told: bool,
     /// Sub-buffers of a buffer, by channel.
     subbuf_counts: BTreeMap<String, u64>,
+    /// The same of the AUX areas that are read, too: packets that one can hold.
+    areas: BTreeMap<String, u64>,
 }
 
 impl LiveTrace {
@@ -49,10 +55,16 @@ impl LiveTrace {
             }
             uuid = after;
         };
-        let mut subbuf_counts = BTreeMap::new();
+        let (mut subbuf_counts, mut areas) = (BTreeMap::new(), BTreeMap::new());
         for channel in session.channels()? {
             let count = channel.settings()?.size.subbuf_count;
             subbuf_counts.insert(channel.name().to_owned(), count);
+            let size = channel.aux_size()?;
+            if size != 0 {
+                // One ends where the area does, at the latest; see the kernel's reader.
+                let count = size.div_ceil((size / 4).clamp(PAGE, LARGEST)) + 1;
+                areas.insert(channel.name().to_owned(), count);
+            }
         }
         Ok(Self {
             session: session.clone(),
@@ -61,12 +73,20 @@ impl LiveTrace {
             text,
             told: false,
             subbuf_counts,
+            areas,
         })
     }
 
     /// The same trace, of which only the channels that `keep` keeps, by name, are read.
     pub fn only(mut self, keep: impl Fn(&str) -> bool) -> Self {
         self.subbuf_counts.retain(|channel, _| keep(channel));
+        self.areas.retain(|channel, _| keep(channel));
+        self
+    }
+
+    /// The same trace, of which only events are read.
+    pub fn only_events(mut self) -> Self {
+        self.areas.clear();
         self
     }
 
@@ -121,8 +141,11 @@ impl LiveTrace {
 
     /// The file of a stream.
     fn path(&self, stream: &StreamName) -> PathBuf {
-        let StreamName { channel, cpu } = stream;
-        self.session.path(&format!("channels/{channel}/cpu{cpu}"))
+        let cpu = stream.cpu;
+        self.session.path(&match stream.area() {
+            Some(channel) => format!("channels/{channel}/aux{cpu}"),
+            None => format!("channels/{}/cpu{cpu}", stream.channel),
+        })
     }
 }
 
@@ -142,11 +165,16 @@ impl Source for LiveTrace {
             for entry in entries {
                 let name = entry.map_err(Error::read(&path))?.file_name();
                 let number = name.to_str().and_then(|name| name.strip_prefix("cpu"));
-                let cpu = number.and_then(|number| number.parse::<u32>().ok());
-                streams.extend(cpu.map(|cpu| StreamName {
+                let Some(cpu) = number.and_then(|number| number.parse::<u32>().ok()) else {
+                    continue;
+                };
+                streams.push(StreamName {
                     channel: channel.clone(),
                     cpu,
-                }));
+                });
+                if self.areas.contains_key(channel) {
+                    streams.push(StreamName::of_area(channel, cpu));
+                }
             }
         }
         streams.sort_unstable();
@@ -218,10 +246,11 @@ impl Source for LiveTrace {
     }
 
     fn subbuf_count(&self, stream: &StreamName) -> u64 {
-        self.subbuf_counts
-            .get(&stream.channel)
-            .copied()
-            .unwrap_or(0)
+        let count = match stream.area() {
+            Some(channel) => self.areas.get(channel),
+            None => self.subbuf_counts.get(&stream.channel),
+        };
+        count.copied().unwrap_or(0)
     }
 }
 

@@ -2,6 +2,7 @@
 
 //! A session's control files.
 
+use crate::aux_losses::AuxLosses;
 use crate::channel::Channel;
 use crate::error::{Error, Result};
 use crate::latency::Latency;
@@ -319,6 +320,15 @@ impl Session {
             Ok(stats) => Ok((stats, all)),
             Err(what) => Err(self.unreadable("channels/*/stats", &what)),
         }
+    }
+
+    /// What the AUX areas of its channels could not take in the current trace, or the last one.
+    pub fn aux_losses(&self) -> Result<AuxLosses> {
+        let mut sum = AuxLosses::default();
+        for channel in self.channels()? {
+            sum += channel.aux_losses()?;
+        }
+        Ok(sum)
     }
 
     /// A read error of the metadata or a stream, told apart from "no trace yet".

@@ -5,6 +5,7 @@
 //!
 //! A question is an [`Analysis`]. One [pass](pass) reads the trace for all of them.
 
+pub mod aux;
 pub mod begun;
 mod busy;
 mod calls;

@@ -2,6 +2,7 @@
 
 //! The questions that can be asked of a trace.
 
+use super::aux::Aux;
 use super::cpu::Cpus;
 use super::critical_path::CriticalPath;
 use super::io::Io;
@@ -33,6 +34,8 @@ pub enum Question {
     Locks,
     /// Which functions ran.
     Profile,
+    /// What other modules wrote beside the events.
+    Aux,
     /// What a thread's time went by with, to this time of the day, in nanoseconds, if one is given.
     CriticalPath { tid: i64, to: Option<u64> },
 }
@@ -65,6 +68,7 @@ impl Question {
             Self::Io => Box::new(Io::new(catalogue)?),
             Self::Locks => Box::new(Locks::new(catalogue)?),
             Self::Profile => Box::new(Profile::new(catalogue, dir)?),
+            Self::Aux => Box::new(Aux::new(catalogue, dir)?),
             Self::CriticalPath { tid, to } => Box::new(CriticalPath::new(catalogue, tid, to)?),
         })
     }

@@ -28,6 +28,7 @@ Formats:
   --pprof        go tool pprof, speedscope.app, pyroscope
   --perf-script  stackcollapse-perf.pl, inferno-collapse-perf, speedscope.app
   --lttng        lttng-analyses: a folder with the trace's files in kernel/
+  --aux          decoders: the chunks of raw bytes that other modules wrote beside the events
   --parquet      DuckDB, Spark, Trino, ClickHouse, pandas: tables of many traces and machines
 
 --parquet writes FILE/TABLE/host=NAME/date=YYYY-MM-DD/part-*.parquet. A table is called as its event and has
@@ -41,6 +42,11 @@ interrupts  cpu, kind (hard, soft), number, name, duration_ns, own_ns (without o
 samples     of a profile: cpu, tid, pid, comm, function, object, stack
 losses      where events are missing: cpu, duration_ns, events, packets
 A trace's files get their names when all of it was read; one that was exported before is refused.
+
+--aux makes a directory with a file CHANNEL_cpuN for each AUX area, the chunks one behind the other, and
+index.csv: a row for each chunk, with time (as in --csv), event, cpu, file, at (where in the file it begins),
+size, lost (bytes that found no room before it), flags, and position (where it was in the CPU's stream).
+A chunk that is not there as a whole has no bytes in the file, and an empty `at`.
 
 The columns of --csv are time (in seconds of the trace's clock), cpu, tid, comm and event. Behind
 them, if -e picks one type of event, is a column for each of its fields and for each context, else
@@ -63,20 +69,20 @@ pub struct ExportArgs {
     #[command(flatten)]
     pub format: FormatArgs,
 
-    /// File for it, new unless --force; with --lttng a new directory, with --parquet one to which files
+    /// File for it, new unless --force; with --lttng and --aux a new directory, with --parquet one to which files
     /// are added. `-` is standard output [default: -]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
     /// Replace FILE if it is there; with --parquet what is there of the same traces
-    #[arg(long, requires = "output", conflicts_with = "lttng")]
+    #[arg(long, requires = "output", conflicts_with_all = ["lttng", "aux"])]
     pub force: bool,
 
     /// Only these events: EVENT, SYSTEM:EVENT or SYSTEM, by rtrace's names or ftrace's, with *, ? and
     /// [...], and !PATTERN for but these. SYSTEM is what an event's name begins with, up to the first _;
     /// of system calls `syscalls`. Several are separated by commas, or given with -e each
     #[arg(short, long = "event", value_name = "PATTERN", value_delimiter = ',')]
-    #[arg(value_parser = pattern, conflicts_with = "lttng")]
+    #[arg(value_parser = pattern, conflicts_with_all = ["lttng", "aux"])]
     pub events: Vec<String>,
 
     /// For --folded and --flamegraph: how many microseconds threads were blocked with each stack, from the
@@ -86,11 +92,11 @@ pub struct ExportArgs {
 
     /// Nothing before TIME: seconds of the trace's clock, as --text and --csv show them, or +SECONDS
     /// since the trace's begin
-    #[arg(long, value_name = "TIME", conflicts_with = "lttng")]
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["lttng", "aux"])]
     pub from: Option<Time>,
 
     /// Nothing after TIME
-    #[arg(long, value_name = "TIME", conflicts_with = "lttng")]
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["lttng", "aux"])]
     pub to: Option<Time>,
 
     /// Directory of the trace; with --parquet of several
@@ -138,6 +144,10 @@ pub struct FormatArgs {
     /// A folder as LTTng has it: hard links to the trace's files, or copies
     #[arg(long, requires = "output")]
     pub lttng: bool,
+
+    /// The chunks of AUX areas, and an index of them
+    #[arg(long, requires = "output")]
+    pub aux: bool,
 
     /// Tables with typed columns: one for each type of event, and those of the questions of `rtrace report`
     #[arg(long, requires = "output")]

@@ -27,7 +27,7 @@ pub use session::{
     CreateArgs, DestroyArgs, MarkArgs, RecoverArgs, SessionsArgs, SnapshotArgs, StartArgs,
     StateArgs, StatusArgs,
 };
-pub use setup::{pattern, ChoiceArgs, FunctionArgs, SetupArgs};
+pub use setup::{aux_size, pattern, ChoiceArgs, FunctionArgs, SetupArgs};
 pub use show::ShowArgs;
 pub use top::TopArgs;
 

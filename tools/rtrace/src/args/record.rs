@@ -116,7 +116,7 @@ pub struct RecordArgs {
     #[command(flatten)]
     pub access: AccessArgs,
 
-    /// Fail with exit code 124 if events were lost (with --overwrite: were discarded)
+    /// Fail with exit code 124 if events were lost (with --overwrite: were discarded), or bytes for AUX areas
     #[arg(long)]
     pub fail_on_loss: bool,
 

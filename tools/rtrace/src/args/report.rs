@@ -52,6 +52,11 @@ pub struct ReportArgs {
     #[arg(long)]
     pub profile: bool,
 
+    /// AUX areas: chunks of raw bytes that other modules wrote beside the events, and what found no room
+    /// (`rtrace export --aux` has the bytes)
+    #[arg(long)]
+    pub aux: bool,
+
     /// The critical path of a thread: what it did and waited for, followed back through those that
     /// woke it; of several threads that had this id, the last
     #[arg(long, value_name = "TID", value_parser = clap::value_parser!(i64).range(1..))]
@@ -65,8 +70,8 @@ pub struct ReportArgs {
     /// Print the calls of functions as a tree, each with how long it took (see `rtrace record --graph`),
     /// in the form of ftrace's function_graph tracer
     #[arg(long, conflicts_with_all = [
-        "syscalls", "latency", "threads", "cpu", "irq", "io", "locks", "critical_path", "html", "json",
-        "rows"
+        "syscalls", "latency", "threads", "cpu", "irq", "io", "locks", "aux", "critical_path", "html",
+        "json", "rows"
     ])]
     pub graph: bool,
 

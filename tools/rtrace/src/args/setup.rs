@@ -4,6 +4,7 @@
 
 use crate::channels::ChannelArg;
 use clap::{ArgMatches, Args};
+use rtrace_input::number;
 use std::ops::Range;
 use std::path::PathBuf;
 use trace::settings::BufferSize;
@@ -125,6 +126,11 @@ pub struct SetupArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub sample_freq: Option<u32>,
 
+    /// Give each channel an AUX area of so many bytes on each CPU (a power of two, with K, M, G), for
+    /// what other modules write beside events: -e picks their events, by subsystem or name
+    #[arg(long, value_name = "SIZE", value_parser = aux_size)]
+    pub aux_size: Option<u64>,
+
     /// Trace clock, by its name in debugfs' rtrace/clock
     #[arg(long, value_name = "CLOCK")]
     pub clock: Option<String>,
@@ -138,6 +144,14 @@ pub struct SetupArgs {
         "notrace"
     ])]
     pub config: Option<PathBuf>,
+}
+
+/// A size of an AUX area, as the kernel takes it.
+pub fn aux_size(text: &str) -> Result<u64, String> {
+    match number::size(text) {
+        Some(size) if size == 0 || size.is_power_of_two() && size >= 4096 => Ok(size),
+        _ => Err("neither 0 nor a power of two of at least 4K".to_owned()),
+    }
 }
 
 /// After how many `--channel`s each pattern stands.

@@ -26,14 +26,14 @@ pub struct Csv {
 
 /// A row.
 #[derive(Default)]
-struct Row {
+pub(super) struct Row {
     text: String,
     cell: String,
 }
 
 impl Row {
     /// Adds a cell.
-    fn cell(&mut self, value: impl Display) -> fmt::Result {
+    pub(super) fn cell(&mut self, value: impl Display) -> fmt::Result {
         self.cell.clear();
         write!(self.cell, "{value}")?;
         if !self.text.is_empty() {
@@ -48,7 +48,7 @@ impl Row {
     }
 
     /// Ends it.
-    fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
         self.text.push('\n');
         out.write_all(self.text.as_bytes())?;
         self.text.clear();

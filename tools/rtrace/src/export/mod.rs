@@ -2,6 +2,7 @@
 
 //! `rtrace export`: a trace in the formats of other tools.
 
+mod aux;
 mod choice;
 mod chrome;
 mod csv;
@@ -61,6 +62,13 @@ pub enum Export {
     },
     /// In a folder.
     Lttng {
+        /// The trace.
+        dir: PathBuf,
+        /// The folder.
+        to: PathBuf,
+    },
+    /// Raw bytes, in a folder.
+    Aux {
         /// The trace.
         dir: PathBuf,
         /// The folder.
@@ -186,6 +194,7 @@ pub fn export(options: &Export) -> anyhow::Result<()> {
             say(format_args!("{files} files in {}", to.display()));
             Ok(())
         }
+        Export::Aux { dir, to } => aux::export(dir, to),
         Export::Tables(options) => tables::export(options),
     }
 }

@@ -57,6 +57,11 @@ pub(super) fn export(args: ExportArgs) -> Result<Export, clap::Error> {
             return Err(wrong("--lttng makes a directory: name it with -o"));
         };
         return Ok(Export::Lttng { dir, to });
+    } else if format.aux {
+        let Some(to) = path else {
+            return Err(wrong("--aux makes a directory: name it with -o"));
+        };
+        return Ok(Export::Aux { dir, to });
     } else {
         Kind::Text
     };

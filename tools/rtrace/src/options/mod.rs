@@ -231,6 +231,7 @@ fn report(args: ReportArgs) -> Action {
         args.io.then_some(Question::Io),
         args.locks.then_some(Question::Locks),
         args.profile.then_some(Question::Profile),
+        args.aux.then_some(Question::Aux),
         args.critical_path
             .map(|tid| Question::CriticalPath { tid, to: args.to }),
     ];

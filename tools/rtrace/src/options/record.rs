@@ -95,6 +95,7 @@ pub(super) fn without_setup(args: &RecordArgs) -> Result<(), clap::Error> {
         ("--context", !setup.contexts.is_empty()),
         ("--state", setup.state),
         ("--sample-freq", setup.sample_freq.is_some()),
+        ("--aux-size", setup.aux_size.is_some()),
         ("--cpu", setup.choice.cpus.is_some()),
         ("--pid", !setup.choice.pids.is_empty()),
         ("--cgroup", !setup.choice.cgroups.is_empty()),

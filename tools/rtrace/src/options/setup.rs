@@ -44,6 +44,7 @@ fn typed(args: &SetupArgs) -> Result<Setup, clap::Error> {
     Ok(Setup {
         clock: args.clock.clone().map(Given::from),
         sample_frequency: args.sample_freq.map(Given::from),
+        aux_size: args.aux_size.map(Given::from),
         marker_channel: args.marker_channel.clone().map(Given::from),
         contexts: several(&args.contexts).or_else(own),
         state: args.state,

@@ -10,6 +10,7 @@
 //!
 //! [`Error`]: crate::Error
 
+mod areas;
 mod event;
 mod feed;
 mod field;
@@ -25,6 +26,7 @@ mod trace;
 mod tree;
 mod value_name;
 
+pub use areas::{Area, Areas};
 pub use event::{Event, Events};
 pub use feed::Feed;
 pub use field::{Integers, Value};

@@ -223,7 +223,8 @@ def streams(dir, channel=None):
     # Which channel has which class: each one its own.
     classes = {}
     for path in sorted(os.listdir(dir)):
-        file = re.fullmatch(r"(.+)_cpu(\d+)", path)
+        # (Those of AUX areas begin with a dot.)
+        file = re.fullmatch(r"([^.].*)_cpu(\d+)", path)
         if not file or channel not in (None, file[1]):
             continue
         name, cpu = file[1], int(file[2])

@@ -145,9 +145,9 @@ def calls_at_once(n, cpus):
 class Stream:
     """An open stream file."""
 
-    def __init__(self, cpu=0, nonblock=False):
+    def __init__(self, cpu=0, nonblock=False, name="cpu"):
         flags = os.O_RDONLY | (os.O_NONBLOCK if nonblock else 0)
-        self.fd = os.open(f"{C}/cpu{cpu}", flags)
+        self.fd = os.open(f"{C}/{name}{cpu}", flags)
 
     def close(self):
         os.close(self.fd)

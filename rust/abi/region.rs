@@ -143,13 +143,6 @@ impl Header {
         (sum == checksum(bytes.get(..Self::CHECKED)?)).then_some(header)
     }
 
-    /// The channel's name.
-    #[cfg(not(MODULE))]
-    pub fn name(&self) -> Option<&str> {
-        let end = self.name.iter().position(|&byte| byte == 0);
-        core::str::from_utf8(&self.name[..end.unwrap_or(NAME_MAX)]).ok()
-    }
-
     /// Bytes of a buffer. [`None`]: more than can be.
     pub fn buffer_bytes(&self, slot: u64) -> Option<u64> {
         let subbufs = self.subbuf_count.checked_add(1)?;
@@ -275,7 +268,6 @@ mod tests {
     fn header_comes_back() {
         let bytes = header().to_bytes();
         assert_eq!(Header::parse(&bytes), Ok(header()));
-        assert_eq!(header().name(), Some("channel0"));
         assert!(Header::SIZE as u64 <= METADATA_AT);
     }
 

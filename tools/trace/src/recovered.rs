@@ -8,10 +8,11 @@ use crate::error::{Error, Result};
 use crate::output::{make_dir, replace, Output, METADATA, METADATA_NEW};
 use crate::region::Region;
 use crate::regular_file;
+use crate::remains::Stream;
 use crate::source::StreamName;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,30 +27,47 @@ pub struct Recovered {
     pub damaged: Vec<String>,
 }
 
-/// Writes the trace of a region to `dir`, a new or empty directory, and brings it to the disk.
-pub fn write(region: &Region<'_>, dir: &Path, access: Access) -> Result<Recovered> {
-    if Output::held(dir)?.is_some() {
-        return Err(Error::OutputTaken {
-            path: dir.to_owned(),
-            reason: "holds a trace: choose a new directory".to_owned(),
-        });
+/// A trace that is being written.
+#[derive(Debug)]
+pub struct Writer {
+    dir: PathBuf,
+    access: Access,
+    written: Recovered,
+}
+
+impl Writer {
+    /// Begins one in `dir`, a new or empty directory.
+    pub fn begin(dir: &Path, access: Access) -> Result<Self> {
+        if Output::held(dir)?.is_some() {
+            return Err(Error::OutputTaken {
+                path: dir.to_owned(),
+                reason: "holds a trace: choose a new directory".to_owned(),
+            });
+        }
+        make_dir(dir, access).map_err(Error::write(dir))?;
+        Ok(Self {
+            dir: dir.to_owned(),
+            access,
+            written: Recovered::default(),
+        })
     }
-    let channel = region.channel()?.to_owned();
-    make_dir(dir, access).map_err(Error::write(dir))?;
-    let mut recovered = Recovered::default();
-    for (cpu, stream) in region.streams() {
-        let name = StreamName {
-            channel: channel.clone(),
-            cpu,
-        };
-        recovered.torn = recovered.torn.saturating_add(stream.torn);
+
+    /// Something that could not be read.
+    pub fn damaged(&mut self, what: String) {
+        self.written.damaged.push(what);
+    }
+
+    /// Writes a stream, and brings it to the disk.
+    pub fn stream(&mut self, name: &StreamName, stream: &Stream<'_>) -> Result<()> {
+        let written = &mut self.written;
+        written.torn = written.torn.saturating_add(stream.torn);
         let damaged = stream.damaged.iter();
-        recovered
+        written
             .damaged
             .extend(damaged.map(|what| format!("{name}: {what}")));
-        let path = dir.join(name.to_string());
+        let path = self.dir.join(name.to_string());
         let file = regular_file::open_or_create(&path).map_err(Error::write(&path))?;
-        access.set_file(&file).map_err(Error::write(&path))?;
+        self.access.set_file(&file).map_err(Error::write(&path))?;
         let mut out = BufWriter::new(file);
         for packet in &stream.packets {
             let header = encode(&packet.header);
@@ -62,22 +80,39 @@ pub fn write(region: &Region<'_>, dir: &Path, access: Access) -> Result<Recovere
                 .and_then(|()| out.write_all(packet.events))
                 .and_then(|()| io::copy(&mut io::Read::take(io::repeat(0), padding), &mut out))
                 .map_err(Error::write(&path))?;
-            recovered.packets += 1;
-            recovered.bytes += size;
+            written.packets += 1;
+            written.bytes += size;
         }
         let synced = out.into_inner().map_err(io::IntoInnerError::into_error);
         synced
             .and_then(|file: File| file.sync_all())
-            .map_err(Error::write(&path))?;
+            .map_err(Error::write(&path))
     }
-    // Last: what has metadata is a trace.
-    let path = dir.join(METADATA);
-    replace(
-        &path,
-        &dir.join(METADATA_NEW),
-        region.metadata().as_bytes(),
-        access,
-    )
-    .map_err(Error::write(&path))?;
-    Ok(recovered)
+
+    /// Writes the metadata. Last: what has them is a trace.
+    pub fn end(self, metadata: &str) -> Result<Recovered> {
+        let path = self.dir.join(METADATA);
+        replace(
+            &path,
+            &self.dir.join(METADATA_NEW),
+            metadata.as_bytes(),
+            self.access,
+        )
+        .map_err(Error::write(&path))?;
+        Ok(self.written)
+    }
+}
+
+/// Writes the trace of a region to `dir`, a new or empty directory, and brings it to the disk.
+pub fn write(region: &Region<'_>, dir: &Path, access: Access) -> Result<Recovered> {
+    let channel = region.channel()?.to_owned();
+    let mut writer = Writer::begin(dir, access)?;
+    for (cpu, stream) in region.streams() {
+        let name = StreamName {
+            channel: channel.clone(),
+            cpu,
+        };
+        writer.stream(&name, &stream)?;
+    }
+    writer.end(region.metadata())
 }

@@ -16,7 +16,7 @@ use crate::ring::slot::Slot;
 use crate::sys::cpu;
 use crate::sys::pages::{Pages, PAGE_SIZE};
 use crate::sys::percpu::{OnceArc, SharedPerCpu};
-use crate::sys::reserved::AnyRow;
+use crate::sys::row::Row;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -45,7 +45,7 @@ const _: () = assert!(Image::is_of::<Kernel>());
 impl Platform for Kernel {
     type Local = LocalWord;
     type Shared = SharedWord;
-    type Slots = Chosen<Slot<Self>, AnyRow<Slot<Self>>>;
+    type Slots = Chosen<Slot<Self>, Row<Slot<Self>>>;
 
     fn publish(&self) {
         // For `Delivery` this is a release. x86 keeps stores in order: the compiler must, too.
@@ -94,20 +94,12 @@ impl record::platform::Platform for Kernel {
         clock::monotonic_ns()
     }
 
-    fn slots(
-        &mut self,
-        count: usize,
-        mut slot: impl FnMut(u64) -> Slot<Self>,
-    ) -> Option<Self::Slots> {
-        if let Some(area) = &mut self.area {
-            let row = area.slots.take()?.fill(count, slot)?;
-            return Chosen::new(AnyRow::Reserved(row));
-        }
-        let mut slots = KVVec::with_capacity(count, GFP_KERNEL).ok()?;
-        for index in 0..count as u64 {
-            slots.push(slot(index), GFP_KERNEL).ok()?;
-        }
-        Chosen::new(AnyRow::Allocated(slots))
+    fn slots(&mut self, count: usize, slot: impl FnMut(u64) -> Slot<Self>) -> Option<Self::Slots> {
+        let row = match &mut self.area {
+            Some(area) => Row::reserved(area.slots.take()?, count, slot),
+            None => Row::allocated(count, self.cpu, slot),
+        }?;
+        Chosen::new(row)
     }
 
     fn pages(&mut self, bytes: usize, cpu: u32) -> Option<Pages> {

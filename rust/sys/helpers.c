@@ -424,6 +424,12 @@ notrace struct page *rtrace_page_of(const void *address)
 	return is_vmalloc_addr(address) ? vmalloc_to_page(address) : virt_to_page(address);
 }
 
+/* The beginning of the page that holds an address, where all memory is mapped. */
+notrace void *rtrace_direct(const void *address)
+{
+	return page_address(rtrace_page_of(address));
+}
+
 notrace void rtrace_get_page(struct page *page)
 {
 	get_page(page);

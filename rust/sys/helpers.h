@@ -131,6 +131,7 @@ void rtrace_vfree(const void *memory);
 size_t rtrace_cgroup_ancestor_place(int level);
 void rtrace_cgroup_put(struct cgroup *cgroup);
 struct page *rtrace_page_of(const void *address);
+void *rtrace_direct(const void *address);
 void rtrace_get_page(struct page *page);
 void rtrace_put_page(struct page *page);
 void rtrace_synchronize_probes(void);

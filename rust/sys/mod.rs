@@ -29,6 +29,7 @@ pub(crate) mod pipe;
 pub(crate) mod privilege;
 pub(crate) mod rcu;
 pub(crate) mod reserved;
+pub(crate) mod row;
 pub(crate) mod sampler;
 pub(crate) mod signal;
 pub(crate) mod stack;

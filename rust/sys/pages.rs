@@ -42,6 +42,17 @@ impl Pages {
         // SAFETY: By the invariant and the test, an address in a vmap area or of memory with pages.
         Some(unsafe { bindings::rtrace_page_of(self.base.as_ptr().add(offset).cast()) })
     }
+
+    /// Another address of its first byte, with all behind it: where all memory is mapped, if it is one page; else
+    /// the same.
+    pub(super) fn direct(&self) -> NonNull<u8> {
+        if self.len != PAGE_SIZE {
+            return self.base;
+        }
+        // SAFETY: By the invariant, an address in a vmap area or of memory with pages.
+        let direct = unsafe { bindings::rtrace_direct(self.base.as_ptr().cast()) };
+        NonNull::new(direct.cast()).unwrap_or(self.base)
+    }
 }
 
 impl Pages {

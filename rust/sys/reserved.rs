@@ -3,10 +3,8 @@
 //! Memory that the kernel's command line reserves under a name (`reserve_mem=`): at the next boot it is
 //! at the same place, with what was in it, if the machine does not clear it.
 
-use crate::arch::chosen::Items;
 use crate::sys::bindings;
 use crate::sys::pages::PAGE_SIZE;
-use core::mem::{align_of, needs_drop, size_of};
 use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
@@ -216,65 +214,5 @@ impl Piece {
                 _claim: claim,
             },
         ))
-    }
-
-    /// Makes it a row of so many items, from the first to the last as `make` makes them. [`None`]: it
-    /// has not the room.
-    pub(crate) fn fill<T>(self, count: usize, mut make: impl FnMut(u64) -> T) -> Option<Row<T>> {
-        const { assert!(align_of::<T>() <= PAGE_SIZE && !needs_drop::<T>()) };
-        if count.checked_mul(size_of::<T>())? > self.len {
-            return None;
-        }
-        let first = self.base.cast::<T>();
-        for index in 0..count {
-            // SAFETY: Inside the piece, by the test, and aligned, for it begins at a page; nobody
-            // else writes it.
-            unsafe { first.add(index).write(make(index as u64)) };
-        }
-        // INVARIANT: Filled above.
-        Some(Row {
-            first,
-            count,
-            _piece: self,
-        })
-    }
-}
-
-/// Items in reserved memory. They are never dropped.
-///
-/// # Invariants
-///
-/// `first` is the address of `count` items in the piece, which holds nothing else.
-pub(crate) struct Row<T> {
-    first: NonNull<T>,
-    count: usize,
-    _piece: Piece,
-}
-
-// SAFETY: Only shared references are given out.
-unsafe impl<T: Sync> Sync for Row<T> {}
-// SAFETY: What is true of a T is true of many.
-unsafe impl<T: Send> Send for Row<T> {}
-
-/// Items in memory of whatever kind.
-pub(crate) enum AnyRow<T> {
-    /// Allocated.
-    Allocated(KVVec<T>),
-    /// In reserved memory.
-    Reserved(Row<T>),
-}
-
-// SAFETY: A vector that is not changed, or, by the invariant of `Row`, memory that stays where it is as
-// long as the piece, which is a part of it.
-unsafe impl<T> Items<T> for AnyRow<T> {
-    #[inline(always)]
-    fn items(&self) -> &[T] {
-        match self {
-            Self::Allocated(items) => items,
-            // SAFETY: By the invariant.
-            Self::Reserved(row) => unsafe {
-                core::slice::from_raw_parts(row.first.as_ptr(), row.count)
-            },
-        }
     }
 }

@@ -3,6 +3,7 @@
 //! The root of all there is.
 
 use crate::channel::config::Config;
+use crate::channel::dump::Listing;
 use crate::event::aux::AuxSource;
 use crate::event::description::Description;
 use crate::event::fired::Fired;
@@ -46,6 +47,7 @@ impl Tracer {
             boot_id: system::boot_id()?,
             worker: Sessions::worker()?,
             files: FilesPlace::new()?,
+            listing: Listing::new()?,
             regions: Regions::new()?,
         })?;
         let serving = Serving::new(&sessions);

@@ -8,6 +8,7 @@
 //! - [`ioctl`]: the requests on a stream file and their arguments;
 //! - [`packet`]: the bytes in front of every packet (CTF packet header and context);
 //! - [`header`]: the bytes in front of every event;
+//! - [`dump`]: where a dump of the kernel's memory has the buffers;
 //! - [`region`]: memory in which a trace outlives its kernel;
 //! - [`schema`]: names and types of an event's fields;
 //! - [`aux`]: what an AUX area leaves in a trace;
@@ -23,6 +24,7 @@
 
 pub mod addresses;
 pub mod aux;
+pub mod dump;
 pub mod header;
 pub mod ioctl;
 pub mod line;

@@ -13,6 +13,7 @@ pub(crate) mod clock;
 pub(crate) mod config;
 pub(crate) mod cpus;
 mod cursor;
+pub(crate) mod dump;
 pub(crate) mod platform;
 pub(crate) mod reader;
 pub(crate) mod region;
@@ -39,9 +40,11 @@ use aux::Area;
 use clock::ClockKind;
 use config::Config;
 use cpus::CpuSet;
+use dump::{Listed, ListedTrace};
 use kernel::prelude::*;
+use kernel::str::CString;
 use kernel::sync::Arc;
-use platform::Kernel;
+use platform::{Kernel, Location};
 use region::Recorded;
 use stopper::Stopper;
 use stream::Stream;
@@ -70,6 +73,8 @@ pub(crate) struct Setup {
     pub(crate) config: Config,
     /// The CPUs that are recorded; others get no buffer.
     pub(crate) cpus: Arc<CpuSet>,
+    /// The channel's name.
+    pub(crate) name: Arc<CString>,
     /// The event header that all its records have.
     pub(crate) layout: Layout,
     /// The clock that all its times are of.
@@ -82,6 +87,8 @@ pub(crate) struct Setup {
     pub(crate) stopper: Arc<Stopper>,
     /// Where the buffers are; [`None`]: in memory that is allocated.
     pub(crate) region: Option<Arc<Recorded>>,
+    /// The trace, for who reads a dump.
+    pub(crate) listed: Arc<ListedTrace>,
 }
 
 /// One buffer per CPU.
@@ -379,8 +386,9 @@ impl Channel {
     /// The buffer of `cpu`, which need not be online; its memory is near to it. May sleep.
     fn make_buffer(setup: &Setup, cpu: u32, wakeup: Arc<Wakeup>) -> Result<Buffer> {
         let config = setup.config;
+        let listed = Listed::new(setup, cpu)?;
         let area = match &setup.region {
-            Some(region) => Some(KBox::new(region.area(cpu)?, GFP_KERNEL)?),
+            Some(region) => Some(region.area(cpu)?),
             None => None,
         };
         let made = Buffer::new(
@@ -399,7 +407,7 @@ impl Channel {
             Kernel {
                 cpu,
                 barriers: config.barriers,
-                area,
+                location: KBox::new(Location { area, listed }, GFP_KERNEL)?,
             },
             wakeup,
         );

@@ -2,14 +2,16 @@
 
 //! The kernel, as the ring and the write side see it.
 
+use super::dump::Listed;
 use super::region::Area;
 use super::wakeup;
-use crate::arch::chosen::Chosen;
+use crate::arch::chosen::{Chosen, Items};
 use crate::arch::clock;
 use crate::arch::preempt::{self, NoPreempt};
 use crate::arch::word::{compiler_barrier, CountAndFlags, LocalWord, SharedWord};
 use crate::record;
 use crate::record::gate::Level;
+use crate::record::memory::Pages as _;
 use crate::ring::image::Image;
 use crate::ring::platform::Platform;
 use crate::ring::slot::Slot;
@@ -35,11 +37,18 @@ pub(crate) struct Kernel {
     /// The CPU that writes.
     pub(super) cpu: u32,
     pub(super) barriers: Barriers,
-    /// Reserved memory that the buffer gets, if it does not get allocated memory.
-    pub(super) area: Option<KBox<Area>>,
+    pub(super) location: KBox<Location>,
 }
 
-// Slots in reserved memory are read after the next boot.
+/// Where a buffer is.
+pub(super) struct Location {
+    /// Reserved memory that it gets, if it does not get allocated memory.
+    pub(super) area: Option<Area>,
+    /// Says so in a dump.
+    pub(super) listed: Listed,
+}
+
+// Slots are read where their kernel is gone: in reserved memory after the next boot, and in a dump.
 const _: () = assert!(Image::is_of::<Kernel>());
 
 impl Platform for Kernel {
@@ -95,18 +104,21 @@ impl record::platform::Platform for Kernel {
     }
 
     fn slots(&mut self, count: usize, slot: impl FnMut(u64) -> Slot<Self>) -> Option<Self::Slots> {
-        let row = match &mut self.area {
+        let row = match &mut self.location.area {
             Some(area) => Row::reserved(area.slots.take()?, count, slot),
             None => Row::allocated(count, self.cpu, slot),
         }?;
+        self.location.listed.slots(row.items());
         Chosen::new(row)
     }
 
     fn pages(&mut self, bytes: usize, cpu: u32) -> Option<Pages> {
-        match &mut self.area {
+        let pages = match &mut self.location.area {
             Some(area) => Pages::reserved(area.subbufs.take()?, bytes),
             None => Pages::new(bytes, cpu),
-        }
+        }?;
+        self.location.listed.subbufs(pages.base());
+        Some(pages)
     }
 }
 

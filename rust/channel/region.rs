@@ -116,12 +116,11 @@ const METADATA_GROWTH: usize = 2;
 const METADATA_MORE: usize = 64 << 10;
 
 impl Recorded {
-    /// Begins to use `region` for the channel `name` that is set up so, whose trace has this metadata now.
+    /// Begins to use `region` for the channel that is set up so, whose trace has this metadata now.
     /// May sleep.
     pub(crate) fn new(
         region: &Arc<Region>,
         setup: &Setup,
-        name: &str,
         boot_id: [u8; 36],
         metadata: &str,
     ) -> Result<Arc<Self>, Refusal> {
@@ -140,8 +139,9 @@ impl Recorded {
         let metadata_at = table_at + table_bytes;
         let buffers_at = metadata_at + 2 * metadata_room;
         let mut padded = [0; NAME_MAX];
+        let name = setup.name.to_bytes();
         let named = padded.get_mut(..name.len()).ok_or(EINVAL)?;
-        named.copy_from_slice(name.as_bytes());
+        named.copy_from_slice(name);
         let header = Header {
             size: region.len() as u64,
             uuid: setup.uuid,

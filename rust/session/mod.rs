@@ -46,6 +46,7 @@ use crate::abi;
 use crate::channel::clock::ClockKind;
 use crate::channel::config::{Config, Refusal};
 use crate::channel::cpus::CpuSet;
+use crate::channel::dump::Listing;
 use crate::channel::stopper::Stopper;
 use crate::channel::Channel;
 use crate::context::ContextSet;
@@ -103,6 +104,8 @@ pub(crate) struct Shared {
     pub(crate) worker: Arc<Worker>,
     /// Where the files of events are that come.
     pub(crate) files: Arc<FilesPlace>,
+    /// The buffers, for who reads a dump.
+    pub(crate) listing: Arc<Listing>,
     /// Reserved memory that was asked for.
     pub(crate) regions: Arc<Regions>,
 }

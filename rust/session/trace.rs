@@ -10,6 +10,7 @@ use crate::abi::packet::Uuid;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::channel::aux_stats::AuxTable;
+use crate::channel::dump::ListedTrace;
 use crate::channel::region::Recorded;
 use crate::channel::stats::Table;
 use crate::channel::stopper::Stopper;
@@ -54,6 +55,8 @@ pub(crate) struct Trace {
     uuid: Uuid,
     /// The metadata but for the events.
     preamble: Text,
+    /// What of it is listed for who reads a dump.
+    listed: Arc<ListedTrace>,
     /// Not 0 if the metadata describes the built-in event.
     describes: [SharedWord; Builtin::ALL.len()],
     /// The channel that has these.
@@ -105,23 +108,26 @@ pub(super) fn start(
         write_events(id, numbers, &mut text)?;
     }
 
+    let listed = ListedTrace::new(&session.shared.listing, uuid, text.as_str())?;
+
     let (mut channels, mut readable) = (KVec::new(), KVec::new());
     for ((id, channel), numbers) in settings.channels().zip(&numbered) {
         let (layout, contexts) = (numbers.layout(), channel.contexts.clone());
         let mut setup = Setup {
             config: channel.config,
             cpus: channel.cpus.clone(),
+            name: channel.name.clone(),
             layout,
             clock: settings.clock,
             uuid,
             stream_id: id.stream_id(),
             stopper: session.stopper.clone(),
             region: None,
+            listed: listed.clone(),
         };
         if let Some(region) = &channel.region {
-            let name = channel.name.to_str()?;
             let boot_id = session.shared.boot_id;
-            let recorded = Recorded::new(region, &setup, name, boot_id, text.as_str());
+            let recorded = Recorded::new(region, &setup, boot_id, text.as_str());
             setup.region = Some(recorded.map_err(|why| session.refuse_region(region, why))?);
         }
         let channel = Arc::new(Channel::new(setup)?, GFP_KERNEL)?;
@@ -139,6 +145,7 @@ pub(super) fn start(
     let trace = Trace {
         uuid,
         preamble,
+        listed,
         describes: [const { SharedWord::new(0) }; Builtin::ALL.len()],
         marker_channel: settings.marker_channel,
         channels: readable,
@@ -327,27 +334,20 @@ impl Trace {
         Ok(())
     }
 
-    /// Has the metadata also where the buffers are in reserved memory. `ENOSPC`: it does not fit there
-    /// any more. May sleep.
+    /// Has the metadata also where it is read when the kernel is gone. `ENOSPC`: it does not fit into reserved
+    /// memory any more. May sleep.
     pub(super) fn save_metadata(&self) -> Result {
-        let mut text = None;
+        let mut text = Text::new();
+        self.write_metadata(&mut text)?;
         for channel in self.channels() {
             let Ok(buffers) = channel.buffers() else {
                 continue;
             };
             if let Some(recorded) = &buffers.setup().region {
-                let text = match &mut text {
-                    Some(text) => text,
-                    none => {
-                        let mut whole = Text::new();
-                        self.write_metadata(&mut whole)?;
-                        none.insert(whole)
-                    }
-                };
                 recorded.save_metadata(text.as_str())?;
             }
         }
-        Ok(())
+        self.listed.set_metadata(text.as_str())
     }
 
     /// Has its metadata describe a built-in event from now on; not if no channel has them.

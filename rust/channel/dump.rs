@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The buffers, listed for who reads a dump of the kernel's memory: [`abi::dump`](crate::abi::dump) has the
+//! layout.
+//!
+//! Nobody reads the list while the kernel runs. It is right at any moment, for the kernel may go down at
+//! any: a buffer is in it from before its first record until it is freed. All of it is in pages of its own, for
+//! the reason that [`Row`](crate::sys::row::Row) has.
+
+use super::Setup;
+use crate::abi::dump::{Entry, Root, Text, Trace, MAGIC, VERSION};
+use crate::abi::packet::Uuid;
+use crate::abi::region::{checksum, NAME_MAX};
+use crate::arch::word::{compiler_barrier, SharedWord};
+use core::ptr::NonNull;
+use kernel::prelude::*;
+use kernel::sync::{new_mutex, Arc, Mutex};
+
+static ROOT: Root<SharedWord> = Root {
+    magic: MAGIC,
+    address: SharedWord::new(0),
+    version: VERSION,
+    first: SharedWord::new(0),
+};
+
+/// The buffers that there are. There must be one object.
+#[pin_data]
+pub(crate) struct Listing {
+    /// From the last to the first.
+    #[pin]
+    entries: Mutex<KVec<VBox<Entry<SharedWord>>>>,
+}
+
+impl Listing {
+    /// With no buffer.
+    pub(crate) fn new() -> Result<Arc<Self>> {
+        // Besides, the compiler knows by this that others read it.
+        ROOT.address.store(address(&ROOT));
+        Arc::pin_init(
+            pin_init!(Self {
+                entries <- new_mutex!(KVec::new()),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Puts a buffer in front; where its entry is from now on.
+    fn add(&self, entry: VBox<Entry<SharedWord>>) -> Result<u64> {
+        let mut entries = self.entries.lock();
+        entry.next.store(ROOT.first.load());
+        let at = address(&*entry);
+        entries.push(entry, GFP_KERNEL)?;
+        compiler_barrier();
+        ROOT.first.store(at);
+        Ok(at)
+    }
+
+    fn change(&self, at: u64, change: impl FnOnce(&Entry<SharedWord>)) {
+        let entries = self.entries.lock();
+        let mut entries = entries.iter();
+        if let Some(entry) = entries.find(|entry| address(&***entry) == at) {
+            change(entry);
+        }
+    }
+
+    fn remove(&self, at: u64) {
+        let mut entries = self.entries.lock();
+        let Some(place) = entries.iter().position(|entry| address(&**entry) == at) else {
+            return;
+        };
+        let next = entries.get(place).map_or(0, |entry| entry.next.load());
+        match entries.get(place + 1) {
+            Some(before) => before.next.store(next),
+            None => ROOT.first.store(next),
+        }
+        compiler_barrier();
+        let removed = entries.remove(place);
+        drop(entries);
+        drop(removed);
+    }
+}
+
+/// A trace whose buffers are listed.
+#[pin_data]
+pub(crate) struct ListedTrace {
+    listing: Arc<Listing>,
+    trace: VBox<Trace<SharedWord>>,
+    #[pin]
+    text: Mutex<VBox<OwnedText>>,
+}
+
+struct OwnedText {
+    text: Text,
+    _bytes: VVec<u8>,
+}
+
+impl OwnedText {
+    fn new(metadata: &str) -> Result<VBox<Self>> {
+        let mut bytes = VVec::new();
+        bytes.extend_from_slice(metadata.as_bytes(), GFP_KERNEL)?;
+        let text = Text {
+            bytes: bytes.as_ptr().expose_provenance() as u64,
+            len: bytes.len() as u64,
+            sum: checksum(&bytes),
+        };
+        Ok(VBox::new(
+            Self {
+                text,
+                _bytes: bytes,
+            },
+            GFP_KERNEL,
+        )?)
+    }
+}
+
+impl ListedTrace {
+    /// One that has this metadata now. May sleep.
+    pub(crate) fn new(listing: &Arc<Listing>, uuid: Uuid, metadata: &str) -> Result<Arc<Self>> {
+        let text = OwnedText::new(metadata)?;
+        let trace = Trace {
+            uuid,
+            text: SharedWord::new(address(&text.text)),
+        };
+        let trace = VBox::new(trace, GFP_KERNEL)?;
+        Arc::pin_init(
+            pin_init!(Self {
+                listing: listing.clone(),
+                trace,
+                text <- new_mutex!(text),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// It has this from now on. On failure that of before stays. May sleep.
+    pub(crate) fn set_metadata(&self, metadata: &str) -> Result {
+        let next = OwnedText::new(metadata)?;
+        let mut text = self.text.lock();
+        compiler_barrier();
+        self.trace.text.store(address(&next.text));
+        compiler_barrier();
+        *text = next;
+        Ok(())
+    }
+}
+
+/// A buffer in the list. Dropping it takes it out.
+pub(super) struct Listed {
+    trace: Arc<ListedTrace>,
+    /// Where its entry is.
+    at: u64,
+}
+
+impl Listed {
+    /// Lists the buffer of `cpu`, of a channel that is set up so. `EINVAL`: the channel's name is too long.
+    /// May sleep.
+    pub(super) fn new(setup: &Setup, cpu: u32) -> Result<Self> {
+        let name = setup.name.to_bytes();
+        let mut padded = [0; NAME_MAX];
+        let named = padded.get_mut(..name.len()).ok_or(EINVAL)?;
+        named.copy_from_slice(name);
+        let entry = Entry {
+            next: SharedWord::new(0),
+            trace: address(&*setup.listed.trace),
+            slots: SharedWord::new(0),
+            subbufs: SharedWord::new(0),
+            subbuf_size: setup.config.subbuf_size as u64,
+            subbuf_count: setup.config.subbuf_count as u64,
+            cpu,
+            stream_id: setup.stream_id,
+            name: padded,
+        };
+        let entry = VBox::new(entry, GFP_KERNEL)?;
+        Ok(Self {
+            trace: setup.listed.clone(),
+            at: setup.listed.listing.add(entry)?,
+        })
+    }
+
+    /// Its slots are there.
+    pub(super) fn slots<T>(&self, slots: &[T]) {
+        let at = slots.as_ptr().expose_provenance();
+        let listing = &self.trace.listing;
+        listing.change(self.at, |entry| entry.slots.store(at as u64));
+    }
+
+    /// Its sub-buffers are there.
+    pub(super) fn subbufs(&self, first: NonNull<u8>) {
+        let at = first.as_ptr().expose_provenance();
+        let listing = &self.trace.listing;
+        listing.change(self.at, |entry| entry.subbufs.store(at as u64));
+    }
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.trace.listing.remove(self.at);
+    }
+}
+
+/// Where something is, for who reads a dump.
+fn address<T>(of: &T) -> u64 {
+    core::ptr::from_ref(of).expose_provenance() as u64
+}

@@ -9,8 +9,8 @@
 //!   [`consumer`] (the loop that moves packets to a sink), [`output`] (the sink that is a directory),
 //!   [`rotation`] (that which is a directory of [`chunks`]), [`viewer`] (that which hands events on as they
 //!   come);
-//! - what a kernel left that went down: [`region`] finds the buffers in its memory, [`remains`]
-//!   the packets in a buffer; [`recovered`] makes a trace of them;
+//! - what a kernel left that went down: [`region`] finds the buffers in its memory, [`dump`] in a dump of it,
+//!   [`remains`] the packets in a buffer; [`recovered`] makes a trace of them;
 //! - the recorded trace: [`ctf`] reads what the other half wrote, [`recording`] says how that
 //!   ended.
 //!
@@ -26,6 +26,7 @@ pub mod chunks;
 pub mod consumer;
 pub mod ctf;
 pub mod device;
+pub mod dump;
 pub mod error;
 mod finisher;
 pub mod latency;

@@ -54,28 +54,41 @@ pub struct SnapshotArgs {
     pub access: AccessArgs,
 }
 
-/// Write what the last boot left in reserved memory to a new trace
+/// Write what a kernel that went down left in its memory to a new trace
 ///
-/// For a channel whose file `memory` names memory that `reserve_mem=` on the kernel's command line
-/// reserves: when the kernel went down while the channel was recorded, the trace is still there after the
-/// reboot, up to the last event, if the machine kept its memory. Once it is on the disk the memory is free
-/// to be recorded in again.
+/// In reserved memory: for a channel whose file `memory` names memory that `reserve_mem=` on the kernel's
+/// command line reserves. When the kernel went down while the channel was recorded, the trace is still there
+/// after the reboot, up to the last event, if the machine kept its memory. Once it is on the disk the memory
+/// is free to be recorded in again.
+///
+/// With --vmcore, in a dump of the kernel's memory, such as kdump writes: an ELF file, or what makedumpfile
+/// made of it. What the buffers of all sessions held is written as a trace for each session, DIR/SESSION; of
+/// one only with --session. It takes drgn (package python3-drgn), but neither the kernel's debugging
+/// information, nor the machine, nor rtrace's module.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example, with `reserve_mem=64M:2M:rtrace` on the kernel's command line:
   modprobe rtrace memory=rtrace
-  rtrace recover -o /var/log/crash")]
+  rtrace recover -o /var/log/crash
+
+Of a dump:
+  rtrace recover --vmcore /var/crash/202611230812/dump.202611230812 -o traces
+  rtrace report traces/default")]
 pub struct RecoverArgs {
-    /// Directory for the trace: new or empty
+    /// Directory for the trace, or with --vmcore for the traces: new or empty
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
 
+    /// What the buffers hold in this dump of a kernel's memory
+    #[arg(long, value_name = "FILE")]
+    pub vmcore: Option<PathBuf>,
+
     /// The channel whose memory it is
-    #[arg(long, value_name = "NAME", default_value = trace::tracer::FIRST_CHANNEL)]
+    #[arg(long, value_name = "NAME", default_value = trace::tracer::FIRST_CHANNEL, conflicts_with = "vmcore")]
     pub channel: String,
 
     /// Leave it in memory, too
-    #[arg(long)]
+    #[arg(long, conflicts_with = "vmcore")]
     pub keep: bool,
 
     #[command(flatten)]

@@ -127,17 +127,29 @@ pub enum Action {
     },
 }
 
-/// How a trace of the last boot is recovered.
+/// Where a trace is whose kernel is gone.
+#[derive(Debug)]
+pub enum RecoverFrom {
+    /// In the reserved memory of a channel.
+    Reserved {
+        /// The channel.
+        channel: String,
+        /// Whether it stays there.
+        keep: bool,
+    },
+    /// In this dump.
+    Vmcore(PathBuf),
+}
+
+/// How it is recovered.
 #[derive(Debug)]
 pub struct Recover {
-    /// The trace's directory.
+    /// The trace's directory, or that of the traces.
     pub dir: PathBuf,
     /// Who may read it.
     pub access: Access,
-    /// The channel whose memory it is.
-    pub channel: String,
-    /// Whether it stays there.
-    pub keep: bool,
+    /// Where it is.
+    pub source: RecoverFrom,
 }
 
 /// The one conversion.
@@ -187,8 +199,13 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
         Command::Recover(args) => Action::Recover(Recover {
             access: access(&args.access),
             dir: args.output,
-            channel: args.channel,
-            keep: args.keep,
+            source: match args.vmcore {
+                Some(file) => RecoverFrom::Vmcore(file),
+                None => RecoverFrom::Reserved {
+                    channel: args.channel,
+                    keep: args.keep,
+                },
+            },
         }),
         Command::Mark(args) => Action::Mark {
             text: args.text.join(" "),

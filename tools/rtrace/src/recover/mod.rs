@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace recover`: what a kernel that went down left in its memory.
+
+mod vmcore;
+
+use crate::options::{Place, Recover, RecoverFrom};
+use crate::terminal::{bytes, say};
+use anyhow::{bail, Context};
+use std::collections::BTreeSet;
+use std::path::Path;
+use trace::access::Access;
+use trace::dump;
+use trace::output::make_dir;
+use trace::recovered::{self, Recovered};
+use trace::region::Region;
+use vmcore::Vmcore;
+
+/// Writes it to a directory.
+pub fn recover(place: &Place, options: &Recover) -> anyhow::Result<()> {
+    let (dir, access) = (&options.dir, options.access);
+    match &options.source {
+        RecoverFrom::Reserved { channel, keep } => from_region(place, channel, *keep, dir, access),
+        RecoverFrom::Vmcore(file) => from_dump(file, place.session.as_deref(), dir, access)
+            .with_context(|| file.display().to_string()),
+    }
+}
+
+/// What the last boot left in the reserved memory of a channel; frees that memory.
+fn from_region(
+    place: &Place,
+    channel: &str,
+    keep: bool,
+    dir: &Path,
+    access: Access,
+) -> anyhow::Result<()> {
+    let session = place.session()?;
+    let Some(channel) = session.channel(channel)? else {
+        bail!("there is no channel `{channel}`");
+    };
+    let Some(memory) = channel.recovered()? else {
+        bail!(
+            "channel `{}` has no trace of an earlier boot in its memory",
+            channel.name()
+        );
+    };
+    let region = Region::parse(&memory).with_context(|| {
+        format!(
+            "what is in the memory of channel `{}` cannot be recovered (`echo 1 > free_recovered` forgets it)",
+            channel.name()
+        )
+    })?;
+    report(dir, recovered::write(&region, dir, access)?);
+    if !keep {
+        channel.free_recovered()?;
+    }
+    Ok(())
+}
+
+/// What is in a dump of all sessions, or of this one.
+fn from_dump(file: &Path, session: Option<&str>, dir: &Path, access: Access) -> anyhow::Result<()> {
+    let mut memory = Vmcore::open(file)?;
+    let mut found = dump::find(&mut memory)?;
+    for what in found.damaged {
+        say(format_args!("damaged: {what}"));
+    }
+    if let Some(session) = session {
+        found
+            .traces
+            .retain(|trace| trace.session() == Some(session));
+    }
+    if found.traces.is_empty() {
+        match session {
+            Some(session) => bail!("it has no buffers of session `{session}`"),
+            None => bail!("rtrace was loaded, but there are no buffers: nothing was recorded, or all was read and freed"),
+        }
+    }
+    if dir.read_dir().is_ok_and(|mut files| files.next().is_some()) {
+        bail!("{} is not empty: choose a new directory", dir.display());
+    }
+    make_dir(dir, access).with_context(|| format!("cannot make {}", dir.display()))?;
+    let mut names = BTreeSet::new();
+    for trace in found.traces {
+        // There may be one of a session that was destroyed, beside that of another of the same name.
+        let session = trace.session().unwrap_or("unnamed");
+        let numbered = (2..).map(|number| format!("{session}-{number}"));
+        let mut candidates = std::iter::once(session.to_owned()).chain(numbered);
+        let Some(name) = candidates.find(|name| !names.contains(name)) else {
+            continue;
+        };
+        let dir = dir.join(&name);
+        names.insert(name);
+        report(&dir, trace.write(&mut memory, &dir, access)?);
+    }
+    Ok(())
+}
+
+fn report(dir: &Path, recovered: Recovered) {
+    let Recovered {
+        packets,
+        bytes: size,
+        torn,
+        damaged,
+    } = recovered;
+    for what in damaged {
+        say(format_args!("damaged: {what}"));
+    }
+    if torn > 0 {
+        say(format_args!(
+            "{torn} events are not there: a record among them was not complete"
+        ));
+    }
+    say(format_args!(
+        "recovered in {} ({}, {packets} packets)",
+        dir.display(),
+        bytes(size)
+    ));
+}

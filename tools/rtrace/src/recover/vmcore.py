@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Reads a dump of a kernel's memory with drgn, without the kernel's debugging information, for `rtrace recover`.
+
+Usage: vmcore.py FILE
+
+Serves requests, one per line, numbers in hexadecimal:
+
+  find ALIGN BYTES  where these stand in the memory of modules, within a page, at a multiple of ALIGN
+  read AT LENGTH    what is at an address
+
+Each reply is a byte, the length of what follows (8 bytes, little endian), and that: "+" and what was asked for
+(addresses as words); "-" and nothing: it is not in the dump; "!" and a text: nothing can be read. The first reply
+comes unasked, as soon as the dump is open.
+"""
+
+import signal
+import struct
+import sys
+
+PAGE = 4096
+# Where x86-64 has the memory of modules, whatever KASLR does (Documentation/arch/x86/x86_64/mm.rst): it
+# begins behind the kernel's image, which may take half or all of its room.
+MODULES = 0xFFFFFFFFA0000000, 0xFFFFFFFFFF000000
+
+
+def reply(kind, data=b""):
+    sys.stdout.buffer.write(kind + struct.pack("<Q", len(data)) + data)
+    sys.stdout.buffer.flush()
+
+
+def find(program, align, wanted):
+    found = []
+    for page in range(*MODULES, PAGE):
+        try:
+            data = program.read(page, PAGE)
+        except FaultError:
+            continue
+        start = 0
+        while (start := data.find(wanted, start)) >= 0:
+            if start % align == 0:
+                found.append(page + start)
+            start += 1
+    return found
+
+
+def serve(path):
+    program = Program()
+    try:
+        program.set_core_dump(path)
+    # drgn has no class of its own for what ELF's and makedumpfile's libraries report.
+    except Exception as error:
+        return reply(b"!", str(error).encode())
+    reply(b"+")
+    for line in sys.stdin:
+        request, *arguments = line.split()
+        try:
+            if request == "find":
+                found = find(program, int(arguments[0], 16), bytes.fromhex(arguments[1]))
+                reply(b"+", struct.pack(f"<{len(found)}Q", *found))
+            else:
+                at, length = (int(number, 16) for number in arguments)
+                reply(b"+", program.read(at, length))
+        except (FaultError, MemoryError):
+            reply(b"-")
+        except OSError as error:
+            return reply(b"!", str(error).encode())
+
+
+# It ends with who asks, and by Ctrl-C, without a word.
+for number in signal.SIGPIPE, signal.SIGINT:
+    signal.signal(number, signal.SIG_DFL)
+try:
+    from drgn import FaultError, Program
+except ImportError as error:
+    reply(b"!", f"drgn is needed to read it (apt install python3-drgn): {error}".encode())
+else:
+    serve(sys.argv[1])

@@ -4,12 +4,14 @@
 //!
 //! [`Sender`] is the consumer's sink that is a connection; [`Receiver`] takes the traces of any number of
 //! machines, each into a directory of its own; [`watch`] shows one while it comes in.
+//! [`Destination`] is where a trace goes, there or to a directory.
 //! They speak in the frames of [`message`]. A packet goes back to the kernel when the receiver has written
 //! it, so whatever ends in between, the receiver's word on the last packet that it has says where to go
 //! on.
 
 #![forbid(unsafe_code)]
 
+mod destination;
 mod hello;
 mod incoming;
 mod link;
@@ -28,6 +30,7 @@ mod trouble;
 mod watch;
 mod wire;
 
+pub use destination::{Destination, Directory};
 pub use hello::{host, Hello, Sent};
 pub use peer::{parse_address, Peer, Security};
 pub use receiver::Receiver;

@@ -358,7 +358,7 @@ impl Sink for Sender {
         if self.is_given_up() {
             let on_their_way = self.streams.iter().filter(|stream| stream.pipe.held() > 0);
             return Err(self.error(Trouble::passing(format!(
-                "{} packets were not acknowledged; they are in the kernel's buffers",
+                "{} packets were not acknowledged",
                 on_their_way.count()
             ))));
         }

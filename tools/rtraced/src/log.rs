@@ -2,6 +2,7 @@
 
 //! Where messages go: standard error, and once detached the system log.
 
+use network::Notice;
 use std::os::unix::net::UnixDatagram;
 use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,6 +43,12 @@ impl Log {
     /// Something that went wrong.
     pub fn error(&self, message: &str) {
         self.say(3, message);
+    }
+
+    /// For who says what happens on the way to another machine.
+    pub fn notice(&self) -> Notice {
+        let log = self.clone();
+        Arc::new(move |message| log.info(message))
     }
 
     fn say(&self, severity: u8, message: &str) {

@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod destination;
 mod detach;
 mod failure;
 mod files;

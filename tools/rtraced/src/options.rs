@@ -3,10 +3,9 @@
 //! What the program works with, from what was typed.
 
 use crate::args::Args;
-use crate::destination::{Destination, Directory};
 use crate::receive::Receive;
 use clap::CommandFactory;
-use network::Security;
+use network::{Destination, Directory, Security};
 use std::io;
 use std::path::{absolute, PathBuf};
 use trace::access::Access;
@@ -58,7 +57,7 @@ impl Action {
         let security = Security::new(ca, cert, key, args.plain);
         let pid_file = file(args.pid_file)?;
         let destination = match (args.output, args.connect) {
-            (_, Some(address)) => Destination::Receiver(address, security),
+            (_, Some(address)) => Destination::Receiver { address, security },
             (Some(path), None) => {
                 let directory = Directory {
                     path: absolute(path)?,

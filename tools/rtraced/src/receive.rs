@@ -2,7 +2,6 @@
 
 //! `--listen`: takes the traces of other machines.
 
-use crate::destination::{notice, Directory};
 use crate::detach::Detachment;
 use crate::failure::Failure;
 use crate::files;
@@ -10,7 +9,7 @@ use crate::log::Log;
 use crate::notify::Notify;
 use crate::pid_file::PidFile;
 use anyhow::anyhow;
-use network::{Credentials, Receiver, Security};
+use network::{Credentials, Directory, Receiver, Security};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use trace::output::{make_dir, Output};
@@ -54,7 +53,7 @@ pub fn receive(options: &Receive, log: &Log) -> Result<ExitCode, Failure> {
         security,
         path.clone(),
         *output,
-        notice(log),
+        log.notice(),
     )?;
     let status = format!(
         "listening at {}; traces go to {}",

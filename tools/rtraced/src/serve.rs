@@ -2,7 +2,6 @@
 
 //! Waits for a trace and writes it.
 
-use crate::destination::Destination;
 use crate::detach::Detachment;
 use crate::failure::Failure;
 use crate::files;
@@ -12,10 +11,13 @@ use crate::options::Options;
 use crate::pid_file::PidFile;
 use crate::snapshots;
 use anyhow::anyhow;
+use network::{Destination, Directory};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use std::os::fd::AsFd;
 use std::process::ExitCode;
 use trace::consumer::{Consumer, End};
 use trace::live::LiveTrace;
+use trace::output::Output;
 use trace::priority;
 use trace::recording::State;
 use trace::session::Session;
@@ -54,7 +56,7 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
     }
     // Before the look whether it is active: whatever is started from now on has another.
     let last = session.uuid()?;
-    let held = options.destination.try_writing(last)?;
+    let held = try_writing(&options.destination, last)?;
     files::open_many();
     let source = match current(&session, held, options.leftover)? {
         Some(source) => source,
@@ -75,7 +77,11 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
         }
     };
     let mut consumer = Consumer::open(source, |source| {
-        options.destination.begin(source, &signals, log)
+        let stop = signals.as_fd().try_clone_to_owned();
+        let stop = stop.map_err(trace::Error::system("cannot duplicate a descriptor"))?;
+        let (uuid, streams) = (source.uuid(), source.streams()?);
+        let to = &options.destination;
+        to.begin(uuid, streams, stop, log.notice())
     })?;
     // What an earlier run may have brought there; whether it did, a receiver may say only later.
     let before = session.stats()?.all.total.read_records;
@@ -108,10 +114,10 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
             (ExitCode::SUCCESS, State::Stopped)
         }
         Err(error) => {
-            let is_full = matches!(error, trace::Error::Write { .. });
+            let advice = advice(&options.destination, &error);
             let failure = Failure::from(error);
             log.error(&failure.to_string());
-            if let Some(advice) = options.destination.advice().filter(|_| is_full) {
+            if let Some(advice) = advice {
                 log.error(&advice);
             }
             (failure.exit_code(), State::Failed)
@@ -119,6 +125,39 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
     };
     close(&session, consumer, before, state, log);
     Ok(code)
+}
+
+/// Makes sure, before anything is waited for, that a trace can go there, and that a directory holds nothing else
+/// than a part of the `last` trace. Whether it is known to hold that.
+fn try_writing(destination: &Destination, last: Option<Uuid>) -> Result<bool, Failure> {
+    destination.check_credentials()?;
+    let Some(Directory { path, options }) = destination.directory() else {
+        return Ok(false);
+    };
+    let held = options.held(path)?;
+    if let Some(other) = held.filter(|_| held != last) {
+        return Err(Output::holds_another(path, other).into());
+    }
+    Output::try_writing(path, *options)?;
+    Ok(held.is_some())
+}
+
+/// What to do after an error in writing there, if there is something to say.
+fn advice(destination: &Destination, error: &trace::Error) -> Option<String> {
+    match (destination, error) {
+        (Destination::Directory(Directory { path, .. }), trace::Error::Write { .. }) => {
+            Some(format!(
+                "{} holds a valid trace up to there, and the kernel goes on recording: make room and \
+                 start rtraced again to continue",
+                path.display()
+            ))
+        }
+        (Destination::Receiver { .. }, trace::Error::System { .. }) => Some(
+            "what the receiver has not got is in the kernel's buffers: start rtraced again to send it"
+                .to_owned(),
+        ),
+        _ => None,
+    }
 }
 
 /// The trace to write at once: the one that is being recorded; and one that was stopped, if the

@@ -2,12 +2,12 @@
 
 //! `--snapshots`: writes what the buffers hold each time that a signal asks for it.
 
-use crate::destination::Directory;
 use crate::detach::Detachment;
 use crate::failure::Failure;
 use crate::log::Log;
 use crate::notify::Notify;
 use crate::serve::look;
+use network::Directory;
 use rustix::process::Signal;
 use std::process::ExitCode;
 use trace::output::{make_dir, Output};

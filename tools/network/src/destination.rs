@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where a trace goes: to a directory, or to a receiver.
+
+use crate::peer::{Peer, Security};
+use crate::sender::{Retry, Sender};
+use crate::tls::{ClientTls, Credentials};
+use crate::Notice;
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use trace::output::OutputOptions;
+use trace::sink::Sink;
+use trace::source::StreamName;
+use trace::uuid::Uuid;
+use trace::{Error, Result};
+
+/// Where a trace goes.
+#[derive(Debug)]
+pub enum Destination {
+    /// To a directory.
+    Directory(Directory),
+    /// To a receiver (`rtraced --listen`).
+    Receiver {
+        /// `HOST:PORT`.
+        address: String,
+        /// How the connection is protected.
+        security: Security<Credentials>,
+    },
+}
+
+/// A directory for traces.
+#[derive(Debug)]
+pub struct Directory {
+    /// Where it is.
+    pub path: PathBuf,
+    /// How to write there.
+    pub options: OutputOptions,
+}
+
+impl Destination {
+    /// The directory, if it is one.
+    pub fn directory(&self) -> Option<&Directory> {
+        match self {
+            Self::Directory(directory) => Some(directory),
+            Self::Receiver { .. } => None,
+        }
+    }
+
+    /// Fails if there are certificates to be shown, and they cannot be used.
+    pub fn check_credentials(&self) -> Result<()> {
+        match self {
+            Self::Directory(_) => Ok(()),
+            Self::Receiver { security, .. } => client(security).map(drop),
+        }
+    }
+
+    /// Begins to write the trace `uuid` there; `streams` are those that may come. `stop` becomes readable, or
+    /// hangs up, when the program is to stop: then a receiver that does not answer is waited for but a little
+    /// while. What is to be said of the connection meanwhile goes to `notice`.
+    pub fn begin(
+        &self,
+        uuid: Uuid,
+        streams: Vec<StreamName>,
+        stop: OwnedFd,
+        notice: Notice,
+    ) -> Result<Box<dyn Sink>> {
+        match self {
+            Self::Directory(Directory { path, options }) => options.begin(path, uuid, &streams),
+            Self::Receiver { address, security } => {
+                let peer = Peer::new(address.clone(), client(security)?);
+                let sender = Sender::begin(peer, uuid, streams, Retry::default(), stop, notice)?;
+                Ok(Box::new(sender))
+            }
+        }
+    }
+}
+
+fn client(security: &Security<Credentials>) -> Result<Security<ClientTls>> {
+    let read = security.client().map_err(io::Error::other);
+    read.map_err(Error::system("cannot use the certificates"))
+}
+
+/// As messages call it.
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory(directory) => directory.path.display().fmt(f),
+            Self::Receiver { address, .. } => f.write_str(address),
+        }
+    }
+}

@@ -3,8 +3,8 @@
 //! A session that is looked at while it records, and that is gone then.
 
 use crate::advice;
+use crate::on_drop::StopOnDrop;
 use crate::options::{Conditions, Place};
-use crate::record::StopOnDrop;
 use crate::setup::Setup;
 use crate::temporary::Temporary;
 use crate::terminal::say;

@@ -29,6 +29,7 @@ mod live;
 mod loss;
 mod maker;
 mod mark;
+mod on_drop;
 mod options;
 mod page;
 mod probe;

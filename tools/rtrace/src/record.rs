@@ -8,6 +8,7 @@ use crate::earlier::Earlier;
 use crate::export::save_names;
 use crate::launch::{begin, cannot_run, wait, Begun, End};
 use crate::maker::Maker;
+use crate::on_drop::{FreeOnDrop, StopOnDrop};
 use crate::options::{Place, Record};
 use crate::probe::Probes;
 use crate::temporary::Temporary;
@@ -203,46 +204,6 @@ struct Recorded {
     written: Written,
     /// Whether everything that was read is on disk.
     whole: bool,
-}
-
-/// Ends the trace however the recording ends.
-pub struct StopOnDrop<'a>(pub &'a Session);
-
-impl Drop for StopOnDrop<'_> {
-    fn drop(&mut self) {
-        match self.0.stop() {
-            Err(error) if self.0.exists() => {
-                say(format_args!("the trace could not be stopped: {error}"));
-            }
-            // Who destroyed the session has stopped it.
-            _ => {}
-        }
-    }
-}
-
-/// Frees the trace's memory however the recording ends: nobody else is to read it.
-struct FreeOnDrop<'a> {
-    session: &'a Session,
-    uuid: Option<Uuid>,
-}
-
-impl Drop for FreeOnDrop<'_> {
-    fn drop(&mut self) {
-        let freed = self.session.uuid().and_then(|uuid| {
-            // Somebody else's trace, if it was started again meanwhile.
-            if uuid == self.uuid {
-                self.session.free()
-            } else {
-                Ok(())
-            }
-        });
-        match freed {
-            Err(error) if self.session.exists() => {
-                say(format_args!("the buffers could not be freed: {error}"));
-            }
-            _ => {}
-        }
-    }
 }
 
 /// Moves packets to disk in a thread while the command runs; then those of the flight recorders.

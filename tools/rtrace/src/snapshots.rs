@@ -4,8 +4,9 @@
 
 use crate::condition::Happened;
 use crate::launch::Begun;
+use crate::on_drop::StopOnDrop;
 use crate::options::Record;
-use crate::record::{say_nothing, Recording, StopOnDrop, Verdict};
+use crate::record::{say_nothing, Recording, Verdict};
 use crate::snapshot;
 use crate::state;
 use crate::terminal::say;

@@ -40,7 +40,7 @@ pub fn begin<'a>(
     let Some((program, arguments)) = &options.command else {
         say(format_args!(
             "recording to {} until Ctrl-C",
-            options.dir.display()
+            options.destination
         ));
         return run(None, watch);
     };

@@ -9,6 +9,7 @@ use crate::report::{report, Output};
 use crate::terminal::say;
 use anyhow::bail;
 use clap::ValueEnum;
+use network::Directory;
 use std::process::ExitCode;
 use trace::output::METADATA;
 
@@ -40,7 +41,9 @@ pub fn profile(place: &Place, mut options: Profile) -> ExitCode {
         say(format_args!("{error:#}"));
         return ExitCode::from(FAILED);
     }
-    let dir = &options.record.dir;
+    let Some(Directory { path: dir, .. }) = options.record.destination.directory() else {
+        unreachable!("a profile is written here");
+    };
     // One that is there already is not what is recorded now: that is refused.
     let is_there = || dir.join(METADATA).exists();
     let was_there = is_there();

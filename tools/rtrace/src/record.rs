@@ -16,9 +16,11 @@ use crate::terminal::{bytes, say};
 use crate::watch::Watch;
 use crate::{advice, snapshots, symbols, workload, WRONG_USAGE};
 use anyhow::{bail, Context};
+use network::{Destination, Directory, Notice};
 use rustix::pipe::{pipe_with, PipeFlags};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::thread;
 use trace::consumer::{Consumer, Written};
 use trace::live::LiveTrace;
@@ -63,12 +65,16 @@ fn try_record<'a>(place: &Place, options: &'a Record) -> anyhow::Result<Recordin
             );
         }
     }
-    if options.output_options.held(&options.dir)?.is_some() {
-        bail!(
-            "{} holds a trace already: choose a new directory",
-            options.dir.display()
-        );
+    let directory = options.destination.directory();
+    if let Some(Directory { path, options }) = directory {
+        if options.held(path)?.is_some() {
+            bail!(
+                "{} holds a trace already: choose a new directory",
+                path.display()
+            );
+        }
     }
+    options.destination.check_credentials()?;
     // Before anything is made or started that would be of no use.
     if let Some((program, _)) = &options.command {
         if let Err(error) = workload::find(program) {
@@ -76,7 +82,9 @@ fn try_record<'a>(place: &Place, options: &'a Record) -> anyhow::Result<Recordin
         }
     }
     let servers = options.debuginfod.then(symbols::Servers::new).transpose()?;
-    Output::try_writing(&options.dir, options.output_options)?;
+    if let Some(Directory { path, options }) = directory {
+        Output::try_writing(path, *options)?;
+    }
     let signals = Signals::catch()?;
     // Before the session, so that nothing records them when they are taken away.
     let _probes = if options.probes.is_empty() {
@@ -102,9 +110,10 @@ fn try_record<'a>(place: &Place, options: &'a Record) -> anyhow::Result<Recordin
     };
     options.setup.apply(session)?;
     let mut watch = Watch::new(&options.conditions, session)?;
-    let symbols = options
-        .symbols
-        .then(|| symbols::Recorder::begin(&options.dir));
+    let named = directory.filter(|_| options.symbols);
+    let symbols = named.map(|directory| {
+        symbols::Recorder::begin(&directory.path).map(|symbols| (directory, symbols))
+    });
     let symbols = symbols.transpose()?;
     watch.begin()?;
     session.start()?;
@@ -112,8 +121,9 @@ fn try_record<'a>(place: &Place, options: &'a Record) -> anyhow::Result<Recordin
     let uuid = session.uuid()?;
     let _free = FreeOnDrop { session, uuid };
     let begin = || begin(options, session, signals, watch);
-    let mut recording = if !options.conditions.snapshot_on.is_empty() {
-        snapshots::record(options, session, stop, begin)
+    let snapshots = directory.filter(|_| !options.conditions.snapshot_on.is_empty());
+    let mut recording = if let Some(directory) = snapshots {
+        snapshots::record(options, directory, session, stop, begin)
     } else if options
         .setup
         .channels
@@ -124,7 +134,8 @@ fn try_record<'a>(place: &Place, options: &'a Record) -> anyhow::Result<Recordin
     } else {
         stream(options, session, stop, begin)
     }?;
-    if let Some(Err(error)) = symbols.map(|symbols| save_symbols(options, symbols, servers)) {
+    let saved = symbols.map(|(directory, symbols)| save_symbols(directory, symbols, servers));
+    if let Some(Err(error)) = saved {
         // The trace is whole all the same, and the command is to be waited for.
         say(format_args!("names of functions are missing: {error:#}"));
         recording.fail();
@@ -134,16 +145,16 @@ fn try_record<'a>(place: &Place, options: &'a Record) -> anyhow::Result<Recordin
 
 /// Writes beside the trace, if there is one, what its functions are called.
 fn save_symbols(
-    options: &Record,
+    directory: &Directory,
     symbols: symbols::Recorder,
     servers: Option<symbols::Servers>,
 ) -> anyhow::Result<()> {
-    let Some(uuid) = options.output_options.held(&options.dir)? else {
+    let Directory { path, options } = directory;
+    let Some(uuid) = options.held(path)? else {
         return Ok(());
     };
-    let access = options.output_options.access;
-    symbols.end(&options.dir, uuid, access)?;
-    save_names(&options.dir, servers, access)
+    symbols.end(path, uuid, options.access)?;
+    save_names(path, servers, options.access)
 }
 
 /// How a recording ended.
@@ -219,7 +230,10 @@ fn stream<'a>(
     let source = LiveTrace::open(session)?;
     let (uuid, streams) = (source.uuid(), source.streams()?);
     let source = source.only(|name| !late.contains(&name));
-    let mut consumer = Consumer::open(source, |_| output(options, uuid, &streams))?;
+    // Hangs up when the recording is over.
+    let (over_there, recording) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
+    let begin_there = |_: &_| begin_writing(options, uuid, streams, over_there);
+    let mut consumer = Consumer::open(source, begin_there)?;
     // Hangs up when the consumer is done, for whatever reason.
     let (over, alive) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
     // Nobody writes to it: the consumer ends when the trace is stopped and drained.
@@ -239,6 +253,7 @@ fn stream<'a>(
             Begun::Running(mut run) => Ok(Ok((wait(options, &mut run, &over)?, run))),
         });
         drop(stop);
+        drop(recording);
         (ended, thread.join())
     });
     let mut whole = matches!(result, Ok(Ok(_)));
@@ -275,9 +290,16 @@ fn stream<'a>(
     })
 }
 
-/// Begins to write a trace.
-fn output(options: &Record, uuid: Uuid, streams: &[StreamName]) -> trace::Result<Box<dyn Sink>> {
-    options.output_options.begin(&options.dir, uuid, streams)
+/// Begins to write a trace. `over` hangs up when the recording is over: a receiver that does not answer is then
+/// waited for but a little while.
+fn begin_writing(
+    options: &Record,
+    uuid: Uuid,
+    streams: Vec<StreamName>,
+    over: OwnedFd,
+) -> trace::Result<Box<dyn Sink>> {
+    let notice: Notice = Arc::new(|message| say(message));
+    options.destination.begin(uuid, streams, over, notice)
 }
 
 /// Nothing is left of a recording.
@@ -324,7 +346,10 @@ fn flight_recorder<'a>(
     }
     let source = LiveTrace::open(session)?;
     let uuid = source.uuid();
-    let mut consumer = Consumer::open(source, |source| output(options, uuid, &source.streams()?))?;
+    let (over, recording) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
+    drop(recording);
+    let begin_there = |source: &LiveTrace| begin_writing(options, uuid, source.streams()?, over);
+    let mut consumer = Consumer::open(source, begin_there)?;
     let whole = drain(&mut consumer, &never);
     let recorded = Recorded {
         uuid,
@@ -347,12 +372,19 @@ pub fn say_nothing() {
 /// Says what was recorded and what was lost.
 fn close(options: &Record, session: &Session, recorded: Recorded) -> anyhow::Result<Verdict> {
     let written = recorded.written;
-    say(format_args!(
-        "trace in {} ({}, {} packets)",
-        options.dir.display(),
-        bytes(written.bytes),
-        written.packets
-    ));
+    let whither = match options.destination {
+        Destination::Directory(_) => Some("in"),
+        // What is on its way may not have come.
+        Destination::Receiver { .. } => recorded.whole.then_some("sent to"),
+    };
+    if let Some(whither) = whither {
+        say(format_args!(
+            "trace {whither} {} ({}, {} packets)",
+            options.destination,
+            bytes(written.bytes),
+            written.packets
+        ));
+    }
     let state = if recorded.whole {
         State::Over
     } else {

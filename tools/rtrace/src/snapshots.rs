@@ -12,14 +12,17 @@ use crate::state;
 use crate::terminal::say;
 use crate::workload::Event;
 use anyhow::Context;
+use network::Directory;
 use rustix::pipe::{pipe_with, PipeFlags};
 use trace::output::make_dir;
 use trace::session::Session;
 use trace::Error;
 
-/// Writes DIR/1, DIR/2, ... until the command ends, or as many are written as were asked for.
+/// Writes snapshots to directories 1, 2, ... in `directory`, until the command ends, or as many are written as were
+/// asked for.
 pub fn record<'a>(
     options: &'a Record,
+    directory: &Directory,
     session: &Session,
     stop: StopOnDrop<'_>,
     begin: impl FnOnce() -> anyhow::Result<Begun<'a>>,
@@ -51,7 +54,7 @@ pub fn record<'a>(
         }
         if is_snapshot {
             taken += 1;
-            if let Err(error) = take(options, session, taken) {
+            if let Err(error) = take(directory, session, taken) {
                 say(format_args!("{error:#}"));
                 break (code, true);
             }
@@ -80,12 +83,8 @@ pub fn record<'a>(
     })
 }
 
-fn take(options: &Record, session: &Session, number: u64) -> anyhow::Result<()> {
-    let (dir, access) = (&options.dir, options.output_options.access);
-    make_dir(dir, access).map_err(Error::write(dir))?;
-    snapshot::take(
-        session,
-        &dir.join(number.to_string()),
-        options.output_options,
-    )
+fn take(directory: &Directory, session: &Session, number: u64) -> anyhow::Result<()> {
+    let Directory { path, options } = directory;
+    make_dir(path, options.access).map_err(Error::write(path))?;
+    snapshot::take(session, &path.join(number.to_string()), *options)
 }

@@ -5,22 +5,22 @@
 use clap::Args;
 use std::path::PathBuf;
 
-/// What protects a connection.
+/// What protects a connection. The group `network` has the argument that says where to.
 #[derive(Debug, Args)]
 pub struct NetworkArgs {
-    /// For --from: certificate of the authority that has signed those of both sides, PEM
-    #[arg(long, value_name = "FILE", requires_all = ["from", "cert", "key"])]
+    /// For a connection: certificate of the authority that has signed those of both sides, PEM
+    #[arg(long, value_name = "FILE", requires_all = ["network", "cert", "key"])]
     pub ca: Option<PathBuf>,
 
     /// This side's certificate, PEM
-    #[arg(long, value_name = "FILE", requires_all = ["from", "ca", "key"])]
+    #[arg(long, value_name = "FILE", requires_all = ["network", "ca", "key"])]
     pub cert: Option<PathBuf>,
 
     /// The private key of that, PEM
-    #[arg(long, value_name = "FILE", requires_all = ["from", "ca", "cert"])]
+    #[arg(long, value_name = "FILE", requires_all = ["network", "ca", "cert"])]
     pub key: Option<PathBuf>,
 
     /// Neither encrypt nor ask who the other side is, also where that is another machine
-    #[arg(long, requires = "from", conflicts_with_all = ["ca", "cert", "key"])]
+    #[arg(long, requires = "network", conflicts_with_all = ["ca", "cert", "key"])]
     pub plain: bool,
 }

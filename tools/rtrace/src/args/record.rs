@@ -2,9 +2,10 @@
 
 //! `rtrace record`, as typed.
 
-use super::{AccessArgs, SetupArgs};
+use super::{AccessArgs, NetworkArgs, SetupArgs};
 use crate::condition::Condition;
-use clap::Args;
+use clap::{ArgGroup, Args};
+use network::parse_address;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use trace::rotate::Every;
@@ -28,6 +29,9 @@ Channels:
   the newest only: channels in overwrite mode are read at the end. The trace has a file
   CHANNEL_cpuN for each channel and CPU, which viewers show as one trace.
 
+To another machine, where `rtraced --listen` writes it:
+  rtrace record --connect collector:5344 --ca ca.pem --cert web1.pem --key web1.key -e sched -- make
+
 Until something happens:
   rtrace record --overwrite --until 'event:sched:sched_switch if prev_prio < 0' -e sched
   rtrace record --overwrite --snapshot-on failure --snapshot-on 'log:BUG|WARNING' -- ./flaky-test
@@ -42,6 +46,7 @@ Exit codes:
   126  COMMAND cannot be run
   127  COMMAND was not found
   2    wrong usage")]
+#[command(group(ArgGroup::new("network").args(["connect"])))]
 pub struct RecordArgs {
     #[command(flatten)]
     pub setup: SetupArgs,
@@ -91,6 +96,17 @@ pub struct RecordArgs {
     /// Directory for the trace: new or empty [default: ./rtrace-YYYYMMDD-HHMMSS, UTC]
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+
+    /// Send the trace to the receiver there (`rtraced --listen`), and write nothing here. While it is not
+    /// there the buffers fill; when the recording is over it is waited for 5 s
+    #[arg(long, value_name = "HOST:PORT", value_parser = parse_address)]
+    #[arg(conflicts_with_all = [
+        "output", "direct", "rotate", "keep", "mode", "group", "symbols", "snapshot_on"
+    ])]
+    pub connect: Option<String>,
+
+    #[command(flatten)]
+    pub network: NetworkArgs,
 
     /// Flight recorder: when a buffer is full overwrite its oldest events. Nothing is read
     /// until the end, when the newest events are written

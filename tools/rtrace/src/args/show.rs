@@ -3,7 +3,7 @@
 //! `rtrace trace`, as typed.
 
 use super::{ChoiceArgs, NetworkArgs};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use network::parse_address;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -44,6 +44,7 @@ Exit codes:
   126  COMMAND cannot be run
   127  COMMAND was not found
   2    wrong usage")]
+#[command(group(ArgGroup::new("network").args(["from"])))]
 pub struct ShowArgs {
     #[command(flatten)]
     pub choice: ChoiceArgs,

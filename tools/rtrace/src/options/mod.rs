@@ -19,12 +19,15 @@ pub use show::{Input, Show};
 pub use top::Top;
 
 use crate::analysis::Question;
-use crate::args::{AccessArgs, Cli, Command, ListArgs, ReportArgs, StartArgs, StateArgs};
+use crate::args::{
+    AccessArgs, Cli, Command, ListArgs, NetworkArgs, ReportArgs, StartArgs, StateArgs,
+};
 use crate::config::Config;
 use crate::export::Export;
 use crate::report::Output;
 use clap::error::ErrorKind;
 use clap::CommandFactory;
+use network::{Credentials, Security};
 use std::path::PathBuf;
 use trace::access::Access;
 use trace::output::OutputOptions;
@@ -286,6 +289,16 @@ fn rows(typed: usize) -> usize {
 
 fn access(args: &AccessArgs) -> Access {
     Access::new(args.mode, args.group)
+}
+
+fn security(args: NetworkArgs) -> Security<Credentials> {
+    let NetworkArgs {
+        ca,
+        cert,
+        key,
+        plain,
+    } = args;
+    Security::new(ca, cert, key, plain)
 }
 
 /// What was typed makes no sense.

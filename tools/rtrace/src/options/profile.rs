@@ -2,14 +2,14 @@
 
 //! What `rtrace profile` works with.
 
-use super::record::{Conditions, Record};
+use super::record::{new_directory, Conditions, Record};
 use super::{access, rows};
 use crate::args::ProfileArgs;
 use crate::channels::ChannelSetup;
-use crate::date;
 use crate::profile::Pace;
 use crate::setup::Setup;
 use crate::tasks::Tasks;
+use network::{Destination, Directory};
 use trace::output::OutputOptions;
 use trace::settings::{BufferSize, Mode};
 use trace::tracer::FIRST_CHANNEL;
@@ -51,13 +51,13 @@ pub(super) fn profile(args: ProfileArgs) -> Profile {
         conditions: Conditions::default(),
         probes: Vec::new(),
         session: None,
-        dir: args
-            .output
-            .unwrap_or_else(|| format!("rtrace-{}", date::now()).into()),
-        output_options: OutputOptions {
-            access: access(&args.access),
-            ..OutputOptions::default()
-        },
+        destination: Destination::Directory(Directory {
+            path: args.output.unwrap_or_else(new_directory),
+            options: OutputOptions {
+                access: access(&args.access),
+                ..OutputOptions::default()
+            },
+        }),
         symbols: true,
         debuginfod: args.debuginfod,
         fail_on_loss: false,

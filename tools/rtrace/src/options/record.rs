@@ -3,7 +3,7 @@
 //! What `rtrace record` works with.
 
 use super::setup::{add_state, config};
-use super::{access, wrong};
+use super::{access, security, wrong};
 use crate::args::RecordArgs;
 use crate::channels::ChannelSetup;
 use crate::condition::Condition;
@@ -11,6 +11,7 @@ use crate::date;
 use crate::given::Given;
 use crate::maker::Maker;
 use crate::setup::Setup;
+use network::{Destination, Directory};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use trace::output::OutputOptions;
@@ -69,9 +70,7 @@ pub struct Record {
     /// What the session that it makes is called, if that matters.
     pub session: Option<Given<String>>,
     /// Where the trace goes.
-    pub dir: PathBuf,
-    /// How it is written there.
-    pub output_options: OutputOptions,
+    pub destination: Destination,
     /// Whether the names of functions are written with the trace.
     pub symbols: bool,
     /// Whether servers are asked for those that this machine does not know.
@@ -148,25 +147,37 @@ pub(super) fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
         can_rotate(channels, &conditions).map_err(wrong)?;
     }
     add_state(&mut config.setup)?;
+    let destination = match args.connect {
+        Some(address) => Destination::Receiver {
+            address,
+            security: security(args.network),
+        },
+        None => Destination::Directory(Directory {
+            path: args.output.unwrap_or_else(new_directory),
+            options: OutputOptions {
+                writing: Writing::from_direct(args.direct),
+                access: access(&args.access),
+                rotate,
+            },
+        }),
+    };
     let mut command = args.command.into_iter();
     Ok(Record {
         conditions,
         probes: args.probes,
         setup: config.setup,
         session: config.session,
-        dir: args
-            .output
-            .unwrap_or_else(|| format!("rtrace-{}", date::now()).into()),
-        output_options: OutputOptions {
-            writing: Writing::from_direct(args.direct),
-            access: access(&args.access),
-            rotate,
-        },
+        destination,
         symbols: args.symbols,
         debuginfod: args.debuginfod,
         fail_on_loss: args.fail_on_loss,
         command: command.next().map(|program| (program, command.collect())),
     })
+}
+
+/// The directory for a recording that was given none.
+pub(super) fn new_directory() -> PathBuf {
+    format!("rtrace-{}", date::now()).into()
 }
 
 /// Whether there is something to cut into chunks while a recording goes on. The error is for people.

@@ -2,9 +2,9 @@
 
 //! What `rtrace trace` works with.
 
-use super::rows;
 use super::setup::choice;
-use crate::args::{ChoiceArgs, FunctionArgs, NetworkArgs, ShowArgs};
+use super::{rows, security};
+use crate::args::{ChoiceArgs, FunctionArgs, ShowArgs};
 use crate::decode::is_call;
 use crate::setup::Setup;
 use crate::show::paths::Sources;
@@ -76,12 +76,6 @@ pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
             *pattern = both(pattern);
         }
     }
-    let NetworkArgs {
-        ca,
-        cert,
-        key,
-        plain,
-    } = args.network;
     let FunctionArgs {
         functions, graph, ..
     } = &args.choice.functions;
@@ -91,7 +85,7 @@ pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
         (Some(dir), _) => Input::Recorded(dir),
         (None, Some(address)) => Input::Received {
             address,
-            security: Security::new(ca, cert, key, plain),
+            security: security(args.network),
             name: args.of,
         },
         (None, None) => {

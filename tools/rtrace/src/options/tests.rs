@@ -129,7 +129,12 @@ fn start_changes_only_what_is_given() {
 
 #[test]
 fn a_trace_is_cut_where_it_can_be() {
-    let rotate = |words| recorded(words).output_options.rotate;
+    let rotate = |words| {
+        let destination = recorded(words).destination;
+        destination
+            .directory()
+            .and_then(|directory| directory.options.rotate)
+    };
     let every = Every::Size(1 << 30);
     let keep = Some(3);
     assert_eq!(rotate(""), None);

@@ -237,7 +237,7 @@ struct rtrace_aux;
  */
 struct rtrace_aux_handle {
 	size_t size;
-	unsigned long opaque[3];
+	unsigned long opaque[4];
 };
 
 /* Flags of rtrace_aux_end(), and of the event. */

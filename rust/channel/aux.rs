@@ -87,9 +87,15 @@ impl Area {
         // `head` was exchanged before: the order is W4's, with R4 in `Wakeup::open`.
         let is_due = || !self.overwrites() && self.aux.unread() >= self.watermark;
         if self.wakeup.is_open() && is_due() {
-            self.wakeup.wake_soon();
+            self.wake();
         }
         told
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake(&self) {
+        self.wakeup.wake_soon();
     }
 
     /// Ends a chunk that nobody records any more, as [`Aux::abandon`].

@@ -218,7 +218,7 @@ pub(crate) struct AuxReader(Arc<Area>);
 impl AuxReader {
     /// Becomes the reader of `cpu`'s area. `ENODATA`: it has none; `EBUSY`: there is a reader. May sleep.
     pub(crate) fn new(channel: &Channel, cpu: u32) -> Result<Self> {
-        let area = channel.area(cpu).ok_or_else(enodata)?;
+        let area = channel.area_to_keep(cpu).ok_or_else(enodata)?;
         if !area.wakeup.open(cpu) {
             return Err(EBUSY);
         }

@@ -238,30 +238,29 @@ impl Channel {
         self.setup.config.aux_size != 0
     }
 
-    /// The AUX area of `cpu`, to keep. Any context, NMI included, but not for the last who keeps it.
-    pub(crate) fn area(&self, cpu: u32) -> Option<Arc<Area>> {
+    /// The AUX area of `cpu`. Any context, NMI included.
+    pub(crate) fn area(&self, cpu: u32) -> Option<&Area> {
+        self.cpus.of(cpu)?.area.get()
+    }
+
+    /// The same, to keep. Where memory may be freed.
+    pub(crate) fn area_to_keep(&self, cpu: u32) -> Option<Arc<Area>> {
         self.cpus.of(cpu)?.area.get_arc()
     }
 
     /// That of this CPU; if it has none although it should, that is counted. Any context, NMI included.
-    pub(crate) fn area_here(&self, guard: &NoPreempt) -> Option<Arc<Area>> {
+    pub(crate) fn area_here<'a>(&'a self, guard: &'a NoPreempt) -> Option<&'a Area> {
         let this = self.cpus.this_cpu(guard);
-        let area = this.area.get_arc();
+        let area = this.area.get();
         if area.is_none() && self.records_this_cpu(guard) {
             this.no_area.increment();
         }
         area
     }
 
-    /// Whether `area` is one of its own. Any context, NMI included.
-    pub(crate) fn is_area(&self, area: &Area) -> bool {
-        let own = self.cpus.of(area.cpu()).and_then(|this| this.area.get());
-        own.is_some_and(|own| core::ptr::eq(own, area))
-    }
-
     /// Whether the trace is over, and readers have seen the end of every stream and closed it.
     pub(crate) fn is_read(&self) -> bool {
-        let mut areas = cpu::possible().filter_map(|cpu| self.cpus.of(cpu)?.area.get());
+        let mut areas = cpu::possible().filter_map(|cpu| self.area(cpu));
         cpu::possible()
             .filter_map(|cpu| self.stream(cpu))
             .all(Stream::is_read)
@@ -302,7 +301,7 @@ impl Channel {
                 let _ = self.flush(cpu);
                 stream.finish();
             }
-            if let Some(area) = self.cpus.of(cpu).and_then(|this| this.area.get()) {
+            if let Some(area) = self.area(cpu) {
                 area.finish();
             }
         }

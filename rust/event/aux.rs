@@ -21,7 +21,7 @@ use crate::sys::cpu;
 use crate::sys::errno::eusers;
 use crate::sys::foreign::ForeignRoom;
 use crate::sys::percpu::PerCpu;
-use crate::sys::rcu::RcuArc;
+use crate::sys::rcu::{RcuArc, Retired};
 use core::mem::size_of;
 use core::ptr::NonNull;
 use kernel::prelude::*;
@@ -46,8 +46,7 @@ pub(crate) struct AuxSource {
 struct PerCpuState {
     /// The address of the area in which there is a chunk; 0: there is none.
     open: SharedWord,
-    /// That area, if its trace is over: whoever ends the chunk, maybe in an NMI, is not the last who
-    /// has it.
+    /// That area, if its trace is over: the chunk's bytes are the producer's until it has ended.
     kept: RcuArc<Area>,
 }
 
@@ -57,9 +56,11 @@ struct PerCpuState {
 pub(crate) struct OpenChunk {
     /// Its bytes.
     size: usize,
-    /// None once it has ended.
-    area: Option<Arc<Area>>,
+    /// The address of its area; 0 once it has ended.
+    area: u64,
     chunk: Chunk,
+    /// Whose area that is.
+    cpu: u32,
 }
 
 /// Room for one.
@@ -114,19 +115,20 @@ impl AuxSource {
         // The channel has it, too, as long as the guard lives.
         let area = channel.area_here(&guard)?;
         let open = &self.cpus.this_cpu(&guard).open;
-        if !open.compare_exchange(0, address(&area)) {
+        if !open.compare_exchange(0, address(area)) {
             area.count_collision();
             return None;
         }
         let Some((chunk, at)) = area.begin(wanted) else {
-            drop(area);
             open.store_release(0);
             return None;
         };
+        // From here on `detach` finds it open, and keeps the area.
         handle.fill(OpenChunk {
             size: chunk.len as usize,
-            area: Some(area),
+            area: address(area),
             chunk,
+            cpu: area.cpu(),
         });
         Some(at)
     }
@@ -135,33 +137,35 @@ impl AuxSource {
     /// `flags` are not the producer's: then it is not recorded; or it has ended. Any CPU, any context, NMI
     /// included.
     pub(crate) fn end(&self, handle: Handle<'_>, written: u64, flags: u64) -> Result {
-        let OpenChunk { area, chunk, .. } = handle.filled();
-        let area = area.take().ok_or(EINVAL)?;
-        let cpu = area.cpu();
-        let result = if written > chunk.len || flags & !flags::PRODUCER != 0 {
-            area.abandon(chunk.len);
-            Err(EINVAL)
-        } else {
-            self.record(&area, *chunk, written, flags);
-            Ok(())
-        };
-        drop(area);
-        // Last, so that who keeps the area finds that nobody else has it: pairs with `keep_open`.
-        if let Some(this) = self.cpus.of(cpu) {
-            this.open.store_release(0);
-        }
-        result
-    }
-
-    /// The bytes and the event, or neither if the owner has gone.
-    fn record(&self, area: &Area, chunk: Chunk, written: u64, flags: u64) {
+        let handle = handle.filled();
+        let OpenChunk { chunk, cpu, .. } = *handle;
+        let area = core::mem::take(&mut handle.area);
+        let this = self.cpus.of(cpu).filter(|_| area != 0).ok_or(EINVAL)?;
+        let is_right = written <= chunk.len && flags & !flags::PRODUCER == 0;
         // Who detaches waits for its end.
         let guard = NoPreempt::new();
-        let owner = self.owner.get(&guard);
-        let channel = owner.and_then(|owner| owner.channel());
-        if !channel.is_some_and(|channel| channel.is_active() && channel.is_area(area)) {
-            return area.abandon(written);
+        let is_it = |its: &&Area| address(its) == area;
+        let owner = self.owner.get(&guard).and_then(|owner| owner.channel());
+        match owner.and_then(|channel| channel.area(cpu)).filter(is_it) {
+            Some(area) if is_right && owner.is_some_and(Channel::is_active) => {
+                self.record(area, chunk, written, flags, &guard);
+            }
+            recorded => {
+                // Of a trace that is over.
+                let kept = || this.kept.get(&guard).filter(is_it);
+                if let Some(area) = recorded.or_else(kept) {
+                    area.abandon(if is_right { written } else { chunk.len });
+                }
+            }
         }
+        // Last: who does not find it open does not keep the area. Pairs with `let_go`.
+        this.open.store_release(0);
+        is_right.then_some(()).ok_or(EINVAL)
+    }
+
+    /// The bytes, and the event.
+    #[inline(always)]
+    fn record(&self, area: &Area, chunk: Chunk, written: u64, flags: u64, guard: &NoPreempt) {
         let told = area.end(chunk, written);
         let record = Record {
             cpu: area.cpu(),
@@ -170,23 +174,30 @@ impl AuxSource {
             lost: told.lost,
             flags: flags | flags_of(told, area),
         };
-        self.recorders.record(&record, &guard);
+        self.recorders.record(&record, guard);
     }
 
-    /// Lets areas go in which there is no chunk any more; keeps those of `channel` in which there is one.
-    /// `changing` is held, or nobody else is there. Nobody begins one in `channel` any more. May sleep.
-    fn keep_open(&self, channel: Option<&Channel>) {
+    /// Keeps the areas of `channel`, where no chunk of an earlier trace is open. `changing` is held. May sleep.
+    fn keep(&self, channel: &Channel) {
+        let mut retired = Retired::new();
         for cpu in cpu::possible() {
-            let Some(this) = self.cpus.of(cpu) else {
+            let (Some(this), Some(area)) = (self.cpus.of(cpu), channel.area_to_keep(cpu)) else {
                 continue;
             };
             let open = this.open.load_acquire();
-            let area = channel.and_then(|channel| channel.area(cpu));
-            match area {
-                _ if open == 0 => this.kept.replace(None),
-                Some(area) if open == address(&area) => this.kept.replace(Some(area)),
-                // One of an earlier trace, that is kept.
-                _ => {}
+            if open == 0 || open == address(&area) {
+                this.kept.replace_later(Some(area), &mut retired);
+            }
+        }
+    }
+
+    /// Lets those go in which no chunk is open. `changing` is held, or nobody else is there. Nobody begins
+    /// one in them any more. May sleep.
+    fn let_go(&self) {
+        let mut retired = Retired::new();
+        for this in cpu::possible().filter_map(|cpu| self.cpus.of(cpu)) {
+            if this.open.load_acquire() == 0 {
+                this.kept.replace_later(None, &mut retired);
             }
         }
     }
@@ -194,7 +205,7 @@ impl AuxSource {
     /// Its module goes: there is no chunk any more. May sleep.
     pub(crate) fn end_all(&self) {
         let _changing = self.changing.lock();
-        self.keep_open(None);
+        self.let_go();
     }
 }
 
@@ -211,7 +222,7 @@ impl Attach for AuxSource {
         if self.owner.get_arc().is_some() {
             return Err(eusers());
         }
-        self.keep_open(None);
+        self.let_go();
         self.recorders.attach(probe.clone())?;
         self.owner.replace(Some(probe));
         Ok(())
@@ -221,9 +232,13 @@ impl Attach for AuxSource {
         let _changing = self.changing.lock();
         let owner = self.owner.get_arc();
         if let Some(owner) = owner.filter(|owner| core::ptr::eq(&**owner, probe)) {
+            // Before: a chunk that ends between the two finds its area in one of them.
+            owner.channel().inspect(|channel| self.keep(channel));
             // Who begins or ends a chunk finds no owner from now on, and is waited for.
             self.owner.replace(None);
-            self.keep_open(owner.channel());
+            // Of those that were begun meanwhile, where one of an earlier trace was open before.
+            owner.channel().inspect(|channel| self.keep(channel));
+            self.let_go();
         }
         self.recorders.detach(probe);
     }

@@ -314,8 +314,8 @@ mod tests {
             (pattern.as_str(), expression.wrong(&expression.value))
         });
         let expected = [
-            ("z", "f:20: x == 1".to_owned()),
-            ("a:*", "f:21: y == \"2\"".to_owned()),
+            ("z", "f:21: x == 1".to_owned()),
+            ("a:*", "f:22: y == \"2\"".to_owned()),
         ];
         assert_eq!(filters.collect::<Vec<_>>(), expected);
         // Nothing at all: the default events.

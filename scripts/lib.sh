@@ -6,6 +6,10 @@ TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 CACHE=${RTRACE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rtrace}
 BUILD=$TOP/build
 
+# Where cargo sees this tree inside the build root: at the same place for each clone, so that what it has
+# compiled for one serves the next (scripts/crates).
+CARGO_TREE=/rtrace
+
 # A failure inside $(...) is one.
 shopt -s inherit_errexit
 

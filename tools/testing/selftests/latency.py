@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tasks that are kept waiting for a CPU, and what is measured of them, for tests.
 
-Usage: latency.py hog MILLISECONDS  keeps a thread off CPU 0 for so long; prints its id and that of who did
-                                    it, and how many nanoseconds it waited: at least, and at most
+Usage: latency.py hog MILLISECONDS [WAITER]  keeps a thread off CPU 0 for so long, both of real time; prints its
+                                    id and that of who did it, and how many nanoseconds it waited: at least, and
+                                    at most. WAITER is one whose input and output are the files 8 and 9
+       latency.py wait TIMES        is such a one
        latency.py compare EVENTS FREQUENCY  EVENTS is what `babeltrace2 --clock-cycles` prints: each wake-up
                                     between the markers `begin` and `end` was measured, and as the events say
        latency.py timer EVENTS PERIOD MAX OFFS  timers fire each PERIOD nanoseconds, none is later than MAX
@@ -17,34 +19,58 @@ import sys
 import time
 
 
-def hog(milliseconds):
-    """A thread of the usual kind waits on CPU 0 while one of real time keeps it busy."""
+def wait(go, tell, times):
+    """A thread of real time says when it runs, as often as it is woken."""
     os.sched_setaffinity(0, {0})
-    (go, wake), (times, tell) = os.pipe(), os.pipe()
-    waiter = os.fork()
-    if waiter == 0:
-        with open("/proc/self/comm", "w") as file:
-            file.write("waiter")
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(80))
+    with open("/proc/self/comm", "w") as file:
+        file.write("waiter")
+    for _ in range(times):
         os.read(go, 1)
         os.write(tell, b"%d" % time.monotonic_ns())
-        os._exit(0)
-    with open("/proc/self/comm", "w") as file:
-        file.write("hog")
+
+
+def asleep(waiter):
+    """Until it waits to be woken."""
     stat = ""
     while "(waiter) S " not in stat:
         time.sleep(0.01)
         with open(f"/proc/{waiter}/stat") as file:
             stat = file.read()
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+
+
+def hog(milliseconds, waiter, wake, times):
+    """Another one keeps it off the CPU that long.
+
+    Those of the kernel have lower priorities than both, also where they do the work of interrupts (PREEMPT_RT: 1
+    and 50).
+    """
+    os.sched_setaffinity(0, {0})
+    with open("/proc/self/comm", "w") as file:
+        file.write("hog")
+    asleep(waiter)
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(90))
     before = time.monotonic_ns()
     os.write(wake, b"x")
     woken = last = time.monotonic_ns()
     while last < woken + milliseconds * 1_000_000:
         last = time.monotonic_ns()
     ran = int(os.read(times, 32))
-    os.waitpid(waiter, 0)
+    # Nobody waits for what it does from now on.
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     # It was woken between `before` and `woken`, and ran between `last` and `ran`.
-    print(waiter, os.getpid(), last - woken, ran - before)
+    print(waiter, os.getpid(), last - woken, ran - before, flush=True)
+
+
+def hog_alone(milliseconds):
+    """The same with a waiter of its own."""
+    (go, wake), (times, tell) = os.pipe(), os.pipe()
+    waiter = os.fork()
+    if waiter == 0:
+        wait(go, tell, 1)
+        os._exit(0)
+    hog(milliseconds, waiter, wake, times)
+    os.waitpid(waiter, 0)
 
 
 def compare(path, frequency):
@@ -143,8 +169,12 @@ def timer(path, period, longest, offs):
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "hog":
-        hog(int(sys.argv[2]))
+    if sys.argv[1] == "wait":
+        wait(0, 1, int(sys.argv[2]))
+    elif sys.argv[1] == "hog" and len(sys.argv) > 3:
+        hog(int(sys.argv[2]), int(sys.argv[3]), 8, 9)
+    elif sys.argv[1] == "hog":
+        hog_alone(int(sys.argv[2]))
     elif sys.argv[1] == "timer":
         timer(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])
     else:

@@ -36,12 +36,13 @@ mod typed;
 use crate::abi::schema::Field;
 use crate::arch::word::SharedWord;
 use crate::sys::foreign::ForeignModule;
+use crate::sys::hotplug::Hotplug;
 use crate::sys::tracepoint::Tracepoint;
 use fired::Fired;
 use function::Functions;
 use kernel::error::Result;
 use kernel::sync::Arc;
-use latency::timer::TimerLatency;
+use latency::timer::{TimerLatency, Timers};
 use latency::wakeup::WakeupLatency;
 use listed::Listed;
 use syscall::{Call, Direction};
@@ -80,6 +81,17 @@ pub(crate) struct Own {
     pub(crate) wakeups: Arc<WakeupLatency>,
     /// Its timers, whose lateness it measures.
     pub(crate) timers: Arc<TimerLatency>,
+}
+
+impl Own {
+    /// Nothing is traced or measured. May sleep.
+    pub(crate) fn new(timer_hotplug: &Arc<Hotplug<Timers>>) -> Result<Self> {
+        Ok(Self {
+            functions: Functions::new()?,
+            wakeups: WakeupLatency::new(())?,
+            timers: TimerLatency::new(timer_hotplug)?,
+        })
+    }
 }
 
 /// An event that can be recorded.

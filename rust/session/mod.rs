@@ -52,9 +52,7 @@ use crate::channel::Channel;
 use crate::context::ContextSet;
 use crate::event::aux;
 use crate::event::builtin::BuiltinProbes;
-use crate::event::function::Functions;
-use crate::event::latency::timer::{TimerLatency, Timers};
-use crate::event::latency::wakeup::WakeupLatency;
+use crate::event::latency::timer::Timers;
 use crate::event::registry::Registry;
 use crate::event::sampled::Frequency;
 use crate::event::tasks::{Following, Tasks};
@@ -170,11 +168,7 @@ impl Session {
     fn new(name: &str, shared: Arc<Shared>) -> Result<Arc<Self>> {
         let name = CString::try_from_fmt(fmt!("{name}"))?;
         let tasks = Arc::new(Tasks::new(), GFP_KERNEL)?;
-        let own = Own {
-            functions: Functions::new()?,
-            wakeups: WakeupLatency::new()?,
-            timers: TimerLatency::new(&shared.timer_hotplug)?,
-        };
+        let own = Own::new(&shared.timer_hotplug)?;
         let trigger_probes = TriggerProbes::new(&own);
         let metadata_waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
         let stopper = Arc::new(Stopper::new(shared.worker.clone()), GFP_KERNEL)?;

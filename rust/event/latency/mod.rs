@@ -6,11 +6,11 @@
 //! [woken](wakeup) wait until they run, and how late a [timer](timer) interrupts each CPU, which is as long as
 //! interrupts were off. Both keep the same [results].
 
-mod meter;
+pub(crate) mod metered;
 pub(crate) mod results;
 pub(crate) mod timer;
-mod waits;
 pub(crate) mod wakeup;
+mod who;
 
 use crate::abi::schema::{Field, FieldType};
 

@@ -28,6 +28,7 @@
 //! not measured. All changes are by compare-and-exchange, for there the CPUs of two tasks meet.
 
 use crate::arch::word::SharedWord;
+use crate::event::latency::who::{Noted, Who};
 use kernel::prelude::*;
 
 /// Slots; a power of two. Two tasks have the same one if their ids differ by a multiple of this.
@@ -68,25 +69,14 @@ struct Slot {
     /// A [`State`] and a task's id, or [`FREE`].
     word: SharedWord,
     since: SharedWord,
-    waker: [SharedWord; 5],
-}
-
-/// Who wakes a task.
-#[derive(Clone, Copy)]
-pub(super) struct Waker {
-    /// The thread that did it, or that was interrupted by who did it.
-    pub(super) tid: i32,
-    pub(super) comm: [u8; 16],
-    pub(super) cpu: i32,
-    /// Whether an interrupt or a softirq did it.
-    pub(super) is_interrupt: bool,
+    waker: Noted,
 }
 
 /// A wait that is over.
 pub(super) struct Wait {
     /// A moment of the stopwatch.
     pub(super) since: u64,
-    pub(super) waker: Waker,
+    pub(super) waker: Who,
 }
 
 /// The slot has another task's wait.
@@ -111,13 +101,7 @@ impl Waits {
 
     /// A task is woken; `runs`: it still runs.
     #[inline(always)]
-    pub(super) fn begin(
-        &self,
-        tid: u32,
-        runs: bool,
-        since: u64,
-        waker: &Waker,
-    ) -> Result<(), Taken> {
+    pub(super) fn begin(&self, tid: u32, runs: bool, since: u64, waker: &Who) -> Result<(), Taken> {
         let Some(slot) = self.slot(tid) else {
             return Ok(());
         };
@@ -181,12 +165,12 @@ impl Slot {
         Self {
             word: SharedWord::new(FREE),
             since: SharedWord::new(0),
-            waker: [const { SharedWord::new(0) }; 5],
+            waker: Noted::new(),
         }
     }
 
     #[inline(always)]
-    fn begin(&self, tid: u32, state: State, since: u64, waker: &Waker) -> Result<(), Taken> {
+    fn begin(&self, tid: u32, state: State, since: u64, waker: &Who) -> Result<(), Taken> {
         loop {
             let word = self.word.load();
             if word != FREE && word as u32 == tid {
@@ -201,29 +185,16 @@ impl Slot {
             }
         }
         self.since.store(since);
-        let comm = u128::from_ne_bytes(waker.comm);
-        let [low, high, tid_of_waker, cpu, is_interrupt] = &self.waker;
-        low.store(comm as u64);
-        high.store((comm >> 64) as u64);
-        tid_of_waker.store(waker.tid as u64);
-        cpu.store(waker.cpu as u64);
-        is_interrupt.store(waker.is_interrupt.into());
+        self.waker.store(waker);
         self.word.store_release(state.of(tid));
         Ok(())
     }
 
     #[inline(always)]
     fn wait(&self) -> Wait {
-        let [low, high, tid, cpu, is_interrupt] = &self.waker;
-        let comm = u128::from(low.load()) | u128::from(high.load()) << 64;
         Wait {
             since: self.since.load(),
-            waker: Waker {
-                tid: tid.load() as i32,
-                comm: comm.to_ne_bytes(),
-                cpu: cpu.load() as i32,
-                is_interrupt: is_interrupt.load() != 0,
-            },
+            waker: self.waker.load(),
         }
     }
 }

@@ -2,22 +2,24 @@
 
 //! What measures wake-ups: probes at the scheduler's tracepoints.
 
-use super::results::Results;
-use super::waits::{Wait, Waits, Waker};
-use super::wakeup::LEN;
-use crate::arch::preempt::{is_in_interrupt, NoPreempt};
+use super::waits::{Wait, Waits};
+use super::LEN;
+use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
+use crate::event::latency::metered::Meter;
+use crate::event::latency::results::Results;
+use crate::event::latency::who::Who;
 use crate::event::stopwatch::Stopwatch;
 use crate::record::memory::RecordWriter;
 use crate::sys::args::Task;
 use crate::sys::bindings;
 use crate::sys::percpu::PerCpu;
-use crate::sys::tracepoint::{Attachments, Handler, Tracepoints};
+use crate::sys::tracepoint::Handler;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// The data of the probes.
-pub(super) struct Meter {
+pub(crate) struct Wakeups {
     results: Arc<Results>,
     waits: Waits,
     /// The task that runs on each CPU; 0: none, or it is not known.
@@ -25,33 +27,39 @@ pub(super) struct Meter {
     stopwatch: Stopwatch,
 }
 
-impl Meter {
-    /// Measures until what this returns is dropped. `ENOENT`: the kernel has not the tracepoints. May
-    /// sleep.
-    pub(super) fn begin(results: &Arc<Results>) -> Result<Attachments<Self>> {
-        let meter = Self {
+impl Meter for Wakeups {
+    const PROBES: &'static [(&'static str, Handler<Self>)] = &[
+        (
+            "sched_switch",
+            Handler::new4(switch, bindings::__traceiter_sched_switch),
+        ),
+        (
+            "sched_wakeup",
+            Handler::new1(wakeup, bindings::__traceiter_sched_wakeup),
+        ),
+        (
+            "sched_wakeup_new",
+            Handler::new1(wakeup_new, bindings::__traceiter_sched_wakeup_new),
+        ),
+        (
+            "sched_waking",
+            Handler::new1(waking, bindings::__traceiter_sched_waking),
+        ),
+    ];
+
+    type Choice = ();
+
+    fn new(results: &Arc<Results>, _choice: &Arc<()>) -> Result<Self> {
+        Ok(Self {
             results: results.clone(),
             waits: Waits::new()?,
             running: PerCpu::new(|| SharedWord::new(0))?,
             stopwatch: Stopwatch::best(),
-        };
-        let meter = Arc::new(meter, GFP_KERNEL)?;
-        let tracepoints = Tracepoints::new()?;
-        let mut attachments = Attachments::new();
-        // The end of a wait before its beginning. After those who record the same tracepoint: what is
-        // measured follows it in the trace.
-        for (name, handler) in [
-            ("sched_switch", SWITCH),
-            ("sched_wakeup", WAKEUP),
-            ("sched_wakeup_new", WAKEUP_NEW),
-            ("sched_waking", WAKING),
-        ] {
-            let tracepoint = tracepoints.find(name).ok_or(ENOENT)?;
-            attachments.attach_last(tracepoint, handler, meter.clone())?;
-        }
-        Ok(attachments)
+        })
     }
+}
 
+impl Wakeups {
     /// Whether a task runs, on the CPU that it is on.
     #[inline(always)]
     fn runs(&self, task: &Task) -> bool {
@@ -61,15 +69,8 @@ impl Meter {
 
     #[inline(always)]
     fn begin_wait(&self, task: &Task, runs: bool) {
-        let current = Task::current();
-        let waker = Waker {
-            tid: current.tid(),
-            comm: current.comm(),
-            cpu: current.cpu(),
-            is_interrupt: is_in_interrupt(),
-        };
         let (tid, now) = (task.tid() as u32, self.stopwatch.read());
-        if self.waits.begin(tid, runs, now, &waker).is_err() {
+        if self.waits.begin(tid, runs, now, &Who::now()).is_err() {
             self.results.miss(1);
         }
     }
@@ -117,30 +118,24 @@ impl Meter {
     }
 }
 
-const WAKING: Handler<Meter> = Handler::new1(waking, bindings::__traceiter_sched_waking);
-const WAKEUP: Handler<Meter> = Handler::new1(wakeup, bindings::__traceiter_sched_wakeup);
-const WAKEUP_NEW: Handler<Meter> =
-    Handler::new1(wakeup_new, bindings::__traceiter_sched_wakeup_new);
-const SWITCH: Handler<Meter> = Handler::new4(switch, bindings::__traceiter_sched_switch);
-
 #[link_section = ".kprobes.text"]
-extern "C" fn waking(meter: &Meter, task: &Task) {
+extern "C" fn waking(meter: &Wakeups, task: &Task) {
     meter.begin_wait(task, meter.runs(task));
 }
 
 #[link_section = ".kprobes.text"]
-extern "C" fn wakeup_new(meter: &Meter, task: &Task) {
+extern "C" fn wakeup_new(meter: &Wakeups, task: &Task) {
     meter.begin_wait(task, false);
 }
 
 #[link_section = ".kprobes.text"]
-extern "C" fn wakeup(meter: &Meter, task: &Task) {
+extern "C" fn wakeup(meter: &Wakeups, task: &Task) {
     let (runs, now) = (meter.runs(task), meter.stopwatch.read());
     meter.waits.ready(task.tid() as u32, runs, now);
 }
 
 #[link_section = ".kprobes.text"]
-extern "C" fn switch(meter: &Meter, preempt: bool, prev: &Task, next: &Task, prev_state: u32) {
+extern "C" fn switch(meter: &Wakeups, preempt: bool, prev: &Task, next: &Task, prev_state: u32) {
     let now = meter.stopwatch.read();
     let guard = &NoPreempt::new();
     let next_tid = next.tid() as u32;

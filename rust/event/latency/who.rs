@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Who has caused something, noted until it has come to an end.
+
+use crate::arch::preempt::is_in_interrupt;
+use crate::arch::word::SharedWord;
+use crate::sys::args::Task;
+
+/// Who causes something.
+#[derive(Clone, Copy)]
+pub(super) struct Who {
+    /// The thread that did it, or that was interrupted by who did it.
+    pub(super) tid: i32,
+    pub(super) comm: [u8; 16],
+    pub(super) cpu: i32,
+    /// Whether an interrupt or a softirq did it.
+    pub(super) is_interrupt: bool,
+}
+
+impl Who {
+    /// The one that runs this. Any context, NMI included.
+    #[inline(always)]
+    pub(super) fn now() -> Self {
+        let current = Task::current();
+        Self {
+            tid: current.tid(),
+            comm: current.comm(),
+            cpu: current.cpu(),
+            is_interrupt: is_in_interrupt(),
+        }
+    }
+}
+
+/// A place for one. Who reads it must know that nobody writes it meanwhile.
+pub(super) struct Noted([SharedWord; 5]);
+
+impl Noted {
+    /// Nobody.
+    pub(super) const fn new() -> Self {
+        Self([const { SharedWord::new(0) }; 5])
+    }
+
+    /// Has it be this one.
+    #[inline(always)]
+    pub(super) fn store(&self, who: &Who) {
+        let [low, high, tid, cpu, is_interrupt] = &self.0;
+        let comm = u128::from_ne_bytes(who.comm);
+        low.store(comm as u64);
+        high.store((comm >> 64) as u64);
+        tid.store(who.tid as u64);
+        cpu.store(who.cpu as u64);
+        is_interrupt.store(who.is_interrupt.into());
+    }
+
+    /// The one that it is.
+    #[inline(always)]
+    pub(super) fn load(&self) -> Who {
+        let [low, high, tid, cpu, is_interrupt] = &self.0;
+        let comm = u128::from(low.load()) | u128::from(high.load()) << 64;
+        Who {
+            tid: tid.load() as i32,
+            comm: comm.to_ne_bytes(),
+            cpu: cpu.load() as i32,
+            is_interrupt: is_interrupt.load() != 0,
+        }
+    }
+}

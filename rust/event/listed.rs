@@ -5,7 +5,7 @@
 use super::aux::AuxSource;
 use super::dynamic::Dynamic;
 use super::function;
-use super::latency::{self, timer, wakeup};
+use super::latency::{self, preempt, timer, wakeup};
 use super::perf::Perf;
 use super::provided::Provided;
 use super::recorders::Attach;
@@ -27,6 +27,8 @@ pub(crate) enum Listed {
     Function(function::Kind),
     /// How long a task that was woken has waited for a CPU.
     WakeupLatency,
+    /// How long a task keeps its CPU that was asked to give it up.
+    PreemptLatency,
     /// How late a timer of a CPU comes.
     TimerLatency,
     /// Taken again and again.
@@ -46,6 +48,7 @@ impl Listed {
             Self::Dynamic(dynamic) => &**dynamic,
             Self::Function(kind) => own.functions.event(*kind),
             Self::WakeupLatency => &*own.wakeups,
+            Self::PreemptLatency => &*own.preemptions,
             Self::TimerLatency => &*own.timers,
             Self::Sampled(sampled) => &**sampled,
             Self::Perf(perf) => &**perf,
@@ -61,6 +64,7 @@ impl Listed {
             self,
             Self::Aux(_)
                 | Self::WakeupLatency
+                | Self::PreemptLatency
                 | Self::TimerLatency
                 | Self::Sampled(_)
                 | Self::Perf(_)
@@ -75,6 +79,7 @@ impl Listed {
             Self::Dynamic(dynamic) => dynamic.description().full_name(),
             Self::Function(kind) => (function::Kind::SUBSYSTEM, kind.name()),
             Self::WakeupLatency => (latency::SUBSYSTEM, wakeup::NAME),
+            Self::PreemptLatency => (latency::SUBSYSTEM, preempt::NAME),
             Self::TimerLatency => (latency::SUBSYSTEM, timer::NAME),
             Self::Sampled(sampled) => (sampled::SUBSYSTEM, sampled.pace().name()),
             Self::Perf(perf) => perf.description().full_name(),
@@ -90,6 +95,7 @@ impl Listed {
             Self::Dynamic(dynamic) => dynamic.description().field(place),
             Self::Function(kind) => kind.fields().get(place).copied(),
             Self::WakeupLatency => wakeup::FIELDS.get(place).copied(),
+            Self::PreemptLatency => preempt::FIELDS.get(place).copied(),
             Self::TimerLatency => timer::FIELDS.get(place).copied(),
             Self::Sampled(_) => sampled::FIELDS.get(place).copied(),
             Self::Perf(perf) => perf.description().field(place),

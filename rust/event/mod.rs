@@ -42,6 +42,7 @@ use fired::Fired;
 use function::Functions;
 use kernel::error::Result;
 use kernel::sync::Arc;
+use latency::preempt::{self, PreemptLatency};
 use latency::timer::{TimerLatency, Timers};
 use latency::wakeup::WakeupLatency;
 use listed::Listed;
@@ -79,6 +80,8 @@ pub(crate) struct Own {
     pub(crate) functions: Arc<Functions>,
     /// The wake-ups that it measures.
     pub(crate) wakeups: Arc<WakeupLatency>,
+    /// The preemptions that it measures.
+    pub(crate) preemptions: Arc<PreemptLatency>,
     /// Its timers, whose lateness it measures.
     pub(crate) timers: Arc<TimerLatency>,
 }
@@ -89,6 +92,7 @@ impl Own {
         Ok(Self {
             functions: Functions::new()?,
             wakeups: WakeupLatency::new(())?,
+            preemptions: PreemptLatency::new(preempt::Choice::new())?,
             timers: TimerLatency::new(timer_hotplug)?,
         })
     }

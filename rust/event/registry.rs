@@ -106,6 +106,7 @@ impl Registry {
             add(Source::Listed(Listed::Function(kind)))?;
         }
         add(Source::Listed(Listed::WakeupLatency))?;
+        add(Source::Listed(Listed::PreemptLatency))?;
         add(Source::Listed(Listed::TimerLatency))?;
         threads::init();
         for state in State::all() {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A session's `max_latency`, `latency_thresh` and `latency_stats`, and the same of its timers, with
-//! `timer_latency_period`. Times are in microseconds, as in ftrace's `tracing_max_latency`, `tracing_thresh` and
-//! `timerlat_period_us`.
+//! A session's `max_latency`, `latency_thresh` and `latency_stats`; the same of preemptions, with
+//! `preempt_latency_lazy`; and of its timers, with `timer_latency_period`. Times are in microseconds, as in ftrace's
+//! `tracing_max_latency`, `tracing_thresh` and `timerlat_period_us`.
 
+use super::parse_switch;
 use crate::event::latency::results::Results;
 use crate::event::latency::timer::TimerLatency;
 use crate::session::Session;
@@ -20,7 +21,9 @@ const MICROSECOND: u64 = 1000;
 /// Makes them.
 pub(super) fn make(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
     make_of::<Wakeups>(dir, session)?;
+    make_of::<Preemptions>(dir, session)?;
     make_of::<Timers>(dir, session)?;
+    dir.text::<PreemptLatencyLazy>("preempt_latency_lazy", READ_WRITE, session)?;
     dir.text::<TimerLatencyPeriod>("timer_latency_period", READ_WRITE, session)
 }
 
@@ -34,12 +37,16 @@ fn make_of<L: Latency>(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
 pub(super) fn write_differences(session: &Session, out: &mut Text) -> Result {
     for (file, results) in [
         (Wakeups::THRESHOLD, session.wakeups()),
+        (Preemptions::THRESHOLD, session.preemptions()),
         (Timers::THRESHOLD, session.timers()),
     ] {
         let threshold = results.threshold() / MICROSECOND;
         if threshold != 0 {
             writeln!(out, "{file} {threshold} 0")?;
         }
+    }
+    if session.counts_lazy_preemptions() {
+        writeln!(out, "preempt_latency_lazy 1 0")?;
     }
     let (period, usual) = (session.timer_period(), TimerLatency::PERIOD);
     if period != usual {
@@ -66,6 +73,18 @@ impl Latency for Wakeups {
 
     fn results(session: &Session) -> &Results {
         session.wakeups()
+    }
+}
+
+struct Preemptions;
+
+impl Latency for Preemptions {
+    const MAX: &'static str = "max_preempt_latency";
+    const THRESHOLD: &'static str = "preempt_latency_thresh";
+    const STATS: &'static str = "preempt_latency_stats";
+
+    fn results(session: &Session) -> &Results {
+        session.preemptions()
     }
 }
 
@@ -136,6 +155,24 @@ impl<L: Latency> TextFile for Stats<L> {
         let results = L::results(session);
         let (measured, missed) = (results.measured(), results.missed());
         writeln!(out, "measured missed\n{measured} {missed}")?;
+        Ok(())
+    }
+}
+
+/// Whether lazy requests count.
+struct PreemptLatencyLazy;
+
+impl TextFile for PreemptLatencyLazy {
+    type Data = Arc<Session>;
+
+    fn show(session: &Arc<Session>, out: &mut Text) -> Result {
+        writeln!(out, "{}", u8::from(session.counts_lazy_preemptions()))?;
+        Ok(())
+    }
+
+    fn store(session: &Arc<Session>, input: &str) -> Result {
+        let counts = parse_switch(session, "preempt_latency_lazy", input)?;
+        session.count_lazy_preemptions(counts);
         Ok(())
     }
 }

@@ -10,6 +10,8 @@
 //!   sessions/<name>/{enable,clock,sample_freq,error_log,set_event,set_trigger,triggered,pipe}
 //!   sessions/<name>/{set_ftrace_filter,set_ftrace_notrace,max_graph_depth,graph_missed}
 //!   sessions/<name>/{max_latency,latency_thresh,latency_stats}
+//!   sessions/<name>/{max_preempt_latency,preempt_latency_thresh,preempt_latency_stats,preempt_latency_lazy}
+//!   sessions/<name>/{max_timer_latency,timer_latency_thresh,timer_latency_stats,timer_latency_period}
 //!   sessions/<name>/{metadata,uuid,free_buffer,reset,create_channel,marker,marker_channel,statedump}
 //!   sessions/<name>/channels/<name>/{mode,subbuf_size,subbuf_count,switch_period,read_period,watermark}
 //!   sessions/<name>/channels/<name>/{set_event,set_filter,contexts,tracing_cpus,stats,cpuN}

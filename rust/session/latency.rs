@@ -13,6 +13,21 @@ impl Session {
         self.own.wakeups.results()
     }
 
+    /// What it has measured of preemptions.
+    pub(crate) fn preemptions(&self) -> &Results {
+        self.own.preemptions.results()
+    }
+
+    /// Whether lazy requests for these count.
+    pub(crate) fn counts_lazy_preemptions(&self) -> bool {
+        self.own.preemptions.choice().counts_lazy()
+    }
+
+    /// Has them count from now on, or not.
+    pub(crate) fn count_lazy_preemptions(&self, count: bool) {
+        self.own.preemptions.choice().count_lazy(count);
+    }
+
     /// What it has measured of its timers.
     pub(crate) fn timers(&self) -> &Results {
         self.own.timers.results()
@@ -36,10 +51,12 @@ impl Session {
         Ok(())
     }
 
-    /// Forgets all of it, and goes back to the usual period.
+    /// Forgets all of it, and what was chosen.
     pub(super) fn reset_latencies(&self) {
         self.wakeups().reset();
+        self.preemptions().reset();
         self.timers().reset();
+        self.count_lazy_preemptions(false);
         self.own.timers.set_period(TimerLatency::PERIOD);
     }
 }

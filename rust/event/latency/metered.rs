@@ -51,6 +51,11 @@ impl<M: Meter> Metered<M> {
         &self.results
     }
 
+    /// What was chosen.
+    pub(crate) fn choice(&self) -> &M::Choice {
+        &self.choice
+    }
+
     /// Measures until what this returns is dropped. `ENOENT`: the kernel has not the tracepoints. May
     /// sleep.
     fn begin(&self) -> Result<Attachments<M>> {

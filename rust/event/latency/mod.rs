@@ -3,10 +3,12 @@
 //! Latencies: how late something happens that was due.
 //!
 //! Each session measures for itself, while somebody records the event: how long threads that were
-//! [woken](wakeup) wait until they run, and how late a [timer](timer) interrupts each CPU, which is as long as
-//! interrupts were off. Both keep the same [results].
+//! [woken](wakeup) wait until they run; how long a thread keeps its CPU that was asked to be [preempted](preempt);
+//! and how late a [timer](timer) interrupts each CPU, which is as long as interrupts were off. All keep the same
+//! [results].
 
 pub(crate) mod metered;
+pub(crate) mod preempt;
 pub(crate) mod results;
 pub(crate) mod timer;
 pub(crate) mod wakeup;

@@ -80,6 +80,14 @@ impl Task {
         self.number(TaskNumber::GRAPH_OVERRUN) as u32
     }
 
+    /// Whether it is asked to call the scheduler, and how soon: bit 0, at the next preemption point; bit 1
+    /// (lazily), at the next tick or return to user space. Any context, NMI included.
+    #[inline(always)]
+    pub(crate) fn need_reschedule(&self) -> u8 {
+        // SAFETY: A live task.
+        unsafe { task::need_reschedule(self.0.get()) }
+    }
+
     /// The state it is left in by a CPU that found it in `state` (`TASK_...`), as tracers show
     /// it: one bit of `TASK_REPORT`, 0 if it runs on, `TASK_REPORT_MAX` if it was preempted.
     #[inline(always)]
@@ -193,14 +201,6 @@ impl CurrentTask {
         }
         #[cfg(not(CONFIG_CGROUPS))]
         0
-    }
-
-    /// Whether the scheduler is due, and how soon: bit 0, at the next preemption point; bit 1
-    /// (lazily), at the next tick or return to user space. Any context, NMI included.
-    #[inline(always)]
-    pub(crate) fn need_reschedule(&self) -> u8 {
-        // SAFETY: A live task.
-        unsafe { task::need_reschedule(self.as_ptr()) }
     }
 
     /// Whether it is in a system call as a 32-bit program makes it (`in_ia32_syscall()`).

@@ -5,8 +5,13 @@ Usage: latency.py hog MILLISECONDS [WAITER]  keeps a thread off CPU 0 for so lon
                                     id and that of who did it, and how many nanoseconds it waited: at least, and
                                     at most. WAITER is one whose input and output are the files 8 and 9
        latency.py wait TIMES        is such a one
+       latency.py keep CPU MILLISECONDS  keeps preemption off on a CPU for so long, by rtrace_off.ko, meanwhile a
+                                    thread of real time is due there; prints the id of who did it and of that
+                                    thread, when that began and ended, when the thread was due, and when it ran
        latency.py compare EVENTS FREQUENCY  EVENTS is what `babeltrace2 --clock-cycles` prints: each wake-up
                                     between the markers `begin` and `end` was measured, and as the events say
+       latency.py preempt EVENTS FREQUENCY  the same of requests to give up a CPU; among EVENTS are `asked`, `enters`
+                                    and `leaves`: sched_set_need_resched_tp, sched_entry_tp, sched_exit_tp
        latency.py timer EVENTS PERIOD MAX OFFS  timers fire each PERIOD nanoseconds, none is later than MAX
                                     microseconds; of EVENTS, by the monotonic clock. OFFS has when interrupts
                                     were off: "BEGIN END CPU"
@@ -73,65 +78,184 @@ def hog_alone(milliseconds):
     os.waitpid(waiter, 0)
 
 
+def keep(cpu, milliseconds):
+    """Who keeps the CPU is of the usual kind."""
+    os.sched_setaffinity(0, {cpu})
+    (go, wake), (times, tell) = os.pipe(), os.pipe()
+    waiter = os.fork()
+    if waiter == 0:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(90))
+        with open("/proc/self/comm", "w") as file:
+            file.write("waiter")
+        os.read(go, 1)
+        due = time.monotonic_ns() + milliseconds * 500_000
+        time.sleep(milliseconds / 2000)
+        os.write(tell, b"%d %d" % (due, time.monotonic_ns()))
+        os._exit(0)
+    with open("/proc/self/comm", "w") as file:
+        file.write("keeper")
+    asleep(waiter)
+    # It runs at once, and sleeps.
+    os.write(wake, b"x")
+    with open("/sys/module/rtrace_off/parameters/preempt", "w") as file:
+        file.write(f"{milliseconds * 1000}")
+    with open("/sys/module/rtrace_off/parameters/last") as file:
+        begin, end, kept = map(int, file.read().split())
+    assert kept == cpu, (kept, cpu)
+    print(os.getpid(), waiter, begin, end, os.read(times, 64).decode())
+    os.waitpid(waiter, 0)
+
+
+class Event:
+    """A line of `babeltrace2 --clock-cycles`."""
+
+    def __init__(self, place, line):
+        head = re.match(r"\[(\d+)\].* (\w+): \{ cpu_id = (\d+) \}", line)
+        self.place, self.line = place, line
+        self.at, self.name, self.cpu = int(head[1]), head[2], int(head[3])
+        # The next event of the same CPU.
+        self.following = None
+
+    def __repr__(self):
+        return self.line.strip()
+
+    def __getitem__(self, name):
+        return int(re.search(r"[ {]%s = (-?\d+)" % name, self.line)[1])
+
+
+class Events(list):
+    """Those of a trace, with the markers `begin` and `end`."""
+
+    def __init__(self, path):
+        super().__init__(Event(place, line) for place, line in enumerate(open(path)))
+        after = {}
+        for event in reversed(self):
+            event.following = after.get(event.cpu)
+            after[event.cpu] = event
+        markers = [event for event in self if event.name == "rtrace_marker"]
+        self.begin, self.end = (
+            next(event.at for event in markers if f'"{text}"' in event.line) for text in ("begin", "end"))
+
+    def check(self, measured, expected, frequency, agree):
+        """All that is expected between the markers was measured, and agrees, and nothing else was.
+
+        Expected are a first and a last event, and what else `agree` wants to know. What is measured follows
+        the last one on its CPU. The meter read its clock behind the first and behind the last.
+        """
+        found = {event.place: event for event in measured}
+        inside = [these for these in expected if self.begin < these[0].at and these[1].at < self.end]
+        widths = []
+        for first, last, *more in inside:
+            event = found.pop(last.following.place, None)
+            assert event and agree(event, first, last, *more), (first, last, last.following)
+            begins = first.at, first.following.at
+            ends = last.at, event.at
+            least, most = ((b - a) * 1e9 / frequency for a, b in zip(reversed(begins), ends))
+            assert least - 1 <= event["latency"] <= most + 1, (least, most, event, first, last)
+            widths.append(most - least)
+        # Of what was measured more only the edges are unknown.
+        more = [event for event in found.values()
+                if self.begin < event.at - event["latency"] * frequency / 1e9 and event.at < self.end]
+        assert not more, more
+        assert len(inside) > 100, len(inside)
+        widths.sort()
+        print(f"{len(inside)} measured, half of them within {widths[len(widths) // 2]:.0f} ns")
+
+
 def compare(path, frequency):
     """See the usage. A wake-up is what `rtrace report --latency` takes for one."""
     asleep, woken, running, expected, measured = {}, {}, {}, [], []
-    began = ended = None
-    lines = []
-    for line in open(path):
-        head = re.match(r"\[(\d+)\].* (\w+): \{ cpu_id = (\d+) \}", line)
-        lines.append((int(head[1]), head[2], int(head[3]), line))
-    # The next event of the same CPU.
-    following, after = [None] * len(lines), {}
-    for place in range(len(lines) - 1, -1, -1):
-        cpu = lines[place][2]
-        following[place] = after.get(cpu)
-        after[cpu] = place
-    for place, (at, event, cpu, line) in enumerate(lines):
-
-        def field(name):
-            return int(re.search(r"[ {]%s = (-?\d+)" % name, line)[1])
-
-        if event == "rtrace_marker":
-            if '"begin"' in line:
-                began = at
-            elif '"end"' in line:
-                ended = at
-        elif event in ("sched_waking", "sched_wakeup", "sched_wakeup_new"):
-            tid = field("tid")
+    events = Events(path)
+    for event in events:
+        if event.name in ("sched_waking", "sched_wakeup", "sched_wakeup_new"):
+            tid = event["tid"]
             if asleep.get(tid, True) and tid not in woken and tid not in running.values():
-                woken[tid] = place
-        elif event == "sched_switch":
-            prev, state, tid = field("prev_tid"), field("prev_state"), field("next_tid")
+                woken[tid] = event
+        elif event.name == "sched_switch":
+            prev, tid = event["prev_tid"], event["next_tid"]
             woken.pop(prev, None)
-            asleep[prev] = state not in (0, 0x100)
-            running[cpu] = tid
+            asleep[prev] = event["prev_state"] not in (0, 0x100)
+            running[event.cpu] = tid
             if tid in woken and tid != 0:
-                expected.append((place, woken.pop(tid)))
-        elif event == "wakeup_latency":
-            measured.append((place, field("tid"), field("latency")))
-    assert began and ended, (began, ended)
-    inside = [(end, begin) for end, begin in expected if began < lines[begin][0] and lines[end][0] < ended]
-    # What is measured is the next event of the CPU.
-    found = {place: (tid, latency) for place, tid, latency in measured}
-    widths = []
-    for end, begin in inside:
-        place = following[end]
-        tid, latency = found.pop(place, (None, None))
-        assert tid is not None and f"next_tid = {tid}," in lines[end][3], (lines[end], lines[place])
-        # The meter read its clock between these two at the beginning, and between these at the end.
-        begins = lines[begin][0], lines[following[begin]][0]
-        ends = lines[end][0], lines[place][0]
-        least, most = ((b - a) * 1e9 / frequency for a, b in zip(reversed(begins), ends))
-        assert least - 1 <= latency <= most + 1, (least, latency, most, lines[begin], lines[place])
-        widths.append(most - least)
-    # Of what was measured more only the edges are unknown.
-    more = [(lines[place][0], tid) for place, (tid, latency) in found.items()
-            if began < lines[place][0] - latency * frequency / 1e9 and lines[place][0] < ended]
-    assert not more, more
-    assert len(inside) > 100, len(inside)
-    widths.sort()
-    print(f"{len(inside)} wake-ups, half of them within {widths[len(widths) // 2]:.0f} ns")
+                expected.append((woken.pop(tid), event))
+        elif event.name == "wakeup_latency":
+            measured.append(event)
+    events.check(measured, expected, frequency, lambda event, _, switch: event["tid"] == switch["next_tid"])
+
+
+# Flags of a thread, as `tif` has them (TIF_NEED_RESCHED, _LAZY); the context need_reschedule has them from bit 0 on.
+AT_ONCE, LAZY = 4, 5
+
+
+def preempt(path, frequency):
+    """See the usage. Each event has the context need_reschedule: the flags of the thread that runs there.
+
+    A thread is asked to give up its CPU by a flag that is not set. It calls the scheduler, which clears the flags;
+    either there is a switch then, or the thread runs on.
+    """
+    events = Events(path)
+    expected, measured = [], []
+    # Of each CPU, by flag: the request, who asked, and whether it may have been met.
+    asked = {}
+    # When its thread has called the scheduler, and which that is.
+    entered, running = {}, {}
+
+    def is_set(event, flag):
+        return event["need_reschedule"] >> (flag - AT_ONCE) & 1
+
+    for event in events:
+        cpu = event.cpu
+        here = asked.setdefault(cpu, {})
+        if event.name == "asked" and event["whom"] != 0:
+            flag, requests = event["flag"], asked.setdefault(event["where"], {})
+            assert flag in (AT_ONCE, LAZY), event
+            # Of another CPU's thread the flags are not known.
+            if flag == LAZY or event["where"] == cpu and not is_set(event, LAZY):
+                requests.clear()
+            requests[flag] = event, running.get(cpu), False
+        elif event.name == "enters":
+            entered[cpu] = event.at
+            for flag, (request, asker, is_doubted) in list(here.items()):
+                if is_doubted and not is_set(event, flag):
+                    del here[flag]
+                else:
+                    here[flag] = request, asker, False
+        elif event.name == "leaves" and event["is_switch"] == 0:
+            for flag, (request, asker, _) in list(here.items()):
+                # A request of another CPU, if it came after the call, may not have come to the flag yet.
+                if not is_set(event, flag):
+                    if request.cpu == cpu or request.at < entered.get(cpu, 0):
+                        del here[flag]
+                    else:
+                        here[flag] = request, asker, True
+        elif event.name == "sched_switch":
+            running[cpu] = event["next_tid"]
+            request, asker, _ = here.get(AT_ONCE) or here.get(LAZY) or (None, None, None)
+            lazy = here[LAZY][0] if LAZY in here else None
+            if request and request["whom"] == event["prev_tid"]:
+                expected.append((request, event, asker, lazy))
+            here.clear()
+        elif event.name == "preempt_latency":
+            measured.append(event)
+    counts = dict.fromkeys(("at once", "lazy", "first lazy", "by another CPU"), 0)
+
+    def agrees(event, request, switch, asker, lazy):
+        is_lazy = request["flag"] == LAZY
+        least = most = 0
+        if lazy and not is_lazy:
+            least = (request.at - lazy.following.at) * 1e9 / frequency - 1
+            most = (request.following.at - lazy.at) * 1e9 / frequency + 1
+        counts["lazy" if is_lazy else "first lazy" if lazy else "at once"] += 1
+        counts["by another CPU"] += request.cpu != event.cpu
+        return (
+            (event["tid"], event["next_tid"]) == (switch["prev_tid"], switch["next_tid"])
+            and event["preempted"] == (switch["prev_state"] in (0, 0x100))
+            and (event["lazy"], event["asker_cpu"]) == (is_lazy, request.cpu)
+            and asker in (None, event["asker_tid"])
+            and least <= event["lazy_before"] <= most
+        )
+    events.check(measured, expected, frequency, agrees)
+    print(", ".join(f"{number} {what}" for what, number in counts.items()))
 
 
 def timer(path, period, longest, offs):
@@ -175,6 +299,10 @@ if __name__ == "__main__":
         hog(int(sys.argv[2]), int(sys.argv[3]), 8, 9)
     elif sys.argv[1] == "hog":
         hog_alone(int(sys.argv[2]))
+    elif sys.argv[1] == "keep":
+        keep(int(sys.argv[2]), int(sys.argv[3]))
+    elif sys.argv[1] == "preempt":
+        preempt(sys.argv[2], int(sys.argv[3]))
     elif sys.argv[1] == "timer":
         timer(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])
     else:

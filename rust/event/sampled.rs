@@ -9,7 +9,7 @@
 use super::captured::CapturedProbe;
 use super::recorders::Attach;
 use crate::abi::schema::{Field, FieldType};
-use crate::arch::preempt::NoPreempt;
+use crate::arch::preempt::{self, NoPreempt};
 use crate::arch::registers::Register;
 use crate::arch::word::SharedWord;
 use crate::record::memory::{Space, Tail};
@@ -80,7 +80,7 @@ impl Pace {
 pub(super) const SUBSYSTEM: &str = "profile";
 
 /// The fields of a sampled event.
-pub(super) const FIELDS: [Field<'static>; 4] = [
+pub(super) const FIELDS: [Field<'static>; 5] = [
     // Where the code was interrupted.
     Field {
         name: "ip",
@@ -100,6 +100,11 @@ pub(super) const FIELDS: [Field<'static>; 4] = [
     Field {
         name: "throttled",
         ty: FieldType::unsigned(64),
+    },
+    // Whether interrupts were off there; never where a timer's interrupt takes the sample.
+    Field {
+        name: "interrupts_off",
+        ty: FieldType::unsigned(8),
     },
 ];
 
@@ -215,6 +220,7 @@ impl OnSample for Sampling {
             period: sample.period,
             missed: progress.missed.load(),
             throttled,
+            interrupts_off: !preempt::are_interrupts_on(sample.registers.get(Register::Flags)),
         };
         self.probe
             .record_interrupted(&record, sample.registers, guard);
@@ -227,12 +233,13 @@ struct Record {
     period: u64,
     missed: u64,
     throttled: u64,
+    interrupts_off: bool,
 }
 
 impl Tail for Record {
     #[inline(always)]
     fn len(&self) -> usize {
-        size_of::<Self>()
+        4 * size_of::<u64>() + size_of::<u8>()
     }
 
     #[inline(always)]
@@ -241,5 +248,6 @@ impl Tail for Record {
         space.put(self.period);
         space.put(self.missed);
         space.put(self.throttled);
+        space.put(u8::from(self.interrupts_off));
     }
 }

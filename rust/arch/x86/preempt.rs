@@ -113,6 +113,12 @@ pub fn is_interruptible() -> bool {
     unsafe {
         asm!("pushfq", "pop {flags}", flags = out(reg) flags, options(preserves_flags));
     }
+    are_interrupts_on(flags)
+}
+
+/// Whether interrupts are enabled where the processor's flags are these.
+#[inline(always)]
+pub const fn are_interrupts_on(flags: u64) -> bool {
     flags & INTERRUPTS != 0
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace latency`: the longest waits for a CPU, or for interrupts, while they happen.
+//! `rtrace latency`: the longest waits for a CPU, for its being given up, or for interrupts, while they happen.
 
 use crate::analysis::delay::{Delay, What};
 use crate::analysis::meanwhile::Meanwhile;
@@ -84,7 +84,7 @@ fn measure(place: &Place, options: &Options) -> anyhow::Result<Code> {
     options.setup.apply(session)?;
     let mut watch = Watch::new(&options.conditions, session)?;
     match options.measured {
-        Latency::Wakeup => {
+        Latency::Wakeup | Latency::Preempt => {
             let condition = options.filter.iter().map(|filter| format!(" if {filter}"));
             let trigger = format!("stacktrace{}", condition.collect::<String>());
             session.set_trigger(event, &trigger)?;
@@ -94,6 +94,9 @@ fn measure(place: &Place, options: &Options) -> anyhow::Result<Code> {
             channel.set_events(&[event, SAMPLES])?;
         }
         Latency::Timer => {}
+    }
+    if options.lazy {
+        session.count_lazy_preemptions(true)?;
     }
     if let Some(period) = options.period {
         session.set_timer_latency_period(u64::try_from(period.as_micros())?)?;
@@ -191,6 +194,10 @@ impl<'a> Cases<'a> {
                 "wake-ups of all threads",
                 "no thread had to wait as long as was asked for",
             ),
+            Latency::Preempt => (
+                "requests to give up a CPU",
+                "no CPU was kept as long as was asked for",
+            ),
             Latency::Timer => (
                 "expiries of timers",
                 "no timer was as late as was asked for",
@@ -254,6 +261,9 @@ fn line(delay: &Delay) -> anyhow::Result<()> {
     Ok(show(&match &delay.what {
         What::Wakeup { prev, .. } => {
             format!("{came}  {thread} waited {late} for CPU {cpu}, which {prev} left\n")
+        }
+        What::Preempt { next, .. } => {
+            format!("{came}  {thread} kept CPU {cpu} for {late}, which {next} got then\n")
         }
         What::Timer { .. } => {
             format!("{came}  a timer of CPU {cpu} came {late} late, over {thread}\n")

@@ -7,6 +7,8 @@
 pub enum Latency {
     /// A thread that was woken.
     Wakeup,
+    /// That a thread gives up its CPU when it is asked to.
+    Preempt,
     /// A timer of a CPU.
     Timer,
 }
@@ -16,6 +18,7 @@ impl Latency {
     pub const fn pattern(self) -> &'static str {
         match self {
             Self::Wakeup => "latency:wakeup_latency",
+            Self::Preempt => "latency:preempt_latency",
             Self::Timer => "latency:timer_latency",
         }
     }
@@ -24,6 +27,7 @@ impl Latency {
     pub const fn event(self) -> &'static str {
         match self {
             Self::Wakeup => "wakeup_latency",
+            Self::Preempt => "preempt_latency",
             Self::Timer => "timer_latency",
         }
     }
@@ -32,6 +36,7 @@ impl Latency {
     pub(crate) const fn threshold(self) -> &'static str {
         match self {
             Self::Wakeup => "latency_thresh",
+            Self::Preempt => "preempt_latency_thresh",
             Self::Timer => "timer_latency_thresh",
         }
     }
@@ -40,6 +45,7 @@ impl Latency {
     pub(crate) const fn stats(self) -> &'static str {
         match self {
             Self::Wakeup => "latency_stats",
+            Self::Preempt => "preempt_latency_stats",
             Self::Timer => "timer_latency_stats",
         }
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What came late: a thread that had to wait for a CPU, or a timer that had to wait for interrupts.
+//! What came late: a thread that had to wait for a CPU, one that had to give it up, or a timer that had to wait for
+//! interrupts.
 //!
-//! The module measures both where they come at last, each by an event of its own.
+//! The module measures these where they come at last, each by an event of its own.
 
 use super::{bits, integer, text};
 use crate::terminal::printable;
@@ -17,7 +18,7 @@ use trace::latency::Latency;
 pub struct Delay {
     /// By how much.
     pub latency_ns: u64,
-    /// When it came then, by the trace's clock: that of the switch to a thread, if the trace has it.
+    /// When it came then, by the trace's clock: that of the switch, if there is one and the trace has it.
     #[serde(skip)]
     pub end: u64,
     /// When the event came that tells of it.
@@ -27,7 +28,7 @@ pub struct Delay {
     pub came_ns: Option<i64>,
     /// On which CPU.
     pub cpu: i64,
-    /// Who had to wait, or was interrupted.
+    /// Who had to wait, kept the CPU, or was interrupted.
     pub thread: Thread,
     /// Its process.
     pub pid: i64,
@@ -50,6 +51,23 @@ pub enum What {
         in_interrupt: bool,
         /// Who left the CPU then.
         prev: Thread,
+    },
+    /// The thread was asked to give up the CPU.
+    Preempt {
+        /// Whether it was preempted then; else it gave it up by itself.
+        preempted: bool,
+        /// Whether it was asked to do so at the next tick, or on its return to user space.
+        lazy: bool,
+        /// For how long that had been so before.
+        lazy_before_ns: u64,
+        /// Who asked, or was interrupted by what did.
+        asker: Thread,
+        /// Where that was.
+        asker_cpu: i64,
+        /// Whether an interrupt or a softirq asked.
+        in_interrupt: bool,
+        /// Who got the CPU then.
+        next: Thread,
     },
     /// A timer of the CPU.
     Timer {
@@ -104,18 +122,34 @@ impl Delay {
         let value = |name: &str| event.value(event.layout.field(name)?);
         let number = |name: &str| integer(value(name));
         let thread = Thread::of(event, "")?;
+        // When there was a switch to a thread: just before, if it was not lost.
+        let switch_to = |thread: &Thread| {
+            let switch = before.switch.filter(|(_, next)| *next == Some(thread.tid));
+            switch.map_or(event.timestamp, |(time, _)| time)
+        };
         let (end, cpu, what) = match latency {
             Latency::Wakeup => {
-                // Another one, if the right one was lost.
-                let switch = before.switch.filter(|(_, next)| *next == Some(thread.tid));
                 let what = What::Wakeup {
                     waker: Thread::of(event, "waker_")?,
                     waker_cpu: number("waker_cpu")?,
                     in_interrupt: number("waker_in_interrupt")? != 0,
                     prev: Thread::of(event, "prev_")?,
                 };
-                let end = switch.map_or(event.timestamp, |(time, _)| time);
-                (end, number("target_cpu")?, what)
+                (switch_to(&thread), number("target_cpu")?, what)
+            }
+            Latency::Preempt => {
+                let next = Thread::of(event, "next_")?;
+                let end = switch_to(&next);
+                let what = What::Preempt {
+                    preempted: number("preempted")? != 0,
+                    lazy: number("lazy")? != 0,
+                    lazy_before_ns: number("lazy_before")?.try_into().ok()?,
+                    asker: Thread::of(event, "asker_")?,
+                    asker_cpu: number("asker_cpu")?,
+                    in_interrupt: number("asker_in_interrupt")? != 0,
+                    next,
+                };
+                (end, before.cpu?.into(), what)
             }
             Latency::Timer => {
                 let ip = bits(value("ip"))?;
@@ -170,6 +204,7 @@ impl Delay {
     pub fn measured(&self) -> Latency {
         match self.what {
             What::Wakeup { .. } => Latency::Wakeup,
+            What::Preempt { .. } => Latency::Preempt,
             What::Timer { .. } => Latency::Timer,
         }
     }

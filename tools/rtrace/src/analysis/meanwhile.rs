@@ -127,7 +127,7 @@ impl Analysis for Meanwhile {
             let function = ip.map_or_else(String::new, |ip| self.function(ip));
             *self.samples.entry(function).or_default() += 1;
         }
-        let is_stack = is_told || measured == Latency::Wakeup && name == Stacks::EVENT;
+        let is_stack = is_told || measured != Latency::Timer && name == Stacks::EVENT;
         if !self.may_have_stack || !is_stack || !self.stack.is_empty() {
             return;
         }
@@ -184,7 +184,7 @@ impl Analysis for Meanwhile {
         let known = self.known.unwrap_or(self.delay.end);
         let place = match self.delay.what {
             What::Timer { ip } => Some(self.function(ip)),
-            What::Wakeup { .. } => None,
+            What::Wakeup { .. } | What::Preempt { .. } => None,
         };
         Box::new(Case {
             unknown_ns: self.clock.nanoseconds(known.saturating_sub(self.begin)),
@@ -203,7 +203,7 @@ impl Analysis for Meanwhile {
 struct Case {
     #[serde(flatten)]
     delay: Delay,
-    /// When it should have come, since the epoch: the thread was woken, or the timer was due.
+    /// When it should have come, since the epoch: the thread was woken or asked, or the timer was due.
     due_ns: Option<i64>,
     /// The function that was interrupted, if one was.
     place: Option<String>,
@@ -249,13 +249,48 @@ impl Answer for Case {
                     out,
                     "\n{thread}{who}, process {pid}, waited {latency} for CPU {cpu}"
                 )?;
-                let by = match in_interrupt {
-                    true => format!("an interrupt over {waker}"),
-                    false => waker.to_string(),
-                };
+                let by = by(waker, *in_interrupt);
                 writeln!(out, "  woken  {due}  by {by} on CPU {waker_cpu}")?;
                 writeln!(out, "  ran    {came}  when {prev}{} left", prio(prev))?;
                 format!("where {prev} left the CPU")
+            }
+            What::Preempt {
+                preempted,
+                lazy,
+                lazy_before_ns,
+                asker,
+                asker_cpu,
+                in_interrupt,
+                next,
+            } => {
+                let (who, pid) = (prio(thread), self.delay.pid);
+                writeln!(
+                    out,
+                    "\n{thread}{who}, process {pid}, kept CPU {cpu} for {latency} when it was asked to give it up"
+                )?;
+                let (by, how) = (
+                    by(asker, *in_interrupt),
+                    if *lazy { "lazily" } else { "at once" },
+                );
+                let before = match lazy_before_ns {
+                    0 => String::new(),
+                    before => format!(", {} after a lazy request", duration(*before)),
+                };
+                writeln!(
+                    out,
+                    "  asked  {due}  {how}, by {by} on CPU {asker_cpu}{before}"
+                )?;
+                let left = if *preempted {
+                    "was preempted"
+                } else {
+                    "gave it up"
+                };
+                writeln!(
+                    out,
+                    "  left   {came}  when it {left} for {next}{}",
+                    prio(next)
+                )?;
+                format!("where {thread} left the CPU")
             }
             What::Timer { ip } => {
                 let place = match Side::of(*ip) {
@@ -283,6 +318,14 @@ impl Answer for Case {
             }
         }
         Ok(())
+    }
+}
+
+/// Who did something, or was interrupted by what did.
+fn by(who: &Thread, in_interrupt: bool) -> String {
+    match in_interrupt {
+        true => format!("an interrupt over {who}"),
+        false => who.to_string(),
     }
 }
 

@@ -10,11 +10,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 use trace::settings::BufferSize;
 
-/// Measure how long threads wait for a CPU, or interrupts are off, and show why the longest had to
+/// Measure how long threads wait for a CPU, or keep it, or interrupts are off, and show why the longest had to
 ///
 /// Whenever a thread had to wait longer than any before, a line says which, for which CPU, and who left that CPU
 /// then. At the end the longest wait is shown: who woke the thread, what the CPU did meanwhile (other
 /// threads, interrupts, softirqs), and in which function of the kernel it was left.
+///
+/// With --preempt the same of threads that were asked to give up their CPU, until they did: as long as
+/// preemption was off, or interrupts were. The call stack is where it was preempted at last.
 ///
 /// With --timer the same of a timer that fires on each CPU again and again, and is late by as long as interrupts were
 /// off: it interrupts the code that has just enabled them, whose call stack is shown; and, where the
@@ -29,19 +32,28 @@ Examples:
   rtrace latency --rt -C 2,3 -- sleep 60        threads of real time, on two CPUs, for a minute
   rtrace latency -t 500us -n 1 -o DIR           the first wait of 500 us or more; the trace around it in DIR/1
   rtrace latency -i DIR/1                       the same once more, of that trace
+  rtrace latency --preempt --rt                 how long CPUs are kept from threads of real time
   rtrace latency --timer -t 200us -n 1          the first time that interrupts are off for 200 us or more
 
 Exit codes: as of `rtrace record`.")]
 pub struct LatencyArgs {
+    /// How long threads keep a CPU that they were asked to give up, not how long others wait
+    #[arg(long, conflicts_with = "timer")]
+    pub preempt: bool,
+
+    /// Also where they were asked lazily: to do so at the next tick, or on their return to user space
+    #[arg(long, requires = "preempt", conflicts_with = "timer")]
+    pub lazy: bool,
+
     /// How late a timer of each CPU is, not how long threads wait
     #[arg(long)]
     pub timer: bool,
 
     /// How often that timer fires: a number with us, ms or s, from 100us to 1s [default: 1ms]
-    #[arg(long, value_name = "TIME", value_parser = period, requires = "timer")]
+    #[arg(long, value_name = "TIME", value_parser = period, requires = "timer", conflicts_with = "preempt")]
     pub period: Option<Duration>,
 
-    /// Threads of real time only (policies FIFO, RR and DEADLINE)
+    /// Threads of real time only (policies FIFO, RR and DEADLINE); with --preempt, those that get the CPU
     #[arg(long)]
     pub rt: bool,
 
@@ -75,10 +87,11 @@ pub struct LatencyArgs {
     #[command(flatten)]
     pub access: AccessArgs,
 
-    /// Show the longest wait of a trace with latency:wakeup_latency instead, with --timer that of one with
-    /// latency:timer_latency
+    /// Show the longest wait of a trace with latency:wakeup_latency instead, with --preempt or --timer that of
+    /// one with latency:preempt_latency or latency:timer_latency
     #[arg(short, long, value_name = "DIR", conflicts_with_all = [
-        "rt", "pids", "cpus", "threshold", "buffer", "output", "mode", "group", "command", "period"
+        "rt", "pids", "cpus", "threshold", "buffer", "output", "mode", "group", "command", "period",
+        "lazy"
     ])]
     pub input: Option<PathBuf>,
 

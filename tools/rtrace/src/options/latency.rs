@@ -37,6 +37,8 @@ const SAMPLE_FREQUENCY: u32 = 5000;
 pub struct Latency {
     /// What is measured.
     pub measured: Measured,
+    /// Whether lazy requests count.
+    pub lazy: bool,
     /// How often timers fire.
     pub period: Option<Duration>,
     /// What to record.
@@ -60,9 +62,10 @@ pub struct Latency {
 /// From the command line.
 pub(super) fn latency(args: LatencyArgs) -> Action {
     let rows = rows(args.rows);
-    let measured = match args.timer {
-        true => Measured::Timer,
-        false => Measured::Wakeup,
+    let measured = match (args.preempt, args.timer) {
+        (true, _) => Measured::Preempt,
+        (_, true) => Measured::Timer,
+        _ => Measured::Wakeup,
     };
     if let Some(dir) = args.input {
         return Action::LatencyOf {
@@ -71,7 +74,7 @@ pub(super) fn latency(args: LatencyArgs) -> Action {
             rows,
         };
     }
-    let filter = filter(&args);
+    let filter = filter(&args, measured);
     let on_event = filter.iter().map(|filter| Filter {
         pattern: measured.pattern().to_owned(),
         expression: filter.clone().into(),
@@ -103,6 +106,7 @@ pub(super) fn latency(args: LatencyArgs) -> Action {
     setup.fill(Some(Mode::Overwrite), Some(size));
     Action::Latency(Box::new(Latency {
         measured,
+        lazy: args.lazy,
         period: args.period,
         setup,
         conditions: Conditions {
@@ -126,18 +130,23 @@ pub(super) fn latency(args: LatencyArgs) -> Action {
 }
 
 /// Which delays were asked for.
-fn filter(args: &LatencyArgs) -> Option<String> {
+fn filter(args: &LatencyArgs, measured: Measured) -> Option<String> {
     let any = |parts: Vec<String>| format!("({})", parts.join(" || "));
     let pids = args.pids.iter().map(|pid| format!("pid == {pid}"));
     let cpus = args.cpus.iter().flat_map(|cpus| cpus.iter());
-    let cpu = if args.timer { "CPU" } else { "target_cpu" };
+    // Where it is, and who has to wait for it, or is interrupted.
+    let (cpu, prio) = match measured {
+        Measured::Wakeup => ("target_cpu", "prio"),
+        Measured::Preempt => ("CPU", "next_prio"),
+        Measured::Timer => ("CPU", "prio"),
+    };
     let cpus = cpus.map(|(first, last)| match first == last {
         true => format!("{cpu} == {first}"),
         false => format!("{cpu} >= {first} && {cpu} <= {last}"),
     });
     let all = [
         // As the event has it: priorities of real time are below 0.
-        args.rt.then(|| "prio < 0".to_owned()),
+        args.rt.then(|| format!("{prio} < 0")),
         (!args.pids.is_empty()).then(|| any(pids.collect())),
         args.cpus.is_some().then(|| any(cpus.collect())),
     ];
@@ -168,5 +177,7 @@ mod tests {
         assert_eq!(said, expected);
         let said = filter(&["--timer", "-C", "0,2-3"]).unwrap();
         assert_eq!(said, "(CPU == 0 || CPU >= 2 && CPU <= 3)");
+        let said = filter(&["--preempt", "--rt", "-p", "7", "-C", "1"]).unwrap();
+        assert_eq!(said, "next_prio < 0 && (pid == 7) && (CPU == 1)");
     }
 }

@@ -182,3 +182,79 @@ a timer of CPU 1 came 45.0 us late
     let lacks = "has no latency:wakeup_latency";
     latency(dir.path(), &[]).failure().stderr(contains(lacks));
 }
+
+const PREEMPT: u32 = 23;
+const PREEMPT_FIELDS: [&str; 15] = [
+    "text16 comm",
+    "i32 tid",
+    "i32 pid",
+    "i32 prio",
+    "u8 preempted",
+    "u64 latency",
+    "u8 lazy",
+    "u64 lazy_before",
+    "text16 asker_comm",
+    "i32 asker_tid",
+    "i32 asker_cpu",
+    "u8 asker_in_interrupt",
+    "text16 next_comm",
+    "i32 next_tid",
+    "i32 next_prio",
+];
+
+/// `worker` has kept its CPU for so long from `sh`; whether it was preempted then, and asked lazily, and for how
+/// long lazily before; an interrupt over the idle task of CPU 0 asked, or the task itself.
+fn kept(nanoseconds: u64, preempted: bool, lazy: bool, before: u64, in_interrupt: bool) -> Vec<u8> {
+    let number = |number: i32| number.to_le_bytes();
+    let mut fields = text16(THREAD.1).to_vec();
+    fields.extend([number(THREAD.0), number(7), number(20)].concat());
+    fields.push(preempted.into());
+    fields.extend(nanoseconds.to_le_bytes());
+    fields.push(lazy.into());
+    fields.extend(before.to_le_bytes());
+    fields.extend(text16(IDLE.1));
+    fields.extend([number(0), number(0)].concat());
+    fields.push(in_interrupt.into());
+    fields.extend(text16(SHELL.1));
+    fields.extend([number(SHELL.0), number(-41)].concat());
+    fields
+}
+
+#[test]
+fn what_a_cpu_did_while_it_was_kept_is_shown() {
+    let dir = TempDir::new().unwrap();
+    let of = |longest: Vec<u8>| {
+        let zero = packet(0, 0, 0)
+            .event(PREEMPT, 5 * US, &kept(30_000, true, false, 0, true))
+            .close(200 * US, 8);
+        let one = packet(1, 0, 0)
+            .switch(10 * US, IDLE, THREAD)
+            .irq(30 * US, 24, "disk")
+            .irq_exit(35 * US, 24)
+            .switch(60 * US, THREAD, SHELL)
+            .event(PREEMPT, 61 * US, &longest)
+            .switch(90 * US, SHELL, IDLE)
+            .close(200 * US, 8);
+        write(dir.path(), &[(0, vec![zero]), (1, vec![one])]);
+        declare(dir.path(), &[(PREEMPT, "preempt_latency", &PREEMPT_FIELDS)]);
+        latency(dir.path(), &["--preempt"]).success()
+    };
+    of(kept(45_000, true, false, 3_000, true)).stdout(
+        "
+worker-8 (priority 20), process 7, kept CPU 1 for 45.0 us when it was asked to give it up
+  asked  22:13:20.000015000  at once, by an interrupt over idle on CPU 0, 3.0 us after a lazy request
+  left   22:13:20.000060000  when it was preempted for sh-7 (priority -41)
+
+        at       took  what CPU 1 did meanwhile
+   -5.0 us    45.0 us  worker-8
+   15.0 us     5.0 us  irq 24 disk
+",
+    );
+    of(kept(45_000, false, true, 0, false))
+        .stdout(contains("  lazily, by idle on CPU 0\n"))
+        .stdout(contains("  when it gave it up for sh-7 (priority -41)\n"));
+    let lacks = "has no latency:timer_latency";
+    latency(dir.path(), &["--timer"])
+        .failure()
+        .stderr(contains(lacks));
+}

@@ -147,7 +147,7 @@ class Events(list):
         widths = []
         for first, last, *more in inside:
             event = found.pop(last.following.place, None)
-            assert event and agree(event, first, last, *more), (first, last, last.following)
+            assert event and agree(event, first, last, *more), (last.following, first, last, *more)
             begins = first.at, first.following.at
             ends = last.at, event.at
             least, most = ((b - a) * 1e9 / frequency for a, b in zip(reversed(begins), ends))

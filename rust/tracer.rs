@@ -5,6 +5,7 @@
 use crate::channel::config::Config;
 use crate::channel::dump::Listing;
 use crate::event::aux::AuxSource;
+use crate::event::awaited::{AllAwaited, Probes};
 use crate::event::description::Description;
 use crate::event::fired::Fired;
 use crate::event::listed::Listed;
@@ -12,7 +13,7 @@ use crate::event::provided::Provided;
 use crate::event::registry::Registry;
 use crate::event::Event;
 use crate::file::{self, Files};
-use crate::session::{FilesPlace, Regions, Serving, Sessions, Shared};
+use crate::session::{FilesPlace, Follower, Regions, Serving, Sessions, Shared};
 use crate::sys::foreign::ForeignModule;
 use crate::sys::hotplug::Hotplug;
 use crate::sys::system;
@@ -40,12 +41,14 @@ impl Tracer {
         let registry = Registry::new(&perf_hotplug)?;
         let sessions = Sessions::new(Shared {
             registry: registry.clone(),
+            awaited: AllAwaited::new(&registry)?,
             hotplug: Arc::new(hotplug, GFP_KERNEL)?,
             perf_hotplug,
             timer_hotplug: Arc::new(timer_hotplug, GFP_KERNEL)?,
             defaults: config,
             boot_id: system::boot_id()?,
             worker: Sessions::worker()?,
+            follower: Follower::new()?,
             files: FilesPlace::new()?,
             listing: Listing::new()?,
             regions: Regions::new()?,
@@ -94,30 +97,45 @@ impl Tracer {
         Ok(())
     }
 
-    /// Takes events whose probes another module has. Returns how many of them are new. May sleep.
-    pub(crate) fn add_fired(&self, fired: KVec<Fired>) -> Result<usize> {
+    /// Takes events whose probes a module has: those of the kernel's tracepoints, and what it has for tracepoints of
+    /// modules. Returns how many of the first are new, and how many there are of the others. May sleep.
+    pub(crate) fn add_probes(
+        &self,
+        owner: ForeignModule,
+        fired: KVec<Fired>,
+        probes: KBox<dyn Probes>,
+    ) -> Result<usize> {
+        let added = self.add_fired(fired)?;
+        let awaited = self.sessions.add_probes(owner, probes);
+        let awaited = awaited.inspect_err(|_| self.remove_probes(owner))?;
+        Ok(added + awaited)
+    }
+
+    fn add_fired(&self, fired: KVec<Fired>) -> Result<usize> {
         let added = self.registry.add_fired(fired)?;
+        let mut count = 0;
         for (place, event) in added.iter().enumerate() {
+            let Some(event) = event else {
+                continue;
+            };
             // Those of one that it takes the place of.
             self.files.remove_event(event);
             if let Err(error) = self.files.add_event(event) {
-                added
-                    .iter()
-                    .take(place)
-                    .for_each(|event| self.remove(event));
-                added
-                    .iter()
-                    .skip(place)
-                    .for_each(|event| self.registry.withdraw(event));
+                let (before, after) = added.split_at(place);
+                before.iter().flatten().for_each(|event| self.remove(event));
+                let after = after.iter().flatten();
+                after.for_each(|event| self.registry.withdraw(event));
                 return Err(error);
             }
+            count += 1;
         }
         self.sessions.events_came();
-        Ok(added.len())
+        Ok(count)
     }
 
-    /// Takes back the events whose probes a module has; none of them is recorded. May sleep.
-    pub(crate) fn remove_fired(&self, owner: ForeignModule) {
+    /// Takes back what a module has; none of its events is recorded. May sleep.
+    pub(crate) fn remove_probes(&self, owner: ForeignModule) {
+        self.sessions.remove_probes(owner);
         for event in self.registry.events().iter() {
             if event.is_of(owner) {
                 self.remove(event);

@@ -4,10 +4,13 @@
 
 use crate::abi::schema::{FieldType, Integer};
 use crate::event::aux::AuxSource;
+use crate::event::awaited::Probes;
+use crate::event::captured::CapturedProbe;
 use crate::event::description::{Description, Kind};
-use crate::event::fired::Fired;
-use crate::sys::foreign::{ForeignFunction, ForeignModule, ForeignSlice, ForeignStr};
-use crate::sys::tracepoint::{Handler, Tracepoints};
+use crate::event::FullName;
+use crate::sys::foreign::{ForeignFunction, ForeignLoan, ForeignModule, ForeignSlice, ForeignStr};
+use crate::sys::modules::Module;
+use crate::sys::tracepoint::Handler;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -113,6 +116,7 @@ pub(super) struct TracepointDescription<'a> {
     event: EventDescription<'a>,
     owner: ForeignModule,
     probe: ForeignFunction,
+    module: ForeignStr<'a>,
 }
 
 impl TracepointDescription<'_> {
@@ -121,18 +125,72 @@ impl TracepointDescription<'_> {
         self.event.name.bytes()
     }
 
-    /// What it says; [`None`] if there is no such tracepoint. Errors as for
-    /// [`EventDescription::read`].
-    pub(super) fn read(&self, tracepoints: &Tracepoints) -> Result<Option<Fired>> {
+    /// The module that the probe is in.
+    pub(super) fn owner(&self) -> ForeignModule {
+        self.owner
+    }
+
+    /// Whether it may be a module's.
+    pub(super) fn may_be_of_module(&self) -> bool {
+        self.module.get().is_some()
+    }
+
+    /// Its event and its probe. Errors as for [`EventDescription::read`].
+    pub(super) fn read(&self) -> Result<(Description, Handler<CapturedProbe>)> {
         let description = self.event.read_fixed_first()?;
-        let (_, name) = description.full_name();
-        let Some(tracepoint) = tracepoints.find(name) else {
-            return Ok(None);
-        };
-        Ok(Some(Fired {
-            description,
-            tracepoint,
-            handler: Handler::foreign(self.probe, self.owner),
-        }))
+        Ok((description, Handler::foreign(self.probe, self.owner)))
+    }
+}
+
+/// Those for tracepoints of modules among what a module has lent.
+pub(super) struct LentProbes {
+    lent: ForeignLoan<TracepointDescription<'static>>,
+    /// Which these are.
+    places: KVec<u32>,
+}
+
+impl LentProbes {
+    /// Those at `places`.
+    pub(super) fn new(
+        lent: ForeignLoan<TracepointDescription<'static>>,
+        places: KVec<u32>,
+    ) -> Self {
+        Self { lent, places }
+    }
+
+    fn get(&self, place: usize) -> Option<&TracepointDescription<'static>> {
+        let at = self.places.get(place)?;
+        self.lent.items().get(*at as usize)
+    }
+}
+
+impl Probes for LentProbes {
+    fn count(&self) -> usize {
+        self.places.len()
+    }
+
+    fn name(&self, place: usize) -> FullName<'_> {
+        let text = |text: &ForeignStr<'static>| core::str::from_utf8(text.bytes()).unwrap_or("");
+        self.get(place).map_or(("", ""), |tracepoint| {
+            (
+                text(&tracepoint.event.subsystem),
+                text(&tracepoint.event.name),
+            )
+        })
+    }
+
+    fn is_for(&self, place: usize, module: &Module<'_>) -> bool {
+        match self
+            .get(place)
+            .and_then(|tracepoint| tracepoint.module.get())
+        {
+            None => false,
+            Some([]) => module.is_of_kernel(),
+            Some(name) => name == module.name().as_bytes(),
+        }
+    }
+
+    fn read(&self, place: usize) -> Result<(Description, Handler<CapturedProbe>)> {
+        self.get(place).ok_or(EINVAL)?.read()
     }
 }

@@ -10,13 +10,16 @@ mod description;
 use crate::event::aux::{AuxSource, Handle};
 use crate::event::captured::filling::Room;
 use crate::event::captured::CapturedProbe;
+use crate::event::fired::Fired;
 use crate::event::provided::Provided;
-use crate::sys::foreign::{ForeignArc, ForeignModule, ForeignSlice, ForeignStr, ResultPtr};
+use crate::sys::foreign::{
+    ForeignArc, ForeignLoan, ForeignModule, ForeignSlice, ForeignStr, ResultPtr,
+};
 use crate::sys::rcu::RcuArc;
 use crate::sys::tracepoint::Tracepoints;
 use crate::tracer::Tracer;
 use core::ptr::NonNull;
-use description::{AuxDescription, EventDescription, TracepointDescription};
+use description::{AuxDescription, EventDescription, LentProbes, TracepointDescription};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -37,35 +40,53 @@ extern "C" fn rtrace_event_register(
 
 #[no_mangle]
 extern "C" fn rtrace_tracepoints_register(
-    tracepoints: ForeignSlice<'_, TracepointDescription<'_>>,
+    tracepoints: ForeignLoan<TracepointDescription<'static>>,
 ) -> c_int {
-    match register_tracepoints(tracepoints.items()) {
+    match register_tracepoints(tracepoints) {
         Ok(added) => added as c_int,
         Err(error) => error.to_errno(),
     }
 }
 
-fn register_tracepoints(tracepoints: &[TracepointDescription<'_>]) -> Result<usize> {
+fn register_tracepoints(tracepoints: ForeignLoan<TracepointDescription<'static>>) -> Result<usize> {
     let tracer = TRACER.get_arc().ok_or(ENODEV)?;
+    let Some(owner) = tracepoints.items().first().map(|first| first.owner()) else {
+        return Ok(0);
+    };
     let kernels = Tracepoints::new()?;
-    let mut fired = KVec::new();
-    for tracepoint in tracepoints {
-        let event = tracepoint.read(&kernels).inspect_err(|error| {
-            let name = core::str::from_utf8(tracepoint.name()).unwrap_or("");
-            pr_err!("the tracepoint {name} cannot be an event as it is described: {error:?}\n");
-        })?;
-        if let Some(event) = event {
-            fired.push(event, GFP_KERNEL)?;
+    let (mut fired, mut of_modules) = (KVec::new(), KVec::new());
+    for (place, tracepoint) in tracepoints.items().iter().enumerate() {
+        if tracepoint.owner() != owner {
+            return Err(EINVAL);
+        }
+        let name = core::str::from_utf8(tracepoint.name()).unwrap_or("");
+        match kernels.find(name) {
+            Some(found) => {
+                let (description, handler) = tracepoint.read().inspect_err(|error| {
+                    pr_err!(
+                        "the tracepoint {name} cannot be an event as it is described: {error:?}\n"
+                    );
+                })?;
+                let event = Fired {
+                    description,
+                    tracepoint: found.into(),
+                    handler,
+                };
+                fired.push(event, GFP_KERNEL)?;
+            }
+            None if tracepoint.may_be_of_module() => of_modules.push(place as u32, GFP_KERNEL)?,
+            None => {}
         }
     }
-    tracer.add_fired(fired)
+    let probes = KBox::new(LentProbes::new(tracepoints, of_modules), GFP_KERNEL)?;
+    tracer.add_probes(owner, fired, probes)
 }
 
 #[no_mangle]
 extern "C" fn rtrace_tracepoints_unregister(owner: ForeignModule) {
     // As below.
     if let Some(tracer) = TRACER.get_arc() {
-        tracer.remove_fired(owner);
+        tracer.remove_probes(owner);
     }
 }
 

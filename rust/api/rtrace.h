@@ -140,23 +140,30 @@ int rtrace_event_emit(const struct rtrace_event *event, const void *data, size_t
  * @owner: the module that @probe is in: THIS_MODULE. It stays as long as the event is recorded
  * @probe: of the tracepoint's prototype, behind a pointer that is for rtrace_record_begin(). Not
  *	traced itself
+ * @module: NULL, if the tracepoint is the kernel's, not a module's. Else it may be that of a module, loaded or not:
+ *	of the one that is called so; or of any that was built with the kernel (RTRACE_KERNEL_MODULES), as one from
+ *	elsewhere may have other arguments for it
  */
 struct rtrace_tracepoint {
 	struct rtrace_event_desc event;
 	struct module *owner;
 	void *probe;
+	const char *module;
 };
+
+#define RTRACE_KERNEL_MODULES ""
 
 /**
  * rtrace_tracepoints_register() - make the events of tracepoints known
- * @tracepoints: what they are; copied
- * @count: how many
+ * @tracepoints: what they are; copied, but for those of modules, which stay as they are until
+ *	rtrace_tracepoints_unregister()
+ * @count: how many; all of one module
  *
- * Those that the kernel lacks, and those that rtrace has events of its own for, are passed over. May
- * sleep.
+ * Those that the kernel lacks, and those that rtrace has events of its own for, are passed over. An event of a
+ * module's tracepoint is there while that module is, if it has the fields that ftrace has for it. May sleep.
  *
- * Return: how many are known now, or -EINVAL, -ENOMEM, -ENODEV as for rtrace_event_register():
- * then none is.
+ * Return: how many are known now, with those of modules that are not loaded, or -EINVAL, -ENOMEM, -ENODEV as for
+ * rtrace_event_register(): then none is.
  */
 int rtrace_tracepoints_register(const struct rtrace_tracepoint *tracepoints, size_t count);
 

@@ -190,6 +190,24 @@ impl Description {
         self.fields.len() == other.fields.len() && self.fields.iter().zip(&other.fields).all(same)
     }
 
+    /// Whether the description that another one was made from can be the one that this was, by names and sizes: the
+    /// kernel's own does not always say what a value means.
+    pub(super) fn is_outlined_as(&self, other: &Self) -> bool {
+        self.outline().eq(other.outline())
+    }
+
+    /// What each field of the kernel's is called, and its size if that is fixed.
+    fn outline(&self) -> impl Iterator<Item = (&str, Option<usize>)> {
+        let next = self.fields.iter().skip(1).map(|(_, kind)| Some(kind));
+        let fields = self.fields.iter().zip(Iterator::chain(next, [None]));
+        // The length of an array is no field of its own.
+        let fields = fields.filter(|(_, next)| !matches!(next, Some(Kind::Sequence(_))));
+        fields.map(|((name, kind), _)| match kind {
+            Kind::Fixed(ty) => (self.text(name), ty.size()),
+            Kind::Sequence(_) | Kind::String => (self.text(name), None),
+        })
+    }
+
     /// Bytes of the fields of fixed size, those before arrays of variable length not counted.
     pub(super) fn fixed(&self) -> usize {
         self.fixed

@@ -8,14 +8,24 @@
 
 use super::captured::CapturedProbe;
 use super::description::Description;
-use crate::sys::tracepoint::{Handler, Tracepoint};
+use crate::sys::tracepoint::{Handler, Place};
 
 /// An event, and what attaches it.
 pub(crate) struct Fired {
     /// Its names and fields.
     pub(crate) description: Description,
     /// Where it fires.
-    pub(crate) tracepoint: Tracepoint,
+    pub(crate) tracepoint: Place,
     /// Its probe, for records that are captured and others.
     pub(crate) handler: Handler<CapturedProbe>,
+}
+
+impl Fired {
+    /// Whether it can fire now: that of a module can while that is loaded.
+    pub(super) fn is_there(&self) -> bool {
+        match &self.tracepoint {
+            Place::Kernel(_) => true,
+            Place::Module(tracepoint) => tracepoint.is_there(),
+        }
+    }
 }

@@ -3,13 +3,15 @@
 //! The events: what can be recorded.
 //!
 //! There are several sources: [declared](typed) events, with a probe each; [system calls](syscall),
-//! with two probes for all of them; events with a probe in [other modules](fired); events that other
+//! with two probes for all of them; events with a probe in [other modules](fired), some of them of tracepoints
+//! of modules, which come and go ([`awaited`]); events that other
 //! modules [provide](provided); chunks of raw bytes that they [write](aux); events that users [define](dynamic); calls of [functions](function);
 //! [samples](sampled) of what runs; [latencies](latency) that are measured; those of the [state](state); and, when somebody asks for it, any other
 //! event of ftrace's, which [perf](perf) hands over. The [`registry`] has the events of all sources; to the
 //! rest of the module they look alike.
 
 pub(crate) mod aux;
+pub(crate) mod awaited;
 pub(crate) mod builtin;
 pub(crate) mod captured;
 pub(crate) mod description;
@@ -102,20 +104,20 @@ impl Own {
 pub(crate) struct Event {
     id: u32,
     source: Source,
-    /// Not 0 while it can fire.
-    present: SharedWord,
+    /// Not 0 while there is what fires it, or that can come.
+    known: SharedWord,
 }
 
 /// A subsystem and a name.
 pub(crate) type FullName<'a> = (&'a str, &'a str);
 
 impl Event {
-    /// An event that is present.
+    /// An event that is known.
     fn new(id: u32, source: Source) -> Self {
         Self {
             id,
             source,
-            present: SharedWord::new(1),
+            known: SharedWord::new(1),
         }
     }
 
@@ -138,13 +140,31 @@ impl Event {
         }
     }
 
+    /// What it is, if its probe is in another module.
+    fn fired(&self) -> Option<&Fired> {
+        match &self.source {
+            Source::Fired(fired) => Some(fired),
+            _ => None,
+        }
+    }
+
+    /// Whether it can be chosen: it is present, or awaited.
+    fn is_known(&self) -> bool {
+        self.known.load() != 0
+    }
+
     /// Whether it can fire now; that of a module that is gone cannot.
     fn is_present(&self) -> bool {
-        self.present.load() != 0
+        self.is_known() && self.fired().is_none_or(Fired::is_there)
+    }
+
+    /// Whether it is of a module that can be loaded, and is not.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.is_known() && !self.is_present()
     }
 
     /// Whether one that has a probe can take its place: it is handed over by perf, not recorded now, and a
-    /// filter that was made for it fits the other one's records.
+    /// filter that was made for it fits the other one's records. Any context.
     fn gives_way_to(&self, fired: &Fired) -> bool {
         match &self.source {
             Source::Listed(Listed::Perf(perf)) => {
@@ -163,8 +183,8 @@ impl Event {
         }
     }
 
-    fn set_present(&self, present: bool) {
-        self.present.store(present.into());
+    fn set_known(&self, known: bool) {
+        self.known.store(known.into());
     }
 
     /// Subsystem: the directory below `events/`.
@@ -178,7 +198,7 @@ impl Event {
     }
 
     /// Both.
-    fn full_name(&self) -> FullName<'_> {
+    pub(crate) fn full_name(&self) -> FullName<'_> {
         match &self.source {
             Source::Typed { declaration, .. } => (declaration.subsystem, declaration.name),
             Source::Syscall {
@@ -221,6 +241,11 @@ impl Event {
     /// Whether this is one of its names.
     fn is_called(&self, name: FullName<'_>) -> bool {
         self.names().any(|known| known == name)
+    }
+
+    /// Whether it is chosen only where its subsystem or its name was asked for.
+    pub(crate) fn is_asked_for(&self) -> bool {
+        self.is_awaited() || self.listed().is_some_and(Listed::is_asked_for)
     }
 
     /// Whether it is recorded when nothing else was asked for.

@@ -4,6 +4,8 @@
 //!
 //! A source puts its events in. When what fires one goes, the event is absent, until it comes
 //! again. An id is never given to another event, for sessions choose by id.
+//!
+//! The lock is taken where modules come ([`awaited`](super::awaited)): nothing is within it.
 
 use super::aux::AuxSource;
 use super::description::Description;
@@ -16,7 +18,7 @@ use super::provided::Provided;
 use super::sampled::{Pace, Sampled};
 use super::state::State;
 use super::syscall::{self, Direction};
-use super::{typed, Event, Source};
+use super::{typed, Event, FullName, Source};
 use crate::sys::hotplug::Hotplug;
 use crate::sys::perf::Arrivals;
 use crate::sys::threads;
@@ -41,13 +43,18 @@ impl Events {
         self.0.iter().flatten().filter(|event| event.is_present())
     }
 
+    /// Those that can be chosen, in the order of their ids: also such of modules that are not loaded now.
+    pub(crate) fn known(&self) -> impl Iterator<Item = &Arc<Event>> {
+        self.0.iter().flatten().filter(|event| event.is_known())
+    }
+
     /// Those that perf hands over, whether they are present, in the order of their ids.
     pub(crate) fn of_perf(&self) -> impl Iterator<Item = (&Arc<Event>, &Perf, bool)> {
         self.0
             .iter()
             .flatten()
             .filter_map(|event| match event.source() {
-                Source::Listed(Listed::Perf(perf)) => Some((event, &**perf, event.is_present())),
+                Source::Listed(Listed::Perf(perf)) => Some((event, &**perf, event.is_known())),
                 _ => None,
             })
     }
@@ -170,11 +177,12 @@ impl Registry {
         if events.iter().any(|known| known.is_called(name)) {
             return Err(EEXIST);
         }
-        let mut absent = events.0.iter().flatten();
+        // One that is awaited stays so beside it.
+        let mut absent = events.0.iter().flatten().filter(|event| !event.is_known());
         let old = absent.find(|known| known.is_called(name)).cloned();
         let old_id = match old {
             Some(old) if is_again(old.source()) => {
-                old.set_present(true);
+                old.set_known(true);
                 return Ok(old);
             }
             // One with other fields is another event.
@@ -186,11 +194,12 @@ impl Registry {
         Ok(event)
     }
 
-    /// Adds events whose probes another module has, but those that are here by one of their names. One that
-    /// perf hands over gives way, and its id, if nobody records it and it has the same fields. Returns those
-    /// that were added. May sleep.
-    pub(crate) fn add_fired(&self, fired: KVec<Fired>) -> Result<KVec<Arc<Event>>> {
+    /// Adds events whose probes another module has, but those that are known by one of their names. One that
+    /// perf hands over gives way, and its id, if nobody records it and it has the same fields. Returns for each
+    /// the event, if it was added. May sleep.
+    pub(crate) fn add_fired(&self, fired: KVec<Fired>) -> Result<KVec<Option<Arc<Event>>>> {
         let mut events = self.events.lock();
+        let names = Names::new(&events)?;
         let mut all = KVec::with_capacity(events.0.len() + fired.len(), GFP_KERNEL)?;
         for known in &events.0 {
             all.push(known.clone(), GFP_KERNEL)?;
@@ -198,26 +207,32 @@ impl Registry {
         let mut added = KVec::with_capacity(fired.len(), GFP_KERNEL)?;
         for fired in fired {
             let name = fired.description.full_name();
-            let id = match events.iter().find(|known| known.is_called(name)) {
-                None => all.len() as u32,
-                Some(known) if known.gives_way_to(&fired) => known.id(),
-                Some(_) => continue,
-            };
+            let called = names.like(name).filter_map(|id| {
+                let event = events.0.get(id as usize)?.as_ref()?;
+                event.is_called(name).then_some(event)
+            });
+            let gives_way = |known: &&Arc<Event>| known.gives_way_to(&fired);
+            let is_taken = called
+                .clone()
+                .any(|known| known.is_known() && !gives_way(&known));
+            if is_taken {
+                added.push(None, GFP_KERNEL)?;
+                continue;
+            }
+            let given = called.clone().find(gives_way).map(|known| known.id());
             // The module was here before, at another place.
-            for place in all.iter_mut() {
-                if place
-                    .as_ref()
-                    .is_some_and(|old| !old.is_present() && old.is_called(name))
-                {
+            for old in called {
+                if let Some(place) = all.get_mut(old.id() as usize) {
                     *place = None;
                 }
             }
+            let id = given.unwrap_or(all.len() as u32);
             let event = Arc::new(Event::new(id, Source::Fired(fired)), GFP_KERNEL)?;
             match all.get_mut(id as usize) {
                 Some(place) => *place = Some(event.clone()),
                 None => all.push(Some(event.clone()), GFP_KERNEL)?,
             }
-            added.push(event, GFP_KERNEL)?;
+            added.push(Some(event), GFP_KERNEL)?;
         }
         *events = Arc::new(Events(all), GFP_KERNEL)?;
         Ok(added)
@@ -246,13 +261,46 @@ impl Registry {
     /// An event that was withdrawn, and is not replaced since, is there again. May sleep.
     pub(crate) fn restore(&self, event: &Event) {
         let _events = self.events.lock();
-        event.set_present(true);
+        event.set_known(true);
     }
 
     /// An event cannot fire any more: its module goes, or a user takes it away. May sleep.
     pub(crate) fn withdraw(&self, event: &Event) {
         let _events = self.events.lock();
-        event.set_present(false);
+        event.set_known(false);
+    }
+}
+
+/// Events by their names: a hash of each, and the event's id.
+struct Names(KVec<(u32, u32)>);
+
+impl Names {
+    /// Those of all of them, known or not.
+    fn new(events: &Events) -> Result<Self> {
+        let mut names = KVec::with_capacity(events.0.len(), GFP_KERNEL)?;
+        for event in events.0.iter().flatten() {
+            for name in event.names() {
+                names.push((Self::hash(name), event.id()), GFP_KERNEL)?;
+            }
+        }
+        names.sort_unstable();
+        Ok(Self(names))
+    }
+
+    /// The ids of those that are called so, and perhaps of others.
+    fn like(&self, name: FullName<'_>) -> impl Iterator<Item = u32> + Clone + '_ {
+        let hash = Self::hash(name);
+        let begin = self.0.partition_point(|&(known, _)| known < hash);
+        let rest = self.0.iter().skip(begin);
+        rest.take_while(move |&&(known, _)| known == hash)
+            .map(|&(_, id)| id)
+    }
+
+    fn hash((subsystem, name): FullName<'_>) -> u32 {
+        let bytes = Iterator::chain(subsystem.bytes(), name.bytes());
+        bytes.fold(0, |hash: u32, byte| {
+            hash.wrapping_mul(31).wrapping_add(byte.into())
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 //! A session's `enable`, `clock`, `sample_freq`, `error_log`, `set_event_pid`, `set_event_notrace_pid`, `event_fork`,
 //! `set_event_cgroup`, `free_buffer`, `reset`, `marker` and `marker_channel`; the tracer's `version`,
-//! `available_events`, `available_contexts` and `marker`.
+//! `available_events`, `awaited_events`, `available_contexts` and `marker`.
 
 use super::channel::{self, Target};
 use super::{functions, latency, must_be_one, parse_switch, pipe, trigger};
@@ -41,6 +41,7 @@ pub(super) fn make_tracer(dir: &mut Dir, sessions: &Arc<Sessions>) -> Result {
     let session = dir.data(sessions.default().clone())?;
     dir.text::<Version>("version", READ, session)?;
     dir.text::<AvailableEvents>("available_events", READ, session)?;
+    dir.text::<AwaitedEvents>("awaited_events", READ, session)?;
     dir.text::<AvailableContexts>("available_contexts", READ, session)
 }
 
@@ -359,6 +360,20 @@ impl TextFile for AvailableEvents {
             writeln!(out, "{}:{}", event.subsystem(), event.name())?;
         }
         Ok(())
+    }
+}
+
+/// The events that can be chosen, and are there when their modules are.
+struct AwaitedEvents;
+
+impl TextFile for AwaitedEvents {
+    type Data = Arc<Session>;
+
+    fn show(session: &Arc<Session>, out: &mut Text) -> Result {
+        session.each_awaited(|(subsystem, name)| {
+            writeln!(out, "{subsystem}:{name}")?;
+            Ok(())
+        })
     }
 }
 

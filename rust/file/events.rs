@@ -115,13 +115,19 @@ impl EventDirs {
         Ok(())
     }
 
-    /// Removes that of an event that went, and waits for who uses it. May sleep.
+    /// Removes that of an event that went, if there is one, and waits for who uses it. May sleep.
     fn remove(&mut self, event: &Event) {
-        for subsystem in &mut self.subsystems {
+        let name = event.subsystem().as_bytes();
+        let mut subsystems = self.subsystems.iter();
+        let Some(at) = subsystems.position(|subsystem| subsystem.name.to_bytes() == name) else {
+            return;
+        };
+        if let Some(subsystem) = self.subsystems.get_mut(at) {
             subsystem.events.retain(|(id, _)| *id != event.id());
+            if subsystem.events.is_empty() {
+                let _ = self.subsystems.remove(at);
+            }
         }
-        self.subsystems
-            .retain(|subsystem| !subsystem.events.is_empty());
     }
 
     fn subsystem(&mut self, name: &str) -> Result<&mut Subsystem> {

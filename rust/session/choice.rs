@@ -5,9 +5,8 @@
 use super::perf::NOT_PERMITTED;
 use super::{ChannelId, ChannelSettings, Enabled, Selection, Session};
 use crate::event::aux;
-use crate::event::listed::Listed;
 use crate::event::registry::Events;
-use crate::event::Event;
+use crate::event::{Event, FullName};
 use crate::input::pattern::Pattern;
 use crate::sys::signal;
 use kernel::prelude::*;
@@ -19,12 +18,18 @@ impl Session {
         self.shared.registry.events()
     }
 
+    /// Calls `each` with the names of the events of modules that are not loaded.
+    pub(crate) fn each_awaited(&self, each: impl FnMut(FullName<'_>) -> Result) -> Result {
+        self.shared.awaited.each_name(each)
+    }
+
     /// Enables or disables one event; in an active trace at once.
     pub(crate) fn set_enabled(&self, channel: ChannelId, event: &Event, enabled: bool) -> Result {
         self.change(channel, |settings| settings.selection.set(event, enabled))
     }
 
-    /// Enables or disables the events that `pick` picks; in an active trace at once.
+    /// Enables those of the events that are there which `pick` picks, or disables them and those that are not; in
+    /// an active trace at once.
     pub(crate) fn set_all_enabled(
         &self,
         channel: ChannelId,
@@ -33,7 +38,8 @@ impl Session {
     ) -> Result {
         self.change(channel, |settings| {
             let available = self.available();
-            let mut picked = available.iter().filter(|event| pick(event));
+            let is_meant = |event: &&Arc<Event>| !(enabled && event.is_awaited()) && pick(event);
+            let mut picked = available.known().filter(is_meant);
             picked.try_for_each(|event| settings.selection.set(event, enabled))
         })
     }
@@ -60,8 +66,8 @@ impl Session {
             let available = self.available();
             for word in patterns.split_ascii_whitespace() {
                 let pattern = Pattern::parse(word);
-                let mut is_match = false;
-                for event in available.iter() {
+                let mut is_match = !pattern.enables && self.awaits(&pattern)?;
+                for event in available.known() {
                     // With thousands of patterns, or one that is very long, this takes its time.
                     if signal::is_killed() {
                         return Err(EINTR);
@@ -77,6 +83,12 @@ impl Session {
             }
             Ok(())
         })
+    }
+
+    /// Whether the pattern picks events of modules that are not loaded.
+    fn awaits(&self, pattern: &Pattern<'_>) -> Result<bool> {
+        let picks = |(subsystem, name): FullName<'_>| pattern.matches(subsystem, name);
+        self.shared.awaited.has(picks)
     }
 
     /// Changes what a channel records; in an active trace at once. On failure nothing has changed.
@@ -177,7 +189,8 @@ impl Session {
         self.look(channel, |channel| channel.selection.has(event))
     }
 
-    /// Calls `each` with every event that is enabled, in the order of their ids.
+    /// Calls `each` with every event that is enabled, in the order of their ids; also with those of modules that
+    /// are not loaded.
     pub(crate) fn for_each_enabled(
         &self,
         channel: ChannelId,
@@ -185,7 +198,7 @@ impl Session {
     ) -> Result {
         let selection = self.selection(channel)?;
         let available = self.available();
-        let mut enabled = available.iter().filter(|event| selection.has(event));
+        let mut enabled = available.known().filter(|event| selection.has(event));
         enabled.try_for_each(each)
     }
 
@@ -199,10 +212,9 @@ impl Session {
 }
 
 /// Whether a pattern picks an event. One that enables events of whatever subsystem picks those that are
-/// there anyway.
+/// there anyway, and of modules those that are loaded.
 fn picks(pattern: &Pattern<'_>, event: &Event) -> bool {
-    let is_asked_for = event.listed().is_some_and(Listed::is_asked_for);
-    let is_meant = !pattern.enables || pattern.names_subsystem() || !is_asked_for;
+    let is_meant = !pattern.enables || pattern.names_subsystem() || !event.is_asked_for();
     let mut names = event.names();
     is_meant && names.any(|(subsystem, name)| pattern.matches(subsystem, name))
 }

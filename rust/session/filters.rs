@@ -100,7 +100,7 @@ impl Session {
             let available = self.available();
             let mut filters = settings.filters.try_clone()?;
             let (mut any, mut refusal) = (false, None);
-            for event in available.iter().filter(|event| pick(event)) {
+            for event in available.known().filter(|event| pick(event)) {
                 let made = match filter {
                     "0" => None,
                     _ => match Filter::new(event, filter) {

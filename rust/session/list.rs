@@ -2,7 +2,7 @@
 
 //! The sessions that there are.
 
-use super::{EventFiles, Session, Shared};
+use super::{EventFiles, Follower, Session, Shared};
 use crate::abi::names::DEFAULT_SESSION;
 use crate::sys::rcu::RcuArc;
 use crate::sys::work::Work;
@@ -12,22 +12,31 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 /// Does what triggers ask for, of the sessions that are put there.
 pub(crate) type Worker = Work<RcuArc<Sessions>>;
 
-/// Has what triggers ask for done. Dropping it ends that, and waits for what is being done.
-pub(crate) struct Serving(Arc<Worker>);
+/// Has done what triggers ask for, and what follows when modules come and go. Dropping it ends that, and waits
+/// for what is being done.
+pub(crate) struct Serving {
+    worker: Arc<Worker>,
+    follower: Arc<Follower>,
+}
 
 impl Serving {
     /// Begins, for these sessions. May sleep.
     pub(crate) fn new(sessions: &Arc<Sessions>) -> Self {
-        let worker = &sessions.shared.worker;
+        let (worker, follower) = (&sessions.shared.worker, &sessions.shared.follower);
         worker.data().replace(Some(sessions.clone()));
-        Self(worker.clone())
+        follower.serve(Some(sessions.clone()));
+        Self {
+            worker: worker.clone(),
+            follower: follower.clone(),
+        }
     }
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        self.0.data().replace(None);
-        self.0.wait();
+        self.worker.data().replace(None);
+        self.worker.wait();
+        self.follower.serve(None);
     }
 }
 

@@ -31,6 +31,7 @@ mod lines;
 mod list;
 mod marker;
 mod metadata;
+mod modules;
 mod numbers;
 mod perf;
 mod probes;
@@ -51,6 +52,7 @@ use crate::channel::stopper::Stopper;
 use crate::channel::Channel;
 use crate::context::ContextSet;
 use crate::event::aux;
+use crate::event::awaited::AllAwaited;
 use crate::event::builtin::BuiltinProbes;
 use crate::event::latency::timer::Timers;
 use crate::event::registry::Registry;
@@ -73,6 +75,7 @@ use kernel::sync::lock::{mutex::MutexBackend, Guard};
 use kernel::sync::{new_mutex, Arc, Mutex};
 pub(crate) use lines::Lines;
 pub(crate) use list::{Serving, Sessions, Worker};
+pub(crate) use modules::Follower;
 use numbers::Numbers;
 pub(crate) use perf::FilesPlace;
 pub(crate) use regions::Regions;
@@ -88,6 +91,8 @@ use triggers::{TriggerProbes, Triggers};
 pub(crate) struct Shared {
     /// The events that there are.
     pub(crate) registry: Arc<Registry>,
+    /// Those that come and go with modules.
+    pub(crate) awaited: Arc<AllAwaited>,
     /// Tells channels of CPUs that come and go.
     pub(crate) hotplug: Arc<Hotplug<Channel>>,
     /// The same for counters and samplers.
@@ -100,6 +105,8 @@ pub(crate) struct Shared {
     pub(crate) boot_id: [u8; 36],
     /// Does what triggers ask for.
     pub(crate) worker: Arc<Worker>,
+    /// Does what follows when modules come and go.
+    pub(crate) follower: Arc<Follower>,
     /// Where the files of events are that come.
     pub(crate) files: Arc<FilesPlace>,
     /// The buffers, for who reads a dump.

@@ -28,11 +28,12 @@ impl Numbers {
         known: Selection::NONE,
     };
 
-    /// With numbers also for those in `selection` that have none yet. [`None`]: all have one.
+    /// With numbers also for those in `selection` that have none yet, be they there or awaited. [`None`]: all have
+    /// one.
     /// `ENOSPC`: there are not so many numbers.
     pub(super) fn with(&self, events: &Events, selection: &Selection) -> Result<Option<Self>> {
         let is_new = |event: &&Arc<Event>| selection.has(event) && !self.known.has(event);
-        let mut new = events.iter().filter(is_new).peekable();
+        let mut new = events.known().filter(is_new).peekable();
         if new.peek().is_none() {
             return Ok(None);
         }

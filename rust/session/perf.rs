@@ -4,10 +4,11 @@
 
 use super::{EventFiles, Session, Shared};
 use crate::event::perf::Perf;
-use crate::event::Event;
+use crate::event::{Event, FullName};
 use crate::input::pattern::Pattern;
 use crate::sys::privilege;
 use kernel::prelude::*;
+use kernel::sync::lock::{mutex::MutexBackend, Guard};
 use kernel::sync::{new_mutex, Arc, Mutex};
 
 /// Why an event is refused to who may not see what perf records.
@@ -33,6 +34,11 @@ impl FilesPlace {
         )
     }
 
+    /// Where they are, if they are somewhere, as long as the lock is held.
+    pub(super) fn lock(&self) -> Guard<'_, Option<Arc<dyn EventFiles>>, MutexBackend> {
+        self.files.lock()
+    }
+
     /// There, from now on.
     pub(crate) fn set(&self, files: Option<Arc<dyn EventFiles>>) {
         let before = core::mem::replace(&mut *self.files.lock(), files);
@@ -41,9 +47,14 @@ impl FilesPlace {
 }
 
 impl Session {
-    /// Makes known what `pattern` names, if it is the whole name of an event that is not known and that
-    /// ftrace has. `EPERM`: that takes `CAP_PERFMON`. May sleep.
+    /// Makes known what `pattern` names: of modules that are not loaded all that it picks, if it names the
+    /// subsystem; else that of which it is the whole name, if that is not known and ftrace has it. `EPERM`: that
+    /// takes `CAP_PERFMON`. May sleep.
     pub(super) fn ask_for(&self, file: &str, pattern: &Pattern<'_>) -> Result {
+        if pattern.enables && pattern.names_subsystem() {
+            let picks = |(subsystem, name): FullName<'_>| pattern.matches(subsystem, name);
+            self.shared.awaited.ask_for(picks)?;
+        }
         let Some((subsystem, name)) = pattern.full_name().filter(|_| pattern.enables) else {
             return Ok(());
         };
@@ -58,8 +69,12 @@ impl Session {
                 return Ok(());
             }
             // Another one may be called so now.
-            let files = self.shared.files.files.lock();
+            let files = self.shared.files.lock();
             self.shared.withdraw(event, files.as_deref().ok_or(ENODEV)?);
+        }
+        // Where it is not there it will be; one that comes just now perf may have, and its probe not yet.
+        if self.shared.awaited.is_own((subsystem, name))? {
+            return Ok(());
         }
         let refuse = |why: &str| self.refuse(fmt!("{file}: '{subsystem}:{name}' {why}"));
         let perf = match Perf::find(subsystem, name, &self.shared.perf_hotplug) {
@@ -79,7 +94,7 @@ impl Session {
 
 impl Shared {
     fn add_perf(&self, perf: Arc<Perf>) -> Result {
-        let files = self.files.files.lock();
+        let files = self.files.lock();
         let files = files.as_deref().ok_or(ENODEV)?;
         match self.registry.add_perf(perf) {
             // Somebody else was faster.
@@ -95,14 +110,15 @@ impl Shared {
             .inspect_err(|_| self.registry.withdraw(event))
     }
 
-    fn withdraw(&self, event: &Event, files: &dyn EventFiles) {
+    /// An event goes, and its files.
+    pub(super) fn withdraw(&self, event: &Event, files: &dyn EventFiles) {
         files.remove(event);
         self.registry.withdraw(event);
     }
 
     /// Events that are gone are known no more, and those that are back again are. May sleep.
     pub(super) fn look_for_perf_events(&self) -> Result {
-        let files = self.files.files.lock();
+        let files = self.files.lock();
         let Some(files) = files.as_deref() else {
             return Ok(());
         };

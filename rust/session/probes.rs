@@ -259,7 +259,7 @@ impl ChannelProbes {
                     change.captured.push(probe.clone(), GFP_KERNEL)?;
                     attached
                         .captured
-                        .attach(fired.tracepoint, fired.handler, probe)?;
+                        .attach(fired.tracepoint.clone(), fired.handler, probe)?;
                 }
                 Source::Listed(listed) => {
                     let probe = captured(probe)?;

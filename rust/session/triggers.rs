@@ -114,7 +114,7 @@ impl TriggerProbes {
             }
             Source::Fired(fired) => {
                 self.tracepoints
-                    .attach_last(fired.tracepoint, fired.handler, probe)
+                    .attach_last(fired.tracepoint.clone(), fired.handler, probe)
             }
             Source::Listed(listed) => {
                 self.listed.reserve(1, GFP_KERNEL)?;
@@ -189,7 +189,7 @@ impl Session {
         // Its own is the one that is meant anyway.
         parsed.session = parsed.session.filter(|name| *name != self.name());
         let available = self.available();
-        let mut picked = available.iter().filter(|event| pick(event)).peekable();
+        let mut picked = available.known().filter(|event| pick(event)).peekable();
         if picked.peek().is_none() {
             return Err(self.refuse(fmt!("{file}: the pattern matches no event")));
         }

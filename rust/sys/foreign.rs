@@ -20,6 +20,11 @@ pub(crate) struct ForeignStr<'a> {
 }
 
 impl<'a> ForeignStr<'a> {
+    /// The same; [`None`] for NULL.
+    pub(crate) fn get(&self) -> Option<&'a [u8]> {
+        (!self.text.is_null()).then(|| self.bytes())
+    }
+
     /// Its bytes, without the NUL, cut off after 255; none for NULL. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn bytes(&self) -> &'a [u8] {
@@ -44,6 +49,30 @@ impl<'a, T> ForeignSlice<'a, T> {
             return &[];
         }
         // SAFETY: The caller's contract: so many items, valid as long as the call.
+        unsafe { core::slice::from_raw_parts(self.first, self.len) }
+    }
+}
+
+/// A `const T *` and a `size_t`, as two arguments: lent until the caller takes them back by another call, which
+/// drops this.
+#[repr(C)]
+pub(crate) struct ForeignLoan<T: 'static> {
+    first: *const T,
+    len: usize,
+}
+
+// SAFETY: What is lent is only read.
+unsafe impl<T> Send for ForeignLoan<T> {}
+// SAFETY: As above.
+unsafe impl<T> Sync for ForeignLoan<T> {}
+
+impl<T> ForeignLoan<T> {
+    /// The items; none for NULL.
+    pub(crate) fn items(&self) -> &[T] {
+        if self.first.is_null() {
+            return &[];
+        }
+        // SAFETY: The caller's contract: so many items, valid as long as this.
         unsafe { core::slice::from_raw_parts(self.first, self.len) }
     }
 }

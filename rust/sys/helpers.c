@@ -446,6 +446,26 @@ notrace void rtrace_synchronize_probes(void)
 	tracepoint_synchronize_unregister();
 }
 
+/* The tracepoint of the module at this place, or NULL. */
+notrace struct tracepoint *rtrace_module_tracepoint(struct module *module, size_t at)
+{
+	return at < module->num_tracepoints ? tracepoint_ptr_deref(&module->tracepoints_ptrs[at]) : NULL;
+}
+
+/* The same for those of a module, when none of its code runs any more. */
+notrace void rtrace_synchronize_module_probes(struct module *module)
+{
+	bool faultable = false;
+	size_t at;
+
+	for (at = 0; at < module->num_tracepoints; at++)
+		faultable |= tracepoint_is_faultable(rtrace_module_tracepoint(module, at));
+	synchronize_srcu(&tracepoint_srcu);
+	/* Who waits for these waits for system calls, too, whose arguments may have to be fetched. */
+	if (faultable)
+		synchronize_rcu_tasks_trace();
+}
+
 /* What uname(2) answers in the initial namespace; lives for ever. */
 notrace const struct new_utsname *rtrace_utsname(void)
 {
@@ -616,6 +636,12 @@ notrace int rtrace_module_functions(const char *name, unsigned long *to, int roo
 	return count;
 }
 
+/* Whether it was built with the kernel, and not outside of its source. */
+notrace bool rtrace_module_is_of_kernel(struct module *module)
+{
+	return !test_bit(TAINT_OOT_MODULE, &module->taints);
+}
+
 /* As perf asks who makes an event of a kprobe. */
 notrace bool rtrace_may_probe(void)
 {
@@ -751,6 +777,48 @@ notrace const void *rtrace_trace_event_field(const struct rtrace_trace_event *ev
 		};
 	return field;
 }
+
+/*
+ * What a module itself says of the event of its tracepoint, as long as it is there; NULL if it has none. Takes
+ * no lock: the kernel's list of its fields comes and goes with event_mutex, this stays.
+ */
+notrace const struct rtrace_trace_call *rtrace_module_trace_call(struct module *module,
+								 struct tracepoint *tracepoint)
+{
+	unsigned int at;
+
+	for (at = 0; at < module->num_trace_events; at++) {
+		struct trace_event_call *call = module->trace_events[at];
+
+		if (call->flags & TRACE_EVENT_FL_TRACEPOINT && call->tp == tracepoint)
+			return (const struct rtrace_trace_call *)call;
+	}
+	return NULL;
+}
+
+notrace const char *rtrace_trace_call_system(const struct rtrace_trace_call *call)
+{
+	return ((const struct trace_event_call *)call)->class->system;
+}
+
+/* Says what the field at this place is, but for its offset; false if there is none. */
+notrace bool rtrace_trace_call_field(const struct rtrace_trace_call *call, size_t at,
+				     struct rtrace_trace_field *to)
+{
+	const struct trace_event_fields *field =
+		((const struct trace_event_call *)call)->class->fields_array + at;
+
+	if (!field->type || field->type == TRACE_FUNCTION_TYPE)
+		return false;
+	*to = (struct rtrace_trace_field){
+		.name = field->name,
+		.type = field->type,
+		.size = field->size,
+		.count = max(field->len, 0),
+		.is_signed = field->is_signed,
+	};
+	return true;
+}
 #else
 notrace struct rtrace_trace_event *rtrace_trace_event_get(const char *system, const char *name)
 {
@@ -770,6 +838,23 @@ notrace const void *rtrace_trace_event_field(const struct rtrace_trace_event *ev
 					     const void *before, struct rtrace_trace_field *to)
 {
 	return NULL;
+}
+
+notrace const struct rtrace_trace_call *rtrace_module_trace_call(struct module *module,
+								 struct tracepoint *tracepoint)
+{
+	return NULL;
+}
+
+notrace const char *rtrace_trace_call_system(const struct rtrace_trace_call *call)
+{
+	return "";
+}
+
+notrace bool rtrace_trace_call_field(const struct rtrace_trace_call *call, size_t at,
+				     struct rtrace_trace_field *to)
+{
+	return false;
 }
 #endif
 

@@ -22,7 +22,9 @@ struct page;
 struct perf_event;
 struct perf_sample_data;
 struct pt_regs;
+struct rtrace_trace_call;
 struct rtrace_trace_event;
+struct tracepoint;
 struct uprobe;
 struct uprobe_consumer;
 
@@ -51,6 +53,11 @@ void rtrace_trace_event_put(struct rtrace_trace_event *event);
 u64 rtrace_trace_event_id(const struct rtrace_trace_event *event);
 const void *rtrace_trace_event_field(const struct rtrace_trace_event *event, const void *before,
 				     struct rtrace_trace_field *field);
+const struct rtrace_trace_call *rtrace_module_trace_call(struct module *module,
+							 struct tracepoint *tracepoint);
+const char *rtrace_trace_call_system(const struct rtrace_trace_call *call);
+bool rtrace_trace_call_field(const struct rtrace_trace_call *call, size_t at,
+			     struct rtrace_trace_field *field);
 
 /* Whose memory is read. */
 enum rtrace_space {
@@ -71,6 +78,9 @@ void *rtrace_kretprobe_data(struct kretprobe_instance *instance);
 bool rtrace_is_own_code(unsigned long address);
 bool rtrace_module_has(struct module *module, unsigned long address, bool only_init);
 int rtrace_module_functions(const char *name, unsigned long *to, int room);
+struct tracepoint *rtrace_module_tracepoint(struct module *module, size_t at);
+bool rtrace_module_is_of_kernel(struct module *module);
+void rtrace_synchronize_module_probes(struct module *module);
 u8 rtrace_delivery_barrier(void);
 u16 rtrace_mode(void);
 const char *rtrace_given_clock(void);

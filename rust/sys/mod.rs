@@ -19,6 +19,8 @@ pub(crate) mod hotplug;
 pub(crate) mod irq_work;
 pub(crate) mod kprobe;
 pub(crate) mod mapping;
+pub(crate) mod module_tracepoint;
+pub(crate) mod modules;
 pub(crate) mod nofault;
 pub(crate) mod pages;
 pub(crate) mod parameter;

@@ -3,6 +3,7 @@
 //! The kernel's trace events: what ftrace and perf can record, by name.
 
 use crate::sys::bindings;
+use core::marker::PhantomData;
 use core::ptr::NonNull;
 use kernel::error::from_err_ptr;
 use kernel::prelude::*;
@@ -15,13 +16,30 @@ use kernel::prelude::*;
 /// From `rtrace_trace_event_get()`, and not given back yet.
 pub(crate) struct TraceEvent(NonNull<bindings::rtrace_trace_event>);
 
+/// What a module itself says of the event of one of its tracepoints.
+///
+/// # Invariants
+///
+/// The module is there during `'a`.
+pub(crate) struct ModuleTraceEvent<'a> {
+    call: NonNull<bindings::rtrace_trace_call>,
+    lifetime: PhantomData<&'a bindings::rtrace_trace_call>,
+}
+
+/// What records have.
+pub(crate) trait TraceFields {
+    /// Shows the fields to `see`, in the order of the record, but for those that all events have.
+    /// `EINVAL`: a name is not ASCII.
+    fn each_field(&self, see: impl FnMut(TraceField<'_>) -> Result) -> Result;
+}
+
 /// A field of a record.
 pub(crate) struct TraceField<'a> {
     /// What it is called.
     pub(crate) name: &'a str,
     /// As the event's file `format` shows it, but for the name.
     pub(crate) ty: &'a str,
-    /// Where it lies in the record, in bytes.
+    /// Where it lies in the record, in bytes; 0 in all of a module's.
     pub(crate) offset: usize,
     /// Its bytes.
     pub(crate) size: usize,
@@ -52,10 +70,10 @@ impl TraceEvent {
         // SAFETY: By the invariant.
         unsafe { bindings::rtrace_trace_event_id(self.0.as_ptr()) }
     }
+}
 
-    /// Shows its fields to `see`, in the order of the record, but for those that all events have.
-    /// `EINVAL`: a name is not ASCII.
-    pub(crate) fn each_field(&self, mut see: impl FnMut(TraceField<'_>) -> Result) -> Result {
+impl TraceFields for TraceEvent {
+    fn each_field(&self, mut see: impl FnMut(TraceField<'_>) -> Result) -> Result {
         let mut field = bindings::rtrace_trace_field::default();
         let mut last = core::ptr::null();
         loop {
@@ -69,19 +87,65 @@ impl TraceEvent {
             if last.is_null() {
                 return Ok(());
             }
-            let text = |text: *const c_char| {
-                // SAFETY: Of this field, as long as it is there, and NUL-terminated.
-                unsafe { CStr::from_ptr(text.cast()) }.to_str()
-            };
-            see(TraceField {
-                name: text(field.name)?,
-                ty: text(field.type_)?,
-                offset: field.offset as usize,
-                size: field.size as usize,
-                count: field.count as usize,
-                is_signed: field.is_signed,
-            })?;
+            // SAFETY: Its texts are there as long as the event.
+            see(unsafe { TraceField::new(&field) }?)?;
         }
+    }
+}
+
+impl ModuleTraceEvent<'_> {
+    /// # Safety
+    ///
+    /// It is of a module that is there as long as this.
+    pub(super) unsafe fn new(call: NonNull<bindings::rtrace_trace_call>) -> Self {
+        // INVARIANT: The caller's contract.
+        Self {
+            call,
+            lifetime: PhantomData,
+        }
+    }
+
+    /// The subsystem.
+    pub(crate) fn subsystem(&self) -> &[u8] {
+        // SAFETY: By the invariant; the name is as long there, and NUL-terminated.
+        let name = unsafe {
+            CStr::from_ptr(bindings::rtrace_trace_call_system(self.call.as_ptr()).cast())
+        };
+        name.to_bytes()
+    }
+}
+
+impl TraceFields for ModuleTraceEvent<'_> {
+    fn each_field(&self, mut see: impl FnMut(TraceField<'_>) -> Result) -> Result {
+        let mut field = bindings::rtrace_trace_field::default();
+        let mut at = 0;
+        // SAFETY: By the invariant. All places before this one have fields.
+        while unsafe { bindings::rtrace_trace_call_field(self.call.as_ptr(), at, &raw mut field) } {
+            // SAFETY: Its texts are there as long as the module.
+            see(unsafe { TraceField::new(&field) }?)?;
+            at += 1;
+        }
+        Ok(())
+    }
+}
+
+impl<'a> TraceField<'a> {
+    /// # Safety
+    ///
+    /// Both texts are NUL-terminated, and stay as long as this.
+    unsafe fn new(field: &bindings::rtrace_trace_field) -> Result<Self> {
+        let text = |text: *const c_char| -> Result<&'a str> {
+            // SAFETY: The caller's contract.
+            Ok(unsafe { CStr::from_ptr(text.cast()) }.to_str()?)
+        };
+        Ok(Self {
+            name: text(field.name)?,
+            ty: text(field.type_)?,
+            offset: field.offset as usize,
+            size: field.size as usize,
+            count: field.count as usize,
+            is_signed: field.is_signed,
+        })
     }
 }
 

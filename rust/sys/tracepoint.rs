@@ -5,6 +5,7 @@
 use crate::sys::args::Registers;
 use crate::sys::bindings;
 use crate::sys::foreign::{ForeignFunction, ForeignModule, HeldModule};
+use crate::sys::module_tracepoint::ModuleTracepoint;
 use core::ffi::c_void;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
@@ -145,7 +146,7 @@ impl Tracepoint {
     }
 }
 
-/// The tracepoints of the kernel proper, with their names.
+/// The tracepoints of the kernel proper, by their names.
 pub(crate) struct Tracepoints(KVec<(&'static [u8], Tracepoint)>);
 
 impl Tracepoints {
@@ -162,14 +163,102 @@ impl Tracepoints {
             }
         });
         result?;
+        all.sort_unstable_by_key(|&(name, _)| name);
         Ok(Self(all))
     }
 
     /// The one called `name`.
     pub(crate) fn find(&self, name: &str) -> Option<Tracepoint> {
-        let mut all = self.0.iter();
-        let found = all.find(|(known, _)| *known == name.as_bytes());
-        found.map(|&(_, tracepoint)| tracepoint)
+        let found = self
+            .0
+            .binary_search_by_key(&name.as_bytes(), |&(known, _)| known);
+        Some(self.0.get(found.ok()?)?.1)
+    }
+}
+
+/// Where a handler is attached.
+#[derive(Clone)]
+pub(crate) enum Place {
+    /// At a tracepoint of the kernel proper.
+    Kernel(Tracepoint),
+    /// At one of a module, whenever that is loaded.
+    Module(Arc<ModuleTracepoint>),
+}
+
+impl From<Tracepoint> for Place {
+    fn from(tracepoint: Tracepoint) -> Self {
+        Self::Kernel(tracepoint)
+    }
+}
+
+impl Place {
+    /// # Safety
+    ///
+    /// As for [`Probe::register`], but that the tracepoint need not be there.
+    unsafe fn register(&self, probe: Probe) -> Result {
+        match self {
+            // SAFETY: It lives for ever; the rest is the caller's contract.
+            Self::Kernel(tracepoint) => unsafe { probe.register(tracepoint.0) },
+            // SAFETY: The caller's contract.
+            Self::Module(tracepoint) => unsafe { tracepoint.register(probe) },
+        }
+    }
+
+    /// Takes off what was registered there.
+    fn unregister(&self, probe: Probe) {
+        match self {
+            // SAFETY: It lives for ever, and the probe was registered.
+            Self::Kernel(tracepoint) => unsafe { probe.unregister(tracepoint.0) },
+            Self::Module(tracepoint) => tracepoint.unregister(probe),
+        }
+    }
+}
+
+/// A handler with its data, as the kernel calls it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Probe {
+    function: *const c_void,
+    data: *const c_void,
+    order: Order,
+}
+
+// SAFETY: Two addresses, which are only compared and passed on.
+unsafe impl Send for Probe {}
+
+impl Probe {
+    /// Has the tracepoint call it. `ENOMEM`. May sleep.
+    ///
+    /// # Safety
+    ///
+    /// - The tracepoint is there.
+    /// - The function has its prototype, behind a pointer to the data, or takes any.
+    /// - Both stay until it was [unregistered](Self::unregister), and runs nowhere any more.
+    pub(super) unsafe fn register(self, tracepoint: NonNull<bindings::tracepoint>) -> Result {
+        // SAFETY: The caller's contract.
+        kernel::error::to_result(unsafe {
+            bindings::tracepoint_probe_register_prio(
+                tracepoint.as_ptr(),
+                self.function.cast_mut(),
+                self.data.cast_mut(),
+                self.order as c_int,
+            )
+        })
+    }
+
+    /// Has the tracepoint not call it any more; it may still run. May sleep.
+    ///
+    /// # Safety
+    ///
+    /// The tracepoint is there, and this was registered with it.
+    pub(super) unsafe fn unregister(self, tracepoint: NonNull<bindings::tracepoint>) {
+        // SAFETY: The caller's contract. It cannot fail for that.
+        unsafe {
+            bindings::tracepoint_probe_unregister(
+                tracepoint.as_ptr(),
+                self.function.cast_mut(),
+                self.data.cast_mut(),
+            )
+        };
     }
 }
 
@@ -193,7 +282,7 @@ fn for_each(see: &mut dyn FnMut(Tracepoint)) {
 }
 
 /// When a handler is called, among those of its tracepoint: the kernel's priorities.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 enum Order {
     /// As `tracepoint_probe_register()` has it.
@@ -203,8 +292,8 @@ enum Order {
 }
 
 struct Attached<D> {
-    tracepoint: Tracepoint,
-    handler: Handler<D>,
+    place: Place,
+    probe: Probe,
     data: Arc<D>,
     /// Off its tracepoint; it may still run.
     detached: bool,
@@ -215,14 +304,7 @@ struct Attached<D> {
 impl<D> Attached<D> {
     fn detach(&mut self) {
         self.detached = true;
-        // SAFETY: The very triple that was registered. It cannot fail for that.
-        unsafe {
-            bindings::tracepoint_probe_unregister(
-                self.tracepoint.0.as_ptr(),
-                self.handler.function.cast_mut(),
-                Arc::as_ptr(&self.data).cast_mut().cast(),
-            )
-        };
+        self.place.unregister(self.probe);
     }
 }
 
@@ -237,29 +319,30 @@ impl<D> Attachments<D> {
         Self(KVec::new())
     }
 
-    /// Attaches `handler` to `tracepoint` and calls it with `data` from now on. May sleep.
+    /// Attaches `handler` at `place` and calls it with `data` from now on; at a tracepoint of a module
+    /// whenever that is loaded. May sleep.
     pub(crate) fn attach(
         &mut self,
-        tracepoint: Tracepoint,
+        place: impl Into<Place>,
         handler: Handler<D>,
         data: Arc<D>,
     ) -> Result {
-        self.register(tracepoint, handler, data, Order::Usual)
+        self.register(place.into(), handler, data, Order::Usual)
     }
 
     /// The same; it is called after all handlers that are not attached like this.
     pub(crate) fn attach_last(
         &mut self,
-        tracepoint: Tracepoint,
+        place: impl Into<Place>,
         handler: Handler<D>,
         data: Arc<D>,
     ) -> Result {
-        self.register(tracepoint, handler, data, Order::Last)
+        self.register(place.into(), handler, data, Order::Last)
     }
 
     fn register(
         &mut self,
-        tracepoint: Tracepoint,
+        place: Place,
         handler: Handler<D>,
         data: Arc<D>,
         order: Order,
@@ -270,22 +353,19 @@ impl<D> Attachments<D> {
         };
         // Before the registration, so that nothing can fail after it.
         self.0.reserve(1, GFP_KERNEL)?;
-        // SAFETY:
-        // - The tracepoint lives for ever.
-        // - The handler has its prototype, or takes any (`Handler`); its first argument is a `&D`, and
-        //   `data` is kept until the handler is detached and runs nowhere (`drop`, `detach`).
-        kernel::error::to_result(unsafe {
-            bindings::tracepoint_probe_register_prio(
-                tracepoint.0.as_ptr(),
-                handler.function.cast_mut(),
-                Arc::as_ptr(&data).cast_mut().cast(),
-                order as c_int,
-            )
-        })?;
+        let probe = Probe {
+            function: handler.function,
+            data: Arc::as_ptr(&data).cast(),
+            order,
+        };
+        // SAFETY: The handler has the tracepoint's prototype, or takes any (`Handler`); its first argument
+        // is a `&D`, and `data` and the handler's module are kept until it is detached and runs nowhere
+        // (`drop`, `detach`).
+        unsafe { place.register(probe) }?;
         self.0.push(
             Attached {
-                tracepoint,
-                handler,
+                place,
+                probe,
                 data,
                 detached: false,
                 _owner: owner,

@@ -76,6 +76,32 @@ impl WaitQueue {
         unsafe { bindings::poll_wait(file.as_ptr(), self.head.get(), table.0) };
     }
 
+    /// Sleeps until `is_ready`, but so many milliseconds at most.
+    pub(crate) fn wait_at_most(&self, ms: u32, is_ready: impl Fn() -> bool) {
+        let mut left = msecs_to_jiffies(ms) as c_long;
+        let mut entry = bindings::wait_queue_entry::default();
+        // SAFETY: Initialises the entry, which is on this stack frame.
+        unsafe { bindings::init_wait_entry(&mut entry, 0) };
+        while left > 0 {
+            // SAFETY: Both are initialised; the entry is taken off below, before it goes.
+            unsafe {
+                bindings::prepare_to_wait_event(
+                    self.head.get(),
+                    &mut entry,
+                    bindings::TASK_UNINTERRUPTIBLE as c_int,
+                )
+            };
+            // As below.
+            if is_ready() {
+                break;
+            }
+            // SAFETY: Process context; a wake-up since prepare_to_wait makes it return.
+            left = unsafe { bindings::schedule_timeout(left) };
+        }
+        // SAFETY: As above.
+        unsafe { bindings::finish_wait(self.head.get(), &mut entry) };
+    }
+
     /// Sleeps until `ready` gives an answer. Fails with `ERESTARTSYS` on a signal.
     pub(crate) fn wait_for<R>(&self, mut ready: impl FnMut() -> Option<R>) -> Result<R> {
         let mut entry = bindings::wait_queue_entry::default();

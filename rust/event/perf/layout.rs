@@ -6,7 +6,7 @@
 use crate::abi::schema::{FieldType, Integer};
 use crate::event::description::{Description, Kind};
 use crate::record::memory::{Space, Tail};
-use crate::sys::trace_event::{TraceEvent, TraceField};
+use crate::sys::trace_event::{TraceField, TraceFields};
 use kernel::prelude::*;
 
 /// Where in the kernel's record what lies.
@@ -51,7 +51,7 @@ pub(super) struct Record<'a> {
 
 /// What records of the event have, and where. `EINVAL`: they cannot be in a trace. May sleep.
 pub(super) fn describe(
-    event: &TraceEvent,
+    event: &impl TraceFields,
     subsystem: &str,
     name: &str,
 ) -> Result<(Description, Layout)> {

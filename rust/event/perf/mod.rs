@@ -15,10 +15,11 @@ use super::description::Description;
 use super::recorders::{Attach, Recorders};
 use super::sampled::Frequency;
 use crate::arch::preempt::NoPreempt;
+use crate::arch::word::SharedWord;
 use crate::sys::hotplug::Hotplug;
 use crate::sys::perf::Arrivals;
 use crate::sys::perf_records::{OnRecord, PerfRecords};
-use crate::sys::trace_event::TraceEvent;
+use crate::sys::trace_event::{TraceEvent, TraceFields};
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::{new_mutex, Arc, Mutex};
@@ -33,6 +34,8 @@ pub(crate) struct Perf {
     /// Held to change who records it, and with it whether perf hands it over.
     #[pin]
     records: Mutex<Option<PerfRecords<Firing>>>,
+    /// Not 0 while it does. (Who asks may hold locks that this one must not be taken in.)
+    is_recorded: SharedWord,
 }
 
 /// What happens when it fires.
@@ -66,6 +69,7 @@ impl Perf {
             firing,
             hotplug,
             records <- new_mutex!(None),
+            is_recorded: SharedWord::new(0),
         });
         Ok(Some(Arc::pin_init(perf, GFP_KERNEL)?))
     }
@@ -95,7 +99,7 @@ impl Perf {
 
     /// Whether somebody records it.
     pub(super) fn is_recorded(&self) -> bool {
-        self.records.lock().is_some()
+        self.is_recorded.load() != 0
     }
 
     /// `ENOENT`: it is gone, or another one is called so.
@@ -112,6 +116,15 @@ impl Perf {
             Err(error) => Err(error),
         }
     }
+}
+
+/// What records of an event have. `EINVAL`: they cannot be in a trace. May sleep.
+pub(super) fn describe(
+    event: &impl TraceFields,
+    subsystem: &str,
+    name: &str,
+) -> Result<Description> {
+    Ok(layout::describe(event, subsystem, name)?.0)
 }
 
 fn find(subsystem: &str, name: &str) -> Result<Option<TraceEvent>> {
@@ -133,7 +146,10 @@ impl Attach for Perf {
             .event()
             .and_then(|event| PerfRecords::new(&self.hotplug, &event, self.firing.clone()));
         match begun {
-            Ok(begun) => *records = Some(begun),
+            Ok(begun) => {
+                *records = Some(begun);
+                self.is_recorded.store(1);
+            }
             Err(error) => {
                 self.firing.recorders.detach(&probe);
                 return Err(error);
@@ -147,6 +163,7 @@ impl Attach for Perf {
         self.firing.recorders.detach(probe);
         if !self.firing.recorders.is_any(&NoPreempt::new()) {
             *records = None;
+            self.is_recorded.store(0);
         }
     }
 }

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The probes of a module, and what happens when other modules come and go.
+
+use super::table::{Made, Table};
+use super::{Change, Follow, Probes};
+use crate::event::registry::Registry;
+use crate::event::{perf, Event, FullName};
+use crate::sys::foreign::ForeignModule;
+use crate::sys::modules::{FoundTracepoint, Module, OnModules};
+use kernel::prelude::*;
+use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// The probes of one.
+#[pin_data]
+pub(super) struct Awaited {
+    owner: ForeignModule,
+    registry: Arc<Registry>,
+    follow: Arc<dyn Follow>,
+    #[pin]
+    table: Mutex<Table>,
+}
+
+impl Awaited {
+    /// With these probes of its, and no event.
+    pub(super) fn new(
+        owner: ForeignModule,
+        probes: KBox<dyn Probes>,
+        registry: &Arc<Registry>,
+        follow: Arc<dyn Follow>,
+    ) -> Result<Arc<Self>> {
+        let table = Table::new(probes)?;
+        let registry = registry.clone();
+        Arc::pin_init(
+            pin_init!(Self {
+                owner,
+                registry,
+                follow,
+                table <- new_mutex!(table),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Whose they are.
+    pub(super) fn owner(&self) -> ForeignModule {
+        self.owner
+    }
+
+    /// See [`AllAwaited::ask_for`](super::AllAwaited::ask_for).
+    pub(super) fn ask_for(&self, picks: &impl Fn(FullName<'_>) -> bool) -> Result {
+        let mut table = self.table.lock();
+        let mut places = KVec::new();
+        if let Some(probes) = table.probes() {
+            for place in 0..probes.count() {
+                if picks(probes.name(place)) {
+                    places.push(place as u32, GFP_KERNEL)?;
+                }
+            }
+        }
+        table.make(&places, &self.registry)
+    }
+
+    /// See [`AllAwaited::is_own`](super::AllAwaited::is_own).
+    pub(super) fn is_own(&self, name: FullName<'_>) -> bool {
+        let table = self.table.lock();
+        let (_, tracepoint) = name;
+        let mut places = table.places(tracepoint.as_bytes()).iter();
+        places.any(|place| table.is_own(*place, name))
+    }
+
+    /// See [`AllAwaited::each_name`](super::AllAwaited::each_name).
+    pub(super) fn each_name(&self, each: &mut impl FnMut(FullName<'_>) -> Result) -> Result {
+        let table = self.table.lock();
+        let Some(probes) = table.probes() else {
+            return Ok(());
+        };
+        for place in 0..probes.count() {
+            let made = table.made(place as u32);
+            if !made.is_some_and(|made| made.tracepoint.is_there()) {
+                each(probes.name(place))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// See [`AllAwaited::next_change`](super::AllAwaited::next_change).
+    pub(super) fn next_change(&self) -> Option<(Arc<Event>, Change)> {
+        self.table.lock().next_change()
+    }
+
+    /// See [`AllAwaited::take_new`](super::AllAwaited::take_new).
+    pub(super) fn take_new(&self) -> bool {
+        self.table.lock().take_new()
+    }
+
+    /// Gives the probes back. Returns the events that were made of them.
+    pub(super) fn give_back(&self) -> KVec<Option<Made>> {
+        self.table.lock().give_back()
+    }
+
+    /// Has the events of a module there.
+    fn meet(&self, module: &Module<'_>) -> Result<Met> {
+        let mut table = self.table.lock();
+        let mut met = Met {
+            any: false,
+            strange: 0,
+        };
+        let (mut places, mut strange) = (KVec::new(), KVec::new());
+        for found in module.tracepoints() {
+            for &place in table.places(found.name()) {
+                let is_for = |probes: &dyn Probes| probes.is_for(place as usize, module);
+                if table.probes().is_some_and(is_for) {
+                    places.push(place, GFP_KERNEL)?;
+                } else {
+                    strange.push(place, GFP_KERNEL)?;
+                }
+            }
+        }
+        table.make(&places, &self.registry)?;
+        let mut result = Ok(());
+        for found in module.tracepoints() {
+            for &place in table.places(found.name()) {
+                let Some(made) = table.made(place).filter(|_| places.contains(&place)) else {
+                    continue;
+                };
+                match compare(&found, &made.event)? {
+                    Likeness::Same => {
+                        met.any = true;
+                        // The others come nevertheless.
+                        result = result.and(made.tracepoint.comes(&found));
+                    }
+                    Likeness::Changed => {
+                        met.strange += 1;
+                        strange.push(place, GFP_KERNEL)?;
+                    }
+                    Likeness::Other => strange.push(place, GFP_KERNEL)?,
+                }
+            }
+        }
+        for place in strange {
+            table.add_stranger(place, module.id())?;
+        }
+        result.map(|()| met)
+    }
+}
+
+/// What a module has brought.
+struct Met {
+    any: bool,
+    /// How many have the names of events that are known, and other fields.
+    strange: usize,
+}
+
+/// What the module's event is to the one that is known.
+enum Likeness {
+    Same,
+    /// It has other fields.
+    Changed,
+    /// It only has the same name, in another subsystem.
+    Other,
+}
+
+/// Compares what the module says of a tracepoint's event with what is known.
+fn compare(found: &FoundTracepoint<'_>, event: &Event) -> Result<Likeness> {
+    let (Some(own), Some(known)) = (found.event(), event.fired()) else {
+        return Ok(Likeness::Other);
+    };
+    let (subsystem, name) = known.description.full_name();
+    if own.subsystem() != subsystem.as_bytes() {
+        return Ok(Likeness::Other);
+    }
+    match perf::describe(&own, subsystem, name) {
+        Ok(own) if known.description.is_outlined_as(&own) => Ok(Likeness::Same),
+        Err(ENOMEM) => Err(ENOMEM),
+        _ => Ok(Likeness::Changed),
+    }
+}
+
+impl OnModules for Awaited {
+    fn comes(&self, module: &Module<'_>) {
+        match self.meet(module) {
+            Ok(met) => {
+                if met.strange != 0 {
+                    let strange = met.strange;
+                    let name = module.name();
+                    pr_info!("{name}: {strange} events have other fields than their probes know\n");
+                }
+                if !met.any {
+                    return;
+                }
+            }
+            Err(_) => {
+                let name = module.name();
+                pr_warn!("no memory for all events of the module {name}\n");
+            }
+        }
+        self.follow.follow();
+    }
+
+    fn goes(&self, module: &Module<'_>) -> bool {
+        let (mut any, mut was_called) = (false, false);
+        let mut table = self.table.lock();
+        table.forget_strangers(module.id());
+        for made in table.events() {
+            let was_there = made.tracepoint.is_there();
+            was_called |= made.tracepoint.goes(module);
+            any |= was_there && !made.tracepoint.is_there();
+        }
+        drop(table);
+        if any {
+            self.follow.follow();
+        }
+        was_called
+    }
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What is known of the probes of a module: which there are, and which of them are events.
+
+use super::{Change, Probes};
+use crate::event::fired::Fired;
+use crate::event::registry::Registry;
+use crate::event::{Event, FullName};
+use crate::sys::module_tracepoint::ModuleTracepoint;
+use crate::sys::modules::ModuleId;
+use crate::sys::tracepoint::Place;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// Probes, and the events that were made of them.
+pub(super) struct Table {
+    /// None once they were taken back.
+    probes: Option<KBox<dyn Probes>>,
+    /// Their places, by the names of the tracepoints.
+    sorted: KVec<u32>,
+    /// By place: what has been made of them.
+    events: KVec<Option<Made>>,
+    /// An event was made that nobody has looked at.
+    has_new: bool,
+    /// Tracepoints that are there and have the name of one that a probe is for, but are others.
+    strangers: KVec<Stranger>,
+}
+
+/// A tracepoint that is not the one that a probe is for.
+struct Stranger {
+    /// That of the probe.
+    place: u32,
+    module: ModuleId,
+}
+
+/// An event.
+pub(super) struct Made {
+    pub(super) event: Arc<Event>,
+    pub(super) tracepoint: Arc<ModuleTracepoint>,
+    /// Whether it has files.
+    is_shown: bool,
+}
+
+impl Table {
+    /// With these probes, and no event.
+    pub(super) fn new(probes: KBox<dyn Probes>) -> Result<Self> {
+        let count = probes.count();
+        let mut sorted = KVec::with_capacity(count, GFP_KERNEL)?;
+        let mut events = KVec::with_capacity(count, GFP_KERNEL)?;
+        for place in 0..count {
+            sorted.push(place as u32, GFP_KERNEL)?;
+            events.push(None, GFP_KERNEL)?;
+        }
+        sorted.sort_unstable_by(|&one, &other| {
+            tracepoint_of(&*probes, one).cmp(tracepoint_of(&*probes, other))
+        });
+        Ok(Self {
+            probes: Some(probes),
+            sorted,
+            events,
+            has_new: false,
+            strangers: KVec::new(),
+        })
+    }
+
+    /// The places of the probes for a tracepoint: several, if events of several subsystems have its name.
+    pub(super) fn places(&self, tracepoint: &[u8]) -> &[u32] {
+        let Some(probes) = &self.probes else {
+            return &[];
+        };
+        let name = |place: &u32| tracepoint_of(&**probes, *place).as_bytes();
+        let begin = self
+            .sorted
+            .partition_point(|place| name(place) < tracepoint);
+        let rest = self.sorted.get(begin..).unwrap_or(&[]);
+        let count = rest.partition_point(|place| name(place) == tracepoint);
+        rest.get(..count).unwrap_or(&[])
+    }
+
+    /// The event that was made of the probe at this place.
+    pub(super) fn made(&self, place: u32) -> Option<&Made> {
+        self.events.get(place as usize)?.as_ref()
+    }
+
+    /// Makes the events at these places that are not there yet.
+    pub(super) fn make(&mut self, places: &[u32], registry: &Registry) -> Result {
+        let Some(probes) = &self.probes else {
+            return Ok(());
+        };
+        let (mut fired, mut of) = (KVec::new(), KVec::new());
+        for &place in places {
+            if self.made(place).is_some() {
+                continue;
+            }
+            let (description, handler) = match probes.read(place as usize) {
+                Err(EINVAL) => {
+                    let (subsystem, name) = probes.name(place as usize);
+                    pr_err!("{subsystem}:{name} cannot be an event as it is described\n");
+                    continue;
+                }
+                read => read?,
+            };
+            let tracepoint = ModuleTracepoint::new()?;
+            of.push((place, tracepoint.clone()), GFP_KERNEL)?;
+            let event = Fired {
+                description,
+                tracepoint: Place::Module(tracepoint),
+                handler,
+            };
+            fired.push(event, GFP_KERNEL)?;
+        }
+        if fired.is_empty() {
+            return Ok(());
+        }
+        for (event, (place, tracepoint)) in registry.add_fired(fired)?.into_iter().zip(of) {
+            // There is another event of that name.
+            let Some(event) = event else {
+                continue;
+            };
+            if let Some(known) = self.events.get_mut(place as usize) {
+                *known = Some(Made {
+                    event,
+                    tracepoint,
+                    is_shown: false,
+                });
+                self.has_new = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// The probes; none once they were given back.
+    pub(super) fn probes(&self) -> Option<&dyn Probes> {
+        self.probes.as_deref()
+    }
+
+    /// All events that were made.
+    pub(super) fn events(&self) -> impl Iterator<Item = &Made> {
+        self.events.iter().flatten()
+    }
+
+    /// Whether the event of the probe at this place is meant by its name: there is one, and no stranger.
+    pub(super) fn is_own(&self, place: u32, name: FullName<'_>) -> bool {
+        let mut strangers = self.strangers.iter();
+        let made = self.made(place);
+        made.is_some_and(|made| made.event.full_name() == name)
+            && !strangers.any(|stranger| stranger.place == place)
+    }
+
+    /// The module has a tracepoint that the probe at this place is not for.
+    pub(super) fn add_stranger(&mut self, place: u32, module: ModuleId) -> Result {
+        Ok(self
+            .strangers
+            .push(Stranger { place, module }, GFP_KERNEL)?)
+    }
+
+    /// The module has none any more.
+    pub(super) fn forget_strangers(&mut self, module: ModuleId) {
+        self.strangers.retain(|stranger| stranger.module != module);
+    }
+
+    /// An event that has come or gone since this was called before.
+    pub(super) fn next_change(&mut self) -> Option<(Arc<Event>, Change)> {
+        let mut made = self.events.iter_mut().flatten();
+        let made = made.find(|made| made.tracepoint.is_there() != made.is_shown)?;
+        made.is_shown = !made.is_shown;
+        let change = if made.is_shown {
+            Change::Came
+        } else {
+            Change::Went
+        };
+        Some((made.event.clone(), change))
+    }
+
+    /// Whether events were made since this was called before.
+    pub(super) fn take_new(&mut self) -> bool {
+        core::mem::take(&mut self.has_new)
+    }
+
+    /// Gives the probes back. Returns what was made of them.
+    pub(super) fn give_back(&mut self) -> KVec<Option<Made>> {
+        self.probes = None;
+        core::mem::take(&mut self.events)
+    }
+}
+
+fn tracepoint_of(probes: &dyn Probes, place: u32) -> &str {
+    probes.name(place as usize).1
+}

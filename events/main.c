@@ -2,7 +2,8 @@
 /*
  * rtrace-events: the events of the kernel's tracepoints, for rtrace. What they are and their probes
  * are in the other objects, one for each header; each puts what it has into three sections, which begin
- * and end with what first.c and last.c put there: nothing.
+ * and end with what first.c and last.c put there: nothing. What is known of an event stays, for it may be a
+ * module's and is wanted when that comes; how ftrace shows it is gone once this is loaded.
  */
 #include <linux/kernel.h>
 #include <linux/module.h>
@@ -143,5 +144,5 @@ static void __exit rtrace_events_exit(void)
 
 module_init(rtrace_events_init);
 module_exit(rtrace_events_exit);
-MODULE_DESCRIPTION("Events of the kernel's tracepoints, for rtrace");
+MODULE_DESCRIPTION("Events of the tracepoints of the kernel and its modules, for rtrace");
 MODULE_LICENSE("GPL");

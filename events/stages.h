@@ -242,7 +242,7 @@
 
 #undef DECLARE_EVENT_CLASS
 #define DECLARE_EVENT_CLASS(call, proto, args, tstruct, assign, print)		\
-	static struct rtrace_field rtrace_fields_##call[] __initdata __maybe_unused = { \
+	static struct rtrace_field rtrace_fields_##call[] __ro_after_init __maybe_unused = { \
 		tstruct								\
 	};									\
 	static const char rtrace_text_##call[] __initconst = __stringify((print)); \
@@ -278,7 +278,7 @@
 
 #undef RTRACE_NAMES
 #define RTRACE_NAMES(expression_, names_...) ({					\
-	static const struct rtrace_value_name __names[] __initconst = { names_ }; \
+	static const struct rtrace_value_name __names[] = { names_ };		\
 	static const struct rtrace_names __named				\
 		__used __aligned(8) __section(".init.rtrace_names") = {		\
 		.class = &__class,						\
@@ -492,7 +492,12 @@
 		rtrace_record_end(&__room);					\
 	}
 
-/* A preamble leaves out what modules cannot have by `#define rtrace_without_NAME 1`. */
+/*
+ * Whether a tracepoint is the kernel's or a module's, its configuration decides; what is there of one stays, as
+ * modules come and go.
+ *
+ * A preamble leaves out what modules cannot have by `#define rtrace_without_NAME 1`.
+ */
 #undef DEFINE_EVENT
 #define DEFINE_EVENT(template, name, proto, args) \
 	RTRACE_CONCATENATE(RTRACE_EVENT_, __is_defined(rtrace_without_##name))(template, name)
@@ -501,7 +506,7 @@
 #undef RTRACE_EVENT_0
 #define RTRACE_EVENT_0(template, name_)						\
 	static const struct rtrace_tracepoint rtrace_event_##name_		\
-		__used __aligned(8) __section(".init.rtrace_tracepoints") = {	\
+		__used __aligned(8) __section("rtrace_tracepoints") = {		\
 		.event = {							\
 			.subsystem = __stringify(TRACE_SYSTEM),			\
 			.name = #name_,						\
@@ -510,6 +515,7 @@
 		},								\
 		.owner = THIS_MODULE,						\
 		.probe = rtrace_probe_##template,				\
+		.module = RTRACE_KERNEL_MODULES,				\
 	}
 
 #include HEADER

@@ -1,2 +1,2 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#include <linux/sunrpc/gss_api.h>
+#include <net/sunrpc/auth_gss/trace.c>

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <fs/btrfs/messages.h>
+#include <fs/btrfs/ctree.h>
+#include <fs/btrfs/fs.h>
+#include <fs/btrfs/super.h>
+#include <fs/btrfs/disk-io.h>
+#include <fs/btrfs/transaction.h>
+#include <fs/btrfs/tree-log.h>
+#include <fs/btrfs/btrfs_inode.h>
+#include <fs/btrfs/bio.h>
+#include <fs/btrfs/backref.h>
+#include <fs/btrfs/block-group.h>
+#include <fs/btrfs/free-space-cache.h>
+#include <fs/btrfs/qgroup.h>
+#include <fs/btrfs/space-info.h>
+#include <fs/btrfs/raid56.h>
+#include <fs/btrfs/volumes.h>
+#include <fs/btrfs/extent-tree.h>
+#include <fs/btrfs/delayed-ref.h>
+#include <fs/btrfs/ordered-data.h>

@@ -5,9 +5,10 @@
 use rtrace_input::pattern::Pattern;
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::io::ErrorKind;
 use std::slice;
 use trace::tracer::Tracer;
-use trace::Result;
+use trace::{Error, Result};
 
 /// Names that are suggested for one that there is not, at most.
 const SUGGESTIONS: usize = 3;
@@ -62,15 +63,26 @@ impl Event {
     }
 }
 
-/// All events.
+/// All events that are there.
 pub fn available(tracer: &Tracer) -> Result<Vec<Event>> {
     let names = tracer.available_events()?.into_iter();
-    names
-        .map(|name| {
-            let format = tracer.format(&name)?;
-            Ok(Event::parse(name, &format))
-        })
-        .collect()
+    let event = |name: String| match tracer.format(&name) {
+        Ok(format) => Some(Ok(Event::parse(name, &format))),
+        // Its module has gone meanwhile.
+        Err(Error::Read { cause, .. }) if cause.kind() == ErrorKind::NotFound => None,
+        Err(error) => Some(Err(error)),
+    };
+    names.filter_map(event).collect()
+}
+
+/// Those of modules that are not loaded, without their fields.
+pub fn awaited(tracer: &Tracer) -> Result<Vec<Event>> {
+    let names = tracer.awaited_events()?.into_iter();
+    let events = names.map(|name| Event {
+        name,
+        ..Event::default()
+    });
+    Ok(events.collect())
 }
 
 /// The events that rtrace records by perf when they are asked for, without their fields: those that ftrace
@@ -163,12 +175,20 @@ pub fn unmatched(events: &[Event], patterns: &[String]) -> Option<String> {
     Some(format!("no event matches `{word}`{question}"))
 }
 
-/// What is wrong with a pattern that `set_event` refuses, if it is that it picks nothing.
-pub fn picks_nothing(events: &[Event], word: &String) -> Option<String> {
+/// What is wrong with a pattern that `set_event` refuses, if it is that it picks nothing: none of these that are there,
+/// nor of those that are awaited.
+pub fn picks_nothing(events: &[Event], awaited: &[Event], word: &String) -> Option<String> {
+    let pattern = Pattern::parse(word);
+    if awaited.iter().any(|event| event.matches(&pattern)) {
+        return (!pattern.names_subsystem()).then(|| {
+            format!(
+                "no event of a module that is loaded matches `{word}`: others are to be chosen as SUBSYSTEM:EVENT"
+            )
+        });
+    }
     if let Some(complaint) = unmatched(events, slice::from_ref(word)) {
         return Some(complaint);
     }
-    let pattern = Pattern::parse(word);
     let mut own = events.iter().filter(|event| !event.is_of_ftrace);
     if asks_ftrace(word) || own.any(|event| event.matches(&pattern)) {
         return None;
@@ -314,11 +334,15 @@ mod tests {
         let names: Vec<_> = others.iter().map(|event| event.name.as_str()).collect();
         assert_eq!(names, ["xfs:xfs_buf_read", "xfs:xfs_buf_free"]);
         let all: Vec<_> = own.into_iter().chain(others).collect();
-        assert_eq!(picks_nothing(&all, &"xfs:*".to_owned()), None);
-        let said = picks_nothing(&all, &"x*:*".to_owned()).unwrap();
+        assert_eq!(picks_nothing(&all, &[], &"xfs:*".to_owned()), None);
+        let said = picks_nothing(&all, &[], &"x*:*".to_owned()).unwrap();
         assert!(said.contains("SUBSYSTEM:EVENT"), "{said}");
-        let said = picks_nothing(&all, &"xsf:*".to_owned()).unwrap();
+        let said = picks_nothing(&all, &[], &"xsf:*".to_owned()).unwrap();
         assert!(said.ends_with("did you mean xfs:*?"), "{said}");
+        let awaited = [Event::parse("kvm:kvm_exit".to_owned(), "")];
+        let said = picks_nothing(&all, &awaited, &"kvm_e*".to_owned()).unwrap();
+        assert!(said.contains("a module that is loaded"), "{said}");
+        assert_eq!(picks_nothing(&all, &awaited, &"kvm".to_owned()), None);
     }
 
     #[test]

@@ -6,21 +6,23 @@ use crate::events::{self, Event};
 use crate::options::Place;
 use crate::terminal::print;
 use anyhow::bail;
+use std::slice;
 
 /// Prints the events that `patterns` pick, as `set_event` takes them; all, without a pattern.
 pub fn list(place: &Place, patterns: &[String], verbose: bool) -> anyhow::Result<()> {
     let tracer = place.tracer()?;
     let mut events = events::available(&tracer)?;
     events.extend(events::of_ftrace(&tracer, &events));
-    let picked: Vec<&Event> = if patterns.is_empty() {
-        events.iter().collect()
-    } else if let Some(complaint) = events::unmatched(&events, patterns) {
-        bail!(complaint);
-    } else {
-        events::picked(&events, patterns)
-    };
+    for word in patterns {
+        if let Some(complaint) = events::unmatched(&events, slice::from_ref(word)) {
+            if events::unmatched(&events::awaited(&tracer)?, slice::from_ref(word)).is_none() {
+                bail!("no event of a module that is loaded matches `{word}`: --awaited lists the others");
+            }
+            bail!(complaint);
+        }
+    }
     let mut text = String::new();
-    for event in picked {
+    for event in picked(&events, patterns) {
         text.push_str(&event.name);
         if verbose && !event.aliases.is_empty() {
             text.push_str(&format!(" ({})", event.aliases.join(", ")));
@@ -36,6 +38,25 @@ pub fn list(place: &Place, patterns: &[String], verbose: bool) -> anyhow::Result
         }
     }
     Ok(print(&text)?)
+}
+
+/// Prints those of modules that are not loaded.
+pub fn list_awaited(place: &Place, patterns: &[String]) -> anyhow::Result<()> {
+    let events = events::awaited(&place.tracer()?)?;
+    if let Some(complaint) = events::unmatched(&events, patterns) {
+        bail!(complaint);
+    }
+    let picked = picked(&events, patterns);
+    let lines = picked.iter().map(|event| format!("{}\n", event.name));
+    Ok(print(&lines.collect::<String>())?)
+}
+
+/// Those that patterns pick; all, without a pattern.
+fn picked<'a>(events: &'a [Event], patterns: &[String]) -> Vec<&'a Event> {
+    if patterns.is_empty() {
+        return events.iter().collect();
+    }
+    events::picked(events, patterns)
 }
 
 /// Prints the contexts that can be recorded.

@@ -84,6 +84,7 @@ fn main() -> ExitCode {
         Action::Graph { dir } => show::graph(&dir),
         Action::Export(options) => export::export(&options),
         Action::List { patterns, verbose } => list::list(&place, &patterns, verbose),
+        Action::ListAwaited { patterns } => list::list_awaited(&place, &patterns),
         Action::ListFunctions { pattern } => probe::list_functions(&pattern),
         Action::ListContexts => list::list_contexts(&place),
         Action::Status { json } => status::status(&place, json),

@@ -178,8 +178,9 @@ fn choose(session: &Session, channel: &Channel, patterns: &[Given<String>]) -> a
     if let Err(refused) = channel.set_events(&words) {
         let mut available = events::available(tracer)?;
         available.extend(events::of_ftrace(tracer, &available));
+        let awaited = events::awaited(tracer)?;
         for pattern in patterns {
-            if let Some(complaint) = events::picks_nothing(&available, &pattern.value) {
+            if let Some(complaint) = events::picks_nothing(&available, &awaited, &pattern.value) {
                 return pattern.used(Err(anyhow::Error::msg(complaint)));
             }
         }

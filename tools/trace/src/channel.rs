@@ -119,7 +119,9 @@ impl Channel {
         if text.is_empty() {
             return Ok(Vec::new());
         }
-        let events = self.session.tracer().available_events()?;
+        let tracer = self.session.tracer();
+        let mut events = tracer.available_events()?;
+        events.extend(tracer.awaited_events()?);
         EventFilter::parse(&text, |word| events.iter().any(|event| event == word)).ok_or_else(
             || {
                 let file = self.file("set_filter");

@@ -62,6 +62,11 @@ impl Tracer {
         Ok(lines(&self.read("available_events")?))
     }
 
+    /// Those of modules that are not loaded, which can be chosen all the same, as `sys:event`.
+    pub fn awaited_events(&self) -> Result<Vec<String>> {
+        Ok(lines(&self.read("awaited_events")?))
+    }
+
     /// What can be recorded beside events, by name.
     pub fn available_contexts(&self) -> Result<Vec<String>> {
         Ok(lines(&self.read("available_contexts")?))

@@ -19,6 +19,11 @@ pub struct ListArgs {
     #[arg(long, conflicts_with_all = ["verbose", "patterns", "functions"])]
     pub contexts: bool,
 
+    /// List the events of modules that are not loaded, which can be chosen before they are: by their names, or by a
+    /// pattern that names the subsystem
+    #[arg(long, conflicts_with_all = ["verbose", "contexts", "functions"])]
+    pub awaited: bool,
+
     /// List the functions of the kernel, for `record -k`, whose names match this one: a shell pattern; its
     /// tracepoints behind `tracepoint:`
     #[arg(short = 'k', long, value_name = "PATTERN", conflicts_with_all = ["verbose", "patterns"])]

@@ -84,6 +84,9 @@ pub enum Action {
         patterns: Vec<String>,
         verbose: bool,
     },
+    ListAwaited {
+        patterns: Vec<String>,
+    },
     ListContexts,
     Status {
         json: bool,
@@ -183,6 +186,9 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
             functions: Some(pattern),
             ..
         }) => Action::ListFunctions { pattern },
+        Command::List(args) if args.awaited => Action::ListAwaited {
+            patterns: args.patterns,
+        },
         Command::List(args) => Action::List {
             patterns: args.patterns,
             verbose: args.verbose,

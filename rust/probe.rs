@@ -4,7 +4,7 @@
 
 use crate::abi::header::Layout;
 use crate::channel::clock::ClockKind;
-use crate::channel::{Begun, Buffer, Channel, Entered, Gates, Waiting};
+use crate::channel::{Begun, BegunOpen, Buffer, Channel, Entered, Gates, Waiting};
 use crate::record::clock::AnyClock;
 use crate::record::format::Format;
 use crate::record::header::{Compact, EventHeader, Label, Large};
@@ -85,7 +85,7 @@ impl Probe {
         &self,
         entered: Entered<'a>,
         len: u64,
-    ) -> Result<(Begun<'a>, RecordWriter<'a>), Entered<'a>> {
+    ) -> Result<(BegunOpen<'a>, RecordWriter<'a>), Entered<'a>> {
         Buffer::begin_open::<F>(entered, &self.label, len)
     }
 

@@ -8,7 +8,7 @@
 mod description;
 
 use crate::event::aux::{AuxSource, Handle};
-use crate::event::captured::filling::Room;
+use crate::event::captured::filling::{self, Room};
 use crate::event::captured::CapturedProbe;
 use crate::event::fired::Fired;
 use crate::event::provided::Provided;
@@ -103,7 +103,7 @@ extern "C" fn rtrace_record_begin<'a>(
 #[no_mangle]
 #[link_section = ".kprobes.text"]
 extern "C" fn rtrace_record_end(room: Room<'_, '_>) {
-    room.filled().end();
+    filling::end(room);
 }
 
 #[no_mangle]

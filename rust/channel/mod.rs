@@ -63,7 +63,10 @@ pub(crate) type Entered<'a> = record::buffer::Entered<'a, Kernel>;
 /// Being on a CPU whose buffer may take a record.
 pub(crate) type Waiting<'a> = record::buffer::Waiting<'a, Kernel>;
 
-/// A record that is being laid down.
+/// A record that is being laid down, in the common case.
+pub(crate) type BegunOpen<'a> = record::buffer::BegunOpen<'a, Kernel>;
+
+/// A record that is being laid down, in any case.
 pub(crate) type Begun<'a> = record::buffer::Begun<'a, Kernel>;
 
 /// What makes one channel of one trace different from others.

@@ -14,7 +14,7 @@ use super::ring::commit::Complete;
 use super::ring::geometry::Geometry;
 use super::ring::lost::Lost;
 use super::ring::platform::Local;
-use super::ring::reserve::{Reserved, Stamp};
+use super::ring::reserve::{Pending, Reserved, Stamp};
 use super::ring::slot::Slot;
 use super::ring::switch::Closed;
 use super::ring::{Mode, Ring};
@@ -209,7 +209,7 @@ impl<P: Platform> Buffer<P> {
         entered: Entered<'a, P>,
         label: &Label,
         payload: u64,
-    ) -> Result<(Begun<'a, P>, RecordWriter<'a>), Entered<'a, P>> {
+    ) -> Result<(BegunOpen<'a, P>, RecordWriter<'a>), Entered<'a, P>> {
         let read = F::Clock::read(&entered.target().clock);
         let buffer = entered.target();
         let time = F::Clock::settle(&buffer.clock, read);
@@ -222,7 +222,11 @@ impl<P: Platform> Buffer<P> {
         let Some(record) = reserved else {
             return Err(entered);
         };
-        Ok(Begun::new::<F>(entered.outermost(), record, label, payload))
+        buffer.last_time.store(record.time);
+        let to = buffer.memory.record(record.memory);
+        let to = F::Header::write_short(to, label.id, record.time);
+        let pending = record.pending();
+        Ok((BegunOpen { entered, pending }, to))
     }
 
     /// As [`record_any`](Self::record_any) in two parts. [`None`]: it is refused, and counted.
@@ -320,12 +324,6 @@ impl<P: Platform> Buffer<P> {
 
     #[cold]
     #[inline(never)]
-    fn deliver_begun(inside: Exclusive<'_, P, Self>, complete: Complete<'_, P>) {
-        inside.target().deliver(complete);
-    }
-
-    #[cold]
-    #[inline(never)]
     fn deliver(&self, complete: Complete<'_, P>) {
         self.ring.deliver(complete);
         self.packet_ready();
@@ -371,16 +369,35 @@ impl<P: Platform> Buffer<P> {
     }
 }
 
-/// A record that is being laid down. Whatever becomes of it, it is [ended](Self::end).
+/// A record that is being laid down by who is the outermost, in the open packet. Whatever becomes of it, it
+/// is [ended](Self::end).
+// What its end needs and no more: who keeps it stores each word.
+#[must_use]
+pub struct BegunOpen<'a, P: Platform> {
+    entered: Entered<'a, P>,
+    pending: Pending<'a, P>,
+}
+
+impl<P: Platform> BegunOpen<'_, P> {
+    /// It is laid down.
+    #[inline(always)]
+    pub fn end(self) {
+        let Self { entered, pending } = self;
+        if let Some(complete) = entered.target().ring.commit_pending(pending) {
+            Buffer::deliver_and_leave(entered, complete);
+        }
+    }
+}
+
+/// The same of any record.
 #[must_use]
 pub struct Begun<'a, P: Platform> {
     inside: Exclusive<'a, P, Buffer<P>>,
-    record: Reserved<'a, P>,
+    pending: Pending<'a, P>,
 }
 
 impl<'a, P: Platform> Begun<'a, P> {
     /// With the header laid down.
-    #[inline(always)]
     fn new<F: Format>(
         inside: Exclusive<'a, P, Buffer<P>>,
         record: Reserved<'a, P>,
@@ -395,15 +412,15 @@ impl<'a, P: Platform> Begun<'a, P> {
         } else {
             F::Header::write_extended(to, label.id, record.time)
         };
-        (Self { inside, record }, to)
+        let pending = record.pending();
+        (Self { inside, pending }, to)
     }
 
     /// It is laid down.
-    #[inline(always)]
     pub fn end(self) {
-        let Self { inside, record } = self;
-        if let Some(complete) = inside.target().ring.commit(record) {
-            Buffer::deliver_begun(inside, complete);
+        let buffer = self.inside.target();
+        if let Some(complete) = buffer.ring.commit_pending(self.pending) {
+            buffer.deliver(complete);
         }
     }
 }

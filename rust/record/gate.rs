@@ -216,13 +216,6 @@ impl<'a, P: Platform, T> Entry<'a, P, T> {
         self.gate.state.is_nested()
     }
 
-    /// One from [`Gates::enter`] is no recursion.
-    #[inline(always)]
-    pub fn outermost(self) -> Exclusive<'a, P, T> {
-        // INVARIANT: The outermost.
-        Exclusive(self)
-    }
-
     /// Makes sure that this is no recursion, as far as can be told.
     #[inline(always)]
     pub fn exclusive(self) -> Result<Exclusive<'a, P, T>, Self> {

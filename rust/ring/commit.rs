@@ -4,7 +4,7 @@
 
 use super::platform::{Local, Platform, Shared};
 use super::reference::Reference;
-use super::reserve::{Opened, Reserved};
+use super::reserve::{Opened, Pending, Reserved};
 use super::slot::Slot;
 use super::switch::Closed;
 use super::Ring;
@@ -23,6 +23,13 @@ impl<P: Platform> Ring<P> {
     #[inline(always)]
     #[must_use]
     pub fn commit<'a>(&self, record: Reserved<'a, P>) -> Option<Complete<'a, P>> {
+        self.commit_pending(record.pending())
+    }
+
+    /// The same of a record of which no more is known.
+    #[inline(always)]
+    #[must_use]
+    pub fn commit_pending<'a>(&self, record: Pending<'a, P>) -> Option<Complete<'a, P>> {
         record.slot.records.increment();
         self.commit_bytes(record.slot, record.len)
     }

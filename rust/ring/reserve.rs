@@ -19,6 +19,21 @@ pub struct Reserved<'a, P: Platform> {
     pub(super) slot: &'a Slot<P>,
 }
 
+/// The same without what was needed to lay the record down: what its commit needs.
+pub struct Pending<'a, P: Platform> {
+    pub(super) len: u64,
+    pub(super) slot: &'a Slot<P>,
+}
+
+impl<'a, P: Platform> Reserved<'a, P> {
+    /// What is left of it once it is known where the record goes.
+    #[inline(always)]
+    pub fn pending(self) -> Pending<'a, P> {
+        let Self { len, slot, .. } = self;
+        Pending { len, slot }
+    }
+}
+
 /// A packet that a reservation opened: its header must be written, then committed.
 pub struct Opened<'a, P: Platform> {
     /// Where the header begins, in the buffer's memory.

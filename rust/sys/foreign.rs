@@ -9,6 +9,7 @@ use crate::sys::args::c_text;
 use crate::sys::bindings;
 use core::ffi::c_void;
 use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -136,6 +137,53 @@ impl<'a, T, C> ForeignRoom<'a, T, C> {
     pub(crate) fn filled(self) -> &'a mut T {
         // SAFETY: The caller's contract: what `fill` put there.
         unsafe { &mut *self.room }
+    }
+}
+
+/// What room is filled with where that is nearly always a `T`, and else an `R`.
+///
+/// # Invariants
+///
+/// There is `rest` where there is no `usual`.
+// No enum: who stores a `T`, and asks for it, has no tag to store and to look at.
+#[repr(C)]
+pub(crate) struct Usually<T, R> {
+    usual: Option<T>,
+    rest: MaybeUninit<R>,
+}
+
+impl<'a, T, R, C> ForeignRoom<'a, Usually<T, R>, C> {
+    /// Fills it as usual.
+    #[inline(always)]
+    pub(crate) fn fill_usual(self, usual: T) {
+        const { assert!(size_of::<Usually<T, R>>() <= size_of::<C>()) };
+        // SAFETY: As for `fill`; the rest need not be there by the invariant.
+        unsafe { (&raw mut (*self.room).usual).write(Some(usual)) };
+    }
+
+    /// Fills it with the other.
+    #[inline(always)]
+    pub(crate) fn fill_rest(self, rest: R) -> &'a mut R {
+        const { assert!(size_of::<Usually<T, R>>() <= size_of::<C>()) };
+        // SAFETY: As for `fill`. INVARIANT: There is `rest`.
+        unsafe {
+            (&raw mut (*self.room).usual).write(None);
+            (*self.room).rest.write(rest)
+        }
+    }
+
+    /// What it was filled with, in the second call.
+    #[inline(always)]
+    pub(crate) fn taken(self) -> Result<T, &'a mut R> {
+        // SAFETY:
+        // - The caller's contract: one of the above put it there, and nobody takes it again.
+        // - By the invariant there is `rest` where that is asked for.
+        unsafe {
+            match (&raw const (*self.room).usual).read() {
+                Some(usual) => Ok(usual),
+                None => Err((*self.room).rest.assume_init_mut()),
+            }
+        }
     }
 }
 

@@ -4,14 +4,14 @@
 
 use super::{CapturedProbe, Look, Recorder, Taker, LONGEST};
 use crate::arch::preempt::NoPreempt;
-use crate::channel::{Begun, Entered, Waiting};
+use crate::channel::{Begun, BegunOpen, Entered, Waiting};
 use crate::probe::Probe;
 use crate::record::format::CompactTsc;
 use crate::record::memory::{Capture, RecordWriter};
-use crate::sys::foreign::ForeignRoom;
+use crate::sys::foreign::{ForeignRoom, Usually};
 use core::ptr::NonNull;
 
-/// A record that another module lays down.
+/// A record that another module lays down, not in the common case.
 pub(crate) struct Filling<'a> {
     state: State<'a>,
     /// For one that is looked at first.
@@ -28,12 +28,12 @@ enum State<'a> {
     Ended,
 }
 
-/// Room for a record, between its begin and its end.
-pub(crate) type Room<'a, 'r> = ForeignRoom<'r, Filling<'a>>;
+/// Room for a record, between its begin and its [end].
+pub(crate) type Room<'a, 'r> = ForeignRoom<'r, Usually<BegunOpen<'a>, Filling<'a>>>;
 
 impl CapturedProbe {
     /// Gets the space of a record of `len` bytes that another module lays down, to be
-    /// [ended](Filling::end). [`None`]: it is not wanted, or lost, which is counted. Any context, NMI
+    /// [ended](end). [`None`]: it is not wanted, or lost, which is counted. Any context, NMI
     /// included.
     #[inline(always)]
     pub(crate) fn begin<'a>(&'a self, room: Room<'a, '_>, len: u64) -> Option<NonNull<u8>> {
@@ -44,7 +44,10 @@ impl CapturedProbe {
                     Err(waiting) => return Self::begin_waiting(probe, waiting, room, len),
                 };
                 match probe.begin::<CompactTsc>(entered, len) {
-                    Ok((begun, to)) => Some(Filling::lay_down(room, begun, to)),
+                    Ok((begun, to)) => {
+                        room.fill_usual(begun);
+                        Some(to.address())
+                    }
                     Err(entered) => Self::begin_entered(probe, entered, room, len),
                 }
             }
@@ -116,40 +119,43 @@ impl CapturedProbe {
     }
 }
 
+/// The record is laid down.
+#[inline(always)]
+pub(crate) fn end(room: Room<'_, '_>) {
+    match room.taken() {
+        Ok(begun) => begun.end(),
+        Err(filling) => filling.end(),
+    }
+}
+
 impl<'a> Filling<'a> {
-    #[inline(always)]
     fn new<'r>(room: Room<'a, 'r>, state: State<'a>) -> &'r mut Self {
-        room.fill(Self {
+        room.fill_rest(Self {
             state,
             room: Capture::new(),
         })
     }
 
     /// In the buffer, from `to` on.
-    #[inline(always)]
     fn lay_down(room: Room<'a, '_>, begun: Begun<'a>, to: RecordWriter<'a>) -> NonNull<u8> {
         let to = to.address();
         Self::new(room, State::Begun(begun));
         to
     }
 
-    /// It is laid down.
-    #[inline(always)]
-    pub(crate) fn end(&mut self) {
-        match core::mem::replace(&mut self.state, State::Ended) {
-            State::Begun(begun) => begun.end(),
-            State::Captured(probe, len) => self.take(probe, len),
-            State::Ended => {}
-        }
-    }
-
     #[cold]
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn take(&mut self, probe: &CapturedProbe, len: u64) {
-        let guard = NoPreempt::new();
-        if let Some(fields) = self.room.end(len) {
-            probe.take_guarded(fields, &guard);
+    fn end(&mut self) {
+        match core::mem::replace(&mut self.state, State::Ended) {
+            State::Begun(begun) => begun.end(),
+            State::Captured(probe, len) => {
+                let guard = NoPreempt::new();
+                if let Some(fields) = self.room.end(len) {
+                    probe.take_guarded(fields, &guard);
+                }
+            }
+            State::Ended => {}
         }
     }
 }

@@ -17,22 +17,6 @@ extern const struct rtrace_tracepoint rtrace_first[], rtrace_last[];
 extern const struct rtrace_class rtrace_first_class[], rtrace_last_class[];
 extern const struct rtrace_names rtrace_first_names[], rtrace_last_names[];
 
-void rtrace_put_vstring(void *entry, struct rtrace_part *part, const char *format, va_list *args)
-{
-	char *to = entry + part->offset;
-	va_list copy;
-	size_t len;
-
-	va_copy(copy, *args);
-	len = vscnprintf(to, part->size, format, copy);
-	va_end(copy);
-	/* It may have become shorter since it was measured. */
-	while (len + 1 < part->size)
-		to[len++] = '#';
-	to[len] = '\0';
-	part->is_put = true;
-}
-
 /*
  * Whether the text casts the field to a pointer before it is shown: then it is an address, whatever its
  * type.

@@ -11,6 +11,8 @@
 #include <linux/string.h>
 #include <linux/trace_events.h>
 #include <linux/unaligned.h>
+#include <linux/wordpart.h>
+#include <asm/word-at-a-time.h>
 
 #include "rtrace.h"
 
@@ -52,12 +54,52 @@ struct rtrace_names {
 	size_t nr_names;
 };
 
-/* A part of variable size: from the beginning of the record, in bytes; whether it is a text that is there. */
+/*
+ * A part of variable size: from the beginning of the record, in bytes; whether it is a text that is there;
+ * where a text lies that is to be copied.
+ */
 struct rtrace_part {
 	u32 offset;
 	u32 size;
 	bool is_put;
+	const char *source;
 };
+
+/*
+ * Clears the fixed part of a record. By words: the compiler leaves out those that are assigned in any case, and
+ * what it makes of memset() is longer.
+ */
+static __always_inline void rtrace_clear(void *entry, const size_t size)
+{
+	const size_t word = sizeof(long);
+	size_t at;
+
+	if (size < word || size > 16 * word) {
+		memset(entry, 0, size);
+		return;
+	}
+#pragma GCC unroll 16
+	for (at = 0; at + word <= size; at += word)
+		put_unaligned(0UL, (unsigned long *)(entry + at));
+	/* It overlaps the one before. */
+	if (size % word)
+		put_unaligned(0UL, (unsigned long *)(entry + size - word));
+}
+
+/* For the compiler this is memory that nobody else knows, until rtrace_laid_down(). */
+void *rtrace_record_begin(const void *data, struct rtrace_record *record, size_t len) __malloc;
+
+/*
+ * All of the record is there now, as the compiler sees it. Gives back @room: by an instruction of its own, so
+ * that its address is not kept in a register meanwhile.
+ */
+static __always_inline struct rtrace_record *rtrace_laid_down(struct rtrace_record *room, void *entry)
+{
+	struct rtrace_record *same;
+
+	asm volatile("lea %1, %0" : "=r" (same) : "m" (*room), "r" (entry) : "memory");
+	return same;
+}
 
 /* As ftrace shows it. */
 static __always_inline const char *rtrace_source(const char *text)
@@ -65,9 +107,12 @@ static __always_inline const char *rtrace_source(const char *text)
 	return text ?: EVENT_NULL_STR;
 }
 
-static __always_inline size_t rtrace_place_string(struct rtrace_part *part, size_t at, size_t size)
+/* Returns where the next one lies. */
+static __always_inline size_t rtrace_place_part(struct rtrace_part *part, size_t at, size_t size)
 {
-	*part = (struct rtrace_part){ .offset = at, .size = size };
+	part->offset = at;
+	part->size = size;
+	part->is_put = false;
 	return at + size;
 }
 
@@ -75,7 +120,7 @@ static __always_inline size_t rtrace_place_string(struct rtrace_part *part, size
 static __always_inline size_t rtrace_place_array(struct rtrace_part *part, size_t at,
 						 size_t count, size_t size)
 {
-	return rtrace_place_string(part, at + sizeof(u32), count * size);
+	return rtrace_place_part(part, at + sizeof(u32), count * size);
 }
 
 static __always_inline void rtrace_put_empty_array(void *entry, const struct rtrace_part *part,
@@ -86,20 +131,121 @@ static __always_inline void rtrace_put_empty_array(void *entry, const struct rtr
 }
 
 /*
+ * Texts go by words: the kernel's strlen() takes several instructions for each byte.
+ */
+
+/*
+ * Bits that are all clear if no byte is NUL, nor one of another alphabet: a quick look before has_zero().
+ * Those of the bytes before the first NUL are as if there were none.
+ */
+static __always_inline unsigned long rtrace_maybe_nuls(unsigned long word)
+{
+	return (word - REPEAT_BYTE(0x01)) & REPEAT_BYTE(0x80);
+}
+
+/* Whether a byte is NUL, and which is the first. */
+static __always_inline bool rtrace_has_nul(unsigned long word, size_t *first)
+{
+	const struct word_at_a_time constants = WORD_AT_A_TIME_CONSTANTS;
+	unsigned long nuls;
+
+	if (!rtrace_maybe_nuls(word) || !has_zero(word, &nuls, &constants))
+		return false;
+	*first = find_zero(create_zero_mask(prep_zero_mask(word, nuls, &constants)));
+	return true;
+}
+
+/* strlen() */
+static __always_inline size_t rtrace_text_len(const char *text)
+{
+	size_t len, nul;
+
+	for (len = 0; !rtrace_has_nul(load_unaligned_zeropad(text + len), &nul); len += sizeof(long))
+		;
+	return len + nul;
+}
+
+/* strnlen() */
+static __always_inline size_t rtrace_text_len_of(const char *text, size_t most)
+{
+	size_t len, nul;
+
+	for (len = 0; len < most; len += sizeof(long))
+		if (rtrace_has_nul(load_unaligned_zeropad(text + len), &nul))
+			return min(len + nul, most);
+	return most;
+}
+
+/* Copies a word of a text, unless it may have a NUL. */
+static __always_inline bool rtrace_put_word(char *to, const char *from)
+{
+	unsigned long word = get_unaligned((const unsigned long *)from);
+
+	if (unlikely(rtrace_maybe_nuls(word)))
+		return false;
+	put_unaligned(word, (unsigned long *)to);
+	return true;
+}
+
+/* Copies a text of less than a word, which is not empty, unless there may be a NUL in it. */
+static __always_inline bool rtrace_put_part_of_word(char *to, const char *from, size_t len)
+{
+	unsigned long word = load_unaligned_zeropad(from);
+
+	if (unlikely(rtrace_maybe_nuls(word) & ~(~0UL << BITS_PER_BYTE * len)))
+		return false;
+	if (len & 4) {
+		put_unaligned((u32)word, (u32 *)to);
+		word >>= 32;
+		to += 4;
+	}
+	if (len & 2) {
+		put_unaligned((u16)word, (u16 *)to);
+		word >>= 16;
+		to += 2;
+	}
+	if (len & 1)
+		*to = word;
+	return true;
+}
+
+/* Copies a text of this length and a NUL, byte by byte: it may be shorter now. */
+void rtrace_put_bytes(char *to, const char *from, size_t len);
+
+/*
  * Copies a text with its NUL. It may have changed since it was measured; but what a reader finds must
  * end where it was said to end.
  */
-static __always_inline void rtrace_put_string(void *entry, struct rtrace_part *part, const char *from)
+static __always_inline void rtrace_put_string(void *entry, struct rtrace_part *part)
 {
+	const char *from = part->source;
 	char *to = entry + part->offset;
-	size_t i, last = part->size - 1;
+	const size_t len = part->size - 1, word = sizeof(long);
+	size_t at = 0;
 
-	for (i = 0; i < last && from[i]; i++)
-		to[i] = from[i];
-	for (; i < last; i++)
-		to[i] = '#';
-	to[i] = '\0';
 	part->is_put = true;
+	if (len >= word) {
+		for (;;) {
+			if (!rtrace_put_word(to + at, from + at))
+				goto bytes;
+			if (at == len - word)
+				break;
+			/* The last one overlaps the one before. */
+			at = min(at + word, len - word);
+		}
+	} else if (len && !rtrace_put_part_of_word(to, from, len)) {
+		goto bytes;
+	}
+	to[len] = '\0';
+	return;
+bytes:
+	rtrace_put_bytes(to, from, len);
+}
+
+/* In place of one that was announced and is not put. */
+static __always_inline void rtrace_put_no_string(void *entry, struct rtrace_part *part)
+{
+	rtrace_put_bytes(entry + part->offset, "", part->size - 1);
 }
 
 /* Out of line: few events have one. */

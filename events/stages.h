@@ -170,7 +170,7 @@
 #undef __dynamic_array
 #define __dynamic_array(type, item, len)	struct rtrace_part item;
 #undef __string
-#define __string(item, src)			struct rtrace_part item; const char *item##_source;
+#define __string(item, src)			struct rtrace_part item;
 #undef __string_len
 #define __string_len(item, src, len)		__string(item, src)
 #undef __string_of
@@ -191,15 +191,17 @@
 	__size = rtrace_place_array(&__parts->item, __size, len, sizeof(type));
 #undef __string
 #define __string(item, src)							\
-	__parts->item##_source = rtrace_source(src);				\
-	__string_of(item, strlen(__parts->item##_source) + 1)
+	__string_from(item, src, rtrace_text_len(__parts->item.source))
 #undef __string_len
 #define __string_len(item, src, len)						\
-	__parts->item##_source = rtrace_source(src);				\
-	__string_of(item, strnlen(__parts->item##_source, len) + 1)
+	__string_from(item, src, rtrace_text_len_of(__parts->item.source, len))
 #undef __string_of
 #define __string_of(item, bytes)						\
-	__size = rtrace_place_string(&__parts->item, __size, bytes);
+	__size = rtrace_place_part(&__parts->item, __size, bytes);
+#undef __string_from
+#define __string_from(item, src, len)						\
+	__parts->item.source = rtrace_source(src);				\
+	__string_of(item, (len) + 1)
 
 #undef DECLARE_EVENT_CLASS
 #define DECLARE_EVENT_CLASS(call, proto, args, tstruct, assign, print)		\
@@ -388,7 +390,7 @@
 	rtrace_empty_##call(struct rtrace_fixed_##call *entry,			\
 			    struct rtrace_parts_##call *__parts)		\
 	{									\
-		memset(entry, 0, sizeof(*entry));				\
+		rtrace_clear(entry, sizeof(*entry));				\
 		tstruct								\
 	}
 
@@ -405,7 +407,7 @@
 #undef __string_of
 #define __string_of(item, size)							\
 	if (!__parts->item.is_put)						\
-		rtrace_put_string(entry, &__parts->item, "");
+		rtrace_put_no_string(entry, &__parts->item);
 
 #undef DECLARE_EVENT_CLASS
 #define DECLARE_EVENT_CLASS(call, proto, args, tstruct, assign, print)		\
@@ -441,7 +443,7 @@
 #define __get_sockaddr(item)			((struct sockaddr *)__get_dynamic_array(item))
 #undef __assign_str
 #define __assign_str(item) \
-	rtrace_put_string(entry, &__parts.item, __parts.item##_source)
+	rtrace_put_string(entry, &__parts.item)
 #undef __assign_vstr
 #define __assign_vstr(item, fmt, va) \
 	rtrace_put_vstring(entry, &__parts.item, fmt, va)
@@ -489,7 +491,7 @@
 		rtrace_empty_##call(entry, &__parts);				\
 		{ assign; }							\
 		rtrace_complete_##call(entry, &__parts);			\
-		rtrace_record_end(&__room);					\
+		rtrace_record_end(rtrace_laid_down(&__room, entry));		\
 	}
 
 /*

@@ -41,6 +41,8 @@
 #include <asm/segment.h>
 #include <asm/tsc.h>
 
+#include "stand_ins.h"
+
 #define BATCH 100
 #define MAX_COUNT 100000000UL
 /* A site of system calls fires two. */
@@ -144,6 +146,9 @@ static struct site sites[] = {
 	{ "irq_handler_entry", fire_irq_handler_entry, { "irq_handler_entry" } },
 	{ "sched_switch", fire_sched_switch, { "sched_switch" } },
 	{ "cpu_frequency", fire_cpu_frequency, { "cpu_frequency" } },
+	{ "generated_softirq_entry", fire_softirq_entry, { AT_SOFTIRQ_ENTRY } },
+	{ "generated_irq_handler_entry", fire_irq_handler_entry, { AT_IRQ_HANDLER_ENTRY } },
+	{ "generated_sched_switch", fire_sched_switch, { AT_SCHED_SWITCH } },
 	{ "getppid", fire_getppid, { "sys_enter", "sys_exit" } },
 };
 

@@ -13,6 +13,12 @@ ROOT = "/sys/kernel/debug/rtrace"
 # rust/abi/ioctl.rs
 GET_PACKET, PUT_PACKET = 0x8020F701, 0x0000F702
 RECEIVER = f"{LOCAL}:5340"
+# The events of rtrace_bench_events.ko, by the tracepoints where it registers them (stand_ins.h).
+GENERATED = {
+    "generated_softirq_entry": "cpu_frequency_limits",
+    "generated_irq_handler_entry": "pstate_sample",
+    "generated_sched_switch": "dev_pm_qos_remove_request",
+}
 LOST = ("overwritten", "full", "wrapped", "too_large", "nested", "no_buffer")
 
 
@@ -20,6 +26,8 @@ def event(name):
     if ":" in name:
         return name
     match name.split("_")[0]:
+        case "generated":
+            return f"generated:{GENERATED[name]}"
         case "syscalls":
             return "syscalls:*"
         case "getppid":

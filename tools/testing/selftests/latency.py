@@ -113,7 +113,7 @@ class Event:
         head = re.match(r"\[(\d+)\].* (\w+): \{ cpu_id = (\d+) \}", line)
         self.place, self.line = place, line
         self.at, self.name, self.cpu = int(head[1]), head[2], int(head[3])
-        # The next event of the same CPU.
+        # The next event of the same CPU, and of a later time: one that this has interrupted has the same.
         self.following = None
 
     def __repr__(self):
@@ -130,7 +130,10 @@ class Events(list):
         super().__init__(Event(place, line) for place, line in enumerate(open(path)))
         after = {}
         for event in reversed(self):
-            event.following = after.get(event.cpu)
+            following = after.get(event.cpu)
+            if following and following.at == event.at:
+                following = following.following
+            event.following = following
             after[event.cpu] = event
         markers = [event for event in self if event.name == "rtrace_marker"]
         self.begin, self.end = (
@@ -195,10 +198,8 @@ def preempt(path, frequency):
     """
     events = Events(path)
     expected, measured = [], []
-    # Of each CPU, by flag: the request, who asked, and whether it may have been met.
-    asked = {}
-    # When its thread has called the scheduler, and which that is.
-    entered, running = {}, {}
+    # Of each CPU, by flag: the request, who asked, and whether it may have been met; and which thread is there.
+    asked, running = {}, {}
 
     def is_set(event, flag):
         return event["need_reschedule"] >> (flag - AT_ONCE) & 1
@@ -214,20 +215,17 @@ def preempt(path, frequency):
                 requests.clear()
             requests[flag] = event, running.get(cpu), False
         elif event.name == "enters":
-            entered[cpu] = event.at
             for flag, (request, asker, is_doubted) in list(here.items()):
                 if is_doubted and not is_set(event, flag):
                     del here[flag]
                 else:
                     here[flag] = request, asker, False
         elif event.name == "leaves" and event["is_switch"] == 0:
-            for flag, (request, asker, _) in list(here.items()):
-                # A request of another CPU, if it came after the call, may not have come to the flag yet.
+            for flag, (request, asker, _) in here.items():
+                # Or another CPU has not come to the flag yet; or an interrupt has, when the event had looked at
+                # the flags and not at the clock.
                 if not is_set(event, flag):
-                    if request.cpu == cpu or request.at < entered.get(cpu, 0):
-                        del here[flag]
-                    else:
-                        here[flag] = request, asker, True
+                    here[flag] = request, asker, True
         elif event.name == "sched_switch":
             running[cpu] = event["next_tid"]
             request, asker, _ = here.get(AT_ONCE) or here.get(LAZY) or (None, None, None)

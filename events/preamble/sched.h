@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#define rtrace_without_sched_move_numa 1
-#define rtrace_without_sched_stick_numa 1
-#define rtrace_without_sched_swap_numa 1
-#define rtrace_without_sched_skip_cpuset_numa 1
+#include <linux/sched/numa_balancing.h>
+
+/* Not exported. The probe runs with preemption disabled: groups are freed by RCU. */
+#ifdef CONFIG_NUMA_BALANCING
+#define task_numa_group_id(task)							\
+({											\
+	const struct numa_group *__group = rcu_dereference_all((task)->numa_group);	\
+											\
+	__group ? __group->gid : 0;							\
+})
+#endif

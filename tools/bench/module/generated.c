@@ -4,10 +4,13 @@
  * measured. rtrace takes no second event at a tracepoint; each is registered at another one (stand_ins.h).
  */
 #include <linux/module.h>
+#include <linux/sched/numa_balancing.h>
 
-#include "preamble/sched.h"
 #include "probe.h"
 #include "stand_ins.h"
+
+/* Not exported, and of none of these events. */
+#define task_numa_group_id(task)	0
 
 /* As header.c has it, of two headers. */
 #define CREATE_TRACE_POINTS

@@ -243,6 +243,10 @@ def preempt(path, frequency):
         if lazy and not is_lazy:
             least = (request.at - lazy.following.at) * 1e9 / frequency - 1
             most = (request.following.at - lazy.at) * 1e9 / frequency + 1
+        elif not is_lazy and is_set(request, LAZY):
+            # The lazy one came before the trace: the flag says that there was one.
+            least = (request.at - events.begin) * 1e9 / frequency
+            most = float("inf")
         counts["lazy" if is_lazy else "first lazy" if lazy else "at once"] += 1
         counts["by another CPU"] += request.cpu != event.cpu
         return (

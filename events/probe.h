@@ -59,31 +59,31 @@ struct rtrace_names {
  * where a text lies that is to be copied.
  */
 struct rtrace_part {
-	u32 offset;
-	u32 size;
+	size_t offset;
+	size_t size;
 	bool is_put;
 	const char *source;
 };
 
 /*
- * Clears the fixed part of a record. By words: the compiler leaves out those that are assigned in any case, and
- * what it makes of memset() is longer.
+ * Clears the fixed part of a record. By small words: the compiler leaves out those that are assigned in any case, and
+ * makes large ones of the others; what it makes of memset() is longer.
  */
 static __always_inline void rtrace_clear(void *entry, const size_t size)
 {
-	const size_t word = sizeof(long);
+	const size_t word = sizeof(u32);
 	size_t at;
 
-	if (size < word || size > 16 * word) {
+	if (size < word || size > 32 * word) {
 		memset(entry, 0, size);
 		return;
 	}
-#pragma GCC unroll 16
+#pragma GCC unroll 32
 	for (at = 0; at + word <= size; at += word)
-		put_unaligned(0UL, (unsigned long *)(entry + at));
+		put_unaligned(0U, (u32 *)(entry + at));
 	/* It overlaps the one before. */
 	if (size % word)
-		put_unaligned(0UL, (unsigned long *)(entry + size - word));
+		put_unaligned(0U, (u32 *)(entry + size - word));
 }
 
 /* For the compiler this is memory that nobody else knows, until rtrace_laid_down(). */
@@ -134,22 +134,41 @@ static __always_inline void rtrace_put_empty_array(void *entry, const struct rtr
  * Texts go by words: the kernel's strlen() takes several instructions for each byte.
  */
 
+/* What words are looked at with. */
+struct rtrace_bytes {
+	unsigned long minus_ones;
+	unsigned long highs;
+};
+
+/* The compiler would make them anew for each word, and keep them while the record's space is got. */
+static __always_inline struct rtrace_bytes rtrace_bytes(void)
+{
+	struct rtrace_bytes bytes = { -REPEAT_BYTE(0x01), REPEAT_BYTE(0x80) };
+
+	asm volatile("" : "+r" (bytes.minus_ones), "+r" (bytes.highs));
+	return bytes;
+}
+
 /*
  * Bits that are all clear if no byte is NUL, nor one of another alphabet: a quick look before has_zero().
  * Those of the bytes before the first NUL are as if there were none.
  */
-static __always_inline unsigned long rtrace_maybe_nuls(unsigned long word)
+static __always_inline unsigned long rtrace_maybe_nuls(unsigned long word, const struct rtrace_bytes *bytes)
 {
-	return (word - REPEAT_BYTE(0x01)) & REPEAT_BYTE(0x80);
+	return (word + bytes->minus_ones) & bytes->highs;
 }
 
 /* Whether a byte is NUL, and which is the first. */
-static __always_inline bool rtrace_has_nul(unsigned long word, size_t *first)
+static __always_inline bool rtrace_has_nul(unsigned long word, const struct rtrace_bytes *bytes, size_t *first)
 {
 	const struct word_at_a_time constants = WORD_AT_A_TIME_CONSTANTS;
-	unsigned long nuls;
+	unsigned long nuls = rtrace_maybe_nuls(word, bytes);
 
-	if (!rtrace_maybe_nuls(word) || !has_zero(word, &nuls, &constants))
+	if (likely(!nuls))
+		return false;
+	/* As has_zero(). */
+	nuls &= ~word;
+	if (!nuls)
 		return false;
 	*first = find_zero(create_zero_mask(prep_zero_mask(word, nuls, &constants)));
 	return true;
@@ -158,9 +177,10 @@ static __always_inline bool rtrace_has_nul(unsigned long word, size_t *first)
 /* strlen() */
 static __always_inline size_t rtrace_text_len(const char *text)
 {
+	const struct rtrace_bytes bytes = rtrace_bytes();
 	size_t len, nul;
 
-	for (len = 0; !rtrace_has_nul(load_unaligned_zeropad(text + len), &nul); len += sizeof(long))
+	for (len = 0; !rtrace_has_nul(load_unaligned_zeropad(text + len), &bytes, &nul); len += sizeof(long))
 		;
 	return len + nul;
 }
@@ -168,31 +188,33 @@ static __always_inline size_t rtrace_text_len(const char *text)
 /* strnlen() */
 static __always_inline size_t rtrace_text_len_of(const char *text, size_t most)
 {
+	const struct rtrace_bytes bytes = rtrace_bytes();
 	size_t len, nul;
 
 	for (len = 0; len < most; len += sizeof(long))
-		if (rtrace_has_nul(load_unaligned_zeropad(text + len), &nul))
+		if (rtrace_has_nul(load_unaligned_zeropad(text + len), &bytes, &nul))
 			return min(len + nul, most);
 	return most;
 }
 
 /* Copies a word of a text, unless it may have a NUL. */
-static __always_inline bool rtrace_put_word(char *to, const char *from)
+static __always_inline bool rtrace_put_word(char *to, const char *from, const struct rtrace_bytes *bytes)
 {
 	unsigned long word = get_unaligned((const unsigned long *)from);
 
-	if (unlikely(rtrace_maybe_nuls(word)))
+	if (unlikely(rtrace_maybe_nuls(word, bytes)))
 		return false;
 	put_unaligned(word, (unsigned long *)to);
 	return true;
 }
 
 /* Copies a text of less than a word, which is not empty, unless there may be a NUL in it. */
-static __always_inline bool rtrace_put_part_of_word(char *to, const char *from, size_t len)
+static __always_inline bool rtrace_put_part_of_word(char *to, const char *from, size_t len,
+						    const struct rtrace_bytes *bytes)
 {
 	unsigned long word = load_unaligned_zeropad(from);
 
-	if (unlikely(rtrace_maybe_nuls(word) & ~(~0UL << BITS_PER_BYTE * len)))
+	if (unlikely(rtrace_maybe_nuls(word, bytes) & ~(~0UL << BITS_PER_BYTE * len)))
 		return false;
 	if (len & 4) {
 		put_unaligned((u32)word, (u32 *)to);
@@ -221,19 +243,20 @@ static __always_inline void rtrace_put_string(void *entry, struct rtrace_part *p
 	const char *from = part->source;
 	char *to = entry + part->offset;
 	const size_t len = part->size - 1, word = sizeof(long);
-	size_t at = 0;
+	const struct rtrace_bytes bytes = rtrace_bytes();
 
 	part->is_put = true;
 	if (len >= word) {
-		for (;;) {
-			if (!rtrace_put_word(to + at, from + at))
+		const size_t last = len - word;
+		size_t at;
+
+		for (at = 0; at < last; at += word)
+			if (!rtrace_put_word(to + at, from + at, &bytes))
 				goto bytes;
-			if (at == len - word)
-				break;
-			/* The last one overlaps the one before. */
-			at = min(at + word, len - word);
-		}
-	} else if (len && !rtrace_put_part_of_word(to, from, len)) {
+		/* It overlaps the one before. */
+		if (!rtrace_put_word(to + last, from + last, &bytes))
+			goto bytes;
+	} else if (len && !rtrace_put_part_of_word(to, from, len, &bytes)) {
 		goto bytes;
 	}
 	to[len] = '\0';

@@ -78,7 +78,7 @@ impl Probe {
         }
     }
 
-    /// Gets the space of a record of `len` bytes behind its header, if that is done at once; as
+    /// Gets the space of a record of `len` bytes, those of the header among them, if that is done at once; as
     /// [`Buffer::begin_open`].
     #[inline(always)]
     pub(crate) fn begin<'a, F: Format>(

@@ -157,7 +157,7 @@ impl<P: Platform> Buffer<P> {
         let to = buffer.memory.record(record.memory);
         write(F::Header::write_short(to, label.id, record.time));
         if let Some(complete) = buffer.ring.commit(record) {
-            Self::deliver_and_leave(entered, complete);
+            Self::deliver_and_leave(complete, entered);
         }
         Ok(())
     }
@@ -203,17 +203,16 @@ impl<P: Platform> Buffer<P> {
     }
 
     /// As [`record_open`](Self::record_open) in two parts, before and behind the laying down: gets the
-    /// space of a record of which `payload` bytes follow the header, and lays down that.
+    /// space of a record of `len` bytes, and lays down its header.
     #[inline(always)]
     pub fn begin_open<'a, F: Format>(
         entered: Entered<'a, P>,
         label: &Label,
-        payload: u64,
+        len: u64,
     ) -> Result<(BegunOpen<'a, P>, RecordWriter<'a>), Entered<'a, P>> {
         let read = F::Clock::read(&entered.target().clock);
         let buffer = entered.target();
         let time = F::Clock::settle(&buffer.clock, read);
-        let len = F::Header::SHORT.wrapping_add(payload);
         let reserved = buffer.ring.reserve_open(len, || {
             // As in `record_open`.
             let since_last = time.wrapping_sub(buffer.last_time.load());
@@ -318,7 +317,7 @@ impl<P: Platform> Buffer<P> {
     // Takes `entered`, so that it need not be kept for later.
     #[cold]
     #[inline(never)]
-    fn deliver_and_leave(entered: Entered<'_, P>, complete: Complete<'_, P>) {
+    fn deliver_and_leave(complete: Complete<'_, P>, entered: Entered<'_, P>) {
         entered.target().deliver(complete);
     }
 
@@ -384,7 +383,7 @@ impl<P: Platform> BegunOpen<'_, P> {
     pub fn end(self) {
         let Self { entered, pending } = self;
         if let Some(complete) = entered.target().ring.commit_pending(pending) {
-            Buffer::deliver_and_leave(entered, complete);
+            Buffer::deliver_and_leave(complete, entered);
         }
     }
 }

@@ -17,9 +17,9 @@ pub fn tsc() -> u64 {
         asm!(
             "rdtsc",
             "shl rdx, 32",
-            "or rax, rdx",
-            out("rax") ticks,
-            out("rdx") _,
+            "or rdx, rax",
+            out("rdx") ticks,
+            out("rax") _,
             options(nomem, nostack),
         );
     }

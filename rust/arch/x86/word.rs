@@ -276,6 +276,20 @@ pub fn compiler_barrier() {
     unsafe { asm!("", options(nostack, preserves_flags)) };
 }
 
+/// `value`, of which the compiler knows nothing any more (`OPTIMIZER_HIDE_VAR()`).
+#[inline(always)]
+pub fn opaque(mut value: u64) -> u64 {
+    // SAFETY: Does nothing.
+    unsafe {
+        asm!(
+            "/* {value} */",
+            value = inout(reg) value,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    value
+}
+
 /// Orders all memory accesses before against all after, between CPUs (`smp_mb()`).
 #[inline(always)]
 pub fn full_barrier() {

@@ -4,12 +4,17 @@
 
 use super::{CapturedProbe, Look, Recorder, Taker, LONGEST};
 use crate::arch::preempt::NoPreempt;
+use crate::arch::word::opaque;
 use crate::channel::{Begun, BegunOpen, Entered, Waiting};
 use crate::probe::Probe;
-use crate::record::format::CompactTsc;
+use crate::record::format::{CompactTsc, Format};
+use crate::record::header::EventHeader;
 use crate::record::memory::{Capture, RecordWriter};
 use crate::sys::foreign::{ForeignRoom, Usually};
 use core::ptr::NonNull;
+
+/// Bytes of the header of one that is laid down in the common case.
+const HEADER: u64 = <CompactTsc as Format>::Header::SHORT;
 
 /// A record that another module lays down, not in the common case.
 pub(crate) struct Filling<'a> {
@@ -43,12 +48,16 @@ impl CapturedProbe {
                     Ok(entered) => entered,
                     Err(waiting) => return Self::begin_waiting(probe, waiting, room, len),
                 };
-                match probe.begin::<CompactTsc>(entered, len) {
+                // If the compiler knew that it is a sum, it would keep that and what it is made of.
+                let whole = opaque(HEADER.wrapping_add(len));
+                match probe.begin::<CompactTsc>(entered, whole) {
                     Ok((begun, to)) => {
                         room.fill_usual(begun);
                         Some(to.address())
                     }
-                    Err(entered) => Self::begin_entered(probe, entered, room, len),
+                    Err(entered) => {
+                        Self::begin_entered(probe, entered, room, whole.wrapping_sub(HEADER))
+                    }
                 }
             }
             _ => self.begin_looking(room, len),

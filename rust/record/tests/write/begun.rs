@@ -17,7 +17,7 @@ impl Trace {
     /// As a probe of another module does it. Says whether it was recorded.
     fn lay_down<F: Format>(&self, label: &Label, payload: u32, interrupt: impl FnOnce()) -> bool {
         let entered = match self.gates.enter() {
-            Ok(entered) => match Buffer::begin_open::<F>(entered, label, 4) {
+            Ok(entered) => match Buffer::begin_open::<F>(entered, label, F::Header::SHORT + 4) {
                 Ok((begun, to)) => {
                     assert!(preemption_is_disabled());
                     interrupt();

@@ -138,6 +138,12 @@ class Events(list):
         markers = [event for event in self if event.name == "rtrace_marker"]
         self.begin, self.end = (
             next(event.at for event in markers if f'"{text}"' in event.line) for text in ("begin", "end"))
+        # A CPU that was at a tracepoint when the recording began calls there who was attached then: the meter, and
+        # not yet who records the same. Its first event comes from there, or later.
+        first = {}
+        for event in self:
+            first.setdefault(event.cpu, event.at)
+        self.begin = max(self.begin, *first.values())
 
     def check(self, measured, expected, frequency, agree):
         """All that is expected between the markers was measured, and agrees, and nothing else was.

@@ -12,6 +12,7 @@ use kernel::bindings;
 #[inline(always)]
 pub fn tsc() -> u64 {
     let ticks: u64;
+    // Put together in `rdx`: what comes next needs `rax`, for `cmpxchg`.
     // SAFETY: Reads a register. It comes in two halves.
     unsafe {
         asm!(

@@ -138,12 +138,11 @@ class Events(list):
         markers = [event for event in self if event.name == "rtrace_marker"]
         self.begin, self.end = (
             next(event.at for event in markers if f'"{text}"' in event.line) for text in ("begin", "end"))
-        # A CPU that was at a tracepoint when the recording began calls there who was attached then: the meter, and
-        # not yet who records the same. Its first event comes from there, or later.
-        first = {}
+        # Of each CPU. One that is at a tracepoint when the recording begins calls there who was attached then: the
+        # meter perhaps, and not yet who records the same, or only that. Its first event comes from there, or later.
+        self.first = {}
         for event in self:
-            first.setdefault(event.cpu, event.at)
-        self.begin = max(self.begin, *first.values())
+            self.first.setdefault(event.cpu, event)
 
     def check(self, measured, expected, frequency, agree):
         """All that is expected between the markers was measured, and agrees, and nothing else was.
@@ -155,8 +154,9 @@ class Events(list):
         widths = []
         for first, last, *more in expected:
             event = found.pop(last.following.place, None) if last.following else None
-            # At the edges the meter's own moments may lie on the other side.
-            if not (self.begin <= first.at and last.at < self.end):
+            if not (self.begin < first.at and last.at < self.end):
+                continue
+            if not event and first is self.first[first.cpu]:
                 continue
             assert event and agree(event, first, last, *more), (last.following, first, last, *more)
             begins = first.at, first.following.at
@@ -164,10 +164,14 @@ class Events(list):
             least, most = ((b - a) * 1e9 / frequency for a, b in zip(reversed(begins), ends))
             assert least - 1 <= event["latency"] <= most + 1, (least, most, event, first, last)
             widths.append(most - least)
-        # Of what was measured more only the edges are unknown.
-        more = [event for event in found.values()
-                if self.begin < event.at - event["latency"] * frequency / 1e9 and event.at < self.end]
-        assert not more, more
+
+        def since(event):
+            return event.at - event["latency"] * frequency / 1e9
+
+        # Of what was measured more only the edges are unknown, and what each CPU was at in the beginning.
+        more = [event for event in found.values() if self.begin < since(event) and event.at < self.end]
+        all_seen = max(event.at for event in self.first.values())
+        assert all(since(event) < all_seen for event in more) and len(more) <= len(self.first), more
         assert len(widths) > 100, len(widths)
         widths.sort()
         print(f"{len(widths)} measured, half of them within {widths[len(widths) // 2]:.0f} ns")

@@ -12,9 +12,11 @@ Usage: latency.py hog MILLISECONDS [WAITER]  keeps a thread off CPU 0 for so lon
                                     between the markers `begin` and `end` was measured, and as the events say
        latency.py preempt EVENTS FREQUENCY  the same of requests to give up a CPU; among EVENTS are `asked`, `enters`
                                     and `leaves`: sched_set_need_resched_tp, sched_entry_tp, sched_exit_tp
-       latency.py timer EVENTS PERIOD MAX OFFS  timers fire each PERIOD nanoseconds, none is later than MAX
-                                    microseconds; of EVENTS, by the monotonic clock. OFFS has when interrupts
-                                    were off: "BEGIN END CPU"
+       latency.py maximum FILE      prints what is in a session's file of the longest one, and has it begin anew;
+                                    before and after it the time: "BEFORE MICROSECONDS AFTER"
+       latency.py timer EVENTS PERIOD MAXIMA OFFS  timers fire each PERIOD nanoseconds; of EVENTS, by the monotonic
+                                    clock. MAXIMA has two lines of `maximum`, OFFS when interrupts were off: "BEGIN
+                                    END CPU"
 """
 
 import bisect
@@ -272,15 +274,40 @@ def preempt(path, frequency):
     print(", ".join(f"{number} {what}" for what, number in counts.items()))
 
 
-def timer(path, period, longest, offs):
+def maximum(path):
+    """See the usage."""
+    before = time.monotonic_ns()
+    with open(path) as file:
+        microseconds = int(file.read())
+    with open(path, "w") as file:
+        file.write("0")
+    print(before, microseconds, time.monotonic_ns())
+
+
+def check_maximum(by_cpu, maxima):
+    """The second one is of what was measured from the first one on: after the event before on that CPU, and before
+    its own event."""
+    (least_from, _, surely_from), (surely_to, longest, most_to) = (map(int, line.split()) for line in open(maxima))
+    least = most = 0
+    for events in by_cpu.values():
+        before = 0
+        for at, latency, _ in events:
+            if before >= surely_from and at <= surely_to:
+                least = max(least, latency)
+            if at >= least_from and before <= most_to:
+                most = max(most, latency)
+            before = at
+    assert 0 < least // 1000 <= longest <= most // 1000, (least, longest, most)
+
+
+def timer(path, period, maxima, offs):
     """See the usage."""
     by_cpu = {}
     for line in open(path):
         at, cpu = map(int, re.match(r"\[(\d+)\].* timer_latency: \{ cpu_id = (\d+) \}", line).groups())
         latency = int(re.search(r"[ {]latency = (\d+)", line)[1])
         by_cpu.setdefault(cpu, []).append((at, latency, line))
-    latencies = [latency for events in by_cpu.values() for _, latency, _ in events]
-    assert max(latencies) // 1000 == longest, (max(latencies), longest)
+    check_maximum(by_cpu, maxima)
     for cpu, events in by_cpu.items():
         # No expiry was due before the one before had come; those that are missed were between.
         for (before, _, _), (at, latency, line) in zip(events, events[1:]):
@@ -318,6 +345,8 @@ if __name__ == "__main__":
     elif sys.argv[1] == "preempt":
         preempt(sys.argv[2], int(sys.argv[3]))
     elif sys.argv[1] == "timer":
-        timer(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])
+        timer(sys.argv[2], int(sys.argv[3]), sys.argv[4], sys.argv[5])
+    elif sys.argv[1] == "maximum":
+        maximum(sys.argv[2])
     else:
         compare(sys.argv[2], int(sys.argv[3]))

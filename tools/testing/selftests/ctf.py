@@ -2,7 +2,7 @@
 """Reads rtrace's traces (CTF 1.8, the part of it that rtrace writes) and holds them
 against every rule that babeltrace2 does not check.
 
-Usage: ctf.py check DIR          prints totals; exit status 1 and why if a rule is broken
+Usage: ctf.py check DIR...       prints totals of each; exit status 1 and why if a rule is broken
        ctf.py field DIR EVENT F  prints "CPU VALUE" of field F in each EVENT, in order
        ctf.py names DIR [CHANNEL]  prints how often each event is there, or in that channel
 """
@@ -255,8 +255,9 @@ def check(dir):
 
 def main(command, dir, *args):
     if command == "check":
-        for key, value in check(dir).items():
-            print(f"{key}={value}")
+        for dir in dir, *args:
+            for key, value in check(dir).items():
+                print(f"{key}={value}")
     elif command == "field":
         for cpu, _, _, fields in events(dir, args[0]):
             print(cpu, fields[args[1]])

@@ -256,7 +256,11 @@ def check(dir):
 def main(command, dir, *args):
     if command == "check":
         for dir in dir, *args:
-            for key, value in check(dir).items():
+            try:
+                totals = check(dir)
+            except Invalid as why:
+                raise Invalid(f"{dir}: {why}")
+            for key, value in totals.items():
                 print(f"{key}={value}")
     elif command == "field":
         for cpu, _, _, fields in events(dir, args[0]):

@@ -194,4 +194,5 @@ def main():
     comparison.end()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -4,7 +4,7 @@
 
 use super::spec::TRACEPOINT;
 use anyhow::{bail, Context};
-use btf_rs::{Btf, BtfType, FuncProto, Struct, Type};
+use btf_rs::{Backend, Btf, BtfType, FuncProto, Struct, Type};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -44,8 +44,10 @@ pub fn tracepoints(folder: &Path, picks: impl Fn(&str) -> bool) -> anyhow::Resul
     Ok(found)
 }
 
+/// Those of the kernel itself. Of its many types few are asked for, so they stay where they are: to read
+/// all of them takes most of a command's time. (The kernel's file can be mapped since 6.16.)
 fn kernel(file: &Path) -> anyhow::Result<Btf> {
-    let types = Btf::from_file(file);
+    let types = Btf::from_file_with_backend(file, Backend::Mmap);
     types.with_context(|| format!("{}: the kernel's types cannot be read", file.display()))
 }
 

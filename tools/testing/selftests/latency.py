@@ -19,11 +19,12 @@ Usage: latency.py hog MILLISECONDS [WAITER]  keeps a thread off CPU 0 for so lon
                                     END CPU"
 """
 
-import bisect
 import os
 import re
 import sys
 import time
+
+from symbols import Symbols
 
 
 def wait(go, tell, times):
@@ -316,9 +317,7 @@ def timer(path, period, maxima, offs):
         first, last = (at - latency for at, latency, _ in (events[0], events[-1]))
         print(f"CPU {cpu}: {len(events)} expiries, {(last - first) / period:.2f} periods")
         assert len(events) > 10 and expiries < (last - first) / period + 1, (cpu, expiries, first, last)
-    rows = [line.split() for line in open("/proc/kallsyms")]
-    symbols = sorted((int(row[0], 16), row[2]) for row in rows if row[1] in "tTwW")
-    seen = []
+    symbols, seen = Symbols(), []
     for begin, end, cpu in (map(int, line.split()) for line in open(offs)):
         assert not [line for at, _, line in by_cpu[cpu] if begin < at < end], "interrupts were on"
         # The one before came before the beginning, so that the next was due a period later at the latest.
@@ -326,7 +325,7 @@ def timer(path, period, maxima, offs):
         assert latency >= end - begin - period, (begin, end, line)
         ip = int(re.search(r"[ {]ip = (\w+)", line)[1], 0)
         stack = re.search(r"callstack_kernel = \[ \[0\] = (\w+)", line)[1]
-        function = symbols[bisect.bisect_right(symbols, (ip, "~")) - 1][1]
+        function = symbols.name(ip)
         seen.append((function, 'comm = "sh"' in line, int(stack, 0) == ip))
         print(f"off for {end - begin} ns, {latency} ns late, in {function}")
     # An emulator's timer may itself be late, and interrupt what comes then.

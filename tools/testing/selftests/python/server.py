@@ -21,6 +21,7 @@ import socket
 import subprocess
 import sys
 import traceback
+import types
 
 import ctf
 import rtrace
@@ -39,7 +40,8 @@ def run(arguments):
         elif what in ("-", "-c"):
             text = sys.stdin.read() if what == "-" else rest.pop(0)
             sys.argv = [what, *rest]
-            exec(compile(text, "<stdin>" if what == "-" else "<string>", "exec"), {"__name__": "__main__"})
+            program = sys.modules["__main__"] = types.ModuleType("__main__")
+            exec(compile(text, "<stdin>" if what == "-" else "<string>", "exec"), vars(program))
         else:
             sys.argv = arguments
             runpy.run_path(what, run_name="__main__")

@@ -94,8 +94,9 @@ def per_mib(tracer, size, rounds, sides):
     shutil.rmtree(DISK, ignore_errors=True)
     os.makedirs(DISK)
     tracer.start([SITE], "discard", FOUR_MIB, DISK)
-    # With what is left of the round before in a sub-buffer that is not full, it has room.
-    count = int(2.5 * FOUR_MIB.size / size)
+    # It has room with what is left of the round before: a part of a sub-buffer, or, as who reads ftrace's is woken
+    # when half of it is full (buffer_percent), half the buffer.
+    count = int(1.75 * FOUR_MIB.size / size)
     firing.fire(SITE, 1000)
     time.sleep(1)
     spent = [[] for _ in sides]

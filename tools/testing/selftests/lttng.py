@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Compares what rtrace and LTTng recorded of the same events, between two marks on each CPU.
 
-Usage: lttng.py TRACE LTTNG MARKS KERNEL
+Usage: lttng.py TRACE LTTNG MARKS AVAILABLE KERNEL
 
-TRACE and LTTNG are what babeltrace2 prints of the two traces (--clock-cycles --no-delta); KERNEL lists
-the events of rtrace-events, a SUBSYSTEM:NAME per line. The marks are as in records.py. Each field that
+TRACE and LTTNG are what babeltrace2 prints of the two traces (--clock-cycles --no-delta); AVAILABLE
+lists all events of rtrace's, KERNEL those with the kernel's fields, a SUBSYSTEM:NAME per line. The marks are as in records.py. Each field that
 an event has by the same name in both is compared; system calls have the kernel's names for their
 arguments, and events of rtrace-events the kernel's fields, so LTTng may have others; of all other events
 each of LTTng's fields must be there. Exit status 1 if a CPU does not have the same events, or a field differs.
@@ -22,7 +22,8 @@ TOKEN = re.compile(r'\s*(?:([][{}(),=:])|"((?:[^"\\]|\\.)*)"|(-?0x[0-9A-Fa-f]+|-
 CLOSE = {"{": "}", "[": "]"}
 
 # What LTTng calls events that have the kernel's names in rtrace-events.
-NAMES = {"skb_consume": "consume_skb", "skb_kfree": "kfree_skb", "net_if_receive_skb": "netif_receive_skb"}
+NAMES = {"skb_consume": "consume_skb", "skb_kfree": "kfree_skb", "net_if_receive_skb": "netif_receive_skb",
+         "writeback_folio_wait": "folio_wait_writeback"}
 PREFIXES = {"x86_irq_vectors_": "", "power_": "", "net_if_": "netif_", "writeback_": ""}
 
 # Fields of LTTng's that rtrace does not have: the name of a number that it does have, and what a new
@@ -77,12 +78,13 @@ def read(path):
 
 def called(name, others):
     """What rtrace, which has these events, calls LTTng's."""
+    name = NAMES.get(name, name)
     if name in others:
         return name
     for theirs, kernels in PREFIXES.items():
         if name.startswith(theirs):
             return kernels + name.removeprefix(theirs)
-    return NAMES.get(name, name)
+    return name
 
 
 def same(found, expected):
@@ -92,50 +94,46 @@ def same(found, expected):
     return found == expected
 
 
+def names_of(path):
+    """Of a list of events, SUBSYSTEM:NAME per line."""
+    with open(path) as file:
+        return {line.strip().partition(":")[2] for line in file}
+
+
 def main():
-    trace, lttng, marks, kernel = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
-    with open(kernel) as file:
-        kernels = {line.strip().partition(":")[2] for line in file}
-    ours, theirs = records.by_cpu(read(trace)), records.by_cpu(read(lttng))
-    if set(ours) != set(theirs):
-        sys.exit(f"CPUs {sorted(ours)}, in LTTng {sorted(theirs)}")
-    names = {name for records_ in ours.values() for name, _ in records_}
-    theirs = {cpu: [(called(name, names), text) for name, text in records_] for cpu, records_ in theirs.items()}
-    both = names & {name for records_ in theirs.values() for name, _ in records_}
+    trace, lttng, marks = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    available, kernels = map(names_of, sys.argv[4:])
+    ours = records.by_cpu(read(trace))
+    theirs = records.by_cpu((cpu, called(name, available), text) for cpu, name, text in read(lttng))
+    # What rtrace has must be there where LTTng has recorded it.
+    recorded = {name for cpu in theirs.values() for name, _ in cpu}
+    both = recorded & available | {records.MARK}
+    ours, theirs = ({cpu: [record for record in cpus[cpu] if record[0] in both] for cpu in cpus} for cpus in (ours, theirs))
 
     more, wrong, unread, absent = (collections.Counter() for _ in range(4))
     compared, values, types = 0, 0, set()
-    for cpu in ours:
-        mine, other, differ = records.agree([r for r in ours[cpu] if r[0] in both],
-                                            [r for r in theirs[cpu] if r[0] in both], marks)
-        more.update(differ)
-        have, want = collections.defaultdict(list), collections.defaultdict(list)
-        for name, text in mine:
-            have[name].append(text)
-        for name, text in other:
-            want[name].append(text)
-        for name in set(have) - set(differ):
-            types.add(name)
-            for found, expected in zip(have[name], want[name]):
-                compared += 1
-                found, expected = fields(found), fields(expected)
-                for field, value_ in expected.items():
-                    if field not in found:
-                        if name in kernels or name.startswith("syscall_"):
-                            absent[f"{name}.{field}"] += 1
-                        elif field not in ABSENT.get(name, ()):
-                            wrong[f"{name} has no {field}"] += 1
-                    elif name in kernels | {"syscall_exit_pipe2"} and (field, type(found[field])) in OTHERWISE:
-                        absent[f"{name}.{field}"] += 1
-                    elif name.startswith("syscall_entry_") and value_ == "" and found[field]:
-                        # A path that was not in memory: LTTng gives up.
-                        unread[f"{name}.{field}"] += 1
-                    elif not same(found[field], value_):
-                        wrong[f"{name}: {field} is {found[field]!r}, in LTTng {value_!r}"] += 1
-                    else:
-                        values += 1
+    for name, found, expected in records.pairs(ours, theirs, marks, both, more):
+        compared += 1
+        types.add(name)
+        found, expected = fields(found), fields(expected)
+        for field, theirs_ in expected.items():
+            if field not in found:
+                if name in kernels or name.startswith("syscall_"):
+                    absent[f"{name}.{field}"] += 1
+                elif field not in ABSENT.get(name, ()):
+                    wrong[f"{name} has no {field}"] += 1
+            elif name in kernels | {"syscall_exit_pipe2"} and (field, type(found[field])) in OTHERWISE:
+                absent[f"{name}.{field}"] += 1
+            elif name.startswith("syscall_entry_") and theirs_ == "" and found[field]:
+                # A path that was not in memory: LTTng gives up.
+                unread[f"{name}.{field}"] += 1
+            elif not same(found[field], theirs_):
+                wrong[f"{name}: {field} is {found[field]!r}, in LTTng {theirs_!r}"] += 1
+            else:
+                values += 1
     # A task may go to another CPU between the two tracers' probes: then the sum is right.
     wrong.update({f"{n:+} {name} beside LTTng": 1 for name, n in more.items() if n})
+    wrong.update({f"rtrace has no {name}": 1 for name in recorded - both if not name.startswith("lttng_")})
     print(f"{values} values in {compared} events of {len(types)} types are equal, "
           f"{unread.total()} are empty in LTTng {dict(unread)}")
     print("of LTTng only, or otherwise:", *sorted(absent))

@@ -102,6 +102,24 @@ def agree(found, expected, marks):
     return best
 
 
+def pairs(ours, theirs, marks, names, more):
+    """(name, record, record) of those that belong together: on each CPU, between two marks, of the names of which both
+    have equally many. By how many they differ in others is added to `more`."""
+    if set(ours) != set(theirs):
+        sys.exit(f"CPUs {sorted(ours)}, there {sorted(theirs)}")
+    for cpu in ours:
+        found, expected, differ = agree(ours[cpu], theirs[cpu], marks)
+        more.update(differ)
+        have, want = collections.defaultdict(list), collections.defaultdict(list)
+        for name, record in found:
+            have[name].append(record)
+        for name, record in expected:
+            want[name].append(record)
+        for name in sorted(names - set(differ)):
+            for pair in zip(have[name], want[name]):
+                yield name, *pair
+
+
 def numbers(text):
     """What ftrace writes for an array of numbers, or None."""
     if m := re.match(r"\{(.*)\}$", text):
@@ -175,20 +193,9 @@ def main():
     trace, text, marks, tracefs, events = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4], sys.argv[5:]
     fields = {event.split(":")[1]: declared(tracefs, event) for event in events}
     all_ours, all_theirs = by_cpu(ours(trace)), by_cpu(theirs(text, fields))
-    if set(all_ours) != set(all_theirs):
-        sys.exit(f"CPUs {sorted(all_ours)}, in ftrace {sorted(all_theirs)}")
     comparison, more = Comparison(), collections.Counter()
-    for cpu in all_ours:
-        mine, other, counts = agree(all_ours[cpu], all_theirs[cpu], marks)
-        more.update(counts)
-        have, want = collections.defaultdict(list), collections.defaultdict(list)
-        for name, record in mine:
-            have[name].append(record)
-        for name, record in other:
-            want[name].append(record)
-        for name in sorted(set(have) & set(want) & set(fields) - set(counts)):
-            for found, expected in zip(have[name], want[name]):
-                comparison.record(name, found, expected)
+    for name, found, expected in pairs(all_ours, all_theirs, marks, set(fields), more):
+        comparison.record(name, found, expected)
     # A task may go to another CPU between the two tracers' probes: then the sum is right.
     comparison.wrong += [f"{n:+} {name} beside ftrace" for name, n in sorted(more.items()) if n]
     comparison.end()

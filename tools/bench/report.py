@@ -151,39 +151,41 @@ def ways(data, charts):
                 [[way, *(against(of.get(what), ours[what]) for what in WAYS)] for way, of in data["ways"].items()])
 
 
+KINDS = {"recorder": "flight recorder", "disk": "to disk"}
+
+
 def workloads(data, charts):
-    runs = data["runs"]
+    for mode, kind in KINDS.items():
+        if mode in data:
+            yield from workloads_of(kind, data[mode]["operations"], data[mode]["runs"], charts)
+
+
+def workloads_of(kind, operations, runs, charts):
     none = {name: run for name, run in runs["none"].items() if "error" not in run}
-    for kind in ("flight recorder", "to disk"):
-        labels = [label for label in runs if label.endswith(kind)]
-        short = {label: label.split(",")[0] for label in labels}
-        us = next(label for label in labels if short[label] == US)
+    noise = {name: max(map(abs, run["of"])) for name, run in none.items()}
+    labels = [label for label in runs if label != "none"]
 
-        def added(label, name):
-            run = runs[label][name]
-            return None if "error" in run else run["added"]
+    def added(label, name):
+        run = runs[label][name]
+        return None if "error" in run else run["added"]
 
-        noise = {name: max(map(abs, run["of"])) for name, run in none.items()}
+    def cell(label, name):
+        run = runs[label][name]
+        if "error" in run:
+            return "failed"
+        ours = added(US, name)
+        # Of what is lost in the noise there is no ratio.
+        text = against(added(label, name), ours if ours and ours > 2 * noise[name] else None)
+        lost = run.get("lost")
+        return text + spread(run["of"]) + (f", {number(lost)} lost" if lost else "")
 
-        def cell(label, name):
-            if "error" in runs[label][name]:
-                return "failed"
-            ours = added(us, name)
-            # Of what is lost in the noise there is no ratio.
-            text = against(added(label, name), ours if ours and ours > 2 * noise[name] else None)
-            lost = runs[label][name].get("lost")
-            return text + spread(runs[label][name]["of"]) + (f", {number(lost)} lost" if lost else "")
-
-        rows = [[f"{name} ({data['operations'][name]})", number(none[name]["bare"]),
-                 number(noise[name]),
-                 *(cell(label, name) for label in labels)] for name in none]
-        yield table(f"Instructions that tracing adds to an operation, {kind}",
-                    ["", "without tracing", "noise", *short.values()], rows,
-                    ROUNDS)
-        for name in none:
-            bars = [(short[label], max(added(label, name) or 0, 0), label == us) for label in labels]
-            charts(f"workload-{kind}-{name}".replace(" ", "-"), f"{name}: added, {kind}",
-                   f"instructions per {data['operations'][name]}", bars)
+    yield table(f"Instructions that tracing adds to an operation, {kind}", ["", "without tracing", "noise", *labels], [
+        [f"{name} ({operations[name]})", number(none[name]["bare"]), number(noise[name]),
+         *(cell(label, name) for label in labels)] for name in none], ROUNDS)
+    for name in none:
+        bars = [(label, max(added(label, name) or 0, 0), label == US) for label in labels]
+        charts(f"workload-{kind}-{name}".replace(" ", "-"), f"{name}: added, {kind}",
+               f"instructions per {operations[name]}", bars)
 
 
 def three(value):
@@ -302,10 +304,14 @@ def load(directory):
         return agreed(first, measured(again))
 
     there = sorted(name.removesuffix(".json") for name in os.listdir(directory) if name.endswith(".json"))
-    data = {name: part(name) for name in PARTS if name in there}
+    data = {}
     for name in there:
-        if name.startswith("scaling-"):
-            data.setdefault("scaling", {})[name.removeprefix("scaling-")] = part(name)
+        # PART, or PART-VARIANT where a guest measures one variant of it.
+        of, _, variant = name.partition("-")
+        if of in PARTS and variant:
+            data.setdefault(of, {})[variant] = part(name)
+        elif of in PARTS:
+            data[of] = part(name)
     return {name: data[name] for name in PARTS if name in data}
 
 
@@ -313,7 +319,10 @@ def versions(directory, data):
     with open(f"{directory}/versions") as file:
         lines = file.read().split("\n")
     for part in data.values():
-        lines += [line.replace("\t", " ") for line in part.get("versions", [])]
+        # Those of a part's variants, where it has them.
+        for measurement in (part, *part.values()):
+            if isinstance(measurement, dict):
+                lines += [line.replace("\t", " ") for line in measurement.get("versions", [])]
     return list(dict.fromkeys(filter(None, lines)))
 
 

@@ -73,15 +73,33 @@ class Report(unittest.TestCase):
 
 
 class Out(unittest.TestCase):
-    """The ways out, from files to table."""
+    """Workloads and the ways out, from files to table."""
 
-    def report(self, part, data):
+    def report(self, part, data, **variants):
+        """PART.json, and one file of each variant: PART-VARIANT.json."""
         with tempfile.TemporaryDirectory() as directory:
             with open(f"{directory}/versions", "w") as file:
                 file.write("rtrace test\n")
-            with open(f"{directory}/{part}.json", "w") as file:
-                json.dump(data, file)
+            for name, contents in ((part, data), *((f"{part}-{variant}", of) for variant, of in variants.items())):
+                if contents:
+                    with open(f"{directory}/{name}.json", "w") as file:
+                        json.dump(contents, file)
             return subprocess.run([sys.executable, REPORT, directory], capture_output=True, text=True, check=True).stdout
+
+    def test_workloads_are_measured_in_a_guest_for_each_way(self):
+        def runs(*added, **lost):
+            return {"pipe": {"bare": 9000.0, "added": added[0], "of": list(added), **lost}}
+
+        def of(ours, theirs, version, **lost):
+            return {"operations": {"pipe": "round trip"}, "versions": [version],
+                    "runs": {"none": runs(20.0, -30.0), "rtrace": runs(ours, ours), "LTTng": runs(theirs, theirs, **lost)}}
+
+        said = self.report("workloads", None, recorder=of(1000.0, 3000.0, "linux-perf 7"), disk=of(2000.0, 8000.0, "dbench 4", lost=5))
+        recorder, disk = said.split("to disk**")
+        self.assertIn("flight recorder**", recorder)
+        self.assertRegex(recorder, r"\| pipe \(round trip\) \| 9000 +\| 30 +\| 1000 +\| 3000 \(3\.0x\) +\|")
+        self.assertRegex(disk, r"\| pipe \(round trip\) \| 9000 +\| 30 +\| 2000 +\| 8000 \(4\.0x\), 5 lost +\|")
+        self.assertIn("dbench 4, linux-perf 7.", said)
 
     def test_over_the_network_the_sum_compares(self):
         one = {"rate": 1000, "bytes": 60.0, "sender": [2_000_000, 1_998_000, 2_001_000], "receiver": [1_000_000, 1_002_000, 999_000]}

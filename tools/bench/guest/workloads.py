@@ -70,14 +70,8 @@ WORKLOADS = (
 )
 
 
-def configurations(quick):
-    """(label, tracer, mode, to disk)"""
-    # How far figures differ where nothing does.
-    yield "none", None, None, False
-    for label, make in TRACERS[:2] if quick else TRACERS:
-        tracer = make()
-        yield f"{label}, flight recorder", tracer, "overwrite", False
-        yield f"{label}, to disk", tracer, "discard", True
+# How the traces are recorded: what a tracer calls it, and whether they are written to disk.
+MODES = {"recorder": ("overwrite", False), "disk": ("discard", True)}
 
 
 def traced(tracer, mode, to_disk, measure):
@@ -108,18 +102,20 @@ def measured(workload, size, rounds, tracer, mode, to_disk):
     return {"bare": statistics.median(bare), "added": statistics.median(added), "of": added, "lost": lost}
 
 
-def of_all(say, quick=None):
+def of_all(say, mode, quick=None):
     chosen = [(workload, workload.quick if quick else workload.full) for workload in WORKLOADS]
     chosen = [(workload, size) for workload, size in chosen if size]
     result = {"operations": {workload.name: workload.operation for workload, _ in chosen}, "runs": {}}
     for workload, size in chosen:
         workload.measure(max(size // 10, 3))  # what is read from disk the first time
-    for label, tracer, mode, to_disk in configurations(quick):
+    # Without a tracer: how far figures differ where nothing does.
+    for label, make in (("none", lambda: None), *(TRACERS[:2] if quick else TRACERS)):
+        tracer = make()
         result["runs"][label] = {}
         for workload, size in chosen:
             try:
                 rounds = 1 if quick else workload.rounds
-                came = measured(workload, size, rounds, tracer, mode, to_disk)
+                came = measured(workload, size, rounds, tracer, *MODES[mode])
             except RuntimeError as error:
                 came = {"error": str(error)[-500:]}
             result["runs"][label][workload.name] = came

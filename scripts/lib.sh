@@ -65,3 +65,25 @@ host_kdir() {
 	*) if [ -z "${KERNEL-}" ] && "$TOP/scripts/check-kdir" "$running" >/dev/null 2>&1; then echo "$running"; fi ;;
 	esac
 }
+
+# beside COMMAND...: runs it in the background. It ends with the calling script at the latest, also by
+# Ctrl-C, which reaches only the process group in front.
+beside() {
+	trap end_beside EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM HUP
+	set -m
+	"$@" </dev/null &
+	set +m
+}
+
+end_beside() {
+	local group
+	for group in $(jobs -p); do kill -- "-$group" 2>/dev/null || :; done
+	wait
+}
+
+# free_cpu: waits until fewer commands run beside the calling script than the machine has CPUs.
+free_cpu() {
+	while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n || :; done
+}

@@ -94,9 +94,7 @@ def per_mib(tracer, size, rounds, sides):
     shutil.rmtree(DISK, ignore_errors=True)
     os.makedirs(DISK)
     tracer.start([SITE], "discard", FOUR_MIB, DISK)
-    # It has room with what is left of the round before: a part of a sub-buffer, or, as who reads ftrace's is woken
-    # when half of it is full (buffer_percent), half the buffer.
-    count = int(1.75 * FOUR_MIB.size / size)
+    count = int(tracer.room * (1 << 20) / size)
     firing.fire(SITE, 1000)
     time.sleep(1)
     spent = [[] for _ in sides]
@@ -116,9 +114,10 @@ def per_mib(tracer, size, rounds, sides):
 
 
 def writer_per_mib(tracer, size, rounds):
-    """The same of the writer alone: of the even rounds and of the odd ones, which must agree."""
+    """The same of the writer alone: of the first rounds and of the last ones, which must agree. (What it
+    leaves of a round it moves in the next one: rounds take turns.)"""
     spent, = per_mib(tracer, size, 2 * rounds, [tracer.writers])
-    return [sum(spent[i::2]) / rounds for i in range(2)]
+    return [sum(half) / rounds for half in (spent[:rounds], spent[rounds:])]
 
 
 def splice_all(stream, pipe, file):

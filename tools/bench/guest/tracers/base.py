@@ -40,6 +40,9 @@ class Tracer:
     """A tracer, while it is set up for some events."""
 
     name = ""
+    # How many MiB FOUR_MIB takes in while what reads it stands still, with what that left there before: a
+    # part of a piece.
+    room = 2.6
 
     def start(self, events, mode, memory=FOUR_MIB, out=None, choice=ALL):
         """Records from now on. `out`: a directory, to which it is written all the time."""

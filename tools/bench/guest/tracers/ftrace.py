@@ -36,6 +36,8 @@ def programs(command):
 
 class Ftrace(Tracer):
     name = "ftrace"
+    # Who reads it is woken when half of it is full (buffer_percent), and leaves what is less.
+    room = 1.75
 
     def __init__(self, clock="local", record_cmd=False, network=False, instance=None):
         self.clock, self.record_cmd, self.root = clock, record_cmd, ROOT

@@ -203,7 +203,7 @@ def prepare():
 
 def of_all(say, quick=None):
     prepare()
-    events, rounds = (60_000, 1) if quick else (150_000, 2)
+    events, rounds = (60_000, 2) if quick else (150_000, 4)
     result = {"memory": MEMORY, "step": STEP, "tracers": {}}
     for label, make in TRACERS[:2] if quick else TRACERS:
         tracer = make()

@@ -66,8 +66,8 @@ host_kdir() {
 	esac
 }
 
-# beside COMMAND...: runs it in the background. It ends with the calling script at the latest, also by
-# Ctrl-C, which reaches only the process group in front.
+# beside COMMAND...: runs it in the background, its process $!. It ends with the calling script at the
+# latest, also by Ctrl-C, which reaches only the process group in front. Takes the script's traps.
 beside() {
 	trap end_beside EXIT
 	trap 'exit 130' INT

@@ -10,6 +10,8 @@ mod aux;
 pub mod directed;
 #[cfg(not(fault))]
 mod equations;
+#[cfg(not(fault))]
+mod image;
 pub mod lifecycle;
 mod model;
 pub mod nested;

@@ -4,7 +4,9 @@
 
 use super::model::platform::Narrow;
 use super::ring::image::Image;
+use super::ring::platform::{Local, Platform, Shared};
 use super::ring::reference::{IDLE, PACKET};
+use super::slots::IndexedSlots;
 
 const SIZE: u64 = 4096;
 const COUNT: u64 = 4;
@@ -51,9 +53,76 @@ fn slot(left: u64, reference: u64) -> Words {
     }
 }
 
+/// A word of so many bytes, which nobody reads.
+struct Bytes<const SIZE: usize>([u8; SIZE]);
+
+impl<const SIZE: usize> Local for Bytes<SIZE> {
+    fn new(_: u64) -> Self {
+        Self([0; SIZE])
+    }
+    fn load(&self) -> u64 {
+        unimplemented!()
+    }
+    fn store(&self, _: u64) {
+        unimplemented!()
+    }
+    fn compare_exchange(&self, _: u64, _: u64) -> bool {
+        unimplemented!()
+    }
+    fn subtract(&self, _: u64) -> bool {
+        unimplemented!()
+    }
+    fn add(&self, _: u64) {
+        unimplemented!()
+    }
+    fn increment(&self) {
+        unimplemented!()
+    }
+}
+
+impl<const SIZE: usize> Shared for Bytes<SIZE> {
+    fn new(_: u64) -> Self {
+        Self([0; SIZE])
+    }
+    fn load(&self) -> u64 {
+        unimplemented!()
+    }
+    fn load_acquire(&self) -> u64 {
+        unimplemented!()
+    }
+    fn store(&self, _: u64) {
+        unimplemented!()
+    }
+    fn compare_exchange(&self, _: u64, _: u64) -> bool {
+        unimplemented!()
+    }
+}
+
+/// Words of other sizes, so that slots lie in memory otherwise.
+struct Sizes<const LOCAL: usize, const SHARED: usize>;
+
+impl<const LOCAL: usize, const SHARED: usize> Platform for Sizes<LOCAL, SHARED> {
+    type Local = Bytes<LOCAL>;
+    type Shared = Bytes<SHARED>;
+    type Slots = IndexedSlots<Self>;
+
+    fn publish(&self) {
+        unimplemented!()
+    }
+    fn promote(&self) {
+        unimplemented!()
+    }
+}
+
 #[test]
 fn it_lies_in_memory_as_it_is_read() {
     assert!(Image::is_of::<Narrow<64>>());
+    assert!(Image::is_of::<Sizes<8, 8>>());
+    // Each of these has some of its places, and others not.
+    assert!(!Image::is_of::<Sizes<4, 4>>());
+    assert!(!Image::is_of::<Sizes<8, 4>>());
+    assert!(!Image::is_of::<Sizes<4, 18>>(), "the last place is right");
+    assert!(!Image::is_of::<Sizes<16, 16>>());
 }
 
 #[test]

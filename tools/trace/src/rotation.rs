@@ -42,14 +42,14 @@ pub struct Rotation {
     made: bool,
     /// The streams that may come.
     possible: Vec<StreamName>,
-    /// Those that are open, by their numbers, each with the last packet of it in the chunk `before`.
+    /// Those that are open, by their numbers, each with the last packet of it in the chunks before this one.
     streams: Vec<(StreamName, Option<u64>)>,
     metadata: String,
     chunk: Output,
     /// The chunk's.
     number: u64,
-    /// The last chunk that was whole in the beginning.
-    before: Option<u64>,
+    /// The chunks that were whole in the beginning, in order.
+    earlier: Vec<u64>,
     /// From when on the chunk's time counts.
     began: Instant,
     finisher: Finisher,
@@ -73,23 +73,24 @@ impl Rotation {
         Output::try_writing(dir, options)?;
         let made = make_dir(dir, options.access).map_err(Error::write(dir))?;
         let Chunks {
-            whole,
+            whole: mut earlier,
             mut unfinished,
             outdated,
         } = Chunks::list(dir)?;
         for number in outdated {
             remove_outdated(dir, number)?;
         }
-        let last_whole = whole.last().copied();
         let last = unfinished.last().copied();
-        let going_on = last.filter(|_| last > last_whole);
+        let going_on = last.filter(|_| last > earlier.last().copied());
         unfinished.retain(|number| Some(*number) != going_on);
         let mut finisher = Finisher::new(dir, uuid, rotate.keep);
         for &number in &unfinished {
             finisher.take(left_behind(dir, number, uuid, options)?)?;
         }
         finisher.wait()?;
-        let before = unfinished.last().copied().max(last_whole);
+        earlier.append(&mut unfinished);
+        earlier.sort_unstable();
+        let before = earlier.last().copied();
         let number = going_on.unwrap_or(before.unwrap_or(0) + 1);
         let path = unfinished_path(dir, number);
         let part = match Recording::read(&path, uuid)?.and_then(|recording| recording.part) {
@@ -111,7 +112,7 @@ impl Rotation {
             streams: Vec::new(),
             metadata: String::new(),
             number,
-            before,
+            earlier,
             began: Instant::now(),
             finisher,
         })
@@ -141,10 +142,12 @@ impl Sink for Rotation {
     }
 
     fn open(&mut self, stream: &StreamName) -> Result<usize> {
-        let before = self.before.map(|number| whole_path(&self.dir, number));
-        let path = before.map(|dir| dir.join(stream.to_string()));
-        let last = path.map(|path| last_packet(&path, self.uuid)).transpose()?;
-        self.streams.push((stream.clone(), last.flatten()));
+        // A packet that comes again may be in any of them: other streams went on while it was not given back.
+        let chunks = self.earlier.iter().rev();
+        let files = chunks.map(|&number| whole_path(&self.dir, number).join(stream.to_string()));
+        let mut last = files.map(|file| last_packet(&file, self.uuid));
+        let last = last.find_map(Result::transpose).transpose()?;
+        self.streams.push((stream.clone(), last));
         self.chunk.open(stream)
     }
 
@@ -184,6 +187,9 @@ impl Sink for Rotation {
             // The error itself is what matters.
             let _ = remove_unfinished(&self.dir, number);
         })?;
+        for number in 0..self.streams.len() {
+            self.streams[number].1 = self.last(number);
+        }
         // From the last deadline, so that they do not wander; but none is made up for.
         let now = Instant::now();
         self.began = self.deadline().unwrap_or(now);

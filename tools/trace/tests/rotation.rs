@@ -257,6 +257,47 @@ fn a_killed_consumer_is_continued_where_it_was() {
     assert_eq!(numbers(dir.path()), all(7));
 }
 
+/// Moves what the channel has, and dies before it says how that ended.
+fn killed(channel: &Channel, dir: &Path) {
+    let (stop, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+    drop(writer);
+    *channel.metadata.lock().unwrap() = Some(synthetic::metadata(UUID, Layout::Compact));
+    let mut consumer = open_as(channel, dir, by_size()).unwrap();
+    assert_eq!(consumer.run(&stop).unwrap(), End::Stopped);
+}
+
+#[test]
+fn a_packet_that_was_not_given_back_is_known_after_the_next_chunk_begins() {
+    let (channel, dir) = (Channel::new(2), TempDir::new().unwrap());
+    fill(&channel, 0..1);
+    killed(&channel, dir.path());
+    assert_eq!(names(dir.path()), [".chunk-000001.new"]);
+    // Packet 1 of CPU 0 finds that chunk full.
+    fill(&channel, 1..2);
+    channel.with(1, |mut buffer| buffer.push(packet(1, 0, SIZE)));
+    channel.end();
+    whole(&channel, dir.path(), by_size());
+    assert_eq!(numbers(dir.path()), all(2));
+}
+
+#[test]
+fn a_packet_that_was_not_given_back_is_known_though_later_chunks_have_none_of_its_stream() {
+    let (channel, dir) = (Channel::new(2), TempDir::new().unwrap());
+    fill(&channel, 0..1);
+    killed(&channel, dir.path());
+    for sequence in 1..6 {
+        channel.with(0, |mut buffer| buffer.push(packet(0, sequence, SIZE)));
+    }
+    killed(&channel, dir.path());
+    assert_eq!(Chunks::list(dir.path()).unwrap().whole, [1, 2, 3]);
+    channel.with(1, |mut buffer| buffer.push(packet(1, 0, SIZE)));
+    channel.with(1, |mut buffer| buffer.push(packet(1, 1, SIZE)));
+    channel.with(1, |mut buffer| buffer.push(packet(1, 2, SIZE)));
+    channel.end();
+    whole(&channel, dir.path(), by_size());
+    assert_eq!(numbers(dir.path()), all(6));
+}
+
 #[test]
 fn the_newest_are_kept_and_nothing_is_removed_but_chunks() {
     let (channel, dir) = (Channel::new(2), TempDir::new().unwrap());

@@ -229,8 +229,9 @@ impl Wire {
         }
         let _ = self.flush();
         let _ = self.socket.stream.shutdown(std::net::Shutdown::Write);
-        let mut block = vec![0; BLOCK];
-        while Instant::now() < until && matches!(self.socket.read(&mut block), Ok(1..)) {}
+        // On the stack: each thread has a heap of its own, which keeps the most that it ever took.
+        let mut rest = [0; 4096];
+        while Instant::now() < until && matches!(self.socket.read(&mut rest), Ok(1..)) {}
     }
 }
 

@@ -290,9 +290,9 @@ fn a_packet_that_was_not_given_back_is_known_though_later_chunks_have_none_of_it
     }
     killed(&channel, dir.path());
     assert_eq!(Chunks::list(dir.path()).unwrap().whole, [1, 2, 3]);
-    channel.with(1, |mut buffer| buffer.push(packet(1, 0, SIZE)));
-    channel.with(1, |mut buffer| buffer.push(packet(1, 1, SIZE)));
-    channel.with(1, |mut buffer| buffer.push(packet(1, 2, SIZE)));
+    for sequence in 0..3 {
+        channel.with(1, |mut buffer| buffer.push(packet(1, sequence, SIZE)));
+    }
     channel.end();
     whole(&channel, dir.path(), by_size());
     assert_eq!(numbers(dir.path()), all(6));

@@ -61,22 +61,22 @@ impl<const SIZE: usize> Local for Bytes<SIZE> {
         Self([0; SIZE])
     }
     fn load(&self) -> u64 {
-        unimplemented!()
+        unreachable!()
     }
     fn store(&self, _: u64) {
-        unimplemented!()
+        unreachable!()
     }
     fn compare_exchange(&self, _: u64, _: u64) -> bool {
-        unimplemented!()
+        unreachable!()
     }
     fn subtract(&self, _: u64) -> bool {
-        unimplemented!()
+        unreachable!()
     }
     fn add(&self, _: u64) {
-        unimplemented!()
+        unreachable!()
     }
     fn increment(&self) {
-        unimplemented!()
+        unreachable!()
     }
 }
 
@@ -85,16 +85,16 @@ impl<const SIZE: usize> Shared for Bytes<SIZE> {
         Self([0; SIZE])
     }
     fn load(&self) -> u64 {
-        unimplemented!()
+        unreachable!()
     }
     fn load_acquire(&self) -> u64 {
-        unimplemented!()
+        unreachable!()
     }
     fn store(&self, _: u64) {
-        unimplemented!()
+        unreachable!()
     }
     fn compare_exchange(&self, _: u64, _: u64) -> bool {
-        unimplemented!()
+        unreachable!()
     }
 }
 
@@ -107,10 +107,10 @@ impl<const LOCAL: usize, const SHARED: usize> Platform for Sizes<LOCAL, SHARED> 
     type Slots = IndexedSlots<Self>;
 
     fn publish(&self) {
-        unimplemented!()
+        unreachable!()
     }
     fn promote(&self) {
-        unimplemented!()
+        unreachable!()
     }
 }
 

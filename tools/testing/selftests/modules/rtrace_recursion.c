@@ -4,17 +4,23 @@
  *
  *	insmod rtrace_recursion.ko; echo 100 > /sys/module/rtrace_recursion/parameters/emit
  *
- * emits recursion:recursion_step 100 times, and once more whenever stack_trace_save() is called, from
- * its first instruction.
+ * emits recursion:recursion_step 100 times, and once more whenever that has stack_trace_save() called, from
+ * its first instruction. emit_irqs_off does so with interrupts disabled.
  */
 #include <linux/err.h>
 #include <linux/ftrace.h>
+#include <linux/irqflags.h>
 #include <linux/kernel.h>
 #include <linux/module.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
 
 #include "rtrace.h"
 
 static struct rtrace_event *event;
+/* Who emits it, and how: a debug kernel takes the stacks of many others, and of interrupts. */
+static struct task_struct *emitter;
+static bool irqs_off;
 
 static notrace void step(void)
 {
@@ -26,16 +32,14 @@ static notrace void step(void)
 static notrace void callback(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
 			     struct ftrace_regs *regs)
 {
-	step();
+	if (READ_ONCE(emitter) == current && in_task() && irqs_disabled() == irqs_off)
+		step();
 }
 
-static struct ftrace_ops ops = {
-	.func = callback,
-	/* ftrace shall not see to it that this ends: rtrace must. */
-	.flags = FTRACE_OPS_FL_RECURSION,
-};
+/* Without FTRACE_OPS_FL_RECURSION: ftrace shall not see to it that this ends, rtrace must. */
+static struct ftrace_ops ops = { .func = callback };
 
-static int set_emit(const char *text, const struct kernel_param *parameter)
+static int emit(const char *text)
 {
 	unsigned int count;
 	int error = kstrtouint(text, 0, &count);
@@ -44,14 +48,40 @@ static int set_emit(const char *text, const struct kernel_param *parameter)
 		return error;
 	if (!event)
 		return -ENODEV;
+	/* Nor does the scheduler's code count. */
+	preempt_disable();
+	irqs_off = irqs_disabled();
+	WRITE_ONCE(emitter, current);
 	while (count--)
 		step();
+	WRITE_ONCE(emitter, NULL);
+	preempt_enable();
 	return 0;
+}
+
+static int set_emit(const char *text, const struct kernel_param *parameter)
+{
+	return emit(text);
+}
+
+static int set_emit_irqs_off(const char *text, const struct kernel_param *parameter)
+{
+	unsigned long flags;
+	int error;
+
+	local_irq_save(flags);
+	error = emit(text);
+	local_irq_restore(flags);
+	return error;
 }
 
 static const struct kernel_param_ops emit_ops = { .set = set_emit };
 module_param_cb(emit, &emit_ops, NULL, 0200);
 MODULE_PARM_DESC(emit, "how often to emit the event now");
+
+static const struct kernel_param_ops emit_irqs_off_ops = { .set = set_emit_irqs_off };
+module_param_cb(emit_irqs_off, &emit_irqs_off_ops, NULL, 0200);
+MODULE_PARM_DESC(emit_irqs_off, "how often to emit it now, with interrupts disabled");
 
 static int __init recursion_init(void)
 {

@@ -90,13 +90,14 @@ def online():
     return sorted(cpus)
 
 
-def keep_calling(seconds, processes=2):
-    """Calls for so long, from some processes that run on whatever CPU there is; how many."""
+def keep_calling(seconds, path=None, processes=2):
+    """Calls for so long, and then for as long as there is a file of that path, from some processes
+    that run on whatever CPU there is; how many."""
     r, w = os.pipe()
 
     def caller():
         n, end = 0, time.monotonic() + seconds
-        while time.monotonic() < end:
+        while time.monotonic() < end or path and os.path.exists(path):
             for _ in range(20):
                 call(n)
                 n += 1
@@ -228,7 +229,7 @@ def eventually(condition, what, seconds=10):
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["keep_calling", seconds]:
-            print(keep_calling(float(seconds)))
+        case ["keep_calling", seconds, *path]:
+            print(keep_calling(float(seconds), *path))
         case _:
             sys.exit(__doc__)

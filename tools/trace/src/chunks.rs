@@ -17,6 +17,95 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// How far a chunk has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It is whole.
+    Whole,
+    /// It is being written, or was when its writer was killed.
+    Unfinished,
+    /// It is being removed.
+    Outdated,
+}
+
+impl Stage {
+    /// What a chunk is called.
+    fn name(self, number: u64) -> String {
+        match self {
+            Self::Whole => format!("chunk-{number:06}"),
+            Self::Unfinished => format!(".chunk-{number:06}.new"),
+            Self::Outdated => format!(".chunk-{number:06}.old"),
+        }
+    }
+
+    /// What a name says; none if it is that of something else.
+    fn parse(name: &str) -> Option<(Self, u64)> {
+        let (_, rest) = name.split_once("chunk-")?;
+        let number = rest.split('.').next()?.parse().ok()?;
+        let mut stages = [Self::Whole, Self::Unfinished, Self::Outdated].into_iter();
+        let stage = stages.find(|stage| stage.name(number) == name)?;
+        Some((stage, number))
+    }
+}
+
+/// Calls `visit` for each chunk in `dir`, which must be there, in no order. Whatever else is in it does not
+/// matter.
+pub fn each(dir: &Path, mut visit: impl FnMut(Stage, u64) -> Result<()>) -> Result<()> {
+    for entry in fs::read_dir(dir).map_err(Error::read(dir))? {
+        let entry = entry.map_err(Error::read(dir))?;
+        if !entry.file_type().map_err(Error::read(dir))?.is_dir() {
+            continue;
+        }
+        let name = entry.file_name();
+        if let Some((stage, number)) = name.to_str().and_then(Stage::parse) {
+            visit(stage, number)?;
+        }
+    }
+    Ok(())
+}
+
+/// The trace whose chunks `dir` holds; none if it is empty or not there. Anything else is an
+/// error: that which is to be written there shall be the only one.
+pub fn held(dir: &Path) -> Result<Option<Uuid>> {
+    if !dir.is_dir() || dir.join(METADATA).exists() {
+        return match Output::held(dir)? {
+            None => Ok(None),
+            Some(_) => Err(taken(dir, "holds a trace that is not in chunks")),
+        };
+    }
+    let (mut is_empty, mut held) = (true, None);
+    each(dir, |stage, number| {
+        is_empty = false;
+        held = with_chunk(held, dir, stage, number)?;
+        Ok(())
+    })?;
+    if is_empty {
+        return Output::held(dir);
+    }
+    Ok(held)
+}
+
+/// The trace of a chunk, which must be that of those `before` it; theirs, if it says none.
+fn with_chunk(before: Option<Uuid>, dir: &Path, stage: Stage, number: u64) -> Result<Option<Uuid>> {
+    let path = dir.join(stage.name(number));
+    let uuid = match stage {
+        Stage::Outdated => return Ok(before),
+        Stage::Whole | Stage::Unfinished => Output::held(&path)?,
+    };
+    match uuid {
+        // It may be without metadata.
+        None if stage == Stage::Unfinished => Ok(before),
+        // It may be taken away meanwhile.
+        None if !path.exists() => Ok(before),
+        None => Err(taken(&path, "is no trace")),
+        Some(uuid) if before.is_some_and(|before| before != uuid) => Err(taken(
+            &path,
+            "is of another trace than the chunks beside it",
+        )),
+        Some(uuid) => Ok(Some(uuid)),
+    }
+}
+
 /// The numbers of the chunks in a directory, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chunks {
@@ -24,52 +113,23 @@ pub struct Chunks {
     pub whole: Vec<u64>,
     /// Those that are being written, or were when their writer was killed.
     pub unfinished: Vec<u64>,
-    /// Those that are being removed.
-    pub outdated: Vec<u64>,
 }
 
 impl Chunks {
-    /// Those in `dir`, which must be there. Whatever else is in it does not matter.
+    /// Those in `dir`, which must be there.
     pub fn list(dir: &Path) -> Result<Self> {
         let mut chunks = Self::default();
-        for entry in fs::read_dir(dir).map_err(Error::read(dir))? {
-            let entry = entry.map_err(Error::read(dir))?;
-            if !entry.file_type().map_err(Error::read(dir))?.is_dir() {
-                continue;
+        each(dir, |stage, number| {
+            match stage {
+                Stage::Whole => chunks.whole.push(number),
+                Stage::Unfinished => chunks.unfinished.push(number),
+                Stage::Outdated => {}
             }
-            let name = entry.file_name();
-            let Some((number, name)) = name.to_str().and_then(|name| Some((number(name)?, name)))
-            else {
-                continue;
-            };
-            let Self {
-                whole,
-                unfinished,
-                outdated,
-            } = &mut chunks;
-            for (names, list) in [
-                (whole_name(number), whole),
-                (unfinished_name(number), unfinished),
-                (outdated_name(number), outdated),
-            ] {
-                if names == name {
-                    list.push(number);
-                }
-            }
-        }
-        for list in [
-            &mut chunks.whole,
-            &mut chunks.unfinished,
-            &mut chunks.outdated,
-        ] {
-            list.sort_unstable();
-        }
+            Ok(())
+        })?;
+        chunks.whole.sort_unstable();
+        chunks.unfinished.sort_unstable();
         Ok(chunks)
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.whole.is_empty() && self.unfinished.is_empty() && self.outdated.is_empty()
     }
 
     /// The directories of all that are traces, in their order.
@@ -80,50 +140,6 @@ impl Chunks {
         // Its writer may have been killed before it described the trace.
         let unfinished = unfinished.filter(|path| path.join(METADATA).exists());
         whole.chain(unfinished).collect()
-    }
-
-    /// The trace whose chunks `dir` holds; none if it is empty or not there. Anything else is an
-    /// error: that which is to be written there shall be the only one.
-    pub fn held(dir: &Path) -> Result<Option<Uuid>> {
-        if !dir.is_dir() || dir.join(METADATA).exists() {
-            return match Output::held(dir)? {
-                None => Ok(None),
-                Some(_) => Err(taken(dir, "holds a trace that is not in chunks")),
-            };
-        }
-        let chunks = Self::list(dir)?;
-        if chunks.is_empty() {
-            return Output::held(dir);
-        }
-        chunks.trace(dir)
-    }
-
-    /// The trace of which they are, if they are of one. Whole ones may be taken away meanwhile.
-    fn trace(&self, dir: &Path) -> Result<Option<Uuid>> {
-        let mut held = None;
-        for &number in &self.whole {
-            let path = whole_path(dir, number);
-            let Some(uuid) = Output::held(&path)? else {
-                if path.exists() {
-                    return Err(taken(&path, "is no trace"));
-                }
-                continue;
-            };
-            if held.is_some_and(|held| held != uuid) {
-                return Err(taken(&path, "is of another trace than the chunk before it"));
-            }
-            held = Some(uuid);
-        }
-        for &number in &self.unfinished {
-            let path = unfinished_path(dir, number);
-            // It may be without metadata.
-            let uuid = Output::held(&path)?.or(held);
-            if held.is_some() && uuid != held {
-                return Err(taken(&path, "is of another trace than the chunk before it"));
-            }
-            held = uuid;
-        }
-        Ok(held)
     }
 }
 
@@ -136,12 +152,12 @@ fn taken(path: &Path, reason: &str) -> Error {
 
 /// Where chunk `number` is in `dir` once it is whole.
 pub fn whole_path(dir: &Path, number: u64) -> PathBuf {
-    dir.join(whole_name(number))
+    dir.join(Stage::Whole.name(number))
 }
 
 /// Where chunk `number` is in `dir` while it is being written.
 pub fn unfinished_path(dir: &Path, number: u64) -> PathBuf {
-    dir.join(unfinished_name(number))
+    dir.join(Stage::Unfinished.name(number))
 }
 
 /// Gives chunk `number`, which is durable, the name of a whole one.
@@ -160,7 +176,7 @@ pub fn remove_oldest(dir: &Path, uuid: Uuid, keep: u64) -> Result<()> {
     for &number in &whole[..whole.len().saturating_sub(keep)] {
         let path = whole_path(dir, number);
         if is_chunk(&path, uuid)? {
-            let outdated = dir.join(outdated_name(number));
+            let outdated = dir.join(Stage::Outdated.name(number));
             fs::rename(&path, &outdated).map_err(Error::write(&path))?;
             remove_outdated(dir, number)?;
         }
@@ -170,7 +186,7 @@ pub fn remove_oldest(dir: &Path, uuid: Uuid, keep: u64) -> Result<()> {
 
 /// Removes a chunk whose removal has begun.
 pub fn remove_outdated(dir: &Path, number: u64) -> Result<()> {
-    remove(&dir.join(outdated_name(number)))
+    remove(&dir.join(Stage::Outdated.name(number)))
 }
 
 /// Removes a chunk that could not be begun.
@@ -225,24 +241,6 @@ fn is_part(entry: &fs::DirEntry) -> io::Result<bool> {
     Ok(entry.file_type()?.is_file() && (is_known || is_stream(&name)))
 }
 
-fn whole_name(number: u64) -> String {
-    format!("chunk-{number:06}")
-}
-
-fn unfinished_name(number: u64) -> String {
-    format!(".{}.new", whole_name(number))
-}
-
-fn outdated_name(number: u64) -> String {
-    format!(".{}.old", whole_name(number))
-}
-
-/// The number in a chunk's name; none if it is the name of something else.
-fn number(name: &str) -> Option<u64> {
-    let (_, rest) = name.split_once("chunk-")?;
-    rest.split('.').next()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -261,19 +259,16 @@ mod tests {
             .unwrap();
         };
         described(2, uuids[0]);
-        let chunks = |whole: &[u64]| Chunks {
-            whole: whole.to_owned(),
-            ..Chunks::default()
-        };
-        // The first was there when they were listed.
-        let held = chunks(&[1, 2]).trace(dir.path()).unwrap();
-        assert_eq!(held, Some(uuids[0]));
+        let with_whole = |before, number| with_chunk(before, dir.path(), Stage::Whole, number);
+        // It was there when the directory was read.
+        assert_eq!(with_whole(None, 1).unwrap(), None);
+        assert_eq!(with_whole(None, 2).unwrap(), Some(uuids[0]));
         uuids.reverse();
         described(3, uuids[0]);
-        let error = chunks(&[1, 2, 3]).trace(dir.path()).unwrap_err();
+        let error = with_whole(Some(uuids[1]), 3).unwrap_err();
         assert!(error.to_string().contains("another trace"), "{error}");
         fs::create_dir(whole_path(dir.path(), 4)).unwrap();
-        let error = chunks(&[4]).trace(dir.path()).unwrap_err();
+        let error = with_whole(None, 4).unwrap_err();
         assert!(error.to_string().contains("is no trace"), "{error}");
     }
 }

@@ -7,7 +7,7 @@
 //! comes back.
 
 use crate::access::Access;
-use crate::chunks::Chunks;
+use crate::chunks;
 use crate::ctf::Metadata;
 use crate::error::{Error, Result};
 use crate::part::Part;
@@ -49,7 +49,7 @@ impl OutputOptions {
     pub fn held(self, dir: &Path) -> Result<Option<Uuid>> {
         match self.rotate {
             None => Output::held(dir),
-            Some(_) => Chunks::held(dir),
+            Some(_) => chunks::held(dir),
         }
     }
 

@@ -10,7 +10,7 @@
 //! being brought to the disk when its forerunner died: nothing is missing in them.
 
 use crate::chunks::{
-    remove_oldest, remove_outdated, remove_unfinished, unfinished_path, whole_path, Chunks,
+    self, remove_oldest, remove_outdated, remove_unfinished, unfinished_path, whole_path, Stage,
 };
 use crate::error::{Error, Result};
 use crate::finisher::{EndedChunk, Finisher};
@@ -26,6 +26,7 @@ use crate::uuid::Uuid;
 use rtrace_abi::ioctl::Packet;
 use std::fs;
 use std::mem;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -48,8 +49,9 @@ pub struct Rotation {
     chunk: Output,
     /// The chunk's.
     number: u64,
-    /// The chunks that were whole in the beginning, in order.
-    earlier: Vec<u64>,
+    /// From the first to the last of the chunks that were whole in the beginning. (Not all of them: who goes
+    /// on again and again in a trace of ever more chunks shall need no more memory for that.)
+    earlier: Option<RangeInclusive<u64>>,
     /// From when on the chunk's time counts.
     began: Instant,
     finisher: Finisher,
@@ -66,31 +68,38 @@ impl Rotation {
         options: OutputOptions,
         rotate: Rotate,
     ) -> Result<Self> {
-        let held = Chunks::held(dir)?;
+        let held = chunks::held(dir)?;
         if let Some(other) = held.filter(|&held| held != uuid) {
             return Err(Output::holds_another(dir, other));
         }
         Output::try_writing(dir, options)?;
         let made = make_dir(dir, options.access).map_err(Error::write(dir))?;
-        let Chunks {
-            whole: mut earlier,
-            mut unfinished,
-            outdated,
-        } = Chunks::list(dir)?;
+        let mut earlier = None;
+        let mut unfinished = Vec::new();
+        let mut outdated = Vec::new();
+        chunks::each(dir, |stage, number| {
+            match stage {
+                Stage::Whole => earlier = Some(with(earlier.take(), number)),
+                Stage::Unfinished => unfinished.push(number),
+                Stage::Outdated => outdated.push(number),
+            }
+            Ok(())
+        })?;
         for number in outdated {
             remove_outdated(dir, number)?;
         }
+        unfinished.sort_unstable();
+        let before = |earlier: &Option<RangeInclusive<u64>>| earlier.as_ref().map(|e| *e.end());
         let last = unfinished.last().copied();
-        let going_on = last.filter(|_| last > earlier.last().copied());
+        let going_on = last.filter(|_| last > before(&earlier));
         unfinished.retain(|number| Some(*number) != going_on);
         let mut finisher = Finisher::new(dir, uuid, rotate.keep);
         for &number in &unfinished {
             finisher.take(left_behind(dir, number, uuid, options)?)?;
+            earlier = Some(with(earlier, number));
         }
         finisher.wait()?;
-        earlier.append(&mut unfinished);
-        earlier.sort_unstable();
-        let before = earlier.last().copied();
+        let before = before(&earlier);
         let number = going_on.unwrap_or(before.unwrap_or(0) + 1);
         let path = unfinished_path(dir, number);
         let part = match Recording::read(&path, uuid)?.and_then(|recording| recording.part) {
@@ -143,8 +152,8 @@ impl Sink for Rotation {
 
     fn open(&mut self, stream: &StreamName) -> Result<usize> {
         // A packet that comes again may be in any of them: other streams went on while it was not given back.
-        let chunks = self.earlier.iter().rev();
-        let files = chunks.map(|&number| whole_path(&self.dir, number).join(stream.to_string()));
+        let chunks = self.earlier.clone().into_iter().flatten().rev();
+        let files = chunks.map(|number| whole_path(&self.dir, number).join(stream.to_string()));
         let mut last = files.map(|file| last_packet(&file, self.uuid));
         let last = last.find_map(Result::transpose).transpose()?;
         self.streams.push((stream.clone(), last));
@@ -231,6 +240,13 @@ impl Sink for Rotation {
         }
         Ok(())
     }
+}
+
+/// The range, with a number that is in it or not.
+fn with(range: Option<RangeInclusive<u64>>, number: u64) -> RangeInclusive<u64> {
+    range.map_or(number..=number, |range| {
+        number.min(*range.start())..=number.max(*range.end())
+    })
 }
 
 /// A chunk that was being brought to the disk when its writer died. The counters at its end are

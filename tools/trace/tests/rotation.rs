@@ -239,13 +239,11 @@ fn a_killed_consumer_is_continued_where_it_was() {
     run(&mut consumer).unwrap();
     consumer.into_sink().end(State::Over, 0, "").unwrap();
     assert_eq!(numbers(dir.path()), all(6));
-    let Chunks {
-        whole,
-        unfinished,
-        outdated,
-    } = Chunks::list(dir.path()).unwrap();
+    let Chunks { whole, unfinished } = Chunks::list(dir.path()).unwrap();
     assert_eq!(whole, Vec::from_iter(1..=whole.len() as u64));
-    assert!(unfinished.is_empty() && outdated.is_empty());
+    assert!(unfinished.is_empty());
+    // Nor is one being removed.
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), whole.len());
 
     // All chunks are whole, and the last packet was not given back all the same.
     channel.add(0);
@@ -424,7 +422,7 @@ fn directories_that_hold_something_else_are_refused() {
     fs::create_dir(&second).unwrap();
     let other = synthetic::metadata([7; 16], Layout::Compact);
     fs::write(second.join(METADATA), other).unwrap();
-    refused(dir.path(), by_size(), "another trace than the chunk before");
+    refused(dir.path(), by_size(), "another trace than the chunks beside");
     fs::remove_dir_all(&second).unwrap();
 
     // Not even by who writes this very trace.

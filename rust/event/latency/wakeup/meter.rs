@@ -64,7 +64,8 @@ impl Wakeups {
     #[inline(always)]
     fn runs(&self, task: &Task) -> bool {
         let running = self.running.of(task.cpu() as u32);
-        running.is_some_and(|running| running.load() == u64::from(task.tid() as u32))
+        // Pairs with the release in `switch`: a task that does not run has left its CPU.
+        running.is_some_and(|running| running.load_acquire() == u64::from(task.tid() as u32))
     }
 
     #[inline(always)]
@@ -139,9 +140,12 @@ extern "C" fn switch(meter: &Wakeups, preempt: bool, prev: &Task, next: &Task, p
     let now = meter.stopwatch.read();
     let guard = &NoPreempt::new();
     let next_tid = next.tid() as u32;
-    meter.running.this_cpu(guard).store(u64::from(next_tid));
     let is_preempted = preempt || prev.left_state(preempt, prev_state) == 0;
     meter.waits.leave(prev.tid() as u32, is_preempted);
+    // Pairs with the acquire in `runs`. In the other order a task that is woken just now on another CPU could be
+    // taken for one that waits there, and leave it here.
+    let running = meter.running.this_cpu(guard);
+    running.store_release(u64::from(next_tid));
     if let Some(wait) = meter.waits.end(next_tid) {
         meter.end_wait(next, prev, wait, now, guard);
     }

@@ -259,7 +259,7 @@
 
 /*
  * Stage 5. TP_printk() is never called, nor is there code of it: but in it stand the tables of names, and
- * those stay.
+ * those stay. (So gcc has it; clang makes nothing of what is not run, and what it builds has no names.)
  */
 #ifndef RTRACE_WITHOUT_NAMES
 

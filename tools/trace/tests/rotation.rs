@@ -422,7 +422,11 @@ fn directories_that_hold_something_else_are_refused() {
     fs::create_dir(&second).unwrap();
     let other = synthetic::metadata([7; 16], Layout::Compact);
     fs::write(second.join(METADATA), other).unwrap();
-    refused(dir.path(), by_size(), "another trace than the chunks beside");
+    refused(
+        dir.path(),
+        by_size(),
+        "another trace than the chunks beside",
+    );
     fs::remove_dir_all(&second).unwrap();
 
     // Not even by who writes this very trace.

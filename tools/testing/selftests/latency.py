@@ -118,8 +118,6 @@ class Event:
         self.at, self.name, self.cpu = int(head[1]), head[2], int(head[3])
         # The next event of the same CPU, and of a later time: one that this has interrupted has the same.
         self.following = None
-        # As a beginning: the meter may have taken an earlier event for it, that.
-        self.earlier = None
 
     def __repr__(self):
         return self.line.strip()
@@ -164,7 +162,7 @@ class Events(list):
             if not event and first is self.first[first.cpu]:
                 continue
             assert event and agree(event, first, last, *more), (last.following, first, last, *more)
-            begins = (first.earlier or first).at, first.following.at
+            begins = first.at, first.following.at
             ends = last.at, event.at
             least, most = ((b - a) * 1e9 / frequency for a, b in zip(reversed(begins), ends))
             assert least - 1 <= event["latency"] <= most + 1, (least, most, event, first, last)
@@ -185,27 +183,17 @@ class Events(list):
 def compare(path, frequency):
     """See the usage. A wake-up is what `rtrace report --latency` takes for one."""
     asleep, woken, running, expected, measured = {}, {}, {}, [], []
-    # Who is woken while it still runs. It waits from when it can run again; but if it stops behind the waking's
-    # record and before the meter, behind that, looks whether it runs, the meter has it wait from then on.
-    leaving = {}
     events = Events(path)
     for event in events:
         if event.name in ("sched_waking", "sched_wakeup", "sched_wakeup_new"):
             tid = event["tid"]
-            if tid in running.values():
-                if event.name == "sched_waking":
-                    leaving[tid] = event
-            elif asleep.get(tid, True) and tid not in woken:
+            if asleep.get(tid, True) and tid not in woken and tid not in running.values():
                 woken[tid] = event
-                event.earlier = leaving.pop(tid, None)
         elif event.name == "sched_switch":
             prev, tid = event["prev_tid"], event["next_tid"]
             woken.pop(prev, None)
-            if prev in leaving and leaving[prev].following and leaving[prev].following.at < event.at:
-                del leaving[prev]
             asleep[prev] = event["prev_state"] not in (0, 0x100)
             running[event.cpu] = tid
-            leaving.pop(tid, None)
             if tid in woken and tid != 0:
                 expected.append((woken.pop(tid), event))
         elif event.name == "wakeup_latency":

@@ -155,6 +155,22 @@ pub fn whole_path(dir: &Path, number: u64) -> PathBuf {
     dir.join(Stage::Whole.name(number))
 }
 
+/// The last whole chunk in `dir` before `number`; numbers may be missing.
+pub fn whole_before(dir: &Path, number: u64) -> Result<Option<u64>> {
+    let next = number.checked_sub(1);
+    if next.is_some_and(|next| whole_path(dir, next).is_dir()) {
+        return Ok(next);
+    }
+    let mut last = None;
+    each(dir, |stage, other| {
+        if stage == Stage::Whole && other < number {
+            last = last.max(Some(other));
+        }
+        Ok(())
+    })?;
+    Ok(last)
+}
+
 /// Where chunk `number` is in `dir` while it is being written.
 pub fn unfinished_path(dir: &Path, number: u64) -> PathBuf {
     dir.join(Stage::Unfinished.name(number))
@@ -270,5 +286,22 @@ mod tests {
         fs::create_dir(whole_path(dir.path(), 4)).unwrap();
         let error = with_whole(None, 4).unwrap_err();
         assert!(error.to_string().contains("is no trace"), "{error}");
+    }
+
+    #[test]
+    fn the_one_before_is_found_at_once_across_any_gap() {
+        let dir = tempfile::tempdir().unwrap();
+        let far = u64::MAX - 1;
+        for number in [1, 2, far] {
+            fs::create_dir(whole_path(dir.path(), number)).unwrap();
+        }
+        fs::create_dir(unfinished_path(dir.path(), 7)).unwrap();
+        fs::create_dir(dir.path().join(Stage::Outdated.name(8))).unwrap();
+        let before = |number| whole_before(dir.path(), number).unwrap();
+        assert_eq!(before(u64::MAX), Some(far));
+        assert_eq!(before(far), Some(2));
+        assert_eq!(before(2), Some(1));
+        assert_eq!(before(1), None);
+        assert_eq!(before(0), None);
     }
 }

@@ -10,7 +10,8 @@
 //! being brought to the disk when its forerunner died: nothing is missing in them.
 
 use crate::chunks::{
-    self, remove_oldest, remove_outdated, remove_unfinished, unfinished_path, whole_path, Stage,
+    self, remove_oldest, remove_outdated, remove_unfinished, unfinished_path, whole_before,
+    whole_path, Stage,
 };
 use crate::error::{Error, Result};
 use crate::finisher::{EndedChunk, Finisher};
@@ -26,7 +27,6 @@ use crate::uuid::Uuid;
 use rtrace_abi::ioctl::Packet;
 use std::fs;
 use std::mem;
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -49,9 +49,9 @@ pub struct Rotation {
     chunk: Output,
     /// The chunk's.
     number: u64,
-    /// From the first to the last of the chunks that were whole in the beginning. (Not all of them: who goes
-    /// on again and again in a trace of ever more chunks shall need no more memory for that.)
-    earlier: Option<RangeInclusive<u64>>,
+    /// The last chunk that was whole in the beginning. (Not a list of all: who goes on again and again in a
+    /// trace of ever more chunks shall need no more memory for that.)
+    earlier: Option<u64>,
     /// From when on the chunk's time counts.
     began: Instant,
     finisher: Finisher,
@@ -79,7 +79,7 @@ impl Rotation {
         let mut outdated = Vec::new();
         chunks::each(dir, |stage, number| {
             match stage {
-                Stage::Whole => earlier = Some(with(earlier.take(), number)),
+                Stage::Whole => earlier = earlier.max(Some(number)),
                 Stage::Unfinished => unfinished.push(number),
                 Stage::Outdated => outdated.push(number),
             }
@@ -89,23 +89,21 @@ impl Rotation {
             remove_outdated(dir, number)?;
         }
         unfinished.sort_unstable();
-        let before = |earlier: &Option<RangeInclusive<u64>>| earlier.as_ref().map(|e| *e.end());
         let last = unfinished.last().copied();
-        let going_on = last.filter(|_| last > before(&earlier));
+        let going_on = last.filter(|_| last > earlier);
         unfinished.retain(|number| Some(*number) != going_on);
         let mut finisher = Finisher::new(dir, uuid, rotate.keep);
         for &number in &unfinished {
             finisher.take(left_behind(dir, number, uuid, options)?)?;
-            earlier = Some(with(earlier, number));
+            earlier = earlier.max(Some(number));
         }
         finisher.wait()?;
-        let before = before(&earlier);
-        let number = going_on.unwrap_or(before.unwrap_or(0) + 1);
+        let number = going_on.unwrap_or(earlier.unwrap_or(0) + 1);
         let path = unfinished_path(dir, number);
         let part = match Recording::read(&path, uuid)?.and_then(|recording| recording.part) {
             Some(part) => part,
             None => {
-                let before = before.map(|number| counters_of(dir, number, uuid));
+                let before = earlier.map(|number| counters_of(dir, number, uuid));
                 Part::new(number, before.transpose()?.flatten().as_ref())
             }
         };
@@ -152,10 +150,12 @@ impl Sink for Rotation {
 
     fn open(&mut self, stream: &StreamName) -> Result<usize> {
         // A packet that comes again may be in any of them: other streams went on while it was not given back.
-        let chunks = self.earlier.clone().into_iter().flatten().rev();
-        let files = chunks.map(|number| whole_path(&self.dir, number).join(stream.to_string()));
-        let mut last = files.map(|file| last_packet(&file, self.uuid));
-        let last = last.find_map(Result::transpose).transpose()?;
+        let (mut chunk, mut last) = (self.earlier, None);
+        while let (Some(number), None) = (chunk, last) {
+            let file = whole_path(&self.dir, number).join(stream.to_string());
+            last = last_packet(&file, self.uuid)?;
+            chunk = whole_before(&self.dir, number)?;
+        }
         self.streams.push((stream.clone(), last));
         self.chunk.open(stream)
     }
@@ -240,13 +240,6 @@ impl Sink for Rotation {
         }
         Ok(())
     }
-}
-
-/// The range, with a number that is in it or not.
-fn with(range: Option<RangeInclusive<u64>>, number: u64) -> RangeInclusive<u64> {
-    range.map_or(number..=number, |range| {
-        number.min(*range.start())..=number.max(*range.end())
-    })
 }
 
 /// A chunk that was being brought to the disk when its writer died. The counters at its end are

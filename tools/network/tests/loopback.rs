@@ -51,6 +51,30 @@ fn how_it_ended_is_said_there() {
 }
 
 #[test]
+fn a_stop_while_more_comes_than_a_buffer_holds() {
+    let dir = temporary();
+    let receiver = Running::start(dir.path());
+    let make = |cpu, sequence| packet(cpu, sequence, 4096);
+    let (channel, expected) = filled(2, 50, make);
+    let (stop, stopper) = stopper();
+    drop(stopper);
+    let (mut consumer, said) = open(&channel, &receiver.address, &stop).unwrap();
+    let end = consumer.run(&stop).map_err(|error| error.to_string());
+    assert_eq!(end, Ok(End::Stopped), "{said:?}");
+    consumer.into_sink().end(State::Stopped, 0, "").unwrap();
+    for (cpu, expected) in (0..).zip(&expected) {
+        let put = channel.with(cpu, |buffer| buffer.put.clone());
+        assert!((6..50).contains(&put.len()), "{} packets", put.len());
+        assert_eq!(put, Vec::from_iter(0..put.len() as u64));
+        let sent: usize = put
+            .iter()
+            .map(|sequence| make(cpu, *sequence).1.len())
+            .sum();
+        assert!(receiver.file(cpu) == expected[..sent], "CPU {cpu}");
+    }
+}
+
+#[test]
 fn it_is_a_trace_at_every_moment() {
     let dir = temporary();
     let receiver = Running::start(dir.path());

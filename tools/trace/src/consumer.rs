@@ -252,6 +252,8 @@ impl<S: Source> Consumer<S> {
                         Took::Over => self.end_stream(i)?,
                     }
                 }
+                // The last one that is taken of a busy stream, too.
+                self.put_sent(i)?;
             }
             let waits = self.readers.iter().any(|reader| reader.sent.is_some());
             let Some(news) = self.sink.news().filter(|_| waits) else {

@@ -355,6 +355,11 @@ impl Sink for Sender {
     }
 
     fn attend(&mut self) -> Result<()> {
+        let is_due = self.is_due();
+        let is_connected = self.link.is_some();
+        // An answer that has come counts, however late it is looked at.
+        let heard = self.hear();
+        heard.or_else(|trouble| self.lost(trouble))?;
         if self.is_given_up() {
             let on_their_way = self.streams.iter().filter(|stream| stream.pipe.held() > 0);
             return Err(self.error(Trouble::passing(format!(
@@ -362,12 +367,10 @@ impl Sink for Sender {
                 on_their_way.count()
             ))));
         }
-        let is_due = self.is_due();
-        if self.link.is_none() && is_due {
-            return self.connect_or_wait();
+        match is_due && !is_connected {
+            true => self.connect_or_wait(),
+            false => Ok(()),
         }
-        let heard = self.hear();
-        heard.or_else(|trouble| self.lost(trouble))
     }
 
     fn deadline(&self) -> Option<Instant> {

@@ -12,6 +12,7 @@ use network::{Peer, Security, Sender};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
+use std::time::Duration;
 use synthetic::UUID;
 use trace::recording::State;
 use trace::sink::Sink;
@@ -81,6 +82,24 @@ fn it_ends_with_the_sender() {
     drop(sender);
     let read = receiver.read_to_end(&mut Vec::new());
     assert_eq!(read.unwrap_err().kind(), ErrorKind::ConnectionReset);
+}
+
+#[test]
+fn an_answer_counts_however_late_it_is_looked_at() {
+    let OnItsWay {
+        mut sender,
+        stream: _stream,
+        listener: _listener,
+        mut receiver,
+    } = OnItsWay::new();
+    // It sees that it is to stop. What else it has to say does not matter.
+    sender.attend().unwrap();
+    let (number, next) = (0, 1);
+    say(&mut receiver, &Message::Have { number, next });
+    // More than it waits for an answer then.
+    thread::sleep(Duration::from_secs(6));
+    sender.attend().unwrap();
+    assert_eq!(sender.last(0), Some(0));
 }
 
 #[test]

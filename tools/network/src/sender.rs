@@ -367,10 +367,10 @@ impl Sink for Sender {
                 on_their_way.count()
             ))));
         }
-        match is_due && !is_connected {
-            true => self.connect_or_wait(),
-            false => Ok(()),
+        if is_due && !is_connected {
+            self.connect_or_wait()?;
         }
+        Ok(())
     }
 
     fn deadline(&self) -> Option<Instant> {

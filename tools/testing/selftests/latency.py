@@ -162,7 +162,8 @@ class Events(list):
             if not event and first is self.first[first.cpu]:
                 continue
             assert event and agree(event, first, last, *more), (last.following, first, last, *more)
-            begins = first.at, first.following.at
+            # (Of a CPU that is idle from then on, no more is known than that a wait begins before it ends.)
+            begins = first.at, first.following.at if first.following else last.at
             ends = last.at, event.at
             least, most = ((b - a) * 1e9 / frequency for a, b in zip(reversed(begins), ends))
             assert least - 1 <= event["latency"] <= most + 1, (least, most, event, first, last)

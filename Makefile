@@ -19,7 +19,7 @@ tools: ## build the userspace tools
 demo: ## record a workload in a stock kernel, in QEMU, report it, and write a page of it
 	@scripts/demo
 
-test: ## run every check, unit test and selftest
+test: ## run every check, unit test and selftest but the slow ones
 	@scripts/test
 
 verify: ## the long run: also long searches, stress and fuzzing, and the debug kernel

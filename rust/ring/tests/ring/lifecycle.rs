@@ -40,15 +40,15 @@ pub fn what_was_overwritten_meanwhile_is_lost() {
         for _ in 0..2 {
             assert_eq!(machine.record(6), Ok(()));
         }
-        assert_eq!(machine.get().map(|packet| packet.ids), Ok(vec![0]));
+        assert_eq!(machine.get().map(|packet| packet.ids.clone()), Ok(vec![0]));
         assert_eq!(machine.record(1), Ok(()));
         assert_eq!(machine.ring.overwritten(), 0);
         assert!(!machine.unget());
         assert_eq!(machine.ring.overwritten(), 1);
         let ids: Vec<_> = machine
             .drain()
-            .into_iter()
-            .map(|packet| packet.ids)
+            .iter()
+            .map(|packet| packet.ids.clone())
             .collect();
         assert_eq!(ids, [[1]]);
     });
@@ -60,13 +60,13 @@ pub fn put_after_being_pushed_moves_nothing() {
         for _ in 0..2 {
             assert_eq!(machine.record(6), Ok(()));
         }
-        assert_eq!(machine.get().map(|packet| packet.ids), Ok(vec![0]));
+        assert_eq!(machine.get().map(|packet| packet.ids.clone()), Ok(vec![0]));
         assert_eq!(machine.record(6), Ok(()));
         machine.put();
         let ids: Vec<_> = machine
             .drain()
-            .into_iter()
-            .map(|packet| packet.ids)
+            .iter()
+            .map(|packet| packet.ids.clone())
             .collect();
         assert_eq!(ids, [[1], [2]]);
     });

@@ -26,10 +26,19 @@ pub struct Record {
 }
 
 /// All that was fired, and the clock.
-#[derive(Default)]
 pub struct Log {
     records: RefCell<Vec<Record>>,
     clock: Cell<u64>,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self {
+            // (As many as most executions fire: a search has millions of those.)
+            records: RefCell::new(Vec::with_capacity(32)),
+            clock: Cell::new(0),
+        }
+    }
 }
 
 impl Log {

@@ -16,6 +16,7 @@ use super::platform::{begin_at, first_exchange, wcnt, Narrow};
 use super::point::{at_once, point};
 use super::Config;
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 /// What the reader sees in a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,9 +38,9 @@ pub struct Machine<const BITS: u32> {
     /// Where the sub-buffer is that the reader gave for what it holds, or will give.
     spare: Cell<u64>,
     /// What the reader holds, as it was when it got it.
-    held: RefCell<Option<(Packet, Contents)>>,
+    held: RefCell<Option<(Packet, Rc<Contents>)>>,
     /// The last packet that was put.
-    last: RefCell<Option<Contents>>,
+    last: RefCell<Option<Rc<Contents>>>,
     /// Writer's contexts that are in the middle of something.
     writing: Cell<u32>,
     /// Packets that the ring said are finished.
@@ -294,7 +295,7 @@ impl<const BITS: u32> Machine<BITS> {
     }
 
     /// Gets a packet and checks everything in it.
-    pub fn get(&self) -> Result<Contents, Unavailable> {
+    pub fn get(&self) -> Result<Rc<Contents>, Unavailable> {
         if let Some((packet, contents)) = &*self.held.borrow() {
             let again = self.ring.get(&mut self.reader.borrow_mut());
             assert_eq!(again, Ok(*packet), "a held packet is given again");
@@ -305,7 +306,7 @@ impl<const BITS: u32> Machine<BITS> {
         self.reading.set(false);
         let packet = packet?;
         self.memory.own(packet.memory);
-        let contents = self.contents(&packet);
+        let contents = Rc::new(self.contents(&packet));
         self.check(&packet, &contents);
         self.held.replace(Some((packet, contents.clone())));
         Ok(contents)
@@ -314,7 +315,7 @@ impl<const BITS: u32> Machine<BITS> {
     /// Puts the held packet.
     pub fn put(&self) {
         let (packet, contents) = self.held.take().expect("a held packet");
-        assert_eq!(self.contents(&packet), contents, "a held packet changed");
+        assert_eq!(self.contents(&packet), *contents, "a held packet changed");
         assert!(!self.reading.replace(true));
         let put = self.ring.put(&mut self.reader.borrow_mut());
         self.reading.set(false);
@@ -329,7 +330,7 @@ impl<const BITS: u32> Machine<BITS> {
     /// Puts the held packet back unread. Returns whether it can be read again.
     pub fn unget(&self) -> bool {
         let (packet, contents) = self.held.take().expect("a held packet");
-        assert_eq!(self.contents(&packet), contents, "a held packet changed");
+        assert_eq!(self.contents(&packet), *contents, "a held packet changed");
         assert!(!self.reading.replace(true));
         let back = first_exchange(|| self.ring.unget(&mut self.reader.borrow_mut()));
         self.reading.set(false);
@@ -344,7 +345,7 @@ impl<const BITS: u32> Machine<BITS> {
     /// What is in the memory of `packet`. Takes no time.
     fn contents(&self, packet: &Packet) -> Contents {
         let closing = self.memory.closing(packet.memory);
-        let mut ids = Vec::new();
+        let mut ids = Vec::with_capacity(self.config.size as usize);
         let mut offset = self.config.header;
         while offset < closing.content {
             let id = self.memory.byte(packet.memory + offset).id;
@@ -428,7 +429,7 @@ impl<const BITS: u32> Machine<BITS> {
     // The end.
 
     /// Reads all there is.
-    pub fn drain(&self) -> Vec<Contents> {
+    pub fn drain(&self) -> Vec<Rc<Contents>> {
         let mut packets = Vec::new();
         loop {
             let readable = self.holds() || self.is_readable();

@@ -118,6 +118,8 @@ class Event:
         self.at, self.name, self.cpu = int(head[1]), head[2], int(head[3])
         # The next event of the same CPU, and of a later time: one that this has interrupted has the same.
         self.following = None
+        # Those that the meter may have begun at instead.
+        self.instead = []
 
     def __repr__(self):
         return self.line.strip()
@@ -163,7 +165,8 @@ class Events(list):
                 continue
             assert event and agree(event, first, last, *more), (last.following, first, last, *more)
             # (Of a CPU that is idle from then on, no more is known than that a wait begins before it ends.)
-            begins = first.at, first.following.at if first.following else last.at
+            every = [first, *first.instead]
+            begins = min(e.at for e in every), max(e.following.at if e.following else last.at for e in every)
             ends = last.at, event.at
             least, most = ((b - a) * 1e9 / frequency for a, b in zip(reversed(begins), ends))
             assert least - 1 <= event["latency"] <= most + 1, (least, most, event, first, last)
@@ -182,18 +185,37 @@ class Events(list):
 
 
 def compare(path, frequency):
-    """See the usage. A wake-up is what `rtrace report --latency` takes for one."""
+    """See the usage. A wake-up is what `rtrace report --latency` takes for one.
+
+    A task that is woken while it leaves its CPU waits from `sched_waking` on if it has left, and else from
+    `sched_wakeup` on. The meter looks whether it has while the event is recorded on the one CPU, and it leaves while
+    that is recorded on the other: where these two overlap, it may have looked before or after.
+    """
     asleep, woken, running, expected, measured = {}, {}, {}, [], []
+    # The switch with which a task left its CPU, and how it was woken while it ran.
+    left, waking = {}, {}
     events = Events(path)
+
+    def overlap(one, other):
+        return not (one.following and one.following.at < other.at or other.following and other.following.at < one.at)
+
     for event in events:
         if event.name in ("sched_waking", "sched_wakeup", "sched_wakeup_new"):
             tid = event["tid"]
-            if asleep.get(tid, True) and tid not in woken and tid not in running.values():
+            if tid in running.values():
+                waking[tid] = event if event.name == "sched_waking" else None
+            elif asleep.get(tid, True) and tid not in woken:
                 woken[tid] = event
+                if waking.get(tid) and overlap(waking[tid], left[tid]):
+                    event.instead.append(waking[tid])
+            elif tid in woken and event.name == "sched_wakeup" and tid in left and overlap(woken[tid], left[tid]):
+                woken[tid].instead.append(event)
         elif event.name == "sched_switch":
             prev, tid = event["prev_tid"], event["next_tid"]
             woken.pop(prev, None)
             asleep[prev] = event["prev_state"] not in (0, 0x100)
+            left[prev] = event
+            waking.pop(tid, None)
             running[event.cpu] = tid
             if tid in woken and tid != 0:
                 expected.append((woken.pop(tid), event))

@@ -2,17 +2,25 @@
 
 //! The cells of a column that have not been written yet.
 
-use crate::column::{Column, Kind};
-use arrow_array::builder::{
-    ArrayBuilder, BooleanBuilder, ListBuilder, PrimitiveBuilder, StringBuilder,
-    StringDictionaryBuilder,
-};
-use arrow_array::types::{
-    ArrowPrimitiveType, Int16Type, Int32Type, Int64Type, Int8Type, TimestampMicrosecondType,
-    UInt16Type, UInt32Type, UInt64Type, UInt8Type,
-};
-use arrow_array::ArrayRef;
-use arrow_schema::DataType;
+use crate::column::{width, Column, Kind};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::errors::Result;
+use parquet::file::writer::SerializedColumnWriter;
+use std::mem::{replace, take};
+
+/// Definition levels: what there is of a cell. One that is not a list is empty or there.
+const EMPTY: i16 = 0;
+const THERE: i16 = 1;
+/// A list may be there without an item, and an item is never empty.
+const NO_ITEM: i16 = 1;
+const ITEM: i16 = 3;
+
+/// Repetition levels: an item of a list begins it, or goes on with it.
+const BEGIN: i16 = 0;
+const NEXT: i16 = 1;
+
+/// Texts that the writer is given at a time.
+const BATCH: usize = 1024;
 
 /// Cells of one column. What a column cannot hold becomes an empty cell.
 pub trait Cells {
@@ -34,130 +42,150 @@ pub trait Cells {
     /// An empty cell.
     fn null(&mut self);
 
-    /// All that were added, as an array.
-    fn take(&mut self) -> ArrayRef;
+    /// Writes all that were added: there are none then, and they take no memory.
+    fn write(&mut self, to: &mut SerializedColumnWriter<'_>) -> Result<()>;
 }
 
 /// The cells of a column: none yet.
 pub fn cells(column: &Column) -> Box<dyn Cells> {
     match column.kind {
-        Kind::Flag => Box::new(BooleanBuilder::new()),
-        Kind::Text => Box::new(StringBuilder::new()),
-        Kind::Name => Box::new(StringDictionaryBuilder::<Int32Type>::new()),
-        kind => match kind.data_type() {
-            DataType::List(element) => numbers(element.data_type(), true),
-            other => numbers(&other, false),
-        },
+        Kind::Time | Kind::Clock => numbers::<Int64Type>(|bits| bits as i64),
+        Kind::Flag => numbers::<BoolType>(|bits| bits != 0),
+        Kind::Text => Box::new(Texts::default()),
+        Kind::Integer { bits: 33.., .. } => numbers::<Int64Type>(|bits| bits as i64),
+        Kind::Integer { bits, signed } => numbers::<Int32Type>(narrow(bits, signed)),
+        Kind::List { bits: 33.., .. } => lists::<Int64Type>(|bits| bits as i64),
+        Kind::List { bits, signed } => lists::<Int32Type>(narrow(bits, signed)),
     }
 }
 
-fn numbers(element: &DataType, is_list: bool) -> Box<dyn Cells> {
-    match element {
-        DataType::Int8 => of::<Int8Type>(|bits| bits as i8, is_list),
-        DataType::Int16 => of::<Int16Type>(|bits| bits as i16, is_list),
-        DataType::Int32 => of::<Int32Type>(|bits| bits as i32, is_list),
-        DataType::UInt8 => of::<UInt8Type>(|bits| bits as u8, is_list),
-        DataType::UInt16 => of::<UInt16Type>(|bits| bits as u16, is_list),
-        DataType::UInt32 => of::<UInt32Type>(|bits| bits as u32, is_list),
-        DataType::UInt64 => of::<UInt64Type>(|bits| bits, is_list),
-        DataType::Timestamp(..) => {
-            let builder = PrimitiveBuilder::<TimestampMicrosecondType>::new();
-            let builder = builder.with_data_type(Kind::Time.data_type());
-            let of = |bits| bits as i64;
-            Box::new(Numbers { builder, of })
-        }
-        _ => of::<Int64Type>(|bits| bits as i64, is_list),
+/// The bits of an integer that a column holds of such a width, of at most 32.
+fn narrow(bits: u8, signed: bool) -> fn(u64) -> i32 {
+    match (width(bits), signed) {
+        (8, true) => |bits| bits as i8 as i32,
+        (8, false) => |bits| bits as u8 as i32,
+        (16, true) => |bits| bits as i16 as i32,
+        (16, false) => |bits| bits as u16 as i32,
+        _ => |bits| bits as i32,
     }
 }
 
-fn of<T: ArrowPrimitiveType>(of: fn(u64) -> T::Native, is_list: bool) -> Box<dyn Cells> {
-    let builder = PrimitiveBuilder::<T>::new();
-    if is_list {
-        let builder = ListBuilder::new(builder);
-        Box::new(Lists { builder, of })
-    } else {
-        Box::new(Numbers { builder, of })
-    }
+fn numbers<T: DataType>(of: fn(u64) -> T::T) -> Box<dyn Cells> {
+    Box::new(Numbers::<T> {
+        values: Vec::new(),
+        definitions: Vec::new(),
+        of,
+    })
 }
 
-struct Numbers<T: ArrowPrimitiveType> {
-    builder: PrimitiveBuilder<T>,
-    of: fn(u64) -> T::Native,
+fn lists<T: DataType>(of: fn(u64) -> T::T) -> Box<dyn Cells> {
+    Box::new(Lists::<T> {
+        values: Vec::new(),
+        definitions: Vec::new(),
+        repetitions: Vec::new(),
+        of,
+    })
 }
 
-impl<T: ArrowPrimitiveType> Cells for Numbers<T> {
+struct Numbers<T: DataType> {
+    /// Those of the cells that are not empty.
+    values: Vec<T::T>,
+    /// One for each cell.
+    definitions: Vec<i16>,
+    of: fn(u64) -> T::T,
+}
+
+impl<T: DataType> Cells for Numbers<T> {
     fn integer(&mut self, bits: u64) {
-        self.builder.append_value((self.of)(bits));
+        self.values.push((self.of)(bits));
+        self.definitions.push(THERE);
     }
 
     fn null(&mut self) {
-        self.builder.append_null();
+        self.definitions.push(EMPTY);
     }
 
-    fn take(&mut self) -> ArrayRef {
-        ArrayBuilder::finish(&mut self.builder)
+    fn write(&mut self, to: &mut SerializedColumnWriter<'_>) -> Result<()> {
+        let (values, definitions) = (take(&mut self.values), take(&mut self.definitions));
+        let to = to.typed::<T>();
+        to.write_batch(&values, Some(&definitions), None).map(drop)
     }
 }
 
-struct Lists<T: ArrowPrimitiveType> {
-    builder: ListBuilder<PrimitiveBuilder<T>>,
-    of: fn(u64) -> T::Native,
+struct Lists<T: DataType> {
+    /// All items, of all lists.
+    values: Vec<T::T>,
+    /// One for each item, and for each list without one.
+    definitions: Vec<i16>,
+    repetitions: Vec<i16>,
+    of: fn(u64) -> T::T,
 }
 
-impl<T: ArrowPrimitiveType> Cells for Lists<T> {
+impl<T: DataType> Lists<T> {
+    fn level(&mut self, definition: i16, repetition: i16) {
+        self.definitions.push(definition);
+        self.repetitions.push(repetition);
+    }
+}
+
+impl<T: DataType> Cells for Lists<T> {
     fn list(&mut self, list: &mut dyn Iterator<Item = u64>) {
-        let values = self.builder.values();
-        list.for_each(|bits| values.append_value((self.of)(bits)));
-        self.builder.append(true);
+        let mut repetition = BEGIN;
+        for bits in list {
+            self.values.push((self.of)(bits));
+            self.level(ITEM, repetition);
+            repetition = NEXT;
+        }
+        if repetition == BEGIN {
+            self.level(NO_ITEM, BEGIN);
+        }
     }
 
     fn null(&mut self) {
-        self.builder.append(false);
+        self.level(EMPTY, BEGIN);
     }
 
-    fn take(&mut self) -> ArrayRef {
-        ArrayBuilder::finish(&mut self.builder)
-    }
-}
-
-impl Cells for BooleanBuilder {
-    fn integer(&mut self, bits: u64) {
-        self.append_value(bits != 0);
-    }
-
-    fn null(&mut self) {
-        self.append_null();
-    }
-
-    fn take(&mut self) -> ArrayRef {
-        ArrayBuilder::finish(self)
+    fn write(&mut self, to: &mut SerializedColumnWriter<'_>) -> Result<()> {
+        let values = take(&mut self.values);
+        let (definitions, repetitions) = (take(&mut self.definitions), take(&mut self.repetitions));
+        let to = to.typed::<T>();
+        let (definitions, repetitions) = (Some(&definitions[..]), Some(&repetitions[..]));
+        to.write_batch(&values, definitions, repetitions).map(drop)
     }
 }
 
-impl Cells for StringBuilder {
+#[derive(Default)]
+struct Texts {
+    /// All texts, one behind the other.
+    bytes: Vec<u8>,
+    /// Where each of them ends.
+    ends: Vec<usize>,
+    /// One for each cell.
+    definitions: Vec<i16>,
+}
+
+impl Cells for Texts {
     fn text(&mut self, text: &str) {
-        self.append_value(text);
+        self.bytes.extend(text.as_bytes());
+        self.ends.push(self.bytes.len());
+        self.definitions.push(THERE);
     }
 
     fn null(&mut self) {
-        self.append_null();
+        self.definitions.push(EMPTY);
     }
 
-    fn take(&mut self) -> ArrayRef {
-        ArrayBuilder::finish(self)
-    }
-}
-
-impl Cells for StringDictionaryBuilder<Int32Type> {
-    fn text(&mut self, text: &str) {
-        self.append_value(text);
-    }
-
-    fn null(&mut self) {
-        self.append_null();
-    }
-
-    fn take(&mut self) -> ArrayRef {
-        ArrayBuilder::finish(self)
+    fn write(&mut self, to: &mut SerializedColumnWriter<'_>) -> Result<()> {
+        let bytes = ByteArray::from(take(&mut self.bytes));
+        let ends = take(&mut self.ends).into_iter();
+        let mut begin = 0;
+        let mut texts = ends.map(|end| bytes.slice(begin, end - replace(&mut begin, end)));
+        let to = to.typed::<ByteArrayType>();
+        for definitions in take(&mut self.definitions).chunks(BATCH) {
+            let there = definitions.iter().filter(|level| **level == THERE).count();
+            let texts: Vec<_> = texts.by_ref().take(there).collect();
+            to.write_batch(&texts, Some(definitions), None)?;
+        }
+        Ok(())
     }
 }

@@ -2,7 +2,10 @@
 
 //! Columns and their types.
 
-use arrow_schema::{DataType, Field, TimeUnit};
+use parquet::basic::{LogicalType, Repetition, TimeUnit, Type as Physical};
+use parquet::errors::Result;
+use parquet::schema::types::{Type, TypePtr};
+use std::sync::Arc;
 
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,10 +32,8 @@ pub enum Kind {
         /// Whether it has a sign.
         signed: bool,
     },
-    /// A text.
+    /// A text. Where few differ, the file has them once, and numbers of them: a dictionary.
     Text,
-    /// One of few texts: a dictionary.
-    Name,
     /// Integers.
     List {
         /// How wide each is: up to 64.
@@ -51,8 +52,21 @@ impl Column {
         }
     }
 
-    pub(crate) fn field(&self) -> Field {
-        Field::new(&self.name, self.kind.data_type(), true)
+    /// Its type in a file. Names and nesting are those that Arrow's writers give, so that files of all of
+    /// them are one table.
+    pub(crate) fn field(&self) -> Result<TypePtr> {
+        let Kind::List { bits, signed } = self.kind else {
+            return self.kind.cell(&self.name);
+        };
+        let item = Kind::Integer { bits, signed }.cell("item")?;
+        let list = Type::group_type_builder("list")
+            .with_repetition(Repetition::REPEATED)
+            .with_fields(vec![item]);
+        let field = Type::group_type_builder(&self.name)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_logical_type(Some(LogicalType::List))
+            .with_fields(vec![Arc::new(list.build()?)]);
+        Ok(Arc::new(field.build()?))
     }
 }
 
@@ -68,29 +82,46 @@ impl Kind {
         signed: true,
     };
 
-    pub(crate) fn data_type(self) -> DataType {
-        match self {
-            Self::Time => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
-            Self::Clock => DataType::Int64,
-            Self::Flag => DataType::Boolean,
-            Self::Integer { bits, signed } => integer(bits, signed),
-            Self::Text => DataType::Utf8,
-            Self::Name => DataType::Dictionary(DataType::Int32.into(), DataType::Utf8.into()),
-            Self::List { bits, signed } => DataType::new_list(integer(bits, signed), true),
-        }
+    /// The type of what is one number or text.
+    fn cell(self, name: &str) -> Result<TypePtr> {
+        let (physical, logical) = match self {
+            Self::Time => (Physical::INT64, Some(MICROSECONDS)),
+            Self::Flag => (Physical::BOOLEAN, None),
+            Self::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            Self::Integer { bits, signed } | Self::List { bits, signed } => {
+                let width = width(bits);
+                let physical = match width {
+                    ..=32 => Physical::INT32,
+                    _ => Physical::INT64,
+                };
+                // One with a sign, as wide as the physical type, is what that is for.
+                let is_plain = signed && width >= 32;
+                let integer = LogicalType::Integer {
+                    bit_width: width,
+                    is_signed: signed,
+                };
+                (physical, (!is_plain).then_some(integer))
+            }
+            Self::Clock => (Physical::INT64, None),
+        };
+        let cell = Type::primitive_type_builder(name, physical)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_logical_type(logical);
+        Ok(Arc::new(cell.build()?))
     }
 }
 
-/// The narrowest type that has so many bits.
-fn integer(bits: u8, signed: bool) -> DataType {
-    match (bits, signed) {
-        (0..=8, true) => DataType::Int8,
-        (0..=8, false) => DataType::UInt8,
-        (9..=16, true) => DataType::Int16,
-        (9..=16, false) => DataType::UInt16,
-        (17..=32, true) => DataType::Int32,
-        (17..=32, false) => DataType::UInt32,
-        (33.., true) => DataType::Int64,
-        (33.., false) => DataType::UInt64,
+const MICROSECONDS: LogicalType = LogicalType::Timestamp {
+    is_adjusted_to_u_t_c: true,
+    unit: TimeUnit::MICROS,
+};
+
+/// The narrowest width of a column that has so many bits.
+pub(crate) fn width(bits: u8) -> i8 {
+    match bits {
+        ..=8 => 8,
+        9..=16 => 16,
+        17..=32 => 32,
+        33.. => 64,
     }
 }

@@ -4,7 +4,8 @@
 
 use crate::column::Column;
 use crate::path;
-use crate::table::{Place, Row, Table};
+use crate::row::Row;
+use crate::table::{Place, Table};
 use crate::{Error, Result};
 use rustix::fs::{renameat_with, RenameFlags, CWD};
 use std::fs::{self, DirBuilder};
@@ -66,10 +67,9 @@ impl Folder {
             self.flush_largest()?;
         }
         let table = &mut self.tables[id];
-        table.make_room(path::day(ns), &self.place)?;
         let held = table.held();
         self.held = self.held + held - std::mem::replace(&mut table.counted, held);
-        Ok(table.row())
+        table.row(path::day(ns), &self.place)
     }
 
     /// The table has a file for the day of this time, if only an empty one.
@@ -80,7 +80,7 @@ impl Folder {
     /// Writes what the table has in memory that has most there.
     fn flush_largest(&mut self) -> Result<()> {
         if let Some(table) = self.tables.iter_mut().max_by_key(|table| table.counted) {
-            table.flush(&self.place)?;
+            table.flush()?;
             self.held -= std::mem::take(&mut table.counted);
         }
         Ok(())
@@ -91,7 +91,7 @@ impl Folder {
     /// many files there are.
     pub fn finish(mut self, replaces: bool) -> Result<usize> {
         for table in &mut self.tables {
-            table.finish(&self.place)?;
+            table.finish()?;
         }
         let old = self.there()?;
         match old.first() {

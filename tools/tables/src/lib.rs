@@ -16,11 +16,12 @@ mod column;
 mod folder;
 mod part;
 mod path;
+mod row;
 mod table;
 
 pub use column::{Column, Kind};
 pub use folder::{Folder, TableId};
-pub use table::Row;
+pub use row::Row;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -50,7 +51,7 @@ pub enum Error {
 }
 
 /// The result of what may fail.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     fn write(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {

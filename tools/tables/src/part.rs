@@ -2,26 +2,30 @@
 
 //! A file of a table: its rows of a day.
 
+use crate::cells::{cells, Cells};
 use crate::column::{Column, Kind};
+use crate::row::Row;
 use crate::{Error, Result};
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
-use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding};
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::schema::types::ColumnPath;
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{ColumnPath, Type};
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A file that is being written.
 pub struct Part {
     /// The number of the day.
     pub day: i64,
-    writer: ArrowWriter<Appended>,
-    /// Bytes in memory, by the writer's own account.
-    pub held: usize,
+    writer: SerializedFileWriter<Appended>,
+    /// Those of the rows that are not written yet, by column: their number, and their bytes, more or less.
+    cells: Vec<Box<dyn Cells>>,
+    rows: usize,
+    held: usize,
 }
 
 /// A file that is open only while something is written to it: there may be more tables than a process may
@@ -49,41 +53,69 @@ impl Part {
     /// A new file for a day.
     pub fn create(
         table: &str,
-        schema: &SchemaRef,
-        properties: &WriterProperties,
+        columns: &[Column],
+        properties: &WriterPropertiesPtr,
         day: i64,
         path: PathBuf,
     ) -> Result<Self> {
-        let (schema, properties) = (schema.clone(), properties.clone());
-        let writer = ArrowWriter::try_new(Appended(path), schema, Some(properties));
+        let writer = || {
+            let fields = columns
+                .iter()
+                .map(Column::field)
+                .collect::<Result<_, _>>()?;
+            // What Arrow's writers call it.
+            let schema = Type::group_type_builder("arrow_schema").with_fields(fields);
+            let schema = Arc::new(schema.build()?);
+            SerializedFileWriter::new(Appended(path), schema, properties.clone())
+        };
         Ok(Self {
             day,
-            writer: writer.map_err(failed(table))?,
+            writer: writer().map_err(failed(table))?,
+            cells: columns.iter().map(cells).collect(),
+            rows: 0,
             held: 0,
         })
     }
 
-    /// Adds rows.
-    pub fn write(&mut self, table: &str, rows: &RecordBatch) -> Result<()> {
-        self.writer.write(rows).map_err(failed(table))?;
-        self.held = self.writer.memory_size();
-        Ok(())
+    /// Bytes in memory.
+    pub fn held(&self) -> usize {
+        self.held
+    }
+
+    /// A new row.
+    pub fn row(&mut self) -> Row<'_> {
+        self.rows += 1;
+        Row::new(&mut self.cells, &mut self.held)
     }
 
     /// Writes what is in memory to the file, as a group of rows.
     pub fn flush(&mut self, table: &str) -> Result<()> {
-        self.writer.flush().map_err(failed(table))?;
-        self.held = 0;
+        if self.rows > 0 {
+            self.write_group().map_err(failed(table))?;
+            (self.rows, self.held) = (0, 0);
+        }
         Ok(())
     }
 
+    fn write_group(&mut self) -> Result<(), ParquetError> {
+        let mut group = self.writer.next_row_group()?;
+        for cells in &mut self.cells {
+            if let Some(mut column) = group.next_column()? {
+                cells.write(&mut column)?;
+                column.close()?;
+            }
+        }
+        group.close().map(drop)
+    }
+
     /// The file is complete.
-    pub fn finish(self, table: &str) -> Result<()> {
+    pub fn finish(mut self, table: &str) -> Result<()> {
+        self.flush(table)?;
         self.writer.close().map(drop).map_err(failed(table))
     }
 }
 
-fn failed(table: &str) -> impl FnOnce(parquet::errors::ParquetError) -> Error + '_ {
+fn failed(table: &str) -> impl FnOnce(ParquetError) -> Error + '_ {
     |error| Error::Parquet {
         table: table.to_owned(),
         error,

@@ -19,10 +19,10 @@ use trace::ctf::{Clock, Event};
 
 /// Behind those of the place and the thread.
 const COLUMNS: [(&str, Kind); 4] = [
-    ("name", Kind::Name),
+    ("name", Kind::Text),
     ("duration_ns", Kind::LONG),
     ("ret", Kind::LONG),
-    ("error", Kind::Name),
+    ("error", Kind::Text),
 ];
 
 /// The table.

@@ -15,7 +15,7 @@ pub const COMMON: [(&str, Kind); 6] = [
     ("cpu", Kind::INT),
     ("task_tid", Kind::INT),
     ("task_pid", Kind::INT),
-    ("task_comm", Kind::Name),
+    ("task_comm", Kind::Text),
 ];
 
 /// The columns of the folders' names.
@@ -63,7 +63,7 @@ fn kind(ty: &Type) -> Kind {
             bits: integer.bits,
             signed: is_signed(integer),
         },
-        Type::Enumeration(..) => Kind::Name,
+        Type::Enumeration(..) => Kind::Text,
         Type::String => Kind::Text,
         Type::Array(element, _) | Type::Sequence(element, _) if *element == Integer::TEXT => {
             Kind::Text
@@ -138,9 +138,9 @@ mod tests {
             ("ready", integer(1, false)),
             ("level", integer(4, true)),
             ("mask", integer(13, false)),
-            ("kind", Kind::Name),
+            ("kind", Kind::Text),
             ("wide", integer(64, false)),
-            ("state", Kind::Name),
+            ("state", Kind::Text),
             ("uuid", list(8, false)),
             ("pairs", list(2, false)),
             ("name_offset", integer(16, false)),

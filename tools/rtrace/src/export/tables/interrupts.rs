@@ -12,9 +12,9 @@ use trace::ctf::{Clock, Event};
 
 /// Behind those of the place.
 const COLUMNS: [(&str, Kind); 5] = [
-    ("kind", Kind::Name),
+    ("kind", Kind::Text),
     ("number", Kind::LONG),
-    ("name", Kind::Name),
+    ("name", Kind::Text),
     ("duration_ns", Kind::LONG),
     // Without those that came meanwhile.
     ("own_ns", Kind::LONG),

@@ -126,7 +126,7 @@ fn epoch(clock: &Clock, ticks: u64) -> i64 {
 }
 
 /// Which thread a row is about.
-const THREAD: [(&str, Kind); 3] = [("tid", Kind::INT), ("pid", Kind::INT), ("comm", Kind::Name)];
+const THREAD: [(&str, Kind); 3] = [("tid", Kind::INT), ("pid", Kind::INT), ("comm", Kind::Text)];
 
 /// A table that is made from several events: these columns stand behind when and on which CPU. If it stays
 /// empty, it has a file for the day of `begin`.

@@ -12,10 +12,10 @@ use trace::ctf::{Clock, Event};
 
 /// Behind those of the place and the thread.
 const COLUMNS: [(&str, Kind); 3] = [
-    ("function", Kind::Name),
-    ("object", Kind::Name),
+    ("function", Kind::Text),
+    ("object", Kind::Text),
     // The outermost function first, a `;` behind each but the last.
-    ("stack", Kind::Name),
+    ("stack", Kind::Text),
 ];
 
 /// The table.

@@ -45,7 +45,7 @@ impl Threads {
             clock: catalogue.metadata().clock,
             slices: table("slices", Some(("is_complete", Kind::Flag)))?,
             wakeups: is_woken.then(|| table("wakeups", None)).transpose()?,
-            offcpu: table("offcpu", Some(("state", Kind::Name)))?,
+            offcpu: table("offcpu", Some(("state", Kind::Text)))?,
         }))
     }
 

@@ -55,18 +55,24 @@ impl Column {
     /// Its type in a file. Names and nesting are those that Arrow's writers give, so that files of all of
     /// them are one table.
     pub(crate) fn field(&self) -> Result<TypePtr> {
-        let Kind::List { bits, signed } = self.kind else {
-            return self.kind.cell(&self.name);
-        };
-        let item = Kind::Integer { bits, signed }.cell("item")?;
-        let list = Type::group_type_builder("list")
-            .with_repetition(Repetition::REPEATED)
-            .with_fields(vec![item]);
-        let field = Type::group_type_builder(&self.name)
-            .with_repetition(Repetition::OPTIONAL)
-            .with_logical_type(Some(LogicalType::List))
-            .with_fields(vec![Arc::new(list.build()?)]);
-        Ok(Arc::new(field.build()?))
+        let name = &self.name;
+        match self.kind {
+            Kind::Time => leaf(name, Physical::INT64, Some(MICROSECONDS)),
+            Kind::Clock => leaf(name, Physical::INT64, None),
+            Kind::Flag => leaf(name, Physical::BOOLEAN, None),
+            Kind::Text => leaf(name, Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            Kind::Integer { bits, signed } => integer(name, bits, signed),
+            Kind::List { bits, signed } => {
+                let list = Type::group_type_builder("list")
+                    .with_repetition(Repetition::REPEATED)
+                    .with_fields(vec![integer("item", bits, signed)?]);
+                let field = Type::group_type_builder(name)
+                    .with_repetition(Repetition::OPTIONAL)
+                    .with_logical_type(Some(LogicalType::List))
+                    .with_fields(vec![Arc::new(list.build()?)]);
+                Ok(Arc::new(field.build()?))
+            }
+        }
     }
 }
 
@@ -81,40 +87,33 @@ impl Kind {
         bits: 64,
         signed: true,
     };
-
-    /// The type of what is one number or text.
-    fn cell(self, name: &str) -> Result<TypePtr> {
-        let (physical, logical) = match self {
-            Self::Time => (Physical::INT64, Some(MICROSECONDS)),
-            Self::Flag => (Physical::BOOLEAN, None),
-            Self::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-            Self::Integer { bits, signed } | Self::List { bits, signed } => {
-                let width = width(bits);
-                let physical = match width {
-                    ..=32 => Physical::INT32,
-                    _ => Physical::INT64,
-                };
-                // One with a sign, as wide as the physical type, is what that is for.
-                let is_plain = signed && width >= 32;
-                let integer = LogicalType::Integer {
-                    bit_width: width,
-                    is_signed: signed,
-                };
-                (physical, (!is_plain).then_some(integer))
-            }
-            Self::Clock => (Physical::INT64, None),
-        };
-        let cell = Type::primitive_type_builder(name, physical)
-            .with_repetition(Repetition::OPTIONAL)
-            .with_logical_type(logical);
-        Ok(Arc::new(cell.build()?))
-    }
 }
 
 const MICROSECONDS: LogicalType = LogicalType::Timestamp {
     is_adjusted_to_u_t_c: true,
     unit: TimeUnit::MICROS,
 };
+
+/// The type of what is one number or text, or nothing.
+fn leaf(name: &str, physical: Physical, logical: Option<LogicalType>) -> Result<TypePtr> {
+    let leaf = Type::primitive_type_builder(name, physical)
+        .with_repetition(Repetition::OPTIONAL)
+        .with_logical_type(logical);
+    Ok(Arc::new(leaf.build()?))
+}
+
+fn integer(name: &str, bits: u8, signed: bool) -> Result<TypePtr> {
+    let integer = |bit_width| LogicalType::Integer {
+        bit_width,
+        is_signed: signed,
+    };
+    match (width(bits), signed) {
+        (32, true) => leaf(name, Physical::INT32, None),
+        (64, true) => leaf(name, Physical::INT64, None),
+        (64, false) => leaf(name, Physical::INT64, Some(integer(64))),
+        (width, _) => leaf(name, Physical::INT32, Some(integer(width))),
+    }
+}
 
 /// The narrowest width of a column that has so many bits.
 pub(crate) fn width(bits: u8) -> i8 {

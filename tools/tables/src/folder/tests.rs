@@ -78,6 +78,11 @@ fn values_come_back() {
     let rows: Vec<_> = read(dir.path()).0.iter().map(text).collect();
     let expected = ["5 7 \"a\u{fffd}\" [-1, 2]", "6 null null null"];
     assert_eq!(rows, expected);
+    let file = &files(dir.path())[0];
+    let group = file.metadata().row_group(0).columns();
+    let are_dictionaries = group.iter().map(|column| column.dictionary_page_offset());
+    let are_dictionaries: Vec<_> = are_dictionaries.map(|page| page.is_some()).collect();
+    assert_eq!(are_dictionaries, [false, true, true, true]);
     let names: Vec<_> = fs::read_dir(dir.path()).unwrap().flatten().collect();
     assert_eq!(names.len(), 1, "{names:?}");
 }

@@ -63,8 +63,7 @@ fn kind(ty: &Type) -> Kind {
             bits: integer.bits,
             signed: is_signed(integer),
         },
-        Type::Enumeration(..) => Kind::Text,
-        Type::String => Kind::Text,
+        Type::Enumeration(..) | Type::String => Kind::Text,
         Type::Array(element, _) | Type::Sequence(element, _) if *element == Integer::TEXT => {
             Kind::Text
         }

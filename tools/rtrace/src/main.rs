@@ -66,7 +66,7 @@ fn main() -> ExitCode {
     let parsed = args::Cli::from_words(std::env::args_os()).and_then(options::from_cli);
     let (place, action) = parsed.unwrap_or_else(|error| error.exit());
     let done = match action {
-        Action::Record(options) => return record::record(&place, &options),
+        Action::Record(mut options) => return record::record(&place, &mut options),
         Action::Profile(options) => return profile::profile(&place, *options),
         Action::Latency(options) => return latency::latency(&place, &options),
         Action::LatencyOf {

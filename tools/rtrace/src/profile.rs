@@ -10,6 +10,7 @@ use crate::terminal::say;
 use anyhow::bail;
 use clap::ValueEnum;
 use network::Directory;
+use std::path::Path;
 use std::process::ExitCode;
 use trace::output::METADATA;
 
@@ -41,14 +42,11 @@ pub fn profile(place: &Place, mut options: Profile) -> ExitCode {
         say(format_args!("{error:#}"));
         return ExitCode::from(FAILED);
     }
-    let Some(Directory { path: dir, .. }) = options.record.destination.directory() else {
-        unreachable!("a profile is written here");
-    };
-    // One that is there already is not what is recorded now: that is refused.
-    let is_there = || dir.join(METADATA).exists();
-    let was_there = is_there();
-    let code = record(place, &options.record);
-    if !was_there && is_there() {
+    // A trace that is in a named directory already is not what is recorded now: that is refused.
+    let was_there = options.record.is_named && trace_in(&options).is_some();
+    let code = record(place, &mut options.record);
+    let dir = trace_in(&options).filter(|_| !was_there);
+    if let Some(dir) = dir {
         let output = Output::Text { rows: options.rows };
         if let Err(error) = report(dir, &[Question::Profile], &output) {
             say(format_args!("{error:#}"));
@@ -56,6 +54,12 @@ pub fn profile(place: &Place, mut options: Profile) -> ExitCode {
         }
     }
     code
+}
+
+/// The directory of the profile, if a trace is in it.
+fn trace_in(options: &Profile) -> Option<&Path> {
+    let Directory { path, .. } = options.record.destination.directory()?;
+    path.join(METADATA).exists().then_some(path)
 }
 
 /// Chooses the event.

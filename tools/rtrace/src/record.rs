@@ -22,6 +22,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
+use trace::claim::Claim;
 use trace::consumer::{Consumer, Written};
 use trace::live::LiveTrace;
 use trace::output::Output;
@@ -33,6 +34,7 @@ use trace::sink::Sink;
 use trace::source::{Source, StreamName};
 use trace::totals::Totals;
 use trace::uuid::Uuid;
+use trace::Error;
 use workload::{Code, Run};
 
 /// Events were lost, and that counts as failure.
@@ -41,7 +43,7 @@ const LOST: Code = 124;
 pub const FAILED: Code = 125;
 
 /// Records, and gives the exit code.
-pub fn record(place: &Place, options: &Record) -> ExitCode {
+pub fn record(place: &Place, options: &mut Record) -> ExitCode {
     let recorded = try_record(place, options).and_then(Recording::code);
     ExitCode::from(recorded.unwrap_or_else(|error| {
         say(format_args!("{error:#}"));
@@ -53,7 +55,7 @@ pub fn record(place: &Place, options: &Record) -> ExitCode {
     }))
 }
 
-fn try_record<'a>(place: &Place, options: &'a Record) -> anyhow::Result<Recording<'a>> {
+fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Recording<'a>> {
     let tracer = place.tracer()?;
     let given = place.session.as_deref();
     let given = given.map(|name| tracer.session(name)).transpose()?;
@@ -85,6 +87,9 @@ fn try_record<'a>(place: &Place, options: &'a Record) -> anyhow::Result<Recordin
     if let Some(Directory { path, options }) = directory {
         Output::try_writing(path, *options)?;
     }
+    let _claim = claim(options)?;
+    let options = &*options;
+    let directory = options.destination.directory();
     let signals = Signals::catch()?;
     // Before the session, so that nothing records them when they are taken away.
     let _probes = if options.probes.is_empty() {
@@ -141,6 +146,32 @@ fn try_record<'a>(place: &Place, options: &'a Record) -> anyhow::Result<Recordin
         recording.fail();
     }
     Ok(recording)
+}
+
+/// Claims the directory of the recording, if it has one, for as long as the recording goes on. A name that was
+/// not given gets a number if there is such a directory.
+fn claim(options: &mut Record) -> trace::Result<Option<Claim>> {
+    let Destination::Directory(Directory {
+        path,
+        options: output,
+    }) = &mut options.destination
+    else {
+        return Ok(None);
+    };
+    if !options.is_named {
+        let claim = Claim::take_new(path, output.access)?;
+        *path = claim.path().to_owned();
+        return Ok(Some(claim));
+    }
+    let claim = Claim::take(path, output.access)?;
+    // Another recording may have ended since the first look.
+    if output.held(path)?.is_some() {
+        return Err(Error::OutputTaken {
+            path: path.clone(),
+            reason: "holds a trace already: choose a new directory".to_owned(),
+        });
+    }
+    Ok(Some(claim))
 }
 
 /// Writes beside the trace, if there is one, what its functions are called.

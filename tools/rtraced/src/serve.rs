@@ -15,6 +15,7 @@ use network::{Destination, Directory};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
+use trace::claim::Claim;
 use trace::consumer::{Consumer, End};
 use trace::live::LiveTrace;
 use trace::output::Output;
@@ -57,6 +58,9 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
     // Before the look whether it is active: whatever is started from now on has another.
     let last = session.uuid()?;
     let held = try_writing(&options.destination, last)?;
+    let directory = options.destination.directory();
+    let claim = directory.map(|directory| Claim::take(&directory.path, directory.options.access));
+    let _claim = claim.transpose()?;
     files::open_many();
     let source = match current(&session, held, options.leftover)? {
         Some(source) => source,

@@ -10,12 +10,12 @@ use crate::serve::look;
 use network::Directory;
 use rustix::process::Signal;
 use std::process::ExitCode;
-use trace::output::{make_dir, Output};
+use trace::claim::Claim;
+use trace::output::Output;
 use trace::priority;
 use trace::session::Session;
 use trace::signals::Signals;
 use trace::snapshot::{self, Snapshot};
-use trace::Error;
 
 /// The signal that asks for a snapshot.
 const ASKING: i32 = Signal::USR2.as_raw();
@@ -32,7 +32,7 @@ pub fn serve(
     let Directory { path: dir, options } = directory;
     let mut number = snapshot::next_number(dir)?;
     Output::try_writing(dir, *options)?;
-    make_dir(dir, options.access).map_err(Error::write(dir))?;
+    let _claim = Claim::take(dir, options.access)?;
     let status = format!(
         "writing a snapshot of session `{}` to {} at each SIGUSR2",
         session.name(),

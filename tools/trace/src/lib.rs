@@ -7,6 +7,7 @@
 //! - the live tracer: [`tracer`], [`session`] and [`channel`] (control files), [`settings`] and
 //!   [`stats`] of channels, [`live`] (the current trace: metadata and streams), [`device`] (one stream file),
 //!   [`consumer`] (the loop that moves packets to a sink), [`output`] (the sink that is a directory),
+//!   [`claim`] (one writer for a directory),
 //!   [`rotation`] (that which is a directory of [`chunks`]), [`viewer`] (that which hands events on as they
 //!   come);
 //! - what a kernel left that went down: [`region`] finds the buffers in its memory, [`dump`] in a dump of it,
@@ -23,6 +24,7 @@ pub mod access;
 pub mod aux_losses;
 pub mod channel;
 pub mod chunks;
+pub mod claim;
 pub mod consumer;
 pub mod ctf;
 pub mod device;

@@ -8,6 +8,7 @@
 
 use crate::access::Access;
 use crate::chunks;
+use crate::claim::is_at;
 use crate::ctf::Metadata;
 use crate::error::{Error, Result};
 use crate::part::Part;
@@ -74,6 +75,8 @@ impl OutputOptions {
 #[derive(Debug)]
 pub struct Output {
     dir: PathBuf,
+    /// The directory, whatever `dir` names later.
+    opened: File,
     uuid: Uuid,
     options: OutputOptions,
     resumed: bool,
@@ -103,6 +106,7 @@ impl Output {
         let made = make_dir(dir, options.access).map_err(Error::write(dir))?;
         Ok(Self {
             dir: dir.to_owned(),
+            opened: File::open(dir).map_err(Error::write(dir))?,
             uuid,
             options,
             resumed: held.is_some(),
@@ -240,6 +244,10 @@ impl Sink for Output {
     }
 
     fn end(self: Box<Self>, state: State, unwritten: u64, stats: &str) -> Result<()> {
+        if !is_at(&self.opened, &self.dir) {
+            let why = "the directory was removed or replaced while the trace was written to it";
+            return Err(Error::write(&self.dir)(io::Error::other(why)));
+        }
         self.recording.end(state, unwritten, stats)
     }
 

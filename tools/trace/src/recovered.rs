@@ -3,9 +3,10 @@
 //! Makes a trace on disk of what a kernel left in its memory.
 
 use crate::access::Access;
+use crate::claim::Claim;
 use crate::ctf::encode;
 use crate::error::{Error, Result};
-use crate::output::{make_dir, replace, Output, METADATA, METADATA_NEW};
+use crate::output::{replace, Output, METADATA, METADATA_NEW};
 use crate::region::Region;
 use crate::regular_file;
 use crate::remains::Stream;
@@ -30,6 +31,7 @@ pub struct Recovered {
 /// A trace that is being written.
 #[derive(Debug)]
 pub struct Writer {
+    _claim: Claim,
     dir: PathBuf,
     access: Access,
     written: Recovered,
@@ -44,8 +46,9 @@ impl Writer {
                 reason: "holds a trace: choose a new directory".to_owned(),
             });
         }
-        make_dir(dir, access).map_err(Error::write(dir))?;
+        let claim = Claim::take(dir, access)?;
         Ok(Self {
+            _claim: claim,
             dir: dir.to_owned(),
             access,
             written: Recovered::default(),

@@ -6,6 +6,7 @@
 //! left there, and of what comes after it nothing is taken. So one after the other have every
 //! packet once, but for those that were overwritten before.
 
+use crate::claim::Claim;
 use crate::consumer::{Consumer, Written};
 use crate::error::{Error, Result};
 use crate::live::LiveTrace;
@@ -37,6 +38,7 @@ pub fn take(session: &Session, dir: &Path, options: OutputOptions) -> Result<Sna
             reason: "holds a trace already: choose a new directory".to_owned(),
         });
     }
+    let _claim = Claim::take(dir, options.access)?;
     let mut consumer = Consumer::open(LiveTrace::open(session)?, |source| {
         options.begin(dir, source.uuid(), &source.streams()?)
     })?;

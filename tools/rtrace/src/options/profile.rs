@@ -51,6 +51,7 @@ pub(super) fn profile(args: ProfileArgs) -> Profile {
         conditions: Conditions::default(),
         probes: Vec::new(),
         session: None,
+        is_named: args.output.is_some(),
         destination: Destination::Directory(Directory {
             path: args.output.unwrap_or_else(new_directory),
             options: OutputOptions {

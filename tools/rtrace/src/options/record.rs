@@ -69,6 +69,8 @@ pub struct Record {
     pub probes: Vec<String>,
     /// What the session that it makes is called, if that matters.
     pub session: Option<Given<String>>,
+    /// Whether the user named the destination. Otherwise it is a directory named after the time.
+    pub is_named: bool,
     /// Where the trace goes.
     pub destination: Destination,
     /// Whether the names of functions are written with the trace.
@@ -147,6 +149,7 @@ pub(super) fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
         can_rotate(channels, &conditions).map_err(wrong)?;
     }
     add_state(&mut config.setup)?;
+    let is_named = args.connect.is_some() || args.output.is_some();
     let destination = match args.connect {
         Some(address) => Destination::Receiver {
             address,
@@ -167,6 +170,7 @@ pub(super) fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
         probes: args.probes,
         setup: config.setup,
         session: config.session,
+        is_named,
         destination,
         symbols: args.symbols,
         debuginfod: args.debuginfod,

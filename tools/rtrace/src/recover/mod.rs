@@ -10,8 +10,8 @@ use anyhow::{bail, Context};
 use std::collections::BTreeSet;
 use std::path::Path;
 use trace::access::Access;
+use trace::claim::Claim;
 use trace::dump;
-use trace::output::make_dir;
 use trace::recovered::{self, Recovered};
 use trace::region::Region;
 use vmcore::Vmcore;
@@ -75,10 +75,10 @@ fn from_dump(file: &Path, session: Option<&str>, dir: &Path, access: Access) -> 
             None => bail!("rtrace was loaded, but there are no buffers: nothing was recorded, or all was read and freed"),
         }
     }
+    let _claim = Claim::take(dir, access)?;
     if dir.read_dir().is_ok_and(|mut files| files.next().is_some()) {
         bail!("{} is not empty: choose a new directory", dir.display());
     }
-    make_dir(dir, access).with_context(|| format!("cannot make {}", dir.display()))?;
     let mut names = BTreeSet::new();
     for trace in found.traces {
         // There may be one of a session that was destroyed, beside that of another of the same name.

@@ -12,6 +12,7 @@ mod channels;
 mod condition;
 mod config;
 mod control;
+mod cpus;
 mod date;
 mod decode;
 mod doctor;

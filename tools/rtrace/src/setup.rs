@@ -3,11 +3,13 @@
 //! What is set in a session before a trace, from the command line or from a file.
 
 use crate::channels::ChannelSetup;
+use crate::cpus;
 use crate::events;
 use crate::functions::Functions;
 use crate::given::Given;
 use crate::tasks::Tasks;
 use crate::temporary::Temporary;
+use crate::terminal::say;
 use trace::channel::Channel;
 use trace::session::Session;
 use trace::settings::{BufferSize, Mode, Settings};
@@ -99,8 +101,24 @@ impl Setup {
         }
     }
 
-    /// Sets it. On failure a part may have been set; see [`Earlier`](crate::earlier::Earlier).
+    /// Sets it, and says which of the CPUs are offline. On failure a part may have been set; see
+    /// [`Earlier`](crate::earlier::Earlier).
     pub fn apply(&self, session: &Session) -> anyhow::Result<()> {
+        self.set(session)?;
+        let own = self
+            .channels
+            .iter()
+            .filter_map(|channel| channel.cpus.as_ref());
+        let lists = own.chain(&self.cpus).map(|list| list.value.as_str());
+        for cpu in cpus::offline(lists)? {
+            say(format_args!(
+                "CPU {cpu} is offline: its events are recorded from when it comes online"
+            ));
+        }
+        Ok(())
+    }
+
+    fn set(&self, session: &Session) -> anyhow::Result<()> {
         if let Some(clock) = &self.clock {
             clock.used(session.set_clock(&clock.value))?;
         }
@@ -141,7 +159,7 @@ impl Setup {
                 stage.session().create_channel(name)?;
             }
         }
-        self.apply(stage.session())
+        self.set(stage.session())
     }
 }
 

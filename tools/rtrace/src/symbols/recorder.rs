@@ -6,6 +6,7 @@
 use super::elf;
 use super::mappings::{self, MapLine};
 use super::saved::write_beside;
+use crate::cpus;
 use crate::terminal::say;
 use anyhow::Context;
 use perf_event::data::endian::Native;
@@ -31,9 +32,6 @@ const BUFFER: usize = 1 << 19;
 
 /// How long after each other those are.
 const PERIOD: Duration = Duration::from_millis(100);
-
-/// Where the kernel says which CPUs there are.
-const ONLINE: &str = "/sys/devices/system/cpu/online";
 
 /// In `misc` of a record that names a thread: it has executed a program.
 const COMM_EXEC: u16 = 1 << 13;
@@ -126,11 +124,12 @@ struct Cpus {
 impl Cpus {
     /// Follows those that have come, too.
     fn open_new(&mut self) -> io::Result<()> {
-        let list = fs::read_to_string(ONLINE)?;
+        let list = fs::read_to_string(cpus::ONLINE)?;
         if list == self.list {
             return Ok(());
         }
-        self.online = numbers(&list);
+        let online = cpus::parse(&list, u32::MAX).into_iter();
+        self.online = online.map(|cpu| cpu as usize).collect();
         for &cpu in &self.online {
             if let Entry::Vacant(entry) = self.samplers.entry(cpu) {
                 entry.insert(open(cpu)?);
@@ -148,15 +147,6 @@ impl Cpus {
         self.samplers.retain(|cpu, _| self.online.contains(cpu));
         Ok(())
     }
-}
-
-/// The numbers of a list as `0-3,5`.
-fn numbers(list: &str) -> Vec<usize> {
-    let ranges = list.trim().split(',').filter_map(|range| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        Some(first.parse::<usize>().ok()?..=last.parse().ok()?)
-    });
-    ranges.flatten().collect()
 }
 
 fn open(cpu: usize) -> io::Result<Sampler> {
@@ -364,7 +354,6 @@ mod tests {
             let code = code(line).map(|code| (code.begin, code.end, code.offset, code.path));
             assert_eq!(code, found, "{line}");
         }
-        assert_eq!(numbers("0-2,5\n"), [0, 1, 2, 5]);
     }
 
     #[test]

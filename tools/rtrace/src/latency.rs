@@ -10,6 +10,7 @@ use crate::launch::cannot_run;
 use crate::on_drop::StopOnDrop;
 use crate::options::{Latency as Options, Place, TIMERS};
 use crate::record::FAILED;
+use crate::tasks::{check_namespace, Ends};
 use crate::temporary::Temporary;
 use crate::terminal::{duration, print as show, say};
 use crate::watch::Watch;
@@ -20,9 +21,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use tempfile::TempDir;
+use trace::claim::Claim;
 use trace::ctf::Trace;
 use trace::latency::Latency;
-use trace::output::make_dir;
 use trace::session::Session;
 use trace::signals::Signals;
 use trace::snapshot;
@@ -77,6 +78,13 @@ fn measure(place: &Place, options: &Options) -> anyhow::Result<Code> {
             return Ok(cannot_run(program, &error));
         }
     }
+    let ends = match options.pids.as_slice() {
+        [] => None,
+        pids => {
+            check_namespace()?;
+            Some(Ends::of(pids)?)
+        }
+    };
     let cases = Cases::new(options)?;
     let signals = Signals::catch()?;
     let temporary = Temporary::create(&tracer, None)?;
@@ -118,15 +126,16 @@ fn measure(place: &Place, options: &Options) -> anyhow::Result<Code> {
             None
         }
     };
-    let run = Run::new(child, signals, &options.conditions, watch)?;
+    let run = Run::new(child, signals, &options.conditions, watch, ends)?;
     cases.gather(session, stop, run)
 }
 
 /// The delays that were found.
 struct Cases<'a> {
     options: &'a Options,
-    /// Where their traces are: removed at the end, if nobody wants them.
+    /// The directory of their traces: the one that was given, or a temporary one.
     dir: PathBuf,
+    _claim: Option<Claim>,
     _temporary: Option<TempDir>,
     /// Snapshots that were taken.
     taken: u64,
@@ -135,28 +144,25 @@ struct Cases<'a> {
 
 impl<'a> Cases<'a> {
     fn new(options: &'a Options) -> anyhow::Result<Self> {
-        let (dir, temporary) = match &options.dir {
+        let (dir, claim, temporary) = match &options.dir {
             Some(dir) => {
-                if dir.exists()
-                    && fs::read_dir(dir)
-                        .with_context(|| dir.display().to_string())?
-                        .next()
-                        .is_some()
-                {
+                let claim = Claim::take(dir, options.output_options.access)?;
+                let mut held = fs::read_dir(dir).with_context(|| dir.display().to_string())?;
+                if held.next().is_some() {
                     bail!("{} is not empty: choose a new directory", dir.display());
                 }
-                make_dir(dir, options.output_options.access).map_err(Error::write(dir))?;
-                (dir.clone(), None)
+                (dir.clone(), Some(claim), None)
             }
             None => {
                 let temporary =
                     TempDir::with_prefix("rtrace-").context("cannot make a directory")?;
-                (temporary.path().to_owned(), Some(temporary))
+                (temporary.path().to_owned(), None, Some(temporary))
             }
         };
         Ok(Self {
             options,
             dir,
+            _claim: claim,
             _temporary: temporary,
             taken: 0,
             worst: None,

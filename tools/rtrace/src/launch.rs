@@ -33,13 +33,18 @@ pub fn begin<'a>(
     if options.setup.state {
         state::record(session)?;
     }
+    let ends = options.setup.tasks.ends()?;
+    let until = match ends {
+        Some(_) => "the chosen processes end, or Ctrl-C",
+        None => "Ctrl-C",
+    };
     let run = |child, watch| {
-        let run = Run::new(child, signals, &options.conditions, watch)?;
+        let run = Run::new(child, signals, &options.conditions, watch, ends)?;
         Ok(Begun::Running(Box::new(run)))
     };
     let Some((program, arguments)) = &options.command else {
         say(format_args!(
-            "recording to {} until Ctrl-C",
+            "recording to {} until {until}",
             options.destination
         ));
         return run(None, watch);
@@ -79,9 +84,10 @@ pub fn wait(options: &Record, run: &mut Run<'_>, over: impl AsFd) -> anyhow::Res
 
 /// Says why a command is not run; the exit code for that.
 pub fn cannot_run(program: &OsStr, error: &io::Error) -> Code {
-    say(format_args!(
-        "cannot run {}: {error}",
-        program.to_string_lossy()
-    ));
+    let name = match program.is_empty() {
+        true => "''".into(),
+        false => program.to_string_lossy(),
+    };
+    say(format_args!("cannot run {name}: {error}"));
     workload::spawn_code(error)
 }

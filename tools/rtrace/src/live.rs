@@ -6,6 +6,7 @@ use crate::advice;
 use crate::on_drop::StopOnDrop;
 use crate::options::{Conditions, Place};
 use crate::setup::Setup;
+use crate::tasks::Ends;
 use crate::temporary::Temporary;
 use crate::terminal::say;
 use crate::watch::Watch;
@@ -30,6 +31,8 @@ use trace::viewer::{View, Viewer};
 pub struct Recording<'a> {
     /// The session.
     pub session: &'a Session,
+    /// The ends of the processes that were chosen.
+    pub ends: Option<Ends>,
     /// The signals that came.
     pub signals: Signals,
     /// Hangs up when nothing is looked at any more: something failed, or nobody reads what comes.
@@ -41,7 +44,7 @@ impl Recording<'_> {
     pub fn wait(self, command: Option<Child>) -> anyhow::Result<Code> {
         let conditions = Conditions::default();
         let watch = Watch::new(&conditions, self.session)?;
-        let mut run = Run::new(command, self.signals, &conditions, watch)?;
+        let mut run = Run::new(command, self.signals, &conditions, watch, self.ends)?;
         loop {
             if let Event::Ended(code) = run.next(self.over)? {
                 return Ok(code);
@@ -72,6 +75,7 @@ pub fn look<T>(
     let temporary = Temporary::create(&tracer, None)?;
     let session = temporary.session();
     setup.apply(session)?;
+    let ends = setup.tasks.ends()?;
     let exclude = || match excluded().as_slice() {
         [] => Ok(()),
         threads => session.exclude_tasks(threads),
@@ -94,6 +98,7 @@ pub fn look<T>(
         });
         let waited = wait(Recording {
             session,
+            ends,
             signals,
             over: over.as_fd(),
         });

@@ -4,10 +4,15 @@
 
 use crate::cgroup;
 use crate::given::Given;
-use anyhow::Context;
+use crate::maker::Maker;
+use anyhow::{ensure, Context};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::process::{pidfd_open, Pid, PidfdFlags};
 use rustix::thread::gettid;
 use std::fs;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, Command};
 use std::sync::mpsc;
 use std::thread;
@@ -42,6 +47,9 @@ impl Tasks {
         if let Some(given) = &self.cgroups {
             given.used(session.set_cgroups(&cgroup::paths(&given.value)))?;
         }
+        if self.pids.is_some() || self.only_command.is_some() {
+            check_namespace()?;
+        }
         let mut tasks = Vec::new();
         for (given, pid) in self.pids() {
             let threads = threads(pid);
@@ -64,6 +72,12 @@ impl Tasks {
         given.flat_map(|given| given.value.iter().map(move |pid| (given, *pid)))
     }
 
+    /// The ends of the chosen processes; none if no process was chosen.
+    pub fn ends(&self) -> anyhow::Result<Option<Ends>> {
+        let chosen = self.pids.as_ref();
+        chosen.map(|given| Ends::of(&given.value)).transpose()
+    }
+
     /// Runs a command whose events are recorded, and those of what it starts.
     pub fn spawn(&self, session: &Session, mut command: Command) -> io::Result<Child> {
         if self.only_command.is_none() {
@@ -84,6 +98,48 @@ impl Tasks {
                 .join()
                 .unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
         })
+    }
+}
+
+/// Fails in a PID namespace: the kernel's events have the ids of the first one, which cannot be told there.
+pub fn check_namespace() -> anyhow::Result<()> {
+    ensure!(
+        Maker::me()?.is_in_first_namespace(),
+        "rtrace runs in a PID namespace and cannot tell which ids the kernel has for the processes in it: run rtrace \
+         outside the namespace, or record all processes"
+    );
+    Ok(())
+}
+
+/// The ends of some processes.
+#[derive(Debug)]
+pub struct Ends(Vec<OwnedFd>);
+
+impl Ends {
+    /// Those of the processes with these ids. A process that has ended is over.
+    pub fn of(pids: &[u32]) -> anyhow::Result<Self> {
+        let pids = pids
+            .iter()
+            .filter_map(|pid| Pid::from_raw((*pid).try_into().ok()?));
+        let ends = pids.map(|pid| pidfd_open(pid, PidfdFlags::empty()));
+        let ends = ends.filter(|opened| !matches!(opened, Err(Errno::SRCH)));
+        let ends: Result<_, Errno> = ends.collect();
+        Ok(Self(ends.context("cannot wait for the end of a process")?))
+    }
+
+    /// Readable when one of them may have ended.
+    pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.0.iter().map(AsFd::as_fd)
+    }
+
+    /// Whether all of them have ended.
+    pub fn are_over(&mut self) -> bool {
+        let has_ended = |process: &OwnedFd| {
+            let mut ended = [PollFd::new(process, PollFlags::IN)];
+            matches!(poll(&mut ended, Some(&Timespec::default())), Ok(1..))
+        };
+        self.0.retain(|process| !has_ended(process));
+        self.0.is_empty()
     }
 }
 

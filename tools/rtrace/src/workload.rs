@@ -4,6 +4,7 @@
 
 use crate::condition::Happened;
 use crate::options::Conditions;
+use crate::tasks::Ends;
 use crate::terminal::say;
 use crate::watch::Watch;
 use anyhow::Context;
@@ -39,6 +40,8 @@ pub struct Run<'a> {
     is_ending: bool,
     conditions: &'a Conditions,
     watch: Watch,
+    /// Without a command, the processes whose end is the end.
+    ends: Option<Ends>,
 }
 
 /// A command that runs.
@@ -62,13 +65,15 @@ pub enum Event {
 }
 
 impl<'a> Run<'a> {
-    /// Begins, with a command if there is one.
+    /// Begins, with a command if there is one. Without a command, the run ends with the processes of `ends`.
     pub fn new(
         child: Option<Child>,
         signals: Signals,
         conditions: &'a Conditions,
         watch: Watch,
+        ends: Option<Ends>,
     ) -> anyhow::Result<Self> {
+        let ends = ends.filter(|_| child.is_none());
         let command = child.map(Running::new).transpose();
         Ok(Self {
             command: command.context("cannot wait for the command")?,
@@ -77,6 +82,7 @@ impl<'a> Run<'a> {
             is_ending: false,
             conditions,
             watch,
+            ends,
         })
     }
 
@@ -100,7 +106,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Waits for what comes next. Without a command it ends by a signal, or when `over` hangs up; with
+    /// Waits for what comes next. Without a command it ends by a signal, with the processes that were chosen, or when `over` hangs up; with
     /// one, signals go on to that, and at the second one it is left alone.
     pub fn next(&mut self, over: impl AsFd) -> anyhow::Result<Event> {
         loop {
@@ -110,13 +116,15 @@ impl<'a> Run<'a> {
             };
             let fds = [end, self.signals.as_fd()].into_iter();
             let fds = fds.chain(self.watch.fds());
+            let fds = fds.chain(self.ends.iter().flat_map(Ends::fds));
             let mut fds: Vec<_> = fds
                 .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
                 .collect();
             if self.pending.is_empty() {
                 rustix::io::retry_on_intr(|| poll(&mut fds, None)).context("cannot wait")?;
             }
-            let is_over = !fds[0].revents().is_empty();
+            let is_over =
+                !fds[0].revents().is_empty() || self.ends.as_mut().is_some_and(Ends::are_over);
             self.pending.extend(self.signals.pending());
             let is_end_due = is_over || !self.pending.is_empty();
             // First: it has happened before the end. But only once: it may happen all the time.

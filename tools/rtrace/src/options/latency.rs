@@ -45,6 +45,8 @@ pub struct Latency {
     pub setup: Setup,
     /// When to look at it.
     pub conditions: Conditions,
+    /// The processes whose waits are meant; all, if it is empty.
+    pub pids: Vec<u32>,
     /// Which waits are meant, as a filter of the event; all, if there is none.
     pub filter: Option<String>,
     /// How long a wait must be; none: longer than any before.
@@ -118,6 +120,7 @@ pub(super) fn latency(args: LatencyArgs) -> Action {
             ..Conditions::default()
         },
         filter,
+        pids: args.pids,
         dir: args.output.or_else(|| args.threshold.map(|_| default())),
         threshold: args.threshold,
         output_options: OutputOptions {

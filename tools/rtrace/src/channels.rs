@@ -2,6 +2,7 @@
 
 //! The channels of a recording: `channel0`, and those that are asked for.
 
+use crate::decode::is_call;
 use crate::given::Given;
 use rtrace_input::name;
 use std::str::FromStr;
@@ -114,6 +115,15 @@ impl ChannelSetup {
     pub fn fill(&mut self, mode: Option<Mode>, size: Option<BufferSize>) {
         self.mode = self.mode.or(mode);
         self.size = self.size.or(size);
+    }
+}
+
+/// The pattern that `set_event` takes for one that the user gave: the name of a system call picks its begin and
+/// its end.
+pub fn pattern(given: &str) -> String {
+    match is_call(given) {
+        true => format!("syscall_*_{given}"),
+        false => given.to_owned(),
     }
 }
 

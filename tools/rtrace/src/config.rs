@@ -2,8 +2,8 @@
 
 //! What is recorded as a TOML file: `rtrace record --config FILE`, `rtrace start --config FILE`.
 
-use crate::args::{aux_size, pattern};
-use crate::channels::{patterns, ChannelSetup, Filter};
+use crate::args::{aux_size, filter, pattern};
+use crate::channels::{self, patterns, ChannelSetup, Filter};
 use crate::given::Given;
 use crate::setup::Setup;
 use crate::tasks::Tasks;
@@ -187,8 +187,17 @@ impl Source<'_> {
     fn pattern(self, word: Spanned<String>) -> Result<Given<String>, String> {
         let word = self.spanned(word);
         match pattern(&word.value) {
-            Ok(_) => Ok(word),
+            Ok(_) => Ok(word.map(|word| channels::pattern(&word))),
             Err(why) => Err(word.wrong(format_args!("`{}`: {why}", word.value))),
+        }
+    }
+
+    /// A filter, as on the command line.
+    fn filter(self, expression: Spanned<String>) -> Result<Given<String>, String> {
+        let expression = self.spanned(expression);
+        match filter(&expression.value) {
+            Ok(_) => Ok(expression),
+            Err(why) => Err(expression.wrong(why)),
         }
     }
 
@@ -207,7 +216,7 @@ impl Source<'_> {
         let filters = filters.into_iter().map(|(pattern, expression)| {
             Ok(Filter {
                 pattern: self.pattern(pattern)?.value,
-                expression: self.spanned(expression),
+                expression: self.filter(expression)?,
             })
         });
         let setup = ChannelSetup {

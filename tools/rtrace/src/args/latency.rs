@@ -100,11 +100,7 @@ pub struct LatencyArgs {
     pub rows: usize,
 
     /// Command to run meanwhile
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "COMMAND"
-    )]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 

@@ -27,7 +27,7 @@ pub use session::{
     CreateArgs, DestroyArgs, MarkArgs, RecoverArgs, SessionsArgs, SnapshotArgs, StartArgs,
     StateArgs, StatusArgs,
 };
-pub use setup::{aux_size, pattern, ChoiceArgs, FunctionArgs, SetupArgs};
+pub use setup::{aux_size, filter, pattern, ChoiceArgs, FunctionArgs, SetupArgs};
 pub use show::ShowArgs;
 pub use top::TopArgs;
 
@@ -60,7 +60,7 @@ pub struct Cli {
 
     /// Session to work with: one that is there (`rtrace sessions`) [default: default; `record`
     /// makes one for itself]
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, global = true, value_name = "NAME", value_parser = session::name)]
     pub session: Option<String>,
 }
 

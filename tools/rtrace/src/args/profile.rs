@@ -73,10 +73,6 @@ pub struct ProfileArgs {
     pub access: AccessArgs,
 
     /// Command to run meanwhile
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "COMMAND"
-    )]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }

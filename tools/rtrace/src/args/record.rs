@@ -14,7 +14,8 @@ use trace::rotate::Every;
 ///
 /// Makes a session of its own, runs COMMAND, stops, writes everything to DIR, and destroys the
 /// session: what other sessions record goes on, and others may record at the same time. Needs no
-/// daemon. If COMMAND cannot be run nothing is recorded, and no DIR is left. Without -e and -x the
+/// daemon. Without COMMAND, -p ends the recording when its processes have ended. If COMMAND cannot be run
+/// nothing is recorded, and no DIR is left. Without -e and -x the
 /// module's default events are recorded. The last line is `N events recorded, M lost`.
 ///
 /// With --session it records in that session, which must be stopped, and puts its settings back as
@@ -137,10 +138,6 @@ pub struct RecordArgs {
     pub fail_on_loss: bool,
 
     /// Command to run while recording
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "COMMAND"
-    )]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }

@@ -4,6 +4,7 @@
 
 use super::{AccessArgs, SetupArgs};
 use clap::Args;
+use rtrace_input::name::refusal;
 use std::path::PathBuf;
 
 /// Show the session: its state, events, buffers and counters
@@ -130,7 +131,7 @@ pub struct StateArgs {}
 #[derive(Debug, Args)]
 pub struct CreateArgs {
     /// Its name: letters, digits, _, - and ., not beginning with one of the last two; at most 63
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = name)]
     pub name: String,
 }
 
@@ -140,7 +141,7 @@ pub struct CreateArgs {
 #[derive(Debug, Args)]
 pub struct DestroyArgs {
     /// The session
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = name)]
     pub name: String,
 }
 
@@ -152,4 +153,9 @@ pub struct SessionsArgs {
     /// Print one JSON array
     #[arg(long)]
     pub json: bool,
+}
+
+/// Parses the name of a session.
+pub fn name(text: &str) -> Result<String, &'static str> {
+    refusal(text).map_or_else(|| Ok(text.to_owned()), Err)
 }

@@ -13,7 +13,7 @@ use trace::settings::BufferSize;
 #[derive(Debug, Args)]
 pub struct ChoiceArgs {
     /// Record these events: SYSTEM:EVENT, EVENT or SYSTEM, by rtrace's names or ftrace's and
-    /// perf's, with *, ? and [...]. Several are separated by commas, or given with -e each. Where the
+    /// perf's, with *, ? and [...]. The name of a system call is its begin and its end. Several are separated by commas, or given with -e each. Where the
     /// system is named, those of ftrace's are meant, too, that rtrace takes from perf
     #[arg(short, long = "event", value_name = "PATTERN", value_delimiter = ',')]
     #[arg(value_parser = pattern)]
@@ -39,7 +39,7 @@ pub struct ChoiceArgs {
     /// Of the events of the -e before it, record only those of which EXPR is true, in ftrace's
     /// language: 'prev_prio < 0 && next_comm ~ "kworker*"'. Names are the event's fields, and
     /// contexts
-    #[arg(long = "filter", value_name = "EXPR")]
+    #[arg(long = "filter", value_name = "EXPR", value_parser = filter)]
     pub filters: Vec<String>,
 
     /// Record these CPUs only: 0,2-3
@@ -68,17 +68,17 @@ pub struct FunctionArgs {
     /// file, one a line. Several are separated by commas, or given with -F each. Without -e nothing else
     /// is recorded
     #[arg(short = 'F', long = "functions", value_name = "PATTERN")]
-    #[arg(value_delimiter = ',', value_parser = pattern)]
+    #[arg(value_delimiter = ',', value_parser = function)]
     pub functions: Vec<String>,
 
     /// The same, and when they return and how long each call took: for `rtrace report --graph`
     #[arg(short = 'G', long = "graph", value_name = "PATTERN")]
-    #[arg(value_delimiter = ',', value_parser = pattern, conflicts_with = "functions")]
+    #[arg(value_delimiter = ',', value_parser = function, conflicts_with = "functions")]
     pub graph: Vec<String>,
 
     /// But not these functions
     #[arg(short = 'N', long = "notrace", value_name = "PATTERN")]
-    #[arg(value_delimiter = ',', value_parser = pattern)]
+    #[arg(value_delimiter = ',', value_parser = function)]
     pub notrace: Vec<String>,
 
     /// In a graph only calls that are in less than N others: 1 is those that no other led to
@@ -209,13 +209,36 @@ fn filters(matches: &ArgMatches) -> Vec<Range<usize>> {
     indices("filters").into_iter().map(before).collect()
 }
 
-/// One pattern: what stands between commas. White space would end it in `set_event`.
+/// Parses one pattern of events or functions, the text between two commas.
+///
+/// `set_event` ends a pattern at white space, and takes `!` for "exclude".
 pub fn pattern(word: &str) -> Result<String, &'static str> {
     if word.is_empty() {
         Err("a pattern is missing")
     } else if word.contains(char::is_whitespace) {
         Err("white space in a pattern; several are separated by commas")
+    } else if word.starts_with('!') {
+        Err("a pattern does not begin with `!`: -x excludes events, -N excludes functions")
     } else {
         Ok(word.to_owned())
+    }
+}
+
+/// Parses one pattern of functions. `-F 99` is a user of perf who wants 99 samples per second.
+fn function(word: &str) -> Result<String, &'static str> {
+    if word.parse::<u64>().is_ok() {
+        return Err(
+            "no function has a number as its name; --sample-freq sets the samples per second",
+        );
+    }
+    pattern(word)
+}
+
+/// Parses one filter. The kernel takes an empty filter and `0` for "no filter", and would record all events.
+pub fn filter(expression: &str) -> Result<String, &'static str> {
+    match expression.trim() {
+        "" => Err("the filter is empty; without --filter all events are recorded"),
+        "0" => Err("a filter compares a field with a value; `0` would record all events"),
+        _ => Ok(expression.to_owned()),
     }
 }

@@ -87,10 +87,6 @@ pub struct ShowArgs {
     pub output: Option<PathBuf>,
 
     /// Command to run and trace
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "COMMAND"
-    )]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }

@@ -4,7 +4,7 @@
 
 use super::wrong;
 use crate::args::{ChoiceArgs, Cli, FunctionArgs, SetupArgs};
-use crate::channels::{patterns, ChannelArg, ChannelSetup, Filter};
+use crate::channels::{self, patterns, ChannelArg, ChannelSetup, Filter};
 use crate::config::{self, Config};
 use crate::functions::{Functions, What};
 use crate::given::Given;
@@ -133,7 +133,8 @@ fn channels(args: &ChoiceArgs, given: &[ChannelArg]) -> Result<Vec<ChannelSetup>
     let of = |patterns: &[String], places: &[usize], place| -> Vec<Given<String>> {
         let placed = patterns.iter().zip(places);
         let here = placed.filter(|(_, at)| **at == place);
-        here.map(|(pattern, _)| pattern.clone().into()).collect()
+        here.map(|(pattern, _)| channels::pattern(pattern).into())
+            .collect()
     };
     let patterns = |place| {
         let events = of(&args.events, &args.places.events, place);
@@ -166,7 +167,7 @@ fn channels(args: &ChoiceArgs, given: &[ChannelArg]) -> Result<Vec<ChannelSetup>
         };
         let patterns = args.events[events.clone()].iter();
         channel.filters.extend(patterns.map(|pattern| Filter {
-            pattern: pattern.clone(),
+            pattern: channels::pattern(pattern),
             expression: expression.clone().into(),
         }));
     }

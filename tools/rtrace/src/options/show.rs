@@ -5,6 +5,7 @@
 use super::setup::choice;
 use super::{rows, security};
 use crate::args::{ChoiceArgs, FunctionArgs, ShowArgs};
+use crate::channels::pattern;
 use crate::decode::is_call;
 use crate::setup::Setup;
 use crate::show::paths::Sources;
@@ -65,17 +66,8 @@ pub enum Input {
 }
 
 /// From the command line.
-pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
+pub(super) fn show(args: ShowArgs) -> Result<Show, clap::Error> {
     let unprinted = unprinted(&args);
-    let ChoiceArgs {
-        events, exclude, ..
-    } = &mut args.choice;
-    for pattern in events.iter_mut().chain(exclude) {
-        // Its begin and its end, whatever else is called so.
-        if is_call(pattern) {
-            *pattern = both(pattern);
-        }
-    }
     let FunctionArgs {
         functions, graph, ..
     } = &args.choice.functions;
@@ -98,7 +90,7 @@ pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
             let size = args.choice.buffer.unwrap_or(BufferSize::DEFAULT);
             for name in &unprinted {
                 setup.record_also(match is_call(name) {
-                    true => both(name),
+                    true => pattern(name),
                     false => format!("sched:{name}"),
                 });
             }
@@ -126,11 +118,6 @@ pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
         summary: args.summary.then_some(rows(args.rows)),
         output: args.output,
     })
-}
-
-/// The patterns of a system call: its begin and its end.
-fn both(call: &str) -> String {
-    format!("syscall_*_{call}")
 }
 
 /// What is recorded beside what is chosen, for the names of files.

@@ -161,10 +161,60 @@ fn commas_separate_patterns() {
     let expected = ["a:*", "b", "e", "!c", "!d"];
     assert_eq!(first(record), expected);
     for option in ["-e", "-x"] {
-        for word in ["", ",", "a,", ",a", "a,,b", "a b", "a, b", " ", "a\n"] {
+        for word in [
+            "", ",", "a,", ",a", "a,,b", "a b", "a, b", " ", "a\n", "!a", "a,!b",
+        ] {
             let parsed = Cli::from_words(["rtrace", "record", option, word]);
             assert_eq!(parsed.unwrap_err().exit_code(), 2, "{option} '{word}'");
         }
+    }
+}
+
+#[test]
+fn a_system_call_is_its_begin_and_its_end() {
+    let record = recorded("-e openat,sched_switch -x read --filter ret<0");
+    let filters: Vec<_> = record.setup.channels[0].filters.clone();
+    assert_eq!(filters[0].pattern, "syscall_*_openat");
+    let expected = ["syscall_*_openat", "sched_switch", "!syscall_*_read"];
+    assert_eq!(first(record), expected);
+}
+
+#[test]
+fn an_unknown_option_is_no_command() {
+    for words in [
+        "record -g -- true",
+        "record -a -e sched -o d -- true",
+        "record --onyl -o d -- true",
+        "trace -f -- true",
+        "profile -g -- true",
+        "latency -q -- true",
+    ] {
+        let words = ["rtrace"].into_iter().chain(words.split_whitespace());
+        let error = Cli::from_words(words).unwrap_err();
+        assert!(error.to_string().contains("unexpected argument"), "{error}");
+        assert_eq!(error.exit_code(), 2);
+    }
+    let (program, arguments) = recorded("-e a ls -l -- x").command.unwrap();
+    assert_eq!(program, "ls");
+    assert_eq!(arguments, ["-l", "--", "x"]);
+}
+
+#[test]
+fn values_that_mean_something_else_are_refused() {
+    for (words, said) in [
+        (&["record", "-F", "99"][..], "--sample-freq"),
+        (
+            &["record", "-e", "sched", "--filter", ""],
+            "the filter is empty",
+        ),
+        (&["record", "-e", "sched", "--filter", " 0"], "all events"),
+        (&["trace", "-e", "!read"], "-x excludes"),
+        (&["create", ""], "must not be empty"),
+        (&["--session", "", "status"], "must not be empty"),
+    ] {
+        let words = ["rtrace"].iter().chain(words);
+        let error = Cli::from_words(words).unwrap_err();
+        assert!(error.to_string().contains(said), "{error}");
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where a stream's reader is: packet by packet through a buffer.
+//! Where a stream's reader is: packet by packet through a buffer; and the packet that it holds.
 
 use super::platform::Kernel;
 use super::reader::Censor;
@@ -11,7 +11,7 @@ use crate::record::memory::Memory;
 use crate::record::packet;
 use crate::ring::consume::{Reader, Unavailable};
 use crate::sys::errno::enodata;
-use crate::sys::pages::Pages;
+use crate::sys::pages::{Pages, PAGE_SIZE};
 use crate::sys::pipe::Pipe;
 use kernel::prelude::*;
 use kernel::uaccess::UserSliceWriter;
@@ -19,7 +19,8 @@ use kernel::uaccess::UserSliceWriter;
 /// Where a buffer's reader is.
 pub(super) struct Cursor {
     reader: Reader,
-    held: Option<HeldPacket>,
+    /// Whether the reader holds a packet.
+    is_holding: bool,
     /// Packets given to readers and put back.
     pub(super) packets: u64,
     /// Records in them.
@@ -39,11 +40,13 @@ pub(crate) struct Seen {
     pub(crate) discarded: u64,
 }
 
-/// The packet that is held.
-struct HeldPacket {
+/// A packet that the reader holds.
+pub(super) struct HeldPacket {
     packet: Packet,
-    /// Where it is in memory.
+    /// Where it is in the buffer's memory.
     memory: u64,
+    /// The packet without what its reader may not see. The buffer's own bytes stay as they are.
+    censored: Option<KVVec<u8>>,
     /// What is known when it was read.
     seen: Seen,
     /// Bytes moved out.
@@ -52,9 +55,89 @@ struct HeldPacket {
     by_read: bool,
 }
 
+/// Most bytes of a censored packet that one splice copies: a pipe's usual size.
+const COPY: usize = 16 * PAGE_SIZE;
+
 impl HeldPacket {
+    /// Hides from the reader what `censor` does not let through. May sleep.
+    pub(super) fn censor(&mut self, buffer: &Buffer, censor: &impl Censor) -> Result {
+        let mut copy = KVVec::from_elem(0, self.packet.size as usize, GFP_KERNEL)?;
+        let content = self.content(buffer);
+        // The padding stays 0: the buffer has there what earlier packets left.
+        let shown = copy.get_mut(..content.len()).ok_or(EIO)?;
+        shown.copy_from_slice(content);
+        censor.censor(shown)?;
+        self.censored = Some(copy);
+        Ok(())
+    }
+
+    /// What its reader is told of it.
+    pub(super) fn describe(&self) -> MappedPacket {
+        MappedPacket {
+            packet: self.packet,
+            offset: self.memory,
+        }
+    }
+
+    /// Its content, as its reader sees it.
+    pub(super) fn content<'a>(&'a self, buffer: &'a Buffer) -> &'a [u8] {
+        self.bytes(buffer, 0, self.packet.content as usize)
+    }
+
+    /// Moves pages of it into a pipe: the buffer's own, or fresh ones that hold a part of the censored
+    /// packet and nothing else ever, near `cpu`. 0 at its end. May sleep.
+    pub(super) fn splice(
+        &mut self,
+        buffer: &Buffer,
+        cpu: u32,
+        pipe: &mut Pipe,
+        len: usize,
+    ) -> Result<usize> {
+        let moved = match self.left(len) {
+            0 => 0,
+            len if self.censored.is_some() => {
+                let part = self.bytes(buffer, self.done, len.min(COPY));
+                let size = part.len().next_multiple_of(PAGE_SIZE);
+                let mut pages = Pages::new(size, cpu).ok_or(ENOMEM)?;
+                pages.write_front(part)?;
+                pipe.splice(&pages, 0, part.len())?
+            }
+            len => {
+                let at = self.memory.wrapping_add(self.done) as usize;
+                pipe.splice(buffer.memory().pages(), at, len)?
+            }
+        };
+        self.done = self.done.wrapping_add(moved as u64);
+        Ok(moved)
+    }
+
+    /// Copies bytes of it that were not moved out yet. 0 at its end. May sleep for as long as the user
+    /// memory's owner wants.
+    pub(super) fn copy_out(&mut self, buffer: &Buffer, out: &mut UserSliceWriter) -> Result<usize> {
+        let len = self.left(out.len());
+        out.write_slice(self.bytes(buffer, self.done, len))?;
+        self.done = self.done.wrapping_add(len as u64);
+        Ok(len)
+    }
+
+    /// Whether read(2) has taken it, and has copied all of it.
+    pub(super) fn is_read(&self) -> bool {
+        self.by_read && self.left(1) == 0
+    }
+
     fn left(&self, at_most: usize) -> usize {
         (self.packet.size.saturating_sub(self.done) as usize).min(at_most)
+    }
+
+    /// Bytes of it, as its reader sees them.
+    fn bytes<'a>(&'a self, buffer: &'a Buffer, from: u64, len: usize) -> &'a [u8] {
+        match &self.censored {
+            Some(copy) => {
+                let rest = copy.get(from as usize..).unwrap_or(&[]);
+                rest.get(..len).unwrap_or(rest)
+            }
+            None => buffer.memory().bytes(self.memory.wrapping_add(from), len),
+        }
     }
 }
 
@@ -63,7 +146,7 @@ impl Cursor {
     pub(super) fn new(reader: Reader) -> Self {
         Self {
             reader,
-            held: None,
+            is_holding: false,
             packets: 0,
             records: 0,
             ended: false,
@@ -73,19 +156,18 @@ impl Cursor {
 
     /// Whether a packet is held.
     pub(super) fn is_holding(&self) -> bool {
-        self.held.is_some()
+        self.is_holding
     }
 
     /// Takes the oldest packet; none is held. `finished`: whether the trace was over before the
     /// ring is asked here, so that what the ring says is final. `EAGAIN`: there is none now;
-    /// `ENODATA`: there will be none; `EIO`: the censor refuses it, and it stays.
+    /// `ENODATA`: there will be none.
     pub(super) fn take(
         &mut self,
         buffer: &Buffer,
         finished: bool,
         by_read: bool,
-        censor: Option<&impl Censor>,
-    ) -> Result<MappedPacket> {
+    ) -> Result<HeldPacket> {
         let mut taken = buffer.ring().get(&mut self.reader);
         if taken.is_err() && finished {
             // There may be room now to report losses that found none before.
@@ -99,90 +181,40 @@ impl Cursor {
             }
             Unavailable::Empty | Unavailable::Busy => EAGAIN,
         })?;
+        self.is_holding = true;
         let (sequence, content, discarded) = header(buffer.memory(), taken.memory);
-        let size = packet::size::<Kernel>(content);
-        if let Some(censor) = censor {
-            let memory = buffer.memory();
-            let censored = memory.edit(taken.memory, size as usize, |packet| {
-                let (content, padding) =
-                    packet.split_at_mut_checked(content as usize).ok_or(EIO)?;
-                // What earlier packets left there.
-                padding.fill(0);
-                censor.censor(content)
-            });
-            if censored.is_err() {
-                self.unget(buffer);
-                return Err(EIO);
-            }
-        }
-        let packet = Packet {
-            sequence,
-            size,
-            content,
-            records: taken.records,
-        };
-        self.held = Some(HeldPacket {
-            packet,
+        Ok(HeldPacket {
+            packet: Packet {
+                sequence,
+                size: packet::size::<Kernel>(content),
+                content,
+                records: taken.records,
+            },
             memory: taken.memory,
+            censored: None,
             seen: Seen {
                 next: sequence.wrapping_add(1),
                 discarded,
             },
             done: 0,
             by_read,
-        });
-        Ok(MappedPacket {
-            packet,
-            offset: taken.memory,
         })
     }
 
-    /// Gives the held packet back. `EINVAL`: none is held.
-    pub(super) fn put(&mut self, buffer: &Buffer) -> Result {
-        self.seen = self.held.take().ok_or(EINVAL)?.seen;
+    /// Gives the held packet back.
+    pub(super) fn put(&mut self, buffer: &Buffer, held: HeldPacket) {
+        self.is_holding = false;
+        self.seen = held.seen;
         if let Some(packet) = buffer.ring().put(&mut self.reader) {
             self.packets = self.packets.wrapping_add(1);
             self.records = self.records.wrapping_add(packet.records);
         }
-        Ok(())
     }
 
-    /// Puts the held packet back as if it had not been taken.
+    /// Puts the held packet, if any, back as if it had not been taken.
     pub(super) fn unget(&mut self, buffer: &Buffer) {
-        self.held = None;
+        self.is_holding = false;
         buffer.ring().unget(&mut self.reader);
-    }
-
-    /// The content of the held packet. `EINVAL`: none is held.
-    pub(super) fn content<'a>(&self, buffer: &'a Buffer) -> Result<&'a [u8]> {
-        let held = self.held.as_ref().ok_or(EINVAL)?;
-        let memory = buffer.memory();
-        Ok(memory.bytes(held.memory, held.packet.content as usize))
-    }
-
-    /// Moves pages of the held packet into a pipe. 0 at its end; `EINVAL`: none is held.
-    pub(super) fn splice(&mut self, buffer: &Buffer, pipe: &mut Pipe, len: usize) -> Result<usize> {
-        let held = self.held.as_mut().ok_or(EINVAL)?;
-        let at = held.memory.wrapping_add(held.done) as usize;
-        let moved = pipe.splice(buffer.memory().pages(), at, held.left(len))?;
-        held.done = held.done.wrapping_add(moved as u64);
-        Ok(moved)
-    }
-
-    /// Copies bytes of the held packet, and gives it back at its end if read(2) took it. 0: none is
-    /// held, or it is at its end.
-    pub(super) fn copy_out(&mut self, buffer: &Buffer, out: &mut UserSliceWriter) -> Result<usize> {
-        let Some(held) = &mut self.held else {
-            return Ok(0);
-        };
-        let bytes = held.left(out.len());
-        let at = held.memory.wrapping_add(held.done);
-        out.write_slice(buffer.memory().bytes(at, bytes))?;
-        held.done = held.done.wrapping_add(bytes as u64);
-        if held.by_read && held.left(1) == 0 {
-            self.put(buffer)?;
-        }
-        Ok(bytes)
     }
 }
 

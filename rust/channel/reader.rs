@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The reader of a stream: one at a time, who has its file open.
+//!
+//! Its operations exclude each other, by the lock of [`Stream::held`]. Threads that share the file may
+//! wait there for one whose user memory is slow; nothing else waits for that lock.
 
-use super::cursor::Seen;
+use super::cursor::{HeldPacket, Seen};
 use super::stream::Stream;
 use super::Channel;
 use crate::abi::ioctl::MappedPacket;
@@ -35,6 +38,15 @@ impl<C> StreamReader<C> {
     fn stream(&self) -> Result<&Stream> {
         self.channel.stream(self.cpu).ok_or_else(enodata)
     }
+
+    /// Puts the held packet back as if it had not been taken.
+    pub(crate) fn unget(&self) {
+        if let Ok(stream) = self.stream() {
+            let mut held = stream.held.lock();
+            *held = None;
+            stream.cursor.lock().unget(stream.buffer());
+        }
+    }
 }
 
 impl<C: Censor> StreamReader<C> {
@@ -56,32 +68,42 @@ impl<C: Censor> StreamReader<C> {
     }
 
     /// Takes the oldest packet. `EAGAIN`: there is none now; `ENODATA`: there will be none;
-    /// `EBUSY`: one is held; `EIO`: it may not be seen. May sleep.
+    /// `EBUSY`: one is held; `EIO`: it may not be seen; `ENOMEM`. On an error the packet stays. May
+    /// sleep.
     pub(crate) fn get(&self) -> Result<MappedPacket> {
         let stream = self.stream()?;
-        let mut cursor = stream.cursor.lock();
-        if cursor.is_holding() {
+        let mut held = stream.held.lock();
+        if held.is_some() {
             return Err(EBUSY);
         }
+        let taken = self.take(stream, false)?;
+        Ok(held.insert(taken).describe())
+    }
+
+    /// Takes the oldest packet for who holds the lock of `held`, where none is.
+    fn take(&self, stream: &Stream, by_read: bool) -> Result<HeldPacket> {
+        let mut cursor = stream.cursor.lock();
         let finished = stream.is_finished();
-        let taken = cursor.take(stream.buffer(), finished, false, self.censor.as_ref());
+        let taken = cursor.take(stream.buffer(), finished, by_read);
         if let Err(EAGAIN) = taken {
             stream.found_nothing();
         }
-        taken
+        drop(cursor);
+        let mut taken = taken?;
+        if let Some(censor) = &self.censor {
+            let censored = taken.censor(stream.buffer(), censor);
+            censored.inspect_err(|_| stream.cursor.lock().unget(stream.buffer()))?;
+        }
+        Ok(taken)
     }
 
     /// Gives the held packet back. `EINVAL`: none is held.
     pub(crate) fn put(&self) -> Result {
         let stream = self.stream()?;
-        stream.cursor.lock().put(stream.buffer())
-    }
-
-    /// Puts the held packet back as if it had not been taken.
-    pub(crate) fn unget(&self) {
-        if let Ok(stream) = self.stream() {
-            stream.cursor.lock().unget(stream.buffer());
-        }
+        let mut held = stream.held.lock();
+        let packet = held.take().ok_or(EINVAL)?;
+        stream.cursor.lock().put(stream.buffer(), packet);
+        Ok(())
     }
 
     /// What is known of the packets that this reader, or those before it, gave back.
@@ -92,8 +114,8 @@ impl<C: Censor> StreamReader<C> {
     /// Looks at the content of the held packet. `EINVAL`: none is held. May sleep.
     pub(crate) fn look<R>(&self, look: impl FnOnce(&[u8]) -> R) -> Result<R> {
         let stream = self.stream()?;
-        let cursor = stream.cursor.lock();
-        Ok(look(cursor.content(stream.buffer())?))
+        let held = stream.held.lock();
+        Ok(look(held.as_ref().ok_or(EINVAL)?.content(stream.buffer())))
     }
 
     /// Has the packet being written closed. May sleep.
@@ -101,11 +123,14 @@ impl<C: Censor> StreamReader<C> {
         self.channel.flush(self.cpu)
     }
 
-    /// Moves pages of the held packet into a pipe. 0 at its end; `EINVAL`: none is held.
+    /// Moves pages of the held packet into a pipe. 0 at its end; `EINVAL`: none is held. May sleep.
     pub(crate) fn splice(&self, pipe: &mut Pipe, len: usize) -> Result<usize> {
         let stream = self.stream()?;
-        let mut cursor = stream.cursor.lock();
-        cursor.splice(stream.buffer(), pipe, len)
+        let mut held = stream.held.lock();
+        let Some(packet) = &mut *held else {
+            return Err(EINVAL);
+        };
+        packet.splice(stream.buffer(), self.cpu, pipe, len)
     }
 
     /// Bytes that can be mapped: all that packets are in.
@@ -131,18 +156,14 @@ impl<C: Censor> StreamReader<C> {
             return Ok(0);
         }
         loop {
-            let mut cursor = stream.cursor.lock();
-            if !cursor.is_holding() {
-                let finished = stream.is_finished();
-                match cursor.take(stream.buffer(), finished, true, self.censor.as_ref()) {
-                    Ok(_) => {}
+            let mut held = stream.held.lock();
+            let packet = match &mut *held {
+                Some(packet) => packet,
+                none => match self.take(stream, true) {
+                    Ok(taken) => none.insert(taken),
                     Err(error) if error == enodata() => return Ok(0),
-                    Err(EAGAIN) => {
-                        stream.found_nothing();
-                        if nonblock {
-                            return Err(EAGAIN);
-                        }
-                        drop(cursor);
+                    Err(EAGAIN) if !nonblock => {
+                        drop(held);
                         // The wait below does not look if the ring keeps saying that it is
                         // readable, and the writer keeps being faster.
                         if kernel::current!().signal_pending() {
@@ -153,9 +174,14 @@ impl<C: Censor> StreamReader<C> {
                         continue;
                     }
                     Err(error) => return Err(error),
-                }
+                },
+            };
+            // Without the cursor's lock: user memory may keep this thread for ever.
+            let bytes = packet.copy_out(stream.buffer(), out)?;
+            if let Some(packet) = held.take_if(|packet| packet.is_read()) {
+                stream.cursor.lock().put(stream.buffer(), packet);
             }
-            return cursor.copy_out(stream.buffer(), out);
+            return Ok(bytes);
         }
     }
 
@@ -193,8 +219,8 @@ impl<C: Censor> StreamReader<C> {
 
 impl<C> Drop for StreamReader<C> {
     fn drop(&mut self) {
+        self.unget();
         if let Ok(stream) = self.stream() {
-            stream.cursor.lock().unget(stream.buffer());
             stream.wakeup.close();
         }
     }

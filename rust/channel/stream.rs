@@ -2,7 +2,7 @@
 
 //! A stream: the packets of one CPU's buffer, to read.
 
-use super::cursor::Cursor;
+use super::cursor::{Cursor, HeldPacket};
 use super::platform::Kernel;
 use super::wakeup::Wakeup;
 use super::Buffer;
@@ -20,6 +20,11 @@ pub(super) struct Stream {
     finished: SharedWord,
     /// Not 0 from when there was enough, or a read period ended, until a reader finds nothing more.
     due: SharedWord,
+    /// The packet that the reader holds. Each operation of the reader locks it, and may sleep on user
+    /// memory with it; nothing else does. Taken before `cursor`.
+    #[pin]
+    pub(super) held: Mutex<Option<HeldPacket>>,
+    /// Locked by a stop, a flush and the statistics, too: no holder touches user memory.
     #[pin]
     pub(super) cursor: Mutex<Cursor>,
 }
@@ -33,6 +38,7 @@ impl Stream {
             wakeup,
             finished: SharedWord::new(0),
             due: SharedWord::new(0),
+            held <- new_mutex!(None),
             cursor <- new_mutex!(cursor),
         }? Error)
     }

@@ -299,14 +299,6 @@ impl<G: Pages> Memory<G> {
         // SAFETY: The bytes of a held packet lie in the memory, and nobody writes them (I4).
         unsafe { core::slice::from_raw_parts(self.base.add(at as usize).as_ptr(), len) }
     }
-
-    /// Lets `edit` change bytes of a packet that the reader holds.
-    pub fn edit<R>(&self, at: u64, len: usize, edit: impl FnOnce(&mut [u8]) -> R) -> R {
-        // SAFETY:
-        // - The bytes of a held packet lie in the memory, and nobody writes them (I4).
-        // - The one reader is here, so nobody else reads them now.
-        edit(unsafe { core::slice::from_raw_parts_mut(self.base.add(at as usize).as_ptr(), len) })
-    }
 }
 
 /// Lays a reserved record down, part after part. The parts' sizes add up to what was reserved.

@@ -400,37 +400,42 @@ pub fn say_nothing() {
     say("nothing of what was waited for has happened: no trace is left");
 }
 
-/// Says what was recorded and what was lost.
-fn close(options: &Record, session: &Session, recorded: Recorded) -> anyhow::Result<Verdict> {
-    let written = recorded.written;
+/// Says where the trace is. A receiver may lack the packets that were in flight when an error occurred.
+fn say_trace(options: &Record, written: &Written, whole: bool) {
     let whither = match options.destination {
-        Destination::Directory(_) => Some("in"),
-        // What is on its way may not have come.
-        Destination::Receiver { .. } => recorded.whole.then_some("sent to"),
+        Destination::Directory(_) => "in",
+        Destination::Receiver { .. } if !whole => return,
+        Destination::Receiver { .. } => "sent to",
     };
-    if let Some(whither) = whither {
-        say(format_args!(
-            "trace {whither} {} ({}, {} packets)",
-            options.destination,
-            bytes(written.bytes),
-            written.packets
-        ));
-    }
-    let state = if recorded.whole {
-        State::Over
-    } else {
-        State::Failed
-    };
+    say(format_args!(
+        "trace {whither} {} ({}, {} packets)",
+        options.destination,
+        bytes(written.bytes),
+        written.packets
+    ));
+}
+
+/// Ends the trace, and says what was recorded and what was lost. The trace is announced only when its end succeeded.
+fn close(options: &Record, session: &Session, recorded: Recorded) -> anyhow::Result<Verdict> {
+    let Recorded {
+        uuid,
+        sink,
+        written,
+        whole,
+    } = recorded;
+    let state = if whole { State::Over } else { State::Failed };
     if !session.exists() {
-        recorded.sink.end(state, 0, "")?;
+        sink.end(state, 0, "")?;
+        say_trace(options, &written, whole);
         bail!(
             "session `{}` was destroyed meanwhile: the number of lost events is unknown",
             session.name()
         );
     }
     let (stats, text) = session.stats_and_text()?;
-    if session.uuid()? != Some(recorded.uuid) {
-        recorded.sink.end(state, 0, "")?;
+    if session.uuid()? != Some(uuid) {
+        sink.end(state, 0, "")?;
+        say_trace(options, &written, whole);
         bail!("the session was started again meanwhile: the number of lost events is unknown");
     }
     // What the kernel recorded and is not on disk is lost too, however that came.
@@ -438,7 +443,14 @@ fn close(options: &Record, session: &Session, recorded: Recorded) -> anyhow::Res
     let kept = total.recorded.saturating_sub(total.overwritten);
     let left = kept.saturating_sub(written.records);
     let totals = Totals::of(&total, written.records);
-    if recorded.whole {
+    let ended = sink.end(state, left, &text);
+    match &ended {
+        Ok(()) => say_trace(options, &written, whole),
+        Err(error) => say(format_args!(
+            "{error}. The end of the trace was not written: the trace is incomplete"
+        )),
+    }
+    if whole {
         for line in advice::on_loss(session, &stats)? {
             say(line);
         }
@@ -446,9 +458,6 @@ fn close(options: &Record, session: &Session, recorded: Recorded) -> anyhow::Res
         say(format_args!(
             "{left} events were recorded and could not be written, and what came later had no room"
         ));
-    }
-    if let Err(error) = recorded.sink.end(state, left, &text) {
-        say(error);
     }
     say(totals);
     // That old events go is what a flight recorder is for.
@@ -461,7 +470,7 @@ fn close(options: &Record, session: &Session, recorded: Recorded) -> anyhow::Res
         }
     });
     let failed = left > 0 || failed.sum::<u64>() > 0 || session.aux_losses()?.any();
-    Ok(match recorded.whole {
+    Ok(match whole && ended.is_ok() {
         false => Verdict::Failed,
         true if options.fail_on_loss && failed => Verdict::Lost,
         true => Verdict::Fine,

@@ -108,14 +108,14 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
     let end = consumer.run(&signals);
     drop(reporting);
     notify.stopping();
-    let (code, state) = match end {
+    let (mut failed, state) = match end {
         Ok(End::Over) => {
             log.info("the trace is over");
-            (ExitCode::SUCCESS, State::Over)
+            (None, State::Over)
         }
         Ok(End::Stopped) => {
             log.info("stopped by a signal");
-            (ExitCode::SUCCESS, State::Stopped)
+            (None, State::Stopped)
         }
         Err(error) => {
             let advice = advice(&options.destination, &error);
@@ -124,11 +124,13 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
             if let Some(advice) = advice {
                 log.error(&advice);
             }
-            (failure.exit_code(), State::Failed)
+            (Some(failure.exit_code()), State::Failed)
         }
     };
-    close(&session, consumer, before, state, log);
-    Ok(code)
+    if let Err(failure) = close(&session, consumer, before, state, log) {
+        failed.get_or_insert(failure.exit_code());
+    }
+    Ok(failed.unwrap_or(ExitCode::SUCCESS))
 }
 
 /// Makes sure, before anything is waited for, that a trace can go there, and that a directory holds nothing else
@@ -208,8 +210,14 @@ pub fn look(signals: &mut Signals) -> Vec<i32> {
     signals.pending()
 }
 
-/// Says what is on disk and what is lost.
-fn close(session: &Session, consumer: Consumer<LiveTrace>, before: u64, state: State, log: &Log) {
+/// Ends the trace, and says what is on disk and what is lost. An error of the end is logged before the totals.
+fn close(
+    session: &Session,
+    consumer: Consumer<LiveTrace>,
+    before: u64,
+    state: State,
+    log: &Log,
+) -> Result<(), Failure> {
     let before = if consumer.sink().resumed() { before } else { 0 };
     let recorded = before + consumer.written().records;
     let stats = session.stats_and_text();
@@ -217,9 +225,14 @@ fn close(session: &Session, consumer: Consumer<LiveTrace>, before: u64, state: S
     let is_current = session
         .uuid()
         .is_ok_and(|uuid| uuid == Some(consumer.source().uuid()));
-    let sink = consumer.into_sink();
-    let ended = match stats {
-        Ok((stats, text)) if is_current => {
+    let stats = stats.ok().filter(|_| is_current);
+    let text = stats.as_ref().map_or("", |(_, text)| text);
+    let ended = consumer.into_sink().end(state, 0, text);
+    let ended = ended.map_err(Failure::from).inspect_err(|failure| {
+        log.error(&failure.to_string());
+    });
+    match stats {
+        Some((stats, _)) => {
             let lost = stats.all.total.lost();
             match session.aux_losses() {
                 Ok(areas) if areas.any() => log.info(&areas.to_string()),
@@ -227,17 +240,10 @@ fn close(session: &Session, consumer: Consumer<LiveTrace>, before: u64, state: S
                 Err(error) => log.error(&error.to_string()),
             }
             log.info(&Totals { recorded, lost }.to_string());
-            sink.end(state, 0, &text)
         }
-        _ => {
-            log.info(&format!(
-                "{recorded} events recorded, an unknown number lost: the kernel's counters are \
-                 not this trace's any more"
-            ));
-            sink.end(state, 0, "")
-        }
-    };
-    if let Err(error) = ended {
-        log.error(&error.to_string());
+        None => log.info(&format!(
+            "{recorded} events recorded, an unknown number lost: the kernel's counters are not this trace's any more"
+        )),
     }
+    ended
 }

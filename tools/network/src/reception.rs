@@ -12,14 +12,20 @@ use rtrace_abi::ioctl;
 use rtrace_abi::packet::PacketHeader;
 use std::fs;
 use std::io::Read;
+use std::panic::resume_unwind;
 use std::path::Path;
-use std::time::Instant;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
 use trace::ctf::{Metadata, PacketAt};
 use trace::recording::State;
 use trace::sink::Sink;
 use trace::source::StreamName;
 use trace::stats::TraceStats;
 use trace::Error;
+
+/// How often a sender hears that its trace is still being written to the disk.
+const ALIVE: Duration = Duration::from_secs(1);
 
 /// The most streams of a trace: for nobody more files are opened.
 const STREAMS: usize = 64 << 10;
@@ -79,25 +85,43 @@ impl<'a> Reception<'a> {
                 return Err(trouble);
             }
         };
-        let outcome = match last {
+        let Self {
+            wire,
+            mut sink,
+            progress,
+            streams,
+            stats,
+            ..
+        } = self;
+        // The last answer once more. Only a sender without streams gets nothing until it is done.
+        let streams = u32::try_from(streams.len()).unwrap_or_default();
+        let alive = streams.checked_sub(1).map(|number| Message::Have {
+            number,
+            next: next(&*sink, number as usize),
+        });
+        let say_alive = || {
+            // The last word finds out that the sender is gone.
+            let _ = alive.as_ref().map(|alive| wire.say(alive));
+        };
+        let (state, outcome) = meanwhile(say_alive, || match last {
             Last::End { state, unwritten } => {
-                self.sink.sync().map_err(trouble_of)?;
-                let ended = self.sink.end(state, unwritten, &self.stats);
-                ended.map_err(trouble_of)?;
-                self.progress.ended(state);
-                match state {
+                sink.sync()?;
+                sink.end(state, unwritten, &stats)?;
+                let outcome = match state {
                     State::Over => "the trace is over",
                     State::Failed => "the sender failed",
                     State::Stopped | State::Writing => "the sender was stopped",
-                }
+                };
+                Ok((state, outcome))
             }
             Last::Discard => {
-                self.sink.discard().map_err(trouble_of)?;
-                self.progress.ended(State::Failed);
-                "nobody wanted the trace"
+                sink.discard()?;
+                Ok((State::Failed, "the sender discarded the trace"))
             }
-        };
-        self.wire.say(&Message::Done)?;
+        })
+        .map_err(trouble_of)?;
+        progress.ended(state);
+        wire.say(&Message::Done)?;
         Ok(outcome)
     }
 
@@ -140,7 +164,7 @@ impl<'a> Reception<'a> {
         let path = self.dir.join(name.to_string());
         // Where the trace is in chunks there is no such file, and nobody can watch.
         let bytes = fs::metadata(path).map_or(0, |file| file.len());
-        let next = self.sink.last(opened).map_or(0, |last| last + 1);
+        let next = next(&*self.sink, opened);
         // Who watches sees events.
         let shown = name.area().is_none();
         let shown = shown.then(|| self.progress.opened(&name, bytes, next));
@@ -194,7 +218,7 @@ impl<'a> Reception<'a> {
 
     /// Says what is on the disk of a stream.
     fn acknowledge(&mut self, number: usize) -> Result<(), Trouble> {
-        let next = self.sink.last(number).map_or(0, |last| last + 1);
+        let next = next(&*self.sink, number);
         let number = number as u32;
         Ok(self.wire.say(&Message::Have { number, next })?)
     }
@@ -219,6 +243,26 @@ impl<'a> Reception<'a> {
     }
 }
 
+/// The number of the next packet of a stream.
+fn next(sink: &dyn Sink, stream: usize) -> u64 {
+    sink.last(stream).map_or(0, |last| last + 1)
+}
+
+/// Does the work in a thread, and calls `say_alive` every [`ALIVE`] until it is done.
+fn meanwhile<T: Send>(mut say_alive: impl FnMut(), work: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| {
+        let (working, done) = mpsc::channel::<()>();
+        let worker = scope.spawn(move || {
+            let _working = working;
+            work()
+        });
+        while done.recv_timeout(ALIVE) == Err(RecvTimeoutError::Timeout) {
+            say_alive();
+        }
+        worker.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
+}
+
 /// What to say of an error of the sink.
 pub fn trouble_of(error: Error) -> Trouble {
     match error {
@@ -226,5 +270,18 @@ pub fn trouble_of(error: Error) -> Trouble {
         Error::Stream { cause, .. } => cause.into(),
         Error::OutputTaken { .. } | Error::Corrupt { .. } => Trouble::lasting(error.to_string()),
         _ => Trouble::passing(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sender_hears_something_while_the_trace_is_brought_to_the_disk() {
+        let (said, hears) = mpsc::channel();
+        let say_alive = || said.send(()).unwrap();
+        let work = move || (0..2).for_each(|_| hears.recv().unwrap());
+        meanwhile(say_alive, work);
     }
 }

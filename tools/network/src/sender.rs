@@ -16,6 +16,7 @@ use crate::trouble::Trouble;
 use crate::Notice;
 use rtrace_abi::ioctl::Packet;
 use rustix::event::{epoll, poll, PollFd, PollFlags, Timespec};
+use rustix::io::retry_on_intr;
 use rustix::time::{
     timerfd_create, timerfd_settime, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags,
 };
@@ -23,7 +24,6 @@ use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::thread;
 use std::time::{Duration, Instant};
 use trace::recording::State;
 use trace::sink::Sink;
@@ -287,13 +287,18 @@ impl Sender {
         epoll::add(&self.news, fd, data, epoll::EventFlags::IN).map_err(Error::system("epoll"))
     }
 
-    /// Whether the program is to stop, and the receiver has answered nothing for a while since.
-    fn is_given_up(&mut self) -> bool {
+    /// When it was first seen that the program is to stop.
+    fn stopped(&mut self) -> Option<Instant> {
         let mut fds = [PollFd::new(&self.stop, PollFlags::IN)];
         if self.stopped.is_none() && poll(&mut fds, Some(&Timespec::default())) == Ok(1) {
             self.stopped = Some(Instant::now());
         }
-        let since = self.stopped.map(|stopped| stopped.max(self.progress));
+        self.stopped
+    }
+
+    /// Whether the program is to stop, and the receiver has answered nothing for a while since.
+    fn is_given_up(&mut self) -> bool {
+        let since = self.stopped().map(|stopped| stopped.max(self.progress));
         since.is_some_and(|since| since.elapsed() >= GRACE)
     }
 
@@ -408,22 +413,39 @@ impl Sink for Sender {
 }
 
 impl Sender {
-    /// Says the last words, and waits until the receiver has done what they say. Where there is no
-    /// connection at the moment, one is tried for a little while.
+    /// Says the last words, and waits until the receiver has done what they say. Without a connection it retries
+    /// until there is one. When the program is to stop, it gives up [`GRACE`] later.
     fn close(&mut self, words: &[Message]) -> Result<()> {
         let began = Instant::now();
         loop {
             let Err(trouble) = self.try_close(words) else {
                 return Ok(());
             };
-            self.link = None;
-            if trouble.lasting || began.elapsed() >= GRACE {
+            let stopped = self.stopped();
+            let is_last = match stopped {
+                Some(at) => trouble.lasting || at.max(began).elapsed() >= GRACE,
+                None => trouble.lasting && !self.was_welcome,
+            };
+            if is_last {
                 return Err(self.error(Trouble::passing(format!(
                     "it was not told how the trace ended: {trouble}"
                 ))));
             }
-            thread::sleep(self.retry.first);
+            if stopped.is_some() {
+                self.delay = self.retry.first;
+            }
+            self.lost(trouble)?;
+            self.wait_for_retry(stopped.is_some())?;
         }
+    }
+
+    /// Waits until it is time for the next attempt to connect, or until the program is to stop.
+    fn wait_for_retry(&self, is_stopped: bool) -> Result<()> {
+        let mut fds = vec![PollFd::new(&self.timer, PollFlags::IN)];
+        fds.extend((!is_stopped).then(|| PollFd::new(&self.stop, PollFlags::IN)));
+        retry_on_intr(|| poll(&mut fds, None)).map_err(Error::system("poll"))?;
+        self.is_due();
+        Ok(())
     }
 
     fn try_close(&mut self, words: &[Message]) -> std::result::Result<(), Trouble> {
@@ -432,7 +454,7 @@ impl Sender {
         }
         if let Some(link) = &mut self.link {
             link.say_all(words)?;
-            // To bring a large trace to the disk takes minutes, in which it says nothing.
+            // Writing a large trace to the disk takes minutes. An earlier receiver says nothing meanwhile.
             link.let_be_silent();
         }
         loop {

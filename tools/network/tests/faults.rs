@@ -20,6 +20,7 @@ use trace::consumer::End;
 use trace::output::OutputOptions;
 use trace::recording::{Recording, State};
 use trace::rotate::{Every, Rotate};
+use trace::sink::Sink;
 use trace::uuid::Uuid;
 
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -106,6 +107,60 @@ fn a_stop_while_nobody_answers() {
     channel.end();
     send(&channel, &receiver.address);
     assert!(receiver.file(0) == small_packet(0, 0).1);
+}
+
+/// Takes a trace of one connection, and closes that where the end would come.
+fn die_at_the_end(listener: &TcpListener) {
+    let (mut stream, _) = listener.accept().unwrap();
+    loop {
+        let answer = match Message::read(&mut stream).unwrap() {
+            Message::Hello(_) => Message::Welcome {
+                trace: "trace".to_owned(),
+                resumed: false,
+            },
+            Message::Stream { number, .. } => Message::Have { number, next: 0 },
+            Message::End { .. } => return,
+            _ => continue,
+        };
+        stream.write_all(&answer.to_bytes()).unwrap();
+    }
+}
+
+/// A sender that has everything but the end at a receiver, which dies then; and where that was.
+fn at_the_end(stop: &OwnedFd) -> (Box<dyn Sink>, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || die_at_the_end(&listener));
+    let channel = Channel::new(1);
+    channel.end();
+    let (mut consumer, _) = open(&channel, &address, stop).unwrap();
+    assert_eq!(consumer.run(stop).unwrap(), End::Over);
+    (consumer.into_sink(), address)
+}
+
+#[test]
+fn a_receiver_that_dies_at_the_end_is_waited_for() {
+    let (stop, _keep) = stopper();
+    let (sink, address) = at_the_end(&stop);
+    let ending = thread::spawn(move || sink.end(State::Over, 0, ""));
+    // Longer than after a stop.
+    thread::sleep(Duration::from_secs(7));
+    assert!(!ending.is_finished());
+    let dir = temporary();
+    let options = OutputOptions::default();
+    let receiver = Running::start_at(&address, dir.path(), Security::Loopback, options);
+    ending.join().unwrap().unwrap();
+    let recording = Recording::read(&receiver.trace(), Uuid::from_bytes(UUID));
+    assert_eq!(recording.unwrap().unwrap().state, State::Over);
+}
+
+#[test]
+fn after_a_stop_a_receiver_that_dies_at_the_end_is_an_error() {
+    let (stop, stopper) = stopper();
+    let (sink, _) = at_the_end(&stop);
+    drop(stopper);
+    let error = sink.end(State::Stopped, 0, "").unwrap_err().to_string();
+    assert!(error.contains("was not told"), "{error}");
 }
 
 /// What a receiver answers to these bytes, until it closes.

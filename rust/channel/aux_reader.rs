@@ -292,10 +292,12 @@ impl AuxReader {
     }
 
     /// What poll(2) answers.
-    pub(crate) fn poll(&self, file: &File, table: &PollTable) -> u32 {
-        use crate::sys::bindings::{POLLHUP, POLLIN, POLLRDNORM};
+    pub(crate) fn poll(&self, file: &File, table: &PollTable<'_>) -> u32 {
+        use crate::sys::bindings::{POLLERR, POLLHUP, POLLIN, POLLRDNORM};
         let area = &self.0;
-        area.wakeup.waiters().register(file, table);
+        if area.wakeup.waiters().register(file, table).is_err() {
+            return POLLERR;
+        }
         let mut cursor = area.cursor.lock();
         // First, as in `get`.
         let finished = area.is_finished();

@@ -186,12 +186,14 @@ impl<C: Censor> StreamReader<C> {
     }
 
     /// What poll(2) answers (Algorithm 5).
-    pub(crate) fn poll(&self, file: &File, table: &PollTable) -> u32 {
+    pub(crate) fn poll(&self, file: &File, table: &PollTable<'_>) -> u32 {
         use crate::sys::bindings::{POLLERR, POLLHUP, POLLIN, POLLPRI, POLLRDNORM};
         let Ok(stream) = self.stream() else {
             return POLLERR;
         };
-        stream.wakeup.waiters().register(file, table);
+        if stream.wakeup.waiters().register(file, table).is_err() {
+            return POLLERR;
+        }
         // Before the ring, as in `get`.
         let finished = stream.is_finished();
         let mut cursor = stream.cursor.lock();

@@ -41,7 +41,7 @@ impl Wakeup {
     }
 
     /// The readers that wait.
-    pub(super) fn waiters(&self) -> &WaitQueue {
+    pub(super) fn waiters(&self) -> &Arc<WaitQueue> {
         &self.waiters
     }
 

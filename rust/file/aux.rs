@@ -68,7 +68,7 @@ impl StreamFile for Aux {
         Err(EINVAL)
     }
 
-    fn poll(aux: &OpenAux, file: &File, table: &PollTable) -> u32 {
+    fn poll(aux: &OpenAux, file: &File, table: &PollTable<'_>) -> u32 {
         aux.reader.poll(file, table)
     }
 

@@ -40,7 +40,11 @@ impl TextFile for Metadata {
         session.trace()?.write_metadata(out)
     }
 
-    fn changes(session: &Arc<Session>) -> Option<(u64, &WaitQueue)> {
-        Some(session.metadata_changes())
+    fn waiters(session: &Arc<Session>) -> Option<&Arc<WaitQueue>> {
+        Some(session.metadata_waiters())
+    }
+
+    fn version(session: &Arc<Session>) -> u64 {
+        session.metadata_version()
     }
 }

@@ -32,7 +32,7 @@ impl StreamFile for LinesFile {
         lines.read(out, nonblock)
     }
 
-    fn poll(lines: &Pin<KBox<Lines>>, file: &File, table: &PollTable) -> u32 {
+    fn poll(lines: &Pin<KBox<Lines>>, file: &File, table: &PollTable<'_>) -> u32 {
         lines.poll(file, table)
     }
 

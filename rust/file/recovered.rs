@@ -63,7 +63,7 @@ impl StreamFile for Recovered {
         Ok(len)
     }
 
-    fn poll(_: &Reading, _: &File, _: &PollTable) -> u32 {
+    fn poll(_: &Reading, _: &File, _: &PollTable<'_>) -> u32 {
         use crate::sys::bindings::{POLLIN, POLLRDNORM};
         POLLIN | POLLRDNORM
     }

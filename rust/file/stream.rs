@@ -83,7 +83,7 @@ impl StreamFile for Stream {
         stream.reader.read(out, nonblock)
     }
 
-    fn poll(stream: &OpenStream, file: &File, table: &PollTable) -> u32 {
+    fn poll(stream: &OpenStream, file: &File, table: &PollTable<'_>) -> u32 {
         stream.reader.poll(file, table)
     }
 

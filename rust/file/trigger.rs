@@ -52,7 +52,11 @@ impl TextFile for Triggered {
         session.write_triggered(out)
     }
 
-    fn changes(session: &Arc<Session>) -> Option<(u64, &WaitQueue)> {
-        Some(session.trigger_changes())
+    fn waiters(session: &Arc<Session>) -> Option<&Arc<WaitQueue>> {
+        Some(session.trigger_waiters())
+    }
+
+    fn version(session: &Arc<Session>) -> u64 {
+        session.triggers_version()
     }
 }

@@ -139,8 +139,7 @@ pub(crate) struct Session {
     #[pin]
     trigger_probes: Mutex<TriggerProbes>,
     /// Woken when a trigger has fired.
-    #[pin]
-    trigger_waiters: WaitQueue,
+    trigger_waiters: Arc<WaitQueue>,
 }
 
 struct State {
@@ -178,6 +177,7 @@ impl Session {
         let own = Own::new(&shared.timer_hotplug)?;
         let trigger_probes = TriggerProbes::new(&own);
         let metadata_waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
+        let trigger_waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
         let stopper = Arc::new(Stopper::new(shared.worker.clone()), GFP_KERNEL)?;
         let builtins = Arc::new(BuiltinProbes::new(), GFP_KERNEL)?;
         let state = State {
@@ -201,7 +201,7 @@ impl Session {
                 stopper,
                 builtins,
                 trigger_probes <- new_mutex!(trigger_probes),
-                trigger_waiters <- WaitQueue::new(),
+                trigger_waiters,
             }),
             GFP_KERNEL,
         )
@@ -466,9 +466,14 @@ impl Session {
         self.state.lock().phase.trace().cloned().ok_or_else(enodata)
     }
 
-    /// A number that changes when the metadata does, and who waits for that.
-    pub(crate) fn metadata_changes(&self) -> (u64, &WaitQueue) {
-        (self.state.lock().metadata_version, &self.metadata_waiters)
+    /// Number that changes when the metadata does.
+    pub(crate) fn metadata_version(&self) -> u64 {
+        self.state.lock().metadata_version
+    }
+
+    /// Queue that is woken then.
+    pub(crate) fn metadata_waiters(&self) -> &Arc<WaitQueue> {
+        &self.metadata_waiters
     }
 
     fn metadata_changed(&self, mut state: Guard<'_, State, MutexBackend>) {

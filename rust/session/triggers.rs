@@ -364,9 +364,14 @@ impl Session {
         is_stopped
     }
 
-    /// A number that changes when a trigger has fired, and who waits for that.
-    pub(crate) fn trigger_changes(&self) -> (u64, &WaitQueue) {
-        (self.state.lock().triggers_version, &self.trigger_waiters)
+    /// Number that changes when a trigger has fired.
+    pub(crate) fn triggers_version(&self) -> u64 {
+        self.state.lock().triggers_version
+    }
+
+    /// Queue that is woken then.
+    pub(crate) fn trigger_waiters(&self) -> &Arc<WaitQueue> {
+        &self.trigger_waiters
     }
 
     pub(super) fn triggers_changed(&self) {

@@ -2,10 +2,10 @@
 
 //! Waiting: on a queue, for readers that block and for poll(2), or for some time.
 
-use crate::arch::word::SharedWord;
 use crate::sys::bindings;
 use kernel::fs::File;
 use kernel::prelude::*;
+use kernel::sync::{new_mutex, Arc, Mutex};
 use kernel::time::msecs_to_jiffies;
 use kernel::types::Opaque;
 
@@ -20,16 +20,53 @@ pub(crate) fn sleep(ms: u32) -> Result {
     Ok(())
 }
 
+/// The queues that an open file was polled on; the open file owns it.
+///
+/// A poll(2) that sleeps holds the file, and epoll takes its entries off before the file is released. So a
+/// queue in here outlives its entries, whatever happens to the thing that it is about.
+#[pin_data]
+pub(crate) struct Polled {
+    #[pin]
+    queues: Mutex<KVec<Arc<WaitQueue>>>,
+}
+
+impl Polled {
+    /// None yet.
+    pub(super) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            queues <- new_mutex!(KVec::new()),
+        })
+    }
+
+    /// What a poll(2) call of the file passes along.
+    pub(super) fn table(&self, table: *mut bindings::poll_table) -> PollTable<'_> {
+        PollTable {
+            table,
+            polled: self,
+        }
+    }
+
+    /// Keeps `queue` until the file is released.
+    fn keep(&self, queue: &Arc<WaitQueue>) -> Result {
+        let mut queues = self.queues.lock();
+        if !queues.iter().any(|known| Arc::ptr_eq(known, queue)) {
+            queues.push(queue.clone(), GFP_KERNEL)?;
+        }
+        Ok(())
+    }
+}
+
 /// What a poll(2) call passes along; see [`WaitQueue::register`].
-pub(crate) struct PollTable(pub(super) *mut bindings::poll_table);
+pub(crate) struct PollTable<'a> {
+    table: *mut bindings::poll_table,
+    polled: &'a Polled,
+}
 
 /// Threads that wait for something.
-#[pin_data(PinnedDrop)]
+#[pin_data]
 pub(crate) struct WaitQueue {
     #[pin]
     head: Opaque<bindings::wait_queue_head>,
-    /// Not 0 once somebody has polled.
-    polled: SharedWord,
 }
 
 // SAFETY: The wait queue has a lock of its own.
@@ -48,7 +85,6 @@ impl WaitQueue {
                     bindings::__init_waitqueue_head(head, c"rtrace".as_ptr().cast(), key.as_ptr())
                 }
             }),
-            polled: SharedWord::new(0),
         })
     }
 
@@ -66,14 +102,15 @@ impl WaitQueue {
         };
     }
 
-    /// Makes the calling poll(2) of `file` one of those that wait.
-    pub(crate) fn register(&self, file: &File, table: &PollTable) {
-        self.polled.store(1);
+    /// Makes the calling poll(2) of `file` one of those that wait. The table is the file's. `ENOMEM`: it
+    /// does not wait. May sleep.
+    pub(crate) fn register(self: &Arc<Self>, file: &File, table: &PollTable<'_>) -> Result {
+        table.polled.keep(self)?;
         // SAFETY:
         // - File and table are valid during the call.
-        // - The queue outlives the registration: whoever has the file open holds what contains
-        //   the queue, and poll entries go when the file is closed; `drop` clears the rest.
-        unsafe { bindings::poll_wait(file.as_ptr(), self.head.get(), table.0) };
+        // - The file keeps the queue, by the line above, until no entry of a poll(2) is in it: see `Polled`.
+        unsafe { bindings::poll_wait(file.as_ptr(), self.head.get(), table.table) };
+        Ok(())
     }
 
     /// Sleeps until `is_ready`, but so many milliseconds at most.
@@ -129,20 +166,5 @@ impl WaitQueue {
         // SAFETY: As above.
         unsafe { bindings::finish_wait(self.head.get(), &mut entry) };
         answer
-    }
-}
-
-#[pinned_drop]
-impl PinnedDrop for WaitQueue {
-    fn drop(self: Pin<&mut Self>) {
-        // A grace period is long: none for what was never polled. (Who polled held us then, so
-        // the store is seen.)
-        if self.polled.load() == 0 {
-            return;
-        }
-        // SAFETY: Initialised. Takes off poll entries that are still there.
-        unsafe { bindings::__wake_up_pollfree(self.head.get()) };
-        // SAFETY: May sleep here. After it no epoll looks at the queue any more.
-        unsafe { bindings::synchronize_rcu() };
     }
 }

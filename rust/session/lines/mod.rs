@@ -109,19 +109,20 @@ impl Lines {
     }
 
     /// What poll(2) answers.
-    pub(crate) fn poll(&self, file: &File, table: &PollTable) -> u32 {
-        use crate::sys::bindings::{POLLHUP, POLLIN, POLLRDNORM};
+    pub(crate) fn poll(&self, file: &File, table: &PollTable<'_>) -> u32 {
+        use crate::sys::bindings::{POLLERR, POLLHUP, POLLIN, POLLRDNORM};
         let reading = self.reading.lock();
-        let (mut readable, mut ended) = (!reading.text.is_empty(), true);
+        let (mut readable, mut ended, mut failed) = (!reading.text.is_empty(), true, 0);
         for source in &reading.sources {
             let answer = source.poll(file, table);
             readable |= answer & POLLIN != 0;
             ended &= answer & POLLHUP != 0;
+            failed |= answer & POLLERR;
         }
         match (readable, ended) {
-            (true, _) => POLLIN | POLLRDNORM,
+            (true, _) => POLLIN | POLLRDNORM | failed,
             (false, true) => POLLHUP,
-            (false, false) => 0,
+            (false, false) => failed,
         }
     }
 

@@ -83,7 +83,7 @@ impl Source {
     }
 
     /// What poll(2) answers of it.
-    pub(super) fn poll(&self, file: &File, table: &PollTable) -> u32 {
+    pub(super) fn poll(&self, file: &File, table: &PollTable<'_>) -> u32 {
         self.reader.poll(file, table)
     }
 

@@ -11,6 +11,7 @@
 pub(crate) mod stream;
 pub(crate) mod text;
 
+use crate::sys::wait::WaitQueue;
 use crate::sys::{bindings, parameter};
 use core::ffi::c_void;
 use kernel::error::from_err_ptr;
@@ -40,6 +41,8 @@ impl<T: Send + Sync> Erased for T {}
 pub(crate) struct Dir {
     entry: *mut bindings::dentry,
     data: KVec<KBox<dyn Erased>>,
+    /// Woken when the files are gone, so that no poll(2) sleeps on.
+    waiters: KVec<Arc<WaitQueue>>,
     /// The directory that it is in, which must stay longer.
     _parent: Option<Arc<Dir>>,
 }
@@ -88,6 +91,7 @@ impl Dir {
         Ok(Self {
             entry,
             data: KVec::new(),
+            waiters: KVec::new(),
             _parent: parent,
         })
     }
@@ -136,6 +140,7 @@ impl Drop for Dir {
         // SAFETY: By the invariant; directories in it are gone, for they hold it. Waits for
         // operations that run; new ones fail. After it nothing refers to `data` any more.
         unsafe { bindings::debugfs_remove(self.entry) };
+        self.waiters.iter().for_each(|waiters| waiters.wake_all());
     }
 }
 

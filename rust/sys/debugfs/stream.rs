@@ -8,7 +8,7 @@ use super::{errno, this_module, Data, Dir, READ};
 use crate::sys::bindings;
 use crate::sys::mapping::Mapping;
 use crate::sys::pipe::Pipe;
-use crate::sys::wait::PollTable;
+use crate::sys::wait::{PollTable, Polled};
 use kernel::fs::File;
 use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
@@ -28,7 +28,7 @@ pub(crate) trait StreamFile: 'static {
     fn read(open: &Self::Open, out: &mut UserSliceWriter, nonblock: bool) -> Result<usize>;
 
     /// poll(2): registers with what wakes it, and says what is ready (`POLLIN` etc.).
-    fn poll(open: &Self::Open, file: &File, table: &PollTable) -> u32;
+    fn poll(open: &Self::Open, file: &File, table: &PollTable<'_>) -> u32;
 
     /// ioctl(2). `argument` is a pointer or a number, as `request` says.
     fn ioctl(open: &Self::Open, request: u32, argument: UserPtr) -> Result<isize>;
@@ -47,6 +47,15 @@ impl Dir {
     pub(crate) fn stream<F: StreamFile>(&mut self, name: &str, data: Data<F::Data>) -> Result {
         self.file(name, READ, data.0.cast(), &Operations::<F>::TABLE)
     }
+}
+
+/// An open stream file.
+// Fields in the order of their end: the queues go last.
+#[pin_data]
+struct Opened<F: StreamFile> {
+    open: F::Open,
+    #[pin]
+    polled: Polled,
 }
 
 struct Operations<F>(core::marker::PhantomData<F>);
@@ -76,12 +85,18 @@ impl<F: StreamFile> Operations<F> {
         // SAFETY: debugfs opens the files of a `Dir` with their inode, which points to the data,
         // and holds its guard meanwhile.
         let data = unsafe { &*(*inode).i_private.cast::<F::Data>() };
-        let opened = F::open(data).and_then(|open| Ok(KBox::new(open, GFP_KERNEL)?));
+        let opened = F::open(data).and_then(|open| {
+            let opened = pin_init!(Opened::<F> {
+                open,
+                polled <- Polled::new(),
+            });
+            KBox::pin_init(opened, GFP_KERNEL)
+        });
         match opened {
-            Ok(open) => {
-                // SAFETY: The file is being opened by us. `release` takes the box back.
+            Ok(opened) => {
+                // SAFETY: The file is being opened by us. Pinned until `release` takes the box back.
                 unsafe {
-                    (*file).private_data = KBox::into_raw(open).cast();
+                    (*file).private_data = KBox::into_raw(Pin::into_inner_unchecked(opened)).cast();
                     bindings::stream_open(inode, file);
                 }
                 0
@@ -97,7 +112,7 @@ impl<F: StreamFile> Operations<F> {
     /// For the kernel to call, with a file that [`open`](Self::open) opened, once.
     unsafe extern "C" fn release(_: *mut bindings::inode, file: *mut bindings::file) -> c_int {
         // SAFETY: Put there by `open`; nobody uses the file any more.
-        drop(unsafe { KBox::from_raw((*file).private_data.cast::<F::Open>()) });
+        drop(unsafe { KBox::from_raw((*file).private_data.cast::<Opened<F>>()) });
         0
     }
 
@@ -106,9 +121,9 @@ impl<F: StreamFile> Operations<F> {
     /// # Safety
     ///
     /// `file` must be open with these operations, for as long as the result is used.
-    unsafe fn opened<'a>(file: *mut bindings::file) -> &'a F::Open {
+    unsafe fn opened<'a>(file: *mut bindings::file) -> &'a Opened<F> {
         // SAFETY: Put there by `open`, taken back by `release` only.
-        unsafe { &*(*file).private_data.cast::<F::Open>() }
+        unsafe { &*(*file).private_data.cast::<Opened<F>>() }
     }
 
     /// read(2).
@@ -123,9 +138,9 @@ impl<F: StreamFile> Operations<F> {
         _position: *mut bindings::loff_t,
     ) -> isize {
         // SAFETY: The kernel calls with an open file of these operations.
-        let (open, flags) = unsafe { (Self::opened(file), (*file).f_flags) };
+        let (opened, flags) = unsafe { (Self::opened(file), (*file).f_flags) };
         let mut out = UserSlice::new(UserPtr::from_ptr(buffer.cast()), count).writer();
-        F::read(open, &mut out, flags & bindings::O_NONBLOCK != 0)
+        F::read(&opened.open, &mut out, flags & bindings::O_NONBLOCK != 0)
             .map_or_else(errno, |bytes| bytes as isize)
     }
 
@@ -140,8 +155,8 @@ impl<F: StreamFile> Operations<F> {
     ) -> bindings::__poll_t {
         // SAFETY: The kernel calls with an open file of these operations; poll takes no
         // fdget_pos section.
-        let (open, file) = unsafe { (Self::opened(file), File::from_raw_file(file)) };
-        F::poll(open, file, &PollTable(table))
+        let (opened, file) = unsafe { (Self::opened(file), File::from_raw_file(file)) };
+        F::poll(&opened.open, file, &opened.polled.table(table))
     }
 
     /// ioctl(2).
@@ -155,8 +170,8 @@ impl<F: StreamFile> Operations<F> {
         argument: c_ulong,
     ) -> c_long {
         // SAFETY: The kernel calls with an open file of these operations.
-        let open = unsafe { Self::opened(file) };
-        F::ioctl(open, request, UserPtr::from_addr(argument)).unwrap_or_else(errno)
+        let opened = unsafe { Self::opened(file) };
+        F::ioctl(&opened.open, request, UserPtr::from_addr(argument)).unwrap_or_else(errno)
     }
 
     /// splice(2).
@@ -172,9 +187,9 @@ impl<F: StreamFile> Operations<F> {
         _flags: c_uint,
     ) -> isize {
         // SAFETY: The kernel calls with an open file of these operations.
-        let open = unsafe { Self::opened(file) };
+        let opened = unsafe { Self::opened(file) };
         // A pipe that the kernel has locked.
-        F::splice(open, &mut Pipe(pipe), len).map_or_else(errno, |bytes| bytes as isize)
+        F::splice(&opened.open, &mut Pipe(pipe), len).map_or_else(errno, |bytes| bytes as isize)
     }
 
     /// mmap(2).
@@ -189,7 +204,7 @@ impl<F: StreamFile> Operations<F> {
         // SAFETY:
         // - The kernel calls with an open file of these operations.
         // - The area is new, and the caller holds its lock.
-        let (open, area) = unsafe { (Self::opened(file), VmaNew::from_raw(area)) };
-        F::mmap(open, &Mapping(area)).map_or_else(Error::to_errno, |()| 0)
+        let (opened, area) = unsafe { (Self::opened(file), VmaNew::from_raw(area)) };
+        F::mmap(&opened.open, &Mapping(area)).map_or_else(Error::to_errno, |()| 0)
     }
 }

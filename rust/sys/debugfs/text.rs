@@ -4,11 +4,11 @@
 
 use super::{errno, this_module, Data, Dir, Guard};
 use crate::sys::bindings;
-use crate::sys::wait::{PollTable, WaitQueue};
+use crate::sys::wait::{Polled, WaitQueue};
 use core::fmt;
 use kernel::fs::File;
 use kernel::prelude::*;
-use kernel::sync::{new_mutex, Mutex};
+use kernel::sync::{new_mutex, Arc, Mutex};
 use kernel::uaccess::{UserPtr, UserSlice};
 
 /// The longest text that can be written in one go, in bytes.
@@ -80,9 +80,14 @@ pub(crate) trait TextFile: 'static {
         Self::store(data, input)
     }
 
-    /// For poll(2): a number that changes when the text does, and who is woken then.
-    fn changes(_data: &Self::Data) -> Option<(u64, &WaitQueue)> {
+    /// For poll(2): the queue that is woken when the text changes, and when the file is removed.
+    fn waiters(_data: &Self::Data) -> Option<&Arc<WaitQueue>> {
         None
+    }
+
+    /// For poll(2): a number that changes when the text does.
+    fn version(_data: &Self::Data) -> u64 {
+        0
     }
 }
 
@@ -94,6 +99,10 @@ impl Dir {
         mode: u16,
         data: Data<F::Data>,
     ) -> Result {
+        // SAFETY: By the invariant of `Dir`, this or one that it is in keeps the data.
+        if let Some(waiters) = F::waiters(unsafe { &*data.0 }) {
+            self.waiters.push(waiters.clone(), GFP_KERNEL)?;
+        }
         self.file(name, mode, data.0.cast(), &Operations::<F>::TABLE)
     }
 }
@@ -103,6 +112,8 @@ impl Dir {
 struct Open<F: TextFile> {
     data: *const F::Data,
     #[pin]
+    polled: Polled,
+    #[pin]
     state: Mutex<State>,
 }
 
@@ -111,9 +122,17 @@ struct State {
     truncated: bool,
     /// The beginning of an item that the next write goes on with.
     unfinished: KVVec<u8>,
-    text: Option<Text>,
-    /// [`TextFile::changes`] when the text was made.
+    text: Option<Arc<Text>>,
+    /// [`TextFile::version`] when the text was made.
     version: u64,
+}
+
+impl<F: TextFile> Open<F> {
+    /// What the file is of. `guard`: the open file's.
+    fn data<'a>(&self, _guard: &'a Guard) -> &'a F::Data {
+        // SAFETY: The data stays while the guard is held.
+        unsafe { &*self.data }
+    }
 }
 
 struct Operations<F>(core::marker::PhantomData<F>);
@@ -147,6 +166,7 @@ impl<F: TextFile> Operations<F> {
         };
         let open = pin_init!(Open::<F> {
             data,
+            polled <- Polled::new(),
             state <- new_mutex!(state),
         });
         match KBox::pin_init(open, GFP_KERNEL) {
@@ -170,7 +190,8 @@ impl<F: TextFile> Operations<F> {
         // SAFETY: The kernel calls with a file of these operations.
         if let Ok(guard) = unsafe { Guard::new(file) } {
             // SAFETY: As above.
-            let (open, data) = unsafe { Self::opened(file, &guard) };
+            let open = unsafe { Self::opened(file) };
+            let data = open.data(&guard);
             let (truncated, unfinished) = {
                 let mut state = open.state.lock();
                 (state.truncated, core::mem::take(&mut state.unfinished))
@@ -196,8 +217,14 @@ impl<F: TextFile> Operations<F> {
         }
     }
 
-    /// The same with a list: its last `count` bytes are of this write. What it ends in may go on.
-    fn take_items(open: &Open<F>, data: &F::Data, input: &[u8], count: usize) -> Result {
+    /// The same with a list, which goes on with this write. The item that it ends in may go on, too.
+    fn take_items(open: &Open<F>, data: &F::Data, mut written: KVVec<u8>) -> Result {
+        let count = written.len();
+        let mut input = core::mem::take(&mut open.state.lock().unfinished);
+        if input.is_empty() {
+            core::mem::swap(&mut input, &mut written);
+        }
+        input.extend_from_slice(&written, GFP_KERNEL)?;
         let whole = match F::ENDS_ITEM {
             Some(ends) if count % STDIO_BLOCK == 0 => {
                 let end = input.iter().rposition(|byte| ends(*byte));
@@ -218,20 +245,42 @@ impl<F: TextFile> Operations<F> {
         Ok(())
     }
 
-    /// What `open` put into the file, and its data.
+    /// The text that the file has now, made anew if it is read from its `beginning`.
     ///
     /// # Safety
     ///
-    /// `file` must be open with these operations, and the guard is that of `file`.
-    unsafe fn opened<'a>(
-        file: *mut bindings::file,
-        _guard: &'a Guard,
-    ) -> (&'a Open<F>, &'a F::Data) {
-        // SAFETY: By the contract; the data stays while the guard is held.
-        unsafe {
-            let open = &*(*file).private_data.cast::<Open<F>>();
-            (open, &*open.data)
+    /// `file` must be open with these operations.
+    unsafe fn text(file: *mut bindings::file, beginning: bool) -> Result<Arc<Text>> {
+        // SAFETY: By the contract.
+        let (open, guard) = unsafe { (Self::opened(file), Guard::new(file)?) };
+        let data = open.data(&guard);
+        let mut state = open.state.lock();
+        match &state.text {
+            Some(text) if !beginning => return Ok(text.clone()),
+            _ => {}
         }
+        // Before the text is made, so that a change meanwhile is not missed.
+        let version = F::version(data);
+        let mut text = Text::new();
+        let shown = F::show(data, &mut text);
+        if text.truncated {
+            return Err(ENOMEM);
+        }
+        shown?;
+        let text = Arc::new(text, GFP_KERNEL)?;
+        state.text = Some(text.clone());
+        state.version = version;
+        Ok(text)
+    }
+
+    /// What `open` put into the file.
+    ///
+    /// # Safety
+    ///
+    /// `file` must be open with these operations while the result is used.
+    unsafe fn opened<'a>(file: *mut bindings::file) -> &'a Open<F> {
+        // SAFETY: Put there by `open`, taken back by `release` only.
+        unsafe { &*(*file).private_data.cast::<Open<F>>() }
     }
 
     /// read(2).
@@ -245,30 +294,12 @@ impl<F: TextFile> Operations<F> {
         count: usize,
         position: *mut bindings::loff_t,
     ) -> isize {
-        // SAFETY: The kernel calls with an open file of these operations.
-        let guard = match unsafe { Guard::new(file) } {
-            Ok(guard) => guard,
+        // SAFETY: The kernel calls with an open file of these operations, and with its position.
+        let text = match unsafe { Self::text(file, *position == 0) } {
+            Ok(text) => text,
             Err(error) => return errno(error),
         };
-        // SAFETY: As above.
-        let (open, data) = unsafe { Self::opened(file, &guard) };
-        let mut reading = open.state.lock();
-        // SAFETY: The position is the file's, valid during the call.
-        if reading.text.is_none() || unsafe { *position } == 0 {
-            // Before the text is made, so that a change meanwhile is not missed.
-            let version = F::changes(data).map_or(0, |(version, _)| version);
-            let mut text = Text::new();
-            let shown = F::show(data, &mut text);
-            if text.truncated {
-                return errno(ENOMEM);
-            }
-            if let Err(error) = shown {
-                return errno(error);
-            }
-            reading.text = Some(text);
-            reading.version = version;
-        }
-        let Some(text) = &reading.text else { return 0 };
+        // Without the guard and the lock: user memory may keep this thread for ever.
         // SAFETY: The text has this many bytes; the rest is the caller's.
         unsafe {
             bindings::simple_read_from_buffer(
@@ -292,21 +323,17 @@ impl<F: TextFile> Operations<F> {
         count: usize,
         _position: *mut bindings::loff_t,
     ) -> isize {
-        // SAFETY: The kernel calls with an open file of these operations.
-        let guard = match unsafe { Guard::new(file) } {
-            Ok(guard) => guard,
-            Err(error) => return errno(error),
-        };
-        // SAFETY: As above.
-        let (open, data) = unsafe { Self::opened(file, &guard) };
         let stored = || -> Result {
             if count > WRITE_MAX {
                 return Err(E2BIG);
             }
-            let mut input = core::mem::take(&mut open.state.lock().unfinished);
+            // Without the guard and the lock, as in `read`.
+            let mut input = KVVec::new();
             UserSlice::new(UserPtr::from_ptr(buffer.cast_mut().cast()), count)
                 .read_all(&mut input, GFP_KERNEL)?;
-            Self::take_items(open, data, &input, count)
+            // SAFETY: The kernel calls with an open file of these operations.
+            let (open, guard) = unsafe { (Self::opened(file), Guard::new(file)?) };
+            Self::take_items(open, open.data(&guard), input)
         };
         match stored() {
             Ok(()) => count as isize,
@@ -325,21 +352,22 @@ impl<F: TextFile> Operations<F> {
     ) -> bindings::__poll_t {
         const ALWAYS: u32 = bindings::POLLIN | bindings::POLLOUT;
         // SAFETY: The kernel calls with an open file of these operations.
-        let Ok(guard) = (unsafe { Guard::new(file) }) else {
+        let (open, guard) = unsafe { (Self::opened(file), Guard::new(file)) };
+        let Ok(guard) = guard else {
             return bindings::POLLERR | bindings::POLLHUP;
         };
-        // SAFETY: As above.
-        let (open, data) = unsafe { Self::opened(file, &guard) };
-        let Some((_, waiters)) = F::changes(data) else {
+        let data = open.data(&guard);
+        let Some(waiters) = F::waiters(data) else {
             return ALWAYS;
         };
         // SAFETY: An open file, and no fdget_pos section on this thread: poll takes none.
-        waiters.register(unsafe { File::from_raw_file(file) }, &PollTable(table));
-        let Some((version, _)) = F::changes(data) else {
-            return ALWAYS;
-        };
-        let reading = open.state.lock();
-        if reading.text.is_none() || reading.version != version {
+        let file = unsafe { File::from_raw_file(file) };
+        if waiters.register(file, &open.polled.table(table)).is_err() {
+            return ALWAYS | bindings::POLLERR;
+        }
+        let version = F::version(data);
+        let state = open.state.lock();
+        if state.text.is_none() || state.version != version {
             ALWAYS
         } else {
             bindings::POLLOUT

@@ -14,11 +14,12 @@ use crate::event::registry::Registry;
 use crate::event::Event;
 use crate::file::{self, Files};
 use crate::session::{FilesPlace, Follower, Regions, Serving, Sessions, Shared};
+use crate::sys::debugfs;
 use crate::sys::foreign::ForeignModule;
 use crate::sys::hotplug::Hotplug;
 use crate::sys::system;
 use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::sync::{Arc, UniqueArc};
 
 /// A loaded tracer. Dropping it removes the files and then ends what is being recorded.
 // Fields in the order of their end.
@@ -30,8 +31,8 @@ pub(crate) struct Tracer {
 }
 
 impl Tracer {
-    /// Makes the events of this kernel, the default session, whose defaults are `config`, and the
-    /// files; and starts the session if the module's parameters say so. May sleep.
+    /// Makes the events of this kernel, the default session, whose defaults are `config`, starts the
+    /// session if the module's parameters say so, and makes the files. May sleep.
     pub(crate) fn new(config: Config) -> Result<Arc<Self>> {
         let hotplug = Hotplug::new(c"trace/rtrace:prepare", c"trace/rtrace:online")?;
         let perf_hotplug = Hotplug::new(c"trace/rtrace_perf:prepare", c"trace/rtrace_perf:online")?;
@@ -54,17 +55,21 @@ impl Tracer {
             regions: Regions::new()?,
         })?;
         let serving = Serving::new(&sessions);
+        file::apply_parameters(&sessions)?;
+        let tracer = UniqueArc::<Self>::new_uninit(GFP_KERNEL)?;
+        // Last: where this has succeeded the module stays.
         let files = Files::new(&sessions).inspect_err(|error| {
             pr_err!("cannot make /sys/kernel/debug/rtrace ({error:?}): is debugfs there, and not locked down?\n");
+            // Its first files may have been there.
+            debugfs::wait_for_refused();
         })?;
-        file::apply_parameters(&sessions)?;
-        let tracer = Self {
+        let tracer = tracer.write(Self {
             files,
             _serving: serving,
             sessions,
             registry,
-        };
-        Ok(Arc::new(tracer, GFP_KERNEL)?)
+        });
+        Ok(tracer.into())
     }
 
     /// Takes an event that another module provides. May sleep.

@@ -117,10 +117,7 @@ impl Sessions {
     pub(crate) fn remove_probes(&self, owner: ForeignModule) {
         self.shared.awaited.remove(owner, |event| {
             let files = self.shared.files.lock();
-            match files.as_deref() {
-                Some(files) => self.shared.withdraw(event, files),
-                None => self.shared.registry.withdraw(event),
-            }
+            self.shared.withdraw(event, files.as_deref());
         });
     }
 

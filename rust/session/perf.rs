@@ -39,7 +39,7 @@ impl FilesPlace {
         self.files.lock()
     }
 
-    /// There, from now on.
+    /// There, from now on. Events that are known already have theirs.
     pub(crate) fn set(&self, files: Option<Arc<dyn EventFiles>>) {
         let before = core::mem::replace(&mut *self.files.lock(), files);
         drop(before);
@@ -70,7 +70,7 @@ impl Session {
             }
             // Another one may be called so now.
             let files = self.shared.files.lock();
-            self.shared.withdraw(event, files.as_deref().ok_or(ENODEV)?);
+            self.shared.withdraw(event, files.as_deref());
         }
         // Where it is not there it will be; one that comes just now perf may have, and its probe not yet.
         if self.shared.awaited.is_own((subsystem, name))? {
@@ -95,33 +95,32 @@ impl Session {
 impl Shared {
     fn add_perf(&self, perf: Arc<Perf>) -> Result {
         let files = self.files.lock();
-        let files = files.as_deref().ok_or(ENODEV)?;
         match self.registry.add_perf(perf) {
             // Somebody else was faster.
             Err(EEXIST) => Ok(()),
-            Ok(event) => self.add_files(&event, files),
+            Ok(event) => self.add_files(&event, files.as_deref()),
             Err(error) => Err(error),
         }
     }
 
-    fn add_files(&self, event: &Arc<Event>, files: &dyn EventFiles) -> Result {
-        files
-            .add(event)
-            .inspect_err(|_| self.registry.withdraw(event))
+    /// Without `files` the event gets its own when all events do.
+    fn add_files(&self, event: &Arc<Event>, files: Option<&dyn EventFiles>) -> Result {
+        let added = files.map_or(Ok(()), |files| files.add(event));
+        added.inspect_err(|_| self.registry.withdraw(event))
     }
 
     /// An event goes, and its files.
-    pub(super) fn withdraw(&self, event: &Event, files: &dyn EventFiles) {
-        files.remove(event);
+    pub(super) fn withdraw(&self, event: &Event, files: Option<&dyn EventFiles>) {
+        if let Some(files) = files {
+            files.remove(event);
+        }
         self.registry.withdraw(event);
     }
 
     /// Events that are gone are known no more, and those that are back again are. May sleep.
     pub(super) fn look_for_perf_events(&self) -> Result {
         let files = self.files.lock();
-        let Some(files) = files.as_deref() else {
-            return Ok(());
-        };
+        let files = files.as_deref();
         for (event, perf, is_present) in self.registry.events().of_perf() {
             match (is_present, perf.is_there()?) {
                 (true, false) => self.withdraw(event, files),

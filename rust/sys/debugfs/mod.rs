@@ -176,6 +176,34 @@ impl Drop for Guard {
     }
 }
 
+/// Whether a file may be opened: `ENOENT` while the module is being initialised.
+///
+/// The kernel frees a module whose initialisation fails, whatever is open. So nothing is open before that
+/// has succeeded.
+fn may_open() -> Result {
+    // SAFETY: This module's; the kernel changes it meanwhile.
+    let state = unsafe { (&raw const (*this_module()).state).read_volatile() };
+    if state == bindings::module_state_MODULE_STATE_COMING {
+        return Err(ENOENT);
+    }
+    Ok(())
+}
+
+/// Waits until each open(2) that was refused during the initialisation, which fails now, has left this
+/// module's operations. All files are removed. May sleep.
+pub(crate) fn wait_for_refused() {
+    /// The initialisation's own reference.
+    const OWN: c_int = 1;
+    // SAFETY:
+    // - This module is loaded, for it runs.
+    // - May sleep.
+    unsafe {
+        while bindings::module_refcount(this_module()) > OWN {
+            bindings::msleep(1);
+        }
+    }
+}
+
 fn errno(error: Error) -> isize {
     error.to_errno() as isize
 }

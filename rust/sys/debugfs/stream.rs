@@ -4,7 +4,7 @@
 //!
 //! An open one needs nothing of its directory: it works on when that is removed.
 
-use super::{errno, this_module, Data, Dir, READ};
+use super::{errno, may_open, this_module, Data, Dir, READ};
 use crate::sys::bindings;
 use crate::sys::mapping::Mapping;
 use crate::sys::pipe::Pipe;
@@ -85,7 +85,7 @@ impl<F: StreamFile> Operations<F> {
         // SAFETY: debugfs opens the files of a `Dir` with their inode, which points to the data,
         // and holds its guard meanwhile.
         let data = unsafe { &*(*inode).i_private.cast::<F::Data>() };
-        let opened = F::open(data).and_then(|open| {
+        let opened = may_open().and_then(|()| F::open(data)).and_then(|open| {
             let opened = pin_init!(Opened::<F> {
                 open,
                 polled <- Polled::new(),

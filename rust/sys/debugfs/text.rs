@@ -2,7 +2,7 @@
 
 //! Files that are text: made when reading begins, the same until it begins again.
 
-use super::{errno, this_module, Data, Dir, Guard};
+use super::{errno, may_open, this_module, Data, Dir, Guard};
 use crate::sys::bindings;
 use crate::sys::wait::{Polled, WaitQueue};
 use core::fmt;
@@ -169,7 +169,7 @@ impl<F: TextFile> Operations<F> {
             polled <- Polled::new(),
             state <- new_mutex!(state),
         });
-        match KBox::pin_init(open, GFP_KERNEL) {
+        match may_open().and_then(|()| KBox::pin_init(open, GFP_KERNEL)) {
             Ok(open) => {
                 // SAFETY: Pinned for as long as the file is open; `release` takes it back.
                 unsafe {

@@ -176,7 +176,7 @@ contexts! {
         Vegid "vegid": unsigned u32 = own_id(IdInNamespace::EGID, now);
         Vsgid "vsgid": unsigned u32 = own_id(IdInNamespace::SGID, now);
         /// Process id namespace, by the number of its inode.
-        PidNs "pid_ns": unsigned u32 = Task::current().pid_namespace();
+        PidNs "pid_ns": unsigned u32 = Task::current().pid_namespace(now.guard);
         /// Cgroup (v2), by the number of its directory's inode.
         CgroupId "cgroup_id": unsigned u64 = Task::current().cgroup_id(now.guard);
         /// Whether the scheduler is due: bit 0, at the next preemption point; bit 1, lazily.

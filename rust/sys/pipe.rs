@@ -6,7 +6,8 @@ use crate::sys::bindings;
 use crate::sys::pages::{Pages, PAGE_SIZE};
 use kernel::prelude::*;
 
-/// The pipe of a splice(2) call; the kernel holds its lock.
+/// The pipe of a splice(2) or sendfile(2) call, which no other thread uses meanwhile: the caller holds its
+/// lock, or it is the task's own.
 pub(crate) struct Pipe(pub(super) *mut bindings::pipe_inode_info);
 
 /// Pages moved at a time; a pipe has 16 places unless it was enlarged.
@@ -61,7 +62,7 @@ impl Pipe {
             spd_release: Some(release),
         };
         // SAFETY:
-        // - The pipe is valid and locked for the duration of the splice(2) call.
+        // - The pipe is valid during the call, and no other thread uses it.
         // - The descriptor's arrays have `count` entries, each with a reference to give away.
         let moved = unsafe { bindings::splice_to_pipe(self.0, &mut descriptor) };
         if moved < 0 {

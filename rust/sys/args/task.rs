@@ -136,10 +136,11 @@ impl Task {
 
     /// The inode number of the process id namespace it is in; 0 if it has none any more.
     #[inline(always)]
-    pub(crate) fn pid_namespace(&self) -> u32 {
-        // SAFETY: A live task. While it has a pid, that lives, and so do the pid's namespaces.
+    pub(crate) fn pid_namespace(&self, _guard: &NoPreempt) -> u32 {
+        // SAFETY: A live task.
+        let pid = unsafe { (&raw const (*self.0.get()).thread_pid).read_volatile() };
+        // SAFETY: As for `tid_in_namespace`; a pid holds its namespaces.
         unsafe {
-            let pid = (&raw const (*self.0.get()).thread_pid).read_volatile();
             innermost(pid)
                 .and_then(|number| number.ns.as_ref())
                 .map_or(0, |namespace| namespace.ns.inum)

@@ -178,7 +178,8 @@ impl<F: StreamFile> Operations<F> {
     ///
     /// # Safety
     ///
-    /// As [`read`](Self::read), and with a pipe whose lock is held.
+    /// As [`read`](Self::read), and with a pipe whose lock is held, or that is the calling task's own
+    /// (sendfile(2)).
     unsafe extern "C" fn splice(
         file: *mut bindings::file,
         _position: *mut bindings::loff_t,
@@ -188,7 +189,7 @@ impl<F: StreamFile> Operations<F> {
     ) -> isize {
         // SAFETY: The kernel calls with an open file of these operations.
         let opened = unsafe { Self::opened(file) };
-        // A pipe that the kernel has locked.
+        // By the contract no other thread uses the pipe now.
         F::splice(&opened.open, &mut Pipe(pipe), len).map_or_else(errno, |bytes| bytes as isize)
     }
 

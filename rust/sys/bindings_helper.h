@@ -31,6 +31,7 @@
 #include <trace/events/sched.h>
 #include <trace/events/signal.h>
 #include <trace/events/syscalls.h>
+#include <trace/events/task.h>
 #include <trace/events/timer.h>
 
 #include "helpers.h"

@@ -14,6 +14,7 @@ mod module;
 mod nmi;
 mod sched;
 mod signal;
+mod task;
 mod timer;
 
 pub(crate) use declare::Declaration;
@@ -61,4 +62,5 @@ pub(super) static DECLARED: &[&Declaration] = &[
     &module::MODULE_GET,
     &module::MODULE_PUT,
     &nmi::NMI_HANDLER,
+    &task::TASK_RENAME,
 ];

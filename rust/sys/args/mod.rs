@@ -24,7 +24,7 @@ pub(crate) use syscall::Registers;
 pub(crate) use task::ids::IdInNamespace;
 pub(crate) use task::number::TaskNumber;
 pub(crate) use task::{Pid, Task};
-pub(crate) use text::{CharPointer, Program};
+pub(crate) use text::{CharPointer, NewName, Program};
 pub(crate) use timer::{jiffies, HrTimer, TimerList, TimerSetting};
 pub(crate) use word::FarWord;
 

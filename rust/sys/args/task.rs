@@ -29,6 +29,9 @@ unsafe impl Arg for Option<&Task> {
 }
 
 impl Task {
+    /// Bytes of a name, without the NUL.
+    pub(super) const NAME_MAX: usize = 15;
+
     /// The task that runs this.
     #[inline(always)]
     pub(crate) fn current() -> CurrentTask {
@@ -54,6 +57,13 @@ impl Task {
     pub(crate) fn pid(&self) -> i32 {
         // SAFETY: A live task; never changes but in exec.
         unsafe { (*self.0.get()).tgid }
+    }
+
+    /// How much likelier the OOM killer chooses its process: -1000 to 1000.
+    #[inline(always)]
+    pub(crate) fn oom_score_adj(&self) -> i16 {
+        // SAFETY: A live task has its `signal_struct` as long as it lives; read once.
+        unsafe { (&raw const (*(*self.0.get()).signal).oom_score_adj).read_volatile() }
     }
 
     /// Priority as LTTng shows it: 0 is the lowest real-time one, 20 the default.

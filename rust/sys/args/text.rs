@@ -2,7 +2,7 @@
 
 //! Text that a tracepoint passes as it is, and in what a program is started with.
 
-use super::c_text;
+use super::{c_text, Task};
 use crate::sys::bindings;
 use crate::sys::tracepoint::Arg;
 use kernel::ffi::c_char;
@@ -23,6 +23,25 @@ impl CharPointer {
     pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: A C string that lives while the handler runs, and so as long as `self`.
         unsafe { c_text(self.0.cast()) }
+    }
+}
+
+/// A `const char *` to the name that a task gets.
+#[repr(transparent)]
+pub(crate) struct NewName(*const c_char);
+
+// SAFETY: The same pointer; `task_rename` passes a C string that lives, not NULL.
+unsafe impl Arg for NewName {
+    type Raw = *const c_char;
+}
+
+impl NewName {
+    /// The name, cut to the bytes that the kernel keeps.
+    #[inline(always)]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: A C string that lives while the handler runs, and so as long as `self`.
+        let text = unsafe { c_text(self.0.cast()) };
+        text.get(..Task::NAME_MAX).unwrap_or(text)
     }
 }
 

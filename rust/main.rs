@@ -51,7 +51,8 @@ impl kernel::Module for Rtrace {
             origin: sys::parameter::origin(),
             ..Config::DEFAULT
         };
-        api::TRACER.replace(Some(Tracer::new(config)?));
+        let tracer = Tracer::new(config).inspect_err(|_| sys::retired::wait())?;
+        api::TRACER.replace(Some(tracer));
         Ok(Self)
     }
 }
@@ -60,5 +61,7 @@ impl Drop for Rtrace {
     fn drop(&mut self) {
         // Nobody else can hold them: open files and callers keep the module loaded.
         api::TRACER.replace(None);
+        // Handlers that may sleep in a page fault.
+        sys::retired::wait();
     }
 }

@@ -90,6 +90,11 @@ impl CapturedProbe {
         self.look.store(self.look_now());
     }
 
+    /// Records no more from now on, though it may still be called.
+    pub(crate) fn set_dead(&self) {
+        self.look.store(Look::NOTHING);
+    }
+
     /// Has another filter from now on, or none; and looks at tasks if that was asked for since. May
     /// sleep. One caller at a time.
     pub(crate) fn set_filter(&self, filter: Option<&Arc<Filter>>, retired: &mut Retired<Filter>) {

@@ -2,7 +2,7 @@
 
 //! A session's `enable`, `clock`, `sample_freq`, `error_log`, `set_event_pid`, `set_event_notrace_pid`, `event_fork`,
 //! `set_event_cgroup`, `free_buffer`, `reset`, `marker` and `marker_channel`; the tracer's `version`,
-//! `available_events`, `awaited_events`, `available_contexts` and `marker`.
+//! `available_events`, `awaited_events`, `available_contexts`, `waiting` and `marker`.
 
 use super::channel::{self, Target};
 use super::{functions, latency, must_be_one, parse_switch, pipe, trigger};
@@ -13,6 +13,7 @@ use crate::event::sampled::Frequency;
 use crate::session::{ChannelId, Session, Sessions, TaskChoice};
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Data, Dir, READ, READ_WRITE, WRITE};
+use crate::sys::waiters;
 use core::fmt::Write;
 use core::marker::PhantomData;
 use kernel::prelude::*;
@@ -42,7 +43,8 @@ pub(super) fn make_tracer(dir: &mut Dir, sessions: &Arc<Sessions>) -> Result {
     dir.text::<Version>("version", READ, session)?;
     dir.text::<AvailableEvents>("available_events", READ, session)?;
     dir.text::<AwaitedEvents>("awaited_events", READ, session)?;
-    dir.text::<AvailableContexts>("available_contexts", READ, session)
+    dir.text::<AvailableContexts>("available_contexts", READ, session)?;
+    dir.text::<Waiting>("waiting", READ, session)
 }
 
 /// Those that a session's directory has alone.
@@ -374,6 +376,22 @@ impl TextFile for AwaitedEvents {
             writeln!(out, "{subsystem}:{name}")?;
             Ok(())
         })
+    }
+}
+
+/// The tasks that wait for their memory in a probe, which keeps the module loaded.
+struct Waiting;
+
+impl TextFile for Waiting {
+    type Data = Arc<Session>;
+
+    fn show(_: &Arc<Session>, out: &mut Text) -> Result {
+        for waiter in waiters::all() {
+            write!(out, "{} {} ", waiter.tid, waiter.seconds)?;
+            waiter.name().try_for_each(|c| out.write_char(c))?;
+            out.write_char('\n')?;
+        }
+        Ok(())
     }
 }
 

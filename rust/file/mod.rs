@@ -4,6 +4,7 @@
 //!
 //! ```text
 //!   version  available_events  awaited_events  available_contexts  dynamic_events  dynamic_missed  marker
+//!   waiting
 //!   create_session  destroy_session
 //!   events/enable  events/<sys>/enable  events/<sys>/<event>/{enable,filter,trigger,format}
 //!   enable  clock  sample_freq  error_log  set_event  set_trigger  triggered  pipe   of the default session

@@ -223,6 +223,7 @@ impl Session {
     /// On failure nothing has changed, but that the last trace's packets may be gone (`ENOMEM`, or where
     /// they are in reserved memory).
     /// `ENOSPC`: the processor has no counter left for samples.
+    /// `EAGAIN`: too many probes of last traces are still in use.
     /// `ENOENT`: the session was destroyed.
     pub(crate) fn start(&self) -> Result {
         self.shared.look_for_perf_events()?;
@@ -262,6 +263,7 @@ impl Session {
                 ENOMEM => "no memory for the buffers (see subbuf_size, subbuf_count)",
                 ENOSPC => "the processor has no counter left for profile:profile_cycles",
                 EPERM => perf::NOT_PERMITTED,
+                EAGAIN => "too many probes are held by tasks that wait for their memory (see waiting)",
                 error => match aux::refusal(error) {
                     Some(why) => why,
                     None => return,

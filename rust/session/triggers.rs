@@ -139,6 +139,11 @@ impl TriggerProbes {
             }
             !goes
         });
+        // A call may still sleep in its probe, before it asks for the filter.
+        let calls = self.syscalls.iter().map(|call| call.probe());
+        calls
+            .filter(|probe| goes(probe))
+            .for_each(|probe| probe.set_dead());
         tracepoint::detach(&mut [
             &mut self.tracepoints.picked(goes),
             &mut self.syscalls.picked(|call| goes(call.probe())),

@@ -34,6 +34,7 @@
 #include <trace/events/task.h>
 #include <trace/events/timer.h>
 
+#include "faults.h"
 #include "helpers.h"
 #include "rtrace.h"
 #include "threads.h"

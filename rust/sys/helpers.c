@@ -37,6 +37,7 @@
 #include <asm/tsc.h>
 #include <asm/unwind.h>
 
+#include "faults.h"
 #include "helpers.h"
 #include "rtrace.h"
 
@@ -440,10 +441,21 @@ notrace void rtrace_put_page(struct page *page)
 	put_page(page);
 }
 
-/* Waits until no CPU runs a probe that was unregistered before. */
-notrace void rtrace_synchronize_probes(void)
+/*
+ * Waits until no handler runs that was unregistered; where handlers @may_sleep, until none has preemption disabled.
+ * Those that may sleep may still run then: see rtrace_retire().
+ */
+notrace void rtrace_synchronize_probes(bool may_sleep)
 {
-	tracepoint_synchronize_unregister();
+	synchronize_srcu(&tracepoint_srcu);
+	if (may_sleep)
+		synchronize_rcu();
+}
+
+/* Whether its handlers may sleep. */
+notrace bool rtrace_tracepoint_may_sleep(struct tracepoint *tracepoint)
+{
+	return tracepoint_is_faultable(tracepoint);
 }
 
 /* The tracepoint of the module at this place, or NULL. */
@@ -525,7 +537,7 @@ notrace bool rtrace_read(u64 address, enum rtrace_space space, u64 *value, size_
 		return !copy_from_kernel_nofault(value, (const void *)(unsigned long)address, size);
 	if (!copy_from_user_nofault(value, user, size))
 		return true;
-	return space == RTRACE_USER_FAULTS && !fault_in_readable(user, size) &&
+	return space == RTRACE_USER_FAULTS && !rtrace_fault_in(address, size) &&
 	       !copy_from_user_nofault(value, user, size);
 }
 
@@ -584,11 +596,10 @@ notrace struct uprobe *rtrace_uprobe_register(struct path *path, u64 offset,
 	return uprobe_register(d_real_inode(path->dentry), offset, 0, consumer);
 }
 
-/* Waits until the consumer does not run. */
+/* The consumer may still run then: see rtrace_retire(). */
 notrace void rtrace_uprobe_unregister(struct uprobe *uprobe, struct uprobe_consumer *consumer)
 {
 	uprobe_unregister_nosync(uprobe, consumer);
-	uprobe_unregister_sync();
 }
 
 notrace bool rtrace_is_own_code(unsigned long address)

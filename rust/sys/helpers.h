@@ -144,7 +144,8 @@ struct page *rtrace_page_of(const void *address);
 void *rtrace_direct(const void *address);
 void rtrace_get_page(struct page *page);
 void rtrace_put_page(struct page *page);
-void rtrace_synchronize_probes(void);
+void rtrace_synchronize_probes(bool may_sleep);
+bool rtrace_tracepoint_may_sleep(struct tracepoint *tracepoint);
 const struct new_utsname *rtrace_utsname(void);
 
 #endif

@@ -134,19 +134,30 @@ impl ModuleTracepoint {
             .push(Registered { probe, is_called }, GFP_KERNEL)?)
     }
 
-    /// Has what was registered not called any more; it may still run. May sleep.
-    pub(super) fn unregister(&self, probe: Probe) {
+    /// Has what was registered not called any more; it may still run. Returns whether it may be asleep there. May
+    /// sleep.
+    pub(super) fn unregister(&self, probe: Probe) -> bool {
         let mut state = self.state.lock();
         let mut probes = state.probes.iter();
         let Some(at) = probes.position(|registered| registered.probe == probe) else {
-            return;
+            return false;
         };
         let Ok(registered) = state.probes.remove(at) else {
-            return;
+            return false;
         };
-        if let (Some(loaded), true) = (&state.loaded, registered.is_called) {
+        match (&state.loaded, registered.is_called) {
             // SAFETY: It is there by the invariant, and calls this.
-            unsafe { probe.unregister(loaded.tracepoint) };
+            (Some(loaded), true) => unsafe { probe.unregister(loaded.tracepoint) },
+            _ => false,
         }
+    }
+
+    /// Whether it is there, and handlers may sleep there. May sleep.
+    pub(super) fn may_sleep(&self) -> bool {
+        let state = self.state.lock();
+        state.loaded.as_ref().is_some_and(|loaded| {
+            // SAFETY: It is there by the invariant.
+            unsafe { bindings::rtrace_tracepoint_may_sleep(loaded.tracepoint.as_ptr()) }
+        })
     }
 }

@@ -6,6 +6,7 @@ use crate::sys::args::Registers;
 use crate::sys::bindings;
 use crate::sys::foreign::{ForeignFunction, ForeignModule, HeldModule};
 use crate::sys::module_tracepoint::ModuleTracepoint;
+use crate::sys::retired::{self, Retirable};
 use core::ffi::c_void;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
@@ -204,12 +205,23 @@ impl Place {
         }
     }
 
-    /// Takes off what was registered there.
-    fn unregister(&self, probe: Probe) {
+    /// Takes off what was registered there. Returns whether it may be asleep there.
+    fn unregister(&self, probe: Probe) -> bool {
         match self {
             // SAFETY: It lives for ever, and the probe was registered.
             Self::Kernel(tracepoint) => unsafe { probe.unregister(tracepoint.0) },
             Self::Module(tracepoint) => tracepoint.unregister(probe),
+        }
+    }
+
+    /// Whether handlers may sleep there.
+    fn may_sleep(&self) -> bool {
+        match self {
+            // SAFETY: It lives for ever.
+            Self::Kernel(tracepoint) => unsafe {
+                bindings::rtrace_tracepoint_may_sleep(tracepoint.0.as_ptr())
+            },
+            Self::Module(tracepoint) => tracepoint.may_sleep(),
         }
     }
 }
@@ -245,20 +257,21 @@ impl Probe {
         })
     }
 
-    /// Has the tracepoint not call it any more; it may still run. May sleep.
+    /// Has the tracepoint not call it any more; it may still run. Returns whether it may be asleep there. May sleep.
     ///
     /// # Safety
     ///
     /// The tracepoint is there, and this was registered with it.
-    pub(super) unsafe fn unregister(self, tracepoint: NonNull<bindings::tracepoint>) {
+    pub(super) unsafe fn unregister(self, tracepoint: NonNull<bindings::tracepoint>) -> bool {
         // SAFETY: The caller's contract. It cannot fail for that.
         unsafe {
             bindings::tracepoint_probe_unregister(
                 tracepoint.as_ptr(),
                 self.function.cast_mut(),
                 self.data.cast_mut(),
-            )
-        };
+            );
+            bindings::rtrace_tracepoint_may_sleep(tracepoint.as_ptr())
+        }
     }
 }
 
@@ -294,26 +307,41 @@ enum Order {
 struct Attached<D> {
     place: Place,
     probe: Probe,
+    used: KBox<Retirable<Used<D>>>,
+    state: State,
+}
+
+/// What a handler needs while it runs.
+struct Used<D> {
     data: Arc<D>,
-    /// Off its tracepoint; it may still run.
-    detached: bool,
     /// The module that the handler is in, if it is another.
     _owner: Option<HeldModule>,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Attached,
+    /// Off its tracepoint; it may still run.
+    Detached,
+    /// The same, and it may be asleep.
+    MaySleep,
+}
+
 impl<D> Attached<D> {
     fn detach(&mut self) {
-        self.detached = true;
-        self.place.unregister(self.probe);
+        self.state = match self.place.unregister(self.probe) {
+            false => State::Detached,
+            true => State::MaySleep,
+        };
     }
 }
 
 /// Handlers that are attached to tracepoints.
 ///
-/// Dropping detaches them and waits until none runs any more; only then their data goes.
-pub(crate) struct Attachments<D>(KVec<Attached<D>>);
+/// Dropping detaches them; see [`detach`].
+pub(crate) struct Attachments<D: Send + Sync + 'static>(KVec<Attached<D>>);
 
-impl<D> Attachments<D> {
+impl<D: Send + Sync + 'static> Attachments<D> {
     /// None.
     pub(crate) const fn new() -> Self {
         Self(KVec::new())
@@ -351,24 +379,30 @@ impl<D> Attachments<D> {
             Some(owner) => Some(owner.hold().ok_or(ENODEV)?),
             None => None,
         };
-        // Before the registration, so that nothing can fail after it.
-        self.0.reserve(1, GFP_KERNEL)?;
         let probe = Probe {
             function: handler.function,
             data: Arc::as_ptr(&data).cast(),
             order,
         };
+        // Before the registration, so that nothing can fail after it.
+        self.0.reserve(1, GFP_KERNEL)?;
+        let used = Retirable::new(Used {
+            data,
+            _owner: owner,
+        })?;
+        if place.may_sleep() {
+            retired::settle(true)?;
+        }
         // SAFETY: The handler has the tracepoint's prototype, or takes any (`Handler`); its first argument
-        // is a `&D`, and `data` and the handler's module are kept until it is detached and runs nowhere
-        // (`drop`, `detach`).
+        // is a `&D`, and `used` has that and the handler's module until it is detached and runs nowhere
+        // (`exchange`).
         unsafe { place.register(probe) }?;
         self.0.push(
             Attached {
                 place,
                 probe,
-                data,
-                detached: false,
-                _owner: owner,
+                used,
+                state: State::Attached,
             },
             GFP_KERNEL,
         )?;
@@ -385,18 +419,18 @@ impl<D> Attachments<D> {
 
     /// The data of those that are attached.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<D>> {
-        self.0.iter().map(|attached| &attached.data)
+        self.0.iter().map(|attached| &attached.used.value().data)
     }
 }
 
-impl<D> Drop for Attachments<D> {
+impl<D: Send + Sync + 'static> Drop for Attachments<D> {
     fn drop(&mut self) {
         detach(&mut [&mut self.picked(|_| true)]);
     }
 }
 
 /// Some of the handlers of [`Attachments`].
-pub(crate) struct Picked<'a, D, P> {
+pub(crate) struct Picked<'a, D: Send + Sync + 'static, P> {
     attachments: &'a mut Attachments<D>,
     picks: P,
 }
@@ -408,47 +442,63 @@ mod detach {
     /// The two halves of [`detach`](super::detach). Only that calls them, in this order and with
     /// the wait between them.
     pub(crate) trait Sealed {
-        /// Takes them off their tracepoints. Returns whether there were any.
-        fn unregister(&mut self) -> bool;
-        /// Drops their data.
+        /// Takes them off their tracepoints. Says of each whether it may be asleep.
+        fn unregister(&mut self, may_sleep: &mut dyn FnMut(bool));
+        /// Drops their data; later, if they may be asleep.
         fn release(&mut self);
     }
 }
 
-impl<D, P: Fn(&D) -> bool> Detach for Picked<'_, D, P> {}
+impl<D: Send + Sync + 'static, P: Fn(&D) -> bool> Detach for Picked<'_, D, P> {}
 
-impl<D, P: Fn(&D) -> bool> detach::Sealed for Picked<'_, D, P> {
-    fn unregister(&mut self) -> bool {
-        let mut any = false;
+impl<D: Send + Sync + 'static, P: Fn(&D) -> bool> detach::Sealed for Picked<'_, D, P> {
+    fn unregister(&mut self, may_sleep: &mut dyn FnMut(bool)) {
         for attached in &mut self.attachments.0 {
-            if (self.picks)(&attached.data) {
+            if (self.picks)(&attached.used.value().data) {
                 attached.detach();
-                any = true;
+                may_sleep(attached.state == State::MaySleep);
             }
         }
-        any
     }
 
     fn release(&mut self) {
-        self.attachments.0.retain(|attached| !attached.detached);
+        let all = &mut self.attachments.0;
+        let mut place = all.len();
+        while place > 0 {
+            place -= 1;
+            match all.get(place).map(|attached| attached.state) {
+                Some(State::Detached) => drop(all.remove(place)),
+                Some(State::MaySleep) => {
+                    if let Ok(attached) = all.remove(place) {
+                        attached.used.retire();
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 }
 
-/// Detaches all of these, and waits, once, until none of them runs any more. May sleep.
+/// Detaches all of these, and waits, once, until none of them runs with preemption disabled. Those that may sleep
+/// where they are may still run then: their data goes when they have returned. May sleep, but waits for none that
+/// sleeps.
 pub(crate) fn detach(all: &mut [&mut dyn Detach]) {
     exchange(all, || {});
 }
 
 /// As [`detach`]; `for_others` runs when none of these is called any more, but may still run.
 pub(crate) fn exchange(all: &mut [&mut dyn Detach], for_others: impl FnOnce()) {
-    let mut any = false;
+    let (mut any, mut any_may_sleep) = (false, false);
     for handlers in &mut *all {
-        any |= handlers.unregister();
+        handlers.unregister(&mut |may_sleep| {
+            any = true;
+            any_may_sleep |= may_sleep;
+        });
     }
     for_others();
     if any {
         // SAFETY: May sleep here.
-        unsafe { bindings::rtrace_synchronize_probes() };
+        unsafe { bindings::rtrace_synchronize_probes(any_may_sleep) };
     }
     for handlers in all {
         handlers.release();

@@ -5,6 +5,7 @@
 use crate::sys::args::Registers;
 use crate::sys::bindings;
 use crate::sys::kprobe::Reached;
+use crate::sys::retired::{self, Retirable};
 use core::ptr::NonNull;
 use kernel::error::from_err_ptr;
 use kernel::prelude::*;
@@ -17,6 +18,11 @@ use kernel::types::Opaque;
 ///
 /// From `rtrace_path_new()`, and not yet freed.
 struct KeptFile(NonNull<bindings::path>);
+
+// SAFETY: The kernel's references to paths have locks of their own.
+unsafe impl Send for KeptFile {}
+// SAFETY: As above.
+unsafe impl Sync for KeptFile {}
 
 impl KeptFile {
     /// `ENOENT` and others of open(2); `EINVAL`: it is no regular file. May sleep.
@@ -39,25 +45,39 @@ impl Drop for KeptFile {
 ///
 /// # Invariants
 ///
-/// - While `on` holds one, the consumer is registered there.
-/// - `consumer` stays where it is as long as it is registered.
+/// While `on` holds something, its consumer is registered there.
 #[pin_data(PinnedDrop)]
-#[repr(C)]
 pub(crate) struct Uprobe<T: Reached> {
-    /// First, so that its address is that of all.
-    #[pin]
-    consumer: Opaque<bindings::uprobe_consumer>,
     target: Arc<T>,
     file: KeptFile,
     offset: u64,
+    at_return: bool,
     #[pin]
-    on: Mutex<Option<NonNull<bindings::uprobe>>>,
+    on: Mutex<Option<On<T>>>,
+}
+
+/// A registration.
+struct On<T: Reached> {
+    uprobe: NonNull<bindings::uprobe>,
+    /// One for each registration: the kernel may still look at the last one.
+    used: KBox<Retirable<Consumer<T>>>,
+}
+
+// SAFETY: The kernel's functions for uprobes have locks of their own.
+unsafe impl<T: Reached> Send for On<T> {}
+
+/// What the kernel calls.
+#[repr(C)]
+struct Consumer<T> {
+    /// First, so that its address is that of all.
+    consumer: Opaque<bindings::uprobe_consumer>,
+    target: Arc<T>,
 }
 
 // SAFETY: The kernel's functions for uprobes have locks of their own; the target is `Send` and `Sync`.
-unsafe impl<T: Reached> Send for Uprobe<T> {}
+unsafe impl<T: Reached> Send for Consumer<T> {}
 // SAFETY: As above.
-unsafe impl<T: Reached> Sync for Uprobe<T> {}
+unsafe impl<T: Reached> Sync for Consumer<T> {}
 
 impl<T: Reached> Uprobe<T> {
     /// At so many bytes from the file's beginning; where the function that begins there returns, if
@@ -69,19 +89,13 @@ impl<T: Reached> Uprobe<T> {
         at_return: bool,
         target: Arc<T>,
     ) -> Result<Pin<KBox<Self>>> {
-        let mut consumer = bindings::uprobe_consumer::default();
-        if at_return {
-            consumer.ret_handler = Some(returned::<T>);
-        } else {
-            consumer.handler = Some(reached::<T>);
-        }
         let file = KeptFile::find(file)?;
         let uprobe = KBox::pin_init(
             pin_init!(Self {
-                consumer: Opaque::new(consumer),
                 target,
                 file,
                 offset,
+                at_return,
                 on <- new_mutex!(None),
             }),
             GFP_KERNEL,
@@ -95,30 +109,43 @@ impl<T: Reached> Uprobe<T> {
     /// Has it called from now on. May sleep.
     pub(crate) fn enable(&self) -> Result {
         let mut on = self.on.lock();
-        if on.is_none() {
-            // SAFETY: The file is kept, and with it its inode. The consumer stays where it is, for this
-            // is pinned, and is unregistered before this goes (`drop`).
-            let uprobe = from_err_ptr(unsafe {
-                bindings::rtrace_uprobe_register(
-                    self.file.0.as_ptr(),
-                    self.offset,
-                    self.consumer.get(),
-                )
-            })?;
-            // INVARIANT: Registered above.
-            *on = NonNull::new(uprobe);
+        if on.is_some() {
+            return Ok(());
         }
+        let mut consumer = bindings::uprobe_consumer::default();
+        if self.at_return {
+            consumer.ret_handler = Some(returned::<T>);
+        } else {
+            consumer.handler = Some(reached::<T>);
+        }
+        let used = Retirable::new(Consumer {
+            consumer: Opaque::new(consumer),
+            target: self.target.clone(),
+        })?;
+        retired::settle(false)?;
+        // SAFETY: The file is kept, and with it its inode. The consumer stays where it is, in its box, until it was
+        // unregistered and runs nowhere (`disable`).
+        let uprobe = from_err_ptr(unsafe {
+            bindings::rtrace_uprobe_register(
+                self.file.0.as_ptr(),
+                self.offset,
+                used.value().consumer.get(),
+            )
+        })?;
+        // INVARIANT: Registered above.
+        *on = NonNull::new(uprobe).map(|uprobe| On { uprobe, used });
         Ok(())
     }
 
-    /// Has it not called any more, and waits until it does not run. May sleep.
+    /// Has it not called any more. It may still run, or sleep. May sleep.
     pub(crate) fn disable(&self) {
         // INVARIANT: Unregistered below; nobody else can have seen it.
-        if let Some(uprobe) = self.on.lock().take() {
+        if let Some(On { uprobe, used }) = self.on.lock().take() {
             // SAFETY: By the invariant it was registered.
             unsafe {
-                bindings::rtrace_uprobe_unregister(uprobe.as_ptr(), self.consumer.get());
+                bindings::rtrace_uprobe_unregister(uprobe.as_ptr(), used.value().consumer.get());
             }
+            used.retire();
         }
     }
 }
@@ -132,16 +159,16 @@ impl<T: Reached> PinnedDrop for Uprobe<T> {
 
 /// # Safety
 ///
-/// `consumer` must be that of a `Uprobe<T>` that lives, `registers` live.
+/// `consumer` must be that of a `Consumer<T>` that lives, `registers` live.
 unsafe fn call<T: Reached>(
     consumer: *mut bindings::uprobe_consumer,
     registers: *mut bindings::pt_regs,
 ) -> c_int {
     // SAFETY: By the contract. Nobody has the target mutably.
     let (target, registers) = unsafe {
-        let uprobe = consumer.cast::<Uprobe<T>>();
-        const { assert!(core::mem::offset_of!(Uprobe<T>, consumer) == 0) };
-        (&(*uprobe).target, &*registers.cast::<Registers>())
+        let consumer = consumer.cast::<Consumer<T>>();
+        const { assert!(core::mem::offset_of!(Consumer<T>, consumer) == 0) };
+        (&(*consumer).target, &*registers.cast::<Registers>())
     };
     target.reached(registers);
     0

@@ -4,8 +4,6 @@
 
 use crate::sys::bindings;
 use core::mem::MaybeUninit;
-use kernel::ffi::c_char;
-use kernel::uaccess::{UserPtr, UserSlice};
 
 /// The most bytes that a piece has.
 pub(crate) const PIECE_MAX: usize = 256;
@@ -45,12 +43,12 @@ impl<const N: usize> UserData<N> {
         };
         // SAFETY:
         // - Inside the array: there is room for `most` bytes and the NUL.
-        // - strncpy_from_user() checks the address and writes at most `most` bytes; what it
+        // - rtrace_copy_text() checks the address and writes at most `most` bytes; what it
         //   returns is how many of them are text, or an error.
         unsafe {
             let to = self.bytes.as_mut_ptr().cast::<u8>().add(self.len);
             let copied =
-                bindings::strncpy_from_user(to.cast(), address as *const c_char, most as isize);
+                bindings::rtrace_copy_text(to.cast(), address, most);
             let len = usize::try_from(copied).unwrap_or(0).min(most);
             to.add(len).write(0);
             // INVARIANT: So many more bytes are initialised.
@@ -83,8 +81,10 @@ impl<const N: usize> UserData<N> {
 /// Copies what is at `address` in user space; whether all of it could be read: if not, `to` is all 0.
 /// May fault and sleep.
 pub(crate) fn copy_from_user(address: u64, to: &mut [u8]) -> bool {
-    let from = UserSlice::new(UserPtr::from_addr(address as usize), to.len());
-    let is_read = from.reader().read_slice(to).is_ok();
+    // SAFETY: There is room for so many bytes.
+    let is_read = unsafe {
+        bindings::rtrace_copy_from_user(to.as_mut_ptr().cast(), address, to.len())
+    };
     if !is_read {
         to.fill(0);
     }

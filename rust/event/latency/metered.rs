@@ -12,7 +12,7 @@ use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
 /// The data of the probes.
-pub(crate) trait Meter: Sized + 'static {
+pub(crate) trait Meter: Sized + Send + Sync + 'static {
     /// The tracepoints and their probes: what ends a latency before what begins one.
     const PROBES: &'static [(&'static str, Handler<Self>)];
 
@@ -71,10 +71,7 @@ impl<M: Meter> Metered<M> {
     }
 }
 
-impl<M: Meter> Attach for Metered<M>
-where
-    Attachments<M>: Send,
-{
+impl<M: Meter> Attach for Metered<M> {
     fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {
         let mut probes = self.probes.lock();
         let recorders = &self.results.recorders;

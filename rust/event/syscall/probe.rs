@@ -158,6 +158,10 @@ impl SyscallProbe {
             return;
         };
         let pieces = plans.copy(slot, registers);
+        // That may have taken as long as another process liked.
+        if self.number(slot) != Some(id) {
+            return;
+        }
         let pieces = pieces.bytes();
         self.record::<F>(
             id,

@@ -10,7 +10,7 @@ use trace::channel::EventFilter;
 use trace::session::TaskSet;
 use trace::settings::Settings;
 use trace::stats::{Counters, TraceStats};
-use trace::tracer::FIRST_CHANNEL;
+use trace::tracer::{Waiting, FIRST_CHANNEL};
 
 /// So many of a list are shown, if it is longer.
 const SHOWN: usize = 8;
@@ -31,6 +31,7 @@ struct Status {
     triggers: Vec<String>,
     channels: Vec<ChannelStatus>,
     events_available: usize,
+    waiting: Vec<Waiting>,
     stats: TraceStats,
 }
 
@@ -77,6 +78,7 @@ pub fn status(place: &Place, json: bool) -> anyhow::Result<()> {
         triggers: session.triggers()?,
         channels,
         events_available: tracer.available_events()?.len(),
+        waiting: tracer.waiting()?,
         stats: if trace.is_some() {
             session.stats()?
         } else {
@@ -131,6 +133,14 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
     }
     for trigger in &status.triggers {
         writeln!(out, "trigger  {trigger}")?;
+    }
+    if !status.waiting.is_empty() {
+        let tasks: Vec<_> = status.waiting.iter().map(Waiting::to_string).collect();
+        let tasks = short(&tasks);
+        writeln!(
+            out,
+            "waiting  {tasks}: in a probe, for memory of the task; rmmod is refused meanwhile"
+        )?;
     }
     for channel in &status.channels {
         let ChannelStatus { name, settings, .. } = channel;

@@ -4,6 +4,7 @@
 
 use crate::error::{Error, Result};
 use crate::session::Session;
+use serde::Serialize;
 use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -70,6 +71,12 @@ impl Tracer {
     /// What can be recorded beside events, by name.
     pub fn available_contexts(&self) -> Result<Vec<String>> {
         Ok(lines(&self.read("available_contexts")?))
+    }
+
+    /// The tasks that wait for their memory in a probe; while there are any, the module cannot be unloaded.
+    pub fn waiting(&self) -> Result<Vec<Waiting>> {
+        let lines = lines(&self.read("waiting")?).into_iter();
+        Ok(lines.filter_map(|line| Waiting::parse(&line)).collect())
     }
 
     /// The `format` text of an event named `sys:event`.
@@ -233,6 +240,36 @@ impl DynamicEvent {
 impl fmt::Display for DynamicEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.subsystem, self.name)
+    }
+}
+
+/// A task that waits for its memory in a probe.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Waiting {
+    /// Its thread id.
+    pub tid: u32,
+    /// How long it has waited.
+    pub seconds: u64,
+    /// Its name.
+    pub comm: String,
+}
+
+impl Waiting {
+    /// The task of a line as the kernel writes it. [`None`]: the line has another form.
+    fn parse(line: &str) -> Option<Self> {
+        let mut words = line.splitn(3, ' ');
+        Some(Self {
+            tid: words.next()?.parse().ok()?,
+            seconds: words.next()?.parse().ok()?,
+            comm: words.next()?.to_owned(),
+        })
+    }
+}
+
+/// `NAME (TID), N s`.
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}), {} s", self.comm, self.tid, self.seconds)
     }
 }
 

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Probes that may wait for user memory. Seen by the C compiler and by bindgen.
+ */
+#ifndef RTRACE_SYS_FAULTS_H
+#define RTRACE_SYS_FAULTS_H
+
+#include <linux/types.h>
+
+/* A task that waits for its memory in a probe. */
+struct rtrace_waiter {
+	s32 tid;
+	char comm[16];
+	u64 seconds;
+};
+
+bool rtrace_waiter(size_t at, struct rtrace_waiter *waiter);
+
+size_t rtrace_fault_in(u64 from, size_t len);
+ssize_t rtrace_copy_text(char *to, u64 from, size_t room);
+bool rtrace_copy_from_user(void *to, u64 from, size_t len);
+
+/* Memory that is freed when no handler that may wait for user memory can use it any more. */
+struct rtrace_retired {
+	struct callback_head rcu;
+	struct rtrace_retired *next;
+	void (*free)(struct rtrace_retired *retired);
+};
+
+void rtrace_retire(struct rtrace_retired *retired, void (*free)(struct rtrace_retired *retired));
+bool rtrace_settle(bool tracepoint);
+void rtrace_wait_retired(void);
+
+#endif

@@ -107,7 +107,7 @@ impl Tracer {
     pub(crate) fn add_probes(
         &self,
         owner: ForeignModule,
-        fired: KVec<Fired>,
+        fired: KVVec<Fired>,
         probes: KBox<dyn Probes>,
     ) -> Result<usize> {
         let added = self.add_fired(fired)?;
@@ -116,7 +116,7 @@ impl Tracer {
         Ok(added + awaited)
     }
 
-    fn add_fired(&self, fired: KVec<Fired>) -> Result<usize> {
+    fn add_fired(&self, fired: KVVec<Fired>) -> Result<usize> {
         let added = self.registry.add_fired(fired)?;
         let mut count = 0;
         for (place, event) in added.iter().enumerate() {

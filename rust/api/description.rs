@@ -146,14 +146,14 @@ impl TracepointDescription<'_> {
 pub(super) struct LentProbes {
     lent: ForeignLoan<TracepointDescription<'static>>,
     /// Which these are.
-    places: KVec<u32>,
+    places: KVVec<u32>,
 }
 
 impl LentProbes {
     /// Those at `places`.
     pub(super) fn new(
         lent: ForeignLoan<TracepointDescription<'static>>,
-        places: KVec<u32>,
+        places: KVVec<u32>,
     ) -> Self {
         Self { lent, places }
     }

@@ -54,7 +54,7 @@ fn register_tracepoints(tracepoints: ForeignLoan<TracepointDescription<'static>>
         return Ok(0);
     };
     let kernels = Tracepoints::new()?;
-    let (mut fired, mut of_modules) = (KVec::new(), KVec::new());
+    let (mut fired, mut of_modules) = (KVVec::new(), KVVec::new());
     for (place, tracepoint) in tracepoints.items().iter().enumerate() {
         if tracepoint.owner() != owner {
             return Err(EINVAL);

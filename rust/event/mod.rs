@@ -21,6 +21,7 @@ pub(crate) mod fired;
 mod format;
 pub(crate) mod function;
 mod handlers;
+mod id;
 pub(crate) mod latency;
 pub(crate) mod listed;
 pub(crate) mod perf;
@@ -42,6 +43,7 @@ use crate::sys::hotplug::Hotplug;
 use crate::sys::tracepoint::Tracepoint;
 use fired::Fired;
 use function::Functions;
+pub(crate) use id::Id;
 use kernel::error::Result;
 use kernel::sync::Arc;
 use latency::preempt::{self, PreemptLatency};
@@ -102,7 +104,7 @@ impl Own {
 
 /// An event that can be recorded.
 pub(crate) struct Event {
-    id: u32,
+    id: Arc<Id>,
     source: Source,
     /// Not 0 while there is what fires it, or that can come.
     known: SharedWord,
@@ -113,7 +115,7 @@ pub(crate) type FullName<'a> = (&'a str, &'a str);
 
 impl Event {
     /// An event that is known.
-    fn new(id: u32, source: Source) -> Self {
+    fn new(id: Arc<Id>, source: Source) -> Self {
         Self {
             id,
             source,
@@ -121,10 +123,15 @@ impl Event {
         }
     }
 
-    /// Its id: its place among all events. It stays the same as long as the module is loaded;
-    /// traces have numbers of their own.
+    /// Its id: its place among all events. Another event can have it only when this event is gone and no
+    /// [selection](crate::session::Selection) has it; traces have numbers of their own.
     pub(crate) fn id(&self) -> u32 {
-        self.id
+        self.id.number()
+    }
+
+    /// The id, to keep it in use.
+    pub(crate) fn shared_id(&self) -> &Arc<Id> {
+        &self.id
     }
 
     /// How it comes about.

@@ -3,15 +3,16 @@
 //! The registry: which events there are, now.
 //!
 //! A source puts its events in. When what fires one goes, the event is absent, until it comes
-//! again. An id is never given to another event, for sessions choose by id.
+//! again. The id of an event that was deleted is free when neither a session nor a trace has it.
 //!
-//! The lock is taken where modules come ([`awaited`](super::awaited)): nothing is within it.
+//! The lock is taken where modules come ([`awaited`](super::awaited)): only that of the ids is within it.
 
 use super::aux::AuxSource;
 use super::description::Description;
 use super::dynamic::Dynamic;
 use super::fired::Fired;
 use super::function::Kind;
+use super::id::{Id, Ids};
 use super::listed::Listed;
 use super::perf::Perf;
 use super::provided::Provided;
@@ -29,13 +30,14 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 /// The events that can be recorded.
 #[pin_data]
 pub(crate) struct Registry {
+    ids: Arc<Ids>,
     /// Replaced, never changed: who looks has the list as it was at one moment.
     #[pin]
     events: Mutex<Arc<Events>>,
 }
 
 /// Events by id, also such as are absent now.
-pub(crate) struct Events(KVec<Option<Arc<Event>>>);
+pub(crate) struct Events(KVVec<Option<Arc<Event>>>);
 
 impl Events {
     /// Those that are present, in the order of their ids.
@@ -46,6 +48,12 @@ impl Events {
     /// Those that can be chosen, in the order of their ids: also such of modules that are not loaded now.
     pub(crate) fn known(&self) -> impl Iterator<Item = &Arc<Event>> {
         self.0.iter().flatten().filter(|event| event.is_known())
+    }
+
+    /// Whether the event is one of these, known or not.
+    fn has(&self, event: &Event) -> bool {
+        let at_its_place = self.0.get(event.id() as usize).and_then(Option::as_ref);
+        at_its_place.is_some_and(|known| core::ptr::eq(&**known, event))
     }
 
     /// Those that perf hands over, whether they are present, in the order of their ids.
@@ -59,20 +67,26 @@ impl Events {
             })
     }
 
-    /// The id of the next event that is new.
-    fn next_id(&self) -> u32 {
-        self.0.len() as u32
-    }
-
-    /// The same with `event`, and without the one with id `old`.
-    fn with(&self, event: Arc<Event>, old: Option<u32>) -> Result<Self> {
-        let mut events = KVec::with_capacity(self.0.len() + 1, GFP_KERNEL)?;
+    /// The same without the event with id `old`.
+    fn without(&self, old: Option<u32>) -> Result<Self> {
+        let mut events = KVVec::with_capacity(self.0.len() + 1, GFP_KERNEL)?;
         for known in &self.0 {
             let kept = known.as_ref().filter(|event| Some(event.id()) != old);
             events.push(kept.cloned(), GFP_KERNEL)?;
         }
-        events.push(Some(event), GFP_KERNEL)?;
         Ok(Self(events))
+    }
+
+    /// Adds an event; it takes the place of the one with its id.
+    fn put(&mut self, event: Arc<Event>) -> Result {
+        let place = event.id() as usize;
+        while self.0.len() <= place {
+            self.0.push(None, GFP_KERNEL)?;
+        }
+        if let Some(known) = self.0.get_mut(place) {
+            *known = Some(event);
+        }
+        Ok(())
     }
 }
 
@@ -83,11 +97,11 @@ impl Registry {
     pub(crate) fn new(hotplug: &Arc<Hotplug<Arrivals>>) -> Result<Arc<Self>> {
         let tracepoints = Tracepoints::new()?;
         let find = |name| find(&tracepoints, name);
-        let mut events = KVec::new();
+        let ids = Ids::new()?;
+        let mut events = Events(KVVec::new());
         let mut add = |source| -> Result {
-            let event = Event::new(events.len() as u32, source);
-            events.push(Some(Arc::new(event, GFP_KERNEL)?), GFP_KERNEL)?;
-            Ok(())
+            let event = Event::new(Id::take(&ids)?, source);
+            events.put(Arc::new(event, GFP_KERNEL)?)
         };
         for &declaration in typed::DECLARED {
             if let Some(tracepoint) = find(declaration.tracepoint) {
@@ -125,8 +139,11 @@ impl Registry {
                 hotplug.clone(),
             )?)))?;
         }
-        let events = Arc::new(Events(events), GFP_KERNEL)?;
-        Arc::pin_init(pin_init!(Self { events <- new_mutex!(events) }), GFP_KERNEL)
+        let events = Arc::new(events, GFP_KERNEL)?;
+        Arc::pin_init(
+            pin_init!(Self { ids, events <- new_mutex!(events) }),
+            GFP_KERNEL,
+        )
     }
 
     /// The events that there are now.
@@ -171,8 +188,8 @@ impl Registry {
 
     /// Adds an event, unless it `is_again` what was here before by its name: then that is here again.
     fn add(&self, source: Source, is_again: impl Fn(&Source) -> bool) -> Result<Arc<Event>> {
+        let event = Event::new(Id::take(&self.ids)?, source);
         let mut events = self.events.lock();
-        let event = Event::new(events.next_id(), source);
         let name = (event.subsystem(), event.name());
         if events.iter().any(|known| known.is_called(name)) {
             return Err(EEXIST);
@@ -189,22 +206,23 @@ impl Registry {
             old => old.map(|old| old.id()),
         };
         let event = Arc::new(event, GFP_KERNEL)?;
-        let with = events.with(event.clone(), old_id)?;
-        *events = Arc::new(with, GFP_KERNEL)?;
+        let mut with = events.without(old_id)?;
+        with.put(event.clone())?;
+        let before = core::mem::replace(&mut *events, Arc::new(with, GFP_KERNEL)?);
+        drop(events);
+        // Not under the lock: an event that goes may have a probe.
+        drop(before);
         Ok(event)
     }
 
     /// Adds events whose probes another module has, but those that are known by one of their names. One that
     /// perf hands over gives way, and its id, if nobody records it and it has the same fields. Returns for each
     /// the event, if it was added. May sleep.
-    pub(crate) fn add_fired(&self, fired: KVec<Fired>) -> Result<KVec<Option<Arc<Event>>>> {
+    pub(crate) fn add_fired(&self, fired: KVVec<Fired>) -> Result<KVVec<Option<Arc<Event>>>> {
         let mut events = self.events.lock();
         let names = Names::new(&events)?;
-        let mut all = KVec::with_capacity(events.0.len() + fired.len(), GFP_KERNEL)?;
-        for known in &events.0 {
-            all.push(known.clone(), GFP_KERNEL)?;
-        }
-        let mut added = KVec::with_capacity(fired.len(), GFP_KERNEL)?;
+        let mut all = events.without(None)?;
+        let mut added = KVVec::with_capacity(fired.len(), GFP_KERNEL)?;
         for fired in fired {
             let name = fired.description.full_name();
             let called = names.like(name).filter_map(|id| {
@@ -219,34 +237,36 @@ impl Registry {
                 added.push(None, GFP_KERNEL)?;
                 continue;
             }
-            let given = called.clone().find(gives_way).map(|known| known.id());
+            let given = called.clone().find(gives_way);
+            let id = match given {
+                Some(known) => known.shared_id().clone(),
+                None => Id::take(&self.ids)?,
+            };
             // The module was here before, at another place.
             for old in called {
-                if let Some(place) = all.get_mut(old.id() as usize) {
+                if let Some(place) = all.0.get_mut(old.id() as usize) {
                     *place = None;
                 }
             }
-            let id = given.unwrap_or(all.len() as u32);
             let event = Arc::new(Event::new(id, Source::Fired(fired)), GFP_KERNEL)?;
-            match all.get_mut(id as usize) {
-                Some(place) => *place = Some(event.clone()),
-                None => all.push(Some(event.clone()), GFP_KERNEL)?,
-            }
+            all.put(event.clone())?;
             added.push(Some(event), GFP_KERNEL)?;
         }
-        *events = Arc::new(Events(all), GFP_KERNEL)?;
+        let before = core::mem::replace(&mut *events, Arc::new(all, GFP_KERNEL)?);
+        drop(events);
+        drop(before);
         Ok(added)
     }
 
     /// An event that was withdrawn does not come again. May sleep.
     pub(crate) fn forget(&self, event: &Event) -> Result {
         let mut events = self.events.lock();
-        let mut kept = KVec::with_capacity(events.0.len(), GFP_KERNEL)?;
-        for known in &events.0 {
-            let known = known.as_ref().filter(|known| known.id() != event.id());
-            kept.push(known.cloned(), GFP_KERNEL)?;
+        if events.has(event) {
+            let kept = events.without(Some(event.id()))?;
+            let before = core::mem::replace(&mut *events, Arc::new(kept, GFP_KERNEL)?);
+            drop(events);
+            drop(before);
         }
-        *events = Arc::new(Events(kept), GFP_KERNEL)?;
         Ok(())
     }
 
@@ -258,10 +278,15 @@ impl Registry {
         Some(event.clone())
     }
 
-    /// An event that was withdrawn, and is not replaced since, is there again. May sleep.
-    pub(crate) fn restore(&self, event: &Event) {
-        let _events = self.events.lock();
-        event.set_known(true);
+    /// An event that was withdrawn is there again. Returns whether it is: another event may have taken its name
+    /// since. May sleep.
+    pub(crate) fn restore(&self, event: &Event) -> bool {
+        let events = self.events.lock();
+        let is_kept = events.has(event);
+        if is_kept {
+            event.set_known(true);
+        }
+        is_kept
     }
 
     /// An event cannot fire any more: its module goes, or a user takes it away. May sleep.
@@ -272,12 +297,12 @@ impl Registry {
 }
 
 /// Events by their names: a hash of each, and the event's id.
-struct Names(KVec<(u32, u32)>);
+struct Names(KVVec<(u32, u32)>);
 
 impl Names {
     /// Those of all of them, known or not.
     fn new(events: &Events) -> Result<Self> {
-        let mut names = KVec::with_capacity(events.0.len(), GFP_KERNEL)?;
+        let mut names = KVVec::with_capacity(events.0.len(), GFP_KERNEL)?;
         for event in events.0.iter().flatten() {
             for name in event.names() {
                 names.push((Self::hash(name), event.id()), GFP_KERNEL)?;

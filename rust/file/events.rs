@@ -80,7 +80,7 @@ struct EventDirs {
 struct Subsystem {
     name: CString,
     /// The directories of its events, by id.
-    events: KVec<(u32, Dir)>,
+    events: KVVec<(u32, Dir)>,
     dir: Arc<Dir>,
 }
 
@@ -141,7 +141,7 @@ impl EventDirs {
                 self.subsystems.push(
                     Subsystem {
                         name,
-                        events: KVec::new(),
+                        events: KVVec::new(),
                         dir: Arc::new(dir, GFP_KERNEL)?,
                     },
                     GFP_KERNEL,

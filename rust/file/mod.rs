@@ -65,7 +65,7 @@ impl Files {
         let data = root.data(session.clone())?;
         control::make_tracer(&mut root, sessions)?;
         let events = AllEventDirs::new()?;
-        dynamic::make(&mut root, sessions, &events)?;
+        dynamic::make(&mut root, sessions)?;
         control::make(&mut root, data)?;
         channel::make_choice(&mut root, target.clone())?;
         let sessions = SessionDirs::new(sessions.clone())?;

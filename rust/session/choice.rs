@@ -115,6 +115,16 @@ impl Session {
         Ok(())
     }
 
+    /// An event was deleted: nothing of what is chosen means it.
+    pub(super) fn forget(&self, event: &Event) {
+        let _control = self.control.lock();
+        let mut state = self.state.lock();
+        state
+            .settings
+            .channels_mut()
+            .for_each(|channel| channel.forget(event));
+    }
+
     /// Events have come: those that are enabled are recorded from now on. What cannot be for lack
     /// of memory is said.
     pub(super) fn events_came(&self) {

@@ -33,19 +33,16 @@ impl Sessions {
     /// Does what the lines of `text` say; if `replaces`, takes all dynamic events away first. If one is
     /// refused, all is as before; `error_log` of the default session says why. `EBUSY`: an event that
     /// shall go is recorded; `EPERM`: that takes `CAP_PERFMON`. May sleep.
-    pub(crate) fn define(
-        &self,
-        file: &str,
-        text: &str,
-        replaces: bool,
-        files: &impl EventFiles,
-    ) -> Result {
+    pub(crate) fn define(&self, file: &str, text: &str, replaces: bool) -> Result {
         if !privilege::may_probe() {
             self.default().refuse(fmt!(
                 "{file}: who defines events can read the kernel's memory: this takes CAP_PERFMON"
             ));
             return Err(EPERM);
         }
+        // One writer at a time: two would undo each other's work.
+        let place = self.shared.files.lock();
+        let files = place.as_deref().ok_or(ENODEV)?;
         let mut done = KVec::new();
         let result = self.define_lines(file, text, replaces, files, &mut done);
         if result.is_err() {
@@ -54,6 +51,7 @@ impl Sessions {
             }
             return result;
         }
+        drop(place);
         for done in &done {
             if let Done::Removed(event) = done {
                 self.end(event);
@@ -68,7 +66,7 @@ impl Sessions {
         file: &str,
         text: &str,
         replaces: bool,
-        files: &impl EventFiles,
+        files: &dyn EventFiles,
         done: &mut KVec<Done>,
     ) -> Result {
         if replaces {
@@ -121,7 +119,7 @@ impl Sessions {
         &self,
         file: &str,
         event: &Arc<Event>,
-        files: &impl EventFiles,
+        files: &dyn EventFiles,
         done: &mut KVec<Done>,
     ) -> Result {
         if matches!(event.listed(), Some(Listed::Dynamic(dynamic)) if dynamic.is_recorded()) {
@@ -136,7 +134,7 @@ impl Sessions {
         Ok(())
     }
 
-    fn undo(&self, done: Done, files: &impl EventFiles) {
+    fn undo(&self, done: Done, files: &dyn EventFiles) {
         match done {
             Done::Added(event) => {
                 files.remove(&event);
@@ -144,8 +142,10 @@ impl Sessions {
                 self.end(&event);
             }
             Done::Removed(event) => {
-                self.shared.registry.restore(&event);
-                if files.add(&event).is_err() {
+                if !self.shared.registry.restore(&event) {
+                    let (subsystem, name) = (event.subsystem(), event.name());
+                    pr_warn!("{subsystem}/{name} does not stay: its name is in use again\n");
+                } else if files.add(&event).is_err() {
                     pr_warn!("no memory for the files of an event that stays\n");
                 }
             }
@@ -157,6 +157,7 @@ impl Sessions {
         if let Some(Listed::Dynamic(dynamic)) = event.listed() {
             dynamic.retire();
         }
+        self.forget(event);
         // Without memory it stays where nobody finds it.
         let _ = self.shared.registry.forget(event);
     }

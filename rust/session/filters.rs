@@ -12,15 +12,15 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// The filters of a channel's events, by the events' ids.
-pub(super) struct Filters(KVec<(Arc<Event>, Arc<Filter>)>);
+pub(super) struct Filters(KVVec<(Arc<Event>, Arc<Filter>)>);
 
 impl Filters {
     /// None.
-    pub(super) const NONE: Self = Self(KVec::new());
+    pub(super) const NONE: Self = Self(KVVec::new());
 
     /// The same.
     pub(super) fn try_clone(&self) -> Result<Self> {
-        let mut filters = KVec::with_capacity(self.0.len(), GFP_KERNEL)?;
+        let mut filters = KVVec::with_capacity(self.0.len(), GFP_KERNEL)?;
         for (event, filter) in &self.0 {
             filters.push((event.clone(), filter.clone()), GFP_KERNEL)?;
         }
@@ -38,12 +38,17 @@ impl Filters {
         self.0.binary_search_by_key(&id, |(event, _)| event.id())
     }
 
+    /// Takes that of `event` away.
+    pub(super) fn forget(&mut self, event: &Event) {
+        if let Ok(at) = self.position(event.id()) {
+            let _ = self.0.remove(at);
+        }
+    }
+
     /// Sets that of `event`, or takes it away.
     fn set(&mut self, event: &Arc<Event>, filter: Option<Arc<Filter>>) -> Result {
         match (self.position(event.id()), filter) {
-            (Ok(at), None) => {
-                let _ = self.0.remove(at);
-            }
+            (_, None) => self.forget(event),
             (Ok(at), Some(filter)) => {
                 if let Some((_, known)) = self.0.get_mut(at) {
                     *known = filter;
@@ -54,7 +59,6 @@ impl Filters {
                 let inserted = self.0.insert_within_capacity(at, (event.clone(), filter));
                 inserted.map_err(|_| ENOMEM)?;
             }
-            (Err(_), None) => {}
         }
         Ok(())
     }

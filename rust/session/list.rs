@@ -4,6 +4,7 @@
 
 use super::{EventFiles, Follower, Session, Shared};
 use crate::abi::names::DEFAULT_SESSION;
+use crate::event::Event;
 use crate::sys::rcu::RcuArc;
 use crate::sys::work::Work;
 use kernel::prelude::*;
@@ -153,6 +154,14 @@ impl Sessions {
             sessions.push(session.clone(), GFP_KERNEL)?;
         }
         Ok(sessions)
+    }
+
+    /// An event was deleted. See [`Session::forget`]. May sleep.
+    pub(super) fn forget(&self, event: &Event) {
+        self.default.forget(event);
+        for session in self.others.lock().iter() {
+            session.forget(event);
+        }
     }
 
     /// Events have come. See [`Session::events_came`]. May sleep.

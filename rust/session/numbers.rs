@@ -16,7 +16,7 @@ use kernel::sync::Arc;
 /// The events that were enabled in a channel of a trace at some time, each with its number.
 pub(super) struct Numbers {
     /// By number. They stay when their module goes: there may be records of them.
-    events: KVec<Arc<Event>>,
+    events: KVVec<Arc<Event>>,
     /// Which these are.
     known: Selection,
 }
@@ -24,7 +24,7 @@ pub(super) struct Numbers {
 impl Numbers {
     /// None yet.
     pub(super) const NONE: Self = Self {
-        events: KVec::new(),
+        events: KVVec::new(),
         known: Selection::NONE,
     };
 
@@ -38,7 +38,7 @@ impl Numbers {
             return Ok(None);
         }
         let mut numbers = Self {
-            events: KVec::with_capacity(self.events.len(), GFP_KERNEL)?,
+            events: KVVec::with_capacity(self.events.len(), GFP_KERNEL)?,
             known: self.known.try_clone()?,
         };
         for event in Iterator::chain(self.events.iter(), new) {

@@ -50,12 +50,12 @@ struct ChannelProbes {
     /// The events that are captured.
     captured: Selection,
     /// Those of events that keep a list of them.
-    listed: KVec<(Arc<Event>, Arc<CapturedProbe>)>,
+    listed: KVVec<(Arc<Event>, Arc<CapturedProbe>)>,
 }
 
 /// What a change has attached, and does not record yet.
 struct Change {
-    captured: KVec<Arc<CapturedProbe>>,
+    captured: KVVec<Arc<CapturedProbe>>,
     syscalls: KVec<(Arc<SyscallProbe>, syscall::Numbers)>,
     captured_syscalls: KVec<(Arc<CapturedSyscallProbe>, syscall::Numbers)>,
 }
@@ -106,7 +106,7 @@ impl Probes {
                 contexts: contexts.clone(),
                 plain: Selection::NONE,
                 captured: Selection::NONE,
-                listed: KVec::new(),
+                listed: KVVec::new(),
             };
             probes.channels.push(channel, GFP_KERNEL)?;
         }
@@ -128,7 +128,7 @@ impl Probes {
         let wanted = Wanted { settings, numbers };
         let (plain, captured) = (this.plain.try_clone()?, this.captured.try_clone()?);
         let mut change = Change {
-            captured: KVec::new(),
+            captured: KVVec::new(),
             syscalls: KVec::new(),
             captured_syscalls: KVec::new(),
         };

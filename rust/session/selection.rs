@@ -2,23 +2,24 @@
 
 //! A set of events.
 
-use crate::event::Event;
+use crate::event::{Event, Id};
 use crate::sys::debugfs::text::Text;
 use core::fmt::Write;
 use kernel::prelude::*;
+use kernel::sync::Arc;
 
-/// A set of events, by id.
-pub(crate) struct Selection(KVec<u64>);
+/// A set of events, by id; the ids stay in use. In ascending order.
+pub(crate) struct Selection(KVVec<Arc<Id>>);
 
 impl Selection {
     /// No event.
-    pub(super) const NONE: Self = Self(KVec::new());
+    pub(super) const NONE: Self = Self(KVVec::new());
 
     /// The same.
     pub(super) fn try_clone(&self) -> Result<Self> {
-        let mut words = KVec::new();
-        words.extend_from_slice(&self.0, GFP_KERNEL)?;
-        Ok(Self(words))
+        let mut ids = KVVec::new();
+        ids.extend_from_slice(&self.0, GFP_KERNEL)?;
+        Ok(Self(ids))
     }
 
     /// Whether `event` is in it.
@@ -28,52 +29,55 @@ impl Selection {
 
     /// Whether the event with this id is in it.
     pub(super) fn has_id(&self, id: u32) -> bool {
-        self.0
-            .get(id as usize / 64)
-            .is_some_and(|word| word & 1 << (id % 64) != 0)
+        self.position(id).is_ok()
+    }
+
+    /// Where an id is, or would be.
+    fn position(&self, id: u32) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&id, |id| id.number())
     }
 
     /// Puts `event` in or out.
     pub(super) fn set(&mut self, event: &Event, member: bool) -> Result {
-        let (word, bit) = (event.id() as usize / 64, 1 << (event.id() % 64));
-        while member && self.0.len() <= word {
-            self.0.push(0, GFP_KERNEL)?;
-        }
-        if let Some(word) = self.0.get_mut(word) {
-            *word = if member { *word | bit } else { *word & !bit };
+        match (self.position(event.id()), member) {
+            (Err(at), true) => {
+                self.0.reserve(1, GFP_KERNEL)?;
+                let inserted = self.0.insert_within_capacity(at, event.shared_id().clone());
+                inserted.map_err(|_| ENOMEM)?;
+            }
+            (Ok(at), false) => {
+                let _ = self.0.remove(at);
+            }
+            _ => {}
         }
         Ok(())
     }
 
     /// Puts all out that are not in `other`.
     pub(super) fn keep(&mut self, other: &Self) {
-        for (at, word) in self.0.iter_mut().enumerate() {
-            *word &= other.0.get(at).copied().unwrap_or(0);
-        }
+        self.0.retain(|id| other.has_id(id.number()));
     }
 
     /// Puts all out that are in `other`.
     pub(super) fn remove(&mut self, other: &Self) {
-        for (word, other) in self.0.iter_mut().zip(&other.0) {
-            *word &= !other;
-        }
+        self.0.retain(|id| !other.has_id(id.number()));
     }
 
     /// How many events are in it.
     pub(super) fn len(&self) -> usize {
-        self.0.iter().map(|word| word.count_ones() as usize).sum()
+        self.0.len()
     }
 
     /// Whether no event is in it.
     pub(super) fn is_empty(&self) -> bool {
-        self.0.iter().all(|&word| word == 0)
+        self.0.is_empty()
     }
 }
 
 impl PartialEq for Selection {
     fn eq(&self, other: &Self) -> bool {
-        let word = |set: &Self, at: usize| set.0.get(at).copied().unwrap_or(0);
-        (0..self.0.len().max(other.0.len())).all(|at| word(self, at) == word(other, at))
+        let number = |id: &Arc<Id>| id.number();
+        self.0.iter().map(number).eq(other.0.iter().map(number))
     }
 }
 

@@ -9,6 +9,7 @@ use crate::channel::cpus::CpuSet;
 use crate::channel::region::Region;
 use crate::context::ContextSet;
 use crate::event::sampled::Frequency;
+use crate::event::Event;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::Arc;
@@ -131,6 +132,11 @@ impl Settings {
         (0..).map(ChannelId).zip(&self.channels)
     }
 
+    /// The channels, to change them.
+    pub(super) fn channels_mut(&mut self) -> impl Iterator<Item = &mut ChannelSettings> {
+        self.channels.iter_mut()
+    }
+
     /// The channel of this name.
     pub(super) fn channel_called(&self, name: &str) -> Option<ChannelId> {
         let mut channels = self.channels();
@@ -166,6 +172,13 @@ impl Settings {
 }
 
 impl ChannelSettings {
+    /// An event was deleted: it is not enabled, and has no filter.
+    pub(super) fn forget(&mut self, event: &Event) {
+        // To take something out needs no memory.
+        let _ = self.selection.set(event, false);
+        self.filters.forget(event);
+    }
+
     /// The same.
     pub(super) fn try_clone(&self) -> Result<Self> {
         Ok(Self {

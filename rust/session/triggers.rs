@@ -29,7 +29,7 @@ use kernel::sync::Arc;
 
 /// Triggers, in the order in which they were written. Replaced, never changed: who looks has the
 /// list as it was at one moment.
-pub(super) struct Triggers(KVec<Placed>);
+pub(super) struct Triggers(KVVec<Placed>);
 
 /// A trigger, and where it is.
 struct Placed {
@@ -43,12 +43,12 @@ pub(super) struct TriggerProbes {
     tracepoints: Attachments<CapturedProbe>,
     syscalls: Attachments<SyscallTrigger>,
     /// At events that keep a list of them.
-    listed: KVec<(Arc<Event>, Arc<CapturedProbe>)>,
+    listed: KVVec<(Arc<Event>, Arc<CapturedProbe>)>,
 }
 
 impl Triggers {
     /// None.
-    pub(super) const NONE: Self = Self(KVec::new());
+    pub(super) const NONE: Self = Self(KVVec::new());
 
     fn of<'a>(&'a self, event: &'a Event) -> impl Iterator<Item = &'a Trigger> {
         let at_event = self
@@ -60,7 +60,7 @@ impl Triggers {
 
     /// These and those of `more`, but for those that `drops` picks.
     fn changed(&self, more: &[Placed], drops: impl Fn(&Placed) -> bool) -> Result<Self> {
-        let mut triggers = KVec::with_capacity(self.0.len() + more.len(), GFP_KERNEL)?;
+        let mut triggers = KVVec::with_capacity(self.0.len() + more.len(), GFP_KERNEL)?;
         let kept = self.0.iter().filter(|placed| !drops(placed));
         for Placed { event, trigger } in Iterator::chain(kept, more) {
             let (event, trigger) = (event.clone(), trigger.clone());
@@ -83,7 +83,7 @@ impl TriggerProbes {
             own: own.clone(),
             tracepoints: Attachments::new(),
             syscalls: Attachments::new(),
-            listed: KVec::new(),
+            listed: KVVec::new(),
         }
     }
 
@@ -210,7 +210,7 @@ impl Session {
             return Ok(());
         }
         self.must_take_triggers(file, &parsed)?;
-        let (mut new, mut refusal) = (KVec::new(), None);
+        let (mut new, mut refusal) = (KVVec::new(), None);
         for event in picked {
             let filter = parsed.filter.map(|filter| {
                 Filter::new(event, filter.expression).map_err(|refusal| match refusal {

@@ -148,14 +148,14 @@ impl Tracepoint {
 }
 
 /// The tracepoints of the kernel proper, by their names.
-pub(crate) struct Tracepoints(KVec<(&'static [u8], Tracepoint)>);
+pub(crate) struct Tracepoints(KVVec<(&'static [u8], Tracepoint)>);
 
 impl Tracepoints {
     /// All of them. May sleep.
     pub(crate) fn new() -> Result<Self> {
         let mut count = 0;
         for_each(&mut |_| count += 1);
-        let mut all = KVec::with_capacity(count, GFP_KERNEL)?;
+        let mut all = KVVec::with_capacity(count, GFP_KERNEL)?;
         let mut result = Ok(());
         for_each(&mut |tracepoint| {
             // There are no more now than before.
@@ -339,12 +339,12 @@ impl<D> Attached<D> {
 /// Handlers that are attached to tracepoints.
 ///
 /// Dropping detaches them; see [`detach`].
-pub(crate) struct Attachments<D: Send + Sync + 'static>(KVec<Attached<D>>);
+pub(crate) struct Attachments<D: Send + Sync + 'static>(KVVec<Attached<D>>);
 
 impl<D: Send + Sync + 'static> Attachments<D> {
     /// None.
     pub(crate) const fn new() -> Self {
-        Self(KVec::new())
+        Self(KVVec::new())
     }
 
     /// Attaches `handler` at `place` and calls it with `data` from now on; at a tracepoint of a module

@@ -95,7 +95,7 @@ impl Awaited {
     }
 
     /// Gives the probes back. Returns the events that were made of them.
-    pub(super) fn give_back(&self) -> KVec<Option<Made>> {
+    pub(super) fn give_back(&self) -> KVVec<Option<Made>> {
         self.table.lock().give_back()
     }
 

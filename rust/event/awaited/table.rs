@@ -17,13 +17,13 @@ pub(super) struct Table {
     /// None once they were taken back.
     probes: Option<KBox<dyn Probes>>,
     /// Their places, by the names of the tracepoints.
-    sorted: KVec<u32>,
+    sorted: KVVec<u32>,
     /// By place: what has been made of them.
-    events: KVec<Option<Made>>,
+    events: KVVec<Option<Made>>,
     /// An event was made that nobody has looked at.
     has_new: bool,
     /// Tracepoints that are there and have the name of one that a probe is for, but are others.
-    strangers: KVec<Stranger>,
+    strangers: KVVec<Stranger>,
 }
 
 /// A tracepoint that is not the one that a probe is for.
@@ -45,8 +45,8 @@ impl Table {
     /// With these probes, and no event.
     pub(super) fn new(probes: KBox<dyn Probes>) -> Result<Self> {
         let count = probes.count();
-        let mut sorted = KVec::with_capacity(count, GFP_KERNEL)?;
-        let mut events = KVec::with_capacity(count, GFP_KERNEL)?;
+        let mut sorted = KVVec::with_capacity(count, GFP_KERNEL)?;
+        let mut events = KVVec::with_capacity(count, GFP_KERNEL)?;
         for place in 0..count {
             sorted.push(place as u32, GFP_KERNEL)?;
             events.push(None, GFP_KERNEL)?;
@@ -59,7 +59,7 @@ impl Table {
             sorted,
             events,
             has_new: false,
-            strangers: KVec::new(),
+            strangers: KVVec::new(),
         })
     }
 
@@ -87,7 +87,7 @@ impl Table {
         let Some(probes) = &self.probes else {
             return Ok(());
         };
-        let (mut fired, mut of) = (KVec::new(), KVec::new());
+        let (mut fired, mut of) = (KVVec::new(), KVVec::new());
         for &place in places {
             if self.made(place).is_some() {
                 continue;
@@ -178,7 +178,7 @@ impl Table {
     }
 
     /// Gives the probes back. Returns what was made of them.
-    pub(super) fn give_back(&mut self) -> KVec<Option<Made>> {
+    pub(super) fn give_back(&mut self) -> KVVec<Option<Made>> {
         self.probes = None;
         core::mem::take(&mut self.events)
     }

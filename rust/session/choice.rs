@@ -99,7 +99,15 @@ impl Session {
     ) -> Result {
         let _control = self.control.lock();
         let mut settings = self.settings(channel)?;
+        let before = settings.selection.try_clone()?;
         change(&mut settings)?;
+        let available = self.available();
+        let mut new = available.known();
+        if new.any(|event| {
+            settings.selection.has(event) && !before.has(event) && self.withholds(event)
+        }) {
+            return Err(EPERM);
+        }
         self.record(channel, &settings).inspect_err(|&error| {
             if error == EPERM {
                 self.refuse(fmt!("{NOT_PERMITTED}"));

@@ -3,6 +3,7 @@
 //! Events that perf hands over: they are known from when somebody asks for one by its name.
 
 use super::{EventFiles, Session, Shared};
+use crate::event::listed::Listed;
 use crate::event::perf::Perf;
 use crate::event::{Event, FullName};
 use crate::input::pattern::Pattern;
@@ -89,6 +90,18 @@ impl Session {
             return Err(EPERM);
         }
         self.shared.add_perf(perf)
+    }
+}
+
+impl Session {
+    /// Whether the current task may not choose the event, and says so. It is asked when a choice or a trigger is
+    /// written: who starts the session may be a trigger's thread, which may do anything.
+    pub(super) fn withholds(&self, event: &Event) -> bool {
+        let withholds = matches!(event.listed(), Some(Listed::Perf(_))) && !privilege::may_probe();
+        if withholds {
+            self.refuse(fmt!("{NOT_PERMITTED}"));
+        }
+        withholds
     }
 }
 

@@ -178,7 +178,7 @@ impl Session {
     /// Sets a trigger at the events that `pick` picks, or takes it away (`!`), at once. Where several
     /// events are picked it is set at those that have what its filter names; there must be one. On
     /// failure nothing has changed. `EEXIST`: there is one that does the same; `ENOENT`: there is
-    /// none to take away. May sleep.
+    /// none to take away; `EPERM`: the event is perf's. May sleep.
     pub(crate) fn trigger_events(
         &self,
         file: &str,
@@ -212,6 +212,9 @@ impl Session {
         self.must_take_triggers(file, &parsed)?;
         let (mut new, mut refusal) = (KVVec::new(), None);
         for event in picked {
+            if self.withholds(event) {
+                return Err(EPERM);
+            }
             let filter = parsed.filter.map(|filter| {
                 Filter::new(event, filter.expression).map_err(|refusal| match refusal {
                     Refusal::Wrong(wrong) => Refusal::Wrong(WrongFilter {

@@ -722,6 +722,24 @@ static bool fields_are_as_known(struct trace_event_call *call)
 	return field && !field_after(call, field);
 }
 
+/*
+ * Whether the event's text casts the field to a pointer before it is shown: then it is an address, whatever its
+ * type. The rule of events/main.c.
+ */
+static bool is_shown_as_pointer(const struct trace_event_call *call, const struct trace_field *field)
+{
+	const char *cast = call->print_fmt;
+	size_t len = strlen(field->name);
+
+	while (cast && (cast = strstr(cast, "*)"))) {
+		cast = skip_spaces(cast + 2);
+		if (!strncmp(cast, "REC->", 5) && !strncmp(cast + 5, field->name, len) &&
+		    strchr(",) ", cast[5 + len]))
+			return true;
+	}
+	return false;
+}
+
 /* Whether perf gets it; an event of an event (eprobe) accepts a counter, and never gives it anything. */
 static bool is_of_perf(const struct trace_event_call *call)
 {
@@ -775,7 +793,8 @@ notrace u64 rtrace_trace_event_id(const struct rtrace_trace_event *event)
 notrace const void *rtrace_trace_event_field(const struct rtrace_trace_event *event,
 					     const void *before, struct rtrace_trace_field *to)
 {
-	const struct trace_field *field = field_after(call_of(event), before);
+	struct trace_event_call *call = call_of(event);
+	const struct trace_field *field = field_after(call, before);
 
 	if (field)
 		*to = (struct rtrace_trace_field){
@@ -785,6 +804,7 @@ notrace const void *rtrace_trace_event_field(const struct rtrace_trace_event *ev
 			.size = field->size,
 			.count = max(field->len, 0),
 			.is_signed = field->is_signed,
+			.is_address = is_shown_as_pointer(call, field),
 		};
 	return field;
 }

@@ -46,6 +46,7 @@ struct rtrace_trace_field {
 	u32 size;
 	u32 count;		/* elements of an array, if that is known, else 0 */
 	bool is_signed;
+	bool is_address;	/* shown as a pointer, whatever its type */
 };
 
 struct rtrace_trace_event *rtrace_trace_event_get(const char *system, const char *name);

@@ -47,6 +47,8 @@ pub(crate) struct TraceField<'a> {
     pub(crate) count: usize,
     /// Whether it is a signed number.
     pub(crate) is_signed: bool,
+    /// Whether the event's text shows it as a pointer, whatever its type; not known of a module's.
+    pub(crate) is_address: bool,
 }
 
 impl TraceEvent {
@@ -145,6 +147,7 @@ impl<'a> TraceField<'a> {
             size: field.size as usize,
             count: field.count as usize,
             is_signed: field.is_signed,
+            is_address: field.is_address,
         })
     }
 }

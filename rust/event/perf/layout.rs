@@ -94,6 +94,9 @@ fn fixed(field: &TraceField<'_>) -> Result<Kind> {
     let Some((element, count)) = field.ty.strip_suffix(']').and_then(|ty| ty.split_once('['))
     else {
         return match number(field.ty, field.size, field.is_signed) {
+            Some(number) if field.is_address && number == Integer::unsigned(64) => {
+                Ok(Kind::Fixed(FieldType::address()))
+            }
             Some(number) => Ok(Kind::Fixed(FieldType::Integer(number))),
             None => bytes(field.size),
         };

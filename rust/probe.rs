@@ -118,13 +118,7 @@ impl Probe {
 
     /// A record was too large to be looked at.
     pub(crate) fn count_too_large(&self) {
-        let entered = match self.buffers.enter() {
-            Ok(entered) => Some(entered),
-            Err(waiting) => waiting.pass().ok(),
-        };
-        if let Some(entered) = entered {
-            entered.target().ring().lost().count(Lost::TooLarge);
-        }
+        self.destination().count_too_large();
     }
 
     /// See [`Channel::admit`].
@@ -143,6 +137,17 @@ pub(crate) struct Destination<'a> {
 }
 
 impl Destination<'_> {
+    /// Counts a record that is too large. Any context, NMI included.
+    pub(crate) fn count_too_large(&self) {
+        let entered = match self.buffers.enter() {
+            Ok(entered) => Some(entered),
+            Err(waiting) => waiting.pass().ok(),
+        };
+        if let Some(entered) = entered {
+            entered.target().ring().lost().count(Lost::TooLarge);
+        }
+    }
+
     /// Records `tail`. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn record<T: Tail>(&self, tail: &T) {

@@ -6,7 +6,7 @@
 use super::{Bytes, CapturedProbe, Recorder, Taker, WithContexts, LONGEST};
 use crate::arch::preempt::NoPreempt;
 use crate::probe::Destination;
-use crate::record::memory::{tail_alone, Capture, Tail};
+use crate::record::memory::{tail_alone, Capture, Captured, Tail};
 use crate::sys::cpu;
 
 /// The longest record, contexts included, that goes into the stream of another CPU.
@@ -28,43 +28,51 @@ impl CapturedProbe {
 
     #[inline(never)]
     fn record_elsewhere<T: Tail>(&self, recorder: &Recorder, fields: &T, guard: &NoPreempt) {
+        let to = recorder.probe.destination();
         let mut room = Capture::<LONGEST>::new();
         let (len, write) = tail_alone(fields);
-        let Some(fields) = room.fill(len, write) else {
-            return recorder.probe.count_too_large();
-        };
-        let mut filter = self.filter.get(guard).into_iter();
-        if self.is_live() && filter.all(|filter| filter.wants(fields, guard)) {
-            let record = WithContexts {
-                contexts: &recorder.contexts,
-                guard,
-                fields: &Bytes(fields.fields()),
-            };
-            let to = recorder.probe.destination();
-            if !record.record_elsewhere(&to) {
-                to.channel.count_no_buffer(guard);
+        let is_taken = match room.fill(len, write) {
+            Some(fields) => {
+                let mut filter = self.filter.get(guard).into_iter();
+                if !self.is_live() || !filter.all(|filter| filter.wants(fields, guard)) {
+                    return;
+                }
+                let record = WithContexts {
+                    contexts: &recorder.contexts,
+                    guard,
+                    fields: &Bytes(fields.fields()),
+                };
+                record.record_elsewhere(&to)
             }
+            None => take_elsewhere(&to, None),
+        };
+        if !is_taken {
+            to.channel.count_no_buffer(guard);
         }
     }
 }
 
 impl<T: Tail> WithContexts<'_, T> {
-    /// Records it in the stream of a CPU that is recorded; the contexts are those of here. Whether there is
-    /// such a CPU, and it is online. Context: process, interrupts on.
+    /// Records it in the stream of a CPU that is recorded, or counts it there; the contexts are those of here.
+    /// Whether there is such a CPU, and it is online. Context: process, interrupts on.
     #[inline(never)]
     pub(in crate::event) fn record_elsewhere(&self, to: &Destination<'_>) -> bool {
         let mut room = Capture::<ROOM>::new();
-        let Some(record) = self.capture(&mut room) else {
-            return false;
-        };
-        let cpus = &to.channel.setup().cpus;
-        let mut recorded = cpu::possible().filter(|cpu| cpus.has(*cpu));
-        recorded.any(|cpu| {
-            let there = cpu::run_on(cpu, &(to, record), |(to, record)| {
-                to.record(&Bytes(record.fields()));
-            });
-            // Else it is offline.
-            there.is_ok()
-        })
+        take_elsewhere(to, self.capture(&mut room))
     }
+}
+
+/// Records it in the stream of a CPU that is recorded; [`None`] is a record that is too large, and counted there.
+/// Whether there is such a CPU, and it is online. Context: process, interrupts on.
+fn take_elsewhere(to: &Destination<'_>, record: Option<Captured<'_>>) -> bool {
+    let cpus = &to.channel.setup().cpus;
+    let mut recorded = cpu::possible().filter(|cpu| cpus.has(*cpu));
+    recorded.any(|cpu| {
+        let there = cpu::run_on(cpu, &(to, record), |(to, record)| match record {
+            Some(record) => to.record(&Bytes(record.fields())),
+            None => to.count_too_large(),
+        });
+        // Else it is offline.
+        there.is_ok()
+    })
 }

@@ -327,6 +327,10 @@ impl<F: TextFile> Operations<F> {
             if count > WRITE_MAX {
                 return Err(E2BIG);
             }
+            // As ftrace: 0 bytes add nothing to a list, and are no value.
+            if count == 0 && F::ENDS_ITEM.is_none() {
+                return Err(EINVAL);
+            }
             // Without the guard and the lock, as in `read`.
             let mut input = KVVec::new();
             UserSlice::new(UserPtr::from_ptr(buffer.cast_mut().cast()), count)

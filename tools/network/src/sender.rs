@@ -202,7 +202,10 @@ impl Sender {
     /// Sends a message, if there is a connection.
     fn say(&mut self, message: &Message) -> Result<()> {
         let said = self.link.as_mut().map_or(Ok(()), |link| link.say(message));
-        said.or_else(|error| self.lost(error.into()))
+        said.or_else(|error| {
+            let trouble = self.reason(error.into());
+            self.lost(trouble)
+        })
     }
 
     /// Takes the answers that have come.
@@ -214,6 +217,11 @@ impl Sender {
             }
         }
         Ok(())
+    }
+
+    /// Why something could not be sent: the receiver may have said so before it closed the connection.
+    fn reason(&mut self, trouble: Trouble) -> Trouble {
+        self.hear().err().unwrap_or(trouble)
     }
 
     fn take(&mut self, answer: Message) -> std::result::Result<(), Trouble> {
@@ -252,8 +260,6 @@ impl Sender {
 
     /// There is no connection any more: another one is tried after a while.
     fn lost(&mut self, trouble: Trouble) -> Result<()> {
-        // The receiver may have said why, before it closed.
-        let trouble = self.hear().err().unwrap_or(trouble);
         self.link = None;
         if self.reported.as_ref() != Some(&trouble.what) {
             (self.notice)(&format!(
@@ -348,7 +354,10 @@ impl Sink for Sender {
         })?;
         stream.sequence = packet.sequence;
         let sent = self.send(number);
-        sent.or_else(|trouble| self.lost(trouble))
+        sent.or_else(|trouble| {
+            let trouble = self.reason(trouble);
+            self.lost(trouble)
+        })
     }
 
     fn name(&self, stream: usize) -> String {
@@ -453,7 +462,10 @@ impl Sender {
             self.connect()?;
         }
         if let Some(link) = &mut self.link {
-            link.say_all(words)?;
+            let said = link.say_all(words);
+            said.map_err(|error| self.reason(error.into()))?;
+        }
+        if let Some(link) = &mut self.link {
             // Writing a large trace to the disk takes minutes. An earlier receiver says nothing meanwhile.
             link.let_be_silent();
         }

@@ -2,13 +2,15 @@
 
 //! Where a receiver is, and how to reach it.
 
+use crate::stream::{Address, Stream};
 use crate::tls::{ClientTls, Credentials, ServerTls};
 use crate::trouble::Trouble;
 use crate::wire::Wire;
 use std::fmt;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::io;
+use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{absolute, PathBuf};
 use std::time::Duration;
 
 /// How long one address may take to answer.
@@ -17,8 +19,8 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// How connections are protected.
 #[derive(Clone, Debug)]
 pub enum Security<T> {
-    /// Not at all, within one machine.
-    Loopback,
+    /// By Unix sockets, whose other end must be root or this process's user.
+    Local,
     /// Not at all, by the user's word.
     Plain,
     /// By TLS.
@@ -36,7 +38,7 @@ impl Security<Credentials> {
         match (ca, cert, key) {
             (Some(ca), Some(cert), Some(key)) => Self::Tls(Credentials { ca, cert, key }),
             _ if plain => Self::Plain,
-            _ => Self::Loopback,
+            _ => Self::Local,
         }
     }
 
@@ -55,7 +57,7 @@ impl Security<Credentials> {
         read: impl Fn(&Credentials) -> Result<T, String>,
     ) -> Result<Security<T>, String> {
         Ok(match self {
-            Self::Loopback => Security::Loopback,
+            Self::Local => Security::Local,
             Self::Plain => Security::Plain,
             Self::Tls(credentials) => Security::Tls(read(credentials)?),
         })
@@ -65,39 +67,41 @@ impl Security<Credentials> {
 /// A receiver.
 #[derive(Clone, Debug)]
 pub struct Peer {
-    /// `HOST:PORT`.
+    /// `HOST:PORT`, or the path of a Unix socket.
     address: String,
     security: Security<ClientTls>,
 }
 
 impl Peer {
-    /// The receiver at `HOST:PORT`.
+    /// The receiver at `HOST:PORT`, or at the path of a Unix socket.
     pub fn new(address: String, security: Security<ClientTls>) -> Self {
         Self { address, security }
     }
 
     /// Connects to it, at the first of its addresses that answers.
     pub fn connect(&self, stop: Option<OwnedFd>) -> Result<Wire, Trouble> {
-        let addresses = self.address.to_socket_addrs()?;
+        let address = Address::of(&self.address);
+        address.check(&self.security)?;
+        let addresses = match address {
+            Address::Unix(path) => {
+                let stream = Stream::connect(path)?;
+                stream.check_user()?;
+                return Ok(Wire::plain(stream, stop)?);
+            }
+            Address::Tcp(address) => address.to_socket_addrs()?,
+        };
         let mut trouble = Trouble::passing("it has no address");
         for address in addresses {
-            match self.reach(&address) {
+            match TcpStream::connect_timeout(&address, CONNECT) {
                 Ok(stream) => {
-                    let mut wire = Wire::plain(stream, stop)?;
+                    let mut wire = Wire::plain(stream.into(), stop)?;
                     self.protect(&mut wire)?;
                     return Ok(wire);
                 }
-                Err(error) => trouble = error,
+                Err(error) => trouble = error.into(),
             }
         }
         Err(trouble)
-    }
-
-    fn reach(&self, address: &SocketAddr) -> Result<TcpStream, Trouble> {
-        if matches!(self.security, Security::Loopback) && !address.ip().is_loopback() {
-            return Err(Trouble::lasting(not_loopback(address)));
-        }
-        Ok(TcpStream::connect_timeout(address, CONNECT)?)
     }
 
     fn protect(&self, wire: &mut Wire) -> Result<(), Trouble> {
@@ -118,21 +122,36 @@ impl fmt::Display for Peer {
     }
 }
 
-/// Why nothing goes to another machine unprotected.
-pub(crate) fn not_loopback(address: &SocketAddr) -> String {
+/// Why nothing goes by TCP unprotected, unless the user asks for it.
+pub(crate) fn plain_tcp(address: &str) -> String {
     format!(
-        "{address} is not on this machine alone: give --ca, --cert and --key for TLS, or --plain to go \
-         without"
+        "{address} is a TCP address: without certificates every user of this machine, and everybody on the way, \
+         can read the trace and change it. Give --ca, --cert and --key for TLS, or the path of a Unix socket \
+         within this machine; --plain accepts the risk"
     )
 }
 
-/// Checks `HOST:PORT`, for the command line.
+/// The address with an absolute path, if it has a path: for a process that changes its directory.
+pub fn absolute_address(address: String) -> io::Result<String> {
+    match Address::of(&address) {
+        Address::Unix(path) => Ok(absolute(path)?.display().to_string()),
+        Address::Tcp(_) => Ok(address),
+    }
+}
+
+/// Checks `HOST:PORT` or the path of a Unix socket, for the command line.
 pub fn parse_address(text: &str) -> Result<String, String> {
+    if matches!(Address::of(text), Address::Unix(_)) {
+        return Ok(text.to_owned());
+    }
     let port = text
         .rsplit_once(':')
         .map(|(host, port)| (host, port.parse::<u16>()));
     match port {
         Some((host, Ok(_))) if !host.is_empty() => Ok(text.to_owned()),
-        _ => Err("not HOST:PORT, such as collector:5344 or [::1]:5344".to_owned()),
+        _ => Err(
+            "not HOST:PORT, such as collector:5344 or [::1]:5344, nor the PATH of a Unix socket, with a `/`"
+                .to_owned(),
+        ),
     }
 }

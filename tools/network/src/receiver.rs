@@ -7,10 +7,13 @@
 
 use crate::hello::{Hello, Sent};
 use crate::message::Message;
-use crate::peer::{not_loopback, Security};
+use crate::peer::Security;
+use crate::quota::Quota;
 use crate::reception::{trouble_of, Reception};
 use crate::relay::Relay;
+use crate::slots::{Kind, Slot, Slots};
 use crate::socket::PATIENCE;
+use crate::stream::{Listener, PeerId, Stream};
 use crate::tls::ServerTls;
 use crate::traces::{Found, Traces};
 use crate::trouble::Trouble;
@@ -19,23 +22,19 @@ use crate::Notice;
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::fs::{flock, FlockOperation};
 use rustix::io::Errno;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io;
 use std::iter;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, Builder, Scope};
 use std::time::{Duration, Instant};
 use trace::output::OutputOptions;
 use trace::{Error, Result};
-
-/// The most connections at a time.
-const MOST: usize = 1024;
 
 /// How long nobody is accepted when that failed.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -45,7 +44,7 @@ const ASK: Duration = Duration::from_secs(1);
 
 /// Listens for senders.
 pub struct Receiver {
-    listener: TcpListener,
+    listener: Listener,
     security: Security<ServerTls>,
     dir: PathBuf,
     /// The directory, locked: which trace has a sender, and how far it has come, one receiver knows.
@@ -53,46 +52,42 @@ pub struct Receiver {
     options: OutputOptions,
     notice: Notice,
     traces: Arc<Traces>,
-    /// Those that are open, by a number each.
-    connections: Mutex<BTreeMap<u64, TcpStream>>,
+    slots: Slots,
+    quota: Quota,
     stops: AtomicBool,
 }
 
 impl Receiver {
-    /// Listens at `ADDRESS:PORT`. Traces are written into directories below `dir`, which is there, and which
-    /// no other receiver has.
+    /// Listens at `ADDRESS:PORT`, or at the path of a Unix socket. Traces are written into directories below
+    /// `dir`, which exists and which no other receiver has locked. They take at most `quota` bytes there.
     pub fn bind(
         address: &str,
         security: Security<ServerTls>,
         dir: PathBuf,
         options: OutputOptions,
+        quota: Option<u64>,
         notice: Notice,
     ) -> Result<Self> {
-        let what = || format!("cannot listen at {address}");
-        let listener = TcpListener::bind(address).map_err(Error::system(what()))?;
-        let at = listener.local_addr().map_err(Error::system(what()))?;
-        if matches!(security, Security::Loopback) && !at.ip().is_loopback() {
-            let refusal = io::Error::other(not_loopback(&at));
-            return Err(Error::system(what())(refusal));
-        }
-        let set = listener.set_nonblocking(true);
-        set.map_err(Error::system(what()))?;
+        let lock = lock(&dir)?;
+        let listener = Listener::bind(address, &security);
+        let failed = Error::system(format!("cannot listen at {address}"));
         Ok(Self {
-            listener,
+            listener: listener.map_err(failed)?,
             security,
-            _lock: lock(&dir)?,
+            _lock: lock,
+            quota: Quota::new(dir.clone(), quota),
             dir,
             options,
             notice,
             traces: Arc::default(),
-            connections: Mutex::default(),
+            slots: Slots::default(),
             stops: AtomicBool::new(false),
         })
     }
 
     /// Where it listens.
-    pub fn address(&self) -> Result<SocketAddr> {
-        let address = self.listener.local_addr();
+    pub fn address(&self) -> Result<String> {
+        let address = self.listener.address();
         address.map_err(Error::system("cannot tell the address"))
     }
 
@@ -101,9 +96,7 @@ impl Receiver {
         thread::scope(|scope| {
             let accepted = self.accept_all(scope, stop);
             self.stops.store(true, Ordering::Relaxed);
-            for connection in self.lock().values() {
-                let _ = connection.shutdown(Shutdown::Both);
-            }
+            self.slots.shut_down();
             accepted
         })
     }
@@ -111,8 +104,8 @@ impl Receiver {
     fn accept_all<'s>(&'s self, scope: &'s Scope<'s, '_>, stop: impl AsFd) -> Result<()> {
         // Once, not ten times a second for as long as there are, say, no more files.
         let mut is_reported = false;
-        for number in 0.. {
-            let (stream, from) = loop {
+        loop {
+            let (stream, peer, from) = loop {
                 let mut fds = [
                     PollFd::new(&self.listener, PollFlags::IN),
                     PollFd::new(&stop, PollFlags::IN),
@@ -138,49 +131,50 @@ impl Receiver {
                 }
             };
             is_reported = false;
-            if let Err(error) = self.spawn(scope, number, stream, from) {
+            if let Err(error) = self.spawn(scope, stream, peer, from.clone()) {
                 (self.notice)(&format!("{from}: {error}"));
             }
         }
-        Ok(())
     }
 
     /// Serves a connection in a thread.
     fn spawn<'s>(
         &'s self,
         scope: &'s Scope<'s, '_>,
-        number: u64,
-        stream: TcpStream,
-        from: SocketAddr,
+        stream: Stream,
+        peer: PeerId,
+        from: String,
     ) -> io::Result<()> {
-        let mut connections = self.lock();
-        if connections.len() >= MOST {
-            return Err(io::Error::other("there are too many connections"));
-        }
-        connections.insert(number, stream.try_clone()?);
-        drop(connections);
+        let slot = self.slots.take(&stream, peer)?;
+        let thread = Builder::new().name(from.clone());
         let serve = move || {
-            let served = self.serve(stream, from);
-            self.lock().remove(&number);
-            if let Err(trouble) = served {
+            let serve = AssertUnwindSafe(|| self.serve(stream, &slot, &from));
+            // The standard library has printed the panic. It ends this connection, not the receiver.
+            let panic = |_| Err(Trouble::passing("internal error"));
+            if let Err(trouble) = catch_unwind(serve).unwrap_or_else(panic) {
                 (self.notice)(&format!("{from}: {trouble}"));
             }
         };
-        let spawned = Builder::new()
-            .name(from.to_string())
-            .spawn_scoped(scope, serve);
-        if spawned.is_err() {
-            self.lock().remove(&number);
-        }
-        spawned.map(drop)
+        thread.spawn_scoped(scope, serve).map(drop)
     }
 
-    fn serve(&self, stream: TcpStream, from: SocketAddr) -> std::result::Result<(), Trouble> {
+    fn serve(
+        &self,
+        stream: Stream,
+        slot: &Slot<'_>,
+        from: &str,
+    ) -> std::result::Result<(), Trouble> {
         let socket = stream.try_clone()?;
         let mut wire = Wire::plain(stream, None)?;
         let served = self.greet(&mut wire).and_then(|hello| match hello {
-            Hello::Send(sent) => self.receive(&mut wire, &socket, &sent, from),
-            Hello::Watch { trace } => self.show(&mut wire, trace.as_deref()),
+            Hello::Send(sent) => {
+                slot.is_now(Kind::Sender)?;
+                self.receive(&mut wire, &socket, &sent, from)
+            }
+            Hello::Watch { trace } => {
+                slot.is_now(Kind::Watcher)?;
+                self.show(&mut wire, trace.as_deref())
+            }
         });
         if let Err(Trouble { lasting, what }) = &served {
             let refused = Message::Refused {
@@ -197,6 +191,7 @@ impl Receiver {
     /// Takes the first words. They come from anybody: who does not end soon is left, or a few could take all
     /// connections that there are.
     fn greet(&self, wire: &mut Wire) -> std::result::Result<Hello, Trouble> {
+        wire.check_user()?;
         wire.set_deadline(Some(Instant::now() + PATIENCE));
         if let Security::Tls(tls) = &self.security {
             wire.encrypt(tls.connection()?)?;
@@ -212,9 +207,9 @@ impl Receiver {
     fn receive(
         &self,
         wire: &mut Wire,
-        socket: &TcpStream,
+        socket: &Stream,
         sent: &Sent,
-        from: SocketAddr,
+        from: &str,
     ) -> std::result::Result<(), Trouble> {
         let name = sent.name();
         let claim = self.traces.claim(sent, socket)?;
@@ -228,7 +223,7 @@ impl Receiver {
             trace: name.clone(),
             resumed,
         })?;
-        let reception = Reception::new(wire, sent, sink, &dir, &claim.progress);
+        let reception = Reception::new(wire, sent, sink, &dir, &claim.progress, &self.quota);
         let taken = reception.run(|| self.stops());
         let outcome = taken.map_err(|trouble| Trouble {
             what: format!("{name}: {trouble}"),
@@ -266,12 +261,6 @@ impl Receiver {
 
     fn stops(&self) -> bool {
         self.stops.load(Ordering::Relaxed)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, TcpStream>> {
-        // Whoever panicked did so between two changes.
-        let locked = self.connections.lock();
-        locked.unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::hello::Sent;
 use crate::incoming::Incoming;
 use crate::message::{invalid, Message};
 use crate::progress::Progress;
+use crate::quota::{Quota, Streams};
 use crate::trouble::Trouble;
 use crate::wire::Wire;
 use rtrace_abi::ioctl;
@@ -37,6 +38,9 @@ pub struct Reception<'a> {
     sink: Box<dyn Sink>,
     dir: &'a Path,
     progress: &'a Progress,
+    quota: &'a Quota,
+    /// How many streams are open.
+    open: Streams<'a>,
     /// The streams, and their numbers in what those know who watch.
     streams: Vec<(StreamName, Option<usize>)>,
     is_described: bool,
@@ -58,6 +62,7 @@ impl<'a> Reception<'a> {
         sink: Box<dyn Sink>,
         dir: &'a Path,
         progress: &'a Progress,
+        quota: &'a Quota,
     ) -> Self {
         Self {
             wire,
@@ -65,6 +70,8 @@ impl<'a> Reception<'a> {
             sink,
             dir,
             progress,
+            quota,
+            open: quota.streams(),
             streams: Vec::new(),
             is_described: false,
             stats: String::new(),
@@ -146,6 +153,7 @@ impl<'a> Reception<'a> {
         if Metadata::find_uuid(text) != Some(self.sent.uuid) {
             return Err(invalid("a description of another trace").into());
         }
+        self.quota.take(text.len() as u64)?;
         self.sink.describe(text).map_err(trouble_of)?;
         self.is_described = true;
         self.progress.described();
@@ -159,6 +167,7 @@ impl<'a> Reception<'a> {
         if self.streams.iter().any(|(known, _)| *known == name) {
             return Err(invalid(format!("stream {name} comes twice")).into());
         }
+        self.open.open()?;
         let opened = self.sink.open(&name).map_err(trouble_of)?;
         debug_assert_eq!(opened, number as usize);
         let path = self.dir.join(name.to_string());
@@ -197,6 +206,7 @@ impl<'a> Reception<'a> {
         if self.sink.has(number, sequence) {
             incoming.skip()?;
         } else {
+            self.quota.take(size.into())?;
             if self.sink.is_full(size.into()) {
                 let turned = self.sink.turn(&|| Ok(self.stats.clone()));
                 turned.map_err(trouble_of)?;

@@ -5,14 +5,15 @@
 //! It never blocks; who reads or writes waits for it here, no longer than its patience lasts, and after a
 //! signal to stop no longer than a little while.
 
+use crate::stream::Stream;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::io::ioctl_fionbio;
 use rustix::io::Errno;
 use rustix::net::sockopt::{
-    set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl,
+    set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl, set_tcp_nodelay,
     set_tcp_user_timeout,
 };
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -30,7 +31,7 @@ pub const GRACE: Duration = Duration::from_secs(5);
 
 /// A socket, to be read and written.
 pub struct Socket {
-    pub stream: TcpStream,
+    pub stream: Stream,
     /// Readable when the program is to stop.
     stop: Option<OwnedFd>,
     /// Whether it is.
@@ -45,15 +46,17 @@ pub struct Socket {
 
 impl Socket {
     /// One that never blocks, and whose kernel gives up a peer that is out of reach.
-    pub fn new(stream: TcpStream, stop: Option<OwnedFd>) -> io::Result<Self> {
-        stream.set_nonblocking(true)?;
-        stream.set_nodelay(true)?;
-        let milliseconds = UNREACHABLE.as_millis() as u32;
-        set_tcp_user_timeout(&stream, milliseconds)?;
-        set_socket_keepalive(&stream, true)?;
-        set_tcp_keepidle(&stream, ASK_AFTER)?;
-        set_tcp_keepintvl(&stream, ASK_AFTER / 2)?;
-        set_tcp_keepcnt(&stream, 3)?;
+    pub fn new(stream: Stream, stop: Option<OwnedFd>) -> io::Result<Self> {
+        ioctl_fionbio(&stream, true)?;
+        if !stream.is_local {
+            set_tcp_nodelay(&stream, true)?;
+            let milliseconds = UNREACHABLE.as_millis() as u32;
+            set_tcp_user_timeout(&stream, milliseconds)?;
+            set_socket_keepalive(&stream, true)?;
+            set_tcp_keepidle(&stream, ASK_AFTER)?;
+            set_tcp_keepintvl(&stream, ASK_AFTER / 2)?;
+            set_tcp_keepcnt(&stream, 3)?;
+        }
         Ok(Self {
             stream,
             stop,
@@ -105,7 +108,7 @@ impl Socket {
 impl Read for Socket {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         loop {
-            match self.stream.read(bytes) {
+            match (&self.stream).read(bytes) {
                 Err(e) => self.wait_after(e, PollFlags::IN)?,
                 read => return read,
             }
@@ -116,7 +119,7 @@ impl Read for Socket {
 impl Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
-            match self.stream.write(bytes) {
+            match (&self.stream).write(bytes) {
                 Err(e) => self.wait_after(e, PollFlags::OUT)?,
                 written => return written,
             }
@@ -139,14 +142,14 @@ pub(crate) fn timespec(time: Duration) -> Timespec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::TcpListener;
+    use std::net::{TcpListener, TcpStream};
     use std::thread;
 
     #[test]
     fn who_says_a_little_now_and_then_is_not_waited_for_for_ever() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let mut socket = Socket::new(listener.accept().unwrap().0, None).unwrap();
+        let mut socket = Socket::new(listener.accept().unwrap().0.into(), None).unwrap();
         socket.until = Some(Instant::now() + Duration::from_millis(100));
         let drops = thread::spawn(move || {
             while peer.write_all(&[0]).is_ok() {

@@ -4,9 +4,10 @@
 
 use crate::hello::Sent;
 use crate::progress::Progress;
+use crate::stream::Stream;
 use crate::trouble::Trouble;
+use rustix::net::Shutdown;
 use std::collections::BTreeMap;
-use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use trace::uuid::Uuid;
@@ -33,7 +34,7 @@ struct Inner {
 
 #[derive(Debug)]
 struct Active {
-    socket: TcpStream,
+    socket: Stream,
     uuid: Uuid,
     progress: Arc<Progress>,
     /// Its place among all that ever came.
@@ -63,7 +64,7 @@ pub struct Claim {
 impl Traces {
     /// Takes a trace for a connection. Another one that has it is ended: it is that of a sender who has
     /// lost it and does not come back to it.
-    pub fn claim(self: &Arc<Self>, sent: &Sent, socket: &TcpStream) -> Result<Claim, Trouble> {
+    pub fn claim(self: &Arc<Self>, sent: &Sent, socket: &Stream) -> Result<Claim, Trouble> {
         let name = &*sent.name();
         let socket = socket.try_clone()?;
         let until = Instant::now() + LET_GO;

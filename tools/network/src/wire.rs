@@ -2,25 +2,27 @@
 
 //! A connection: bytes both ways, plain or by TLS.
 //!
-//! Packets go by splice where nothing encrypts them, else through memory.
+//! Packets go by splice to a TCP socket, else through memory: TLS encrypts them there. A Unix socket would hand
+//! the receiver the sender's pages, which the kernel writes again when the sender dies.
 
 use crate::message::Message;
 use crate::socket::{Socket, GRACE};
+use crate::stream::Stream;
+use crate::trouble::Trouble;
 use rustix::event::PollFlags;
 use rustix::fs::sendfile;
 use rustix::net::sockopt::{set_socket_linger, set_tcp_user_timeout};
-use rustix::net::{send, SendFlags};
+use rustix::net::{send, SendFlags, Shutdown};
 use rustix::pipe::{splice, SpliceFlags};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::mem;
-use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-/// How much is encrypted at a time.
+/// How much is copied at a time.
 const BLOCK: usize = 64 << 10;
 
 /// A connection.
@@ -33,11 +35,12 @@ pub struct Wire {
 
 impl Wire {
     /// A connection without encryption. `stop` becomes readable when the program is to stop.
-    pub fn plain(stream: TcpStream, stop: Option<OwnedFd>) -> io::Result<Self> {
+    pub fn plain(stream: Stream, stop: Option<OwnedFd>) -> io::Result<Self> {
+        let block = if stream.is_local { BLOCK } else { 0 };
         Ok(Self {
             socket: Socket::new(stream, stop)?,
             tls: None,
-            block: Vec::new(),
+            block: vec![0; block],
         })
     }
 
@@ -50,6 +53,16 @@ impl Wire {
         self.tls = Some(tls);
         self.block = vec![0; BLOCK];
         Ok(())
+    }
+
+    /// Whether it is a Unix socket.
+    fn is_local(&self) -> bool {
+        self.socket.stream.is_local
+    }
+
+    /// Refuses another user at the other end of a Unix socket.
+    pub fn check_user(&self) -> Result<(), Trouble> {
+        self.socket.stream.check_user()
     }
 
     /// Sends a message.
@@ -76,7 +89,7 @@ impl Wire {
 
     /// Sends all of `pipe`, which holds so many bytes.
     pub fn send_pipe(&mut self, pipe: impl AsFd, mut left: usize) -> io::Result<()> {
-        if self.tls.is_some() {
+        if self.tls.is_some() || self.is_local() {
             let mut block = mem::take(&mut self.block);
             let sent = self.send_copied(pipe, left, &mut block);
             self.block = block;
@@ -195,7 +208,10 @@ impl Wire {
     /// The same, and it may read nothing, which looks as if its machine were not there.
     pub fn be_patient(&mut self) -> io::Result<()> {
         self.let_be_silent();
-        Ok(set_tcp_user_timeout(&self.socket.stream, 0)?)
+        if !self.is_local() {
+            set_tcp_user_timeout(&self.socket.stream, 0)?;
+        }
+        Ok(())
     }
 
     /// Whether a peer that has nothing more to say is still there.
@@ -215,6 +231,9 @@ impl Wire {
     /// From now on closing it forgets what is on its way, also when this program is killed: what is on its
     /// way are pages that the kernel writes again then.
     pub fn forget_on_close(&self) -> io::Result<()> {
+        if self.is_local() {
+            return Ok(());
+        }
         let now = Some(Duration::ZERO);
         Ok(set_socket_linger(&self.socket.stream, now)?)
     }
@@ -228,7 +247,7 @@ impl Wire {
             tls.send_close_notify();
         }
         let _ = self.flush();
-        let _ = self.socket.stream.shutdown(std::net::Shutdown::Write);
+        let _ = self.socket.stream.shutdown(Shutdown::Write);
         // On the stack: each thread has a heap of its own, which keeps the most that it ever took.
         let mut rest = [0; 4096];
         while Instant::now() < until && matches!(self.socket.read(&mut rest), Ok(1..)) {}

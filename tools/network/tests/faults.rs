@@ -60,13 +60,13 @@ fn a_receiver_that_is_not_there_yet_or_goes_away_for_a_while() {
                 });
             }
             let options = OutputOptions::default();
-            let _receiver = Running::start_at(&address, dir.path(), Security::Loopback, options);
+            let _receiver = Running::start_at(&address, dir.path(), Security::Plain, options);
             wait_until("all are given back", || {
                 (0..2).all(|cpu| channel.with(cpu, |b| b.put.len() as u64 == 3 * (round + 1)))
             });
         }
         let options = OutputOptions::default();
-        let _receiver = Running::start_at(&address, dir.path(), Security::Loopback, options);
+        let _receiver = Running::start_at(&address, dir.path(), Security::Plain, options);
         channel.end();
         let (end, consumer) = sending.join().unwrap();
         consumer.into_sink().end(State::Over, 0, "").unwrap();
@@ -148,7 +148,7 @@ fn a_receiver_that_dies_at_the_end_is_waited_for() {
     assert!(!ending.is_finished());
     let dir = temporary();
     let options = OutputOptions::default();
-    let receiver = Running::start_at(&address, dir.path(), Security::Loopback, options);
+    let receiver = Running::start_at(&address, dir.path(), Security::Plain, options);
     ending.join().unwrap().unwrap();
     let recording = Recording::read(&receiver.trace(), Uuid::from_bytes(UUID));
     assert_eq!(recording.unwrap().unwrap().state, State::Over);
@@ -358,7 +358,7 @@ fn chunks() {
         rotate: Some(rotate),
         ..OutputOptions::default()
     };
-    let receiver = Running::start_at("127.0.0.1:0", dir.path(), Security::Loopback, options);
+    let receiver = Running::start_at("127.0.0.1:0", dir.path(), Security::Plain, options);
     let (channel, expected) = filled(1, 7, small_packet);
     send(&channel, &receiver.address);
     let files = (1..=3).flat_map(|number| {
@@ -411,7 +411,7 @@ fn what_is_no_receiver_is_an_error_at_once() {
             .unwrap();
         let _ = stream.read(&mut [0; 4096]);
     });
-    let error = refusal(Peer::new(address, Security::Loopback));
+    let error = refusal(Peer::new(address, Security::Plain));
     assert!(error.contains("no frame of rtrace's"), "{error}");
 }
 
@@ -423,9 +423,10 @@ fn a_directory_has_one_receiver() {
         let options = OutputOptions::default();
         Receiver::bind(
             "127.0.0.1:0",
-            Security::Loopback,
+            Security::Plain,
             path.clone(),
             options,
+            None,
             notice().0,
         )
     };
@@ -438,14 +439,16 @@ fn a_directory_has_one_receiver() {
 
 #[test]
 fn nothing_goes_out_unprotected_unasked() {
-    let peer = Peer::new("192.0.2.1:5344".to_owned(), Security::Loopback);
-    let error = refusal(peer);
-    assert!(error.contains("--plain"), "{error}");
-    let (notice, _) = notice();
-    let options = OutputOptions::default();
+    for address in ["192.0.2.1:5344", "127.0.0.1:5344", "[::1]:5344"] {
+        let error = refusal(Peer::new(address.to_owned(), Security::Local));
+        assert!(error.contains("--plain"), "{error}");
+    }
     let dir = temporary();
-    let security = Security::Loopback;
-    let path = dir.path().to_owned();
-    let error = Receiver::bind("0.0.0.0:0", security, path, options, notice).unwrap_err();
-    assert!(error.to_string().contains("--plain"), "{error}");
+    for address in ["0.0.0.0:0", "127.0.0.1:0"] {
+        let (options, path) = (OutputOptions::default(), dir.path().to_owned());
+        let bound = Receiver::bind(address, Security::Local, path, options, None, notice().0);
+        let error = bound.unwrap_err().to_string();
+        assert!(error.contains("--plain"), "{error}");
+        assert!(error.contains("every user of this machine"), "{error}");
+    }
 }

@@ -55,7 +55,7 @@ impl OnItsWay {
         let (channel, _) = filled(1, 1, |cpu, sequence| packet(cpu, sequence, 300_000));
         let name = name("channel0", 0);
         let mut stream = channel.open(&name).unwrap().unwrap();
-        let peer = Peer::new(address, Security::Loopback);
+        let peer = Peer::new(address, Security::Plain);
         let (uuid, streams) = (Uuid::from_bytes(UUID), vec![name.clone()]);
         let mut sender = Sender::begin(peer, uuid, streams, RETRY, stop, notice().0).unwrap();
         let (receiver, listener) = welcoming.join().unwrap();

@@ -62,7 +62,7 @@ impl View for Seen {
 }
 
 fn peer(receiver: &Running) -> Peer {
-    Peer::new(receiver.address.clone(), Security::Loopback)
+    Peer::new(receiver.address.clone(), Security::Plain)
 }
 
 /// The same from the files.
@@ -218,7 +218,7 @@ fn chunks_are_not_shown() {
         rotate: Some(rotate),
         ..OutputOptions::default()
     };
-    let receiver = Running::start_at("127.0.0.1:0", dir.path(), Security::Loopback, options);
+    let receiver = Running::start_at("127.0.0.1:0", dir.path(), Security::Plain, options);
     let (never, _kept) = stopper();
     let error = watch(&peer(&receiver), None, &never, &mut Seen::default()).unwrap_err();
     assert!(error.to_string().contains("chunks"), "{error}");
@@ -244,7 +244,7 @@ fn a_connection_that_ends_in_a_packet_is_no_damaged_trace() {
         to.write_all(&bytes[..90]).unwrap();
     });
     let (never, _kept) = stopper();
-    let from = Peer::new(address, Security::Loopback);
+    let from = Peer::new(address, Security::Plain);
     let error = watch(&from, None, &never, &mut Seen::default()).unwrap_err();
     assert!(error.to_string().contains("closed"), "{error}");
 }

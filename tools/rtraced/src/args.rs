@@ -3,7 +3,7 @@
 //! The command line, as typed.
 
 use clap::{ArgGroup, Parser};
-use network::parse_address;
+use network::{parse_address, parse_quota};
 use std::path::PathBuf;
 use trace::access::{parse_group, parse_mode, Gid};
 use trace::rotate::Every;
@@ -41,6 +41,11 @@ Snapshots:
   reported, and rtraced goes on; its exit code in the end is that of the first failure.
 
 Network:
+  rtraced --listen /run/rtraced.sock -o /traces
+  rtraced --connect /run/rtraced.sock
+
+  Within one machine. To another machine:
+
   rtraced --listen 10.0.0.1:5344 -o /traces --ca ca.pem --cert collector.pem --key collector.key
   rtraced --connect 10.0.0.1:5344 --ca ca.pem --cert web1.pem --key web1.key
 
@@ -77,18 +82,25 @@ pub struct Args {
     #[arg(short, long, value_name = "DIR", required_unless_present_any = ["connect", "generate"])]
     pub output: Option<PathBuf>,
 
-    /// Send the trace to the receiver there (`rtraced --listen`), and write nothing here
-    #[arg(long, value_name = "HOST:PORT", value_parser = parse_address)]
+    /// Send the trace to the receiver there (`rtraced --listen`), and write nothing here. PATH is that of a
+    /// Unix socket, and has a `/` in it
+    #[arg(long, value_name = "PATH|HOST:PORT", value_parser = parse_address)]
     #[arg(conflicts_with_all = [
         "output", "listen", "direct", "rotate", "keep", "snapshots", "mode", "group"
     ])]
     pub connect: Option<String>,
 
     /// Record nothing here, but receive what others send with --connect, each trace into
-    /// DIR/HOST-UUID. The address is one of this machine's, or 0.0.0.0 or [::] for all
-    #[arg(long, value_name = "ADDR:PORT", value_parser = parse_address)]
+    /// DIR/HOST-UUID. PATH is that of a Unix socket, which takes connections of root and of its own user only.
+    /// ADDR is one of this machine's, or 0.0.0.0 or [::] for all
+    #[arg(long, value_name = "PATH|ADDR:PORT", value_parser = parse_address)]
     #[arg(conflicts_with_all = ["direct", "snapshots", "leftover", "session"])]
     pub listen: Option<String>,
+
+    /// For --listen: the most bytes that all traces in DIR may take (with K, M, G). A sender is then refused, and
+    /// tries again, until there is room [default: no limit]
+    #[arg(long, value_name = "SIZE", requires = "listen", value_parser = parse_quota)]
+    pub quota: Option<u64>,
 
     /// For --connect and --listen: certificate of the authority that has signed those of both sides, PEM
     #[arg(long, value_name = "FILE", requires_all = ["network", "cert", "key"])]
@@ -102,8 +114,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires_all = ["ca", "cert"])]
     pub key: Option<PathBuf>,
 
-    /// Neither encrypt nor ask who the other side is. Needed for any address but 127.0.0.0/8 and [::1] if
-    /// there are no certificates: everybody on the way can read what the kernel does, and change it
+    /// Use TCP without encryption and without asking who the other side is, also within this machine. Every user
+    /// of both machines, and everybody on the way, can then read what the kernel does, and change it
     #[arg(long, requires = "network", conflicts_with_all = ["ca", "cert", "key"])]
     pub plain: bool,
 

@@ -5,7 +5,7 @@
 use crate::args::Args;
 use crate::receive::Receive;
 use clap::CommandFactory;
-use network::{Destination, Directory, Security};
+use network::{absolute_address, Destination, Directory, Security};
 use std::io;
 use std::path::{absolute, PathBuf};
 use trace::access::Access;
@@ -56,7 +56,9 @@ impl Action {
         let (ca, cert, key) = (file(args.ca)?, file(args.cert)?, file(args.key)?);
         let security = Security::new(ca, cert, key, args.plain);
         let pid_file = file(args.pid_file)?;
-        let destination = match (args.output, args.connect) {
+        let connect = args.connect.map(absolute_address).transpose()?;
+        let listen = args.listen.map(absolute_address).transpose()?;
+        let destination = match (args.output, connect) {
             (_, Some(address)) => Destination::Receiver { address, security },
             (Some(path), None) => {
                 let directory = Directory {
@@ -67,11 +69,12 @@ impl Action {
                         rotate: Rotate::new(args.rotate, args.keep),
                     },
                 };
-                if let Some(address) = args.listen {
+                if let Some(address) = listen {
                     return Ok(Self::Receive(Receive {
                         address,
                         security,
                         directory,
+                        quota: args.quota,
                         pid_file,
                         detached: args.detached,
                     }));

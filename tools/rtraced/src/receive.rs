@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--listen`: takes the traces of other machines.
+//! `--listen`: takes the traces of other machines, or of this one.
 
 use crate::detach::Detachment;
 use crate::failure::Failure;
@@ -24,6 +24,8 @@ pub struct Receive {
     pub security: Security<Credentials>,
     /// Directory for the traces.
     pub directory: Directory,
+    /// The most bytes of all traces there, if there is a limit.
+    pub quota: Option<u64>,
     /// Where the process id goes.
     pub pid_file: Option<PathBuf>,
     /// Detach as soon as it listens.
@@ -53,6 +55,7 @@ pub fn receive(options: &Receive, log: &Log) -> Result<ExitCode, Failure> {
         security,
         path.clone(),
         *output,
+        options.quota,
         log.notice(),
     )?;
     let status = format!(

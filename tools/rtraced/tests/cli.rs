@@ -135,11 +135,13 @@ fn a_receiver_that_cannot_begin() {
     };
     let dir = output.path().join("traces");
     for how in ["", " --foreground"] {
-        receiver(&format!("--listen 0.0.0.0:0{how}"))
-            .arg(&dir)
-            .assert()
-            .code(1)
-            .stderr(contains("--plain"));
+        for address in ["0.0.0.0:0", "127.0.0.1:0", "[::1]:0"] {
+            receiver(&format!("--listen {address}{how}"))
+                .arg(&dir)
+                .assert()
+                .code(1)
+                .stderr(contains("--plain"));
+        }
         let no_files = "--ca /no/ca --cert /no/cert --key /no/key";
         receiver(&format!("--listen 0.0.0.0:0 {no_files}{how}"))
             .arg(&dir)
@@ -149,7 +151,7 @@ fn a_receiver_that_cannot_begin() {
     }
     let file = output.path().join("file");
     fs::write(&file, "").unwrap();
-    receiver("--foreground --listen 127.0.0.1:0")
+    receiver("--foreground --plain --listen 127.0.0.1:0")
         .arg(file.join("traces"))
         .assert()
         .code(4);

@@ -56,7 +56,7 @@ impl Running {
     /// At a port of its own.
     pub fn start(dir: &Path) -> Self {
         let options = OutputOptions::default();
-        Self::start_at("127.0.0.1:0", dir, Security::Loopback, options)
+        Self::start_at("127.0.0.1:0", dir, Security::Plain, options)
     }
 
     pub fn start_at(
@@ -65,13 +65,25 @@ impl Running {
         security: Security<ServerTls>,
         options: OutputOptions,
     ) -> Self {
+        Self::start_with(address, dir, security, options, None)
+    }
+
+    pub fn start_with(
+        address: &str,
+        dir: &Path,
+        security: Security<ServerTls>,
+        options: OutputOptions,
+        quota: Option<u64>,
+    ) -> Self {
         let (notice, said) = notice();
         fs::create_dir_all(dir).unwrap();
-        let receiver = Receiver::bind(address, security, dir.to_owned(), options, notice).unwrap();
-        let address = receiver.address().unwrap().to_string();
+        let dir = dir.to_owned();
+        let receiver =
+            Receiver::bind(address, security, dir.clone(), options, quota, notice).unwrap();
+        let address = receiver.address().unwrap();
         let (stop, stopper) = pipe_with(PipeFlags::CLOEXEC).unwrap();
         Self {
-            dir: dir.to_owned(),
+            dir,
             address,
             said,
             stopper: Some(stopper),
@@ -121,7 +133,7 @@ pub fn open(
 ) -> trace::Result<(Consumer<Channel>, Said)> {
     open_to(
         channel,
-        Peer::new(address.to_owned(), Security::Loopback),
+        Peer::new(address.to_owned(), Security::Plain),
         stop,
     )
 }

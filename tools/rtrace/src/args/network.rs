@@ -20,7 +20,8 @@ pub struct NetworkArgs {
     #[arg(long, value_name = "FILE", requires_all = ["network", "ca", "cert"])]
     pub key: Option<PathBuf>,
 
-    /// Neither encrypt nor ask who the other side is, also where that is another machine
+    /// Connect by TCP without encryption and without asking who the other side is. Every user of both machines,
+    /// and everybody on the way, can then read the trace and change it
     #[arg(long, requires = "network", conflicts_with_all = ["ca", "cert", "key"])]
     pub plain: bool,
 }

@@ -100,7 +100,7 @@ pub struct RecordArgs {
 
     /// Send the trace to the receiver there (`rtraced --listen`), and write nothing here. While it is not
     /// there the buffers fill; when the recording is over it is waited for 5 s
-    #[arg(long, value_name = "HOST:PORT", value_parser = parse_address)]
+    #[arg(long, value_name = "PATH|HOST:PORT", value_parser = parse_address)]
     #[arg(conflicts_with_all = [
         "output", "direct", "rotate", "keep", "mode", "group", "symbols", "snapshot_on"
     ])]

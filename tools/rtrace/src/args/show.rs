@@ -58,7 +58,7 @@ pub struct ShowArgs {
     pub input: Option<PathBuf>,
 
     /// Print a trace that comes in at a receiver (`rtraced --listen`) meanwhile, from its beginning on
-    #[arg(long, value_name = "HOST:PORT", value_parser = parse_address)]
+    #[arg(long, value_name = "PATH|HOST:PORT", value_parser = parse_address)]
     #[arg(conflicts_with_all = [
         "input", "events", "exclude", "filters", "buffer", "cpus", "pids", "cgroups", "functions",
         "graph", "notrace", "command"

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The connections that are open, and how many there may be: of each kind, and of each peer.
+
+use crate::stream::{PeerId, Stream};
+use crate::trouble::Trouble;
+use rustix::net::Shutdown;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The kind of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One that has not said hello.
+    New,
+    /// A sender's.
+    Sender,
+    /// A watcher's.
+    Watcher,
+}
+
+impl Kind {
+    /// The most connections of this kind, and of one peer among them.
+    pub const fn most(self) -> (usize, usize) {
+        match self {
+            Self::New => (64, 16),
+            Self::Sender => (768, 384),
+            Self::Watcher => (192, 32),
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::New => "new connections",
+            Self::Sender => "senders",
+            Self::Watcher => "watchers",
+        }
+    }
+}
+
+/// All connections.
+#[derive(Debug, Default)]
+pub struct Slots(Mutex<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    open: BTreeMap<u64, Open>,
+    /// How many there ever were.
+    count: u64,
+}
+
+#[derive(Debug)]
+struct Open {
+    socket: Stream,
+    peer: PeerId,
+    kind: Kind,
+}
+
+/// The place of one connection among them. Dropping it gives it back.
+#[derive(Debug)]
+pub struct Slot<'a> {
+    slots: &'a Slots,
+    number: u64,
+}
+
+impl Slots {
+    /// Takes a place for a new connection.
+    pub fn take(&self, socket: &Stream, peer: PeerId) -> io::Result<Slot<'_>> {
+        let mut inner = self.lock();
+        inner.check(Kind::New, peer)?;
+        inner.count += 1;
+        let number = inner.count;
+        let open = Open {
+            socket: socket.try_clone()?,
+            peer,
+            kind: Kind::New,
+        };
+        inner.open.insert(number, open);
+        Ok(Slot {
+            slots: self,
+            number,
+        })
+    }
+
+    /// Ends all connections.
+    pub fn shut_down(&self) {
+        for open in self.lock().open.values() {
+            let _ = open.socket.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A panic happens between two changes only.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    /// Fails if there are as many of this kind as there may be.
+    fn check(&self, kind: Kind, peer: PeerId) -> Result<(), Trouble> {
+        let (most, most_of_peer) = kind.most();
+        let same = || self.open.values().filter(|open| open.kind == kind);
+        let of_peer = same().filter(|open| open.peer == peer).count();
+        if same().count() >= most || of_peer >= most_of_peer {
+            let name = kind.name();
+            return Err(Trouble::passing(format!("there are too many {name}")));
+        }
+        Ok(())
+    }
+}
+
+impl Slot<'_> {
+    /// The connection is of this kind from now on.
+    pub fn is_now(&self, kind: Kind) -> Result<(), Trouble> {
+        let mut inner = self.slots.lock();
+        let open = inner.open.get(&self.number);
+        if let Some(peer) = open.map(|open| open.peer) {
+            inner.check(kind, peer)?;
+        }
+        if let Some(open) = inner.open.get_mut(&self.number) {
+            open.kind = kind;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        self.slots.lock().open.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+    use std::panic::{catch_unwind, AssertUnwindSafe};
+
+    #[test]
+    fn limits_by_kind_and_by_peer() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let socket = Stream::from(socket);
+        let slots = Slots::default();
+        let take = |user| slots.take(&socket, PeerId::User(user));
+        let (most, of_peer) = Kind::New.most();
+        let full: Vec<_> = (0..of_peer).map(|_| take(0).unwrap()).collect();
+        let error = take(0).unwrap_err().to_string();
+        assert!(error.contains("too many new connections"), "{error}");
+        // A known connection leaves its place to a new one.
+        full[0].is_now(Kind::Watcher).unwrap();
+        let last = take(0).unwrap();
+        let _others: Vec<_> = (of_peer..most)
+            .map(|n| take(1 + (n / of_peer) as u32).unwrap())
+            .collect();
+        assert!(take(99).is_err());
+        drop(last);
+        // A panic gives a place back, too.
+        let panic = catch_unwind(AssertUnwindSafe(|| {
+            let _slot = take(99).unwrap();
+            panic!("the connection's thread");
+        }));
+        assert!(panic.is_err());
+        take(99).unwrap();
+    }
+}

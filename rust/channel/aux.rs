@@ -14,7 +14,7 @@ use crate::arch::word::SharedWord;
 use crate::record::packet::Identity;
 use crate::ring::aux::{Aux, Chunk, Counts, Told};
 use crate::ring::Mode;
-use crate::sys::pages::{Pages, PAGE_SIZE};
+use crate::sys::pages::{OwnPages, Pages, PAGE_SIZE};
 use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
@@ -40,7 +40,7 @@ impl Area {
     pub(super) fn new(setup: &Setup, cpu: u32) -> Result<Arc<Self>> {
         let size = setup.config.aux_size;
         let pages = Pages::new(size, cpu).ok_or(ENOMEM)?;
-        let cursor = Cursor::new(Pages::new(PAGE_SIZE, cpu).ok_or(ENOMEM)?);
+        let cursor = Cursor::new(OwnPages::new(PAGE_SIZE, cpu).ok_or(ENOMEM)?);
         let aux = Aux::new(size as u64, setup.config.mode).ok_or(EINVAL)?;
         let threshold = Threshold::of(&setup.config);
         let stopper = setup.stopper.clone();

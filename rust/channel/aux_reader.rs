@@ -13,7 +13,7 @@ use crate::abi::aux::AuxHeader;
 use crate::abi::ioctl::Packet;
 use crate::abi::packet::{PacketHeader, MAGIC};
 use crate::sys::errno::enodata;
-use crate::sys::pages::{Pages, PAGE_SIZE};
+use crate::sys::pages::{OwnPages, PAGE_SIZE};
 use crate::sys::pipe::Pipe;
 use crate::sys::wait::PollTable;
 use kernel::fs::File;
@@ -28,7 +28,7 @@ const LARGEST: u64 = 1 << 20;
 /// Where the reader is.
 pub(super) struct Cursor {
     /// A packet's first page.
-    header: Pages,
+    header: OwnPages,
     /// The packet that is held, or that the reader before has left.
     packet: Option<Held>,
     /// Whether it is held.
@@ -78,7 +78,7 @@ impl Held {
 
 impl Cursor {
     /// At the first byte. `header`: a page.
-    pub(super) fn new(header: Pages) -> Self {
+    pub(super) fn new(header: OwnPages) -> Self {
         Self {
             header,
             packet: None,
@@ -156,7 +156,9 @@ impl Cursor {
             offset: PAGE + held.from % PAGE,
             bytes: held.to - held.from,
         };
-        self.header.write_front(&header.to_bytes())?;
+        let bytes = header.to_bytes();
+        let front = self.header.bytes_mut().get_mut(..bytes.len());
+        front.ok_or(EINVAL)?.copy_from_slice(&bytes);
         self.is_holding = true;
         Ok(Packet {
             sequence: self.sequence,
@@ -279,7 +281,7 @@ impl AuxReader {
         let moved = match held.done.checked_sub(PAGE) {
             None => {
                 let left = len.min((PAGE - held.done) as usize);
-                pipe.splice(header, held.done as usize, left)?
+                pipe.splice(header.pages(), held.done as usize, left)?
             }
             Some(behind) => {
                 let left = len.min((held.pages() - behind) as usize);

@@ -11,7 +11,7 @@ use crate::record::memory::Memory;
 use crate::record::packet;
 use crate::ring::consume::{Reader, Unavailable};
 use crate::sys::errno::enodata;
-use crate::sys::pages::{Pages, PAGE_SIZE};
+use crate::sys::pages::{OwnPages, Pages};
 use crate::sys::pipe::Pipe;
 use kernel::prelude::*;
 use kernel::uaccess::UserSliceWriter;
@@ -45,8 +45,9 @@ pub(super) struct HeldPacket {
     packet: Packet,
     /// Where it is in the buffer's memory.
     memory: u64,
-    /// The packet without what its reader may not see. The buffer's own bytes stay as they are.
-    censored: Option<KVVec<u8>>,
+    /// The packet without what its reader may not see, in pages that no other packet ever uses. The buffer's
+    /// own bytes stay as they are.
+    censored: Option<OwnPages>,
     /// What is known when it was read.
     seen: Seen,
     /// Bytes moved out.
@@ -55,16 +56,13 @@ pub(super) struct HeldPacket {
     by_read: bool,
 }
 
-/// Most bytes of a censored packet that one splice copies: a pipe's usual size.
-const COPY: usize = 16 * PAGE_SIZE;
-
 impl HeldPacket {
-    /// Hides from the reader what `censor` does not let through. May sleep.
-    pub(super) fn censor(&mut self, buffer: &Buffer, censor: &impl Censor) -> Result {
-        let mut copy = KVVec::from_elem(0, self.packet.size as usize, GFP_KERNEL)?;
+    /// Hides from the reader what `censor` does not let through. The copy is near `cpu`. May sleep.
+    pub(super) fn censor(&mut self, buffer: &Buffer, cpu: u32, censor: &impl Censor) -> Result {
+        let mut copy = OwnPages::new(self.packet.size as usize, cpu).ok_or(ENOMEM)?;
         let content = self.content(buffer);
         // The padding stays 0: the buffer has there what earlier packets left.
-        let shown = copy.get_mut(..content.len()).ok_or(EIO)?;
+        let shown = copy.bytes_mut().get_mut(..content.len()).ok_or(EIO)?;
         shown.copy_from_slice(content);
         censor.censor(shown)?;
         self.censored = Some(copy);
@@ -84,29 +82,14 @@ impl HeldPacket {
         self.bytes(buffer, 0, self.packet.content as usize)
     }
 
-    /// Moves pages of it into a pipe: the buffer's own, or fresh ones that hold a part of the censored
-    /// packet and nothing else ever, near `cpu`. 0 at its end. May sleep.
-    pub(super) fn splice(
-        &mut self,
-        buffer: &Buffer,
-        cpu: u32,
-        pipe: &mut Pipe,
-        len: usize,
-    ) -> Result<usize> {
-        let moved = match self.left(len) {
-            0 => 0,
-            len if self.censored.is_some() => {
-                let part = self.bytes(buffer, self.done, len.min(COPY));
-                let size = part.len().next_multiple_of(PAGE_SIZE);
-                let mut pages = Pages::new(size, cpu).ok_or(ENOMEM)?;
-                pages.write_front(part)?;
-                pipe.splice(&pages, 0, part.len())?
-            }
-            len => {
-                let at = self.memory.wrapping_add(self.done) as usize;
-                pipe.splice(buffer.memory().pages(), at, len)?
-            }
+    /// Moves pages of it into a pipe. 0 at its end.
+    pub(super) fn splice(&mut self, buffer: &Buffer, pipe: &mut Pipe, len: usize) -> Result<usize> {
+        let (pages, from) = match &self.censored {
+            Some(copy) => (copy.pages(), 0),
+            None => (buffer.memory().pages(), self.memory),
         };
+        let at = from.wrapping_add(self.done) as usize;
+        let moved = pipe.splice(pages, at, self.left(len))?;
         self.done = self.done.wrapping_add(moved as u64);
         Ok(moved)
     }
@@ -133,7 +116,7 @@ impl HeldPacket {
     fn bytes<'a>(&'a self, buffer: &'a Buffer, from: u64, len: usize) -> &'a [u8] {
         match &self.censored {
             Some(copy) => {
-                let rest = copy.get(from as usize..).unwrap_or(&[]);
+                let rest = copy.bytes().get(from as usize..).unwrap_or(&[]);
                 rest.get(..len).unwrap_or(rest)
             }
             None => buffer.memory().bytes(self.memory.wrapping_add(from), len),

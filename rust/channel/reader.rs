@@ -91,7 +91,7 @@ impl<C: Censor> StreamReader<C> {
         drop(cursor);
         let mut taken = taken?;
         if let Some(censor) = &self.censor {
-            let censored = taken.censor(stream.buffer(), censor);
+            let censored = taken.censor(stream.buffer(), self.cpu, censor);
             censored.inspect_err(|_| stream.cursor.lock().unget(stream.buffer()))?;
         }
         Ok(taken)
@@ -130,7 +130,7 @@ impl<C: Censor> StreamReader<C> {
         let Some(packet) = &mut *held else {
             return Err(EINVAL);
         };
-        packet.splice(stream.buffer(), self.cpu, pipe, len)
+        packet.splice(stream.buffer(), pipe, len)
     }
 
     /// Bytes that can be mapped: all that packets are in.

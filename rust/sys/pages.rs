@@ -7,7 +7,6 @@ use crate::sys::bindings;
 use crate::sys::reserved::Piece;
 use core::ptr::NonNull;
 use kernel::ffi::c_int;
-use kernel::prelude::*;
 
 pub(crate) use kernel::page::PAGE_SIZE;
 
@@ -86,18 +85,6 @@ impl Pages {
         NonNull::new(self.base.as_ptr().wrapping_add(offset))
     }
 
-    /// Writes the first bytes. `EINVAL`: there are not so many.
-    pub(crate) fn write_front(&mut self, bytes: &[u8]) -> Result {
-        if bytes.len() > self.len {
-            return Err(EINVAL);
-        }
-        // SAFETY:
-        // - By the invariant there are so many, and `bytes` are others: nobody else has a reference to these.
-        // - A pipe that has the page reads it as it finds it.
-        unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), self.base.as_ptr(), bytes.len()) };
-        Ok(())
-    }
-
     /// The first `len` bytes, a multiple of the page size, of a reserved piece, which are zero. [`None`]:
     /// it has not so many.
     pub(crate) fn reserved(piece: Piece, len: usize) -> Option<Self> {
@@ -117,6 +104,33 @@ impl Pages {
 unsafe impl memory::Pages for Pages {
     fn base(&self) -> NonNull<u8> {
         self.base
+    }
+}
+
+/// Allocated pages that nothing but their owner reads or writes, except pipes: those read a page as they find it.
+pub(crate) struct OwnPages(Pages);
+
+impl OwnPages {
+    /// As [`Pages::new`].
+    pub(crate) fn new(len: usize, cpu: u32) -> Option<Self> {
+        Pages::new(len, cpu).map(Self)
+    }
+
+    /// The pages, to move them out.
+    pub(crate) fn pages(&self) -> &Pages {
+        &self.0
+    }
+
+    /// All bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: By the invariant of `Pages`. Only `bytes_mut` lets somebody write them.
+        unsafe { core::slice::from_raw_parts(self.0.base.as_ptr(), self.0.len) }
+    }
+
+    /// All bytes, to write them.
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: By the invariant of `Pages`. Only `bytes` lets somebody read them, besides pipes.
+        unsafe { core::slice::from_raw_parts_mut(self.0.base.as_ptr(), self.0.len) }
     }
 }
 

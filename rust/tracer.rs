@@ -57,10 +57,10 @@ impl Tracer {
         let serving = Serving::new(&sessions);
         file::apply_parameters(&sessions)?;
         let tracer = UniqueArc::<Self>::new_uninit(GFP_KERNEL)?;
-        // Last: where this has succeeded the module stays.
+        // Last: after this the initialisation cannot fail.
         let files = Files::new(&sessions).inspect_err(|error| {
             pr_err!("cannot make /sys/kernel/debug/rtrace ({error:?}): is debugfs there, and not locked down?\n");
-            // Its first files may have been there.
+            // Some files may have been there for a moment.
             debugfs::wait_for_refused();
         })?;
         let tracer = tracer.write(Self {

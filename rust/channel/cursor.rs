@@ -69,7 +69,7 @@ impl HeldPacket {
         Ok(())
     }
 
-    /// What its reader is told of it.
+    /// Its description for the reader.
     pub(super) fn describe(&self) -> MappedPacket {
         MappedPacket {
             packet: self.packet,
@@ -94,8 +94,8 @@ impl HeldPacket {
         Ok(moved)
     }
 
-    /// Copies bytes of it that were not moved out yet. 0 at its end. May sleep for as long as the user
-    /// memory's owner wants.
+    /// Copies bytes of it that were not moved out yet. 0 at its end. May sleep until the user memory is there,
+    /// which may be never.
     pub(super) fn copy_out(&mut self, buffer: &Buffer, out: &mut UserSliceWriter) -> Result<usize> {
         let len = self.left(out.len());
         out.write_slice(self.bytes(buffer, self.done, len))?;

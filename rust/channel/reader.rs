@@ -80,7 +80,7 @@ impl<C: Censor> StreamReader<C> {
         Ok(held.insert(taken).describe())
     }
 
-    /// Takes the oldest packet for who holds the lock of `held`, where none is.
+    /// Takes the oldest packet. The caller has locked [`Stream::held`], which is empty.
     fn take(&self, stream: &Stream, by_read: bool) -> Result<HeldPacket> {
         let mut cursor = stream.cursor.lock();
         let finished = stream.is_finished();
@@ -176,7 +176,7 @@ impl<C: Censor> StreamReader<C> {
                     Err(error) => return Err(error),
                 },
             };
-            // Without the cursor's lock: user memory may keep this thread for ever.
+            // Without the cursor's lock: the copy may wait for user memory for ever.
             let bytes = packet.copy_out(stream.buffer(), out)?;
             if let Some(packet) = held.take_if(|packet| packet.is_read()) {
                 stream.cursor.lock().put(stream.buffer(), packet);

@@ -107,7 +107,7 @@ unsafe impl memory::Pages for Pages {
     }
 }
 
-/// Allocated pages that nothing but their owner reads or writes, except pipes: those read a page as they find it.
+/// Allocated pages that only their owner reads and writes. A pipe that has one of them reads it as it finds it.
 pub(crate) struct OwnPages(Pages);
 
 impl OwnPages {
@@ -123,13 +123,13 @@ impl OwnPages {
 
     /// All bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: By the invariant of `Pages`. Only `bytes_mut` lets somebody write them.
+        // SAFETY: By the invariant of `Pages`. Only `bytes_mut` writes them.
         unsafe { core::slice::from_raw_parts(self.0.base.as_ptr(), self.0.len) }
     }
 
     /// All bytes, to write them.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: By the invariant of `Pages`. Only `bytes` lets somebody read them, besides pipes.
+        // SAFETY: By the invariant of `Pages`. Only `bytes` reads them, besides pipes.
         unsafe { core::slice::from_raw_parts_mut(self.0.base.as_ptr(), self.0.len) }
     }
 }

@@ -20,10 +20,10 @@ pub(crate) fn sleep(ms: u32) -> Result {
     Ok(())
 }
 
-/// The queues that an open file was polled on; the open file owns it.
+/// Queues that an open file was polled on. The open file owns this list.
 ///
-/// A poll(2) that sleeps holds the file, and epoll takes its entries off before the file is released. So a
-/// queue in here outlives its entries, whatever happens to the thing that it is about.
+/// A sleeping poll(2) holds the file, and epoll takes its entries off the queues before the file is released.
+/// So each queue in the list outlives its entries, also if the session that it belongs to is destroyed.
 #[pin_data]
 pub(crate) struct Polled {
     #[pin]
@@ -38,7 +38,7 @@ impl Polled {
         })
     }
 
-    /// What a poll(2) call of the file passes along.
+    /// The argument of a poll(2) call of the file.
     pub(super) fn table(&self, table: *mut bindings::poll_table) -> PollTable<'_> {
         PollTable {
             table,
@@ -102,8 +102,8 @@ impl WaitQueue {
         };
     }
 
-    /// Makes the calling poll(2) of `file` one of those that wait. The table is the file's. `ENOMEM`: it
-    /// does not wait. May sleep.
+    /// Has the calling poll(2) of `file` woken by this queue. `table` is of the same file. `ENOMEM`: it is
+    /// not woken. May sleep.
     pub(crate) fn register(self: &Arc<Self>, file: &File, table: &PollTable<'_>) -> Result {
         table.polled.keep(self)?;
         // SAFETY:

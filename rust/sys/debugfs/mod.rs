@@ -178,8 +178,8 @@ impl Drop for Guard {
 
 /// Whether a file may be opened: `ENOENT` while the module is being initialised.
 ///
-/// The kernel frees a module whose initialisation fails, whatever is open. So nothing is open before that
-/// has succeeded.
+/// The kernel frees a module whose initialisation fails, although files are open. So no file is open before the
+/// initialisation has succeeded.
 fn may_open() -> Result {
     // SAFETY: This module's; the kernel changes it meanwhile.
     let state = unsafe { (&raw const (*this_module()).state).read_volatile() };
@@ -189,8 +189,8 @@ fn may_open() -> Result {
     Ok(())
 }
 
-/// Waits until each open(2) that was refused during the initialisation, which fails now, has left this
-/// module's operations. All files are removed. May sleep.
+/// Waits until the kernel has given back all references to this module of opens that [`may_open`] refused. Called
+/// when the initialisation fails and the files are removed. May sleep.
 pub(crate) fn wait_for_refused() {
     /// The initialisation's own reference.
     const OWN: c_int = 1;

@@ -128,7 +128,7 @@ struct State {
 }
 
 impl<F: TextFile> Open<F> {
-    /// What the file is of. `guard`: the open file's.
+    /// The file's data. `guard` is of this open file.
     fn data<'a>(&self, _guard: &'a Guard) -> &'a F::Data {
         // SAFETY: The data stays while the guard is held.
         unsafe { &*self.data }
@@ -217,7 +217,7 @@ impl<F: TextFile> Operations<F> {
         }
     }
 
-    /// The same with a list, which goes on with this write. The item that it ends in may go on, too.
+    /// The same with a list, which goes on with this write. Its last item may go on with the next one.
     fn take_items(open: &Open<F>, data: &F::Data, mut written: KVVec<u8>) -> Result {
         let count = written.len();
         let mut input = core::mem::take(&mut open.state.lock().unfinished);
@@ -245,7 +245,7 @@ impl<F: TextFile> Operations<F> {
         Ok(())
     }
 
-    /// The text that the file has now, made anew if it is read from its `beginning`.
+    /// The file's text. It is made anew if it is read from its `beginning`.
     ///
     /// # Safety
     ///
@@ -273,7 +273,7 @@ impl<F: TextFile> Operations<F> {
         Ok(text)
     }
 
-    /// What `open` put into the file.
+    /// The state of an open file.
     ///
     /// # Safety
     ///
@@ -299,7 +299,7 @@ impl<F: TextFile> Operations<F> {
             Ok(text) => text,
             Err(error) => return errno(error),
         };
-        // Without the guard and the lock: user memory may keep this thread for ever.
+        // Without the guard and the lock: the copy may wait for user memory for ever.
         // SAFETY: The text has this many bytes; the rest is the caller's.
         unsafe {
             bindings::simple_read_from_buffer(

@@ -46,7 +46,7 @@ impl<T: Begins> BeginHook<T> {
     pub(crate) fn new(functions: &[usize], target: Arc<T>) -> Result<Self> {
         let ops = bindings::ftrace_ops {
             func: Some(begins::<T>),
-            // The target is an RCU reader: without this flag ftrace may call it where RCU does not watch.
+            // The target is an RCU reader. Without this flag ftrace may call it where RCU does not watch.
             flags: bindings::FTRACE_OPS_FL_RCU as c_ulong,
             ..Default::default()
         };

@@ -43,7 +43,7 @@ impl Area {
         let cursor = Cursor::new(OwnPages::new(PAGE_SIZE, cpu).ok_or(ENOMEM)?);
         let aux = Aux::new(size as u64, setup.config.mode).ok_or(EINVAL)?;
         let threshold = Threshold::of(&setup.config);
-        let stopper = setup.stopper.clone();
+        let (stopper, barriers) = (setup.stopper.clone(), setup.config.barriers.on(cpu));
         Arc::pin_init(
             try_pin_init!(Self {
                 identity: Identity {
@@ -56,7 +56,7 @@ impl Area {
                 // As perf's, a part of it, so that there is room while it is read.
                 watermark: (size as u64 / 4).max(PAGE_SIZE as u64),
                 finished: SharedWord::new(0),
-                wakeup <- Wakeup::new(threshold, stopper),
+                wakeup <- Wakeup::new(threshold, stopper, barriers),
                 cursor <- new_mutex!(cursor),
             }? Error),
             GFP_KERNEL,
@@ -84,9 +84,8 @@ impl Area {
     /// Ends a chunk, as [`Aux::end`].
     pub(crate) fn end(&self, chunk: Chunk, written: u64) -> Told {
         let told = self.aux.end(chunk, written);
-        // `head` was exchanged before: the order is W4's, with R4 in `Wakeup::open`.
         let is_due = || !self.overwrites() && self.aux.unread() >= self.watermark;
-        if self.wakeup.is_open() && is_due() {
+        if self.wakeup.is_open_after_delivery() && is_due() {
             self.wake();
         }
         told

@@ -368,7 +368,11 @@ impl Channel {
     fn make(setup: &Setup, cpu: u32) -> Result<(Arc<Buffer>, Arc<Stream>, Arc<Timers>)> {
         let config = setup.config;
         let wakeup = Arc::pin_init(
-            Wakeup::new(Threshold::of(&config), setup.stopper.clone()),
+            Wakeup::new(
+                Threshold::of(&config),
+                setup.stopper.clone(),
+                config.barriers.on(cpu),
+            ),
             GFP_KERNEL,
         )?;
         let buffer = Arc::new(Self::make_buffer(setup, cpu, wakeup.clone())?, GFP_KERNEL)?;
@@ -408,7 +412,7 @@ impl Channel {
             setup.clock.reader(),
             Kernel {
                 cpu,
-                barriers: config.barriers,
+                barriers: config.barriers.on(cpu),
                 location: KBox::new(Location { area, listed }, GFP_KERNEL)?,
             },
             wakeup,

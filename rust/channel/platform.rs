@@ -28,8 +28,21 @@ pub(crate) enum Barriers {
     /// The reader: it interrupts the writer's CPU, which executes a full barrier (the paper's
     /// Algorithm 6). The writer has compiler barriers only.
     Interrupt,
-    /// The writer, once per packet, at delivery. On x86 its stores are in order anyway.
+    /// The writer, once per packet, at delivery: a full barrier before it looks for a reader to
+    /// wake. (On x86 its stores are in order anyway.) Readers never interrupt the writer's CPU.
     Delivery,
+}
+
+impl Barriers {
+    /// The policy for `cpu`: `self`, except that a CPU which the kernel keeps free of interrupts
+    /// (`isolcpus`, `nohz_full`, an isolated cpuset partition) pays at delivery.
+    pub(super) fn on(self, cpu: u32) -> Self {
+        if cpu::is_isolated(cpu) {
+            Self::Delivery
+        } else {
+            self
+        }
+    }
 }
 
 /// A ring's surroundings in the kernel.

@@ -2,9 +2,10 @@
 
 //! Waking a stream's readers, from where nobody may be woken.
 
+use super::platform::Barriers;
 use super::stopper::Stopper;
 use super::watermark::Threshold;
-use crate::arch::word::SharedWord;
+use crate::arch::word::{full_barrier, SharedWord};
 use crate::sys::cpu::{self, NoHotplug};
 use crate::sys::irq_work::IrqWork;
 use crate::sys::wait::WaitQueue;
@@ -18,6 +19,8 @@ pub(crate) struct Wakeup {
     opened: SharedWord,
     /// When readers are woken by packets.
     threshold: Threshold,
+    /// Who orders the writer's store of `commit_seq` and its load of `opened`.
+    barriers: Barriers,
     waiters: Arc<WaitQueue>,
     /// Told of each packet, too.
     stopper: Arc<Stopper>,
@@ -27,12 +30,17 @@ pub(crate) struct Wakeup {
 
 impl Wakeup {
     /// Nobody waits.
-    pub(super) fn new(threshold: Threshold, stopper: Arc<Stopper>) -> impl PinInit<Self, Error> {
+    pub(super) fn new(
+        threshold: Threshold,
+        stopper: Arc<Stopper>,
+        barriers: Barriers,
+    ) -> impl PinInit<Self, Error> {
         pin_init::pin_init_scope(move || {
             let waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
             Ok(try_pin_init!(Self {
                 opened: SharedWord::new(0),
                 threshold,
+                barriers,
                 work <- IrqWork::new(waiters.clone(), |waiters| waiters.wake_all()),
                 waiters,
                 stopper,
@@ -56,11 +64,14 @@ impl Wakeup {
         if !self.opened.compare_exchange(0, 1) {
             return false;
         }
-        // R4: sets `opened` before it looks for packets; pairs with W4. A CPU that is offline
-        // (ENXIO) stays so meanwhile: it stored all its packets before it went, and sees `opened`
-        // when it comes back.
-        let _cpus = NoHotplug::new();
-        let _ = cpu::full_barrier_on(cpu);
+        // R4: sets `opened` before it looks for packets; pairs with W4. With `Delivery` the exchange
+        // above is the barrier.
+        if self.barriers == Barriers::Interrupt {
+            // A CPU that is offline (ENXIO) stays so meanwhile: it stored all its packets before it
+            // went, and sees `opened` when it comes back.
+            let _cpus = NoHotplug::new();
+            let _ = cpu::full_barrier_on(cpu);
+        }
         true
     }
 
@@ -74,13 +85,23 @@ impl Wakeup {
         self.opened.load() != 0
     }
 
+    /// The same, once the writer has stored what tells readers that there is more (W4): `commit_seq`,
+    /// or an area's `head`.
+    #[inline(always)]
+    pub(super) fn is_open_after_delivery(&self) -> bool {
+        // With `Interrupt` nothing here makes the CPU keep that store before this load (store
+        // buffering): the reader that sets `opened` does (R4).
+        if self.barriers == Barriers::Delivery {
+            full_barrier();
+        }
+        self.is_open()
+    }
+
     /// A packet is finished, and so many bytes of the buffer are `unread`, or fewer if a reader takes
     /// packets meanwhile. On the writer's CPU; any context, NMI included.
     pub(super) fn packet_ready(&self, unread: impl FnOnce() -> u64) {
-        // W4: `commit_seq` was stored before `opened` is loaded. Nothing here makes the CPU keep
-        // that order (store buffering): the reader that sets `opened` does, by an interrupt (R4).
         // Of what is unread it knows the past, which is more: it may wake too early, never too late.
-        if self.is_open() && self.threshold.is_passed(unread()) {
+        if self.is_open_after_delivery() && self.threshold.is_passed(unread()) {
             self.wake_soon();
         }
         self.stopper.packet_ready();

@@ -40,6 +40,13 @@ impl Iterator for Cpus {
     }
 }
 
+/// Whether the kernel keeps its own work off `cpu`: by `isolcpus` or an isolated cpuset partition,
+/// or, its tick included, by `nohz_full`. Any context.
+pub(crate) fn is_isolated(cpu: u32) -> bool {
+    // SAFETY: Takes the number of a possible CPU; looks at masks that RCU protects there.
+    unsafe { bindings::rtrace_cpu_is_isolated(cpu as c_int) }
+}
+
 /// No CPU comes or goes while this lives. May sleep to get it.
 pub(crate) struct NoHotplug(());
 

@@ -19,6 +19,7 @@
 #include <linux/namei.h>
 #include <linux/pagemap.h>
 #include <linux/perf_event.h>
+#include <linux/sched/isolation.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task_stack.h>
 #include <linux/sysfs.h>
@@ -205,6 +206,16 @@ notrace void rtrace_init_work(struct work_struct *work, work_func_t func)
 notrace int rtrace_cpu_next(int cpu, bool online)
 {
 	return cpumask_next(cpu, online ? cpu_online_mask : cpu_possible_mask);
+}
+
+/*
+ * Whether the kernel keeps its own work off @cpu. (cpu_is_isolated() says nothing of nohz_full=; cpusets replace
+ * the mask of isolated partitions under RCU.)
+ */
+notrace bool rtrace_cpu_is_isolated(int cpu)
+{
+	guard(rcu)();
+	return !housekeeping_cpu(cpu, HK_TYPE_DOMAIN) || !housekeeping_cpu(cpu, HK_TYPE_KERNEL_NOISE);
 }
 
 notrace bool rtrace_is_killed(void)

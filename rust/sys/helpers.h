@@ -136,6 +136,7 @@ enum hrtimer_restart rtrace_hrtimer_again(struct hrtimer *timer, s64 period_ns);
 void rtrace_init_work(struct work_struct *work, work_func_t func);
 bool rtrace_tsc_is_trustworthy(void);
 int rtrace_cpu_next(int cpu, bool online);
+bool rtrace_cpu_is_isolated(int cpu);
 bool rtrace_is_killed(void);
 void *rtrace_vmalloc_near(size_t count, int cpu);
 void rtrace_vfree(const void *memory);

@@ -2,6 +2,7 @@
 
 //! Paths of cgroups, as users give them and as the kernel has them.
 
+use crate::state::mounts;
 use std::fs;
 
 /// Where the v2 hierarchy is mounted.
@@ -15,7 +16,7 @@ struct Mount {
 /// The kernel's paths of cgroups: what lies where the v2 hierarchy is mounted is one of its cgroups;
 /// anything else is a path from its root on.
 pub fn paths(given: &[String]) -> Vec<String> {
-    let mounts = mounts(&fs::read_to_string("/proc/self/mountinfo").unwrap_or_default());
+    let mounts = mounts(&fs::read("/proc/self/mountinfo").unwrap_or_default());
     given.iter().map(|given| path(given, &mounts)).collect()
 }
 
@@ -30,14 +31,17 @@ fn path(given: &str, mounts: &[Mount]) -> String {
 }
 
 /// Those in the text of `/proc/PID/mountinfo`.
-fn mounts(text: &str) -> Vec<Mount> {
-    let mounts = text.lines().filter_map(|line| {
-        let (mount, kind) = line.split_once(" - ")?;
-        let mut words = mount.split(' ').skip(3);
-        let (root, point) = (words.next()?, words.next()?);
-        (kind.split(' ').next() == Some("cgroup2")).then(|| Mount {
-            root: root.to_owned(),
-            point: point.trim_end_matches('/').to_owned(),
+fn mounts(text: &[u8]) -> Vec<Mount> {
+    let lines = text.split(|byte| *byte == b'\n');
+    let mounts = lines.filter_map(|line| {
+        let mount = mounts::Mount::parse(line)?;
+        (mount.kind == b"cgroup2").then_some(())?;
+        Some(Mount {
+            root: String::from_utf8(mount.root).ok()?,
+            point: String::from_utf8(mount.point)
+                .ok()?
+                .trim_end_matches('/')
+                .to_owned(),
         })
     });
     mounts.collect()
@@ -51,12 +55,13 @@ mod tests {
 22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
 30 22 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate
 31 22 0:26 /a.slice /mnt/a rw - cgroup2 none rw
+33 22 0:26 /b\\040c /mnt/b\\040c rw - cgroup2 none rw
 32 22 0:27 / /sys/fs/cgroup-v1 rw - cgroup cgroup rw,cpu
 ";
 
     #[test]
     fn paths_below_a_mount_are_those_of_cgroups() {
-        let mounts = mounts(MOUNTINFO);
+        let mounts = mounts(MOUNTINFO.as_bytes());
         for (given, expected) in [
             ("/system.slice/ssh.service", "/system.slice/ssh.service"),
             ("system.slice", "/system.slice"),
@@ -66,6 +71,7 @@ mod tests {
             ("/sys/fs/cgroups", "/sys/fs/cgroups"),
             ("/mnt/a/b", "/a.slice/b"),
             ("/mnt/a", "/a.slice"),
+            ("/mnt/b c/d", "/b c/d"),
             ("/", "/"),
         ] {
             assert_eq!(path(given, &mounts), expected, "{given}");

@@ -9,7 +9,7 @@ mod cpus;
 mod devices;
 mod interrupts;
 mod lines;
-mod mounts;
+pub mod mounts;
 
 use crate::options::Place;
 use crate::terminal::say;

@@ -17,29 +17,33 @@ pub const MOUNT: &str = "rtrace_statedump_mount";
 pub const CGROUP: &str = "rtrace_statedump_cgroup";
 
 /// A line of /proc/self/mountinfo.
-struct Mount<'a> {
+pub struct Mount<'a> {
     id: &'a str,
     parent: &'a str,
     device: u32,
-    point: Vec<u8>,
-    kind: &'a [u8],
+    /// The directory of the file system that is mounted.
+    pub root: Vec<u8>,
+    /// Where.
+    pub point: Vec<u8>,
+    /// Which file system.
+    pub kind: &'a [u8],
     source: Vec<u8>,
 }
 
 impl<'a> Mount<'a> {
     /// Its paths need not be UTF-8.
-    fn parse(line: &'a [u8]) -> Option<Self> {
+    pub fn parse(line: &'a [u8]) -> Option<Self> {
         let mut words = line.split(|byte| *byte == b' ');
         let mut number = || str::from_utf8(words.next()?).ok();
         let (id, parent, number) = (number()?, number()?, number()?);
-        // Behind the directory that is mounted.
-        let point = words.nth(1)?;
+        let (root, point) = (words.next()?, words.next()?);
         let mut words = words.skip_while(|word| *word != b"-").skip(1);
         let (kind, source) = (words.next()?, words.next()?);
         Some(Self {
             id,
             parent,
             device: device(number)?,
+            root: unescaped(root),
             point: unescaped(point),
             kind,
             source: unescaped(source),

@@ -64,6 +64,7 @@ use std::process::ExitCode;
 const WRONG_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
+    trace::files::open_many();
     let parsed = args::Cli::from_words(std::env::args_os()).and_then(options::from_cli);
     let (place, action) = parsed.unwrap_or_else(|error| error.exit());
     let done = match action {

@@ -16,6 +16,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, Command};
 use std::sync::mpsc;
 use std::thread;
+use trace::files;
 use trace::session::Session;
 
 /// What is asked for; by default nothing: everybody's are.
@@ -79,9 +80,9 @@ impl Tasks {
     }
 
     /// Runs a command whose events are recorded, and those of what it starts.
-    pub fn spawn(&self, session: &Session, mut command: Command) -> io::Result<Child> {
+    pub fn spawn(&self, session: &Session, command: Command) -> io::Result<Child> {
         if self.only_command.is_none() {
-            return command.spawn();
+            return run(command);
         }
         let mut tasks = Vec::new();
         for (_, pid) in self.pids() {
@@ -92,7 +93,7 @@ impl Tasks {
             let spawning = scope.spawn(|| {
                 tasks.push(own_thread());
                 session.set_tasks(&tasks).map_err(io::Error::other)?;
-                command.spawn()
+                run(command)
             });
             spawning
                 .join()
@@ -141,6 +142,13 @@ impl Ends {
         self.0.retain(|process| !has_ended(process));
         self.0.is_empty()
     }
+}
+
+/// Runs a command with the usual limits.
+pub fn run(mut command: Command) -> io::Result<Child> {
+    let child = command.spawn()?;
+    files::open_as_usual(Pid::from_child(&child));
+    Ok(child)
 }
 
 /// The id of a thread that does nothing, for as long as this process runs: who is chosen when nobody is

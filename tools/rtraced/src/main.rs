@@ -7,7 +7,6 @@
 mod args;
 mod detach;
 mod failure;
-mod files;
 mod log;
 mod notify;
 mod options;

@@ -4,7 +4,6 @@
 
 use crate::detach::Detachment;
 use crate::failure::Failure;
-use crate::files;
 use crate::log::Log;
 use crate::notify::Notify;
 use crate::pid_file::PidFile;
@@ -49,7 +48,7 @@ pub fn receive(options: &Receive, log: &Log) -> Result<ExitCode, Failure> {
     Output::try_writing(path, *output)?;
     make_dir(path, output.access).map_err(Error::write(path))?;
     let security = options.security.server().map_err(|error| anyhow!(error))?;
-    files::open_many();
+    trace::files::open_many();
     let receiver = Receiver::bind(
         &options.address,
         security,

@@ -4,7 +4,6 @@
 
 use crate::detach::Detachment;
 use crate::failure::Failure;
-use crate::files;
 use crate::log::Log;
 use crate::notify::Notify;
 use crate::options::Options;
@@ -61,7 +60,7 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
     let directory = options.destination.directory();
     let claim = directory.map(|directory| Claim::take(&directory.path, directory.options.access));
     let _claim = claim.transpose()?;
-    files::open_many();
+    trace::files::open_many();
     let source = match current(&session, held, options.leftover)? {
         Some(source) => source,
         None => {

@@ -30,6 +30,7 @@ pub mod ctf;
 pub mod device;
 pub mod dump;
 pub mod error;
+pub mod files;
 mod finisher;
 pub mod latency;
 pub mod live;

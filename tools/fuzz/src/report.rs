@@ -29,6 +29,7 @@ pub fn check(metadata: &Metadata, stream: &Path, packets: u64, events: u64) {
         streams: vec![PathBuf::from(stream)],
         bytes: 0,
         recording: None,
+        damages: Vec::new(),
     };
     let summary = summary::Summary::of(Path::new("dir"), &trace, |_| ());
     let summary = summary.expect("what the walk could read");

@@ -3,6 +3,7 @@
 //! `rtrace latency`: the longest waits for a CPU, for its being given up, or for interrupts, while they happen.
 
 use crate::analysis::delay::{Delay, What};
+use crate::analysis::losses::Losses;
 use crate::analysis::meanwhile::Meanwhile;
 use crate::analysis::{pass, Analysis, Catalogue};
 use crate::date;
@@ -10,7 +11,7 @@ use crate::launch::cannot_run;
 use crate::on_drop::StopOnDrop;
 use crate::options::{Latency as Options, Place, TIMERS};
 use crate::record::FAILED;
-use crate::tasks::{check_namespace, Ends};
+use crate::tasks::{self, check_namespace, Ends};
 use crate::temporary::Temporary;
 use crate::terminal::{duration, print as show, say};
 use crate::watch::Watch;
@@ -44,7 +45,12 @@ pub fn latency(place: &Place, options: &Options) -> ExitCode {
 pub fn print(dir: &Path, measured: Latency, rows: usize) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
     match Delay::longest(measured, &trace)? {
-        Some(delay) => Ok(show(&case(dir, &trace, delay, rows)?)?),
+        Some(delay) => {
+            let (text, losses) = case(dir, &trace, delay, rows)?;
+            show(&text)?;
+            losses.warnings().iter().for_each(say);
+            Ok(losses.verdict()?)
+        }
         None => bail!(
             "{} has no {}: record it, with sched_switch, irq and softirq",
             dir.display(),
@@ -54,7 +60,7 @@ pub fn print(dir: &Path, measured: Latency, rows: usize) -> anyhow::Result<()> {
 }
 
 /// A delay of the trace in `dir`, and what happened meanwhile.
-fn case(dir: &Path, trace: &Trace, delay: Delay, rows: usize) -> anyhow::Result<String> {
+fn case(dir: &Path, trace: &Trace, delay: Delay, rows: usize) -> anyhow::Result<(String, Losses)> {
     let catalogue = Catalogue::new(&trace.metadata);
     let meanwhile: Box<dyn Analysis> = Box::new(Meanwhile::new(dir, &catalogue, delay));
     let answers = pass::read(dir, trace, &catalogue, vec![meanwhile], |_| {})?;
@@ -62,7 +68,7 @@ fn case(dir: &Path, trace: &Trace, delay: Delay, rows: usize) -> anyhow::Result<
     for answer in answers.answers() {
         answer.text(&mut text, rows)?;
     }
-    Ok(text)
+    Ok((text, answers.losses))
 }
 
 fn measure(place: &Place, options: &Options) -> anyhow::Result<Code> {
@@ -117,10 +123,14 @@ fn measure(place: &Place, options: &Options) -> anyhow::Result<Code> {
     session.start()?;
     let stop = StopOnDrop(session);
     let child = match &options.command {
-        Some((program, arguments)) => match Command::new(program).args(arguments).spawn() {
-            Ok(child) => Some(child),
-            Err(error) => return Ok(cannot_run(program, &error)),
-        },
+        Some((program, arguments)) => {
+            let mut command = Command::new(program);
+            command.args(arguments);
+            match tasks::run(command) {
+                Ok(child) => Some(child),
+                Err(error) => return Ok(cannot_run(program, &error)),
+            }
+        }
         None => {
             say("measuring until Ctrl-C");
             None
@@ -213,7 +223,7 @@ impl<'a> Cases<'a> {
         match &self.worst {
             Some((delay, dir)) => {
                 let trace = Trace::open(dir)?;
-                show(&case(dir, &trace, delay.clone(), self.options.rows)?)?;
+                show(&case(dir, &trace, delay.clone(), self.options.rows)?.0)?;
                 if self.options.dir.is_some() {
                     say(format_args!("the trace around it is in {}", dir.display()));
                 }

@@ -2,11 +2,11 @@
 
 //! What is missing in a trace, where it is missing.
 
-use crate::analysis::losses::Losses;
+use crate::analysis::losses::{Damages, Losses};
 use crate::analysis::summary::{Content, Earlier};
 use std::fmt;
 use std::path::Path;
-use trace::ctf::{Packet, Trace};
+use trace::ctf::{Damage, Packet, Trace};
 use trace::recording::{Recording, State};
 
 /// Counts what streams have, and says what they lack.
@@ -16,7 +16,11 @@ pub struct Lost {
     /// What is known of each stream, by number: what it has, and what was before, if it was recorded in
     /// a file.
     streams: Vec<(Content, Option<Earlier>)>,
+    damages: Damages,
 }
+
+/// What stands among events where bytes are damaged.
+pub const DAMAGED: &str = "DAMAGED: events are missing";
 
 /// What is missing at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +63,7 @@ impl Lost {
         let earlier = files.map(|files| Some(Earlier::of(recording, &files[0])));
         Self {
             recording: trace.recording.clone(),
+            damages: Damages::of(trace),
             streams: earlier
                 .map(|earlier| (Content::default(), earlier))
                 .collect(),
@@ -76,7 +81,9 @@ impl Lost {
         let earlier = earlier.unwrap_or_else(|| Earlier::of(None, Path::new("")));
         let is_first = before.packets == 0;
         content.add_packet(packet, is_first.then_some(earlier));
-        let packets = |content: &Content| content.packets_lost + content.packets_before;
+        let packets = |content: &Content| {
+            content.packets_lost + content.packets_before + content.packets_damaged
+        };
         Missing {
             cpu: packet.at.header.cpu_id,
             events: content.lost - before.lost,
@@ -91,6 +98,11 @@ impl Lost {
         }
     }
 
+    /// A place of a stream is damaged.
+    pub fn damage(&mut self, damage: &Damage) {
+        self.damages.add(damage.clone());
+    }
+
     /// Whether the end of a stream, with so many bytes of a packet that is not whole, came before that
     /// of the trace.
     pub fn is_cut(&self, partial: u64) -> bool {
@@ -101,12 +113,12 @@ impl Lost {
     /// Whether anything is missing.
     pub fn any(&self) -> bool {
         let all = self.all();
-        all.lost > 0 || all.packets_lost > 0 || all.packets_before > 0
+        all.lost > 0 || all.packets_lost > 0 || all.packets_before > 0 || !self.damages.is_empty()
     }
 
     /// What the whole trace has and lacks.
     pub fn total(&self) -> Losses {
-        Losses::new(&self.all(), self.recording.as_ref())
+        Losses::new(&self.all(), self.recording.as_ref(), self.damages.clone())
     }
 
     fn all(&self) -> Content {

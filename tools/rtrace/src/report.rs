@@ -2,6 +2,7 @@
 
 //! `rtrace report`: what a trace holds.
 
+use crate::analysis::losses::Damaged;
 use crate::analysis::summary::Summary;
 use crate::analysis::{pass, text, Analysis, Catalogue, Question};
 use crate::page::{Draft, Page, Timeline};
@@ -34,10 +35,14 @@ pub fn report(dir: &Path, questions: &[Question], output: &Output) -> anyhow::Re
         _ => answer(dir, &trace, questions, output, progress),
     };
     bar.finish_and_clear();
-    let (text, warnings) = said?;
+    let (text, warnings, verdict) = said?;
     warnings.iter().for_each(say);
-    Ok(print(&text)?)
+    print(&text)?;
+    Ok(verdict?)
 }
+
+/// The text to print, what is odd about the trace, and whether it is damaged.
+type Said = (String, Vec<String>, Result<(), Damaged>);
 
 /// What the trace holds, and what is odd about it.
 fn summarise(
@@ -45,13 +50,13 @@ fn summarise(
     trace: &Trace,
     output: &Output,
     progress: impl Fn(u64),
-) -> anyhow::Result<(String, Vec<String>)> {
+) -> anyhow::Result<Said> {
     let summary = Summary::of(dir, trace, progress)?;
     let text = match output {
         Output::Text { rows } => text::render(&summary, *rows)?,
         _ => serde_json::to_string_pretty(&summary)? + "\n",
     };
-    Ok((text, summary.warnings))
+    Ok((text, summary.warnings, summary.losses.verdict()))
 }
 
 /// The answers to questions about the trace, and what is odd about it.
@@ -61,7 +66,7 @@ fn answer(
     questions: &[Question],
     output: &Output,
     progress: impl Fn(u64),
-) -> anyhow::Result<(String, Vec<String>)> {
+) -> anyhow::Result<Said> {
     let catalogue = Catalogue::new(&trace.metadata);
     let analyses = analyses(dir, questions, &catalogue)?;
     let answers = pass::read(dir, trace, &catalogue, analyses, progress)?;
@@ -69,7 +74,7 @@ fn answer(
         Output::Text { rows } => answers.text(*rows)?,
         _ => serde_json::to_string_pretty(&answers.object()?)? + "\n",
     };
-    Ok((text, answers.warnings))
+    Ok((text, answers.warnings, answers.losses.verdict()))
 }
 
 /// Writes a page of the trace. What to say of it, and what is odd about the trace.
@@ -79,7 +84,7 @@ fn page(
     questions: &[Question],
     file: &Path,
     progress: impl Fn(u64),
-) -> anyhow::Result<(String, Vec<String>)> {
+) -> anyhow::Result<Said> {
     let cannot = || format!("cannot write {}", file.display());
     let draft = Draft::of(file).with_context(cannot)?;
     let catalogue = Catalogue::new(&trace.metadata);
@@ -114,7 +119,7 @@ fn page(
         bytes(size),
         answers.close()?.trim_start()
     );
-    Ok((text, answers.warnings))
+    Ok((text, answers.warnings, answers.losses.verdict()))
 }
 
 /// What answers the questions about the trace in `dir`.

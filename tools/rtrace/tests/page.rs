@@ -399,10 +399,25 @@ fn only_a_regular_file_is_replaced_and_only_by_a_whole_page() {
     fs::write(place.file(), "old").unwrap();
     let stream = place.trace().join("channel0_cpu0");
     let whole = fs::read(&stream).unwrap();
-    fs::write(&stream, vec![7; 4096]).unwrap();
-    place.report(&[]).assert().code(1);
+    let limited = "trap '' XFSZ; ulimit -f 1; exec \"$0\" report --html \"$@\"";
+    let mut without_room = Command::new("sh");
+    without_room
+        .args(["-c", limited])
+        .arg(assert_cmd::cargo::cargo_bin("rtrace"))
+        .args([place.file(), place.trace()]);
+    without_room.assert().code(1);
     assert_eq!(fs::read_to_string(place.file()).unwrap(), "old");
     assert_eq!(others(&place), ["page.html"]);
+
+    // A page of what is left of a damaged trace says so.
+    fs::write(&stream, vec![7; 4096]).unwrap();
+    place
+        .report(&[])
+        .assert()
+        .code(1)
+        .stderr(contains("damaged"));
+    let page = fs::read_to_string(place.file()).unwrap();
+    assert!(page.contains("no packet begins here"), "{page}");
 
     fs::write(&stream, whole).unwrap();
     place.page(&[]);

@@ -24,11 +24,16 @@ fn rtrace() -> Command {
 }
 
 fn json(dir: &Path) -> Value {
+    json_with_code(dir, 0)
+}
+
+/// The report of a trace with parts missing is an error.
+fn json_with_code(dir: &Path, code: i32) -> Value {
     let output = rtrace()
         .args(["report", "--json"])
         .arg(dir)
         .assert()
-        .success();
+        .code(code);
     serde_json::from_slice(&output.get_output().stdout).unwrap()
 }
 
@@ -218,7 +223,8 @@ fn chunks_are_reported_together_and_one_by_one() {
         .success()
         .stdout(contains("Unfinished"));
     fs::remove_dir_all(dir.path().join(".chunk-000003.new")).unwrap();
-    let all = json(dir.path());
+    let all = json_with_code(dir.path(), 1);
+    assert_eq!(all["missing"], 7);
     assert_eq!((&all["recorded"], &all["lost"]), (&2.into(), &5.into()));
     assert_eq!(
         (&all["packets_before"], &all["packets_lost"]),
@@ -291,8 +297,23 @@ fn events_that_another_reader_took_are_no_secret() {
         "over",
         "cpu recorded overwritten\ntotal 30 10\n",
     );
-    let warning = json(dir.path())["warnings"][0].to_string();
+    let report = json_with_code(dir.path(), 1);
+    let warning = report["warnings"][0].to_string();
     assert!(warning.contains("10 events were read"), "{warning}");
+    assert_eq!(report["missing"], 10);
+    assert_eq!(report["lost_is_exact"], false);
+    for command in [
+        &["report"][..],
+        &["report", "--threads"],
+        &["trace", "-i"],
+        &["top", "-i"],
+        &["export", "--csv"],
+        &["export", "--perfetto"],
+    ] {
+        let assert = rtrace().args(command).arg(dir.path()).assert().code(1);
+        let output = assert.stderr(contains("10 events are missing"));
+        assert!(!output.get_output().stdout.is_empty(), "{command:?}");
+    }
 }
 
 #[test]

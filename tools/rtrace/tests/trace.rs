@@ -107,7 +107,7 @@ fn a_call_is_one_line() {
             prev.1, prev.0, next.1, next.0
         )
     };
-    let other = (8, "cc\\u{1b}1");
+    let other = (8, "cc\\x1b1");
     let expected = [
         format!(
             "22:13:20.000001000            ?/? {}",
@@ -223,11 +223,11 @@ fn errors_say_what_and_where() {
     let dir = TempDir::new().unwrap();
     trace(&dir.path().join("nowhere"), &[])
         .assert()
-        .code(125)
+        .code(1)
         .stderr(contains("nowhere").and(contains("cannot read")));
     let bad = packet(0, 0, 0).event(30, US, &[]).close(2 * US, 8);
     write(dir.path(), &[(0, vec![bad])]);
-    trace(dir.path(), &[]).assert().code(125).stderr(contains(
+    trace(dir.path(), &[]).assert().code(1).stderr(contains(
         "channel0_cpu0: at byte 84: an event of unknown id 30",
     ));
     for (options, said) in [
@@ -245,7 +245,7 @@ fn errors_say_what_and_where() {
     fs::write(path, text.replace("syscall_", "call_")).unwrap();
     trace(dir.path(), &["--summary"])
         .assert()
-        .code(125)
+        .code(1)
         .stderr(contains("--summary: ").and(contains("does not have")));
 }
 

@@ -22,6 +22,7 @@ const MEMORY: usize = 64 << 20;
 pub struct Folder {
     to: PathBuf,
     temporary: TempDir,
+    _made: Made,
     place: Place,
     tables: Vec<Table>,
     /// Bytes in memory, in all tables, and how many there may be.
@@ -37,6 +38,7 @@ impl Folder {
     /// For tables in `to`, which is made where it is missing, with rows of this host. The names of their files
     /// have `label` in them.
     pub fn new(to: &Path, host: &str, label: &str) -> Result<Self> {
+        let made = Made(to.to_owned());
         make(to)?;
         let temporary = Builder::new().prefix(".export-").tempdir_in(to);
         let temporary = temporary.map_err(Error::write(to))?;
@@ -48,6 +50,7 @@ impl Folder {
                 label: label.to_owned(),
             },
             temporary,
+            _made: made,
             tables: Vec::new(),
             held: 0,
             memory: MEMORY,
@@ -112,6 +115,10 @@ impl Folder {
                 for (from, to) in done.iter().rev() {
                     let _ = rename(to, from);
                 }
+                done.push((from, to.clone()));
+                for (_, to) in &done {
+                    remove_empty(to, &self.to);
+                }
                 return Err(Error::write(&to)(error));
             }
             done.push((from, to));
@@ -154,6 +161,23 @@ fn folders(dir: &Path) -> Result<Vec<PathBuf>> {
         }
     }
     Ok(found)
+}
+
+/// A folder that is removed if it is empty in the end.
+struct Made(PathBuf);
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// Removes the folders of `path` within `top`, as far as they are empty.
+fn remove_empty(path: &Path, top: &Path) {
+    let dirs = path.ancestors().skip(1).take_while(|dir| *dir != top);
+    for dir in dirs {
+        let _ = fs::remove_dir(dir);
+    }
 }
 
 /// Makes a folder, and those that it is in. They are for their owner, as traces are.

@@ -81,6 +81,8 @@ impl Recording {
         let path = dir.join(RECORDING);
         let text = match regular_file::read_to_string(&path) {
             Ok(text) => text,
+            // As a text that is not whole.
+            Err(e) if e.kind() == io::ErrorKind::InvalidData => String::new(),
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(Error::read(&path)(e)),
         };

@@ -44,11 +44,25 @@ pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The text of the file `path`, opened as [`open`] does.
+/// The largest file that is read whole: a description, a text beside a trace.
+pub const LARGEST: u64 = 64 << 20;
+
+/// The bytes of the file `path`, opened as [`open`] does. A file of more than [`LARGEST`] bytes is refused.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let file = open(path)?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST {
+        let what = format!("it has more than {} MiB", LARGEST >> 20);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
+    }
+    Ok(bytes)
+}
+
+/// The text of the file `path`, as [`read`] reads it.
 pub fn read_to_string(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    open(path)?.read_to_string(&mut text)?;
-    Ok(text)
+    let text = String::from_utf8(read(path)?);
+    text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 fn check(kind: FileType) -> io::Result<()> {

@@ -7,7 +7,7 @@ use rtrace_abi::header::Layout;
 use std::path::Path;
 use synthetic::PacketBuilder;
 use trace::ctf::{Item, Merge, Trace};
-use trace::{Error, Result};
+use trace::Result;
 
 /// The items of a trace, each with its stream, as short texts.
 fn items(dir: &Path) -> Result<Vec<(usize, String)>> {
@@ -19,6 +19,10 @@ fn items(dir: &Path) -> Result<Vec<(usize, String)>> {
             Item::Packet(packet) => format!("packet {}", { packet.at.header.packet_seq_num }),
             Item::Whole { timestamp } => format!("whole {timestamp}"),
             Item::Event(event) => format!("event {}", event.timestamp),
+            Item::Damaged { damage, timestamp } => format!(
+                "damaged {timestamp}, {}+{}: {}",
+                damage.offset, damage.bytes, damage.what
+            ),
             Item::End { partial } => format!("end {partial}"),
         };
         items.push((stream, text));
@@ -124,42 +128,121 @@ fn a_stream_is_of_one_cpu() {
     let dir = tempfile::tempdir().unwrap();
     let packets = vec![packet(0, 0, 0).close(1, 512), packet(1, 1, 2).close(3, 512)];
     write(dir.path(), &[(0, packets)]);
-    match items(dir.path()) {
-        Err(Error::Corrupt {
-            offset: 512, what, ..
-        }) => {
-            assert_eq!(what, "a packet of CPU 1 in the stream of CPU 0");
-        }
-        other => panic!("{other:?}"),
+    let texts: Vec<_> = items(dir.path()).unwrap();
+    let expected = [
+        "packet 0",
+        "damaged 1, 512+512: a packet of CPU 1 in the stream of CPU 0",
+        "end 0",
+    ];
+    assert_eq!(texts, expected.map(|text| (0, text.to_owned())));
+}
+
+#[test]
+fn a_damaged_event_hides_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let bad = [
+        packet(0, 0, 0)
+            .softirq(9, 0)
+            .event(30, 10, &[])
+            .close(20, 512),
+        packet(0, 1, 30).softirq(31, 0).close(40, 512),
+    ];
+    let good = packet(1, 0, 0).softirq(5, 0).softirq(15, 0).close(20, 8);
+    write(dir.path(), &[(0, bad.to_vec()), (1, vec![good])]);
+    let offset = rtrace_abi::packet::PacketHeader::SIZE + 8;
+    let damaged = format!("damaged 10, {offset}+4: an event of unknown id 30");
+    let expected = [
+        (0, "packet 0"),
+        (1, "packet 0"),
+        (1, "event 5"),
+        (0, "event 9"),
+        (0, damaged.as_str()),
+        (1, "event 15"),
+        (0, "whole 20"),
+        (0, "packet 1"),
+        (1, "end 0"),
+        (0, "event 31"),
+        (0, "end 0"),
+    ];
+    let expected = expected.map(|(stream, text)| (stream, text.to_owned()));
+    assert_eq!(items(dir.path()).unwrap(), expected);
+}
+
+/// A stream of packets of 512 bytes, with an event at each of these times.
+fn six_packets() -> Vec<u8> {
+    let packets = (0..6).map(|number| {
+        let begin = 100 + 100 * number;
+        packet(0, number, begin)
+            .softirq(begin + 10, 0)
+            .softirq(begin + 20, 0)
+            .close(begin + 90, 512)
+    });
+    packets.flatten().collect()
+}
+
+/// All events are there but those of the packet with this number, in order; and if one is missing, that is
+/// said.
+fn only_this_one_is_damaged(bytes: Vec<u8>, number: u64, what: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), &[(0, vec![bytes])]);
+    let texts: Vec<_> = items(dir.path()).unwrap();
+    let events: Vec<u64> = texts
+        .iter()
+        .filter_map(|(_, text)| text.strip_prefix("event ")?.parse().ok())
+        .collect();
+    let expected = (0..6).filter(|other| *other != number);
+    let expected: Vec<u64> = expected
+        .flat_map(|number| [110 + 100 * number, 120 + 100 * number])
+        .collect();
+    let own = 100 + 100 * number..200 + 100 * number;
+    let others: Vec<_> = events.iter().filter(|time| !own.contains(time)).collect();
+    assert_eq!(
+        others,
+        expected.iter().collect::<Vec<_>>(),
+        "{what}: {texts:?}"
+    );
+    assert!(events.is_sorted(), "{what}: {texts:?}");
+    // A last packet of a wrong size looks as one that was cut.
+    let is_said = |text: &str| text.starts_with("damaged") || text == "end 512";
+    let is_said = texts.iter().any(|(_, text)| is_said(text));
+    assert!(is_said || events.len() == 12, "{what}: {texts:?}");
+}
+
+#[test]
+fn a_damaged_page_hides_nothing_else() {
+    let whole = six_packets();
+    for number in 0..6 {
+        let mut bytes = whole.clone();
+        bytes[number * 512..(number + 1) * 512].fill(0);
+        only_this_one_is_damaged(bytes, number as u64, "zeros");
     }
 }
 
-/// After an error nothing comes, whatever the other streams hold.
 #[test]
-fn an_error_is_the_end() {
-    let dir = tempfile::tempdir().unwrap();
-    let bad = packet(0, 0, 0)
-        .softirq(9, 0)
-        .event(30, 10, &[])
-        .close(20, 8);
-    let good = packet(1, 0, 0).softirq(5, 0).softirq(15, 0).close(20, 8);
-    write(dir.path(), &[(0, vec![bad]), (1, vec![good])]);
-    let trace = Trace::open(dir.path()).unwrap();
-    let mut merge = Merge::new(&trace).unwrap();
-    let mut events = 0;
-    let error = loop {
-        match merge.next_item() {
-            Ok(Some((_, Item::Event(_)))) => events += 1,
-            Ok(item) => assert!(item.is_some()),
-            Err(error) => break error,
+fn a_damaged_byte_hides_nothing_else() {
+    let whole = six_packets();
+    for at in 0..whole.len() {
+        for change in [0xff, 0x01, 0x80] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= change;
+            only_this_one_is_damaged(bytes, at as u64 / 512, &format!("{at} ^ {change}"));
         }
-    };
-    assert_eq!(events, 2);
-    assert!(
-        error.to_string().contains("an event of unknown id 30"),
-        "{error}"
-    );
-    assert!(merge.next_item().unwrap().is_none());
+    }
+}
+
+/// Bytes that were put between packets, or taken away.
+#[test]
+fn a_stream_is_found_again() {
+    let whole = six_packets();
+    for (from, to) in [(512, 700), (1100, 1300)] {
+        let mut bytes = whole.clone();
+        bytes.drain(from..to);
+        let number = from as u64 / 512;
+        only_this_one_is_damaged(bytes, number, "a part is missing");
+    }
+    let mut bytes = whole.clone();
+    bytes.splice(1024..1024, [0x55; 70_000]);
+    only_this_one_is_damaged(bytes, 9, "rubbish between packets");
 }
 
 /// Packets for each CPU, of each the events' distances in time.

@@ -45,6 +45,7 @@ fn text(item: &Item<'_>) -> String {
         Item::Packet(packet) => format!("packet {}", { packet.at.header.packet_seq_num }),
         Item::Whole { timestamp } => format!("whole {timestamp}"),
         Item::Event(event) => format!("event {}", event.timestamp),
+        Item::Damaged { damage, .. } => format!("{damage}"),
         Item::End { partial } => format!("end {partial}"),
     }
 }

@@ -91,12 +91,15 @@ struct Row {
 impl Aux {
     /// Of the trace in `dir`, with these events.
     pub fn new(catalogue: &Catalogue<'_>, dir: &Path) -> Result<Self, Missing> {
+        let events = events(catalogue, "--aux")?.into_iter().map(key).collect();
+        let areas = Areas::find(dir, catalogue.metadata().uuid).unwrap_or_else(|error| {
+            say(format_args!("the AUX areas cannot be read: {error}"));
+            Areas::default()
+        });
+        areas.damages.iter().for_each(say);
         Ok(Self {
-            events: events(catalogue, "--aux")?.into_iter().map(key).collect(),
-            areas: Areas::find(dir, catalogue.metadata().uuid).unwrap_or_else(|error| {
-                say(format_args!("the AUX areas cannot be read: {error}"));
-                Areas::default()
-            }),
+            events,
+            areas,
             rows: BTreeMap::new(),
         })
     }

@@ -181,7 +181,7 @@ impl Delay {
                     before.cpu = Some(packet.at.header.cpu_id);
                     continue;
                 }
-                Item::Whole { .. } | Item::End { .. } => continue,
+                Item::Whole { .. } | Item::Damaged { .. } | Item::End { .. } => continue,
             };
             if event.layout.name == "sched_switch" {
                 let next = event.layout.field("next_tid");

@@ -149,13 +149,20 @@ impl<A: Analysis + ?Sized> Dispatch<A> {
 
     /// A stream was cut where its last packet ended: what came later on its CPU is missing.
     pub fn cut(&mut self, number: usize) {
+        if let Some(stream) = self.stream(number) {
+            self.lose_from(number, stream.end);
+        }
+    }
+
+    /// Events of a stream are missing from this time on.
+    pub fn lose_from(&mut self, number: usize, time: u64) {
         let Some(stream) = self.stream(number) else {
             return;
         };
         let gap = Gap {
             cpu: self.schedule.number(stream.cpu),
-            from: stream.end,
-            to: stream.end,
+            from: time,
+            to: time,
             events: 0,
             packets: 0,
         };
@@ -164,7 +171,7 @@ impl<A: Analysis + ?Sized> Dispatch<A> {
             ..stream
         });
         if stream.is_wanted {
-            self.lose(stream.cpu, stream.end);
+            self.lose(stream.cpu, time);
         }
     }
 

@@ -4,8 +4,8 @@
 
 use super::dispatch::Dispatch;
 use super::head::{Extent, Head};
-use super::losses::Losses;
-use super::summary::{cut, elsewhere, Content, Earlier};
+use super::losses::{Damages, Losses};
+use super::summary::{cut, Content, Earlier};
 use super::text;
 use super::{Analysis, Answer, Catalogue};
 use serde::Serialize;
@@ -19,7 +19,8 @@ use trace::recording::State;
 /// What was found.
 pub struct Answers {
     head: Head,
-    losses: Losses,
+    /// What became of its events.
+    pub losses: Losses,
     /// The time of the trace.
     pub extent: Extent,
     /// What is odd about the trace.
@@ -45,6 +46,10 @@ pub fn read<'a>(
             }
             Item::Whole { timestamp } => pass.dispatch.whole(stream, timestamp),
             Item::Event(event) => pass.event(stream, &event),
+            Item::Damaged { damage, timestamp } => {
+                pass.damages.add(damage.clone());
+                pass.dispatch.lose_from(stream, timestamp);
+            }
             Item::End { partial } => pass.end(stream, partial),
         }
     }
@@ -58,6 +63,7 @@ struct Pass<'a> {
     streams: Vec<Stream<'a>>,
     extent: Extent,
     warnings: Vec<String>,
+    damages: Damages,
 }
 
 /// What is known of a stream.
@@ -90,6 +96,7 @@ impl<'a> Pass<'a> {
             streams: trace.streams_by_name().map(Stream::new).collect(),
             extent: Extent::default(),
             warnings: Vec::new(),
+            damages: Damages::of(trace),
         }
     }
 
@@ -129,10 +136,11 @@ impl<'a> Pass<'a> {
             .iter()
             .for_each(|stream| all.add(&stream.content));
         let recording = self.trace.recording.as_ref();
-        self.warnings.extend(elsewhere(recording, all.events));
+        let losses = Losses::new(&all, recording, self.damages);
+        self.warnings.extend(losses.warnings());
         Answers {
             head: Head::new(dir, self.trace, self.extent, all.packets),
-            losses: Losses::new(&all, recording),
+            losses,
             extent: self.extent,
             warnings: self.warnings,
             answers: analyses

@@ -4,11 +4,11 @@
 
 use super::busy::{BusyTasks, Task};
 use super::head::{Extent, Head};
-use super::losses::Losses;
+use super::losses::{Damages, Losses};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use trace::ctf::{name_of, Packet, PacketAt, StreamReader, Trace};
+use trace::ctf::{name_of, Packet, StreamReader, Trace};
 use trace::recording::{Recording, State};
 use trace::source::StreamName;
 use trace::Result;
@@ -82,6 +82,8 @@ pub struct Content {
     pub packets_lost: u64,
     /// Packets missing before the first.
     pub packets_before: u64,
+    /// Packets missing where bytes are damaged.
+    pub packets_damaged: u64,
     /// Bytes of the whole packets.
     pub bytes: u64,
 }
@@ -112,6 +114,7 @@ impl Content {
     pub fn add_packet(&mut self, packet: &Packet<'_>, earlier: Option<Earlier>) {
         // A trace may begin with any packet: a snapshot does.
         match earlier {
+            _ if packet.after_damage => self.packets_damaged += packet.packets_lost,
             None => self.packets_lost += packet.packets_lost,
             Some(earlier) if earlier.is_from_start => self.packets_before = packet.packets_lost,
             Some(_) => {}
@@ -129,6 +132,7 @@ impl Content {
         self.packets = self.packets.saturating_add(other.packets);
         self.packets_lost = self.packets_lost.saturating_add(other.packets_lost);
         self.packets_before = self.packets_before.saturating_add(other.packets_before);
+        self.packets_damaged = self.packets_damaged.saturating_add(other.packets_damaged);
         self.bytes = self.bytes.saturating_add(other.bytes);
     }
 }
@@ -142,10 +146,10 @@ impl Summary {
             tasks: BusyTasks::new(&trace.metadata),
         };
         let (mut cpus, mut channels) = (Vec::new(), BTreeMap::new());
-        let mut warnings = Vec::new();
+        let (mut warnings, mut damages) = (Vec::new(), Damages::of(trace));
         let mut extent = Extent::default();
         for files in trace.streams_by_name() {
-            let Some(stream) = pass.stream(files, &progress, &mut warnings)? else {
+            let Some(stream) = pass.stream(files, &progress, &mut warnings, &mut damages)? else {
                 continue;
             };
             extent.add(stream.begin, stream.end);
@@ -161,10 +165,11 @@ impl Summary {
         }
         let mut all = Content::default();
         cpus.iter().for_each(|cpu| all.add(&cpu.content));
-        warnings.extend(elsewhere(trace.recording.as_ref(), all.events));
+        let losses = Losses::new(&all, trace.recording.as_ref(), damages);
+        warnings.extend(losses.warnings());
         Ok(Self {
             head: Head::new(dir, trace, extent, all.packets),
-            losses: Losses::new(&all, trace.recording.as_ref()),
+            losses,
             events,
             tasks: pass.tasks.sorted(),
             cpus,
@@ -257,23 +262,19 @@ pub fn cut(path: &Path, partial: u64) -> Option<String> {
     })
 }
 
-/// What to say if the kernel gave events of a trace that is over to somebody else.
-pub fn elsewhere(recording: Option<&Recording>, recorded: u64) -> Option<String> {
+/// How many events of a trace that is over were read from the kernel and are not here, where `recorded` are.
+pub fn missing(recording: Option<&Recording>, recorded: u64) -> u64 {
     // Of a later chunk it is not known what those before it have.
     let is_whole = |r: &&Recording| r.state == State::Over && r.is_from_start();
-    let recording = recording.filter(is_whole)?;
-    let total = recording.stats.as_ref()?.all.total;
-    let kept = total.recorded.saturating_sub(total.overwritten);
-    match kept
-        .saturating_sub(recording.unwritten)
-        .saturating_sub(recorded)
-    {
-        0 => None,
-        missing => Some(format!(
-            "{missing} events were read from the kernel and are not here: another reader took them \
-             (a snapshot?), or files are missing"
-        )),
-    }
+    let Some(recording) = recording.filter(is_whole) else {
+        return 0;
+    };
+    let total = recording.stats.as_ref().map(|stats| stats.all.total);
+    total.map_or(0, |total| {
+        let kept = total.recorded.saturating_sub(total.overwritten);
+        kept.saturating_sub(recording.unwritten)
+            .saturating_sub(recorded)
+    })
 }
 
 /// What is gathered over all streams.
@@ -299,10 +300,23 @@ impl Pass<'_> {
         files: &[PathBuf],
         progress: &impl Fn(u64),
         warnings: &mut Vec<String>,
+        damages: &mut Damages,
     ) -> Result<Option<Stream>> {
         let (mut stream, mut last) = (None, None);
         for path in files {
-            last = self.file(path, last, &mut stream, progress, warnings)?;
+            let mut reader = StreamReader::open(path, &self.trace.metadata)?.after(last);
+            loop {
+                match self.file(path, &mut reader, &mut stream, progress) {
+                    Ok(()) => break,
+                    Err(error) => damages.add(reader.damage(error)?),
+                }
+                // Its end is not known behind damage.
+                if let Some(stream) = &stream {
+                    self.tasks.gap(stream.end);
+                }
+            }
+            warnings.extend(cut(path, reader.partial()));
+            last = reader.last();
         }
         if let Some(stream) = &mut stream {
             let times = self.tasks.end(stream.end);
@@ -313,20 +327,19 @@ impl Pass<'_> {
         Ok(stream)
     }
 
-    /// Reads a file of a stream behind the packet `last`, and adds it to what is known of that; its
-    /// own last packet.
+    /// Reads a file of a stream up to its end, or to a place that is damaged, and adds it to what is known
+    /// of the stream.
     fn file(
         &mut self,
         path: &Path,
-        last: Option<PacketAt>,
+        reader: &mut StreamReader<'_>,
         stream: &mut Option<Stream>,
         progress: &impl Fn(u64),
-        warnings: &mut Vec<String>,
-    ) -> Result<Option<PacketAt>> {
-        let mut reader = StreamReader::open(path, &self.trace.metadata)?.after(last);
+    ) -> Result<()> {
         let earlier = Earlier::of(self.trace.recording.as_ref(), path);
         while let Some(packet) = reader.next_packet()? {
             let header = packet.at.header;
+            let size = packet.at.size();
             let is_first = stream.is_none();
             let stream = stream.get_or_insert_with(|| Stream {
                 stream_id: header.stream_id,
@@ -337,26 +350,23 @@ impl Pass<'_> {
                 begin: header.timestamp_begin,
                 end: 0,
             });
-            let cpu = &mut stream.cpu;
-            let content = &mut cpu.content;
+            let content = &mut stream.cpu.content;
             content.add_packet(&packet, is_first.then_some(earlier));
-            if packet.packets_lost > 0 || packet.events_lost > 0 {
+            if packet.packets_lost > 0 || packet.events_lost > 0 || packet.after_damage {
                 self.tasks.gap(header.timestamp_begin);
             } else if is_first {
                 self.tasks.begin(header.timestamp_begin);
             }
-            for event in packet.events() {
-                let event = event?;
+            stream.end = header.timestamp_end;
+            progress(size);
+            while let Some(event) = reader.next_event()? {
                 content.events += 1;
                 let key = (event.layout.stream_id, event.layout.id);
                 *self.counts.entry(key).or_default() += 1;
                 self.tasks.event(&event);
             }
-            stream.end = header.timestamp_end;
-            progress(packet.at.size());
         }
-        warnings.extend(cut(path, reader.partial()));
-        Ok(reader.last())
+        Ok(())
     }
 
     /// The events that were counted, of these channels by stream class.

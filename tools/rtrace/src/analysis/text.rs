@@ -192,8 +192,18 @@ pub fn totals(losses: &Losses) -> String {
     if losses.lost_is_exact {
         return totals.to_string();
     }
+    let mut text = totals.to_string();
     let packets = losses.packets_lost.saturating_add(losses.packets_before);
-    format!("{totals} and what was in {packets} lost packets")
+    if packets > 0 {
+        text += &format!(" and what was in {packets} lost packets");
+    }
+    if !losses.damages.is_empty() {
+        text += &format!(" and what was in {}", losses.damages);
+    }
+    if losses.missing > 0 {
+        text += &format!(", {} missing", losses.missing);
+    }
+    text
 }
 
 /// What stands below answers about a trace that has losses.

@@ -40,6 +40,7 @@ Examples:
 
 Exit codes:
   that of COMMAND; 128 + N if signal N ended it; 0 without COMMAND
+  1    with -i: the trace cannot be read, or is damaged; what can be read is shown
   125  rtrace itself failed
   126  COMMAND cannot be run
   127  COMMAND was not found

@@ -3,16 +3,20 @@
 //! `--aux`: the chunks of AUX areas, in a file for each area, and an index of them.
 
 use super::csv::Row;
+use super::folder::NewFolder;
+use super::Interruption;
 use crate::analysis::aux::{self, Chunk};
+use crate::analysis::losses::{Damages, Losses};
+use crate::analysis::summary::Content;
 use crate::analysis::Catalogue;
 use crate::progress;
 use crate::terminal::say;
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use trace::ctf::{Areas, Event, Item, Merge, Trace};
 
@@ -39,6 +43,7 @@ struct Folder<'a> {
     chunks: u64,
     bytes: u64,
     missing: u64,
+    damages: Damages,
 }
 
 /// Makes `to`, which must not be there, with the chunks of the trace in `from`.
@@ -47,13 +52,18 @@ pub fn export(from: &Path, to: &Path) -> anyhow::Result<()> {
     let catalogue = Catalogue::new(&trace.metadata);
     aux::events(&catalogue, "--aux").with_context(|| from.display().to_string())?;
     let areas = Areas::find(from, trace.metadata.uuid)?;
-    let made = DirBuilder::new().mode(0o700).create(to);
-    made.with_context(|| format!("cannot make {}", to.display()))?;
+    let mut damages = Damages::of(&trace);
+    for damage in &areas.damages {
+        damages.add(damage.clone());
+    }
+    let mut interruption = Interruption::catch()?;
+    let new = NewFolder::new(to)?;
     let mut folder = Folder {
-        to,
+        to: new.path(),
+        damages,
         trace: &trace,
         areas,
-        index: create(&to.join(INDEX))?,
+        index: create(&new.path().join(INDEX))?,
         row: Row::default(),
         files: BTreeMap::new(),
         chunks: 0,
@@ -61,26 +71,39 @@ pub fn export(from: &Path, to: &Path) -> anyhow::Result<()> {
         missing: 0,
     };
     let bar = progress::reading(&trace)?;
-    let read = folder.read(|bytes| bar.inc(bytes));
+    let read = folder.read(|bytes| {
+        bar.inc(bytes);
+        interruption.check()
+    });
     bar.finish_and_clear();
     read?;
+    let losses = Losses::new(
+        &Content::default(),
+        None,
+        std::mem::take(&mut folder.damages),
+    );
+    losses.warnings().iter().for_each(say);
+    let Folder {
+        chunks,
+        bytes,
+        missing,
+        ..
+    } = folder;
+    new.finish()?;
     say(format_args!(
-        "{} chunks, {} bytes in {}",
-        folder.chunks,
-        folder.bytes,
+        "{chunks} chunks, {bytes} bytes in {}",
         to.display()
     ));
-    if folder.missing > 0 {
+    if missing > 0 {
         say(format_args!(
-            "{} chunks are not in the trace, or not whole: they were overwritten, or not written",
-            folder.missing
+            "{missing} chunks are not in the trace, or not whole: they were overwritten, or not written"
         ));
     }
-    Ok(())
+    Ok(losses.verdict()?)
 }
 
 impl Folder<'_> {
-    fn read(&mut self, progress: impl Fn(u64)) -> anyhow::Result<()> {
+    fn read(&mut self, mut progress: impl FnMut(u64) -> io::Result<()>) -> anyhow::Result<()> {
         writeln!(
             self.index,
             "time,event,cpu,file,at,size,lost,flags,position"
@@ -89,12 +112,13 @@ impl Folder<'_> {
         let mut merge = Merge::new(self.trace)?;
         while let Some((_, item)) = merge.next_item()? {
             match item {
-                Item::Packet(packet) => progress(packet.at.size()),
+                Item::Packet(packet) => progress(packet.at.size())?,
                 Item::Event(event) => {
                     if let Some(chunk) = Chunk::of(&event) {
                         self.chunk(&event, &chunk)?;
                     }
                 }
+                Item::Damaged { damage, .. } => self.damages.add(damage.clone()),
                 Item::Whole { .. } | Item::End { .. } => {}
             }
         }

@@ -85,11 +85,16 @@ pub struct Loss {
     pub events: u64,
     /// Packets of them, that hold nobody knows how many.
     pub packets: u64,
+    /// Bytes of the trace that are damaged there.
+    pub damaged: u64,
 }
 
 /// As ftrace says it.
 impl Display for Loss {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.damaged > 0 {
+            return write!(f, "[DAMAGED {} BYTES]", self.damaged);
+        }
         match (self.events, self.packets) {
             (events, 0) => write!(f, "[LOST {events} EVENTS]"),
             (0, packets) => write!(f, "[LOST {packets} PACKETS]"),

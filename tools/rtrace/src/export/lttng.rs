@@ -3,18 +3,21 @@
 //! `--lttng`: the trace in a folder as LTTng's sessions have it, with `kernel/` in it: lttng-analyses
 //! looks for that.
 
+use super::folder::{make, NewFolder};
+use super::Interruption;
+use crate::analysis::losses::Damages;
 use anyhow::{bail, Context};
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use trace::ctf::Trace;
+use trace::ctf::{StreamReader, Trace};
 use trace::output::METADATA;
 
 /// Makes `to`, which must not be there, with `kernel/` of the trace in `from`; for a trace in chunks,
 /// with `CHUNK/kernel/` for each. The files are the trace's own (hard links), where that cannot be
-/// copies. Returns how many there are.
-pub fn export(from: &Path, trace: &Trace, to: &Path) -> anyhow::Result<usize> {
+/// copies, damaged or not. Returns how many there are, and which packets are damaged.
+pub fn export(from: &Path, trace: &Trace, to: &Path) -> anyhow::Result<(usize, Damages)> {
+    let mut interruption = Interruption::catch()?;
     let mut dirs: Vec<&Path> = trace
         .streams
         .iter()
@@ -25,14 +28,14 @@ pub fn export(from: &Path, trace: &Trace, to: &Path) -> anyhow::Result<usize> {
     if dirs.is_empty() {
         bail!("{}: the trace has no stream", from.display());
     }
-    make(to)?;
+    let folder = NewFolder::new(to)?;
     let mut files = 0;
     for dir in dirs {
-        let mut inner = to.to_owned();
+        let mut inner = folder.path().to_owned();
         if let Ok(chunk) = dir.strip_prefix(from) {
             inner.push(chunk);
         }
-        if inner != *to {
+        if inner != folder.path() {
             make(&inner)?;
         }
         let kernel = inner.join("kernel");
@@ -42,17 +45,29 @@ pub fn export(from: &Path, trace: &Trace, to: &Path) -> anyhow::Result<usize> {
             .iter()
             .filter(|path| path.parent() == Some(dir));
         for file in streams.cloned().chain([dir.join(METADATA)]) {
+            interruption.check()?;
             link(&file, &kernel)?;
             files += 1;
         }
     }
-    Ok(files)
+    folder.finish()?;
+    Ok((files, damages(trace)?))
 }
 
-/// Makes a directory that is for its owner, as traces are.
-fn make(dir: &Path) -> anyhow::Result<()> {
-    let made = DirBuilder::new().mode(0o700).create(dir);
-    made.with_context(|| format!("cannot make {}", dir.display()))
+/// The damaged places of a trace, without those within packets.
+fn damages(trace: &Trace) -> trace::Result<Damages> {
+    let mut damages = Damages::of(trace);
+    for path in &trace.streams {
+        let mut reader = StreamReader::open(path, &trace.metadata)?;
+        loop {
+            match reader.next_packet() {
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(error) => damages.add(reader.damage(error)?),
+            }
+        }
+    }
+    Ok(damages)
 }
 
 fn link(file: &Path, dir: &Path) -> anyhow::Result<()> {

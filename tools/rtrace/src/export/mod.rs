@@ -7,6 +7,7 @@ mod choice;
 mod chrome;
 mod csv;
 mod folded;
+mod folder;
 mod format;
 mod ftrace;
 mod lttng;
@@ -27,6 +28,7 @@ pub use output::Target;
 pub use tables::Tables;
 
 use crate::analysis::losses::Losses;
+use crate::analysis::summary::Content;
 use crate::analysis::{unit_of, Catalogue, EventKey, Missing};
 use crate::progress;
 use crate::symbols::{Stacks, Symbols};
@@ -45,6 +47,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use text::Text;
 use trace::ctf::{Metadata, Trace};
+use trace::signals::Signals;
 use weights::{Blocked, Weights};
 
 /// What to export, how and where to.
@@ -180,6 +183,26 @@ fn sample(metadata: &Metadata) -> Option<&str> {
     names.find(|name| unit_of(name).is_some())
 }
 
+/// Catches signals, so that an export that one of them ends leaves nothing.
+struct Interruption(Signals);
+
+impl Interruption {
+    fn catch() -> trace::Result<Self> {
+        Signals::catch().map(Self)
+    }
+
+    /// An error if there was a signal.
+    fn check(&mut self) -> io::Result<()> {
+        match self.0.pending().is_empty() {
+            true => Ok(()),
+            false => Err(io::Error::new(
+                io::ErrorKind::Interrupted,
+                "stopped by a signal",
+            )),
+        }
+    }
+}
+
 /// Exports a trace.
 pub fn export(options: &Export) -> anyhow::Result<()> {
     match options {
@@ -190,9 +213,11 @@ pub fn export(options: &Export) -> anyhow::Result<()> {
             choice,
         } => stream(dir, *kind, target, choice),
         Export::Lttng { dir, to } => {
-            let files = lttng::export(dir, &Trace::open(dir)?, to)?;
+            let (files, damages) = lttng::export(dir, &Trace::open(dir)?, to)?;
+            let losses = Losses::new(&Content::default(), None, damages);
+            losses.warnings().iter().for_each(say);
             say(format_args!("{files} files in {}", to.display()));
-            Ok(())
+            Ok(losses.verdict()?)
         }
         Export::Aux { dir, to } => aux::export(dir, to),
         Export::Tables(options) => tables::export(options),
@@ -226,7 +251,7 @@ fn stream(dir: &Path, kind: Kind, target: &Target, choice: &Choice) -> anyhow::R
     match exported.and_then(|exported| Ok(output.finish().map(|()| exported)?)) {
         Ok(exported) => {
             say_what_came_of_it(&exported, target);
-            Ok(())
+            Ok(exported.losses.verdict()?)
         }
         // Whoever closed it early has seen enough.
         Err(error) if is_closed(&error) => Ok(()),
@@ -270,7 +295,11 @@ fn say_losses(exported: &Exported) {
     }
     if packets_lost > 0 {
         say(format_args!(
-            "{packets_lost} packets are missing between others: they were overwritten"
+            "{packets_lost} packets are missing between others: they were overwritten{}",
+            match exported.losses.damages.is_empty() {
+                true => "",
+                false => ", or are damaged",
+            }
         ));
     }
     if packets_before > 0 {

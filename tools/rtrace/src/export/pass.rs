@@ -4,15 +4,15 @@
 
 use super::choice::{Choice, Time};
 use super::format::{Format, Loss, Now, TaskContexts};
-use crate::analysis::losses::Losses;
+use crate::analysis::losses::{Damages, Losses};
 use crate::analysis::schedule::{Schedule, Span};
-use crate::analysis::summary::{cut, elsewhere, Content, Earlier};
+use crate::analysis::summary::{cut, Content, Earlier};
 use crate::analysis::{key, Catalogue, EventKey};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use trace::ctf::{Event, Item, Merge, Packet, Trace};
+use trace::ctf::{name_of, Damage, Event, Item, Merge, Packet, Trace};
 use trace::recording::{Recording, State};
 
 /// What was exported, and what is missing.
@@ -21,7 +21,7 @@ pub struct Exported {
     pub events: u64,
     /// Those of them of which it is not known which task they happened to.
     pub nameless: u64,
-    /// What became of the trace's events: those that were read.
+    /// What became of the trace's events: those that were read. Of a range of time, what is lost in it.
     pub losses: Losses,
     /// What is odd about the trace.
     pub warnings: Vec<String>,
@@ -53,6 +53,7 @@ pub fn read(
                     break;
                 }
             }
+            Item::Damaged { damage, timestamp } => pass.damaged(stream, damage, timestamp)?,
             Item::End { partial } => pass.end(stream, partial)?,
         }
     }
@@ -76,8 +77,10 @@ struct Pass<'a> {
     contexts: Vec<TaskContexts>,
     /// By their places in the trace.
     streams: Vec<Stream<'a>>,
-    /// Losses of the streams' first packets, as long as the range is not known.
-    untold: Vec<Loss>,
+    /// Losses of the streams' first packets, and damage before them, as long as the range is not known.
+    untold: Vec<(Loss, Option<Damage>)>,
+    /// What is lost in the range.
+    told: Content,
     /// When the first packet began and the last one that was read ends, once there was one.
     extent: Option<(u64, u64)>,
     /// When the last event that was read was.
@@ -85,6 +88,7 @@ struct Pass<'a> {
     exported: u64,
     nameless: u64,
     warnings: Vec<String>,
+    damages: Damages,
 }
 
 /// What is known of a stream.
@@ -131,11 +135,13 @@ impl<'a> Pass<'a> {
                 .collect(),
             streams: trace.streams_by_name().map(stream).collect(),
             untold: Vec::new(),
+            told: Content::default(),
             extent: None,
             now: 0,
             exported: 0,
             nameless: 0,
             warnings: Vec::new(),
+            damages: Damages::of(trace),
         }
     }
 
@@ -157,8 +163,8 @@ impl<'a> Pass<'a> {
         );
         self.range = Some(range);
         self.format.begin(begin, self.out)?;
-        for loss in std::mem::take(&mut self.untold) {
-            self.tell(&loss)?;
+        for (loss, damage) in std::mem::take(&mut self.untold) {
+            self.tell(&loss, damage)?;
         }
         Ok(range)
     }
@@ -176,7 +182,8 @@ impl<'a> Pass<'a> {
             .content
             .add_packet(packet, is_first.then_some(earlier));
         let events = stream.content.lost - before.lost;
-        let packets = stream.content.packets_lost - before.packets_lost;
+        let packets = |content: &Content| content.packets_lost + content.packets_damaged;
+        let packets = packets(&stream.content) - packets(&before);
         let ended = std::mem::replace(&mut stream.end, end);
         let since = if is_first { begin } else { ended };
         let place = *stream
@@ -194,20 +201,55 @@ impl<'a> Pass<'a> {
                 until: self.ns(end),
                 events,
                 packets,
+                damaged: 0,
             };
             match self.range {
-                Some(_) => self.tell(&loss)?,
-                None => self.untold.push(loss),
+                Some(_) => self.tell(&loss, None)?,
+                None => self.untold.push((loss, None)),
             }
         }
         Ok(())
     }
 
+    /// A place of a stream is damaged: events are missing from this time on.
+    fn damaged(&mut self, number: usize, damage: &Damage, time: u64) -> io::Result<()> {
+        let stream = &self.streams[number];
+        let (place, end) = (stream.cpu, stream.end);
+        let cpu = match place {
+            Some(place) => Some(self.schedule.number(place)),
+            None => name_of(stream.path).map(|name| name.cpu),
+        };
+        if let Some(place) = place {
+            self.lose(place, time)?;
+        }
+        let loss = Loss {
+            cpu: cpu.unwrap_or(0),
+            ns: self.ns(time),
+            until: self.ns(end.max(time)),
+            events: 0,
+            packets: 0,
+            damaged: damage.bytes.max(1),
+        };
+        let damage = Some(damage.clone());
+        match self.range {
+            Some(_) => self.tell(&loss, damage),
+            None => {
+                self.untold.push((loss, damage));
+                Ok(())
+            }
+        }
+    }
+
     /// Tells the format of a loss, if it may be in the range.
-    fn tell(&mut self, loss: &Loss) -> io::Result<()> {
+    fn tell(&mut self, loss: &Loss, damage: Option<Damage>) -> io::Result<()> {
         let (from, to) = self.range()?;
         if loss.until < from || loss.ns > to {
             return Ok(());
+        }
+        self.told.lost += loss.events;
+        self.told.packets_lost += loss.packets;
+        if let Some(damage) = damage {
+            self.damages.add(damage);
         }
         let ns = loss.ns.max(from);
         self.format.loss(&Loss { ns, ..*loss }, self.out)
@@ -303,17 +345,22 @@ impl<'a> Pass<'a> {
         self.schedule.end(end, &mut self.spans);
         self.hand_out()?;
         self.format.end(self.ns(end).min(to), self.out)?;
-        let mut all = Content::default();
-        self.streams
-            .iter()
-            .for_each(|stream| all.add(&stream.content));
+        let mut all = self.told;
+        let is_all = self.choice.from.is_none() && self.choice.to.is_none();
+        if is_all {
+            all = Content::default();
+            self.streams
+                .iter()
+                .for_each(|stream| all.add(&stream.content));
+        }
         // What the kernel counted is of all.
-        let recording = self.recording().filter(|_| is_all_read);
-        self.warnings.extend(elsewhere(recording, all.events));
+        let recording = self.recording().filter(|_| is_all);
+        let losses = Losses::new(&all, recording, self.damages);
+        self.warnings.extend(losses.warnings());
         Ok(Exported {
             events: self.exported,
             nameless: self.nameless,
-            losses: Losses::new(&all, recording),
+            losses,
             warnings: self.warnings,
         })
     }

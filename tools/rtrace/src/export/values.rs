@@ -35,27 +35,46 @@ impl Display for AsText<'_> {
     }
 }
 
-/// A text that anybody may have chosen, without what would end the line or steer a terminal.
+/// A text that anybody may have chosen, without what would end the line or steer a terminal: control
+/// characters and bytes that are not UTF-8 as `\xHH`, as is a backslash before what looks like that. So
+/// different texts stay different.
 pub struct Line<'a>(pub &'a [u8]);
 
 impl Display for Line<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        if self.0.iter().all(|byte| (b' '..=b'~').contains(byte)) {
+        let is_plain = |byte: &u8| (b' '..=b'~').contains(byte) && *byte != b'\\';
+        if self.0.iter().all(is_plain) {
             return self
                 .0
                 .utf8_chunks()
                 .try_for_each(|chunk| f.write_str(chunk.valid()));
         }
         for chunk in self.0.utf8_chunks() {
-            for char in chunk.valid().chars() {
-                f.write_char(if char.is_control() { '?' } else { char })?;
+            for (at, char) in chunk.valid().char_indices() {
+                let is_plain = match char {
+                    '\\' => !is_escape(&chunk.valid().as_bytes()[at..]),
+                    char => !char.is_control(),
+                };
+                if is_plain {
+                    f.write_char(char)?;
+                } else {
+                    hex(f, char.encode_utf8(&mut [0; 4]).as_bytes())?;
+                }
             }
-            if !chunk.invalid().is_empty() {
-                f.write_char(char::REPLACEMENT_CHARACTER)?;
-            }
+            hex(f, chunk.invalid())?;
         }
         Ok(())
     }
+}
+
+/// Bytes as `\xHH`.
+fn hex(f: &mut Formatter<'_>, bytes: &[u8]) -> fmt::Result {
+    bytes.iter().try_for_each(|byte| write!(f, "\\x{byte:02x}"))
+}
+
+/// Whether a text begins with `\xHH`.
+fn is_escape(text: &[u8]) -> bool {
+    matches!(text, [b'\\', b'x', a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit())
 }
 
 fn integer(f: &mut Formatter<'_>, element: &Integer, value: Value<'_>) -> fmt::Result {

@@ -347,8 +347,12 @@ fn write_escaped(out: &mut String, text: &[u8]) {
         for character in chunk.valid().chars() {
             match character {
                 '\'' => out.push('\''),
-                character if character.is_control() || matches!(character, '"' | '\\') => {
-                    out.extend(character.escape_default());
+                '"' | '\\' | '\n' | '\r' | '\t' => out.extend(character.escape_default()),
+                character if character.is_control() => {
+                    let mut bytes = [0; 4];
+                    for byte in character.encode_utf8(&mut bytes).bytes() {
+                        push(out, format_args!("\\x{byte:02x}"));
+                    }
                 }
                 character => out.push(character),
             }

@@ -11,7 +11,7 @@ use crate::analysis::dispatch::Dispatch;
 use crate::analysis::head::Extent;
 use crate::analysis::syscalls::Syscalls;
 use crate::analysis::{integer, key, Catalogue, EventKey};
-use crate::loss::Lost;
+use crate::loss::{Lost, DAMAGED};
 use crate::symbols::Symbols;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -173,6 +173,12 @@ impl View for Graph {
             Item::Event(event) => {
                 self.lost.event(stream);
                 described.event(out, self.hidden, stream, event);
+            }
+            Item::Damaged { damage, timestamp } => {
+                self.lost.damage(damage);
+                described.dispatch.lose_from(stream, *timestamp);
+                described.tree.lose(out);
+                out.push_str(&format!("{DAMAGED}\n"));
             }
             Item::End { partial } => {
                 if self.lost.is_cut(*partial) {

@@ -14,7 +14,7 @@ use crate::analysis::head::Extent;
 use crate::analysis::syscalls::Syscalls;
 use crate::analysis::text::lower_bounds;
 use crate::analysis::{key, Analysis, Catalogue, EventKey};
-use crate::loss::Lost;
+use crate::loss::{Lost, DAMAGED};
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
@@ -160,6 +160,14 @@ impl View for Lines {
             Item::Event(event) => {
                 self.lost.event(stream);
                 described.event(&mut self.hidden, stream, event);
+            }
+            Item::Damaged { damage, timestamp } => {
+                self.lost.damage(damage);
+                dispatch.lose_from(stream, *timestamp);
+                page.reach(*timestamp);
+                page.note(&DAMAGED);
+                page.calls.lose();
+                self.hidden.before = None;
             }
             Item::End { partial } => {
                 if self.lost.is_cut(*partial) {

@@ -62,9 +62,14 @@ pub fn graph(dir: &Path) -> anyhow::Result<()> {
 
 /// Prints a trace, and gives the exit code.
 pub fn show(place: &Place, options: &Show) -> ExitCode {
+    // Only a command that is traced has exit codes of its own.
+    let failed = match options.input {
+        Input::Recorded(_) => 1,
+        Input::Received { .. } | Input::Live { .. } => FAILED,
+    };
     ExitCode::from(try_show(place, options).unwrap_or_else(|error| {
         say(format_args!("{error:#}"));
-        FAILED
+        failed
     }))
 }
 
@@ -106,9 +111,11 @@ fn recorded(trace: &Trace, mut view: impl Printer, file: Option<&Path>) -> anyho
         Err(error) if live::is_closed(&error) => return Ok(()),
         printed => printed?,
     }
+    let losses = view.lost().total();
+    warnings.extend(losses.warnings());
     warnings.iter().for_each(say);
-    say(totals(&view.lost().total()));
-    Ok(())
+    say(totals(&losses));
+    Ok(losses.verdict()?)
 }
 
 /// Prints what comes in at a receiver, until its end or a signal.
@@ -131,13 +138,14 @@ fn print(
     warnings: &mut Vec<String>,
     progress: impl Fn(u64),
 ) -> trace::Result<()> {
-    let paths: Vec<_> = trace.streams_by_name().map(|files| &files[0]).collect();
     view.describe(&trace.metadata)?;
     while let Some((stream, item)) = merge.next_item()? {
         match item {
             Item::Packet(packet) => progress(packet.at.size()),
-            Item::End { partial } => warnings.extend(cut(paths[stream], partial)),
-            Item::Whole { .. } | Item::Event(_) => {}
+            Item::End { partial } => {
+                warnings.extend(trace.first_file(stream).and_then(|path| cut(path, partial)));
+            }
+            Item::Whole { .. } | Item::Event(_) | Item::Damaged { .. } => {}
         }
         view.item(stream, &item)?;
     }

@@ -11,16 +11,19 @@ mod tally;
 
 pub use table::Column;
 
+use crate::analysis::summary::cut;
+use crate::analysis::text::totals;
 use crate::live;
 use crate::loss::Lost;
 use crate::options::{Place, Top};
+use crate::terminal::say;
 use anyhow::Context;
 use batch::Batch;
 use screen::Screen;
 use seconds::{channel, Seconds};
 use std::io::{stdin, stdout, IsTerminal};
 use std::path::Path;
-use trace::ctf::{Merge, Trace};
+use trace::ctf::{Item, Merge, Trace};
 use trace::viewer::View;
 
 /// Shows tables until there are enough, or somebody ends it.
@@ -48,7 +51,11 @@ fn recorded(dir: &Path, options: &Top) -> anyhow::Result<()> {
     seconds
         .describe(&trace.metadata)
         .with_context(|| dir.display().to_string())?;
+    let mut warnings = Vec::new();
     while let Some((stream, item)) = merge.next_item()? {
+        if let Item::End { partial } = item {
+            warnings.extend(trace.first_file(stream).and_then(|path| cut(path, partial)));
+        }
         seconds.item(stream, &item)?;
         for table in seconds.tables() {
             if !batch.print(&table)? {
@@ -59,5 +66,9 @@ fn recorded(dir: &Path, options: &Top) -> anyhow::Result<()> {
     if let Some(table) = seconds.rest() {
         batch.print(&*table)?;
     }
-    Ok(())
+    let losses = seconds.lost().total();
+    warnings.extend(losses.warnings());
+    warnings.iter().for_each(say);
+    say(totals(&losses));
+    Ok(losses.verdict()?)
 }

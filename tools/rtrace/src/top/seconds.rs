@@ -60,6 +60,11 @@ impl Seconds {
         answers.next()
     }
 
+    /// What the trace has and lacks.
+    pub fn lost(&self) -> &Lost {
+        &self.lost
+    }
+
     /// All that happened before this time has come.
     fn reach(&mut self, time: u64) {
         let Some(Described { dispatch, ticks }) = &mut self.described else {
@@ -67,8 +72,18 @@ impl Seconds {
         };
         let (schedule, tallies) = dispatch.parts();
         for tally in tallies {
-            while let Some(next) = tally.since().checked_add(*ticks).filter(|at| *at <= time) {
-                self.ready.push(tally.take(next, schedule));
+            let since = |tally: &Tally| tally.since().checked_add(*ticks);
+            let Some(next) = since(tally).filter(|at| *at <= time) else {
+                continue;
+            };
+            self.ready.push(tally.take(next, schedule));
+            // No event came in the delays after that: they are one table, if anything ran.
+            let delays = (time - next) / *ticks;
+            if delays > 0 {
+                let table = tally.take(next + delays * *ticks, schedule);
+                if delays == 1 || !table.rows.is_empty() {
+                    self.ready.push(table);
+                }
             }
         }
     }
@@ -118,6 +133,10 @@ impl View for Seconds {
             }
             Item::Whole { timestamp } => dispatch.whole(stream, *timestamp),
             Item::Event(event) => dispatch.event(stream, event),
+            Item::Damaged { damage, timestamp } => {
+                self.lost.damage(damage);
+                dispatch.lose_from(stream, *timestamp);
+            }
             Item::End { partial } if self.lost.is_cut(*partial) => dispatch.cut(stream),
             Item::End { .. } => {}
         }

@@ -11,6 +11,7 @@ mod stacks;
 mod tables;
 mod text;
 
+use assert_cmd::cargo::cargo_bin;
 use assert_cmd::Command;
 use rtrace_abi::header::Layout;
 use std::path::Path;
@@ -59,6 +60,17 @@ fn known(dir: &Path) {
 fn export(options: &[&str], dir: &Path) -> Command {
     let mut command = Command::cargo_bin("rtrace").unwrap();
     command.arg("export").args(options).arg(dir);
+    command
+}
+
+/// This command, without room for more than 512 bytes in a file.
+fn without_room(options: &[&str], dir: &Path) -> Command {
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\""])
+        .arg(cargo_bin("rtrace"))
+        .args(options)
+        .arg(dir);
     command
 }
 

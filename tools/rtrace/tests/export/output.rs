@@ -3,7 +3,7 @@
 //! Where an export goes, and `--lttng`.
 
 use super::stacks::stacks;
-use super::{export, known, text};
+use super::{export, known, text, without_room};
 use predicates::prelude::*;
 use predicates::str::contains;
 use std::fs;
@@ -40,11 +40,11 @@ fn a_file_is_not_replaced() {
     to(&["--csv", "--force"]).assert().success();
     assert!(fs::read_to_string(&file).unwrap().starts_with("time,cpu,"));
     // What is left of a failure is nothing.
-    fs::write(dir.path().join("channel0_cpu0"), [0; 4096]).unwrap();
-    to(&["--text", "--force"])
+    let to = ["export", "--text", "--force", "-o", file.to_str().unwrap()];
+    without_room(&to, dir.path())
         .assert()
         .code(1)
-        .stderr(contains("no packet begins here"));
+        .stderr(contains("cannot write"));
     assert!(fs::read_to_string(&file).unwrap().starts_with("time,cpu,"));
     assert_eq!(fs::read_dir(out.path()).unwrap().count(), 1);
 }

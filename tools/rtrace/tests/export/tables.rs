@@ -2,7 +2,7 @@
 
 //! `--parquet`, read back by the library's reader of records.
 
-use super::{export, known, packet, write, IDLE, S, SHELL, US};
+use super::{export, known, packet, without_room, write, IDLE, S, SHELL, US};
 use parquet::file::reader::SerializedFileReader;
 use parquet::record::Row;
 use predicates::prelude::*;
@@ -278,15 +278,19 @@ fn nothing_is_left_of_what_fails() {
     let dir = TempDir::new().unwrap();
     known(dir.path());
     let out = TempDir::new().unwrap();
-    let options = ["--parquet", "-o", out.path().to_str().unwrap()];
-    let whole = fs::read(dir.path().join("channel0_cpu1")).unwrap();
-    let damaged = [whole.clone(), vec![0; 4096]].concat();
-    fs::write(dir.path().join("channel0_cpu1"), damaged).unwrap();
-    export(&options, dir.path())
+    let to = out.path().join("tables");
+    let options = ["export", "--parquet", "-o", to.to_str().unwrap()];
+    without_room(&options, dir.path())
         .assert()
         .code(1)
-        .stderr(contains("no packet begins here"));
-    assert_eq!(files(out.path()), Vec::<PathBuf>::new());
+        .stderr(contains("File too large"));
+    assert_eq!(fs::read_dir(out.path()).unwrap().count(), 0);
+    // Nor of a folder for the copies that links across file systems would be.
+    let to = Path::new("/dev/shm").join(format!("rtrace-test-{}", std::process::id()));
+    let options = ["export", "--lttng", "-o", to.to_str().unwrap()];
+    let assert = without_room(&options, dir.path()).assert().code(1);
+    assert.stderr(contains("File too large"));
+    assert!(!to.exists());
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn every_type_is_shown() {
         .close(20, 8);
     write(dir.path(), &[(0, vec![one])]);
     let expected = format!(
-        "        evil?[m?-9       [000] .....     0.000000: every_type: ready=1 level=-3 mask=0x1abc \
+        "  evil\\x1b[m\\x0a-9       [000] .....     0.000000: every_type: ready=1 level=-3 mask=0x1abc \
          kind=HIGH wide={} state=a \"wait\" uuid={{0xde,0xad,0xbe,0xef}} pairs={{1,2,3,0,1}} \
          name_offset=32 name_length=2 cpus_offset=34 cpus_length=2 name=ab cpus={{-1,7}} path=/p",
         0x8123_4567_89ab_cdef_u64

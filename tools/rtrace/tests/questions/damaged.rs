@@ -1,29 +1,89 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace report` asked all questions of traces that are damaged.
+//! All questions, and the other commands that read a trace, asked of traces that are damaged: all that is not
+//! damaged is shown, and the exit code is an error.
 
 use super::machine::{self, Loss, Random};
-use super::report;
+use super::{declare, report};
+use assert_cmd::Command;
+use serde_json::Value;
 use std::fs;
+use std::path::Path;
+use std::process::Output;
 use tempfile::TempDir;
 
-const ALL: [&str; 6] = [
-    "--syscalls",
-    "--by-process",
-    "--latency",
-    "--threads",
-    "--cpu",
-    "--irq",
+/// Each command with its options; the trace comes last.
+const COMMANDS: [&[&str]; 15] = [
+    &["report"],
+    &["report", "--syscalls"],
+    &["report", "--syscalls", "--by-process"],
+    &["report", "--latency"],
+    &["report", "--threads"],
+    &["report", "--cpu"],
+    &["report", "--irq"],
+    &["report", "--io"],
+    &["report", "--locks"],
+    &["report", "--profile"],
+    &["report", "--aux"],
+    &["report", "--critical-path", "1"],
+    &["trace", "-i"],
+    &["trace", "--summary", "-i"],
+    &["top", "-i"],
 ];
 
-/// Whatever the bytes are, there is an answer, or an error that says where.
+/// A trace of a machine, in which each command finds what it needs.
+fn write(dir: &Path, random: &mut Random) {
+    machine::write(dir, random, 2, 2, Loss::Packets);
+    declare(
+        dir,
+        &[
+            (20, "contention_begin", &["u64 lock_addr", "u32 flags"]),
+            (21, "contention_end", &["u64 lock_addr", "i32 ret"]),
+            (22, "profile_cpu_clock", &["u64 ip"]),
+            (
+                23,
+                "chunk",
+                &[
+                    "u32 aux_cpu",
+                    "u64 aux_offset",
+                    "u64 aux_size",
+                    "u64 aux_lost",
+                    "u32 aux_flags",
+                ],
+            ),
+        ],
+    );
+}
+
+fn run(command: &[&str], dir: &Path) -> Output {
+    let mut tool = Command::cargo_bin("rtrace").unwrap();
+    tool.args(command).arg(dir).output().unwrap()
+}
+
+/// Runs a command on a trace that may be damaged: whether it is.
+fn is_damaged(command: &[&str], dir: &Path, what: &str) -> bool {
+    let output = run(command, dir);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.stdout.is_empty(), "{what}: {command:?}: {said}");
+    match output.status.code() {
+        Some(0) => false,
+        Some(1) => {
+            assert!(said.contains("at byte "), "{what}: {command:?}: {said}");
+            assert!(said.contains("the trace is damaged: "), "{what}: {said}");
+            true
+        }
+        code => panic!("{what}: {command:?}: {code:?}: {said}"),
+    }
+}
+
+/// Whatever the bytes of a stream are.
 #[test]
-fn a_damaged_trace_is_answered() {
-    let (mut answered, mut refused) = (0, 0);
+fn a_damaged_stream_is_shown() {
+    let (mut whole, mut damaged) = (0, 0);
     for seed in 0..150 {
         let dir = TempDir::new().unwrap();
         let random = &mut Random(seed);
-        machine::write(dir.path(), random, 2, 2, Loss::Packets);
+        write(dir.path(), random);
         let path = dir.path().join("channel0_cpu0");
         let mut bytes = fs::read(&path).unwrap();
         for _ in 0..1 + random.below(3) {
@@ -31,16 +91,124 @@ fn a_damaged_trace_is_answered() {
             bytes[at] = random.below(256) as u8;
         }
         fs::write(&path, bytes).unwrap();
-        let output = report(&ALL, dir.path()).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        match output.status.code() {
-            Some(0) => answered += 1,
-            Some(1) => {
-                assert!(said.contains("channel0_cpu0: at byte "), "{seed}: {said}");
-                refused += 1;
-            }
-            code => panic!("{seed}: {code:?}: {said}"),
+        let command = COMMANDS[seed as usize % COMMANDS.len()];
+        match is_damaged(command, dir.path(), &seed.to_string()) {
+            false => whole += 1,
+            true => damaged += 1,
         }
     }
-    assert!(answered > 10 && refused > 10, "{answered} {refused}");
+    assert!(whole > 10 && damaged > 10, "{whole} {damaged}");
+}
+
+/// A page of zeros in every place of a stream, for every command.
+#[test]
+fn one_bad_page_hides_no_other() {
+    let dir = TempDir::new().unwrap();
+    write(dir.path(), &mut Random(1));
+    let path = dir.path().join("channel0_cpu0");
+    let whole = fs::read(&path).unwrap();
+    for command in COMMANDS {
+        assert!(!is_damaged(command, dir.path(), "whole"), "{command:?}");
+    }
+    let middle = whole.len() / 2;
+    let mut bytes = whole.clone();
+    let end = bytes.len().min(middle + 4096);
+    bytes[middle..end].fill(0);
+    fs::write(&path, &bytes).unwrap();
+    for command in COMMANDS {
+        assert!(is_damaged(command, dir.path(), "zeros"), "{command:?}");
+    }
+    let json = |options: &[&str]| -> Value {
+        let output = report(options, dir.path()).arg("--json").assert().code(1);
+        serde_json::from_slice(&output.get_output().stdout).unwrap()
+    };
+    for options in [&[][..], &["--threads"]] {
+        let report = json(options);
+        assert_eq!(report["lost_is_exact"], false, "{report}");
+        let damaged = &report["damaged"][0];
+        let file = damaged["file"].as_str().unwrap();
+        assert!(file.ends_with("channel0_cpu0"), "{report}");
+        assert!(damaged["bytes"].as_u64().unwrap() > 0, "{report}");
+        assert!(report["damaged_bytes"].as_u64().unwrap() > 0, "{report}");
+        assert!(report["recorded"].as_u64().unwrap() > 0, "{report}");
+    }
+}
+
+/// The description of an event is damaged: the other events are shown, up to that one in each packet.
+#[test]
+fn a_damaged_description_is_shown() {
+    let dir = TempDir::new().unwrap();
+    write(dir.path(), &mut Random(2));
+    let path = dir.path().join("metadata");
+    let whole = fs::read(&path).unwrap();
+    let text = String::from_utf8(whole.clone()).unwrap();
+    // Of an event that never happens.
+    let at = text.find("\"irq_handler_exit\"").unwrap();
+    for rubbish in [&b"\0\0\0\0\0\0\0\0"[..], b"}}}}{{{{", b"\xff\xfe\xfd"] {
+        let mut bytes = whole.clone();
+        bytes[at..at + rubbish.len()].copy_from_slice(rubbish);
+        fs::write(&path, &bytes).unwrap();
+        for command in COMMANDS {
+            if !command.contains(&"--irq") {
+                assert!(is_damaged(command, dir.path(), "metadata"), "{command:?}");
+            }
+        }
+        let report = report(&["--json"], dir.path()).assert().code(1);
+        let report: Value = serde_json::from_slice(&report.get_output().stdout).unwrap();
+        let file = report["damaged"][0]["file"].as_str().unwrap();
+        assert!(file.ends_with("metadata"), "{report}");
+    }
+    // Without the trace's clock or streams nothing can be shown.
+    for word in ["trace {", "clock {", "stream {"] {
+        let broken = text.replacen(word, "rubbish {", 1);
+        fs::write(&path, broken).unwrap();
+        for command in COMMANDS {
+            let output = run(command, dir.path());
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{command:?}: {said}");
+            assert!(said.contains("metadata, line "), "{command:?}: {said}");
+        }
+    }
+    fs::write(&path, text.replacen("major = 1;", "major = 2;", 1)).unwrap();
+    for command in COMMANDS {
+        let output = run(command, dir.path());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{command:?}: {said}");
+        assert!(said.contains("CTF of version 2.8"), "{command:?}: {said}");
+    }
+}
+
+/// Whatever the bytes of the description are, there is an answer or an error.
+#[test]
+fn any_description_is_answered() {
+    let dir = TempDir::new().unwrap();
+    write(dir.path(), &mut Random(3));
+    let path = dir.path().join("metadata");
+    let whole = fs::read(&path).unwrap();
+    for seed in 0..60 {
+        let random = &mut Random(seed);
+        let mut bytes = whole.clone();
+        for _ in 0..1 + random.below(3) {
+            let at = random.below(bytes.len() as u64) as usize;
+            bytes[at] = random.below(256) as u8;
+        }
+        fs::write(&path, bytes).unwrap();
+        let output = run(COMMANDS[seed as usize % COMMANDS.len()], dir.path());
+        let code = output.status.code();
+        assert!(matches!(code, Some(0 | 1)), "{seed}: {output:?}");
+    }
+}
+
+/// What the tool said in the end is damaged: the trace is shown all the same.
+#[test]
+fn a_damaged_end_is_shown() {
+    let dir = TempDir::new().unwrap();
+    write(dir.path(), &mut Random(4));
+    for rubbish in [&b""[..], b"\xff\xff", b"trace x\nstate over\nchunk -1\n"] {
+        fs::write(dir.path().join(".recording"), rubbish).unwrap();
+        let output = run(&["report"], dir.path());
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("Unfinished"), "{text}");
+    }
 }

@@ -2,6 +2,7 @@
 
 //! The AUX areas of a trace: raw bytes, beside the streams of events, which events tell of.
 
+use super::damage::Damage;
 use super::header::{PacketAt, PacketHeaders};
 use super::name_of;
 use crate::chunks::Chunks;
@@ -22,7 +23,11 @@ const REST: usize = AuxHeader::SIZE - PacketHeader::SIZE;
 
 /// The areas of a trace, each by its stream class, which is its channel's, and its CPU.
 #[derive(Debug, Default)]
-pub struct Areas(BTreeMap<(u32, u32), Area>);
+pub struct Areas {
+    areas: BTreeMap<(u32, u32), Area>,
+    /// Places of their files that cannot be read.
+    pub damages: Vec<Damage>,
+}
 
 /// A CPU's bytes, as far as they are there.
 #[derive(Debug, Default)]
@@ -44,8 +49,8 @@ struct Part {
 }
 
 impl Areas {
-    /// Finds those of the trace `uuid` in `dir`: beside its streams, or in all its chunks. Every packet
-    /// must be one of the trace.
+    /// Finds those of the trace `uuid` in `dir`: beside its streams, or in all its chunks. What is no packet
+    /// of the trace is damage.
     pub fn find(dir: &Path, uuid: Uuid) -> Result<Self> {
         let mut dirs = vec![dir.to_owned()];
         if !dir.join(METADATA).exists() {
@@ -68,26 +73,38 @@ impl Areas {
         let file = regular_file::open(path).map_err(Error::read(path))?;
         let mut headers = PacketHeaders::new(path, &file, Some(uuid))?;
         let (mut key, mut parts, mut lost) = (None, Vec::new(), 0);
-        while let Some(packet) = headers.next_whole()? {
+        loop {
+            let packet = match headers.next_whole() {
+                Ok(Some(packet)) => packet,
+                Ok(None) => break,
+                Err(Error::Corrupt { offset, what, .. }) => {
+                    let next = headers.find(offset + 1, headers.length());
+                    let next = next.map_or(headers.length(), |next| next.offset);
+                    headers.seek(next);
+                    self.damage(path, offset, next - offset, what);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             let mut rest = [0; REST];
             headers.read_exact_at(&mut rest, packet.offset + PacketHeader::SIZE as u64)?;
             let header = AuxHeader::from_bytes(packet.header, &rest);
-            let (at, bytes) = place(&header, &packet).ok_or_else(|| Error::Corrupt {
-                path: path.to_owned(),
-                offset: packet.offset,
-                what: format!(
+            let Some((at, bytes)) = place(&header, &packet) else {
+                let what = format!(
                     "{} bytes at {} in a packet of {}",
                     header.bytes,
                     header.offset,
                     packet.content()
-                ),
-            })?;
+                );
+                self.damage(path, packet.offset, packet.size(), what);
+                continue;
+            };
             key.get_or_insert((header.packet.stream_id, header.packet.cpu_id));
             lost = header.packet.events_discarded;
             parts.push((header.position, at, bytes));
         }
         if let Some(key) = key {
-            let area = self.0.entry(key).or_default();
+            let area = self.areas.entry(key).or_default();
             channel.clone_into(&mut area.channel);
             let number = area.files.len();
             area.files.push((path.to_owned(), file));
@@ -106,7 +123,16 @@ impl Areas {
 
     /// That of a CPU in the channel of a stream class, if it is there.
     pub fn of(&self, stream_id: u32, cpu: u32) -> Option<&Area> {
-        self.0.get(&(stream_id, cpu))
+        self.areas.get(&(stream_id, cpu))
+    }
+
+    fn damage(&mut self, path: &Path, offset: u64, bytes: u64, what: String) {
+        self.damages.push(Damage {
+            path: path.to_owned(),
+            offset,
+            bytes,
+            what,
+        });
     }
 }
 
@@ -269,11 +295,11 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_refused() {
+    fn garbage_is_damage() {
         let with = |at: usize, word: u64| {
             let mut file = packet(0, 100);
             file[at..at + 8].copy_from_slice(&word.to_le_bytes());
-            find(&file).unwrap_err().to_string()
+            find(&file).unwrap().damages.remove(0).to_string()
         };
         let (offset, bytes) = (PacketHeader::SIZE + 8, PacketHeader::SIZE + 16);
         for (at, word) in [
@@ -288,7 +314,12 @@ mod tests {
         assert!(with(0, 0).contains("no packet begins here"));
         let mut file = packet(0, 100);
         file[4] = 8;
-        let why = find(&file).unwrap_err().to_string();
+        // What is behind it is found.
+        file.extend(packet(100, 50));
+        let mut areas = find(&file).unwrap();
+        assert_eq!(areas.of(2, 1).unwrap().has(0, 100), 0);
+        assert_eq!(areas.of(2, 1).unwrap().has(100, 1000), 50);
+        let why = areas.damages.remove(0).to_string();
         assert!(why.contains("another trace"), "{why}");
     }
 }

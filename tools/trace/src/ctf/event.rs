@@ -10,6 +10,7 @@ use rtrace_abi::header::{
     Layout, COMPACT_ESCAPE, COMPACT_ID_BITS, COMPACT_TIME_BITS, LARGE_ESCAPE, LARGE_TIME_BITS,
 };
 use rtrace_abi::packet::PacketHeader;
+use std::ops::Range;
 use std::path::Path;
 
 /// A recorded event.
@@ -94,45 +95,68 @@ impl Position {
     }
 }
 
-/// The events of a packet.
+/// An event in the bytes that it was found in: where its parts lie.
+#[derive(Clone, Debug)]
+pub(super) struct Found<'m> {
+    timestamp: u64,
+    layout: &'m EventLayout,
+    contexts: Range<usize>,
+    payload: Range<usize>,
+}
+
+/// Why no event can be read.
 #[derive(Debug)]
-pub struct Events<'a> {
-    path: &'a Path,
-    class: &'a StreamClass,
-    /// Where the packet's events begin in the file.
-    base: u64,
-    bytes: &'a [u8],
+pub(super) enum Fault {
+    /// The bytes end before the event does.
+    Short(String),
+    /// The event contradicts the format.
+    Bad(String),
+}
+
+impl Fault {
+    /// The text for the user.
+    pub(super) fn into_text(self) -> String {
+        match self {
+            Self::Short(text) | Self::Bad(text) => text,
+        }
+    }
+}
+
+/// The bytes that the longest event header takes.
+pub(super) const LONGEST_HEADER: usize = 16;
+
+/// Finds the events of a packet one after the other, in whatever bytes its caller has of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scan<'m> {
+    class: &'m StreamClass,
     position: Position,
     /// The clock at the packet's end.
     end: u64,
 }
 
-impl<'a> Events<'a> {
-    pub(super) fn new(
-        path: &'a Path,
-        class: &'a StreamClass,
-        packet: &PacketAt,
-        bytes: &'a [u8],
-        position: Position,
-    ) -> Self {
+impl<'m> Scan<'m> {
+    /// From a position in a packet on.
+    pub(super) fn new(class: &'m StreamClass, packet: &PacketAt, position: Position) -> Self {
         Self {
-            path,
             class,
-            base: packet.offset + PacketHeader::SIZE as u64,
-            bytes,
             position,
             end: packet.header.timestamp_end,
         }
     }
 
-    /// How far they have been read.
+    /// How far the events have been read.
     pub(super) fn position(&self) -> Position {
         self.position
     }
 
-    /// When the next event is; none if there is none. Where it is corrupt: when the one before was.
-    pub(super) fn next_time(&self) -> Option<u64> {
-        let mut rest = self.bytes.get(self.position.at..)?;
+    /// Leaves out the rest of a packet with `total` bytes of events.
+    pub(super) fn leave(&mut self, total: usize) {
+        self.position.at = total;
+    }
+
+    /// The time of the next event, which begins with `rest`; none if that is empty. Where the event is
+    /// corrupt: the time of the one before.
+    pub(super) fn next_time(&self, mut rest: &[u8]) -> Option<u64> {
         if rest.is_empty() {
             return None;
         }
@@ -142,43 +166,62 @@ impl<'a> Events<'a> {
         Some(time.unwrap_or(self.position.now))
     }
 
-    fn event(&mut self) -> std::result::Result<Event<'a>, String> {
-        const ENDS: &str = "the packet ends within an event";
-        let mut rest = &self.bytes[self.position.at..];
-        let (id, timestamp) = self.header(&mut rest).ok_or(ENDS)?;
+    /// The next event, which begins with `bytes`.
+    pub(super) fn find(&mut self, bytes: &[u8]) -> std::result::Result<Found<'m>, Fault> {
+        let ends = || Fault::Short("the packet ends within an event".to_owned());
+        let mut rest = bytes;
+        let (id, timestamp) = self.header(&mut rest).ok_or_else(ends)?;
         if timestamp < self.position.now || timestamp > self.end {
-            return Err(format!(
+            return Err(Fault::Bad(format!(
                 "an event at clock {timestamp}, outside of {} to {}",
                 self.position.now, self.end
-            ));
+            )));
         }
         let layout = self
             .class
             .events
             .get(&id)
-            .ok_or_else(|| format!("an event of unknown id {id}"))?;
+            .ok_or_else(|| Fault::Bad(format!("an event of unknown id {id}")))?;
         let size = match self.class.context_size {
             Some(size) => size,
-            None => contexts(self.class, rest).size_of_all().ok_or(ENDS)?,
+            None => contexts(self.class, rest).size_of_all().ok_or_else(ends)?,
         };
-        let (contexts, rest) = rest.split_at_checked(size).ok_or(ENDS)?;
-        let ends = || format!("the packet ends within an event `{}`", layout.name);
+        let begin = bytes.len() - rest.len();
+        let contexts = begin..begin + size;
+        let (_, rest) = rest.split_at_checked(size).ok_or_else(ends)?;
+        let ends = || Fault::Short(format!("the packet ends within an event `{}`", layout.name));
         let size = match layout.size {
             Some(size) => size,
             None => fields(layout, rest).size_of_all().ok_or_else(ends)?,
         };
-        let (payload, rest) = rest.split_at_checked(size).ok_or_else(ends)?;
+        if size > rest.len() {
+            return Err(ends());
+        }
+        let payload = contexts.end..contexts.end + size;
         self.position = Position {
-            at: self.bytes.len() - rest.len(),
+            at: self.position.at + payload.end,
             now: timestamp,
         };
-        Ok(Event {
+        Ok(Found {
             timestamp,
             layout,
-            class: self.class,
             contexts,
             payload,
         })
+    }
+
+    /// The event that was found in `bytes`.
+    pub(super) fn event<'a>(&self, found: Found<'m>, bytes: &'a [u8]) -> Event<'a>
+    where
+        'm: 'a,
+    {
+        Event {
+            timestamp: found.timestamp,
+            layout: found.layout,
+            class: self.class,
+            contexts: &bytes[found.contexts],
+            payload: &bytes[found.payload],
+        }
     }
 
     /// Takes an event header off the front: id and time.
@@ -219,24 +262,68 @@ impl<'a> Events<'a> {
     }
 }
 
+/// The events of a packet that is in memory.
+#[derive(Debug)]
+pub struct Events<'a> {
+    path: &'a Path,
+    scan: Scan<'a>,
+    /// Where the packet's events begin in the file.
+    base: u64,
+    bytes: &'a [u8],
+}
+
+impl<'a> Events<'a> {
+    pub(super) fn new(
+        path: &'a Path,
+        class: &'a StreamClass,
+        packet: &PacketAt,
+        bytes: &'a [u8],
+        position: Position,
+    ) -> Self {
+        Self {
+            path,
+            scan: Scan::new(class, packet, position),
+            base: packet.offset + PacketHeader::SIZE as u64,
+            bytes,
+        }
+    }
+
+    /// How far they have been read.
+    pub(super) fn position(&self) -> Position {
+        self.scan.position
+    }
+
+    /// When the next event is; none if there is none. Where it is corrupt: when the one before was.
+    pub(super) fn next_time(&self) -> Option<u64> {
+        self.scan.next_time(self.rest())
+    }
+
+    fn rest(&self) -> &'a [u8] {
+        self.bytes.get(self.scan.position.at..).unwrap_or_default()
+    }
+}
+
 impl<'a> Iterator for Events<'a> {
     type Item = Result<Event<'a>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.position.at >= self.bytes.len() {
+        let rest = self.rest();
+        if rest.is_empty() {
             return None;
         }
-        let offset = self.base + self.position.at as u64;
-        let event = self.event().map_err(|what| {
-            // Where one event ends unknown, no other begins.
-            self.position.at = self.bytes.len();
-            Error::Corrupt {
-                path: self.path.to_owned(),
-                offset,
-                what,
+        let offset = self.base + self.scan.position.at as u64;
+        Some(match self.scan.find(rest) {
+            Ok(found) => Ok(self.scan.event(found, rest)),
+            Err(fault) => {
+                // Where one event ends unknown, no other begins.
+                self.scan.leave(self.bytes.len());
+                Err(Error::Corrupt {
+                    path: self.path.to_owned(),
+                    offset,
+                    what: fault.into_text(),
+                })
             }
-        });
-        Some(event)
+        })
     }
 }
 

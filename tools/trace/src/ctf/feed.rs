@@ -183,7 +183,8 @@ impl Feed {
 impl Held {
     fn packet<'a>(&'a self, path: &'a Path, metadata: &'a Metadata) -> Result<Packet<'a>> {
         let link = Link::new(path, metadata, self.before, &self.at)?;
-        Ok(Packet::new(path, self.at, link, &self.content))
+        let events = &self.content[PacketHeader::SIZE..];
+        Ok(Packet::new(path, self.at, link, events, false))
     }
 }
 

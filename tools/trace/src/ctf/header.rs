@@ -4,7 +4,10 @@
 
 use crate::error::{Error, Result};
 use crate::uuid::Uuid;
+use memchr::memmem;
 use rtrace_abi::packet::{PacketHeader, MAGIC};
+use rustix::fs::{seek, SeekFrom};
+use rustix::io::Errno;
 use std::borrow::Borrow;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -12,6 +15,12 @@ use std::path::Path;
 
 /// The largest packet believed: beyond it a size is garbage.
 const LARGEST: u64 = 1 << 30;
+
+/// Bytes that are searched for a header at a time.
+const BLOCK: usize = 1 << 16;
+
+/// Bytes that are skipped where the disk gives none.
+const PAGE: usize = 1 << 12;
 
 /// A packet's header and its place in the file.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +107,71 @@ impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
         }
         self.at = packet.end();
         Ok(Some(packet))
+    }
+
+    /// The header at `offset`; none if no valid one is there.
+    pub(super) fn peek(&self, offset: u64) -> Option<PacketAt> {
+        if self.length.saturating_sub(offset) < PacketHeader::SIZE as u64 {
+            return None;
+        }
+        let mut bytes = [0; PacketHeader::SIZE];
+        self.read_exact_at(&mut bytes, offset).ok()?;
+        PacketAt::decode(&bytes, self.path, offset, self.uuid).ok()
+    }
+
+    /// Whether the file ends at `offset`, or too soon after it for another header.
+    pub(super) fn ends_at(&self, offset: u64) -> bool {
+        self.length.saturating_sub(offset) < PacketHeader::SIZE as u64
+    }
+
+    /// The next valid header from `offset` on, before `end`. Blocks that the disk does not give are
+    /// skipped.
+    pub(super) fn find(&self, offset: u64, end: u64) -> Option<PacketAt> {
+        let mut start = MAGIC.to_le_bytes().to_vec();
+        start.extend(self.uuid.iter().flat_map(|uuid| uuid.as_bytes()));
+        // It may begin right before the end.
+        let end = end.saturating_add(start.len() as u64 - 1).min(self.length);
+        let mut block = vec![0; BLOCK];
+        let mut at = offset;
+        while at < end {
+            at = match seek(self.file.borrow(), SeekFrom::Data(at)) {
+                Ok(data) => data,
+                // A hole up to the file's end.
+                Err(Errno::NXIO) => return None,
+                Err(_) => at,
+            };
+            let mut size = end.saturating_sub(at).min(BLOCK as u64) as usize;
+            let mut is_read = self.read_exact_at(&mut block[..size], at).is_ok();
+            if !is_read && size > PAGE {
+                size = PAGE;
+                is_read = self.read_exact_at(&mut block[..size], at).is_ok();
+            }
+            if is_read {
+                let found = memmem::find_iter(&block[..size], &start);
+                let mut valid = found.filter_map(|found| self.peek(at + found as u64));
+                if let Some(packet) = valid.next() {
+                    return Some(packet);
+                }
+            }
+            // A header's start may lie across two blocks.
+            at += size.saturating_sub(start.len() - 1).max(1) as u64;
+        }
+        None
+    }
+
+    /// Goes on at `offset`.
+    pub(super) fn seek(&mut self, offset: u64) {
+        self.at = offset.min(self.length);
+    }
+
+    /// Bytes of the file.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Where the next packet is expected.
+    pub(super) fn at(&self) -> u64 {
+        self.at
     }
 
     /// Reads as many bytes of the file as `bytes` has, from `offset` on.

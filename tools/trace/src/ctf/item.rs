@@ -2,6 +2,7 @@
 
 //! What a stream gives one after the other, each at a time that is not before the last one's.
 
+use super::damage::Damage;
 use super::event::{Event, Events, Position};
 use super::stream::Packet;
 use crate::error::Result;
@@ -13,13 +14,22 @@ pub enum Item<'a> {
     /// events of the stream may be missing from here on, up to [`Item::Whole`].
     Packet(Packet<'a>),
     /// From here on no event of the stream is missing. This comes where a packet begins before which
-    /// packets were lost, or ends, if events were discarded: where in it, is not known.
+    /// packets were lost or damaged, or ends, if events were discarded or damaged: where in it, is not
+    /// known.
     Whole {
         /// When.
         timestamp: u64,
     },
     /// An event.
     Event(Event<'a>),
+    /// Bytes of the stream cannot be read. From here on events of the stream may be missing, up to
+    /// [`Item::Whole`], or to the stream's end.
+    Damaged {
+        /// Which bytes.
+        damage: &'a Damage,
+        /// When the last thing before them was.
+        timestamp: u64,
+    },
     /// The stream ends.
     End {
         /// Bytes of a last packet that is not whole.

@@ -2,13 +2,17 @@
 
 //! A trace's description: the TSDL that `rust/abi/tsdl.rs` writes.
 
+use super::damage::Damage;
 use super::lexer::{Kind, Lexer};
 use super::tree::{self, Node, Statement};
 use crate::error::{Error, Result};
 use crate::uuid::Uuid;
+use memchr::memmem;
 use rtrace_abi::header::{Layout, COMPACT_ID_BITS};
 use rtrace_abi::schema::{Integer, Shown};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::path::Path;
 
 /// What the `metadata` file says.
 #[derive(Clone, Debug)]
@@ -196,9 +200,66 @@ fn size(fields: &[FieldLayout]) -> Option<usize> {
     bits.map(|bits| bits.div_ceil(8))
 }
 
+/// A part of a description that cannot be read.
+type Bad = (Range<usize>, Error);
+
 impl Metadata {
     /// Parses a description.
     pub fn parse(text: &str) -> Result<Self> {
+        Self::of(text, tree::parse(text)?, |_, error| Err(error))
+    }
+
+    /// Parses the description in the file `path`, of which a part may be damaged: an event whose
+    /// description cannot be read is left out. Nothing else may be missing.
+    pub fn parse_damaged(bytes: &[u8], path: &Path) -> Result<(Self, Vec<Damage>)> {
+        let text = String::from_utf8_lossy(bytes);
+        let first = match Self::parse(&text) {
+            Ok(metadata) => return Ok((metadata, Vec::new())),
+            Err(error) => error,
+        };
+        let (mut statements, mut bad) = (Vec::new(), Vec::<Bad>::new());
+        let mut places = Vec::new();
+        for (range, line) in parts(bytes) {
+            let parsed = std::str::from_utf8(&bytes[range.clone()])
+                .map_err(|error| Error::Metadata {
+                    line,
+                    what: error.to_string(),
+                })
+                .and_then(tree::parse);
+            match parsed {
+                Ok(part) => {
+                    places.extend(part.iter().map(|_| range.clone()));
+                    statements.extend(part.into_iter().map(|statement| Statement {
+                        line: statement.line + line - 1,
+                        ..statement
+                    }));
+                }
+                Err(error) => bad.push((range, error)),
+            }
+        }
+        let metadata = Self::of(&text, statements, |place, error| {
+            bad.push((places[place].clone(), error));
+            Ok(())
+        });
+        // The first one says where the damage is.
+        let metadata = metadata.map_err(|_| first)?;
+        bad.sort_by_key(|(range, _)| range.start);
+        let damages = bad.into_iter().map(|(range, error)| Damage {
+            path: path.to_owned(),
+            offset: range.start as u64,
+            bytes: range.len() as u64,
+            what: error.to_string(),
+        });
+        Ok((metadata, damages.collect()))
+    }
+
+    /// What these statements of a `text` say. `leave` decides about the event that is the statement of
+    /// this place, and that cannot be read.
+    fn of(
+        text: &str,
+        statements: Vec<Statement>,
+        mut leave: impl FnMut(usize, Error) -> Result<()>,
+    ) -> Result<Self> {
         let missing = |what: &str| Error::Metadata {
             line: text.lines().count().max(1),
             what: format!("{what} is missing"),
@@ -207,7 +268,7 @@ impl Metadata {
         let mut env = BTreeMap::new();
         let mut headers = HashMap::new();
         let mut streams: Vec<StreamClass> = Vec::new();
-        for statement in tree::parse(text)? {
+        for (place, statement) in statements.into_iter().enumerate() {
             if let Some(block) = statement.block("trace") {
                 uuid = Some(trace(&statement, block)?);
             } else if let Some(block) = statement.block("clock") {
@@ -222,13 +283,8 @@ impl Metadata {
                 let class = stream_class(&statement, block, next, &headers)?;
                 streams.push(class);
             } else if let Some(block) = statement.block("event") {
-                let event = event(&statement, block)?;
-                let (stream_id, id) = (event.stream_id, event.id);
-                let class = streams.get_mut(stream_id as usize).ok_or_else(|| {
-                    statement.error(format!("event id {id} of an unknown stream {stream_id}"))
-                })?;
-                if class.events.insert(id, event).is_some() {
-                    return Err(statement.error(format!("event id {id} for the second time")));
+                if let Err(error) = add_event(&mut streams, &statement, block) {
+                    leave(place, error)?;
                 }
             }
         }
@@ -264,7 +320,55 @@ impl Metadata {
     }
 }
 
+/// The parts of a description, each up to the next event or stream; with their first lines.
+fn parts(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, usize)> + '_ {
+    const BEGINS: [&[u8]; 2] = [b"\nevent {", b"\nstream {"];
+    let (mut at, mut line) = (0, 1);
+    std::iter::from_fn(move || {
+        let rest = &bytes[at..];
+        if rest.is_empty() {
+            return None;
+        }
+        let next = BEGINS.iter().filter_map(|begin| memmem::find(rest, begin));
+        let end = next.min().map_or(rest.len(), |end| end + 1);
+        let part = (at..at + end, line);
+        line += rest[..end].iter().filter(|byte| **byte == b'\n').count();
+        at += end;
+        Some(part)
+    })
+}
+
+fn add_event(
+    streams: &mut [StreamClass],
+    statement: &Statement,
+    block: &[Statement],
+) -> Result<()> {
+    let event = event(statement, block)?;
+    let (stream_id, id) = (event.stream_id, event.id);
+    let class = streams.get_mut(stream_id as usize).ok_or_else(|| {
+        statement.error(format!("event id {id} of an unknown stream {stream_id}"))
+    })?;
+    if class.events.contains_key(&id) {
+        return Err(statement.error(format!("event id {id} for the second time")));
+    }
+    class.events.insert(id, event);
+    Ok(())
+}
+
+/// The version of CTF that is read.
+const VERSION: (&str, &str) = ("1", "8");
+
 fn trace(statement: &Statement, block: &[Statement]) -> Result<Uuid> {
+    let (major, minor) = (
+        tree::value(block, "major").unwrap_or(VERSION.0),
+        tree::value(block, "minor").unwrap_or(VERSION.1),
+    );
+    if (major, minor) != VERSION {
+        return Err(statement.error(format!(
+            "CTF of version {major}.{minor}: this rtrace reads version {}.{} only",
+            VERSION.0, VERSION.1
+        )));
+    }
     if tree::value(block, "byte_order") != Some("le") {
         return Err(statement.error("byte_order is not `le`"));
     }

@@ -4,13 +4,17 @@
 //!
 //! [`Trace`] is the directory, [`Metadata`] its description, [`StreamReader`] goes through
 //! one stream packet by packet, [`Events`] through a packet event by event, [`Merge`] through
-//! all streams by time. One packet of a stream is in memory at a time. [`Feed`] is as `Merge`, for packets
-//! that come while the trace is recorded. Whatever the bytes are, the
-//! answer is a value or an [`Error`] with file and offset.
+//! all streams by time. [`Feed`] is as `Merge`, for packets that come while the trace is recorded.
+//! Whatever the bytes are, the answer is a value or an [`Error`] with file and offset. A reader of files
+//! goes on behind a damaged place ([`Damage`]).
+//!
+//! Of each stream [`WINDOW`] bytes are in memory, and of one stream at a time up to [`LONGEST_EVENT`],
+//! whatever sizes the files claim.
 //!
 //! [`Error`]: crate::Error
 
 mod areas;
+mod damage;
 mod event;
 mod feed;
 mod field;
@@ -27,6 +31,7 @@ mod tree;
 mod value_name;
 
 pub use areas::{Area, Areas};
+pub use damage::Damage;
 pub use event::{Event, Events};
 pub use feed::Feed;
 pub use field::{Integers, Value};
@@ -36,5 +41,5 @@ pub use item::Item;
 pub use merge::Merge;
 pub use metadata::{Clock, EventLayout, FieldLayout, Label, Metadata, StreamClass, Type};
 pub use prefix::Prefix;
-pub use stream::{Packet, StreamReader};
+pub use stream::{Packet, StreamReader, LONGEST_EVENT, WINDOW};
 pub use trace::{name_of, Trace};

@@ -2,6 +2,7 @@
 
 //! A trace's directory.
 
+use super::damage::Damage;
 use super::metadata::Metadata;
 use crate::chunks::Chunks;
 use crate::error::{Error, Result};
@@ -25,6 +26,8 @@ pub struct Trace {
     pub bytes: u64,
     /// What the tool that wrote it said in the end, if one did.
     pub recording: Option<Recording>,
+    /// Parts of its description that cannot be read.
+    pub damages: Vec<Damage>,
 }
 
 impl Trace {
@@ -34,11 +37,34 @@ impl Trace {
         if dir.is_dir() && !dir.join(METADATA).exists() {
             parts = Chunks::list(dir)?.parts(dir);
         }
-        let mut parts = parts.iter().map(|part| Self::open_one(part));
-        let Some(first) = parts.next() else {
-            return Self::open_one(dir);
+        if parts.is_empty() {
+            return Self::open_one(dir, describe(dir)?);
+        }
+        // A chunk whose own description is damaged has that of another chunk: they differ in events only.
+        let mut described: Vec<_> = parts.iter().map(|part| describe(part)).collect();
+        let known = described.iter().flatten().next_back();
+        let known = known.map(|(metadata, _)| metadata.clone());
+        for (part, described) in parts.iter().zip(&mut described) {
+            let Some(known) = &known else { continue };
+            if let Err(Error::Metadata { .. }) = described {
+                let damage = |error: Error| Damage {
+                    path: part.join(METADATA),
+                    offset: 0,
+                    bytes: 0,
+                    what: error.to_string(),
+                };
+                let other = std::mem::replace(described, Ok((known.clone(), Vec::new())));
+                if let (Ok((_, damages)), Err(error)) = (described, other) {
+                    damages.push(damage(error));
+                }
+            }
+        }
+        let traces = parts.iter().zip(described);
+        let mut traces = traces.map(|(part, described)| Self::open_one(part, described?));
+        let Some(first) = traces.next() else {
+            return Self::open_one(dir, describe(dir)?);
         };
-        let mut trace = parts.try_fold(first?, |trace, next| Ok(trace.join(next?)))?;
+        let mut trace = traces.try_fold(first?, |trace, next| Ok(trace.join(next?)))?;
         // The files of a stream stay in the order of the chunks.
         trace.streams.sort_by_cached_key(|path| {
             let file = path.file_name().map(OsStr::to_owned);
@@ -52,11 +78,14 @@ impl Trace {
         self.streams.chunk_by(|a, b| a.file_name() == b.file_name())
     }
 
-    /// Opens the trace whose directory is `dir`.
-    fn open_one(dir: &Path) -> Result<Self> {
-        let path = dir.join(METADATA);
-        let text = regular_file::read_to_string(&path).map_err(Error::read(&path))?;
-        let metadata = Metadata::parse(&text)?;
+    /// The first file of the stream with this number among [`Self::streams_by_name`].
+    pub fn first_file(&self, stream: usize) -> Option<&Path> {
+        let files = self.streams_by_name().nth(stream)?;
+        files.first().map(PathBuf::as_path)
+    }
+
+    /// Opens the trace whose directory is `dir`, and that is described so.
+    fn open_one(dir: &Path, (metadata, damages): (Metadata, Vec<Damage>)) -> Result<Self> {
         let mut streams = Vec::new();
         let mut bytes = 0;
         for entry in fs::read_dir(dir).map_err(Error::read(dir))? {
@@ -75,6 +104,7 @@ impl Trace {
             streams,
             bytes,
             recording,
+            damages,
         })
     }
 
@@ -82,14 +112,23 @@ impl Trace {
     /// has.
     fn join(mut self, next: Self) -> Self {
         self.streams.extend(next.streams);
+        self.damages.extend(next.damages);
         let recordings = self.recording.zip(next.recording);
         Self {
             metadata: next.metadata,
             streams: self.streams,
+            damages: self.damages,
             bytes: self.bytes + next.bytes,
             recording: recordings.map(|(this, next)| this.join(next)),
         }
     }
+}
+
+/// The description of the trace in `dir`, and the parts of that which cannot be read.
+fn describe(dir: &Path) -> Result<(Metadata, Vec<Damage>)> {
+    let path = dir.join(METADATA);
+    let text = regular_file::read(&path).map_err(Error::read(&path))?;
+    Metadata::parse_damaged(&text, &path)
 }
 
 /// The stream that a file has by its name; none if it is called otherwise.

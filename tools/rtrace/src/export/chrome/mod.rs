@@ -274,7 +274,10 @@ impl Format for Chrome {
 
     fn loss(&mut self, loss: &Loss, out: &mut dyn Write) -> io::Result<()> {
         let track = self.cpu(loss.cpu, false, out)?;
-        let args = json!({ "events": loss.events, "packets": loss.packets });
+        let mut args = json!({ "events": loss.events, "packets": loss.packets });
+        if loss.damaged > 0 {
+            args["damaged_bytes"] = loss.damaged.into();
+        }
         self.put(
             &Entry::instant(&loss.to_string(), track, loss.ns, args),
             out,

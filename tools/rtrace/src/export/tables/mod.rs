@@ -13,6 +13,7 @@ mod threads;
 use super::choice::Choice;
 use super::format::{Format, Loss, Now};
 use super::pass::{self, Exported};
+use super::Interruption;
 use crate::analysis::schedule::{Schedule, Span};
 use crate::analysis::{Catalogue, EventKey, Moment};
 use crate::progress;
@@ -30,7 +31,6 @@ use std::path::{Path, PathBuf};
 use tables::{Column, Folder, Kind, Row, TableId};
 use threads::Threads;
 use trace::ctf::{Clock, Event, Item, Merge, Trace};
-use trace::signals::Signals;
 
 /// What to export, and where to.
 pub struct Tables {
@@ -49,16 +49,10 @@ const NAMELESS: &str = "unknown";
 
 /// Exports traces, one after the other. The files of each have their names when all of it was read.
 pub fn export(options: &Tables) -> anyhow::Result<()> {
-    let mut signals = Signals::catch()?;
-    let mut was_interrupted = || match signals.pending().is_empty() {
-        true => Ok(()),
-        false => Err(io::Error::new(
-            io::ErrorKind::Interrupted,
-            "stopped by a signal",
-        )),
-    };
+    let mut interruption = Interruption::catch()?;
+    let mut damaged = Ok(());
     for dir in &options.dirs {
-        let exported = one(dir, options, &mut was_interrupted);
+        let exported = one(dir, options, &mut interruption);
         let (exported, files) = exported.with_context(|| dir.display().to_string())?;
         super::say_losses(&exported);
         say(format_args!(
@@ -67,14 +61,16 @@ pub fn export(options: &Tables) -> anyhow::Result<()> {
             exported.losses.lost,
             options.to.display()
         ));
+        let verdict = exported.losses.verdict();
+        damaged = damaged.and(verdict.with_context(|| dir.display().to_string()));
     }
-    Ok(())
+    damaged
 }
 
 fn one(
     dir: &Path,
     options: &Tables,
-    was_interrupted: &mut dyn FnMut() -> io::Result<()>,
+    interruption: &mut Interruption,
 ) -> anyhow::Result<(Exported, usize)> {
     let trace = Trace::open(dir)?;
     let chosen = options.choice.events(&trace.metadata)?;
@@ -94,7 +90,7 @@ fn one(
     let bar = progress::reading(&trace)?;
     let progress = |bytes| {
         bar.inc(bytes);
-        was_interrupted()
+        interruption.check()
     };
     let exported = pass::read(
         &trace,
@@ -113,9 +109,15 @@ fn one(
 fn begin(trace: &Trace) -> trace::Result<u64> {
     let (mut merge, mut begin) = (Merge::new(trace)?, None);
     // The first packets of all streams come before anything else.
-    while let Some((_, Item::Packet(packet))) = merge.next_item()? {
-        let time = packet.at.header.timestamp_begin;
-        begin = Some(begin.map_or(time, |begin: u64| begin.min(time)));
+    while let Some((_, item)) = merge.next_item()? {
+        match item {
+            Item::Packet(packet) => {
+                let time = packet.at.header.timestamp_begin;
+                begin = Some(begin.map_or(time, |begin: u64| begin.min(time)));
+            }
+            Item::Damaged { .. } => {}
+            Item::Whole { .. } | Item::Event(_) | Item::End { .. } => break,
+        }
     }
     Ok(begin.unwrap_or(0))
 }

@@ -18,12 +18,17 @@ mod losses;
 #[path = "../../rtrace/src/analysis/summary.rs"]
 mod summary;
 
+use crate::walk::Contents;
 use std::path::{Path, PathBuf};
 use trace::ctf::{Item, Merge, Metadata, Trace};
 
-/// Has a report made of a trace with one stream, which was read already: `packets` and `events`
-/// are what it holds.
-pub fn check(metadata: &Metadata, stream: &Path, packets: u64, events: u64) {
+/// Has a report made of a trace with one stream, which was read already: `all` is what it holds.
+pub fn check(metadata: &Metadata, stream: &Path, all: &Contents) {
+    let Contents {
+        packets,
+        events,
+        places,
+    } = *all;
     let trace = Trace {
         metadata: metadata.clone(),
         streams: vec![PathBuf::from(stream)],
@@ -35,30 +40,35 @@ pub fn check(metadata: &Metadata, stream: &Path, packets: u64, events: u64) {
     let summary = summary.expect("what the walk could read");
     assert_eq!(summary.head.packets, packets);
     assert_eq!(summary.losses.recorded, events);
+    assert_eq!(summary.losses.verdict().is_err(), places > 0);
     let counted: u64 = summary.events.iter().map(|event| event.count).sum();
     assert_eq!(counted, events);
     for cpu in &summary.cpus {
         let time = cpu.idle_ns.saturating_add(cpu.busy_ns);
         assert!(time <= summary.head.duration_ns, "{time} ns of CPU time");
     }
-    assert_eq!(merged(&trace), events);
+    assert_eq!(merged(&trace), (events, places));
     assert_eq!(summary.head.begin_ns.is_some(), packets > 0);
     if let Some(begin) = summary.head.begin_ns {
         assert!(date::readable(begin).ends_with(" UTC"));
     }
 }
 
-/// How many events the trace has, merged by time.
-fn merged(trace: &Trace) -> u64 {
+/// How many events the trace has, merged by time, and how many places are damaged.
+fn merged(trace: &Trace) -> (u64, u64) {
     const READ: &str = "what the walk could read";
     let mut merge = Merge::new(trace).expect(READ);
-    let (mut now, mut events) = (0, 0);
+    let (mut now, mut events, mut places) = (0, 0, 0);
     while let Some((_, item)) = merge.next_item().expect(READ) {
-        if let Item::Event(event) = item {
-            assert!(now <= event.timestamp);
-            now = event.timestamp;
-            events += 1;
+        match item {
+            Item::Event(event) => {
+                assert!(now <= event.timestamp);
+                now = event.timestamp;
+                events += 1;
+            }
+            Item::Damaged { .. } => places += 1,
+            Item::Packet(_) | Item::Whole { .. } | Item::End { .. } => {}
         }
     }
-    events
+    (events, places)
 }

@@ -50,8 +50,12 @@ impl From<Value<'_>> for Field {
 pub fn stream(metadata: &Metadata, bytes: &[u8]) -> Result<Vec<Recorded>> {
     let (_file, path) = in_memory(bytes);
     let walked = packets(metadata, &path, bytes.len() as u64);
+    let all = behind_damage(metadata, &path, bytes.len() as u64);
+    report::check(metadata, &path, &all);
     match &walked {
-        Ok((packets, events)) => report::check(metadata, &path, *packets, events.len() as u64),
+        Ok((packets, events)) => {
+            assert_eq!((all.packets, all.events), (*packets, events.len() as u64))
+        }
         Err(Error::Corrupt { offset, .. }) => assert!(*offset < bytes.len() as u64),
         Err(other) => panic!("{other}"),
     }
@@ -84,6 +88,54 @@ fn packets(metadata: &Metadata, path: &Path, length: u64) -> Result<(u64, Vec<Re
     }
     assert_eq!(at + reader.partial(), length);
     Ok((packets, out))
+}
+
+/// What a stream file has that may be damaged.
+#[derive(Debug, Default)]
+pub struct Contents {
+    pub packets: u64,
+    pub events: u64,
+    /// Places that are damaged.
+    pub places: u64,
+}
+
+/// Goes through a file behind whatever is damaged, with a window that most events do not fit in.
+fn behind_damage(metadata: &Metadata, path: &Path, length: u64) -> Contents {
+    let reader = StreamReader::open(path, metadata).expect("a file");
+    let mut reader = reader.window(16);
+    let (mut all, mut end) = (Contents::default(), 0);
+    loop {
+        let error = match reader.next_packet() {
+            Ok(None) => return all,
+            Ok(Some(packet)) => {
+                let at = packet.at;
+                assert!(end <= at.offset && at.end() <= length);
+                end = at.offset;
+                all.packets += 1;
+                let mut now = at.header.timestamp_begin;
+                loop {
+                    match reader.next_event() {
+                        Ok(None) => break None,
+                        Ok(Some(event)) => {
+                            assert!(now <= event.timestamp);
+                            assert!(event.timestamp <= at.header.timestamp_end);
+                            now = event.timestamp;
+                            all.events += 1;
+                        }
+                        Err(error) => break Some(error),
+                    }
+                }
+            }
+            Err(error) => Some(error),
+        };
+        if let Some(error) = error {
+            let damage = reader.damage(error).expect("a file that can be read");
+            assert!(damage.bytes > 0 && end <= damage.offset);
+            assert!(damage.offset + damage.bytes <= length);
+            end = damage.offset;
+            all.places += 1;
+        }
+    }
 }
 
 fn recorded(event: &Event<'_>) -> Recorded {

@@ -10,7 +10,11 @@
 
 mod report;
 mod seeds;
+mod symbols;
 mod target;
+#[allow(dead_code)]
+#[path = "../../rtrace/src/terminal.rs"]
+mod terminal;
 mod walk;
 
 pub use seeds::{all as seeds, Seed};

@@ -95,11 +95,51 @@ pub fn all() -> Vec<Seed> {
     for (name, bytes) in frames() {
         add("frames", name, bytes);
     }
+    let trace = synthetic::uuid_text(UUID);
+    for (target, name, text) in BESIDE {
+        add(target, name, text.replace("UUID", &trace).into_bytes());
+    }
     let most = u64::MAX;
     let largest = format!("cpu recorded full nested\ntotal {most} {most} {most}\n");
     add("stats", "largest", largest.into_bytes());
     seeds
 }
+
+/// Texts beside a trace.
+const BESIDE: [(&str, &str, &str); 7] = [
+    (
+        "mappings",
+        "sound",
+        "rtrace mappings 1\ntrace UUID\nclock 5 105\n\
+         map 7 12 1000 2000 3000 12ab /bin/a b\nmap 8 12 2000 1000 0 - [heap]\n\
+         fork 9 13 13 12\nfork 9 12 14 12\nexec 10 13\nexit 11 12 14\nlost 12 3\nnews 13\n",
+    ),
+    (
+        "mappings",
+        "relative",
+        "rtrace mappings 1\ntrace UUID\nclock 5 105\nmap 0 7 1000 2000 0 - a\\nb\\\\c\n",
+    ),
+    (
+        "mappings",
+        "overflow",
+        "rtrace mappings 1\ntrace UUID\nclock 18446744073709551615 0\n\
+         map 1 7 ffffffffffffff00 2000 0 - a\n",
+    ),
+    ("mappings", "another", "rtrace mappings 1\ntrace x\n"),
+    (
+        "symbols",
+        "sound",
+        "rtrace symbols 1\ntrace UUID\nkernel\nffffffff81000000 10 schedule\n\
+         ffffffffc0000000 10 probe [rtrace]\nfile 12ab /bin/a\n20 3 operator new\nfile - b\n1 1 c\n",
+    ),
+    (
+        "symbols",
+        "overflow",
+        "rtrace symbols 1\ntrace UUID\nffffffffffffffff ffffffffffffffff a\nfile - b\n\
+         ffffffffffffffff ffffffffffffffff c\n",
+    ),
+    ("symbols", "another", "rtrace symbols 2\n"),
+];
 
 /// What a sender, a receiver and who watches say, and what they must not.
 fn frames() -> Vec<(&'static str, Vec<u8>)> {

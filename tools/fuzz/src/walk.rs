@@ -150,7 +150,7 @@ fn recorded(event: &Event<'_>) -> Recorded {
 }
 
 /// A file that holds this, and a path to it that is valid as long as the file is open.
-fn in_memory(bytes: &[u8]) -> (File, PathBuf) {
+pub fn in_memory(bytes: &[u8]) -> (File, PathBuf) {
     let mut file = File::from(memfd_create("stream", MemfdFlags::CLOEXEC).expect("a memfd"));
     file.write_all(bytes).expect("memory");
     let path = format!("/proc/self/fd/{}", file.as_raw_fd()).into();

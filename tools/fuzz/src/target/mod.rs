@@ -4,10 +4,12 @@
 
 mod description;
 mod dynamic;
+mod elf;
 mod events;
 mod filter;
 mod frames;
 mod labels;
+mod mappings;
 mod metadata;
 mod packets;
 mod patterns;
@@ -15,6 +17,7 @@ mod region;
 mod sizes;
 mod state;
 mod stats;
+mod symbols;
 mod trace;
 mod triggers;
 
@@ -31,9 +34,11 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     target("description", description::check),
     target("dynamic", dynamic::check),
+    target("elf", elf::check),
     target("events", events::check),
     target("filter", filter::check),
     target("frames", frames::check),
+    target("mappings", mappings::check),
     target("metadata", metadata::check),
     target("packets", packets::check),
     target("patterns", patterns::check),
@@ -41,6 +46,7 @@ pub const TARGETS: &[Target] = &[
     target("sizes", sizes::check),
     target("state", state::check),
     target("stats", stats::check),
+    target("symbols", symbols::check),
     target("trace", trace::check),
     target("triggers", triggers::check),
 ];

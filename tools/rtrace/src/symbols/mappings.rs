@@ -18,10 +18,12 @@
 //! In PATH a newline is `\n` and a backslash `\\`. Lines of a process stand in the order of their times,
 //! those of different CPUs need not.
 
+use super::lines::Lines;
 use super::processes::Change;
 use anyhow::{bail, Context};
 use std::collections::HashMap;
 use std::fmt;
+use std::io::BufRead;
 use std::path::Path;
 use trace::ctf::{Clock, Metadata};
 use trace::uuid::Uuid;
@@ -141,20 +143,20 @@ impl Mappings {
         let Some((path, text)) = super::saved::beside(dir, FILE)? else {
             return Ok(None);
         };
-        let parsed = Self::parse(&text, metadata.uuid, &metadata.clock);
+        let parsed = Self::parse(text, metadata.uuid, &metadata.clock);
         parsed.with_context(|| path.display().to_string())
     }
 
-    fn parse(text: &str, trace: Uuid, clock: &Clock) -> anyhow::Result<Option<Self>> {
-        let mut lines = (1..).zip(text.lines());
-        let mut head = || lines.next().map_or("", |(_, line)| line);
-        if head() != HEAD {
+    /// Those in a text; none if it is of another trace.
+    pub fn parse(text: impl BufRead, trace: Uuid, clock: &Clock) -> anyhow::Result<Option<Self>> {
+        let mut lines = Lines::new(text);
+        if lines.head()? != HEAD {
             bail!("its first line is not `{HEAD}`: another version of rtrace wrote it");
         }
-        if head() != format!("trace {trace}") {
+        if lines.head()? != format!("trace {trace}") {
             return Ok(None);
         }
-        let clocks = head().strip_prefix("clock ").and_then(|clocks| {
+        let clocks = lines.head()?.strip_prefix("clock ").and_then(|clocks| {
             let (monotonic, realtime) = clocks.split_once(' ')?;
             Some((monotonic.parse().ok()?, realtime.parse().ok()?))
         });
@@ -162,7 +164,7 @@ impl Mappings {
         let times = Times::new(clock, monotonic, realtime);
         let mut mappings = Self::default();
         let mut places = HashMap::new();
-        for (number, line) in lines {
+        while let Some((number, line)) = lines.next_line()? {
             let parsed = mappings.line(line, &times, &mut places);
             parsed.with_context(|| format!("line {number}: `{line}`"))?;
         }
@@ -238,7 +240,7 @@ mod tests {
 
     fn parse(lines: &str) -> anyhow::Result<Option<Mappings>> {
         let text = head(Uuid::nil(), 5_000_000_000, 105_000_000_000) + lines;
-        Mappings::parse(&text, Uuid::nil(), &CLOCK)
+        Mappings::parse(text.as_bytes(), Uuid::nil(), &CLOCK)
     }
 
     #[test]
@@ -280,9 +282,13 @@ mod tests {
             let error = format!("{:#}", parse(lines).unwrap_err());
             assert!(error.contains(complaint), "{error}");
         }
-        assert!(Mappings::parse("rtrace mappings 2\n", Uuid::nil(), &CLOCK).is_err());
+        assert!(Mappings::parse(&b"rtrace mappings 2\n"[..], Uuid::nil(), &CLOCK).is_err());
+        // A line without an end, which a hole in the file looks like, takes no memory.
+        let endless = [head(Uuid::nil(), 0, 0).into_bytes(), vec![0; 1 << 20]].concat();
+        let error = Mappings::parse(&*endless, Uuid::nil(), &CLOCK).unwrap_err();
+        assert!(error.to_string().contains("line 4: it has more"), "{error}");
         let other = head(Uuid::from_u128(1), 0, 0);
-        assert!(Mappings::parse(&other, Uuid::nil(), &CLOCK)
+        assert!(Mappings::parse(other.as_bytes(), Uuid::nil(), &CLOCK)
             .unwrap()
             .is_none());
     }

@@ -10,6 +10,7 @@ mod contents;
 mod debuginfod;
 mod elf;
 mod kernel;
+mod lines;
 mod mappings;
 mod processes;
 mod programs;

@@ -14,12 +14,13 @@
 
 use super::elf::Function;
 use super::kernel::{Kernel, KernelSymbol};
+use super::lines::Lines;
 use super::mappings::{escaped, unescaped, MappedFile};
 use crate::terminal::printable;
 use anyhow::{bail, Context};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use trace::access::Access;
 use trace::regular_file;
@@ -39,13 +40,13 @@ pub struct Saved {
     pub files: Vec<(MappedFile, Vec<Function>)>,
 }
 
-/// Path and text of a file beside a trace, or beside its chunks; none if there is none.
-pub fn beside(dir: &Path, name: &str) -> anyhow::Result<Option<(PathBuf, String)>> {
+/// Path and contents of a file beside a trace, or beside its chunks; none if there is none.
+pub fn beside(dir: &Path, name: &str) -> anyhow::Result<Option<(PathBuf, BufReader<File>)>> {
     // A chunk has its own beside the others.
     for dir in [dir.to_owned(), dir.join("..")] {
         let path = dir.join(name);
-        match regular_file::read_to_string(&path) {
-            Ok(text) => return Ok(Some((path, text))),
+        match regular_file::open(&path) {
+            Ok(file) => return Ok(Some((path, BufReader::new(file)))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error).with_context(|| path.display().to_string()),
         }
@@ -74,21 +75,21 @@ impl Saved {
         let Some((path, text)) = beside(dir, FILE)? else {
             return Ok(None);
         };
-        Self::parse(&text, trace).with_context(|| path.display().to_string())
+        Self::parse(text, trace).with_context(|| path.display().to_string())
     }
 
-    fn parse(text: &str, trace: Uuid) -> anyhow::Result<Option<Self>> {
-        let mut lines = (1..).zip(text.lines());
-        let mut head = || lines.next().map_or("", |(_, line)| line);
-        if head() != HEAD {
+    /// What a text has; none if it is of another trace.
+    pub fn parse(text: impl BufRead, trace: Uuid) -> anyhow::Result<Option<Self>> {
+        let mut lines = Lines::new(text);
+        if lines.head()? != HEAD {
             bail!("its first line is not `{HEAD}`: another version of rtrace wrote it");
         }
-        if head() != format!("trace {trace}") {
+        if lines.head()? != format!("trace {trace}") {
             return Ok(None);
         }
         let mut kernel = Vec::new();
         let mut files: Vec<(MappedFile, Vec<Function>)> = Vec::new();
-        for (number, line) in lines {
+        while let Some((number, line)) = lines.next_line()? {
             if line == "kernel" {
                 continue;
             }
@@ -236,15 +237,20 @@ mod tests {
             files: [(file.clone(), [function.clone()].into())].into(),
         };
         let text = names.text(Uuid::nil());
-        let saved = Saved::parse(&text, Uuid::nil()).unwrap().unwrap();
+        let saved = Saved::parse(text.as_bytes(), Uuid::nil()).unwrap().unwrap();
         for known in &kernel {
             assert_eq!(saved.kernel.find(known.address + 3), Some(known));
         }
         assert_eq!(saved.kernel.find(0xffff_ffff_8100_0010), None);
         assert_eq!(saved.files, [(file, vec![function])]);
-        assert!(Saved::parse(&text, Uuid::from_u128(1)).unwrap().is_none());
+        assert!(Saved::parse(text.as_bytes(), Uuid::from_u128(1))
+            .unwrap()
+            .is_none());
         let broken = text + "12 x y\n";
-        let error = format!("{:#}", Saved::parse(&broken, Uuid::nil()).unwrap_err());
+        let error = format!(
+            "{:#}",
+            Saved::parse(broken.as_bytes(), Uuid::nil()).unwrap_err()
+        );
         assert!(error.contains("line 8"), "{error}");
     }
 }

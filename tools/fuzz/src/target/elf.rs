@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The file of a program or library: its build id and its functions.
+
+use crate::symbols::elf;
+use crate::symbols::mappings::MappedFile;
+use crate::walk::in_memory;
+
+pub fn check(data: &[u8]) {
+    let (_file, path) = in_memory(data);
+    let build_id = elf::build_id(&path);
+    let Some(path) = path.to_str() else { return };
+    let file = MappedFile {
+        path: path.to_owned(),
+        build_id,
+    };
+    let functions = elf::functions(&file, None).unwrap_or_default();
+    assert!(functions.is_sorted());
+    for function in &functions {
+        assert!(!function.name.contains(char::is_control));
+    }
+}

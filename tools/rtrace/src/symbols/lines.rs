@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The lines of a text beside a trace. One is in memory at a time: a long recording has millions.
+
+use anyhow::{bail, Context};
+use std::io::{BufRead, Read};
+
+/// Bytes of the longest line: a path of the most bytes that a path has, escaped, and more.
+const LONGEST: u64 = 1 << 16;
+
+/// Lines.
+pub struct Lines<R> {
+    text: R,
+    line: Vec<u8>,
+    number: u64,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Of a text.
+    pub fn new(text: R) -> Self {
+        Self {
+            text,
+            line: Vec::new(),
+            number: 0,
+        }
+    }
+
+    /// The next one, with its number from 1 on; none at the end.
+    pub fn next_line(&mut self) -> anyhow::Result<Option<(u64, &str)>> {
+        self.line.clear();
+        let mut text = self.text.by_ref().take(LONGEST);
+        let read = text.read_until(b'\n', &mut self.line)?;
+        if read == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        let number = self.number;
+        if self.line.last() == Some(&b'\n') {
+            self.line.pop();
+        } else if read as u64 == LONGEST {
+            bail!("line {number}: it has more than {LONGEST} bytes");
+        }
+        let line = std::str::from_utf8(&self.line);
+        Ok(Some((
+            number,
+            line.with_context(|| format!("line {number}"))?,
+        )))
+    }
+
+    /// The next one; an empty one at the end.
+    pub fn head(&mut self) -> anyhow::Result<&str> {
+        Ok(self.next_line()?.map_or("", |(_, line)| line))
+    }
+}

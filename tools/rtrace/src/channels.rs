@@ -121,8 +121,12 @@ impl ChannelSetup {
 /// The pattern that `set_event` takes for one that the user gave: the name of a system call picks its begin and
 /// its end.
 pub fn pattern(given: &str) -> String {
-    match is_call(given) {
-        true => format!("syscall_*_{given}"),
+    let (not, name) = match given.strip_prefix('!') {
+        Some(name) => ("!", name),
+        None => ("", given),
+    };
+    match is_call(name) {
+        true => format!("{not}syscall_*_{name}"),
         false => given.to_owned(),
     }
 }
@@ -136,10 +140,18 @@ pub fn patterns(
     if events.is_empty() && exclude.is_empty() {
         return None;
     }
+    let is_out = |pattern: &Given<String>| pattern.value.starts_with('!');
+    let (out, events): (Vec<_>, Vec<_>) = events.into_iter().partition(is_out);
     let all = events.is_empty().then(|| "*:*".to_owned().into());
     let exclude = exclude.into_iter();
     let exclude = exclude.map(|given| given.map(|pattern| format!("!{pattern}")));
-    Some(all.into_iter().chain(events).chain(exclude).collect())
+    Some(
+        all.into_iter()
+            .chain(events)
+            .chain(out)
+            .chain(exclude)
+            .collect(),
+    )
 }
 
 #[cfg(test)]

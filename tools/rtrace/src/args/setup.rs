@@ -19,7 +19,7 @@ pub struct ChoiceArgs {
     #[arg(value_parser = pattern)]
     pub events: Vec<String>,
 
-    /// But not these. Without -e: all events but these
+    /// But not these (also as -e '!PATTERN'). Without -e: all events but these
     #[arg(
         short = 'x',
         long = "exclude",
@@ -209,16 +209,12 @@ fn filters(matches: &ArgMatches) -> Vec<Range<usize>> {
     indices("filters").into_iter().map(before).collect()
 }
 
-/// Parses one pattern of events or functions, the text between two commas.
-///
-/// `set_event` ends a pattern at white space, and takes `!` for "exclude".
+/// Parses one pattern of events or functions, the text between two commas. White space would end it in `set_event`.
 pub fn pattern(word: &str) -> Result<String, &'static str> {
-    if word.is_empty() {
+    if word.is_empty() || word == "!" {
         Err("a pattern is missing")
     } else if word.contains(char::is_whitespace) {
         Err("white space in a pattern; several are separated by commas")
-    } else if word.starts_with('!') {
-        Err("a pattern does not begin with `!`: -x excludes events, -N excludes functions")
     } else {
         Ok(word.to_owned())
     }
@@ -230,6 +226,9 @@ fn function(word: &str) -> Result<String, &'static str> {
         return Err(
             "no function has a number as its name; --sample-freq sets the samples per second",
         );
+    }
+    if word.starts_with('!') {
+        return Err("-N excludes functions");
     }
     pattern(word)
 }

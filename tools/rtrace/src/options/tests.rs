@@ -162,7 +162,7 @@ fn commas_separate_patterns() {
     assert_eq!(first(record), expected);
     for option in ["-e", "-x"] {
         for word in [
-            "", ",", "a,", ",a", "a,,b", "a b", "a, b", " ", "a\n", "!a", "a,!b",
+            "", ",", "a,", ",a", "a,,b", "a b", "a, b", " ", "a\n", "!", "a,!",
         ] {
             let parsed = Cli::from_words(["rtrace", "record", option, word]);
             assert_eq!(parsed.unwrap_err().exit_code(), 2, "{option} '{word}'");
@@ -177,6 +177,10 @@ fn a_system_call_is_its_begin_and_its_end() {
     assert_eq!(filters[0].pattern, "syscall_*_openat");
     let expected = ["syscall_*_openat", "sched_switch", "!syscall_*_read"];
     assert_eq!(first(record), expected);
+    let expected = ["*:*", "!syscall_*_read"];
+    assert_eq!(first(recorded("-e !read")), expected);
+    let expected = ["irq", "!syscall_*_read", "!a"];
+    assert_eq!(first(recorded("-e !read,irq -x a")), expected);
 }
 
 #[test]
@@ -208,7 +212,7 @@ fn values_that_mean_something_else_are_refused() {
             "the filter is empty",
         ),
         (&["record", "-e", "sched", "--filter", " 0"], "all events"),
-        (&["trace", "-e", "!read"], "-x excludes"),
+        (&["record", "-F", "!a"], "-N excludes"),
         (&["create", ""], "must not be empty"),
         (&["--session", "", "status"], "must not be empty"),
     ] {

@@ -13,7 +13,7 @@ use crate::event::provided::Provided;
 use crate::event::registry::Registry;
 use crate::event::Event;
 use crate::file::{self, Files};
-use crate::session::{FilesPlace, Follower, Regions, Serving, Sessions, Shared};
+use crate::session::{FilesPlace, Follower, Leaps, Regions, Serving, Sessions, Shared};
 use crate::sys::debugfs;
 use crate::sys::foreign::ForeignModule;
 use crate::sys::hotplug::Hotplug;
@@ -40,6 +40,7 @@ impl Tracer {
         let timer_hotplug =
             Hotplug::new(c"trace/rtrace_timer:prepare", c"trace/rtrace_timer:online")?;
         let registry = Registry::new(&perf_hotplug)?;
+        let worker = Sessions::worker()?;
         let sessions = Sessions::new(Shared {
             registry: registry.clone(),
             awaited: AllAwaited::new(&registry)?,
@@ -48,13 +49,14 @@ impl Tracer {
             timer_hotplug: Arc::new(timer_hotplug, GFP_KERNEL)?,
             defaults: config,
             boot_id: system::boot_id()?,
-            worker: Sessions::worker()?,
+            leaps: Arc::new(Leaps::new(&worker), GFP_KERNEL)?,
+            worker,
             follower: Follower::new()?,
             files: FilesPlace::new()?,
             listing: Listing::new()?,
             regions: Regions::new()?,
         })?;
-        let serving = Serving::new(&sessions);
+        let serving = Serving::new(&sessions)?;
         file::apply_parameters(&sessions)?;
         let tracer = UniqueArc::<Self>::new_uninit(GFP_KERNEL)?;
         // Last: after this the initialisation cannot fail.

@@ -3,11 +3,15 @@
 //! The clocks that a trace can have.
 
 use super::platform::Kernel;
+use super::Channel;
 use crate::abi::tsdl;
 use crate::arch::clock::{monotonic_ns, tsc};
+use crate::arch::word::SharedWord;
 use crate::record::clock::TraceClock;
-use crate::sys::clock;
+use crate::sys::clock::{self, Leap};
 use core::num::NonZeroU64;
+use kernel::prelude::*;
+use kernel::sync::Arc;
 
 const NSEC_PER_SEC: u64 = 1_000_000_000;
 
@@ -110,6 +114,70 @@ impl ClockKind {
             frequency,
             offset_s,
             offset: offset as u64,
+        }
+    }
+}
+
+/// Ticks that a trace's clock lacks since the trace began: the machine slept, or the time stamp
+/// counter started over.
+pub(crate) struct Missed {
+    clock: ClockKind,
+    ticks: SharedWord,
+}
+
+impl Missed {
+    /// Of a trace that begins now.
+    pub(crate) fn new(clock: ClockKind) -> Self {
+        Self {
+            clock,
+            ticks: SharedWord::new(0),
+        }
+    }
+
+    /// How many. Any context, NMI included.
+    pub(crate) fn ticks(&self) -> u64 {
+        self.ticks.load()
+    }
+
+    /// The time, as records have it.
+    pub(crate) fn now(&self) -> u64 {
+        self.clock.now().wrapping_add(self.ticks())
+    }
+}
+
+/// Keeps the times of a trace right over leaps of its clock.
+pub(crate) struct ClockFollower {
+    missed: Arc<Missed>,
+    channels: KVec<Arc<Channel>>,
+}
+
+impl ClockFollower {
+    /// For the channels of a trace, whose buffers add `missed` to what their clock shows.
+    pub(crate) fn new(missed: &Arc<Missed>, channels: &[Arc<Channel>]) -> Result<Self> {
+        let mut all = KVec::with_capacity(channels.len(), GFP_KERNEL)?;
+        for channel in channels {
+            all.push(channel.clone(), GFP_KERNEL)?;
+        }
+        Ok(Self {
+            missed: missed.clone(),
+            channels: all,
+        })
+    }
+}
+
+impl clock::Follow for ClockFollower {
+    fn leapt(&self, leap: &Leap) {
+        let more = match self.missed.clock {
+            ClockKind::Tsc { .. } => leap.ticks,
+            ClockKind::Monotonic => leap.slept,
+        };
+        if more != 0 {
+            let ticks = &self.missed.ticks;
+            ticks.store(ticks.load().wrapping_add(more));
+            // After the ticks: who is stopped adds them.
+            for channel in &self.channels {
+                channel.watch_gates();
+            }
         }
     }
 }

@@ -37,7 +37,7 @@ use crate::sys::hotplug;
 use crate::sys::percpu::{OnceArc, PerCpu};
 use crate::sys::timer::Timer;
 use aux::Area;
-use clock::ClockKind;
+use clock::{ClockKind, Missed};
 use config::Config;
 use cpus::CpuSet;
 use dump::{Listed, ListedTrace};
@@ -82,6 +82,8 @@ pub(crate) struct Setup {
     pub(crate) layout: Layout,
     /// The clock that all its times are of.
     pub(crate) clock: ClockKind,
+    /// What that clock lacks since the trace began.
+    pub(crate) missed: Arc<Missed>,
     /// The trace's identity, in each packet's header.
     pub(crate) uuid: Uuid,
     /// The channel's stream class in the trace.
@@ -184,6 +186,11 @@ impl Channel {
     fn close(&self) {
         self.active.store(0);
         cpu::possible().for_each(|cpu| self.buffers.close(cpu));
+    }
+
+    /// Has all who come to a gate go the long way, where [`Missed`] ticks are added. Any context.
+    fn watch_gates(&self) {
+        cpu::possible().for_each(|cpu| self.buffers.watch(cpu));
     }
 
     /// Whether records are taken: while this says so, each recorded CPU's gate is open that has a
@@ -344,6 +351,9 @@ impl Channel {
         if let Some(place) = self.buffers.place(cpu) {
             place.set(buffer);
         }
+        if self.setup.missed.ticks() != 0 {
+            self.buffers.watch(cpu);
+        }
         if self.active.load() != 0 {
             self.buffers.open(cpu);
         }
@@ -413,7 +423,14 @@ impl Channel {
             Kernel {
                 cpu,
                 barriers: config.barriers.on(cpu),
-                location: KBox::new(Location { area, listed }, GFP_KERNEL)?,
+                location: KBox::new(
+                    Location {
+                        area,
+                        listed,
+                        missed: setup.missed.clone(),
+                    },
+                    GFP_KERNEL,
+                )?,
             },
             wakeup,
         );

@@ -2,6 +2,7 @@
 
 //! The kernel, as the ring and the write side see it.
 
+use super::clock::Missed;
 use super::dump::Listed;
 use super::region::Area;
 use super::wakeup;
@@ -53,12 +54,14 @@ pub(crate) struct Kernel {
     pub(super) location: KBox<Location>,
 }
 
-/// Where a buffer is.
+/// Where a buffer is, and what else its writers seldom need.
 pub(super) struct Location {
     /// Reserved memory that it gets, if it does not get allocated memory.
     pub(super) area: Option<Area>,
     /// Says so in a dump.
     pub(super) listed: Listed,
+    /// What the trace's clock lacks.
+    pub(super) missed: Arc<Missed>,
 }
 
 // Slots are read where their kernel is gone: in reserved memory after the next boot, and in a dump.
@@ -114,6 +117,10 @@ impl record::platform::Platform for Kernel {
     #[inline(always)]
     fn monotonic_ns() -> u64 {
         clock::monotonic_ns()
+    }
+
+    fn missed(&self) -> u64 {
+        self.location.missed.ticks()
     }
 
     fn slots(&mut self, count: usize, slot: impl FnMut(u64) -> Slot<Self>) -> Option<Self::Slots> {

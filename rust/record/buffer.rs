@@ -267,10 +267,12 @@ impl<P: Platform> Buffer<P> {
         if entered.is_nested() {
             return Some(entered);
         }
-        if entered.target().ring.refuse_if_full(least) {
+        let buffer = entered.target();
+        if buffer.ring.refuse_if_full(least) {
             return None;
         }
-        entered.watch(false);
+        // Where the clock lacks ticks, all go on to `record_any`, which adds them.
+        entered.watch(buffer.missed() != 0);
         Some(entered)
     }
 
@@ -286,7 +288,7 @@ impl<P: Platform> Buffer<P> {
     ) -> Option<Reserved<'_, P>> {
         let stamp = || {
             let last = self.last_time.load();
-            let time = self.clock.now().max(last);
+            let time = self.clock_time().max(last);
             let header = if label.is_short(time.wrapping_sub(last)) {
                 short
             } else {
@@ -344,7 +346,23 @@ impl<P: Platform> Buffer<P> {
     }
 
     fn now(&self) -> u64 {
-        self.clock.now().max(self.last_time.load())
+        self.clock_time().max(self.last_time.load())
+    }
+
+    /// What the trace's clock would show if it had missed nothing.
+    fn clock_time(&self) -> u64 {
+        loop {
+            let missed = self.missed();
+            let time = self.clock.now().wrapping_add(missed);
+            // A reading of before a leap, with what that leap missed, would lie in the future.
+            if self.missed() == missed {
+                return time;
+            }
+        }
+    }
+
+    fn missed(&self) -> u64 {
+        self.ring.platform().missed()
     }
 
     /// Closes the packet being written. On the buffer's CPU, or in its place while it is offline;

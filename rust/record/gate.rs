@@ -167,6 +167,14 @@ impl<P: Platform, T> Gates<P, T> {
         }
     }
 
+    /// Has all who come to the gate of `cpu` stopped there, until one goes on who
+    /// [says otherwise](Entry::watch). Any CPU.
+    pub fn watch(&self, cpu: u32) {
+        if let Some(gate) = self.0.of(cpu) {
+            gate.state.set_watched(true);
+        }
+    }
+
     /// Goes through this CPU's gate, if it is open, not watched and nobody is inside. Any context,
     /// NMI included.
     #[inline(always)]

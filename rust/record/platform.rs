@@ -43,6 +43,12 @@ pub trait Platform: ring::platform::Platform {
     /// included.
     fn monotonic_ns() -> u64;
 
+    /// What the trace's clock lacks since the trace began: ticks to add to each reading. Never
+    /// less than before. Any CPU, any context, NMI included.
+    fn missed(&self) -> u64 {
+        0
+    }
+
     /// Allocates a ring's slots, from the first to the last as `slot` makes them by their index.
     /// Called once, before [`pages`](Self::pages). [`None`]: there is no memory. May sleep.
     fn slots(&mut self, count: usize, slot: impl FnMut(u64) -> Slot<Self>) -> Option<Self::Slots>;

@@ -2,34 +2,39 @@
 
 //! The sessions that there are.
 
-use super::{EventFiles, Follower, Session, Shared};
+use super::{EventFiles, Follower, Leaps, Session, Shared};
 use crate::abi::names::DEFAULT_SESSION;
 use crate::event::Event;
+use crate::sys::clock;
 use crate::sys::rcu::RcuArc;
 use crate::sys::work::Work;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
-/// Does what triggers ask for, of the sessions that are put there.
+/// Marks leaps of the clocks, and does what triggers ask for, of the sessions that are put there.
 pub(crate) type Worker = Work<RcuArc<Sessions>>;
 
 /// Has done what triggers ask for, and what follows when modules come and go. Dropping it ends that, and waits
 /// for what is being done.
 pub(crate) struct Serving {
+    _leaps: Pin<KBox<clock::Watch<Arc<Leaps>>>>,
     worker: Arc<Worker>,
     follower: Arc<Follower>,
 }
 
 impl Serving {
     /// Begins, for these sessions. May sleep.
-    pub(crate) fn new(sessions: &Arc<Sessions>) -> Self {
-        let (worker, follower) = (&sessions.shared.worker, &sessions.shared.follower);
+    pub(crate) fn new(sessions: &Arc<Sessions>) -> Result<Self> {
+        let shared = &sessions.shared;
+        let leaps = clock::Watch::new(shared.leaps.clone())?;
+        let (worker, follower) = (&shared.worker, &shared.follower);
         worker.data().replace(Some(sessions.clone()));
         follower.serve(Some(sessions.clone()));
-        Self {
+        Ok(Self {
+            _leaps: leaps,
             worker: worker.clone(),
             follower: follower.clone(),
-        }
+        })
     }
 }
 
@@ -75,8 +80,9 @@ impl Sessions {
         })
     }
 
-    /// Does what triggers of any session ask for. May sleep.
+    /// Marks leaps of the clocks, and does what triggers of any session ask for. May sleep.
     fn act(&self) {
+        self.mark_leaps();
         self.default.act(self);
         // From the last one, without the lock: those that go meanwhile change no place before them.
         let mut place = self.others.lock().len();

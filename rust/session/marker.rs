@@ -49,7 +49,7 @@ impl Session {
     }
 
     /// Whether the session records it.
-    fn take_marker(&self, text: &str) -> bool {
+    pub(super) fn take_marker(&self, text: &str) -> bool {
         let Some((trace, recording)) = self.active() else {
             return false;
         };

@@ -27,6 +27,7 @@ mod dynamic;
 mod filters;
 mod functions;
 mod latency;
+mod leaps;
 mod lines;
 mod list;
 mod marker;
@@ -73,6 +74,7 @@ use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::lock::{mutex::MutexBackend, Guard};
 use kernel::sync::{new_mutex, Arc, Mutex};
+pub(crate) use leaps::Leaps;
 pub(crate) use lines::Lines;
 pub(crate) use list::{Serving, Sessions, Worker};
 pub(crate) use modules::Follower;
@@ -105,6 +107,8 @@ pub(crate) struct Shared {
     pub(crate) boot_id: [u8; 36],
     /// Does what triggers ask for.
     pub(crate) worker: Arc<Worker>,
+    /// Leaps of the clocks, to be marked.
+    pub(crate) leaps: Arc<Leaps>,
     /// Does what follows when modules come and go.
     pub(crate) follower: Arc<Follower>,
     /// Where the files of events are that come.

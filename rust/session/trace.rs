@@ -10,6 +10,7 @@ use crate::abi::packet::Uuid;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::channel::aux_stats::AuxTable;
+use crate::channel::clock::{ClockFollower, Missed};
 use crate::channel::dump::ListedTrace;
 use crate::channel::region::Recorded;
 use crate::channel::stats::Table;
@@ -19,6 +20,7 @@ use crate::context::ContextSet;
 use crate::event::builtin::{Builtin, BuiltinProbe, BuiltinProbes};
 use crate::event::captured::CapturedProbe;
 use crate::event::registry::Events;
+use crate::sys::clock;
 use crate::sys::debugfs::text::Text;
 use crate::sys::errno::enodata;
 use crate::sys::hotplug::Watch;
@@ -48,6 +50,7 @@ pub(super) struct Recording {
 struct Attached {
     probes: Probes,
     _watches: KVec<Pin<KBox<Watch<Channel>>>>,
+    _clock: Pin<KBox<clock::Watch<ClockFollower>>>,
 }
 
 /// What a reader can have of a trace, while it is recorded and after.
@@ -110,6 +113,7 @@ pub(super) fn start(
 
     let listed = ListedTrace::new(&session.shared.listing, uuid, text.as_str())?;
 
+    let missed = Arc::new(Missed::new(settings.clock), GFP_KERNEL)?;
     let (mut channels, mut readable) = (KVec::new(), KVec::new());
     for ((id, channel), numbers) in settings.channels().zip(&numbered) {
         let (layout, contexts) = (numbers.layout(), channel.contexts.clone());
@@ -119,6 +123,7 @@ pub(super) fn start(
             name: channel.name.clone(),
             layout,
             clock: settings.clock,
+            missed: missed.clone(),
             uuid,
             stream_id: id.stream_id(),
             stopper: session.stopper.clone(),
@@ -168,6 +173,7 @@ pub(super) fn start(
             ),
         )?,
         _watches: watches,
+        _clock: clock::Watch::new(ClockFollower::new(&missed, &channels)?)?,
     };
     let builtin = match settings.marker_channel {
         Some(id) => {

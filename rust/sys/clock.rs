@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is known of the clocks, and the calendar.
+//! What is known of the clocks, their leaps, and the calendar.
 
 use crate::sys::bindings;
+use core::marker::PhantomPinned;
+use kernel::prelude::*;
+use kernel::types::Opaque;
 
 /// Ticks of the time stamp counter ([`tsc`](crate::arch::clock::tsc)) per second, if it runs at a constant rate at all times on all CPUs.
 pub(crate) fn tsc_frequency() -> Option<u64> {
@@ -23,6 +26,82 @@ pub(crate) fn realtime_ns() -> u64 {
     (now.tv_sec as u64)
         .wrapping_mul(1_000_000_000)
         .wrapping_add(now.tv_nsec as u64)
+}
+
+/// A moment in which clocks stood still, or were set.
+pub(crate) type Leap = bindings::rtrace_clock_leap;
+
+/// A follower of the clocks' leaps.
+pub(crate) trait Follow: Send + Sync {
+    /// The clocks leapt. Interrupts are off, and no clock but those of [`arch`](crate::arch::clock)
+    /// may be read. After a sleep no other CPU runs yet; otherwise others may.
+    fn leapt(&self, leap: &Leap);
+}
+
+/// Calls a follower at each leap, from creation until dropped.
+#[pin_data(PinnedDrop)]
+pub(crate) struct Watch<T: Follow> {
+    #[pin]
+    watch: Opaque<bindings::rtrace_clock_watch>,
+    follower: T,
+    #[pin]
+    pinned: PhantomPinned,
+}
+
+// SAFETY: The kernel's list is under its own lock; `T` is Sync.
+unsafe impl<T: Follow> Sync for Watch<T> {}
+// SAFETY: Not bound to a thread; `T` is Send.
+unsafe impl<T: Follow> Send for Watch<T> {}
+
+impl<T: Follow> Watch<T> {
+    /// Follows the clocks. May sleep.
+    pub(crate) fn new(follower: T) -> Result<Pin<KBox<Self>>> {
+        let watch = KBox::pin_init(
+            pin_init!(Self {
+                watch <- Opaque::ffi_init(|watch: *mut bindings::rtrace_clock_watch| {
+                    // SAFETY: `watch` is memory for a watch; the list fills in the rest.
+                    unsafe {
+                        watch.write(bindings::rtrace_clock_watch {
+                            leapt: Some(leapt::<T>),
+                            ..Default::default()
+                        })
+                    }
+                }),
+                follower,
+                pinned: PhantomPinned,
+            }),
+            GFP_KERNEL,
+        )?;
+        // SAFETY: The watch is pinned, and stays until the drop below takes it off the list.
+        unsafe { bindings::rtrace_clock_watch_add(watch.watch.get()) };
+        Ok(watch)
+    }
+}
+
+#[pinned_drop]
+impl<T: Follow> PinnedDrop for Watch<T> {
+    fn drop(self: Pin<&mut Self>) {
+        // SAFETY: `new` has added it. It may sleep here.
+        unsafe { bindings::rtrace_clock_watch_remove(self.watch.get()) };
+    }
+}
+
+/// Calls the follower.
+///
+/// # Safety
+///
+/// For the kernel to call, with the `watch` of a live [`Watch`] of a `T`.
+unsafe extern "C" fn leapt<T: Follow>(
+    watch: *mut bindings::rtrace_clock_watch,
+    leap: *const bindings::rtrace_clock_leap,
+) {
+    // SAFETY:
+    // - By the contract; an Opaque is transparent, and the `Watch` outlives the call.
+    // - `leap` is valid for the call.
+    unsafe {
+        let this = kernel::container_of!(Opaque::cast_from(watch), Watch<T>, watch);
+        (*this).follower.leapt(&*leap);
+    }
 }
 
 /// A moment in the calendar, UTC, as ISO 8601 writes it without separators.

@@ -135,6 +135,22 @@ struct pt_regs *rtrace_interrupted(void);
 enum hrtimer_restart rtrace_hrtimer_again(struct hrtimer *timer, s64 period_ns);
 void rtrace_init_work(struct work_struct *work, work_func_t func);
 bool rtrace_tsc_is_trustworthy(void);
+
+/* A moment in which clocks stood still, or were set. */
+struct rtrace_clock_leap {
+	u64 slept;	/* nanoseconds of sleep: the monotonic clock lacks them */
+	u64 missed;	/* nanoseconds that the time stamp counter lacks */
+	u64 ticks;	/* the same in its ticks */
+	s64 set;	/* nanoseconds by which the wall clock was set forward */
+};
+
+struct rtrace_clock_watch {
+	struct list_head node;
+	void (*leapt)(struct rtrace_clock_watch *watch, const struct rtrace_clock_leap *leap);
+};
+
+void rtrace_clock_watch_add(struct rtrace_clock_watch *watch);
+void rtrace_clock_watch_remove(struct rtrace_clock_watch *watch);
 int rtrace_cpu_next(int cpu, bool online);
 bool rtrace_cpu_is_isolated(int cpu);
 bool rtrace_is_killed(void);

@@ -11,7 +11,7 @@ mod pending;
 mod source;
 
 use super::{Session, Trace};
-use crate::channel::clock::ClockKind;
+use crate::channel::clock::{ClockKind, Missed};
 use crate::sys::cpu;
 use crate::sys::errno::enodata;
 use crate::sys::wait::{sleep, PollTable};
@@ -34,6 +34,7 @@ const PAUSE_MS: u32 = 100;
 pub(crate) struct Lines {
     trace: Arc<Trace>,
     clock: ClockKind,
+    missed: Arc<Missed>,
     /// Whether addresses of the kernel are hidden.
     hides: bool,
     #[pin]
@@ -73,11 +74,13 @@ impl Lines {
         };
         reading.open_streams(&trace, hides)?;
         let buffers = trace.channels().find_map(|channel| channel.buffers().ok());
-        let clock = buffers.ok_or_else(enodata)?.setup().clock;
+        let buffers = buffers.ok_or_else(enodata)?;
+        let (clock, missed) = (buffers.setup().clock, buffers.setup().missed.clone());
         KBox::pin_init(
             pin_init!(Self {
                 trace,
                 clock,
+                missed,
                 hides,
                 reading <- new_mutex!(reading),
             }),
@@ -148,7 +151,7 @@ impl Lines {
                 Err(error) => return Err(error),
             }
             // Before the flush: what happens later is for the next round.
-            reading.until = self.clock.now();
+            reading.until = self.missed.now();
             for source in &mut reading.sources {
                 source.flush()?;
             }

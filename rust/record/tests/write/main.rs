@@ -3,6 +3,7 @@
 //! What the write side writes, byte by byte, and whom it lets in.
 
 mod begun;
+mod leaps;
 mod nesting;
 mod platform;
 mod search;

@@ -26,6 +26,8 @@ thread_local! {
     static LAG: Cell<u64> = const { Cell::new(0) };
     /// By how much the clocks go on with each access.
     static TICK: Cell<u64> = const { Cell::new(0) };
+    /// What the clocks lack.
+    static MISSED: Cell<u64> = const { Cell::new(0) };
     /// What comes between accesses, one after the other.
     static COMING: RefCell<VecDeque<Coming>> = const { RefCell::new(VecDeque::new()) };
 }
@@ -33,6 +35,11 @@ thread_local! {
 /// Lets the monotonic clock lag by `lag` in an NMI, as it may where that interrupts its update.
 pub fn set_lag(lag: u64) {
     LAG.set(lag);
+}
+
+/// The clocks lack `ticks` from now on.
+pub fn set_missed(ticks: u64) {
+    MISSED.set(ticks);
 }
 
 /// Something that comes between two accesses.
@@ -168,6 +175,11 @@ impl Platform for OneCpu {
             0
         };
         read_clock() - lag
+    }
+
+    fn missed(&self) -> u64 {
+        access();
+        MISSED.get()
     }
 
     fn slots(&mut self, count: usize, slot: impl FnMut(u64) -> Slot<Self>) -> Option<Self::Slots> {

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Marks in the traces being recorded: the machine slept, or a clock was set.
+
+use super::{Sessions, Worker};
+use crate::arch::word::SharedWord;
+use crate::sys::clock::{Follow, Leap};
+use crate::sys::work::Ask;
+use kernel::prelude::*;
+use kernel::str::CString;
+use kernel::sync::Arc;
+
+const NSEC_PER_SEC: u64 = 1_000_000_000;
+
+/// The leaps of the clocks that no marker says yet.
+pub(crate) struct Leaps {
+    slept: SharedWord,
+    missed: SharedWord,
+    /// A signed number.
+    set: SharedWord,
+    worker: Arc<Worker>,
+}
+
+impl Leaps {
+    /// None. `worker` shall have them [marked](Sessions::mark_leaps).
+    pub(crate) fn new(worker: &Arc<Worker>) -> Self {
+        Self {
+            slept: SharedWord::new(0),
+            missed: SharedWord::new(0),
+            set: SharedWord::new(0),
+            worker: worker.clone(),
+        }
+    }
+}
+
+impl Follow for Arc<Leaps> {
+    fn leapt(&self, leap: &Leap) {
+        add(&self.slept, leap.slept);
+        add(&self.missed, leap.missed);
+        add(&self.set, leap.set as u64);
+        self.worker.ask();
+    }
+}
+
+fn add(word: &SharedWord, more: u64) {
+    while {
+        let old = word.load();
+        !word.compare_exchange(old, old.wrapping_add(more))
+    } {}
+}
+
+/// What is in the word, which is 0 from then on.
+fn take(word: &SharedWord) -> u64 {
+    loop {
+        let value = word.load();
+        if word.compare_exchange(value, 0) {
+            return value;
+        }
+    }
+}
+
+impl Sessions {
+    /// Marks the leaps that no marker says yet in every session that is active. May sleep.
+    pub(super) fn mark_leaps(&self) {
+        let leaps = &self.shared.leaps;
+        let (slept, missed) = (take(&leaps.slept), take(&leaps.missed));
+        let set = take(&leaps.set) as i64;
+        if slept != 0 {
+            self.mark_leap("the machine slept for", slept);
+        } else if missed != 0 {
+            self.mark_leap("the time stamp counter missed", missed);
+        }
+        match set {
+            0 => {}
+            1.. => self.mark_leap("the wall clock was set forward by", set as u64),
+            _ => self.mark_leap("the wall clock was set back by", set.unsigned_abs()),
+        }
+    }
+
+    /// Without memory it is not marked.
+    fn mark_leap(&self, what: &str, ns: u64) {
+        let (seconds, rest) = (ns / NSEC_PER_SEC, ns % NSEC_PER_SEC);
+        let Ok(text) = CString::try_from_fmt(fmt!("clock: {what} {seconds}.{rest:09} s")) else {
+            return;
+        };
+        let text = text.to_str().unwrap_or_default();
+        self.default().take_marker(text);
+        for session in self.others().iter().flatten() {
+            session.take_marker(text);
+        }
+    }
+}

@@ -7,7 +7,7 @@
 //!    '-> Entry -> Entry -> ...         one for each buffer that there is
 //!          |-> Trace -> Text           whose it is; what describes its packets
 //!          |-> slots                   what a slot's words say is for the ring to say (ring/image.rs)
-//!          '-> sub-buffers             those of the slots and the reader's, one behind the other
+//!          '-> sub-buffers             those of the slots and the reader's, one behind the other; or two such
 //! ```
 //!
 //! An arrow is an address of the kernel; 0 is none. All is in the machine's byte order, which is little
@@ -23,7 +23,7 @@ use super::region::NAME_MAX;
 pub const MAGIC: [u8; 16] = *b"rtrace buffers\x1a\n";
 
 /// The version of this layout, and of that of the slots.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 
 /// Where all begins. `W` is a word that changes. It is in one page, because who looks for it goes through pages.
 #[repr(C, align(64))]
@@ -49,8 +49,9 @@ pub struct Entry<W> {
     pub trace: u64,
     /// Its slots.
     pub slots: W,
-    /// Its sub-buffers.
-    pub subbufs: W,
+    /// The sub-buffers of its two banks of memory; it has the second for a snapshot, and afterwards one of
+    /// them.
+    pub subbufs: [W; 2],
     /// Bytes of a sub-buffer.
     pub subbuf_size: u64,
     /// Sub-buffers, without the reader's.
@@ -118,7 +119,7 @@ impl Entry<u64> {
             next: word(rest)?,
             trace: word(rest)?,
             slots: word(rest)?,
-            subbufs: word(rest)?,
+            subbufs: [word(rest)?, word(rest)?],
             subbuf_size: word(rest)?,
             subbuf_count: word(rest)?,
             cpu: u32::from_le_bytes(take(rest)?),

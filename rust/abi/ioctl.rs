@@ -40,6 +40,20 @@ pub const GET_MAPPED: u32 = request(READ, 4, size_of::<MappedPacket>());
 /// Says how many bytes of the stream file can be mapped (mmap(2)), as a `u64`.
 pub const MAP_SIZE: u32 = request(READ, 5, size_of::<u64>());
 
+/// Allocates the memory that [`TAKE_ALL`] needs: as much as the buffer has.
+///
+/// Errors: `ENOMEM` there is no memory, or the buffer is in reserved memory, which has no more;
+/// `EOPNOTSUPP` the buffer is in discard mode, where nothing is overwritten; `EBUSY` this file maps the
+/// buffer, or has packets of a [`TAKE_ALL`].
+pub const PREPARE: u32 = request(NONE, 6, 0);
+
+/// Closes the packet being written, takes all packets at one moment, and says how many there are, as a
+/// `u64`. [`GET_PACKET`] gives them, and the writer goes on in other memory, that of [`PREPARE`].
+///
+/// Errors: as [`PREPARE`], which it does if it was not done; `EBUSY` this file holds a packet; `EAGAIN` the
+/// writer was in the middle of a record all the time; `EFAULT`.
+pub const TAKE_ALL: u32 = request(READ, 7, size_of::<u64>());
+
 /// What [`GET_PACKET`] tells of the packet it took.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,23 +4,28 @@
 
 use super::platform::Kernel;
 use super::reader::Censor;
+use super::snapshot::Snapshot;
 use super::Buffer;
 use crate::abi::ioctl::{MappedPacket, Packet};
 use crate::abi::packet::PacketHeader;
-use crate::record::memory::Memory;
+use crate::record::memory::PacketMemory;
 use crate::record::packet;
-use crate::ring::consume::{Reader, Unavailable};
+use crate::ring::consume::{self as ring, Reader, Unavailable};
 use crate::sys::errno::enodata;
 use crate::sys::pages::{OwnPages, Pages};
 use crate::sys::pipe::Pipe;
 use kernel::prelude::*;
+use kernel::sync::Arc;
 use kernel::uaccess::UserSliceWriter;
 
 /// Where a buffer's reader is.
 pub(super) struct Cursor {
-    reader: Reader,
+    pub(super) reader: Reader,
     /// Whether the reader holds a packet.
     is_holding: bool,
+    pub(super) snapshot: Snapshot,
+    /// Whether a program maps the buffer's memory.
+    pub(super) is_mapped: bool,
     /// Packets given to readers and put back.
     pub(super) packets: u64,
     /// Records in them.
@@ -43,8 +48,7 @@ pub(crate) struct Seen {
 /// A packet that the reader holds.
 pub(super) struct HeldPacket {
     packet: Packet,
-    /// Where it is in the buffer's memory.
-    memory: u64,
+    memory: PacketMemory<Arc<Pages>>,
     /// The packet without what its reader may not see, in pages that no other packet ever uses. The buffer's
     /// own bytes stay as they are.
     censored: Option<OwnPages>,
@@ -58,9 +62,9 @@ pub(super) struct HeldPacket {
 
 impl HeldPacket {
     /// Hides from the reader what `censor` does not let through. The copy is near `cpu`. May sleep.
-    pub(super) fn censor(&mut self, buffer: &Buffer, cpu: u32, censor: &impl Censor) -> Result {
+    pub(super) fn censor(&mut self, cpu: u32, censor: &impl Censor) -> Result {
         let mut copy = OwnPages::new(self.packet.size as usize, cpu).ok_or(ENOMEM)?;
-        let content = self.content(buffer);
+        let content = self.content();
         // The padding stays 0: the buffer has there what earlier packets left.
         let shown = copy.bytes_mut().get_mut(..content.len()).ok_or(EIO)?;
         shown.copy_from_slice(content);
@@ -73,22 +77,22 @@ impl HeldPacket {
     pub(super) fn describe(&self) -> MappedPacket {
         MappedPacket {
             packet: self.packet,
-            offset: self.memory,
+            offset: self.memory.offset() as u64,
         }
     }
 
     /// Its content, as its reader sees it.
-    pub(super) fn content<'a>(&'a self, buffer: &'a Buffer) -> &'a [u8] {
-        self.bytes(buffer, 0, self.packet.content as usize)
+    pub(super) fn content(&self) -> &[u8] {
+        self.bytes(0, self.packet.content as usize)
     }
 
     /// Moves pages of it into a pipe. 0 at its end.
-    pub(super) fn splice(&mut self, buffer: &Buffer, pipe: &mut Pipe, len: usize) -> Result<usize> {
+    pub(super) fn splice(&mut self, pipe: &mut Pipe, len: usize) -> Result<usize> {
         let (pages, from) = match &self.censored {
             Some(copy) => (copy.pages(), 0),
-            None => (buffer.memory().pages(), self.memory),
+            None => (&**self.memory.pages(), self.memory.offset()),
         };
-        let at = from.wrapping_add(self.done) as usize;
+        let at = from.wrapping_add(self.done as usize);
         let moved = pipe.splice(pages, at, self.left(len))?;
         self.done = self.done.wrapping_add(moved as u64);
         Ok(moved)
@@ -96,9 +100,9 @@ impl HeldPacket {
 
     /// Copies bytes of it that were not moved out yet. 0 at its end. May sleep until the user memory is there,
     /// which may be never.
-    pub(super) fn copy_out(&mut self, buffer: &Buffer, out: &mut UserSliceWriter) -> Result<usize> {
+    pub(super) fn copy_out(&mut self, out: &mut UserSliceWriter) -> Result<usize> {
         let len = self.left(out.len());
-        out.write_slice(self.bytes(buffer, self.done, len))?;
+        out.write_slice(self.bytes(self.done, len))?;
         self.done = self.done.wrapping_add(len as u64);
         Ok(len)
     }
@@ -113,13 +117,13 @@ impl HeldPacket {
     }
 
     /// Bytes of it, as its reader sees them.
-    fn bytes<'a>(&'a self, buffer: &'a Buffer, from: u64, len: usize) -> &'a [u8] {
+    fn bytes(&self, from: u64, len: usize) -> &[u8] {
         match &self.censored {
             Some(copy) => {
                 let rest = copy.bytes().get(from as usize..).unwrap_or(&[]);
                 rest.get(..len).unwrap_or(rest)
             }
-            None => buffer.memory().bytes(self.memory.wrapping_add(from), len),
+            None => self.memory.bytes(from as usize, len),
         }
     }
 }
@@ -130,6 +134,8 @@ impl Cursor {
         Self {
             reader,
             is_holding: false,
+            snapshot: Snapshot::default(),
+            is_mapped: false,
             packets: 0,
             records: 0,
             ended: false,
@@ -151,21 +157,13 @@ impl Cursor {
         finished: bool,
         by_read: bool,
     ) -> Result<HeldPacket> {
-        let mut taken = buffer.ring().get(&mut self.reader);
-        if taken.is_err() && finished {
-            // There may be room now to report losses that found none before.
-            buffer.report_losses();
-            taken = buffer.ring().get(&mut self.reader);
-        }
-        let taken = taken.map_err(|why| match why {
-            Unavailable::Empty if finished => {
-                self.ended = true;
-                enodata()
-            }
-            Unavailable::Empty | Unavailable::Busy => EAGAIN,
-        })?;
+        let taken = match self.snapshot.take() {
+            Some(taken) => taken.packet(),
+            None => self.get(buffer, finished)?,
+        };
+        let memory = buffer.packet(&self.reader, &taken).ok_or(EIO)?;
         self.is_holding = true;
-        let (sequence, content, discarded) = header(buffer.memory(), taken.memory);
+        let (sequence, content, discarded) = header(&memory);
         Ok(HeldPacket {
             packet: Packet {
                 sequence,
@@ -173,7 +171,7 @@ impl Cursor {
                 content,
                 records: taken.records,
             },
-            memory: taken.memory,
+            memory,
             censored: None,
             seen: Seen {
                 next: sequence.wrapping_add(1),
@@ -184,11 +182,41 @@ impl Cursor {
         })
     }
 
+    /// Takes the oldest packet in the ring.
+    fn get(&mut self, buffer: &Buffer, finished: bool) -> Result<ring::Packet> {
+        if self.snapshot.is_exchanging() {
+            return Err(EAGAIN);
+        }
+        let mut taken = buffer.ring().get(&mut self.reader);
+        if taken.is_err() && finished {
+            // There may be room now to report losses that found none before.
+            buffer.report_losses();
+            taken = buffer.ring().get(&mut self.reader);
+        }
+        taken.map_err(|why| match why {
+            Unavailable::Empty if finished => {
+                self.ended = true;
+                enodata()
+            }
+            Unavailable::Empty | Unavailable::Busy => EAGAIN,
+        })
+    }
+
     /// Gives the held packet back.
     pub(super) fn put(&mut self, buffer: &Buffer, held: HeldPacket) {
         self.is_holding = false;
         self.seen = held.seen;
-        if let Some(packet) = buffer.ring().put(&mut self.reader) {
+        let packet = match self.snapshot.put() {
+            Some(taken) => {
+                buffer.ring().release(&taken);
+                if !self.snapshot.has_packets() {
+                    self.free(buffer);
+                }
+                Some(taken.packet())
+            }
+            None => buffer.ring().put(&mut self.reader),
+        };
+        if let Some(packet) = packet {
             self.packets = self.packets.wrapping_add(1);
             self.records = self.records.wrapping_add(packet.records);
         }
@@ -197,16 +225,16 @@ impl Cursor {
     /// Puts the held packet, if any, back as if it had not been taken.
     pub(super) fn unget(&mut self, buffer: &Buffer) {
         self.is_holding = false;
+        self.snapshot.unget();
         buffer.ring().unget(&mut self.reader);
     }
 }
 
-/// Number and bytes in use of the finished packet at `at`, and the records that were discarded until then.
-fn header(memory: &Memory<Pages>, at: u64) -> (u64, u64, u64) {
-    let word = |offset: usize| memory.read_word(at.wrapping_add(offset as u64));
+/// Number and bytes in use of a finished packet, and the records that were discarded until then.
+fn header(packet: &PacketMemory<Arc<Pages>>) -> (u64, u64, u64) {
     (
-        word(core::mem::offset_of!(PacketHeader, packet_seq_num)),
-        word(core::mem::offset_of!(PacketHeader, content_size)) / 8,
-        word(core::mem::offset_of!(PacketHeader, events_discarded)),
+        packet.word(core::mem::offset_of!(PacketHeader, packet_seq_num)),
+        packet.word(core::mem::offset_of!(PacketHeader, content_size)) / 8,
+        packet.word(core::mem::offset_of!(PacketHeader, events_discarded)),
     )
 }

@@ -12,6 +12,7 @@ use crate::abi::dump::{Entry, Root, Text, Trace, MAGIC, VERSION};
 use crate::abi::packet::Uuid;
 use crate::abi::region::{checksum, NAME_MAX};
 use crate::arch::word::{compiler_barrier, SharedWord};
+use crate::ring::exchange::Bank;
 use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
@@ -163,7 +164,7 @@ impl Listed {
             next: SharedWord::new(0),
             trace: address(&*setup.listed.trace),
             slots: SharedWord::new(0),
-            subbufs: SharedWord::new(0),
+            subbufs: [SharedWord::new(0), SharedWord::new(0)],
             subbuf_size: setup.config.subbuf_size as u64,
             subbuf_count: setup.config.subbuf_count as u64,
             cpu,
@@ -184,11 +185,17 @@ impl Listed {
         listing.change(self.at, |entry| entry.slots.store(at as u64));
     }
 
-    /// Its sub-buffers are there.
-    pub(super) fn subbufs(&self, first: NonNull<u8>) {
-        let at = first.as_ptr().expose_provenance();
+    /// The sub-buffers of a bank are there; [`None`]: it has none any more.
+    pub(super) fn subbufs(&self, bank: Bank, first: Option<NonNull<u8>>) {
+        let at = first.map_or(0, |first| first.as_ptr().expose_provenance());
         let listing = &self.trace.listing;
-        listing.change(self.at, |entry| entry.subbufs.store(at as u64));
+        listing.change(self.at, |entry| {
+            let [first, second] = &entry.subbufs;
+            match bank {
+                Bank::First => first.store(at as u64),
+                Bank::Second => second.store(at as u64),
+            }
+        });
     }
 }
 

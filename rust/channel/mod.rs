@@ -17,6 +17,7 @@ pub(crate) mod dump;
 pub(crate) mod platform;
 pub(crate) mod reader;
 pub(crate) mod region;
+mod snapshot;
 pub(crate) mod stats;
 pub(crate) mod stopper;
 mod stream;
@@ -292,7 +293,7 @@ impl Channel {
         };
         let cpus = NoHotplug::new();
         if cpus.is_online(cpu) {
-            cpu::run_on(cpu, stream.buffer(), Buffer::flush)
+            cpu::run_on(cpu, &mut stream.buffer(), |buffer| buffer.flush())
         } else {
             // It cannot come online while we stand in for it, and only one of us does.
             let _cursor = stream.cursor.lock();

@@ -13,6 +13,7 @@ use crate::arch::word::{compiler_barrier, CountAndFlags, LocalWord, SharedWord};
 use crate::record;
 use crate::record::gate::Level;
 use crate::record::memory::Pages as _;
+use crate::ring::exchange::Bank;
 use crate::ring::image::Image;
 use crate::ring::platform::Platform;
 use crate::ring::slot::Slot;
@@ -96,7 +97,7 @@ impl record::platform::Platform for Kernel {
     type PerCpu<T> = SharedPerCpu<T>;
     type Place<T> = OnceArc<T>;
     type GateState = CountAndFlags;
-    type Pages = Pages;
+    type Pages = Arc<Pages>;
     type Wakeup = Arc<wakeup::Wakeup>;
 
     #[inline(always)]
@@ -132,12 +133,14 @@ impl record::platform::Platform for Kernel {
         Chosen::new(row)
     }
 
-    fn pages(&mut self, bytes: usize, cpu: u32) -> Option<Pages> {
+    fn pages(&mut self, bytes: usize, cpu: u32) -> Option<Arc<Pages>> {
         let pages = match &mut self.location.area {
             Some(area) => Pages::reserved(area.subbufs.take()?, bytes),
             None => Pages::new(bytes, cpu),
         }?;
-        self.location.listed.subbufs(pages.base());
+        let pages = Arc::new(pages, GFP_KERNEL).ok()?;
+        let base = Some(pages.base());
+        self.location.listed.subbufs(Bank::First, base);
         Some(pages)
     }
 }

@@ -9,6 +9,7 @@ use super::cursor::{HeldPacket, Seen};
 use super::stream::Stream;
 use super::Channel;
 use crate::abi::ioctl::MappedPacket;
+use crate::sys::cpu::NoHotplug;
 use crate::sys::errno::enodata;
 use crate::sys::mapping::Mapping;
 use crate::sys::pipe::Pipe;
@@ -37,6 +38,12 @@ pub(crate) struct StreamReader<C> {
 impl<C> StreamReader<C> {
     fn stream(&self) -> Result<&Stream> {
         self.channel.stream(self.cpu).ok_or_else(enodata)
+    }
+
+    fn end_snapshot(stream: &Stream) {
+        let cpus = NoHotplug::new();
+        let mut cursor = stream.cursor.lock();
+        cursor.end_snapshot(stream.buffer(), &cpus);
     }
 
     /// Puts the held packet back as if it had not been taken.
@@ -82,6 +89,7 @@ impl<C: Censor> StreamReader<C> {
 
     /// Takes the oldest packet. The caller has locked [`Stream::held`], which is empty.
     fn take(&self, stream: &Stream, by_read: bool) -> Result<HeldPacket> {
+        Self::finish_exchange(stream);
         let mut cursor = stream.cursor.lock();
         let finished = stream.is_finished();
         let taken = cursor.take(stream.buffer(), finished, by_read);
@@ -91,7 +99,7 @@ impl<C: Censor> StreamReader<C> {
         drop(cursor);
         let mut taken = taken?;
         if let Some(censor) = &self.censor {
-            let censored = taken.censor(stream.buffer(), self.cpu, censor);
+            let censored = taken.censor(self.cpu, censor);
             censored.inspect_err(|_| stream.cursor.lock().unget(stream.buffer()))?;
         }
         Ok(taken)
@@ -113,9 +121,8 @@ impl<C: Censor> StreamReader<C> {
 
     /// Looks at the content of the held packet. `EINVAL`: none is held. May sleep.
     pub(crate) fn look<R>(&self, look: impl FnOnce(&[u8]) -> R) -> Result<R> {
-        let stream = self.stream()?;
-        let held = stream.held.lock();
-        Ok(look(held.as_ref().ok_or(EINVAL)?.content(stream.buffer())))
+        let held = self.stream()?.held.lock();
+        Ok(look(held.as_ref().ok_or(EINVAL)?.content()))
     }
 
     /// Has the packet being written closed. May sleep.
@@ -130,21 +137,64 @@ impl<C: Censor> StreamReader<C> {
         let Some(packet) = &mut *held else {
             return Err(EINVAL);
         };
-        packet.splice(stream.buffer(), pipe, len)
+        packet.splice(pipe, len)
     }
 
     /// Bytes that can be mapped: all that packets are in.
     pub(crate) fn map_size(&self) -> Result<u64> {
-        Ok(self.stream()?.buffer().memory().pages().len() as u64)
+        let stream = self.stream()?;
+        let pages = stream.buffer().pages(&stream.cursor.lock().reader);
+        Ok(pages.map_or(0, |(_, pages)| pages.len() as u64))
     }
 
     /// Shows a program the buffer's memory, with what is being written and what was read. It stays as long
-    /// as the reader. `EPERM`: this reader may not see all of it. May sleep.
+    /// as the reader. `EPERM`: this reader may not see all of it; `EBUSY`: a snapshot is being read. May
+    /// sleep.
     pub(crate) fn map(&self, mapping: &Mapping<'_>) -> Result {
         if self.censor.is_some() {
             return Err(EPERM);
         }
-        mapping.fill(self.stream()?.buffer().memory().pages())
+        let stream = self.stream()?;
+        let mut cursor = stream.cursor.lock();
+        if cursor.snapshot.is_taken() {
+            return Err(EBUSY);
+        }
+        let (_, pages) = stream.buffer().pages(&cursor.reader).ok_or(EBUSY)?;
+        cursor.is_mapped = true;
+        drop(cursor);
+        mapping.fill(&pages)
+    }
+
+    /// Has memory ready for [`take_all`](Self::take_all). `EOPNOTSUPP`: in discard mode; `EBUSY`: packets of
+    /// a snapshot are to be read, or the memory is mapped; `ENOMEM`. May sleep.
+    pub(crate) fn prepare(&self) -> Result {
+        let stream = self.stream()?;
+        let _held = stream.held.lock();
+        Self::finish_exchange(stream);
+        stream.cursor.lock().prepare(stream.buffer())
+    }
+
+    /// Closes the packet being written and takes all packets, in one go on the writer's CPU. They come from
+    /// [`get`](Self::get), and the writer has other memory. Returns how many there are. As
+    /// [`prepare`](Self::prepare); `EAGAIN`: the writer was in the way. May sleep.
+    pub(crate) fn take_all(&self) -> Result<usize> {
+        let stream = self.stream()?;
+        let held = stream.held.lock();
+        if held.is_some() {
+            return Err(EBUSY);
+        }
+        Self::finish_exchange(stream);
+        let cpus = NoHotplug::new();
+        let mut cursor = stream.cursor.lock();
+        cursor.prepare(stream.buffer())?;
+        cursor.take_all(stream.buffer(), &cpus)
+    }
+
+    /// Tries again what a snapshot left undone.
+    fn finish_exchange(stream: &Stream) {
+        if stream.cursor.lock().snapshot.is_exchanging() {
+            Self::end_snapshot(stream);
+        }
     }
 
     /// Copies what comes next: of the held packet, or of packets that it takes and gives back
@@ -177,7 +227,7 @@ impl<C: Censor> StreamReader<C> {
                 },
             };
             // Without the cursor's lock: the copy may wait for user memory for ever.
-            let bytes = packet.copy_out(stream.buffer(), out)?;
+            let bytes = packet.copy_out(out)?;
             if let Some(packet) = held.take_if(|packet| packet.is_read()) {
                 stream.cursor.lock().put(stream.buffer(), packet);
             }
@@ -203,7 +253,7 @@ impl<C: Censor> StreamReader<C> {
         } else {
             stream.is_due()
         };
-        if readable || cursor.is_holding() {
+        if readable || cursor.is_holding() || cursor.snapshot.has_packets() {
             let urgent = if stream.ring().is_almost_full() {
                 POLLPRI
             } else {
@@ -223,6 +273,10 @@ impl<C> Drop for StreamReader<C> {
     fn drop(&mut self) {
         self.unget();
         if let Ok(stream) = self.stream() {
+            if stream.cursor.lock().snapshot.is_taken() {
+                Self::end_snapshot(stream);
+            }
+            stream.cursor.lock().leave();
             stream.wakeup.close();
         }
     }

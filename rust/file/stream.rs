@@ -95,6 +95,8 @@ impl StreamFile for Stream {
             ioctl::MAP_SIZE => write(argument, &reader.map_size()?.to_ne_bytes())?,
             ioctl::PUT_PACKET => reader.put()?,
             ioctl::FLUSH => reader.flush()?,
+            ioctl::PREPARE => reader.prepare()?,
+            ioctl::TAKE_ALL => write(argument, &(reader.take_all()? as u64).to_ne_bytes())?,
             _ => return Err(ENOTTY),
         }
         Ok(0)

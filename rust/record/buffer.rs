@@ -7,10 +7,12 @@ use super::clock::{ClockSource, TraceClock};
 use super::format::Format;
 use super::gate::{Entry, Exclusive, Stopped};
 use super::header::{EventHeader, Label};
-use super::memory::{Memory, RecordWriter};
+use super::memory::{self, Memory, PacketMemory, Pages, RecordWriter};
 use super::packet::{self, Identity};
 use super::platform::{Platform, Wakeup};
 use super::ring::commit::Complete;
+use super::ring::consume::{Packet, Reader};
+use super::ring::exchange::{Bank, Taken, Vacated};
 use super::ring::geometry::Geometry;
 use super::ring::lost::Lost;
 use super::ring::platform::Local;
@@ -88,20 +90,20 @@ impl<P: Platform> Buffer<P> {
             .checked_mul(subbuf_count + 1)
             .ok_or(NotMade::Shape)?;
         let pages = platform.pages(bytes, identity.cpu);
-        let memory = Memory::new(pages.ok_or(NotMade::Memory)?);
+        let pages = pages.ok_or(NotMade::Memory)?;
         let ring = Ring::new(
             geometry,
             mode,
             PacketHeader::SIZE as u64,
             origin,
-            memory.address(),
+            memory::address(&pages),
             slots,
             platform,
         )
         .ok_or(NotMade::Shape)?;
         Ok(Self {
             ring,
-            memory,
+            memory: Memory::new(pages),
             last_time: P::Local::new(0),
             clock,
             identity,
@@ -111,9 +113,20 @@ impl<P: Platform> Buffer<P> {
         })
     }
 
-    /// The memory, to read packets that the ring gave.
-    pub fn memory(&self) -> &Memory<P::Pages> {
-        &self.memory
+    /// Where a packet lies that the ring gave to the reader.
+    pub fn packet(&self, reader: &Reader, packet: &Packet) -> Option<PacketMemory<P::Pages>> {
+        self.sub_buffer(reader, packet.memory)
+    }
+
+    fn sub_buffer(&self, reader: &Reader, memory: u64) -> Option<PacketMemory<P::Pages>> {
+        let (bank, at) = self.ring.place(memory);
+        Some(PacketMemory::new(self.memory.pages(reader, bank)?, at))
+    }
+
+    /// The bank that the writer uses, and its pages.
+    pub fn pages(&self, reader: &Reader) -> Option<(Bank, P::Pages)> {
+        let bank = reader.bank();
+        Some((bank, self.memory.pages(reader, bank)?))
     }
 
     /// The ring.
@@ -373,6 +386,47 @@ impl<P: Platform> Buffer<P> {
             self.last_time.store(closed.time);
             self.close(closed);
         }
+    }
+
+    /// Gives the buffer pages for its other bank, which has none, as many as it has and all zero. Returns
+    /// which bank that is; [`None`]: it has some, or these are not so many. Then
+    /// [`exchange`](Self::exchange) has the writer use them.
+    pub fn add_bank(&self, reader: &mut Reader, pages: P::Pages) -> Option<Bank> {
+        let (bank, used) = self.pages(reader)?;
+        let other = bank.other();
+        if pages.size() != used.size() || self.memory.pages(reader, other).is_some() {
+            return None;
+        }
+        let base = memory::address(&pages);
+        self.memory.add(reader, other, pages);
+        self.ring.add_bank(reader, base);
+        Some(other)
+    }
+
+    /// Closes the packet being written if it is in the old bank, and takes all packets that are there
+    /// ([`Ring::exchange`] has the contract). Once that is vacated it can be [freed](Self::free).
+    pub fn exchange(&self, reader: &mut Reader, taken: impl FnMut(Taken)) -> Option<Vacated> {
+        if self.ring.writes_old_bank(reader) {
+            self.flush();
+        }
+        self.ring.exchange(reader, taken)
+    }
+
+    /// Puts a packet back that an exchange took, as if it had not: a copy of it, in a sub-buffer that the
+    /// reader has in the new bank. Returns whether it can be read again, as [`Ring::restore`] does.
+    pub fn restore(&self, reader: &mut Reader, taken: Taken) -> bool {
+        let room = self.ring.room(reader);
+        let to = room.and_then(|room| self.sub_buffer(reader, room));
+        let from = self.packet(reader, &taken.packet());
+        if let (Some(from), Some(to)) = (from, to) {
+            from.copy_to(&to, self.ring.geometry().size() as usize);
+        }
+        self.ring.restore(reader, taken)
+    }
+
+    /// Frees the pages of a bank. Packets that lie there and are still held keep them.
+    pub fn free(&self, reader: &mut Reader, vacated: Vacated) {
+        self.memory.free(reader, vacated);
     }
 
     /// Reports losses that no packet has reported, in an empty packet, if there is room for one.

@@ -5,7 +5,10 @@
 //! Whose bytes are whose is the ring's to say. Everything here takes positions that the ring
 //! gave to the caller and trusts them: checking each store would cost more than the store.
 
+use super::ring::consume::Reader;
+use super::ring::exchange::{Bank, Vacated};
 use core::arch::asm;
+use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 use core::mem::{size_of, MaybeUninit};
 use core::ptr::{with_exposed_provenance_mut, NonNull};
@@ -218,50 +221,77 @@ pub fn tail_alone<T: Tail>(tail: &T) -> (u64, impl FnOnce(RecordWriter<'_>) + '_
     )
 }
 
-/// Bytes in a row.
+/// Bytes in a row. A clone is the same bytes.
 ///
 /// # Safety
 ///
-/// [`base`](Self::base) is always the same: the address of as many bytes as were asked for, which
-/// nothing else uses as long as this lives, wherever it is moved.
-pub unsafe trait Pages: Sized {
+/// [`base`](Self::base) is always the same: the address of [`size`](Self::size) bytes, which nothing else
+/// uses until this and all its clones are dropped, wherever they are moved.
+pub unsafe trait Pages: Clone {
     /// First byte.
     fn base(&self) -> NonNull<u8>;
+    /// Bytes.
+    fn size(&self) -> usize;
 }
 
-/// The sub-buffers of one CPU: those of the slots and the reader's.
+/// The address of the first byte: what writers call it.
+pub(super) fn address(pages: &impl Pages) -> u64 {
+    pages.base().as_ptr().expose_provenance() as u64
+}
+
+/// The sub-buffers of one CPU: those of the slots and the reader's, in one bank or two.
 #[derive(Debug)]
 pub struct Memory<G> {
-    // Beside `pages`, so that the hot path finds it without asking.
-    base: NonNull<u8>,
-    pages: G,
+    /// Only who has the ring's one [`Reader`] looks at them, and only who has it alone changes them.
+    banks: [UnsafeCell<Option<G>>; 2],
 }
 
 // SAFETY: Plain memory, see `Pages`.
 unsafe impl<G: Send> Send for Memory<G> {}
-// SAFETY: Writers and the reader never touch the same bytes at a time (ring, I4).
-unsafe impl<G: Sync> Sync for Memory<G> {}
+// SAFETY:
+// - Writers and the reader never touch the same bytes at a time (ring, I4).
+// - The banks are changed by who has the one reader alone, as is said there.
+unsafe impl<G: Send + Sync> Sync for Memory<G> {}
 
 impl<G: Pages> Memory<G> {
-    /// The memory that these pages are, all zero.
+    /// Of one bank, the first, of pages that are all zero.
     pub(super) fn new(pages: G) -> Self {
         Self {
-            base: pages.base(),
-            pages,
+            banks: [UnsafeCell::new(Some(pages)), UnsafeCell::new(None)],
         }
     }
 
-    /// The pages, to move them out.
-    pub fn pages(&self) -> &G {
-        &self.pages
+    fn cell(&self, bank: Bank) -> &UnsafeCell<Option<G>> {
+        let [first, second] = &self.banks;
+        match bank {
+            Bank::First => first,
+            Bank::Second => second,
+        }
     }
 
-    /// What writers call its first byte: its address.
-    pub(super) fn address(&self) -> u64 {
-        self.base.as_ptr().expose_provenance() as u64
+    /// The pages of a bank, if it has any.
+    pub(super) fn pages(&self, _: &Reader, bank: Bank) -> Option<G> {
+        // SAFETY: The ring's one reader is borrowed, so nobody changes the bank.
+        unsafe { (*self.cell(bank).get()).clone() }
     }
 
-    /// Lays `value` down at `at`, counted from [`address`](Self::address).
+    /// Has a bank that has no pages have these. They stay until the bank is [freed](Self::free).
+    pub(super) fn add(&self, _: &mut Reader, bank: Bank, pages: G) {
+        // SAFETY: The ring's one reader is borrowed mutably, so nobody else looks at the bank.
+        let bank = unsafe { &mut *self.cell(bank).get() };
+        debug_assert!(bank.is_none());
+        bank.get_or_insert(pages);
+    }
+
+    /// Lets go of the pages of a bank. Who has a clone keeps them.
+    pub(super) fn free(&self, _: &mut Reader, vacated: Vacated) {
+        // SAFETY:
+        // - The ring's one reader is borrowed mutably, so nobody else looks at the bank.
+        // - No slot has memory of the bank, so no writer has an address in it.
+        unsafe { *self.cell(vacated.bank()).get() = None };
+    }
+
+    /// Lays `value` down at `at`, counted from the [`address`] of a bank.
     ///
     /// The caller has reserved these bytes and not committed them.
     #[inline(always)]
@@ -287,17 +317,57 @@ impl<G: Pages> Memory<G> {
             memory: PhantomData,
         }
     }
+}
 
-    /// Reads a word of the header of a packet that the reader holds.
-    pub fn read_word(&self, at: u64) -> u64 {
-        // SAFETY: The bytes of a held packet lie in the memory, and nobody writes them (I4).
-        unsafe { self.base.add(at as usize).cast::<u64>().read_unaligned() }
+/// Where a packet that the reader holds lies: its pages, and the offset of its first byte. The pages stay as
+/// long as this lives.
+#[derive(Clone, Debug)]
+pub struct PacketMemory<G> {
+    pages: G,
+    at: usize,
+}
+
+impl<G: Pages> PacketMemory<G> {
+    /// A sub-buffer in these pages, which the reader owns.
+    pub(super) fn new(pages: G, at: u64) -> Self {
+        Self {
+            pages,
+            at: at as usize,
+        }
     }
 
-    /// Bytes of a packet that the reader holds.
-    pub fn bytes(&self, at: u64, len: usize) -> &[u8] {
+    /// The pages, to move them out.
+    pub fn pages(&self) -> &G {
+        &self.pages
+    }
+
+    /// Offset of the packet in the pages.
+    pub fn offset(&self) -> usize {
+        self.at
+    }
+
+    /// Reads a word of its header.
+    pub fn word(&self, at: usize) -> u64 {
         // SAFETY: The bytes of a held packet lie in the memory, and nobody writes them (I4).
-        unsafe { core::slice::from_raw_parts(self.base.add(at as usize).as_ptr(), len) }
+        unsafe { self.first().add(at).cast::<u64>().read_unaligned() }
+    }
+
+    /// Bytes of it.
+    pub fn bytes(&self, from: usize, len: usize) -> &[u8] {
+        // SAFETY: The bytes of a held packet lie in the memory, and nobody writes them (I4).
+        unsafe { core::slice::from_raw_parts(self.first().add(from).as_ptr(), len) }
+    }
+
+    fn first(&self) -> NonNull<u8> {
+        // SAFETY: The offset of a sub-buffer in the pages.
+        unsafe { self.pages.base().add(self.at) }
+    }
+
+    /// Copies the first `len` bytes to another sub-buffer that the reader owns.
+    pub(super) fn copy_to(&self, to: &Self, len: usize) {
+        let (from, to) = (self.first(), to.first());
+        // SAFETY: As above of both, which are two sub-buffers: nobody else reads or writes them now.
+        unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), to.as_ptr(), len) };
     }
 }
 

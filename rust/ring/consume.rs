@@ -2,6 +2,7 @@
 
 //! Taking packets out: the paper's Algorithms 5, 6 and 7.
 
+use super::exchange::Bank;
 use super::platform::{Local, Platform, Shared};
 use super::reference::Reference;
 use super::Ring;
@@ -14,10 +15,17 @@ const RETRIES: usize = 16;
 /// # Invariants
 ///
 /// - The memory `spare` belongs to the reader, and so does the held packet's.
+/// - `spare` is of `bank`, except after a get and put during an [exchange](Ring::exchange).
 /// - There is one `Reader` to a ring, made by [`Ring::reader`].
 pub struct Reader {
     /// Index of the memory that stands in, or will stand in, for the packet taken.
     pub(super) spare: u64,
+    /// The bank of memory that the slots have, or get by an exchange.
+    pub(super) bank: Bank,
+    /// Whether a slot may still have memory of the other bank.
+    pub(super) is_exchanging: bool,
+    /// Where the packets begin that are too late for the exchange.
+    pub(super) end: Option<u64>,
     held: Option<Held>,
 }
 
@@ -52,6 +60,9 @@ impl<P: Platform> Ring<P> {
     pub fn reader(&self) -> Reader {
         Reader {
             spare: self.geometry.count(),
+            bank: Bank::First,
+            is_exchanging: false,
+            end: None,
             held: None,
         }
     }
@@ -157,12 +168,19 @@ impl<P: Platform> Ring<P> {
         let spare = Reference::idle(reader.spare).word();
         if !slot.reference.compare_exchange(spare, reference.word()) {
             reader.spare = reference.index();
-            let mut dropped = self.dropped.load();
-            while !self
+            self.count_dropped(packet.records);
+        }
+    }
+
+    /// Counts records of a packet that the reader took and could not give back.
+    pub(super) fn count_dropped(&self, records: u64) {
+        loop {
+            let dropped = self.dropped.load();
+            if self
                 .dropped
-                .compare_exchange(dropped, dropped.wrapping_add(packet.records))
+                .compare_exchange(dropped, dropped.wrapping_add(records))
             {
-                dropped = self.dropped.load();
+                return;
             }
         }
     }

@@ -135,6 +135,16 @@ impl<P: Platform> Geometry<P> {
         position.wrapping_shr(self.size_bits) & self.count_mask
     }
 
+    /// The sum of the indexes of a bank's sub-buffers, the reader's among them, from `first` on.
+    pub(super) fn sum_of_indexes(&self, first: u64) -> u64 {
+        let last = self.count();
+        // 0 + 1 + ... + last, which is even.
+        let from_zero = (last / 2).wrapping_mul(last.wrapping_add(1));
+        first
+            .wrapping_mul(last.wrapping_add(1))
+            .wrapping_add(from_zero)
+    }
+
     /// How often the buffer was gone round.
     #[inline(always)]
     pub fn lap(&self, position: u64) -> u64 {

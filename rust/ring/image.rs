@@ -63,9 +63,9 @@ impl Image {
             && offset_of!(Slot<P>, delivered_records) == Self::DELIVERED_RECORDS
     }
 
-    /// What the slot says whose bytes these are, little endian, of a buffer of `count` sub-buffers and the
-    /// reader's, of `size` bytes each. [`None`]: no writer leaves it so.
-    pub fn read(slot: &[u8; Self::SIZE], size: u64, count: u64) -> Option<Self> {
+    /// What the slot says whose bytes these are, little endian, of a buffer whose sub-buffers have `size`
+    /// bytes each and indexes up to `last`. [`None`]: no writer leaves it so.
+    pub fn read(slot: &[u8; Self::SIZE], size: u64, last: u64) -> Option<Self> {
         let word = |at: usize| {
             let bytes = slot.get(at..)?.first_chunk()?;
             Some(u64::from_le_bytes(*bytes))
@@ -74,7 +74,7 @@ impl Image {
         let memory = reference.index();
         let left = word(Self::LEFT)?;
         // The reader's sub-buffer may stand in any slot.
-        if memory > count || left > size {
+        if memory > last || left > size {
             return None;
         }
         let since_delivery = word(Self::RECORDS)?.wrapping_sub(word(Self::DELIVERED_RECORDS)?);

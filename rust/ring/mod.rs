@@ -41,7 +41,7 @@
 //! preemption disabled, in any context. A nested context (interrupt, NMI) runs to its end
 //! before the one below goes on, so writers nest like function calls. For a CPU that is
 //! offline, one caller that keeps it offline stands in for it. The *reader* ([`consume`]) runs on
-//! any CPU; there is one at a time.
+//! any CPU; there is one at a time. Its [`exchange`] runs on the writer's CPU.
 //!
 //! # Words
 //!
@@ -51,7 +51,7 @@
 //! | `rcnt` | reader (put), writer (push, overwrite mode) | shared cmpxchg |
 //! | `left` (slot) | writer | local subtraction that tells whether nothing is left; store at delivery |
 //! | `commit_seq` (slot) | writer, at delivery | store; one deliverer per lap |
-//! | `reference` (slot) | writer (hold, deliver), reader (exchange) | shared cmpxchg; store while held |
+//! | `reference` (slot) | writer (hold, deliver), reader (get, unget, exchange) | shared cmpxchg; store while held |
 //! | the open slot; `last`, `to_memory` (slot) | writer | store; what they say does not change while it matters |
 //! | `records`, lost counters | writer | local add |
 //!
@@ -108,12 +108,15 @@
 //!   one too, has pushed. `rcnt` would stay one sub-buffer behind for ever, at a slot that is
 //!   being written, and nothing could be read any more.
 //! - A reader that goes away between get and put gives the packet back ([`Ring::unget`]).
+//! - A snapshot exchanges the memory of all slots at once, in an interrupt on the writer's CPU
+//!   ([`exchange`]).
 
 #![forbid(unsafe_code)]
 
 pub mod aux;
 pub mod commit;
 pub mod consume;
+pub mod exchange;
 pub mod geometry;
 pub mod image;
 pub mod lost;
@@ -150,8 +153,8 @@ pub struct Ring<P: Platform> {
     wcnt: P::Local,
     geometry: Geometry<P>,
     slots: P::Slots,
-    /// What writers call the first byte of the memory.
-    base: u64,
+    /// What writers call the first byte of the first bank of memory.
+    base: P::Shared,
     /// The position of the first packet.
     origin: u64,
     /// Bytes in front of the first record of every packet.
@@ -169,8 +172,10 @@ pub struct Ring<P: Platform> {
     platform: P,
     /// Own cache line: the reader writes it, the writer looks only when it switches.
     rcnt: OwnLine<P::Shared>,
-    /// Records the reader could not give back ([`Ring::unget`]).
+    /// Records the reader could not give back ([`Ring::unget`], [`Ring::restore`]).
     dropped: P::Shared,
+    /// The same as `base` of the second bank ([`exchange`]).
+    second_base: P::Shared,
 }
 
 /// Keeps a word of the reader's out of the writer's cache lines.
@@ -216,7 +221,7 @@ impl<P: Platform> Ring<P> {
             wcnt: P::Local::new(origin),
             geometry,
             slots,
-            base,
+            base: P::Shared::new(base),
             origin,
             header,
             largest: geometry.size() - header,
@@ -230,6 +235,7 @@ impl<P: Platform> Ring<P> {
             platform,
             rcnt: OwnLine(P::Shared::new(origin)),
             dropped: P::Shared::new(0),
+            second_base: P::Shared::new(0),
         })
     }
 

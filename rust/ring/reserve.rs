@@ -271,8 +271,7 @@ impl<P: Platform> Ring<P> {
 
     /// What writers call the first byte of the slot's memory, which is held.
     pub(super) fn memory(&self, slot: &Slot<P>) -> u64 {
-        let offset = self.geometry.memory(slot.reference().index());
-        self.base.wrapping_add(offset)
+        self.address(slot.reference().index())
     }
 
     fn take(&self, slot: &Slot<P>) {

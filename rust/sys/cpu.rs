@@ -74,13 +74,14 @@ impl Drop for NoHotplug {
 }
 
 /// Runs `f` on `cpu`, in its interrupt context, and waits for it. Runs it here if `cpu` is
-/// this one, with interrupts off.
+/// this one, with interrupts off. All that was stored before is seen there, and the other way round
+/// afterwards.
 ///
 /// Fails with `ENXIO` if `cpu` is offline. Context: process, interrupts on.
-pub(crate) fn run_on<T: Sync>(cpu: u32, data: &T, f: fn(&T)) -> Result {
+pub(crate) fn run_on<T: Send>(cpu: u32, data: &mut T, f: fn(&mut T)) -> Result {
     struct Call<'a, T> {
-        data: &'a T,
-        f: fn(&T),
+        data: &'a mut T,
+        f: fn(&mut T),
     }
     /// Runs a [`Call`].
     ///
@@ -88,18 +89,14 @@ pub(crate) fn run_on<T: Sync>(cpu: u32, data: &T, f: fn(&T)) -> Result {
     ///
     /// `info` must point to the live `Call` of a `T`.
     unsafe extern "C" fn run<T>(info: *mut c_void) {
-        // SAFETY: `info` is the `Call` below, which outlives the wait.
-        let call = unsafe { &*info.cast::<Call<'_, T>>() };
+        // SAFETY: `info` is the `Call` below, which outlives the wait; nobody else uses it meanwhile.
+        let call = unsafe { &mut *info.cast::<Call<'_, T>>() };
         (call.f)(call.data);
     }
-    let call = Call { data, f };
+    let mut call = Call { data, f };
     // SAFETY: `run` gets `call`, and the helper waits for its end.
     kernel::error::to_result(unsafe {
-        bindings::rtrace_call_on_cpu(
-            cpu as c_int,
-            Some(run::<T>),
-            (&raw const call).cast_mut().cast(),
-        )
+        bindings::rtrace_call_on_cpu(cpu as c_int, Some(run::<T>), (&raw mut call).cast())
     })
 }
 
@@ -110,7 +107,7 @@ pub(crate) fn run_on<T: Sync>(cpu: u32, data: &T, f: fn(&T)) -> Result {
 /// Fails with `ENXIO` if `cpu` is offline. Context: process, interrupts on.
 pub(crate) fn full_barrier_on(cpu: u32) -> Result {
     full_barrier();
-    let executed = run_on(cpu, &(), |()| full_barrier());
+    let executed = run_on(cpu, &mut (), |()| full_barrier());
     full_barrier();
     executed
 }

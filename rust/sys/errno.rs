@@ -15,6 +15,11 @@ pub(crate) fn eilseq() -> Error {
     Error::from_errno(-(bindings::EILSEQ as i32))
 }
 
+/// What it is asked of cannot do that.
+pub(crate) fn eopnotsupp() -> Error {
+    Error::from_errno(-(bindings::EOPNOTSUPP as i32))
+}
+
 /// This kernel cannot do that.
 pub(crate) fn enosys() -> Error {
     Error::from_errno(-(bindings::ENOSYS as i32))

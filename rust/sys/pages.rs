@@ -7,6 +7,8 @@ use crate::sys::bindings;
 use crate::sys::reserved::Piece;
 use core::ptr::NonNull;
 use kernel::ffi::c_int;
+use kernel::prelude::*;
+use kernel::sync::Arc;
 
 pub(crate) use kernel::page::PAGE_SIZE;
 
@@ -77,6 +79,11 @@ impl Pages {
         })
     }
 
+    /// Whether it is reserved memory.
+    pub(crate) fn is_reserved(&self) -> bool {
+        self.reserved.is_some()
+    }
+
     /// Where the byte at `offset` is.
     pub(crate) fn address(&self, offset: usize) -> Option<NonNull<u8>> {
         if offset >= self.len {
@@ -100,10 +107,14 @@ impl Pages {
     }
 }
 
-// SAFETY: By the invariant; the memory stays where it is until the drop.
-unsafe impl memory::Pages for Pages {
+// SAFETY: By the invariant; the memory stays where it is until the last reference is dropped.
+unsafe impl memory::Pages for Arc<Pages> {
     fn base(&self) -> NonNull<u8> {
         self.base
+    }
+
+    fn size(&self) -> usize {
+        self.len
     }
 }
 

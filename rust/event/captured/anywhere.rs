@@ -68,7 +68,7 @@ fn take_elsewhere(to: &Destination<'_>, record: Option<Captured<'_>>) -> bool {
     let cpus = &to.channel.setup().cpus;
     let mut recorded = cpu::possible().filter(|cpu| cpus.has(*cpu));
     recorded.any(|cpu| {
-        let there = cpu::run_on(cpu, &(to, record), |(to, record)| match record {
+        let there = cpu::run_on(cpu, &mut (to, record), |(to, record)| match record {
             Some(record) => to.record(&Bytes(record.fields())),
             None => to.count_too_large(),
         });

@@ -177,7 +177,7 @@ impl Timers {
             let is_new = wants(cpu) && this.is_wanted.compare_exchange(0, 1);
             if is_new && cpus.is_online(cpu) {
                 // It does not fail: the CPU stays online.
-                let _ = cpu::run_on(cpu, &this.timer, Timer::start);
+                let _ = cpu::run_on(cpu, &mut &this.timer, |timer| timer.start());
             }
         }
     }

@@ -62,10 +62,10 @@ impl Channel {
         let Ok(packet) = self.buffer.ring().get(&mut reader) else {
             return Ok(None);
         };
-        let memory = self.buffer.memory();
-        let size = packet.memory + offset_of!(PacketHeader, packet_size) as u64;
-        let bytes = memory.read_word(size) / 8;
-        out.write(memory.bytes(packet.memory, bytes as usize))?;
+        let memory = self.buffer.packet(&reader, &packet);
+        let memory = memory.context("no memory")?;
+        let bytes = memory.word(offset_of!(PacketHeader, packet_size)) / 8;
+        out.write(memory.bytes(0, bytes as usize))?;
         self.buffer.ring().put(&mut reader);
         Ok(Some(packet.records))
     }

@@ -176,8 +176,11 @@ impl<T> gate::Place<T> for Once<T> {
 }
 
 /// Memory that is never given back: a process measures a handful of buffers.
-#[derive(Debug)]
-pub(crate) struct Pages(NonNull<u8>);
+#[derive(Clone, Debug)]
+pub(crate) struct Pages {
+    base: NonNull<u8>,
+    size: usize,
+}
 
 // SAFETY: Plain memory; who writes where is the owner's concern.
 unsafe impl Send for Pages {}
@@ -190,14 +193,21 @@ impl Pages {
         let memory: &mut [u8] = Box::leak(vec![0; bytes].into_boxed_slice());
         // Every page is there, as the module's are: no page fault is measured.
         memory.fill(black_box(0));
-        Self(NonNull::from(memory).cast())
+        Self {
+            base: NonNull::from(memory).cast(),
+            size: bytes,
+        }
     }
 }
 
 // SAFETY: Leaked, and known to nobody else.
 unsafe impl memory::Pages for Pages {
     fn base(&self) -> NonNull<u8> {
-        self.0
+        self.base
+    }
+
+    fn size(&self) -> usize {
+        self.size
     }
 }
 

@@ -24,6 +24,8 @@ PUT_PACKET = 0x0000F702
 FLUSH = 0x0000F703
 GET_MAPPED = 0x8028F704
 MAP_SIZE = 0x8008F705
+PREPARE = 0x0000F706
+TAKE_ALL = 0x8008F707
 PACKET = struct.Struct("=QQQQ")
 Packet = namedtuple("Packet", "sequence size content records")
 MAPPED = struct.Struct("=QQQQQ")
@@ -169,6 +171,12 @@ class Stream:
 
     def flush(self):
         fcntl.ioctl(self.fd, FLUSH)
+
+    def prepare(self):
+        fcntl.ioctl(self.fd, PREPARE)
+
+    def take_all(self):
+        return struct.unpack("=Q", fcntl.ioctl(self.fd, TAKE_ALL, bytes(8)))[0]
 
     def read(self, n=1 << 20):
         return os.read(self.fd, n)

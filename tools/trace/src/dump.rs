@@ -35,7 +35,7 @@ type Readable<T> = std::result::Result<T, String>;
 #[derive(Default)]
 struct Contents {
     slots: Vec<u8>,
-    subbufs: Vec<u8>,
+    banks: [Vec<u8>; 2],
 }
 
 /// A trace in a dump.
@@ -170,13 +170,13 @@ impl Trace {
             // One after the other: all may be more than this machine's memory.
             let read = read(memory, entry)?;
             let stream = match &read {
-                Ok(Contents { slots, subbufs }) => Buffer {
+                Ok(Contents { slots, banks }) => Buffer {
                     cpu: entry.cpu,
                     stream_id: entry.stream_id,
                     subbuf_size: entry.subbuf_size,
                     subbuf_count: entry.subbuf_count,
                     slots,
-                    subbufs,
+                    banks: banks.each_ref().map(Vec::as_slice),
                 }
                 .stream(&self.metadata),
                 Err(why) => Stream::damaged(why),
@@ -201,24 +201,28 @@ fn read(memory: &mut impl Memory, entry: &Entry<u64>) -> Result<Readable<Content
     let Some((slots, bytes)) = lens else {
         return Ok(Err(format!("{count} sub-buffers of {size} bytes")));
     };
-    if entry.slots == 0 || entry.subbufs == 0 {
+    if entry.slots == 0 || entry.subbufs == [0; 2] {
         // It was being made.
         return Ok(Ok(Contents::default()));
-    }
-    let mut subbufs = Vec::new();
-    if subbufs.try_reserve_exact(bytes as usize).is_err() {
-        return Ok(Err(format!("there is no memory for its {bytes} bytes")));
     }
     let Some(slots) = memory.read(entry.slots, slots as usize)? else {
         return Ok(Err("its slots are not in the dump".to_owned()));
     };
-    for index in 0..=count {
-        let at = entry.subbufs.wrapping_add(index * size);
-        match memory.read(at, size as usize)? {
-            Some(subbuf) => subbufs.extend_from_slice(&subbuf),
-            // Then a packet there has no header.
-            None => subbufs.resize(subbufs.len() + size as usize, 0),
+    let mut banks = [Vec::new(), Vec::new()];
+    for (bank, first) in banks.iter_mut().zip(entry.subbufs) {
+        if first == 0 {
+            continue;
+        }
+        if bank.try_reserve_exact(bytes as usize).is_err() {
+            return Ok(Err(format!("there is no memory for its {bytes} bytes")));
+        }
+        for index in 0..=count {
+            match memory.read(first.wrapping_add(index * size), size as usize)? {
+                Some(subbuf) => bank.extend_from_slice(&subbuf),
+                // Then a packet there has no header.
+                None => bank.resize(bank.len() + size as usize, 0),
+            }
         }
     }
-    Ok(Ok(Contents { slots, subbufs }))
+    Ok(Ok(Contents { slots, banks }))
 }

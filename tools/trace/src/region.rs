@@ -101,7 +101,7 @@ impl<'a> Region<'a> {
             subbuf_size: self.header.subbuf_size,
             subbuf_count: self.header.subbuf_count,
             slots,
-            subbufs,
+            banks: [subbufs, &[]],
         };
         buffer.stream(&self.metadata)
     }

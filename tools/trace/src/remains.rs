@@ -25,8 +25,8 @@ pub struct Buffer<'a> {
     pub subbuf_count: u64,
     /// The slots.
     pub slots: &'a [u8],
-    /// The sub-buffers.
-    pub subbufs: &'a [u8],
+    /// The sub-buffers of its two banks of memory; a bank that it has not is empty.
+    pub banks: [&'a [u8]; 2],
 }
 
 /// A buffer's packets, in their order.
@@ -76,13 +76,23 @@ impl<'a> Buffer<'a> {
         let mut stream = Stream::default();
         let (size, count) = (self.subbuf_size, self.subbuf_count);
         let mut open = Vec::new();
+        let [first, second] = self.banks;
+        let last = if second.is_empty() {
+            count
+        } else {
+            2 * count + 1
+        };
         for slot in self.slots.chunks_exact(Image::SIZE).take(count as usize) {
             let image = slot
                 .first_chunk()
-                .and_then(|slot| Image::read(slot, size, count));
+                .and_then(|slot| Image::read(slot, size, last));
             let subbuf = |memory: u64| {
-                let at = usize::try_from(memory.checked_mul(size)?).ok()?;
-                self.subbufs.get(at..)?.get(..size as usize)
+                let (bank, index) = match memory.checked_sub(count + 1) {
+                    Some(index) => (second, index),
+                    None => (first, memory),
+                };
+                let at = usize::try_from(index.checked_mul(size)?).ok()?;
+                bank.get(at..)?.get(..size as usize)
             };
             let packet = match image {
                 None => Err("a slot that no writer leaves so".to_owned()),

@@ -99,6 +99,7 @@ fn dump(buffers: &[(u32, Vec<Slot>)]) -> Pieces {
             TRACE,
             slots_at,
             subbufs_at,
+            0,
             size,
             count,
             u64::from(*cpu),
@@ -176,6 +177,34 @@ fn every_buffer_becomes_a_stream() {
     assert_eq!((events.as_slice(), damaged.len()), (expected.as_slice(), 0));
 }
 
+/// A snapshot has the writer go on in a second bank of memory, and frees the first.
+#[test]
+fn slots_have_memory_of_two_banks() {
+    // The sub-buffers of a bank: those of the slots and the reader's.
+    let (subbufs, second) = (BUFFERS + (1 << 20), BUFFERS + (1 << 22));
+    let mut dump = two_buffers();
+    let count = u64::from_le_bytes(dump.0[&ENTRIES][48..56].try_into().unwrap());
+    for index in 0..=count {
+        let subbuf = dump.0[&(subbufs + index * SUBBUF as u64)].clone();
+        dump.0.insert(second + index * SUBBUF as u64, subbuf);
+    }
+    let move_slot = |dump: Pieces, slot: usize| {
+        let at = 64 * slot + 32;
+        let word = u64::from_le_bytes(dump.0[&BUFFERS][at..at + 8].try_into().unwrap());
+        dump.change(BUFFERS, at, word + count + 1)
+    };
+    let moved = move_slot(dump.change(ENTRIES, 32, second), 0);
+    assert_eq!(events_of(moved.clone()).0[0].1, 5);
+    let moved = move_slot(moved, 1);
+    assert_eq!(events_of(moved.clone()).0[0].1, 5);
+    let freed = moved.clone().change(ENTRIES, 24, 0);
+    assert_eq!(events_of(freed).0[0].1, 5);
+    // Without that memory there are no packets.
+    let (events, damaged) = events_of(moved.change(ENTRIES, 32, 0));
+    assert_eq!(events.iter().map(|(_, count)| count).sum::<usize>(), 7);
+    assert_eq!(damaged.len(), 2);
+}
+
 #[test]
 fn traces_come_in_their_order_and_by_name() {
     let mut dump = two_buffers();
@@ -242,15 +271,15 @@ fn nothing_is_believed() {
         (16, 8),
         (24, 8),
         (24, u64::MAX - 10),
-        (32, 0),
-        (32, 4095),
-        (32, 1 << 63),
         (40, 0),
-        (40, 3),
-        (40, 1 << 62),
-        (48, 9),
-        (56, 0),
-        (56, u64::from_le_bytes(*b"../../xx")),
+        (40, 4095),
+        (40, 1 << 63),
+        (48, 0),
+        (48, 3),
+        (48, 1 << 62),
+        (56, 9),
+        (64, 0),
+        (64, u64::from_le_bytes(*b"../../xx")),
     ] {
         damaged(two_buffers().change(last, offset, word));
     }

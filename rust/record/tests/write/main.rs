@@ -145,15 +145,16 @@ impl Trace {
     fn read(&self, reader: &mut Reader) -> Vec<Packet> {
         let mut packets = Vec::new();
         while let Ok(taken) = self.buffer.ring().get(reader) {
-            let memory = self.buffer.memory();
-            let header = memory.bytes(taken.memory, PacketHeader::SIZE).to_vec();
+            let memory = self.buffer.packet(reader, &taken).unwrap();
+            let header = memory.bytes(0, PacketHeader::SIZE).to_vec();
             let mut packet = Packet {
                 header,
                 content: Vec::new(),
             };
             let used = field!(packet, u64, content_size) / 8;
-            packet.content =
-                memory.bytes(taken.memory, used as usize)[PacketHeader::SIZE..].to_vec();
+            packet.content = memory
+                .bytes(PacketHeader::SIZE, used as usize - PacketHeader::SIZE)
+                .to_vec();
             packets.push(packet);
             self.buffer.ring().put(reader);
         }
@@ -221,8 +222,9 @@ fn the_words_of_a_held_packet_can_be_read() {
     trace.buffer.flush();
     let mut reader = trace.buffer.ring().reader();
     let packet = trace.buffer.ring().get(&mut reader).expect("a packet");
-    let at = packet.memory + std::mem::offset_of!(PacketHeader, timestamp_end) as u64;
-    assert_eq!(trace.buffer.memory().read_word(at), 200);
+    let memory = trace.buffer.packet(&reader, &packet).unwrap();
+    let at = std::mem::offset_of!(PacketHeader, timestamp_end);
+    assert_eq!(memory.word(at), 200);
 }
 
 /// A tail that makes a record of `len` bytes, with a compact header.

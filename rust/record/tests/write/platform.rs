@@ -151,7 +151,7 @@ impl Platform for OneCpu {
     type PerCpu<T> = One<T>;
     type Place<T> = Once<T>;
     type GateState = GateState;
-    type Pages = Bytes;
+    type Pages = SharedBytes;
     type Wakeup = Announced;
 
     fn no_preempt() -> NoPreempt {
@@ -186,9 +186,9 @@ impl Platform for OneCpu {
         Some(IndexedSlots::new((0..count as u64).map(slot).collect()))
     }
 
-    fn pages(&mut self, bytes: usize, cpu: u32) -> Option<Bytes> {
+    fn pages(&mut self, bytes: usize, cpu: u32) -> Option<SharedBytes> {
         assert_eq!(cpu, crate::CPU);
-        Some(Bytes::new(bytes))
+        Some(SharedBytes(Rc::new(Bytes::new(bytes))))
     }
 }
 
@@ -351,9 +351,13 @@ unsafe impl State for GateState {
     }
 }
 
+/// Memory that a buffer and its reader have.
+#[derive(Clone, Debug)]
+pub struct SharedBytes(Rc<Bytes>);
+
 /// Memory.
 #[derive(Debug)]
-pub struct Bytes {
+struct Bytes {
     base: NonNull<u8>,
     len: usize,
 }
@@ -369,9 +373,13 @@ impl Bytes {
 }
 
 // SAFETY: A boxed slice that nobody else knows, until the drop.
-unsafe impl Pages for Bytes {
+unsafe impl Pages for SharedBytes {
     fn base(&self) -> NonNull<u8> {
-        self.base
+        self.0.base
+    }
+
+    fn size(&self) -> usize {
+        self.0.len
     }
 }
 

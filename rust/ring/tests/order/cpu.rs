@@ -15,9 +15,10 @@ use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 
 /// What the reader says.
-#[derive(PartialEq, Eq)]
 enum Request {
     Barrier,
+    /// The writer's CPU is to do this.
+    Run(Box<dyn FnOnce()>),
     Ended,
 }
 
@@ -167,8 +168,18 @@ pub fn operation() {
         return;
     };
     if let Some(requests) = interrupt {
-        if requests.receive() == Request::Barrier {
-            fence(Ordering::SeqCst);
+        let is_asked = match requests.receive() {
+            Request::Barrier => {
+                fence(Ordering::SeqCst);
+                true
+            }
+            Request::Run(work) => {
+                work();
+                true
+            }
+            Request::Ended => false,
+        };
+        if is_asked {
             WRITER.with(|writer| {
                 let writer = writer.borrow();
                 let answers = writer.as_ref().and_then(|cpu| cpu.answers.as_ref());
@@ -184,6 +195,15 @@ pub fn operation() {
 
 /// The reader's request: returns when the writer's CPU has executed a full barrier.
 pub fn interrupt() {
+    ask(Request::Barrier);
+}
+
+/// The same: returns when the writer's CPU has done this, or does nothing any more.
+pub fn run_there(work: Box<dyn FnOnce()>) {
+    ask(Request::Run(work));
+}
+
+fn ask(request: Request) {
     READER.with(|reader| {
         let mut reader = reader.borrow_mut();
         let Some(cpu) = reader.as_mut() else {
@@ -193,7 +213,7 @@ pub fn interrupt() {
         cpu.asked += 1;
         if cpu.asked == 1 {
             cpu.requests
-                .send(Request::Barrier)
+                .send(request)
                 .expect("the writer's end is kept");
         }
         if cpu.asked <= 2 {

@@ -8,6 +8,7 @@ use super::log::Log;
 use super::outside::{is_on, Outside};
 use super::platform::{Cpus, Policy};
 use super::ring::consume::{Packet, Reader};
+use super::ring::exchange::{Bank, Taken};
 use super::ring::geometry::Geometry;
 use super::ring::lost::Lost;
 use super::ring::reserve::{Opened, Stamp};
@@ -15,11 +16,14 @@ use super::ring::slot::Slot;
 use super::ring::switch::Closed;
 use super::ring::{Mode, Ring};
 use super::slots::IndexedSlots;
+use std::collections::VecDeque;
 
 const SIZE: u64 = 4;
 const COUNT: u64 = 2;
 /// Bytes of the writers' sub-buffers.
 pub const BUFFER: u64 = SIZE * COUNT;
+/// Bytes of all the sub-buffers that a reader and a writer have.
+const BANK: u64 = BUFFER + SIZE;
 /// The packet's number, then its content.
 const HEADER: u64 = 2;
 
@@ -56,6 +60,8 @@ pub enum Read {
     /// Asks for a flush. The writer's CPU does it, as an interrupt; unless the fault
     /// `SwitchElsewhere` is on.
     Flush,
+    /// Takes all packets at once, on the writer's CPU. What follows puts one of them, or ungets all.
+    Snapshot,
 }
 
 /// A byte of the buffer. The ring must see to it that no two CPUs are at it at once.
@@ -76,9 +82,11 @@ pub struct Machine {
 
 /// The reader, and what it has seen.
 pub struct Consumer {
-    reader: Reader,
+    pub reader: Reader,
     /// And the times of its records.
     held: Option<(Packet, Vec<u64>)>,
+    /// The same of the packets of a snapshot, from the oldest to the newest.
+    taken: VecDeque<(Taken, Vec<u64>)>,
     /// Number of the last packet that was put, and time of its last record.
     last: Option<(u64, Option<u64>)>,
     /// Records in packets that were put.
@@ -105,9 +113,8 @@ impl Machine {
             )
             .expect("a valid ring"),
             config,
-            memory: (0..BUFFER + SIZE)
-                .map(|_| Byte(UnsafeCell::new(0)))
-                .collect(),
+            // Two banks.
+            memory: (0..2 * BANK).map(|_| Byte(UnsafeCell::new(0))).collect(),
             log: Log::default(),
         }
     }
@@ -204,6 +211,7 @@ impl Machine {
         Consumer {
             reader: self.ring.reader(),
             held: None,
+            taken: VecDeque::new(),
             last: None,
             seen: 0,
             got: 0,
@@ -219,9 +227,14 @@ impl Machine {
             Read::Put => self.put(consumer),
             Read::Unget => {
                 self.check_held(consumer);
+                let taken = std::mem::take(&mut consumer.taken);
+                for (taken, _) in taken {
+                    self.restore(&mut consumer.reader, taken);
+                }
                 consumer.held = None;
                 self.ring.unget(&mut consumer.reader);
             }
+            Read::Snapshot => panic!("a suite with interrupts takes it apart"),
             Read::Flush => {
                 if is_on(Outside::SwitchElsewhere) {
                     self.switch();
@@ -235,7 +248,15 @@ impl Machine {
         let Ok(packet) = self.ring.get(&mut consumer.reader) else {
             return false;
         };
-        let (sequence, times) = self.contents(&packet);
+        let times = self.check(consumer, &packet);
+        consumer.held = Some((packet, times));
+        consumer.got += 1;
+        true
+    }
+
+    /// What must be true of the next packet. The times of its records.
+    fn check(&self, consumer: &Consumer, packet: &Packet) -> Vec<u64> {
+        let (sequence, times) = self.contents(packet);
         assert_eq!(
             sequence,
             self.ring
@@ -256,9 +277,53 @@ impl Machine {
             );
         }
         assert!(times.is_sorted(), "times go back in a packet");
-        consumer.held = Some((packet, times));
-        consumer.got += 1;
-        true
+        times
+    }
+
+    // A suite with interrupts takes snapshots.
+
+    /// Has memory for a snapshot.
+    #[allow(dead_code)]
+    pub fn begin_snapshot(&self, consumer: &mut Consumer) {
+        let base = match consumer.reader.bank() {
+            Bank::First => BANK,
+            Bank::Second => 0,
+        };
+        self.ring.add_bank(&mut consumer.reader, base);
+    }
+
+    /// Takes what can be, on the writer's CPU. Returns whether that is all.
+    #[allow(dead_code)]
+    pub fn exchange(&self, reader: &mut Reader, taken: &mut Vec<Taken>) -> bool {
+        if self.ring.writes_old_bank(reader) {
+            self.switch();
+        }
+        let vacated = self.ring.exchange(reader, |packet| taken.push(packet));
+        vacated.is_some()
+    }
+
+    /// The reader has all of these, and looks at them.
+    #[allow(dead_code)]
+    pub fn end_snapshot(&self, consumer: &mut Consumer, mut taken: Vec<Taken>) {
+        taken.sort_by_key(|taken| self.ring.sequence(&taken.packet()));
+        let (late, taken) = taken.into_iter().partition::<Vec<_>, _>(Taken::is_late);
+        for late in late {
+            self.restore(&mut consumer.reader, late);
+        }
+        consumer.got += taken.len();
+        for taken in taken {
+            let times = self.check(consumer, &taken.packet());
+            consumer.taken.push_back((taken, times));
+        }
+    }
+
+    fn restore(&self, reader: &mut Reader, taken: Taken) {
+        if let Some(room) = self.ring.room(reader) {
+            for at in 0..SIZE {
+                self.write_byte(room + at, self.read_byte(taken.packet().memory + at));
+            }
+        }
+        self.ring.restore(reader, taken);
     }
 
     /// The number of a packet, and the times of its records.
@@ -284,12 +349,24 @@ impl Machine {
         if let Some((packet, times)) = &consumer.held {
             assert_eq!(self.contents(packet).1, *times, "a held packet changed");
         }
+        for (taken, times) in &consumer.taken {
+            let packet = taken.packet();
+            assert_eq!(self.contents(&packet).1, *times, "a held packet changed");
+        }
     }
 
     fn put(&self, consumer: &mut Consumer) {
         self.check_held(consumer);
-        if let Some((packet, times)) = consumer.held.take() {
+        let packet = if let Some((taken, times)) = consumer.taken.pop_front() {
+            self.ring.release(&taken);
+            Some((taken.packet(), times))
+        } else if let Some((packet, times)) = consumer.held.take() {
             assert_eq!(self.ring.put(&mut consumer.reader), Some(packet));
+            Some((packet, times))
+        } else {
+            None
+        };
+        if let Some((packet, times)) = packet {
             consumer.seen += times.len() as u64;
             let number = self
                 .ring
@@ -302,6 +379,9 @@ impl Machine {
     // The end.
 
     fn drain(&self, consumer: &mut Consumer) {
+        while !consumer.taken.is_empty() {
+            self.put(consumer);
+        }
         self.put(consumer);
         while self.get(consumer) {
             self.put(consumer);

@@ -37,7 +37,7 @@ use platform::Policy;
 use ring::Mode;
 use run::{Case, Interrupts};
 use std::time::Instant;
-use Read::{Get, Put, Unget};
+use Read::{Get, Put, Snapshot, Unget};
 use Write::{Fill, Record, Switch};
 
 const CASES: [Case; 6] = [
@@ -100,6 +100,28 @@ const SMALL: [Case; 3] = [
     },
 ];
 
+/// A flight recorder of which a snapshot is taken.
+const SNAPSHOTS: [Case; 3] = [
+    // The packet being written is taken, too.
+    Case {
+        before: &[Fill, Fill, Record(1)],
+        write: &[Record(1), Fill, Fill],
+        read: &[Snapshot, Put, Put],
+    },
+    // Its reader goes away.
+    Case {
+        before: &[Fill, Record(1)],
+        write: &[Record(1), Fill],
+        read: &[Snapshot, Put, Unget, Get, Put],
+    },
+    // One after the other.
+    Case {
+        before: &[Fill],
+        write: &[Record(1), Fill],
+        read: &[Snapshot, Put, Snapshot, Put],
+    },
+];
+
 /// All the executions of `cases` in `mode` in which the CPU is lost up to so many times.
 fn search(cases: &[Case], mode: Mode, policy: Policy, interrupts: Interrupts, preemptions: usize) {
     let begin = Instant::now();
@@ -150,6 +172,9 @@ fn each(policy: Policy, interrupts: Interrupts) {
                 search(&CASES, Mode::Discard, policy, interrupts, 1);
             }
         }
+        Interrupts::Snapshot => {
+            search(&SNAPSHOTS, Mode::Overwrite, policy, interrupts, 1 + more);
+        }
     }
 }
 
@@ -188,4 +213,10 @@ fn barrier_by_interrupt_and_nested_records() {
 #[test]
 fn barrier_by_interrupt_and_the_timer() {
     each(Policy::Interrupt, Interrupts::Both(Switch));
+}
+
+/// The exchange of a snapshot, which is the same whoever has the barrier.
+#[test]
+fn snapshots() {
+    each(Policy::Delivery, Interrupts::Snapshot);
 }

@@ -3,10 +3,10 @@
 //! Goes through the executions of a case.
 
 use super::cpu::{self, WriterCpu};
-use super::machine::{Config, Machine, Read, Write};
+use super::machine::{Config, Consumer, Machine, Read, Write};
 use loom::model::Builder;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// What the two CPUs do.
 #[derive(Clone, Copy, Debug)]
@@ -27,18 +27,20 @@ pub enum Interrupts {
     Barrier,
     /// Both, in any order; also the reader during the nested step.
     Both(Write),
+    /// The reader's snapshot.
+    Snapshot,
 }
 
 impl Interrupts {
     fn nested(self) -> Option<Write> {
         match self {
             Self::Nested(step) | Self::Both(step) => Some(step),
-            Self::None | Self::Barrier => None,
+            Self::None | Self::Barrier | Self::Snapshot => None,
         }
     }
 
     fn barrier(self) -> bool {
-        matches!(self, Self::Barrier | Self::Both(_))
+        matches!(self, Self::Barrier | Self::Both(_) | Self::Snapshot)
     }
 }
 
@@ -47,6 +49,33 @@ struct Count {
     executions: AtomicUsize,
     /// Packets that were got while the writer was there.
     got: AtomicUsize,
+}
+
+/// Takes all packets, on the writer's CPU as long as it writes.
+fn snapshot(machine: &Arc<Machine>, consumer: &mut Consumer) {
+    machine.begin_snapshot(consumer);
+    let reader = std::mem::replace(&mut consumer.reader, machine.ring.reader());
+    // Not part of what is modelled: one of the two waits for the other.
+    let all = Arc::new(Mutex::new((reader, Vec::new(), None)));
+    let exchange = {
+        let (machine, all) = (machine.clone(), all.clone());
+        move || {
+            let (reader, taken, is_all) = &mut *all.lock().expect("no panic");
+            *is_all = Some(machine.exchange(reader, taken));
+        }
+    };
+    loop {
+        cpu::run_there(Box::new(exchange.clone()));
+        if all.lock().expect("no panic").2.is_none() {
+            exchange();
+        }
+        if all.lock().expect("no panic").2.take() == Some(true) {
+            break;
+        }
+    }
+    let (reader, taken, _) = &mut *all.lock().expect("no panic");
+    std::mem::swap(&mut consumer.reader, reader);
+    machine.end_snapshot(consumer, std::mem::take(taken));
 }
 
 /// All the executions of `case` in which a thread loses the CPU up to `preemptions` times although
@@ -128,7 +157,10 @@ fn run(
             }
             let mut consumer = machine.consumer();
             for &step in steps {
-                machine.read(&mut consumer, step);
+                match step {
+                    Read::Snapshot => snapshot(&machine, &mut consumer),
+                    step => machine.read(&mut consumer, step),
+                }
             }
             (consumer, cpu::end_read())
         })

@@ -25,6 +25,7 @@ pub fn each_origin(mode: Mode, count: u64, test: impl Fn(&Machine<16>)) {
             count,
             header: 2,
             mode,
+            snapshots: false,
             origin,
         });
         test(&machine);

@@ -10,7 +10,7 @@ use super::model::{long, origins, Config};
 use super::ring::Mode;
 use super::say::say;
 use std::time::Instant;
-use Step::{Drain, Fill, Get, Put, Record, Switch, Unget, Wrap};
+use Step::{Drain, Fill, Get, Put, Record, Snapshot, Switch, Unget, Wrap};
 
 const SCENARIOS: [Scenario; 6] = [
     // From the beginning: open, fill, open again, close.
@@ -51,16 +51,52 @@ const SCENARIOS: [Scenario; 6] = [
     },
 ];
 
+/// Flight recorders of which snapshots are taken.
+const SNAPSHOTS: [Scenario; 5] = [
+    // The packet being written is taken, too.
+    Scenario {
+        name: "snapshot",
+        before: &[Wrap, Record(3)],
+        steps: &[Snapshot, Snapshot, Get, Put, Drain],
+    },
+    // Its reader goes away.
+    Scenario {
+        name: "snapshot, put back",
+        before: &[Wrap, Record(3)],
+        steps: &[Snapshot, Snapshot, Unget, Drain],
+    },
+    // Its reader goes away when it has read a packet.
+    Scenario {
+        name: "snapshot, half read",
+        before: &[Wrap, Record(3)],
+        steps: &[Snapshot, Put, Unget, Drain],
+    },
+    // One after the other: the memory is the first again.
+    Scenario {
+        name: "snapshots",
+        before: &[Wrap, Record(3), Snapshot, Drain, Wrap],
+        steps: &[Snapshot, Drain, Record(1)],
+    },
+    // A snapshot interrupts the writer.
+    Scenario {
+        name: "writer, snapshot",
+        before: &[Wrap, Record(3)],
+        steps: &[Record(2), Fill, Fill, Snapshot, Drain],
+    },
+];
+
 /// One scenario, with words so small that they wrap.
 #[cfg(fault)]
 pub fn one(name: &str, mode: Mode, depth: u32) {
-    let scenario = SCENARIOS.iter().find(|scenario| scenario.name == name);
+    let mut all = SCENARIOS.iter().chain(&SNAPSHOTS);
+    let scenario = all.find(|scenario| scenario.name == name);
     for origin in origins(8, 16).into_iter().take(2) {
         let config = Config {
             size: 8,
             count: 2,
             header: 2,
             mode,
+            snapshots: scenario.is_some_and(Scenario::has_snapshot),
             origin,
         };
         explore::<8>(config, scenario.expect("a scenario of that name"), depth);
@@ -90,6 +126,7 @@ fn from<const BITS: u32>(
         count,
         header: 2,
         mode,
+        snapshots: scenarios.iter().any(Scenario::has_snapshot),
         origin,
     };
     let executions: u64 = scenarios
@@ -154,4 +191,22 @@ pub fn deep_discard() {
 #[test]
 pub fn deep_overwrite() {
     deep(&SCENARIOS[2..], Mode::Overwrite);
+}
+
+/// Snapshots, in the one mode that has them: from position 0 and from just below the wrap.
+fn snapshots<const BITS: u32>(count: u64, depth: u32) {
+    for origin in origins(BITS, 8 * count).into_iter().take(2) {
+        from::<BITS>(&SNAPSHOTS, 8, count, Mode::Overwrite, origin, depth);
+    }
+}
+
+#[test]
+pub fn snapshots_of_two_sub_buffers() {
+    snapshots::<8>(2, 2);
+    snapshots::<64>(2, if long() { 2 } else { 1 });
+}
+
+#[test]
+pub fn snapshots_of_four_sub_buffers() {
+    snapshots::<8>(4, if long() { 2 } else { 1 });
 }

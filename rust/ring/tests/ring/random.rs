@@ -222,6 +222,7 @@ fn config(bits: u32) -> impl Strategy<Value = Config> {
         } else {
             Mode::Overwrite
         },
+        snapshots: false,
         origin: origins(bits, 8 << count_bits)[origin],
     })
 }

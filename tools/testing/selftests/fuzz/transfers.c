@@ -16,6 +16,8 @@
 #define FLUSH 0x0000f703u
 #define GET_MAPPED 0x8028f704u
 #define MAP_SIZE 0x8008f705u
+#define PREPARE 0x0000f706u
+#define TAKE_ALL 0x8008f707u
 
 void do_read(void)
 {
@@ -76,8 +78,8 @@ void do_write(void)
 static u32 any_request(void)
 {
 	static const u32 known[] = {
-		GET_PACKET, PUT_PACKET, FLUSH, GET_MAPPED, MAP_SIZE, FIONREAD, FIONBIO, FIOASYNC,
-		FIOCLEX, 0x5401, 0x5413,
+		GET_PACKET, PUT_PACKET, FLUSH, GET_MAPPED, MAP_SIZE, PREPARE, TAKE_ALL, FIONREAD,
+		FIONBIO, FIOASYNC, FIOCLEX, 0x5401, 0x5413,
 		0, ~0u, 0xf700, 0xf704, 0x8020f702, 0xc020f701, 0x4020f701, 0x8010f701
 	};
 	u32 request = known[below(lengthof(known))];
@@ -116,7 +118,10 @@ void do_ioctl(void)
 						   one_in(4) ? below(~0u) : packet));
 		break;
 	case 2:
-		counted(IOCTL_FLUSH, ioctl(file->fd, FLUSH));
+		if (one_in(2))
+			counted(IOCTL_FLUSH, ioctl(file->fd, FLUSH));
+		else
+			counted(IOCTL_GET, ioctl(file->fd, TAKE_ALL, buffer));
 		break;
 	case 3: case 4: case 5:
 		counted(IOCTL_PUT, ioctl(file->fd, PUT_PACKET));

@@ -26,19 +26,27 @@ pub enum Step {
     Drain,
     /// Takes a packet and keeps it. Does nothing if one is held.
     Get,
-    /// Puts or ungets what is held, if anything is.
+    /// Puts or ungets what is held, if anything is. Of a snapshot: puts a packet, or ungets all.
     Put,
     Unget,
+    /// Takes all, or what an unfinished snapshot has left. Does nothing if a packet is held.
+    Snapshot,
 }
 
 /// What can happen at a point.
 fn possible<const BITS: u32>(machine: &Machine<BITS>) -> &'static [Step] {
-    use Step::{Drain, Fill, Get, Put, Record, Switch, Unget, Wrap};
+    use Step::{Drain, Fill, Get, Put, Record, Snapshot, Switch, Unget, Wrap};
     const NO_READER: [Step; 4] = [Record(1), Fill, Wrap, Switch];
     const NOT_HELD: [Step; 6] = [Record(1), Fill, Wrap, Switch, Drain, Get];
     const HELD: [Step; 6] = [Record(1), Fill, Wrap, Switch, Put, Unget];
+    const UNFINISHED: [Step; 6] = [Record(1), Fill, Wrap, Switch, Snapshot, Unget];
+    const SNAPSHOT: [Step; 6] = [Record(1), Fill, Wrap, Switch, Drain, Snapshot];
     if !machine.may_read() {
         &NO_READER
+    } else if machine.has_unfinished() {
+        &UNFINISHED
+    } else if machine.config.snapshots && !machine.holds() {
+        &SNAPSHOT
     } else if machine.holds() {
         &HELD
     } else {
@@ -63,16 +71,25 @@ fn perform<const BITS: u32>(machine: &Machine<BITS>, step: Step) {
             machine.switch();
         }
         Step::Drain => {
-            while machine.get().is_ok() {
-                machine.put();
+            if !machine.has_unfinished() || machine.snapshot() {
+                while machine.get().is_ok() {
+                    machine.put();
+                }
             }
         }
         Step::Get => {
-            machine.check_poll();
-            let _ = machine.get();
+            if !machine.has_unfinished() {
+                machine.check_poll();
+                let _ = machine.get();
+            }
+        }
+        Step::Snapshot => {
+            if machine.has_unfinished() || !machine.holds() {
+                machine.snapshot();
+            }
         }
         Step::Put => {
-            if machine.holds() {
+            if machine.holds() && !machine.has_unfinished() {
                 machine.put();
             }
         }
@@ -151,6 +168,14 @@ pub struct Scenario {
     pub name: &'static str,
     pub before: &'static [Step],
     pub steps: &'static [Step],
+}
+
+impl Scenario {
+    /// Whether a snapshot is taken in it.
+    pub fn has_snapshot(&self) -> bool {
+        let mut steps = self.before.iter().chain(self.steps);
+        steps.any(|&step| step == Step::Snapshot)
+    }
 }
 
 /// Goes through all executions of `scenario` in which up to `budget` things happen at its

@@ -3,6 +3,7 @@
 //! A ring with memory, writers and a reader, that checks everything it sees.
 
 use super::super::ring::consume::{Packet, Reader, Unavailable};
+use super::super::ring::exchange::{Bank, Taken};
 use super::super::ring::geometry::Geometry;
 use super::super::ring::lost::Lost;
 use super::super::ring::reserve::{Opened, Reserved, Stamp, Switched};
@@ -16,6 +17,7 @@ use super::platform::{begin_at, first_exchange, wcnt, Narrow};
 use super::point::{at_once, point};
 use super::Config;
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// What the reader sees in a packet.
@@ -37,6 +39,11 @@ pub struct Machine<const BITS: u32> {
     reading: Cell<bool>,
     /// Where the sub-buffer is that the reader gave for what it holds, or will give.
     spare: Cell<u64>,
+    /// The packets of a snapshot, as they were when it took them, from the oldest to the newest. The reader
+    /// holds the first.
+    taken: RefCell<VecDeque<(Taken, Rc<Contents>)>>,
+    /// Whether slots have memory of both banks.
+    is_mixed: Cell<bool>,
     /// What the reader holds, as it was when it got it.
     held: RefCell<Option<(Packet, Rc<Contents>)>>,
     /// The last packet that was put.
@@ -77,6 +84,8 @@ impl<const BITS: u32> Machine<BITS> {
                 memory: Memory::new(&config),
                 reading: Cell::new(false),
                 spare: Cell::new(config.count * config.size),
+                taken: RefCell::default(),
+                is_mixed: Cell::new(false),
                 held: RefCell::new(None),
                 last: RefCell::new(None),
                 writing: Cell::new(0),
@@ -266,7 +275,12 @@ impl<const BITS: u32> Machine<BITS> {
 
     /// Whether the reader has a packet.
     pub fn holds(&self) -> bool {
-        self.held.borrow().is_some()
+        self.held.borrow().is_some() || !self.taken.borrow().is_empty()
+    }
+
+    /// Whether a snapshot found slots that were written to: it is to go on before anything else is read.
+    pub fn has_unfinished(&self) -> bool {
+        self.is_mixed.get()
     }
 
     /// What poll says.
@@ -301,11 +315,16 @@ impl<const BITS: u32> Machine<BITS> {
             assert_eq!(again, Ok(*packet), "a held packet is given again");
             return Ok(contents.clone());
         }
+        if let Some((taken, contents)) = self.taken.borrow().front() {
+            self.check(&taken.packet(), contents);
+            return Ok(contents.clone());
+        }
         assert!(!self.reading.replace(true));
         let packet = self.ring.get(&mut self.reader.borrow_mut());
         self.reading.set(false);
         let packet = packet?;
         self.memory.own(packet.memory);
+        self.memory.disown(self.spare.get());
         let contents = Rc::new(self.contents(&packet));
         self.check(&packet, &contents);
         self.held.replace(Some((packet, contents.clone())));
@@ -314,21 +333,144 @@ impl<const BITS: u32> Machine<BITS> {
 
     /// Puts the held packet.
     pub fn put(&self) {
+        let taken = self.taken.borrow_mut().pop_front();
+        if let Some((taken, contents)) = taken {
+            let packet = taken.packet();
+            assert_eq!(self.contents(&packet), *contents, "a held packet changed");
+            assert!(!self.reading.replace(true));
+            self.ring.release(&taken);
+            self.reading.set(false);
+            self.has_read(contents);
+            return;
+        }
         let (packet, contents) = self.held.take().expect("a held packet");
         assert_eq!(self.contents(&packet), *contents, "a held packet changed");
         assert!(!self.reading.replace(true));
         let put = self.ring.put(&mut self.reader.borrow_mut());
         self.reading.set(false);
         assert_eq!(put, Some(packet));
+        self.spare.set(packet.memory);
+        self.has_read(contents);
+    }
+
+    fn has_read(&self, contents: Rc<Contents>) {
         for &id in &contents.ids {
             self.log.read(id);
         }
-        self.spare.set(packet.memory);
         self.last.replace(Some(contents));
+    }
+
+    /// Closes the open packet and exchanges the memory of all slots, as an interrupt on the writer's CPU.
+    /// Does the rest if an earlier one is unfinished. Returns whether all slots have new memory.
+    pub fn snapshot(&self) -> bool {
+        assert!(!self.reading.replace(true));
+        let mut reader = self.reader.borrow_mut();
+        if !self.is_mixed.replace(true) {
+            self.add_bank(&mut reader);
+        }
+        if self.ring.writes_old_bank(&reader) {
+            self.switch();
+        }
+        let vacated = self.ring.exchange(&mut reader, |taken| {
+            let packet = taken.packet();
+            self.memory.own(packet.memory);
+            let contents = Rc::new(self.contents(&packet));
+            self.keep(taken, contents);
+        });
+        let Some(vacated) = vacated else {
+            self.reading.set(false);
+            return false;
+        };
+        self.is_mixed.set(false);
+        // Whoever writes there now is found.
+        let first = self.first(vacated.bank());
+        for index in first..=first + self.config.count {
+            self.memory.own(index * self.config.size);
+        }
+        let room = self
+            .ring
+            .room(&reader)
+            .expect("a sub-buffer of the new bank");
+        self.memory.own(room);
+        self.spare.set(room);
+        drop(reader);
+        let (late, all) = self
+            .taken
+            .take()
+            .into_iter()
+            .partition(|(taken, _)| taken.is_late());
+        self.taken.replace(all);
+        self.put_back(late);
+        self.reading.set(false);
+        true
+    }
+
+    fn add_bank(&self, reader: &mut Reader) {
+        let base = match self.ring.place(self.spare.get()) {
+            (Bank::First, _) => (self.config.count + 1) * self.config.size,
+            (Bank::Second, _) => 0,
+        };
+        at_once(|| self.ring.add_bank(reader, base));
+        for index in 0..self.config.count {
+            self.memory.disown(base + index * self.config.size);
+        }
+        self.memory.own(base + self.config.count * self.config.size);
+        self.spare.set(base + self.config.count * self.config.size);
+    }
+
+    fn first(&self, bank: Bank) -> u64 {
+        match bank {
+            Bank::First => 0,
+            Bank::Second => self.config.count + 1,
+        }
+    }
+
+    /// Puts a packet in its place among those taken.
+    fn keep(&self, taken: Taken, contents: Rc<Contents>) {
+        let end = self.ring.geometry().sequence(self.config.origin, wcnt());
+        let age = |contents: &Contents| {
+            end.wrapping_sub(contents.opening.sequence) & (Self::WORD / self.config.size)
+        };
+        let mut all = self.taken.borrow_mut();
+        let place = all.partition_point(|(_, other)| age(other) > age(&contents));
+        all.insert(place, (taken, contents));
+    }
+
+    /// Puts back what of a snapshot was not read, from the oldest to the newest. Returns how many packets can be
+    /// read again.
+    pub fn restore(&self) -> usize {
+        assert!(!self.reading.replace(true));
+        let restored = self.put_back(self.taken.take());
+        self.reading.set(false);
+        restored
+    }
+
+    fn put_back(&self, packets: VecDeque<(Taken, Rc<Contents>)>) -> usize {
+        let mut restored = 0;
+        for (taken, contents) in packets {
+            let packet = taken.packet();
+            assert_eq!(self.contents(&packet), *contents, "a held packet changed");
+            let mut reader = self.reader.borrow_mut();
+            let room = self.ring.room(&reader);
+            if let Some(room) = room {
+                self.memory.copy(packet.memory, room);
+            }
+            if self.ring.restore(&mut reader, taken) {
+                self.memory.disown(room.expect("there is room"));
+                let room = self.ring.room(&reader).expect("there is room again");
+                self.memory.own(room);
+                self.spare.set(room);
+                restored += 1;
+            }
+        }
+        restored
     }
 
     /// Puts the held packet back unread. Returns whether it can be read again.
     pub fn unget(&self) -> bool {
+        if !self.taken.borrow().is_empty() {
+            return self.restore() > 0;
+        }
         let (packet, contents) = self.held.take().expect("a held packet");
         assert_eq!(self.contents(&packet), *contents, "a held packet changed");
         assert!(!self.reading.replace(true));
@@ -336,6 +478,7 @@ impl<const BITS: u32> Machine<BITS> {
         self.reading.set(false);
         if back {
             self.memory.own(self.spare.get());
+            self.memory.disown(packet.memory);
         } else {
             self.spare.set(packet.memory);
         }
@@ -449,6 +592,9 @@ impl<const BITS: u32> Machine<BITS> {
     /// When everything is quiet: all is accounted for, and the ring works.
     pub fn check_end(&self) {
         at_once(|| {
+            if self.is_mixed.get() {
+                assert!(self.snapshot(), "nobody writes, but a slot has old memory");
+            }
             self.drain();
             self.switch();
             self.drain();

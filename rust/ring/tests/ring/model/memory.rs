@@ -27,34 +27,35 @@ pub struct Closing {
     pub discarded: u64,
 }
 
-/// All the sub-buffers, and the reader's.
+/// The sub-buffers of both banks, the reader's among them.
 pub struct Memory {
     size: u64,
     header: u64,
     bytes: Vec<Cell<Byte>>,
     openings: Vec<Cell<Opening>>,
     closings: Vec<Cell<Closing>>,
-    /// The sub-buffer that the reader owns.
+    /// The sub-buffers that the reader owns: a bit for each.
     owned: Cell<u64>,
 }
 
 impl Memory {
     pub fn new(config: &Config) -> Self {
-        let count = config.count as usize + 1;
+        let count = 2 * (config.count as usize + 1);
         Self {
             size: config.size,
             header: config.header,
             bytes: vec![Cell::default(); count * config.size as usize],
             openings: vec![Cell::default(); count],
             closings: vec![Cell::default(); count],
-            owned: Cell::new(config.count),
+            owned: Cell::new(1 << config.count),
         }
     }
 
     /// The sub-buffer in which `at` lies, which must be a writer's.
     fn writable(&self, at: u64) -> usize {
         let index = at / self.size;
-        assert_ne!(index, self.owned.get(), "wrote into the reader's memory");
+        let owned = self.owned.get() >> index & 1;
+        assert_eq!(owned, 0, "wrote into the reader's memory");
         index as usize
     }
 
@@ -77,10 +78,29 @@ impl Memory {
         self.bytes[at as usize].set(byte);
     }
 
-    /// Gives the reader the sub-buffer at `at`, instead of the one that it had.
+    /// Gives the reader the sub-buffer at `at`.
     pub fn own(&self, at: u64) {
+        self.owned.set(self.owned.get() | self.bit(at));
+    }
+
+    /// Gives the sub-buffer at `at` to the writer.
+    pub fn disown(&self, at: u64) {
+        self.owned.set(self.owned.get() & !self.bit(at));
+    }
+
+    fn bit(&self, at: u64) -> u64 {
         assert_eq!(at % self.size, 0, "a packet is not at the beginning");
-        self.owned.set(at / self.size);
+        1 << (at / self.size)
+    }
+
+    /// Copies a sub-buffer.
+    pub fn copy(&self, from: u64, to: u64) {
+        for offset in 0..self.size {
+            self.bytes[(to + offset) as usize].set(self.byte(from + offset));
+        }
+        let index = |at: u64| (at / self.size) as usize;
+        self.openings[index(to)].set(self.opening(from));
+        self.closings[index(to)].set(self.closing(from));
     }
 
     pub fn opening(&self, at: u64) -> Opening {

@@ -21,6 +21,8 @@ pub struct Config {
     /// Bytes of a packet's header.
     pub header: u64,
     pub mode: Mode,
+    /// Whether snapshots are taken.
+    pub snapshots: bool,
     /// Where the counters start.
     pub origin: u64,
 }

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A snapshot of a stream: all its packets taken at once, to be read at leisure.
+//!
+//! The buffer gets a second bank of memory, and the writer goes on there
+//! ([`ring::exchange`](crate::ring::exchange)). The first is freed when its packets are read. A reader that goes
+//! away before leaves what it has not read in the buffer, as far as the writer has not used the place.
+
+use super::cursor::Cursor;
+use super::Buffer;
+use crate::arch::preempt::NoPreempt;
+use crate::record::memory::Pages as _;
+use crate::ring::exchange::{Taken, Vacated};
+use crate::ring::Mode;
+use crate::sys::cpu::{self, NoHotplug};
+use crate::sys::errno::eopnotsupp;
+use crate::sys::pages::Pages;
+use core::cmp::Reverse;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+use kernel::time::{delay::fsleep, Delta};
+
+/// How often the writer's CPU is asked for the rest. A record that was interrupted is soon complete.
+const TRIES: usize = 100;
+/// How many of them follow each other at once.
+const QUICK_TRIES: usize = 5;
+/// The time between the others.
+const PAUSE: Delta = Delta::from_micros(50);
+
+/// What a snapshot has of a buffer.
+#[derive(Default)]
+pub(super) struct Snapshot {
+    /// Memory for the buffer, until the packets are taken.
+    spare: Option<Arc<Pages>>,
+    /// Whether some slot may have the old memory still.
+    is_exchanging: bool,
+    /// The packets that are still to be read, from the newest to the oldest.
+    taken: KVec<Taken>,
+    /// The one that the reader holds.
+    held: Option<Taken>,
+    /// The old memory, once the buffer does without.
+    vacated: Option<Vacated>,
+}
+
+impl Snapshot {
+    /// Whether the buffer has memory of two banks.
+    pub(super) fn is_taken(&self) -> bool {
+        self.is_exchanging || self.vacated.is_some()
+    }
+
+    /// Whether a packet is to be read.
+    pub(super) fn has_packets(&self) -> bool {
+        !self.taken.is_empty()
+    }
+
+    /// Whether some slot may have the old memory still: then nothing else is taken from the ring.
+    pub(super) fn is_exchanging(&self) -> bool {
+        self.is_exchanging
+    }
+
+    /// Holds the oldest packet, if there is one, for the reader.
+    pub(super) fn take(&mut self) -> Option<&Taken> {
+        let taken = self.taken.pop()?;
+        Some(self.held.insert(taken))
+    }
+
+    /// The held packet is read.
+    pub(super) fn put(&mut self) -> Option<Taken> {
+        self.held.take()
+    }
+
+    /// The held packet, if any, is not.
+    pub(super) fn unget(&mut self) {
+        if let Some(taken) = self.held.take() {
+            // There is room: it came from there.
+            let _ = self.taken.push_within_capacity(taken);
+        }
+    }
+}
+
+impl Cursor {
+    /// Has memory ready for a snapshot. `EOPNOTSUPP`: in discard mode what is there stays anyway; `EBUSY`:
+    /// a snapshot is taken already, or a program maps the memory; `ENOMEM`: there is no memory, or the
+    /// buffer is in reserved memory, which has no more. May sleep.
+    pub(super) fn prepare(&mut self, buffer: &Buffer) -> Result {
+        if self.snapshot.spare.is_some() {
+            return Ok(());
+        }
+        if self.snapshot.is_taken() || self.is_mapped {
+            return Err(EBUSY);
+        }
+        let (_, used) = buffer.pages(&self.reader).ok_or(ENOMEM)?;
+        if buffer.ring().mode() == Mode::Discard {
+            return Err(eopnotsupp());
+        }
+        if used.is_reserved() {
+            return Err(ENOMEM);
+        }
+        let count = buffer.ring().geometry().count() as usize;
+        self.snapshot.taken.reserve(count, GFP_KERNEL)?;
+        let cpu = buffer.ring().platform().cpu;
+        let pages = Pages::new(used.len(), cpu).ok_or(ENOMEM)?;
+        self.snapshot.spare = Some(Arc::new(pages, GFP_KERNEL)?);
+        Ok(())
+    }
+
+    /// Closes the packet being written and takes all, into the memory that was prepared. Returns how many there are.
+    /// `EAGAIN`: a slot was written to all the time; the packets are in the buffer again, or still. May
+    /// sleep.
+    pub(super) fn take_all(&mut self, buffer: &Buffer, cpus: &NoHotplug) -> Result<usize> {
+        let spare = self.snapshot.spare.take().ok_or(EBUSY)?;
+        let base = spare.base();
+        let bank = buffer.add_bank(&mut self.reader, spare).ok_or(EBUSY)?;
+        let platform = buffer.ring().platform();
+        platform.location.listed.subbufs(bank, Some(base));
+        self.snapshot.is_exchanging = true;
+        if !self.exchange_all(buffer, cpus) {
+            self.end_snapshot(buffer, cpus);
+            return Err(EAGAIN);
+        }
+        if !self.snapshot.has_packets() {
+            self.free(buffer);
+        }
+        Ok(self.snapshot.taken.len())
+    }
+
+    /// Has the writer's CPU exchange the memory of all slots. Whether it has.
+    fn exchange_all(&mut self, buffer: &Buffer, cpus: &NoHotplug) -> bool {
+        let cpu = buffer.ring().platform().cpu;
+        for attempt in 0..TRIES {
+            if attempt >= QUICK_TRIES {
+                fsleep(PAUSE);
+            }
+            let mut work = (buffer, &mut *self);
+            if cpus.is_online(cpu) {
+                // It stays online.
+                let _ = cpu::run_on(cpu, &mut work, |(buffer, cursor)| cursor.exchange(buffer));
+            } else {
+                let _guard = NoPreempt::new();
+                self.exchange(buffer);
+            }
+            if !self.snapshot.is_exchanging {
+                break;
+            }
+        }
+        let ring = buffer.ring();
+        let taken = &mut self.snapshot.taken;
+        taken.sort_unstable_by_key(|taken| Reverse(ring.sequence(&taken.packet())));
+        if self.snapshot.is_exchanging {
+            return false;
+        }
+        while let Some(late) = self.snapshot.taken.iter().rposition(Taken::is_late) {
+            if let Ok(taken) = self.snapshot.taken.remove(late) {
+                buffer.restore(&mut self.reader, taken);
+            }
+        }
+        true
+    }
+
+    /// Exchanges what can be. On the writer's CPU, interrupts off; or in its place while it is offline.
+    fn exchange(&mut self, buffer: &Buffer) {
+        let Self {
+            reader, snapshot, ..
+        } = self;
+        let taken = &mut snapshot.taken;
+        snapshot.vacated = buffer.exchange(reader, |packet| {
+            // There is room for a packet of each slot.
+            let _ = taken.push_within_capacity(packet);
+        });
+        snapshot.is_exchanging = snapshot.vacated.is_none();
+    }
+
+    /// Ends the snapshot, if there is one: what was not read is in the buffer again. May sleep.
+    pub(super) fn end_snapshot(&mut self, buffer: &Buffer, cpus: &NoHotplug) {
+        self.restore_all(buffer);
+        if self.snapshot.is_exchanging && self.exchange_all(buffer, cpus) {
+            self.restore_all(buffer);
+        }
+        self.free(buffer);
+    }
+
+    /// The reader goes away.
+    pub(super) fn leave(&mut self) {
+        self.snapshot.spare = None;
+        self.is_mapped = false;
+    }
+
+    fn restore_all(&mut self, buffer: &Buffer) {
+        while let Some(taken) = self.snapshot.taken.pop() {
+            buffer.restore(&mut self.reader, taken);
+        }
+    }
+
+    /// Frees the old memory, if the buffer does without.
+    pub(super) fn free(&mut self, buffer: &Buffer) {
+        if let Some(vacated) = self.snapshot.vacated.take() {
+            let platform = buffer.ring().platform();
+            platform.location.listed.subbufs(vacated.bank(), None);
+            buffer.free(&mut self.reader, vacated);
+        }
+    }
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Exchanging the memory of all slots at once, for a snapshot.
+//!
+//! A buffer has one bank of memory, and during a snapshot two ([`Bank`]): each has a sub-buffer for
+//! every slot and one for the reader. The exchange does to every slot what a get does to one (the paper's
+//! Algorithm 6), with the sub-buffers of the new bank as spares. Afterwards the writer uses the new bank,
+//! and the reader owns the old one with the packets that it held.
+//!
+//! The exchange runs on the writer's CPU, in an interrupt. So it sees all that the writer stored, in
+//! program order, and the writer stands still; only what nests in the interrupt (NMI) goes on. A context
+//! that was interrupted may be writing a packet: its slot keeps the old memory, and the caller
+//! exchanges again once that context has gone on. Each slot needs to be found idle once.
+
+use super::consume::{Packet, Reader};
+use super::platform::{Local, Platform, Shared};
+use super::reference::Reference;
+use super::slot::Slot;
+use super::Ring;
+
+/// One of the two places for a buffer's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bank {
+    /// The memory that a buffer begins with.
+    First,
+    /// The memory behind it, in the count of sub-buffers.
+    Second,
+}
+
+impl Bank {
+    /// The other one.
+    pub const fn other(self) -> Self {
+        match self {
+            Self::First => Self::Second,
+            Self::Second => Self::First,
+        }
+    }
+}
+
+/// A packet that an exchange took. The reader owns its memory, which is not that of a [`Reader`]'s spare.
+#[derive(Debug)]
+#[must_use]
+pub struct Taken {
+    packet: Packet,
+    reference: Reference,
+    is_late: bool,
+}
+
+impl Taken {
+    /// The packet.
+    pub fn packet(&self) -> Packet {
+        self.packet
+    }
+
+    /// Whether older packets may be in the ring, so that it is to be [restored](Ring::restore): it was begun
+    /// after the exchange, or an older one was restored.
+    pub fn is_late(&self) -> bool {
+        self.is_late
+    }
+}
+
+/// A bank that no slot and no reader has a sub-buffer of: its memory may be freed once the packets taken
+/// from it are read.
+#[derive(Debug)]
+#[must_use]
+pub struct Vacated {
+    bank: Bank,
+}
+
+impl Vacated {
+    /// Which one.
+    pub fn bank(&self) -> Bank {
+        self.bank
+    }
+}
+
+impl Reader {
+    /// The bank of memory that the slots have, or get by an exchange.
+    pub fn bank(&self) -> Bank {
+        self.bank
+    }
+}
+
+impl<P: Platform> Ring<P> {
+    /// Gives the ring memory for the other bank than the reader's: what writers call its first byte.
+    /// That bank is vacated. Exchanges go to it from now on.
+    pub fn add_bank(&self, reader: &mut Reader, base: u64) {
+        reader.bank = reader.bank.other();
+        reader.is_exchanging = true;
+        reader.end = None;
+        reader.spare = self.first(reader.bank).wrapping_add(self.geometry.count());
+        let word = match reader.bank {
+            Bank::First => &self.base,
+            Bank::Second => &self.second_base,
+        };
+        word.store(base);
+    }
+
+    /// Whether the packet being written is in the bank that an exchange empties: it must be closed to be
+    /// taken.
+    ///
+    /// Context: as for [`exchange`](Self::exchange).
+    pub fn writes_old_bank(&self, reader: &Reader) -> bool {
+        let position = self.wcnt.load();
+        self.geometry.offset(position) != 0
+            && self
+                .slot(position)
+                .is_some_and(|slot| self.bank(slot.reference().index()) != reader.bank)
+    }
+
+    /// Exchanges the memory of each slot that is not written to and still has memory of the old bank, and
+    /// hands out the unread packets, from the oldest to the newest. [`None`]: some slot was being written to,
+    /// so this is to be called again; or no bank was [added](Self::add_bank) since the last was vacated.
+    ///
+    /// Overwrite mode. The reader holds no packet.
+    ///
+    /// Context: the buffer's CPU, in an interrupt that asks for it, interrupts off; or in the place of a CPU
+    /// that is offline.
+    pub fn exchange(&self, reader: &mut Reader, mut taken: impl FnMut(Taken)) -> Option<Vacated> {
+        if !reader.is_exchanging {
+            return None;
+        }
+        let geometry = &self.geometry;
+        let first = self.first(reader.bank);
+        let end = geometry.start(self.wcnt.load());
+        reader.end.get_or_insert(end);
+        let mut is_vacated = true;
+        // What of the new bank is in no slot.
+        let mut spare = geometry.sum_of_indexes(first);
+        for ago in (1..=geometry.count()).rev() {
+            let back = ago.wrapping_mul(geometry.size());
+            let position = geometry.advance(end, back.wrapping_neg());
+            let slot = self.slot(position)?;
+            let index = slot.reference().index();
+            if self.bank(index) == reader.bank {
+                spare = spare.wrapping_sub(index);
+                continue;
+            }
+            let fresh = first.wrapping_add(geometry.index(position));
+            match self.exchange_slot(slot, position, fresh) {
+                Ok(packet) => {
+                    spare = spare.wrapping_sub(fresh);
+                    if let Some((packet, reference)) = packet {
+                        taken(Taken {
+                            packet,
+                            reference,
+                            is_late: !self.is_before(position, reader.end),
+                        });
+                    }
+                }
+                Err(BeingWritten) => is_vacated = false,
+            }
+        }
+        is_vacated.then(|| {
+            // A reader that got and put a packet meanwhile has a sub-buffer of the old bank instead.
+            reader.spare = spare;
+            reader.is_exchanging = false;
+            Vacated {
+                bank: reader.bank.other(),
+            }
+        })
+    }
+
+    /// Has memory `fresh` stand in a slot, whose last packet is at `position`. Returns that packet if it is
+    /// unread.
+    fn exchange_slot(
+        &self,
+        slot: &Slot<P>,
+        position: u64,
+        fresh: u64,
+    ) -> Result<Option<(Packet, Reference)>, BeingWritten> {
+        // An interrupted context may have reserved there and not taken the slot yet: then this lap is
+        // not complete, and no later packet may be taken before it.
+        let is_complete = self.geometry.is_ready(position, slot.commit_seq.load());
+        let reference = slot.reference();
+        let index = reference.index();
+        let packet = Reference::packet(index, self.geometry.lap(position));
+        if !is_complete || reference != packet && reference != Reference::idle(index) {
+            return Err(BeingWritten);
+        }
+        let records = slot.packet_records.load();
+        // R2, as in `get`.
+        if !slot
+            .reference
+            .compare_exchange(reference.word(), Reference::idle(fresh).word())
+        {
+            return Err(BeingWritten);
+        }
+        let packet = Packet {
+            memory: self.geometry.memory(index),
+            position,
+            records,
+        };
+        Ok(reference.is_packet().then_some((packet, reference)))
+    }
+
+    /// Notes that a taken packet was read, as a put does. The packets before it are read, or lost.
+    pub fn release(&self, taken: &Taken) {
+        let next = self.geometry.next(taken.packet.position);
+        loop {
+            let read = self.rcnt.load();
+            let behind = self.geometry.distance(read, next);
+            if behind == 0
+                || behind > self.geometry.buffer_size()
+                || self.rcnt.compare_exchange(read, next)
+            {
+                return;
+            }
+        }
+    }
+
+    /// Where a taken packet can be copied, to be [restored](Self::restore). [`None`]: the reader has no
+    /// sub-buffer of the new bank.
+    pub fn room(&self, reader: &Reader) -> Option<u64> {
+        (self.bank(reader.spare) == reader.bank).then(|| self.geometry.memory(reader.spare))
+    }
+
+    /// Puts a taken packet back unread: the copy of it in the reader's [`room`](Self::room). All newer ones are
+    /// to be put back, too. Returns whether it can be read again. If not, because the writer has used its
+    /// slot meanwhile, its records are counted as overwritten.
+    pub fn restore(&self, reader: &mut Reader, taken: Taken) -> bool {
+        let Taken {
+            packet, reference, ..
+        } = taken;
+        let position = packet.position;
+        let fresh = self
+            .first(reader.bank)
+            .wrapping_add(self.geometry.index(position));
+        let lap = self.geometry.lap(position);
+        // Behind `rcnt` nobody would find it.
+        let is_ahead =
+            || self.geometry.distance(self.rcnt.load(), position) < self.geometry.buffer_size();
+        let copy = Reference::packet(reader.spare, lap);
+        debug_assert!(reference == Reference::packet(reference.index(), lap));
+        let is_restored = self.room(reader).is_some()
+            && is_ahead()
+            && self.slot(position).is_some_and(|slot| {
+                // As in `unget`.
+                slot.reference
+                    .compare_exchange(Reference::idle(fresh).word(), copy.word())
+            });
+        // What an unfinished exchange takes from here on is late.
+        if self.is_before(position, reader.end) {
+            reader.end = Some(position);
+        }
+        if is_restored {
+            reader.spare = fresh;
+        } else {
+            self.count_dropped(packet.records);
+        }
+        is_restored
+    }
+
+    /// In which bank a memory position of readers lies, and where there.
+    pub fn place(&self, memory: u64) -> (Bank, u64) {
+        let bytes = self.geometry.memory(self.first(Bank::Second));
+        if memory < bytes {
+            (Bank::First, memory)
+        } else {
+            (Bank::Second, memory.wrapping_sub(bytes))
+        }
+    }
+
+    /// Number of a packet in its stream.
+    pub fn sequence(&self, packet: &Packet) -> u64 {
+        self.geometry.sequence(self.origin, packet.position)
+    }
+
+    /// Whether a packet lies before `end`.
+    fn is_before(&self, position: u64, end: Option<u64>) -> bool {
+        let ahead = end.map(|end| self.geometry.distance(position, end));
+        ahead.is_some_and(|ahead| ahead.wrapping_sub(1) < self.geometry.buffer_size())
+    }
+
+    /// Index of a bank's first sub-buffer.
+    fn first(&self, bank: Bank) -> u64 {
+        match bank {
+            Bank::First => 0,
+            Bank::Second => self.geometry.count().wrapping_add(1),
+        }
+    }
+
+    /// The bank of a sub-buffer.
+    fn bank(&self, index: u64) -> Bank {
+        if index > self.geometry.count() {
+            Bank::Second
+        } else {
+            Bank::First
+        }
+    }
+
+    /// What writers call the first byte of sub-buffer `index`.
+    pub(super) fn address(&self, index: u64) -> u64 {
+        let bank = self.bank(index);
+        let base = match bank {
+            Bank::First => self.base.load(),
+            Bank::Second => self.second_base.load(),
+        };
+        let offset = self.geometry.memory(index.wrapping_sub(self.first(bank)));
+        base.wrapping_add(offset)
+    }
+}
+
+/// A slot cannot be exchanged now.
+struct BeingWritten;

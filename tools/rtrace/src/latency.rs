@@ -27,7 +27,7 @@ use trace::ctf::Trace;
 use trace::latency::Latency;
 use trace::session::Session;
 use trace::signals::Signals;
-use trace::snapshot;
+use trace::snapshot::{self, Snapshot};
 use trace::Error;
 
 /// What is sampled of a processor that does not take interrupts, where it can be.
@@ -240,8 +240,14 @@ impl<'a> Cases<'a> {
     fn take(&mut self, session: &Session) -> anyhow::Result<bool> {
         let options = self.options;
         let dir = self.dir.join((self.taken + 1).to_string());
-        if let Some(error) = snapshot::take(session, &dir, options.output_options)?.failure {
+        let Snapshot {
+            exposed, failure, ..
+        } = snapshot::take(session, &dir, options.output_options)?;
+        if let Some(error) = failure {
             return Err(error.into());
+        }
+        if let Some(exposed) = exposed {
+            say(exposed);
         }
         let longest = Delay::longest(options.measured, &Trace::open(&dir)?)?;
         let before = self.worst.as_ref().map(|(delay, _)| delay.latency_ns);

@@ -19,6 +19,7 @@ pub fn take(session: &Session, dir: &Path, options: OutputOptions) -> anyhow::Re
     let Snapshot {
         written,
         totals,
+        exposed,
         failure,
     } = snapshot::take(session, dir, options)?;
     say(format_args!(
@@ -28,5 +29,8 @@ pub fn take(session: &Session, dir: &Path, options: OutputOptions) -> anyhow::Re
         written.packets
     ));
     say(totals);
+    if let Some(exposed) = exposed {
+        say(exposed);
+    }
     failure.map_or(Ok(()), |error| Err(error.into()))
 }

@@ -73,6 +73,7 @@ fn take(directory: &Directory, session: &Session, number: u64, log: &Log) -> tra
     let Snapshot {
         written,
         totals,
+        exposed,
         failure,
     } = snapshot::take(session, &dir, directory.options)?;
     log.info(&format!(
@@ -80,5 +81,8 @@ fn take(directory: &Directory, session: &Session, number: u64, log: &Log) -> tra
         dir.display(),
         written.packets
     ));
+    if let Some(exposed) = exposed {
+        log.info(&exposed.to_string());
+    }
     failure.map_or(Ok(()), Err)
 }

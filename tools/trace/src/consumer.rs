@@ -14,6 +14,8 @@ use crate::source::{Source, Stream, StreamName};
 use rtrace_abi::ioctl::Packet;
 use rustix::event::{epoll, poll, PollFd, PollFlags};
 use rustix::io::Errno;
+use std::fmt;
+use std::io;
 use std::ops::AddAssign;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -58,6 +60,33 @@ pub struct Consumer<S: Source> {
     epoll: OwnedFd,
     readers: Vec<Reader<S::Stream>>,
     written: Written,
+    exposed: Option<Exposed>,
+}
+
+/// Streams whose packets may be overwritten while a snapshot writes others.
+#[derive(Debug)]
+pub struct Exposed {
+    /// How many.
+    pub streams: usize,
+    /// Why the first of them could not be taken at once.
+    pub cause: io::Error,
+}
+
+impl fmt::Display for Exposed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let streams = if self.streams == 1 {
+            "stream"
+        } else {
+            "streams"
+        };
+        let count = self.streams;
+        write!(
+            f,
+            "{count} {streams} could not be taken at one moment ({}): \
+             packets may have been overwritten while others were written",
+            self.cause
+        )
+    }
 }
 
 /// A stream, and its number in the sink.
@@ -115,6 +144,7 @@ impl<S: Source> Consumer<S> {
             epoll,
             readers: Vec::new(),
             written: Written::default(),
+            exposed: None,
         };
         for (name, stream) in streams {
             consumer.add(name, stream)?;
@@ -140,6 +170,11 @@ impl<S: Source> Consumer<S> {
     /// What was written so far.
     pub fn written(&self) -> Written {
         self.written
+    }
+
+    /// The streams that the last snapshot did not take at one moment, although they are overwritten.
+    pub fn exposed(&mut self) -> Option<Exposed> {
+        self.exposed.take()
     }
 
     /// How many streams are open.
@@ -175,15 +210,65 @@ impl<S: Source> Consumer<S> {
 
     fn try_snapshot(&mut self) -> Result<()> {
         self.rescan()?;
-        self.close_packets()?;
+        let taken = self.take_all()?;
         let next = self.source.next_packets()?;
-        for i in 0..self.readers.len() {
+        // First the streams that go on in the same memory.
+        for i in (0..taken.len()).filter(|&i| taken[i].is_none()) {
             let next = next.get(&self.readers[i].name).copied();
-            for _ in 0..self.most(i) {
-                match self.take_before(i, next.unwrap_or(u64::MAX))? {
-                    Took::Packet => {}
-                    Took::Nothing | Took::Over => break,
+            self.write(i, self.most(i), next.unwrap_or(u64::MAX))?;
+        }
+        for (i, taken) in taken.into_iter().enumerate() {
+            if let Some(packets) = taken {
+                self.write(i, packets, u64::MAX)?;
+                self.readers[i].over = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the packets of all streams, as near to one moment as can be: how many of each. [`None`]: of this one
+    /// the packet being written is closed, and no more.
+    fn take_all(&mut self) -> Result<Vec<Option<u64>>> {
+        // What is over is not overwritten.
+        let is_recorded = !self.source.next_packets()?.is_empty();
+        // That takes a while: all are prepared before the first is taken.
+        let prepare = |reader: &mut Reader<S::Stream>| reader.stream.prepare();
+        let prepared: Vec<_> = match is_recorded {
+            true => self.readers.iter_mut().map(prepare).collect(),
+            false => Vec::new(),
+        };
+        let mut prepared = prepared.into_iter();
+        let mut all = Vec::new();
+        for reader in &mut self.readers {
+            let taken = match prepared.next() {
+                Some(Ok(())) => reader.stream.take_all().map(Some),
+                Some(Err(cause)) => Err(cause),
+                None => Ok(None),
+            };
+            let taken = taken.unwrap_or_else(|cause| {
+                if Errno::from_io_error(&cause) != Some(Errno::OPNOTSUPP) {
+                    let exposed = Exposed { streams: 0, cause };
+                    self.exposed.get_or_insert(exposed).streams += 1;
                 }
+                None
+            });
+            if taken.is_none() {
+                reader
+                    .stream
+                    .flush()
+                    .map_err(stream_error(&*self.sink, reader.number, "flush"))?;
+            }
+            all.push(taken);
+        }
+        Ok(all)
+    }
+
+    /// Writes up to `most` packets of one stream, those below number `next`.
+    fn write(&mut self, i: usize, most: u64, next: u64) -> Result<()> {
+        for _ in 0..most {
+            match self.take_before(i, next)? {
+                Took::Packet => {}
+                Took::Nothing | Took::Over => break,
             }
         }
         Ok(())

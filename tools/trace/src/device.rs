@@ -2,13 +2,13 @@
 
 //! A stream file of the kernel (`sessions/<name>/channels/<channel>/cpuN`).
 //!
-//! The only unsafe code of the tools: three ioctls.
+//! The only unsafe code of the tools: its ioctls.
 
 #![allow(unsafe_code)]
 
 use crate::error::{Error, Result};
 use crate::source::Stream;
-use rtrace_abi::ioctl::{Packet, FLUSH, GET_PACKET, PUT_PACKET};
+use rtrace_abi::ioctl::{Packet, FLUSH, GET_PACKET, PREPARE, PUT_PACKET, TAKE_ALL};
 use rustix::io::Errno;
 use rustix::ioctl::{ioctl, Getter, NoArg};
 use rustix::pipe::{splice, SpliceFlags};
@@ -71,5 +71,20 @@ impl Stream for Device {
     fn flush(&mut self) -> io::Result<()> {
         // SAFETY: FLUSH is a request of the stream file and takes no argument.
         Ok(unsafe { ioctl(&self.0, NoArg::<FLUSH>::new()) }?)
+    }
+
+    fn prepare(&mut self) -> io::Result<()> {
+        // SAFETY: PREPARE is a request of the stream file and takes no argument.
+        let prepared = unsafe { ioctl(&self.0, NoArg::<PREPARE>::new()) };
+        match prepared {
+            // The stream of an AUX area.
+            Err(Errno::NOTTY) => Err(Errno::OPNOTSUPP.into()),
+            prepared => Ok(prepared?),
+        }
+    }
+
+    fn take_all(&mut self) -> io::Result<u64> {
+        // SAFETY: As in `get`: TAKE_ALL fills in a `u64`.
+        Ok(unsafe { ioctl(&self.0, Getter::<TAKE_ALL, u64>::new()) }?)
     }
 }

@@ -5,9 +5,12 @@
 //! A snapshot takes packets out of the buffers: of what was recorded up to its moment nothing is
 //! left there, and of what comes after it nothing is taken. So one after the other have every
 //! packet once, but for those that were overwritten before.
+//!
+//! The kernel takes the packets of a stream at one moment, and has the writer go on in other memory. For the
+//! streams of which it cannot, a snapshot is what can be read before it is overwritten ([`Exposed`]).
 
 use crate::claim::Claim;
-use crate::consumer::{Consumer, Written};
+use crate::consumer::{Consumer, Exposed, Written};
 use crate::error::{Error, Result};
 use crate::live::LiveTrace;
 use crate::output::OutputOptions;
@@ -25,6 +28,8 @@ pub struct Snapshot {
     pub written: Written,
     /// The events in it, and those that the trace had lost until then.
     pub totals: Totals,
+    /// What it may lack because the kernel could not hold it.
+    pub exposed: Option<Exposed>,
     /// Why it is not all that the buffers held, or does not say how it ended.
     pub failure: Option<Error>,
 }
@@ -43,7 +48,7 @@ pub fn take(session: &Session, dir: &Path, options: OutputOptions) -> Result<Sna
         options.begin(dir, source.uuid(), &source.streams()?)
     })?;
     let taken = consumer.snapshot();
-    let written = consumer.written();
+    let (written, exposed) = (consumer.written(), consumer.exposed());
     let (stats, text) = session.stats_and_text()?;
     let state = match taken {
         Ok(()) => State::Stopped,
@@ -56,6 +61,7 @@ pub fn take(session: &Session, dir: &Path, options: OutputOptions) -> Result<Sna
             recorded: written.records,
             lost: stats.all.total.lost(),
         },
+        exposed,
         failure: taken.and(ended).err(),
     })
 }

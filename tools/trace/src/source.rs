@@ -5,6 +5,7 @@
 use crate::error::Result;
 use crate::uuid::Uuid;
 use rtrace_abi::ioctl::Packet;
+use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
@@ -74,6 +75,19 @@ pub trait Stream: AsFd {
 
     /// Closes the packet being written, so that it can be taken.
     fn flush(&mut self) -> io::Result<()>;
+
+    /// Has memory ready for [`take_all`](Self::take_all).
+    ///
+    /// `EOPNOTSUPP`: packets of this stream are not overwritten, or there is nothing to take at once.
+    fn prepare(&mut self) -> io::Result<()> {
+        Err(Errno::OPNOTSUPP.into())
+    }
+
+    /// Closes the packet being written and takes all packets at one moment: the next ones that
+    /// [`get`](Self::get) gives, so many.
+    fn take_all(&mut self) -> io::Result<u64> {
+        Err(Errno::OPNOTSUPP.into())
+    }
 }
 
 /// A trace being recorded.

@@ -246,6 +246,38 @@ fn a_snapshot_leaves_what_comes_after_its_moment() {
 }
 
 #[test]
+fn a_snapshot_takes_all_at_one_moment() {
+    let (channel, dir) = (Channel::new(3), TempDir::new().unwrap());
+    for cpu in 0..3 {
+        channel.with(cpu, |mut buffer| {
+            buffer.push(packet(cpu, 7, 4096));
+            buffer.open = Some(packet(cpu, 8, 4096));
+            buffer.late = Some(packet(cpu, 9, 4096));
+            // CPU 1 cannot; of CPU 2 nothing is overwritten.
+            buffer.refuses = [None, Some(Errno::NOMEM), Some(Errno::OPNOTSUPP)][cpu as usize];
+        });
+        let mut next = channel.next_packets.lock().unwrap();
+        next.insert(name("channel0", cpu), 9);
+    }
+    let mut consumer = open(&channel, dir.path()).unwrap();
+    consumer.snapshot().unwrap();
+    assert_eq!(consumer.written().packets, 2 * 3);
+    let exposed = consumer.exposed().unwrap();
+    assert_eq!(exposed.streams, 1);
+    let text = exposed.to_string();
+    assert!(text.starts_with("1 stream could not be taken"), "{text}");
+    assert!(text.contains("memory"), "{text}");
+    assert!(consumer.exposed().is_none());
+    drop(consumer);
+    for cpu in 0..3 {
+        channel.with(cpu, |buffer| {
+            assert_eq!(buffer.put, [7, 8]);
+            assert_eq!(buffer.ready[0].0.sequence, 9);
+        });
+    }
+}
+
+#[test]
 fn cpus_that_appear_are_read() {
     let (channel, dir) = (Channel::new(1), TempDir::new().unwrap());
     let (stop, _keep) = stopper();

@@ -38,6 +38,10 @@ pub struct Buffer {
     pub most: usize,
     /// Splices that work before one fails.
     pub fail_after: Option<usize>,
+    /// What the kernel says if all is to be taken at once; none: it does.
+    pub refuses: Option<Errno>,
+    /// What is written after all was taken at once, as soon as a packet is read.
+    pub late: Option<Full>,
     event: OwnedFd,
 }
 
@@ -95,6 +99,8 @@ impl Channel {
             put: Vec::new(),
             most: usize::MAX,
             fail_after: None,
+            refuses: Some(Errno::OPNOTSUPP),
+            late: None,
             event: eventfd(0, EventfdFlags::NONBLOCK).unwrap(),
         };
         self.buffers
@@ -230,6 +236,9 @@ impl Stream for FakeStream {
         let (full, at) = buffer.held.take().ok_or(Errno::INVAL)?;
         assert!(at == 0 || at == full.1.len(), "given back half-read");
         buffer.put.push(full.0.sequence);
+        if let Some(late) = buffer.late.take() {
+            buffer.push(late);
+        }
         Ok(())
     }
 
@@ -239,6 +248,19 @@ impl Stream for FakeStream {
             buffer.ready.push_back(packet);
         }
         Ok(())
+    }
+
+    fn prepare(&mut self) -> io::Result<()> {
+        match self.buffer.lock().unwrap().refuses {
+            Some(errno) => Err(errno.into()),
+            None => Ok(()),
+        }
+    }
+
+    fn take_all(&mut self) -> io::Result<u64> {
+        self.prepare()?;
+        self.flush()?;
+        Ok(self.buffer.lock().unwrap().ready.len() as u64)
     }
 }
 

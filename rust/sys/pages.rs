@@ -7,7 +7,6 @@ use crate::sys::bindings;
 use crate::sys::reserved::Piece;
 use core::ptr::NonNull;
 use kernel::ffi::c_int;
-use kernel::prelude::*;
 use kernel::sync::Arc;
 
 pub(crate) use kernel::page::PAGE_SIZE;

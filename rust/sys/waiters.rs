@@ -8,7 +8,7 @@ pub(crate) use bindings::rtrace_waiter as Waiter;
 impl Waiter {
     /// The characters of its name; `?` for what is not printed.
     pub(crate) fn name(&self) -> impl Iterator<Item = char> + '_ {
-        let bytes = self.comm.iter().map(|byte| *byte as u8);
+        let bytes = self.comm.iter().copied();
         bytes
             .take_while(|byte| *byte != 0)
             .map(|byte| match byte {

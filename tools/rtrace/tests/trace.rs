@@ -110,7 +110,7 @@ fn a_call_is_one_line() {
     let other = (8, "cc\\x1b1");
     let expected = [
         format!(
-            "22:13:20.000001000            ?/? {}",
+            "22:13:20.000001000            swapper/0 {}",
             switch(IDLE, 0, SHELL)
         ),
         "22:13:20.000012000     2.0 us sh/7 openat(dfd: AT_FDCWD, filename: \"/a\\\"b\\n\\xff\", \
@@ -124,7 +124,7 @@ fn a_call_is_one_line() {
          O_WRONLY|O_CREAT, mode: 0640) = -1 ENOENT (No such file or directory)"
             .to_owned(),
         format!(
-            "22:13:20.000040000            ?/? {}",
+            "22:13:20.000040000            swapper/0 {}",
             switch((0, "swapper/1"), 0, SHELL)
         ),
         "22:13:20.001520000     1.5 ms sh/7 read(buf: 0x7f00) = 512".to_owned(),

@@ -7,37 +7,39 @@
 
 use super::schedule::Schedule;
 use super::schedule_events::Switch;
+use super::tasks::Serial;
 use super::Moment;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Who does something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Doer {
     /// A thread.
-    Thread(i64),
+    Thread(Serial),
     /// The idle task of the CPU at this place: all of them are called 0.
     Idle(usize),
 }
 
 impl Doer {
-    /// The thread `tid`, which runs on the CPU at this place.
-    pub fn new(tid: i64, cpu: usize) -> Self {
+    /// The thread `tid`, which runs on the CPU at this place; none if nothing is known of it.
+    fn of(tid: i64, cpu: usize, schedule: &Schedule) -> Option<Self> {
         match tid {
-            0 => Self::Idle(cpu),
-            _ => Self::Thread(tid),
+            0 => Some(Self::Idle(cpu)),
+            _ => schedule.serial(tid).map(Self::Thread),
         }
     }
 
     /// Whether nothing of what it does on this CPU now can be missing.
     pub fn is_followed(self, now: &Moment<'_>) -> bool {
         let schedule = now.schedule;
-        schedule.is_whole(now.cpu) && (schedule.all_whole() || self.runs(schedule))
+        schedule.is_whole(now.cpu)
+            && (schedule.all_whole() || self.runs(schedule, &schedule.runners()))
     }
 
     /// Whether it is known to run. Then nothing that happens elsewhere is about it.
-    fn runs(self, schedule: &Schedule) -> bool {
+    fn runs(self, schedule: &Schedule, runners: &HashSet<Serial>) -> bool {
         match self {
-            Self::Thread(tid) => schedule.runs(tid),
+            Self::Thread(serial) => runners.contains(&serial),
             Self::Idle(cpu) => schedule.running(cpu) == Some(0),
         }
     }
@@ -123,14 +125,26 @@ impl<K: PartialEq, T> Begun<K, T> {
         // It may go on where events are missing.
         let left = (!now.schedule.all_whole()).then_some(switch.prev_tid);
         let gone = switch.instead_of.into_iter().chain(left);
-        self.forget(gone.map(|tid| Doer::new(tid, now.cpu)))
+        self.forget(gone.filter_map(|tid| Doer::of(tid, now.cpu, now.schedule)))
+    }
+
+    /// A CPU has switched. Returns what the thread that left it had begun, if that has ended.
+    pub fn ended(&mut self, switch: &Switch<'_>, now: &Moment<'_>) -> Vec<T> {
+        let gone = switch.left.is_end().then_some(switch.prev_tid);
+        self.forget(
+            gone.into_iter()
+                .filter_map(|tid| Doer::of(tid, now.cpu, now.schedule)),
+        )
     }
 
     /// Events may be missing on a CPU from here on. Returns what is forgotten.
     pub fn lost(&mut self, schedule: &Schedule) -> Vec<T> {
         // Who runs elsewhere is not there.
         let doers = self.open.keys().copied();
-        let gone: Vec<_> = doers.filter(|doer| !doer.runs(schedule)).collect();
+        let runners = schedule.runners();
+        let gone: Vec<_> = doers
+            .filter(|doer| !doer.runs(schedule, &runners))
+            .collect();
         self.forget(gone.into_iter())
     }
 

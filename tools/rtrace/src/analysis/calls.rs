@@ -2,10 +2,11 @@
 
 //! System calls of some names, entry and exit as one: what was asked for, and what came of it.
 
-use super::begun::{Begun, Doer};
+use super::begun::Begun;
 use super::schedule::Schedule;
 use super::schedule_events::Switch;
-use super::whose::{Owner, Whose};
+use super::tasks::Life;
+use super::whose::Owner;
 use super::{bits, integer, key, text, Catalogue, EventKey, Moment};
 use trace::ctf::Event;
 
@@ -37,7 +38,6 @@ pub struct Calls<C> {
 #[derive(Clone, Copy, Debug)]
 struct Kind<C> {
     does: C,
-    whose: Whose,
     edge: Edge,
 }
 
@@ -59,6 +59,8 @@ pub struct Entry<C> {
     pub does: C,
     /// Who made it.
     pub owner: Owner,
+    /// Which of those that had the owner's id.
+    pub life: Life,
     /// The thread that made it.
     pub tid: i64,
     /// The name of its process, if that is known.
@@ -104,10 +106,9 @@ impl<C: Copy + PartialEq> Calls<C> {
                 Edge::Exit { ret },
             ];
             for (layout, edge) in [entry, exit].into_iter().zip(edges) {
-                let whose = Whose::new(catalogue, layout);
-                if whose.has_tid() || catalogue.has_switches() {
+                if catalogue.knows_thread(layout) {
                     let does = wanted.does;
-                    events.push((key(layout), Kind { does, whose, edge }));
+                    events.push((key(layout), Kind { does, edge }));
                 }
             }
         }
@@ -129,31 +130,28 @@ impl<C: Copy + PartialEq> Calls<C> {
 
     /// One of these events; if a call returns with it, which.
     pub fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) -> Option<Call<C>> {
-        let Kind { does, whose, edge } = self.events[which].1;
-        let tid = whose.tid(event, now);
+        let Kind { does, edge } = self.events[which].1;
         match edge {
             Edge::Entry {
                 arguments,
                 text: at,
             } => {
-                let tid = tid?;
-                let owner = whose.owner(Some(tid), event, now.schedule);
+                let (tid, owner) = (now.tid()?, now.owner());
                 let entry = Entry {
                     does,
                     owner,
+                    life: now.schedule.life_of(owner),
                     tid,
-                    comm: whose
-                        .comm(owner, Some(tid), event, now.schedule)
-                        .map(<[u8]>::to_vec),
+                    comm: now.process_comm(owner).map(<[u8]>::to_vec),
                     arguments: arguments.map(|at| bits(event.value(at?))),
                     text: at.and_then(|at| text(event.value(at))).map(<[u8]>::to_vec),
                 };
-                self.open.begin(Doer::new(tid, now.cpu), (), entry, now);
+                self.open.begin(now.doer()?, (), entry, now);
                 None
             }
             Edge::Exit { ret } => {
                 let ret = integer(event.value(ret))?;
-                let ended = tid.and_then(|tid| self.open.end(Doer::new(tid, now.cpu), &(), now));
+                let ended = now.doer().and_then(|doer| self.open.end(doer, &(), now));
                 let ended = ended.filter(|ended| ended.what.does == does);
                 Some(Call {
                     does,

@@ -2,6 +2,7 @@
 
 //! Which events a trace has, and the values of their fields.
 
+use super::whose::Whose;
 use std::collections::BTreeMap;
 use trace::ctf::{EventLayout, Metadata, StreamClass, Value};
 
@@ -41,6 +42,17 @@ impl<'a> Catalogue<'a> {
     /// The channel of an event.
     pub fn class(&self, layout: &EventLayout) -> Option<&'a StreamClass> {
         self.metadata.stream(layout.stream_id)
+    }
+
+    /// Whether it is known which thread each event of this kind happens to.
+    pub fn knows_thread(&self, layout: &EventLayout) -> bool {
+        self.has_switches() || self.says_thread(layout)
+    }
+
+    /// Whether each event of this kind says itself which thread it happens to.
+    pub fn says_thread(&self, layout: &EventLayout) -> bool {
+        self.class(layout)
+            .is_some_and(|class| Whose::of(class).has_tid())
     }
 
     /// Whether the trace tells who runs on each CPU.

@@ -3,7 +3,7 @@
 //! Hands the items of a trace, which come in order of time, to the schedule and to analyses.
 
 use super::interrupts::Interrupts;
-use super::schedule::{Schedule, Span};
+use super::schedule::{Happened, Schedule, Span};
 use super::{Analysis, Catalogue, EventKey, Gap, Moment};
 use std::collections::{HashMap, HashSet};
 use trace::ctf::{Event, Packet};
@@ -11,7 +11,6 @@ use trace::ctf::{Event, Packet};
 /// Who wants an event.
 #[derive(Clone, Copy, Debug)]
 enum Receiver {
-    Schedule,
     Interrupts,
     /// The analysis at this place.
     Analysis(usize),
@@ -58,14 +57,17 @@ impl<A: Analysis + ?Sized> Dispatch<A> {
                 routes.entry(key).or_default().push((receiver, which));
             }
         };
-        route(Receiver::Schedule, schedule.events());
         if analyses.iter().any(|analysis| analysis.wants_interrupts()) {
             route(Receiver::Interrupts, interrupts.events());
         }
         for (place, analysis) in analyses.iter().enumerate() {
             route(Receiver::Analysis(place), analysis.events());
         }
+        // What is lost of the state is not known, but nothing that was is wrong then.
+        let wanted = schedule.events().chain(routes.keys().copied());
+        let wanted = wanted.filter(|key| !catalogue.is_state(*key));
         Self {
+            classes: wanted.map(|(class, _)| class).collect(),
             schedule,
             spans: Vec::new(),
             interrupts,
@@ -73,12 +75,6 @@ impl<A: Analysis + ?Sized> Dispatch<A> {
                 .filter(|place| analyses[*place].wants_all())
                 .collect(),
             analyses,
-            // What is lost of the state is not known, but nothing that was is wrong then.
-            classes: routes
-                .keys()
-                .filter(|key| !catalogue.is_state(**key))
-                .map(|(class, _)| *class)
-                .collect(),
             routes,
             streams: Vec::new(),
         }
@@ -177,45 +173,44 @@ impl<A: Analysis + ?Sized> Dispatch<A> {
 
     /// An event of a stream.
     pub fn event(&mut self, number: usize, event: &Event<'_>) {
-        let key = (event.layout.stream_id, event.layout.id);
-        let Some(cpu) = self.cpu(number) else {
-            return;
-        };
+        if let Some(happened) = self.happen(number, event) {
+            self.analyse(event, &happened);
+        }
+    }
+
+    /// What an event of a stream means to all; none before the stream's first packet. The analyses hear
+    /// of what ended and of switches, not of the event.
+    pub fn happen<'e>(&mut self, number: usize, event: &Event<'e>) -> Option<Happened<'e>> {
+        let cpu = self.cpu(number)?;
+        let happened = self.schedule.event(event, cpu, &mut self.spans);
+        hand_out(&mut self.spans, &mut self.analyses, &self.schedule);
+        if let Some(switch) = happened.switch {
+            let now = Moment::new(&self.schedule, event, &happened);
+            for analysis in &mut self.analyses {
+                analysis.switch(&switch, &now);
+            }
+        }
+        Some(happened)
+    }
+
+    /// The analyses hear of an event.
+    pub fn analyse(&mut self, event: &Event<'_>, happened: &Happened<'_>) {
+        let now = Moment::new(&self.schedule, event, happened);
         for &place in &self.curious {
-            let now = Moment {
-                time: event.timestamp,
-                cpu,
-                schedule: &self.schedule,
-            };
             self.analyses[place].any(event, &now);
         }
+        let key = (event.layout.stream_id, event.layout.id);
         for &(receiver, which) in self.routes.get(&key).into_iter().flatten() {
-            let now = |schedule| Moment {
-                time: event.timestamp,
-                cpu,
-                schedule,
-            };
             match receiver {
-                Receiver::Schedule => {
-                    let switch = self.schedule.event(which, event, cpu, &mut self.spans);
-                    hand_out(&mut self.spans, &mut self.analyses, &self.schedule);
-                    if let Some(switch) = switch {
-                        for analysis in &mut self.analyses {
-                            analysis.switch(&switch, &now(&self.schedule));
-                        }
-                    }
-                }
-                Receiver::Interrupts if !self.schedule.is_whole(cpu) => {}
+                Receiver::Interrupts if !self.schedule.is_whole(now.cpu) => {}
                 Receiver::Interrupts => {
-                    if let Some(interrupt) = self.interrupts.event(which, event, cpu) {
+                    if let Some(interrupt) = self.interrupts.event(which, event, now.cpu) {
                         for analysis in &mut self.analyses {
                             analysis.interrupt(&interrupt, &self.schedule);
                         }
                     }
                 }
-                Receiver::Analysis(place) => {
-                    self.analyses[place].event(which, event, &now(&self.schedule));
-                }
+                Receiver::Analysis(place) => self.analyses[place].event(which, event, &now),
             }
         }
     }

@@ -5,6 +5,7 @@
 use super::durations::{accuracy, Durations, HEADINGS, PERCENTILE_ERROR};
 use super::longest::Longest;
 use super::schedule::{Schedule, Span, State};
+use super::tasks::Life;
 use super::text::{more, or_unknown, table};
 use super::{Analysis, Answer, Catalogue, Missing};
 use crate::date;
@@ -27,7 +28,7 @@ pub struct Latency {
     /// By the number of binary digits of the nanoseconds; the last also has those that have more.
     powers: [u64; u64::BITS as usize],
     worst: Longest<Wait>,
-    threads: HashMap<i64, Thread>,
+    threads: HashMap<(i64, Life), Thread>,
 }
 
 /// A wait: where the thread ran then, and which it is.
@@ -86,7 +87,7 @@ impl Analysis for Latency {
         let digits = (u64::BITS - latency_ns.leading_zeros()) as usize;
         self.powers[digits.min(self.powers.len() - 1)] += 1;
         let comm = schedule.comm(span.tid).unwrap_or_default();
-        let thread = self.threads.entry(span.tid).or_default();
+        let thread = self.threads.entry((span.tid, span.life)).or_default();
         if thread.comm.as_bytes() != comm {
             thread.comm = String::from_utf8_lossy(comm).into_owned();
         }
@@ -103,7 +104,7 @@ impl Analysis for Latency {
     fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
         let clock = self.clock;
         let mut threads: Vec<_> = self.threads.into_iter().collect();
-        threads.sort_by_key(|(tid, thread)| (Reverse(thread.max_ns), *tid));
+        threads.sort_by_key(|((tid, _), thread)| (Reverse(thread.max_ns), *tid));
         let first = self.powers.iter().position(|count| *count > 0);
         let last = self.powers.iter().rposition(|count| *count > 0);
         let range = first
@@ -132,7 +133,7 @@ impl Analysis for Latency {
                 .collect(),
             threads: threads
                 .into_iter()
-                .map(|(tid, thread)| Thread {
+                .map(|((tid, _), thread)| Thread {
                     tid,
                     average_ns: thread.total_ns / thread.wakeups.max(1),
                     ..thread

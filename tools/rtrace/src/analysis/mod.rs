@@ -32,6 +32,7 @@ pub mod schedule;
 pub mod schedule_events;
 pub mod summary;
 pub mod syscalls;
+pub mod tasks;
 pub mod text;
 mod threads;
 pub mod whose;
@@ -40,12 +41,14 @@ pub use catalogue::{bits, integer, key, text, Catalogue, EventKey};
 pub use profile::{unit_of, Named, Sampled};
 pub use question::Question;
 
+use begun::Doer;
 use interrupts::Interrupt;
-use schedule::{Schedule, Span};
+use schedule::{Happened, Schedule, Span};
 use schedule_events::Switch;
 use serde_json::Value as Json;
 use std::fmt;
 use trace::ctf::Event;
+use whose::{Owner, Task};
 
 /// Gathers the answer to a question from a trace's events, which come in order of time. Each takes
 /// what it needs.
@@ -60,7 +63,7 @@ pub trait Analysis {
         false
     }
 
-    /// An event of any kind. The schedule does not have it yet.
+    /// An event of any kind. The schedule has it already.
     fn any(&mut self, _event: &Event<'_>, _now: &Moment<'_>) {}
 
     /// One of these events.
@@ -100,8 +103,51 @@ pub struct Moment<'a> {
     pub time: u64,
     /// The place of the event's CPU in the schedule.
     pub cpu: usize,
-    /// Who runs where.
+    /// Who runs where: after the event.
     pub schedule: &'a Schedule,
+    /// The task that the event happened to, if that is known.
+    pub task: Option<Task<'a>>,
+}
+
+impl<'a> Moment<'a> {
+    /// At an event, of which the schedule says what it means.
+    pub fn new(schedule: &'a Schedule, event: &Event<'_>, happened: &Happened<'a>) -> Self {
+        Self {
+            time: event.timestamp,
+            cpu: happened.cpu,
+            schedule,
+            task: schedule.task(happened),
+        }
+    }
+
+    /// The thread; 0 is the idle task.
+    pub fn tid(&self) -> Option<i64> {
+        self.task.map(|task| task.tid)
+    }
+
+    /// The process, or at least the thread.
+    pub fn owner(&self) -> Owner {
+        Owner::of(self.task.as_ref())
+    }
+
+    /// Who does something.
+    pub fn doer(&self) -> Option<Doer> {
+        self.task.map(|task| match task.serial {
+            Some(serial) => Doer::Thread(serial),
+            None => Doer::Idle(self.cpu),
+        })
+    }
+
+    /// The name of the thread.
+    pub fn comm(&self) -> Option<&'a [u8]> {
+        self.task?.comm
+    }
+
+    /// The name of a process: that of its first thread, else of the thread.
+    pub fn process_comm(&self, owner: Owner) -> Option<&'a [u8]> {
+        let first = owner.pid().and_then(|pid| self.schedule.comm(pid));
+        first.or_else(|| self.comm())
+    }
 }
 
 /// Where events of a stream may be missing.

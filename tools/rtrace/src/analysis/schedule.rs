@@ -7,23 +7,24 @@
 //! from its first switch on, and again from the first behind a loss. What a thread waits for is known
 //! only while all CPUs are whole: it may be woken, run and sleep again where events are missing.
 
-use super::schedule_events::{self, Kind, Left, Switch};
+use super::schedule_events::{self, Exec, Kind, Left, Rename, Switch};
+use super::tasks::{Life, Serial, Tasks};
+use super::whose::{Own, Owner, Task, Whose};
 use super::{Catalogue, EventKey};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use trace::ctf::Event;
 
 /// The CPUs and threads of a trace at a moment.
 #[derive(Debug)]
 pub struct Schedule {
     /// The events that it is made from.
-    events: Vec<(EventKey, Kind)>,
+    events: HashMap<EventKey, Kind>,
+    /// By stream class: the contexts that say whose an event is.
+    whose: Vec<Whose>,
     cpus: Vec<Cpu>,
     /// How many CPUs are not whole.
     broken: usize,
-    /// By thread id: those that have not ended.
-    threads: HashMap<i64, Thread>,
-    /// One that has, and of which the last switch may still be told.
-    ended: Option<i64>,
+    tasks: Tasks,
 }
 
 /// A CPU.
@@ -36,17 +37,6 @@ struct Cpu {
     running: Option<i64>,
     /// Since when no switch is missing.
     since: Option<u64>,
-}
-
-/// A thread.
-#[derive(Debug, Default)]
-struct Thread {
-    comm: Vec<u8>,
-    process: Option<i64>,
-    /// The parent of its process.
-    parent: Option<i64>,
-    /// What it does, and since when, if that is known.
-    state: Option<(State, u64)>,
 }
 
 /// What a thread does.
@@ -68,6 +58,8 @@ pub enum State {
 pub struct Span {
     /// The thread; 0 is the idle task of the CPU.
     pub tid: i64,
+    /// Which of the threads that had the id.
+    pub life: Life,
     /// The place of the CPU on which it ran, or which it waited for; none where that is not known.
     pub cpu: Option<usize>,
     /// What it did.
@@ -87,21 +79,35 @@ impl Span {
     }
 }
 
+/// What an event means to all views.
+#[derive(Clone, Copy, Debug)]
+pub struct Happened<'a> {
+    /// The place of its CPU.
+    pub cpu: usize,
+    /// How the CPU has switched, if it has.
+    pub switch: Option<Switch<'a>>,
+    /// The process whose other threads have ended, because it executes a program.
+    pub exec: Option<i64>,
+    /// What the event says of the task that it happened to.
+    own: Own<'a>,
+}
+
 impl Schedule {
     /// Of a trace with these events.
     pub fn new(catalogue: &Catalogue<'_>) -> Self {
+        let classes = catalogue.metadata().streams.iter();
         Self {
-            events: schedule_events::find(catalogue),
+            events: schedule_events::find(catalogue).into_iter().collect(),
+            whose: classes.map(Whose::of).collect(),
             cpus: Vec::new(),
             broken: 0,
-            threads: HashMap::new(),
-            ended: None,
+            tasks: Tasks::default(),
         }
     }
 
-    /// The events that it is made from. Each is known by its place in this list.
-    pub fn events(&self) -> Vec<EventKey> {
-        self.events.iter().map(|(key, _)| *key).collect()
+    /// The events that it is made from.
+    pub fn events(&self) -> impl Iterator<Item = EventKey> + '_ {
+        self.events.keys().copied()
     }
 
     /// The place of the CPU of this number.
@@ -150,25 +156,62 @@ impl Schedule {
         matches!(self.state(tid), Some((State::Running, _)))
     }
 
-    /// What a thread does, and since when, if that is known.
-    pub fn state(&self, tid: i64) -> Option<(State, u64)> {
-        self.threads.get(&tid)?.state
+    /// The threads that are known to run.
+    pub fn runners(&self) -> HashSet<Serial> {
+        let tids = self.cpus.iter().filter_map(|cpu| cpu.running);
+        let runs = tids.filter(|tid| self.runs(*tid));
+        runs.filter_map(|tid| Some(self.tasks.get(tid)?.serial))
+            .collect()
     }
 
-    /// The name that a thread had last.
+    /// What a thread does, and since when, if that is known.
+    pub fn state(&self, tid: i64) -> Option<(State, u64)> {
+        self.tasks.get(tid)?.state
+    }
+
+    /// The name of a thread.
     pub fn comm(&self, tid: i64) -> Option<&[u8]> {
-        let comm = self.threads.get(&tid).map(|thread| thread.comm.as_slice());
-        comm.filter(|comm| !comm.is_empty())
+        let comm = self.tasks.get(tid)?.comm();
+        (!comm.is_empty()).then_some(comm)
     }
 
     /// The process of a thread.
     pub fn process(&self, tid: i64) -> Option<i64> {
-        self.threads.get(&tid)?.process
+        self.tasks.get(tid)?.process
     }
 
     /// The parent of a thread's process; 0: it has none.
     pub fn parent(&self, tid: i64) -> Option<i64> {
-        self.threads.get(&tid)?.parent
+        self.tasks.get(tid)?.parent
+    }
+
+    /// The thread of this id.
+    pub fn serial(&self, tid: i64) -> Option<Serial> {
+        Some(self.tasks.get(tid)?.serial)
+    }
+
+    /// Which of the threads that had this id it is.
+    pub fn life(&self, tid: i64) -> Life {
+        self.tasks.life(tid)
+    }
+
+    /// Which of the processes or threads that had its id an owner is.
+    pub fn life_of(&self, owner: Owner) -> Life {
+        owner.id().map_or(0, |id| self.tasks.life(id))
+    }
+
+    /// The task that an event happened to.
+    pub fn task<'a>(&'a self, happened: &Happened<'a>) -> Option<Task<'a>> {
+        let Own { tid, pid, comm } = happened.own;
+        let tid = tid?;
+        let thread = self.tasks.get(tid);
+        Some(Task {
+            tid,
+            serial: thread.map(|thread| thread.serial),
+            life: thread.map_or(0, |thread| thread.life),
+            process: pid.or_else(|| thread?.process),
+            comm: comm.or_else(|| self.comm(tid)),
+        })
     }
 
     /// The first packet of a stream of this CPU begins, and nothing is missing before it.
@@ -208,64 +251,195 @@ impl Schedule {
         self.forget(time, spans);
     }
 
-    /// The event of this number in [`events`](Self::events) came on a CPU: what ends with it is added
-    /// to `spans`; if the CPU has switched, the answer says how.
+    /// An event came on a CPU: what ends with it is added to `spans`.
     pub fn event<'a>(
         &mut self,
-        which: usize,
         event: &Event<'a>,
         cpu: usize,
         spans: &mut Vec<Span>,
-    ) -> Option<Switch<'a>> {
-        if let Some(tid) = self.ended.take() {
-            self.threads.remove(&tid);
+    ) -> Happened<'a> {
+        self.tasks.next();
+        let layout = event.layout;
+        let whose = self.whose.get(layout.stream_id as usize);
+        let own = whose.map(|whose| whose.read(event)).unwrap_or_default();
+        if let Some(tid) = own.tid.filter(|tid| *tid != 0) {
+            self.may_become(cpu, tid, event.timestamp, spans);
+            let thread = self.tasks.thread(tid);
+            if let Some(comm) = own.comm {
+                thread.call(comm);
+            }
+            if let Some(pid) = own.pid {
+                self.tasks.belongs(tid, pid);
+            }
         }
-        match self.events[which].1 {
+        let mut happened = Happened {
+            cpu,
+            switch: None,
+            exec: None,
+            own: Own {
+                tid: own.tid.or_else(|| self.running(cpu)),
+                ..own
+            },
+        };
+        if let Some(kind) = self.events.get(&super::key(layout)).copied() {
+            // What lacks a field says nothing.
+            let _ = self.take(kind, event, &mut happened, spans);
+        }
+        if let Some(tid) = happened.own.tid.filter(|tid| *tid != 0) {
+            self.tasks.thread(tid);
+        }
+        happened
+    }
+
+    /// An event that the schedule is made from.
+    fn take<'a>(
+        &mut self,
+        kind: Kind,
+        event: &Event<'a>,
+        happened: &mut Happened<'a>,
+        spans: &mut Vec<Span>,
+    ) -> Option<()> {
+        let (cpu, time) = (happened.cpu, event.timestamp);
+        let own = &mut happened.own;
+        match kind {
             Kind::Switch(fields) => {
                 let mut switch = fields.read(event)?;
+                self.may_become(cpu, switch.prev_tid, time, spans);
+                for (tid, comm) in [
+                    (switch.prev_tid, switch.prev_comm),
+                    (switch.next_tid, switch.next_comm),
+                ] {
+                    // The idle tasks of all CPUs are called 0.
+                    if tid != 0 {
+                        self.tasks.thread(tid).call(comm);
+                    }
+                }
                 if self.is_whole(cpu) {
                     let before = self.running(cpu);
                     switch.instead_of = before.filter(|tid| *tid != switch.prev_tid);
-                    self.switch(&switch, cpu, event.timestamp, spans);
+                    self.switch(&switch, cpu, time, spans);
                 }
-                Some(switch)
+                if switch.left.is_end() {
+                    self.tasks.ends(switch.prev_tid);
+                }
+                // The schedule knows only who runs after it.
+                if self.whose_tid(event).is_none() {
+                    own.tid = Some(switch.prev_tid);
+                }
+                own.comm = own.comm.or(Some(switch.prev_comm));
+                happened.switch = Some(switch);
             }
             Kind::Wake(fields) => {
                 let task = fields.read(event)?;
-                self.thread(task.tid).call(task.comm);
+                self.tasks.thread(task.tid).call(task.comm);
                 if self.all_whole() {
-                    self.wake(task.tid, event.timestamp, spans);
+                    self.wake(task.tid, time, spans);
                 }
-                None
             }
             Kind::Fork(fields) => {
                 let fork = fields.read(event)?;
-                for (tid, process) in [fork.parent, fork.child] {
-                    self.thread(tid).process = Some(process);
-                }
                 let (tid, process) = fork.child;
+                self.tasks.belongs(fork.parent.0, fork.parent.1);
                 // A thread of the same process has the same parent.
                 let parent = match process == fork.parent.1 {
                     true => self.parent(fork.parent.0),
                     false => Some(fork.parent.1),
                 };
-                let child = self.thread(tid);
+                let child = self.tasks.made(tid);
                 child.parent = parent;
                 child.call(fork.child_comm);
-                None
+                self.tasks.belongs(tid, process);
             }
             Kind::Exec(fields) => {
+                let Exec { tid, old_tid, comm } = fields.read(event)?;
+                if old_tid != tid && self.running(cpu) != Some(tid) {
+                    self.becomes(cpu, old_tid, tid, time, spans);
+                }
+                // It is the first thread of its process from then on.
+                self.tasks.belongs(tid, tid);
+                let thread = self.tasks.thread(tid);
+                // A program that is executed by its descriptor has a name that its path does not have.
+                match own.comm {
+                    Some(comm) => thread.call(comm),
+                    None if thread.is_renamed => {}
+                    None => thread.call(comm),
+                }
+                thread.is_renamed = false;
+                own.tid = Some(tid);
+                happened.exec = Some(tid);
+            }
+            Kind::Rename(fields) => {
+                let Rename { tid, old, new } = fields.read(event)?;
+                self.may_become(cpu, tid, time, spans);
+                let thread = self.tasks.thread(tid);
+                thread.call(new);
+                thread.is_renamed = true;
+                if self.whose_tid(event).is_none() {
+                    own.tid = self.running(cpu);
+                }
+                if own.tid == Some(tid) {
+                    own.comm = Some(old);
+                }
+            }
+            Kind::Exit(fields) => {
                 let task = fields.read(event)?;
-                self.thread(task.tid).call(task.comm);
-                None
+                self.tasks.thread(task.tid).call(task.comm);
             }
             Kind::State(fields) => {
                 let state = fields.read(event)?;
-                let thread = self.thread(state.tid);
-                thread.process = Some(state.process);
+                self.tasks.belongs(state.tid, state.process);
+                let thread = self.tasks.thread(state.tid);
                 thread.parent = Some(state.parent);
                 thread.call(state.comm);
-                None
+            }
+        }
+        Some(())
+    }
+
+    /// The thread that an event says itself.
+    fn whose_tid(&self, event: &Event<'_>) -> Option<i64> {
+        self.whose
+            .get(event.layout.stream_id as usize)?
+            .read(event)
+            .tid
+    }
+
+    /// Something on a CPU is of the thread `tid`. If that is known to have ended, and another thread of
+    /// its process runs there, this one has got its id: it executes a program, which is told later.
+    fn may_become(&mut self, cpu: usize, tid: i64, time: u64, spans: &mut Vec<Span>) {
+        if let Some(old) = self.running(cpu).filter(|old| *old != tid && *old != 0) {
+            if self.tasks.get(tid).is_none() && self.process(old) == Some(tid) {
+                self.becomes(cpu, old, tid, time, spans);
+            }
+        }
+    }
+
+    /// The thread `old` has the id of its process from now on.
+    fn becomes(&mut self, cpu: usize, old: i64, pid: i64, time: u64, spans: &mut Vec<Span>) {
+        // The first thread may still be about to leave its CPU.
+        for other in 0..self.cpus.len() {
+            if other != cpu && self.running(other) == Some(pid) {
+                self.leave(other, time, spans);
+            }
+        }
+        let life = self.tasks.thread(old).life;
+        if self.running(cpu) == Some(old) {
+            let since = self.cpus[cpu].since.replace(time);
+            spans.extend(since.map(|from| Span {
+                tid: old,
+                life,
+                cpu: Some(cpu),
+                state: State::Running,
+                from,
+                to: time,
+                is_complete: true,
+            }));
+            self.cpus[cpu].running = Some(pid);
+        }
+        self.tasks.becomes(old, pid);
+        if let Some(thread) = self.tasks.get_mut(pid) {
+            if let Some((State::Running, since)) = &mut thread.state {
+                *since = time;
             }
         }
     }
@@ -278,6 +452,7 @@ impl Schedule {
             Some(tid) => self.no_longer(tid),
             None => spans.extend(since.map(|from| Span {
                 tid: switch.prev_tid,
+                life: self.tasks.life(switch.prev_tid),
                 cpu: Some(cpu),
                 state: State::Running,
                 from,
@@ -287,19 +462,17 @@ impl Schedule {
         }
         // The idle tasks of all CPUs are called 0.
         if switch.prev_tid != 0 {
-            let is_end = switch.left.is_end();
-            self.ended = is_end.then_some(switch.prev_tid);
-            let prev = self.thread(switch.prev_tid);
-            prev.call(switch.prev_comm);
-            prev.state = (all_whole && !is_end).then_some((switch.left.state(), time));
+            let is_known = all_whole && !switch.left.is_end();
+            let prev = self.tasks.thread(switch.prev_tid);
+            prev.state = is_known.then_some((switch.left.state(), time));
         }
         if switch.next_tid != 0 {
-            let next = self.thread(switch.next_tid);
-            next.call(switch.next_comm);
+            let next = self.tasks.thread(switch.next_tid);
             match next.state.replace((State::Running, time)) {
                 Some((State::Running, _)) | None => {}
                 Some((state, from)) => spans.push(Span {
                     tid: switch.next_tid,
+                    life: next.life,
                     cpu: Some(cpu),
                     state,
                     from,
@@ -315,11 +488,12 @@ impl Schedule {
     /// be on its way to sleep, and the switch from it may come after the first of these events: then
     /// the next counts.
     fn wake(&mut self, tid: i64, time: u64, spans: &mut Vec<Span>) {
-        let thread = self.thread(tid);
+        let thread = self.tasks.thread(tid);
         match thread.state {
             Some((State::Running | State::Runnable { .. }, _)) => return,
             Some((state @ State::Blocked(_), from)) => spans.push(Span {
                 tid,
+                life: thread.life,
                 cpu: None,
                 state,
                 from,
@@ -338,8 +512,10 @@ impl Schedule {
             return;
         };
         self.no_longer(tid);
+        let life = self.tasks.life(tid);
         spans.extend(since.map(|from| Span {
             tid,
+            life,
             cpu: Some(cpu),
             state: State::Running,
             from,
@@ -350,12 +526,15 @@ impl Schedule {
 
     /// What the threads do that do not run is not known any more.
     fn forget(&mut self, time: u64, spans: &mut Vec<Span>) {
-        for (tid, thread) in &mut self.threads {
+        for (tid, thread) in self.tasks.all_mut() {
+            // The name that it gets by executing a program may be lost.
+            thread.is_renamed = false;
             if matches!(thread.state, Some((State::Running, _))) {
                 continue;
             }
             spans.extend(thread.state.take().map(|(state, from)| Span {
-                tid: *tid,
+                tid,
+                life: thread.life,
                 cpu: None,
                 state,
                 from,
@@ -365,22 +544,10 @@ impl Schedule {
         }
     }
 
-    fn thread(&mut self, tid: i64) -> &mut Thread {
-        self.threads.entry(tid).or_default()
-    }
-
     /// A thread does not run any more; what it does is not known.
     fn no_longer(&mut self, tid: i64) {
-        if let Some(thread) = self.threads.get_mut(&tid) {
+        if let Some(thread) = self.tasks.get_mut(tid) {
             thread.state = None;
-        }
-    }
-}
-
-impl Thread {
-    fn call(&mut self, comm: &[u8]) {
-        if self.comm != comm {
-            self.comm = comm.to_vec();
         }
     }
 }

@@ -17,6 +17,10 @@ pub enum Kind {
     Fork(ForkFields),
     /// A task executes another program.
     Exec(ExecFields),
+    /// A task gets another name.
+    Rename(RenameFields),
+    /// A task ends.
+    Exit(TaskFields),
     /// A thread is there.
     State(StateFields),
 }
@@ -31,6 +35,7 @@ pub fn find(catalogue: &Catalogue<'_>) -> Vec<(EventKey, Kind)> {
         Some((key(layout), kind(layout)?))
     };
     let wake = |layout: &EventLayout| TaskFields::of(layout).map(Kind::Wake);
+    let rename = |layout: &EventLayout| RenameFields::of(layout).map(Kind::Rename);
     [
         of("sched_switch", |layout| {
             SwitchFields::of(layout).map(Kind::Switch)
@@ -44,6 +49,12 @@ pub fn find(catalogue: &Catalogue<'_>) -> Vec<(EventKey, Kind)> {
         of("sched_process_exec", |layout| {
             ExecFields::of(layout).map(Kind::Exec)
         }),
+        of("sched_process_exit", |layout| {
+            TaskFields::of(layout).map(Kind::Exit)
+        }),
+        of("task_rename", rename),
+        // As perf hands it over.
+        of("task:task_rename", rename),
         of(THREAD_STATE, |layout| {
             StateFields::of(layout).map(Kind::State)
         }),
@@ -231,31 +242,86 @@ impl ForkFields {
     }
 }
 
+/// A task executes another program.
+#[derive(Clone, Copy, Debug)]
+pub struct Exec<'a> {
+    /// The thread, by the id that it has from then on: that of its process.
+    pub tid: i64,
+    /// The id that it had before.
+    pub old_tid: i64,
+    /// The program's file, as the kernel calls a task after it.
+    pub comm: &'a [u8],
+}
+
 /// The fields of `sched_process_exec`.
 #[derive(Clone, Copy, Debug)]
 pub struct ExecFields {
     tid: usize,
+    old_tid: Option<usize>,
     filename: usize,
 }
 
-impl ExecFields {
-    /// Bytes of a task's name: `TASK_COMM_LEN`, without the NUL.
-    const NAME: usize = 15;
+/// Bytes of a task's name: `TASK_COMM_LEN`, without the NUL.
+const NAME: usize = 15;
 
+impl ExecFields {
     fn of(layout: &EventLayout) -> Option<Self> {
         Some(Self {
             tid: layout.field("tid")?,
+            old_tid: layout.field("old_tid"),
             filename: layout.field("filename")?,
         })
     }
 
-    /// The task, which the kernel calls as the program's file from then on.
-    pub fn read<'a>(&self, event: &Event<'a>) -> Option<Task<'a>> {
+    /// Their values.
+    pub fn read<'a>(&self, event: &Event<'a>) -> Option<Exec<'a>> {
         let filename = text(event.value(self.filename))?;
         let name = filename.rsplit(|byte| *byte == b'/').next()?;
-        Some(Task {
+        let tid = integer(event.value(self.tid))?;
+        let old_tid = self.old_tid.and_then(|old| integer(event.value(old)));
+        Some(Exec {
+            tid,
+            old_tid: old_tid.unwrap_or(tid),
+            comm: &name[..name.len().min(NAME)],
+        })
+    }
+}
+
+/// A task gets another name.
+#[derive(Clone, Copy, Debug)]
+pub struct Rename<'a> {
+    /// Its thread id.
+    pub tid: i64,
+    /// The name that it had.
+    pub old: &'a [u8],
+    /// The name that it gets.
+    pub new: &'a [u8],
+}
+
+/// The fields of `task_rename`.
+#[derive(Clone, Copy, Debug)]
+pub struct RenameFields {
+    tid: usize,
+    old: usize,
+    new: usize,
+}
+
+impl RenameFields {
+    fn of(layout: &EventLayout) -> Option<Self> {
+        Some(Self {
+            tid: layout.field("tid").or_else(|| layout.field("pid"))?,
+            old: layout.field("oldcomm")?,
+            new: layout.field("newcomm")?,
+        })
+    }
+
+    /// Their values.
+    pub fn read<'a>(&self, event: &Event<'a>) -> Option<Rename<'a>> {
+        let new = text(event.value(self.new))?;
+        Some(Rename {
             tid: integer(event.value(self.tid))?,
-            comm: &name[..name.len().min(Self::NAME)],
+            old: text(event.value(self.old))?,
+            new: &new[..new.len().min(NAME)],
         })
     }
 }

@@ -6,6 +6,7 @@
 use super::interrupts::{Interrupt, Interrupts};
 use super::schedule::{Schedule, Span, State};
 use super::schedule_events::{Left, Switch};
+use super::tasks::Life;
 use super::text::{more, or_dash, or_unknown, percent, table};
 use super::{Analysis, Answer, Catalogue, Missing, Moment};
 use crate::terminal::{duration, printable};
@@ -23,8 +24,8 @@ pub struct Threads {
     has_interrupts: bool,
     /// Switches before which another one was not recorded.
     unexpected: u64,
-    /// By thread id.
-    threads: HashMap<i64, Thread>,
+    /// By thread id, and which of the threads that had it.
+    threads: HashMap<(i64, Life), Thread>,
 }
 
 /// A thread, with its times in clock ticks.
@@ -72,7 +73,8 @@ impl Analysis for Threads {
         if switch.prev_tid == 0 {
             return;
         }
-        let thread = self.threads.entry(switch.prev_tid).or_default();
+        let life = now.schedule.life(switch.prev_tid);
+        let thread = self.threads.entry((switch.prev_tid, life)).or_default();
         thread.left[switch.left.way()] += 1;
         if thread.comm != switch.prev_comm {
             thread.comm = switch.prev_comm.to_vec();
@@ -84,7 +86,7 @@ impl Analysis for Threads {
         if span.tid == 0 {
             return;
         }
-        let thread = self.threads.entry(span.tid).or_default();
+        let thread = self.threads.entry((span.tid, span.life)).or_default();
         if let Some(comm) = schedule.comm(span.tid).filter(|_| thread.comm.is_empty()) {
             thread.comm = comm.to_vec();
         }
@@ -104,7 +106,8 @@ impl Analysis for Threads {
 
     fn interrupt(&mut self, interrupt: &Interrupt<'_>, schedule: &Schedule) {
         if let Some(tid) = schedule.running(interrupt.cpu).filter(|tid| *tid != 0) {
-            let thread = self.threads.entry(tid).or_default();
+            let life = schedule.life(tid);
+            let thread = self.threads.entry((tid, life)).or_default();
             thread.interrupted = thread.interrupted.saturating_add(interrupt.own_ticks);
         }
     }
@@ -113,7 +116,7 @@ impl Analysis for Threads {
         let clock = self.clock;
         let threads = self.threads.into_iter();
         let mut threads: Vec<_> = threads
-            .map(|(tid, thread)| thread.row(tid, clock, self.has_interrupts))
+            .map(|((tid, _), thread)| thread.row(tid, clock, self.has_interrupts))
             .collect();
         threads.sort_by_key(|row| (Reverse(row.running_ns), Reverse(row.runnable_ns), row.tid));
         Box::new(Found {

@@ -1,17 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whose an event is: the thread's that runs on its CPU, unless its contexts say it themselves.
+//! Whose an event is.
 
-use super::schedule::Schedule;
-use super::{integer, text, Catalogue, Moment};
-use trace::ctf::{Event, EventLayout};
+use super::tasks::{Life, Serial};
+use super::{integer, text};
+use trace::ctf::{Event, StreamClass};
 
-/// The contexts of an event that say whose it is, by their numbers in its stream class.
+/// The contexts of a channel that say whose its events are, by their numbers there.
 #[derive(Clone, Copy, Debug)]
 pub struct Whose {
     tid: Option<usize>,
     pid: Option<usize>,
     comm: Option<usize>,
+}
+
+/// The values of these contexts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Own<'a> {
+    /// The thread; 0 is the idle task.
+    pub tid: Option<i64>,
+    /// Its process.
+    pub pid: Option<i64>,
+    /// Its name.
+    pub comm: Option<&'a [u8]>,
+}
+
+/// The task that an event happened to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Task<'a> {
+    /// Its thread id; 0 is the idle task of the CPU.
+    pub tid: i64,
+    /// The thread itself; none: the idle task.
+    pub serial: Option<Serial>,
+    /// Which of the threads that had the id.
+    pub life: Life,
+    /// Its process, if that is known.
+    pub process: Option<i64>,
+    /// Its name at that time, if that is known.
+    pub comm: Option<&'a [u8]>,
 }
 
 /// Whose something is, as far as that is known.
@@ -26,6 +52,17 @@ pub enum Owner {
 }
 
 impl Owner {
+    /// The owner of what a task does.
+    pub fn of(task: Option<&Task<'_>>) -> Self {
+        match task {
+            Some(Task {
+                process: Some(pid), ..
+            }) => Self::Process(*pid),
+            Some(task) => Self::Thread(task.tid),
+            None => Self::Unknown,
+        }
+    }
+
     /// The process, if it is known.
     pub fn pid(self) -> Option<i64> {
         match self {
@@ -33,16 +70,23 @@ impl Owner {
             Self::Thread(_) | Self::Unknown => None,
         }
     }
+
+    /// The id of the process or thread.
+    pub fn id(self) -> Option<i64> {
+        match self {
+            Self::Process(id) | Self::Thread(id) => Some(id),
+            Self::Unknown => None,
+        }
+    }
 }
 
 impl Whose {
-    /// Of an event with this layout.
-    pub fn new(catalogue: &Catalogue<'_>, layout: &EventLayout) -> Self {
-        let context = |name| catalogue.class(layout)?.context(name);
+    /// Of the events of a channel.
+    pub fn of(class: &StreamClass) -> Self {
         Self {
-            tid: context("tid"),
-            pid: context("pid"),
-            comm: context("procname"),
+            tid: class.context("tid"),
+            pid: class.context("pid"),
+            comm: class.context("procname"),
         }
     }
 
@@ -51,42 +95,13 @@ impl Whose {
         self.tid.is_some()
     }
 
-    /// The thread; 0 is the idle task.
-    pub fn tid(&self, event: &Event<'_>, now: &Moment<'_>) -> Option<i64> {
-        let own = self.tid.and_then(|tid| integer(event.context(tid)));
-        own.or_else(|| now.schedule.running(now.cpu))
-    }
-
-    /// Its process, or at least the thread.
-    pub fn owner(&self, tid: Option<i64>, event: &Event<'_>, schedule: &Schedule) -> Owner {
-        let own = self.pid.and_then(|pid| integer(event.context(pid)));
-        match (own.or_else(|| schedule.process(tid?)), tid) {
-            (Some(pid), _) => Owner::Process(pid),
-            (None, Some(tid)) => Owner::Thread(tid),
-            (None, None) => Owner::Unknown,
+    /// What an event says itself.
+    pub fn read<'a>(&self, event: &Event<'a>) -> Own<'a> {
+        let context = |place: Option<usize>| event.context(place?);
+        Own {
+            tid: integer(context(self.tid)),
+            pid: integer(context(self.pid)),
+            comm: text(context(self.comm)).filter(|comm| !comm.is_empty()),
         }
-    }
-
-    /// The last known name of a thread.
-    pub fn name<'a>(
-        &self,
-        tid: Option<i64>,
-        event: &Event<'a>,
-        schedule: &'a Schedule,
-    ) -> Option<&'a [u8]> {
-        let known = schedule.comm(tid?);
-        known.or_else(|| text(event.context(self.comm?)))
-    }
-
-    /// The name of a process: that of its first thread, else of the thread `tid`.
-    pub fn comm<'a>(
-        &self,
-        owner: Owner,
-        tid: Option<i64>,
-        event: &Event<'a>,
-        schedule: &'a Schedule,
-    ) -> Option<&'a [u8]> {
-        let first = owner.pid().and_then(|pid| schedule.comm(pid));
-        first.or_else(|| self.name(tid, event, schedule))
     }
 }

@@ -4,10 +4,10 @@
 
 use crate::analysis::schedule::{Schedule, Span};
 use crate::analysis::schedule_events::Switch;
-use crate::analysis::{integer, text};
+pub use crate::analysis::whose::Task;
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, Write};
-use trace::ctf::{Event, StreamClass};
+use trace::ctf::Event;
 
 /// Makes a file from a trace's events, which come in order of time.
 pub trait Format {
@@ -61,17 +61,6 @@ pub struct Now<'a> {
     pub schedule: &'a Schedule,
 }
 
-/// A task.
-#[derive(Clone, Copy, Debug)]
-pub struct Task<'a> {
-    /// Its thread id; 0 is the idle task of the CPU.
-    pub tid: i64,
-    /// Its name, if that is known.
-    pub comm: Option<&'a [u8]>,
-    /// Its process, if that is known.
-    pub process: Option<i64>,
-}
-
 /// Events that are missing on a CPU.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
@@ -100,52 +89,5 @@ impl Display for Loss {
             (0, packets) => write!(f, "[LOST {packets} PACKETS]"),
             (events, packets) => write!(f, "[LOST {events} EVENTS AND {packets} PACKETS]"),
         }
-    }
-}
-
-/// Where the contexts are that say which task an event happened to.
-#[derive(Clone, Copy, Debug)]
-pub struct TaskContexts {
-    tid: Option<usize>,
-    comm: Option<usize>,
-    process: Option<usize>,
-}
-
-impl TaskContexts {
-    /// Of the events of a channel.
-    pub fn of(class: &StreamClass) -> Self {
-        Self {
-            tid: class.context("tid"),
-            comm: class.context("procname"),
-            process: class.context("pid"),
-        }
-    }
-
-    /// Whether every event says it itself.
-    pub fn has_tid(&self) -> bool {
-        self.tid.is_some()
-    }
-
-    /// The task of an event on the CPU at this place: as the event says it, else as the schedule does.
-    pub fn task<'a>(
-        &self,
-        event: &Event<'a>,
-        switch: Option<&Switch<'a>>,
-        place: usize,
-        schedule: &'a Schedule,
-    ) -> Option<Task<'a>> {
-        let own = |context: Option<usize>| event.context(context?);
-        // The schedule knows only who runs after the switch.
-        let tid = integer(own(self.tid))
-            .or(switch.map(|switch| switch.prev_tid))
-            .or_else(|| schedule.running(place))?;
-        let comm = text(own(self.comm))
-            .or(switch.map(|switch| switch.prev_comm))
-            .or_else(|| schedule.comm(tid));
-        Some(Task {
-            tid,
-            comm: comm.filter(|comm| !comm.is_empty()),
-            process: integer(own(self.process)).or_else(|| schedule.process(tid)),
-        })
     }
 }

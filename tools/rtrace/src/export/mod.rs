@@ -29,6 +29,7 @@ pub use tables::Tables;
 
 use crate::analysis::losses::Losses;
 use crate::analysis::summary::Content;
+use crate::analysis::whose::Whose;
 use crate::analysis::{unit_of, Catalogue, EventKey, Missing};
 use crate::progress;
 use crate::symbols::{Stacks, Symbols};
@@ -37,7 +38,7 @@ use anyhow::Context;
 use chrome::Chrome;
 use csv::Csv;
 use folded::{Folded, Shape};
-use format::{Format, TaskContexts};
+use format::Format;
 use pass::Exported;
 use perf_script::PerfScript;
 use perfetto::Perfetto;
@@ -156,7 +157,7 @@ impl Kind {
     fn say_what_is_missing(self, metadata: &Metadata) {
         let has_switches = Catalogue::new(metadata).has_switches();
         let mut classes = metadata.streams.iter();
-        let has_tid = classes.all(|class| TaskContexts::of(class).has_tid());
+        let has_tid = classes.all(|class| Whose::of(class).has_tid());
         if !has_switches && matches!(self, Self::Perfetto | Self::Chrome) {
             say("the trace has no sched_switch: no CPU shows who runs there");
         }

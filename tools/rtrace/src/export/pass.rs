@@ -3,12 +3,12 @@
 //! One pass over a trace, in order of time, that hands what was chosen to a format.
 
 use super::choice::{Choice, Time};
-use super::format::{Format, Loss, Now, TaskContexts};
+use super::format::{Format, Loss, Now};
 use crate::analysis::losses::{Damages, Losses};
 use crate::analysis::schedule::{Schedule, Span};
 use crate::analysis::summary::{cut, Content, Earlier};
 use crate::analysis::{key, Catalogue, EventKey};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -69,12 +69,8 @@ struct Pass<'a> {
     /// From when to when, in nanoseconds of the trace's clock: once the begin is known.
     range: Option<(u64, u64)>,
     schedule: Schedule,
-    /// The events that the schedule is made from, and their numbers there.
-    scheduling: HashMap<EventKey, usize>,
     /// What the schedule says has ended.
     spans: Vec<Span>,
-    /// By stream class.
-    contexts: Vec<TaskContexts>,
     /// By their places in the trace.
     streams: Vec<Stream<'a>>,
     /// Losses of the streams' first packets, and damage before them, as long as the range is not known.
@@ -124,15 +120,8 @@ impl<'a> Pass<'a> {
             out,
             chosen,
             range: None,
-            scheduling: schedule.events().into_iter().zip(0..).collect(),
             schedule,
             spans: Vec::new(),
-            contexts: trace
-                .metadata
-                .streams
-                .iter()
-                .map(TaskContexts::of)
-                .collect(),
             streams: trace.streams_by_name().map(stream).collect(),
             untold: Vec::new(),
             told: Content::default(),
@@ -283,16 +272,12 @@ impl<'a> Pass<'a> {
             return Ok(ControlFlow::Continue(()));
         };
         let key = key(event.layout);
-        let mut switch = None;
-        if let Some(&which) = self.scheduling.get(&key) {
-            switch = self.schedule.event(which, event, place, &mut self.spans);
-            self.hand_out()?;
-        }
+        let happened = self.schedule.event(event, place, &mut self.spans);
+        self.hand_out()?;
         if ns < from || !self.chosen.contains(&key) {
             return Ok(ControlFlow::Continue(()));
         }
-        let contexts = self.contexts[event.layout.stream_id as usize];
-        let task = contexts.task(event, switch.as_ref(), place, &self.schedule);
+        let task = self.schedule.task(&happened);
         self.exported += 1;
         self.nameless += u64::from(task.is_none());
         let now = Now {
@@ -300,7 +285,7 @@ impl<'a> Pass<'a> {
             place,
             cpu: self.schedule.number(place),
             task,
-            switch,
+            switch: happened.switch,
             schedule: &self.schedule,
         };
         self.format.event(event, &now, self.out)?;

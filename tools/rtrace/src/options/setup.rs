@@ -34,12 +34,12 @@ pub(super) fn config(args: &SetupArgs) -> Result<Config, clap::Error> {
 /// What the command line says of what is recorded.
 fn typed(args: &SetupArgs) -> Result<Setup, clap::Error> {
     let choice = choice(&args.choice, &args.channels)?;
-    // Else nothing says whose call it is.
+    // Else nothing says whose call it is, and what that is called.
     let own = || {
         choice
             .functions
             .is_graph()
-            .then(|| vec!["tid".to_owned()].into())
+            .then(|| vec!["tid".to_owned(), "comm".to_owned()].into())
     };
     Ok(Setup {
         clock: args.clock.clone().map(Given::from),

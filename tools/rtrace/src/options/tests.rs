@@ -308,7 +308,10 @@ fn functions_are_events_of_the_first_channel() {
     // Of a graph it must be known whose it is.
     let record = recorded("-G vfs_* --max-depth 2");
     assert_eq!(record.setup.functions.max_depth, Some(2));
-    assert_eq!(record.setup.contexts.as_ref().unwrap().value, ["tid"]);
+    assert_eq!(
+        record.setup.contexts.as_ref().unwrap().value,
+        ["tid", "comm"]
+    );
     assert_eq!(first(record), ["ftrace:funcgraph_*"]);
     let record = recorded("-G vfs_* --context comm");
     assert_eq!(record.setup.contexts.unwrap().value, ["comm"]);

@@ -12,12 +12,14 @@ use trace::settings::{BufferSize, Mode};
 use trace::tracer::FIRST_CHANNEL;
 
 /// What is recorded for it.
-const EVENTS: [&str; 6] = [
+const EVENTS: [&str; 8] = [
     "sched_switch",
     "sched_waking",
     "sched_wakeup",
     "sched_wakeup_new",
     "sched_process_fork",
+    "sched_process_exec",
+    "task_rename",
     "syscalls",
 ];
 

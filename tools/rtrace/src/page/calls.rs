@@ -6,6 +6,7 @@
 use crate::analysis::schedule::Schedule;
 use crate::analysis::schedule_events::Switch;
 use crate::analysis::syscalls::{edge, Edge, Names, Which, ERRORS};
+use crate::analysis::tasks::{Life, Serial};
 use crate::analysis::{integer, key, Catalogue, EventKey, Moment};
 use std::collections::HashMap;
 use trace::ctf::Event;
@@ -17,7 +18,7 @@ pub struct Calls {
     /// The names of the calls.
     pub names: Names,
     /// By thread: the place of the call that it is in, and since when.
-    open: HashMap<i64, (u32, u64)>,
+    open: HashMap<Serial, (u32, u64)>,
 }
 
 /// What an event is.
@@ -25,15 +26,13 @@ pub struct Calls {
 struct Kind {
     call: Which,
     edge: Edge,
-    /// The context that says who it is.
-    tid: Option<usize>,
 }
 
 /// A call that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// Who made it.
-    pub tid: i64,
+    /// Who made it: its thread id, and which of the threads that had it.
+    pub thread: (i64, Life),
     /// The place of its name.
     pub call: u32,
     /// When it began, in clock ticks.
@@ -51,9 +50,7 @@ impl Calls {
                 continue;
             };
             let call = names.which(name);
-            let class = catalogue.class(layout);
-            let tid = class.and_then(|class| class.context("tid"));
-            events.push((key(layout), Kind { call, edge, tid }));
+            events.push((key(layout), Kind { call, edge }));
         }
         Self {
             events,
@@ -70,15 +67,16 @@ impl Calls {
     /// One of these events; if a call ends with it, which.
     pub fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) -> Option<Call> {
         let kind = self.events[which].1;
-        let own = kind.tid.and_then(|tid| integer(event.context(tid)));
         let schedule = now.schedule;
-        let tid = own.or_else(|| schedule.running(now.cpu))?;
-        let open = self.open.remove(&tid);
+        let task = now.task?;
+        // The idle task makes no calls.
+        let serial = task.serial?;
+        let open = self.open.remove(&serial);
         let place = self.names.place(kind.call, event) as u32;
         match kind.edge {
             Edge::Entry => {
-                if schedule.is_whole(now.cpu) && (schedule.all_whole() || schedule.runs(tid)) {
-                    self.open.insert(tid, (place, now.time));
+                if schedule.is_whole(now.cpu) && (schedule.all_whole() || schedule.runs(task.tid)) {
+                    self.open.insert(serial, (place, now.time));
                 }
                 None
             }
@@ -89,7 +87,7 @@ impl Calls {
                 let is_it = call == place && !is_return && schedule.is_whole(now.cpu);
                 let ret = integer(event.value(ret));
                 is_it.then_some(Call {
-                    tid,
+                    thread: (task.tid, task.life),
                     call,
                     from,
                     failed: ret.is_some_and(|ret| ERRORS.contains(&ret)),
@@ -100,16 +98,19 @@ impl Calls {
 
     /// A CPU went from one task to another.
     pub fn switch(&mut self, switch: &Switch<'_>, schedule: &Schedule) {
-        if let Some(tid) = switch.instead_of {
-            self.open.remove(&tid);
-        }
-        if !schedule.all_whole() {
-            self.open.remove(&switch.prev_tid);
+        // Where events are missing it may go on. If it has ended, its last call does not return.
+        let is_gone = !schedule.all_whole() || switch.left.is_end();
+        let gone = switch.instead_of.into_iter();
+        for tid in gone.chain(is_gone.then_some(switch.prev_tid)) {
+            if let Some(serial) = schedule.serial(tid) {
+                self.open.remove(&serial);
+            }
         }
     }
 
     /// On a CPU events may be missing from here on.
     pub fn lost(&mut self, schedule: &Schedule) {
-        self.open.retain(|tid, _| schedule.runs(*tid));
+        let runners = schedule.runners();
+        self.open.retain(|serial, _| runners.contains(serial));
     }
 }

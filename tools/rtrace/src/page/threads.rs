@@ -3,6 +3,7 @@
 //! The threads of the timeline.
 
 use crate::analysis::schedule::Schedule;
+use crate::analysis::tasks::Life;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -29,13 +30,14 @@ pub struct Thread {
 #[derive(Debug, Default)]
 pub struct Threads {
     threads: Vec<Thread>,
-    places: HashMap<i64, u32>,
+    /// By thread id, and which of the threads that had it.
+    places: HashMap<(i64, Life), u32>,
 }
 
 impl Threads {
     /// The place of a thread, which is not the idle task.
-    fn place(&mut self, tid: i64) -> u32 {
-        *self.places.entry(tid).or_insert_with(|| {
+    fn place(&mut self, (tid, life): (i64, Life)) -> u32 {
+        *self.places.entry((tid, life)).or_insert_with(|| {
             self.threads.push(Thread {
                 tid,
                 pid: None,
@@ -47,8 +49,8 @@ impl Threads {
     }
 
     /// The place of a thread, which gets this name if it has none yet.
-    pub fn named(&mut self, tid: i64, comm: Option<&[u8]>) -> u32 {
-        let place = self.place(tid);
+    pub fn named(&mut self, thread: (i64, Life), comm: Option<&[u8]>) -> u32 {
+        let place = self.place(thread);
         let known = &mut self.threads[place as usize].comm;
         if let Some(comm) = comm.filter(|_| known.is_empty()) {
             *known = String::from_utf8_lossy(comm).into_owned();
@@ -57,8 +59,8 @@ impl Threads {
     }
 
     /// The place of a thread, and its name and process as the schedule has them now.
-    pub fn seen(&mut self, tid: i64, schedule: &Schedule) -> u32 {
-        let place = self.place(tid);
+    pub fn seen(&mut self, (tid, life): (i64, Life), schedule: &Schedule) -> u32 {
+        let place = self.place((tid, life));
         let thread = &mut self.threads[place as usize];
         if let Some(comm) = schedule.comm(tid) {
             if thread.comm.as_bytes() != comm {

@@ -10,7 +10,7 @@ use super::threads::Threads;
 use crate::analysis::interrupts::{Interrupt, Source};
 use crate::analysis::schedule::{Schedule, Span, State};
 use crate::analysis::schedule_events::Switch;
-use crate::analysis::{integer, text, Analysis, Answer, Catalogue, EventKey, Gap, Moment};
+use crate::analysis::{Analysis, Answer, Catalogue, EventKey, Gap, Moment};
 use serde_json::{json, Value as Json};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -103,19 +103,12 @@ impl Analysis for Gather<'_> {
     fn any(&mut self, event: &Event<'_>, now: &Moment<'_>) {
         let place = self.0.event_place(event);
         self.0.counts[place as usize] += 1;
-        let own = event.class.context("tid");
-        let own = own.and_then(|tid| integer(event.context(tid)));
-        let tid = own.or_else(|| now.schedule.running(now.cpu));
-        let comm = match tid {
+        let comm = match now.tid() {
             Some(0) => Some(b"idle".as_slice()),
-            Some(tid) => now.schedule.comm(tid).or_else(|| {
-                let own = event.class.context("procname")?;
-                text(event.context(own))
-            }),
-            None => None,
+            _ => now.comm(),
         };
-        let thread = tid.filter(|tid| *tid != 0);
-        let thread = thread.map(|tid| self.0.threads.named(tid, comm));
+        let thread = now.task.filter(|task| task.tid != 0);
+        let thread = thread.map(|task| self.0.threads.named((task.tid, task.life), comm));
         let cpu = now.schedule.number(now.cpu);
         self.0.marks.push(cpu, now.time, place, thread);
         self.0.stacks.add(event, place, comm.unwrap_or(b"?"));
@@ -127,7 +120,7 @@ impl Analysis for Gather<'_> {
 
     fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
         if let Some(call) = self.0.calls.event(which, event, now) {
-            let thread = self.0.threads.seen(call.tid, now.schedule);
+            let thread = self.0.threads.seen(call.thread, now.schedule);
             let value = (call.call << 1) | u32::from(call.failed);
             let lane = Lane::Calls(thread);
             self.0.lanes.push(lane, call.from, now.time, value);
@@ -150,7 +143,7 @@ impl Analysis for Gather<'_> {
         if span.tid == 0 {
             return;
         }
-        let thread = self.0.threads.seen(span.tid, schedule);
+        let thread = self.0.threads.seen((span.tid, span.life), schedule);
         let cpu = span.cpu.map(|cpu| schedule.number(cpu));
         let doing = match span.state {
             State::Running => {

@@ -4,6 +4,7 @@
 
 use super::arguments::Argument;
 use super::who::Who;
+use crate::analysis::tasks::Serial;
 use std::collections::HashMap;
 
 /// A call that has begun.
@@ -33,7 +34,7 @@ pub enum Begin {
 /// The calls, by thread: each is in one at most.
 #[derive(Debug, Default)]
 pub struct Calls {
-    open: HashMap<i64, Call>,
+    open: HashMap<Serial, Call>,
     /// Streams of which events may be missing at the moment.
     broken: usize,
     /// Calls that began before this may have ended where events were lost.
@@ -42,13 +43,13 @@ pub struct Calls {
 
 impl Calls {
     /// A call begins. The answer is the call in which the thread was: its end was lost.
-    pub fn begin(&mut self, tid: i64, call: Call) -> Option<Call> {
-        self.open.insert(tid, call)
+    pub fn begin(&mut self, thread: Serial, call: Call) -> Option<Call> {
+        self.open.insert(thread, call)
     }
 
     /// A call of this name ends; without a name, whichever it is.
-    pub fn end(&mut self, tid: i64, name: Option<&str>) -> Begin {
-        match self.open.remove(&tid) {
+    pub fn end(&mut self, thread: Serial, name: Option<&str>) -> Begin {
+        match self.open.remove(&thread) {
             None => Begin::Unknown,
             Some(call) if self.broken > 0 || call.since < self.sure_from => Begin::Other(call),
             Some(call) if name.is_some_and(|name| name != call.name) => Begin::Other(call),
@@ -70,6 +71,12 @@ impl Calls {
     /// Those of a process that ends, in order of time.
     pub fn of_process(&mut self, process: i64) -> Vec<Call> {
         self.take(|call| call.who.pid == Some(process))
+    }
+
+    /// Those of the other threads of a process, which end when the thread `but` of it executes a
+    /// program.
+    pub fn of_others(&mut self, process: i64, but: Option<Serial>) -> Vec<Call> {
+        self.take(|call| call.who.pid == Some(process) && call.who.serial != but)
     }
 
     /// All, in order of time.

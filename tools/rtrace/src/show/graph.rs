@@ -207,9 +207,10 @@ impl View for Graph {
 
 impl Described {
     fn event(&mut self, out: &mut String, hidden: Option<i64>, stream: usize, event: &Event<'_>) {
-        // Before the schedule has it: a switch is the business of the thread that leaves.
-        let who = Who::of(&self.dispatch, stream, event);
-        self.dispatch.event(stream, event);
+        let Some(happened) = self.dispatch.happen(stream, event) else {
+            return;
+        };
+        let who = Who::of(self.dispatch.schedule().task(&happened));
         if hidden.is_some() && who.pid == hidden {
             return;
         }

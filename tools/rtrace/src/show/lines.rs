@@ -213,8 +213,10 @@ impl Described {
         let Some(form) = self.forms.get(&key(event.layout)) else {
             return;
         };
-        // Before the schedule has it: a switch is the business of the thread that leaves.
-        let who = Who::of(&self.dispatch, stream, event);
+        let Some(happened) = self.dispatch.happen(stream, event) else {
+            return;
+        };
+        let who = Who::of(self.dispatch.schedule().task(&happened));
         if hidden.before.is_some_and(|name| form.is_begin_of(name)) {
             hidden.before = None;
         }
@@ -223,7 +225,10 @@ impl Described {
         let is_left_out = hidden.forms.iter().any(|name| form.is_called(name));
         let is_printed = !is_hidden && !is_left_out;
         if !is_hidden || form.kind == Kind::Event {
-            self.dispatch.event(stream, event);
+            self.dispatch.analyse(event, &happened);
+        }
+        if let Some(process) = happened.exec {
+            self.page.exec(process, &who, event.timestamp);
         }
         if is_printed {
             let owner = who.owner();

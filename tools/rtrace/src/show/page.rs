@@ -71,6 +71,14 @@ impl Page {
         }
     }
 
+    /// A thread executes a program: what the others of its process are in does not end.
+    pub fn exec(&mut self, process: i64, who: &Who, time: u64) {
+        self.now = time;
+        for call in self.calls.of_others(process, who.serial) {
+            self.unfinished(call);
+        }
+    }
+
     /// Nothing comes any more: what has begun has not ended.
     pub fn end(&mut self) {
         for call in self.calls.rest() {
@@ -87,9 +95,9 @@ impl Page {
         file_of: &mut FileOf<'_>,
     ) {
         let arguments = form.arguments(event, file_of);
-        if let (Some(tid), End::Recorded) = (who.tid, end) {
+        if let (Some(thread), End::Recorded) = (who.serial, end) {
             let before = self.calls.begin(
-                tid,
+                thread,
                 Call {
                     name: form.name(event).into_owned(),
                     arguments,
@@ -129,8 +137,8 @@ impl Page {
         file_of: &mut FileOf<'_>,
     ) {
         let name = ret.map(|_| form.name(event));
-        let begin = match who.tid {
-            Some(tid) => self.calls.end(tid, name.as_deref()),
+        let begin = match who.serial {
+            Some(thread) => self.calls.end(thread, name.as_deref()),
             None => Begin::Unknown,
         };
         let mut arguments = form.arguments(event, file_of);

@@ -7,6 +7,7 @@
 //! has come: until then it waits.
 
 use super::who::Who;
+use crate::analysis::tasks::Serial;
 use crate::terminal::printable;
 use std::collections::HashMap;
 use std::fmt::{Display, Write};
@@ -28,7 +29,7 @@ pub struct Tree {
 /// A thread; where that is not known, whatever runs on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Thread {
-    Known(i64),
+    Known(Serial),
     On(u32),
 }
 
@@ -79,11 +80,9 @@ pub struct Place<'a> {
 
 impl Place<'_> {
     fn thread(self) -> Thread {
-        self.who.tid.map_or(Thread::On(self.cpu), |tid| match tid {
-            // Each CPU has an idle thread of its own.
-            0 => Thread::On(self.cpu),
-            tid => Thread::Known(tid),
-        })
+        // Each CPU has an idle thread of its own.
+        let known = self.who.serial.map(Thread::Known);
+        known.unwrap_or(Thread::On(self.cpu))
     }
 }
 
@@ -322,6 +321,7 @@ mod tests {
     fn who(tid: i64) -> Who {
         Who {
             tid: Some(tid),
+            serial: Some(tid.unsigned_abs()),
             pid: None,
             comm: Some("cat".to_owned()),
         }

@@ -2,16 +2,16 @@
 
 //! Whose an event is.
 
-use crate::analysis::dispatch::Dispatch;
-use crate::analysis::whose::Owner;
-use crate::analysis::{integer, text, Analysis};
-use trace::ctf::Event;
+use crate::analysis::tasks::Serial;
+use crate::analysis::whose::{Owner, Task};
 
 /// Whose an event is, as far as that is known.
 #[derive(Clone, Debug, Default)]
 pub struct Who {
-    /// The thread.
+    /// The thread's id.
     pub tid: Option<i64>,
+    /// The thread itself; none: the idle task.
+    pub serial: Option<Serial>,
     /// Its process.
     pub pid: Option<i64>,
     /// Its name.
@@ -28,18 +28,20 @@ impl Who {
         }
     }
 
-    /// What an event of a stream says itself, or who runs on its CPU.
-    pub fn of<A: Analysis>(dispatch: &Dispatch<A>, stream: usize, event: &Event<'_>) -> Self {
-        let context = |name| event.context(event.class.context(name)?);
-        let schedule = dispatch.schedule();
-        let running = || schedule.running(dispatch.cpu(stream)?);
-        let tid = integer(context("tid")).or_else(running);
-        let pid = integer(context("pid")).or_else(|| schedule.process(tid?));
-        let comm = text(context("procname")).or_else(|| match tid? {
-            0 => Some(b"swapper"),
-            tid => schedule.comm(tid),
-        });
-        let comm = comm.map(|comm| String::from_utf8_lossy(comm).into_owned());
-        Self { tid, pid, comm }
+    /// The task that an event happened to.
+    pub fn of(task: Option<Task<'_>>) -> Self {
+        let Some(task) = task else {
+            return Self::default();
+        };
+        let comm = match task.tid {
+            0 => Some(b"swapper".as_slice()),
+            _ => task.comm,
+        };
+        Self {
+            tid: Some(task.tid),
+            serial: task.serial,
+            pid: task.process,
+            comm: comm.map(|comm| String::from_utf8_lossy(comm).into_owned()),
+        }
     }
 }

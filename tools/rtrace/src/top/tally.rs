@@ -6,6 +6,7 @@ use super::table::{Column, Row, Table};
 use crate::analysis::schedule::{Schedule, Span, State};
 use crate::analysis::schedule_events::Switch;
 use crate::analysis::syscalls::{edge, Edge, Names, Which, ERRORS};
+use crate::analysis::tasks::Life;
 use crate::analysis::{integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -25,8 +26,8 @@ pub struct Tally {
     begin: u64,
     /// When the last table was taken.
     since: u64,
-    /// By thread.
-    threads: HashMap<i64, Figures>,
+    /// By thread id, and which of the threads that had it.
+    threads: HashMap<(i64, Life), Figures>,
     unknown_calls: u64,
     /// Events and packets lost.
     lost: (u64, u64),
@@ -112,7 +113,8 @@ impl Tally {
         // What goes on is cut in two here.
         for (tid, from) in schedule.running_since() {
             let since = self.since;
-            self.figures(tid, schedule).ran += time.saturating_sub(from.max(since));
+            let life = schedule.life(tid);
+            self.figures((tid, life), schedule).ran += time.saturating_sub(from.max(since));
         }
         self.table(time)
     }
@@ -121,10 +123,10 @@ impl Tally {
         let begin = std::mem::replace(&mut self.since, time);
         let (lost, packets_lost) = std::mem::take(&mut self.lost);
         // The idle task of each CPU.
-        self.threads.remove(&0);
+        self.threads.retain(|(tid, _), _| *tid != 0);
         let nanoseconds = |ticks| self.clock.nanoseconds(ticks);
         let threads = self.threads.drain();
-        let rows = threads.map(|(tid, figures)| Row {
+        let rows = threads.map(|((tid, _), figures)| Row {
             tid,
             comm: String::from_utf8_lossy(&figures.comm).into_owned(),
             cpu_ns: nanoseconds(figures.ran),
@@ -149,9 +151,9 @@ impl Tally {
     }
 
     /// What a thread has done; it has.
-    fn figures(&mut self, tid: i64, schedule: &Schedule) -> &mut Figures {
-        let figures = self.threads.entry(tid).or_default();
-        if let Some(comm) = schedule.comm(tid).filter(|comm| *comm != figures.comm) {
+    fn figures(&mut self, thread: (i64, Life), schedule: &Schedule) -> &mut Figures {
+        let figures = self.threads.entry(thread).or_default();
+        if let Some(comm) = schedule.comm(thread.0).filter(|comm| *comm != figures.comm) {
             figures.comm = comm.to_vec();
         }
         figures
@@ -165,27 +167,29 @@ impl Analysis for Tally {
 
     fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
         let kind = self.events[which].1;
-        let tid = now.schedule.running(now.cpu);
-        match (tid, kind) {
+        let thread = now.task.map(|task| (task.tid, task.life));
+        match (thread, kind) {
             (None, Kind::Entry(_)) => self.unknown_calls += 1,
             (None, Kind::Exit(_)) => {}
-            (Some(tid), Kind::Entry(call)) => {
+            (Some(thread), Kind::Entry(call)) => {
                 let call = self.calls.place(call, event);
-                let figures = self.figures(tid, now.schedule);
+                let figures = self.figures(thread, now.schedule);
                 figures.calls += 1;
                 *figures.by_call.entry(call).or_default() += 1;
             }
-            (Some(tid), Kind::Exit(ret)) => {
+            (Some(thread), Kind::Exit(ret)) => {
                 let failed = integer(event.value(ret)).is_some_and(|ret| ERRORS.contains(&ret));
                 if failed {
-                    self.figures(tid, now.schedule).errors += 1;
+                    self.figures(thread, now.schedule).errors += 1;
                 }
             }
         }
     }
 
     fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
-        self.figures(switch.next_tid, now.schedule).switches += 1;
+        let next = switch.next_tid;
+        let life = now.schedule.life(next);
+        self.figures((next, life), now.schedule).switches += 1;
     }
 
     fn cpu(&mut self, number: u32) {
@@ -194,7 +198,7 @@ impl Analysis for Tally {
 
     fn span(&mut self, span: &Span, schedule: &Schedule) {
         let since = self.since;
-        let figures = self.figures(span.tid, schedule);
+        let figures = self.figures((span.tid, span.life), schedule);
         match span.state {
             State::Running => figures.ran += span.to.saturating_sub(span.from.max(since)),
             State::Runnable { woken: true } if span.is_complete => {

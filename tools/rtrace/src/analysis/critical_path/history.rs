@@ -324,6 +324,7 @@ mod tests {
         for now in 1..=end {
             let (ran, slept) = ((now % 2) as i64 + 8, (now + 1) as i64 % 2 + 8);
             let span = |tid, state| Span {
+                life: 0,
                 tid,
                 cpu: Some(0),
                 state,
@@ -359,6 +360,7 @@ mod tests {
         history.restart(0);
         for (tid, other) in [(8, 9), (9, 8)] {
             let span = Span {
+                life: 0,
                 tid,
                 cpu: None,
                 state: State::Blocked(Left::default()),

@@ -7,6 +7,7 @@ use crate::analysis::calls::Call;
 use crate::analysis::descriptors::{Descriptors, Does};
 use crate::analysis::schedule::Schedule;
 use crate::analysis::schedule_events::Switch;
+use crate::analysis::tasks::Life;
 use crate::analysis::whose::Owner;
 use crate::analysis::{Catalogue, EventKey, Moment};
 use serde::Serialize;
@@ -19,7 +20,7 @@ use trace::ctf::{Clock, Event};
 pub struct Files {
     clock: Clock,
     descriptors: Descriptors,
-    uses: HashMap<(Owner, Name), Use>,
+    uses: HashMap<(Owner, Life, Name), Use>,
     unknown: u64,
 }
 
@@ -116,11 +117,14 @@ impl Files {
         let file = self.descriptors.file(owner, fd, call.since);
         let file = file.cloned();
         let name = file.map_or(Name::Descriptor(fd), Name::File);
-        let found = self.uses.entry((owner, name)).or_insert_with(|| Use {
-            pid: owner.pid(),
-            tid: owner.pid().is_none().then_some(entry.tid),
-            ..Use::default()
-        });
+        let found = self
+            .uses
+            .entry((owner, entry.life, name))
+            .or_insert_with(|| Use {
+                pid: owner.pid(),
+                tid: owner.pid().is_none().then_some(entry.tid),
+                ..Use::default()
+            });
         if let Some(comm) = &entry.comm {
             if found
                 .comm
@@ -160,7 +164,7 @@ impl Files {
     pub fn found(self) -> FilesFound {
         let uses = self.uses.into_iter();
         let mut uses: Vec<_> = uses
-            .map(|((_, name), found)| match name {
+            .map(|((_, _, name), found)| match name {
                 Name::File(file) => Use {
                     file: Some(file.to_string()),
                     ..found

@@ -2,7 +2,6 @@
 
 //! The events of requests to block devices, and what is where in them.
 
-use crate::analysis::whose::Whose;
 use crate::analysis::{bits, integer, key, text, Catalogue, EventKey};
 use trace::ctf::{Event, EventLayout};
 
@@ -80,8 +79,6 @@ pub fn name(device: u32) -> String {
 pub struct Kind {
     /// What happens.
     pub edge: Edge,
-    /// Who does it.
-    pub whose: Whose,
     dev: usize,
     sector: usize,
     nr_sector: usize,
@@ -95,7 +92,6 @@ pub fn find(catalogue: &Catalogue<'_>) -> Vec<(EventKey, Kind)> {
     let kind = |edge, layout: &EventLayout| {
         Some(Kind {
             edge,
-            whose: Whose::new(catalogue, layout),
             dev: layout.field("dev")?,
             sector: layout.field("sector")?,
             nr_sector: layout.field("nr_sector")?,

@@ -169,13 +169,13 @@ impl Requests {
             Edge::Insert if is_whole => {
                 let inserted = Inserted {
                     since: now.time,
-                    maker: maker(&kind, &record, event, now),
+                    maker: maker(&record, now),
                 };
                 let waiting = self.inserted.entry(queue).or_default();
                 waiting.entry(record.sector).or_insert(inserted);
             }
             Edge::Issue if is_whole => {
-                let maker = maker(&kind, &record, event, now);
+                let maker = maker(&record, now);
                 self.issue(queue, &record, maker, now.time);
             }
             Edge::Insert | Edge::Issue => {}
@@ -340,14 +340,9 @@ impl Requests {
     }
 }
 
-fn maker(
-    kind: &request_events::Kind,
-    record: &Record<'_>,
-    event: &Event<'_>,
-    now: &Moment<'_>,
-) -> Maker {
+fn maker(record: &Record<'_>, now: &Moment<'_>) -> Maker {
     Maker {
-        tid: kind.whose.tid(event, now),
+        tid: now.tid(),
         comm: String::from_utf8_lossy(record.comm).into_owned(),
     }
 }

@@ -7,6 +7,7 @@ use super::waits::{Waiter, Waits, WaitsFound};
 use crate::analysis::calls::{Calls, Entry, Wanted};
 use crate::analysis::schedule::Schedule;
 use crate::analysis::schedule_events::Switch;
+use crate::analysis::tasks::Life;
 use crate::analysis::whose::Owner;
 use crate::analysis::{Catalogue, EventKey, Moment};
 use serde::Serialize;
@@ -47,7 +48,7 @@ pub struct Futexes {
     clock: Clock,
     calls: Calls<Does>,
     /// By process and address.
-    futexes: HashMap<(Owner, u64), Used>,
+    futexes: HashMap<(Owner, Life, u64), Used>,
 }
 
 struct Used {
@@ -93,7 +94,7 @@ impl Futexes {
             return;
         };
         let took = self.clock.nanoseconds(call.ticks);
-        let waiter = Waiter::new(entry.tid, now.schedule.comm(entry.tid));
+        let waiter = Waiter::new(entry.tid, now.comm());
         let used = used(&mut self.futexes, entry, uaddr);
         used.waits.add(took, call.since, call.ret < 0, waiter);
     }
@@ -120,7 +121,7 @@ impl Futexes {
             .collect();
         futexes.sort_by_key(|(place, _, waits)| (Reverse(waits.durations.total_ns()), *place));
         let futexes = futexes.into_iter();
-        let futexes = futexes.map(|((owner, uaddr), comm, waits)| Futex {
+        let futexes = futexes.map(|((owner, _, uaddr), comm, waits)| Futex {
             pid: owner.pid(),
             comm: comm.map(|comm| String::from_utf8_lossy(&comm).into_owned()),
             uaddr: format!("{uaddr:#x}"),
@@ -141,14 +142,16 @@ fn waits_for(entry: &Entry<Does>) -> Option<(&Entry<Does>, u64)> {
 }
 
 fn used<'a>(
-    futexes: &'a mut HashMap<(Owner, u64), Used>,
+    futexes: &'a mut HashMap<(Owner, Life, u64), Used>,
     entry: &Entry<Does>,
     uaddr: u64,
 ) -> &'a mut Used {
-    let used = futexes.entry((entry.owner, uaddr)).or_insert_with(|| Used {
-        waits: Waits::new(),
-        comm: None,
-    });
+    let used = futexes
+        .entry((entry.owner, entry.life, uaddr))
+        .or_insert_with(|| Used {
+            waits: Waits::new(),
+            comm: None,
+        });
     if entry.comm.is_some() && used.comm != entry.comm {
         used.comm.clone_from(&entry.comm);
     }

@@ -6,10 +6,9 @@
 //! spins, then it sleeps, and at each wake-up spins again. That is one wait.
 
 use super::waits::{Waiter, Waits, WaitsFound};
-use crate::analysis::begun::{Begun, Doer};
+use crate::analysis::begun::Begun;
 use crate::analysis::schedule::Schedule;
 use crate::analysis::schedule_events::Switch;
-use crate::analysis::whose::Whose;
 use crate::analysis::{bits, integer, key, Catalogue, EventKey, Moment};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -33,7 +32,6 @@ pub struct KernelLocks {
 /// The fields of `contention_begin`.
 struct Begin {
     key: EventKey,
-    whose: Whose,
     lock_addr: usize,
     flags: usize,
     /// The context with the kernel's call stack.
@@ -43,7 +41,6 @@ struct Begin {
 /// The fields of `contention_end`.
 struct End {
     key: EventKey,
-    whose: Whose,
     lock_addr: usize,
     ret: usize,
 }
@@ -99,22 +96,20 @@ impl KernelLocks {
             clock: catalogue.metadata().clock,
             begin: Begin {
                 key: key(begin),
-                whose: Whose::new(catalogue, begin),
                 lock_addr: begin.field("lock_addr")?,
                 flags: begin.field("flags")?,
                 stack: class.context("callstack_kernel"),
             },
             end: End {
                 key: key(end),
-                whose: Whose::new(catalogue, end),
                 lock_addr: end.field("lock_addr")?,
                 ret: end.field("ret")?,
             },
             open: Begun::new(),
             locks: HashMap::new(),
         };
-        let knows = locks.begin.whose.has_tid() && locks.end.whose.has_tid();
-        (knows || catalogue.has_switches()).then_some(locks)
+        let knows = catalogue.knows_thread(begin) && catalogue.knows_thread(end);
+        knows.then_some(locks)
     }
 
     /// The events that they are made from. Each is known by its place in this list.
@@ -133,7 +128,6 @@ impl KernelLocks {
 
     fn begin(&mut self, event: &Event<'_>, now: &Moment<'_>) -> Option<()> {
         let Begin {
-            whose,
             lock_addr,
             flags,
             stack,
@@ -145,7 +139,7 @@ impl KernelLocks {
             Value::Integers(mut addresses) => bits(addresses.next()),
             _ => None,
         });
-        let doer = Doer::new(whose.tid(event, now)?, now.cpu);
+        let doer = now.doer()?;
         if flags & MUTEX == 0 {
             self.open.begin(doer, address, Wait { flags, place }, now);
         } else if !self.open.has(doer, &address) {
@@ -157,19 +151,13 @@ impl KernelLocks {
     }
 
     fn end(&mut self, event: &Event<'_>, now: &Moment<'_>) -> Option<()> {
-        let End {
-            whose,
-            lock_addr,
-            ret,
-            ..
-        } = self.end;
+        let End { lock_addr, ret, .. } = self.end;
         let address = bits(event.value(lock_addr))?;
         let failed = integer(event.value(ret))? != 0;
-        let tid = whose.tid(event, now)?;
-        let ended = self.open.end(Doer::new(tid, now.cpu), &address, now)?;
+        let ended = self.open.end(now.doer()?, &address, now)?;
         let lock = Lock::new(address, ended.what);
         let took = self.clock.nanoseconds(ended.ticks);
-        let waiter = Waiter::new(tid, whose.name(Some(tid), event, now.schedule));
+        let waiter = Waiter::new(now.tid()?, now.comm());
         let waits = self.locks.entry(lock).or_insert_with(Waits::new);
         waits.add(took, ended.since, failed, waiter);
         Some(())

@@ -4,8 +4,7 @@
 
 mod answer;
 
-use super::whose::Whose;
-use super::{bits, integer, key, text, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
+use super::{bits, integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use crate::symbols::{Place, Side, Stacks, Symbols};
 use answer::{Comm, Found, Function};
 use std::cmp::Reverse;
@@ -46,7 +45,6 @@ pub struct Sampled {
     /// Which.
     pub key: EventKey,
     name: &'static str,
-    whose: Whose,
     stacks: Stacks,
     ip: Option<usize>,
     missed: Option<usize>,
@@ -112,20 +110,11 @@ impl Sampled {
         Some(Self {
             key: key(layout),
             name,
-            whose: Whose::new(catalogue, layout),
             stacks: Stacks::of(catalogue.class(layout)?),
             ip: layout.field("ip"),
             missed: layout.field("missed"),
             throttled: layout.field("throttled"),
         })
-    }
-
-    /// The thread that ran, 0 for the idle task, and its name.
-    pub fn task<'a>(&self, event: &Event<'a>, now: &Moment<'a>) -> (Option<i64>, Option<&'a [u8]>) {
-        let tid = self.whose.tid(event, now);
-        let comm = self.whose.name(tid, event, now.schedule);
-        let own = || text(event.context(event.class.context("procname")?));
-        (tid, comm.or_else(own))
     }
 
     /// The functions that ran at a time of the trace's clock, in nanoseconds: the innermost first.
@@ -172,12 +161,12 @@ impl Analysis for Profile {
             count(sampled.throttled).unwrap_or(0),
         );
         self.counted.insert((which, now.cpu), counted);
-        let (tid, comm) = sampled.task(event, now);
+        let tid = now.tid();
         if tid == Some(0) {
             self.idle += 1;
             return;
         }
-        let comm = comm.map_or("?".into(), String::from_utf8_lossy);
+        let comm = now.comm().map_or("?".into(), String::from_utf8_lossy);
         match self.comms.get_mut(&*comm) {
             Some(count) => *count += 1,
             None => drop(self.comms.insert(comm.into_owned(), 1)),

@@ -9,10 +9,11 @@
 mod answer;
 mod names;
 
-use super::begun::{Begun, Doer};
+use super::begun::Begun;
 use super::schedule::Schedule;
 use super::schedule_events::Switch;
-use super::whose::{Owner, Whose};
+use super::tasks::Life;
+use super::whose::Owner;
 use crate::analysis::{integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use answer::{Call, Found, ProcessCall};
 pub use names::{CallName, Names, Which};
@@ -36,7 +37,7 @@ pub struct Syscalls {
     nameless: HashMap<usize, u64>,
     /// Calls of threads that were taken for others.
     mistaken: u64,
-    processes: HashMap<(Owner, usize), ProcessCall>,
+    processes: HashMap<(Owner, Life, usize), ProcessCall>,
 }
 
 /// What an event is, and what is where in it.
@@ -44,7 +45,8 @@ pub struct Syscalls {
 struct EventKind {
     call: Which,
     edge: Edge,
-    whose: Whose,
+    /// Whether it says itself which thread it happens to.
+    says_thread: bool,
 }
 
 /// The begin or the end of a call.
@@ -78,8 +80,11 @@ impl Syscalls {
                 continue;
             };
             let call = names.which(name);
-            let whose = Whose::new(catalogue, layout);
-            let kind = EventKind { call, edge, whose };
+            let kind = EventKind {
+                call,
+                edge,
+                says_thread: catalogue.says_thread(layout),
+            };
             events.push((key(layout), kind));
         }
         let missing = |events| Missing {
@@ -94,8 +99,8 @@ impl Syscalls {
         if !has(true) || !has(false) {
             return Err(missing("the entries and exits of system calls"));
         }
-        let knows_tid = |(_, kind): &(_, EventKind)| kind.whose.has_tid();
-        if !catalogue.has_switches() && !events.iter().all(knows_tid) {
+        let says_thread = |(_, kind): &(_, EventKind)| kind.says_thread;
+        if !catalogue.has_switches() && !events.iter().all(says_thread) {
             return Err(missing("sched_switch (or the context tid)"));
         }
         Ok(Self {
@@ -119,28 +124,26 @@ impl Syscalls {
         place
     }
 
-    fn entry(&mut self, kind: EventKind, tid: Option<i64>, event: &Event<'_>, now: &Moment<'_>) {
-        let owner = kind.whose.owner(tid, event, now.schedule);
+    fn entry(&mut self, kind: EventKind, event: &Event<'_>, now: &Moment<'_>) {
+        let owner = now.owner();
         let call = self.call(kind, event);
         self.calls[call].calls += 1;
-        if !kind.whose.has_tid() {
+        if !kind.says_thread {
             *self.nameless.entry(now.cpu).or_default() += 1;
         }
         if self.by_process {
-            self.process_call(owner, call, kind.whose, tid, event, now)
-                .calls += 1;
+            self.process_call(owner, call, now).calls += 1;
         }
-        if let Some(tid) = tid {
-            self.open
-                .begin(Doer::new(tid, now.cpu), (), Open { call, owner }, now);
+        if let Some(doer) = now.doer() {
+            self.open.begin(doer, (), Open { call, owner }, now);
         }
     }
 
-    fn exit(&mut self, kind: EventKind, tid: Option<i64>, event: &Event<'_>, now: &Moment<'_>) {
+    fn exit(&mut self, kind: EventKind, event: &Event<'_>, now: &Moment<'_>) {
         let Edge::Exit { ret, id } = kind.edge else {
             return;
         };
-        let open = tid.and_then(|tid| self.open.end(Doer::new(tid, now.cpu), &(), now));
+        let open = now.doer().and_then(|doer| self.open.end(doer, &(), now));
         // The end of rt_sigreturn: the result is a register of what the signal had interrupted.
         if id.is_some_and(|id| integer(event.value(id)) == Some(-1)) {
             return;
@@ -155,11 +158,8 @@ impl Syscalls {
             call.durations.add(took);
         }
         if self.by_process {
-            let owner = open.map_or_else(
-                || kind.whose.owner(tid, event, now.schedule),
-                |open| open.what.owner,
-            );
-            let call = self.process_call(owner, place, kind.whose, tid, event, now);
+            let owner = open.map_or_else(|| now.owner(), |open| open.what.owner);
+            let call = self.process_call(owner, place, now);
             call.errors += u64::from(failed);
             if let Some(took) = took {
                 call.timed += 1;
@@ -170,17 +170,12 @@ impl Syscalls {
     }
 
     /// What a process's calls are counted in.
-    fn process_call(
-        &mut self,
-        owner: Owner,
-        call: usize,
-        whose: Whose,
-        tid: Option<i64>,
-        event: &Event<'_>,
-        now: &Moment<'_>,
-    ) -> &mut ProcessCall {
+    fn process_call(&mut self, owner: Owner, call: usize, now: &Moment<'_>) -> &mut ProcessCall {
         let name = &self.calls[call].name;
-        let call = self.processes.entry((owner, call)).or_default();
+        let call = self
+            .processes
+            .entry((owner, now.schedule.life_of(owner), call))
+            .or_default();
         if call.name.is_empty() {
             call.name.clone_from(name);
         }
@@ -189,7 +184,7 @@ impl Syscalls {
             Owner::Thread(tid) => call.tid = Some(tid),
             Owner::Unknown => {}
         }
-        if let Some(comm) = whose.comm(owner, tid, event, now.schedule) {
+        if let Some(comm) = now.process_comm(owner) {
             if call
                 .comm
                 .as_ref()
@@ -209,10 +204,9 @@ impl Analysis for Syscalls {
 
     fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
         let kind = self.events[which].1;
-        let tid = kind.whose.tid(event, now);
         match kind.edge {
-            Edge::Entry => self.entry(kind, tid, event, now),
-            Edge::Exit { .. } => self.exit(kind, tid, event, now),
+            Edge::Entry => self.entry(kind, event, now),
+            Edge::Exit { .. } => self.exit(kind, event, now),
         }
     }
 
@@ -222,6 +216,8 @@ impl Analysis for Syscalls {
             self.mistaken += nameless;
         }
         self.open.switch(switch, now);
+        // Its last call does not return.
+        self.open.ended(switch, now);
     }
 
     fn lost(&mut self, schedule: &Schedule) {

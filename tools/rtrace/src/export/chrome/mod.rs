@@ -14,6 +14,7 @@ use super::ftrace::{syscall, Syscall};
 use super::values::Line;
 use crate::analysis::interrupts::Interrupts;
 use crate::analysis::schedule::{Schedule, Span, State};
+use crate::analysis::tasks::{Life, Serial};
 use crate::analysis::{integer, key, Catalogue, EventKey};
 use json::{Entry, Fields, Track};
 use serde::Serialize;
@@ -27,6 +28,9 @@ use trace::ctf::{Clock, Event, EventLayout, Metadata};
 /// (`PID_MAX_LIMIT`).
 const CPUS: i64 = (1 << 22) + 1;
 
+/// What is added to an id each time that the kernel uses it again: 10000321 is the second 321.
+const AGAIN: i64 = 10_000_000;
+
 /// Writes trace events.
 pub struct Chrome {
     head: Value,
@@ -38,7 +42,9 @@ pub struct Chrome {
     interrupting: HashMap<EventKey, usize>,
     syscalls: HashMap<EventKey, Rc<Edge>>,
     /// By thread: the call that it is in.
-    open: HashMap<i64, Open>,
+    open: HashMap<Serial, Open>,
+    /// By thread or process id: its last life, and how many were before.
+    lives: HashMap<i64, (Life, i64)>,
     /// The names of the tracks that have one.
     names: HashMap<Track, Vec<u8>>,
     is_first: bool,
@@ -82,6 +88,7 @@ impl Chrome {
                 .filter_map(|layout| Some((key(layout), Rc::new(edge(layout)?))))
                 .collect(),
             open: HashMap::new(),
+            lives: HashMap::new(),
             names: HashMap::new(),
             is_first: true,
         }
@@ -129,17 +136,30 @@ impl Chrome {
 
     /// The track of what happens now: that of the thread, or of the CPU.
     fn track(&mut self, now: &Now<'_>, out: &mut dyn Write) -> io::Result<Track> {
-        let Some(Task { tid, comm, process }) = now.task.filter(|task| task.tid != 0) else {
+        let Some(task) = now.task.filter(|task| task.tid != 0) else {
             return self.cpu(now.cpu, false, out);
         };
-        let process = process.unwrap_or(tid);
-        if let Some(comm) = comm {
-            if process == tid {
-                self.name("process_name", (process, 0), comm, out)?;
+        let process = task.process.unwrap_or(task.tid);
+        let track = (
+            self.id(process, now.schedule.life(process)),
+            self.id(task.tid, task.life),
+        );
+        if let Some(comm) = task.comm {
+            if process == task.tid {
+                self.name("process_name", (track.0, 0), comm, out)?;
             }
-            self.name("thread_name", (process, tid), comm, out)?;
+            self.name("thread_name", track, comm, out)?;
         }
-        Ok((process, tid))
+        Ok(track)
+    }
+
+    /// The id of a process or thread in the file: another one when the kernel uses it again.
+    fn id(&mut self, id: i64, life: Life) -> i64 {
+        let (last, before) = self.lives.entry(id).or_insert((life, 0));
+        if *last != life {
+            (*last, *before) = (life, *before + 1);
+        }
+        id + *before * AGAIN
     }
 
     /// A system call is over at `ns`, for this reason if it did not end.
@@ -166,9 +186,11 @@ impl Chrome {
     ) -> io::Result<()> {
         let track = self.track(now, out)?;
         let schedule = now.schedule;
-        let is_known =
-            |tid| schedule.is_whole(now.place) && (schedule.all_whole() || schedule.runs(tid));
-        let Some(tid) = now.task.map(|task| task.tid).filter(|tid| is_known(*tid)) else {
+        let is_known = |task: &Task<'_>| {
+            schedule.is_whole(now.place) && (schedule.all_whole() || schedule.runs(task.tid))
+        };
+        let task = now.task.filter(is_known);
+        let Some(thread) = task.and_then(|task| task.serial) else {
             let name = format!("{name} (entry)");
             return self.put(&Entry::instant(&name, track, now.ns, Fields(event)), out);
         };
@@ -178,7 +200,7 @@ impl Chrome {
             since: now.ns,
             args: serde_json::to_value(Fields(event))?,
         };
-        match self.open.insert(tid, open) {
+        match self.open.insert(thread, open) {
             Some(before) => self.close(before, now.ns, Some("not recorded"), out),
             None => Ok(()),
         }
@@ -193,7 +215,7 @@ impl Chrome {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let track = self.track(now, out)?;
-        let open = now.task.and_then(|task| self.open.remove(&task.tid));
+        let open = now.task.and_then(|task| self.open.remove(&task.serial?));
         match open {
             Some(mut open) if open.name == name => {
                 if let Some(ret) = ret.and_then(|ret| integer(event.value(ret))) {
@@ -249,11 +271,9 @@ impl Format for Chrome {
         let key = key(event.layout);
         if let (Some(switch), true) = (now.switch, self.switch == Some(key)) {
             // A thread that ends does not come back from its last call.
-            let open = switch
-                .left
-                .is_end()
-                .then(|| self.open.remove(&switch.prev_tid));
-            return match open.flatten() {
+            let ended = switch.left.is_end().then_some(switch.prev_tid);
+            let ended = ended.and_then(|tid| now.schedule.serial(tid));
+            return match ended.and_then(|thread| self.open.remove(&thread)) {
                 Some(open) => self.close(open, now.ns, Some("the thread ended"), out),
                 None => Ok(()),
             };
@@ -312,9 +332,10 @@ impl Format for Chrome {
     ) -> io::Result<()> {
         self.interrupts.lose(cpu);
         // Who runs on a CPU of which nothing is missing is not on this one.
-        let gone: Vec<i64> = self.open.keys().copied().collect();
-        for tid in gone.into_iter().filter(|tid| !schedule.runs(*tid)) {
-            if let Some(open) = self.open.remove(&tid) {
+        let gone: Vec<Serial> = self.open.keys().copied().collect();
+        let runners = schedule.runners();
+        for thread in gone.into_iter().filter(|thread| !runners.contains(thread)) {
+            if let Some(open) = self.open.remove(&thread) {
                 self.close(open, ns, Some("lost"), out)?;
             }
         }

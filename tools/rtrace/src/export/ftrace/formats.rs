@@ -32,6 +32,9 @@ pub fn of(event: &str) -> Option<&'static str> {
             "comm={parent_comm} pid={parent_tid} child_comm={child_comm} child_pid={child_tid}"
         }
         "sched_process_exec" => "filename={filename} pid={tid} old_pid={old_tid}",
+        "task_rename" => {
+            "pid={tid} oldcomm={oldcomm} newcomm={newcomm} oom_score_adj={oom_score_adj}"
+        }
         "sched_stat_runtime" => "comm={comm} pid={tid} runtime={runtime} [ns]",
         "sched_stat_wait" | "sched_stat_sleep" | "sched_stat_iowait" | "sched_stat_blocked" => {
             DELAY

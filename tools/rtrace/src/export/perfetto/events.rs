@@ -5,7 +5,7 @@
 use super::proto::{
     CpuState, Field, FieldValue, Generic, IrqHandlerEntry, IrqHandlerExit, Kind, SchedMigrateTask,
     SchedProcessExec, SchedProcessExit, SchedProcessFork, SchedProcessFree, SchedSwitch, Softirq,
-    SysEnter, SysExit, Wake,
+    SysEnter, SysExit, TaskRename, Wake,
 };
 use crate::analysis::{integer, text};
 use crate::decode;
@@ -145,6 +145,13 @@ const OWN: &[(&str, &[&str], Make)] = &[
             })
         },
     ),
+    ("task_rename", &["tid", "oldcomm", "newcomm"], |s| {
+        Kind::TaskRename(TaskRename {
+            pid: s.int(0),
+            oldcomm: s.text(1),
+            newcomm: s.text(2),
+        })
+    }),
     ("irq_handler_entry", &["irq", "name"], |s| {
         Kind::IrqHandlerEntry(IrqHandlerEntry {
             irq: s.int(0),

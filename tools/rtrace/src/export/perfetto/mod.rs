@@ -10,17 +10,20 @@ mod proto;
 
 use super::format::{Format, Loss, Now};
 use super::values::Line;
-use crate::analysis::schedule_events::{ForkFields, StateFields, THREAD_STATE};
+use crate::analysis::schedule_events::{Fork, ForkFields, StateFields, THREAD_STATE};
 use crate::analysis::{integer, key, text, Catalogue, EventKey};
 use events::Mapping;
 use prost::Message;
 use proto::{
-    Clock, ClockSnapshot, Data, FtraceEvent, FtraceEventBundle, Process, ProcessTree, SystemInfo,
-    Thread, Trace, TracePacket, Utsname, BOOTTIME, REALTIME,
+    Clock, ClockSnapshot, Data, FtraceEvent, FtraceEventBundle, Kind, Process, ProcessTree,
+    SystemInfo, TaskNewtask, Thread, Trace, TracePacket, Utsname, BOOTTIME, REALTIME,
 };
 use std::collections::HashMap;
 use std::io::{self, Write};
 use trace::ctf::{Event, EventLayout, Metadata};
+
+/// `CLONE_THREAD`
+const CLONE_THREAD: u64 = 0x1_0000;
 
 /// Events in a bundle, at most.
 const BUNDLE: usize = 512;
@@ -159,6 +162,21 @@ impl<'a> Perfetto<'a> {
         }
     }
 
+    /// Says that an id is that of a new task now.
+    fn new_task(&mut self, fork: &Fork<'_>, now: &Now<'_>) {
+        let is_thread = fork.child.0 != fork.child.1;
+        let event = FtraceEvent {
+            timestamp: Some(now.ns),
+            pid: fork.parent.0.try_into().ok(),
+            event: Some(Kind::TaskNewtask(TaskNewtask {
+                pid: fork.child.0.try_into().ok(),
+                comm: Some(Line(fork.child_comm).to_string()),
+                clone_flags: Some(if is_thread { CLONE_THREAD } else { 0 }),
+            })),
+        };
+        self.bundle(now.cpu).event.push(event);
+    }
+
     /// Says what the event tells of processes.
     fn tell(&mut self, event: &Event<'_>, now: &Now<'_>, out: &mut dyn Write) -> io::Result<()> {
         let key = key(event.layout);
@@ -169,8 +187,11 @@ impl<'a> Perfetto<'a> {
         }
         if let Some((_, fields)) = self.fork.filter(|(fork, _)| *fork == key) {
             if let Some(fork) = fields.read(event) {
-                // The number may have been another thread's.
-                self.processes.remove(&fork.child.0);
+                // The number may have been another thread's. Perfetto takes it for that one, unless it hears
+                // of a new task.
+                if self.processes.remove(&fork.child.0).is_some() {
+                    self.new_task(&fork, now);
+                }
                 if fork.child.0 == fork.child.1 {
                     self.parents.insert(fork.child.0, fork.parent.1);
                 }
@@ -246,7 +267,7 @@ impl Format for Perfetto<'_> {
         };
         let bundle = self.bundle(now.cpu);
         bundle.event.push(event);
-        if bundle.event.len() == BUNDLE {
+        if bundle.event.len() >= BUNDLE {
             self.flush(now.cpu, out)?;
         }
         Ok(())

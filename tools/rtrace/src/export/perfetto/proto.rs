@@ -132,7 +132,7 @@ pub struct FtraceEvent {
     pub pid: Option<u32>,
     #[prost(
         oneof = "Kind",
-        tags = "4, 11, 13, 17, 20, 24, 25, 26, 36, 37, 114, 237, 238, 239, 240, 327, 329, 330, 491"
+        tags = "4, 11, 13, 17, 20, 24, 25, 26, 36, 37, 114, 235, 236, 237, 238, 239, 240, 327, 329, 330, 491"
     )]
     pub event: Option<Kind>,
 }
@@ -162,6 +162,10 @@ pub enum Kind {
     IrqHandlerExit(IrqHandlerExit),
     #[prost(message, tag = "114")]
     SchedWakeupNew(Wake),
+    #[prost(message, tag = "235")]
+    TaskNewtask(TaskNewtask),
+    #[prost(message, tag = "236")]
+    TaskRename(TaskRename),
     #[prost(message, tag = "237")]
     SchedProcessExec(SchedProcessExec),
     #[prost(message, tag = "238")]
@@ -210,6 +214,28 @@ pub struct Wake {
     pub prio: Option<i32>,
     #[prost(int32, optional, tag = "5")]
     pub target_cpu: Option<i32>,
+}
+
+/// `TaskNewtaskFtraceEvent`
+#[derive(Clone, PartialEq, Message)]
+pub struct TaskNewtask {
+    #[prost(int32, optional, tag = "1")]
+    pub pid: Option<i32>,
+    #[prost(string, optional, tag = "2")]
+    pub comm: Option<String>,
+    #[prost(uint64, optional, tag = "3")]
+    pub clone_flags: Option<u64>,
+}
+
+/// `TaskRenameFtraceEvent`
+#[derive(Clone, PartialEq, Message)]
+pub struct TaskRename {
+    #[prost(int32, optional, tag = "1")]
+    pub pid: Option<i32>,
+    #[prost(string, optional, tag = "2")]
+    pub oldcomm: Option<String>,
+    #[prost(string, optional, tag = "3")]
+    pub newcomm: Option<String>,
 }
 
 /// `SchedProcessExecFtraceEvent`

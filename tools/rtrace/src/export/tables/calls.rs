@@ -9,7 +9,6 @@ use super::{epoch, made, row, THREAD};
 use crate::analysis::begun::{Begun, Doer};
 use crate::analysis::schedule::Schedule;
 use crate::analysis::syscalls::{edge, CallName, Edge, ERRORS};
-use crate::analysis::whose::Whose;
 use crate::analysis::{integer, key, Catalogue, EventKey, Moment};
 use crate::decode::error_name;
 use crate::export::format::Now;
@@ -38,7 +37,6 @@ pub struct Calls {
 struct Known {
     name: CallName,
     edge: Edge,
-    whose: Whose,
 }
 
 /// A call that has not returned.
@@ -64,8 +62,7 @@ impl Calls {
         let events = layouts.filter(|layout| chosen.contains(&key(layout)));
         let known = events.filter_map(|layout| {
             let (name, edge) = edge(layout)?;
-            let whose = Whose::new(catalogue, layout);
-            Some((key(layout), Known { name, edge, whose }))
+            Some((key(layout), Known { name, edge }))
         });
         let events: HashMap<_, _> = known.collect();
         if events.is_empty() {
@@ -91,21 +88,23 @@ impl Calls {
         if let Some(switch) = &now.switch {
             let gone = self.open.switch(switch, moment);
             self.add_all(gone, folder)?;
+            // The last call of a thread does not return.
+            let last = self.open.ended(switch, moment);
+            self.add_all(last, folder)?;
         }
         let Some(known) = self.events.get(&key(event.layout)) else {
             return Ok(());
         };
-        let tid = known.whose.tid(event, moment);
-        let doer = tid.map(|tid| Doer::new(tid, moment.cpu));
+        let doer = moment.doer();
         let before = doer.and_then(|doer| self.open.end(doer, &(), moment));
         let before = before.map(|ended| (ended.what, ended.ticks));
         let call = Call {
             name: known.name.of(event).into_owned(),
             time: event.timestamp,
             cpu: now.cpu,
-            tid,
-            pid: known.whose.owner(tid, event, moment.schedule).pid(),
-            comm: now.task.and_then(|task| task.comm).map(<[u8]>::to_vec),
+            tid: moment.tid(),
+            pid: moment.owner().pid(),
+            comm: moment.comm().map(<[u8]>::to_vec),
         };
         let Edge::Exit { ret, id } = known.edge else {
             if let Some((call, _)) = before {

@@ -206,6 +206,7 @@ impl Format for Writer {
             time: event.timestamp,
             cpu: now.place,
             schedule: now.schedule,
+            task: now.task,
         };
         let folder = &mut self.folder;
         self.events

@@ -64,13 +64,13 @@ impl Samples {
         let Some(sampled) = self.events.iter().find(|event| event.key == key) else {
             return Ok(());
         };
-        let (tid, comm) = sampled.task(event, moment);
+        let tid = moment.tid();
         sampled.stack(&mut self.symbols, event, tid, now.ns, &mut self.stack);
         let mut row = row(folder, self.table, epoch(&self.clock, event.timestamp))?;
         row.integer(now.cpu.into());
         row.number(tid);
         row.number(now.task.and_then(|task| task.process));
-        row.text(comm);
+        row.text(moment.comm());
         let inner = self.stack.first();
         row.text(inner.map(|function| function.name.as_bytes()));
         row.text(inner.map(|function| function.object.as_bytes()));

@@ -18,7 +18,7 @@ use trace::recording::State;
 
 /// What was found.
 pub struct Answers {
-    head: Head,
+    pub(super) head: Head,
     /// What became of its events.
     pub losses: Losses,
     /// The time of the trace.
@@ -26,6 +26,20 @@ pub struct Answers {
     /// What is odd about the trace.
     pub warnings: Vec<String>,
     answers: Vec<Box<dyn Answer>>,
+    /// The streams that have packets, by their names.
+    pub(super) streams: Vec<StreamContent>,
+}
+
+/// What a stream holds.
+pub(super) struct StreamContent {
+    /// Its first file.
+    pub path: PathBuf,
+    /// Its class.
+    pub stream_id: u32,
+    /// The number of its CPU.
+    pub cpu: u32,
+    /// What it holds.
+    pub content: Content,
 }
 
 /// Reads the whole trace. `progress` hears of every piece that was read.
@@ -71,6 +85,8 @@ struct Pass<'a> {
 struct Stream<'a> {
     /// Its first file.
     path: &'a Path,
+    /// Its class and the number of its CPU; none before its first packet.
+    of: Option<(u32, u32)>,
     content: Content,
 }
 
@@ -79,6 +95,7 @@ impl<'a> Stream<'a> {
     fn new(files: &'a [PathBuf]) -> Self {
         Self {
             path: &files[0],
+            of: None,
             content: Content::default(),
         }
     }
@@ -106,6 +123,7 @@ impl<'a> Pass<'a> {
             .add(header.timestamp_begin, header.timestamp_end);
         let stream = &mut self.streams[number];
         let is_first = self.dispatch.cpu(number).is_none();
+        stream.of = Some((header.stream_id, header.cpu_id));
         let earlier = Earlier::of(self.trace.recording.as_ref(), stream.path);
         stream
             .content
@@ -143,6 +161,19 @@ impl<'a> Pass<'a> {
             losses,
             extent: self.extent,
             warnings: self.warnings,
+            streams: self
+                .streams
+                .iter()
+                .filter_map(|stream| {
+                    let (stream_id, cpu) = stream.of?;
+                    Some(StreamContent {
+                        path: stream.path.to_owned(),
+                        stream_id,
+                        cpu,
+                        content: stream.content,
+                    })
+                })
+                .collect(),
             answers: analyses
                 .map(|analysis| analysis.answer(self.extent.ticks()))
                 .collect(),

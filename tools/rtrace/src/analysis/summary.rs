@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One pass over a trace, stream by stream.
+//! What a trace holds, without any question.
 
 use super::busy::{BusyTasks, Task};
-use super::head::{Extent, Head};
-use super::losses::{Damages, Losses};
+use super::head::Head;
+use super::losses::Losses;
+use super::pass;
+use super::schedule::{Schedule, Span};
+use super::{key, Analysis, Answer, Catalogue, EventKey, Moment};
 use serde::Serialize;
+use serde_json::Value as Json;
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
-use trace::ctf::{name_of, Packet, StreamReader, Trace};
+use std::fmt;
+use std::path::Path;
+use trace::ctf::{name_of, Event, Packet, Trace};
 use trace::recording::{Recording, State};
 use trace::source::StreamName;
 use trace::Result;
@@ -140,41 +145,40 @@ impl Content {
 impl Summary {
     /// Reads the whole trace. `progress` hears of every piece that was read.
     pub fn of(dir: &Path, trace: &Trace, progress: impl Fn(u64)) -> Result<Self> {
-        let mut pass = Pass {
-            trace,
-            counts: HashMap::new(),
-            tasks: BusyTasks::new(&trace.metadata),
-        };
+        let catalogue = Catalogue::new(&trace.metadata);
+        let mut gathered = Gathered::default();
+        let gather = Box::new(Gather(&mut gathered));
+        let answers = pass::read(dir, trace, &catalogue, vec![gather], progress)?;
         let (mut cpus, mut channels) = (Vec::new(), BTreeMap::new());
-        let (mut warnings, mut damages) = (Vec::new(), Damages::of(trace));
-        let mut extent = Extent::default();
-        for files in trace.streams_by_name() {
-            let Some(stream) = pass.stream(files, &progress, &mut warnings, &mut damages)? else {
-                continue;
+        for stream in &answers.streams {
+            let channel = channel_of(&mut channels, stream.stream_id, &stream.path);
+            channel.content.add(&stream.content);
+            let cpu = Cpu {
+                cpu: stream.cpu,
+                content: stream.content,
+                ..Cpu::default()
             };
-            extent.add(stream.begin, stream.end);
-            channel_of(&mut channels, &stream, &files[0])
-                .content
-                .add(&stream.cpu.content);
-            add_cpu(&mut cpus, stream.cpu);
+            add_cpu(&mut cpus, cpu);
         }
-        let events = pass.events(&channels);
+        let clock = trace.metadata.clock;
+        for cpu in &mut cpus {
+            let times = gathered.tasks.times(cpu.cpu);
+            cpu.idle_ns = clock.nanoseconds(times.idle);
+            cpu.busy_ns = clock.nanoseconds(times.busy);
+        }
+        let events = gathered.events(trace, &channels);
         let mut channels: Vec<_> = channels.into_values().collect();
         if let Some(recording) = &trace.recording {
             take_losses(&mut cpus, &mut channels, recording);
         }
-        let mut all = Content::default();
-        cpus.iter().for_each(|cpu| all.add(&cpu.content));
-        let losses = Losses::new(&all, trace.recording.as_ref(), damages);
-        warnings.extend(losses.warnings());
         Ok(Self {
-            head: Head::new(dir, trace, extent, all.packets),
-            losses,
+            head: answers.head,
+            losses: answers.losses,
             events,
-            tasks: pass.tasks.sorted(),
+            tasks: gathered.tasks.sorted(clock),
             cpus,
             channels,
-            warnings,
+            warnings: answers.warnings,
         })
     }
 }
@@ -182,10 +186,9 @@ impl Summary {
 /// The channel of a stream: found by the stream class, called as its files are.
 fn channel_of<'a>(
     channels: &'a mut BTreeMap<u32, Channel>,
-    stream: &Stream,
+    id: u32,
     path: &Path,
 ) -> &'a mut Channel {
-    let id = stream.stream_id;
     channels.entry(id).or_insert_with(|| Channel {
         name: name_of(path).map_or_else(|| format!("stream {id}"), |name| name.channel),
         ..Channel::default()
@@ -195,11 +198,7 @@ fn channel_of<'a>(
 /// Adds what a stream says of its CPU.
 fn add_cpu(cpus: &mut Vec<Cpu>, stream: Cpu) {
     match cpus.iter_mut().find(|cpu| cpu.cpu == stream.cpu) {
-        Some(cpu) => {
-            cpu.content.add(&stream.content);
-            cpu.idle_ns = cpu.idle_ns.saturating_add(stream.idle_ns);
-            cpu.busy_ns = cpu.busy_ns.saturating_add(stream.busy_ns);
-        }
+        Some(cpu) => cpu.content.add(&stream.content),
         None => cpus.push(stream),
     }
     cpus.sort_by_key(|cpu| cpu.cpu);
@@ -277,105 +276,59 @@ pub fn missing(recording: Option<&Recording>, recorded: u64) -> u64 {
     })
 }
 
-/// What is gathered over all streams.
-struct Pass<'a> {
-    trace: &'a Trace,
-    /// By stream class and event id.
-    counts: HashMap<(u32, u32), u64>,
+/// Counts events, and gathers who used the CPUs.
+#[derive(Default)]
+struct Gathered {
+    counts: HashMap<EventKey, u64>,
     tasks: BusyTasks,
 }
 
-/// What one stream gives.
-struct Stream {
-    stream_id: u32,
-    cpu: Cpu,
-    begin: u64,
-    end: u64,
+/// Gathers it.
+struct Gather<'a>(&'a mut Gathered);
+
+impl Analysis for Gather<'_> {
+    fn wants_all(&self) -> bool {
+        true
+    }
+
+    fn any(&mut self, event: &Event<'_>, _now: &Moment<'_>) {
+        *self.0.counts.entry(key(event.layout)).or_default() += 1;
+    }
+
+    fn span(&mut self, span: &Span, schedule: &Schedule) {
+        self.0.tasks.add(span, schedule);
+    }
+
+    fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
+        Box::new(Nothing)
+    }
 }
 
-impl Pass<'_> {
-    /// Reads a stream from its files; none if it has no packet.
-    fn stream(
-        &mut self,
-        files: &[PathBuf],
-        progress: &impl Fn(u64),
-        warnings: &mut Vec<String>,
-        damages: &mut Damages,
-    ) -> Result<Option<Stream>> {
-        let (mut stream, mut last) = (None, None);
-        for path in files {
-            let mut reader = StreamReader::open(path, &self.trace.metadata)?.after(last);
-            loop {
-                match self.file(path, &mut reader, &mut stream, progress) {
-                    Ok(()) => break,
-                    Err(error) => damages.add(reader.damage(error)?),
-                }
-                // Its end is not known behind damage.
-                if let Some(stream) = &stream {
-                    self.tasks.gap(stream.end);
-                }
-            }
-            warnings.extend(cut(path, reader.partial()));
-            last = reader.last();
-        }
-        if let Some(stream) = &mut stream {
-            let times = self.tasks.end(stream.end);
-            let clock = self.trace.metadata.clock;
-            stream.cpu.idle_ns = clock.nanoseconds(times.idle);
-            stream.cpu.busy_ns = clock.nanoseconds(times.busy);
-        }
-        Ok(stream)
+/// The summary says it all.
+struct Nothing;
+
+impl Answer for Nothing {
+    fn name(&self) -> &'static str {
+        "nothing"
     }
 
-    /// Reads a file of a stream up to its end, or to a place that is damaged, and adds it to what is known
-    /// of the stream.
-    fn file(
-        &mut self,
-        path: &Path,
-        reader: &mut StreamReader<'_>,
-        stream: &mut Option<Stream>,
-        progress: &impl Fn(u64),
-    ) -> Result<()> {
-        let earlier = Earlier::of(self.trace.recording.as_ref(), path);
-        while let Some(packet) = reader.next_packet()? {
-            let header = packet.at.header;
-            let size = packet.at.size();
-            let is_first = stream.is_none();
-            let stream = stream.get_or_insert_with(|| Stream {
-                stream_id: header.stream_id,
-                cpu: Cpu {
-                    cpu: header.cpu_id,
-                    ..Cpu::default()
-                },
-                begin: header.timestamp_begin,
-                end: 0,
-            });
-            let content = &mut stream.cpu.content;
-            content.add_packet(&packet, is_first.then_some(earlier));
-            if packet.packets_lost > 0 || packet.events_lost > 0 || packet.after_damage {
-                self.tasks.gap(header.timestamp_begin);
-            } else if is_first {
-                self.tasks.begin(header.timestamp_begin);
-            }
-            stream.end = header.timestamp_end;
-            progress(size);
-            while let Some(event) = reader.next_event()? {
-                content.events += 1;
-                let key = (event.layout.stream_id, event.layout.id);
-                *self.counts.entry(key).or_default() += 1;
-                self.tasks.event(&event);
-            }
-        }
+    fn json(&self) -> serde_json::Result<Json> {
+        Ok(Json::Null)
+    }
+
+    fn text(&self, _out: &mut String, _rows: usize) -> fmt::Result {
         Ok(())
     }
+}
 
+impl Gathered {
     /// The events that were counted, of these channels by stream class.
-    fn events(&self, channels: &BTreeMap<u32, Channel>) -> Vec<EventCount> {
+    fn events(&self, trace: &Trace, channels: &BTreeMap<u32, Channel>) -> Vec<EventCount> {
         let mut events: Vec<_> = self
             .counts
             .iter()
             .filter_map(|((stream_id, id), &count)| {
-                let class = self.trace.metadata.stream(*stream_id)?;
+                let class = trace.metadata.stream(*stream_id)?;
                 Some(EventCount {
                     name: class.events.get(id)?.name.clone(),
                     channel: channels.get(stream_id)?.name.clone(),

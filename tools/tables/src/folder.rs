@@ -22,7 +22,7 @@ const MEMORY: usize = 64 << 20;
 pub struct Folder {
     to: PathBuf,
     temporary: TempDir,
-    _made: Made,
+    _made: Option<Made>,
     place: Place,
     tables: Vec<Table>,
     /// Bytes in memory, in all tables, and how many there may be.
@@ -38,7 +38,7 @@ impl Folder {
     /// For tables in `to`, which is made where it is missing, with rows of this host. The names of their files
     /// have `label` in them.
     pub fn new(to: &Path, host: &str, label: &str) -> Result<Self> {
-        let made = Made(to.to_owned());
+        let made = (!to.exists()).then(|| Made(to.to_owned()));
         make(to)?;
         let temporary = Builder::new().prefix(".export-").tempdir_in(to);
         let temporary = temporary.map_err(Error::write(to))?;
@@ -163,7 +163,7 @@ fn folders(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// A folder that is removed if it is empty in the end.
+/// A folder that was made, and is removed if it is empty in the end.
 struct Made(PathBuf);
 
 impl Drop for Made {

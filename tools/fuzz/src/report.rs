@@ -1,24 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The part of `rtrace report` that reads a trace: the program's own files, which has no library.
-
-#[allow(dead_code)]
-#[path = "../../rtrace/src/analysis/busy.rs"]
-mod busy;
-#[path = "../../rtrace/src/date.rs"]
-#[allow(dead_code)]
-mod date;
-#[allow(dead_code)]
-#[path = "../../rtrace/src/analysis/head.rs"]
-mod head;
-#[allow(dead_code)]
-#[path = "../../rtrace/src/analysis/losses.rs"]
-mod losses;
-#[allow(dead_code)]
-#[path = "../../rtrace/src/analysis/summary.rs"]
-mod summary;
+//! The part of `rtrace report` that reads a trace.
 
 use crate::walk::Contents;
+use rtrace::{readable, Summary};
 use std::path::{Path, PathBuf};
 use trace::ctf::{Item, Merge, Metadata, Trace};
 
@@ -36,7 +21,7 @@ pub fn check(metadata: &Metadata, stream: &Path, all: &Contents) {
         recording: None,
         damages: Vec::new(),
     };
-    let summary = summary::Summary::of(Path::new("dir"), &trace, |_| ());
+    let summary = Summary::of(Path::new("dir"), &trace, |_| ());
     let summary = summary.expect("what the walk could read");
     assert_eq!(summary.head.packets, packets);
     assert_eq!(summary.losses.recorded, events);
@@ -50,7 +35,7 @@ pub fn check(metadata: &Metadata, stream: &Path, all: &Contents) {
     assert_eq!(merged(&trace), (events, places));
     assert_eq!(summary.head.begin_ns.is_some(), packets > 0);
     if let Some(begin) = summary.head.begin_ns {
-        assert!(date::readable(begin).ends_with(" UTC"));
+        assert!(readable(begin).ends_with(" UTC"));
     }
 }
 

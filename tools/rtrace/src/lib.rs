@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! rtrace: records and reports what the Linux kernel does.
+//!
+//! All of the command `rtrace`, and what `tools/fuzz` has to try of it.
+
+#![forbid(unsafe_code)]
+
+mod advice;
+mod analysis;
+mod args;
+mod cgroup;
+mod channels;
+mod condition;
+mod config;
+mod control;
+mod cpus;
+mod date;
+mod decode;
+mod doctor;
+mod earlier;
+mod events;
+mod export;
+mod functions;
+mod given;
+mod kernel_log;
+mod latency;
+mod launch;
+mod leftovers;
+mod list;
+mod live;
+mod loss;
+mod maker;
+mod mark;
+mod on_drop;
+mod options;
+mod page;
+mod probe;
+mod profile;
+mod progress;
+mod record;
+mod recover;
+mod report;
+mod sessions;
+mod setup;
+mod show;
+mod snapshot;
+mod snapshots;
+mod state;
+mod status;
+mod symbols;
+mod tasks;
+mod temporary;
+mod terminal;
+mod top;
+mod watch;
+mod workload;
+
+use anyhow::Context;
+use clap::CommandFactory;
+use options::Action;
+use setup::NothingChosen;
+use std::process::ExitCode;
+
+/// What the command line asks for makes no sense, as clap has it for its syntax.
+const WRONG_USAGE: u8 = 2;
+
+pub use analysis::summary::Summary;
+pub use date::readable;
+
+/// Does what the command line asks for.
+pub fn main() -> ExitCode {
+    trace::files::open_many();
+    let parsed = args::Cli::from_words(std::env::args_os()).and_then(options::from_cli);
+    let (place, action) = parsed.unwrap_or_else(|error| error.exit());
+    let done = match action {
+        Action::Record(mut options) => return record::record(&place, &mut options),
+        Action::Profile(options) => return profile::profile(&place, *options),
+        Action::Latency(options) => return latency::latency(&place, &options),
+        Action::LatencyOf {
+            dir,
+            measured,
+            rows,
+        } => latency::print(&dir, measured, rows),
+        Action::Show(options) => return show::show(&place, &options),
+        Action::Top(options) => top::top(&place, &options),
+        Action::Report {
+            dir,
+            questions,
+            output,
+        } => report::report(&dir, &questions, &output),
+        Action::Graph { dir } => show::graph(&dir),
+        Action::Export(options) => export::export(&options),
+        Action::List { patterns, verbose } => list::list(&place, &patterns, verbose),
+        Action::ListAwaited { patterns } => list::list_awaited(&place, &patterns),
+        Action::ListFunctions { pattern } => probe::list_functions(&pattern),
+        Action::ListContexts => list::list_contexts(&place),
+        Action::Status { json } => status::status(&place, json),
+        Action::Start(config) => control::start(&place, &config),
+        Action::Stop => control::stop(&place),
+        Action::Free => control::free(&place),
+        Action::Reset => control::reset(&place),
+        Action::Snapshot {
+            dir,
+            output_options,
+        } => snapshot::snapshot(&place, &dir, output_options),
+        Action::Recover(options) => recover::recover(&place, &options),
+        Action::Mark { text } => mark::mark(&place, &text),
+        Action::State => state::state(&place),
+        Action::AddProbes { specs } => probe::add(&place, &specs),
+        Action::ListProbes => probe::list(&place),
+        Action::DeleteProbes { names } => probe::delete(&place, &names),
+        Action::Create { name } => sessions::create(&place, &name),
+        Action::Destroy { name } => sessions::destroy(&place, &name),
+        Action::Sessions { json } => sessions::list(&place, json),
+        Action::Doctor => match doctor::doctor(&place) {
+            Ok(false) => return ExitCode::FAILURE,
+            result => result.map(drop),
+        },
+        Action::Generate { dir } => manual::write(args::Cli::command(), &dir)
+            .with_context(|| format!("cannot write to {}", dir.display())),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            terminal::say(format_args!("{error:#}"));
+            if error.is::<NothingChosen>() {
+                ExitCode::from(WRONG_USAGE)
+            } else {
+                ExitCode::FAILURE
+            }
+        }
+    }
+}

@@ -4,7 +4,8 @@
 
 use crate::abi::header::Layout;
 use crate::channel::clock::ClockKind;
-use crate::channel::{Begun, BegunOpen, Buffer, Channel, Entered, Gates, Waiting};
+use crate::channel::entrance::Entrance;
+use crate::channel::{Begun, BegunOpen, Buffer, Channel, Entered, Waiting, Ways};
 use crate::record::clock::AnyClock;
 use crate::record::format::Format;
 use crate::record::header::{Compact, EventHeader, Label, Large};
@@ -14,10 +15,12 @@ use kernel::sync::Arc;
 
 /// An event that is enabled in a trace; the data of its tracepoint's handler.
 pub(crate) struct Probe {
-    /// Those of `channel`, nearer.
-    buffers: Gates,
+    /// Those of `entrance`, nearer.
+    buffers: Ways,
     /// What goes into the header of its records.
     pub(crate) label: Label,
+    /// That of `channel`, nearer.
+    entrance: Arc<Entrance>,
     channel: Arc<Channel>,
     event: u32,
 }
@@ -26,8 +29,9 @@ impl Probe {
     /// Makes the probe of `event`, an id, which has this number in the trace.
     pub(crate) fn new(channel: Arc<Channel>, event: u32, number: u32) -> Self {
         Self {
-            buffers: channel.buffers().clone(),
+            buffers: channel.entrance().ways().clone(),
             label: Label::in_layout(number, channel.setup().layout),
+            entrance: channel.entrance().clone(),
             channel,
             event,
         }
@@ -73,7 +77,7 @@ impl Probe {
     pub(crate) fn destination(&self) -> Destination<'_> {
         Destination {
             buffers: &self.buffers,
-            channel: &self.channel,
+            entrance: &self.entrance,
             label: self.label,
         }
     }
@@ -110,7 +114,7 @@ impl Probe {
         let entered = match entered {
             Ok(entered) => entered,
             Err(waiting) => self
-                .channel
+                .entrance
                 .admit(waiting, F::Header::SHORT.wrapping_add(len))?,
         };
         Buffer::begin_any::<F>(entered, &self.label, len)
@@ -121,18 +125,18 @@ impl Probe {
         self.destination().count_too_large();
     }
 
-    /// See [`Channel::admit`].
+    /// See [`Entrance::admit`].
     #[inline(always)]
     pub(crate) fn admit<'a>(&self, waiting: Waiting<'a>, least: u64) -> Option<Entered<'a>> {
-        self.channel.admit(waiting, least)
+        self.entrance.admit(waiting, least)
     }
 }
 
 /// Where an event's records go of which nothing is known but their tail.
 pub(crate) struct Destination<'a> {
-    /// Those of `channel`, nearer.
-    pub(crate) buffers: &'a Gates,
-    pub(crate) channel: &'a Channel,
+    /// Those of `entrance`, nearer.
+    pub(crate) buffers: &'a Ways,
+    pub(crate) entrance: &'a Entrance,
     pub(crate) label: Label,
 }
 
@@ -153,12 +157,12 @@ impl Destination<'_> {
     pub(crate) fn record<T: Tail>(&self, tail: &T) {
         let Self {
             buffers,
-            channel,
+            entrance,
             label,
         } = self;
-        match channel.setup().layout {
-            Layout::Compact => record_as::<(Compact, AnyClock), T>(buffers, channel, label, tail),
-            Layout::Large => record_as::<(Large, AnyClock), T>(buffers, channel, label, tail),
+        match entrance.layout() {
+            Layout::Compact => record_as::<(Compact, AnyClock), T>(buffers, entrance, label, tail),
+            Layout::Large => record_as::<(Large, AnyClock), T>(buffers, entrance, label, tail),
         }
     }
 
@@ -167,7 +171,7 @@ impl Destination<'_> {
     /// context, NMI included.
     #[inline(always)]
     pub(crate) fn record_made<T: Tail>(&self, least: usize, make: impl FnOnce() -> T) {
-        match self.channel.setup().layout {
+        match self.entrance.layout() {
             Layout::Compact => self.record_made_as::<(Compact, AnyClock), T>(least, make),
             Layout::Large => self.record_made_as::<(Large, AnyClock), T>(least, make),
         }
@@ -178,7 +182,7 @@ impl Destination<'_> {
         let least = F::Header::SHORT.wrapping_add(least as u64);
         let entered = match self.buffers.enter() {
             Ok(entered) => entered,
-            Err(waiting) => match self.channel.admit(waiting, least) {
+            Err(waiting) => match self.entrance.admit(waiting, least) {
                 Some(entered) => entered,
                 None => return,
             },
@@ -189,10 +193,10 @@ impl Destination<'_> {
 }
 
 #[inline(always)]
-fn record_as<F: Format, T: Tail>(buffers: &Gates, channel: &Channel, label: &Label, tail: &T) {
+fn record_as<F: Format, T: Tail>(buffers: &Ways, entrance: &Entrance, label: &Label, tail: &T) {
     let entered = match buffers.enter() {
         Ok(entered) => entered,
-        Err(waiting) => return admit::<F, T>(waiting, channel, label, tail),
+        Err(waiting) => return admit::<F, T>(waiting, entrance, label, tail),
     };
     let recorded = Buffer::record_open::<F, _>(
         entered,
@@ -208,9 +212,9 @@ fn record_as<F: Format, T: Tail>(buffers: &Gates, channel: &Channel, label: &Lab
 #[cold]
 #[inline(never)]
 #[link_section = ".kprobes.text"]
-fn admit<F: Format, T: Tail>(waiting: Waiting<'_>, channel: &Channel, label: &Label, tail: &T) {
+fn admit<F: Format, T: Tail>(waiting: Waiting<'_>, entrance: &Entrance, label: &Label, tail: &T) {
     let least = F::Header::SHORT.wrapping_add(tail.len() as u64);
-    if let Some(entered) = channel.admit(waiting, least) {
+    if let Some(entered) = entrance.admit(waiting, least) {
         record_any::<F, T>(entered, label, tail);
     }
 }

@@ -14,6 +14,7 @@ pub(crate) mod config;
 pub(crate) mod cpus;
 mod cursor;
 pub(crate) mod dump;
+pub(crate) mod entrance;
 pub(crate) mod platform;
 pub(crate) mod reader;
 pub(crate) mod region;
@@ -32,7 +33,6 @@ use crate::record;
 use crate::record::buffer::{NotMade, Shape};
 use crate::record::gate::Place;
 use crate::record::packet::Identity;
-use crate::sys::args::Task;
 use crate::sys::cpu::{self, NoHotplug};
 use crate::sys::hotplug;
 use crate::sys::percpu::{OnceArc, PerCpu};
@@ -42,6 +42,7 @@ use clock::{ClockKind, Missed};
 use config::Config;
 use cpus::CpuSet;
 use dump::{Listed, ListedTrace};
+use entrance::Entrance;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::Arc;
@@ -55,8 +56,11 @@ use watermark::Threshold;
 /// One CPU's buffer, as its writers see it.
 pub(crate) type Buffer = record::buffer::Buffer<Kernel>;
 
+/// The buffers of all CPUs, and the gates before them.
+type Gates = record::gate::Gates<Kernel, Buffer>;
+
 /// The ways to the buffers of all CPUs.
-pub(crate) type Gates = record::gate::Gates<Kernel, Buffer>;
+pub(crate) type Ways = record::gate::Ways<Kernel, Buffer>;
 
 /// Being on a CPU whose buffer takes a record.
 pub(crate) type Entered<'a> = record::buffer::Entered<'a, Kernel>;
@@ -101,10 +105,9 @@ pub(crate) struct Setup {
 ///
 /// Lives from the start of a trace until the last reader has closed its stream.
 pub(crate) struct Channel {
-    /// Not 0 while records are taken.
-    active: SharedWord,
-    /// The buffers, filled before a CPU first comes up; open while records are taken. All
-    /// probes of the trace go through here.
+    /// All probes of the trace go through here.
+    entrance: Arc<Entrance>,
+    /// The buffers, filled before a CPU first comes up; open while records are taken.
     buffers: Gates,
     cpus: PerCpu<PerCpuState>,
     setup: Setup,
@@ -119,8 +122,6 @@ struct PerCpuState {
     stream: OnceArc<Stream>,
     /// Filled with the buffer.
     timers: OnceArc<Timers>,
-    /// Records fired on this CPU while it had no buffer.
-    no_buffer: LocalWord,
     /// Filled before the buffer, if the channel has AUX areas.
     area: OnceArc<Area>,
     /// Chunks for which this CPU had none.
@@ -132,7 +133,6 @@ impl PerCpuState {
         Self {
             stream: OnceArc::new(),
             timers: OnceArc::new(),
-            no_buffer: LocalWord::new(0),
             area: OnceArc::new(),
             no_area: LocalWord::new(0),
         }
@@ -152,9 +152,11 @@ impl Channel {
     /// Makes a channel without buffers; watching it with [`sys::hotplug`](crate::sys::hotplug)
     /// gives each CPU one that is online or comes up.
     pub(crate) fn new(setup: Setup) -> Result<Self> {
+        let buffers = Gates::new().ok_or(ENOMEM)?;
+        let entrance = Entrance::new(buffers.ways().clone(), setup.cpus.clone(), setup.layout)?;
         Ok(Self {
-            active: SharedWord::new(0),
-            buffers: Gates::new().ok_or(ENOMEM)?,
+            entrance: Arc::new(entrance, GFP_KERNEL)?,
+            buffers,
             cpus: PerCpu::new(PerCpuState::new)?,
             setup,
             complete: SharedWord::new(0),
@@ -173,7 +175,7 @@ impl Channel {
         self.complete.store(1);
         cpu::possible().for_each(|cpu| self.buffers.open(cpu));
         // Last: what a CPU fires before its gate opens is no loss; it came before the start.
-        self.active.store(1);
+        self.entrance.active.store(1);
     }
 
     /// No new record is taken; some may still be being written. May sleep.
@@ -185,7 +187,7 @@ impl Channel {
     /// The same, but the gate of a CPU that comes at this moment may stay open. Any context, NMI
     /// included.
     fn close(&self) {
-        self.active.store(0);
+        self.entrance.active.store(0);
         cpu::possible().for_each(|cpu| self.buffers.close(cpu));
     }
 
@@ -197,46 +199,17 @@ impl Channel {
     /// Whether records are taken: while this says so, each recorded CPU's gate is open that has a
     /// buffer. Any context.
     pub(crate) fn is_active(&self) -> bool {
-        self.active.load() != 0
+        self.entrance.is_active()
     }
 
     /// Whether the CPU that this runs on is recorded. Any context.
-    pub(crate) fn records_this_cpu(&self, _guard: &NoPreempt) -> bool {
-        self.setup.cpus.has(Task::current().cpu() as u32)
+    pub(crate) fn records_this_cpu(&self, guard: &NoPreempt) -> bool {
+        self.entrance.records_this_cpu(guard)
     }
 
-    /// The ways to the buffers.
-    pub(crate) fn buffers(&self) -> &Gates {
-        &self.buffers
-    }
-
-    /// Looks at somebody who was stopped on the way to a buffer, with a record of `least` bytes or
-    /// more. If that is refused, it is counted. Any context, NMI included.
-    #[inline(always)]
-    pub(crate) fn admit<'a>(&self, waiting: Waiting<'a>, least: u64) -> Option<Entered<'a>> {
-        match waiting.pass() {
-            Ok(entered) => Buffer::admit(entered, least),
-            Err(waiting) => {
-                self.refuse(waiting);
-                None
-            }
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn refuse(&self, waiting: Waiting<'_>) {
-        let is_recorded = || self.setup.cpus.has(Task::current().cpu() as u32);
-        if waiting.target().is_none() && is_recorded() {
-            self.count_no_buffer(waiting.guard());
-        }
-    }
-
-    /// Counts a record that there is no buffer for, while the trace is active. Any context, NMI included.
-    pub(crate) fn count_no_buffer(&self, guard: &NoPreempt) {
-        if self.active.load() != 0 {
-            self.cpus.this_cpu(guard).no_buffer.increment();
-        }
+    /// What probes have of it.
+    pub(crate) fn entrance(&self) -> &Arc<Entrance> {
+        &self.entrance
     }
 
     /// The stream of `cpu`, if that CPU ever was online.
@@ -279,7 +252,7 @@ impl Channel {
     }
 
     fn no_buffer(&self, cpu: u32) -> u64 {
-        self.cpus.of(cpu).map_or(0, |cpu| cpu.no_buffer.load())
+        self.entrance.no_buffer(cpu)
     }
 
     fn no_area(&self, cpu: u32) -> u64 {
@@ -355,7 +328,7 @@ impl Channel {
         if self.setup.missed.ticks() != 0 {
             self.buffers.watch(cpu);
         }
-        if self.active.load() != 0 {
+        if self.is_active() {
             self.buffers.open(cpu);
         }
         Ok(())

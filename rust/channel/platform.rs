@@ -20,6 +20,7 @@ use crate::ring::slot::Slot;
 use crate::sys::cpu;
 use crate::sys::pages::{Pages, PAGE_SIZE};
 use crate::sys::percpu::{OnceArc, SharedPerCpu};
+use crate::sys::rcu;
 use crate::sys::row::Row;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -103,6 +104,10 @@ impl record::platform::Platform for Kernel {
     #[inline(always)]
     fn no_preempt() -> NoPreempt {
         NoPreempt::new()
+    }
+
+    fn wait_for_entries() {
+        rcu::synchronize();
     }
 
     #[inline(always)]

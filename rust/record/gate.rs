@@ -38,9 +38,11 @@ pub trait PerCpu<T, G>: Clone + Sized {
     fn this_cpu(&self, guard: &G) -> &T;
     /// That of `cpu`; [`None`] if there can be no such CPU. Any context.
     fn of(&self, cpu: u32) -> Option<&T>;
+    /// Calls `each` with all of them.
+    fn for_each(&self, each: impl FnMut(&T));
 }
 
-/// A place for a `T` that is filled once and then stays as it is.
+/// A place for a `T` that is filled once and then stays as it is, until it is emptied.
 pub trait Place<T> {
     /// An empty one.
     fn new() -> Self;
@@ -52,6 +54,14 @@ pub trait Place<T> {
     ///
     /// Something is, and the caller has learned so by an acquire.
     unsafe fn get_filled(&self) -> &T;
+    /// Whether something is there. Any context, NMI included.
+    fn is_filled(&self) -> bool;
+    /// Drops what is there.
+    ///
+    /// # Safety
+    ///
+    /// Nobody has a reference to it, or gets one.
+    unsafe fn empty(&self);
 }
 
 /// A context of a CPU, by what may still interrupt it: those of a higher level.
@@ -106,8 +116,12 @@ pub unsafe trait State {
     fn set_watched(&self, watched: bool);
 }
 
-/// One gate for each possible CPU. Clones lead through the same gates.
-pub struct Gates<P: Platform, T>(P::PerCpu<Gate<P, T>>);
+/// One gate for each possible CPU, and what is behind them. Dropping it closes them, and drops that, though there
+/// may still be [`Ways`]. That may sleep.
+pub struct Gates<P: Platform, T>(Ways<P, T>);
+
+/// The way through gates. Clones lead through the same.
+pub struct Ways<P: Platform, T>(P::PerCpu<Gate<P, T>>);
 
 /// The way to one CPU's `T`.
 ///
@@ -123,9 +137,28 @@ pub struct Gate<P: Platform, T> {
     levels: P::Local,
 }
 
-impl<P: Platform, T> Clone for Gates<P, T> {
+impl<P: Platform, T> Clone for Ways<P, T> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
+    }
+}
+
+impl<P: Platform, T> Deref for Gates<P, T> {
+    type Target = Ways<P, T>;
+
+    fn deref(&self) -> &Ways<P, T> {
+        &self.0
+    }
+}
+
+impl<P: Platform, T> Drop for Gates<P, T> {
+    fn drop(&mut self) {
+        let Ways(gates) = &self.0;
+        gates.for_each(|gate| gate.state.set_open(false));
+        P::wait_for_entries();
+        // SAFETY: All references are from here, where nobody borrows this any more, or from an `Entry`, which has
+        // preemption disabled: each began before the gate was closed, and has ended.
+        gates.for_each(|gate| unsafe { gate.place.empty() });
     }
 }
 
@@ -137,23 +170,28 @@ impl<P: Platform, T> Gates<P, T> {
             place: P::Place::new(),
             levels: P::Local::new(0),
         })
-        .map(Self)
+        .map(|gates| Self(Ways(gates)))
+    }
+
+    /// The way through them, to keep.
+    pub fn ways(&self) -> &Ways<P, T> {
+        &self.0
     }
 
     /// The place behind the gate of `cpu`.
     pub fn place(&self, cpu: u32) -> Option<&P::Place<T>> {
-        Some(&self.0.of(cpu)?.place)
+        Some(&self.0 .0.of(cpu)?.place)
     }
 
     /// What is behind the gate of `cpu`, open or closed. Any context.
     pub fn of(&self, cpu: u32) -> Option<&T> {
-        self.0.of(cpu)?.place.get()
+        self.0 .0.of(cpu)?.place.get()
     }
 
     /// Opens the gate of `cpu`, if there is something behind it. Any CPU.
     pub fn open(&self, cpu: u32) {
-        if let Some(gate) = self.0.of(cpu) {
-            // INVARIANT: Once filled, always filled.
+        if let Some(gate) = self.0 .0.of(cpu) {
+            // INVARIANT: Once filled, always filled while gates are opened.
             if gate.place.get().is_some() {
                 gate.state.set_open(true);
             }
@@ -162,7 +200,7 @@ impl<P: Platform, T> Gates<P, T> {
 
     /// Closes the gate of `cpu`. Who is inside stays inside. Any CPU.
     pub fn close(&self, cpu: u32) {
-        if let Some(gate) = self.0.of(cpu) {
+        if let Some(gate) = self.0 .0.of(cpu) {
             gate.state.set_open(false);
         }
     }
@@ -170,11 +208,13 @@ impl<P: Platform, T> Gates<P, T> {
     /// Has all who come to the gate of `cpu` stopped there, until one goes on who
     /// [says otherwise](Entry::watch). Any CPU.
     pub fn watch(&self, cpu: u32) {
-        if let Some(gate) = self.0.of(cpu) {
+        if let Some(gate) = self.0 .0.of(cpu) {
             gate.state.set_watched(true);
         }
     }
+}
 
+impl<P: Platform, T> Ways<P, T> {
     /// Goes through this CPU's gate, if it is open, not watched and nobody is inside. Any context,
     /// NMI included.
     #[inline(always)]
@@ -204,11 +244,11 @@ pub struct Entry<'a, P: Platform, T> {
 }
 
 impl<'a, P: Platform, T> Entry<'a, P, T> {
-    /// This CPU's `T`.
+    /// This CPU's `T`, until the entry ends: `'a` is longer, so that what is made of the entry can have it, too.
     #[inline(always)]
     pub fn target(&self) -> &'a T {
         // SAFETY: By the invariants: it was filled when the gate was opened, before this CPU saw
-        // that.
+        // that. It is not emptied before the entry ends (`Gates::drop`).
         unsafe { self.gate.place.get_filled() }
     }
 
@@ -303,9 +343,9 @@ impl<'a, P: Platform, T> Stopped<'a, P, T> {
         }
     }
 
-    /// This CPU's `T`, if it has one.
-    pub fn target(&self) -> Option<&'a T> {
-        self.0.gate.place.get()
+    /// Whether this CPU has a `T`.
+    pub fn has_target(&self) -> bool {
+        self.0.gate.place.is_filled()
     }
 
     /// Says that the CPU stays the same.

@@ -31,6 +31,9 @@ pub trait Platform: ring::platform::Platform {
     /// Stays on this CPU from now on. Any context, NMI included.
     fn no_preempt() -> Self::NoPreempt;
 
+    /// Waits until all who have a [`NoPreempt`](Self::NoPreempt) now have ended it. May sleep.
+    fn wait_for_entries();
+
     /// The level of the context that this runs in, which has `guard`. The same as long as that
     /// lives. Any context, NMI included.
     fn level(guard: &Self::NoPreempt) -> Level;

@@ -267,7 +267,9 @@ impl Session {
                 ENOMEM => "no memory for the buffers (see subbuf_size, subbuf_count)",
                 ENOSPC => "the processor has no counter left for profile:profile_cycles",
                 EPERM => perf::NOT_PERMITTED,
-                EAGAIN => "too many probes are held by tasks that wait for their memory (see waiting)",
+                EAGAIN => {
+                    "too many probes are held by tasks that wait for their memory (see waiting)"
+                }
                 error => match aux::refusal(error) {
                     Some(why) => why,
                     None => return,

@@ -300,7 +300,7 @@ impl ChannelProbes {
         let known = attached.syscalls.iter().find(is_ours).cloned();
         let probe = match (known, calls(false).next()) {
             (None, Some(((tracepoint, _), _))) => {
-                let probe = SyscallProbe::new(channel.clone(), direction)?;
+                let probe = SyscallProbe::new(channel, direction)?;
                 let handler = syscall::handler(direction, channel.setup());
                 attached
                     .syscalls
@@ -320,7 +320,7 @@ impl ChannelProbes {
         let probe = match (known, calls(true).next()) {
             (None, Some(((tracepoint, _), _))) => {
                 let probe = CapturedSyscallProbe::new(
-                    channel.clone(),
+                    channel,
                     direction,
                     self.tasks.clone(),
                     self.contexts.clone(),

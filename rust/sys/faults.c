@@ -4,7 +4,7 @@
  *
  * The kernel calls probes of system calls and of programs as readers of RCU tasks trace. Such a reader may sleep in a
  * page fault, for as long as another process likes: a FUSE server, a userfaultfd handler. So rtrace waits for these
- * readers nowhere but at its own unloading.
+ * readers a few seconds at most, but at its own unloading.
  */
 
 #include <linux/jiffies.h>
@@ -176,21 +176,27 @@ notrace void rtrace_retire(struct rtrace_retired *retired, void (*free)(struct r
 	call_rcu_tasks_trace(&retired->rcu, grace_period_over);
 }
 
+/* Waits until all is freed, or was retired a second ago. May sleep. */
+notrace void rtrace_wait_a_second(void)
+{
+	long left = READ_ONCE(last_retired) + HZ - jiffies;
+
+	if (left > 0 && left <= HZ)
+		wait_event_idle_timeout(retired_waiters, !atomic_read(&retired_count), left);
+}
+
 /*
  * For the time before a handler is registered. False: RETIRED_MAX are retired, and 10 seconds were not enough to free
  * one. May sleep, 11 seconds at most.
  *
  * A @tracepoint with one handler calls that directly. The kernel loads the handler's data first, and then calls
  * whichever handler is the only one by then. It orders the two for readers that cannot be preempted; a reader of RCU
- * tasks trace can be, in between. So this waits until all is freed, or was retired a second ago: a reader that is
- * there does not sleep.
+ * tasks trace can be, in between. So this waits a second for that: a reader that is there does not sleep.
  */
 notrace bool rtrace_settle(bool tracepoint)
 {
-	long left = READ_ONCE(last_retired) + HZ - jiffies;
-
-	if (tracepoint && left > 0 && left <= HZ)
-		wait_event_idle_timeout(retired_waiters, !atomic_read(&retired_count), left);
+	if (tracepoint)
+		rtrace_wait_a_second();
 	return wait_event_idle_timeout(retired_waiters, atomic_read(&retired_count) < RETIRED_MAX, 10 * HZ);
 }
 

@@ -28,6 +28,7 @@ struct rtrace_retired {
 };
 
 void rtrace_retire(struct rtrace_retired *retired, void (*free)(struct rtrace_retired *retired));
+void rtrace_wait_a_second(void);
 bool rtrace_settle(bool tracepoint);
 void rtrace_wait_retired(void);
 

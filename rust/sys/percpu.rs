@@ -138,13 +138,20 @@ impl<T> gate::PerCpu<T, NoPreempt> for SharedPerCpu<T> {
     fn of(&self, cpu: u32) -> Option<&T> {
         self.values.of(cpu)
     }
+
+    fn for_each(&self, each: impl FnMut(&T)) {
+        cpu::possible()
+            .filter_map(|cpu| self.of(cpu))
+            .for_each(each);
+    }
 }
 
 /// A place for an `Arc` that is filled once, and read in any context.
 ///
 /// # Invariants
 ///
-/// The word is 0 or the pointer of an `Arc` that this owns, and changes only once.
+/// The word is 0 or the pointer of an `Arc` that this owns, and changes only once while somebody may read what is
+/// there.
 pub(crate) struct OnceArc<T> {
     pointer: SharedWord,
     data: PhantomData<Arc<T>>,
@@ -173,6 +180,23 @@ impl<T> Place<T> for OnceArc<T> {
             let pointer = self.pointer.load_settled() as *const T;
             core::hint::assert_unchecked(!pointer.is_null());
             &*pointer
+        }
+    }
+
+    fn is_filled(&self) -> bool {
+        self.pointer.load() != 0
+    }
+
+    unsafe fn empty(&self) {
+        let mut pointer = self.pointer.load();
+        while !self.pointer.compare_exchange(pointer, 0) {
+            pointer = self.pointer.load();
+        }
+        let pointer = pointer as *const T;
+        if !pointer.is_null() {
+            // SAFETY: By the invariant it was this place's, and it is not there any more; by the contract nobody
+            // has a reference to it.
+            drop(unsafe { Arc::from_raw(pointer) });
         }
     }
 }

@@ -5,7 +5,9 @@
 use crate::sys::bindings;
 use crate::sys::hotplug::Hotplug;
 use crate::sys::perf::{Arrivals, Config, Moments, Overflow, PerfEvents};
+use crate::sys::retired::{self, Retirable};
 use crate::sys::trace_event::TraceEvent;
+use crate::sys::waiters;
 use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -17,8 +19,12 @@ pub(crate) trait OnRecord: Send + Sync + 'static {
     fn recorded(&self, record: &[u8]);
 }
 
-/// Has the records of an event handed over, from its making until it was dropped.
-pub(crate) struct PerfRecords<T: OnRecord> {
+/// Has the records of an event handed over, from its making until some time after it was dropped: the kernel waits for
+/// RCU tasks trace when a tracepoint's last event goes, so that is done when no reader is there. Dropping it waits for
+/// that, but a second at most, and not if a reader is known to sleep.
+pub(crate) struct PerfRecords<T: OnRecord>(Option<KBox<Retirable<Records<T>>>>);
+
+struct Records<T: OnRecord> {
     // In the order of their end.
     _events: PerfEvents,
     _under_way: UnderWay,
@@ -46,11 +52,23 @@ impl<T: OnRecord> PerfRecords<T> {
         let under_way = UnderWay;
         // SAFETY: The target lives until no handler runs any more (`UnderWay`); the handler takes it.
         let events = unsafe { PerfEvents::new(hotplug, config, Some(overflow), |_| true)? };
-        Ok(Self {
+        let records = Retirable::new(Records {
             _events: events,
             _under_way: under_way,
             _target: target,
-        })
+        })?;
+        Ok(Self(Some(records)))
+    }
+}
+
+impl<T: OnRecord> Drop for PerfRecords<T> {
+    fn drop(&mut self) {
+        if let Some(records) = self.0.take() {
+            records.retire();
+            if waiters::all().next().is_none() {
+                retired::wait_a_second();
+            }
+        }
     }
 }
 

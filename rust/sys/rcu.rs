@@ -9,6 +9,12 @@ use core::marker::PhantomData;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
+/// Waits until every section without preemption has ended that runs now. May sleep.
+pub(crate) fn synchronize() {
+    // SAFETY: May sleep here.
+    unsafe { bindings::synchronize_rcu() };
+}
+
 /// A place that holds an `Arc` or nothing.
 ///
 /// # Invariants

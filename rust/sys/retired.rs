@@ -63,6 +63,12 @@ pub(super) fn settle(at_tracepoint: bool) -> Result {
     }
 }
 
+/// Waits until all is freed, or was retired a second ago. May sleep.
+pub(super) fn wait_a_second() {
+    // SAFETY: May sleep here.
+    unsafe { bindings::rtrace_wait_a_second() };
+}
+
 /// Waits until all is freed that was retired. For the end of the module: no handler is registered any more. May sleep.
 pub(crate) fn wait() {
     // SAFETY: May sleep here.

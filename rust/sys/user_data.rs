@@ -47,8 +47,7 @@ impl<const N: usize> UserData<N> {
         //   returns is how many of them are text, or an error.
         unsafe {
             let to = self.bytes.as_mut_ptr().cast::<u8>().add(self.len);
-            let copied =
-                bindings::rtrace_copy_text(to.cast(), address, most);
+            let copied = bindings::rtrace_copy_text(to.cast(), address, most);
             let len = usize::try_from(copied).unwrap_or(0).min(most);
             to.add(len).write(0);
             // INVARIANT: So many more bytes are initialised.
@@ -82,9 +81,8 @@ impl<const N: usize> UserData<N> {
 /// May fault and sleep.
 pub(crate) fn copy_from_user(address: u64, to: &mut [u8]) -> bool {
     // SAFETY: There is room for so many bytes.
-    let is_read = unsafe {
-        bindings::rtrace_copy_from_user(to.as_mut_ptr().cast(), address, to.len())
-    };
+    let is_read =
+        unsafe { bindings::rtrace_copy_from_user(to.as_mut_ptr().cast(), address, to.len()) };
     if !is_read {
         to.fill(0);
     }

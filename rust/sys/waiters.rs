@@ -9,12 +9,10 @@ impl Waiter {
     /// The characters of its name; `?` for what is not printed.
     pub(crate) fn name(&self) -> impl Iterator<Item = char> + '_ {
         let bytes = self.comm.iter().copied();
-        bytes
-            .take_while(|byte| *byte != 0)
-            .map(|byte| match byte {
-                b' '..=b'~' => byte.into(),
-                _ => '?',
-            })
+        bytes.take_while(|byte| *byte != 0).map(|byte| match byte {
+            b' '..=b'~' => byte.into(),
+            _ => '?',
+        })
     }
 }
 

@@ -82,8 +82,8 @@ impl BuiltinProbe {
 
     fn destination(&self, builtin: Builtin) -> Destination<'_> {
         Destination {
-            buffers: self.channel.buffers(),
-            channel: &self.channel,
+            buffers: self.channel.entrance().ways(),
+            entrance: self.channel.entrance(),
             label: Label::in_layout(builtin.id(), self.channel.setup().layout),
         }
     }

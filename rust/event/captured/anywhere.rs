@@ -18,7 +18,11 @@ impl CapturedProbe {
     pub(in crate::event) fn record_anywhere<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
         match &self.taker {
             Taker::Recorder(recorder)
-                if !recorder.probe.destination().channel.records_this_cpu(guard) =>
+                if !recorder
+                    .probe
+                    .destination()
+                    .entrance
+                    .records_this_cpu(guard) =>
             {
                 self.record_elsewhere(recorder, fields, guard);
             }
@@ -47,7 +51,7 @@ impl CapturedProbe {
             None => take_elsewhere(&to, None),
         };
         if !is_taken {
-            to.channel.count_no_buffer(guard);
+            to.entrance.count_no_buffer(guard);
         }
     }
 }
@@ -65,7 +69,7 @@ impl<T: Tail> WithContexts<'_, T> {
 /// Records it in the stream of a CPU that is recorded; [`None`] is a record that is too large, and counted there.
 /// Whether there is such a CPU, and it is online. Context: process, interrupts on.
 fn take_elsewhere(to: &Destination<'_>, record: Option<Captured<'_>>) -> bool {
-    let cpus = &to.channel.setup().cpus;
+    let cpus = to.entrance.cpus();
     let mut recorded = cpu::possible().filter(|cpu| cpus.has(*cpu));
     recorded.any(|cpu| {
         let there = cpu::run_on(cpu, &mut (to, record), |(to, record)| match record {

@@ -34,7 +34,7 @@ pub(crate) struct CapturedSyscallProbe {
 impl CapturedSyscallProbe {
     /// Makes the probe, of no call yet.
     pub(crate) fn new(
-        channel: Arc<Channel>,
+        channel: &Channel,
         direction: Direction,
         tasks: Arc<Tasks>,
         contexts: Arc<ContextSet>,

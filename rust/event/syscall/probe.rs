@@ -5,7 +5,8 @@
 use super::plan::{self, Plan, Plans, Record};
 use super::{Direction, SLOTS, UNKNOWN};
 use crate::arch::word::SharedWord;
-use crate::channel::{Buffer, Entered, Gates, Waiting};
+use crate::channel::entrance::Entrance;
+use crate::channel::{Buffer, Entered, Waiting, Ways};
 use crate::channel::{Channel, Setup};
 use crate::event::handlers::{handlers, Handlers};
 use crate::probe::Destination;
@@ -25,9 +26,10 @@ const NOT_RECORDED: u64 = u64::MAX;
 /// The calls that are recorded in a trace, at their entries or at their exits; the data of that
 /// tracepoint's handler.
 pub(crate) struct SyscallProbe {
-    /// Those of `channel`, nearer.
-    buffers: Gates,
-    channel: Arc<Channel>,
+    /// Those of `entrance`, nearer.
+    buffers: Ways,
+    /// No more of the channel: a call that sleeps may have this after the channel's end.
+    entrance: Arc<Entrance>,
     direction: Direction,
     /// By slot: the number of the event in the trace, or [`NOT_RECORDED`]. Changes while the
     /// handler runs.
@@ -59,15 +61,16 @@ impl Numbers {
 
 impl SyscallProbe {
     /// Makes the probe, of no call yet.
-    pub(crate) fn new(channel: Arc<Channel>, direction: Direction) -> Result<Arc<Self>> {
+    pub(crate) fn new(channel: &Channel, direction: Direction) -> Result<Arc<Self>> {
         Arc::init(Self::init(channel, direction), GFP_KERNEL)
     }
 
     /// The same in place, for it is large for a stack.
-    pub(super) fn init(channel: Arc<Channel>, direction: Direction) -> impl Init<Self> {
+    pub(super) fn init(channel: &Channel, direction: Direction) -> impl Init<Self> {
+        let entrance = channel.entrance().clone();
         init!(Self {
-            buffers: channel.buffers().clone(),
-            channel,
+            buffers: entrance.ways().clone(),
+            entrance,
             direction,
             numbers <- init_array_from_fn(|_| SharedWord::new(NOT_RECORDED)),
         })
@@ -75,7 +78,7 @@ impl SyscallProbe {
 
     /// Whether it records into `channel`.
     pub(crate) fn is_of(&self, channel: &Channel) -> bool {
-        core::ptr::eq(&*self.channel, channel)
+        Arc::ptr_eq(&self.entrance, channel.entrance())
     }
 
     /// Entries or exits.
@@ -109,8 +112,8 @@ impl SyscallProbe {
     pub(super) fn destination(&self, number: u32) -> Destination<'_> {
         Destination {
             buffers: &self.buffers,
-            channel: &self.channel,
-            label: Label::in_layout(number, self.channel.setup().layout),
+            entrance: &self.entrance,
+            label: Label::in_layout(number, self.entrance.layout()),
         }
     }
 
@@ -187,7 +190,7 @@ fn admit<F: Format>(
     pieces: &[u8],
 ) {
     let least = F::Header::SHORT.wrapping_add(plan.least());
-    if let Some(entered) = probe.channel.admit(waiting, least) {
+    if let Some(entered) = probe.entrance.admit(waiting, least) {
         record_any::<F>(entered, id, plan, registers, pieces);
     }
 }

@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The buffer.
 pub(crate) type Buffer = buffer::Buffer<Process>;
 type Gates = gate::Gates<Process, Buffer>;
+type Ways = gate::Ways<Process, Buffer>;
 /// Being on the CPU whose buffer takes a record.
 pub(crate) type Entered<'a> = buffer::Entered<'a, Process>;
 /// Being on the CPU whose buffer may take a record.
@@ -113,7 +114,7 @@ impl Output {
 
 /// An event that is recorded; what rust/probe.rs is to the module's.
 pub(crate) struct Probe {
-    gates: Gates,
+    gates: Ways,
     pub(crate) label: Label,
 }
 
@@ -121,7 +122,7 @@ impl Probe {
     /// The event with this number, in a channel with compact headers.
     pub(crate) fn new(channel: &Channel, number: u32) -> Self {
         Self {
-            gates: channel.gates.clone(),
+            gates: channel.gates.ways().clone(),
             label: Label::in_layout(number, Layout::Compact),
         }
     }

@@ -67,6 +67,10 @@ impl<T> gate::PerCpu<T, NoPreempt> for OneCpu<T> {
     fn of(&self, cpu: u32) -> Option<&T> {
         (cpu == 0).then_some(&self.value)
     }
+
+    fn for_each(&self, mut each: impl FnMut(&T)) {
+        self.of(0).into_iter().for_each(&mut each);
+    }
 }
 
 /// The preemption count. Its top bit is set, as in the kernel while nobody else wants the CPU; a
@@ -173,6 +177,13 @@ impl<T> gate::Place<T> for Once<T> {
             &*pointer
         }
     }
+
+    fn is_filled(&self) -> bool {
+        self.pointer.load() != 0
+    }
+
+    // It goes with the place.
+    unsafe fn empty(&self) {}
 }
 
 /// Memory that is never given back: a process measures a handful of buffers.

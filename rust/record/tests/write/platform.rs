@@ -159,6 +159,8 @@ impl Platform for OneCpu {
         NoPreempt(())
     }
 
+    fn wait_for_entries() {}
+
     fn level(_guard: &NoPreempt) -> Level {
         access();
         level()
@@ -281,6 +283,9 @@ impl<T> PerCpu<T, NoPreempt> for One<T> {
     fn of(&self, cpu: u32) -> Option<&T> {
         (cpu == 0).then_some(&self.0)
     }
+    fn for_each(&self, mut each: impl FnMut(&T)) {
+        each(&self.0);
+    }
 }
 
 /// A place that is filled once.
@@ -305,6 +310,11 @@ impl<T> Place<T> for Once<T> {
         self.get()
             .expect("the gate was open, and nothing behind it")
     }
+    fn is_filled(&self) -> bool {
+        self.0.get().is_some()
+    }
+    // It goes with the place.
+    unsafe fn empty(&self) {}
 }
 
 /// A gate's state.

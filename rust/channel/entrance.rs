@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What probes have of a channel: the way to its buffers, and what is done with records that do not get there.
+//!
+//! A probe that may sleep can outlive its channel. The entrance is small, and the buffers are not its own.
+
+use super::cpus::CpuSet;
+use super::{Buffer, Entered, Waiting, Ways};
+use crate::abi::header::Layout;
+use crate::arch::preempt::NoPreempt;
+use crate::arch::word::{LocalWord, SharedWord};
+use crate::sys::args::Task;
+use crate::sys::percpu::PerCpu;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// See the [module](self).
+pub(crate) struct Entrance {
+    /// Not 0 while records are taken.
+    pub(super) active: SharedWord,
+    ways: Ways,
+    /// Records fired on each CPU while it had no buffer.
+    no_buffer: PerCpu<LocalWord>,
+    cpus: Arc<CpuSet>,
+    layout: Layout,
+}
+
+impl Entrance {
+    /// That of a channel that takes no records yet. May sleep.
+    pub(super) fn new(ways: Ways, cpus: Arc<CpuSet>, layout: Layout) -> Result<Self> {
+        Ok(Self {
+            active: SharedWord::new(0),
+            ways,
+            no_buffer: PerCpu::new(|| LocalWord::new(0))?,
+            cpus,
+            layout,
+        })
+    }
+
+    /// The ways to the buffers.
+    pub(crate) fn ways(&self) -> &Ways {
+        &self.ways
+    }
+
+    /// The event header that all records have.
+    pub(crate) fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// The CPUs that are recorded.
+    pub(crate) fn cpus(&self) -> &CpuSet {
+        &self.cpus
+    }
+
+    /// Whether records are taken: while this says so, each recorded CPU's gate is open that has a
+    /// buffer. Any context.
+    pub(crate) fn is_active(&self) -> bool {
+        self.active.load() != 0
+    }
+
+    /// Whether the CPU that this runs on is recorded. Any context.
+    pub(crate) fn records_this_cpu(&self, _guard: &NoPreempt) -> bool {
+        self.cpus.has(Task::current().cpu() as u32)
+    }
+
+    /// Looks at somebody who was stopped on the way to a buffer, with a record of `least` bytes or
+    /// more. If that is refused, it is counted. Any context, NMI included.
+    #[inline(always)]
+    pub(crate) fn admit<'a>(&self, waiting: Waiting<'a>, least: u64) -> Option<Entered<'a>> {
+        match waiting.pass() {
+            Ok(entered) => Buffer::admit(entered, least),
+            Err(waiting) => {
+                self.refuse(waiting);
+                None
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse(&self, waiting: Waiting<'_>) {
+        if !waiting.has_target() && self.records_this_cpu(waiting.guard()) {
+            self.count_no_buffer(waiting.guard());
+        }
+    }
+
+    /// Counts a record that there is no buffer for, while the trace is active. Any context, NMI included.
+    pub(crate) fn count_no_buffer(&self, guard: &NoPreempt) {
+        if self.active.load() != 0 {
+            self.no_buffer.this_cpu(guard).increment();
+        }
+    }
+
+    /// Records of `cpu` that there was no buffer for.
+    pub(super) fn no_buffer(&self, cpu: u32) -> u64 {
+        self.no_buffer.of(cpu).map_or(0, LocalWord::load)
+    }
+}

@@ -118,7 +118,7 @@ impl ClockKind {
     }
 }
 
-/// Ticks that a trace's clock lacks since the trace began: the machine slept, or the time stamp
+/// Ticks that a trace's clock has missed since the trace began: the machine slept, or the time stamp
 /// counter started over.
 pub(crate) struct Missed {
     clock: ClockKind,
@@ -134,7 +134,7 @@ impl Missed {
         }
     }
 
-    /// How many. Any context, NMI included.
+    /// Number of the ticks. Any context, NMI included.
     pub(crate) fn ticks(&self) -> u64 {
         self.ticks.load()
     }
@@ -152,7 +152,7 @@ pub(crate) struct ClockFollower {
 }
 
 impl ClockFollower {
-    /// For the channels of a trace, whose buffers add `missed` to what their clock shows.
+    /// Follows for the channels of a trace, whose buffers add `missed` to their clock's readings.
     pub(crate) fn new(missed: &Arc<Missed>, channels: &[Arc<Channel>]) -> Result<Self> {
         let mut all = KVec::with_capacity(channels.len(), GFP_KERNEL)?;
         for channel in channels {
@@ -174,7 +174,7 @@ impl clock::Follow for ClockFollower {
         if more != 0 {
             let ticks = &self.missed.ticks;
             ticks.store(ticks.load().wrapping_add(more));
-            // After the ticks: who is stopped adds them.
+            // After the ticks, so that every stopped context adds them.
             for channel in &self.channels {
                 channel.watch_gates();
             }

@@ -87,7 +87,7 @@ pub(crate) struct Setup {
     pub(crate) layout: Layout,
     /// The clock that all its times are of.
     pub(crate) clock: ClockKind,
-    /// What that clock lacks since the trace began.
+    /// Ticks that the clock has missed since the trace began.
     pub(crate) missed: Arc<Missed>,
     /// The trace's identity, in each packet's header.
     pub(crate) uuid: Uuid,
@@ -191,7 +191,8 @@ impl Channel {
         cpu::possible().for_each(|cpu| self.buffers.close(cpu));
     }
 
-    /// Has all who come to a gate go the long way, where [`Missed`] ticks are added. Any context.
+    /// Has every context that comes to a gate take the long way, which adds the [`Missed`] ticks.
+    /// Any context.
     fn watch_gates(&self) {
         cpu::possible().for_each(|cpu| self.buffers.watch(cpu));
     }

@@ -62,7 +62,7 @@ pub(super) struct Location {
     pub(super) area: Option<Area>,
     /// Says so in a dump.
     pub(super) listed: Listed,
-    /// What the trace's clock lacks.
+    /// Ticks that the trace's clock has missed.
     pub(super) missed: Arc<Missed>,
 }
 

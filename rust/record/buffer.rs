@@ -284,7 +284,7 @@ impl<P: Platform> Buffer<P> {
         if buffer.ring.refuse_if_full(least) {
             return None;
         }
-        // Where the clock lacks ticks, all go on to `record_any`, which adds them.
+        // If the clock has missed ticks the gate stays watched: only `record_any` adds them.
         entered.watch(buffer.missed() != 0);
         Some(entered)
     }
@@ -362,12 +362,12 @@ impl<P: Platform> Buffer<P> {
         self.clock_time().max(self.last_time.load())
     }
 
-    /// What the trace's clock would show if it had missed nothing.
+    /// The trace's time: a reading of its clock, and the ticks that the clock has missed.
     fn clock_time(&self) -> u64 {
         loop {
             let missed = self.missed();
             let time = self.clock.now().wrapping_add(missed);
-            // A reading of before a leap, with what that leap missed, would lie in the future.
+            // A reading from before a leap, plus the ticks of that leap, would lie in the future.
             if self.missed() == missed {
                 return time;
             }

@@ -205,8 +205,8 @@ impl<P: Platform, T> Gates<P, T> {
         }
     }
 
-    /// Has all who come to the gate of `cpu` stopped there, until one goes on who
-    /// [says otherwise](Entry::watch). Any CPU.
+    /// Stops every context that comes to the gate of `cpu`, until one that passes all the same
+    /// [ends that](Entry::watch). Any CPU.
     pub fn watch(&self, cpu: u32) {
         if let Some(gate) = self.0 .0.of(cpu) {
             gate.state.set_watched(true);

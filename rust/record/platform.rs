@@ -46,8 +46,8 @@ pub trait Platform: ring::platform::Platform {
     /// included.
     fn monotonic_ns() -> u64;
 
-    /// What the trace's clock lacks since the trace began: ticks to add to each reading. Never
-    /// less than before. Any CPU, any context, NMI included.
+    /// Ticks that the trace's clock has missed since the trace began, to add to each reading. They
+    /// never become fewer. Any CPU, any context, NMI included.
     fn missed(&self) -> u64 {
         0
     }

@@ -12,7 +12,7 @@ use kernel::sync::Arc;
 
 const NSEC_PER_SEC: u64 = 1_000_000_000;
 
-/// The leaps of the clocks that no marker says yet.
+/// Leaps of the clocks that are not marked yet: their sums, in nanoseconds.
 pub(crate) struct Leaps {
     slept: SharedWord,
     missed: SharedWord,
@@ -22,7 +22,7 @@ pub(crate) struct Leaps {
 }
 
 impl Leaps {
-    /// None. `worker` shall have them [marked](Sessions::mark_leaps).
+    /// No leaps yet. `worker` is asked to [mark](Sessions::mark_leaps) them.
     pub(crate) fn new(worker: &Arc<Worker>) -> Self {
         Self {
             slept: SharedWord::new(0),
@@ -49,7 +49,7 @@ fn add(word: &SharedWord, more: u64) {
     } {}
 }
 
-/// What is in the word, which is 0 from then on.
+/// Sets the word to 0. Returns its value of before.
 fn take(word: &SharedWord) -> u64 {
     loop {
         let value = word.load();
@@ -60,7 +60,7 @@ fn take(word: &SharedWord) -> u64 {
 }
 
 impl Sessions {
-    /// Marks the leaps that no marker says yet in every session that is active. May sleep.
+    /// Marks the leaps that are not marked yet, in every active session. May sleep.
     pub(super) fn mark_leaps(&self) {
         let leaps = &self.shared.leaps;
         let (slept, missed) = (take(&leaps.slept), take(&leaps.missed));

@@ -20,7 +20,7 @@
 
 #include "helpers.h"
 
-/* What the clocks showed at an update. */
+/* The clocks at an update. */
 struct reading {
 	u64 tsc_before, tsc_after;	/* just before and after @boot was read */
 	u64 boot;			/* since boot, sleep included */

@@ -26,7 +26,7 @@ thread_local! {
     static LAG: Cell<u64> = const { Cell::new(0) };
     /// By how much the clocks go on with each access.
     static TICK: Cell<u64> = const { Cell::new(0) };
-    /// What the clocks lack.
+    /// Ticks that the clocks have missed.
     static MISSED: Cell<u64> = const { Cell::new(0) };
     /// What comes between accesses, one after the other.
     static COMING: RefCell<VecDeque<Coming>> = const { RefCell::new(VecDeque::new()) };
@@ -37,7 +37,7 @@ pub fn set_lag(lag: u64) {
     LAG.set(lag);
 }
 
-/// The clocks lack `ticks` from now on.
+/// Lets the clocks have missed so many ticks.
 pub fn set_missed(ticks: u64) {
     MISSED.set(ticks);
 }

@@ -283,7 +283,7 @@ impl Schedule {
         };
         if let Some(kind) = self.events.get(&super::key(layout)).copied() {
             // What lacks a field says nothing.
-            let _ = self.take(kind, event, &mut happened, spans);
+            let _ = self.take(kind, event, own.tid, &mut happened, spans);
         }
         if let Some(tid) = happened.own.tid.filter(|tid| *tid != 0) {
             self.tasks.thread(tid);
@@ -291,11 +291,12 @@ impl Schedule {
         happened
     }
 
-    /// An event that the schedule is made from.
+    /// An event that the schedule is made from; which thread it is, if it says that itself.
     fn take<'a>(
         &mut self,
         kind: Kind,
         event: &Event<'a>,
+        said: Option<i64>,
         happened: &mut Happened<'a>,
         spans: &mut Vec<Span>,
     ) -> Option<()> {
@@ -323,7 +324,7 @@ impl Schedule {
                     self.tasks.ends(switch.prev_tid);
                 }
                 // The schedule knows only who runs after it.
-                if self.whose_tid(event).is_none() {
+                if said.is_none() {
                     own.tid = Some(switch.prev_tid);
                 }
                 own.comm = own.comm.or(Some(switch.prev_comm));
@@ -374,7 +375,7 @@ impl Schedule {
                 let thread = self.tasks.thread(tid);
                 thread.call(new);
                 thread.is_renamed = true;
-                if self.whose_tid(event).is_none() {
+                if said.is_none() {
                     own.tid = self.running(cpu);
                 }
                 if own.tid == Some(tid) {
@@ -394,14 +395,6 @@ impl Schedule {
             }
         }
         Some(())
-    }
-
-    /// The thread that an event says itself.
-    fn whose_tid(&self, event: &Event<'_>) -> Option<i64> {
-        self.whose
-            .get(event.layout.stream_id as usize)?
-            .read(event)
-            .tid
     }
 
     /// Something on a CPU is of the thread `tid`. If that is known to have ended, and another thread of

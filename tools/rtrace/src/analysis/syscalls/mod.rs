@@ -90,7 +90,7 @@ impl Syscalls {
         let missing = |events| Missing {
             option: "--syscalls",
             events,
-            record: "-e syscalls,sched_switch,sched_process_fork",
+            record: "-e syscalls,sched_switch,sched_process_fork,task_rename",
         };
         let has = |entry| {
             let mut kinds = events.iter().map(|(_, kind)| kind);

@@ -17,8 +17,13 @@ use trace::settings::{BufferSize, Mode};
 /// What is printed without -e and -x.
 const CALLS: &str = "syscalls";
 
-/// What is recorded beside system calls, and not printed: whose descriptors a process gets, and that it ends.
-const PROCESSES: [&str; 2] = ["sched_process_fork", "sched_process_exit"];
+/// What is recorded beside system calls, and not printed: whose descriptors a process gets, that it
+/// ends, and which thread goes on when it executes a program.
+const PROCESSES: [&str; 3] = [
+    "sched_process_fork",
+    "sched_process_exit",
+    "sched_process_exec",
+];
 
 /// The same, where only some calls are printed, `close` among them: what else makes descriptors stand for other
 /// files.

@@ -242,7 +242,8 @@ fn system_calls_are_shown_unless_others_are_chosen() {
     let summaries = |setup: &Setup| -> Vec<String> {
         setup.channels.iter().map(ChannelSetup::summary).collect()
     };
-    let expected = "syscalls sched:sched_process_fork sched:sched_process_exit";
+    let expected =
+        "syscalls sched:sched_process_fork sched:sched_process_exit sched:sched_process_exec";
     assert_eq!(
         summaries(&setup),
         [format!("channel0 1Mx4 discard {expected}")]
@@ -265,8 +266,13 @@ fn system_calls_are_shown_unless_others_are_chosen() {
     assert_eq!(shown("-e openat").unwrap().unprinted, [""; 0]);
     let unprinted = shown("-e openat,close,dup2").unwrap().unprinted;
     let replacing = ["dup3", "close_range", "execve", "execveat"];
-    assert_eq!(unprinted[..2], ["sched_process_fork", "sched_process_exit"]);
-    assert_eq!(unprinted[2..], replacing);
+    let processes = [
+        "sched_process_fork",
+        "sched_process_exit",
+        "sched_process_exec",
+    ];
+    assert_eq!(unprinted[..3], processes);
+    assert_eq!(unprinted[3..], replacing);
     for (words, files) in [
         ("-p 7", Sources::EventsAndProc),
         ("-C 1", Sources::None),

@@ -133,7 +133,7 @@ fn tables_are_sorted_and_cut() {
         .success();
     let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
     let expected = "\
-22:13:20.000000000 for 1.000 s: 2 CPUs 40.0% busy, 3 switches/s, 3 calls/s
+2023-11-14 22:13:20.000 UTC for 1.000 s: 2 CPUs 40.0% busy, 3 switches/s, 3 calls/s
      TID COMM              CPU% switches/s wakeups/s      worst   calls/s errors/s  top call
        7 sh                30.0          2         1     4.0 ms         3        1  openat
        8 cc?1              50.0          1         0          -         0        0  -

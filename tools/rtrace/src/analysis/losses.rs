@@ -112,9 +112,13 @@ impl Losses {
             warnings.push(format!("{more} more places are damaged"));
         }
         if self.missing > 0 {
+            let damaged = match self.damages.is_empty() {
+                true => "",
+                false => "they are damaged, or ",
+            };
             warnings.push(format!(
-                "{} events were read from the kernel and are not here: another reader took them \
-                 (a snapshot?), or files are missing",
+                "{} events were read from the kernel and are not here: {damaged}another reader took \
+                 them (a snapshot?), or files are missing",
                 self.missing
             ));
         }

@@ -24,7 +24,7 @@ use trace::settings::BufferSize;
 /// processor can count cycles, in which functions it was meanwhile.
 ///
 /// The module measures, and keeps what happens in flight recorders. rtrace takes a snapshot of these when the
-/// maximum grows, or with --threshold whenever a wait is as long as that.
+/// maximum grows, or with --threshold whenever a wait is as long as that. Times are of the day, in UTC.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

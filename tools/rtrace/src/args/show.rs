@@ -14,13 +14,13 @@ use std::path::PathBuf;
 /// until Ctrl-C. With COMMAND and -e: these events of the same tasks. In -e and -x the name of a system
 /// call stands for its begin and its end (`mmap:*` for the subsystem of that name).
 ///
-/// A line has the time, for a system call how long it took, the thread's name and id, and what happened.
+/// A line has the time of the day in UTC, for a system call how long it took, the thread's name and id, and what happened.
 /// A system call has one line, where it ends: the time is that of its end, so that lines stand in
 /// order of time. Behind a descriptor stands its file, as far as that is known from the calls that opened,
 /// copied and inherited it, and live from /proc: for that, calls to close, dup2, dup3, close_range and execve must be
 /// among the events (with -e it is enough to name close). One that has not ended when the trace does, or whose end was lost, is `<unfinished
 /// ...>`; one whose begin is not in the trace `<... resumed>`. `LOST N events on CPU K` stands where
-/// events are missing. Lines come at most 0.1 s late.
+/// events are missing, `DAMAGED` where bytes of the trace cannot be read. Lines come at most 0.1 s late.
 ///
 /// Where all tasks are traced, rtrace itself is not, nor, if the lines go to a terminal, those who show that
 /// (sshd, an xterm, sudo): what they do for each line would give new lines without end.

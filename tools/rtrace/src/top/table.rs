@@ -93,10 +93,9 @@ impl Table {
     pub fn head(&self) -> String {
         let sum = |of: fn(&Row) -> u64| self.rows.iter().map(of).sum::<u64>();
         let all = self.duration_ns.saturating_mul(self.cpus as u64);
-        let time = i64::try_from(self.begin_ns).unwrap_or(i64::MAX);
         let mut head = format!(
             "{} for {}: {} CPUs {} busy, {} switches/s, {} calls/s",
-            date::time_of_day(time),
+            date::readable(self.begin_ns),
             duration(self.duration_ns),
             self.cpus,
             percent(sum(|row| row.cpu_ns), all),

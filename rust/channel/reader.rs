@@ -12,6 +12,7 @@ use crate::abi::ioctl::MappedPacket;
 use crate::sys::cpu::NoHotplug;
 use crate::sys::errno::enodata;
 use crate::sys::mapping::Mapping;
+use crate::sys::pages::Pages;
 use crate::sys::pipe::Pipe;
 use crate::sys::wait::PollTable;
 use kernel::fs::File;
@@ -170,8 +171,20 @@ impl<C: Censor> StreamReader<C> {
     pub(crate) fn prepare(&self) -> Result {
         let stream = self.stream()?;
         let _held = stream.held.lock();
+        self.prepare_stream(stream)
+    }
+
+    /// The same, for who holds the lock of `held`.
+    fn prepare_stream(&self, stream: &Stream) -> Result {
         Self::finish_exchange(stream);
-        stream.cursor.lock().prepare(stream.buffer())
+        let needed = stream.cursor.lock().needed(stream.buffer())?;
+        if let Some(len) = needed {
+            // Without the cursor's lock: that much memory takes a while.
+            let pages = Pages::new(len, self.cpu).ok_or(ENOMEM)?;
+            let pages = Arc::new(pages, GFP_KERNEL)?;
+            stream.cursor.lock().prepare(stream.buffer(), pages)?;
+        }
+        Ok(())
     }
 
     /// Closes the packet being written and takes all packets, in one go on the writer's CPU. They come from
@@ -183,10 +196,9 @@ impl<C: Censor> StreamReader<C> {
         if held.is_some() {
             return Err(EBUSY);
         }
-        Self::finish_exchange(stream);
+        self.prepare_stream(stream)?;
         let cpus = NoHotplug::new();
         let mut cursor = stream.cursor.lock();
-        cursor.prepare(stream.buffer())?;
         cursor.take_all(stream.buffer(), &cpus)
     }
 

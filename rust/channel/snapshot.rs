@@ -35,7 +35,7 @@ pub(super) struct Snapshot {
     /// Whether some slot may have the old memory still.
     is_exchanging: bool,
     /// The packets that are still to be read, from the newest to the oldest.
-    taken: KVec<Taken>,
+    taken: KVVec<Taken>,
     /// The one that the reader holds.
     held: Option<Taken>,
     /// The old memory, once the buffer does without.
@@ -79,15 +79,15 @@ impl Snapshot {
 }
 
 impl Cursor {
-    /// Has memory ready for a snapshot. `EOPNOTSUPP`: in discard mode what is there stays anyway; `EBUSY`:
-    /// a snapshot is taken already, or a program maps the memory; `ENOMEM`: there is no memory, or the
-    /// buffer is in reserved memory, which has no more. May sleep.
-    pub(super) fn prepare(&mut self, buffer: &Buffer) -> Result {
-        if self.snapshot.spare.is_some() {
-            return Ok(());
-        }
+    /// Bytes of memory that a snapshot needs before it can be taken; [`None`]: it has them. `EOPNOTSUPP`:
+    /// in discard mode what is there stays anyway; `EBUSY`: a snapshot is taken already, or a program maps
+    /// the memory; `ENOMEM`: the buffer is in reserved memory, which has no more.
+    pub(super) fn needed(&self, buffer: &Buffer) -> Result<Option<usize>> {
         if self.snapshot.is_taken() || self.is_mapped {
             return Err(EBUSY);
+        }
+        if self.snapshot.spare.is_some() {
+            return Ok(None);
         }
         let (_, used) = buffer.pages(&self.reader).ok_or(ENOMEM)?;
         if buffer.ring().mode() == Mode::Discard {
@@ -96,11 +96,14 @@ impl Cursor {
         if used.is_reserved() {
             return Err(ENOMEM);
         }
+        Ok(Some(used.len()))
+    }
+
+    /// Has these pages for a snapshot. May sleep.
+    pub(super) fn prepare(&mut self, buffer: &Buffer, pages: Arc<Pages>) -> Result {
         let count = buffer.ring().geometry().count() as usize;
         self.snapshot.taken.reserve(count, GFP_KERNEL)?;
-        let cpu = buffer.ring().platform().cpu;
-        let pages = Pages::new(used.len(), cpu).ok_or(ENOMEM)?;
-        self.snapshot.spare = Some(Arc::new(pages, GFP_KERNEL)?);
+        self.snapshot.spare = Some(pages);
         Ok(())
     }
 
@@ -197,6 +200,7 @@ impl Cursor {
             let platform = buffer.ring().platform();
             platform.location.listed.subbufs(vacated.bank(), None);
             buffer.free(&mut self.reader, vacated);
+            self.snapshot.taken = KVVec::new();
         }
     }
 }

@@ -196,17 +196,11 @@ impl<P: Platform> Ring<P> {
 
     /// Notes that a taken packet was read, as a put does. The packets before it are read, or lost.
     pub fn release(&self, taken: &Taken) {
-        let next = self.geometry.next(taken.packet.position);
-        loop {
-            let read = self.rcnt.load();
-            let behind = self.geometry.distance(read, next);
-            if behind == 0
-                || behind > self.geometry.buffer_size()
-                || self.rcnt.compare_exchange(read, next)
-            {
-                return;
-            }
-        }
+        let Packet { position, .. } = taken.packet;
+        // As in `put`: the writer may have pushed `rcnt` on.
+        let _moved = self
+            .rcnt
+            .compare_exchange(position, self.geometry.next(position));
     }
 
     /// Where a taken packet can be copied, to be [restored](Self::restore). [`None`]: the reader has no

@@ -52,7 +52,7 @@ const SCENARIOS: [Scenario; 6] = [
 ];
 
 /// Flight recorders of which snapshots are taken.
-const SNAPSHOTS: [Scenario; 5] = [
+const SNAPSHOTS: [Scenario; 6] = [
     // The packet being written is taken, too.
     Scenario {
         name: "snapshot",
@@ -61,13 +61,13 @@ const SNAPSHOTS: [Scenario; 5] = [
     },
     // Its reader goes away.
     Scenario {
-        name: "snapshot, put back",
+        name: "snapshot put back",
         before: &[Wrap, Record(3)],
         steps: &[Snapshot, Snapshot, Unget, Drain],
     },
     // Its reader goes away when it has read a packet.
     Scenario {
-        name: "snapshot, half read",
+        name: "snapshot half read",
         before: &[Wrap, Record(3)],
         steps: &[Snapshot, Put, Unget, Drain],
     },
@@ -77,9 +77,15 @@ const SNAPSHOTS: [Scenario; 5] = [
         before: &[Wrap, Record(3), Snapshot, Drain, Wrap],
         steps: &[Snapshot, Drain, Record(1)],
     },
+    // A snapshot interrupts a writer that has reserved where nothing stands.
+    Scenario {
+        name: "drained",
+        before: &[Wrap, Drain],
+        steps: &[Fill, Snapshot, Drain],
+    },
     // A snapshot interrupts the writer.
     Scenario {
-        name: "writer, snapshot",
+        name: "writer and snapshot",
         before: &[Wrap, Record(3)],
         steps: &[Record(2), Fill, Fill, Snapshot, Drain],
     },

@@ -3,8 +3,8 @@
  * Usage: reader DIR SEED KILL_MS CPU...
  *
  * Reads the streams of these CPUs to their end, each in a process of its own, by GET_PACKET,
- * splice or read, and PUT_PACKET; now and then flushes, dawdles, or closes with the packet
- * held. With KILL_MS not 0: kills a process by SIGKILL about that often, wherever it is, and
+ * splice or read, and PUT_PACKET; now and then flushes, takes all packets at once, dawdles, or
+ * closes with the packet held. With KILL_MS not 0: kills a process by SIGKILL about that often, wherever it is, and
  * puts another in its place.
  *
  * What the N-th process of a CPU got is in DIR/cpuCPU.N: of each packet a struct frame, its
@@ -35,6 +35,7 @@
 #define GET_PACKET 0x8020f701
 #define PUT_PACKET 0x0000f702
 #define FLUSH 0x0000f703
+#define TAKE_ALL 0x8008f707
 
 #define MAX_CPUS 64
 
@@ -174,6 +175,16 @@ static int take(int *fd, int cpu, int out)
 	return 1;
 }
 
+/* Takes all packets at once, if that can be. */
+static void take_all(int fd)
+{
+	u64 packets;
+
+	if (ioctl(fd, TAKE_ALL, &packets) && errno != EAGAIN && errno != EBUSY &&
+	    errno != EOPNOTSUPP && errno != ENOMEM)
+		die("TAKE_ALL");
+}
+
 static void read_stream(int cpu, int out, unsigned int number)
 {
 	int fd = open_stream(cpu, number > 1);
@@ -183,6 +194,8 @@ static void read_stream(int cpu, int out, unsigned int number)
 	do {
 		if (!random_below(4) && ioctl(fd, FLUSH))
 			die("FLUSH");
+		if (!random_below(8))
+			take_all(fd);
 	} while (take(&fd, cpu, out));
 	exit(0);
 }

@@ -27,7 +27,7 @@ const QUICK_TRIES: usize = 5;
 /// The time between the others.
 const PAUSE: Delta = Delta::from_micros(50);
 
-/// What a snapshot has of a buffer.
+/// A snapshot of one buffer.
 #[derive(Default)]
 pub(super) struct Snapshot {
     /// Memory for the buffer, until the packets are taken.

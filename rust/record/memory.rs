@@ -242,7 +242,7 @@ pub(super) fn address(pages: &impl Pages) -> u64 {
 /// The sub-buffers of one CPU: those of the slots and the reader's, in one bank or two.
 #[derive(Debug)]
 pub struct Memory<G> {
-    /// Only who has the ring's one [`Reader`] looks at them, and only who has it alone changes them.
+    /// Read with the ring's one [`Reader`] borrowed, changed with it borrowed mutably.
     banks: [UnsafeCell<Option<G>>; 2],
 }
 
@@ -250,11 +250,11 @@ pub struct Memory<G> {
 unsafe impl<G: Send> Send for Memory<G> {}
 // SAFETY:
 // - Writers and the reader never touch the same bytes at a time (ring, I4).
-// - The banks are changed by who has the one reader alone, as is said there.
+// - A bank is changed only while the one reader is borrowed mutably, as is said there.
 unsafe impl<G: Send + Sync> Sync for Memory<G> {}
 
 impl<G: Pages> Memory<G> {
-    /// Of one bank, the first, of pages that are all zero.
+    /// Memory with one bank, the first, of pages that are all zero.
     pub(super) fn new(pages: G) -> Self {
         Self {
             banks: [UnsafeCell::new(Some(pages)), UnsafeCell::new(None)],
@@ -283,7 +283,7 @@ impl<G: Pages> Memory<G> {
         bank.get_or_insert(pages);
     }
 
-    /// Lets go of the pages of a bank. Who has a clone keeps them.
+    /// Lets go of the pages of a bank. A clone keeps them.
     pub(super) fn free(&self, _: &mut Reader, vacated: Vacated) {
         // SAFETY:
         // - The ring's one reader is borrowed mutably, so nobody else looks at the bank.

@@ -125,7 +125,7 @@ impl<P: Platform> Ring<P> {
         let end = geometry.start(self.wcnt.load());
         reader.end.get_or_insert(end);
         let mut is_vacated = true;
-        // What of the new bank is in no slot.
+        // The sub-buffer of the new bank that is in no slot.
         let mut spare = geometry.sum_of_indexes(first);
         for ago in (1..=geometry.count()).rev() {
             let back = ago.wrapping_mul(geometry.size());
@@ -233,7 +233,7 @@ impl<P: Platform> Ring<P> {
                 slot.reference
                     .compare_exchange(Reference::idle(fresh).word(), copy.word())
             });
-        // What an unfinished exchange takes from here on is late.
+        // Packets that an unfinished exchange takes from here on are late.
         if self.is_before(position, reader.end) {
             reader.end = Some(position);
         }
@@ -283,7 +283,7 @@ impl<P: Platform> Ring<P> {
         }
     }
 
-    /// What writers call the first byte of sub-buffer `index`.
+    /// The first byte of sub-buffer `index`, as writers address it.
     pub(super) fn address(&self, index: u64) -> u64 {
         let bank = self.bank(index);
         let base = match bank {

@@ -15,7 +15,7 @@ pub(crate) fn eilseq() -> Error {
     Error::from_errno(-(bindings::EILSEQ as i32))
 }
 
-/// What it is asked of cannot do that.
+/// The operation is not supported by its object.
 pub(crate) fn eopnotsupp() -> Error {
     Error::from_errno(-(bindings::EOPNOTSUPP as i32))
 }

@@ -229,7 +229,7 @@ impl<S: Source> Consumer<S> {
     /// Takes the packets of all streams, as near to one moment as can be: how many of each. [`None`]: of this one
     /// the packet being written is closed, and no more.
     fn take_all(&mut self) -> Result<Vec<Option<u64>>> {
-        // What is over is not overwritten.
+        // A trace that is over overwrites nothing.
         let is_recorded = !self.source.next_packets()?.is_empty();
         // That takes a while: all are prepared before the first is taken.
         let prepare = |reader: &mut Reader<S::Stream>| reader.stream.prepare();

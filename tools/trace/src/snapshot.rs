@@ -28,7 +28,7 @@ pub struct Snapshot {
     pub written: Written,
     /// The events in it, and those that the trace had lost until then.
     pub totals: Totals,
-    /// What it may lack because the kernel could not hold it.
+    /// Streams that may lack packets, because the kernel could not hold them.
     pub exposed: Option<Exposed>,
     /// Why it is not all that the buffers held, or does not say how it ended.
     pub failure: Option<Error>,

@@ -60,7 +60,7 @@ pub enum Read {
     /// Asks for a flush. The writer's CPU does it, as an interrupt; unless the fault
     /// `SwitchElsewhere` is on.
     Flush,
-    /// Takes all packets at once, on the writer's CPU. What follows puts one of them, or ungets all.
+    /// Takes all packets at once, on the writer's CPU. Later steps put one of them, or unget all.
     Snapshot,
 }
 
@@ -254,7 +254,7 @@ impl Machine {
         true
     }
 
-    /// What must be true of the next packet. The times of its records.
+    /// Checks the next packet. Returns the times of its records.
     fn check(&self, consumer: &Consumer, packet: &Packet) -> Vec<u64> {
         let (sequence, times) = self.contents(packet);
         assert_eq!(

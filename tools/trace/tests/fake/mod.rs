@@ -38,9 +38,9 @@ pub struct Buffer {
     pub most: usize,
     /// Splices that work before one fails.
     pub fail_after: Option<usize>,
-    /// What the kernel says if all is to be taken at once; none: it does.
+    /// The error of taking all at once; none: that works.
     pub refuses: Option<Errno>,
-    /// What is written after all was taken at once, as soon as a packet is read.
+    /// A packet that is written as soon as one was read.
     pub late: Option<Full>,
     event: OwnedFd,
 }

@@ -26,7 +26,7 @@ pub enum Step {
     Drain,
     /// Takes a packet and keeps it. Does nothing if one is held.
     Get,
-    /// Puts or ungets what is held, if anything is. Of a snapshot: puts a packet, or ungets all.
+    /// Puts or ungets the held packet, if there is one; puts a packet of a snapshot, or ungets all.
     Put,
     Unget,
     /// Takes all, or what an unfinished snapshot has left. Does nothing if a packet is held.

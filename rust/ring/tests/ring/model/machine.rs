@@ -382,7 +382,7 @@ impl<const BITS: u32> Machine<BITS> {
             return false;
         };
         self.is_mixed.set(false);
-        // Whoever writes there now is found.
+        // A later write there is an error.
         let first = self.first(vacated.bank());
         for index in first..=first + self.config.count {
             self.memory.own(index * self.config.size);

@@ -117,6 +117,12 @@ impl Session {
 fn find(functions: Functions<'_>) -> Result<FunctionSet> {
     let text = |text: &str| CString::try_from_fmt(fmt!("{text}"));
     FunctionSet::new(match functions {
+        // By their names the kernel finds them slowly: it has all of them call for a moment.
+        Functions::Named("*") => match names::all() {
+            Err(ENOMEM) => return Err(ENOMEM),
+            Ok(all) => all,
+            Err(_) => names::matching(c"*")?,
+        },
         Functions::Named(name) => names::matching(&text(name)?)?,
         Functions::OfModule { module, name } => {
             let mut found = names::of_module(&text(module)?)?;

@@ -60,6 +60,8 @@ const char *rtrace_trace_call_system(const struct rtrace_trace_call *call);
 bool rtrace_trace_call_field(const struct rtrace_trace_call *call, size_t at,
 			     struct rtrace_trace_field *field);
 
+int rtrace_each_function(int (*see)(unsigned long function, void *data), void *data);
+
 /* Whose memory is read. */
 enum rtrace_space {
 	RTRACE_KERNEL,

@@ -22,6 +22,29 @@ pub(crate) fn matching(pattern: &CStr) -> Result<KVVec<usize>> {
     })
 }
 
+/// All functions that can be traced, in any order; each has the name by which ftrace knows it. `EOPNOTSUPP`: the kernel
+/// does not tell. May sleep.
+pub(crate) fn all() -> Result<KVVec<usize>> {
+    /// Takes one.
+    ///
+    /// # Safety
+    ///
+    /// `functions` must point to what [`all`] got.
+    unsafe extern "C" fn see(function: c_ulong, functions: *mut c_void) -> c_int {
+        // SAFETY: By the contract.
+        let functions = unsafe { &mut *functions.cast::<KVVec<usize>>() };
+        match functions.push(function, GFP_KERNEL) {
+            Ok(()) => 0,
+            Err(_) => ENOMEM.to_errno(),
+        }
+    }
+    let mut functions = KVVec::new();
+    // SAFETY: `see` gets `functions`, and is not called after this returns.
+    to_result(unsafe { bindings::rtrace_each_function(Some(see), (&raw mut functions).cast()) })?;
+    functions.retain(|function| is_foreign(*function));
+    Ok(functions)
+}
+
 /// The functions that begin at these addresses. `ENOENT`: at one of them there is none. As
 /// [`matching`].
 pub(crate) fn at(addresses: &[usize]) -> Result<KVVec<usize>> {

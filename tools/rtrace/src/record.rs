@@ -90,7 +90,7 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
     let _claim = claim(options)?;
     let options = &*options;
     let directory = options.destination.directory();
-    let signals = Signals::catch()?;
+    let mut signals = Signals::catch()?;
     // Before the session, so that nothing records them when they are taken away.
     let _probes = if options.probes.is_empty() {
         None
@@ -114,6 +114,10 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
         }
     };
     options.setup.apply(session)?;
+    // Many functions take their time, and so does the start with them.
+    if options.setup.functions.events().is_some() && !signals.pending().is_empty() {
+        bail!("stopped by a signal before anything was recorded");
+    }
     let mut watch = Watch::new(&options.conditions, session)?;
     let named = directory.filter(|_| options.symbols);
     let symbols = named.map(|directory| {

@@ -93,7 +93,7 @@ pub fn main() -> ExitCode {
         Action::Export(options) => export::export(&options),
         Action::List { patterns, verbose } => list::list(&place, &patterns, verbose),
         Action::ListAwaited { patterns } => list::list_awaited(&place, &patterns),
-        Action::ListFunctions { pattern } => probe::list_functions(&pattern),
+        Action::ListFunctions { pattern } => probe::list_functions(&place, &pattern),
         Action::ListContexts => list::list_contexts(&place),
         Action::Status { json } => status::status(&place, json),
         Action::Start(config) => control::start(&place, &config),

@@ -5,17 +5,20 @@
 mod program;
 mod resolve;
 mod spec;
+mod symbols;
 mod types;
 
 use crate::leftovers;
 use crate::maker::Maker;
 use crate::options::Place;
 use crate::terminal::{print, say};
-use anyhow::{anyhow, bail};
+use anyhow::{anyhow, bail, Context};
 use resolve::Refusal;
 use rtrace_input::glob;
 use spec::{Spec, TRACEPOINT};
 use std::path::Path;
+use std::slice;
+use symbols::Symbols;
 use trace::tracer::Tracer;
 
 /// The subsystem of events that stay.
@@ -78,10 +81,16 @@ pub fn list(place: &Place) -> anyhow::Result<()> {
 
 /// Prints the functions of the kernel and its modules whose names match a pattern; or the kernel's tracepoints,
 /// if that begins with [`TRACEPOINT`].
-pub fn list_functions(pattern: &str) -> anyhow::Result<()> {
+pub fn list_functions(place: &Place, pattern: &str) -> anyhow::Result<()> {
     let functions = match pattern.strip_prefix(TRACEPOINT) {
         Some(pattern) => types::tracepoints(Path::new(TYPES), |name| glob::matches(pattern, name))?,
-        None => types::functions(Path::new(TYPES), |name| glob::matches(pattern, name))?,
+        None => {
+            let symbols = symbols(place.tracer().ok().as_ref());
+            let functions =
+                types::functions(Path::new(TYPES), |name| glob::matches(pattern, name))?;
+            let functions = functions.iter();
+            functions.flat_map(|shown| named(shown, &symbols)).collect()
+        }
     };
     if functions.is_empty() {
         bail!("the kernel's types have nothing that matches `{pattern}`");
@@ -99,14 +108,79 @@ pub fn delete(place: &Place, names: &[String]) -> anyhow::Result<()> {
     Ok(place.tracer()?.undefine(&names)?)
 }
 
-/// Defines an event for each specification; returns the lines that do it.
+/// A function that is shown as `MODULE:NAME(...)`, by the names under which it can be probed.
+fn named(shown: &str, symbols: &Symbols) -> Vec<String> {
+    let (head, rest) = shown.split_once('(').unwrap_or((shown, ""));
+    let (module, name) = head.rsplit_once(':').unwrap_or(("", head));
+    let colon = if module.is_empty() { "" } else { ":" };
+    let names = symbols.of(name).into_iter();
+    names
+        .map(|name| format!("{module}{colon}{name}({rest}"))
+        .collect()
+}
+
+/// The functions that can be probed, as far as that is known.
+fn symbols(tracer: Option<&Tracer>) -> Symbols {
+    let debugfs = tracer.and_then(|tracer| tracer.root().parent());
+    Symbols::read(debugfs.unwrap_or(Path::new("/sys/kernel/debug")))
+}
+
+/// Defines an event for each specification; returns the lines that do it. If one is refused, says which of the
+/// others would do.
 fn define(tracer: &Tracer, subsystem: &str, specs: &[String]) -> anyhow::Result<Vec<String>> {
-    let lines: Vec<_> = specs
-        .iter()
-        .map(|text| line(text, subsystem))
-        .collect::<anyhow::Result<_>>()?;
-    tracer.define(&lines)?;
-    Ok(lines)
+    let lines = specs.iter().map(|text| line(text, subsystem));
+    let lines: anyhow::Result<Vec<_>> = lines.collect();
+    let defined = lines.and_then(|lines| {
+        tracer.define(&lines)?;
+        Ok(lines)
+    });
+    let error = match defined {
+        Ok(lines) => return Ok(lines),
+        Err(error) => error,
+    };
+    let (mut fine, mut wrong) = (Vec::new(), Vec::new());
+    for text in specs {
+        match alone(tracer, subsystem, text) {
+            Ok(()) => fine.push(text.as_str()),
+            Err(error) => wrong.push(error),
+        }
+    }
+    if wrong.is_empty() {
+        return Err(error);
+    }
+    let wrong: Vec<_> = wrong.iter().map(|error| format!("{error:#}")).collect();
+    let wrong = wrong.join("\n");
+    if fine.is_empty() {
+        bail!(wrong);
+    }
+    let fine: Vec<_> = fine.iter().map(|text| format!("`{text}`")).collect();
+    bail!(
+        "{wrong}\nwithout that there would be events at {}",
+        fine.join(", ")
+    );
+}
+
+/// Whether there can be an event by this specification: it is defined for a moment.
+fn alone(tracer: &Tracer, subsystem: &str, text: &str) -> anyhow::Result<()> {
+    let line = line(text, subsystem)?;
+    let function = Spec::parse(text).ok();
+    let function = function.filter(|spec| spec.in_file().is_none() && spec.tracepoint().is_none());
+    let advice = function.and_then(|spec| {
+        let name = spec.function().rsplit(':').next()?;
+        symbols(Some(tracer)).advice(name)
+    });
+    let defined = tracer.define(slice::from_ref(&line));
+    match advice {
+        Some(advice) => defined.context(advice)?,
+        None => defined?,
+    }
+    let name = line.split(' ').next().and_then(|head| head.split_once(':'));
+    Ok(tracer.undefine(
+        &name
+            .map(|(_, name)| name.to_owned())
+            .into_iter()
+            .collect::<Vec<_>>(),
+    )?)
 }
 
 fn line(text: &str, subsystem: &str) -> anyhow::Result<String> {

@@ -7,7 +7,7 @@ use crate::analysis::summary::Summary;
 use crate::analysis::{pass, text, Analysis, Catalogue, Question};
 use crate::page::{Draft, Page, Timeline};
 use crate::progress;
-use crate::terminal::{bytes, print, say};
+use crate::terminal::{bytes, harmless_json, print, say};
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 use trace::ctf::Trace;
@@ -54,7 +54,7 @@ fn summarise(
     let summary = Summary::of(dir, trace, progress)?;
     let text = match output {
         Output::Text { rows } => text::render(&summary, *rows)?,
-        _ => serde_json::to_string_pretty(&summary)? + "\n",
+        _ => harmless_json(serde_json::to_string_pretty(&summary)? + "\n"),
     };
     Ok((text, summary.warnings, summary.losses.verdict()))
 }
@@ -72,7 +72,7 @@ fn answer(
     let answers = pass::read(dir, trace, &catalogue, analyses, progress)?;
     let text = match output {
         Output::Text { rows } => answers.text(*rows)?,
-        _ => serde_json::to_string_pretty(&answers.object()?)? + "\n",
+        _ => harmless_json(serde_json::to_string_pretty(&answers.object()?)? + "\n"),
     };
     Ok((text, answers.warnings, answers.losses.verdict()))
 }

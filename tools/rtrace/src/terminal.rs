@@ -3,6 +3,7 @@
 //! What people see.
 
 use anstyle::{AnsiColor, Style};
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// Of headings.
@@ -14,6 +15,7 @@ pub const BAD: Style = AnsiColor::Red.on_default().bold();
 
 /// Prints to standard output. Whoever closed it early has seen enough.
 pub fn print(text: &str) -> io::Result<()> {
+    let text = harmless(text);
     let mut out = anstream::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -23,12 +25,62 @@ pub fn print(text: &str) -> io::Result<()> {
 
 /// Says something beside the result, on standard error.
 pub fn say(message: impl std::fmt::Display) {
-    anstream::eprintln!("rtrace: {message}");
+    let message = message.to_string();
+    anstream::eprintln!("rtrace: {}", harmless(&message));
 }
 
-/// A text that anybody may have chosen, as a task its name: no control characters to the terminal.
+/// A name that anybody may have chosen, such as a task's: on one line, and harmless to the terminal.
 pub fn printable(text: &str) -> String {
-    text.replace(char::is_control, "?")
+    text.replace(commands_terminal, "?")
+}
+
+/// Whether the terminal would obey the character instead of showing it: controls, and those that change the
+/// direction of text.
+fn commands_terminal(character: char) -> bool {
+    let turns = matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    character.is_control() || turns
+}
+
+/// A text for the terminal, or for a file that may be shown there. All output passes through here, because texts of
+/// a trace and of other machines can contain escape sequences. Line ends, tabs and the styles above are kept.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    const STYLES: [&str; 4] = ["\x1b[0m", "\x1b[1m", "\x1b[32m", "\x1b[31m"];
+    // Most texts have nothing to replace.
+    let is_plain = |byte: u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~');
+    if text.bytes().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        let style = STYLES.into_iter().find(|style| rest.starts_with(style));
+        let length = style.map_or(character.len_utf8(), str::len);
+        match character {
+            '\n' | '\t' => safe.push(character),
+            _ if style.is_none() && commands_terminal(character) => safe.push('?'),
+            _ => safe.push_str(&rest[..length]),
+        }
+        rest = &rest[length..];
+    }
+    Cow::Owned(safe)
+}
+
+/// A JSON text with escapes in place of all characters that command the terminal.
+pub fn harmless_json(text: String) -> String {
+    let is_harmful = |c: char| c != '\n' && commands_terminal(c);
+    if !text.contains(is_harmful) {
+        return text;
+    }
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_harmful(character) {
+            // None of them needs a surrogate.
+            safe.push_str(&format!("\\u{:04x}", u32::from(character)));
+        } else {
+            safe.push(character);
+        }
+    }
+    safe
 }
 
 /// A number of bytes for people.
@@ -58,6 +110,21 @@ pub fn duration(nanoseconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_commands_the_terminal_is_replaced() {
+        assert!(matches!(harmless("a\tb\n"), Cow::Borrowed(_)));
+        let own = format!("{HEADING}h{HEADING:#} {GOOD}g{GOOD:#} {BAD}b{BAD:#}\n");
+        assert_eq!(harmless(&own), own);
+        // The title, the screen, hidden text, C1, the cursor, the direction.
+        let hostile = "\x1b]0;t\x07\x1b[2J\x1b[8mé\u{9b}2J\r\x08\x7f\u{202e}";
+        assert_eq!(harmless(hostile), "?]0;t??[2J?[8mé?2J????");
+        assert_eq!(printable("a\nb\x1b[31m"), "a?b?[31m");
+        let json = serde_json::to_string(hostile).unwrap();
+        let safe = harmless_json(json);
+        assert!(!safe.contains(commands_terminal), "{safe}");
+        assert_eq!(serde_json::from_str::<String>(&safe).unwrap(), hostile);
+    }
 
     #[test]
     fn units() {

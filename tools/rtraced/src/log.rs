@@ -54,6 +54,8 @@ impl Log {
     fn say(&self, severity: u8, message: &str) {
         /// "System daemons" among syslog's facilities, in its place.
         const DAEMON: u8 = 3 << 3;
+        // It may contain what another machine says: nothing that a terminal would obey.
+        let message = message.replace(char::is_control, "?");
         match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             Target::Stderr => eprintln!("rtraced: {message}"),
             Target::System(Some(socket)) => {

@@ -25,7 +25,7 @@ pub fn render(summary: &Summary, rows: usize) -> std::result::Result<String, std
 
 /// What every report begins with.
 pub fn head(out: &mut String, head: &Head) -> Result {
-    let env = |key: &str| head.env.get(key).map_or("?", String::as_str);
+    let env = |key: &str| or_unknown(head.env.get(key).map(|text| printable(text)));
     writeln!(out, "trace     {}", head.trace)?;
     writeln!(
         out,

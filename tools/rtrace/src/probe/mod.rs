@@ -66,7 +66,7 @@ impl Drop for Probes<'_> {
 /// Defines events that stay.
 pub fn add(place: &Place, specs: &[String]) -> anyhow::Result<()> {
     for line in define(&place.tracer()?, SUBSYSTEM, specs)? {
-        println!("{line}");
+        print(&format!("{line}\n"))?;
     }
     Ok(())
 }
@@ -74,7 +74,7 @@ pub fn add(place: &Place, specs: &[String]) -> anyhow::Result<()> {
 /// Shows the dynamic events that there are.
 pub fn list(place: &Place) -> anyhow::Result<()> {
     for event in place.tracer()?.dynamic_events()? {
-        println!("{}", event.definition);
+        print(&format!("{}\n", event.definition))?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 //! Where lines go.
 
+use crate::terminal::harmless;
 use std::fmt;
 use std::fs::File;
 use std::io::Write;
@@ -46,7 +47,7 @@ impl Output {
 
     /// Writes the text.
     pub fn write(&mut self) -> Result<()> {
-        let written = self.to.write_all(self.text.as_bytes());
+        let written = self.to.write_all(harmless(&self.text).as_bytes());
         self.text.clear();
         written
             .and_then(|()| self.to.flush())

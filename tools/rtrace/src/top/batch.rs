@@ -6,6 +6,7 @@ use super::seconds::Receiver;
 use crate::analysis::Answer;
 use crate::live::Recording;
 use crate::options::Top;
+use crate::terminal::{harmless, harmless_json};
 use anyhow::Context;
 use rustix::event::{poll, PollFd, PollFlags};
 use std::io::{self, Write};
@@ -58,7 +59,7 @@ impl Batch {
         }
         let mut text = String::new();
         if self.is_json {
-            text = serde_json::to_string(&table.json()?)?;
+            text = harmless_json(serde_json::to_string(&table.json()?)?);
             text.push('\n');
         } else {
             if !std::mem::take(&mut self.is_first) {
@@ -67,6 +68,7 @@ impl Batch {
             table.text(&mut text, self.rows)?;
         }
         self.left -= 1;
+        let text = harmless(&text);
         let mut out = anstream::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),

@@ -7,6 +7,7 @@ mod cpu;
 mod critical_path;
 mod damaged;
 mod files;
+mod hostile;
 mod io;
 mod irq;
 mod latency;

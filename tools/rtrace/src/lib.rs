@@ -32,6 +32,7 @@ mod live;
 mod loss;
 mod maker;
 mod mark;
+mod new_file;
 mod on_drop;
 mod options;
 mod page;

@@ -5,10 +5,12 @@
 use crate::analysis::losses::Damaged;
 use crate::analysis::summary::Summary;
 use crate::analysis::{pass, text, Analysis, Catalogue, Question};
-use crate::page::{Draft, Page, Timeline};
+use crate::new_file::NewFile;
+use crate::page::{Page, Timeline};
 use crate::progress;
 use crate::terminal::{bytes, harmless_json, print, say};
 use anyhow::Context;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use trace::ctf::Trace;
 
@@ -20,7 +22,7 @@ pub enum Output {
     /// One JSON object.
     Json,
     /// A page in this file.
-    Page(PathBuf),
+    Page(PathBuf, bool),
 }
 
 /// Prints what the trace in `dir` holds, or the answers to the questions, if there are any. A page has
@@ -30,7 +32,10 @@ pub fn report(dir: &Path, questions: &[Question], output: &Output) -> anyhow::Re
     let bar = progress::reading(&trace)?;
     let progress = |bytes| bar.inc(bytes);
     let said = match output {
-        Output::Page(file) => page(dir, &trace, questions, file, progress),
+        Output::Page(file, force) => {
+            let new = NewFile::create(file, *force).with_context(cannot_write(file))?;
+            page(dir, &trace, questions, (file, new), progress)
+        }
         _ if questions.is_empty() => summarise(dir, &trace, output, progress),
         _ => answer(dir, &trace, questions, output, progress),
     };
@@ -77,16 +82,18 @@ fn answer(
     Ok((text, answers.warnings, answers.losses.verdict()))
 }
 
+fn cannot_write(file: &Path) -> impl Fn() -> String + '_ {
+    move || format!("cannot write {}", file.display())
+}
+
 /// Writes a page of the trace. What to say of it, and what is odd about the trace.
 fn page(
     dir: &Path,
     trace: &Trace,
     questions: &[Question],
-    file: &Path,
+    (file, new): (&Path, NewFile),
     progress: impl Fn(u64),
 ) -> anyhow::Result<Said> {
-    let cannot = || format!("cannot write {}", file.display());
-    let draft = Draft::of(file).with_context(cannot)?;
     let catalogue = Catalogue::new(&trace.metadata);
     let mut timeline = Timeline::new(&catalogue);
     let mut left_out = Vec::new();
@@ -112,7 +119,16 @@ fn page(
         clock: trace.metadata.clock,
         begin: answers.extent.begin(),
     };
-    let size = draft.write(|out| page.write(out)).with_context(cannot)?;
+    let mut out = BufWriter::new(new.file());
+    let written = page.write(&mut out).and_then(|()| out.flush());
+    written.with_context(cannot_write(file))?;
+    drop(out);
+    let size = new
+        .file()
+        .metadata()
+        .with_context(cannot_write(file))?
+        .len();
+    new.commit().with_context(cannot_write(file))?;
     let text = format!(
         "{}: a page of {}\n{}",
         file.display(),

@@ -64,6 +64,8 @@ impl Place {
 
     /// The page that it writes.
     fn page(&self, options: &[&str]) -> Page {
+        let options = [options, &["--force"]].concat();
+        let options = &options;
         self.report(options).assert().success();
         Page(fs::read_to_string(self.file()).unwrap())
     }
@@ -280,7 +282,7 @@ fn what_cannot_be_answered_is_left_out_and_named() {
     // Who asks for it hears that it cannot be answered, and keeps the page that is there.
     let before = fs::read(place.file()).unwrap();
     place
-        .report(&["--syscalls"])
+        .report(&["--syscalls", "--force"])
         .assert()
         .code(1)
         .stderr(contains("--syscalls needs "));
@@ -362,7 +364,7 @@ fn losses_have_their_place() {
         )
     );
     let said = contains("page.html: a page of ").and(contains("5 lost"));
-    place.report(&[]).assert().success().stdout(said);
+    place.report(&["--force"]).assert().success().stdout(said);
 }
 
 #[test]
@@ -386,8 +388,10 @@ fn only_a_regular_file_is_replaced_and_only_by_a_whole_page() {
         names.filter(|name| name != "trace").collect::<Vec<_>>()
     };
     let refused = |place: &Place| {
-        let why = contains("page.html").and(contains("it is there, and not a regular file"));
-        place.report(&[]).assert().code(1).stderr(why);
+        for options in [["--force"].as_slice(), &[]] {
+            let why = contains("page.html").and(contains("it is there, and not a regular file"));
+            place.report(options).assert().code(1).stderr(why);
+        }
     };
     fs::create_dir(place.file()).unwrap();
     refused(&place);
@@ -397,9 +401,12 @@ fn only_a_regular_file_is_replaced_and_only_by_a_whole_page() {
     fs::remove_file(place.file()).unwrap();
 
     fs::write(place.file(), "old").unwrap();
+    let why = contains("is there already (--force replaces it)");
+    place.report(&[]).assert().code(1).stderr(why);
+    assert_eq!(fs::read_to_string(place.file()).unwrap(), "old");
     let stream = place.trace().join("channel0_cpu0");
     let whole = fs::read(&stream).unwrap();
-    let limited = "trap '' XFSZ; ulimit -f 1; exec \"$0\" report --html \"$@\"";
+    let limited = "trap '' XFSZ; ulimit -f 1; exec \"$0\" report --force --html \"$@\"";
     let mut without_room = Command::new("sh");
     without_room
         .args(["-c", limited])

@@ -6,8 +6,9 @@ use assert_cmd::Command;
 use predicates::prelude::*;
 use predicates::str::contains;
 use rtrace_abi::header::Layout;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::Read;
+use std::os::unix::fs::{symlink, PermissionsExt};
 use std::path::Path;
 use std::process::{self, Stdio};
 use synthetic::{PacketBuilder, OPENAT, OPENAT_EXIT, READ_EXIT};
@@ -273,4 +274,38 @@ fn a_closed_pipe_is_the_end() {
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+fn a_file_is_for_its_owner_and_new_unless_forced() {
+    let dir = TempDir::new().unwrap();
+    let place = dir.path().join("trace");
+    write(&place, &[(0, vec![packet(0, 0, 1000).close(2000, 8)])]);
+    let file = dir.path().join("lines");
+    let to_file = ["-o", file.to_str().unwrap()];
+    let forced = [&to_file[..], &["--force"]].concat();
+    let has_mode = |mode: u32| {
+        let status = fs::metadata(&file).unwrap();
+        assert_eq!(status.permissions().mode() & 0o777, mode);
+    };
+    trace(&place, &to_file).assert().success();
+    has_mode(0o600);
+    fs::write(&file, "old").unwrap();
+    fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+    let why = contains("is there already (--force replaces it)");
+    trace(&place, &to_file).assert().code(125).stderr(why);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "old");
+    trace(&place, &forced).assert().success();
+    assert!(!fs::read_to_string(&file).unwrap().contains("old"));
+    has_mode(0o600);
+    // Somebody else's link.
+    let other = dir.path().join("other");
+    fs::write(&other, "other").unwrap();
+    fs::remove_file(&file).unwrap();
+    symlink(&other, &file).unwrap();
+    for options in [&to_file[..], &forced] {
+        let why = contains("not a regular file");
+        trace(&place, options).assert().code(125).stderr(why);
+    }
+    assert_eq!(fs::read_to_string(&other).unwrap(), "other");
 }

@@ -76,9 +76,13 @@ pub struct ReportArgs {
     pub graph: bool,
 
     /// Write one HTML page, which needs nothing but a browser: timeline, tables, flame graph. Without a
-    /// question it answers all that the trace can answer
+    /// question it answers all that the trace can answer. FILE is new unless --force
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "rows"])]
     pub html: Option<PathBuf>,
+
+    /// Replace the FILE of --html if it is there
+    #[arg(long, requires = "html")]
+    pub force: bool,
 
     /// Print one JSON object
     #[arg(long)]

@@ -83,9 +83,13 @@ pub struct ShowArgs {
     #[arg(requires = "summary")]
     pub rows: usize,
 
-    /// Print to FILE, not to standard output, where what COMMAND prints goes, too
+    /// Print to FILE, new unless --force, not to standard output, where what COMMAND prints goes, too
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    /// Replace FILE if it is there
+    #[arg(long, requires = "output")]
+    pub force: bool,
 
     /// Command to run and trace
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]

@@ -2,12 +2,12 @@
 
 //! Where an export goes.
 
+use crate::new_file::{special, NewFile};
 use anyhow::{bail, Context};
 use std::fmt::{self, Display, Formatter};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, stdout, BufWriter, IsTerminal, Write};
-use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+use std::path::PathBuf;
 
 /// Bytes that are gathered before they are written.
 const BUFFER: usize = 1 << 16;
@@ -31,7 +31,7 @@ pub enum Output {
     /// A pipe, a device or a terminal: what was written is there.
     Through(BufWriter<Box<dyn Write>>),
     /// A file that has its name when it is complete.
-    Named(BufWriter<NamedTempFile>, PathBuf, bool),
+    Named(BufWriter<File>, NewFile),
 }
 
 impl Display for Target {
@@ -54,21 +54,12 @@ impl Target {
             Self::File { path, force } => (path, *force),
         };
         let failed = || format!("cannot write {}", path.display());
-        match fs::metadata(path) {
-            Ok(there) if there.is_dir() => bail!("{}: is a directory", failed()),
-            Ok(there) if there.is_file() && !force => {
-                bail!("{} is there already (--force replaces it)", path.display())
-            }
-            Ok(there) if !there.is_file() => {
-                let file = File::options().write(true).open(path);
-                return Ok(Output::through(file.with_context(failed)?));
-            }
-            _ => {}
+        if let Some(file) = special(path).with_context(failed)? {
+            return Ok(Output::through(file));
         }
-        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-        let file = NamedTempFile::new_in(dir.unwrap_or(Path::new("."))).with_context(failed)?;
-        let out = BufWriter::with_capacity(BUFFER, file);
-        Ok(Output::Named(out, path.clone(), force))
+        let new = NewFile::create(path, force).with_context(failed)?;
+        let file = new.file().try_clone().with_context(failed)?;
+        Ok(Output::Named(BufWriter::with_capacity(BUFFER, file), new))
     }
 }
 
@@ -89,14 +80,9 @@ impl Output {
     pub fn finish(self) -> io::Result<()> {
         match self {
             Self::Through(mut out) => out.flush(),
-            Self::Named(out, path, force) => {
-                let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-                let persisted = if force {
-                    file.persist(path)
-                } else {
-                    file.persist_noclobber(path)
-                };
-                persisted.map(drop).map_err(|error| error.error)
+            Self::Named(mut out, new) => {
+                out.flush()?;
+                new.commit()
             }
         }
     }

@@ -240,7 +240,7 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
 
 fn report(args: ReportArgs) -> Action {
     let output = match args.html {
-        Some(file) => Output::Page(file),
+        Some(file) => Output::Page(file, args.force),
         None if args.json => Output::Json,
         None => Output::Text {
             rows: rows(args.rows),

@@ -46,6 +46,8 @@ pub struct Show {
     pub files: Sources,
     /// The file to print to; standard output, if there is none.
     pub output: Option<PathBuf>,
+    /// Whether that may be there already, and is replaced then.
+    pub force: bool,
 }
 
 /// Where events come from.
@@ -122,6 +124,7 @@ pub(super) fn show(args: ShowArgs) -> Result<Show, clap::Error> {
         input,
         summary: args.summary.then_some(rows(args.rows)),
         output: args.output,
+        force: args.force,
     })
 }
 

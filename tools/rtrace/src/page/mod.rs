@@ -7,7 +7,6 @@
 
 mod calls;
 mod columns;
-mod draft;
 mod html;
 mod lanes;
 mod marks;
@@ -15,6 +14,5 @@ mod stacks;
 mod threads;
 mod timeline;
 
-pub use draft::Draft;
 pub use html::Page;
 pub use timeline::Timeline;

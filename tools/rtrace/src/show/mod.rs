@@ -56,7 +56,7 @@ pub fn graph(dir: &Path) -> anyhow::Result<()> {
             dir.display()
         );
     }
-    let graph = Graph::new(Output::open(None)?).of(dir, Lost::of(&trace));
+    let graph = Graph::new(Output::open(None, false)?).of(dir, Lost::of(&trace));
     recorded(&trace, graph, None)
 }
 
@@ -77,7 +77,7 @@ fn try_show(place: &Place, options: &Show) -> anyhow::Result<Code> {
     match &options.input {
         Input::Recorded(dir) => {
             let trace = Trace::open(dir)?;
-            let output = Output::open(options.output.as_deref())?;
+            let output = Output::open(options.output.as_deref(), options.force)?;
             let lines = Lines::new(output, options.summary).with(Lost::of(&trace));
             recorded(&trace, lines, options.output.as_deref()).map(|()| 0)
         }
@@ -121,7 +121,7 @@ fn recorded(trace: &Trace, mut view: impl Printer, file: Option<&Path>) -> anyho
 /// Prints what comes in at a receiver, until its end or a signal.
 fn received(peer: &Peer, name: Option<String>, options: &Show) -> anyhow::Result<()> {
     let signals = Signals::catch()?;
-    let output = Output::open(options.output.as_deref())?;
+    let output = Output::open(options.output.as_deref(), options.force)?;
     let mut lines = Lines::new(output, options.summary);
     match network::watch(peer, name, &signals, &mut lines) {
         Err(error) if live::is_closed(&error) => return Ok(()),
@@ -165,7 +165,7 @@ fn live(
             return Ok(cannot_run(program, &error));
         }
     }
-    let output = Output::open(options.output.as_deref())?;
+    let output = Output::open(options.output.as_deref(), options.force)?;
     let ourselves = process::id().into();
     if options.is_tree {
         let graph = Graph::new(output).hide(ourselves);

@@ -2,9 +2,9 @@
 
 //! Where lines go.
 
+use crate::new_file::{create, special};
 use crate::terminal::harmless;
 use std::fmt;
-use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use trace::{Error, Result};
@@ -21,11 +21,16 @@ pub struct Output {
 }
 
 impl Output {
-    /// Opens a new file, or standard output, if there is none.
-    pub fn open(file: Option<&Path>) -> anyhow::Result<Self> {
+    /// Opens a file, which is new unless `force`d, or standard output, if there is none.
+    pub fn open(file: Option<&Path>, force: bool) -> anyhow::Result<Self> {
         let to: Box<dyn Write + Send> = match file {
             Some(path) => {
-                let file = File::create(path).map_err(Error::write(path))?;
+                let file = match special(path) {
+                    Ok(Some(file)) => Ok(file),
+                    Ok(None) => create(path, force),
+                    Err(error) => Err(error),
+                };
+                let file = file.map_err(Error::write(path))?;
                 Box::new(anstream::AutoStream::never(file))
             }
             None => Box::new(anstream::stdout()),

@@ -16,10 +16,11 @@ use super::elf::Function;
 use super::kernel::{Kernel, KernelSymbol};
 use super::lines::Lines;
 use super::mappings::{escaped, unescaped, MappedFile};
+use crate::new_file::NewFile;
 use crate::terminal::printable;
 use anyhow::{bail, Context};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use trace::access::Access;
@@ -59,12 +60,13 @@ pub fn write_beside(
     dir: &Path,
     name: &str,
     access: Access,
-    write: impl FnOnce(&mut File) -> io::Result<()>,
+    write: impl FnOnce(&mut &File) -> io::Result<()>,
 ) -> anyhow::Result<()> {
     let path = dir.join(name);
-    let written = File::create(&path).and_then(|mut file| {
-        let written = access.set_file(&file).and_then(|()| write(&mut file));
-        written.inspect_err(|_| drop(fs::remove_file(&path)))
+    let written = NewFile::create(&path, true).and_then(|new| {
+        access.set_file(new.file())?;
+        write(&mut new.file())?;
+        new.commit()
     });
     written.with_context(|| format!("cannot write {}", path.display()))
 }
@@ -198,6 +200,7 @@ mod tests {
 
     #[test]
     fn a_part_is_not_left() {
+        use std::fs;
         let dir = tempfile::tempdir().unwrap();
         let written = write_beside(dir.path(), FILE, Access::default(), |file| {
             file.write_all(b"rtrace sym")?;

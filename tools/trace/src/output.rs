@@ -236,7 +236,7 @@ impl Sink for Output {
 
     fn sync(&mut self) -> Result<()> {
         // Every file gets its chance; the first error is told.
-        let streams = self.streams.iter().map(StreamFile::sync);
+        let streams = self.streams.iter_mut().map(StreamFile::sync);
         let names = File::open(&self.dir)
             .and_then(|dir| dir.sync_all())
             .map_err(Error::write(&self.dir));

@@ -7,9 +7,34 @@ use crate::error::{Error, Result};
 use crate::output::OutputOptions;
 use crate::regular_file;
 use crate::uuid::Uuid;
+use rustix::fs::{fgetxattr, fsetxattr, XattrFlags};
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+
+/// The extended attribute of a stream's file that notes a packet near its end, as `OFFSET SEQUENCE`. A resume reads
+/// the headers from there on, not all. Copies of the file and file systems without attributes do without it.
+const NOTE: &str = "user.rtrace.packet";
+
+/// How many packets are written from one note to the next.
+const PACKETS: u64 = 256;
+
+/// A packet that is noted.
+struct Noted {
+    offset: u64,
+    sequence: u64,
+}
+
+fn noted(file: &File) -> Option<Noted> {
+    let mut text = [0; 64];
+    let length = fgetxattr(file, NOTE, &mut text).ok()?;
+    let text = str::from_utf8(text.get(..length)?).ok()?;
+    let (offset, sequence) = text.split_once(' ')?;
+    Some(Noted {
+        offset: offset.parse().ok()?,
+        sequence: sequence.parse().ok()?,
+    })
+}
 
 /// The number of the last whole packet of the trace `uuid` in the file `path`; none if it has none, or
 /// is not there.
@@ -25,6 +50,15 @@ pub fn last_packet(path: &Path, uuid: Uuid) -> Result<Option<u64>> {
 fn last_whole(path: &Path, file: &File, uuid: Uuid) -> Result<Option<PacketAt>> {
     let mut packets = PacketHeaders::new(path, file, Some(uuid))?;
     let mut last = None;
+    if let Some(noted) = noted(file) {
+        packets.go_to(noted.offset);
+        // The file may have been changed since.
+        last = packets.next_whole().ok().flatten();
+        last = last.filter(|packet| packet.header.packet_seq_num == noted.sequence);
+        if last.is_none() {
+            packets.go_to(0);
+        }
+    }
     while let Some(packet) = packets.next_whole()? {
         last = Some(packet);
     }
@@ -40,6 +74,10 @@ pub struct StreamFile {
     end: u64,
     /// The sequence number of that packet.
     last: Option<u64>,
+    /// Where that packet begins.
+    begin: u64,
+    /// Packets since the last note.
+    unnoted: u64,
 }
 
 impl StreamFile {
@@ -59,7 +97,10 @@ impl StreamFile {
             file,
             end: last.map_or(0, |packet| packet.end()),
             last: last.map(|packet| packet.header.packet_seq_num),
+            begin: last.map_or(0, |packet| packet.offset),
+            unnoted: 0,
         };
+        stream.note();
         stream.roll_back()?;
         Ok(stream)
     }
@@ -86,8 +127,23 @@ impl StreamFile {
 
     /// A packet was written whole.
     pub fn wrote(&mut self, sequence: u64, size: u64) {
+        self.begin = self.end;
         self.end += size;
         self.last = Some(sequence);
+        self.unnoted += 1;
+        if self.unnoted >= PACKETS {
+            self.note();
+        }
+    }
+
+    /// Notes the last packet.
+    fn note(&mut self) {
+        self.unnoted = 0;
+        if let Some(last) = self.last {
+            let text = format!("{} {last}", self.begin);
+            // Without a note a resume takes longer, and nothing else.
+            let _ = fsetxattr(&self.file, NOTE, text.as_bytes(), XattrFlags::empty());
+        }
     }
 
     /// Cuts the file back to its last whole packet.
@@ -105,7 +161,82 @@ impl StreamFile {
     }
 
     /// Brings it to the disk.
-    pub fn sync(&self) -> Result<()> {
+    pub fn sync(&mut self) -> Result<()> {
+        self.note();
         self.file.sync_all().map_err(Error::write(&self.path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rtrace_abi::header::Layout;
+    use rtrace_abi::packet::PacketHeader;
+    use std::io::Write;
+    use synthetic::{PacketBuilder, UUID};
+
+    /// Packets of so many bytes each, in a file that notes where they end; none on a file system without notes.
+    fn written(path: &Path, packets: u64) -> Option<Vec<u8>> {
+        let (uuid, options) = (Uuid::from_bytes(UUID), OutputOptions::default());
+        let mut stream = StreamFile::open(path.to_owned(), uuid, options).unwrap();
+        let mut all = Vec::new();
+        for sequence in 0..packets {
+            let bytes =
+                PacketBuilder::new(Layout::Compact, 0, sequence, sequence).close(sequence, 8);
+            stream.file().write_all(&bytes).unwrap();
+            stream.wrote(sequence, bytes.len() as u64);
+            all.extend(bytes);
+        }
+        stream.sync().unwrap();
+        noted(stream.file()).map(|_| all)
+    }
+
+    /// Calls of read(2) by this thread.
+    fn reads() -> u64 {
+        let text = fs::read_to_string("/proc/thread-self/io").unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("syscr: "));
+        line.unwrap().parse().unwrap()
+    }
+
+    #[test]
+    fn a_resume_does_not_read_every_header() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("channel0_cpu0");
+        let packets = 5 * PACKETS;
+        let Some(bytes) = written(&path, packets) else {
+            return;
+        };
+        let uuid = Uuid::from_bytes(UUID);
+        let before = reads();
+        let options = OutputOptions::default();
+        let stream = StreamFile::open(path.clone(), uuid, options).unwrap();
+        assert!(reads() - before < PACKETS, "{} reads", reads() - before);
+        assert_eq!(stream.last(), Some(packets - 1));
+        assert_eq!(stream.bytes(), bytes.len() as u64);
+        assert_eq!(last_packet(&path, uuid).unwrap(), Some(packets - 1));
+    }
+
+    #[test]
+    fn a_note_that_is_not_true_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("channel0_cpu0");
+        let Some(bytes) = written(&path, 10) else {
+            return;
+        };
+        let uuid = Uuid::from_bytes(UUID);
+        let file = File::options().write(true).open(&path).unwrap();
+        // Cut after three packets and a half.
+        file.set_len(bytes.len() as u64 * 7 / 20).unwrap();
+        assert_eq!(last_packet(&path, uuid).unwrap(), Some(2));
+        let notes = [
+            format!("{} 0", PacketHeader::SIZE),
+            format!("0 {}", u64::MAX),
+            format!("{} 1", u64::MAX),
+            "rubbish".to_owned(),
+        ];
+        for note in notes {
+            fsetxattr(&file, NOTE, note.as_bytes(), XattrFlags::empty()).unwrap();
+            assert_eq!(last_packet(&path, uuid).unwrap(), Some(2), "{note}");
+        }
     }
 }

@@ -92,6 +92,11 @@ impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
         })
     }
 
+    /// Goes on at this offset, where a packet begins.
+    pub fn go_to(&mut self, offset: u64) {
+        self.at = offset;
+    }
+
     /// The next packet that is there to its end; none at the file's end, or where its last
     /// packet is not whole.
     pub fn next_whole(&mut self) -> Result<Option<PacketAt>> {

@@ -23,6 +23,7 @@ mod quota;
 mod receiver;
 mod reception;
 mod relay;
+mod resolve;
 mod sender;
 mod slots;
 mod socket;

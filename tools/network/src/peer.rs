@@ -2,13 +2,14 @@
 
 //! Where a receiver is, and how to reach it.
 
+use crate::resolve::resolve;
 use crate::stream::{Address, Stream};
 use crate::tls::{ClientTls, Credentials, ServerTls};
 use crate::trouble::Trouble;
 use crate::wire::Wire;
 use std::fmt;
 use std::io;
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::path::{absolute, PathBuf};
 use std::time::Duration;
@@ -88,7 +89,7 @@ impl Peer {
                 stream.check_user()?;
                 return Ok(Wire::plain(stream, stop)?);
             }
-            Address::Tcp(address) => address.to_socket_addrs()?,
+            Address::Tcp(address) => resolve(address)?,
         };
         let mut trouble = Trouble::passing("it has no address");
         for address in addresses {

@@ -25,8 +25,8 @@ use rustix::io::Errno;
 use std::fmt;
 use std::fs::File;
 use std::io;
-use std::iter;
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -83,6 +83,13 @@ impl Receiver {
             slots: Slots::default(),
             stops: AtomicBool::new(false),
         })
+    }
+
+    /// Serves one connection that was made otherwise, to its end.
+    pub fn attend(&self, stream: UnixStream) -> std::result::Result<(), Trouble> {
+        let stream = Stream::from(stream);
+        let slot = self.slots.take(&stream, PeerId::User(0))?;
+        self.serve(stream, &slot, "a connection")
     }
 
     /// Where it listens.
@@ -240,16 +247,17 @@ impl Receiver {
             return Err(Trouble::lasting(what));
         }
         wire.be_patient()?;
-        let found = iter::repeat_with(|| self.traces.find(wanted, ASK))
-            .take_while(|_| !self.stops() && wire.is_open())
-            .find_map(|found| found);
-        let Some(Found {
+        let Found {
             name,
             uuid,
             progress,
-        }) = found
-        else {
-            return Ok(());
+        } = loop {
+            if self.stops() || !wire.is_open() {
+                return Ok(());
+            }
+            if let Some(found) = self.traces.find(wanted, ASK) {
+                break found;
+            }
         };
         let dir = self.dir.join(&name);
         wire.say(&Message::Welcome {

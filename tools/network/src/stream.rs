@@ -3,6 +3,7 @@
 //! Stream sockets: Unix sockets within a machine, TCP between machines.
 
 use crate::peer::{plain_tcp, Security};
+use crate::resolve::resolve;
 use crate::trouble::Trouble;
 use rustix::fs::Mode;
 use rustix::net::sockopt::socket_peercred;
@@ -16,7 +17,7 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 /// An address, as typed.
@@ -108,6 +109,15 @@ impl Stream {
     }
 }
 
+impl From<UnixStream> for Stream {
+    fn from(stream: UnixStream) -> Self {
+        Self {
+            fd: stream.into(),
+            is_local: true,
+        }
+    }
+}
+
 impl From<TcpStream> for Stream {
     fn from(stream: TcpStream) -> Self {
         Self {
@@ -154,7 +164,7 @@ impl Listener {
         let address = Address::of(address);
         address.check(security)?;
         let listener = match address {
-            Address::Tcp(address) => Self::Tcp(TcpListener::bind(address)?),
+            Address::Tcp(address) => Self::Tcp(TcpListener::bind(&*resolve(address)?)?),
             Address::Unix(path) => Self::Unix(bind_unix(path)?, path.to_owned()),
         };
         match &listener {
@@ -172,8 +182,7 @@ impl Listener {
                 Ok((stream.into(), PeerId::Machine(from.ip()), from.to_string()))
             }
             Self::Unix(unix, _) => {
-                let fd = unix.accept()?.0.into();
-                let stream = Stream { fd, is_local: true };
+                let stream = Stream::from(unix.accept()?.0);
                 let peer = socket_peercred(&stream)?;
                 let (user, process) = (peer.uid.as_raw(), peer.pid.as_raw_nonzero());
                 let from = format!("user {user}, process {process}");

@@ -99,6 +99,9 @@ pub fn all() -> Vec<Seed> {
     for (target, name, text) in BESIDE {
         add(target, name, text.replace("UUID", &trace).into_bytes());
     }
+    for (name, bytes) in sessions() {
+        add("receiver", name, bytes);
+    }
     let most = u64::MAX;
     let largest = format!("cpu recorded full nested\ntotal {most} {most} {most}\n");
     add("stats", "largest", largest.into_bytes());
@@ -140,6 +143,58 @@ const BESIDE: [(&str, &str, &str); 7] = [
     ),
     ("symbols", "another", "rtrace symbols 2\n"),
 ];
+
+/// All that a sender or a watcher says to a receiver.
+fn sessions() -> Vec<(&'static str, Vec<u8>)> {
+    let (sent, number) = (Uuid::from_bytes(UUID), 0);
+    let name = StreamName {
+        channel: "channel0".to_owned(),
+        cpu: 0,
+    };
+    let begin = |streams| {
+        [
+            Message::Hello(Hello::Send(Sent {
+                host: "web-1".to_owned(),
+                uuid: sent,
+                streams,
+            })),
+            Message::Metadata(format!("trace {{ uuid = \"{sent}\"; }};")),
+            Message::Stream {
+                number,
+                name: name.clone(),
+            },
+        ]
+        .iter()
+        .flat_map(Message::to_bytes)
+        .collect::<Vec<_>>()
+    };
+    let packets = (0..2).flat_map(|sequence| {
+        let packet = PacketBuilder::new(Layout::Compact, 0, sequence, BEGIN).close(BEGIN, 8);
+        let size = packet.len() as u32;
+        [Message::Packet { number, size }.to_bytes(), packet].concat()
+    });
+    let packets: Vec<u8> = packets.collect();
+    let stats = Message::Stats("cpu packets\n0 2\n".to_owned()).to_bytes();
+    let (state, unwritten) = (State::Over, 0);
+    let end = Message::End { state, unwritten }.to_bytes();
+    let watch = Message::Hello(Hello::Watch { trace: None }).to_bytes();
+    let whole = [begin(vec![name.clone()]), packets.clone(), stats, end].concat();
+    let cut = whole[..whole.len() / 2].to_vec();
+    let discard = [
+        begin(Vec::new()),
+        packets.clone(),
+        Message::Discard.to_bytes(),
+    ]
+    .concat();
+    let twice = [begin(Vec::new()), packets.clone(), packets].concat();
+    vec![
+        ("cut", cut),
+        ("discard", discard),
+        ("twice", twice),
+        ("watch", watch),
+        ("whole", whole),
+    ]
+}
 
 /// What a sender, a receiver and who watches say, and what they must not.
 fn frames() -> Vec<(&'static str, Vec<u8>)> {

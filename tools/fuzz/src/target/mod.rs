@@ -13,6 +13,7 @@ mod mappings;
 mod metadata;
 mod packets;
 mod patterns;
+mod receiver;
 mod region;
 mod sizes;
 mod state;
@@ -42,6 +43,7 @@ pub const TARGETS: &[Target] = &[
     target("metadata", metadata::check),
     target("packets", packets::check),
     target("patterns", patterns::check),
+    target("receiver", receiver::check),
     target("region", region::check),
     target("sizes", sizes::check),
     target("state", state::check),

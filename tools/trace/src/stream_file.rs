@@ -28,7 +28,7 @@ struct Noted {
 fn noted(file: &File) -> Option<Noted> {
     let mut text = [0; 64];
     let length = fgetxattr(file, NOTE, &mut text).ok()?;
-    let text = str::from_utf8(text.get(..length)?).ok()?;
+    let text = std::str::from_utf8(text.get(..length)?).ok()?;
     let (offset, sequence) = text.split_once(' ')?;
     Some(Noted {
         offset: offset.parse().ok()?,

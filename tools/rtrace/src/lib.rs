@@ -11,6 +11,7 @@ mod analysis;
 mod args;
 mod cgroup;
 mod channels;
+mod compat;
 mod condition;
 mod config;
 mod control;

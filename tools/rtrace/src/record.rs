@@ -3,6 +3,7 @@
 //! `rtrace record`: a whole recording in one command.
 
 use crate::channels::ChannelSetup;
+use crate::compat::{self, Patterns};
 use crate::condition::NoTrigger;
 use crate::earlier::Earlier;
 use crate::export::save_names;
@@ -79,8 +80,15 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
     options.destination.check_credentials()?;
     // Before anything is made or started that would be of no use.
     if let Some((program, _)) = &options.command {
-        if let Err(error) = workload::find(program) {
-            return Ok(Recording::NotBegun(cannot_run(program, &error)));
+        match workload::find(program) {
+            Err(error) => return Ok(Recording::NotBegun(cannot_run(program, &error))),
+            Ok(path) if compat::is_32_bit(&path) && Patterns::of(&options.setup).miss_compat() => {
+                say(format_args!(
+                    "{} is a 32-bit program: none of its system calls is chosen (add -e 'compat_*')",
+                    path.display()
+                ));
+            }
+            Ok(_) => {}
         }
     }
     let servers = options.debuginfod.then(symbols::Servers::new).transpose()?;

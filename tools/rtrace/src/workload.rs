@@ -22,7 +22,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use trace::signals::Signals;
 
@@ -189,9 +189,9 @@ impl Running {
 }
 
 /// Looks for a program where execvp(3) would, without running it.
-pub fn find(program: &OsStr) -> io::Result<()> {
+pub fn find(program: &OsStr) -> io::Result<PathBuf> {
     if program.as_bytes().contains(&b'/') {
-        return can_run(Path::new(program));
+        return can_run(program.into());
     }
     let mut error = io::Error::from(Errno::NOENT);
     if program.is_empty() {
@@ -199,8 +199,8 @@ pub fn find(program: &OsStr) -> io::Result<()> {
     }
     let dirs = env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     for dir in env::split_paths(&dirs) {
-        match can_run(&dir.join(program)) {
-            Ok(()) => return Ok(()),
+        match can_run(dir.join(program)) {
+            Ok(program) => return Ok(program),
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => error = e,
             Err(_) => {}
         }
@@ -208,11 +208,12 @@ pub fn find(program: &OsStr) -> io::Result<()> {
     Err(error)
 }
 
-fn can_run(path: &Path) -> io::Result<()> {
-    if fs::metadata(path)?.is_dir() {
+fn can_run(path: PathBuf) -> io::Result<PathBuf> {
+    if fs::metadata(&path)?.is_dir() {
         return Err(Errno::ACCESS.into());
     }
-    Ok(accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS)?)
+    accessat(CWD, &path, Access::EXEC_OK, AtFlags::EACCESS)?;
+    Ok(path)
 }
 
 /// What a failure to run the command is, as a shell would put it.
@@ -241,7 +242,10 @@ mod tests {
     #[test]
     fn programs_are_found_as_execvp_finds_them() {
         let code = |program: &str| find(OsStr::new(program)).map_err(|error| spawn_code(&error));
-        assert_eq!((code("true"), code("/bin/sh")), (Ok(()), Ok(())));
+        assert_eq!(
+            (code("true").is_ok(), code("/bin/sh").is_ok()),
+            (true, true)
+        );
         for missing in ["", "no such command", "/nonexistent", "/dev/null/sh"] {
             assert_eq!(code(missing), Err(127), "{missing}");
         }

@@ -5,9 +5,11 @@
 use super::begun::Begun;
 use super::schedule::Schedule;
 use super::schedule_events::Switch;
+use super::syscalls::{self, CallName};
 use super::tasks::Life;
 use super::whose::Owner;
 use super::{bits, integer, key, text, Catalogue, EventKey, Moment};
+use crate::decode;
 use trace::ctf::Event;
 
 /// Arguments that are looked at, at most.
@@ -29,7 +31,8 @@ pub struct Wanted<C> {
 
 /// The system calls of a trace that are looked at.
 #[derive(Debug)]
-pub struct Calls<C> {
+pub struct Calls<C: 'static> {
+    wanted: &'static [Wanted<C>],
     events: Vec<(EventKey, Kind<C>)>,
     open: Begun<(), Entry<C>>,
 }
@@ -37,8 +40,17 @@ pub struct Calls<C> {
 /// What an event is, and what is where in it.
 #[derive(Clone, Copy, Debug)]
 struct Kind<C> {
-    does: C,
+    call: Which<C>,
     edge: Edge,
+}
+
+/// Which call an event is of.
+#[derive(Clone, Copy, Debug)]
+enum Which<C> {
+    /// The one that does this.
+    Own(C),
+    /// The one whose number is in this field; its arguments have numbers, too.
+    OfNumber(usize),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -88,9 +100,9 @@ pub struct Call<C> {
 
 impl<C: Copy + PartialEq> Calls<C> {
     /// Those of `wanted` that the trace has, if any of them is complete and it is known who made it.
-    pub fn new(catalogue: &Catalogue<'_>, wanted: &[Wanted<C>]) -> Option<Self> {
+    pub fn new(catalogue: &Catalogue<'_>, all: &'static [Wanted<C>]) -> Option<Self> {
         let mut events = Vec::new();
-        for wanted in wanted {
+        for wanted in all {
             let layout = |edge| catalogue.event(&format!("syscall_{edge}_{}", wanted.name));
             let (Some(entry), Some(exit)) = (layout("entry"), layout("exit")) else {
                 continue;
@@ -107,12 +119,39 @@ impl<C: Copy + PartialEq> Calls<C> {
             ];
             for (layout, edge) in [entry, exit].into_iter().zip(edges) {
                 if catalogue.knows_thread(layout) {
-                    let does = wanted.does;
-                    events.push((key(layout), Kind { does, edge }));
+                    let call = Which::Own(wanted.does);
+                    events.push((key(layout), Kind { call, edge }));
                 }
             }
         }
-        (!events.is_empty()).then(|| Self {
+        if events.is_empty() {
+            return None;
+        }
+        // Those of 32-bit programs.
+        for name in [
+            "compat_syscall_entry_unknown",
+            "compat_syscall_exit_unknown",
+        ] {
+            let Some(layout) = catalogue.event(name) else {
+                continue;
+            };
+            let edge = match syscalls::edge(layout) {
+                Some((CallName::OfNumber(id), syscalls::Edge::Entry)) => {
+                    let (arguments, text) = ([None; ARGUMENTS], None);
+                    Some((id, Edge::Entry { arguments, text }))
+                }
+                Some((CallName::OfNumber(id), syscalls::Edge::Exit { ret, .. })) => {
+                    Some((id, Edge::Exit { ret }))
+                }
+                _ => None,
+            };
+            if let Some((id, edge)) = edge.filter(|_| catalogue.knows_thread(layout)) {
+                let call = Which::OfNumber(id);
+                events.push((key(layout), Kind { call, edge }));
+            }
+        }
+        Some(Self {
+            wanted: all,
             events,
             open: Begun::new(),
         })
@@ -125,12 +164,25 @@ impl<C: Copy + PartialEq> Calls<C> {
 
     /// Whether the trace has a call for which this holds.
     pub fn any(&self, has: impl Fn(C) -> bool) -> bool {
-        self.events.iter().any(|(_, kind)| has(kind.does))
+        let mut calls = self.events.iter().map(|(_, kind)| kind.call);
+        calls.any(|call| matches!(call, Which::Own(does) if has(does)))
     }
 
     /// One of these events; if a call returns with it, which.
     pub fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) -> Option<Call<C>> {
-        let Kind { does, edge } = self.events[which].1;
+        let Kind { call, edge } = self.events[which].1;
+        let (does, edge) = match call {
+            Which::Own(does) => (does, edge),
+            Which::OfNumber(id) => match self.of_number(id, edge, event) {
+                Some(found) => found,
+                None => {
+                    // It is in another call now.
+                    let doer = now.doer();
+                    doer.and_then(|doer| self.open.end(doer, &(), now));
+                    return None;
+                }
+            },
+        };
         match edge {
             Edge::Entry {
                 arguments,
@@ -162,6 +214,28 @@ impl<C: Copy + PartialEq> Calls<C> {
                 })
             }
         }
+    }
+
+    /// What the call does whose number is in the field `id`, and where its arguments are.
+    fn of_number(&self, id: usize, edge: Edge, event: &Event<'_>) -> Option<(C, Edge)> {
+        let number = CallName::OfNumber(id);
+        let name = number.of(event);
+        let name = match name.strip_prefix("compat_")? {
+            "fcntl64" => "fcntl",
+            name => name,
+        };
+        let wanted = self.wanted.iter().find(|wanted| wanted.name == name)?;
+        let edge = match edge {
+            Edge::Entry { .. } => Edge::Entry {
+                arguments: wanted.arguments.map(|argument| {
+                    let place = decode::position(name, argument)?;
+                    event.layout.field(&format!("arg{place}"))
+                }),
+                text: None,
+            },
+            exit => exit,
+        };
+        Some((wanted.does, edge))
     }
 
     /// What the entries of calls said that have not returned.

@@ -41,6 +41,11 @@ pub fn is_call(name: &str) -> bool {
     CALLS.contains_key(name)
 }
 
+/// The names of all system calls.
+pub fn calls() -> impl Iterator<Item = &'static str> {
+    table::CALLS.iter().map(|(name, _)| *name)
+}
+
 /// The number of the call of this name.
 pub fn number(name: &str) -> Option<u32> {
     CALLS.get(name).map(|call| call.number)

@@ -10,7 +10,7 @@ mod error;
 mod meaning;
 mod tables;
 
-pub use calls::{arguments, is_call, is_descriptor, number, position};
+pub use calls::{arguments, calls, is_call, is_descriptor, number, position};
 pub use error::{error_name, write_error};
 pub use meaning::Meaning;
 pub use tables::{argument, is_given, result, EPOLL_EVENTS, POLL_EVENTS};

@@ -6,6 +6,7 @@ use super::setup::choice;
 use super::{rows, security};
 use crate::args::{ChoiceArgs, FunctionArgs, ShowArgs};
 use crate::channels::pattern;
+use crate::compat::{self, Patterns};
 use crate::decode::is_call;
 use crate::setup::Setup;
 use crate::show::paths::Sources;
@@ -42,6 +43,8 @@ pub struct Show {
     pub is_tree: bool,
     /// What is recorded and not printed.
     pub unprinted: Vec<&'static str>,
+    /// What was chosen, where it is recorded meanwhile: of 32-bit programs all calls may be recorded.
+    pub chosen: Option<Patterns>,
     /// What knows which files descriptors stand for.
     pub files: Sources,
     /// The file to print to; standard output, if there is none.
@@ -79,6 +82,7 @@ pub(super) fn show(args: ShowArgs) -> Result<Show, clap::Error> {
         functions, graph, ..
     } = &args.choice.functions;
     let is_tree = !functions.is_empty() || !graph.is_empty();
+    let mut chosen = None;
     let is_filtered = !args.choice.filters.is_empty();
     let input = match (args.input, args.from) {
         (Some(dir), _) => Input::Recorded(dir),
@@ -94,6 +98,12 @@ pub(super) fn show(args: ShowArgs) -> Result<Show, clap::Error> {
                     .events
                     .get_or_insert_with(|| vec![CALLS.to_owned().into()]);
             }
+            let patterns = Patterns::of(&setup);
+            // The table counts what is recorded, the tree has all of it, and no filter is for these.
+            if !args.summary && !is_tree && !is_filtered && patterns.miss_compat() {
+                setup.record_also(compat::EVENTS.to_owned());
+            }
+            chosen = Some(patterns);
             let size = args.choice.buffer.unwrap_or(BufferSize::DEFAULT);
             for name in &unprinted {
                 setup.record_also(match is_call(name) {
@@ -120,6 +130,7 @@ pub(super) fn show(args: ShowArgs) -> Result<Show, clap::Error> {
             Input::Recorded(_) | Input::Received { .. } => Sources::Events,
         },
         unprinted,
+        chosen,
         is_tree,
         input,
         summary: args.summary.then_some(rows(args.rows)),

@@ -84,7 +84,9 @@ impl Calls {
                 let (call, from) = open?;
                 // The end of rt_sigreturn says nothing of it.
                 let is_return = id.is_some_and(|id| integer(event.value(id)) == Some(-1));
-                let is_it = call == place && !is_return && schedule.is_whole(now.cpu);
+                let is_it = self.names.is_end_of(place as usize, call as usize)
+                    && !is_return
+                    && schedule.is_whole(now.cpu);
                 let ret = integer(event.value(ret));
                 is_it.then_some(Call {
                     thread: (task.tid, task.life),

@@ -73,7 +73,7 @@ struct Field {
 }
 
 /// An argument of a system call as text, with its place among the others.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
     position: usize,
     text: String,
@@ -143,6 +143,18 @@ impl Form {
     /// Whether all events of this form are called so.
     pub fn is_called(&self, name: &str) -> bool {
         matches!(&self.name, CallName::Own(own) if own == name)
+    }
+
+    /// Of an event of a 32-bit program's call, which end of the call it is (`entry`, `exit`), and the call's name.
+    pub fn compat<'a>(&'a self, event: &Event<'_>) -> Option<(&'static str, Cow<'a, str>)> {
+        let edge = match (&self.name, self.kind) {
+            (CallName::OfNumber(_), Kind::Entry(_)) => "entry",
+            (CallName::OfNumber(_), Kind::Exit { .. }) => "exit",
+            _ => return None,
+        };
+        let name = self.name(event);
+        let call = name.strip_prefix("compat_").unwrap_or(&name).to_owned();
+        Some((edge, call.into()))
     }
 
     /// What an event of this form is called.

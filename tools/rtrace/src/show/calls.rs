@@ -4,6 +4,7 @@
 
 use super::arguments::Argument;
 use super::who::Who;
+use crate::analysis::syscalls::is_end_of;
 use crate::analysis::tasks::Serial;
 use std::collections::HashMap;
 
@@ -52,7 +53,9 @@ impl Calls {
         match self.open.remove(&thread) {
             None => Begin::Unknown,
             Some(call) if self.broken > 0 || call.since < self.sure_from => Begin::Other(call),
-            Some(call) if name.is_some_and(|name| name != call.name) => Begin::Other(call),
+            Some(call) if name.is_some_and(|name| !is_end_of(name, &call.name)) => {
+                Begin::Other(call)
+            }
             Some(call) => Begin::Known(call),
         }
     }

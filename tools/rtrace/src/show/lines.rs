@@ -14,6 +14,7 @@ use crate::analysis::head::Extent;
 use crate::analysis::syscalls::Syscalls;
 use crate::analysis::text::lower_bounds;
 use crate::analysis::{key, Analysis, Catalogue, EventKey};
+use crate::compat::Patterns;
 use crate::loss::{Lost, DAMAGED};
 use std::collections::HashMap;
 use std::fmt;
@@ -31,6 +32,8 @@ pub struct Hidden {
     pub before: Option<&'static str>,
     /// Calls and events that are recorded for what they say of others.
     pub forms: Vec<&'static str>,
+    /// Calls of 32-bit programs that these do not choose.
+    pub chosen: Option<Patterns>,
 }
 
 /// Prints a trace.
@@ -222,7 +225,11 @@ impl Described {
         }
         let is_own = hidden.process.is_some() && who.pid == hidden.process;
         let is_hidden = hidden.before.is_some() || is_own;
-        let is_left_out = hidden.forms.iter().any(|name| form.is_called(name));
+        let is_left_out = hidden.forms.iter().any(|name| form.is_called(name))
+            || hidden.chosen.as_ref().is_some_and(|patterns| {
+                let compat = form.compat(event);
+                compat.is_some_and(|(edge, call)| !patterns.choose_compat(edge, &call))
+            });
         let is_printed = !is_hidden && !is_left_out;
         if !is_hidden || form.kind == Kind::Event {
             self.dispatch.analyse(event, &happened);

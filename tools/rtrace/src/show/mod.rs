@@ -177,6 +177,7 @@ fn live(
         // Until then it is rtrace that gets the command going.
         before: (command.is_some() && setup.tasks.pids.is_none()).then_some("execve"),
         forms: options.unprinted.clone(),
+        chosen: options.chosen.clone(),
     });
     look(place, setup, command, options, lines)
 }

@@ -149,6 +149,8 @@ impl Page {
                 who.comm = who.comm.or(call.who.comm);
                 self.head(&duration(self.clock.nanoseconds(took)), &who);
                 self.output.text.push_str(&call.name);
+                // The number of a call that is not known is at both ends.
+                arguments.retain(|argument| !call.arguments.contains(argument));
                 call.arguments.append(&mut arguments);
                 write_arguments(&mut self.output.text, call.arguments);
                 call.name

@@ -76,7 +76,9 @@ impl Tables {
         let new = i32::try_from(ret).unwrap_or(-1);
         match does {
             Does::Open => {
-                let Some(name) = &entry.text else { return };
+                let Some(name) = &entry.text else {
+                    return self.close(entry.owner, Some(new), Some(new));
+                };
                 let file = self.below(entry.owner, fd(first), name, time);
                 self.set(entry.owner, new, file, closes_on_exec(second));
             }

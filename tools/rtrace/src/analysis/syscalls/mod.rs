@@ -16,7 +16,7 @@ use super::tasks::Life;
 use super::whose::Owner;
 use crate::analysis::{integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use answer::{Call, Found, ProcessCall};
-pub use names::{CallName, Names, Which};
+pub use names::{is_end_of, CallName, Names, Which};
 use std::collections::HashMap;
 use trace::ctf::{Clock, Event, EventLayout, Type};
 
@@ -150,9 +150,10 @@ impl Syscalls {
         }
         let failed = integer(event.value(ret)).is_some_and(|ret| ERRORS.contains(&ret));
         let place = self.call(kind, event);
+        let open = open.filter(|open| self.names.is_end_of(place, open.what.call));
+        let place = open.as_ref().map_or(place, |open| open.what.call);
         let call = &mut self.calls[place];
         call.errors += u64::from(failed);
-        let open = open.filter(|open| open.what.call == place);
         let took = open.as_ref().map(|open| self.clock.nanoseconds(open.ticks));
         if let Some(took) = took {
             call.durations.add(took);

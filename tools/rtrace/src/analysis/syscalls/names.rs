@@ -28,6 +28,13 @@ impl CallName {
     }
 }
 
+/// Whether the exit of a call `ended` can be that of a call that `began`. A program that another one takes the place
+/// of by execveat(2) returns as if from execve(2), as a program of its own kind: of 32 or of 64 bits.
+pub fn is_end_of(ended: &str, began: &str) -> bool {
+    let own = |name| str::strip_prefix(name, "compat_").unwrap_or(name);
+    ended == began || own(ended) == "execve" && matches!(own(began), "execve" | "execveat")
+}
+
 /// The names of the calls of a trace. Each is known by its place in this list.
 #[derive(Debug, Default)]
 pub struct Names {
@@ -61,6 +68,12 @@ impl Names {
         }
     }
 
+    /// Whether the exit of the call at one place can be that of the call at another.
+    pub fn is_end_of(&self, ended: usize, began: usize) -> bool {
+        let name = |place| self.names.get(place).map_or("", String::as_str);
+        ended == began || is_end_of(name(ended), name(began))
+    }
+
     /// All names, by place.
     pub fn all(&self) -> &[String] {
         &self.names
@@ -72,5 +85,27 @@ impl Names {
             names.push(name.clone());
             names.len() - 1
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_program_returns_from_its_own_execve() {
+        for (ended, began, is_it) in [
+            ("read", "read", true),
+            ("read", "compat_read", false),
+            ("execve", "execve", true),
+            ("compat_execve", "execve", true),
+            ("execve", "compat_execve", true),
+            ("execve", "execveat", true),
+            ("compat_execve", "execveat", true),
+            ("execveat", "execve", false),
+            ("execve", "read", false),
+        ] {
+            assert_eq!(is_end_of(ended, began), is_it, "{ended} ends {began}");
+        }
     }
 }

@@ -10,10 +10,10 @@
 mod json;
 
 use super::format::{Format, Loss, Now, Task};
-use super::ftrace::{syscall, Syscall};
 use super::values::Line;
 use crate::analysis::interrupts::Interrupts;
 use crate::analysis::schedule::{Schedule, Span, State};
+use crate::analysis::syscalls::{edge, is_end_of, CallName, Edge};
 use crate::analysis::tasks::{Life, Serial};
 use crate::analysis::{integer, key, Catalogue, EventKey};
 use json::{Entry, Fields, Track};
@@ -22,7 +22,7 @@ use serde_json::{json, Value};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::rc::Rc;
-use trace::ctf::{Clock, Event, EventLayout, Metadata};
+use trace::ctf::{Clock, Event, Metadata};
 
 /// The process whose threads are the tracks of CPUs: more than the kernel's largest number of one
 /// (`PID_MAX_LIMIT`).
@@ -40,7 +40,7 @@ pub struct Chrome {
     interrupts: Interrupts,
     /// The numbers of the interrupts' events.
     interrupting: HashMap<EventKey, usize>,
-    syscalls: HashMap<EventKey, Rc<Edge>>,
+    syscalls: HashMap<EventKey, Rc<(CallName, Edge)>>,
     /// By thread: the call that it is in.
     open: HashMap<Serial, Open>,
     /// By thread or process id: its last life, and how many were before.
@@ -48,13 +48,6 @@ pub struct Chrome {
     /// The names of the tracks that have one.
     names: HashMap<Track, Vec<u8>>,
     is_first: bool,
-}
-
-/// An end of a system call.
-enum Edge {
-    Entry(String),
-    /// With the field of the result.
-    Exit(String, Option<usize>),
 }
 
 /// A system call that has not ended.
@@ -70,10 +63,6 @@ impl Chrome {
     pub fn new(metadata: &Metadata, chosen: &HashSet<EventKey>) -> Self {
         let catalogue = Catalogue::new(metadata);
         let interrupts = Interrupts::new(&catalogue);
-        let edge = |layout: &EventLayout| match syscall(&layout.name)? {
-            Syscall::Entry(name) => Some(Edge::Entry(name.to_owned())),
-            Syscall::Exit(name) => Some(Edge::Exit(name.to_owned(), layout.field("ret"))),
-        };
         let layouts = catalogue.events();
         Self {
             head: json!(metadata.env),
@@ -209,7 +198,7 @@ impl Chrome {
     fn exit(
         &mut self,
         name: &str,
-        ret: Option<usize>,
+        ret: usize,
         event: &Event<'_>,
         now: &Now<'_>,
         out: &mut dyn Write,
@@ -217,8 +206,8 @@ impl Chrome {
         let track = self.track(now, out)?;
         let open = now.task.and_then(|task| self.open.remove(&task.serial?));
         match open {
-            Some(mut open) if open.name == name => {
-                if let Some(ret) = ret.and_then(|ret| integer(event.value(ret))) {
+            Some(mut open) if is_end_of(name, &open.name) => {
+                if let Some(ret) = integer(event.value(ret)) {
                     open.args["ret"] = ret.into();
                 }
                 self.close(open, now.ns, None, out)
@@ -282,8 +271,10 @@ impl Format for Chrome {
             return self.interrupt(which, event, now, out);
         }
         match self.syscalls.get(&key).cloned().as_deref() {
-            Some(Edge::Entry(name)) => self.entry(name, event, now, out),
-            Some(Edge::Exit(name, ret)) => self.exit(name, *ret, event, now, out),
+            Some((name, Edge::Entry)) => self.entry(&name.of(event), event, now, out),
+            Some((name, Edge::Exit { ret, .. })) => {
+                self.exit(&name.of(event), *ret, event, now, out)
+            }
             None => {
                 let track = self.track(now, out)?;
                 let entry = Entry::instant(&event.layout.name, track, now.ns, Fields(event));

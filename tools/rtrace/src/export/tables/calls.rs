@@ -8,7 +8,7 @@
 use super::{epoch, made, row, THREAD};
 use crate::analysis::begun::{Begun, Doer};
 use crate::analysis::schedule::Schedule;
-use crate::analysis::syscalls::{edge, CallName, Edge, ERRORS};
+use crate::analysis::syscalls::{edge, is_end_of, CallName, Edge, ERRORS};
 use crate::analysis::{integer, key, Catalogue, EventKey, Moment};
 use crate::decode::error_name;
 use crate::export::format::Now;
@@ -116,7 +116,7 @@ impl Calls {
         let is_strange = id.is_some_and(|id| integer(event.value(id)) == Some(-1));
         let ret = integer(event.value(ret));
         match before {
-            Some((begun, ticks)) if !is_strange && begun.name == call.name => {
+            Some((begun, ticks)) if !is_strange && is_end_of(&call.name, &begun.name) => {
                 self.add(&begun, Some(ticks), ret, folder)
             }
             before => {

@@ -15,12 +15,10 @@ use kernel::sync::Arc;
 
 /// An event that is enabled in a trace; the data of its tracepoint's handler.
 pub(crate) struct Probe {
-    /// Those of `entrance`, nearer.
+    /// Those of `channel`, nearer.
     buffers: Ways,
     /// What goes into the header of its records.
     pub(crate) label: Label,
-    /// That of `channel`, nearer.
-    entrance: Arc<Entrance>,
     channel: Arc<Channel>,
     event: u32,
 }
@@ -31,7 +29,6 @@ impl Probe {
         Self {
             buffers: channel.entrance().ways().clone(),
             label: Label::in_layout(number, channel.setup().layout),
-            entrance: channel.entrance().clone(),
             channel,
             event,
         }
@@ -77,7 +74,7 @@ impl Probe {
     pub(crate) fn destination(&self) -> Destination<'_> {
         Destination {
             buffers: &self.buffers,
-            entrance: &self.entrance,
+            entrance: self.channel.entrance(),
             label: self.label,
         }
     }
@@ -114,7 +111,8 @@ impl Probe {
         let entered = match entered {
             Ok(entered) => entered,
             Err(waiting) => self
-                .entrance
+                .channel
+                .entrance()
                 .admit(waiting, F::Header::SHORT.wrapping_add(len))?,
         };
         Buffer::begin_any::<F>(entered, &self.label, len)
@@ -128,7 +126,7 @@ impl Probe {
     /// See [`Entrance::admit`].
     #[inline(always)]
     pub(crate) fn admit<'a>(&self, waiting: Waiting<'a>, least: u64) -> Option<Entered<'a>> {
-        self.entrance.admit(waiting, least)
+        self.channel.entrance().admit(waiting, least)
     }
 }
 

@@ -54,7 +54,7 @@ impl Memory {
     /// The sub-buffer in which `at` lies, which must be a writer's.
     fn writable(&self, at: u64) -> usize {
         let index = at / self.size;
-        let owned = self.owned.get() >> index & 1;
+        let owned = (self.owned.get() >> index) & 1;
         assert_eq!(owned, 0, "wrote into the reader's memory");
         index as usize
     }

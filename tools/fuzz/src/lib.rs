@@ -8,6 +8,9 @@
 
 #![forbid(unsafe_code)]
 
+#[allow(dead_code)]
+#[path = "../../rtrace/src/new_file.rs"]
+mod new_file;
 mod report;
 mod seeds;
 mod symbols;

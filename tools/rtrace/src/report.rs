@@ -5,13 +5,12 @@
 use crate::analysis::losses::Damaged;
 use crate::analysis::summary::Summary;
 use crate::analysis::{pass, text, Analysis, Catalogue, Question};
-use crate::new_file::NewFile;
+use crate::export::Target;
 use crate::page::{Page, Timeline};
 use crate::progress;
 use crate::terminal::{bytes, harmless_json, print, say};
 use anyhow::Context;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use trace::ctf::Trace;
 
 /// What becomes of the answers.
@@ -21,8 +20,8 @@ pub enum Output {
     Text { rows: usize },
     /// One JSON object.
     Json,
-    /// A page in this file.
-    Page(PathBuf, bool),
+    /// A page.
+    Page(Target),
 }
 
 /// Prints what the trace in `dir` holds, or the answers to the questions, if there are any. A page has
@@ -32,17 +31,18 @@ pub fn report(dir: &Path, questions: &[Question], output: &Output) -> anyhow::Re
     let bar = progress::reading(&trace)?;
     let progress = |bytes| bar.inc(bytes);
     let said = match output {
-        Output::Page(file, force) => {
-            let new = NewFile::create(file, *force).with_context(cannot_write(file))?;
-            page(dir, &trace, questions, (file, new), progress)
-        }
+        Output::Page(target) => page(dir, &trace, questions, target, progress),
         _ if questions.is_empty() => summarise(dir, &trace, output, progress),
         _ => answer(dir, &trace, questions, output, progress),
     };
     bar.finish_and_clear();
     let (text, warnings, verdict) = said?;
     warnings.iter().for_each(say);
-    print(&text)?;
+    match output {
+        // The page is there.
+        Output::Page(Target::Stdout) => say(text.trim_end()),
+        _ => print(&text)?,
+    }
     Ok(verdict?)
 }
 
@@ -82,18 +82,16 @@ fn answer(
     Ok((text, answers.warnings, answers.losses.verdict()))
 }
 
-fn cannot_write(file: &Path) -> impl Fn() -> String + '_ {
-    move || format!("cannot write {}", file.display())
-}
-
 /// Writes a page of the trace. What to say of it, and what is odd about the trace.
 fn page(
     dir: &Path,
     trace: &Trace,
     questions: &[Question],
-    (file, new): (&Path, NewFile),
+    target: &Target,
     progress: impl Fn(u64),
 ) -> anyhow::Result<Said> {
+    let failed = || format!("cannot write {target}");
+    let mut out = target.open(true)?;
     let catalogue = Catalogue::new(&trace.metadata);
     let mut timeline = Timeline::new(&catalogue);
     let mut left_out = Vec::new();
@@ -119,22 +117,11 @@ fn page(
         clock: trace.metadata.clock,
         begin: answers.extent.begin(),
     };
-    let mut out = BufWriter::new(new.file());
-    let written = page.write(&mut out).and_then(|()| out.flush());
-    written.with_context(cannot_write(file))?;
-    drop(out);
-    let size = new
-        .file()
-        .metadata()
-        .with_context(cannot_write(file))?
-        .len();
-    new.commit().with_context(cannot_write(file))?;
-    let text = format!(
-        "{}: a page of {}\n{}",
-        file.display(),
-        bytes(size),
-        answers.close()?.trim_start()
-    );
+    page.write(&mut out.writer()).with_context(failed)?;
+    let size = out.finish().with_context(failed)?;
+    let size = size.map_or(String::new(), |size| format!(" of {}", bytes(size)));
+    let close = answers.close()?;
+    let text = format!("{target}: a page{size}\n{}", close.trim_start());
     Ok((text, answers.warnings, answers.losses.verdict()))
 }
 

@@ -380,6 +380,17 @@ fn the_page_needs_nothing_else() {
 }
 
 #[test]
+fn a_page_can_go_to_standard_output() {
+    let place = known();
+    let mut command = Command::cargo_bin("rtrace").unwrap();
+    command.current_dir(place.dir.path());
+    command.args(["report", "--html", "-"]).arg(place.trace());
+    let said = command.assert().success().stderr(contains("a page"));
+    assert_eq!(said.get_output().stdout, place.page(&[]).0.as_bytes());
+    assert!(!place.dir.path().join("-").exists());
+}
+
+#[test]
 fn only_a_regular_file_is_replaced_and_only_by_a_whole_page() {
     let place = known();
     let others = |place: &Place| {

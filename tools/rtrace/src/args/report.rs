@@ -76,7 +76,7 @@ pub struct ReportArgs {
     pub graph: bool,
 
     /// Write one HTML page, which needs nothing but a browser: timeline, tables, flame graph. Without a
-    /// question it answers all that the trace can answer. FILE is new unless --force
+    /// question it answers all that the trace can answer. FILE is new unless --force; `-` is standard output
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "rows"])]
     pub html: Option<PathBuf>,
 

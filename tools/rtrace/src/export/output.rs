@@ -44,6 +44,14 @@ impl Display for Target {
 }
 
 impl Target {
+    /// The file of this name, or standard output for `-`.
+    pub fn named(path: PathBuf, force: bool) -> Self {
+        match path.as_os_str() == "-" {
+            true => Self::Stdout,
+            false => Self::File { path, force },
+        }
+    }
+
     /// Opens it, for bytes or for text.
     pub fn open(&self, is_text: bool) -> anyhow::Result<Output> {
         let (path, force) = match self {
@@ -76,13 +84,15 @@ impl Output {
         }
     }
 
-    /// All is written. Until then there is no file of this name, or the one that was there.
-    pub fn finish(self) -> io::Result<()> {
+    /// All is written: the bytes of the file, if it is one. Until then there is no file of this name, or the one
+    /// that was there.
+    pub fn finish(self) -> io::Result<Option<u64>> {
         match self {
-            Self::Through(mut out) => out.flush(),
+            Self::Through(mut out) => out.flush().map(|()| None),
             Self::Named(mut out, new) => {
                 out.flush()?;
-                new.commit()
+                let size = new.file().metadata()?.len();
+                new.commit().map(|()| Some(size))
             }
         }
     }

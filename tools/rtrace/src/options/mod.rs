@@ -23,7 +23,7 @@ use crate::args::{
     AccessArgs, Cli, Command, ListArgs, NetworkArgs, ReportArgs, StartArgs, StateArgs,
 };
 use crate::config::Config;
-use crate::export::Export;
+use crate::export::{Export, Target};
 use crate::report::Output;
 use clap::error::ErrorKind;
 use clap::CommandFactory;
@@ -240,7 +240,7 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
 
 fn report(args: ReportArgs) -> Action {
     let output = match args.html {
-        Some(file) => Output::Page(file, args.force),
+        Some(file) => Output::Page(Target::named(file, args.force)),
         None if args.json => Output::Json,
         None => Output::Text {
             rows: rows(args.rows),

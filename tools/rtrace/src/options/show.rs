@@ -134,7 +134,7 @@ pub(super) fn show(args: ShowArgs) -> Result<Show, clap::Error> {
         is_tree,
         input,
         summary: args.summary.then_some(rows(args.rows)),
-        output: args.output,
+        output: args.output.filter(|file| file.as_os_str() != "-"),
         force: args.force,
     })
 }

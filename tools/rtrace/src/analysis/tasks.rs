@@ -123,7 +123,8 @@ impl Tasks {
         let thread = self.thread(tid);
         if thread.process != Some(process) {
             thread.process = Some(process);
-            if !self.lives.contains_key(&process) {
+            let is_known = self.lives.contains_key(&process);
+            if !is_known {
                 let life = self.number();
                 self.lives.insert(process, (life, false));
             }

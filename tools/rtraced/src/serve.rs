@@ -57,9 +57,6 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
     // Before the look whether it is active: whatever is started from now on has another.
     let last = session.uuid()?;
     let held = try_writing(&options.destination, last)?;
-    let directory = options.destination.directory();
-    let claim = directory.map(|directory| Claim::take(&directory.path, directory.options.access));
-    let _claim = claim.transpose()?;
     trace::files::open_many();
     let source = match current(&session, held, options.leftover)? {
         Some(source) => source,
@@ -79,6 +76,10 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
             source
         }
     };
+    // Not before there is a trace: a daemon that waits makes no directory.
+    let directory = options.destination.directory();
+    let claim = directory.map(|directory| Claim::take(&directory.path, directory.options.access));
+    let _claim = claim.transpose()?;
     let mut consumer = Consumer::open(source, |source| {
         let stop = signals.as_fd().try_clone_to_owned();
         let stop = stop.map_err(trace::Error::system("cannot duplicate a descriptor"))?;
@@ -144,6 +145,10 @@ fn try_writing(destination: &Destination, last: Option<Uuid>) -> Result<bool, Fa
         return Err(Output::holds_another(path, other).into());
     }
     Output::try_writing(path, *options)?;
+    if path.exists() {
+        // Reports another program that writes there now, not when the trace begins.
+        drop(Claim::take(path, options.access)?);
+    }
     Ok(held.is_some())
 }
 

@@ -46,8 +46,9 @@ impl<T: Begins> BeginHook<T> {
     pub(crate) fn new(functions: &[usize], target: Arc<T>) -> Result<Self> {
         let ops = bindings::ftrace_ops {
             func: Some(begins::<T>),
-            // The target is an RCU reader. Without this flag ftrace may call it where RCU does not watch.
-            flags: bindings::FTRACE_OPS_FL_RCU as c_ulong,
+            // The target is an RCU reader. FTRACE_OPS_FL_RCU is not needed: on a processor that selects
+            // ARCH_WANTS_NO_INSTR, all code that runs while RCU does not watch is `noinstr`, and ftrace does not
+            // call for it. The flag would have ftrace test that, and its recursion, in each call.
             ..Default::default()
         };
         let ops = Opaque::new(ops);

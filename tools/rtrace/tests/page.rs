@@ -430,7 +430,7 @@ fn only_a_regular_file_is_replaced_and_only_by_a_whole_page() {
     // A page of what is left of a damaged trace says so.
     fs::write(&stream, vec![7; 4096]).unwrap();
     place
-        .report(&[])
+        .report(&["--force"])
         .assert()
         .code(1)
         .stderr(contains("damaged"));

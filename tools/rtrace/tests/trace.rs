@@ -293,7 +293,7 @@ fn a_file_is_for_its_owner_and_new_unless_forced() {
     fs::write(&file, "old").unwrap();
     fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
     let why = contains("is there already (--force replaces it)");
-    trace(&place, &to_file).assert().code(125).stderr(why);
+    trace(&place, &to_file).assert().code(1).stderr(why);
     assert_eq!(fs::read_to_string(&file).unwrap(), "old");
     trace(&place, &forced).assert().success();
     assert!(!fs::read_to_string(&file).unwrap().contains("old"));

@@ -249,7 +249,7 @@ fn stream(dir: &Path, kind: Kind, target: &Target, choice: &Choice) -> anyhow::R
     let (format, out) = (&mut *format, output.writer());
     let exported = pass::read(&trace, choice, chosen, format, out, progress);
     bar.finish_and_clear();
-    match exported.and_then(|exported| Ok(output.finish().map(|()| exported)?)) {
+    match exported.and_then(|exported| Ok(output.finish().map(|_| exported)?)) {
         Ok(exported) => {
             say_what_came_of_it(&exported, target);
             Ok(exported.losses.verdict()?)

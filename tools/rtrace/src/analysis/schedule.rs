@@ -332,7 +332,11 @@ impl Schedule {
             }
             Kind::Wake(fields) => {
                 let task = fields.read(event)?;
-                self.tasks.thread(task.tid).call(task.comm);
+                // The waker reads the name on another CPU, where it may be about to change.
+                let thread = self.tasks.thread(task.tid);
+                if thread.comm().is_empty() {
+                    thread.call(task.comm);
+                }
                 if self.all_whole() {
                     self.wake(task.tid, time, spans);
                 }

@@ -69,7 +69,8 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
         }
     }
     let directory = options.destination.directory();
-    if let Some(Directory { path, options }) = directory {
+    // A directory that was not named gets another name if it is taken.
+    if let Some(Directory { path, options }) = directory.filter(|_| options.is_named) {
         if options.held(path)?.is_some() {
             bail!(
                 "{} holds a trace already: choose a new directory",

@@ -91,7 +91,10 @@ pub fn create(path: &Path, force: bool) -> io::Result<File> {
 /// Opens a pipe, a device or a terminal, by its own name or by a link; none if a file is to be made.
 pub fn special(path: &Path) -> io::Result<Option<File>> {
     match fs::metadata(path) {
-        Ok(there) if there.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        Ok(there) if there.is_dir() => {
+            let why = "it is there, and not a regular file: it is a directory";
+            Err(io::Error::new(ErrorKind::IsADirectory, why))
+        }
         Ok(there) if !there.is_file() => File::options().write(true).open(path).map(Some),
         _ => Ok(None),
     }

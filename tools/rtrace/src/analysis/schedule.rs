@@ -236,9 +236,14 @@ impl Schedule {
     /// Nothing of that stream is missing from `time` on.
     pub fn regain(&mut self, cpu: usize, time: u64) {
         let cpu = &mut self.cpus[cpu];
-        cpu.broken -= 1;
+        // Damage before a stream's first packet was not reported to `lose`: the CPU was not known yet.
+        if cpu.broken > 0 {
+            cpu.broken -= 1;
+            if cpu.broken == 0 {
+                self.broken -= 1;
+            }
+        }
         if cpu.broken == 0 {
-            self.broken -= 1;
             cpu.since = Some(time);
         }
     }

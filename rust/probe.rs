@@ -132,7 +132,7 @@ impl Probe {
 
 /// Where an event's records go of which nothing is known but their tail.
 pub(crate) struct Destination<'a> {
-    /// Those of `entrance`, nearer.
+    /// The ways of `entrance`, cached here to save one load.
     pub(crate) buffers: &'a Ways,
     pub(crate) entrance: &'a Entrance,
     pub(crate) label: Label,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What probes have of a channel: the way to its buffers, and what is done with records that do not get there.
+//! The part of a channel that probes own: the way to its buffers, and the counter of records that find none.
 //!
 //! A probe that may sleep can outlive its channel. The entrance is small, and the buffers are not its own.
 
@@ -16,7 +16,7 @@ use kernel::sync::Arc;
 
 /// See the [module](self).
 pub(crate) struct Entrance {
-    /// Not 0 while records are taken.
+    /// Non-zero while records are taken.
     pub(super) active: SharedWord,
     ways: Ways,
     /// Records fired on each CPU while it had no buffer.
@@ -26,7 +26,7 @@ pub(crate) struct Entrance {
 }
 
 impl Entrance {
-    /// That of a channel that takes no records yet. May sleep.
+    /// Makes the entrance of a channel that takes no records yet. May sleep.
     pub(super) fn new(ways: Ways, cpus: Arc<CpuSet>, layout: Layout) -> Result<Self> {
         Ok(Self {
             active: SharedWord::new(0),

@@ -208,7 +208,7 @@ impl Channel {
         self.entrance.records_this_cpu(guard)
     }
 
-    /// What probes have of it.
+    /// The part of it that probes own.
     pub(crate) fn entrance(&self) -> &Arc<Entrance> {
         &self.entrance
     }

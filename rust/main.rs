@@ -21,6 +21,7 @@ pub(crate) mod record;
 #[allow(dead_code, unreachable_pub)] // Its tests use more of it.
 pub(crate) mod ring;
 pub(crate) mod session;
+pub(crate) mod source;
 pub(crate) mod sys;
 pub(crate) mod tracer;
 

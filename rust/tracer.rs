@@ -4,16 +4,16 @@
 
 use crate::channel::config::Config;
 use crate::channel::dump::Listing;
-use crate::event::aux::AuxSource;
 use crate::event::awaited::{AllAwaited, Probes};
-use crate::event::description::Description;
-use crate::event::fired::Fired;
-use crate::event::listed::Listed;
-use crate::event::provided::Provided;
 use crate::event::registry::Registry;
 use crate::event::Event;
 use crate::file::{self, Files};
 use crate::session::{FilesPlace, Follower, Leaps, Regions, Serving, Sessions, Shared};
+use crate::source::aux::AuxSource;
+use crate::source::description::Description;
+use crate::source::external::External;
+use crate::source::listed::Listed;
+use crate::source::provided::Provided;
 use crate::sys::debugfs;
 use crate::sys::foreign::ForeignModule;
 use crate::sys::hotplug::Hotplug;
@@ -109,17 +109,17 @@ impl Tracer {
     pub(crate) fn add_probes(
         &self,
         owner: ForeignModule,
-        fired: KVVec<Fired>,
+        fired: KVVec<External>,
         probes: KBox<dyn Probes>,
     ) -> Result<usize> {
-        let added = self.add_fired(fired)?;
+        let added = self.add_external(fired)?;
         let awaited = self.sessions.add_probes(owner, probes);
         let awaited = awaited.inspect_err(|_| self.remove_probes(owner))?;
         Ok(added + awaited)
     }
 
-    fn add_fired(&self, fired: KVVec<Fired>) -> Result<usize> {
-        let added = self.registry.add_fired(fired)?;
+    fn add_external(&self, fired: KVVec<External>) -> Result<usize> {
+        let added = self.registry.add_external(fired)?;
         let mut count = 0;
         for (place, event) in added.iter().enumerate() {
             let Some(event) = event else {

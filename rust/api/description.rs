@@ -3,11 +3,11 @@
 //! How C code of other modules describes an event: the structures of `rtrace.h`.
 
 use crate::abi::schema::{FieldType, Integer};
-use crate::event::aux::AuxSource;
 use crate::event::awaited::Probes;
-use crate::event::captured::CapturedProbe;
-use crate::event::description::{Description, Kind};
-use crate::event::FullName;
+use crate::probe::captured::CapturedProbe;
+use crate::source::aux::AuxSource;
+use crate::source::description::{Description, Kind};
+use crate::source::FullName;
 use crate::sys::foreign::{ForeignFunction, ForeignLoan, ForeignModule, ForeignSlice, ForeignStr};
 use crate::sys::modules::Module;
 use crate::sys::tracepoint::Handler;

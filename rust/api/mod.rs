@@ -7,11 +7,11 @@
 
 mod description;
 
-use crate::event::aux::{AuxSource, Handle};
-use crate::event::captured::filling::{self, Room};
-use crate::event::captured::CapturedProbe;
-use crate::event::fired::Fired;
-use crate::event::provided::Provided;
+use crate::probe::captured::filling::{self, Room};
+use crate::probe::captured::CapturedProbe;
+use crate::source::aux::{AuxSource, Handle};
+use crate::source::external::External;
+use crate::source::provided::Provided;
 use crate::sys::foreign::{
     ForeignArc, ForeignLoan, ForeignModule, ForeignSlice, ForeignStr, ResultPtr,
 };
@@ -67,7 +67,7 @@ fn register_tracepoints(tracepoints: ForeignLoan<TracepointDescription<'static>>
                         "the tracepoint {name} cannot be an event as it is described: {error:?}\n"
                     );
                 })?;
-                let event = Fired {
+                let event = External {
                     description,
                     tracepoint: found.into(),
                     handler,

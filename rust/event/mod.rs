@@ -1,106 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The events: what can be recorded.
+//! The catalogue: which events can be recorded.
 //!
-//! There are several sources: [declared](typed) events, with a probe each; [system calls](syscall),
-//! with two probes for all of them; events with a probe in [other modules](fired), some of them of tracepoints
-//! of modules, which come and go ([`awaited`]); events that other
-//! modules [provide](provided); chunks of raw bytes that they [write](aux); events that users [define](dynamic); calls of [functions](function);
-//! [samples](sampled) of what runs; [latencies](latency) that are measured; those of the [state](state); and, when somebody asks for it, any other
-//! event of ftrace's, which [perf](perf) hands over. The [`registry`] has the events of all sources; to the
-//! rest of the module they look alike.
+//! The [`registry`] has the events of all [sources](crate::source); to the rest of the module they look alike.
+//! Events of modules come and go with these ([`awaited`]).
 
-pub(crate) mod aux;
 pub(crate) mod awaited;
-pub(crate) mod builtin;
-pub(crate) mod captured;
-pub(crate) mod description;
-pub(crate) mod dynamic;
-pub(crate) mod filter;
-pub(crate) mod fired;
 mod format;
-pub(crate) mod function;
-mod handlers;
 mod id;
-pub(crate) mod latency;
-pub(crate) mod listed;
-pub(crate) mod perf;
-pub(crate) mod provided;
-pub(crate) mod recorders;
 pub(crate) mod registry;
-pub(crate) mod sampled;
-pub(crate) mod state;
-mod stopwatch;
-pub(crate) mod syscall;
-pub(crate) mod tasks;
-pub(crate) mod trigger;
-mod typed;
 
 use crate::abi::schema::Field;
 use crate::arch::word::SharedWord;
+use crate::probe::filter::{Filter, Refusal};
+use crate::source::external::External;
+use crate::source::listed::Listed;
+use crate::source::{FullName, Source};
 use crate::sys::foreign::ForeignModule;
-use crate::sys::hotplug::Hotplug;
-use crate::sys::tracepoint::Tracepoint;
-use fired::Fired;
-use function::Functions;
 pub(crate) use id::Id;
 use kernel::error::Result;
 use kernel::sync::Arc;
-use latency::preempt::{self, PreemptLatency};
-use latency::timer::{TimerLatency, Timers};
-use latency::wakeup::WakeupLatency;
-use listed::Listed;
-use syscall::{Call, Direction};
-use typed::Declaration;
-
-/// How an event comes about.
-pub(crate) enum Source {
-    /// A tracepoint of its own, with a probe of its own.
-    Typed {
-        /// What is recorded, and how.
-        declaration: &'static Declaration,
-        /// Where it fires.
-        tracepoint: Tracepoint,
-    },
-    /// The entry or the exit of this system call: one slot of the probe of all of them.
-    Syscall {
-        /// Which it is.
-        call: &'static Call,
-        /// Entry or exit.
-        direction: Direction,
-        /// Where all calls fire.
-        tracepoint: Tracepoint,
-    },
-    /// A tracepoint of its own, with a probe in another module.
-    Fired(Fired),
-    /// None: it keeps a list of who records it.
-    Listed(Listed),
-}
-
-/// What a session has of its own: the events of these happen to it alone.
-#[derive(Clone)]
-pub(crate) struct Own {
-    /// The functions that it traces.
-    pub(crate) functions: Arc<Functions>,
-    /// The wake-ups that it measures.
-    pub(crate) wakeups: Arc<WakeupLatency>,
-    /// The preemptions that it measures.
-    pub(crate) preemptions: Arc<PreemptLatency>,
-    /// Its timers, whose lateness it measures.
-    pub(crate) timers: Arc<TimerLatency>,
-}
-
-impl Own {
-    /// Nothing is traced or measured. May sleep.
-    pub(crate) fn new(timer_hotplug: &Arc<Hotplug<Timers>>) -> Result<Self> {
-        Ok(Self {
-            functions: Functions::new()?,
-            wakeups: WakeupLatency::new(())?,
-            preemptions: PreemptLatency::new(preempt::Choice::new())?,
-            timers: TimerLatency::new(timer_hotplug)?,
-        })
-    }
-}
 
 /// An event that can be recorded.
 pub(crate) struct Event {
@@ -109,9 +28,6 @@ pub(crate) struct Event {
     /// Not 0 while there is what fires it, or that can come.
     known: SharedWord,
 }
-
-/// A subsystem and a name.
-pub(crate) type FullName<'a> = (&'a str, &'a str);
 
 impl Event {
     /// An event that is known.
@@ -148,9 +64,9 @@ impl Event {
     }
 
     /// What it is, if its probe is in another module.
-    fn fired(&self) -> Option<&Fired> {
+    fn external(&self) -> Option<&External> {
         match &self.source {
-            Source::Fired(fired) => Some(fired),
+            Source::External(external) => Some(external),
             _ => None,
         }
     }
@@ -162,7 +78,7 @@ impl Event {
 
     /// Whether it can fire now; that of a module that is gone cannot.
     fn is_present(&self) -> bool {
-        self.is_known() && self.fired().is_none_or(Fired::is_there)
+        self.is_known() && self.external().is_none_or(External::is_there)
     }
 
     /// Whether it is of a module that can be loaded, and is not.
@@ -172,10 +88,10 @@ impl Event {
 
     /// Whether one that has a probe can take its place: it is handed over by perf, not recorded now, and a
     /// filter that was made for it fits the other one's records. Any context.
-    fn gives_way_to(&self, fired: &Fired) -> bool {
+    fn gives_way_to(&self, external: &External) -> bool {
         match &self.source {
             Source::Listed(Listed::Perf(perf)) => {
-                !perf.is_recorded() && perf.description().has_fields_of(&fired.description)
+                !perf.is_recorded() && perf.description().has_fields_of(&external.description)
             }
             _ => false,
         }
@@ -206,43 +122,19 @@ impl Event {
 
     /// Both.
     pub(crate) fn full_name(&self) -> FullName<'_> {
-        match &self.source {
-            Source::Typed { declaration, .. } => (declaration.subsystem, declaration.name),
-            Source::Syscall {
-                call, direction, ..
-            } => (syscall::SUBSYSTEM, call.name(*direction)),
-            Source::Fired(fired) => fired.description.full_name(),
-            Source::Listed(listed) => listed.full_name(),
-        }
+        self.source.full_name()
     }
 
     /// The names by which patterns pick it: its own, and then those that ftrace and perf have for
     /// it, where they are others.
     pub(crate) fn names(&self) -> impl Iterator<Item = FullName<'_>> {
-        let (kernel_name, of_all) = match &self.source {
-            Source::Typed { declaration, .. } if declaration.tracepoint != declaration.name => {
-                (Some((declaration.subsystem, declaration.tracepoint)), None)
-            }
-            Source::Syscall {
-                call, direction, ..
-            } => (
-                call.kernel_name(*direction)
-                    .map(|name| (syscall::SUBSYSTEM, name)),
-                Some(("raw_syscalls", direction.tracepoint())),
-            ),
-            Source::Typed { .. } | Source::Fired(_) | Source::Listed(_) => (None, None),
-        };
-        core::iter::once(self.full_name())
-            .chain(kernel_name)
-            .chain(of_all)
+        self.source.names()
     }
 
     /// Whether its probe is in this module.
     pub(crate) fn is_of(&self, owner: ForeignModule) -> bool {
-        match &self.source {
-            Source::Fired(fired) => fired.handler.is_of(owner),
-            _ => false,
-        }
+        self.external()
+            .is_some_and(|external| external.handler.is_of(owner))
     }
 
     /// Whether this is one of its names.
@@ -257,19 +149,15 @@ impl Event {
 
     /// Whether it is recorded when nothing else was asked for.
     pub(crate) fn is_default(&self) -> bool {
-        match &self.source {
-            Source::Typed { declaration, .. } => declaration.default,
-            Source::Syscall { .. } => true,
-            Source::Fired(_) | Source::Listed(_) => false,
-        }
+        self.source.is_default()
     }
 
-    /// Whether a filter can look at its records.
-    fn can_be_captured(&self) -> bool {
-        match &self.source {
-            Source::Listed(Listed::Provided(provided)) => provided.can_be_captured(),
-            _ => true,
+    /// Makes a filter of its records for the current task. May sleep.
+    pub(crate) fn filter(&self, expression: &str) -> Result<Arc<Filter>, Refusal> {
+        if !self.source.can_be_captured() {
+            return Err(Refusal::TooLong);
         }
+        Filter::new(self.fields(), expression)
     }
 
     /// Its fields, in the order of the record.
@@ -279,13 +167,6 @@ impl Event {
 
     /// The one at this place.
     pub(crate) fn field(&self, place: usize) -> Option<Field<'_>> {
-        match &self.source {
-            Source::Typed { declaration, .. } => declaration.fields.get(place).copied(),
-            Source::Syscall {
-                call, direction, ..
-            } => call.fields(*direction).nth(place),
-            Source::Fired(fired) => fired.description.field(place),
-            Source::Listed(listed) => listed.field(place),
-        }
+        self.source.field(place)
     }
 }

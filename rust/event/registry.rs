@@ -7,19 +7,20 @@
 //!
 //! The lock is taken where modules come ([`awaited`](super::awaited)): only that of the ids is within it.
 
-use super::aux::AuxSource;
-use super::description::Description;
-use super::dynamic::Dynamic;
-use super::fired::Fired;
-use super::function::Kind;
 use super::id::{Id, Ids};
-use super::listed::Listed;
-use super::perf::Perf;
-use super::provided::Provided;
-use super::sampled::{Pace, Sampled};
-use super::state::State;
-use super::syscall::{self, Direction};
-use super::{typed, Event, FullName, Source};
+use super::Event;
+use crate::source::aux::AuxSource;
+use crate::source::description::Description;
+use crate::source::dynamic::Dynamic;
+use crate::source::external::External;
+use crate::source::function::Kind;
+use crate::source::listed::Listed;
+use crate::source::perf::Perf;
+use crate::source::provided::Provided;
+use crate::source::sampled::{Pace, Sampled};
+use crate::source::state::State;
+use crate::source::syscall::{self, Direction};
+use crate::source::{typed, FullName, Source};
 use crate::sys::hotplug::Hotplug;
 use crate::sys::perf::Arrivals;
 use crate::sys::threads;
@@ -218,18 +219,21 @@ impl Registry {
     /// Adds events whose probes another module has, but those that are known by one of their names. One that
     /// perf hands over gives way, and its id, if nobody records it and it has the same fields. Returns for each
     /// the event, if it was added. May sleep.
-    pub(crate) fn add_fired(&self, fired: KVVec<Fired>) -> Result<KVVec<Option<Arc<Event>>>> {
+    pub(crate) fn add_external(
+        &self,
+        externals: KVVec<External>,
+    ) -> Result<KVVec<Option<Arc<Event>>>> {
         let mut events = self.events.lock();
         let names = Names::new(&events)?;
         let mut all = events.without(None)?;
-        let mut added = KVVec::with_capacity(fired.len(), GFP_KERNEL)?;
-        for fired in fired {
-            let name = fired.description.full_name();
+        let mut added = KVVec::with_capacity(externals.len(), GFP_KERNEL)?;
+        for external in externals {
+            let name = external.description.full_name();
             let called = names.like(name).filter_map(|id| {
                 let event = events.0.get(id as usize)?.as_ref()?;
                 event.is_called(name).then_some(event)
             });
-            let gives_way = |known: &&Arc<Event>| known.gives_way_to(&fired);
+            let gives_way = |known: &&Arc<Event>| known.gives_way_to(&external);
             let is_taken = called
                 .clone()
                 .any(|known| known.is_known() && !gives_way(&known));
@@ -248,7 +252,7 @@ impl Registry {
                     *place = None;
                 }
             }
-            let event = Arc::new(Event::new(id, Source::Fired(fired)), GFP_KERNEL)?;
+            let event = Arc::new(Event::new(id, Source::External(external)), GFP_KERNEL)?;
             all.put(event.clone())?;
             added.push(Some(event), GFP_KERNEL)?;
         }

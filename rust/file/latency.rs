@@ -5,9 +5,9 @@
 //! `tracing_max_latency`, `tracing_thresh` and `timerlat_period_us`.
 
 use super::parse_switch;
-use crate::event::latency::results::Results;
-use crate::event::latency::timer::TimerLatency;
 use crate::session::Session;
+use crate::source::latency::results::Results;
+use crate::source::latency::timer::TimerLatency;
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Data, Dir, READ, READ_WRITE};
 use core::fmt::Write;

@@ -4,10 +4,11 @@
 
 use super::perf::NOT_PERMITTED;
 use super::{ChannelId, ChannelSettings, Enabled, Selection, Session};
-use crate::event::aux;
 use crate::event::registry::Events;
-use crate::event::{Event, FullName};
+use crate::event::Event;
 use crate::input::pattern::Pattern;
+use crate::source::aux;
+use crate::source::FullName;
 use crate::sys::signal;
 use kernel::prelude::*;
 use kernel::sync::Arc;

@@ -6,7 +6,7 @@ use super::{Numbers, TraceChannel};
 use crate::abi::header::Layout;
 use crate::abi::records::Records;
 use crate::abi::schema::Field;
-use crate::event::builtin::Builtin;
+use crate::probe::builtin::Builtin;
 
 /// What the metadata describes.
 pub(super) struct Described<'a> {

@@ -3,11 +3,11 @@
 //! Dynamic events: defining them, and taking them away.
 
 use super::Sessions;
-use crate::event::dynamic::{Dynamic, NoEvent};
-use crate::event::listed::Listed;
 use crate::event::Event;
 use crate::input::caret::Caret;
 use crate::input::dynamic::{Definition, Name, FILE_SUBSYSTEM, SUBSYSTEM};
+use crate::source::dynamic::{Dynamic, NoEvent};
+use crate::source::listed::Listed;
 use crate::sys::debugfs::text::Text;
 use crate::sys::privilege;
 use core::fmt::Write;

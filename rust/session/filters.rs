@@ -3,9 +3,9 @@
 //! Choosing the records of an event that a channel takes.
 
 use super::{ChannelId, Session};
-use crate::event::filter::{Filter, Refusal};
 use crate::event::Event;
 use crate::input::pattern::Pattern;
+use crate::probe::filter::{Filter, Refusal};
 use crate::sys::debugfs::text::Text;
 use core::fmt::Write;
 use kernel::prelude::*;
@@ -107,7 +107,7 @@ impl Session {
             for event in available.known().filter(|event| pick(event)) {
                 let made = match filter {
                     "0" => None,
-                    _ => match Filter::new(event, filter) {
+                    _ => match event.filter(filter) {
                         Ok(made) => Some(made),
                         Err(Refusal::Memory) => return Err(ENOMEM),
                         Err(refused) => {

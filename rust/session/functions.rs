@@ -3,10 +3,10 @@
 //! Choosing the functions that a session traces.
 
 use super::Session;
-use crate::event::function::{Choice, FunctionSet};
 use crate::input::caret::Caret;
 use crate::input::function::{self as input, Functions};
 use crate::input::glob;
+use crate::source::function::{Choice, FunctionSet};
 use crate::sys::debugfs::text::Text;
 use crate::sys::functions::names::{self, FunctionName};
 use crate::sys::signal;
@@ -50,7 +50,7 @@ impl Session {
         replace: bool,
     ) -> Result {
         let _control = self.control.lock();
-        self.own.functions.choose(|known| {
+        self.sources.functions.choose(|known| {
             let set = choice.set_mut(known);
             if replace {
                 *set = FunctionSet::NONE;
@@ -82,13 +82,13 @@ impl Session {
 
     /// How many functions are in a set.
     pub(crate) fn function_count(&self, choice: FunctionChoice) -> usize {
-        self.own.functions.look(|known| choice.set(known).len())
+        self.sources.functions.look(|known| choice.set(known).len())
     }
 
     /// Writes the names of a set's functions, one a line.
     pub(crate) fn write_functions(&self, choice: FunctionChoice, out: &mut Text) -> Result {
         let set = self
-            .own
+            .sources
             .functions
             .look(|known| choice.set(known).try_clone())?;
         for function in &*set {
@@ -99,17 +99,17 @@ impl Session {
 
     /// So many calls in each other are traced in a graph; 0: all.
     pub(crate) fn max_graph_depth(&self) -> u64 {
-        self.own.functions.max_depth()
+        self.sources.functions.max_depth()
     }
 
     /// Has so many traced; at once.
     pub(crate) fn set_max_graph_depth(&self, depth: u32) {
-        self.own.functions.set_max_depth(depth);
+        self.sources.functions.set_max_depth(depth);
     }
 
     /// How many calls were missed in graphs, for so many of their task had not returned.
     pub(crate) fn graph_missed(&self) -> u64 {
-        self.own.functions.missed()
+        self.sources.functions.missed()
     }
 }
 

@@ -3,39 +3,39 @@
 //! What a session measures of latencies.
 
 use super::Session;
-use crate::event::latency::results::Results;
-use crate::event::latency::timer::TimerLatency;
+use crate::source::latency::results::Results;
+use crate::source::latency::timer::TimerLatency;
 use kernel::prelude::*;
 
 impl Session {
     /// What it has measured of wake-ups.
     pub(crate) fn wakeups(&self) -> &Results {
-        self.own.wakeups.results()
+        self.sources.wakeups.results()
     }
 
     /// What it has measured of preemptions.
     pub(crate) fn preemptions(&self) -> &Results {
-        self.own.preemptions.results()
+        self.sources.preemptions.results()
     }
 
     /// Whether lazy requests for these count.
     pub(crate) fn counts_lazy_preemptions(&self) -> bool {
-        self.own.preemptions.choice().counts_lazy()
+        self.sources.preemptions.choice().counts_lazy()
     }
 
     /// Has them count from now on, or not.
     pub(crate) fn count_lazy_preemptions(&self, count: bool) {
-        self.own.preemptions.choice().count_lazy(count);
+        self.sources.preemptions.choice().count_lazy(count);
     }
 
     /// What it has measured of its timers.
     pub(crate) fn timers(&self) -> &Results {
-        self.own.timers.results()
+        self.sources.timers.results()
     }
 
     /// Microseconds from one expiry of these to the next.
     pub(crate) fn timer_period(&self) -> u32 {
-        self.own.timers.period()
+        self.sources.timers.period()
     }
 
     /// Has it be another one. `EINVAL`: that is none.
@@ -43,7 +43,7 @@ impl Session {
         let (least, most) = TimerLatency::PERIODS;
         let period = microseconds.parse().ok();
         let period = period.filter(|period| (least..=most).contains(period));
-        self.own.timers.set_period(period.ok_or_else(|| {
+        self.sources.timers.set_period(period.ok_or_else(|| {
             self.refuse(fmt!(
                 "timer_latency_period: '{microseconds}' is no number from {least} to {most}"
             ))
@@ -57,6 +57,6 @@ impl Session {
         self.preemptions().reset();
         self.timers().reset();
         self.count_lazy_preemptions(false);
-        self.own.timers.set_period(TimerLatency::PERIOD);
+        self.sources.timers.set_period(TimerLatency::PERIOD);
     }
 }

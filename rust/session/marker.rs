@@ -4,8 +4,8 @@
 
 use super::trace::{Recording, Trace};
 use super::{ChannelId, Session, Sessions};
-use crate::event::builtin::Builtin;
 use crate::input::marker::{self, Refusal};
+use crate::probe::builtin::Builtin;
 use kernel::prelude::*;
 
 impl Sessions {

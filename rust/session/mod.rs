@@ -52,14 +52,14 @@ use crate::channel::dump::Listing;
 use crate::channel::stopper::Stopper;
 use crate::channel::Channel;
 use crate::context::ContextSet;
-use crate::event::aux;
 use crate::event::awaited::AllAwaited;
-use crate::event::builtin::BuiltinProbes;
-use crate::event::latency::timer::Timers;
 use crate::event::registry::Registry;
-use crate::event::sampled::Frequency;
-use crate::event::tasks::{Following, Tasks};
-use crate::event::Own;
+use crate::probe::builtin::BuiltinProbes;
+use crate::probe::tasks::{Following, Tasks};
+use crate::source::aux;
+use crate::source::latency::timer::Timers;
+use crate::source::sampled::Frequency;
+use crate::source::SessionSources;
 use crate::sys::debugfs::text::Text;
 use crate::sys::errno::enodata;
 use crate::sys::hotplug::Hotplug;
@@ -133,7 +133,7 @@ pub(crate) struct Session {
     /// What has these follow forks.
     #[pin]
     following: Mutex<Option<Following>>,
-    own: Own,
+    sources: SessionSources,
     /// Woken when the metadata's text changes.
     metadata_waiters: Arc<WaitQueue>,
     /// Stops the recording where `control` cannot be taken.
@@ -178,8 +178,8 @@ impl Session {
     fn new(name: &str, shared: Arc<Shared>) -> Result<Arc<Self>> {
         let name = CString::try_from_fmt(fmt!("{name}"))?;
         let tasks = Arc::new(Tasks::new(), GFP_KERNEL)?;
-        let own = Own::new(&shared.timer_hotplug)?;
-        let trigger_probes = TriggerProbes::new(&own);
+        let sources = SessionSources::new(&shared.timer_hotplug)?;
+        let trigger_probes = TriggerProbes::new(&sources);
         let metadata_waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
         let trigger_waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
         let stopper = Arc::new(Stopper::new(shared.worker.clone()), GFP_KERNEL)?;
@@ -199,7 +199,7 @@ impl Session {
                 control <- new_mutex!(()),
                 state <- new_mutex!(state),
                 tasks,
-                own,
+                sources,
                 following <- new_mutex!(None),
                 metadata_waiters,
                 stopper,
@@ -352,7 +352,7 @@ impl Session {
         self.tasks.only.replace(None);
         self.tasks.not.replace(None);
         self.tasks.cgroups.replace(None);
-        self.own.functions.clear();
+        self.sources.functions.clear();
         self.reset_latencies();
         let following = self.following.lock().take();
         drop(following);

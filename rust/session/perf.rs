@@ -3,10 +3,11 @@
 //! Events that perf hands over: they are known from when somebody asks for one by its name.
 
 use super::{EventFiles, Session, Shared};
-use crate::event::listed::Listed;
-use crate::event::perf::Perf;
-use crate::event::{Event, FullName};
+use crate::event::Event;
 use crate::input::pattern::Pattern;
+use crate::source::listed::Listed;
+use crate::source::perf::Perf;
+use crate::source::FullName;
 use crate::sys::privilege;
 use kernel::prelude::*;
 use kernel::sync::lock::{mutex::MutexBackend, Guard};

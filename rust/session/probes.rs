@@ -10,14 +10,15 @@ use super::settings::ChannelSettings;
 use super::{Numbers, Selection};
 use crate::channel::Channel;
 use crate::context::ContextSet;
-use crate::event::captured::{CapturedProbe, Recorder, Taker};
-use crate::event::filter::Filter;
-use crate::event::listed::Listed;
-use crate::event::sampled::Frequency;
-use crate::event::syscall::{self, CapturedSyscallProbe, Direction, SyscallProbe};
-use crate::event::tasks::Tasks;
-use crate::event::{Event, Own, Source};
+use crate::event::Event;
+use crate::probe::captured::{CapturedProbe, Recorder, Taker};
+use crate::probe::filter::Filter;
+use crate::probe::tasks::Tasks;
 use crate::probe::Probe;
+use crate::source::listed::Listed;
+use crate::source::sampled::Frequency;
+use crate::source::syscall::{self, CapturedSyscallProbe, Direction, SyscallProbe};
+use crate::source::{SessionSources, Source};
 use crate::sys::rcu::Retired;
 use crate::sys::tracepoint::{self, Attachments, Tracepoint};
 use kernel::prelude::*;
@@ -42,7 +43,7 @@ struct Attached {
 struct ChannelProbes {
     channel: Arc<Channel>,
     tasks: Arc<Tasks>,
-    own: Own,
+    sources: SessionSources,
     sample_frequency: Frequency,
     contexts: Arc<ContextSet>,
     /// The events with a plain probe.
@@ -84,7 +85,7 @@ impl Probes {
     /// so often, goes to `channels`.
     pub(super) fn new<'a>(
         tasks: &Arc<Tasks>,
-        own: &Own,
+        sources: &SessionSources,
         sample_frequency: Frequency,
         channels: impl Iterator<Item = (&'a Arc<Channel>, &'a Arc<ContextSet>)>,
     ) -> Result<Self> {
@@ -101,7 +102,7 @@ impl Probes {
             let channel = ChannelProbes {
                 channel: channel.clone(),
                 tasks: tasks.clone(),
-                own: own.clone(),
+                sources: sources.clone(),
                 sample_frequency,
                 contexts: contexts.clone(),
                 plain: Selection::NONE,
@@ -199,7 +200,7 @@ impl ChannelProbes {
             || self.tasks.is_set()
             || wanted.filter(event).is_some()
             || self.captured.has(event)
-            || matches!(event.source(), Source::Fired(_) | Source::Listed(_))
+            || matches!(event.source(), Source::External(_) | Source::Listed(_))
     }
 
     /// Attaches what is not yet.
@@ -254,18 +255,20 @@ impl ChannelProbes {
                     let probe = Arc::new(probe, GFP_KERNEL)?;
                     attached.plain.attach(*tracepoint, handler, probe)?;
                 }
-                Source::Fired(fired) => {
+                Source::External(external) => {
                     let probe = captured(probe)?;
                     change.captured.push(probe.clone(), GFP_KERNEL)?;
-                    attached
-                        .captured
-                        .attach(fired.tracepoint.clone(), fired.handler, probe)?;
+                    attached.captured.attach(
+                        external.tracepoint.clone(),
+                        external.handler,
+                        probe,
+                    )?;
                 }
                 Source::Listed(listed) => {
                     let probe = captured(probe)?;
                     change.captured.push(probe.clone(), GFP_KERNEL)?;
                     self.listed.reserve(1, GFP_KERNEL)?;
-                    let list = listed.list(&self.own);
+                    let list = listed.list(&self.sources);
                     list.attach(probe.clone(), self.sample_frequency)?;
                     self.listed.push((event.clone(), probe), GFP_KERNEL)?;
                 }
@@ -374,7 +377,7 @@ impl ChannelProbes {
 
     fn detach_listed(&mut self) {
         let Self {
-            own,
+            sources,
             captured: recorded,
             listed,
             ..
@@ -382,7 +385,7 @@ impl ChannelProbes {
         listed.retain(|(event, probe)| {
             let stays = recorded.has(event);
             if let (Some(listed), false) = (event.listed(), stays) {
-                listed.list(own).detach(probe);
+                listed.list(sources).detach(probe);
             }
             stays
         });

@@ -3,8 +3,9 @@
 //! Recording the state of the system in a session's trace.
 
 use super::Session;
-use crate::event::state::lines::{Parts, Refusal};
-use crate::event::state::Dump;
+use crate::source::listed::Listed;
+use crate::source::state::lines::{Parts, Refusal};
+use crate::source::state::Dump;
 use kernel::prelude::*;
 
 impl Session {
@@ -24,7 +25,12 @@ impl Session {
             self.refuse(fmt!("statedump: the session is not active"));
             return Err(EBADF);
         };
-        let dump = Dump::new(&self.available(), |probe| recording.has(probe))?;
+        let events = self.available();
+        let states = events.iter().filter_map(|event| match event.listed() {
+            Some(Listed::State(state)) => Some(state),
+            _ => None,
+        });
+        let dump = Dump::new(states, |probe| recording.has(probe))?;
         if !dump.is_recorded() {
             self.refuse(fmt!(
                 "statedump: the session records no event of the state (statedump:*)"

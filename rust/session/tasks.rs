@@ -3,7 +3,7 @@
 //! Choosing whose events a session records.
 
 use super::Session;
-use crate::event::tasks::{CgroupSet, Following, TaskSet, Tasks};
+use crate::probe::tasks::{CgroupSet, Following, TaskSet, Tasks};
 use crate::sys::debugfs::text::Text;
 use crate::sys::rcu::RcuArc;
 use core::fmt::Write;

@@ -17,9 +17,9 @@ use crate::channel::stats::Table;
 use crate::channel::stopper::Stopper;
 use crate::channel::{Channel, Setup};
 use crate::context::ContextSet;
-use crate::event::builtin::{Builtin, BuiltinProbe, BuiltinProbes};
-use crate::event::captured::CapturedProbe;
 use crate::event::registry::Events;
+use crate::probe::builtin::{Builtin, BuiltinProbe, BuiltinProbes};
+use crate::probe::captured::CapturedProbe;
 use crate::sys::clock;
 use crate::sys::debugfs::text::Text;
 use crate::sys::errno::enodata;
@@ -165,7 +165,7 @@ pub(super) fn start(
     let attached = Attached {
         probes: Probes::new(
             &session.tasks,
-            &session.own,
+            &session.sources,
             settings.sample_frequency,
             Iterator::zip(
                 channels.iter(),

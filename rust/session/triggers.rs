@@ -8,17 +8,18 @@
 //! for.
 
 use super::{Session, Sessions};
-use crate::event::builtin::Builtin;
-use crate::event::captured::{CapturedProbe, Taker};
-use crate::event::filter::{Filter, Refusal};
-use crate::event::sampled::Frequency;
-use crate::event::syscall::{self, SyscallTrigger};
-use crate::event::trigger::{self, Trigger};
-use crate::event::{Event, Own, Source};
+use crate::event::Event;
 use crate::input::filter::error::Error as WrongFilter;
 use crate::input::pattern::Pattern;
 use crate::input::trigger as input;
 use crate::input::trigger::Action;
+use crate::probe::builtin::Builtin;
+use crate::probe::captured::{CapturedProbe, Taker};
+use crate::probe::filter::Refusal;
+use crate::probe::trigger::{self, Trigger};
+use crate::source::sampled::Frequency;
+use crate::source::syscall::{self, SyscallTrigger};
+use crate::source::{SessionSources, Source};
 use crate::sys::debugfs::text::Text;
 use crate::sys::tracepoint::{self, Attachments};
 use crate::sys::wait::WaitQueue;
@@ -39,7 +40,7 @@ struct Placed {
 
 /// Their probes.
 pub(super) struct TriggerProbes {
-    own: Own,
+    sources: SessionSources,
     tracepoints: Attachments<CapturedProbe>,
     syscalls: Attachments<SyscallTrigger>,
     /// At events that keep a list of them.
@@ -78,9 +79,9 @@ impl Triggers {
 
 impl TriggerProbes {
     /// None, of a session that has these of its own.
-    pub(super) fn new(own: &Own) -> Self {
+    pub(super) fn new(sources: &SessionSources) -> Self {
         Self {
-            own: own.clone(),
+            sources: sources.clone(),
             tracepoints: Attachments::new(),
             syscalls: Attachments::new(),
             listed: KVVec::new(),
@@ -112,13 +113,13 @@ impl TriggerProbes {
                 let handler = syscall::trigger_handler(*direction);
                 self.syscalls.attach_last(*tracepoint, handler, probe)
             }
-            Source::Fired(fired) => {
+            Source::External(external) => {
                 self.tracepoints
-                    .attach_last(fired.tracepoint.clone(), fired.handler, probe)
+                    .attach_last(external.tracepoint.clone(), external.handler, probe)
             }
             Source::Listed(listed) => {
                 self.listed.reserve(1, GFP_KERNEL)?;
-                let list = listed.list(&self.own);
+                let list = listed.list(&self.sources);
                 list.attach(probe.clone(), frequency)?;
                 Ok(self.listed.push((event.clone(), probe), GFP_KERNEL)?)
             }
@@ -131,11 +132,13 @@ impl TriggerProbes {
             let trigger = probe.trigger();
             !trigger.is_some_and(|trigger| kept.has(trigger))
         };
-        let Self { own, listed, .. } = self;
+        let Self {
+            sources, listed, ..
+        } = self;
         listed.retain(|(event, probe)| {
             let goes = goes(probe);
             if let (Some(listed), true) = (event.listed(), goes) {
-                listed.list(own).detach(probe);
+                listed.list(sources).detach(probe);
             }
             !goes
         });
@@ -216,13 +219,15 @@ impl Session {
                 return Err(EPERM);
             }
             let filter = parsed.filter.map(|filter| {
-                Filter::new(event, filter.expression).map_err(|refusal| match refusal {
-                    Refusal::Wrong(wrong) => Refusal::Wrong(WrongFilter {
-                        at: wrong.at + filter.at,
-                        ..wrong
-                    }),
-                    other => other,
-                })
+                event
+                    .filter(filter.expression)
+                    .map_err(|refusal| match refusal {
+                        Refusal::Wrong(wrong) => Refusal::Wrong(WrongFilter {
+                            at: wrong.at + filter.at,
+                            ..wrong
+                        }),
+                        other => other,
+                    })
             });
             let filter = match filter.transpose() {
                 Ok(filter) => filter,

@@ -15,10 +15,11 @@
 mod module;
 mod table;
 
-use super::captured::CapturedProbe;
-use super::description::Description;
 use super::registry::Registry;
-use super::{Event, FullName};
+use super::Event;
+use crate::probe::captured::CapturedProbe;
+use crate::source::description::Description;
+use crate::source::FullName;
 use crate::sys::foreign::ForeignModule;
 use crate::sys::modules::{Module, ModuleWatch};
 use crate::sys::tracepoint::Handler;

@@ -5,7 +5,8 @@
 use super::table::{Made, Table};
 use super::{Change, Follow, Probes};
 use crate::event::registry::Registry;
-use crate::event::{perf, Event, FullName};
+use crate::event::Event;
+use crate::source::{perf, FullName};
 use crate::sys::foreign::ForeignModule;
 use crate::sys::modules::{FoundTracepoint, Module, OnModules};
 use kernel::prelude::*;
@@ -163,7 +164,7 @@ enum Likeness {
 
 /// Compares what the module says of a tracepoint's event with what is known.
 fn compare(found: &FoundTracepoint<'_>, event: &Event) -> Result<Likeness> {
-    let (Some(own), Some(known)) = (found.event(), event.fired()) else {
+    let (Some(own), Some(known)) = (found.event(), event.external()) else {
         return Ok(Likeness::Other);
     };
     let (subsystem, name) = known.description.full_name();

@@ -3,9 +3,10 @@
 //! What is known of the probes of a module: which there are, and which of them are events.
 
 use super::{Change, Probes};
-use crate::event::fired::Fired;
 use crate::event::registry::Registry;
-use crate::event::{Event, FullName};
+use crate::event::Event;
+use crate::source::external::External;
+use crate::source::FullName;
 use crate::sys::module_tracepoint::ModuleTracepoint;
 use crate::sys::modules::ModuleId;
 use crate::sys::tracepoint::Place;
@@ -102,7 +103,7 @@ impl Table {
             };
             let tracepoint = ModuleTracepoint::new()?;
             of.push((place, tracepoint.clone()), GFP_KERNEL)?;
-            let event = Fired {
+            let event = External {
                 description,
                 tracepoint: Place::Module(tracepoint),
                 handler,
@@ -112,7 +113,7 @@ impl Table {
         if fired.is_empty() {
             return Ok(());
         }
-        for (event, (place, tracepoint)) in registry.add_fired(fired)?.into_iter().zip(of) {
+        for (event, (place, tracepoint)) in registry.add_external(fired)?.into_iter().zip(of) {
             // There is another event of that name.
             let Some(event) = event else {
                 continue;

@@ -112,7 +112,7 @@ impl Output {
     }
 }
 
-/// An event that is recorded; what rust/probe.rs is to the module's.
+/// An event that is recorded; what rust/probe/mod.rs is to the module's.
 pub(crate) struct Probe {
     gates: Ways,
     pub(crate) label: Label,

@@ -48,7 +48,7 @@ static TASKS: [Task; 2] = [
 /// With its NUL, 14 bytes.
 static NAME: &[u8; 13] = b"virtio1-req.0";
 
-/// A probe, put together as rust/event/typed/declare.rs does it: a module with `probe` in it.
+/// A probe, put together as rust/source/typed/declare.rs does it: a module with `probe` in it.
 macro_rules! probe {
     (
         $name:ident($probe:ident $(, $arg:ident: $ty:ty)*)

@@ -30,7 +30,7 @@ mod describe {
     pub(super) use syscalls;
 }
 
-#[path = "../../../../rust/event/syscall/table.rs"]
+#[path = "../../../../rust/source/syscall/table.rs"]
 mod table;
 
 static CALLS: LazyLock<HashMap<&str, Call>> =

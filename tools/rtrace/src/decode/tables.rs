@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Which argument of which call has which meaning. Names of calls and arguments are those of the module's
-//! table (`rust/event/syscall/table.rs`).
+//! table (`rust/source/syscall/table.rs`).
 
 use super::meaning::{Meaning, Name};
 

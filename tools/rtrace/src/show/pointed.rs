@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! What an argument of a system call points to, as text. The record has it behind the call's numbers, as
-//! fields of their own (`rust/event/syscall/pointed.rs`); traces of older modules do not.
+//! fields of their own (`rust/source/syscall/pointed.rs`); traces of older modules do not.
 
 use super::arguments::{number, push, write_text};
 use crate::decode::{self, Meaning};

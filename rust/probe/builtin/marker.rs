@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Markers: texts that users write into a trace, each with the time when it was written, and those
+//! of triggers.
+
+use super::{Builtin, BuiltinProbe};
+use crate::abi::schema::{Field, FieldType};
+use crate::arch::preempt::NoPreempt;
+use crate::probe::captured::WithContexts;
+use crate::record::memory::NulTerminated;
+
+/// The event's fields.
+pub(crate) const FIELDS: [Field<'static>; 1] = [Field {
+    name: "msg",
+    ty: FieldType::String,
+}];
+
+impl BuiltinProbe {
+    /// Records `text`, which has no NUL, on this CPU. The trace's metadata describe the event. Any
+    /// context, NMI included.
+    #[inline(never)]
+    pub(crate) fn record_marker(&self, text: &[u8], guard: &NoPreempt) {
+        WithContexts {
+            contexts: &self.contexts,
+            guard,
+            fields: &NulTerminated(text),
+        }
+        .record(self.destination(Builtin::Marker));
+    }
+
+    /// The same, but in the stream of another CPU if this one is not recorded. Returns whether it was
+    /// recorded, or lost and counted; if not, the trace is over. Context: process, interrupts on.
+    pub(crate) fn record_marker_anywhere(&self, text: &[u8], guard: &NoPreempt) -> bool {
+        if self.records_this_cpu(guard) {
+            self.record_marker(text, guard);
+            // `Channel::close` says no here before it closes the gates, whose closing is a release and
+            // their check an acquire: so it was not closed.
+            return self.channel.is_active();
+        }
+        let record = WithContexts {
+            contexts: &self.contexts,
+            guard,
+            fields: &NulTerminated(text),
+        };
+        record.record_elsewhere(&self.destination(Builtin::Marker)) && self.channel.is_active()
+    }
+}

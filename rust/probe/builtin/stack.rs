@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Call stacks of the kernel that triggers have recorded, as events.
+
+use super::{Builtin, BuiltinProbe};
+use crate::abi::schema::{Field, Integer};
+use crate::arch::preempt::NoPreempt;
+use crate::context::{stack, Called, ContextSet, Moment};
+use crate::record::memory::{Space, Tail};
+
+/// The event's fields.
+pub(crate) const FIELDS: [Field<'static>; 2] =
+    stack::fields("_stack_length", "stack", Integer::address());
+
+impl BuiltinProbe {
+    /// Records the kernel's call stack: who called this module, and so on. The trace's metadata
+    /// describe the event. Any context, NMI included.
+    #[inline(never)]
+    pub(crate) fn record_stack(&self, guard: &NoPreempt) {
+        let contexts = &*self.contexts;
+        let called = &mut contexts.called();
+        let least = contexts.len().wrapping_add(stack::LEAST);
+        // Inside of the gate, as for contexts.
+        self.destination(Builtin::Stack)
+            .record_made(least, move || {
+                called.call_with_kernel_stack(guard);
+                StackRecord {
+                    contexts,
+                    guard,
+                    called,
+                }
+            });
+    }
+}
+
+/// The channel's contexts, and then the kernel's stack, which may be one of them.
+struct StackRecord<'a> {
+    contexts: &'a ContextSet,
+    /// The only one but for that of the buffer's gate.
+    guard: &'a NoPreempt,
+    called: &'a Called<'a>,
+}
+
+impl Tail for StackRecord<'_> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.contexts
+            .len()
+            .wrapping_add(self.called.len())
+            .wrapping_add(stack::len(self.called.kernel_stack()))
+    }
+
+    #[inline(always)]
+    fn write(&self, space: Space<'_>) {
+        let mut space = self.contexts.write(space, &Moment::new(self.guard, 2));
+        self.called.write(&mut space);
+        stack::write(self.called.kernel_stack(), &mut space);
+    }
+}

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Captured records: events that are looked at before they are recorded, with the channel's contexts
+//! in front. What a filter is shown is laid out on the stack.
+//!
+//! An event has one handler for this, whatever the event header and the clock. It is attached
+//! where a filter or a context was asked for, or a trigger, and nowhere else.
+
+mod anywhere;
+pub(crate) mod filling;
+mod interrupted;
+
+use super::filter::Filter;
+use super::tasks::Tasks;
+use super::trigger::Trigger;
+use crate::arch::preempt::NoPreempt;
+use crate::arch::word::SharedWord;
+use crate::channel::{Buffer, Channel};
+use crate::context::{Called, ContextSet, Moment};
+use crate::probe::{Destination, Probe};
+use crate::record::format::CompactTsc;
+use crate::record::memory::{tail_alone, Capture, Captured, RecordWriter, Space, Tail};
+use crate::sys::args::Task;
+use crate::sys::rcu::{RcuArc, Retired};
+use kernel::sync::Arc;
+
+/// The longest record that is captured where its size is known only when it is recorded.
+pub(crate) const LONGEST: usize = 1024;
+
+/// An event that is looked at before anybody gets it; the data of its tracepoint's handler.
+pub(crate) struct CapturedProbe {
+    /// What is to be looked at: bits of [`Look`].
+    look: SharedWord,
+    filter: RcuArc<Filter>,
+    taker: Taker,
+}
+
+/// Who gets the records that are wanted.
+pub(crate) enum Taker {
+    /// A trace in which the event is enabled.
+    Recorder(Recorder),
+    /// A trigger.
+    Trigger(Arc<Trigger>),
+}
+
+/// An event that is enabled in a trace, and captured.
+pub(crate) struct Recorder {
+    /// Records it.
+    pub(crate) probe: Probe,
+    /// Whose events are recorded.
+    pub(crate) tasks: Arc<Tasks>,
+    /// What is recorded beside it.
+    pub(crate) contexts: Arc<ContextSet>,
+}
+
+/// What a probe looks at before it records.
+struct Look;
+
+impl Look {
+    /// At whose event it is.
+    const TASKS: u64 = 1 << 0;
+    /// At the record's fields: there is a filter.
+    const FIELDS: u64 = 1 << 1;
+    /// There are contexts, which lie in the task.
+    const CONTEXTS: u64 = 1 << 2;
+    /// There are others, or the format is not the default one.
+    const FORMAT: u64 = 1 << 3;
+    /// Not at all: another probe still records the event.
+    const NOTHING: u64 = 1 << 4 | Self::FORMAT;
+    /// At the cgroup of the task that runs.
+    const CGROUP: u64 = 1 << 5;
+    /// What is left to [`CapturedProbe::take_any`].
+    const LATER: u64 = Self::FORMAT | Self::CGROUP;
+}
+
+impl CapturedProbe {
+    /// Has `taker` get what `filter` wants, once it is [live](Self::set_live).
+    pub(crate) fn new(taker: Taker, filter: Option<Arc<Filter>>) -> Self {
+        let captured = Self {
+            look: SharedWord::new(Look::NOTHING),
+            filter: RcuArc::new(),
+            taker,
+        };
+        captured.filter.replace(filter);
+        captured
+    }
+
+    /// Records from now on. One caller at a time changes what it looks at.
+    pub(crate) fn set_live(&self) {
+        self.look.store(self.look_now());
+    }
+
+    /// Records no more from now on, though it may still be called.
+    pub(crate) fn set_dead(&self) {
+        self.look.store(Look::NOTHING);
+    }
+
+    /// Has another filter from now on, or none; and looks at tasks if that was asked for since. May
+    /// sleep. One caller at a time.
+    pub(crate) fn set_filter(&self, filter: Option<&Arc<Filter>>, retired: &mut Retired<Filter>) {
+        self.filter.replace_later(filter.cloned(), retired);
+        if self.is_live() {
+            self.set_live();
+        }
+    }
+
+    /// Whether it records. Any context, NMI included.
+    pub(crate) fn is_live(&self) -> bool {
+        self.look.load() & Look::NOTHING != Look::NOTHING
+    }
+
+    fn look_now(&self) -> u64 {
+        let mut look = match &self.taker {
+            Taker::Recorder(recorder) => recorder.look(),
+            Taker::Trigger(_) => 0,
+        };
+        if self.filter.get(&NoPreempt::new()).is_some() {
+            look |= Look::FIELDS;
+        }
+        // Once it does it goes on: that the set is gone may be taken back.
+        look | self.look.load() & (Look::TASKS | Look::CGROUP)
+    }
+
+    /// The id of the event that it records into `channel`; [`None`] if it does not.
+    pub(crate) fn event_of(&self, channel: &Channel) -> Option<u32> {
+        match &self.taker {
+            Taker::Recorder(Recorder { probe, .. }) if probe.is_of(channel) => Some(probe.event()),
+            _ => None,
+        }
+    }
+
+    /// The channel that it records into, if it is not for a trigger.
+    pub(crate) fn channel(&self) -> Option<&Channel> {
+        match &self.taker {
+            Taker::Recorder(recorder) => Some(recorder.probe.channel()),
+            Taker::Trigger(_) => None,
+        }
+    }
+
+    /// The trigger that it is for, if it is for one.
+    pub(crate) fn trigger(&self) -> Option<&Arc<Trigger>> {
+        match &self.taker {
+            Taker::Recorder(_) => None,
+            Taker::Trigger(trigger) => Some(trigger),
+        }
+    }
+
+    /// Records the event if it is wanted; of which `about` says the id of the task that it is about,
+    /// and `payload` the size and what lays it down. Any context, NMI included.
+    ///
+    /// Decided and recorded here is what costs little. The fields that a filter is shown are on the
+    /// stack, and are read again for the record.
+    #[inline(always)]
+    pub(crate) fn record<const N: usize, W: FnOnce(RecordWriter<'_>) + Copy>(
+        &self,
+        about: impl FnOnce() -> Option<i32>,
+        payload: impl FnOnce() -> (u64, W),
+    ) {
+        let look = self.look.load();
+        if look & Look::TASKS != 0 && !self.taker.is_of_wanted_task(about) {
+            return;
+        }
+        let (len, write) = payload();
+        if look & Look::FIELDS != 0 {
+            match self.decides(Capture::<N>::new().fill(len, write)) {
+                Some(true) => {}
+                Some(false) => return,
+                None => return self.take_any::<N>(len, write),
+            }
+        }
+        let recorded = match &self.taker {
+            Taker::Trigger(_) => false,
+            Taker::Recorder(recorder) if look & (Look::CONTEXTS | Look::LATER) == 0 => {
+                recorder.record(len, write)
+            }
+            Taker::Recorder(recorder) => {
+                look & Look::LATER == 0 && recorder.record_with_contexts(len, write)
+            }
+        };
+        if !recorded {
+            self.take_any::<N>(len, write);
+        }
+    }
+
+    /// Whether a record is wanted, if that is found out at once.
+    #[inline(always)]
+    fn decides(&self, fields: Option<Captured<'_>>) -> Option<bool> {
+        let guard = NoPreempt::new();
+        self.filter.get(&guard)?.decides(fields?)
+    }
+
+    /// Hands over the event of a wanted task, if the rest is as wanted, whatever there is to be done.
+    #[cold]
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn take_any<const N: usize>(&self, len: u64, write: impl FnOnce(RecordWriter<'_>)) {
+        // Here and not before, where it would cost those who do not ask for it.
+        if !self.taker.is_in_wanted_cgroup() {
+            return;
+        }
+        if let Some(fields) = Capture::<N>::new().fill(len, write) {
+            self.take_captured(fields);
+        }
+    }
+
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn take_captured(&self, fields: Captured<'_>) {
+        self.take_guarded(fields, &NoPreempt::new());
+    }
+
+    /// There is no guard but this one.
+    #[inline(always)]
+    fn take_guarded(&self, fields: Captured<'_>, guard: &NoPreempt) {
+        let mut filter = self.filter.get(guard).into_iter();
+        if self.is_live() && filter.all(|filter| filter.wants(fields, guard)) {
+            self.taker.take(&Bytes(fields.fields()), guard);
+        }
+    }
+
+    /// Hands over an event that is about no task, if it is wanted; one of more than [`LONGEST`] bytes is
+    /// lost, and counted, if there is a filter. There is no guard but this one. Any context, NMI included.
+    #[inline(always)]
+    pub(crate) fn record_tail<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
+        let look = self.look.load();
+        if look & Look::TASKS != 0 && !self.taker.is_of_wanted_task(|| None) {
+            return;
+        }
+        if look & Look::CGROUP != 0 && !self.taker.is_in_wanted_cgroup() {
+            return;
+        }
+        if look & Look::FIELDS != 0 {
+            return self.take_tail(fields, guard);
+        }
+        let (len, write) = tail_alone(fields);
+        let recorded = match &self.taker {
+            Taker::Recorder(recorder) if look & (Look::CONTEXTS | Look::LATER) == 0 => {
+                recorder.record(len, write)
+            }
+            _ => false,
+        };
+        if !recorded && self.is_live() {
+            self.taker.take(fields, guard);
+        }
+    }
+
+    /// The same whatever there is to be done.
+    #[cold]
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn take_tail<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
+        let (len, write) = tail_alone(fields);
+        match Capture::<LONGEST>::new().fill(len, write) {
+            Some(fields) => self.take_guarded(fields, guard),
+            None => self.taker.count_too_large(),
+        }
+    }
+}
+
+impl Taker {
+    /// A record was too large to be looked at.
+    fn count_too_large(&self) {
+        if let Self::Recorder(Recorder { probe, .. }) = self {
+            probe.count_too_large();
+        }
+    }
+
+    /// As ftrace: an event is of the task that runs, and of the one that it is about. For a trigger
+    /// it does not matter.
+    #[inline(always)]
+    fn is_of_wanted_task(&self, about: impl FnOnce() -> Option<i32>) -> bool {
+        let Self::Recorder(Recorder { tasks, .. }) = self else {
+            return true;
+        };
+        let guard = NoPreempt::new();
+        tasks.wants(Task::current().tid(), &guard)
+            || about().is_some_and(|tid| tasks.wants(tid, &guard))
+    }
+
+    /// As for BPF and perf, the cgroup is that of the task that runs. For a trigger it does not matter.
+    #[inline(always)]
+    fn is_in_wanted_cgroup(&self) -> bool {
+        match self {
+            Self::Recorder(recorder) => recorder.tasks.wants_current_cgroup(&NoPreempt::new()),
+            Self::Trigger(_) => true,
+        }
+    }
+
+    #[inline(always)]
+    fn take<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
+        match self {
+            Self::Recorder(recorder) => WithContexts {
+                contexts: &recorder.contexts,
+                guard,
+                fields,
+            }
+            .record(recorder.probe.destination()),
+            Self::Trigger(trigger) => trigger.fire(guard),
+        }
+    }
+}
+
+impl Recorder {
+    fn look(&self) -> u64 {
+        let mut look = 0;
+        if self.tasks.has_sets() {
+            look |= Look::TASKS;
+        }
+        if self.tasks.has_cgroups() {
+            look |= Look::CGROUP;
+        }
+        if !self.contexts.is_empty() {
+            look |= Look::CONTEXTS;
+        }
+        if !self.probe.is_usual() || !self.contexts.is_in_task() {
+            look |= Look::FORMAT;
+        }
+        look
+    }
+
+    /// Records an event in the default format, without contexts, if that is done at once.
+    #[inline(always)]
+    fn record(&self, len: u64, write: impl FnOnce(RecordWriter<'_>)) -> bool {
+        let Ok(entered) = self.probe.enter() else {
+            return false;
+        };
+        let recorded = Buffer::record_open::<CompactTsc, _>(
+            entered,
+            &self.probe.label,
+            #[inline(always)]
+            || (len, write),
+        );
+        recorded.is_ok()
+    }
+
+    /// The same with contexts of the task.
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn record_with_contexts(&self, len: u64, write: impl FnOnce(RecordWriter<'_>)) -> bool {
+        let contexts = self.contexts.len() as u64;
+        self.record(
+            len.wrapping_add(contexts),
+            #[inline(always)]
+            |to: RecordWriter<'_>| write(self.contexts.write_of_task(to)),
+        )
+    }
+}
+
+/// A channel's contexts, and then an event's fields.
+pub(crate) struct WithContexts<'a, T> {
+    pub(crate) contexts: &'a ContextSet,
+    /// The only one but for that of the buffer's gate.
+    pub(crate) guard: &'a NoPreempt,
+    pub(crate) fields: &'a T,
+}
+
+impl<T: Tail> WithContexts<'_, T> {
+    /// Records them, and what the kernel is called for.
+    #[inline(always)]
+    pub(crate) fn record(&self, to: Destination<'_>) {
+        if self.contexts.has_calls() {
+            return self.record_with_calls(to);
+        }
+        to.record(self);
+    }
+
+    /// Lays down all of it in `room`, to be recorded on another CPU. [`None`]: there is not the room.
+    #[inline(always)]
+    pub(crate) fn capture<'r, const N: usize>(
+        &self,
+        room: &'r mut Capture<N>,
+    ) -> Option<Captured<'r>> {
+        let mut called = self.contexts.called();
+        called.call(self.guard);
+        let all = WithCalled {
+            rest: self,
+            called: &called,
+        };
+        let (len, write) = tail_alone(&all);
+        // In place of the gate's.
+        let _guard = NoPreempt::new();
+        room.fill(len, write)
+    }
+
+    #[inline(always)]
+    fn write_contexts<'s>(&self, space: Space<'s>) -> Space<'s> {
+        self.contexts.write(space, &Moment::new(self.guard, 2))
+    }
+
+    /// Calls the kernel inside of the gate: what fires meanwhile and would do the same is refused
+    /// there, if it does not interrupt this.
+    #[cold]
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn record_with_calls(&self, to: Destination<'_>) {
+        let called = &mut self.contexts.called();
+        to.record_made(self.len(), move || {
+            called.call(self.guard);
+            WithCalled { rest: self, called }
+        });
+    }
+}
+
+impl<T: Tail> Tail for WithContexts<'_, T> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.contexts.len().wrapping_add(self.fields.len())
+    }
+
+    #[inline(always)]
+    fn write(&self, space: Space<'_>) {
+        self.fields.write(self.write_contexts(space));
+    }
+}
+
+/// The same with what the kernel is called for, which comes behind the contexts.
+struct WithCalled<'a, T> {
+    rest: &'a WithContexts<'a, T>,
+    called: &'a Called<'a>,
+}
+
+impl<T: Tail> Tail for WithCalled<'_, T> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.rest.len().wrapping_add(self.called.len())
+    }
+
+    #[inline(always)]
+    fn write(&self, space: Space<'_>) {
+        let mut space = self.rest.write_contexts(space);
+        self.called.write(&mut space);
+        self.rest.fields.write(space);
+    }
+}
+
+/// Fields that were captured.
+pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
+
+impl Tail for Bytes<'_> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline(always)]
+    fn write(&self, mut space: Space<'_>) {
+        space.put_bytes(self.0);
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Records that are about no CPU: where the one that they are made on is not recorded, they go into the
+//! stream of another.
+
+use super::{Bytes, CapturedProbe, Recorder, Taker, WithContexts, LONGEST};
+use crate::arch::preempt::NoPreempt;
+use crate::probe::Destination;
+use crate::record::memory::{tail_alone, Capture, Captured, Tail};
+use crate::sys::cpu;
+
+/// The longest record, contexts included, that goes into the stream of another CPU.
+const ROOM: usize = 2560;
+
+impl CapturedProbe {
+    /// As [`record_tail`](Self::record_tail), but on another CPU if this one is not recorded. Context:
+    /// process, interrupts on.
+    pub(crate) fn record_anywhere<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
+        match &self.taker {
+            Taker::Recorder(recorder)
+                if !recorder
+                    .probe
+                    .destination()
+                    .entrance
+                    .records_this_cpu(guard) =>
+            {
+                self.record_elsewhere(recorder, fields, guard);
+            }
+            _ => self.record_tail(fields, guard),
+        }
+    }
+
+    #[inline(never)]
+    fn record_elsewhere<T: Tail>(&self, recorder: &Recorder, fields: &T, guard: &NoPreempt) {
+        let to = recorder.probe.destination();
+        let mut room = Capture::<LONGEST>::new();
+        let (len, write) = tail_alone(fields);
+        let is_taken = match room.fill(len, write) {
+            Some(fields) => {
+                let mut filter = self.filter.get(guard).into_iter();
+                if !self.is_live() || !filter.all(|filter| filter.wants(fields, guard)) {
+                    return;
+                }
+                let record = WithContexts {
+                    contexts: &recorder.contexts,
+                    guard,
+                    fields: &Bytes(fields.fields()),
+                };
+                record.record_elsewhere(&to)
+            }
+            None => take_elsewhere(&to, None),
+        };
+        if !is_taken {
+            to.entrance.count_no_buffer(guard);
+        }
+    }
+}
+
+impl<T: Tail> WithContexts<'_, T> {
+    /// Records it in the stream of a CPU that is recorded, or counts it there; the contexts are those of here.
+    /// Whether there is such a CPU, and it is online. Context: process, interrupts on.
+    #[inline(never)]
+    pub(crate) fn record_elsewhere(&self, to: &Destination<'_>) -> bool {
+        let mut room = Capture::<ROOM>::new();
+        take_elsewhere(to, self.capture(&mut room))
+    }
+}
+
+/// Records it in the stream of a CPU that is recorded; [`None`] is a record that is too large, and counted there.
+/// Whether there is such a CPU, and it is online. Context: process, interrupts on.
+fn take_elsewhere(to: &Destination<'_>, record: Option<Captured<'_>>) -> bool {
+    let cpus = to.entrance.cpus();
+    let mut recorded = cpu::possible().filter(|cpu| cpus.has(*cpu));
+    recorded.any(|cpu| {
+        let there = cpu::run_on(cpu, &mut (to, record), |(to, record)| match record {
+            Some(record) => to.record(&Bytes(record.fields())),
+            None => to.count_too_large(),
+        });
+        // Else it is offline.
+        there.is_ok()
+    })
+}

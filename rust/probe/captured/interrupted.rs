@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Records of what was interrupted: its call stack is recorded, not that of who records it.
+
+use super::{CapturedProbe, Recorder, Taker, WithCalled, WithContexts};
+use crate::arch::preempt::NoPreempt;
+use crate::record::memory::{tail_alone, Capture, Tail};
+use crate::sys::args::Registers;
+
+/// The longest record, in bytes.
+const LONGEST: usize = 64;
+
+impl CapturedProbe {
+    /// Whether events of `cpu` can be of use.
+    pub(crate) fn takes_cpu(&self, cpu: u32) -> bool {
+        match &self.taker {
+            Taker::Recorder(recorder) => recorder.probe.records_cpu(cpu),
+            Taker::Trigger(_) => true,
+        }
+    }
+
+    /// Hands over the event if it is wanted. It happens to the task that runs, whose code was
+    /// interrupted with these registers. There is no guard but this one. Any context, NMI included.
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    pub(crate) fn record_interrupted<T: Tail>(
+        &self,
+        fields: &T,
+        registers: &Registers,
+        guard: &NoPreempt,
+    ) {
+        let is_live = self.is_live();
+        if !is_live || !self.taker.is_of_wanted_task(|| None) || !self.taker.is_in_wanted_cgroup() {
+            return;
+        }
+        if let Some(filter) = self.filter.get(guard) {
+            let (len, write) = tail_alone(fields);
+            let mut room = Capture::<LONGEST>::new();
+            let captured = room.fill(len, write);
+            if !captured.is_some_and(|captured| filter.wants(captured, guard)) {
+                return;
+            }
+        }
+        match &self.taker {
+            Taker::Recorder(recorder) => recorder.record_interrupted(fields, registers, guard),
+            Taker::Trigger(trigger) => trigger.fire(guard),
+        }
+    }
+}
+
+impl Recorder {
+    fn record_interrupted<T: Tail>(&self, fields: &T, registers: &Registers, guard: &NoPreempt) {
+        let rest = WithContexts {
+            contexts: &self.contexts,
+            guard,
+            fields,
+        };
+        let to = self.probe.destination();
+        if !self.contexts.has_calls() {
+            return to.record(&rest);
+        }
+        let called = &mut self.contexts.called();
+        to.record_made(rest.len(), || {
+            called.call_interrupted(registers, guard);
+            WithCalled {
+                rest: &rest,
+                called,
+            }
+        });
+    }
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! An event's filter: an expression, and the program that it was made into.
+
+use crate::abi::schema::{Field, FieldType};
+use crate::arch::preempt::NoPreempt;
+use crate::context::{Context, Moment};
+use crate::filter::compile::{self, compile, Memory, Names};
+use crate::filter::evaluate::Contexts;
+use crate::filter::program::{First, Program, Step, MAX_STEPS, MAX_TEXTS};
+use crate::input::filter::error::Error as Wrong;
+use crate::record::memory::Captured;
+use crate::sys::cpu;
+use crate::sys::privilege::sees_addresses;
+use kernel::alloc::AllocError;
+use kernel::prelude::*;
+use kernel::str::CString;
+use kernel::sync::Arc;
+
+/// The filter of one event in one channel.
+pub(crate) struct Filter {
+    first: First,
+    expression: CString,
+    steps: KVec<Step>,
+    texts: KVec<u8>,
+}
+
+/// Why there is no filter.
+pub(crate) enum Refusal {
+    /// The expression is wrong.
+    Wrong(Wrong),
+    /// The event's records are too long.
+    TooLong,
+    /// There is no memory for it.
+    Memory,
+}
+
+impl From<AllocError> for Refusal {
+    fn from(_: AllocError) -> Self {
+        Self::Memory
+    }
+}
+
+impl Filter {
+    /// Makes a filter of records with these fields for the current task, which may not compare what it may not
+    /// see. May sleep.
+    pub(crate) fn new<'a>(
+        fields: impl Iterator<Item = Field<'a>> + Clone,
+        expression: &str,
+    ) -> Result<Arc<Self>, Refusal> {
+        let mut steps = KVec::from_elem(Step::NONE, MAX_STEPS, GFP_KERNEL)?;
+        let mut texts = KVec::from_elem(0, MAX_TEXTS, GFP_KERNEL)?;
+        let names = Names {
+            fields,
+            contexts: &CONTEXTS,
+            cpus: cpu::count(),
+            hides_addresses: !sees_addresses(),
+        };
+        let memory = Memory {
+            steps: &mut steps,
+            texts: &mut texts,
+        };
+        let program = compile(expression, names, memory).map_err(Refusal::Wrong)?;
+        let expression =
+            CString::try_from_fmt(fmt!("{expression}")).map_err(|_| Refusal::Memory)?;
+        let filter = Self {
+            first: program.first(),
+            expression,
+            steps: kept(program.steps())?,
+            texts: kept(program.texts())?,
+        };
+        Ok(Arc::new(filter, GFP_KERNEL)?)
+    }
+
+    /// What was asked for.
+    pub(crate) fn expression(&self) -> &str {
+        self.expression.to_str().unwrap_or("")
+    }
+
+    /// Whether a record with these fields is wanted now. No guard but this one lives. Any context,
+    /// NMI included.
+    #[inline(always)]
+    pub(crate) fn wants(&self, fields: Captured<'_>, guard: &NoPreempt) -> bool {
+        let program = Program::new(&self.steps, &self.texts);
+        program.wants(fields.fields(), &Now(Moment::new(guard, 1)))
+    }
+
+    /// The same, if it is found out at once.
+    #[inline(always)]
+    pub(crate) fn decides(&self, fields: Captured<'_>) -> Option<bool> {
+        self.first.decides(fields.with_slack())
+    }
+}
+
+fn kept<T: Copy>(items: &[T]) -> Result<KVec<T>, AllocError> {
+    let mut kept = KVec::new();
+    kept.extend_from_slice(items, GFP_KERNEL)?;
+    Ok(kept)
+}
+
+/// The contexts that there are, as filters see them.
+static CONTEXTS: [compile::Context<'static>; Context::ALL.len()] = {
+    let mut contexts = [compile::Context {
+        name: "",
+        id: 0,
+        ty: FieldType::String,
+    }; Context::ALL.len()];
+    let mut id = 0;
+    while id < contexts.len() {
+        let context = Context::ALL[id];
+        contexts[id] = compile::Context {
+            name: context.name(),
+            id: context as u8,
+            ty: context.ty(),
+        };
+        id += 1;
+    }
+    contexts
+};
+
+/// The moment in which a filter runs.
+struct Now<'a>(Moment<'a>);
+
+impl Contexts for Now<'_> {
+    type Text = [u8; 16];
+
+    #[inline(always)]
+    fn number(&self, id: u8) -> Option<u64> {
+        Context::ALL.get(usize::from(id))?.number(&self.0)
+    }
+
+    #[inline(always)]
+    fn text(&self, id: u8) -> Option<[u8; 16]> {
+        Context::ALL.get(usize::from(id))?.text()
+    }
+}

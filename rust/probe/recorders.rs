@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Who records an event that no tracepoint fires: a list that whoever fires it walks.
+
+use super::captured::CapturedProbe;
+use crate::arch::preempt::NoPreempt;
+use crate::record::memory::Tail;
+use crate::sys::rcu::RcuArc;
+use kernel::prelude::*;
+use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// Who records an event.
+#[pin_data]
+pub(crate) struct Recorders {
+    first: RcuArc<Recorder>,
+    /// Held to change the list.
+    #[pin]
+    changing: Mutex<()>,
+}
+
+/// A channel that records the event, or a trigger, in a list of them.
+struct Recorder {
+    probe: Arc<CapturedProbe>,
+    next: RcuArc<Recorder>,
+}
+
+impl Recorders {
+    /// Nobody. May sleep.
+    pub(crate) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            first: RcuArc::new(),
+            changing <- new_mutex!(()),
+        })
+    }
+
+    /// As [`Attach::attach`].
+    pub(crate) fn attach(&self, probe: Arc<CapturedProbe>) -> Result {
+        let _changing = self.changing.lock();
+        let next = RcuArc::new();
+        if probe.trigger().is_some() {
+            let recorder = Arc::new(Recorder { probe, next }, GFP_KERNEL)?;
+            let Some(mut last) = self.first.get_arc() else {
+                self.first.replace(Some(recorder));
+                return Ok(());
+            };
+            while let Some(next) = last.next.get_arc() {
+                last = next;
+            }
+            last.next.replace(Some(recorder));
+            return Ok(());
+        }
+        next.replace(self.first.get_arc());
+        let recorder = Arc::new(Recorder { probe, next }, GFP_KERNEL)?;
+        self.first.replace(Some(recorder));
+        Ok(())
+    }
+
+    /// As [`Attach::detach`].
+    pub(crate) fn detach(&self, probe: &CapturedProbe) {
+        let _changing = self.changing.lock();
+        let mut before: Option<Arc<Recorder>> = None;
+        loop {
+            let place = before.as_ref().map_or(&self.first, |before| &before.next);
+            let Some(recorder) = place.get_arc() else {
+                return;
+            };
+            if core::ptr::eq(&*recorder.probe, probe) {
+                return place.replace(recorder.next.get_arc());
+            }
+            before = Some(recorder);
+        }
+    }
+
+    /// Whether there is anybody. Any context, NMI included.
+    #[inline(always)]
+    pub(crate) fn is_any(&self, guard: &NoPreempt) -> bool {
+        self.first.get(guard).is_some()
+    }
+
+    /// Whether there is one that `is_picked`. Any context, NMI included.
+    pub(crate) fn has_any(
+        &self,
+        is_picked: impl Fn(&CapturedProbe) -> bool,
+        guard: &NoPreempt,
+    ) -> bool {
+        let mut next = self.first.get(guard);
+        while let Some(Recorder { probe, next: after }) = next {
+            if is_picked(probe) {
+                return true;
+            }
+            next = after.get(guard);
+        }
+        false
+    }
+
+    /// Has those that are picked record the event, whose fields are `record`, whatever this CPU is; and
+    /// fires triggers. Context: process, interrupts on.
+    pub(crate) fn record_where(
+        &self,
+        record: &impl Tail,
+        is_picked: impl Fn(&CapturedProbe) -> bool,
+        guard: &NoPreempt,
+    ) {
+        let mut next = self.first.get(guard);
+        while let Some(Recorder { probe, next: after }) = next {
+            if probe.trigger().is_some() || is_picked(probe) {
+                probe.record_anywhere(record, guard);
+            }
+            next = after.get(guard);
+        }
+    }
+
+    /// Has all of them record the event, whose fields are `record`. Any context, NMI included.
+    #[inline(always)]
+    pub(crate) fn record(&self, record: &impl Tail, guard: &NoPreempt) {
+        self.for_each(
+            guard,
+            #[inline(always)]
+            |probe| probe.record_tail(record, guard),
+        );
+    }
+
+    /// Calls `each` with all of them, in their order. Any context, NMI included.
+    #[inline(always)]
+    pub(crate) fn for_each(&self, guard: &NoPreempt, each: impl Fn(&CapturedProbe)) {
+        let mut next = self.first.get(guard);
+        while let Some(Recorder { probe, next: after }) = next {
+            each(probe);
+            next = after.get(guard);
+        }
+    }
+}

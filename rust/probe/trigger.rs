@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Triggers: what an event brings about, recorded or not.
+//!
+//! An event fires in any context, and most of what a trigger brings about sleeps. So the decision is
+//! made where the event fires, and what can be done there is done: gates are closed, markers and
+//! stacks are recorded. For the rest a session is asked, in a thread. What is asked for again before
+//! it is done is done once.
+
+use super::builtin::{Builtin, BuiltinProbes};
+use super::filter::Filter;
+use crate::arch::clock::monotonic_ns;
+use crate::arch::preempt::NoPreempt;
+use crate::arch::word::SharedWord;
+use crate::channel::stopper::Stopper;
+use crate::input::trigger::{self as input, Action};
+use crate::sys::work::Ask;
+use kernel::prelude::*;
+use kernel::str::CString;
+use kernel::sync::Arc;
+
+/// So often as it comes.
+const UNLIMITED: u64 = u64::MAX;
+
+/// A trigger of a session at an event.
+pub(crate) struct Trigger {
+    action: Action,
+    /// The other session that it happens to.
+    session: Option<CString>,
+    packets: u64,
+    /// Of a marker.
+    marker: Option<CString>,
+    filter: Option<Arc<Filter>>,
+    /// As it can be written again, but for the filter.
+    text: CString,
+    means: Means,
+    /// How often it may still fire.
+    left: SharedWord,
+    /// Not 0 from a firing until what it asked for is done.
+    pending: SharedWord,
+    fired: SharedWord,
+    /// When it fired last, in nanoseconds of the monotonic clock.
+    time: SharedWord,
+    /// Firings while one was pending.
+    merged: SharedWord,
+    /// What was asked for and could not be done.
+    failed: SharedWord,
+}
+
+/// By what a session's triggers bring something about.
+pub(crate) struct Means {
+    /// Stops it.
+    pub(crate) stopper: Arc<Stopper>,
+    /// Records built-in events in it.
+    pub(crate) builtins: Arc<BuiltinProbes>,
+    /// Does the rest.
+    pub(crate) worker: Arc<dyn Ask>,
+}
+
+/// The built-in event that an action records, if it does.
+pub(crate) fn builtin(action: Action) -> Option<Builtin> {
+    match action {
+        Action::Marker => Some(Builtin::Marker),
+        Action::Stacktrace => Some(Builtin::Stack),
+        Action::TraceOn | Action::TraceOff | Action::TraceOffAfter | Action::Snapshot => None,
+    }
+}
+
+/// What a trigger has done.
+pub(crate) struct Counts {
+    /// How often it fired.
+    pub(crate) fired: u64,
+    /// How often it would have, while the last time was not done yet.
+    pub(crate) merged: u64,
+    /// How often what it asked for could not be done.
+    pub(crate) failed: u64,
+    /// When it fired last, in nanoseconds of the monotonic clock; 0 before the first time.
+    pub(crate) time: u64,
+}
+
+impl Trigger {
+    /// Makes one of the session that has these means. May sleep.
+    pub(crate) fn new(
+        parsed: &input::Trigger<'_>,
+        filter: Option<Arc<Filter>>,
+        means: Means,
+    ) -> Result<Arc<Self>> {
+        let copy = |text: &str| CString::try_from_fmt(fmt!("{text}"));
+        let bare = input::Trigger {
+            filter: None,
+            ..*parsed
+        };
+        let trigger = Self {
+            action: parsed.action,
+            session: parsed.session.map(copy).transpose()?,
+            packets: parsed.packets,
+            marker: parsed.text.map(copy).transpose()?,
+            filter,
+            text: CString::try_from_fmt(fmt!("{}", format_args!("{bare}")))?,
+            means,
+            left: SharedWord::new(match parsed.count {
+                0 => UNLIMITED,
+                count => count,
+            }),
+            pending: SharedWord::new(0),
+            fired: SharedWord::new(0),
+            time: SharedWord::new(0),
+            merged: SharedWord::new(0),
+            failed: SharedWord::new(0),
+        };
+        Ok(Arc::new(trigger, GFP_KERNEL)?)
+    }
+
+    /// What it brings about.
+    pub(crate) fn action(&self) -> Action {
+        self.action
+    }
+
+    /// The other session that it happens to, if it is another.
+    pub(crate) fn session(&self) -> Option<&str> {
+        self.session.as_ref()?.to_str().ok()
+    }
+
+    /// Of which records.
+    pub(crate) fn filter(&self) -> Option<&Arc<Filter>> {
+        self.filter.as_ref()
+    }
+
+    /// Whether it brings about the same: a marker of any text, if none is said.
+    pub(crate) fn does(&self, parsed: &input::Trigger<'_>) -> bool {
+        let marker = self.marker.as_ref().map(|text| text.to_bytes());
+        self.action == parsed.action
+            && self.session() == parsed.session
+            && parsed
+                .text
+                .is_none_or(|text| marker == Some(text.as_bytes()))
+    }
+
+    /// The event has happened. Any context, NMI included.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn fire(&self, guard: &NoPreempt) {
+        match builtin(self.action) {
+            Some(builtin) => self.record(builtin, guard),
+            None => self.request(guard),
+        }
+    }
+
+    /// Records a built-in event here and now, on any number of CPUs at a time.
+    fn record(&self, builtin: Builtin, guard: &NoPreempt) {
+        let Some(probe) = self.means.builtins.of(builtin).get(guard) else {
+            return;
+        };
+        if !probe.is_recording_here(guard) || !self.take_one() {
+            return;
+        }
+        self.count();
+        match (builtin, &self.marker) {
+            (Builtin::Marker, Some(text)) => probe.record_marker(text.to_bytes(), guard),
+            (Builtin::Marker, None) => {}
+            (Builtin::Stack, _) => probe.record_stack(guard),
+        }
+    }
+
+    /// Does what can be done here, and asks for the rest.
+    fn request(&self, guard: &NoPreempt) {
+        if self.left.load() == 0 || !self.is_due(guard) {
+            return;
+        }
+        if self.is_under_way() || !self.pending.compare_exchange(0, 1) {
+            return self.merged.increment();
+        }
+        // Nobody else comes here until the worker has cleared `pending`.
+        if !self.take_one() {
+            return self.pending.store(0);
+        }
+        self.count();
+        match self.action {
+            Action::TraceOff if self.session.is_none() => self.means.stopper.stop(guard),
+            Action::TraceOffAfter => self.means.stopper.stop_after(self.packets),
+            _ => {}
+        }
+        self.means.worker.ask();
+    }
+
+    /// Takes one of the times that it may still fire.
+    fn take_one(&self) -> bool {
+        loop {
+            let left = self.left.load();
+            match left {
+                0 => return false,
+                UNLIMITED => return true,
+                _ if self.left.compare_exchange(left, left.wrapping_sub(1)) => return true,
+                _ => {}
+            }
+        }
+    }
+
+    /// It fires.
+    fn count(&self) {
+        self.time.store(monotonic_ns());
+        self.fired.increment();
+    }
+
+    /// Whether there is something to do. What another session does is not known here.
+    fn is_due(&self, guard: &NoPreempt) -> bool {
+        let is_recording = || self.means.stopper.is_recording(guard);
+        match self.action {
+            _ if self.session.is_some() => true,
+            Action::TraceOn => !is_recording(),
+            Action::TraceOff | Action::TraceOffAfter => is_recording(),
+            Action::Snapshot | Action::Marker | Action::Stacktrace => true,
+        }
+    }
+
+    /// Whether another trigger has asked for the same already.
+    fn is_under_way(&self) -> bool {
+        self.action == Action::TraceOffAfter && self.means.stopper.is_counting()
+    }
+
+    /// If it asked for something, calls `act` to do that. One caller at a time. Says whether it
+    /// did.
+    pub(crate) fn serve(&self, act: impl FnOnce() -> Result) -> bool {
+        if self.pending.load_acquire() == 0 {
+            return false;
+        }
+        if act().is_err() {
+            self.failed.increment();
+        }
+        self.pending.store_release(0);
+        true
+    }
+
+    /// What it has done.
+    pub(crate) fn counts(&self) -> Counts {
+        Counts {
+            fired: self.fired.load(),
+            merged: self.merged.load(),
+            failed: self.failed.load(),
+            time: self.time.load(),
+        }
+    }
+}
+
+/// As it can be written again.
+impl core::fmt::Display for Trigger {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.text.to_str().unwrap_or(""))?;
+        match &self.filter {
+            Some(filter) => write!(f, " if {}", filter.expression()),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! AUX sources: other modules that write large chunks of raw bytes beside a trace's events.
+//!
+//! Each chunk that ends is an event, too, which says what lies where in the area of the CPU. One
+//! channel at a time has it, for the bytes are in one place.
+
+use super::description::{Description, Kind};
+use super::sampled::Frequency;
+use crate::abi::aux::{flags, FIELDS};
+use crate::arch::preempt::NoPreempt;
+use crate::arch::word::SharedWord;
+use crate::channel::aux::Area;
+use crate::channel::Channel;
+use crate::probe::captured::CapturedProbe;
+use crate::probe::recorders::Recorders;
+use crate::record::memory::{Space, Tail};
+use crate::ring::aux::{Chunk, Told};
+use crate::source::Attach;
+use crate::sys::bindings;
+use crate::sys::cpu;
+use crate::sys::errno::eusers;
+use crate::sys::foreign::ForeignRoom;
+use crate::sys::percpu::PerCpu;
+use crate::sys::rcu::{RcuArc, Retired};
+use core::mem::size_of;
+use core::ptr::NonNull;
+use kernel::prelude::*;
+use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// What another module writes.
+#[pin_data]
+pub(crate) struct AuxSource {
+    description: Description,
+    /// The owner, and triggers.
+    #[pin]
+    recorders: Recorders,
+    /// Whose channel has the areas. Nothing while it is not recorded.
+    owner: RcuArc<CapturedProbe>,
+    cpus: PerCpu<PerCpuState>,
+    /// Held to change the owner.
+    #[pin]
+    changing: Mutex<()>,
+}
+
+/// What there is of a source on each CPU.
+struct PerCpuState {
+    /// The address of the area in which there is a chunk; 0: there is none.
+    open: SharedWord,
+    /// That area, if its trace is over: the chunk's bytes are the producer's until it has ended.
+    kept: RcuArc<Area>,
+}
+
+/// A chunk, between its begin and its end.
+// `struct rtrace_aux_handle`.
+#[repr(C)]
+pub(crate) struct OpenChunk {
+    /// Its bytes.
+    size: usize,
+    /// The address of its area; 0 once it has ended.
+    area: u64,
+    chunk: Chunk,
+    /// Whose area that is.
+    cpu: u32,
+}
+
+/// Room for one.
+pub(crate) type Handle<'r> = ForeignRoom<'r, OpenChunk, bindings::rtrace_aux_handle>;
+
+/// Why a channel cannot record a source, for people; [`None`] if `error` is none of this file's.
+pub(crate) fn refusal(error: Error) -> Option<&'static str> {
+    if error == ENXIO {
+        return Some("the event is of an AUX area, which the channel has not (see aux_size)");
+    }
+    (error == eusers()).then_some("another channel records the AUX area that the event is of")
+}
+
+impl AuxSource {
+    /// One that nobody records. `EINVAL`: a name is no C identifier, or too long. May sleep.
+    pub(crate) fn new(subsystem: &[u8], name: &[u8]) -> Result<Arc<Self>> {
+        let mut description = Description::new(subsystem, name)?;
+        for field in FIELDS {
+            description.add_field(field.name.as_bytes(), Kind::Fixed(field.ty))?;
+        }
+        let cpus = PerCpu::new(|| PerCpuState {
+            open: SharedWord::new(0),
+            kept: RcuArc::new(),
+        })?;
+        Arc::pin_init(
+            pin_init!(Self {
+                description,
+                recorders <- Recorders::new(),
+                owner: RcuArc::new(),
+                cpus,
+                changing <- new_mutex!(()),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Its event.
+    pub(crate) fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// Begins a chunk of up to `wanted` bytes (0: as many as there are) in this CPU's area, and says
+    /// where it is. [`None`]: it is not recorded, or there is no room, or a chunk already: these are
+    /// counted. Any context, NMI included.
+    pub(crate) fn begin(&self, handle: Handle<'_>, wanted: u64) -> Option<NonNull<u8>> {
+        let guard = NoPreempt::new();
+        let owner = self.owner.get(&guard)?;
+        let channel = owner.channel()?;
+        if !channel.is_active() || !owner.is_live() || !channel.records_this_cpu(&guard) {
+            return None;
+        }
+        // The channel has it, too, as long as the guard lives.
+        let area = channel.area_here(&guard)?;
+        let open = &self.cpus.this_cpu(&guard).open;
+        if !open.compare_exchange(0, address(area)) {
+            area.count_collision();
+            return None;
+        }
+        let Some((chunk, at)) = area.begin(wanted) else {
+            open.store_release(0);
+            return None;
+        };
+        // From here on `detach` finds it open, and keeps the area.
+        handle.fill(OpenChunk {
+            size: chunk.len as usize,
+            area: address(area),
+            chunk,
+            cpu: area.cpu(),
+        });
+        Some(at)
+    }
+
+    /// Ends a chunk, of which the first `written` bytes were written. `EINVAL`: it has not so many, or
+    /// `flags` are not the producer's: then it is not recorded; or it has ended. Any CPU, any context, NMI
+    /// included.
+    pub(crate) fn end(&self, handle: Handle<'_>, written: u64, flags: u64) -> Result {
+        let handle = handle.filled();
+        let OpenChunk { chunk, cpu, .. } = *handle;
+        let area = core::mem::take(&mut handle.area);
+        let this = self.cpus.of(cpu).filter(|_| area != 0).ok_or(EINVAL)?;
+        let is_right = written <= chunk.len && flags & !flags::PRODUCER == 0;
+        // Who detaches waits for its end.
+        let guard = NoPreempt::new();
+        let is_it = |its: &&Area| address(its) == area;
+        let owner = self.owner.get(&guard).and_then(|owner| owner.channel());
+        match owner.and_then(|channel| channel.area(cpu)).filter(is_it) {
+            Some(area) if is_right && owner.is_some_and(Channel::is_active) => {
+                self.record(area, chunk, written, flags, &guard);
+            }
+            recorded => {
+                // Of a trace that is over.
+                let kept = || this.kept.get(&guard).filter(is_it);
+                if let Some(area) = recorded.or_else(kept) {
+                    area.abandon(if is_right { written } else { chunk.len });
+                }
+            }
+        }
+        // Last: who does not find it open does not keep the area. Pairs with `let_go`.
+        this.open.store_release(0);
+        is_right.then_some(()).ok_or(EINVAL)
+    }
+
+    /// The bytes, and the event.
+    #[inline(always)]
+    fn record(&self, area: &Area, chunk: Chunk, written: u64, flags: u64, guard: &NoPreempt) {
+        let told = area.end(chunk, written);
+        let record = Record {
+            cpu: area.cpu(),
+            position: chunk.position,
+            size: written,
+            lost: told.lost,
+            flags: flags | flags_of(told, area),
+        };
+        self.recorders.record(&record, guard);
+    }
+
+    /// Keeps the areas of `channel`, where no chunk of an earlier trace is open. `changing` is held. May sleep.
+    fn keep(&self, channel: &Channel) {
+        let mut retired = Retired::new();
+        for cpu in cpu::possible() {
+            let (Some(this), Some(area)) = (self.cpus.of(cpu), channel.area_to_keep(cpu)) else {
+                continue;
+            };
+            let open = this.open.load_acquire();
+            if open == 0 || open == address(&area) {
+                this.kept.replace_later(Some(area), &mut retired);
+            }
+        }
+    }
+
+    /// Lets those go in which no chunk is open. `changing` is held, or nobody else is there. Nobody begins
+    /// one in them any more. May sleep.
+    fn let_go(&self) {
+        let mut retired = Retired::new();
+        for this in cpu::possible().filter_map(|cpu| self.cpus.of(cpu)) {
+            if this.open.load_acquire() == 0 {
+                this.kept.replace_later(None, &mut retired);
+            }
+        }
+    }
+
+    /// Its module goes: there is no chunk any more. May sleep.
+    pub(crate) fn end_all(&self) {
+        let _changing = self.changing.lock();
+        self.let_go();
+    }
+}
+
+impl Attach for AuxSource {
+    /// `ENXIO`: the channel has no AUX areas; `EUSERS`: another one records it.
+    fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {
+        let Some(channel) = probe.channel() else {
+            return self.recorders.attach(probe);
+        };
+        if !channel.has_areas() {
+            return Err(ENXIO);
+        }
+        let _changing = self.changing.lock();
+        if self.owner.get_arc().is_some() {
+            return Err(eusers());
+        }
+        self.let_go();
+        self.recorders.attach(probe.clone())?;
+        self.owner.replace(Some(probe));
+        Ok(())
+    }
+
+    fn detach(&self, probe: &CapturedProbe) {
+        let _changing = self.changing.lock();
+        let owner = self.owner.get_arc();
+        if let Some(owner) = owner.filter(|owner| core::ptr::eq(&**owner, probe)) {
+            // Before: a chunk that ends between the two finds its area in one of them.
+            owner.channel().inspect(|channel| self.keep(channel));
+            // Who begins or ends a chunk finds no owner from now on, and is waited for.
+            self.owner.replace(None);
+            // Of those that were begun meanwhile, where one of an earlier trace was open before.
+            owner.channel().inspect(|channel| self.keep(channel));
+            self.let_go();
+        }
+        self.recorders.detach(probe);
+    }
+}
+
+/// What says which area it is.
+fn address(area: &Area) -> u64 {
+    core::ptr::from_ref(area).addr() as u64
+}
+
+fn flags_of(told: Told, area: &Area) -> u64 {
+    let flag = |is_set: bool, flag: u64| if is_set { flag } else { 0 };
+    flag(told.truncated, flags::TRUNCATED)
+        | flag(told.collision, flags::COLLISION)
+        | flag(area.overwrites(), flags::OVERWRITE)
+}
+
+/// The fields of the event, see [`FIELDS`].
+struct Record {
+    cpu: u32,
+    position: u64,
+    size: u64,
+    lost: u64,
+    flags: u64,
+}
+
+impl Tail for Record {
+    fn len(&self) -> usize {
+        size_of::<u32>() + 4 * size_of::<u64>()
+    }
+
+    fn write(&self, mut space: Space<'_>) {
+        space.put(self.cpu);
+        space.put(self.position);
+        space.put(self.size);
+        space.put(self.lost);
+        space.put(self.flags);
+    }
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What another module says of an event.
+
+use super::FullName;
+use crate::abi::schema::{Field, FieldType, Integer, LabelPlace, Labels, Shown};
+use core::ops::Range;
+use kernel::prelude::*;
+
+/// The most fields that an event may have.
+const MAX_FIELDS: usize = 64;
+
+/// What stands before an array of variable length: the number of its elements.
+const LENGTH: FieldType<'static> = FieldType::unsigned(32);
+
+/// Names and fields of an event.
+#[derive(PartialEq, Eq)]
+pub(crate) struct Description {
+    /// All names, one after the other.
+    text: KVec<u8>,
+    subsystem: Name,
+    name: Name,
+    fields: KVec<(Name, Kind)>,
+    /// Of the fields whose values have names: the place of each, and those of its labels.
+    named: KVec<(usize, Range<usize>)>,
+    labels: KVec<LabelPlace>,
+    /// Bytes of all fields of fixed size.
+    fixed: usize,
+}
+
+/// Where a name stands in the text.
+type Name = Range<u16>;
+
+/// A field's type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// An integer, or a known number of them.
+    Fixed(FieldType<'static>),
+    /// As many integers as the field before says.
+    Sequence(Integer),
+    /// A NUL-terminated string.
+    String,
+}
+
+impl Description {
+    /// That of an event without fields. `EINVAL`: a name is no C identifier, or too long. May sleep.
+    pub(crate) fn new(subsystem: &[u8], name: &[u8]) -> Result<Self> {
+        let mut description = Self {
+            text: KVec::new(),
+            subsystem: 0..0,
+            name: 0..0,
+            fields: KVec::new(),
+            named: KVec::new(),
+            labels: KVec::new(),
+            fixed: 0,
+        };
+        // Some of the kernel's have a '-'.
+        let between = subsystem.split(|&byte| byte == b'-');
+        between.into_iter().try_for_each(|part| check(part, 31))?;
+        if subsystem.len() > 31 {
+            return Err(EINVAL);
+        }
+        description.subsystem = description.add_text(subsystem)?;
+        description.name = description.add_name(name, 63)?;
+        Ok(description)
+    }
+
+    /// Adds a field behind the others; one of variable length is two. `EINVAL`: as for
+    /// [`new`](Self::new), or there are too many.
+    pub(crate) fn add_field(&mut self, name: &[u8], kind: Kind) -> Result {
+        check(name, 31)?;
+        match kind {
+            Kind::Fixed(ty) => self.fixed += ty.size().ok_or(EINVAL)?,
+            Kind::Sequence(_) => {
+                let begin = self.text.len();
+                for part in [&b"_"[..], name, b"_length"] {
+                    self.text.extend_from_slice(part, GFP_KERNEL)?;
+                }
+                let length = self.name_from(begin)?;
+                self.push(length, Kind::Fixed(LENGTH))?;
+            }
+            Kind::String => {}
+        }
+        let name = self.add_name(name, 31)?;
+        self.push(name, kind)
+    }
+
+    /// What a value of the last field is called; unless it is called something already, or `name` is
+    /// empty. `EINVAL`: the field is no integer, or the name no text of one line. May sleep.
+    pub(crate) fn add_label(&mut self, value: u64, name: &[u8]) -> Result {
+        let Some((_, Kind::Fixed(FieldType::Integer(integer)))) = self.fields.last() else {
+            return Err(EINVAL);
+        };
+        let value = extended(value, *integer);
+        let text = core::str::from_utf8(name).map_err(|_| EINVAL)?;
+        if text.chars().any(char::is_control) {
+            return Err(EINVAL);
+        }
+        let field = self.fields.len() - 1;
+        let begin = match self.named.last() {
+            Some((last, labels)) if *last == field => labels.start,
+            _ => self.labels.len(),
+        };
+        let mut known = self.labels.iter().skip(begin);
+        if name.is_empty() || known.any(|label| label.first == value) {
+            return Ok(());
+        }
+        let name = self.add_text(name)?;
+        let place = LabelPlace {
+            first: value,
+            last: value,
+            name: (name.start.into(), name.end.into()),
+        };
+        self.labels.push(place, GFP_KERNEL)?;
+        match self.named.last_mut() {
+            Some((last, labels)) if *last == field => labels.end = self.labels.len(),
+            _ => self
+                .named
+                .push((field, begin..self.labels.len()), GFP_KERNEL)?,
+        }
+        Ok(())
+    }
+
+    /// Those of the field at this place, if there are some.
+    fn labels(&self, place: usize) -> Option<Labels<'_>> {
+        let (_, labels) = self.named.iter().find(|(field, _)| *field == place)?;
+        Some(Labels::new(&self.text, self.labels.get(labels.clone())?))
+    }
+
+    fn push(&mut self, name: Name, kind: Kind) -> Result {
+        if self.fields.len() == MAX_FIELDS {
+            return Err(EINVAL);
+        }
+        Ok(self.fields.push((name, kind), GFP_KERNEL)?)
+    }
+
+    fn add_name(&mut self, name: &[u8], longest: usize) -> Result<Name> {
+        check(name, longest)?;
+        self.add_text(name)
+    }
+
+    fn add_text(&mut self, text: &[u8]) -> Result<Name> {
+        let begin = self.text.len();
+        self.text.extend_from_slice(text, GFP_KERNEL)?;
+        self.name_from(begin)
+    }
+
+    fn name_from(&self, begin: usize) -> Result<Name> {
+        Ok(u16::try_from(begin)?..u16::try_from(self.text.len())?)
+    }
+
+    fn text(&self, name: &Name) -> &str {
+        let bytes = self
+            .text
+            .get(usize::from(name.start)..usize::from(name.end));
+        core::str::from_utf8(bytes.unwrap_or(&[])).unwrap_or("")
+    }
+
+    /// Subsystem and name.
+    pub(crate) fn full_name(&self) -> FullName<'_> {
+        (self.text(&self.subsystem), self.text(&self.name))
+    }
+
+    /// The field at this place in the record.
+    pub(crate) fn field(&self, place: usize) -> Option<Field<'_>> {
+        let (name, kind) = self.fields.get(place)?;
+        let ty = match *kind {
+            Kind::Fixed(FieldType::Integer(integer)) => match self.labels(place) {
+                Some(labels) => FieldType::Enumeration(integer, labels),
+                None => FieldType::Integer(integer),
+            },
+            Kind::Fixed(ty) => ty,
+            Kind::Sequence(element) => {
+                let (length, _) = self.fields.get(place.checked_sub(1)?)?;
+                FieldType::Sequence(element, self.text(length))
+            }
+            Kind::String => FieldType::String,
+        };
+        Some(Field {
+            name: self.text(name),
+            ty,
+        })
+    }
+
+    /// Whether its fields have the same names and types as another one's, whatever their values are called.
+    pub(crate) fn has_fields_of(&self, other: &Self) -> bool {
+        let same = |((name, kind), (other_name, other_kind)): (&(Name, Kind), &(Name, Kind))| {
+            self.text(name) == other.text(other_name) && kind == other_kind
+        };
+        self.fields.len() == other.fields.len() && self.fields.iter().zip(&other.fields).all(same)
+    }
+
+    /// Whether the description that another one was made from can be the one that this was, by names and sizes: the
+    /// kernel's own does not always say what a value means.
+    pub(crate) fn is_outlined_as(&self, other: &Self) -> bool {
+        self.outline().eq(other.outline())
+    }
+
+    /// What each field of the kernel's is called, and its size if that is fixed.
+    fn outline(&self) -> impl Iterator<Item = (&str, Option<usize>)> {
+        let next = self.fields.iter().skip(1).map(|(_, kind)| Some(kind));
+        let fields = self.fields.iter().zip(Iterator::chain(next, [None]));
+        // The length of an array is no field of its own.
+        let fields = fields.filter(|(_, next)| !matches!(next, Some(Kind::Sequence(_))));
+        fields.map(|((name, kind), _)| match kind {
+            Kind::Fixed(ty) => (self.text(name), ty.size()),
+            Kind::Sequence(_) | Kind::String => (self.text(name), None),
+        })
+    }
+
+    /// Bytes of the fields of fixed size, those before arrays of variable length not counted.
+    pub(crate) fn fixed(&self) -> usize {
+        self.fixed
+    }
+
+    /// Whether not all of its records have the same size.
+    pub(crate) fn varies(&self) -> bool {
+        let mut fields = self.fields.iter();
+        fields.any(|(_, kind)| !matches!(kind, Kind::Fixed(_)))
+    }
+
+    /// Whether nothing but a string at the end, if there is one, is of variable size.
+    pub(crate) fn has_only_last_string(&self) -> bool {
+        let mut fields = self.fields.iter().rev();
+        let last = fields.next();
+        fields.all(|(_, kind)| matches!(kind, Kind::Fixed(_)))
+            && !last.is_some_and(|(_, kind)| matches!(kind, Kind::Sequence(_)))
+    }
+}
+
+/// What so many of its bits mean.
+fn extended(value: u64, integer: Integer) -> u64 {
+    let unused = 64 - u32::from(integer.bits);
+    let value = value << unused;
+    if integer.shown == Shown::Signed {
+        ((value as i64) >> unused) as u64
+    } else {
+        value >> unused
+    }
+}
+
+/// `EINVAL`: it is no C identifier, or longer than so many bytes.
+fn check(name: &[u8], longest: usize) -> Result {
+    let is_identifier = name
+        .iter()
+        .all(|&byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && name.first().is_some_and(|first| !first.is_ascii_digit());
+    if is_identifier && name.len() <= longest {
+        Ok(())
+    } else {
+        Err(EINVAL)
+    }
+}

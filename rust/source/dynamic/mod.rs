@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Dynamic events: those that users define where the kernel has no event: by kprobes, in programs by
+//! uprobes, and at tracepoints. What is recorded is read from registers and memory by a
+//! [program](program).
+
+mod program;
+mod traced;
+
+use crate::arch::preempt::NoPreempt;
+use crate::input::dynamic::{Error as Refusal, Name, Place, PlaceBase, Probe};
+use crate::probe::captured::{Bytes, CapturedProbe};
+use crate::probe::recorders::Recorders;
+use crate::source::description::Description;
+use crate::source::sampled::Frequency;
+use crate::source::Attach;
+use crate::sys::args::Registers;
+use crate::sys::errno::{eilseq, enosys};
+use crate::sys::kprobe::{CodePlace, Kprobe, Kretprobe, Reached, Returned};
+use crate::sys::nofault::Parts;
+use crate::sys::uprobe::Uprobe;
+use core::fmt;
+use core::mem::MaybeUninit;
+use kernel::prelude::*;
+use kernel::str::CString;
+use kernel::sync::{new_mutex, Arc, Mutex};
+use program::Program;
+use traced::AtTracepoint;
+
+/// The longest record, in bytes.
+const LONGEST: usize = 512;
+
+/// An event that a user has defined.
+#[pin_data]
+pub(crate) struct Dynamic {
+    description: Description,
+    /// The line that defines it.
+    definition: CString,
+    firing: Arc<Firing>,
+    /// Held to change who records it, and with it whether the hook is on. None once it was taken away.
+    #[pin]
+    hook: Mutex<Option<Hook>>,
+}
+
+/// What happens when it fires.
+#[pin_data]
+struct Firing {
+    program: Program,
+    #[pin]
+    recorders: Recorders,
+}
+
+/// What makes it fire; on while somebody records it.
+enum Hook {
+    Reached(Kprobe<Firing>),
+    Returned(Kretprobe<Firing>),
+    InProgram(Pin<KBox<Uprobe<Firing>>>),
+    Traced(AtTracepoint),
+}
+
+/// Why an event cannot be.
+pub(crate) enum NoEvent<'a> {
+    /// The line is wrong.
+    Wrong(Refusal),
+    /// There can be no probe at its place.
+    NoProbe(Probe<'a>, Error),
+    /// There is no memory.
+    Memory(Error),
+}
+
+impl<'a> From<Error> for NoEvent<'a> {
+    fn from(error: Error) -> Self {
+        Self::Memory(error)
+    }
+}
+
+impl<'a> From<kernel::alloc::AllocError> for NoEvent<'a> {
+    fn from(error: kernel::alloc::AllocError) -> Self {
+        Self::Memory(error.into())
+    }
+}
+
+impl fmt::Display for NoEvent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wrong(refusal) => write!(f, "{}", refusal.reason),
+            Self::Memory(_) => f.write_str("there is no memory"),
+            Self::NoProbe(probe, error) => f.write_str(match error.to_errno() {
+                errno if errno == enosys().to_errno() && probe.place.is_in_file() => {
+                    "this kernel cannot probe programs"
+                }
+                errno if errno == enosys().to_errno() => {
+                    "this kernel checks the prototypes of tracepoints' handlers"
+                }
+                _ if probe.place.is_in_file() => {
+                    "there is no such file, or no code at this place in it"
+                }
+                errno if errno == ENOENT.to_errno() && probe.place.is_tracepoint() => {
+                    "the kernel has no such tracepoint"
+                }
+                errno if errno == ENOENT.to_errno() => "the kernel has no such symbol",
+                errno if errno == eilseq().to_errno() => "no instruction begins there",
+                errno if errno == EINVAL.to_errno() && probe.at_return => {
+                    "this is no function whose return can be probed"
+                }
+                errno if errno == EINVAL.to_errno() => "no probe may be there",
+                _ => "the kernel refuses a probe there",
+            }),
+        }
+    }
+}
+
+impl NoEvent<'_> {
+    /// The byte of the line that it is about.
+    pub(crate) fn at(&self) -> usize {
+        match self {
+            Self::Wrong(refusal) => refusal.at,
+            Self::NoProbe(probe, _) => probe.place.at,
+            Self::Memory(_) => 0,
+        }
+    }
+
+    /// The error for who wrote it.
+    pub(crate) fn error(&self) -> Error {
+        match self {
+            Self::Wrong(_) => EINVAL,
+            Self::NoProbe(_, error) | Self::Memory(error) => *error,
+        }
+    }
+}
+
+impl Dynamic {
+    /// Makes an event that nobody records. May sleep.
+    pub(crate) fn new<'a>(probe: Probe<'a>) -> Result<Arc<Self>, NoEvent<'a>> {
+        let name = own_name(&probe)?;
+        let subsystem = probe.name.and_then(|name| name.subsystem);
+        let subsystem = subsystem.unwrap_or(probe.own_subsystem());
+        let mut description = Description::new(subsystem.as_bytes(), name.to_bytes())?;
+        let program = Program::new(&probe, &mut description)?;
+        let kind = if probe.place.is_tracepoint() {
+            "t"
+        } else if probe.at_return {
+            "r"
+        } else {
+            "p"
+        };
+        let max = match probe.max_active {
+            0 => CString::try_from_fmt(fmt!(""))?,
+            max => CString::try_from_fmt(fmt!("{max}"))?,
+        };
+        let definition = CString::try_from_fmt(fmt!(
+            "{kind}{}:{subsystem}/{} {}",
+            as_str(&max),
+            as_str(&name),
+            probe.text
+        ))?;
+        let firing = Arc::pin_init(
+            pin_init!(Firing {
+                program,
+                recorders <- Recorders::new(),
+            }),
+            GFP_KERNEL,
+        )?;
+        let hook = Hook::new(&probe, &firing).map_err(|error| match error {
+            ENOMEM => NoEvent::Memory(error),
+            error => NoEvent::NoProbe(probe, error),
+        })?;
+        Ok(Arc::pin_init(
+            pin_init!(Self {
+                description,
+                definition,
+                firing,
+                hook <- new_mutex!(Some(hook)),
+            }),
+            GFP_KERNEL,
+        )?)
+    }
+
+    /// Its names and fields.
+    pub(crate) fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// The line that defines it.
+    pub(crate) fn definition(&self) -> &str {
+        as_str(&self.definition)
+    }
+
+    /// It was taken away: nothing is left where it fired, if nobody records it. May sleep.
+    pub(crate) fn retire(&self) {
+        let mut hook = self.hook.lock();
+        if !self.is_recorded() {
+            *hook = None;
+        }
+    }
+
+    /// How often it fired and was not seen.
+    pub(crate) fn missed(&self) -> u64 {
+        match &*self.hook.lock() {
+            Some(Hook::Reached(probe)) => probe.missed(),
+            Some(Hook::Returned(probe)) => probe.missed().wrapping_add(probe.missed_at_once()),
+            Some(Hook::Traced(place)) => place.missed(),
+            // A program waits.
+            Some(Hook::InProgram(_)) | None => 0,
+        }
+    }
+
+    /// Whether somebody records it.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.firing.recorders.is_any(&NoPreempt::new())
+    }
+}
+
+impl Attach for Dynamic {
+    /// `EINVAL`: the module whose code it is in is gone; `ENOENT`: it was taken away.
+    fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {
+        let mut hook = self.hook.lock();
+        let hook = (*hook).as_mut().ok_or(ENOENT)?;
+        self.firing.recorders.attach(probe.clone())?;
+        hook.enable().inspect_err(|_| {
+            self.firing.recorders.detach(&probe);
+        })
+    }
+
+    fn detach(&self, probe: &CapturedProbe) {
+        let mut hook = self.hook.lock();
+        self.firing.recorders.detach(probe);
+        if let (Some(hook), false) = (&mut *hook, self.is_recorded()) {
+            hook.disable();
+        }
+    }
+}
+
+impl Hook {
+    fn new(probe: &Probe<'_>, firing: &Arc<Firing>) -> Result<Self> {
+        let Place { base, offset, .. } = probe.place;
+        let place = match base {
+            PlaceBase::Symbol(symbol) => {
+                let symbol = CString::try_from_fmt(fmt!("{symbol}"))?;
+                CodePlace::Symbol(symbol, u32::try_from(offset)?)
+            }
+            PlaceBase::Address(address) => CodePlace::Address(address),
+            PlaceBase::File(file) => {
+                let file = CString::try_from_fmt(fmt!("{file}"))?;
+                let uprobe = Uprobe::new(&file, offset, probe.at_return, firing.clone())?;
+                return Ok(Self::InProgram(uprobe));
+            }
+            PlaceBase::Tracepoint(name) => {
+                return Ok(Self::Traced(AtTracepoint::new(name, firing.clone())?));
+            }
+        };
+        Ok(if probe.at_return {
+            Self::Returned(Kretprobe::new(place, probe.max_active, firing.clone())?)
+        } else {
+            Self::Reached(Kprobe::new(place, firing.clone())?)
+        })
+    }
+
+    fn enable(&mut self) -> Result {
+        match self {
+            Self::Traced(place) => place.enable(),
+            Self::Reached(probe) => probe.enable(),
+            Self::Returned(probe) => probe.enable(),
+            Self::InProgram(probe) => probe.enable(),
+        }
+    }
+
+    fn disable(&mut self) {
+        match self {
+            Self::Traced(place) => place.disable(),
+            Self::Reached(probe) => probe.disable(),
+            Self::Returned(probe) => probe.disable(),
+            Self::InProgram(probe) => probe.disable(),
+        }
+    }
+}
+
+impl Reached for Firing {
+    fn reached(&self, registers: &Registers) {
+        self.fire(registers);
+    }
+}
+
+impl Returned for Firing {
+    type Kept = Parts<LONGEST>;
+
+    fn called<'k>(
+        &self,
+        registers: &Registers,
+        kept: &'k mut MaybeUninit<Parts<LONGEST>>,
+    ) -> &'k mut Parts<LONGEST> {
+        let record = kept.write(Parts::new());
+        self.program.fetch_at_entry(registers, record);
+        record
+    }
+
+    fn returned(&self, registers: &Registers, record: &mut Parts<LONGEST>) {
+        self.program.fetch_at_return(registers, record);
+        self.record(record);
+    }
+}
+
+impl Firing {
+    fn fire(&self, registers: &Registers) {
+        let mut record = Parts::new();
+        self.program.fetch_at_entry(registers, &mut record);
+        // Where a program's function returns nothing was read before.
+        self.program.fetch_at_return(registers, &mut record);
+        self.record(&record);
+    }
+
+    fn record(&self, record: &Parts<LONGEST>) {
+        let guard = NoPreempt::new();
+        self.recorders.record(&Bytes(record.bytes()), &guard);
+    }
+}
+
+/// What an event is called: as it was named, or after its place, as ftrace does it.
+fn own_name(probe: &Probe<'_>) -> Result<CString> {
+    if let Some(Name { event, .. }) = probe.name {
+        return CString::try_from_fmt(fmt!("{event}"));
+    }
+    let kind = if probe.at_return { "r" } else { "p" };
+    let offset = probe.place.offset;
+    let name = match probe.place.base {
+        PlaceBase::Symbol(symbol) => CString::try_from_fmt(fmt!("{kind}_{symbol}_{offset}")),
+        PlaceBase::Address(address) => CString::try_from_fmt(fmt!("{kind}_{address:#x}")),
+        PlaceBase::File(path) => {
+            let file = path.rsplit('/').next().unwrap_or("");
+            CString::try_from_fmt(fmt!("{kind}_{file}_{offset:#x}"))
+        }
+        PlaceBase::Tracepoint(name) => CString::try_from_fmt(fmt!("{name}")),
+    }?;
+    let mut identifier = KVec::new();
+    for byte in name.to_bytes().iter().take(63) {
+        let is_of_name = byte.is_ascii_alphanumeric();
+        identifier.push(if is_of_name { *byte } else { b'_' }, GFP_KERNEL)?;
+    }
+    CString::try_from_fmt(fmt!("{}", core::str::from_utf8(&identifier)?))
+}
+
+fn as_str(text: &CString) -> &str {
+    text.to_str().unwrap_or("")
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How the fields of a dynamic event are read when it fires.
+
+use super::{NoEvent, LONGEST};
+use crate::abi::schema::{FieldType, Integer};
+use crate::arch::registers::Register;
+use crate::input::dynamic::{Argument, Base, Probe, Reason, Type};
+use crate::source::description::{Description, Kind};
+use crate::sys::args::{Registers, Task};
+use crate::sys::nofault::{AddressSpace, Parts, Somewhere};
+use kernel::prelude::*;
+use kernel::str::CString;
+
+/// What is in a text that cannot be read: as ftrace's.
+const FAULT: &[u8] = b"(fault)";
+
+/// The longest text, without its NUL.
+const TEXT_MAX: usize = 255;
+
+/// How all fields are read. Those that are read at a function's beginning come first.
+pub(super) struct Program {
+    at_entry: KVec<Fetch>,
+    at_return: KVec<Fetch>,
+}
+
+/// How a field is read.
+struct Fetch {
+    from: Source,
+    /// Where the source is in memory.
+    home: AddressSpace,
+    steps: KVec<Step>,
+    as_what: As,
+    /// Bytes that those behind it need at least.
+    keep: usize,
+}
+
+/// From a pointer to what is there.
+struct Step {
+    offset: i64,
+    space: AddressSpace,
+}
+
+/// Where a value begins.
+#[derive(Clone, Copy)]
+enum Source {
+    Register(Register),
+    /// So many words from where the stack is.
+    StackWord(u16),
+    Constant(u64),
+    /// The name of the task that runs.
+    Comm,
+}
+
+/// What is recorded of a value.
+#[derive(Clone, Copy)]
+enum As {
+    /// Its lowest bytes.
+    Number(usize),
+    /// Some of its bits, in so many bytes.
+    Bits { shift: u8, mask: u64, size: usize },
+    /// The text at this address.
+    Text { is_user: bool },
+    /// 16 bytes of text.
+    Comm,
+}
+
+impl Program {
+    /// That of `probe`, whose fields go into the description.
+    pub(super) fn new<'a>(
+        probe: &Probe<'a>,
+        description: &mut Description,
+    ) -> Result<Self, NoEvent<'a>> {
+        let mut program = Self {
+            at_entry: KVec::new(),
+            at_return: KVec::new(),
+        };
+        let is_in_file = probe.place.is_in_file();
+        // A program's code is probed where it may sleep.
+        let home = if is_in_file {
+            AddressSpace::UserFaults
+        } else {
+            AddressSpace::Kernel
+        };
+        for at_return in [false, true] {
+            for argument in probe.arguments() {
+                let argument = argument.map_err(NoEvent::Wrong)?;
+                let is_read_at_return = probe.at_return && (is_in_file || is_at_return(&argument));
+                if is_read_at_return != at_return {
+                    continue;
+                }
+                let fetch = Fetch::new(&argument, home)?;
+                add_field(description, &argument, &fetch)?;
+                let fetches = if at_return {
+                    &mut program.at_return
+                } else {
+                    &mut program.at_entry
+                };
+                fetches.push(fetch, GFP_KERNEL)?;
+            }
+        }
+        let mut keep = 0;
+        let fetches = Iterator::chain(program.at_entry.iter_mut(), &mut program.at_return);
+        for fetch in fetches.rev() {
+            fetch.keep = keep;
+            keep += fetch.least();
+        }
+        Ok(program)
+    }
+
+    /// Reads what is read where code is reached, or a function begins.
+    pub(super) fn fetch_at_entry(&self, registers: &Registers, to: &mut Parts<LONGEST>) {
+        for fetch in &self.at_entry {
+            fetch.fetch(registers, to);
+        }
+    }
+
+    /// Reads what is read where a function returns.
+    pub(super) fn fetch_at_return(&self, registers: &Registers, to: &mut Parts<LONGEST>) {
+        for fetch in &self.at_return {
+            fetch.fetch(registers, to);
+        }
+    }
+}
+
+/// Whether it is read when the function returns. Its arguments may be gone by then.
+fn is_at_return(argument: &Argument<'_>) -> bool {
+    !matches!(argument.base, Base::Argument(_) | Base::Comm)
+}
+
+fn add_field(description: &mut Description, argument: &Argument<'_>, fetch: &Fetch) -> Result {
+    let name = match argument.name {
+        Some(name) => CString::try_from_fmt(fmt!("{name}"))?,
+        None => CString::try_from_fmt(fmt!("arg{}", argument.number))?,
+    };
+    let integer = |integer| Kind::Fixed(FieldType::Integer(integer));
+    let kind = match (fetch.as_what, argument.ty) {
+        (As::Comm, _) => Kind::Fixed(FieldType::text(16)),
+        (As::Text { .. }, _) => Kind::String,
+        (_, Some(Type::Unsigned(bits))) => integer(Integer::unsigned(bits)),
+        (_, Some(Type::Signed(bits))) => integer(Integer::signed(bits)),
+        (_, Some(Type::Hex(bits))) => integer(Integer::hex(bits)),
+        (_, Some(Type::BitField { size, .. })) => integer(Integer::unsigned(size)),
+        _ if fetch.home.is_user() => integer(Integer::hex(64)),
+        // It may be one for all we know.
+        _ => integer(Integer::address()),
+    };
+    description.add_field(name.to_bytes(), kind)
+}
+
+impl Fetch {
+    fn new<'a>(argument: &Argument<'a>, home: AddressSpace) -> Result<Self, NoEvent<'a>> {
+        let refuse = |reason| {
+            let at = argument.at;
+            NoEvent::Wrong(crate::input::caret::Error { at, reason })
+        };
+        let from = match argument.base {
+            Base::Register(name) => {
+                let register = Register::by_name(name);
+                Source::Register(register.ok_or_else(|| refuse(Reason::NoRegister))?)
+            }
+            Base::Argument(number) => {
+                let place = usize::from(number).wrapping_sub(1);
+                let register = Register::FUNCTION_ARGUMENTS.get(place).copied();
+                Source::Register(register.ok_or_else(|| refuse(Reason::NoArgument))?)
+            }
+            Base::Result => Source::Register(Register::RESULT),
+            Base::Stack => Source::Register(Register::STACK),
+            Base::StackWord(words) => Source::StackWord(words),
+            Base::Memory(address) | Base::Constant(address) => Source::Constant(address),
+            Base::Comm => Source::Comm,
+        };
+        let mut steps = KVec::new();
+        if let Base::Memory(_) = argument.base {
+            let step = Step {
+                offset: 0,
+                space: home,
+            };
+            steps.push(step, GFP_KERNEL)?;
+        }
+        for step in argument.steps() {
+            let step = Step {
+                offset: step.offset,
+                space: home.or_user(step.is_user),
+            };
+            steps.push(step, GFP_KERNEL)?;
+        }
+        let bytes = |bits: u8| usize::from(bits / 8);
+        let as_what = match argument.ty {
+            _ if from.is_comm() => As::Comm,
+            Some(Type::Unsigned(bits) | Type::Signed(bits) | Type::Hex(bits)) => {
+                As::Number(bytes(bits))
+            }
+            Some(Type::BitField { bits, shift, size }) => As::Bits {
+                shift,
+                mask: u64::MAX >> 64_u8.wrapping_sub(bits),
+                size: bytes(size),
+            },
+            Some(Type::Text { is_user }) => As::Text { is_user },
+            Some(Type::Symbol) | None => As::Number(8),
+        };
+        Ok(Self {
+            from,
+            home,
+            steps,
+            as_what,
+            keep: 0,
+        })
+    }
+
+    /// Bytes that it needs at least.
+    fn least(&self) -> usize {
+        match self.as_what {
+            As::Number(size) | As::Bits { size, .. } => size,
+            As::Text { .. } => FAULT.len() + 1,
+            As::Comm => 16,
+        }
+    }
+
+    #[inline(always)]
+    fn fetch(&self, registers: &Registers, to: &mut Parts<LONGEST>) {
+        match (self.as_what, self.from) {
+            // What most of them are.
+            (As::Number(size), Source::Register(register)) if self.steps.is_empty() => {
+                to.put_number(registers.get(register), size);
+            }
+            _ => self.fetch_any(registers, to),
+        }
+    }
+
+    #[inline(never)]
+    fn fetch_any(&self, registers: &Registers, to: &mut Parts<LONGEST>) {
+        match self.as_what {
+            As::Comm => to.put(&Task::current().comm()),
+            As::Number(size) => {
+                let value = self.value(registers, size).unwrap_or(0);
+                to.put_number(value, size);
+            }
+            As::Bits { shift, mask, size } => {
+                let value = self.value(registers, size).unwrap_or(0) >> shift & mask;
+                to.put_number(value, size);
+            }
+            As::Text { is_user } => {
+                let room = LONGEST
+                    .saturating_sub(to.bytes().len())
+                    .saturating_sub(self.keep)
+                    .saturating_sub(1);
+                let text = self.place(registers);
+                let read = text.is_some_and(|mut text| {
+                    text.space = text.space.or_user(is_user);
+                    to.put_text(text, room.min(TEXT_MAX))
+                });
+                if !read {
+                    to.put(FAULT);
+                }
+                to.put(&[0]);
+            }
+        }
+    }
+
+    /// The value, of whose memory `size` bytes are read. [`None`]: they cannot be.
+    fn value(&self, registers: &Registers, size: usize) -> Option<u64> {
+        let place = self.place(registers)?;
+        if self.steps.is_empty() {
+            return Some(place.address);
+        }
+        place.read(size)
+    }
+
+    /// Where the value is, if it is in memory; else it is the address.
+    fn place(&self, registers: &Registers) -> Option<Somewhere> {
+        let mut place = Somewhere {
+            address: self.from.value(registers, self.home)?,
+            space: self.home,
+        };
+        for (number, step) in self.steps.iter().enumerate() {
+            if number > 0 {
+                place.address = place.read(8)?;
+            }
+            place.address = place.address.wrapping_add(step.offset as u64);
+            place.space = step.space;
+        }
+        Some(place)
+    }
+}
+
+impl Source {
+    fn is_comm(self) -> bool {
+        matches!(self, Self::Comm)
+    }
+
+    fn value(self, registers: &Registers, home: AddressSpace) -> Option<u64> {
+        match self {
+            Self::Register(register) => Some(registers.get(register)),
+            Self::Constant(value) => Some(value),
+            Self::StackWord(words) => {
+                let stack = registers.get(Register::STACK);
+                Somewhere {
+                    address: stack.wrapping_add(u64::from(words).wrapping_mul(8)),
+                    space: home,
+                }
+                .read(8)
+            }
+            Self::Comm => None,
+        }
+    }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Events that tracepoints fire whose probes are in other modules: those that are made from the
+//! kernel's own macros (`events/`).
+//!
+//! Such a probe finds out how large its record is, gets the space from here, lays the record down
+//! itself, and says that it is complete.
+
+use super::description::Description;
+use crate::probe::captured::CapturedProbe;
+use crate::sys::tracepoint::{Handler, Place};
+
+/// An event, and what attaches it.
+pub(crate) struct External {
+    /// Its names and fields.
+    pub(crate) description: Description,
+    /// Where it fires.
+    pub(crate) tracepoint: Place,
+    /// Its probe, for records that are captured and others.
+    pub(crate) handler: Handler<CapturedProbe>,
+}
+
+impl External {
+    /// Whether it can fire now: that of a module can while that is loaded.
+    pub(crate) fn is_there(&self) -> bool {
+        match &self.tracepoint {
+            Place::Kernel(_) => true,
+            Place::Module(tracepoint) => tracepoint.is_there(),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What is recorded where functions are called, and where they return.
+
+use crate::arch::preempt::NoPreempt;
+use crate::arch::word::SharedWord;
+use crate::probe::recorders::Recorders;
+use crate::record::memory::RecordWriter;
+use crate::source::stopwatch::Stopwatch;
+use crate::sys::args::Task;
+use crate::sys::functions::begin::Begins;
+use crate::sys::functions::call::Calls;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// Who records that functions are called.
+#[pin_data]
+pub(super) struct Beginnings {
+    #[pin]
+    pub(super) recorders: Recorders,
+}
+
+/// Who records calls and returns.
+#[pin_data]
+pub(super) struct Graph {
+    #[pin]
+    pub(super) entries: Recorders,
+    #[pin]
+    pub(super) exits: Recorders,
+    /// So many calls in each other are traced; 0: all.
+    pub(super) max_depth: SharedWord,
+    stopwatch: Stopwatch,
+}
+
+/// What is kept from a call to its return.
+#[derive(Clone, Copy)]
+pub(super) struct Called {
+    time: u64,
+    depth: u32,
+}
+
+impl Beginnings {
+    /// Nobody does. May sleep.
+    pub(super) fn new() -> Result<Arc<Self>> {
+        let nobody = pin_init!(Self { recorders <- Recorders::new() });
+        Arc::pin_init(nobody, GFP_KERNEL)
+    }
+
+    /// Whether somebody does.
+    pub(super) fn is_any(&self) -> bool {
+        self.recorders.is_any(&NoPreempt::new())
+    }
+}
+
+impl Graph {
+    /// Nobody does. May sleep.
+    pub(super) fn new() -> Result<Arc<Self>> {
+        let nobody = pin_init!(Self {
+            entries <- Recorders::new(),
+            exits <- Recorders::new(),
+            max_depth: SharedWord::new(0),
+            stopwatch: Stopwatch::best(),
+        });
+        Arc::pin_init(nobody, GFP_KERNEL)
+    }
+
+    /// Whether somebody does.
+    pub(super) fn is_any(&self) -> bool {
+        let guard = NoPreempt::new();
+        self.entries.is_any(&guard) || self.exits.is_any(&guard)
+    }
+}
+
+impl Begins for Beginnings {
+    #[inline(always)]
+    fn begins(&self, ip: usize, parent_ip: usize) {
+        let guard = NoPreempt::new();
+        self.recorders.for_each(
+            &guard,
+            #[inline(always)]
+            |probe| {
+                probe.record::<16, _>(
+                    #[inline(always)]
+                    || None,
+                    #[inline(always)]
+                    || {
+                        (
+                            16,
+                            #[inline(always)]
+                            move |to: RecordWriter<'_>| {
+                                to.put(ip as u64).put(parent_ip as u64).put_tail(&())
+                            },
+                        )
+                    },
+                )
+            },
+        );
+    }
+}
+
+impl Calls for Graph {
+    type Kept = Called;
+
+    #[inline(always)]
+    fn called(&self, function: usize) -> Option<Called> {
+        let depth = Task::current().graph_depth();
+        let max_depth = self.max_depth.load();
+        if max_depth != 0 && u64::from(depth) >= max_depth {
+            return None;
+        }
+        let guard = NoPreempt::new();
+        self.entries.for_each(
+            &guard,
+            #[inline(always)]
+            |probe| {
+                probe.record::<12, _>(
+                    #[inline(always)]
+                    || None,
+                    #[inline(always)]
+                    || {
+                        (
+                            12,
+                            #[inline(always)]
+                            move |to: RecordWriter<'_>| {
+                                to.put(function as u64).put(depth).put_tail(&())
+                            },
+                        )
+                    },
+                )
+            },
+        );
+        // Last, so that what recording takes is no part of the call.
+        let time = self.stopwatch.read();
+        Some(Called { time, depth })
+    }
+
+    #[inline(always)]
+    fn returned(&self, function: usize, Called { time, depth }: Called) {
+        let duration = self.stopwatch.ns_between(time, self.stopwatch.read());
+        let overrun = Task::current().graph_overrun();
+        let guard = NoPreempt::new();
+        self.exits.for_each(
+            &guard,
+            #[inline(always)]
+            |probe| {
+                probe.record::<24, _>(
+                    #[inline(always)]
+                    || None,
+                    #[inline(always)]
+                    || {
+                        (
+                            24,
+                            #[inline(always)]
+                            move |to: RecordWriter<'_>| {
+                                let to = to.put(function as u64).put(depth).put(overrun);
+                                to.put(duration).put_tail(&())
+                            },
+                        )
+                    },
+                )
+            },
+        );
+    }
+}

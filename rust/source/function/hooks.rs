@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What is hooked to functions: while somebody records one of the events, and there is a function to be traced.
+
+use super::calls::{Beginnings, Graph};
+use super::choice::Choice;
+use super::kind::Kind;
+use super::set::FunctionSet;
+use crate::probe::captured::CapturedProbe;
+use crate::probe::recorders::Recorders;
+use crate::sys::functions::begin::BeginHook;
+use crate::sys::functions::call::CallHook;
+use crate::sys::functions::unloading::{GoingCode, Unloading};
+use kernel::prelude::*;
+use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// What is hooked to functions.
+///
+/// Two locks, as a session has them: `hooked` is held by who changes something, from the first look to
+/// the end, which may take seconds; `state` is held for moments, so that nobody who only looks waits.
+/// `hooked` is taken before `state`.
+#[pin_data]
+pub(super) struct Hooks {
+    begins: Arc<Beginnings>,
+    calls: Arc<Graph>,
+    #[pin]
+    hooked: Mutex<Hooked>,
+    #[pin]
+    state: Mutex<State>,
+}
+
+/// What is hooked now, and to which functions.
+struct Hooked {
+    begins: Option<(BeginHook<Beginnings>, FunctionSet)>,
+    /// The functions that `State::calls` is hooked to.
+    called: FunctionSet,
+}
+
+struct State {
+    choice: Choice,
+    calls: Option<CallHook<Graph>>,
+    /// How often hooks that are gone have missed a call.
+    missed: u64,
+}
+
+impl Hooks {
+    /// None, and nobody records anything. May sleep.
+    pub(super) fn new() -> Result<Arc<Self>> {
+        let hooked = Hooked {
+            begins: None,
+            called: FunctionSet::NONE,
+        };
+        let state = State {
+            choice: Choice::NONE,
+            calls: None,
+            missed: 0,
+        };
+        let hooks = pin_init!(Self {
+            begins: Beginnings::new()?,
+            calls: Graph::new()?,
+            hooked <- new_mutex!(hooked),
+            state <- new_mutex!(state),
+        }? Error);
+        Arc::pin_init(hooks, GFP_KERNEL)
+    }
+
+    /// As [`Functions::choose`](super::Functions::choose).
+    pub(super) fn choose(&self, change: impl FnOnce(&mut Choice) -> Result) -> Result {
+        let mut hooked = self.hooked.lock();
+        let mut choice = self.look(Choice::try_clone)?;
+        change(&mut choice)?;
+        self.hook(&mut hooked, &choice).inspect_err(|_| {
+            if self.follow(&mut hooked).is_err() {
+                pr_warn!("no memory to trace functions on as before a change that failed\n");
+            }
+        })?;
+        let before = core::mem::replace(&mut self.state.lock().choice, choice);
+        drop(before);
+        Ok(())
+    }
+
+    /// Has no function traced any more. May sleep.
+    pub(super) fn clear(&self) {
+        let mut hooked = self.hooked.lock();
+        hooked.begins = None;
+        self.end_calls(&mut hooked);
+        let before = core::mem::replace(&mut self.state.lock().choice, Choice::NONE);
+        drop(before);
+    }
+
+    /// Calls `look` with what is chosen.
+    pub(super) fn look<R>(&self, look: impl FnOnce(&Choice) -> R) -> R {
+        look(&self.state.lock().choice)
+    }
+
+    /// So many calls in each other are traced in a graph; 0: all.
+    pub(super) fn max_depth(&self) -> u64 {
+        self.calls.max_depth.load()
+    }
+
+    /// Has so many traced.
+    pub(super) fn set_max_depth(&self, depth: u32) {
+        self.calls.max_depth.store(depth.into());
+    }
+
+    /// How many calls were not seen in graphs.
+    pub(super) fn missed(&self) -> u64 {
+        let state = self.state.lock();
+        let now = state.calls.as_ref().map_or(0, |calls| calls.missed());
+        state.missed.wrapping_add(now)
+    }
+
+    /// Has a probe record an event. May sleep.
+    pub(super) fn attach(&self, kind: Kind, probe: Arc<CapturedProbe>) -> Result {
+        let recorders = self.recorders(kind);
+        let mut hooked = self.hooked.lock();
+        recorders.attach(probe.clone())?;
+        self.follow(&mut hooked)
+            .inspect_err(|_| recorders.detach(&probe))
+    }
+
+    /// Ends that. May sleep.
+    pub(super) fn detach(&self, kind: Kind, probe: &CapturedProbe) {
+        let mut hooked = self.hooked.lock();
+        self.recorders(kind).detach(probe);
+        self.release(&mut hooked);
+    }
+
+    fn recorders(&self, kind: Kind) -> &Recorders {
+        match kind {
+            Kind::Function => &self.begins.recorders,
+            Kind::GraphEntry => &self.calls.entries,
+            Kind::GraphExit => &self.calls.exits,
+        }
+    }
+
+    /// Has the hooks on that are wanted, for the functions that are chosen. May sleep.
+    fn follow(&self, hooked: &mut Hooked) -> Result {
+        let choice = self.state.lock().choice.try_clone()?;
+        self.hook(hooked, &choice)
+    }
+
+    /// The same for those of a choice.
+    fn hook(&self, hooked: &mut Hooked, choice: &Choice) -> Result {
+        self.release(hooked);
+        let functions = choice.only.without(&choice.not)?;
+        if functions.is_empty() {
+            hooked.begins = None;
+            self.end_calls(hooked);
+            return Ok(());
+        }
+        if self.begins.is_any() {
+            let copy = functions.try_clone()?;
+            match &mut hooked.begins {
+                Some((_, known)) if *known == functions => {}
+                Some((hook, known)) => {
+                    hook.select(&functions)?;
+                    *known = copy;
+                }
+                none => *none = Some((BeginHook::new(&functions, self.begins.clone())?, copy)),
+            }
+        }
+        if self.calls.is_any() && hooked.called != functions {
+            // Not both at a time: they would see the same calls.
+            self.end_calls(hooked);
+            let hook = CallHook::new(&functions, self.calls.clone())?;
+            self.state.lock().calls = Some(hook);
+            hooked.called = functions;
+        }
+        Ok(())
+    }
+
+    /// Takes away the hooks that are for nobody. May sleep.
+    fn release(&self, hooked: &mut Hooked) {
+        if !self.begins.is_any() {
+            hooked.begins = None;
+        }
+        if !self.calls.is_any() {
+            self.end_calls(hooked);
+        }
+    }
+
+    /// Takes the graph's hook away. May sleep.
+    fn end_calls(&self, hooked: &mut Hooked) {
+        hooked.called = FunctionSet::NONE;
+        let mut state = self.state.lock();
+        let calls = state.calls.take();
+        let missed = calls.as_ref().map_or(0, |calls| calls.missed());
+        state.missed = state.missed.wrapping_add(missed);
+        drop(state);
+        drop(calls);
+    }
+}
+
+impl Unloading for Hooks {
+    fn unloading(&self, code: &GoingCode<'_>) {
+        let goes = |function| code.has(function);
+        let mut hooked = self.hooked.lock();
+        self.state.lock().choice.drop_if(goes);
+        // ftrace keeps what a filter has. An empty one would stand for all functions.
+        if let Some((hook, functions)) = &mut hooked.begins {
+            let before = functions.len();
+            functions.drop_if(goes);
+            let selected = match functions.len() {
+                0 => Err(ENOENT),
+                len if len == before => Ok(()),
+                _ => hook.select(functions),
+            };
+            if selected.is_err() {
+                if !functions.is_empty() {
+                    pr_warn!(
+                        "no memory to trace functions on without those of a module that went\n"
+                    );
+                }
+                hooked.begins = None;
+            }
+        }
+        // fprobe forgets them itself.
+        hooked.called.drop_if(goes);
+        if hooked.called.is_empty() {
+            self.end_calls(&mut hooked);
+        }
+    }
+
+    fn begun(&self, code: &GoingCode<'_>) {
+        let mut hooked = self.hooked.lock();
+        let dropped = self.state.lock().choice.drop_if(|at| code.has(at));
+        // (Unlike those of a module that is unloaded, fprobe does not forget them.)
+        if dropped && self.follow(&mut hooked).is_err() {
+            pr_warn!("no memory to trace functions on without those of a module's beginning\n");
+        }
+    }
+}

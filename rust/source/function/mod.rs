@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Functions of the kernel: that one is called, and, as a graph, calls and returns. The events are
+//! called as ftrace's, and mean the same.
+//!
+//! Which functions is a matter of the session: each has hooks of its own, which are on while somebody
+//! records one of the events and there is a function to be traced. None is, where none was chosen.
+
+mod calls;
+mod choice;
+mod hooks;
+mod kind;
+mod set;
+
+use crate::probe::captured::CapturedProbe;
+use crate::source::sampled::Frequency;
+use crate::source::Attach;
+use crate::sys::functions::unloading::UnloadingWatch;
+pub(crate) use choice::Choice;
+use hooks::Hooks;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+pub(crate) use kind::Kind;
+pub(crate) use set::FunctionSet;
+
+/// The functions that a session traces, and what has them traced.
+pub(crate) struct Functions {
+    hooks: Arc<Hooks>,
+    /// By [`Kind::ALL`].
+    events: [FunctionEvent; Kind::ALL.len()],
+    _unloading: Pin<KBox<UnloadingWatch<Hooks>>>,
+}
+
+/// An event, in a session.
+struct FunctionEvent {
+    kind: Kind,
+    hooks: Arc<Hooks>,
+}
+
+impl Functions {
+    /// None, and nobody records them. May sleep.
+    pub(crate) fn new() -> Result<Arc<Self>> {
+        let hooks = Hooks::new()?;
+        let functions = Self {
+            events: Kind::ALL.map(|kind| FunctionEvent {
+                kind,
+                hooks: hooks.clone(),
+            }),
+            _unloading: UnloadingWatch::new(hooks.clone())?,
+            hooks,
+        };
+        Ok(Arc::new(functions, GFP_KERNEL)?)
+    }
+
+    /// An event, to be recorded for this session.
+    pub(crate) fn event(&self, kind: Kind) -> &dyn Attach {
+        let [function, entry, exit] = &self.events;
+        match kind {
+            Kind::Function => function,
+            Kind::GraphEntry => entry,
+            Kind::GraphExit => exit,
+        }
+    }
+
+    /// Has other functions traced from now on: what `change` makes of those that are. While it looks
+    /// for functions no module goes unseen. On failure nothing has changed. May sleep.
+    pub(crate) fn choose(&self, change: impl FnOnce(&mut Choice) -> Result) -> Result {
+        self.hooks.choose(change)
+    }
+
+    /// Has none traced any more, and all depths where some are. May sleep.
+    pub(crate) fn clear(&self) {
+        self.set_max_depth(0);
+        self.hooks.clear();
+    }
+
+    /// Calls `look` with what is chosen.
+    pub(crate) fn look<R>(&self, look: impl FnOnce(&Choice) -> R) -> R {
+        self.hooks.look(look)
+    }
+
+    /// So many calls in each other are traced in a graph; 0: all.
+    pub(crate) fn max_depth(&self) -> u64 {
+        self.hooks.max_depth()
+    }
+
+    /// Has so many traced.
+    pub(crate) fn set_max_depth(&self, depth: u32) {
+        self.hooks.set_max_depth(depth);
+    }
+
+    /// How many calls were not seen in graphs, for so many of their task had not returned.
+    pub(crate) fn missed(&self) -> u64 {
+        self.hooks.missed()
+    }
+}
+
+impl Attach for FunctionEvent {
+    fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {
+        self.hooks.attach(self.kind, probe)
+    }
+
+    fn detach(&self, probe: &CapturedProbe) {
+        self.hooks.detach(self.kind, probe);
+    }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Latencies: how late something happens that was due.
+//!
+//! Each session measures for itself, while somebody records the event: how long threads that were
+//! [woken](wakeup) wait until they run; how long a thread keeps its CPU that was asked to be [preempted](preempt);
+//! and how late a [timer](timer) interrupts each CPU, which is as long as interrupts were off. All keep the same
+//! [results].
+
+pub(crate) mod metered;
+pub(crate) mod preempt;
+pub(crate) mod results;
+pub(crate) mod timer;
+pub(crate) mod wakeup;
+mod who;
+
+use crate::abi::schema::{Field, FieldType};
+
+/// The events' subsystem.
+pub(crate) const SUBSYSTEM: &str = "latency";
+
+/// Bytes of a task's name.
+const COMM: u32 = 16;
+
+const fn field(name: &'static str, ty: FieldType<'static>) -> Field<'static> {
+    Field { name, ty }
+}
+
+/// The bytes of a record with these fields.
+const fn len(fields: &[Field<'static>]) -> usize {
+    let (mut bytes, mut place) = (0, 0);
+    while place < fields.len() {
+        bytes += match fields[place].ty.size() {
+            Some(size) => size,
+            None => panic!("all have a fixed size"),
+        };
+        place += 1;
+    }
+    bytes
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What measures preemptions: probes at the scheduler's tracepoints.
+
+use super::requests::{Kind, Request, Requests};
+use super::{Choice, LEN};
+use crate::arch::preempt::NoPreempt;
+use crate::record::memory::RecordWriter;
+use crate::source::latency::metered::Meter;
+use crate::source::latency::results::Results;
+use crate::source::stopwatch::Stopwatch;
+use crate::sys::args::Task;
+use crate::sys::bindings;
+use crate::sys::tracepoint::Handler;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// The data of the probes.
+pub(crate) struct Preemptions {
+    results: Arc<Results>,
+    choice: Arc<Choice>,
+    requests: Requests,
+    stopwatch: Stopwatch,
+}
+
+impl Meter for Preemptions {
+    const PROBES: &'static [(&'static str, Handler<Self>)] = &[
+        (
+            "sched_switch",
+            Handler::new4(switch, bindings::__traceiter_sched_switch),
+        ),
+        (
+            "sched_exit_tp",
+            Handler::new1(exit, bindings::__traceiter_sched_exit_tp),
+        ),
+        (
+            "sched_entry_tp",
+            Handler::new1(entry, bindings::__traceiter_sched_entry_tp),
+        ),
+        (
+            "sched_set_need_resched_tp",
+            Handler::new3(
+                set_need_resched,
+                bindings::__traceiter_sched_set_need_resched_tp,
+            ),
+        ),
+    ];
+
+    type Choice = Choice;
+
+    fn new(results: &Arc<Results>, choice: &Arc<Choice>) -> Result<Self> {
+        Ok(Self {
+            results: results.clone(),
+            choice: choice.clone(),
+            requests: Requests::new()?,
+            stopwatch: Stopwatch::best(),
+        })
+    }
+}
+
+/// What is measured of a request.
+#[derive(Clone, Copy)]
+struct Met {
+    latency: u64,
+    lazy_before: u64,
+    is_preempted: bool,
+}
+
+impl Preemptions {
+    #[inline(always)]
+    fn met(&self, request: &Request, prev: &Task, next: &Task, met: Met, guard: &NoPreempt) {
+        let &Request { kind, asker, .. } = request;
+        self.results.recorders.for_each(
+            guard,
+            #[inline(always)]
+            |probe| {
+                probe.record::<LEN, _>(
+                    #[inline(always)]
+                    || Some(prev.tid()),
+                    #[inline(always)]
+                    || {
+                        (
+                            LEN as u64,
+                            #[inline(always)]
+                            move |to: RecordWriter<'_>| {
+                                to.put(prev.comm())
+                                    .put(prev.tid())
+                                    .put(prev.pid())
+                                    .put(prev.prio())
+                                    .put(u8::from(met.is_preempted))
+                                    .put(met.latency)
+                                    .put(u8::from(kind == Kind::Lazy))
+                                    .put(met.lazy_before)
+                                    .put(asker.comm)
+                                    .put(asker.tid)
+                                    .put(asker.cpu)
+                                    .put(u8::from(asker.is_interrupt))
+                                    .put(next.comm())
+                                    .put(next.tid())
+                                    .put(next.prio())
+                                    .put_tail(&())
+                            },
+                        )
+                    },
+                )
+            },
+        );
+    }
+}
+
+/// `flag` of a task is to be set.
+#[link_section = ".kprobes.text"]
+extern "C" fn set_need_resched(meter: &Preemptions, task: &Task, cpu: i32, flag: i32) {
+    let kind = match flag as u32 {
+        bindings::TIF_NEED_RESCHED => Kind::AtOnce,
+        _ => Kind::Lazy,
+    };
+    let now = meter.stopwatch.read();
+    // The idle task's id is 0.
+    if task.tid() != 0 && meter.requests.ask(cpu as u32, task, kind, now).is_err() {
+        meter.results.miss(1);
+    }
+}
+
+#[link_section = ".kprobes.text"]
+extern "C" fn entry(meter: &Preemptions, _preempt: bool) {
+    let guard = &NoPreempt::new();
+    meter.requests.schedules(&Task::current(), guard);
+}
+
+#[link_section = ".kprobes.text"]
+extern "C" fn exit(meter: &Preemptions, is_switch: bool) {
+    if !is_switch {
+        let guard = &NoPreempt::new();
+        meter.requests.runs_on(&Task::current(), guard);
+    }
+}
+
+#[link_section = ".kprobes.text"]
+extern "C" fn switch(
+    meter: &Preemptions,
+    preempt: bool,
+    prev: &Task,
+    next: &Task,
+    prev_state: u32,
+) {
+    let now = meter.stopwatch.read();
+    let guard = &NoPreempt::new();
+    let Some(request) = meter.requests.leaves(prev, guard) else {
+        return;
+    };
+    if request.kind == Kind::Lazy && !meter.choice.counts_lazy() {
+        return;
+    }
+    let met = Met {
+        latency: meter.stopwatch.ns_between(request.since, now),
+        lazy_before: meter
+            .stopwatch
+            .ns_between(request.lazy_since, request.since),
+        is_preempted: preempt || prev.left_state(preempt, prev_state) == 0,
+    };
+    if meter.results.count(met.latency, guard) {
+        meter.met(&request, prev, next, met, guard);
+    }
+}

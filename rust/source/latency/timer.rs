@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Timer latency: how late a timer of the CPU comes.
+//!
+//! A timer on each CPU fires again and again, as that of the kernel's timerlat tracer. It can be late because
+//! interrupts were off, or another one was handled, or the hardware was late; what it interrupts then is the
+//! code that has just enabled them. An expiry that comes more than a period late has the next ones missed.
+
+use super::results::Results;
+use super::{field, COMM};
+use crate::abi::schema::{Field, FieldType};
+use crate::arch::clock::monotonic_ns;
+use crate::arch::preempt::NoPreempt;
+use crate::arch::registers::Register;
+use crate::arch::word::SharedWord;
+use crate::probe::captured::CapturedProbe;
+use crate::record::gate::Place;
+use crate::record::memory::{Space, Tail};
+use crate::source::sampled::Frequency;
+use crate::source::Attach;
+use crate::sys::args::Task;
+use crate::sys::cpu::{self, NoHotplug};
+use crate::sys::hotplug::{Hotplug, PerCpuState, Watch};
+use crate::sys::percpu::{OnceArc, PerCpu};
+use crate::sys::timer::{Expiry, Timer};
+use kernel::prelude::*;
+use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// The event's name.
+pub(crate) const NAME: &str = "timer_latency";
+
+/// Its fields, in the order of the record.
+pub(crate) const FIELDS: [Field<'static>; 6] = [
+    // Who was interrupted.
+    field("comm", FieldType::text(COMM)),
+    field("tid", FieldType::signed(32)),
+    field("pid", FieldType::signed(32)),
+    field("prio", FieldType::signed(32)),
+    // From when the timer was due until now, in nanoseconds.
+    field("latency", FieldType::unsigned(64)),
+    // Where the code was interrupted; 0: it is not known.
+    field("ip", FieldType::address()),
+];
+
+/// The bytes of a record.
+const LEN: usize = super::len(&FIELDS);
+
+/// The timers of a session.
+#[pin_data]
+pub(crate) struct TimerLatency {
+    results: Arc<Results>,
+    hotplug: Arc<Hotplug<Timers>>,
+    period_us: SharedWord,
+    /// There are some while somebody records the event.
+    #[pin]
+    armed: Mutex<Option<Armed>>,
+}
+
+impl TimerLatency {
+    /// Microseconds from one expiry to the next, as timerlat's `timerlat_period_us`.
+    pub(crate) const PERIOD: u32 = 1000;
+
+    /// The shortest and the longest.
+    pub(crate) const PERIODS: (u32, u32) = (100, 1_000_000);
+
+    /// Nothing was measured, and nobody wants it. May sleep.
+    pub(crate) fn new(hotplug: &Arc<Hotplug<Timers>>) -> Result<Arc<Self>> {
+        let results = Results::new()?;
+        let latency = pin_init!(Self {
+            results,
+            hotplug: hotplug.clone(),
+            period_us: SharedWord::new(Self::PERIOD.into()),
+            armed <- new_mutex!(None),
+        });
+        Arc::pin_init(latency, GFP_KERNEL)
+    }
+
+    /// What was measured. `missed`: a period was over while an expiry was late.
+    pub(crate) fn results(&self) -> &Results {
+        &self.results
+    }
+
+    /// Microseconds from one expiry to the next.
+    pub(crate) fn period(&self) -> u32 {
+        self.period_us.load() as u32
+    }
+
+    /// Has it be another one, from the next expiry on; within [`PERIODS`](Self::PERIODS). May sleep.
+    pub(crate) fn set_period(&self, period_us: u32) {
+        let armed = self.armed.lock();
+        self.period_us.store(period_us.into());
+        for (_, this) in armed.iter().flat_map(|armed| armed.timers.each()) {
+            this.timer.set_period(period_us);
+        }
+    }
+}
+
+impl Attach for TimerLatency {
+    fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {
+        let mut armed = self.armed.lock();
+        let recorders = &self.results.recorders;
+        recorders.attach(probe.clone())?;
+        if armed.is_none() {
+            let new = Armed::new(&self.results, &self.hotplug, self.period());
+            *armed = Some(new.inspect_err(|_| recorders.detach(&probe))?);
+        }
+        if let Some(armed) = &*armed {
+            armed.timers.arm_where(|cpu| probe.takes_cpu(cpu));
+        }
+        Ok(())
+    }
+
+    fn detach(&self, probe: &CapturedProbe) {
+        let mut armed = self.armed.lock();
+        self.results.recorders.detach(probe);
+        if !self.results.recorders.is_any(&NoPreempt::new()) {
+            *armed = None;
+        }
+    }
+}
+
+/// Timers that follow the CPUs.
+struct Armed {
+    // First, for it disarms them.
+    _watch: Pin<KBox<Watch<Timers>>>,
+    timers: Arc<Timers>,
+}
+
+impl Armed {
+    fn new(results: &Arc<Results>, hotplug: &Arc<Hotplug<Timers>>, period_us: u32) -> Result<Self> {
+        let timers = Arc::new(Timers::new(results, period_us)?, GFP_KERNEL)?;
+        Ok(Self {
+            _watch: Watch::new(hotplug, timers.clone())?,
+            timers,
+        })
+    }
+}
+
+/// A timer for each CPU that there can be.
+pub(crate) struct Timers(PerCpu<OnceArc<OnCpu>>);
+
+#[pin_data]
+struct OnCpu {
+    /// Not 0: it fires while the CPU is online.
+    is_wanted: SharedWord,
+    #[pin]
+    timer: Timer<Arc<Results>>,
+}
+
+impl Timers {
+    /// None of them is armed. May sleep.
+    fn new(results: &Arc<Results>, period_us: u32) -> Result<Self> {
+        let timers = PerCpu::new(OnceArc::new)?;
+        for place in cpu::possible().filter_map(|cpu| timers.of(cpu)) {
+            let results = results.clone();
+            let this = pin_init!(OnCpu {
+                is_wanted: SharedWord::new(0),
+                timer <- Timer::new(results, expired, period_us),
+            });
+            place.set(Arc::pin_init(this, GFP_KERNEL)?);
+        }
+        Ok(Self(timers))
+    }
+
+    fn of(&self, cpu: u32) -> Option<&OnCpu> {
+        self.0.of(cpu)?.get()
+    }
+
+    fn each(&self) -> impl Iterator<Item = (u32, &OnCpu)> {
+        cpu::possible().filter_map(|cpu| Some((cpu, self.of(cpu)?)))
+    }
+
+    /// Has those of the CPUs that `wants` picks fire from now on. May sleep.
+    fn arm_where(&self, wants: impl Fn(u32) -> bool) {
+        let cpus = NoHotplug::new();
+        for (cpu, this) in self.each() {
+            let is_new = wants(cpu) && this.is_wanted.compare_exchange(0, 1);
+            if is_new && cpus.is_online(cpu) {
+                // It does not fail: the CPU stays online.
+                let _ = cpu::run_on(cpu, &mut &this.timer, |timer| timer.start());
+            }
+        }
+    }
+}
+
+impl PerCpuState for Timers {
+    fn prepare(&self, _cpu: u32) {}
+
+    fn online(&self, cpu: u32) -> Result {
+        if let Some(this) = self.of(cpu).filter(|this| this.is_wanted.load() != 0) {
+            this.timer.start();
+        }
+        Ok(())
+    }
+
+    /// Else the kernel would have it fire on another CPU.
+    fn offline(&self, cpu: u32) {
+        if let Some(this) = self.of(cpu) {
+            this.timer.cancel();
+        }
+    }
+}
+
+/// A timer interrupts its CPU.
+#[link_section = ".kprobes.text"]
+fn expired(results: &Arc<Results>, expiry: &Expiry<'_>) {
+    let latency = monotonic_ns().saturating_sub(expiry.due_ns);
+    let guard = &NoPreempt::new();
+    results.miss(latency.checked_div(expiry.period_ns).unwrap_or(0));
+    if !results.count(latency, guard) {
+        return;
+    }
+    let record = Record {
+        latency,
+        ip: expiry.registers.map_or(0, |these| these.get(Register::Ip)),
+    };
+    results.recorders.for_each(
+        guard,
+        #[inline(always)]
+        |probe| match expiry.registers {
+            Some(registers) => probe.record_interrupted(&record, registers, guard),
+            None => probe.record_tail(&record, guard),
+        },
+    );
+}
+
+/// A record's tail: [`FIELDS`].
+struct Record {
+    latency: u64,
+    ip: u64,
+}
+
+impl Tail for Record {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        LEN
+    }
+
+    #[inline(always)]
+    fn write(&self, mut space: Space<'_>) {
+        let task = Task::current();
+        space.put(task.comm());
+        space.put(task.tid());
+        space.put(task.pid());
+        space.put(task.prio());
+        space.put(self.latency);
+        space.put(self.ip);
+    }
+}

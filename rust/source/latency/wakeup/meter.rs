@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What measures wake-ups: probes at the scheduler's tracepoints.
+
+use super::waits::{Wait, Waits};
+use super::LEN;
+use crate::arch::preempt::NoPreempt;
+use crate::arch::word::SharedWord;
+use crate::record::memory::RecordWriter;
+use crate::source::latency::metered::Meter;
+use crate::source::latency::results::Results;
+use crate::source::latency::who::Who;
+use crate::source::stopwatch::Stopwatch;
+use crate::sys::args::Task;
+use crate::sys::bindings;
+use crate::sys::percpu::PerCpu;
+use crate::sys::tracepoint::Handler;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// The data of the probes.
+pub(crate) struct Wakeups {
+    results: Arc<Results>,
+    waits: Waits,
+    /// The task that runs on each CPU; 0: none, or it is not known.
+    running: PerCpu<SharedWord>,
+    stopwatch: Stopwatch,
+}
+
+impl Meter for Wakeups {
+    const PROBES: &'static [(&'static str, Handler<Self>)] = &[
+        (
+            "sched_switch",
+            Handler::new4(switch, bindings::__traceiter_sched_switch),
+        ),
+        (
+            "sched_wakeup",
+            Handler::new1(wakeup, bindings::__traceiter_sched_wakeup),
+        ),
+        (
+            "sched_wakeup_new",
+            Handler::new1(wakeup_new, bindings::__traceiter_sched_wakeup_new),
+        ),
+        (
+            "sched_waking",
+            Handler::new1(waking, bindings::__traceiter_sched_waking),
+        ),
+    ];
+
+    type Choice = ();
+
+    fn new(results: &Arc<Results>, _choice: &Arc<()>) -> Result<Self> {
+        Ok(Self {
+            results: results.clone(),
+            waits: Waits::new()?,
+            running: PerCpu::new(|| SharedWord::new(0))?,
+            stopwatch: Stopwatch::best(),
+        })
+    }
+}
+
+impl Wakeups {
+    /// Whether a task runs, on the CPU that it is on.
+    #[inline(always)]
+    fn runs(&self, task: &Task) -> bool {
+        let running = self.running.of(task.cpu() as u32);
+        // Pairs with the release in `switch`: a task that does not run has left its CPU.
+        running.is_some_and(|running| running.load_acquire() == u64::from(task.tid() as u32))
+    }
+
+    #[inline(always)]
+    fn begin_wait(&self, task: &Task, runs: bool) {
+        let (tid, now) = (task.tid() as u32, self.stopwatch.read());
+        if self.waits.begin(tid, runs, now, &Who::now()).is_err() {
+            self.results.miss(1);
+        }
+    }
+
+    #[inline(always)]
+    fn end_wait(&self, task: &Task, prev: &Task, wait: Wait, now: u64, guard: &NoPreempt) {
+        let latency = self.stopwatch.ns_between(wait.since, now);
+        if !self.results.count(latency, guard) {
+            return;
+        }
+        let waker = wait.waker;
+        self.results.recorders.for_each(
+            guard,
+            #[inline(always)]
+            |probe| {
+                probe.record::<LEN, _>(
+                    #[inline(always)]
+                    || Some(task.tid()),
+                    #[inline(always)]
+                    || {
+                        (
+                            LEN as u64,
+                            #[inline(always)]
+                            move |to: RecordWriter<'_>| {
+                                to.put(task.comm())
+                                    .put(task.tid())
+                                    .put(task.pid())
+                                    .put(task.prio())
+                                    .put(task.cpu())
+                                    .put(latency)
+                                    .put(waker.comm)
+                                    .put(waker.tid)
+                                    .put(waker.cpu)
+                                    .put(u8::from(waker.is_interrupt))
+                                    .put(prev.comm())
+                                    .put(prev.tid())
+                                    .put(prev.prio())
+                                    .put_tail(&())
+                            },
+                        )
+                    },
+                )
+            },
+        );
+    }
+}
+
+#[link_section = ".kprobes.text"]
+extern "C" fn waking(meter: &Wakeups, task: &Task) {
+    meter.begin_wait(task, meter.runs(task));
+}
+
+#[link_section = ".kprobes.text"]
+extern "C" fn wakeup_new(meter: &Wakeups, task: &Task) {
+    meter.begin_wait(task, false);
+}
+
+#[link_section = ".kprobes.text"]
+extern "C" fn wakeup(meter: &Wakeups, task: &Task) {
+    let (runs, now) = (meter.runs(task), meter.stopwatch.read());
+    meter.waits.ready(task.tid() as u32, runs, now);
+}
+
+#[link_section = ".kprobes.text"]
+extern "C" fn switch(meter: &Wakeups, preempt: bool, prev: &Task, next: &Task, prev_state: u32) {
+    let now = meter.stopwatch.read();
+    let guard = &NoPreempt::new();
+    let next_tid = next.tid() as u32;
+    let is_preempted = preempt || prev.left_state(preempt, prev_state) == 0;
+    meter.waits.leave(prev.tid() as u32, is_preempted);
+    // Pairs with the acquire in `runs`. In the other order a task that is woken just now on another CPU could be
+    // taken for one that waits there, and leave it here.
+    let running = meter.running.this_cpu(guard);
+    running.store_release(u64::from(next_tid));
+    if let Some(wait) = meter.waits.end(next_tid) {
+        meter.end_wait(next, prev, wait, now, guard);
+    }
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tasks that were woken and do not run yet: since when, and who woke them.
+//!
+//! A table of slots, one for all tasks whose ids have the same low bits. A task takes its slot when it is
+//! woken and leaves it when it runs, on whatever CPUs; no lock is taken and no memory. What a task's slot says
+//! is changed by events about that task, and the scheduler has these come one after the other:
+//!
+//! ```text
+//!            waking                switch to it
+//!   (none) ---------> WOKEN ------------------------> (none), measured
+//!     |                 ^
+//!     | waking, while   | wakeup, and it does not run
+//!     | it runs         |
+//!     +------------> LEAVING -----------------------> (none)
+//!     |                        wakeup, and it runs
+//!     | preempted
+//!     +------------> PREEMPTED ---------------------> (none)
+//!                              switch to it
+//! ```
+//!
+//! A task that is woken while it runs, on its way to sleep, either does not sleep, and was not woken from
+//! anything; or it has left its CPU when the wake-up is done, and waits from then on. One that was preempted
+//! waits for a CPU, but for no wake-up, even if it is woken meanwhile. This is what `rtrace report --latency`
+//! makes of the same events.
+//!
+//! Two tasks may want the same slot. Who was preempted gives way; whose slot has another one that waits is
+//! not measured. All changes are by compare-and-exchange, for there the CPUs of two tasks meet.
+
+use crate::arch::word::SharedWord;
+use crate::source::latency::who::{Noted, Who};
+use kernel::prelude::*;
+
+/// Slots; a power of two. Two tasks have the same one if their ids differ by a multiple of this.
+const SLOTS: usize = 1 << 13;
+
+/// What a slot says of its task.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+enum State {
+    /// It was woken, and waits.
+    Woken = 1,
+    /// It is woken while it runs.
+    Leaving = 2,
+    /// It was preempted.
+    Preempted = 3,
+    /// Somebody writes it just now.
+    Changing = 4,
+}
+
+/// The word of a slot that nobody has.
+const FREE: u64 = 0;
+
+impl State {
+    /// The word of a slot that says this of a task.
+    #[inline(always)]
+    const fn of(self, tid: u32) -> u64 {
+        (self as u64) << 32 | tid as u64
+    }
+}
+
+/// The waits of all tasks.
+pub(super) struct Waits(VVec<Slot>);
+
+/// A wait, or none.
+// In a cache line of its own: its neighbours are of other CPUs.
+#[repr(align(64))]
+struct Slot {
+    /// A [`State`] and a task's id, or [`FREE`].
+    word: SharedWord,
+    since: SharedWord,
+    waker: Noted,
+}
+
+/// A wait that is over.
+pub(super) struct Wait {
+    /// A moment of the stopwatch.
+    pub(super) since: u64,
+    pub(super) waker: Who,
+}
+
+/// The slot has another task's wait.
+pub(super) struct Taken;
+
+impl Waits {
+    /// Nobody waits. May sleep.
+    pub(super) fn new() -> Result<Self> {
+        let mut slots = VVec::with_capacity(SLOTS, GFP_KERNEL)?;
+        for _ in 0..SLOTS {
+            slots.push(Slot::new(), GFP_KERNEL)?;
+        }
+        Ok(Self(slots))
+    }
+
+    /// None for the idle tasks: all have the same id, and nobody wakes them.
+    #[inline(always)]
+    fn slot(&self, tid: u32) -> Option<&Slot> {
+        (tid != 0).then_some(())?;
+        self.0.get(tid as usize % SLOTS)
+    }
+
+    /// A task is woken; `runs`: it still runs.
+    #[inline(always)]
+    pub(super) fn begin(&self, tid: u32, runs: bool, since: u64, waker: &Who) -> Result<(), Taken> {
+        let Some(slot) = self.slot(tid) else {
+            return Ok(());
+        };
+        let state = if runs { State::Leaving } else { State::Woken };
+        slot.begin(tid, state, since, waker)
+    }
+
+    /// A task can run from now on; `runs`: it has never stopped.
+    #[inline(always)]
+    pub(super) fn ready(&self, tid: u32, runs: bool, now: u64) {
+        let Some(slot) = self.slot(tid) else {
+            return;
+        };
+        let leaving = State::Leaving.of(tid);
+        if slot.word.load() != leaving {
+            return;
+        }
+        if runs {
+            slot.word.compare_exchange(leaving, FREE);
+        } else if slot.word.compare_exchange(leaving, State::Changing.of(tid)) {
+            slot.since.store(now);
+            slot.word.store_release(State::Woken.of(tid));
+        }
+    }
+
+    /// A task leaves its CPU; if it `is_preempted` it would rather run on.
+    #[inline(always)]
+    pub(super) fn leave(&self, tid: u32, is_preempted: bool) {
+        let Some(slot) = self.slot(tid) else {
+            return;
+        };
+        let word = slot.word.load();
+        let is_leaving = word == State::Leaving.of(tid);
+        if is_preempted && (word == FREE || is_leaving) {
+            slot.word.compare_exchange(word, State::Preempted.of(tid));
+        } else if word == State::Woken.of(tid) {
+            // It ran when measuring began.
+            slot.word.compare_exchange(word, FREE);
+        }
+    }
+
+    /// A task runs from now on: the wait that is over, if it was woken.
+    #[inline(always)]
+    pub(super) fn end(&self, tid: u32) -> Option<Wait> {
+        let slot = self.slot(tid)?;
+        let word = slot.word.load_acquire();
+        if word == State::Preempted.of(tid) || word == State::Leaving.of(tid) {
+            slot.word.compare_exchange(word, FREE);
+            return None;
+        }
+        if word != State::Woken.of(tid) {
+            return None;
+        }
+        let wait = slot.wait();
+        slot.word.compare_exchange(word, FREE).then_some(wait)
+    }
+}
+
+impl Slot {
+    const fn new() -> Self {
+        Self {
+            word: SharedWord::new(FREE),
+            since: SharedWord::new(0),
+            waker: Noted::new(),
+        }
+    }
+
+    #[inline(always)]
+    fn begin(&self, tid: u32, state: State, since: u64, waker: &Who) -> Result<(), Taken> {
+        loop {
+            let word = self.word.load();
+            if word != FREE && word as u32 == tid {
+                // It waits already.
+                return Ok(());
+            }
+            if word != FREE && word != State::Preempted.of(word as u32) {
+                return Err(Taken);
+            }
+            if self.word.compare_exchange(word, State::Changing.of(tid)) {
+                break;
+            }
+        }
+        self.since.store(since);
+        self.waker.store(waker);
+        self.word.store_release(state.of(tid));
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn wait(&self) -> Wait {
+        Wait {
+            since: self.since.load(),
+            waker: self.waker.load(),
+        }
+    }
+}

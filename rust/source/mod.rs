@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The sources: where events come from.
+//!
+//! [Declared](typed) events have a probe each. [System calls](syscall) have two probes for all of them. An event
+//! can have its probe in [another module](external), which can also [provide](provided) events by itself, or write
+//! [chunks](aux) of raw bytes. Users [define](dynamic) events. The rest are calls of [functions](function),
+//! [samples](sampled) of what runs, [latencies](latency) that are measured, the [state](state) before a trace, and
+//! other events of ftrace's, which [perf](perf) hands over.
+
+pub(crate) mod aux;
+pub(crate) mod description;
+pub(crate) mod dynamic;
+pub(crate) mod external;
+pub(crate) mod function;
+pub(crate) mod latency;
+pub(crate) mod listed;
+pub(crate) mod perf;
+pub(crate) mod provided;
+pub(crate) mod sampled;
+pub(crate) mod state;
+mod stopwatch;
+pub(crate) mod syscall;
+pub(crate) mod typed;
+
+use crate::abi::schema::Field;
+use crate::probe::captured::CapturedProbe;
+use crate::sys::hotplug::Hotplug;
+use crate::sys::tracepoint::Tracepoint;
+use external::External;
+use function::Functions;
+use kernel::error::Result;
+use kernel::sync::Arc;
+use latency::preempt::{self, PreemptLatency};
+use latency::timer::{TimerLatency, Timers};
+use latency::wakeup::WakeupLatency;
+use listed::Listed;
+use sampled::Frequency;
+use syscall::{Call, Direction};
+use typed::Declaration;
+
+/// A subsystem and a name.
+pub(crate) type FullName<'a> = (&'a str, &'a str);
+
+/// What puts who records an event on the event's list.
+pub(crate) trait Attach {
+    /// Has the event recorded by `probe`, too, from now on; triggers come after all others. What is
+    /// sampled is so often. May sleep.
+    fn attach(&self, probe: Arc<CapturedProbe>, frequency: Frequency) -> Result;
+
+    /// Has it not recorded by `probe` any more, and waits until that does not run. May sleep.
+    fn detach(&self, probe: &CapturedProbe);
+}
+
+/// How an event comes about.
+pub(crate) enum Source {
+    /// A tracepoint of its own, with a probe of its own.
+    Typed {
+        /// What is recorded, and how.
+        declaration: &'static Declaration,
+        /// Where it fires.
+        tracepoint: Tracepoint,
+    },
+    /// The entry or the exit of this system call: one slot of the probe of all of them.
+    Syscall {
+        /// Which it is.
+        call: &'static Call,
+        /// Entry or exit.
+        direction: Direction,
+        /// Where all calls fire.
+        tracepoint: Tracepoint,
+    },
+    /// A tracepoint of its own, with a probe in another module.
+    External(External),
+    /// None: it keeps a list of who records it.
+    Listed(Listed),
+}
+
+/// What a session has of its own: the events of these happen to it alone.
+#[derive(Clone)]
+pub(crate) struct SessionSources {
+    /// The functions that it traces.
+    pub(crate) functions: Arc<Functions>,
+    /// The wake-ups that it measures.
+    pub(crate) wakeups: Arc<WakeupLatency>,
+    /// The preemptions that it measures.
+    pub(crate) preemptions: Arc<PreemptLatency>,
+    /// Its timers, whose lateness it measures.
+    pub(crate) timers: Arc<TimerLatency>,
+}
+
+impl SessionSources {
+    /// Nothing is traced or measured. May sleep.
+    pub(crate) fn new(timer_hotplug: &Arc<Hotplug<Timers>>) -> Result<Self> {
+        Ok(Self {
+            functions: Functions::new()?,
+            wakeups: WakeupLatency::new(())?,
+            preemptions: PreemptLatency::new(preempt::Choice::new())?,
+            timers: TimerLatency::new(timer_hotplug)?,
+        })
+    }
+}
+
+impl Source {
+    /// Its subsystem and its name.
+    pub(crate) fn full_name(&self) -> FullName<'_> {
+        match self {
+            Source::Typed { declaration, .. } => (declaration.subsystem, declaration.name),
+            Source::Syscall {
+                call, direction, ..
+            } => (syscall::SUBSYSTEM, call.name(*direction)),
+            Source::External(external) => external.description.full_name(),
+            Source::Listed(listed) => listed.full_name(),
+        }
+    }
+
+    /// The names by which patterns pick it: its own, and then those that ftrace and perf have for
+    /// it, where they are others.
+    pub(crate) fn names(&self) -> impl Iterator<Item = FullName<'_>> {
+        let (kernel_name, of_all) = match self {
+            Source::Typed { declaration, .. } if declaration.tracepoint != declaration.name => {
+                (Some((declaration.subsystem, declaration.tracepoint)), None)
+            }
+            Source::Syscall {
+                call, direction, ..
+            } => (
+                call.kernel_name(*direction)
+                    .map(|name| (syscall::SUBSYSTEM, name)),
+                Some(("raw_syscalls", direction.tracepoint())),
+            ),
+            Source::Typed { .. } | Source::External(_) | Source::Listed(_) => (None, None),
+        };
+        core::iter::once(self.full_name())
+            .chain(kernel_name)
+            .chain(of_all)
+    }
+
+    /// Whether it is recorded when nothing else was asked for.
+    pub(crate) fn is_default(&self) -> bool {
+        match self {
+            Source::Typed { declaration, .. } => declaration.default,
+            Source::Syscall { .. } => true,
+            Source::External(_) | Source::Listed(_) => false,
+        }
+    }
+
+    /// Whether a filter can look at its records.
+    pub(crate) fn can_be_captured(&self) -> bool {
+        match self {
+            Source::Listed(Listed::Provided(provided)) => provided.can_be_captured(),
+            _ => true,
+        }
+    }
+
+    /// The field at this place in the record.
+    pub(crate) fn field(&self, place: usize) -> Option<Field<'_>> {
+        match self {
+            Source::Typed { declaration, .. } => declaration.fields.get(place).copied(),
+            Source::Syscall {
+                call, direction, ..
+            } => call.fields(*direction).nth(place),
+            Source::External(external) => external.description.field(place),
+            Source::Listed(listed) => listed.field(place),
+        }
+    }
+}

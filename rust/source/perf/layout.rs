@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! From the kernel's record of an event to a trace's: the fields of fixed size, without padding, and then
+//! the others, as the kernel's own events have it that are recorded by probes (`events/stages.h`).
+
+use crate::abi::schema::{FieldType, Integer};
+use crate::record::memory::{Space, Tail};
+use crate::source::description::{Description, Kind};
+use crate::sys::trace_event::{TraceField, TraceFields};
+use kernel::prelude::*;
+
+/// Where in the kernel's record what lies.
+#[derive(PartialEq, Eq)]
+pub(super) struct Layout {
+    /// What is copied as it is, in this order.
+    fixed: KVec<Part>,
+    /// So many bytes.
+    fixed_len: usize,
+    varying: KVec<Varying>,
+}
+
+/// Bytes in a row.
+#[derive(PartialEq, Eq)]
+struct Part {
+    begin: usize,
+    len: usize,
+}
+
+/// A field of variable size: where the record says where it lies.
+#[derive(PartialEq, Eq)]
+struct Varying {
+    begin: usize,
+    /// Whether it says so relative to what follows this place.
+    is_relative: bool,
+    what: What,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// A text, which a NUL ends.
+    Text,
+    /// Elements, each of two to the power of this bytes.
+    Elements(u32),
+}
+
+/// What the kernel has recorded, as a trace has it.
+pub(super) struct Record<'a> {
+    pub(super) layout: &'a Layout,
+    pub(super) bytes: &'a [u8],
+}
+
+/// What records of the event have, and where. `EINVAL`: they cannot be in a trace. May sleep.
+pub(super) fn describe(
+    event: &impl TraceFields,
+    subsystem: &str,
+    name: &str,
+) -> Result<(Description, Layout)> {
+    let mut description = Description::new(subsystem.as_bytes(), name.as_bytes())?;
+    let mut layout = Layout {
+        fixed: KVec::new(),
+        fixed_len: 0,
+        varying: KVec::new(),
+    };
+    event.each_field(|field| match Varying::of(&field)? {
+        None => {
+            description.add_field(field.name.as_bytes(), fixed(&field)?)?;
+            layout.add_fixed(field.offset, field.size)
+        }
+        Some(_) => Ok(()),
+    })?;
+    event.each_field(|field| {
+        if let Some((varying, kind)) = Varying::of(&field)? {
+            description.add_field(field.name.as_bytes(), kind)?;
+            layout.varying.push(varying, GFP_KERNEL)?;
+        }
+        Ok(())
+    })?;
+    Ok((description, layout))
+}
+
+/// What ftrace puts into each record of a probe that somebody has defined: where it is, what function, where
+/// that returns to.
+const OF_PROBES: [&str; 3] = ["__probe_ip", "__probe_func", "__probe_ret_ip"];
+
+/// The type of a field of fixed size.
+fn fixed(field: &TraceField<'_>) -> Result<Kind> {
+    if OF_PROBES.contains(&field.name) && field.size == size_of::<u64>() {
+        return Ok(Kind::Fixed(FieldType::address()));
+    }
+    let bytes = |count: usize| -> Result<Kind> {
+        let count = u32::try_from(count)?;
+        Ok(Kind::Fixed(FieldType::Array(Integer::unsigned(8), count)))
+    };
+    let Some((element, count)) = field.ty.strip_suffix(']').and_then(|ty| ty.split_once('['))
+    else {
+        return match number(field.ty, field.size, field.is_signed) {
+            Some(number) if field.is_address && number == Integer::unsigned(64) => {
+                Ok(Kind::Fixed(FieldType::address()))
+            }
+            Some(number) => Ok(Kind::Fixed(FieldType::Integer(number))),
+            None => bytes(field.size),
+        };
+    };
+    let count = match field.count {
+        0 => count.parse().unwrap_or(0),
+        count => count,
+    };
+    let element = element.trim_end();
+    if element == "char" {
+        return Ok(Kind::Fixed(FieldType::text(u32::try_from(field.size)?)));
+    }
+    let number = match field.size.checked_div(count) {
+        Some(size) if size * count == field.size => number(element, size, field.is_signed),
+        _ => None,
+    };
+    match number {
+        Some(number) => Ok(Kind::Fixed(FieldType::Array(number, u32::try_from(count)?))),
+        None => bytes(field.size),
+    }
+}
+
+/// A number of this type of C and so many bytes. [`None`]: it is none.
+fn number(ty: &str, size: usize, is_signed: bool) -> Option<Integer> {
+    let bits = match size {
+        1 | 2 | 4 | 8 => (size * 8) as u8,
+        _ => return None,
+    };
+    let is_composed = ty.starts_with("struct ") || ty.starts_with("union ");
+    Some(match ty {
+        _ if ty.contains('*') && size == 8 => Integer::address(),
+        _ if is_composed => return None,
+        // As C has it for those of events/stages.h: only `signed char` is signed.
+        "char" => Integer::unsigned(bits),
+        _ if is_signed => Integer::signed(bits),
+        _ => Integer::unsigned(bits),
+    })
+}
+
+impl Varying {
+    /// A field of variable size, and its type; [`None`] if it is of fixed size.
+    fn of(field: &TraceField<'_>) -> Result<Option<(Self, Kind)>> {
+        let (is_relative, ty) = match field.ty.strip_prefix("__rel_loc ") {
+            Some(ty) => (true, ty),
+            None => match field.ty.strip_prefix("__data_loc ") {
+                Some(ty) => (false, ty),
+                None => return Ok(None),
+            },
+        };
+        // Not one of an array of them.
+        if field.size != size_of::<u32>() {
+            return Err(EINVAL);
+        }
+        let element = ty.strip_suffix("[]").unwrap_or(ty).trim_end();
+        let (what, kind) = match element {
+            "char" => (What::Text, Kind::String),
+            _ => {
+                let element = self::element(element);
+                let bytes = element.bits / 8;
+                (
+                    What::Elements(bytes.trailing_zeros()),
+                    Kind::Sequence(element),
+                )
+            }
+        };
+        let varying = Self {
+            begin: field.offset,
+            is_relative,
+            what,
+        };
+        Ok(Some((varying, kind)))
+    }
+
+    /// Its bytes; none if the record has not what it says.
+    #[inline(always)]
+    fn bytes<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        let end = self.begin.wrapping_add(size_of::<u32>());
+        let place = match record.get(self.begin..end) {
+            Some(&[a, b, c, d]) => u32::from_le_bytes([a, b, c, d]),
+            _ => 0,
+        };
+        // As the kernel's macros have it: where in the lower half, how many in the upper one.
+        let (begin, len) = ((place & 0xffff) as usize, (place >> 16) as usize);
+        let begin = begin.wrapping_add(if self.is_relative { end } else { 0 });
+        let bytes = record.get(begin..begin.wrapping_add(len)).unwrap_or(&[]);
+        match self.what {
+            What::Text => {
+                let end = bytes.iter().position(|&byte| byte == 0);
+                bytes.get(..end.unwrap_or(bytes.len())).unwrap_or(&[])
+            }
+            What::Elements(power) => {
+                let whole = bytes.len().wrapping_shr(power).wrapping_shl(power);
+                bytes.get(..whole).unwrap_or(&[])
+            }
+        }
+    }
+}
+
+/// The elements of an array of variable length, by their type in C: the kernel says their size nowhere else.
+/// Others are bytes.
+fn element(ty: &str) -> Integer {
+    match ty.trim_start_matches("__") {
+        ty if ty.contains('*') => Integer::address(),
+        "s8" | "int8_t" | "signed char" => Integer::signed(8),
+        "u16" | "le16" | "be16" | "uint16_t" | "unsigned short" => Integer::unsigned(16),
+        "s16" | "int16_t" | "short" => Integer::signed(16),
+        "u32" | "le32" | "be32" | "uint32_t" | "unsigned int" => Integer::unsigned(32),
+        "s32" | "int32_t" | "int" => Integer::signed(32),
+        "u64" | "le64" | "be64" | "uint64_t" | "unsigned long" | "unsigned long long"
+        | "size_t" | "cpumask_t" => Integer::unsigned(64),
+        "s64" | "int64_t" | "long" | "long long" => Integer::signed(64),
+        _ => Integer::unsigned(8),
+    }
+}
+
+impl Layout {
+    fn add_fixed(&mut self, begin: usize, len: usize) -> Result {
+        self.fixed_len += len;
+        match self.fixed.last_mut() {
+            Some(last) if last.begin + last.len == begin => last.len += len,
+            _ => self.fixed.push(Part { begin, len }, GFP_KERNEL)?,
+        }
+        Ok(())
+    }
+}
+
+impl Tail for Record<'_> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        let mut len = self.layout.fixed_len;
+        for varying in &self.layout.varying {
+            let more = match varying.what {
+                What::Text => size_of::<u8>(),
+                What::Elements(_) => size_of::<u32>(),
+            };
+            len = len
+                .wrapping_add(varying.bytes(self.bytes).len())
+                .wrapping_add(more);
+        }
+        len
+    }
+
+    #[inline(always)]
+    fn write(&self, mut space: Space<'_>) {
+        for Part { begin, len } in &self.layout.fixed {
+            match self.bytes.get(*begin..begin.wrapping_add(*len)) {
+                Some(bytes) => space.put_bytes(bytes),
+                None => (0..*len).for_each(|_| space.put(0u8)),
+            }
+        }
+        for varying in &self.layout.varying {
+            let bytes = varying.bytes(self.bytes);
+            match varying.what {
+                What::Text => {
+                    space.put_bytes(bytes);
+                    space.put(0u8);
+                }
+                What::Elements(power) => {
+                    space.put(bytes.len().wrapping_shr(power) as u32);
+                    space.put_bytes(bytes);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Any other event that ftrace and perf have: of tracepoints for which there is no probe here, of modules
+//! that were built without rtrace, and what users of ftrace define.
+//!
+//! The kernel lays such a record down for perf, of which a counter on each CPU, with a sample for each event,
+//! hands it over. It is [put](layout) into a trace as the same event with a probe would be. That takes
+//! longer than any other way, and perf keeps to itself what it drops: an event that happens while another one
+//! is recorded by perf in the same context (a task, a softirq, an interrupt, an NMI).
+
+mod layout;
+
+use crate::arch::preempt::NoPreempt;
+use crate::arch::word::SharedWord;
+use crate::probe::captured::CapturedProbe;
+use crate::probe::recorders::Recorders;
+use crate::source::description::Description;
+use crate::source::sampled::Frequency;
+use crate::source::Attach;
+use crate::sys::hotplug::Hotplug;
+use crate::sys::perf::Arrivals;
+use crate::sys::perf_records::{OnRecord, PerfRecords};
+use crate::sys::trace_event::{TraceEvent, TraceFields};
+use kernel::prelude::*;
+use kernel::str::CString;
+use kernel::sync::{new_mutex, Arc, Mutex};
+use layout::{Layout, Record};
+
+/// An event that perf hands over.
+#[pin_data]
+pub(crate) struct Perf {
+    description: Description,
+    firing: Arc<Firing>,
+    hotplug: Arc<Hotplug<Arrivals>>,
+    /// Held to change who records it, and with it whether perf hands it over.
+    #[pin]
+    records: Mutex<Option<PerfRecords<Firing>>>,
+    /// Not 0 while it does. (Who asks may hold locks that this one must not be taken in.)
+    is_recorded: SharedWord,
+}
+
+/// What happens when it fires.
+#[pin_data]
+struct Firing {
+    layout: Layout,
+    #[pin]
+    recorders: Recorders,
+}
+
+impl Perf {
+    /// Finds out what the kernel has by this name; [`None`] if there is no such event. `EINVAL`: its
+    /// records cannot be described; `ENODEV`: perf does not have it. May sleep.
+    pub(crate) fn find(
+        subsystem: &str,
+        name: &str,
+        hotplug: &Arc<Hotplug<Arrivals>>,
+    ) -> Result<Option<Arc<Self>>> {
+        let Some(event) = find(subsystem, name)? else {
+            return Ok(None);
+        };
+        let (description, layout) = layout::describe(&event, subsystem, name)?;
+        let firing = pin_init!(Firing {
+            layout,
+            recorders <- Recorders::new(),
+        });
+        let firing = Arc::pin_init(firing, GFP_KERNEL)?;
+        let hotplug = hotplug.clone();
+        let perf = pin_init!(Self {
+            description,
+            firing,
+            hotplug,
+            records <- new_mutex!(None),
+            is_recorded: SharedWord::new(0),
+        });
+        Ok(Some(Arc::pin_init(perf, GFP_KERNEL)?))
+    }
+
+    /// Its names and fields.
+    pub(crate) fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// Whether it is the same as another one.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.description == other.description && self.firing.layout == other.firing.layout
+    }
+
+    /// Whether the kernel has it now, as it was when it was found. One that is recorded cannot go.
+    /// `ENOMEM`: that is not known. May sleep.
+    pub(crate) fn is_there(&self) -> Result<bool> {
+        if self.is_recorded() {
+            return Ok(true);
+        }
+        match self.event() {
+            Ok(_) => Ok(true),
+            Err(ENOMEM) => Err(ENOMEM),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Whether somebody records it.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.is_recorded.load() != 0
+    }
+
+    /// `ENOENT`: it is gone, or another one is called so.
+    fn event(&self) -> Result<TraceEvent> {
+        let (subsystem, name) = self.description.full_name();
+        let event = find(subsystem, name)?.ok_or(ENOENT)?;
+        match layout::describe(&event, subsystem, name) {
+            Ok((description, layout))
+                if description == self.description && layout == self.firing.layout =>
+            {
+                Ok(event)
+            }
+            Ok(_) | Err(EINVAL) => Err(ENOENT),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What records of an event have. `EINVAL`: they cannot be in a trace. May sleep.
+pub(crate) fn describe(
+    event: &impl TraceFields,
+    subsystem: &str,
+    name: &str,
+) -> Result<Description> {
+    Ok(layout::describe(event, subsystem, name)?.0)
+}
+
+fn find(subsystem: &str, name: &str) -> Result<Option<TraceEvent>> {
+    let subsystem = CString::try_from_fmt(fmt!("{subsystem}"))?;
+    let name = CString::try_from_fmt(fmt!("{name}"))?;
+    TraceEvent::find(&subsystem, &name)
+}
+
+impl Attach for Perf {
+    /// `ENOENT`: it is gone, or has other fields now; `EPERM`: the current task may not see what perf records:
+    /// that takes `CAP_PERFMON`.
+    fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {
+        let mut records = self.records.lock();
+        self.firing.recorders.attach(probe.clone())?;
+        if records.is_some() {
+            return Ok(());
+        }
+        let begun = self
+            .event()
+            .and_then(|event| PerfRecords::new(&self.hotplug, &event, self.firing.clone()));
+        match begun {
+            Ok(begun) => {
+                *records = Some(begun);
+                self.is_recorded.store(1);
+            }
+            Err(error) => {
+                self.firing.recorders.detach(&probe);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn detach(&self, probe: &CapturedProbe) {
+        let mut records = self.records.lock();
+        self.firing.recorders.detach(probe);
+        if !self.firing.recorders.is_any(&NoPreempt::new()) {
+            *records = None;
+            self.is_recorded.store(0);
+        }
+    }
+}
+
+impl OnRecord for Firing {
+    #[inline(always)]
+    fn recorded(&self, record: &[u8]) {
+        let guard = NoPreempt::new();
+        let record = Record {
+            layout: &self.layout,
+            bytes: record,
+        };
+        self.recorders.record(&record, &guard);
+    }
+}

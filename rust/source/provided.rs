@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Events that other modules provide.
+
+use super::description::Description;
+use super::sampled::Frequency;
+use crate::arch::preempt::NoPreempt;
+use crate::probe::captured::{self, CapturedProbe};
+use crate::probe::recorders::Recorders;
+use crate::record::memory::{Space, Tail};
+use crate::source::Attach;
+use crate::sys::args::TEXT_MAX;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// An event of another module.
+#[pin_data]
+pub(crate) struct Provided {
+    description: Description,
+    #[pin]
+    recorders: Recorders,
+}
+
+impl Provided {
+    /// An event that nobody records. `EINVAL`: of variable size is not just a string at its end. May
+    /// sleep.
+    pub(crate) fn new(description: Description) -> Result<Arc<Self>> {
+        if !description.has_only_last_string() {
+            return Err(EINVAL);
+        }
+        Arc::pin_init(
+            pin_init!(Self {
+                description,
+                recorders <- Recorders::new(),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// What its module says of it.
+    pub(crate) fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// Whether it is what `description` says.
+    pub(crate) fn is_described_by(&self, description: &Description) -> bool {
+        self.description == *description
+    }
+
+    /// Whether a filter can look at its records: they are not too long.
+    pub(crate) fn can_be_captured(&self) -> bool {
+        self.description.fixed() + TEXT_MAX < captured::LONGEST
+    }
+
+    /// Whether somebody records it. Any context, NMI included.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.recorders.is_any(&NoPreempt::new())
+    }
+
+    /// Records it if it is enabled. `EINVAL` if `data` is not of its size. Any context, NMI
+    /// included.
+    #[inline(always)]
+    pub(crate) fn emit(&self, data: &[u8], text: &[u8]) -> Result {
+        let guard = NoPreempt::new();
+        if self.recorders.is_any(&guard) && data.len() != self.description.fixed() {
+            return Err(EINVAL);
+        }
+        let record = Record {
+            data,
+            text,
+            has_string: self.description.varies(),
+        };
+        self.recorders.record(&record, &guard);
+        Ok(())
+    }
+}
+
+impl Attach for Provided {
+    fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {
+        self.recorders.attach(probe)
+    }
+
+    fn detach(&self, probe: &CapturedProbe) {
+        self.recorders.detach(probe);
+    }
+}
+
+/// A provided event's fields as a record's tail.
+struct Record<'a> {
+    data: &'a [u8],
+    text: &'a [u8],
+    has_string: bool,
+}
+
+impl Tail for Record<'_> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        let string = if self.has_string {
+            self.text.len().wrapping_add(1)
+        } else {
+            0
+        };
+        self.data.len().wrapping_add(string)
+    }
+
+    #[inline(always)]
+    fn write(&self, mut space: Space<'_>) {
+        space.put_bytes(self.data);
+        if self.has_string {
+            space.put_bytes(self.text);
+            space.put(0u8);
+        }
+    }
+}

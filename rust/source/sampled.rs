@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Sampled events: what runs on each CPU, looked at again and again.
+//!
+//! The kernel's perf interrupts what runs: after so many cycles of the processor, where it has a counter for
+//! them, in an NMI; or when a timer ends. Each channel that records such an event has a sampler of its own, so
+//! several do not disturb each other; it works while the event is recorded.
+
+use crate::abi::schema::{Field, FieldType};
+use crate::arch::preempt::{self, NoPreempt};
+use crate::arch::registers::Register;
+use crate::arch::word::SharedWord;
+use crate::probe::captured::CapturedProbe;
+use crate::record::memory::{Space, Tail};
+use crate::source::Attach;
+use crate::sys::hotplug::Hotplug;
+use crate::sys::percpu::PerCpu;
+use crate::sys::perf::{Arrivals, Config};
+use crate::sys::sampler::{self, OnSample, Sample, Sampler, Timer};
+use kernel::prelude::*;
+use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// Samples per second and CPU.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Frequency(u32);
+
+impl Frequency {
+    /// Not in step with what runs a hundred times per second.
+    pub(crate) const DEFAULT: Self = Self(99);
+
+    /// perf has no timer that comes more often.
+    pub(crate) const MAX: u32 = 100_000;
+
+    /// [`None`]: it cannot be so.
+    pub(crate) fn new(hertz: u32) -> Option<Self> {
+        (1..=Self::MAX).contains(&hertz).then_some(Self(hertz))
+    }
+
+    /// The number.
+    pub(crate) fn hertz(self) -> u32 {
+        self.0
+    }
+}
+
+/// What decides when a sample is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// Time, by a timer.
+    CpuClock,
+    /// The processor's cycles, by a counter of its.
+    Cycles,
+}
+
+impl Pace {
+    const ALL: [Self; 2] = [Self::CpuClock, Self::Cycles];
+
+    /// Those that there are on this machine. May sleep.
+    pub(crate) fn available() -> impl Iterator<Item = Self> {
+        let mut all = Self::ALL.into_iter();
+        core::iter::from_fn(move || all.find(|pace| sampler::is_possible(pace.config())))
+    }
+
+    /// Its event's name.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::CpuClock => "profile_cpu_clock",
+            Self::Cycles => "profile_cycles",
+        }
+    }
+
+    const fn config(self) -> Config {
+        match self {
+            Self::CpuClock => Config::CPU_CLOCK,
+            Self::Cycles => Config::CYCLES,
+        }
+    }
+}
+
+/// The subsystem of sampled events.
+pub(crate) const SUBSYSTEM: &str = "profile";
+
+/// The fields of a sampled event.
+pub(crate) const FIELDS: [Field<'static>; 5] = [
+    // Where the code was interrupted.
+    Field {
+        name: "ip",
+        ty: FieldType::address(),
+    },
+    // What was counted since the sample before: nanoseconds, or cycles.
+    Field {
+        name: "period",
+        ty: FieldType::unsigned(64),
+    },
+    // How many samples of the timer did not come on this CPU, up to now: it was late.
+    Field {
+        name: "missed",
+        ty: FieldType::unsigned(64),
+    },
+    // How often perf stopped the sampling on this CPU up to the next tick.
+    Field {
+        name: "throttled",
+        ty: FieldType::unsigned(64),
+    },
+    // Whether interrupts were off there; never where a timer's interrupt takes the sample.
+    Field {
+        name: "interrupts_off",
+        ty: FieldType::unsigned(8),
+    },
+];
+
+/// A sampled event.
+#[pin_data]
+pub(crate) struct Sampled {
+    pace: Pace,
+    hotplug: Arc<Hotplug<Arrivals>>,
+    /// One for each that records it.
+    #[pin]
+    samplers: Mutex<KVec<(Arc<Sampling>, Sampler<Sampling>)>>,
+}
+
+impl Sampled {
+    /// An event that nobody records.
+    pub(crate) fn new(pace: Pace, hotplug: Arc<Hotplug<Arrivals>>) -> Result<Arc<Self>> {
+        Arc::pin_init(
+            pin_init!(Self {
+                pace,
+                hotplug,
+                samplers <- new_mutex!(KVec::new()),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// What decides when it happens.
+    pub(crate) fn pace(&self) -> Pace {
+        self.pace
+    }
+}
+
+impl Attach for Sampled {
+    /// `ENOSPC`: the processor's counters are all in use.
+    fn attach(&self, probe: Arc<CapturedProbe>, frequency: Frequency) -> Result {
+        let sampling = Sampling {
+            probe,
+            progress: PerCpu::new(Progress::new)?,
+        };
+        let sampling = Arc::new(sampling, GFP_KERNEL)?;
+        let mut samplers = self.samplers.lock();
+        samplers.reserve(1, GFP_KERNEL)?;
+        let sampler = Sampler::new(
+            &self.hotplug,
+            self.pace.config(),
+            frequency.hertz(),
+            |cpu| sampling.probe.takes_cpu(cpu),
+            sampling.clone(),
+        )?;
+        Ok(samplers.push((sampling, sampler), GFP_KERNEL)?)
+    }
+
+    fn detach(&self, probe: &CapturedProbe) {
+        let mut samplers = self.samplers.lock();
+        samplers.retain(|(sampling, _)| !core::ptr::eq(&*sampling.probe, probe));
+    }
+}
+
+/// Who gets samples, and how many there were.
+struct Sampling {
+    probe: Arc<CapturedProbe>,
+    progress: PerCpu<Progress>,
+}
+
+/// The samples of one CPU. Written by it alone, one at a time: perf calls no handler of an event while
+/// one runs.
+struct Progress {
+    /// The timer of the last one, and when it was due.
+    timer: SharedWord,
+    due: SharedWord,
+    missed: SharedWord,
+    throttled: SharedWord,
+}
+
+impl Progress {
+    const fn new() -> Self {
+        Self {
+            timer: SharedWord::new(0),
+            due: SharedWord::new(0),
+            missed: SharedWord::new(0),
+            throttled: SharedWord::new(0),
+        }
+    }
+
+    /// Counts the samples that did not come before one of a timer: it goes by a fixed period, and where it
+    /// is late by more than that it goes on at the next multiple.
+    fn count_missed(&self, timer: Timer, period: u64) {
+        let last = self.due.load();
+        if self.timer.load() == timer.id {
+            let periods = timer.due.wrapping_sub(last).checked_div(period);
+            let missed = periods.unwrap_or(0).saturating_sub(1);
+            self.missed.store(self.missed.load().wrapping_add(missed));
+        }
+        // Else the CPU was away meanwhile.
+        self.timer.store(timer.id);
+        self.due.store(timer.due);
+    }
+}
+
+impl OnSample for Sampling {
+    #[inline(always)]
+    fn sampled(&self, sample: &Sample<'_>) {
+        let guard = &NoPreempt::new();
+        let progress = self.progress.this_cpu(guard);
+        if let Some(timer) = sample.timer {
+            progress.count_missed(timer, sample.period);
+        }
+        let throttled = u64::from(sample.is_throttled);
+        let throttled = progress.throttled.load().wrapping_add(throttled);
+        progress.throttled.store(throttled);
+        let record = Record {
+            ip: sample.registers.get(Register::Ip),
+            period: sample.period,
+            missed: progress.missed.load(),
+            throttled,
+            interrupts_off: !preempt::are_interrupts_on(sample.registers.get(Register::Flags)),
+        };
+        self.probe
+            .record_interrupted(&record, sample.registers, guard);
+    }
+}
+
+/// A sample as a record's tail: [`FIELDS`].
+struct Record {
+    ip: u64,
+    period: u64,
+    missed: u64,
+    throttled: u64,
+    interrupts_off: bool,
+}
+
+impl Tail for Record {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        4 * size_of::<u64>() + size_of::<u8>()
+    }
+
+    #[inline(always)]
+    fn write(&self, mut space: Space<'_>) {
+        space.put(self.ip);
+        space.put(self.period);
+        space.put(self.missed);
+        space.put(self.throttled);
+        space.put(u8::from(self.interrupts_off));
+    }
+}

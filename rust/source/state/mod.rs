@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The state: what there is at a moment, as events, so that a reader knows of what began before the trace.
+//!
+//! They are recorded when a session is asked for it, and there alone. Threads are recorded [by the
+//! kernel](walk), in order with the events that change them; what need not be as exact comes as
+//! [lines](lines) from user space. Names and fields are LTTng's where it has the event.
+
+mod declared;
+pub(crate) mod lines;
+mod walk;
+
+use crate::arch::preempt::NoPreempt;
+use crate::probe::captured::{Bytes, CapturedProbe};
+use crate::probe::recorders::Recorders;
+use crate::record::memory::Tail;
+use crate::source::sampled::Frequency;
+use crate::source::Attach;
+pub(crate) use declared::Declaration;
+use declared::{DECLARED, END, START};
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// An event of the state.
+#[pin_data]
+pub(crate) struct State {
+    declaration: &'static Declaration,
+    #[pin]
+    recorders: Recorders,
+}
+
+/// What its events are listed under.
+pub(crate) const SUBSYSTEM: &str = "statedump";
+
+impl State {
+    /// All of them, recorded by nobody. May sleep.
+    pub(crate) fn all() -> impl Iterator<Item = Result<Arc<Self>>> {
+        DECLARED.iter().map(|&declaration| {
+            Arc::pin_init(
+                pin_init!(Self {
+                    declaration,
+                    recorders <- Recorders::new(),
+                }),
+                GFP_KERNEL,
+            )
+        })
+    }
+
+    /// What is recorded.
+    pub(crate) fn declaration(&self) -> &'static Declaration {
+        self.declaration
+    }
+}
+
+impl Attach for State {
+    fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {
+        self.recorders.attach(probe)
+    }
+
+    fn detach(&self, probe: &CapturedProbe) {
+        self.recorders.detach(probe);
+    }
+}
+
+/// Records the state in one session.
+pub(crate) struct Dump<P> {
+    /// In the order of their declarations.
+    events: KVec<Arc<State>>,
+    is_ours: P,
+}
+
+impl<P: Fn(&CapturedProbe) -> bool> Dump<P> {
+    /// Records `events`, all of the state, into the probes that are picked by `is_ours`. May sleep.
+    pub(crate) fn new<'a>(
+        events: impl Iterator<Item = &'a Arc<State>>,
+        is_ours: P,
+    ) -> Result<Self> {
+        let mut all = KVec::with_capacity(DECLARED.len(), GFP_KERNEL)?;
+        for event in events {
+            all.push(event.clone(), GFP_KERNEL)?;
+        }
+        Ok(Self {
+            events: all,
+            is_ours,
+        })
+    }
+
+    /// Whether anything of the state is recorded.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.events.iter().any(|event| self.records(event))
+    }
+
+    /// Records what `parts` say, in their order. `EINTR`: the task is killed meanwhile. May sleep.
+    pub(crate) fn take(&self, parts: &lines::Parts) -> Result {
+        for part in parts.iter() {
+            match part {
+                lines::Part::All => {
+                    self.record(&START, &());
+                    self.walk()?;
+                    self.record(&END, &());
+                }
+                lines::Part::Threads => self.walk()?,
+                lines::Part::Record(place, fields) => {
+                    if let Some(event) = self.events.get(place) {
+                        self.record_event(event, &Bytes(fields));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn find(&self, declaration: &'static Declaration) -> Option<&State> {
+        let mut events = self.events.iter();
+        let event = events.find(|event| core::ptr::eq(event.declaration, declaration))?;
+        Some(&**event)
+    }
+
+    /// Whether an event is recorded.
+    fn has(&self, declaration: &'static Declaration) -> bool {
+        self.find(declaration)
+            .is_some_and(|event| self.records(event))
+    }
+
+    fn records(&self, event: &State) -> bool {
+        event.recorders.has_any(&self.is_ours, &NoPreempt::new())
+    }
+
+    fn record(&self, declaration: &'static Declaration, fields: &impl Tail) {
+        if let Some(event) = self.find(declaration) {
+            self.record_event(event, fields);
+        }
+    }
+
+    fn record_event(&self, event: &State, fields: &impl Tail) {
+        let guard = NoPreempt::new();
+        event.recorders.record_where(fields, &self.is_ours, &guard);
+    }
+}

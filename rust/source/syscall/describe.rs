@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! From a line of the table to a description of a system call.
+//!
+//! The kinds of arguments, by the names that the table has for them:
+//!
+//! | kind | in the record |
+//! | --- | --- |
+//! | `int`, `uint`, `long`, `ulong` | as in C |
+//! | `fd`, `pid`, `uid`, `mode`, `size`, `off` | what it says, as wide as its C type |
+//! | `flags`, `bits` | 32 and 64 bits, in hexadecimal |
+//! | `ptr` | an address in user space |
+//! | `out` | an address that the call only writes to: in the record of the exit, as LTTng has it |
+//! | `string` | a path or a name; the text itself |
+//! | `peer`, `own` | the address of a socket, of the other side or its own: that in user space, and what is there |
+//! | `timespec`, `timeval`, `itimerspec`, `filetimes` | an address in user space, and the times that are there |
+//! | `epoll` | an address in user space, and the events and the data that are there |
+//! | `pollset` | an address in user space, and the first descriptors and what is asked of each; in the exit's what came of it |
+//! | `readset`, `writeset`, `exceptset` | an address in user space, and the first descriptors of that set; in the exit's those that are ready |
+//! | `iovec` | an address in user space, and the lengths of the first buffers |
+//! | `message` | an address in user space, and the address of a socket and the lengths of the first buffers there |
+//! | `received` | an address in user space; in the record of the exit the same |
+//! | `connected` | an address in user space; in the record of the exit the address of the socket there |
+//! | `sender`, `name` | as `out`, and the address of a socket that is there: another one's, its own |
+//! | `epolled` | as `out`, and what is told of the first descriptors |
+//!
+//! What is in user space stands behind all numbers. What cannot be read, or was not written since the call
+//! failed, is 0, or empty.
+
+use super::pointed::Pointed;
+use super::Direction;
+use crate::abi::schema::{Field, FieldType};
+
+/// A system call, or what stands for those that are not known.
+pub(crate) struct Call {
+    /// Its place among the system calls: the number, if it has one.
+    pub(crate) slot: u32,
+    pub(crate) entry_name: &'static str,
+    pub(crate) exit_name: &'static str,
+    /// What ftrace and perf call its entry, below `syscalls`, if they know it.
+    pub(crate) kernel_entry_name: Option<&'static str>,
+    /// The same for the exit.
+    pub(crate) kernel_exit_name: Option<&'static str>,
+    /// What the entry's record has in front of the arguments.
+    pub(crate) before_arguments: &'static [Field<'static>],
+    /// What the exit's record has in front of addresses that were written to.
+    pub(crate) at_exit: &'static [Field<'static>],
+    /// In the order of the registers.
+    pub(crate) arguments: &'static [Argument],
+}
+
+/// An argument of a system call.
+#[derive(Clone, Copy)]
+pub(crate) struct Argument {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+}
+
+/// What becomes of an argument.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    /// Recorded at the entry as it is.
+    Number(FieldType<'static>),
+    /// The address of a text, which is recorded at the entry, behind all numbers.
+    Text,
+    /// Another address.
+    Address {
+        /// Where it is recorded itself.
+        at: Direction,
+        /// What is recorded at the entry of what is there, behind all numbers.
+        given: Option<Target>,
+        /// The same at the exit.
+        filled: Option<Target>,
+    },
+}
+
+/// What is at an address: its fields, but for a text, which is called as the argument.
+#[derive(Clone, Copy)]
+pub(crate) struct Target {
+    pub(super) pointed: Pointed,
+    pub(crate) fields: &'static [Field<'static>],
+}
+
+impl Kind {
+    /// How an address is recorded.
+    const ADDRESS: FieldType<'static> = FieldType::hex(64);
+
+    /// The number that it is in the record.
+    pub(crate) const fn number(self, direction: Direction) -> Option<FieldType<'static>> {
+        match (self, direction) {
+            (Self::Number(ty), Direction::Entry) => Some(ty),
+            (Self::Address { at, .. }, _) if at as u8 == direction as u8 => Some(Self::ADDRESS),
+            _ => None,
+        }
+    }
+
+    /// What is recorded of where it points to.
+    const fn target(self, direction: Direction) -> Option<Target> {
+        match (self, direction) {
+            (Self::Text, Direction::Entry) => Some(Target {
+                pointed: Pointed::Text,
+                fields: &[],
+            }),
+            (Self::Address { given, .. }, Direction::Entry) => given,
+            (Self::Address { filled, .. }, Direction::Exit) => filled,
+            _ => None,
+        }
+    }
+
+    /// What is copied from there.
+    pub(super) const fn pointed(self, direction: Direction) -> Option<Pointed> {
+        match self.target(direction) {
+            Some(target) => Some(target.pointed),
+            None => None,
+        }
+    }
+}
+
+impl Call {
+    /// The name of its entry or of its exit.
+    pub(crate) fn name(&self, direction: Direction) -> &'static str {
+        match direction {
+            Direction::Entry => self.entry_name,
+            Direction::Exit => self.exit_name,
+        }
+    }
+
+    /// What ftrace and perf call it, below `syscalls`, if they know it.
+    pub(crate) fn kernel_name(&self, direction: Direction) -> Option<&'static str> {
+        match direction {
+            Direction::Entry => self.kernel_entry_name,
+            Direction::Exit => self.kernel_exit_name,
+        }
+    }
+
+    /// Its place among the system calls.
+    pub(crate) fn slot(&self) -> u32 {
+        self.slot
+    }
+
+    /// What its record has in front of what the arguments are.
+    pub(crate) const fn before(&self, direction: Direction) -> &'static [Field<'static>] {
+        match direction {
+            Direction::Entry => self.before_arguments,
+            Direction::Exit => self.at_exit,
+        }
+    }
+
+    /// The fields of its record.
+    pub(crate) fn fields(
+        &'static self,
+        direction: Direction,
+    ) -> impl Iterator<Item = Field<'static>> {
+        let numbers = self.arguments.iter().filter_map(move |argument| {
+            let ty = argument.kind.number(direction)?;
+            Some(field(argument.name, ty))
+        });
+        let pieces = self.arguments.iter().flat_map(move |argument| {
+            let target = argument.kind.target(direction);
+            let is_text = target.is_some_and(|target| matches!(target.pointed, Pointed::Text));
+            let text = is_text.then(|| field(argument.name, FieldType::String));
+            let fields = target.map_or(&[][..], |target| target.fields);
+            text.into_iter().chain(fields.iter().copied())
+        });
+        let before = self.before(direction).iter().copied();
+        before.chain(numbers).chain(pieces)
+    }
+}
+
+/// The result, in the record of every exit.
+pub(crate) const RESULT: Field<'static> = Field {
+    name: "ret",
+    ty: FieldType::signed(64),
+};
+
+/// Which call it was, where the event's name does not say so.
+pub(crate) const NUMBER: Field<'static> = Field {
+    name: "id",
+    ty: FieldType::signed(32),
+};
+
+pub(crate) const fn field(name: &'static str, ty: FieldType<'static>) -> Field<'static> {
+    Field { name, ty }
+}
+
+/// The table's syntax: `NUMBER name(argument: kind, ...);` each.
+macro_rules! syscalls {
+    ($($number:literal $name:ident($($arg:ident: $kind:ident),*);)*) => {
+        /// All calls that are known, by number.
+        pub(crate) const LISTED: &[$crate::source::syscall::describe::Call] = &[$(
+            $crate::source::syscall::describe::Call {
+                slot: $number,
+                entry_name: concat!("syscall_entry_", stringify!($name)),
+                exit_name: concat!("syscall_exit_", stringify!($name)),
+                kernel_entry_name: Some(concat!("sys_enter_", stringify!($name))),
+                kernel_exit_name: Some(concat!("sys_exit_", stringify!($name))),
+                before_arguments: &[],
+                at_exit: &[$crate::source::syscall::describe::RESULT],
+                arguments: &[$($crate::source::syscall::describe::Argument {
+                    name: stringify!($arg),
+                    kind: $crate::source::syscall::describe::kind!($arg $kind),
+                }),*],
+            }
+        ),*];
+    };
+}
+pub(crate) use syscalls;
+
+macro_rules! kind {
+    ($arg:ident out) => {
+        $crate::source::syscall::kinds::OUT
+    };
+    ($arg:ident string) => {
+        $crate::source::syscall::describe::Kind::Text
+    };
+    ($arg:ident peer) => {
+        $crate::source::syscall::kinds::PEER
+    };
+    ($arg:ident own) => {
+        $crate::source::syscall::kinds::OWN
+    };
+    ($arg:ident connected) => {
+        $crate::source::syscall::kinds::CONNECTED
+    };
+    ($arg:ident sender) => {
+        $crate::source::syscall::kinds::SENDER
+    };
+    ($arg:ident name) => {
+        $crate::source::syscall::kinds::NAME
+    };
+    ($arg:ident epolled) => {
+        $crate::source::syscall::kinds::EPOLLED
+    };
+    ($arg:ident timespec) => {
+        $crate::source::syscall::describe::words!(2, $arg, "_sec", "_nsec")
+    };
+    ($arg:ident timeval) => {
+        $crate::source::syscall::describe::words!(2, $arg, "_sec", "_usec")
+    };
+    ($arg:ident itimerspec) => {
+        $crate::source::syscall::describe::words!(
+            4,
+            $arg,
+            "_interval_sec",
+            "_interval_nsec",
+            "_value_sec",
+            "_value_nsec"
+        )
+    };
+    ($arg:ident filetimes) => {
+        $crate::source::syscall::describe::words!(
+            4,
+            $arg,
+            "_access_sec",
+            "_access_nsec",
+            "_modify_sec",
+            "_modify_nsec"
+        )
+    };
+    ($arg:ident epoll) => {
+        $crate::source::syscall::kinds::EPOLL
+    };
+    ($arg:ident pollset) => {
+        $crate::source::syscall::kinds::POLL_SET
+    };
+    ($arg:ident readset) => {
+        $crate::source::syscall::kinds::READ_SET
+    };
+    ($arg:ident writeset) => {
+        $crate::source::syscall::kinds::WRITE_SET
+    };
+    ($arg:ident exceptset) => {
+        $crate::source::syscall::kinds::EXCEPT_SET
+    };
+    ($arg:ident iovec) => {
+        $crate::source::syscall::kinds::VECTOR
+    };
+    ($arg:ident message) => {
+        $crate::source::syscall::kinds::MESSAGE
+    };
+    ($arg:ident received) => {
+        $crate::source::syscall::kinds::RECEIVED
+    };
+    ($arg:ident $number:ident) => {
+        $crate::source::syscall::describe::Kind::Number($crate::source::syscall::describe::number!(
+            $number
+        ))
+    };
+}
+pub(crate) use kind;
+
+macro_rules! words {
+    ($count:literal, $arg:ident, $($name:literal),*) => {
+        $crate::source::syscall::kinds::given(
+            $crate::source::syscall::pointed::Pointed::Words($count),
+            &[$($crate::source::syscall::describe::field(
+                concat!(stringify!($arg), $name),
+                $crate::abi::schema::FieldType::signed(64),
+            )),*],
+        )
+    };
+}
+pub(crate) use words;
+
+macro_rules! number {
+    (int) => {
+        $crate::abi::schema::FieldType::signed(32)
+    };
+    (fd) => {
+        $crate::abi::schema::FieldType::signed(32)
+    };
+    (pid) => {
+        $crate::abi::schema::FieldType::signed(32)
+    };
+    (uint) => {
+        $crate::abi::schema::FieldType::unsigned(32)
+    };
+    (uid) => {
+        $crate::abi::schema::FieldType::unsigned(32)
+    };
+    (flags) => {
+        $crate::abi::schema::FieldType::hex(32)
+    };
+    (mode) => {
+        $crate::abi::schema::FieldType::unsigned(16)
+    };
+    (long) => {
+        $crate::abi::schema::FieldType::signed(64)
+    };
+    (off) => {
+        $crate::abi::schema::FieldType::signed(64)
+    };
+    (ulong) => {
+        $crate::abi::schema::FieldType::unsigned(64)
+    };
+    (size) => {
+        $crate::abi::schema::FieldType::unsigned(64)
+    };
+    (bits) => {
+        $crate::abi::schema::FieldType::hex(64)
+    };
+    (ptr) => {
+        $crate::abi::schema::FieldType::hex(64)
+    };
+}
+pub(crate) use number;

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Events of system calls: for each call one at its entry and one at its exit.
+//!
+//! The kernel has one tracepoint for all entries and one for all exits. So there are two
+//! probes; which calls they record is a bit each ([`probe`]), and what they record of a call
+//! is said by a [plan](plan) that is made from the call's line in the [`table`].
+//!
+//! A call has a slot, which is its number; behind the numbers are two more, for calls that the
+//! table does not know and for those of 32-bit programs, which number them differently.
+//!
+//! The kernel forgets the number of rt_sigreturn(2), and of a call that a tracer or a filter
+//! kept from happening: their exits are unknown, with -1 for the number.
+
+mod captured;
+mod compat;
+mod describe;
+mod kinds;
+mod plan;
+mod pointed;
+mod probe;
+mod table;
+mod trigger;
+
+pub(crate) use captured::{handler as captured_handler, CapturedSyscallProbe};
+pub(crate) use describe::Call;
+pub(crate) use probe::{handler, Numbers, SyscallProbe};
+pub(crate) use trigger::{trigger_handler, SyscallTrigger};
+
+use crate::abi::schema::FieldType;
+use describe::{Argument, Kind, NUMBER, RESULT};
+use table::LISTED;
+
+/// The events' subsystem.
+pub(crate) const SUBSYSTEM: &str = "syscalls";
+
+/// Numbers that the table could know are below this one.
+const NUMBERS: u32 = LISTED[LISTED.len() - 1].slot + 1;
+/// The slot of a call that the table does not know.
+const UNKNOWN: u32 = NUMBERS;
+/// The slot of all calls of 32-bit programs.
+const COMPAT: u32 = NUMBERS + 1;
+/// All slots are below this one. Not every slot below has a call.
+const SLOTS: u32 = NUMBERS + 2;
+
+/// The way into the kernel or out of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// `syscall_entry_...`
+    Entry,
+    /// `syscall_exit_...`
+    Exit,
+}
+
+impl Direction {
+    /// Both.
+    pub(crate) const ALL: [Self; 2] = [Self::Entry, Self::Exit];
+
+    /// The kernel's tracepoint.
+    pub(crate) fn tracepoint(self) -> &'static str {
+        match self {
+            Self::Entry => "sys_enter",
+            Self::Exit => "sys_exit",
+        }
+    }
+}
+
+/// What is recorded of a call whose arguments are not known.
+const fn six(ty: FieldType<'static>) -> [Argument; 6] {
+    let kind = Kind::Number(ty);
+    [
+        Argument { name: "arg0", kind },
+        Argument { name: "arg1", kind },
+        Argument { name: "arg2", kind },
+        Argument { name: "arg3", kind },
+        Argument { name: "arg4", kind },
+        Argument { name: "arg5", kind },
+    ]
+}
+
+const UNKNOWN_CALL: &Call = &Call {
+    slot: UNKNOWN,
+    entry_name: "syscall_entry_unknown",
+    exit_name: "syscall_exit_unknown",
+    kernel_entry_name: None,
+    kernel_exit_name: None,
+    before_arguments: &[NUMBER],
+    at_exit: &[NUMBER, RESULT],
+    arguments: &six(FieldType::hex(64)),
+};
+
+const COMPAT_CALL: &Call = &Call {
+    slot: COMPAT,
+    entry_name: "compat_syscall_entry_unknown",
+    exit_name: "compat_syscall_exit_unknown",
+    kernel_entry_name: None,
+    kernel_exit_name: None,
+    before_arguments: &[compat::NUMBER],
+    at_exit: &[compat::NUMBER, RESULT],
+    arguments: &six(FieldType::hex(32)),
+};
+
+/// The calls by slot.
+static CALLS: [Option<&Call>; SLOTS as usize] = {
+    let mut calls = [None; SLOTS as usize];
+    let mut at = 0;
+    while at < LISTED.len() {
+        let slot = LISTED[at].slot as usize;
+        assert!(calls[slot].is_none(), "a number stands twice in the table");
+        calls[slot] = Some(&LISTED[at]);
+        at += 1;
+    }
+    calls[UNKNOWN as usize] = Some(UNKNOWN_CALL);
+    calls[COMPAT as usize] = Some(COMPAT_CALL);
+    calls
+};
+
+/// All calls, by slot.
+pub(crate) fn calls() -> impl Iterator<Item = &'static Call> {
+    CALLS.iter().filter_map(|call| *call)
+}
+
+/// The call at this place.
+fn call(slot: u32) -> Option<&'static Call> {
+    *CALLS.get(slot as usize)?
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! From a declaration to a probe and a description.
+
+use crate::abi::schema::Field;
+use crate::probe::captured::CapturedProbe;
+use crate::probe::handlers::Handlers;
+use crate::probe::Probe;
+use crate::sys::tracepoint::Handler;
+
+/// A declared event.
+pub(crate) struct Declaration {
+    /// Subsystem: the directory below `events/`.
+    pub(crate) subsystem: &'static str,
+    /// Name, as viewers of traces know it.
+    pub(crate) name: &'static str,
+    /// The kernel's tracepoint.
+    pub(crate) tracepoint: &'static str,
+    /// Fields, in the order of the record.
+    pub(crate) fields: &'static [Field<'static>],
+    /// Whether it is recorded when nothing else was asked for.
+    pub(crate) default: bool,
+    /// Its probe.
+    pub(crate) handlers: Handlers<Probe>,
+    /// Its probe where the record is captured.
+    pub(crate) captured: Handler<CapturedProbe>,
+}
+
+/// Declares an event as a `Declaration` constant.
+///
+/// ```ignore
+/// event! {
+///     /// When it happens, and what for.
+///     SCHED_SWITCH: sched "sched_switch" = sched_switch(_preempt: bool, prev: &Task) {
+///         prev_tid: i32 = prev.tid(),
+///     }
+/// }
+/// ```
+///
+/// that is: constant, subsystem, the event's name, the tracepoint with its arguments, the
+/// fields with how each is read. After the fields may stand `string name = EXPR`: a field of
+/// bytes (`&[u8]` without NUL) whose length varies; `EXPR` is evaluated before space is reserved.
+/// `optional` in front keeps the event out of the default set.
+macro_rules! event {
+    (
+        $(#[$doc:meta])*
+        $constant:ident: $subsystem:ident $name:literal =
+            $tracepoint:ident($($arg:ident: $ty:ty),*) $fields:tt $(string $tail:ident = $value:expr)?
+    ) => {
+        event! { @declare [$(#[$doc])*] $constant $subsystem $name true
+            $tracepoint [$($arg: $ty),*] $fields [$($tail = $value)?] }
+    };
+    (
+        $(#[$doc:meta])*
+        optional $constant:ident: $subsystem:ident $name:literal =
+            $tracepoint:ident($($arg:ident: $ty:ty),*) $fields:tt $(string $tail:ident = $value:expr)?
+    ) => {
+        event! { @declare [$(#[$doc])*] $constant $subsystem $name false
+            $tracepoint [$($arg: $ty),*] $fields [$($tail = $value)?] }
+    };
+    (@declare
+        [$(#[$doc:meta])*] $constant:ident $subsystem:ident $name:literal $default:literal
+        $tracepoint:ident [$($arg:ident: $ty:ty),*]
+        { $($field:ident: $fty:ty = $read:expr),* $(,)? } [$($tail:ident = $value:expr)?]
+    ) => {
+        $(#[$doc])*
+        pub(super) const $constant: $crate::source::typed::Declaration = {
+            use $crate::channel::{Buffer, Entered, Waiting};
+            use $crate::record::format::Format;
+            use $crate::record::header::EventHeader;
+            use $crate::record::memory::{RecordWriter, Tail};
+            use $crate::record::clock::ClockSource;
+
+            const FIXED: u64 = 0 $(+ ::core::mem::size_of::<$fty>() as u64)*;
+            // A string has a NUL at least.
+            const LEAST: u64 = FIXED $(+ { stringify!($tail); 1 })?;
+            const CAPACITY: usize =
+                FIXED as usize $(+ { stringify!($tail); $crate::sys::args::TEXT_MAX + 1 })?;
+
+            // Kprobes stay out: one on a probe could fire the probe.
+            #[link_section = ".kprobes.text"]
+            extern "C" fn probe<F: Format>(probe: &$crate::probe::Probe $(, $arg: $ty)*) {
+                let entered = match probe.enter() {
+                    Ok(entered) => entered,
+                    Err(waiting) => return admit::<F>(probe $(, $arg)*, waiting),
+                };
+                if F::Clock::IS_CALL {
+                    record_with_call::<F>(probe $(, $arg)*, entered);
+                } else {
+                    record::<F>(probe $(, $arg)*, entered);
+                }
+            }
+
+            #[inline(always)]
+            fn record<F: Format>(
+                probe: &$crate::probe::Probe $(, $arg: $ty)*, entered: Entered<'_>
+            ) {
+                let recorded = event!(@record Buffer::record_open::<F, _>, entered, probe,
+                    [$($value)?] [$($fty = $read),*]);
+                if let Err(entered) = recorded {
+                    record_any::<F>(probe $(, $arg)*, entered);
+                }
+            }
+
+            // Apart, so that the registers that a call needs are not saved where it is not made.
+            #[inline(never)]
+            #[link_section = ".kprobes.text"]
+            fn record_with_call<F: Format>(
+                probe: &$crate::probe::Probe $(, $arg: $ty)*, entered: Entered<'_>
+            ) {
+                record::<F>(probe $(, $arg)*, entered);
+            }
+
+            // These take what the probe has got, so that nothing is moved to get here.
+            #[cold]
+            #[inline(never)]
+            #[link_section = ".kprobes.text"]
+            fn admit<F: Format>(
+                probe: &$crate::probe::Probe $(, $arg: $ty)*, waiting: Waiting<'_>
+            ) {
+                if let Some(entered) = probe.admit(waiting, F::Header::SHORT + LEAST) {
+                    record_any::<F>(probe $(, $arg)*, entered);
+                }
+            }
+
+            #[cold]
+            #[inline(never)]
+            fn record_any<F: Format>(
+                probe: &$crate::probe::Probe $(, $arg: $ty)*, entered: Entered<'_>
+            ) {
+                event!(@record Buffer::record_any::<F, _>, entered, probe,
+                    [$($value)?] [$($fty = $read),*]);
+            }
+
+            #[link_section = ".kprobes.text"]
+            extern "C" fn captured(probe: &$crate::probe::captured::CapturedProbe $(, $arg: $ty)*) {
+                probe.record::<CAPACITY, _>(
+                    #[inline(always)]
+                    || event!(@about [$($field: $fty = $read),*]),
+                    #[inline(always)]
+                    || event!(@payload [$($value)?] [$($fty = $read),*]),
+                );
+            }
+
+            $crate::source::typed::Declaration {
+                subsystem: stringify!($subsystem),
+                name: $name,
+                tracepoint: stringify!($tracepoint),
+                fields: &[
+                    $($crate::abi::schema::Field {
+                        name: stringify!($field),
+                        ty: <$fty as $crate::source::typed::field::FieldValue>::TYPE,
+                    },)*
+                    $($crate::abi::schema::Field {
+                        name: stringify!($tail),
+                        ty: $crate::abi::schema::FieldType::String,
+                    },)?
+                ],
+                default: $default,
+                handlers: event!(@handlers $tracepoint $($arg)*),
+                captured: event!(@captured $tracepoint $($arg)*),
+            }
+        };
+    };
+    // Fields are read and written one by one, so that none need be kept.
+    (@record $record:expr, $entered:ident, $probe:ident,
+        [$($value:expr)?] [$($fty:ty = $read:expr),*]
+    ) => {{
+        $record(
+            $entered,
+            &$probe.label,
+            #[inline(always)]
+            || event!(@payload [$($value)?] [$($fty = $read),*]),
+        )
+    }};
+    // How many bytes, and what lays them down.
+    (@payload [$($value:expr)?] [$($fty:ty = $read:expr),*]) => {{
+        let tail = event!(@tail $($value)?);
+        (
+            FIXED.wrapping_add(tail.len() as u64),
+            #[inline(always)]
+            move |to: RecordWriter<'_>| to$(.put::<$fty>($read))*.put_tail(&tail),
+        )
+    }};
+    // The id of the task that it is about.
+    (@about [$($field:ident: $fty:ty = $read:expr),*]) => {{
+        let about: Option<i32> = None;
+        $(
+            let about = if const { $crate::source::typed::field::is_about(stringify!($field)) } {
+                about.or_else(|| <$fty as $crate::source::typed::field::FieldValue>::task_id($read))
+            } else {
+                about
+            };
+        )*
+        about
+    }};
+    (@tail) => { () };
+    (@tail $value:expr) => { $crate::record::memory::NulTerminated($value) };
+    (@handlers $tp:ident $($arg:ident)*) => {
+        ::kernel::macros::paste! {
+            $crate::probe::handlers::handlers!(
+                [$($arg)*], probe, $crate::sys::bindings::[<__traceiter_ $tp>]
+            )
+        }
+    };
+    (@captured $tp:ident $($arg:ident)*) => {
+        ::kernel::macros::paste! {
+            $crate::probe::handlers::handler!(
+                [$($arg)*], captured, $crate::sys::bindings::[<__traceiter_ $tp>]
+            )
+        }
+    };
+}

@@ -146,9 +146,7 @@ impl Ends {
 
 /// Runs a command with the usual limits.
 pub fn run(mut command: Command) -> io::Result<Child> {
-    let child = command.spawn()?;
-    files::open_as_usual(Pid::from_child(&child));
-    Ok(child)
+    files::spawn(&mut command)
 }
 
 /// The id of a thread that does nothing, for as long as this process runs: who is chosen when nobody is

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How many files this process may have open.
+//! Limit of open files of this process, and of the commands that it runs.
 
 use rustix::process::{getrlimit, prlimit, setrlimit, Pid, Resource, Rlimit};
-use std::sync::OnceLock;
+use std::fs;
+use std::io;
+use std::process::{Child, Command};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Raises the limit to the most that the system allows: there is a file for each stream, and a trace has
 /// more than a thousand streams on a large machine. The usual limit is for the sake of select(2), which nothing
@@ -22,15 +25,32 @@ pub fn open_many() {
 /// The limit as it was before [`open_many`].
 static USUAL: OnceLock<Option<u64>> = OnceLock::new();
 
-/// Gives a process, which is to run a command of the user's, the limit that this one had.
-pub fn open_as_usual(process: Pid) {
-    let Some(usual) = USUAL.get() else { return };
-    let _ = prlimit(
-        Some(process),
-        Resource::Nofile,
-        Rlimit {
-            current: *usual,
-            ..getrlimit(Resource::Nofile)
-        },
-    );
+/// Runs a command with the limit that this process had before [`open_many`].
+///
+/// The limit is a property of all threads, and a new process inherits it. While the process is made, the limit is
+/// the usual one, if this process has at most half as many files open: another thread can open files meanwhile. With
+/// more open files, the command gets its limit just after it has begun, and can see the raised one until then.
+pub fn spawn(command: &mut Command) -> io::Result<Child> {
+    /// Held while the limit is lowered.
+    static LOWERED: Mutex<()> = Mutex::new(());
+
+    let Some(usual) = USUAL.get() else {
+        return command.spawn();
+    };
+    let _alone = LOWERED.lock().unwrap_or_else(PoisonError::into_inner);
+    let raised = getrlimit(Resource::Nofile);
+    let lowered = Rlimit {
+        current: *usual,
+        ..raised
+    };
+    let open = fs::read_dir("/proc/self/fd").map_or(u64::MAX, |files| files.count() as u64);
+    if usual.is_some_and(|usual| open > usual / 2) {
+        let child = command.spawn()?;
+        let _ = prlimit(Some(Pid::from_child(&child)), Resource::Nofile, lowered);
+        return Ok(child);
+    }
+    let _ = setrlimit(Resource::Nofile, lowered);
+    let child = command.spawn();
+    let _ = setrlimit(Resource::Nofile, raised);
+    child
 }

@@ -3,7 +3,7 @@
 //! `rtrace create`, `rtrace destroy` and `rtrace sessions`.
 
 use crate::options::Place;
-use crate::terminal::{print, say, HEADING};
+use crate::terminal::{harmless_json, print, say, HEADING};
 use serde::Serialize;
 use std::fmt::Write;
 use trace::live::LiveTrace;
@@ -88,7 +88,7 @@ pub fn list(place: &Place, json: bool) -> anyhow::Result<()> {
         }
     }
     let text = if json {
-        format!("{}\n", serde_json::to_string_pretty(&rows)?)
+        format!("{}\n", harmless_json(serde_json::to_string_pretty(&rows)?))
     } else {
         text(&rows)?
     };

@@ -3,7 +3,7 @@
 //! `rtrace status`: the session as it is.
 
 use crate::options::Place;
-use crate::terminal::{bytes, print, HEADING};
+use crate::terminal::{bytes, harmless_json, print, HEADING};
 use serde::Serialize;
 use std::fmt::Write;
 use trace::channel::EventFilter;
@@ -88,7 +88,7 @@ pub fn status(place: &Place, json: bool) -> anyhow::Result<()> {
     if json {
         return Ok(print(&format!(
             "{}\n",
-            serde_json::to_string_pretty(&status)?
+            harmless_json(serde_json::to_string_pretty(&status)?)
         ))?);
     }
     Ok(print(&text(&status)?)?)

@@ -5,6 +5,7 @@
 use anstyle::{AnsiColor, Style};
 use std::borrow::Cow;
 use std::io::{self, Write};
+use trace::printing::commands_terminal;
 
 /// Of headings.
 pub const HEADING: Style = Style::new().bold();
@@ -32,13 +33,6 @@ pub fn say(message: impl std::fmt::Display) {
 /// A name that anybody may have chosen, such as a task's: on one line, and harmless to the terminal.
 pub fn printable(text: &str) -> String {
     text.replace(commands_terminal, "?")
-}
-
-/// Whether the terminal would obey the character instead of showing it: controls, and those that change the
-/// direction of text.
-fn commands_terminal(character: char) -> bool {
-    let turns = matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    character.is_control() || turns
 }
 
 /// A text for the terminal, or for a file that may be shown there. All output passes through here, because texts of

@@ -6,6 +6,7 @@ use network::Notice;
 use std::os::unix::net::UnixDatagram;
 use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
+use trace::printing::commands_terminal;
 
 /// Takes the program's messages. Clones are the same.
 #[derive(Clone, Debug)]
@@ -55,7 +56,7 @@ impl Log {
         /// "System daemons" among syslog's facilities, in its place.
         const DAEMON: u8 = 3 << 3;
         // It may contain what another machine says: nothing that a terminal would obey.
-        let message = message.replace(char::is_control, "?");
+        let message = message.replace(commands_terminal, "?");
         match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             Target::Stderr => eprintln!("rtraced: {message}"),
             Target::System(Some(socket)) => {

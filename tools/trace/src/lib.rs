@@ -36,6 +36,7 @@ pub mod latency;
 pub mod live;
 pub mod output;
 pub mod part;
+pub mod printing;
 pub mod priority;
 pub mod recording;
 pub mod recovered;

@@ -98,7 +98,7 @@ impl Csv {
                 row.cell("")?;
             }
         }
-        row.cell(&event.layout.name)?;
+        row.cell(Line(event.layout.name.as_bytes()))?;
         if !self.has_column_per_field {
             return row.cell(Pairs(event));
         }

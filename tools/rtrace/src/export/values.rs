@@ -5,6 +5,7 @@
 use rtrace_abi::schema::{Integer, Shown};
 use std::fmt::{self, Display, Formatter, Write};
 use trace::ctf::{Event, FieldLayout, Type, Value};
+use trace::printing::commands_terminal;
 
 /// A value as text: on one line, whatever bytes a text has.
 pub struct AsText<'a>(pub &'a Type, pub Value<'a>);
@@ -25,7 +26,7 @@ impl Display for AsText<'_> {
                 f.write_char('}')
             }
             (value, Type::Enumeration(element, _)) => match ty.value_name(*value) {
-                Some(name) => f.write_str(&name),
+                Some(name) => Line(name.as_bytes()).fmt(f),
                 None => integer(f, element, *value),
             },
             (value, Type::Integer(element)) => integer(f, element, *value),
@@ -35,9 +36,9 @@ impl Display for AsText<'_> {
     }
 }
 
-/// A text that anybody may have chosen, without what would end the line or steer a terminal: control
-/// characters and bytes that are not UTF-8 as `\xHH`, as is a backslash before what looks like that. So
-/// different texts stay different.
+/// A text of foreign origin on one line, harmless to a terminal. Control characters, characters that change the
+/// direction of text, and bytes that are not UTF-8 become `\xHH`, as does a backslash before `xHH`. Different texts
+/// stay different.
 pub struct Line<'a>(pub &'a [u8]);
 
 impl Display for Line<'_> {
@@ -53,7 +54,7 @@ impl Display for Line<'_> {
             for (at, char) in chunk.valid().char_indices() {
                 let is_plain = match char {
                     '\\' => !is_escape(&chunk.valid().as_bytes()[at..]),
-                    char => !char.is_control(),
+                    char => !commands_terminal(char),
                 };
                 if is_plain {
                     f.write_char(char)?;

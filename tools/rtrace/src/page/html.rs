@@ -11,6 +11,7 @@ use super::timeline::Timeline;
 use crate::analysis::schedule_events::Left;
 use crate::analysis::Gap;
 use crate::date;
+use crate::terminal::harmless_json;
 use serde::Serialize;
 use serde_json::{json, Value as Json};
 use std::io::{self, Write};
@@ -251,7 +252,7 @@ fn part(text: &'static str, place: &str) -> (&'static str, &'static str) {
 
 /// Writes a value that the script can read, and that does not end the element.
 fn json_element(out: &mut impl Write, name: &str, value: &impl Serialize) -> io::Result<()> {
-    let text = serde_json::to_string(value)?.replace('<', "\\u003c");
+    let text = harmless_json(serde_json::to_string(value)?).replace('<', "\\u003c");
     writeln!(
         out,
         "<script type=\"application/json\" id=\"{name}\">{text}</script>"

@@ -30,6 +30,13 @@ fn hostile(dir: &Path) {
     ] {
         text = text.replace(name, &format!("{name}{HOSTILE}"));
     }
+    // A value's name.
+    let vec = text.lines().find(|line| line.ends_with(" _vec;")).unwrap();
+    let labels = format!(
+        "enum : {} {{ \"{HOSTILE}\" = 1 }} _vec;",
+        vec.trim().trim_end_matches(" _vec;")
+    );
+    text = text.replace(vec, &labels);
     assert_ne!(text, before);
     fs::write(path, text).unwrap();
 }
@@ -64,6 +71,12 @@ fn no_view_passes_escape_sequences_on() {
         "trace --summary -i",
         "top -b -i",
         "top -b --json -i",
+        "report --html -",
+        "export --text",
+        "export --csv",
+        "export --csv -e irq_softirq_entry*",
+        "export --chrome",
+        "export --perf-script",
     ];
     for view in views {
         let mut command = Command::cargo_bin("rtrace").unwrap();
@@ -92,4 +105,153 @@ fn neither_does_the_name_of_a_directory() {
     let ran = command.arg("report").arg(HOSTILE).output().unwrap();
     assert!(!ran.status.success());
     is_harmless(&ran.stderr, "an error");
+}
+
+/// The bytes that a text with `\xHH` stands for.
+fn unescaped(text: &str) -> Vec<u8> {
+    let mut parts = text.split("\\x");
+    let mut bytes = parts.next().unwrap().as_bytes().to_vec();
+    for part in parts {
+        bytes.push(u8::from_str_radix(&part[..2], 16).unwrap());
+        bytes.extend(&part.as_bytes()[2..]);
+    }
+    bytes
+}
+
+#[test]
+fn exported_names_can_be_read_back() {
+    let dir = TempDir::new().unwrap();
+    hostile(dir.path());
+    for format in ["--text", "--csv", "--perf-script"] {
+        let mut command = Command::cargo_bin("rtrace").unwrap();
+        let ran = command.args(["export", format]).arg(dir.path()).output();
+        let text = String::from_utf8(ran.unwrap().stdout).unwrap();
+        let read = String::from_utf8(unescaped(&text)).unwrap();
+        // ftrace has no prefix there.
+        let entry = format!("softirq_entry{HOSTILE}");
+        let value = format!("vec={HOSTILE}");
+        assert!(
+            read.contains(&entry) && read.contains(&value),
+            "{format}: {text}"
+        );
+    }
+    let mut command = Command::cargo_bin("rtrace").unwrap();
+    let ran = command
+        .args(["export", "--chrome"])
+        .arg(dir.path())
+        .output();
+    let json: serde_json::Value = serde_json::from_slice(&ran.unwrap().stdout).unwrap();
+    assert_eq!(
+        json["otherData"]["hostname"]
+            .as_str()
+            .unwrap()
+            .find(HOSTILE),
+        Some(0)
+    );
+}
+
+/// Writes the files of a tracer where each name is hostile.
+fn hostile_tracer(debugfs: &Path) {
+    let root = debugfs.join("rtrace");
+    let event = root.join("events/a").join(HOSTILE);
+    fs::create_dir_all(&event).unwrap();
+    fs::write(
+        event.join("format"),
+        format!("field:int {HOSTILE};\nalias:{HOSTILE}\n"),
+    )
+    .unwrap();
+    let name = format!("a:{HOSTILE}\n");
+    for file in [
+        "version",
+        "available_events",
+        "awaited_events",
+        "available_contexts",
+    ] {
+        fs::write(root.join(file), &name).unwrap();
+    }
+    fs::write(
+        root.join("dynamic_events"),
+        format!("p:a/{HOSTILE} {HOSTILE}\n"),
+    )
+    .unwrap();
+    fs::write(root.join("waiting"), "").unwrap();
+    fs::write(root.join("enable"), "0\n").unwrap();
+    for session in ["default", HOSTILE] {
+        let session = root.join("sessions").join(session);
+        fs::create_dir_all(&session).unwrap();
+        for file in [
+            "enable",
+            "event_fork",
+            "set_event_pid",
+            "set_event_notrace_pid",
+        ] {
+            fs::write(session.join(file), "0\n").unwrap();
+        }
+        fs::write(
+            session.join("uuid"),
+            "00000000-0000-0000-0000-000000000001\n",
+        )
+        .unwrap();
+        for file in ["clock", "set_event_cgroup", "marker_channel", "set_trigger"] {
+            fs::write(session.join(file), HOSTILE).unwrap();
+        }
+        for channel in [HOSTILE.to_owned(), format!("{HOSTILE}2")] {
+            let channel = session.join("channels").join(channel);
+            fs::create_dir_all(&channel).unwrap();
+            for file in ["set_event", "contexts", "tracing_cpus"] {
+                fs::write(channel.join(file), &name).unwrap();
+            }
+            fs::write(
+                channel.join("set_filter"),
+                format!("a:{HOSTILE} x == {HOSTILE}\n"),
+            )
+            .unwrap();
+            for file in ["mode", "subbuf_size", "subbuf_count", "aux_size"] {
+                fs::write(channel.join(file), "0\n").unwrap();
+            }
+            fs::write(channel.join("stats"), "cpu recorded\n0 1\ntotal 1\n").unwrap();
+        }
+    }
+}
+
+#[test]
+fn no_list_passes_escape_sequences_on() {
+    let dir = TempDir::new().unwrap();
+    hostile_tracer(dir.path());
+    let lists = [
+        "list",
+        "list -v",
+        "list --contexts",
+        "list --awaited",
+        "probe",
+        "sessions",
+        "sessions --json",
+        "status",
+        "status --json",
+    ];
+    for list in lists {
+        let mut command = Command::cargo_bin("rtrace").unwrap();
+        let command = command.arg("--debugfs").arg(dir.path());
+        let ran = command.args(list.split(' ')).output().unwrap();
+        assert!(ran.status.success(), "{list}: {ran:?}");
+        assert!(
+            String::from_utf8_lossy(&ran.stdout).contains("owned"),
+            "{list}: {ran:?}"
+        );
+        is_harmless(&ran.stdout, list);
+        is_harmless(&ran.stderr, list);
+        if list.ends_with("--json") {
+            let json: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+            assert!(json.to_string().contains('\u{9b}'), "{list}: {json}");
+        }
+    }
+    // The command that a message advises has the name, too.
+    let mut command = Command::cargo_bin("rtrace").unwrap();
+    let command = command.arg("--debugfs").arg(dir.path());
+    let ran = command
+        .args(["--session", "none", "status"])
+        .output()
+        .unwrap();
+    assert!(!ran.status.success());
+    is_harmless(&ran.stderr, "an error that lists the sessions");
 }

@@ -16,6 +16,7 @@ use crate::analysis::schedule::{Schedule, Span, State};
 use crate::analysis::syscalls::{edge, is_end_of, CallName, Edge};
 use crate::analysis::tasks::{Life, Serial};
 use crate::analysis::{integer, key, Catalogue, EventKey};
+use crate::terminal::harmless_json;
 use json::{Entry, Fields, Track};
 use serde::Serialize;
 use serde_json::{json, Value};
@@ -87,7 +88,7 @@ impl Chrome {
         let gap: &[u8] = if self.is_first { b"\n" } else { b",\n" };
         self.is_first = false;
         out.write_all(gap)?;
-        Ok(serde_json::to_writer(out, entry)?)
+        out.write_all(harmless_json(serde_json::to_string(entry)?).as_bytes())
     }
 
     /// Gives a track its name, if it has another one so far; `kind` says whose name it is.
@@ -252,7 +253,7 @@ impl Chrome {
 impl Format for Chrome {
     fn begin(&mut self, _ns: u64, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(b"{\"displayTimeUnit\":\"ns\",\"otherData\":")?;
-        serde_json::to_writer(&mut *out, &self.head)?;
+        out.write_all(harmless_json(self.head.to_string()).as_bytes())?;
         out.write_all(b",\"traceEvents\":[")
     }
 

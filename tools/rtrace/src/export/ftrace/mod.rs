@@ -7,7 +7,7 @@ mod template;
 
 pub use template::PRIORITIES;
 
-use super::values::{AsText, Contexts, Pairs};
+use super::values::{self, AsText, Contexts, Pairs};
 use crate::analysis::integer;
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -52,6 +52,11 @@ pub fn name(name: &str) -> Cow<'_, str> {
     shorter.unwrap_or(name).into()
 }
 
+/// A name that a trace gives, without characters that a terminal obeys.
+fn harmless(name: &str) -> String {
+    values::Line(name.as_bytes()).to_string()
+}
+
 /// How an event is printed behind the task, the CPU and the time.
 #[derive(Debug)]
 pub enum Line {
@@ -69,15 +74,15 @@ impl Line {
     /// Of an event; that of a system call looks like one.
     pub fn of(layout: &EventLayout) -> Self {
         match (syscall(&layout.name), layout.field("ret")) {
-            (Some(Syscall::Entry(call)), _) => Self::Entry(call.to_owned()),
-            (Some(Syscall::Exit(call)), Some(ret)) => Self::Exit(call.to_owned(), ret),
+            (Some(Syscall::Entry(call)), _) => Self::Entry(harmless(call)),
+            (Some(Syscall::Exit(call)), Some(ret)) => Self::Exit(harmless(call), ret),
             _ => Self::named(layout),
         }
     }
 
     /// Of an event, whose name comes first in any case.
     pub fn named(layout: &EventLayout) -> Self {
-        let name = name(&layout.name).into_owned();
+        let name = harmless(&name(&layout.name));
         match formats::of(&layout.name).and_then(|format| Template::new(format, layout)) {
             Some(template) => Self::Formatted(name, template),
             None => Self::Pairs(name),

@@ -16,6 +16,7 @@ const NSEC_PER_SEC: u64 = 1_000_000_000;
 pub(crate) struct Leaps {
     slept: SharedWord,
     missed: SharedWord,
+    stood: SharedWord,
     /// A signed number.
     set: SharedWord,
     worker: Arc<Worker>,
@@ -27,6 +28,7 @@ impl Leaps {
         Self {
             slept: SharedWord::new(0),
             missed: SharedWord::new(0),
+            stood: SharedWord::new(0),
             set: SharedWord::new(0),
             worker: worker.clone(),
         }
@@ -37,6 +39,7 @@ impl Follow for Arc<Leaps> {
     fn leapt(&self, leap: &Leap) {
         add(&self.slept, leap.slept);
         add(&self.missed, leap.missed);
+        add(&self.stood, leap.stood);
         add(&self.set, leap.set as u64);
         self.worker.ask();
     }
@@ -64,11 +67,15 @@ impl Sessions {
     pub(super) fn mark_leaps(&self) {
         let leaps = &self.shared.leaps;
         let (slept, missed) = (take(&leaps.slept), take(&leaps.missed));
+        let stood = take(&leaps.stood);
         let set = take(&leaps.set) as i64;
         if slept != 0 {
             self.mark_leap("the machine slept for", slept);
         } else if missed != 0 {
             self.mark_leap("the time stamp counter missed", missed);
+        }
+        if stood != 0 {
+            self.mark_leap("the kernel's clocks stood still for", stood);
         }
         match set {
             0 => {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Leaps of the kernel's clocks: times that the machine slept, settings of the wall clock, and a time stamp
- * counter that started over.
+ * Leaps of the kernel's clocks: times that the machine slept, settings of the wall clock, a time stamp counter
+ * that started over, and one that went on while a hypervisor held the kernel's clocks.
  *
  * The kernel updates whoever keeps a copy of its clocks (pvclock_gtod_register_notifier()): at each tick that
  * advances them, when the wall clock is set, before it suspends them and when it resumes them. A resume is the first
@@ -38,22 +38,29 @@ static LIST_HEAD(watches);
 static DEFINE_RAW_SPINLOCK(watches_lock);
 
 /*
- * Ticks that the time stamp counter lacks from @last to @now; 0 if it went on with the other clocks. The limit is
- * far above how much the rates of two clocks may differ while one of them is adjusted (an eighth).
+ * Compares the time stamp counter with the kernel's clocks, from @last to @now. A difference counts if it is far
+ * above what two clocks differ by while one of them is adjusted: an eighth, and 20 ms.
  */
-static notrace u64 missed_ticks(const struct reading *now)
+static notrace void compare_tsc(const struct reading *now, struct rtrace_clock_leap *leap)
 {
-	const s64 ticks_per_ms = tsc_khz;
 	s64 elapsed = now->boot - last.boot;
-	/* At most. Negative if it started over. */
-	s64 counted = now->tsc_after - last.tsc_before;
-	s64 due, missed;
+	/* Negative if it started over. */
+	s64 counted_at_least = now->tsc_before - last.tsc_after;
+	s64 counted_at_most = now->tsc_after - last.tsc_before;
+	s64 due, tolerance, missed, ahead;
 
 	if (!has_tsc || !last.brackets || elapsed < 0)
-		return 0;
+		return;
 	due = mul_u64_u32_div(elapsed, tsc_khz, NSEC_PER_MSEC);
-	missed = due - counted;
-	return missed > due / 8 + 20 * ticks_per_ms ? missed : 0;
+	tolerance = due / 8 + 20 * (s64)tsc_khz;
+	missed = due - counted_at_most;
+	ahead = counted_at_least - due;
+	if (missed > tolerance) {
+		leap->ticks = missed;
+		leap->missed = mul_u64_u32_div(missed, NSEC_PER_MSEC, tsc_khz);
+	} else if (now->brackets && ahead > tolerance) {
+		leap->stood = mul_u64_u32_div(ahead, NSEC_PER_MSEC, tsc_khz);
+	}
 }
 
 static notrace int clocks_updated(struct notifier_block *block, unsigned long was_set, void *data)
@@ -76,12 +83,11 @@ static notrace int clocks_updated(struct notifier_block *block, unsigned long wa
 	if (has_last) {
 		leap.slept = now.slept - last.slept;
 		leap.set = now.wall - last.wall;
-		leap.ticks = missed_ticks(&now);
-		leap.missed = mul_u64_u32_div(leap.ticks, NSEC_PER_MSEC, tsc_khz ?: 1);
+		compare_tsc(&now, &leap);
 	}
 	last = now;
 	has_last = true;
-	if (!leap.slept && !leap.set && !leap.ticks)
+	if (!leap.slept && !leap.set && !leap.ticks && !leap.stood)
 		return NOTIFY_OK;
 	guard(raw_spinlock_irqsave)(&watches_lock);
 	list_for_each_entry(watch, &watches, node)

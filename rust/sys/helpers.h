@@ -143,6 +143,7 @@ struct rtrace_clock_leap {
 	u64 slept;	/* nanoseconds of sleep: the monotonic clock lacks them */
 	u64 missed;	/* nanoseconds that the time stamp counter lacks */
 	u64 ticks;	/* the same in its ticks */
+	u64 stood;	/* nanoseconds that the kernel's clocks lack: the time stamp counter went on alone */
 	s64 set;	/* nanoseconds by which the wall clock was set forward */
 };
 

@@ -80,7 +80,7 @@ impl Tasks {
     }
 
     /// Runs a command whose events are recorded, and those of what it starts.
-    pub fn spawn(&self, session: &Session, command: Command) -> io::Result<Child> {
+    pub fn spawn(&self, session: &Session, mut command: Command) -> io::Result<Child> {
         if self.only_command.is_none() {
             return run(command);
         }
@@ -88,16 +88,19 @@ impl Tasks {
         for (_, pid) in self.pids() {
             tasks.extend(threads(pid).unwrap_or_default());
         }
-        // A thread of its own: what it forks is recorded, and then it ends.
-        thread::scope(|scope| {
-            let spawning = scope.spawn(|| {
-                tasks.push(own_thread());
-                session.set_tasks(&tasks).map_err(io::Error::other)?;
-                run(command)
-            });
-            spawning
-                .join()
-                .unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
+        // A thread of its own: what it forks is recorded, and then it ends. Calls that change the limit are not in the
+        // trace, because another thread makes them.
+        files::with_usual_limit(|| {
+            thread::scope(|scope| {
+                let spawning = scope.spawn(|| {
+                    tasks.push(own_thread());
+                    session.set_tasks(&tasks).map_err(io::Error::other)?;
+                    command.spawn()
+                });
+                spawning
+                    .join()
+                    .unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
+            })
         })
     }
 }
@@ -146,7 +149,7 @@ impl Ends {
 
 /// Runs a command with the usual limits.
 pub fn run(mut command: Command) -> io::Result<Child> {
-    files::spawn(&mut command)
+    files::with_usual_limit(|| command.spawn())
 }
 
 /// The id of a thread that does nothing, for as long as this process runs: who is chosen when nobody is

@@ -5,7 +5,7 @@
 use rustix::process::{getrlimit, prlimit, setrlimit, Pid, Resource, Rlimit};
 use std::fs;
 use std::io;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Raises the limit to the most that the system allows: there is a file for each stream, and a trace has
@@ -25,17 +25,17 @@ pub fn open_many() {
 /// The limit as it was before [`open_many`].
 static USUAL: OnceLock<Option<u64>> = OnceLock::new();
 
-/// Runs a command with the limit that this process had before [`open_many`].
+/// Has `spawn` run a command with the limit that this process had before [`open_many`].
 ///
 /// The limit is a property of all threads, and a new process inherits it. While the process is made, the limit is
 /// the usual one, if this process has at most half as many files open: another thread can open files meanwhile. With
 /// more open files, the command gets its limit just after it has begun, and can see the raised one until then.
-pub fn spawn(command: &mut Command) -> io::Result<Child> {
+pub fn with_usual_limit(spawn: impl FnOnce() -> io::Result<Child>) -> io::Result<Child> {
     /// Held while the limit is lowered.
     static LOWERED: Mutex<()> = Mutex::new(());
 
     let Some(usual) = USUAL.get() else {
-        return command.spawn();
+        return spawn();
     };
     let _alone = LOWERED.lock().unwrap_or_else(PoisonError::into_inner);
     let raised = getrlimit(Resource::Nofile);
@@ -45,12 +45,12 @@ pub fn spawn(command: &mut Command) -> io::Result<Child> {
     };
     let open = fs::read_dir("/proc/self/fd").map_or(u64::MAX, |files| files.count() as u64);
     if usual.is_some_and(|usual| open > usual / 2) {
-        let child = command.spawn()?;
+        let child = spawn()?;
         let _ = prlimit(Some(Pid::from_child(&child)), Resource::Nofile, lowered);
         return Ok(child);
     }
     let _ = setrlimit(Resource::Nofile, lowered);
-    let child = command.spawn();
+    let child = spawn();
     let _ = setrlimit(Resource::Nofile, raised);
     child
 }

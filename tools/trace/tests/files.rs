@@ -19,7 +19,7 @@ fn current() -> Option<u64> {
 fn limit_of_command() -> u64 {
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -n"]).stdout(Stdio::piped());
-    let ran = files::spawn(&mut command)
+    let ran = files::with_usual_limit(|| command.spawn())
         .unwrap()
         .wait_with_output()
         .unwrap();

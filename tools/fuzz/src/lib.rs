@@ -8,16 +8,9 @@
 
 #![forbid(unsafe_code)]
 
-#[allow(dead_code)]
-#[path = "../../rtrace/src/new_file.rs"]
-mod new_file;
 mod report;
 mod seeds;
-mod symbols;
 mod target;
-#[allow(dead_code)]
-#[path = "../../rtrace/src/terminal.rs"]
-mod terminal;
 mod walk;
 
 pub use seeds::{all as seeds, Seed};

@@ -109,7 +109,7 @@ pub fn all() -> Vec<Seed> {
 }
 
 /// Texts beside a trace.
-const BESIDE: [(&str, &str, &str); 7] = [
+const BESIDE: [(&str, &str, &str); 11] = [
     (
         "mappings",
         "sound",
@@ -142,6 +142,24 @@ const BESIDE: [(&str, &str, &str); 7] = [
          ffffffffffffffff ffffffffffffffff c\n",
     ),
     ("symbols", "another", "rtrace symbols 2\n"),
+    (
+        "recording",
+        "chunk",
+        "trace UUID\nstate stopped\nunwritten 7\nchunk 2\nlost_before channel0 0 3\n\
+         lost_before aux 1 18446744073709551615\nchannel channel0\ncpu recorded full\n0 10 4\ntotal 10 4\n\
+         channel aux\ncpu full\n1 2\ntotal 18446744073709551615\n",
+    ),
+    (
+        "recording",
+        "one-channel",
+        "trace UUID\nstate over\nunwritten 0\ncpu recorded overwritten\n0 10 3\n1 5 0\ntotal 15 3\n",
+    ),
+    ("recording", "begun", "trace UUID\nstate writing\nunwritten 0\n"),
+    (
+        "recording",
+        "wrong",
+        "trace UUID\r\nstate failed\nmore\nunwritten -1\nlost_before a\n",
+    ),
 ];
 
 /// All that a sender or a watcher says to a receiver.
@@ -264,7 +282,7 @@ fn frame(kind: u32, length: u32, body: &[u8]) -> Vec<u8> {
     [&kind.to_le_bytes(), &length.to_le_bytes(), body].concat()
 }
 
-const TEXTS: [(&str, &str, &str); 51] = [
+const TEXTS: [(&str, &str, &str); 57] = [
     (
         "filter",
         "numbers",
@@ -301,6 +319,36 @@ const TEXTS: [(&str, &str, &str); 51] = [
     ("sizes", "switch", "1"),
     ("sizes", "unit", "4096x+2k"),
     ("sizes", "uuid", "00112233-4455-6677-8899-aabbccddeeff"),
+    (
+        "config",
+        "all",
+        "session = \"web\"\nclock = \"mono\"\nsample_freq = 7\naux_size = \"1M\"\nmarker_channel = \"a\"\n\
+         contexts = [\"tid\", \"comm\"]\ncpus = \"0-3\"\nstate = true\npids = [1, 2]\ncgroups = [\"/a\"]\n\
+         only = true\n[[channel]]\nname = \"a\"\nsize = \"64Kx8\"\nmode = \"overwrite\"\n\
+         events = [\"sched\", \"!irq:*\", \"openat\"]\nexclude = [\"b\"]\ncontexts = [\"pid\"]\ncpus = \"1\"\n\
+         [channel.filters]\nz = \"x == 1\"\n\"a:*\" = '''\ny == \"2\"'''\n",
+    ),
+    (
+        "config",
+        "tables",
+        "channel = [{name = 'channel0'}, {name = \"c\", events = [], exclude = [\"\\u0064\"]}]\n",
+    ),
+    (
+        "config",
+        "filter-twice",
+        "[[channel]]\nname = \"a\"\nevents = [\"e\"]\nfilters = { openat = 'x', 'syscall_*_openat' = 'y' }\n",
+    ),
+    (
+        "config",
+        "types",
+        "clock = 1979-05-27T07:32:00Z\npids = [0x10, 0o7, 0b1, -1, +1_0, inf, 1e9]\n",
+    ),
+    (
+        "config",
+        "deep",
+        "pids = [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\n",
+    ),
+    ("config", "no-events", "# a comment\r\n[[channel]]\r\nname = \"a\"\r\n"),
     (
         "stats",
         "table",

@@ -46,7 +46,13 @@ impl From<Value<'_>> for Field {
     }
 }
 
-/// All events of a stream file with these contents.
+/// Events of a stream file with these contents. One reader: others read it the same ([`stream`]).
+pub fn events(metadata: &Metadata, bytes: &[u8]) -> Result<Vec<Recorded>> {
+    let (_file, path) = in_memory(bytes);
+    packets(metadata, &path, bytes.len() as u64).map(|(_, events)| events)
+}
+
+/// All events of a stream file with these contents, through every reader.
 pub fn stream(metadata: &Metadata, bytes: &[u8]) -> Result<Vec<Recorded>> {
     let (_file, path) = in_memory(bytes);
     let walked = packets(metadata, &path, bytes.len() as u64);

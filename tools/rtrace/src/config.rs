@@ -123,7 +123,8 @@ pub fn read(path: &Path) -> Result<Config, String> {
     parse(&path.display().to_string(), &text)
 }
 
-fn parse(file: &str, text: &str) -> Result<Config, String> {
+/// Parses the `text` of the file `file`. An error begins with `FILE:LINE: `.
+pub fn parse(file: &str, text: &str) -> Result<Config, String> {
     let source = Source { file, text };
     let parsed: File = toml::from_str(text).map_err(|error| {
         let span = error.span().unwrap_or(0..0);

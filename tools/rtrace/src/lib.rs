@@ -2,7 +2,7 @@
 
 //! rtrace: records and reports what the Linux kernel does.
 //!
-//! All of the command `rtrace`, and what `tools/fuzz` has to try of it.
+//! The whole command `rtrace`. The public items besides [`main`] are what `tools/fuzz` calls.
 
 #![forbid(unsafe_code)]
 
@@ -68,7 +68,9 @@ use std::process::ExitCode;
 const WRONG_USAGE: u8 = 2;
 
 pub use analysis::summary::Summary;
+pub use config::parse as parse_config;
 pub use date::readable;
+pub use symbols::{build_id, functions, MappedFile, Mappings, Programs, Saved};
 
 /// Does what the command line asks for.
 pub fn main() -> ExitCode {

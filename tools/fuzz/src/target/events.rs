@@ -29,7 +29,7 @@ pub fn check(data: &[u8]) {
 }
 
 fn assert_read_back(layout: Layout, begin: u64, events: &[Recorded]) {
-    let read = walk::stream(metadata(layout), &written(layout, begin, events));
+    let read = walk::events(metadata(layout), &written(layout, begin, events));
     assert_eq!(read.expect("a sound packet"), events);
 }
 

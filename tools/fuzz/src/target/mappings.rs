@@ -2,8 +2,7 @@
 
 //! `.mappings`: what was mapped where. What was understood gives an answer to any question.
 
-use crate::symbols::mappings::Mappings;
-use crate::symbols::programs::Programs;
+use rtrace::{Mappings, Programs};
 use trace::ctf::Clock;
 use trace::uuid::Uuid;
 

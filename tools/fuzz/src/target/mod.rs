@@ -2,6 +2,7 @@
 
 //! The targets.
 
+mod config;
 mod description;
 mod dynamic;
 mod elf;
@@ -14,6 +15,7 @@ mod metadata;
 mod packets;
 mod patterns;
 mod receiver;
+mod recording;
 mod region;
 mod sizes;
 mod state;
@@ -33,6 +35,7 @@ pub struct Target {
 
 /// All of them.
 pub const TARGETS: &[Target] = &[
+    target("config", config::check),
     target("description", description::check),
     target("dynamic", dynamic::check),
     target("elf", elf::check),
@@ -44,6 +47,7 @@ pub const TARGETS: &[Target] = &[
     target("packets", packets::check),
     target("patterns", patterns::check),
     target("receiver", receiver::check),
+    target("recording", recording::check),
     target("region", region::check),
     target("sizes", sizes::check),
     target("state", state::check),

@@ -19,17 +19,16 @@ mod saved;
 mod stacks;
 
 pub use debuginfod::Servers;
+pub use elf::{build_id, functions};
 pub use kernel::KernelSymbol;
-pub use programs::Place;
+pub use mappings::{MappedFile, Mappings};
+pub use programs::{Place, Programs};
 pub use recorder::Recorder;
-pub use saved::Names;
+pub use saved::{Names, Saved};
 pub use stacks::{Side, Stacks};
 
 use crate::terminal::say;
 use kernel::Kernel;
-use mappings::Mappings;
-use programs::Programs;
-use saved::Saved;
 use std::path::Path;
 use trace::ctf::Metadata;
 

@@ -4,11 +4,12 @@
 
 use crate::error::{Error, Result};
 use crate::uuid::Uuid;
-use memchr::memmem;
+use memchr::memmem::Finder;
 use rtrace_abi::packet::{PacketHeader, MAGIC};
 use rustix::fs::{seek, SeekFrom};
 use rustix::io::Errno;
 use std::borrow::Borrow;
+use std::cell::OnceCell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -76,6 +77,8 @@ pub struct PacketHeaders<'a, F> {
     uuid: Option<Uuid>,
     length: u64,
     at: u64,
+    /// Finds the first bytes of a header. Made by the first search.
+    start: OnceCell<Finder<'static>>,
 }
 
 impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
@@ -89,6 +92,7 @@ impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
             uuid,
             length,
             at: 0,
+            start: OnceCell::new(),
         })
     }
 
@@ -132,11 +136,15 @@ impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
     /// The next valid header from `offset` on, before `end`. Blocks that the disk does not give are
     /// skipped.
     pub(super) fn find(&self, offset: u64, end: u64) -> Option<PacketAt> {
-        let mut start = MAGIC.to_le_bytes().to_vec();
-        start.extend(self.uuid.iter().flat_map(|uuid| uuid.as_bytes()));
+        let start = self.start.get_or_init(|| {
+            let mut start = MAGIC.to_le_bytes().to_vec();
+            start.extend(self.uuid.iter().flat_map(|uuid| uuid.as_bytes()));
+            Finder::new(&start).into_owned()
+        });
+        let rest = start.needle().len() - 1;
         // It may begin right before the end.
-        let end = end.saturating_add(start.len() as u64 - 1).min(self.length);
-        let mut block = vec![0; BLOCK];
+        let end = end.saturating_add(rest as u64).min(self.length);
+        let mut block = vec![0; end.saturating_sub(offset).min(BLOCK as u64) as usize];
         let mut at = offset;
         while at < end {
             at = match seek(self.file.borrow(), SeekFrom::Data(at)) {
@@ -152,14 +160,14 @@ impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
                 is_read = self.read_exact_at(&mut block[..size], at).is_ok();
             }
             if is_read {
-                let found = memmem::find_iter(&block[..size], &start);
+                let found = start.find_iter(&block[..size]);
                 let mut valid = found.filter_map(|found| self.peek(at + found as u64));
                 if let Some(packet) = valid.next() {
                     return Some(packet);
                 }
             }
             // A header's start may lie across two blocks.
-            at += size.saturating_sub(start.len() - 1).max(1) as u64;
+            at += size.saturating_sub(rest).max(1) as u64;
         }
         None
     }

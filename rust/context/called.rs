@@ -73,10 +73,14 @@ impl<'a> Called<'a> {
         self.call_for(self.calls.kernel_stack, Some(registers), guard);
     }
 
-    /// As [`call`](Self::call), and takes the kernel's stack in any case.
+    /// The same, and takes the kernel's stack in any case: that of what was `interrupted`, or of the caller.
     #[inline(always)]
-    pub(crate) fn call_with_kernel_stack(&mut self, guard: &NoPreempt) {
-        self.call_for(true, None, guard);
+    pub(crate) fn call_with_kernel_stack(
+        &mut self,
+        interrupted: Option<&Registers>,
+        guard: &NoPreempt,
+    ) {
+        self.call_for(true, interrupted, guard);
     }
 
     #[inline(always)]

@@ -5,6 +5,7 @@
 use super::captured::CapturedProbe;
 use crate::arch::preempt::NoPreempt;
 use crate::record::memory::Tail;
+use crate::sys::args::Registers;
 use crate::sys::rcu::RcuArc;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
@@ -117,6 +118,25 @@ impl Recorders {
             guard,
             #[inline(always)]
             |probe| probe.record_tail(record, guard),
+        );
+    }
+
+    /// The same where code was stopped with these registers: its call stack is recorded, not that of the caller.
+    /// The fields have at most `LONGEST` bytes.
+    #[inline(always)]
+    pub(super) fn record_interrupted<const LONGEST: usize>(
+        &self,
+        record: &impl Tail,
+        registers: &Registers,
+        guard: &NoPreempt,
+    ) {
+        self.for_each(
+            guard,
+            #[inline(always)]
+            |probe| match probe.has_calls() {
+                true => probe.record_interrupted::<LONGEST, _>(record, registers, guard),
+                false => probe.record_tail(record, guard),
+            },
         );
     }
 

@@ -14,6 +14,7 @@ use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::channel::stopper::Stopper;
 use crate::input::trigger::{self as input, Action};
+use crate::sys::args::Registers;
 use crate::sys::work::Ask;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -140,14 +141,25 @@ impl Trigger {
     #[cold]
     #[inline(never)]
     pub(crate) fn fire(&self, guard: &NoPreempt) {
+        self.fire_at(None, guard);
+    }
+
+    /// The same; the event has happened to the kernel's code that was stopped with these registers.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn fire_interrupted(&self, registers: &Registers, guard: &NoPreempt) {
+        self.fire_at(Some(registers), guard);
+    }
+
+    fn fire_at(&self, interrupted: Option<&Registers>, guard: &NoPreempt) {
         match builtin(self.action) {
-            Some(builtin) => self.record(builtin, guard),
+            Some(builtin) => self.record(builtin, interrupted, guard),
             None => self.request(guard),
         }
     }
 
     /// Records a built-in event here and now, on any number of CPUs at a time.
-    fn record(&self, builtin: Builtin, guard: &NoPreempt) {
+    fn record(&self, builtin: Builtin, interrupted: Option<&Registers>, guard: &NoPreempt) {
         let Some(probe) = self.means.builtins.of(builtin).get(guard) else {
             return;
         };
@@ -158,7 +170,7 @@ impl Trigger {
         match (builtin, &self.marker) {
             (Builtin::Marker, Some(text)) => probe.record_marker(text.to_bytes(), guard),
             (Builtin::Marker, None) => {}
-            (Builtin::Stack, _) => probe.record_stack(guard),
+            (Builtin::Stack, _) => probe.record_stack(interrupted, guard),
         }
     }
 

@@ -223,7 +223,7 @@ impl OnSample for Sampling {
             interrupts_off: !preempt::are_interrupts_on(sample.registers.get(Register::Flags)),
         };
         self.probe
-            .record_interrupted(&record, sample.registers, guard);
+            .record_interrupted::<64, _>(&record, sample.registers, guard);
     }
 }
 

@@ -7,23 +7,24 @@ use crate::abi::schema::{Field, Integer};
 use crate::arch::preempt::NoPreempt;
 use crate::context::{stack, Called, ContextSet, Moment};
 use crate::record::memory::{Space, Tail};
+use crate::sys::args::Registers;
 
 /// The event's fields.
 pub(crate) const FIELDS: [Field<'static>; 2] =
     stack::fields("_stack_length", "stack", Integer::address());
 
 impl BuiltinProbe {
-    /// Records the kernel's call stack: who called this module, and so on. The trace's metadata
-    /// describe the event. Any context, NMI included.
+    /// Records the kernel's call stack, from the caller of this module on, or from the code on that was
+    /// `interrupted`. The trace's metadata describe the event. Any context, NMI included.
     #[inline(never)]
-    pub(crate) fn record_stack(&self, guard: &NoPreempt) {
+    pub(crate) fn record_stack(&self, interrupted: Option<&Registers>, guard: &NoPreempt) {
         let contexts = &*self.contexts;
         let called = &mut contexts.called();
         let least = contexts.len().wrapping_add(stack::LEAST);
         // Inside of the gate, as for contexts.
         self.destination(Builtin::Stack)
             .record_made(least, move || {
-                called.call_with_kernel_stack(guard);
+                called.call_with_kernel_stack(interrupted, guard);
                 StackRecord {
                     contexts,
                     guard,

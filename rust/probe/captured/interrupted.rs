@@ -7,9 +7,6 @@ use crate::arch::preempt::NoPreempt;
 use crate::record::memory::{tail_alone, Capture, Tail};
 use crate::sys::args::Registers;
 
-/// The longest record, in bytes.
-const LONGEST: usize = 64;
-
 impl CapturedProbe {
     /// Whether events of `cpu` can be of use.
     pub(crate) fn takes_cpu(&self, cpu: u32) -> bool {
@@ -19,11 +16,21 @@ impl CapturedProbe {
         }
     }
 
-    /// Hands over the event if it is wanted. It happens to the task that runs, whose code was
-    /// interrupted with these registers. There is no guard but this one. Any context, NMI included.
+    /// Whether the kernel is called for more than the fields: a call stack, counters, a trigger.
+    #[inline(always)]
+    pub(crate) fn has_calls(&self) -> bool {
+        match &self.taker {
+            Taker::Recorder(recorder) => recorder.contexts.has_calls(),
+            Taker::Trigger(_) => true,
+        }
+    }
+
+    /// Hands over the event if it is wanted; its fields have at most `LONGEST` bytes. It happens to the task that
+    /// runs, whose code was interrupted with these registers. There is no guard but this one. Any context, NMI
+    /// included.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    pub(crate) fn record_interrupted<T: Tail>(
+    pub(crate) fn record_interrupted<const LONGEST: usize, T: Tail>(
         &self,
         fields: &T,
         registers: &Registers,
@@ -43,7 +50,7 @@ impl CapturedProbe {
         }
         match &self.taker {
             Taker::Recorder(recorder) => recorder.record_interrupted(fields, registers, guard),
-            Taker::Trigger(trigger) => trigger.fire(guard),
+            Taker::Trigger(trigger) => trigger.fire_interrupted(registers, guard),
         }
     }
 }

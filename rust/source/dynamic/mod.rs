@@ -277,7 +277,7 @@ impl Hook {
 
 impl Reached for Firing {
     fn reached(&self, registers: &Registers) {
-        self.fire(registers);
+        self.record(&self.fetch(registers), registers);
     }
 }
 
@@ -296,22 +296,32 @@ impl Returned for Firing {
 
     fn returned(&self, registers: &Registers, record: &mut Parts<LONGEST>) {
         self.program.fetch_at_return(registers, record);
-        self.record(record);
+        self.record(record, registers);
     }
 }
 
 impl Firing {
-    fn fire(&self, registers: &Registers) {
+    /// Fires at a tracepoint, which was called with these arguments.
+    fn fire_called(&self, arguments: &Registers) {
+        let record = self.fetch(arguments);
+        let guard = NoPreempt::new();
+        self.recorders.record(&Bytes(record.bytes()), &guard);
+    }
+
+    fn fetch(&self, registers: &Registers) -> Parts<LONGEST> {
         let mut record = Parts::new();
         self.program.fetch_at_entry(registers, &mut record);
         // Where a program's function returns nothing was read before.
         self.program.fetch_at_return(registers, &mut record);
-        self.record(&record);
+        record
     }
 
-    fn record(&self, record: &Parts<LONGEST>) {
+    /// Records what was read where code was stopped with these registers.
+    fn record(&self, record: &Parts<LONGEST>, registers: &Registers) {
         let guard = NoPreempt::new();
-        self.recorders.record(&Bytes(record.bytes()), &guard);
+        let fields = Bytes(record.bytes());
+        self.recorders
+            .record_interrupted::<LONGEST>(&fields, registers, &guard);
     }
 }
 

@@ -84,7 +84,7 @@ impl Traced for Guarded {
             return recursions.increment();
         }
         inside.add(bit);
-        self.firing.fire(registers);
+        self.firing.fire_called(registers);
         inside.add(bit.wrapping_neg());
     }
 }

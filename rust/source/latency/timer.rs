@@ -218,7 +218,7 @@ fn expired(results: &Arc<Results>, expiry: &Expiry<'_>) {
         guard,
         #[inline(always)]
         |probe| match expiry.registers {
-            Some(registers) => probe.record_interrupted(&record, registers, guard),
+            Some(registers) => probe.record_interrupted::<64, _>(&record, registers, guard),
             None => probe.record_tail(&record, guard),
         },
     );

@@ -86,38 +86,46 @@ notrace size_t rtrace_fault_in(u64 from, size_t len)
 	return missing;
 }
 
+/* Copies user memory. Negative: some of it could not be read. */
+typedef ssize_t (*copy_fn)(void *to, const void __user *from, size_t len);
+
+static notrace ssize_t copy_text(void *to, const void __user *from, size_t room)
+{
+	return strncpy_from_user(to, from, room);
+}
+
+static notrace ssize_t copy_all(void *to, const void __user *from, size_t len)
+{
+	return copy_from_user(to, from, len) ? -EFAULT : 0;
+}
+
+/* Calls @copy with page faults disabled, and once more with page faults if that fails. May sleep. */
+static __always_inline ssize_t copy_waiting(copy_fn copy, void *to, u64 from, size_t len)
+{
+	const void __user *user = (const void __user *)(unsigned long)from;
+	struct waiting waiting;
+	ssize_t copied;
+
+	pagefault_disable();
+	copied = copy(to, user, len);
+	pagefault_enable();
+	if (copied >= 0 || !begin_wait(&waiting))
+		return copied;
+	copied = copy(to, user, len);
+	end_wait(&waiting);
+	return copied;
+}
+
 /* As strncpy_from_user(). May sleep. */
 notrace ssize_t rtrace_copy_text(char *to, u64 from, size_t room)
 {
-	const char __user *user = (const char __user *)(unsigned long)from;
-	struct waiting waiting;
-	ssize_t len;
-
-	pagefault_disable();
-	len = strncpy_from_user(to, user, room);
-	pagefault_enable();
-	if (len >= 0 || !begin_wait(&waiting))
-		return len;
-	len = strncpy_from_user(to, user, room);
-	end_wait(&waiting);
-	return len;
+	return copy_waiting(copy_text, to, from, room);
 }
 
 /* Whether all bytes could be copied. May sleep. */
 notrace bool rtrace_copy_from_user(void *to, u64 from, size_t len)
 {
-	const void __user *user = (const void __user *)(unsigned long)from;
-	struct waiting waiting;
-	bool copied;
-
-	pagefault_disable();
-	copied = !copy_from_user(to, user, len);
-	pagefault_enable();
-	if (copied || !begin_wait(&waiting))
-		return copied;
-	copied = !copy_from_user(to, user, len);
-	end_wait(&waiting);
-	return copied;
+	return copy_waiting(copy_all, to, from, len) >= 0;
 }
 
 /* The most that may be retired, so that tasks that sleep for ever do not hold more and more memory. */

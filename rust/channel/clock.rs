@@ -69,7 +69,7 @@ impl ClockKind {
             Self::Tsc { frequency } => frequency,
             Self::Monotonic => NSEC_PER_SEC,
         };
-        // What counts has a frequency.
+        // No clock has a frequency of 0.
         NonZeroU64::new(frequency).unwrap_or(NonZeroU64::MIN)
     }
 

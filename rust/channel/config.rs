@@ -12,7 +12,7 @@ use kernel::prelude::*;
 /// Settings of a channel. They take effect when a trace starts.
 #[derive(Clone, Copy)]
 pub(crate) struct Config {
-    /// What happens when the buffer is full.
+    /// The behaviour when the buffer is full.
     pub(crate) mode: Mode,
     /// Bytes in a sub-buffer.
     pub(crate) subbuf_size: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Config {
     pub(crate) watermark: Watermark,
     /// Bytes of the AUX area that each CPU has beside its buffer; 0: none.
     pub(crate) aux_size: usize,
-    /// Who pays for the order between writer and reader (a parameter of the module).
+    /// The side that pays for the order between writer and reader (a parameter of the module).
     pub(crate) barriers: Barriers,
     /// Where positions begin (a parameter of the module, for tests of their wrap).
     pub(crate) origin: u64,

@@ -19,7 +19,7 @@ pub(crate) struct Wakeup {
     opened: SharedWord,
     /// When readers are woken by packets.
     threshold: Threshold,
-    /// Who orders the writer's store of `commit_seq` and its load of `opened`.
+    /// The side that orders the writer's store of `commit_seq` and its load of `opened`.
     barriers: Barriers,
     waiters: Arc<WaitQueue>,
     /// Told of each packet, too.

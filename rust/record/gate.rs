@@ -20,7 +20,7 @@
 //!   one case below: an interruption has a higher level than what it interrupts, and a recursion,
 //!   which has the same, is refused.
 //!
-//! Who is not the outermost is a recursion if its bit or a higher one is set, or if there is no
+//! A context that is not the outermost is a recursion if its bit or a higher one is set, or if there is no
 //! level below its own, where by (G3) the outermost would have to be. One case is left: the
 //! outermost leaves nothing that tells its level, for that would cost each event an instruction. If
 //! it is above [`Level::Thread`] and fires itself, this looks like the interruption of a thread. It
@@ -36,7 +36,7 @@ pub trait PerCpu<T, G>: Clone + Sized {
     fn new(make: impl Fn() -> T) -> Option<Self>;
     /// This CPU's. `guard` says that the CPU stays the same. Any context, NMI included.
     fn this_cpu(&self, guard: &G) -> &T;
-    /// That of `cpu`; [`None`] if there can be no such CPU. Any context.
+    /// The value of `cpu`; [`None`] if there can be no such CPU. Any context.
     fn of(&self, cpu: u32) -> Option<&T>;
     /// Calls `each` with all of them.
     fn for_each(&self, each: impl FnMut(&T));
@@ -46,9 +46,9 @@ pub trait PerCpu<T, G>: Clone + Sized {
 pub trait Place<T> {
     /// An empty one.
     fn new() -> Self;
-    /// What is there. Any context, NMI included.
+    /// The value; [`None`] before it is filled. Any context, NMI included.
     fn get(&self) -> Option<&T>;
-    /// What is there.
+    /// The value.
     ///
     /// # Safety
     ///
@@ -60,7 +60,7 @@ pub trait Place<T> {
     ///
     /// # Safety
     ///
-    /// Nobody has a reference to it, or gets one.
+    /// No reference to the value exists, and none is taken meanwhile.
     unsafe fn empty(&self);
 }
 
@@ -99,7 +99,7 @@ impl Level {
 /// [`enter`](Self::enter) and [`is_open`](Self::is_open) say yes only after
 /// [`set_open`](Self::set_open)`(true)`, and are acquires; that is a release.
 pub unsafe trait State {
-    /// That of a closed gate, not watched, with nobody inside.
+    /// The state of a closed gate that is not watched and has no context inside.
     fn new() -> Self;
     /// Counts a context in. Says whether nobody else is inside, and the gate is open and not
     /// watched. On the gate's CPU, in any context.
@@ -183,7 +183,7 @@ impl<P: Platform, T> Gates<P, T> {
         Some(&self.0 .0.of(cpu)?.place)
     }
 
-    /// What is behind the gate of `cpu`, open or closed. Any context.
+    /// The value behind the gate of `cpu`, open or closed. Any context.
     pub fn of(&self, cpu: u32) -> Option<&T> {
         self.0 .0.of(cpu)?.place.get()
     }
@@ -279,7 +279,7 @@ impl<'a, P: Platform, T> Entry<'a, P, T> {
     #[inline(never)]
     fn take_level(&self) -> bool {
         let level = P::level(&self.guard);
-        // Who comes between this and the next line leaves the bits as they are: (G2).
+        // An interruption between this and the next line leaves the bits as they are: (G2).
         if level == Level::Thread || self.gate.levels.load() >= level.bit() {
             return false;
         }

@@ -20,10 +20,10 @@ use super::reference::Reference;
 use super::slot::Slot;
 use core::mem::{offset_of, size_of};
 
-/// What stands in a slot.
+/// State of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Image {
-    /// Nothing that was not read.
+    /// No packet, or one that was read.
     Empty,
     /// A finished packet, in this memory sub-buffer.
     Finished {
@@ -63,8 +63,8 @@ impl Image {
             && offset_of!(Slot<P>, delivered_records) == Self::DELIVERED_RECORDS
     }
 
-    /// What the slot says whose bytes these are, little endian, of a buffer whose sub-buffers have `size`
-    /// bytes each and indexes up to `last`. [`None`]: no writer leaves it so.
+    /// Decodes the bytes of a slot, little endian, of a buffer whose sub-buffers have `size` bytes each and
+    /// indexes up to `last`. [`None`]: no writer leaves a slot so.
     pub fn read(slot: &[u8; Self::SIZE], size: u64, last: u64) -> Option<Self> {
         let word = |at: usize| {
             let bytes = slot.get(at..)?.first_chunk()?;

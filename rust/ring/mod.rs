@@ -153,7 +153,7 @@ pub struct Ring<P: Platform> {
     wcnt: P::Local,
     geometry: Geometry<P>,
     slots: P::Slots,
-    /// What writers call the first byte of the first bank of memory.
+    /// The position of writers that is the first byte of the first bank of memory.
     base: P::Shared,
     /// The position of the first packet.
     origin: u64,

@@ -3,7 +3,7 @@
  * Leaps of the kernel's clocks: times that the machine slept, settings of the wall clock, a time stamp counter
  * that started over, and one that went on while a hypervisor held the kernel's clocks.
  *
- * The kernel updates whoever keeps a copy of its clocks (pvclock_gtod_register_notifier()): at each tick that
+ * The kernel notifies code that keeps a copy of its clocks (pvclock_gtod_register_notifier()): at each tick that
  * advances them, when the wall clock is set, before it suspends them and when it resumes them. A resume is the first
  * update after a suspend, whatever the kind: to idle (CPUs idle, interrupts off), to memory and hibernation (one
  * CPU online, interrupts off). So the first event after a resume has the right time already.
@@ -34,7 +34,7 @@ static struct reading last;
 static bool has_last, has_tsc;
 
 static LIST_HEAD(watches);
-/* Taken within the timekeeper's lock: whoever holds it reads no clock. */
+/* Taken within the timekeeper's lock: its holder reads no clock. */
 static DEFINE_RAW_SPINLOCK(watches_lock);
 
 /*
@@ -74,7 +74,7 @@ static notrace int clocks_updated(struct notifier_block *block, unsigned long wa
 	now.wall = ktime_to_ns(keeper->offs_real) - now.slept;
 	now.tsc_before = rdtsc_ordered();
 	/*
-	 * Whoever sets a clock or resumes brings the timekeeper up to date just before; the fast clock cannot be
+	 * The kernel brings the timekeeper up to date before it sets a clock or resumes; the fast clock cannot be
 	 * read while the kernel resumes. A tick may have come late.
 	 */
 	now.boot = now.slept + (was_set ? ktime_to_ns(mono->base) + (mono->xtime_nsec >> mono->shift)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is known of the clocks, their leaps, and the calendar.
+//! Clocks, their leaps, and the calendar.
 
 use crate::sys::bindings;
 use core::marker::PhantomPinned;

@@ -455,7 +455,7 @@ notrace void rtrace_put_page(struct page *page)
 
 /*
  * Waits until no handler runs that was unregistered; where handlers @may_sleep, until none has preemption disabled.
- * Those that may sleep may still run then: see rtrace_retire().
+ * Handlers that may sleep may still run then: see rtrace_retire().
  */
 notrace void rtrace_synchronize_probes(bool may_sleep)
 {

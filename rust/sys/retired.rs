@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What handlers use that may sleep in a page fault: freeing it, as late as that takes.
+//! Deferred freeing of values that handlers use while they may sleep in a page fault.
 //!
 //! The kernel calls such handlers as readers of RCU tasks trace. Another process can keep them asleep for ever, so
-//! nobody waits for them but the end of the module.
+//! only the end of the module waits for them.
 
 use crate::sys::bindings;
 use kernel::prelude::*;
@@ -29,7 +29,7 @@ impl<T: Send + 'static> Retirable<T> {
         Ok(KBox::new(Self { node, value }, GFP_KERNEL)?)
     }
 
-    /// What is kept.
+    /// The value.
     pub(super) fn value(&self) -> &T {
         &self.value
     }

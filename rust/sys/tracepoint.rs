@@ -311,7 +311,7 @@ struct Attached<D> {
     state: State,
 }
 
-/// What a handler needs while it runs.
+/// Values that a handler needs while it runs.
 struct Used<D> {
     data: Arc<D>,
     /// The module that the handler is in, if it is another.

@@ -66,7 +66,7 @@ struct On<T: Reached> {
 // SAFETY: The kernel's functions for uprobes have locks of their own.
 unsafe impl<T: Reached> Send for On<T> {}
 
-/// What the kernel calls.
+/// A consumer that the kernel calls.
 #[repr(C)]
 struct Consumer<T> {
     /// First, so that its address is that of all.

@@ -56,7 +56,7 @@ impl Polled {
     }
 }
 
-/// What a poll(2) call passes along; see [`WaitQueue::register`].
+/// The table that a poll(2) call passes along; see [`WaitQueue::register`].
 pub(crate) struct PollTable<'a> {
     table: *mut bindings::poll_table,
     polled: &'a Polled,

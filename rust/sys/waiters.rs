@@ -16,7 +16,7 @@ impl Waiter {
     }
 }
 
-/// Those that wait now. One that begins or ends meanwhile may be missed. Process context.
+/// Tasks that wait now. One that begins or ends meanwhile may be missed. Process context.
 pub(crate) fn all() -> impl Iterator<Item = Waiter> {
     (0..).map_while(|at| {
         let mut waiter = Waiter::default();

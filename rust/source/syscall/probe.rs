@@ -26,7 +26,7 @@ const NOT_RECORDED: u64 = u64::MAX;
 /// The calls that are recorded in a trace, at their entries or at their exits; the data of that
 /// tracepoint's handler.
 pub(crate) struct SyscallProbe {
-    /// Those of `entrance`, nearer.
+    /// The buffers of `entrance`, kept here to save a load.
     buffers: Ways,
     /// No more of the channel: a call that sleeps may have this after the channel's end.
     entrance: Arc<Entrance>,

@@ -96,7 +96,7 @@ fn packets(metadata: &Metadata, path: &Path, length: u64) -> Result<(u64, Vec<Re
     Ok((packets, out))
 }
 
-/// What a stream file has that may be damaged.
+/// Contents of a stream file that may be damaged.
 #[derive(Debug, Default)]
 pub struct Contents {
     pub packets: u64,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What all traces together may take at a receiver: bytes on the disk, and open streams.
+//! Limits for all traces of a receiver together: bytes on the disk, and open streams.
 
 use crate::trouble::Trouble;
 use rtrace_input::number;

@@ -38,7 +38,7 @@ pub fn resolve(address: &str) -> io::Result<Vec<SocketAddr>> {
     Ok(addresses)
 }
 
-/// Those in getent's answer, which has one line for each kind of socket.
+/// Addresses in getent's answer, which has one line for each kind of socket.
 fn addresses(text: &str, port: u16) -> Vec<SocketAddr> {
     let lines = text.lines().map(|line| line.split_whitespace());
     lines

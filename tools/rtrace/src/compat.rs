@@ -21,7 +21,7 @@ const EDGES: [(&str, &str); 2] = [("entry", "enter"), ("exit", "exit")];
 pub struct Patterns(Vec<String>);
 
 impl Patterns {
-    /// Those of all channels.
+    /// The patterns of all channels.
     pub fn of(setup: &Setup) -> Self {
         let events = setup.channels.iter().flat_map(|channel| &channel.events);
         Self(events.flatten().map(|given| given.value.clone()).collect())

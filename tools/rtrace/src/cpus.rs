@@ -10,7 +10,7 @@ use std::io;
 /// The CPUs that run now, as a list.
 pub const ONLINE: &str = "/sys/devices/system/cpu/online";
 
-/// Those that can ever run.
+/// The CPUs that can ever run.
 const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
 
 /// The CPUs in these lists, which the kernel has taken, that are offline now.

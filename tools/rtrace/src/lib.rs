@@ -64,7 +64,7 @@ use options::Action;
 use setup::NothingChosen;
 use std::process::ExitCode;
 
-/// What the command line asks for makes no sense, as clap has it for its syntax.
+/// A command line whose syntax is right, but that makes no sense.
 const WRONG_USAGE: u8 = 2;
 
 pub use analysis::summary::Summary;

@@ -19,10 +19,10 @@ pub struct Lost {
     damages: Damages,
 }
 
-/// What stands among events where bytes are damaged.
+/// Line among the events where bytes are damaged.
 pub const DAMAGED: &str = "DAMAGED: events are missing";
 
-/// What is missing at a place.
+/// Events and packets missing at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing {
     /// The CPU of which it is.

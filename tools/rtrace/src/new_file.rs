@@ -47,7 +47,7 @@ impl NewFile {
         })
     }
 
-    /// What to write to.
+    /// The file to write to.
     pub fn file(&self) -> &File {
         match &self.file {
             Unnamed::Nameless(file) => file,

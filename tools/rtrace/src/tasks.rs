@@ -120,7 +120,7 @@ pub fn check_namespace() -> anyhow::Result<()> {
 pub struct Ends(Vec<OwnedFd>);
 
 impl Ends {
-    /// Those of the processes with these ids. A process that has ended is over.
+    /// The ends of the processes with these ids. A process that has ended is over.
     pub fn of(pids: &[u32]) -> anyhow::Result<Self> {
         let pids = pids
             .iter()

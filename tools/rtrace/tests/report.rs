@@ -91,7 +91,7 @@ fn json_counts_everything() {
         assert_eq!(report["cpus"][0]["idle_ns"], 7_000_000);
         assert_eq!(report["cpus"][1]["lost"], 5);
         assert_eq!(report["cpus"][1]["packets_lost"], 2);
-        // Nothing is charged from the gap on to the end of the packet in which events were discarded.
+        // No time is charged from the gap on to the end of the packet in which events were discarded.
         let tasks = report["tasks"].as_array().unwrap().iter();
         let tasks: Vec<_> = tasks
             .map(|task| (&task["comm"], &task["tid"], &task["cpu_time_ns"]))

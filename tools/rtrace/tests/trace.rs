@@ -298,7 +298,7 @@ fn a_file_is_for_its_owner_and_new_unless_forced() {
     trace(&place, &forced).assert().success();
     assert!(!fs::read_to_string(&file).unwrap().contains("old"));
     has_mode(0o600);
-    // Somebody else's link.
+    // A link of another user.
     let other = dir.path().join("other");
     fs::write(&other, "other").unwrap();
     fs::remove_file(&file).unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who used the CPUs, as the schedule has it: the summary's account is that of `--threads` and `--cpu`.
+//! Tasks that used the CPUs, as the schedule has it: the summary's account is that of `--threads` and `--cpu`.
 
 use super::schedule::{Schedule, Span, State};
 use super::tasks::Life;

@@ -127,7 +127,7 @@ impl<C: Copy + PartialEq> Calls<C> {
         if events.is_empty() {
             return None;
         }
-        // Those of 32-bit programs.
+        // The events of 32-bit programs.
         for name in [
             "compat_syscall_entry_unknown",
             "compat_syscall_exit_unknown",
@@ -216,7 +216,7 @@ impl<C: Copy + PartialEq> Calls<C> {
         }
     }
 
-    /// What the call does whose number is in the field `id`, and where its arguments are.
+    /// The kind of the call whose number is in the field `id`, and where its arguments are.
     fn of_number(&self, id: usize, edge: Edge, event: &Event<'_>) -> Option<(C, Edge)> {
         let number = CallName::OfNumber(id);
         let name = number.of(event);

@@ -63,7 +63,7 @@ impl<A: Analysis + ?Sized> Dispatch<A> {
         for (place, analysis) in analyses.iter().enumerate() {
             route(Receiver::Analysis(place), analysis.events());
         }
-        // What is lost of the state is not known, but nothing that was is wrong then.
+        // Without these events some state is unknown, but none is wrong.
         let wanted = schedule.events().chain(routes.keys().copied());
         let wanted = wanted.filter(|key| !catalogue.is_state(*key));
         Self {
@@ -178,7 +178,7 @@ impl<A: Analysis + ?Sized> Dispatch<A> {
         }
     }
 
-    /// What an event of a stream means to all; none before the stream's first packet. The analyses hear
+    /// The meaning of a stream's event to all views; none before the stream's first packet. The analyses hear
     /// of what ended and of switches, not of the event.
     pub fn happen<'e>(&mut self, number: usize, event: &Event<'e>) -> Option<Happened<'e>> {
         let cpu = self.cpu(number)?;

@@ -50,7 +50,7 @@ pub struct Damages {
 }
 
 impl Damages {
-    /// Those of a trace that are known before its streams are read.
+    /// Damages of a trace that are known before its streams are read.
     pub fn of(trace: &Trace) -> Self {
         let mut damages = Self::default();
         let known = trace.damages.iter().cloned();
@@ -104,7 +104,7 @@ impl Losses {
         }
     }
 
-    /// What is odd about the trace.
+    /// Warnings about the trace.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings: Vec<_> = self.damages.first.iter().map(Damage::to_string).collect();
         if self.damages.places > warnings.len() as u64 {

@@ -103,7 +103,7 @@ pub struct Moment<'a> {
     pub time: u64,
     /// The place of the event's CPU in the schedule.
     pub cpu: usize,
-    /// Who runs where: after the event.
+    /// The task that runs on each CPU after the event.
     pub schedule: &'a Schedule,
     /// The task that the event happened to, if that is known.
     pub task: Option<Task<'a>>,
@@ -130,7 +130,7 @@ impl<'a> Moment<'a> {
         Owner::of(self.task.as_ref())
     }
 
-    /// Who does something.
+    /// The task that acts.
     pub fn doer(&self) -> Option<Doer> {
         self.task.map(|task| match task.serial {
             Some(serial) => Doer::Thread(serial),

@@ -19,18 +19,18 @@ use trace::recording::State;
 /// What was found.
 pub struct Answers {
     pub(super) head: Head,
-    /// What became of its events.
+    /// Losses among its events.
     pub losses: Losses,
     /// The time of the trace.
     pub extent: Extent,
-    /// What is odd about the trace.
+    /// Warnings about the trace.
     pub warnings: Vec<String>,
     answers: Vec<Box<dyn Answer>>,
     /// The streams that have packets, by their names.
     pub(super) streams: Vec<StreamContent>,
 }
 
-/// What a stream holds.
+/// Contents of a stream.
 pub(super) struct StreamContent {
     /// Its first file.
     pub path: PathBuf,
@@ -38,7 +38,7 @@ pub(super) struct StreamContent {
     pub stream_id: u32,
     /// The number of its CPU.
     pub cpu: u32,
-    /// What it holds.
+    /// Its contents.
     pub content: Content,
 }
 

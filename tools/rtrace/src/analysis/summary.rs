@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a trace holds, without any question.
+//! Overview of a trace, for a report without a question.
 
 use super::busy::{BusyTasks, Task};
 use super::head::Head;

@@ -33,7 +33,7 @@ pub struct Thread {
     pub process: Option<i64>,
     /// The parent of its process.
     pub parent: Option<i64>,
-    /// What it does, and since when, if that is known.
+    /// Its state, and since when, if that is known.
     pub state: Option<(State, u64)>,
     /// Whether its name is from `task_rename`, and it has executed no program since.
     pub is_renamed: bool,

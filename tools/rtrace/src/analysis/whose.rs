@@ -95,7 +95,7 @@ impl Whose {
         self.tid.is_some()
     }
 
-    /// What an event says itself.
+    /// The event's own account of its task.
     pub fn read<'a>(&self, event: &Event<'a>) -> Own<'a> {
         let context = |place: Option<usize>| event.context(place?);
         Own {

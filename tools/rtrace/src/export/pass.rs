@@ -21,9 +21,9 @@ pub struct Exported {
     pub events: u64,
     /// Those of them of which it is not known which task they happened to.
     pub nameless: u64,
-    /// What became of the trace's events: those that were read. Of a range of time, what is lost in it.
+    /// Numbers of events read and lost; of a range of time, only the losses in it.
     pub losses: Losses,
-    /// What is odd about the trace.
+    /// Warnings about the trace.
     pub warnings: Vec<String>,
 }
 
@@ -75,7 +75,7 @@ struct Pass<'a> {
     streams: Vec<Stream<'a>>,
     /// Losses of the streams' first packets, and damage before them, as long as the range is not known.
     untold: Vec<(Loss, Option<Damage>)>,
-    /// What is lost in the range.
+    /// Losses in the range.
     told: Content,
     /// When the first packet began and the last one that was read ends, once there was one.
     extent: Option<(u64, u64)>,

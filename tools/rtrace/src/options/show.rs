@@ -18,7 +18,7 @@ use trace::settings::{BufferSize, Mode};
 /// What is printed without -e and -x.
 const CALLS: &str = "syscalls";
 
-/// What is recorded beside system calls, and not printed: whose descriptors a process gets, that it
+/// Events that are recorded beside system calls, and not printed: whose descriptors a process gets, that it
 /// ends, and which thread goes on when it executes a program.
 const PROCESSES: [&str; 3] = [
     "sched_process_fork",
@@ -41,11 +41,11 @@ pub struct Show {
     pub summary: Option<usize>,
     /// Whether a tree of calls is printed, not lines.
     pub is_tree: bool,
-    /// What is recorded and not printed.
+    /// Events that are recorded and not printed.
     pub unprinted: Vec<&'static str>,
-    /// What was chosen, where it is recorded meanwhile: of 32-bit programs all calls may be recorded.
+    /// Patterns of the chosen calls, if more calls are recorded: those of 32-bit programs may be recorded all.
     pub chosen: Option<Patterns>,
-    /// What knows which files descriptors stand for.
+    /// Sources of the files that descriptors stand for.
     pub files: Sources,
     /// The file to print to; standard output, if there is none.
     pub output: Option<PathBuf>,

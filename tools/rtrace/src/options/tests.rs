@@ -257,7 +257,7 @@ fn system_calls_are_shown_unless_others_are_chosen() {
     assert!(setup.tasks.only_command.is_some());
     assert_eq!(setup.cpus.unwrap().value, "1");
     let (calls, _) = live("-e openat,mmap:*,sched_switch -x read");
-    // Those of 32-bit programs are told apart when they are printed.
+    // The calls of 32-bit programs are told apart when they are printed.
     let expected = "syscall_*_openat mmap:* sched_switch !syscall_*_read compat_syscall_*_unknown";
     assert_eq!(
         summaries(&calls),

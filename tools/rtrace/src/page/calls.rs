@@ -31,7 +31,7 @@ struct Kind {
 /// A call that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// Who made it: its thread id, and which of the threads that had it.
+    /// The thread that made it: its id, and which of the threads that had it.
     pub thread: (i64, Life),
     /// The place of its name.
     pub call: u32,

@@ -12,7 +12,7 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Those of the kernel and its modules, which has its debugfs there.
+    /// The functions of the kernel whose debugfs is there, and of its modules.
     pub fn read(debugfs: &Path) -> Self {
         let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
         let barred = read(&debugfs.join("kprobes/blacklist"));
@@ -39,7 +39,7 @@ impl Symbols {
     /// Under what names a function can be probed: its own; or those that the compiler gave to what it made of the
     /// function, as `NAME.isra.0`.
     pub fn of<'a>(&'a self, function: &'a str) -> Vec<&'a str> {
-        // Nothing is known where the kernel's symbols cannot be read.
+        // Without the kernel's symbols any name may be right.
         if self.names.contains(function) || self.names.is_empty() {
             return vec![function];
         }
@@ -49,7 +49,7 @@ impl Symbols {
         names.map(String::as_str).collect()
     }
 
-    /// What to do where the kernel has no symbol of that name; none if it has one.
+    /// Advice for a name that no symbol of the kernel has; none if one has it.
     pub fn advice(&self, function: &str) -> Option<String> {
         match self.of(function).as_slice() {
             [own] if *own == function => None,

@@ -76,7 +76,7 @@ impl Calls {
         self.take(|call| call.who.pid == Some(process))
     }
 
-    /// Those of the other threads of a process, which end when the thread `but` of it executes a
+    /// The calls of the other threads of a process, which end when the thread `but` of it executes a
     /// program.
     pub fn of_others(&mut self, process: i64, but: Option<Serial>) -> Vec<Call> {
         self.take(|call| call.who.pid == Some(process) && call.who.serial != but)

@@ -147,7 +147,7 @@ impl Mappings {
         parsed.with_context(|| path.display().to_string())
     }
 
-    /// Those in a text; none if it is of another trace.
+    /// Parses mappings; none if the text is of another trace.
     pub fn parse(text: impl BufRead, trace: Uuid, clock: &Clock) -> anyhow::Result<Option<Self>> {
         let mut lines = Lines::new(text);
         if lines.head()? != HEAD {

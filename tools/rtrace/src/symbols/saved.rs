@@ -80,7 +80,7 @@ impl Saved {
         Self::parse(text, trace).with_context(|| path.display().to_string())
     }
 
-    /// What a text has; none if it is of another trace.
+    /// Parses saved symbols; none if the text is of another trace.
     pub fn parse(text: impl BufRead, trace: Uuid) -> anyhow::Result<Option<Self>> {
         let mut lines = Lines::new(text);
         if lines.head()? != HEAD {

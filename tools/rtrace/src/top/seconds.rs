@@ -60,7 +60,7 @@ impl Seconds {
         answers.next()
     }
 
-    /// What the trace has and lacks.
+    /// Losses of the trace.
     pub fn lost(&self) -> &Lost {
         &self.lost
     }

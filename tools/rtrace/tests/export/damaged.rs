@@ -9,9 +9,9 @@ use std::path::Path;
 use tempfile::TempDir;
 
 const FORMATS: [&str; 5] = ["--perfetto", "--chrome", "--csv", "--text", "--perf-script"];
-/// Those that need call stacks.
+/// Formats that need call stacks.
 const OF_STACKS: [&str; 3] = ["--folded", "--flamegraph", "--pprof"];
-/// Those that are a folder.
+/// Formats that are a folder.
 const FOLDERS: [&str; 2] = ["--parquet", "--lttng"];
 
 /// A trace with call stacks, of two CPUs.

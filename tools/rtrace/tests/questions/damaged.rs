@@ -199,7 +199,7 @@ fn any_description_is_answered() {
     }
 }
 
-/// What the tool said in the end is damaged: the trace is shown all the same.
+/// The file `.recording` is damaged: the trace is shown all the same.
 #[test]
 fn a_damaged_end_is_shown() {
     let dir = TempDir::new().unwrap();

@@ -57,7 +57,7 @@ static void answer(int server, const struct fuse_in_header *in, int error, const
 		err(1, "stuck: answer to %u", in->opcode);
 }
 
-/* What is known of a file: node 1 is the directory, 2 the file. */
+/* Attributes of a file: node 1 is the directory, 2 the file. */
 static struct fuse_attr attributes(unsigned long node)
 {
 	struct fuse_attr attr = { .ino = node, .nlink = 1, .size = SIZE, .blksize = SIZE };

@@ -314,7 +314,7 @@ mod tests {
         assert!(with(0, 0).contains("no packet begins here"));
         let mut file = packet(0, 100);
         file[4] = 8;
-        // What is behind it is found.
+        // The packet after it is found.
         file.extend(packet(100, 50));
         let mut areas = find(&file).unwrap();
         assert_eq!(areas.of(2, 1).unwrap().has(0, 100), 0);

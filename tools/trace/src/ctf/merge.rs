@@ -82,7 +82,7 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// What comes next in a stream.
+/// The next item of a stream.
 #[derive(Clone, Copy, Debug)]
 enum Next {
     /// The next packet, or the stream's end.

@@ -253,7 +253,7 @@ impl Metadata {
         Ok((metadata, damages.collect()))
     }
 
-    /// What these statements of a `text` say. `leave` decides about the event that is the statement of
+    /// Reads these statements of a `text`. `leave` decides about the event that is the statement of
     /// this place, and that cannot be read.
     fn of(
         text: &str,

@@ -164,7 +164,7 @@ impl<'a> StreamReader<'a> {
         }
     }
 
-    /// What an error of this reader was, if it goes on behind that: else the error.
+    /// The damage that caused an error, if this reader goes on after it; otherwise the error.
     pub fn damage(&mut self, error: Error) -> Result<Damage> {
         let (begin, bytes) = std::mem::take(&mut self.skipped);
         match error {

@@ -29,7 +29,7 @@ use trace::ctf::{Clock, Event, Metadata};
 /// (`PID_MAX_LIMIT`).
 const CPUS: i64 = (1 << 22) + 1;
 
-/// What is added to an id each time that the kernel uses it again: 10000321 is the second 321.
+/// Number added to an id each time that the kernel uses it again: 10000321 is the second 321.
 const AGAIN: i64 = 10_000_000;
 
 /// Writes trace events.

@@ -14,10 +14,16 @@ static __cpuidle int halt_cpu(struct cpuidle_device *device, struct cpuidle_driv
 	return index;
 }
 
+/* Without an owner, so that its devices do not keep the module. */
 static struct cpuidle_driver driver = {
 	.name = "rtrace_idle",
-	.owner = THIS_MODULE,
 	.states = {
+		{
+			.name = "FIRST",
+			.desc = "halt",
+			.enter = halt_cpu,
+		},
+		/* The kernel suspends its clocks in no state but a later one. */
 		{
 			.name = "HALT",
 			.desc = "halt",
@@ -27,7 +33,7 @@ static struct cpuidle_driver driver = {
 			.enter_s2idle = halt_cpu,
 		},
 	},
-	.state_count = 1,
+	.state_count = 2,
 };
 
 static int __init add_driver(void)

@@ -124,7 +124,7 @@ impl Recorders {
     /// The same where code was stopped with these registers: its call stack is recorded, not that of the caller.
     /// The fields have at most `LONGEST` bytes.
     #[inline(always)]
-    pub(super) fn record_interrupted<const LONGEST: usize>(
+    pub(crate) fn record_interrupted<const LONGEST: usize>(
         &self,
         record: &impl Tail,
         registers: &Registers,

@@ -156,8 +156,13 @@ impl<P: Platform, T> Drop for Gates<P, T> {
         let Ways(gates) = &self.0;
         gates.for_each(|gate| gate.state.set_open(false));
         P::wait_for_entries();
-        // SAFETY: All references are from here, where nobody borrows this any more, or from an `Entry`, which has
-        // preemption disabled: each began before the gate was closed, and has ended.
+        // SAFETY: No reference to the `T` is left, and none can begin:
+        // - References from `of` and `place` borrow this `Gates`, which is being dropped.
+        // - `Ways` may outlive this, but its gates are closed and no `Gates` is left that could open them: `enter` and
+        //   `Stopped::pass` give no `Entry` any more.
+        // - An `Entry` from before has preemption disabled, so it has ended: `wait_for_entries`.
+        // - A reference from `Entry::target` can have a longer lifetime than its entry. Its users (`Buffer` and the
+        //   `Begun` types) keep the entry until the last use.
         gates.for_each(|gate| unsafe { gate.place.empty() });
     }
 }
@@ -231,8 +236,8 @@ impl<P: Platform, T> Ways<P, T> {
     }
 }
 
-/// Being inside: the CPU stays the same, and its `T` is there. One from [`Gates::enter`] is the
-/// outermost.
+/// A passage through an open gate. While it lives, the CPU stays the same and its `T` is there. One from
+/// [`Ways::enter`] is the outermost of its CPU.
 ///
 /// # Invariants
 ///
@@ -244,11 +249,14 @@ pub struct Entry<'a, P: Platform, T> {
 }
 
 impl<'a, P: Platform, T> Entry<'a, P, T> {
-    /// This CPU's `T`, until the entry ends: `'a` is longer, so that what is made of the entry can have it, too.
+    /// This CPU's `T`. The caller keeps the entry until the last use of the reference. `'a` is longer than the
+    /// entry, so that one value can contain both; the compiler does not check the rest.
     #[inline(always)]
     pub fn target(&self) -> &'a T {
-        // SAFETY: By the invariants: it was filled when the gate was opened, before this CPU saw
-        // that. It is not emptied before the entry ends (`Gates::drop`).
+        // SAFETY:
+        // - By the invariants the gate was open when this context entered. `Gates::open` opens it only with a filled
+        //   place, by a release; `State::enter` and `State::is_open` are acquires.
+        // - `Gates::drop` closes the gate and waits for the entry before it empties the place.
         unsafe { self.gate.place.get_filled() }
     }
 

@@ -2,9 +2,10 @@
 
 //! Which functions of the kernel are traced, and how.
 
-use anyhow::Context;
+use anyhow::{bail, Context};
 use std::fs;
 use std::path::Path;
+use std::slice;
 use trace::session::{FunctionSet, Session};
 
 /// What is asked for; by default nothing.
@@ -50,14 +51,43 @@ impl Functions {
             return Ok(());
         }
         if !self.not.is_empty() {
-            session.set_functions(FunctionSet::Not, &expand(&self.not)?)?;
+            set(session, FunctionSet::Not, &expand(&self.not)?)?;
         }
-        session.set_functions(FunctionSet::Only, &expand(&self.only)?)?;
+        set(session, FunctionSet::Only, &expand(&self.only)?)?;
         if let Some(depth) = self.max_depth {
             session.set_max_graph_depth(depth)?;
         }
         Ok(())
     }
+}
+
+/// Sets a set of functions. If one of several patterns is refused, names all that are refused, with the reasons, and
+/// those that would work; the set is then one of these.
+fn set(session: &Session, set: FunctionSet, patterns: &[String]) -> anyhow::Result<()> {
+    let Err(error) = session.set_functions(set, patterns) else {
+        return Ok(());
+    };
+    if patterns.len() < 2 {
+        return Err(error.into());
+    }
+    let (mut fine, mut wrong) = (Vec::new(), Vec::new());
+    for pattern in patterns {
+        match session.set_functions(set, slice::from_ref(pattern)) {
+            Ok(()) => fine.push(format!("`{pattern}`")),
+            Err(error) => wrong.push(error.to_string()),
+        }
+    }
+    if wrong.is_empty() {
+        return Err(error.into());
+    }
+    let wrong = wrong.join("\n");
+    if fine.is_empty() {
+        bail!(wrong);
+    }
+    bail!(
+        "{wrong}\nwithout that there would be functions: {}",
+        fine.join(", ")
+    );
 }
 
 /// The patterns, with those of the files among them.

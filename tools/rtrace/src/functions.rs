@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::slice;
 use trace::session::{FunctionSet, Session};
+use trace::signals::Signals;
 
 /// What is asked for; by default nothing.
 #[derive(Debug, Default)]
@@ -38,6 +39,15 @@ impl Functions {
             What::Calls => "ftrace:function",
             What::Graph => "ftrace:funcgraph_*",
         })
+    }
+
+    /// For the moment before the start, which takes long with many functions, as choosing them does: an error if
+    /// a signal has come.
+    pub fn check_signals(&self, signals: &mut Signals) -> anyhow::Result<()> {
+        if self.events().is_some() && !signals.pending().is_empty() {
+            bail!("stopped by a signal before anything was recorded");
+        }
+        Ok(())
     }
 
     /// Whether there is a graph.

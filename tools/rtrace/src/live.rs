@@ -71,7 +71,7 @@ pub fn look<T>(
     wait: impl FnOnce(Recording<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let tracer = place.tracer()?;
-    let signals = Signals::catch()?;
+    let mut signals = Signals::catch()?;
     let temporary = Temporary::create(&tracer, None)?;
     let session = temporary.session();
     setup.apply(session)?;
@@ -81,6 +81,7 @@ pub fn look<T>(
         threads => session.exclude_tasks(threads),
     };
     exclude()?;
+    setup.functions.check_signals(&mut signals)?;
     session.start()?;
     let stop = StopOnDrop(session);
     let source = LiveTrace::open(session)?.only_events();

@@ -123,10 +123,7 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
         }
     };
     options.setup.apply(session)?;
-    // Many functions take their time, and so does the start with them.
-    if options.setup.functions.events().is_some() && !signals.pending().is_empty() {
-        bail!("stopped by a signal before anything was recorded");
-    }
+    options.setup.functions.check_signals(&mut signals)?;
     let mut watch = Watch::new(&options.conditions, session)?;
     let named = directory.filter(|_| options.symbols);
     let symbols = named.map(|directory| {

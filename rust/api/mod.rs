@@ -2,7 +2,7 @@
 
 //! What other modules call: `rtrace.h`, which says what each function does.
 //!
-//! `sys/helpers.c` exports the symbols. A module that uses one holds a reference to this
+//! `exports.c` exports the symbols. A module that uses one holds a reference to this
 //! module, so rtrace cannot be unloaded before it.
 
 mod description;

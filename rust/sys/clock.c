@@ -16,6 +16,7 @@
 #include <linux/spinlock.h>
 #include <linux/timekeeper_internal.h>
 #include <linux/timekeeping.h>
+#include <asm/cpufeature.h>
 #include <asm/tsc.h>
 
 #include "helpers.h"
@@ -120,4 +121,12 @@ notrace void rtrace_clock_watch_remove(struct rtrace_clock_watch *watch)
 			pvclock_gtod_unregister_notifier(&notifier);
 	guard(raw_spinlock_irqsave)(&watches_lock);
 	list_del(&watch->node);
+}
+
+/* Constant rate, runs through all idle states, and the kernel did not find it out of step. */
+notrace bool rtrace_tsc_is_trustworthy(void)
+{
+	return boot_cpu_has(X86_FEATURE_CONSTANT_TSC) &&
+	       boot_cpu_has(X86_FEATURE_NONSTOP_TSC) &&
+	       !check_tsc_unstable() && tsc_khz;
 }

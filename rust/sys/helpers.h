@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * C for what the kernel offers only as macros or inline functions. Seen by the C compiler
- * and by bindgen, so that both have the same prototypes.
+ * C wrappers of macros and inline functions of the kernel, by the file that defines them. The C compiler
+ * and bindgen both read this header, so that both have the same prototypes. All of them are notrace.
  */
 #ifndef RTRACE_SYS_HELPERS_H
 #define RTRACE_SYS_HELPERS_H
@@ -28,39 +28,45 @@ struct tracepoint;
 struct uprobe;
 struct uprobe_consumer;
 
-/* A function's frame in user space. */
-struct rtrace_user_frame {
-	u64 ip;		/* the code that runs in it, or is returned to */
-	u64 fp;		/* the frame pointer */
-	u32 word;	/* bytes of an address: 4 or 8 */
+/* clock.c */
+bool rtrace_tsc_is_trustworthy(void);
+
+/* A moment in which clocks stood still, or were set. */
+struct rtrace_clock_leap {
+	u64 slept;	/* nanoseconds of sleep: the monotonic clock lacks them */
+	u64 missed;	/* nanoseconds that the time stamp counter lacks */
+	u64 ticks;	/* the same in its ticks */
+	u64 stood;	/* nanoseconds that the kernel's clocks lack: the time stamp counter went on alone */
+	s64 set;	/* nanoseconds by which the wall clock was set forward */
 };
 
-bool rtrace_user_frame(struct rtrace_user_frame *frame);
-bool rtrace_caller_frame(struct rtrace_user_frame *frame);
-
-/* A field of what ftrace and perf record of an event, as its file `format` shows it. */
-struct rtrace_trace_field {
-	const char *name;
-	const char *type;
-	u32 offset;
-	u32 size;
-	u32 count;		/* elements of an array, if that is known, else 0 */
-	bool is_signed;
-	bool is_address;	/* shown as a pointer, whatever its type */
+struct rtrace_clock_watch {
+	struct list_head node;
+	void (*leapt)(struct rtrace_clock_watch *watch, const struct rtrace_clock_leap *leap);
 };
 
-struct rtrace_trace_event *rtrace_trace_event_get(const char *system, const char *name);
-void rtrace_trace_event_put(struct rtrace_trace_event *event);
-u64 rtrace_trace_event_id(const struct rtrace_trace_event *event);
-const void *rtrace_trace_event_field(const struct rtrace_trace_event *event, const void *before,
-				     struct rtrace_trace_field *field);
-const struct rtrace_trace_call *rtrace_module_trace_call(struct module *module,
-							 struct tracepoint *tracepoint);
-const char *rtrace_trace_call_system(const struct rtrace_trace_call *call);
-bool rtrace_trace_call_field(const struct rtrace_trace_call *call, size_t at,
-			     struct rtrace_trace_field *field);
+void rtrace_clock_watch_add(struct rtrace_clock_watch *watch);
+void rtrace_clock_watch_remove(struct rtrace_clock_watch *watch);
 
+/* cpu.c */
+int rtrace_call_on_cpu(int cpu, smp_call_func_t func, void *info);
+int rtrace_cpu_next(int cpu, bool online);
+bool rtrace_cpu_is_isolated(int cpu);
+
+/* functions.c */
 int rtrace_each_function(int (*see)(unsigned long function, void *data), void *data);
+
+/* kprobe.c */
+struct kretprobe *rtrace_kretprobe_of(struct kretprobe_instance *instance);
+void *rtrace_kretprobe_data(struct kretprobe_instance *instance);
+
+/* modules.c */
+bool rtrace_is_own_code(unsigned long address);
+bool rtrace_module_has(struct module *module, unsigned long address, bool only_init);
+int rtrace_module_functions(const char *name, unsigned long *to, int room);
+bool rtrace_module_is_of_kernel(struct module *module);
+
+/* nofault.c */
 
 /* Whose memory is read. */
 enum rtrace_space {
@@ -71,19 +77,17 @@ enum rtrace_space {
 
 bool rtrace_read(u64 address, enum rtrace_space space, u64 *value, size_t size);
 ssize_t rtrace_read_text(u64 address, enum rtrace_space space, char *to, size_t room);
-struct path *rtrace_path_new(const char *name);
-void rtrace_path_free(struct path *path);
-struct uprobe *rtrace_uprobe_register(struct path *path, u64 offset, struct uprobe_consumer *consumer);
-void rtrace_uprobe_unregister(struct uprobe *uprobe, struct uprobe_consumer *consumer);
-bool rtrace_may_probe(void);
-struct kretprobe *rtrace_kretprobe_of(struct kretprobe_instance *instance);
-void *rtrace_kretprobe_data(struct kretprobe_instance *instance);
-bool rtrace_is_own_code(unsigned long address);
-bool rtrace_module_has(struct module *module, unsigned long address, bool only_init);
-int rtrace_module_functions(const char *name, unsigned long *to, int room);
-struct tracepoint *rtrace_module_tracepoint(struct module *module, size_t at);
-bool rtrace_module_is_of_kernel(struct module *module);
-void rtrace_synchronize_module_probes(struct module *module);
+
+/* pages.c */
+void *rtrace_reserved(const char *name, u64 *len);
+void *rtrace_vmalloc_near(size_t count, int cpu);
+void rtrace_vfree(const void *memory);
+struct page *rtrace_page_of(const void *address);
+void *rtrace_direct(const void *address);
+void rtrace_get_page(struct page *page);
+void rtrace_put_page(struct page *page);
+
+/* parameter.c */
 u8 rtrace_delivery_barrier(void);
 u16 rtrace_mode(void);
 const char *rtrace_given_clock(void);
@@ -97,8 +101,9 @@ const char *rtrace_given_memory(void);
 const char *rtrace_given_set_filter(void);
 const char *rtrace_given_enable(void);
 void rtrace_set_access(struct dentry *entry);
-void *rtrace_reserved(const char *name, u64 *len);
-bool rtrace_sees_addresses(void);
+u64 rtrace_origin(void);
+
+/* perf.c */
 struct perf_event *rtrace_counter_new(u32 type, u64 config, int cpu);
 u64 rtrace_counter_read(struct perf_event *event);
 
@@ -129,44 +134,70 @@ void *rtrace_perf_record_read(struct perf_event *event, struct perf_sample_data 
 			      struct rtrace_perf_record *record);
 void *rtrace_sample_read(struct perf_event *event, struct perf_sample_data *data,
 			 struct rtrace_sample *sample);
+
+/* privilege.c */
+bool rtrace_may_probe(void);
+bool rtrace_sees_addresses(void);
+
+/* stack.c */
+
+/* A function's frame in user space. */
+struct rtrace_user_frame {
+	u64 ip;		/* the code that runs in it, or is returned to */
+	u64 fp;		/* the frame pointer */
+	u32 word;	/* bytes of an address: 4 or 8 */
+};
+
+bool rtrace_user_frame(struct rtrace_user_frame *frame);
+bool rtrace_caller_frame(struct rtrace_user_frame *frame);
 u32 rtrace_kernel_stack(struct pt_regs *regs, u64 *addresses, u32 room);
-u64 rtrace_origin(void);
-int rtrace_call_on_cpu(int cpu, smp_call_func_t func, void *info);
+
+/* system.c */
+void rtrace_init_work(struct work_struct *work, work_func_t func);
+bool rtrace_is_killed(void);
+size_t rtrace_cgroup_ancestor_place(int level);
+void rtrace_cgroup_put(struct cgroup *cgroup);
+const struct new_utsname *rtrace_utsname(void);
+
+/* timer.c */
 u64 rtrace_hrtimer_due(const struct hrtimer *timer);
 struct pt_regs *rtrace_interrupted(void);
 enum hrtimer_restart rtrace_hrtimer_again(struct hrtimer *timer, s64 period_ns);
-void rtrace_init_work(struct work_struct *work, work_func_t func);
-bool rtrace_tsc_is_trustworthy(void);
 
-/* A moment in which clocks stood still, or were set. */
-struct rtrace_clock_leap {
-	u64 slept;	/* nanoseconds of sleep: the monotonic clock lacks them */
-	u64 missed;	/* nanoseconds that the time stamp counter lacks */
-	u64 ticks;	/* the same in its ticks */
-	u64 stood;	/* nanoseconds that the kernel's clocks lack: the time stamp counter went on alone */
-	s64 set;	/* nanoseconds by which the wall clock was set forward */
+/* trace_event.c */
+
+/* A field of what ftrace and perf record of an event, as its file `format` shows it. */
+struct rtrace_trace_field {
+	const char *name;
+	const char *type;
+	u32 offset;
+	u32 size;
+	u32 count;		/* elements of an array, if that is known, else 0 */
+	bool is_signed;
+	bool is_address;	/* shown as a pointer, whatever its type */
 };
 
-struct rtrace_clock_watch {
-	struct list_head node;
-	void (*leapt)(struct rtrace_clock_watch *watch, const struct rtrace_clock_leap *leap);
-};
+struct rtrace_trace_event *rtrace_trace_event_get(const char *system, const char *name);
+void rtrace_trace_event_put(struct rtrace_trace_event *event);
+u64 rtrace_trace_event_id(const struct rtrace_trace_event *event);
+const void *rtrace_trace_event_field(const struct rtrace_trace_event *event, const void *before,
+				     struct rtrace_trace_field *field);
+const struct rtrace_trace_call *rtrace_module_trace_call(struct module *module,
+							 struct tracepoint *tracepoint);
+const char *rtrace_trace_call_system(const struct rtrace_trace_call *call);
+bool rtrace_trace_call_field(const struct rtrace_trace_call *call, size_t at,
+			     struct rtrace_trace_field *field);
 
-void rtrace_clock_watch_add(struct rtrace_clock_watch *watch);
-void rtrace_clock_watch_remove(struct rtrace_clock_watch *watch);
-int rtrace_cpu_next(int cpu, bool online);
-bool rtrace_cpu_is_isolated(int cpu);
-bool rtrace_is_killed(void);
-void *rtrace_vmalloc_near(size_t count, int cpu);
-void rtrace_vfree(const void *memory);
-size_t rtrace_cgroup_ancestor_place(int level);
-void rtrace_cgroup_put(struct cgroup *cgroup);
-struct page *rtrace_page_of(const void *address);
-void *rtrace_direct(const void *address);
-void rtrace_get_page(struct page *page);
-void rtrace_put_page(struct page *page);
+/* tracepoint.c */
+struct tracepoint *rtrace_module_tracepoint(struct module *module, size_t at);
+void rtrace_synchronize_module_probes(struct module *module);
 void rtrace_synchronize_probes(bool may_sleep);
 bool rtrace_tracepoint_may_sleep(struct tracepoint *tracepoint);
-const struct new_utsname *rtrace_utsname(void);
+
+/* uprobe.c */
+struct path *rtrace_path_new(const char *name);
+void rtrace_path_free(struct path *path);
+struct uprobe *rtrace_uprobe_register(struct path *path, u64 offset, struct uprobe_consumer *consumer);
+void rtrace_uprobe_unregister(struct uprobe *uprobe, struct uprobe_consumer *consumer);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The module's parameters (`helpers.c`), as they were given when it was loaded. They do not
+//! The module's parameters (`parameter.c`), as they were given when it was loaded. They do not
 //! change afterwards: their files under /sys/module can only be read.
 
 use crate::sys::bindings;

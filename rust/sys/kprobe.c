@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Kretprobes: from an instance to its probe and its data. */
+#include <linux/kprobes.h>
+
+#include "helpers.h"
+
+notrace struct kretprobe *rtrace_kretprobe_of(struct kretprobe_instance *instance)
+{
+	return get_kretprobe(instance);
+}
+
+notrace void *rtrace_kretprobe_data(struct kretprobe_instance *instance)
+{
+	return instance->data;
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Loaded modules: their code, and their functions that ftrace can trace. */
+#include <linux/kobject.h>
+#include <linux/module.h>
+
+#include "helpers.h"
+
+notrace bool rtrace_is_own_code(unsigned long address)
+{
+	return within_module_core(address, THIS_MODULE);
+}
+
+/* Whether code of the module's is there: what is for its beginning alone, or all. */
+notrace bool rtrace_module_has(struct module *module, unsigned long address, bool only_init)
+{
+	return within_module_init(address, module) ||
+	       (!only_init && within_module_core(address, module));
+}
+
+/*
+ * The functions of a loaded module that can be traced, as many as there is room for. Returns how
+ * many there are, or -ENOENT. The kernel's find_module() is not for modules; its list of what is
+ * in /sys/module is.
+ */
+notrace int rtrace_module_functions(const char *name, unsigned long *to, int room)
+{
+	struct kobject *found = kset_find_obj(THIS_MODULE->mkobj.kobj.kset, name);
+	struct module *module;
+	unsigned int i;
+	int count = 0;
+
+	if (!found)
+		return -ENOENT;
+	/* NULL for what is part of the kernel. */
+	module = container_of(found, struct module_kobject, kobj)->mod;
+	if (!module || !try_module_get(module)) {
+		kobject_put(found);
+		return -ENOENT;
+	}
+	for (i = 0; i < module->num_ftrace_callsites; i++) {
+		/* Those of its beginning are gone. */
+		if (!within_module_core(module->ftrace_callsites[i], module))
+			continue;
+		if (count < room)
+			to[count] = module->ftrace_callsites[i];
+		count++;
+	}
+	module_put(module);
+	kobject_put(found);
+	return count;
+}
+
+/* Whether it was built with the kernel, and not outside of its source. */
+notrace bool rtrace_module_is_of_kernel(struct module *module)
+{
+	return !test_bit(TAINT_OOT_MODULE, &module->taints);
+}

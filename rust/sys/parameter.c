@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Parameters of the module, and the access to its debugfs files that two of them decide. They are not in the
+ * module! macro, whose parameters have no file under /sys/module.
+ */
+#include <linux/cred.h>
+#include <linux/dcache.h>
+#include <linux/fs.h>
+#include <linux/kstrtox.h>
+#include <linux/moduleparam.h>
+#include <linux/sysfs.h>
+#include <linux/uidgid.h>
+
+#include "helpers.h"
+
+static u8 delivery_barrier;
+module_param(delivery_barrier, byte, 0444);
+MODULE_PARM_DESC(delivery_barrier,
+		 "1: order packets by a barrier at delivery; 0 (default): by an interrupt when they are read");
+
+static unsigned long long origin;
+module_param(origin, ullong, 0444);
+MODULE_PARM_DESC(origin,
+		 "Where buffer positions begin, rounded down to a lap; for tests of their wrap (default: 0)");
+
+/* Octal, with or without a zero in front, as tracefs' mount option of this name. */
+static int set_mode(const char *text, const struct kernel_param *param)
+{
+	u16 mode;
+	int err = kstrtou16(text, 8, &mode);
+
+	if (err)
+		return err;
+	if ((mode & ~0777) || (mode & 0700) != 0700)
+		return -EINVAL;
+	*(u16 *)param->arg = mode;
+	return 0;
+}
+
+static int get_mode(char *text, const struct kernel_param *param)
+{
+	return sysfs_emit(text, "%#o\n", *(u16 *)param->arg);
+}
+
+static const struct kernel_param_ops mode_ops = {
+	.set = set_mode,
+	.get = get_mode,
+};
+
+static u16 mode = 0700;
+module_param_cb(mode, &mode_ops, &mode, 0444);
+__MODULE_PARM_TYPE(mode, "octal");
+MODULE_PARM_DESC(mode,
+		 "Mode of the directories in debugfs; files have no more of it than they need (default: 0700)");
+
+static int set_gid(const char *text, const struct kernel_param *param)
+{
+	unsigned int gid;
+	int err = kstrtouint(text, 0, &gid);
+
+	if (err)
+		return err;
+	if (!gid_valid(KGIDT_INIT(gid)))
+		return -EINVAL;
+	*(unsigned int *)param->arg = gid;
+	return 0;
+}
+
+static const struct kernel_param_ops gid_ops = {
+	.set = set_gid,
+	.get = param_get_uint,
+};
+
+static unsigned int gid;
+module_param_cb(gid, &gid_ops, &gid, 0444);
+__MODULE_PARM_TYPE(gid, "uint");
+MODULE_PARM_DESC(gid, "Group of the directories and files in debugfs (default: 0)");
+
+/*
+ * Settings that the default session and its first channel have when the module is loaded: what each says
+ * is written to the file of its name (file/given.rs).
+ */
+#define SETTING(name, description)		\
+	static char *name;			\
+	module_param(name, charp, 0444);	\
+	MODULE_PARM_DESC(name, description);	\
+	notrace const char *rtrace_given_##name(void) { return name; }
+
+SETTING(clock, "Clock of the first trace: tsc or mono (default: the best)");
+SETTING(channel_mode, "Mode of channel0: discard or overwrite (default: overwrite)");
+SETTING(subbuf_size, "Size of its sub-buffers: bytes, or with K, M, G (default: 1M)");
+SETTING(subbuf_count, "How many it has of them, a power of two (default: 4)");
+SETTING(tracing_cpus, "The CPUs that it records: a list such as 0,2-3 (default: all)");
+SETTING(contexts, "What it records beside each event: names with commas between them (default: nothing)");
+SETTING(set_event, "Its events: patterns with commas between them (default: the default events)");
+SETTING(set_filter, "Which records of them: PATTERN EXPRESSION, with semicolons between several (default: all)");
+SETTING(memory, "Where its buffers are: the name of memory that reserve_mem= reserves (default: none: allocated)");
+SETTING(enable, "1: record from now on (default: 0)");
+
+notrace u16 rtrace_mode(void)
+{
+	return mode;
+}
+
+/* Gives a file in debugfs to the group, or a directory, which gets its mode, too. */
+notrace void rtrace_set_access(struct dentry *entry)
+{
+	struct inode *inode = d_inode(entry);
+
+	inode->i_gid = KGIDT_INIT(gid);
+	if (S_ISDIR(inode->i_mode))
+		inode->i_mode = S_IFDIR | mode;
+}
+
+notrace u8 rtrace_delivery_barrier(void)
+{
+	return delivery_barrier;
+}
+
+notrace u64 rtrace_origin(void)
+{
+	return origin;
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Kernel counters of perf: plain counters, samplers, and recorders of trace events.
+ *
+ * Events call the functions that read them, so these are notrace and NMI-safe.
+ */
+#include <linux/err.h>
+#include <linux/kprobes.h>
+#include <linux/perf_event.h>
+#include <linux/smp.h>
+
+#include "helpers.h"
+
+/* Counts on this CPU all the time, or not at all: pinned, so it is never put off for another. */
+static notrace struct perf_event *perf_event_on(struct perf_event_attr *attr, int cpu,
+						rtrace_overflow_t handler, void *context)
+{
+	struct perf_event *event;
+
+	attr->size = sizeof(*attr);
+	attr->pinned = 1;
+	event = perf_event_create_kernel_counter(attr, cpu, NULL, handler, context);
+	if (!IS_ERR(event) && event->state == PERF_EVENT_STATE_ERROR) {
+		perf_event_release_kernel(event);
+		return ERR_PTR(-ENOSPC);
+	}
+	return event;
+}
+
+notrace struct perf_event *rtrace_counter_new(u32 type, u64 config, int cpu)
+{
+	struct perf_event_attr attr = { .type = type, .config = config };
+
+	return perf_event_on(&attr, cpu, NULL, NULL);
+}
+
+/* Has the handler called @frequency times per second. */
+notrace struct perf_event *rtrace_sampler_new(u32 type, u64 config, u32 frequency, int cpu,
+					      rtrace_overflow_t handler, void *context)
+{
+	struct perf_event_attr attr = {
+		.type = type,
+		.config = config,
+		.freq = 1,
+		.sample_freq = frequency,
+	};
+
+	return perf_event_on(&attr, cpu, handler, context);
+}
+
+static notrace void no_handler(struct perf_event *event, struct perf_sample_data *data,
+			       struct pt_regs *regs)
+{
+}
+
+/* Whether the machine has such counters that interrupt, be they free or not. */
+notrace bool rtrace_sampler_possible(u32 type, u64 config)
+{
+	struct perf_event_attr attr = {
+		.type = type,
+		.config = config,
+		.freq = 1,
+		.sample_freq = 1,
+		.disabled = 1,
+	};
+	struct perf_event *event = perf_event_on(&attr, raw_smp_processor_id(), no_handler, NULL);
+
+	bool interrupts;
+
+	if (IS_ERR(event))
+		return PTR_ERR(event) == -ENOSPC || PTR_ERR(event) == -EBUSY;
+	interrupts = !(event->pmu->capabilities & PERF_PMU_CAP_NO_INTERRUPT);
+	perf_event_release_kernel(event);
+	return interrupts;
+}
+
+/*
+ * Has the handler called for each event, with its record, once: it has to say so by the period, for some
+ * events are counted in other units (perf_swevent_event()).
+ */
+notrace struct perf_event *rtrace_recorder_new(u32 type, u64 config, int cpu,
+					       rtrace_overflow_t handler, void *context)
+{
+	struct perf_event_attr attr = {
+		.type = type,
+		.config = config,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_RAW | PERF_SAMPLE_PERIOD,
+	};
+
+	return perf_event_on(&attr, cpu, handler, context);
+}
+
+/* For its handler: returns its context. NMI-safe. */
+notrace void *rtrace_perf_record_read(struct perf_event *event, struct perf_sample_data *data,
+				      struct rtrace_perf_record *record)
+{
+	record->data = data->raw->frag.data;
+	record->size = data->raw->frag.size;
+	return event->overflow_handler_context;
+}
+NOKPROBE_SYMBOL(rtrace_perf_record_read);
+
+/* For a handler of perf's: returns its context. NMI-safe. */
+notrace void *rtrace_sample_read(struct perf_event *event, struct perf_sample_data *data,
+				 struct rtrace_sample *sample)
+{
+	sample->period = data->period;
+	/* Is something else where there is no timer. */
+	sample->due = ktime_to_ns(hrtimer_get_expires(&event->hw.hrtimer));
+	/* The kernel's MAX_INTERRUPTS, which no header has. */
+	sample->is_throttled = event->hw.interrupts == ~0ULL;
+	return event->overflow_handler_context;
+}
+
+/*
+ * As perf_event_read_local() for a counter of this CPU, which is not exported; the pmu's read() may
+ * be called in any context, NMI included. Interrupts off keep perf from scheduling it meanwhile.
+ */
+notrace u64 rtrace_counter_read(struct perf_event *event)
+{
+	unsigned long flags;
+	u64 value;
+
+	raw_local_irq_save(flags);
+	if (READ_ONCE(event->oncpu) == raw_smp_processor_id())
+		event->pmu->read(event);
+	value = local64_read(&event->count);
+	raw_local_irq_restore(flags);
+	return value;
+}

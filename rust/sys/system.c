@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Macros and inline functions of the kernel that need no more than a call: cgroups, signals, utsname, work. */
+#include <linux/cgroup.h>
+#include <linux/sched/signal.h>
+#include <linux/utsname.h>
+#include <linux/workqueue.h>
+
+#include "helpers.h"
+
+notrace void rtrace_init_work(struct work_struct *work, work_func_t func)
+{
+	INIT_WORK(work, func);
+}
+
+notrace bool rtrace_is_killed(void)
+{
+	return fatal_signal_pending(current);
+}
+
+/* Where a cgroup has its ancestor of this level, itself included, in bytes from its beginning. */
+notrace size_t rtrace_cgroup_ancestor_place(int level)
+{
+	return offsetof(struct cgroup, ancestors) + level * sizeof(struct cgroup *);
+}
+
+notrace void rtrace_cgroup_put(struct cgroup *cgroup)
+{
+	cgroup_put(cgroup);
+}
+
+/* What uname(2) answers in the initial namespace; lives for ever. */
+notrace const struct new_utsname *rtrace_utsname(void)
+{
+	return init_utsname();
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Uprobes, and the file that holds their code. */
+#include <linux/dcache.h>
+#include <linux/err.h>
+#include <linux/namei.h>
+#include <linux/path.h>
+#include <linux/slab.h>
+#include <linux/uprobes.h>
+
+#include "helpers.h"
+
+/* The regular file of this name, kept until rtrace_path_free(). */
+notrace struct path *rtrace_path_new(const char *name)
+{
+	struct path *path = kmalloc_obj(*path);
+	int err;
+
+	if (!path)
+		return ERR_PTR(-ENOMEM);
+	err = kern_path(name, LOOKUP_FOLLOW, path);
+	if (!err && !d_is_reg(path->dentry)) {
+		path_put(path);
+		err = -EINVAL;
+	}
+	if (err) {
+		kfree(path);
+		return ERR_PTR(err);
+	}
+	return path;
+}
+
+notrace void rtrace_path_free(struct path *path)
+{
+	path_put(path);
+	kfree(path);
+}
+
+/* Without CONFIG_UPROBES these are inline functions; the first says -ENOSYS. */
+notrace struct uprobe *rtrace_uprobe_register(struct path *path, u64 offset,
+					      struct uprobe_consumer *consumer)
+{
+	return uprobe_register(d_real_inode(path->dentry), offset, 0, consumer);
+}
+
+/* The consumer may still run then: see rtrace_retire(). */
+notrace void rtrace_uprobe_unregister(struct uprobe *uprobe, struct uprobe_consumer *consumer)
+{
+	uprobe_unregister_nosync(uprobe, consumer);
+}

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A session's `enable`, `clock`, `sample_freq`, `error_log`, `set_event_pid`, `set_event_notrace_pid`, `event_fork`,
-//! `set_event_cgroup`, `free_buffer`, `reset`, `marker` and `marker_channel`; the tracer's `version`,
-//! `available_events`, `awaited_events`, `available_contexts`, `waiting` and `marker`.
+//! The tracer's own files, and those of a session that start it, choose tasks, and set what is the session's.
 
 use super::channel::{self, Target};
 use super::{functions, latency, must_be_one, parse_switch, pipe, trigger};

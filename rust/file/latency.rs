@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A session's `max_latency`, `latency_thresh` and `latency_stats`; the same of preemptions, with
-//! `preempt_latency_lazy`; and of its timers, with `timer_latency_period`. Times are in microseconds, as in ftrace's
+//! A session's `latency/`: a directory for each latency that is measured. Times are in microseconds, as in ftrace's
 //! `tracing_max_latency`, `tracing_thresh` and `timerlat_period_us`.
 
 use super::parse_switch;
@@ -9,7 +8,7 @@ use crate::session::Session;
 use crate::source::latency::results::Results;
 use crate::source::latency::timer::TimerLatency;
 use crate::sys::debugfs::text::{Text, TextFile};
-use crate::sys::debugfs::{Data, Dir, READ, READ_WRITE};
+use crate::sys::debugfs::{Data, Dir, Group, READ, READ_WRITE};
 use core::fmt::Write;
 use core::marker::PhantomData;
 use kernel::prelude::*;
@@ -18,48 +17,54 @@ use kernel::sync::Arc;
 /// Nanoseconds in a microsecond.
 const MICROSECOND: u64 = 1000;
 
-/// Makes them.
+/// Makes the directories with their files.
 pub(super) fn make(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
-    make_of::<Wakeups>(dir, session)?;
-    make_of::<Preemptions>(dir, session)?;
-    make_of::<Timers>(dir, session)?;
-    dir.text::<PreemptLatencyLazy>("preempt_latency_lazy", READ_WRITE, session)?;
-    dir.text::<TimerLatencyPeriod>("timer_latency_period", READ_WRITE, session)
+    let mut latencies = dir.group("latency")?;
+    make_of::<Wakeups>(&mut latencies, session)?;
+    let mut preempt = make_of::<Preemptions>(&mut latencies, session)?;
+    preempt.text::<Lazy>("lazy", READ_WRITE, session)?;
+    let mut timer = make_of::<Timers>(&mut latencies, session)?;
+    timer.text::<Period>("period", READ_WRITE, session)
 }
 
-fn make_of<L: Latency>(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
-    dir.text::<Max<L>>(L::MAX, READ_WRITE, session)?;
-    dir.text::<Threshold<L>>(L::THRESHOLD, READ_WRITE, session)?;
-    dir.text::<Stats<L>>(L::STATS, READ, session)
+fn make_of<'a, L: Latency>(
+    latencies: &'a mut Group<'_>,
+    session: Data<Arc<Session>>,
+) -> Result<Group<'a>> {
+    let mut dir = latencies.group(L::NAME)?;
+    dir.text::<Max<L>>("max", READ_WRITE, session)?;
+    dir.text::<Threshold<L>>("thresh", READ_WRITE, session)?;
+    dir.text::<Stats<L>>("stats", READ, session)?;
+    Ok(dir)
 }
 
-/// Writes what is not as it is by default.
+/// Writes a line for each setting that is not the default one.
 pub(super) fn write_differences(session: &Session, out: &mut Text) -> Result {
-    for (file, results) in [
-        (Wakeups::THRESHOLD, session.wakeups()),
-        (Preemptions::THRESHOLD, session.preemptions()),
-        (Timers::THRESHOLD, session.timers()),
-    ] {
-        let threshold = results.threshold() / MICROSECOND;
-        if threshold != 0 {
-            writeln!(out, "{file} {threshold} 0")?;
-        }
-    }
+    write_threshold::<Wakeups>(session, out)?;
+    write_threshold::<Preemptions>(session, out)?;
+    write_threshold::<Timers>(session, out)?;
     if session.counts_lazy_preemptions() {
-        writeln!(out, "preempt_latency_lazy 1 0")?;
+        writeln!(out, "latency/preempt/lazy 1 0")?;
     }
     let (period, usual) = (session.timer_period(), TimerLatency::PERIOD);
     if period != usual {
-        writeln!(out, "timer_latency_period {period} {usual}")?;
+        writeln!(out, "latency/timer/period {period} {usual}")?;
     }
     Ok(())
 }
 
-/// A latency that is measured: its files.
+fn write_threshold<L: Latency>(session: &Session, out: &mut Text) -> Result {
+    let threshold = L::results(session).threshold() / MICROSECOND;
+    if threshold != 0 {
+        writeln!(out, "latency/{}/thresh {threshold} 0", L::NAME)?;
+    }
+    Ok(())
+}
+
+/// A latency that is measured.
 trait Latency: 'static {
-    const MAX: &'static str;
-    const THRESHOLD: &'static str;
-    const STATS: &'static str;
+    /// Name of its directory.
+    const NAME: &'static str;
 
     fn results(session: &Session) -> &Results;
 }
@@ -67,9 +72,7 @@ trait Latency: 'static {
 struct Wakeups;
 
 impl Latency for Wakeups {
-    const MAX: &'static str = "max_latency";
-    const THRESHOLD: &'static str = "latency_thresh";
-    const STATS: &'static str = "latency_stats";
+    const NAME: &'static str = "wakeup";
 
     fn results(session: &Session) -> &Results {
         session.wakeups()
@@ -79,9 +82,7 @@ impl Latency for Wakeups {
 struct Preemptions;
 
 impl Latency for Preemptions {
-    const MAX: &'static str = "max_preempt_latency";
-    const THRESHOLD: &'static str = "preempt_latency_thresh";
-    const STATS: &'static str = "preempt_latency_stats";
+    const NAME: &'static str = "preempt";
 
     fn results(session: &Session) -> &Results {
         session.preemptions()
@@ -91,25 +92,27 @@ impl Latency for Preemptions {
 struct Timers;
 
 impl Latency for Timers {
-    const MAX: &'static str = "max_timer_latency";
-    const THRESHOLD: &'static str = "timer_latency_thresh";
-    const STATS: &'static str = "timer_latency_stats";
+    const NAME: &'static str = "timer";
 
     fn results(session: &Session) -> &Results {
         session.timers()
     }
 }
 
-/// A number of microseconds that was written to `file`, in nanoseconds.
-fn parse(session: &Session, file: &str, input: &str) -> Result<u64> {
+/// A number of microseconds that was written to `file` of a latency, in nanoseconds.
+fn parse<L: Latency>(session: &Session, file: &str, input: &str) -> Result<u64> {
     let input = input.trim();
     let microseconds = input.parse::<u64>().ok();
     let nanoseconds = microseconds.and_then(|number| number.checked_mul(MICROSECOND));
-    nanoseconds
-        .ok_or_else(|| session.refuse(fmt!("{file}: '{input}' is no number of microseconds")))
+    nanoseconds.ok_or_else(|| {
+        session.refuse(fmt!(
+            "latency/{}/{file}: '{input}' is no number of microseconds",
+            L::NAME
+        ))
+    })
 }
 
-/// The longest one that was measured; to write one has it begin anew.
+/// The longest one that was measured. A number that is written to it takes its place.
 struct Max<L>(PhantomData<L>);
 
 impl<L: Latency> TextFile for Max<L> {
@@ -121,13 +124,13 @@ impl<L: Latency> TextFile for Max<L> {
     }
 
     fn store(session: &Arc<Session>, input: &str) -> Result {
-        let nanoseconds = parse(session, L::MAX, input)?;
+        let nanoseconds = parse::<L>(session, "max", input)?;
         L::results(session).set_max(nanoseconds);
         Ok(())
     }
 }
 
-/// Shorter ones are no event.
+/// Latencies below this threshold are measured, not recorded.
 struct Threshold<L>(PhantomData<L>);
 
 impl<L: Latency> TextFile for Threshold<L> {
@@ -139,13 +142,13 @@ impl<L: Latency> TextFile for Threshold<L> {
     }
 
     fn store(session: &Arc<Session>, input: &str) -> Result {
-        let nanoseconds = parse(session, L::THRESHOLD, input)?;
+        let nanoseconds = parse::<L>(session, "thresh", input)?;
         L::results(session).set_threshold(nanoseconds);
         Ok(())
     }
 }
 
-/// How many were measured, and how many were not.
+/// The number that was measured, and the number that was missed.
 struct Stats<L>(PhantomData<L>);
 
 impl<L: Latency> TextFile for Stats<L> {
@@ -160,9 +163,9 @@ impl<L: Latency> TextFile for Stats<L> {
 }
 
 /// Whether lazy requests count.
-struct PreemptLatencyLazy;
+struct Lazy;
 
-impl TextFile for PreemptLatencyLazy {
+impl TextFile for Lazy {
     type Data = Arc<Session>;
 
     fn show(session: &Arc<Session>, out: &mut Text) -> Result {
@@ -171,16 +174,16 @@ impl TextFile for PreemptLatencyLazy {
     }
 
     fn store(session: &Arc<Session>, input: &str) -> Result {
-        let counts = parse_switch(session, "preempt_latency_lazy", input)?;
+        let counts = parse_switch(session, "latency/preempt/lazy", input)?;
         session.count_lazy_preemptions(counts);
         Ok(())
     }
 }
 
-/// How often timers fire.
-struct TimerLatencyPeriod;
+/// Microseconds from one expiry of the timers to the next.
+struct Period;
 
-impl TextFile for TimerLatencyPeriod {
+impl TextFile for Period {
     type Data = Arc<Session>;
 
     fn show(session: &Arc<Session>, out: &mut Text) -> Result {

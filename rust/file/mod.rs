@@ -1,25 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The files below /sys/kernel/debug/rtrace.
+//! The files below /sys/kernel/debug/rtrace. `Documentation/abi.md`, section "The debugfs tree", lists them.
 //!
-//! ```text
-//!   version  available_events  awaited_events  available_contexts  dynamic_events  dynamic_missed  marker
-//!   waiting
-//!   create_session  destroy_session
-//!   events/enable  events/<sys>/enable  events/<sys>/<event>/{enable,filter,trigger,format}
-//!   enable  clock  sample_freq  error_log  set_event  set_trigger  triggered  pipe   of the default session
-//!   sessions/<name>/{enable,clock,sample_freq,error_log,set_event,set_trigger,triggered,pipe}
-//!   sessions/<name>/{set_ftrace_filter,set_ftrace_notrace,max_graph_depth,graph_missed}
-//!   sessions/<name>/{max_latency,latency_thresh,latency_stats}
-//!   sessions/<name>/{max_preempt_latency,preempt_latency_thresh,preempt_latency_stats,preempt_latency_lazy}
-//!   sessions/<name>/{max_timer_latency,timer_latency_thresh,timer_latency_stats,timer_latency_period}
-//!   sessions/<name>/{metadata,uuid,free_buffer,reset,create_channel,marker,marker_channel,statedump}
-//!   sessions/<name>/channels/<name>/{mode,subbuf_size,subbuf_count,switch_period,read_period,watermark}
-//!   sessions/<name>/channels/<name>/{set_event,set_filter,contexts,tracing_cpus,stats,cpuN}
-//!   sessions/<name>/channels/<name>/{memory,recovered,free_recovered,aux_size,auxN,aux_stats}
-//! ```
-//!
-//! Where a session stands for a channel, it is its first one.
+//! A session's files that choose events are those of its first channel.
 
 mod aux;
 mod channel;

@@ -45,7 +45,7 @@ impl Session {
         let period = period.filter(|period| (least..=most).contains(period));
         self.sources.timers.set_period(period.ok_or_else(|| {
             self.refuse(fmt!(
-                "timer_latency_period: '{microseconds}' is no number from {least} to {most}"
+                "latency/timer/period: '{microseconds}' is no number from {least} to {most}"
             ))
         })?);
         Ok(())

@@ -36,8 +36,8 @@ impl<T: Send + Sync> Erased for T {}
 ///
 /// # Invariants
 ///
-/// `entry` is a live directory. The inodes of the files in it point into `data`, here or of a
-/// directory that it is in.
+/// `entry` is a live directory. The inodes of the files in it, and in its groups, point into `data`, here or of
+/// a directory that it is in.
 pub(crate) struct Dir {
     entry: *mut bindings::dentry,
     data: KVec<KBox<dyn Erased>>,
@@ -45,6 +45,16 @@ pub(crate) struct Dir {
     waiters: KVec<Arc<WaitQueue>>,
     /// The directory that it is in, which must stay longer.
     _parent: Option<Arc<Dir>>,
+}
+
+/// A directory of a [`Dir`] whose files share that one's data. Removed together with the `Dir`.
+///
+/// # Invariants
+///
+/// `entry` is the live directory of `dir`, or a live one below it.
+pub(crate) struct Group<'a> {
+    dir: &'a mut Dir,
+    entry: *mut bindings::dentry,
 }
 
 // SAFETY: debugfs has locks of its own.
@@ -77,16 +87,11 @@ impl Dir {
     }
 
     fn make(name: &str, parent: Option<Arc<Self>>) -> Result<Self> {
-        let name = CString::try_from_fmt(fmt!("{name}"))?;
         let above = parent
             .as_ref()
             .map_or(core::ptr::null_mut(), |parent| parent.entry);
-        // SAFETY: The name is NUL-terminated; the parent is NULL or a live directory, by the
-        // invariant.
-        let made = unsafe { bindings::debugfs_create_dir(name.as_ptr().cast(), above) };
-        let entry = from_err_ptr(made)?;
-        // SAFETY: Just made, so it is there.
-        unsafe { bindings::rtrace_set_access(entry) };
+        // SAFETY: NULL or a live directory, by the invariant.
+        let entry = unsafe { make_entry(name, above) }?;
         // INVARIANT: Live, as the result says; no file is in it yet.
         Ok(Self {
             entry,
@@ -108,6 +113,52 @@ impl Dir {
         Ok(Data(pointer))
     }
 
+    /// Makes the directory `name` in this one, for files that refer to data of this one. `EEXIST`: it is there.
+    /// May sleep.
+    pub(crate) fn group(&mut self, name: &str) -> Result<Group<'_>> {
+        // SAFETY: Live, by the invariant.
+        let entry = unsafe { make_entry(name, self.entry) }?;
+        // INVARIANT: Live, as the result says, and in this directory.
+        Ok(Group { dir: self, entry })
+    }
+
+    /// This directory itself, as the group of its files.
+    fn top(&mut self) -> Group<'_> {
+        let entry = self.entry;
+        // INVARIANT: Live, by the invariant of `Dir`.
+        Group { dir: self, entry }
+    }
+}
+
+/// Makes the directory `name` in `above`, or in debugfs' root if that is NULL.
+///
+/// # Safety
+///
+/// `above` must be NULL or a live directory.
+unsafe fn make_entry(name: &str, above: *mut bindings::dentry) -> Result<*mut bindings::dentry> {
+    let name = CString::try_from_fmt(fmt!("{name}"))?;
+    // SAFETY:
+    // - The name is NUL-terminated.
+    // - `above` is NULL or live, as the caller promises.
+    let made = unsafe { bindings::debugfs_create_dir(name.as_ptr().cast(), above) };
+    let entry = from_err_ptr(made)?;
+    // SAFETY: Just made, so it is there.
+    unsafe { bindings::rtrace_set_access(entry) };
+    Ok(entry)
+}
+
+impl Group<'_> {
+    /// Makes the directory `name` in this one. `EEXIST`: it is there. May sleep.
+    pub(crate) fn group(&mut self, name: &str) -> Result<Group<'_>> {
+        // SAFETY: Live, by the invariant.
+        let entry = unsafe { make_entry(name, self.entry) }?;
+        // INVARIANT: Live, as the result says, and below `dir`.
+        Ok(Group {
+            dir: self.dir,
+            entry,
+        })
+    }
+
     fn file(
         &mut self,
         name: &str,
@@ -118,7 +169,7 @@ impl Dir {
         let name = CString::try_from_fmt(fmt!("{name}"))?;
         // SAFETY:
         // - The directory is live, by the invariant.
-        // - `data` is kept until the directory is removed, by `Dir::data`.
+        // - `data` is kept until `dir` is removed, by `Dir::data`; the file's directory goes with that.
         // - The operations are static, and take debugfs' guard themselves.
         let entry = from_err_ptr(unsafe {
             bindings::debugfs_create_file_unsafe(
@@ -137,8 +188,10 @@ impl Dir {
 
 impl Drop for Dir {
     fn drop(&mut self) {
-        // SAFETY: By the invariant; directories in it are gone, for they hold it. Waits for
-        // operations that run; new ones fail. After it nothing refers to `data` any more.
+        // SAFETY:
+        // - Live, by the invariant.
+        // - Every `Dir` in it is gone, because that holds this one. Its groups are removed with it.
+        // - Waits for operations that run; new ones fail. After it nothing refers to `data` any more.
         unsafe { bindings::debugfs_remove(self.entry) };
         self.waiters.iter().for_each(|waiters| waiters.wake_all());
     }

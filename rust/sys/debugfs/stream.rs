@@ -45,7 +45,8 @@ pub(crate) trait StreamFile: 'static {
 impl Dir {
     /// Makes a stream file. May sleep.
     pub(crate) fn stream<F: StreamFile>(&mut self, name: &str, data: Data<F::Data>) -> Result {
-        self.file(name, READ, data.0.cast(), &Operations::<F>::TABLE)
+        let table = &Operations::<F>::TABLE;
+        self.top().file(name, READ, data.0.cast(), table)
     }
 }
 

@@ -2,7 +2,7 @@
 
 //! Files that are text: made when reading begins, the same until it begins again.
 
-use super::{errno, may_open, this_module, Data, Dir, Guard};
+use super::{errno, may_open, this_module, Data, Dir, Group, Guard};
 use crate::sys::bindings;
 use crate::sys::wait::{Polled, WaitQueue};
 use core::fmt;
@@ -99,9 +99,21 @@ impl Dir {
         mode: u16,
         data: Data<F::Data>,
     ) -> Result {
-        // SAFETY: By the invariant of `Dir`, this or one that it is in keeps the data.
+        self.top().text::<F>(name, mode, data)
+    }
+}
+
+impl Group<'_> {
+    /// Makes a text file. May sleep.
+    pub(crate) fn text<F: TextFile>(
+        &mut self,
+        name: &str,
+        mode: u16,
+        data: Data<F::Data>,
+    ) -> Result {
+        // SAFETY: By the invariant of `Dir`, that of the group or one that it is in keeps the data.
         if let Some(waiters) = F::waiters(unsafe { &*data.0 }) {
-            self.waiters.push(waiters.clone(), GFP_KERNEL)?;
+            self.dir.waiters.push(waiters.clone(), GFP_KERNEL)?;
         }
         self.file(name, mode, data.0.cast(), &Operations::<F>::TABLE)
     }

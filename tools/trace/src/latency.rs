@@ -35,18 +35,18 @@ impl Latency {
     /// The file with the shortest one that is an event.
     pub(crate) const fn threshold(self) -> &'static str {
         match self {
-            Self::Wakeup => "latency_thresh",
-            Self::Preempt => "preempt_latency_thresh",
-            Self::Timer => "timer_latency_thresh",
+            Self::Wakeup => "latency/wakeup/thresh",
+            Self::Preempt => "latency/preempt/thresh",
+            Self::Timer => "latency/timer/thresh",
         }
     }
 
     /// The file that says how many were measured.
     pub(crate) const fn stats(self) -> &'static str {
         match self {
-            Self::Wakeup => "latency_stats",
-            Self::Preempt => "preempt_latency_stats",
-            Self::Timer => "timer_latency_stats",
+            Self::Wakeup => "latency/wakeup/stats",
+            Self::Preempt => "latency/preempt/stats",
+            Self::Timer => "latency/timer/stats",
         }
     }
 }

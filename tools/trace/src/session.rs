@@ -237,12 +237,12 @@ impl Session {
 
     /// Has lazy requests to give up a CPU be measured, too, or not.
     pub fn count_lazy_preemptions(&self, count: bool) -> Result<()> {
-        self.write("preempt_latency_lazy", if count { "1" } else { "0" })
+        self.write("latency/preempt/lazy", if count { "1" } else { "0" })
     }
 
     /// How often the timers fire that are measured, in microseconds.
     pub fn set_timer_latency_period(&self, microseconds: u64) -> Result<()> {
-        self.write("timer_latency_period", &microseconds.to_string())
+        self.write("latency/timer/period", &microseconds.to_string())
     }
 
     /// How many latencies were measured, and how many were not.

@@ -4,7 +4,7 @@
 
 use crate::abi::schema::{FieldType, Integer};
 use crate::event::awaited::Probes;
-use crate::probe::captured::CapturedProbe;
+use crate::probe::Probe;
 use crate::source::aux::AuxSource;
 use crate::source::description::{Description, Kind};
 use crate::source::FullName;
@@ -136,7 +136,7 @@ impl TracepointDescription<'_> {
     }
 
     /// Its event and its probe. Errors as for [`EventDescription::read`].
-    pub(super) fn read(&self) -> Result<(Description, Handler<CapturedProbe>)> {
+    pub(super) fn read(&self) -> Result<(Description, Handler<Probe>)> {
         let description = self.event.read_fixed_first()?;
         Ok((description, Handler::foreign(self.probe, self.owner)))
     }
@@ -190,7 +190,7 @@ impl Probes for LentProbes {
         }
     }
 
-    fn read(&self, place: usize) -> Result<(Description, Handler<CapturedProbe>)> {
+    fn read(&self, place: usize) -> Result<(Description, Handler<Probe>)> {
         self.get(place).ok_or(EINVAL)?.read()
     }
 }

@@ -8,7 +8,7 @@
 mod description;
 
 use crate::probe::captured::filling::{self, Room};
-use crate::probe::captured::CapturedProbe;
+use crate::probe::Probe;
 use crate::source::aux::{AuxSource, Handle};
 use crate::source::external::External;
 use crate::source::provided::Provided;
@@ -93,7 +93,7 @@ extern "C" fn rtrace_tracepoints_unregister(owner: ForeignModule) {
 #[no_mangle]
 #[link_section = ".kprobes.text"]
 extern "C" fn rtrace_record_begin<'a>(
-    probe: &'a CapturedProbe,
+    probe: &'a Probe,
     room: Room<'a, '_>,
     len: usize,
 ) -> Option<NonNull<u8>> {

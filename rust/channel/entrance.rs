@@ -5,7 +5,7 @@
 //! A probe that may sleep can outlive its channel. The entrance is small, and the buffers are not its own.
 
 use super::cpus::CpuSet;
-use super::{Buffer, Entered, Waiting, Ways};
+use super::{Buffer, Entered, Route, Waiting, Ways};
 use crate::abi::header::Layout;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::{LocalWord, SharedWord};
@@ -19,6 +19,8 @@ pub(crate) struct Entrance {
     /// Non-zero while records are taken.
     pub(super) active: SharedWord,
     ways: Ways,
+    /// Where a probe is diverted to that looks at records first.
+    closed: Ways,
     /// Records fired on each CPU while it had no buffer.
     no_buffer: PerCpu<LocalWord>,
     cpus: Arc<CpuSet>,
@@ -31,6 +33,7 @@ impl Entrance {
         Ok(Self {
             active: SharedWord::new(0),
             ways,
+            closed: Ways::closed().ok_or(ENOMEM)?,
             no_buffer: PerCpu::new(|| LocalWord::new(0))?,
             cpus,
             layout,
@@ -40,6 +43,11 @@ impl Entrance {
     /// The ways to the buffers.
     pub(crate) fn ways(&self) -> &Ways {
         &self.ways
+    }
+
+    /// A route to the buffers. While it is diverted it leads to gates that stay closed.
+    pub(crate) fn route(&self) -> Route {
+        Route::new(self.ways.clone(), self.closed.clone())
     }
 
     /// The event header that all records have.
@@ -76,9 +84,10 @@ impl Entrance {
         }
     }
 
+    /// Refuses a record whose gate is closed.
     #[cold]
     #[inline(never)]
-    fn refuse(&self, waiting: Waiting<'_>) {
+    pub(crate) fn refuse(&self, waiting: Waiting<'_>) {
         if !waiting.has_target() && self.records_this_cpu(waiting.guard()) {
             self.count_no_buffer(waiting.guard());
         }

@@ -62,6 +62,9 @@ type Gates = record::gate::Gates<Kernel, Buffer>;
 /// The ways to the buffers of all CPUs.
 pub(crate) type Ways = record::gate::Ways<Kernel, Buffer>;
 
+/// The way of a probe to the buffers, or past them.
+pub(crate) type Route = record::gate::Route<Kernel, Buffer>;
+
 /// Being on a CPU whose buffer takes a record.
 pub(crate) type Entered<'a> = record::buffer::Entered<'a, Kernel>;
 

@@ -4,54 +4,28 @@
 //! in front. What a filter is shown is laid out on the stack.
 //!
 //! An event has one handler for this, whatever the event header and the clock. It is attached
-//! where a filter or a context was asked for, or a trigger, and nowhere else.
+//! where there is something to look at from the beginning. Where that comes later, the handler of
+//! the format is stopped on its way, and calls this one.
 
 mod anywhere;
 pub(crate) mod filling;
 mod interrupted;
 
 use super::filter::Filter;
-use super::tasks::Tasks;
-use super::trigger::Trigger;
+use super::{Destination, Probe, Recorder, Taker};
+use crate::abi::header::Layout;
 use crate::arch::preempt::NoPreempt;
-use crate::arch::word::SharedWord;
-use crate::channel::{Buffer, Channel};
+use crate::channel::clock::ClockKind;
+use crate::channel::Buffer;
 use crate::context::{Called, ContextSet, Moment};
-use crate::probe::{Destination, Probe};
 use crate::record::format::CompactTsc;
 use crate::record::memory::{tail_alone, Capture, Captured, RecordWriter, Space, Tail};
 use crate::sys::args::Task;
-use crate::sys::rcu::{RcuArc, Retired};
+use crate::sys::rcu::Retired;
 use kernel::sync::Arc;
 
 /// The longest record that is captured where its size is known only when it is recorded.
 pub(crate) const LONGEST: usize = 1024;
-
-/// An event that is looked at before anybody gets it; the data of its tracepoint's handler.
-pub(crate) struct CapturedProbe {
-    /// What is to be looked at: bits of [`Look`].
-    look: SharedWord,
-    filter: RcuArc<Filter>,
-    taker: Taker,
-}
-
-/// Who gets the records that are wanted.
-pub(crate) enum Taker {
-    /// A trace in which the event is enabled.
-    Recorder(Recorder),
-    /// A trigger.
-    Trigger(Arc<Trigger>),
-}
-
-/// An event that is enabled in a trace, and captured.
-pub(crate) struct Recorder {
-    /// Records it.
-    pub(crate) probe: Probe,
-    /// Whose events are recorded.
-    pub(crate) tasks: Arc<Tasks>,
-    /// What is recorded beside it.
-    pub(crate) contexts: Arc<ContextSet>,
-}
 
 /// What a probe looks at before it records.
 struct Look;
@@ -63,86 +37,64 @@ impl Look {
     const FIELDS: u64 = 1 << 1;
     /// There are contexts, which lie in the task.
     const CONTEXTS: u64 = 1 << 2;
-    /// There are others, or the format is not the default one.
-    const FORMAT: u64 = 1 << 3;
-    /// Not at all: another probe still records the event.
-    const NOTHING: u64 = 1 << 4 | Self::FORMAT;
+    /// There are others.
+    const CALLS: u64 = 1 << 3;
+    /// The format is not the default one.
+    const FORMAT: u64 = 1 << 4;
     /// At the cgroup of the task that runs.
     const CGROUP: u64 = 1 << 5;
-    /// What is left to [`CapturedProbe::take_any`].
-    const LATER: u64 = Self::FORMAT | Self::CGROUP;
+    /// Nothing is recorded: it is for a trigger.
+    const TRIGGER: u64 = 1 << 6;
+    /// Not at all: the trigger is gone.
+    const NOTHING: u64 = 1 << 7;
+    /// What is left to [`Probe::take_any`].
+    const LATER: u64 = Self::CALLS | Self::FORMAT | Self::CGROUP | Self::TRIGGER | Self::NOTHING;
 }
 
-impl CapturedProbe {
-    /// Has `taker` get what `filter` wants, once it is [live](Self::set_live).
-    pub(crate) fn new(taker: Taker, filter: Option<Arc<Filter>>) -> Self {
-        let captured = Self {
-            look: SharedWord::new(Look::NOTHING),
-            filter: RcuArc::new(),
-            taker,
-        };
-        captured.filter.replace(filter);
-        captured
+impl Probe {
+    /// Has another filter from now on, or none; and looks at tasks if that was asked for since. May
+    /// sleep. One caller at a time.
+    ///
+    /// What fires meanwhile is recorded once if it is wanted before or after, whatever of this it sees.
+    pub(crate) fn set_filter(&self, filter: Option<&Arc<Filter>>, retired: &mut Retired<Filter>) {
+        self.filter.replace_later(filter.cloned(), retired);
+        self.look_again();
     }
 
-    /// Records from now on. One caller at a time changes what it looks at.
-    pub(crate) fn set_live(&self) {
-        self.look.store(self.look_now());
-    }
-
-    /// Records no more from now on, though it may still be called.
+    /// Hands over nothing from now on, though it may still be called.
     pub(crate) fn set_dead(&self) {
         self.look.store(Look::NOTHING);
     }
 
-    /// Has another filter from now on, or none; and looks at tasks if that was asked for since. May
-    /// sleep. One caller at a time.
-    pub(crate) fn set_filter(&self, filter: Option<&Arc<Filter>>, retired: &mut Retired<Filter>) {
-        self.filter.replace_later(filter.cloned(), retired);
-        if self.is_live() {
-            self.set_live();
-        }
+    /// Whether something is to be looked at: a handler of one format, which can do that as well, is not
+    /// the cheapest.
+    pub(crate) fn looks(&self) -> bool {
+        self.look.load() & !Look::FORMAT != 0
     }
 
-    /// Whether it records. Any context, NMI included.
-    pub(crate) fn is_live(&self) -> bool {
-        self.look.load() & Look::NOTHING != Look::NOTHING
-    }
-
-    fn look_now(&self) -> u64 {
+    /// Finds out anew what is to be looked at. One caller at a time.
+    pub(super) fn look_again(&self) {
         let mut look = match &self.taker {
             Taker::Recorder(recorder) => recorder.look(),
-            Taker::Trigger(_) => 0,
+            Taker::Trigger(_) => Look::TRIGGER,
         };
+        if !self.contexts.is_empty() {
+            look |= Look::CONTEXTS;
+        }
+        if !self.contexts.is_in_task() {
+            look |= Look::CALLS;
+        }
         if self.filter.get(&NoPreempt::new()).is_some() {
             look |= Look::FIELDS;
         }
-        // Once it does it goes on: that the set is gone may be taken back.
-        look | self.look.load() & (Look::TASKS | Look::CGROUP)
+        // Once it looks at tasks it goes on: a set that is gone may come back.
+        look |= self.look.load() & (Look::TASKS | Look::CGROUP);
+        self.look.store(look);
+        self.route.divert(self.looks());
     }
 
-    /// The id of the event that it records into `channel`; [`None`] if it does not.
-    pub(crate) fn event_of(&self, channel: &Channel) -> Option<u32> {
-        match &self.taker {
-            Taker::Recorder(Recorder { probe, .. }) if probe.is_of(channel) => Some(probe.event()),
-            _ => None,
-        }
-    }
-
-    /// The channel that it records into, if it is not for a trigger.
-    pub(crate) fn channel(&self) -> Option<&Channel> {
-        match &self.taker {
-            Taker::Recorder(recorder) => Some(recorder.probe.channel()),
-            Taker::Trigger(_) => None,
-        }
-    }
-
-    /// The trigger that it is for, if it is for one.
-    pub(crate) fn trigger(&self) -> Option<&Arc<Trigger>> {
-        match &self.taker {
-            Taker::Recorder(_) => None,
-            Taker::Trigger(trigger) => Some(trigger),
-        }
+    fn is_live(&self) -> bool {
+        self.look.load() & Look::NOTHING == 0
     }
 
     /// Records the event if it is wanted; of which `about` says the id of the task that it is about,
@@ -168,14 +120,10 @@ impl CapturedProbe {
                 None => return self.take_any::<N>(len, write),
             }
         }
-        let recorded = match &self.taker {
-            Taker::Trigger(_) => false,
-            Taker::Recorder(recorder) if look & (Look::CONTEXTS | Look::LATER) == 0 => {
-                recorder.record(len, write)
-            }
-            Taker::Recorder(recorder) => {
-                look & Look::LATER == 0 && recorder.record_with_contexts(len, write)
-            }
+        let recorded = if look & (Look::CONTEXTS | Look::LATER) == 0 {
+            self.record_at_once(len, write)
+        } else {
+            look & Look::LATER == 0 && self.record_with_contexts(len, write)
         };
         if !recorded {
             self.take_any::<N>(len, write);
@@ -214,7 +162,7 @@ impl CapturedProbe {
     fn take_guarded(&self, fields: Captured<'_>, guard: &NoPreempt) {
         let mut filter = self.filter.get(guard).into_iter();
         if self.is_live() && filter.all(|filter| filter.wants(fields, guard)) {
-            self.taker.take(&Bytes(fields.fields()), guard);
+            self.take(&Bytes(fields.fields()), guard);
         }
     }
 
@@ -233,14 +181,10 @@ impl CapturedProbe {
             return self.take_tail(fields, guard);
         }
         let (len, write) = tail_alone(fields);
-        let recorded = match &self.taker {
-            Taker::Recorder(recorder) if look & (Look::CONTEXTS | Look::LATER) == 0 => {
-                recorder.record(len, write)
-            }
-            _ => false,
-        };
+        let recorded =
+            look & (Look::CONTEXTS | Look::LATER) == 0 && self.record_at_once(len, write);
         if !recorded && self.is_live() {
-            self.taker.take(fields, guard);
+            self.take(fields, guard);
         }
     }
 
@@ -252,19 +196,59 @@ impl CapturedProbe {
         let (len, write) = tail_alone(fields);
         match Capture::<LONGEST>::new().fill(len, write) {
             Some(fields) => self.take_guarded(fields, guard),
-            None => self.taker.count_too_large(),
+            None => self.count_too_large(),
         }
+    }
+
+    /// A record was too large to be looked at.
+    fn count_too_large(&self) {
+        if let Taker::Recorder(recorder) = &self.taker {
+            self.destination(recorder).count_too_large();
+        }
+    }
+
+    #[inline(always)]
+    fn take<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
+        match &self.taker {
+            Taker::Recorder(recorder) => WithContexts {
+                contexts: &self.contexts,
+                guard,
+                fields,
+            }
+            .record(self.destination(recorder)),
+            Taker::Trigger(trigger) => trigger.fire(guard),
+        }
+    }
+
+    /// Records an event in the default format, without contexts, if that is done at once.
+    #[inline(always)]
+    fn record_at_once(&self, len: u64, write: impl FnOnce(RecordWriter<'_>)) -> bool {
+        let Ok(entered) = self.route.direct().enter() else {
+            return false;
+        };
+        let recorded = Buffer::record_open::<CompactTsc, _>(
+            entered,
+            &self.label,
+            #[inline(always)]
+            || (len, write),
+        );
+        recorded.is_ok()
+    }
+
+    /// The same with contexts of the task.
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn record_with_contexts(&self, len: u64, write: impl FnOnce(RecordWriter<'_>)) -> bool {
+        let contexts = &*self.contexts;
+        self.record_at_once(
+            len.wrapping_add(contexts.len() as u64),
+            #[inline(always)]
+            |to: RecordWriter<'_>| write(contexts.write_of_task(to)),
+        )
     }
 }
 
 impl Taker {
-    /// A record was too large to be looked at.
-    fn count_too_large(&self) {
-        if let Self::Recorder(Recorder { probe, .. }) = self {
-            probe.count_too_large();
-        }
-    }
-
     /// As ftrace: an event is of the task that runs, and of the one that it is about. For a trigger
     /// it does not matter.
     #[inline(always)]
@@ -285,19 +269,6 @@ impl Taker {
             Self::Trigger(_) => true,
         }
     }
-
-    #[inline(always)]
-    fn take<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
-        match self {
-            Self::Recorder(recorder) => WithContexts {
-                contexts: &recorder.contexts,
-                guard,
-                fields,
-            }
-            .record(recorder.probe.destination()),
-            Self::Trigger(trigger) => trigger.fire(guard),
-        }
-    }
 }
 
 impl Recorder {
@@ -309,39 +280,17 @@ impl Recorder {
         if self.tasks.has_cgroups() {
             look |= Look::CGROUP;
         }
-        if !self.contexts.is_empty() {
-            look |= Look::CONTEXTS;
-        }
-        if !self.probe.is_usual() || !self.contexts.is_in_task() {
+        if !self.has_usual_format() {
             look |= Look::FORMAT;
         }
         look
     }
 
-    /// Records an event in the default format, without contexts, if that is done at once.
-    #[inline(always)]
-    fn record(&self, len: u64, write: impl FnOnce(RecordWriter<'_>)) -> bool {
-        let Ok(entered) = self.probe.enter() else {
-            return false;
-        };
-        let recorded = Buffer::record_open::<CompactTsc, _>(
-            entered,
-            &self.probe.label,
-            #[inline(always)]
-            || (len, write),
-        );
-        recorded.is_ok()
-    }
-
-    /// The same with contexts of the task.
-    #[inline(never)]
-    #[link_section = ".kprobes.text"]
-    fn record_with_contexts(&self, len: u64, write: impl FnOnce(RecordWriter<'_>)) -> bool {
-        let contexts = self.contexts.len() as u64;
-        self.record(
-            len.wrapping_add(contexts),
-            #[inline(always)]
-            |to: RecordWriter<'_>| write(self.contexts.write_of_task(to)),
+    fn has_usual_format(&self) -> bool {
+        let setup = self.channel.setup();
+        matches!(
+            (setup.layout, setup.clock),
+            (Layout::Compact, ClockKind::Tsc { .. })
         )
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a probe has when its tracepoint fires: all it needs, behind one pointer.
+//! What happens when an event fires: a [`Probe`] has all it needs for that, behind one pointer.
 
 pub(crate) mod builtin;
 pub(crate) mod captured;
@@ -11,130 +11,158 @@ pub(crate) mod tasks;
 pub(crate) mod trigger;
 
 use crate::abi::header::Layout;
-use crate::channel::clock::ClockKind;
+use crate::arch::word::SharedWord;
 use crate::channel::entrance::Entrance;
-use crate::channel::{Begun, BegunOpen, Buffer, Channel, Entered, Waiting, Ways};
+use crate::channel::{Begun, Buffer, Channel, Entered, Route, Waiting, Ways};
+use crate::context::ContextSet;
 use crate::record::clock::AnyClock;
 use crate::record::format::Format;
 use crate::record::header::{Compact, EventHeader, Label, Large};
 use crate::record::memory::{tail_alone, RecordWriter, Tail};
 use crate::ring::lost::Lost;
+use crate::sys::rcu::RcuArc;
+use filter::Filter;
+use kernel::prelude::*;
 use kernel::sync::Arc;
+use tasks::Tasks;
+use trigger::Trigger;
 
-/// An event that is enabled in a trace; the data of its tracepoint's handler.
+/// Hands an event to a trace in which it is enabled, or to a trigger. The data of the event's handler.
 pub(crate) struct Probe {
-    /// Those of `channel`, nearer.
-    buffers: Ways,
+    /// To the channel's buffers; past them while there is something to look at first. A handler of
+    /// one format takes it, and looks only where it is stopped.
+    route: Route,
     /// What goes into the header of its records.
     pub(crate) label: Label,
-    channel: Arc<Channel>,
-    event: u32,
+    /// What is to be looked at before anything is recorded: bits of [`Look`](captured::Look).
+    look: SharedWord,
+    filter: RcuArc<Filter>,
+    /// What is recorded beside the event.
+    contexts: Arc<ContextSet>,
+    taker: Taker,
+}
+
+/// Who gets the records that are wanted.
+enum Taker {
+    /// A trace in which the event is enabled.
+    Recorder(Recorder),
+    /// A trigger.
+    Trigger(Arc<Trigger>),
+}
+
+/// What a trace has beside an event that is enabled in it.
+pub(crate) struct Recorder {
+    /// Where it records.
+    pub(crate) channel: Arc<Channel>,
+    /// The event's id.
+    pub(crate) event: u32,
+    /// Whose events are recorded.
+    pub(crate) tasks: Arc<Tasks>,
 }
 
 impl Probe {
-    /// Makes the probe of `event`, an id, which has this number in the trace.
-    pub(crate) fn new(channel: Arc<Channel>, event: u32, number: u32) -> Self {
-        Self {
-            buffers: channel.entrance().ways().clone(),
-            label: Label::in_layout(number, channel.setup().layout),
-            channel,
-            event,
+    /// Makes the probe of an event that has this number in the trace; `recorder` gets what `filter`
+    /// wants, and these contexts.
+    pub(crate) fn new(
+        recorder: Recorder,
+        number: u32,
+        contexts: Arc<ContextSet>,
+        filter: Option<Arc<Filter>>,
+    ) -> Self {
+        let channel = &recorder.channel;
+        let (route, layout) = (channel.entrance().route(), channel.setup().layout);
+        let label = Label::in_layout(number, layout);
+        Self::with(route, label, contexts, filter, Taker::Recorder(recorder))
+    }
+
+    /// Makes the probe of a trigger. May sleep.
+    pub(crate) fn of_trigger(trigger: Arc<Trigger>) -> Result<Self> {
+        let closed = Ways::closed().ok_or(ENOMEM)?;
+        let route = Route::new(closed.clone(), closed);
+        let label = Label::in_layout(0, Layout::Compact);
+        let contexts = Arc::new(ContextSet::NONE, GFP_KERNEL)?;
+        let filter = trigger.filter().cloned();
+        let taker = Taker::Trigger(trigger);
+        Ok(Self::with(route, label, contexts, filter, taker))
+    }
+
+    fn with(
+        route: Route,
+        label: Label,
+        contexts: Arc<ContextSet>,
+        filter: Option<Arc<Filter>>,
+        taker: Taker,
+    ) -> Self {
+        let probe = Self {
+            route,
+            label,
+            look: SharedWord::new(0),
+            filter: RcuArc::new(),
+            contexts,
+            taker,
+        };
+        probe.filter.replace(filter);
+        probe.look_again();
+        probe
+    }
+
+    /// The channel that it records into, if it is not for a trigger.
+    pub(crate) fn channel(&self) -> Option<&Channel> {
+        match &self.taker {
+            Taker::Recorder(recorder) => Some(&recorder.channel),
+            Taker::Trigger(_) => None,
         }
     }
 
-    /// Where it records.
-    pub(crate) fn channel(&self) -> &Channel {
-        &self.channel
+    /// The trigger that it is for, if it is for one.
+    pub(crate) fn trigger(&self) -> Option<&Arc<Trigger>> {
+        match &self.taker {
+            Taker::Recorder(_) => None,
+            Taker::Trigger(trigger) => Some(trigger),
+        }
     }
 
-    /// Whether it records into `channel`.
-    pub(crate) fn is_of(&self, channel: &Channel) -> bool {
-        core::ptr::eq(&*self.channel, channel)
+    /// The id of the event that it records into `channel`; [`None`] if it does not.
+    pub(crate) fn event_of(&self, channel: &Channel) -> Option<u32> {
+        match &self.taker {
+            Taker::Recorder(recorder) if core::ptr::eq(&*recorder.channel, channel) => {
+                Some(recorder.event)
+            }
+            _ => None,
+        }
     }
 
-    /// Whether it records events of `cpu`.
-    pub(crate) fn records_cpu(&self, cpu: u32) -> bool {
-        self.channel.setup().cpus.has(cpu)
-    }
-
-    /// Whether its records are in the default format.
-    pub(crate) fn is_usual(&self) -> bool {
-        let setup = self.channel.setup();
-        matches!(
-            (setup.layout, setup.clock),
-            (Layout::Compact, ClockKind::Tsc { .. })
-        )
-    }
-
-    /// The event's id.
-    pub(crate) fn event(&self) -> u32 {
-        self.event
-    }
-
-    /// Goes to this CPU's buffer. Any context, NMI included.
+    /// Goes to this CPU's buffer, unless it has to look first. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn enter(&self) -> Result<Entered<'_>, Waiting<'_>> {
-        self.buffers.enter()
+        self.route.enter()
     }
 
-    /// Where records of the event go of which nothing is known but their tail.
+    /// Whether a context was stopped because the probe has to look first. Any other is refused, and
+    /// counted. Any context, NMI included.
+    pub(crate) fn has_diverted(&self, waiting: Waiting<'_>) -> bool {
+        let has_diverted = self.route.has_diverted(&waiting);
+        if !has_diverted {
+            self.refuse(waiting);
+        }
+        has_diverted
+    }
+
+    /// Refuses a record whose gate is closed.
+    fn refuse(&self, waiting: Waiting<'_>) {
+        if let Taker::Recorder(recorder) = &self.taker {
+            recorder.channel.entrance().refuse(waiting);
+        }
+    }
+
+    /// Where records of `recorder` go of which nothing is known but their tail.
     #[inline(always)]
-    pub(crate) fn destination(&self) -> Destination<'_> {
+    fn destination<'a>(&'a self, recorder: &'a Recorder) -> Destination<'a> {
         Destination {
-            buffers: &self.buffers,
-            entrance: self.channel.entrance(),
+            buffers: self.route.direct(),
+            entrance: recorder.channel.entrance(),
             label: self.label,
         }
-    }
-
-    /// Gets the space of a record of `len` bytes, those of the header among them, if that is done at once; as
-    /// [`Buffer::begin_open`].
-    #[inline(always)]
-    pub(crate) fn begin<'a, F: Format>(
-        &self,
-        entered: Entered<'a>,
-        len: u64,
-    ) -> Result<(BegunOpen<'a>, RecordWriter<'a>), Entered<'a>> {
-        Buffer::begin_open::<F>(entered, &self.label, len)
-    }
-
-    /// The same in every case and every format. [`None`]: it is lost, and counted. Any context, NMI
-    /// included.
-    pub(crate) fn begin_any<'a>(
-        &'a self,
-        entered: Result<Entered<'a>, Waiting<'a>>,
-        len: u64,
-    ) -> Option<(Begun<'a>, RecordWriter<'a>)> {
-        match self.channel.setup().layout {
-            Layout::Compact => self.begin_as::<(Compact, AnyClock)>(entered, len),
-            Layout::Large => self.begin_as::<(Large, AnyClock)>(entered, len),
-        }
-    }
-
-    fn begin_as<'a, F: Format>(
-        &'a self,
-        entered: Result<Entered<'a>, Waiting<'a>>,
-        len: u64,
-    ) -> Option<(Begun<'a>, RecordWriter<'a>)> {
-        let entered = match entered {
-            Ok(entered) => entered,
-            Err(waiting) => self
-                .channel
-                .entrance()
-                .admit(waiting, F::Header::SHORT.wrapping_add(len))?,
-        };
-        Buffer::begin_any::<F>(entered, &self.label, len)
-    }
-
-    /// A record was too large to be looked at.
-    pub(crate) fn count_too_large(&self) {
-        self.destination().count_too_large();
-    }
-
-    /// See [`Entrance::admit`].
-    #[inline(always)]
-    pub(crate) fn admit<'a>(&self, waiting: Waiting<'a>, least: u64) -> Option<Entered<'a>> {
-        self.channel.entrance().admit(waiting, least)
     }
 }
 
@@ -146,7 +174,34 @@ pub(crate) struct Destination<'a> {
     pub(crate) label: Label,
 }
 
-impl Destination<'_> {
+impl<'a> Destination<'a> {
+    /// Gets the space of a record of `len` bytes, but for the header, in every case and every format.
+    /// [`None`]: it is lost, and counted. Any context, NMI included.
+    fn begin_any(
+        &self,
+        entered: Result<Entered<'a>, Waiting<'a>>,
+        len: u64,
+    ) -> Option<(Begun<'a>, RecordWriter<'a>)> {
+        match self.entrance.layout() {
+            Layout::Compact => self.begin_as::<(Compact, AnyClock)>(entered, len),
+            Layout::Large => self.begin_as::<(Large, AnyClock)>(entered, len),
+        }
+    }
+
+    fn begin_as<F: Format>(
+        &self,
+        entered: Result<Entered<'a>, Waiting<'a>>,
+        len: u64,
+    ) -> Option<(Begun<'a>, RecordWriter<'a>)> {
+        let entered = match entered {
+            Ok(entered) => entered,
+            Err(waiting) => self
+                .entrance
+                .admit(waiting, F::Header::SHORT.wrapping_add(len))?,
+        };
+        Buffer::begin_any::<F>(entered, &self.label, len)
+    }
+
     /// Counts a record that is too large. Any context, NMI included.
     pub(crate) fn count_too_large(&self) {
         let entered = match self.buffers.enter() {

@@ -2,7 +2,7 @@
 
 //! Who records an event that no tracepoint fires: a list that whoever fires it walks.
 
-use super::captured::CapturedProbe;
+use super::Probe;
 use crate::arch::preempt::NoPreempt;
 use crate::record::memory::Tail;
 use crate::sys::args::Registers;
@@ -21,7 +21,7 @@ pub(crate) struct Recorders {
 
 /// A channel that records the event, or a trigger, in a list of them.
 struct Recorder {
-    probe: Arc<CapturedProbe>,
+    probe: Arc<Probe>,
     next: RcuArc<Recorder>,
 }
 
@@ -35,7 +35,7 @@ impl Recorders {
     }
 
     /// As [`Attach::attach`].
-    pub(crate) fn attach(&self, probe: Arc<CapturedProbe>) -> Result {
+    pub(crate) fn attach(&self, probe: Arc<Probe>) -> Result {
         let _changing = self.changing.lock();
         let next = RcuArc::new();
         if probe.trigger().is_some() {
@@ -57,7 +57,7 @@ impl Recorders {
     }
 
     /// As [`Attach::detach`].
-    pub(crate) fn detach(&self, probe: &CapturedProbe) {
+    pub(crate) fn detach(&self, probe: &Probe) {
         let _changing = self.changing.lock();
         let mut before: Option<Arc<Recorder>> = None;
         loop {
@@ -79,11 +79,7 @@ impl Recorders {
     }
 
     /// Whether there is one that `is_picked`. Any context, NMI included.
-    pub(crate) fn has_any(
-        &self,
-        is_picked: impl Fn(&CapturedProbe) -> bool,
-        guard: &NoPreempt,
-    ) -> bool {
+    pub(crate) fn has_any(&self, is_picked: impl Fn(&Probe) -> bool, guard: &NoPreempt) -> bool {
         let mut next = self.first.get(guard);
         while let Some(Recorder { probe, next: after }) = next {
             if is_picked(probe) {
@@ -99,7 +95,7 @@ impl Recorders {
     pub(crate) fn record_where(
         &self,
         record: &impl Tail,
-        is_picked: impl Fn(&CapturedProbe) -> bool,
+        is_picked: impl Fn(&Probe) -> bool,
         guard: &NoPreempt,
     ) {
         let mut next = self.first.get(guard);
@@ -142,7 +138,7 @@ impl Recorders {
 
     /// Calls `each` with all of them, in their order. Any context, NMI included.
     #[inline(always)]
-    pub(crate) fn for_each(&self, guard: &NoPreempt, each: impl Fn(&CapturedProbe)) {
+    pub(crate) fn for_each(&self, guard: &NoPreempt, each: impl Fn(&Probe)) {
         let mut next = self.first.get(guard);
         while let Some(Recorder { probe, next: after }) = next {
             each(probe);

@@ -27,15 +27,28 @@
 //! goes on once, sets its bit, and is refused when it fires itself again.
 
 use super::platform::Platform;
-use super::ring::platform::Local;
+use super::ring::platform::{Local, Shared};
 use core::ops::Deref;
 
 /// One `T` for each CPU. Clones lead to the same.
 pub trait PerCpu<T, G>: Clone + Sized {
     /// Allocates them, each made by `make`. [`None`]: there is no memory. May sleep.
     fn new(make: impl Fn() -> T) -> Option<Self>;
-    /// This CPU's. `guard` says that the CPU stays the same. Any context, NMI included.
-    fn this_cpu(&self, guard: &G) -> &T;
+    /// The word that [`at`](Self::at) finds them by.
+    fn word(&self) -> u64;
+    /// This CPU's value among those that have this [`word`](Self::word). `guard` says that the CPU stays the same.
+    /// Any context, NMI included.
+    ///
+    /// # Safety
+    ///
+    /// The values that have this word live as long as `'a`.
+    unsafe fn at<'a>(word: u64, guard: &G) -> &'a T;
+    /// This CPU's value. `guard` says that the CPU stays the same. Any context, NMI included.
+    #[inline(always)]
+    fn this_cpu(&self, guard: &G) -> &T {
+        // SAFETY: The word is its own.
+        unsafe { Self::at(self.word(), guard) }
+    }
     /// The value of `cpu`; [`None`] if there can be no such CPU. Any context.
     fn of(&self, cpu: u32) -> Option<&T>;
     /// Calls `each` with all of them.
@@ -123,6 +136,17 @@ pub struct Gates<P: Platform, T>(Ways<P, T>);
 /// The way through gates. Clones lead through the same.
 pub struct Ways<P: Platform, T>(P::PerCpu<Gate<P, T>>);
 
+/// One of two ways, which can be exchanged while contexts take it.
+///
+/// # Invariants
+///
+/// `taken` is the word of `direct` or of `diverted`.
+pub struct Route<P: Platform, T> {
+    taken: P::Shared,
+    direct: Ways<P, T>,
+    diverted: Ways<P, T>,
+}
+
 /// The way to one CPU's `T`.
 ///
 /// # Invariants
@@ -170,12 +194,7 @@ impl<P: Platform, T> Drop for Gates<P, T> {
 impl<P: Platform, T> Gates<P, T> {
     /// Closed gates, with nothing behind them. [`None`]: there is no memory. May sleep.
     pub fn new() -> Option<Self> {
-        P::PerCpu::new(|| Gate {
-            state: P::GateState::new(),
-            place: P::Place::new(),
-            levels: P::Local::new(0),
-        })
-        .map(|gates| Self(Ways(gates)))
+        Ways::closed().map(Self)
     }
 
     /// The way through them, to keep.
@@ -220,14 +239,70 @@ impl<P: Platform, T> Gates<P, T> {
 }
 
 impl<P: Platform, T> Ways<P, T> {
+    /// The way to gates that stay closed. [`None`]: there is no memory. May sleep.
+    pub fn closed() -> Option<Self> {
+        P::PerCpu::new(|| Gate {
+            state: P::GateState::new(),
+            place: P::Place::new(),
+            levels: P::Local::new(0),
+        })
+        .map(Self)
+    }
+
     /// Goes through this CPU's gate, if it is open, not watched and nobody is inside. Any context,
     /// NMI included.
     #[inline(always)]
     pub fn enter(&self) -> Result<Entry<'_, P, T>, Stopped<'_, P, T>> {
         let guard = P::no_preempt();
-        let gate = self.0.this_cpu(&guard);
-        let let_in = gate.state.enter();
-        let entry = Entry { gate, guard };
+        self.0.this_cpu(&guard).enter(guard)
+    }
+}
+
+impl<P: Platform, T> Route<P, T> {
+    /// The route that takes `direct` until it is [diverted](Self::divert) to the other.
+    pub fn new(direct: Ways<P, T>, diverted: Ways<P, T>) -> Self {
+        Self {
+            taken: P::Shared::new(direct.0.word()),
+            direct,
+            diverted,
+        }
+    }
+
+    /// The ways that it takes unless it is diverted.
+    #[inline(always)]
+    pub fn direct(&self) -> &Ways<P, T> {
+        &self.direct
+    }
+
+    /// Takes the other ways from now on, or the direct ones. Any CPU.
+    pub fn divert(&self, divert: bool) {
+        let ways = if divert { &self.diverted } else { &self.direct };
+        // INVARIANT: One of the two.
+        self.taken.store(ways.0.word());
+    }
+
+    /// As [`Ways::enter`] of the ways that it takes now.
+    #[inline(always)]
+    pub fn enter(&self) -> Result<Entry<'_, P, T>, Stopped<'_, P, T>> {
+        let guard = P::no_preempt();
+        // SAFETY: By the invariant that is the word of one of the two, which live as long as `self`.
+        let gate: &Gate<P, T> = unsafe { P::PerCpu::at(self.taken.load(), &guard) };
+        gate.enter(guard)
+    }
+
+    /// Whether a context was stopped because it was diverted.
+    pub fn has_diverted(&self, stopped: &Stopped<'_, P, T>) -> bool {
+        let Stopped(Entry { gate, guard }) = stopped;
+        core::ptr::eq(*gate, self.diverted.0.this_cpu(guard))
+    }
+}
+
+impl<P: Platform, T> Gate<P, T> {
+    /// As [`Ways::enter`]. It is this CPU's.
+    #[inline(always)]
+    fn enter(&self, guard: P::NoPreempt) -> Result<Entry<'_, P, T>, Stopped<'_, P, T>> {
+        let let_in = self.state.enter();
+        let entry = Entry { gate: self, guard };
         if let_in {
             Ok(entry)
         } else {

@@ -2,19 +2,17 @@
 
 //! The probes of a trace: attaching and detaching them as events are enabled.
 //!
-//! An event that has a filter, or whose channel has contexts, or whose session asks whose events
-//! they are, gets a probe that captures its records, and keeps that to the end of the trace; any
-//! other gets the plain one.
+//! An event keeps its probe until it is disabled. A change of a filter, or of whose events are recorded,
+//! changes what the probe looks at.
 
 use super::settings::ChannelSettings;
 use super::{Numbers, Selection};
 use crate::channel::Channel;
 use crate::context::ContextSet;
 use crate::event::Event;
-use crate::probe::captured::{CapturedProbe, Recorder, Taker};
 use crate::probe::filter::Filter;
 use crate::probe::tasks::Tasks;
-use crate::probe::Probe;
+use crate::probe::{Probe, Recorder};
 use crate::source::listed::Listed;
 use crate::source::sampled::Frequency;
 use crate::source::syscall::{self, CapturedSyscallProbe, Direction, SyscallProbe};
@@ -32,8 +30,7 @@ pub(super) struct Probes {
 
 /// What is attached to tracepoints, for all channels.
 struct Attached {
-    plain: Attachments<Probe>,
-    captured: Attachments<CapturedProbe>,
+    events: Attachments<Probe>,
     /// Entries and exits of system calls; each, if it is attached, for all calls of a channel.
     syscalls: Attachments<SyscallProbe>,
     captured_syscalls: Attachments<CapturedSyscallProbe>,
@@ -46,17 +43,16 @@ struct ChannelProbes {
     sources: SessionSources,
     sample_frequency: Frequency,
     contexts: Arc<ContextSet>,
-    /// The events with a plain probe.
-    plain: Selection,
-    /// The events that are captured.
-    captured: Selection,
+    /// The events that have a probe.
+    recorded: Selection,
+    /// Of these the system calls that are captured.
+    captured_syscalls: Selection,
     /// Those of events that keep a list of them.
-    listed: KVVec<(Arc<Event>, Arc<CapturedProbe>)>,
+    listed: KVVec<(Arc<Event>, Arc<Probe>)>,
 }
 
 /// What a change has attached, and does not record yet.
 struct Change {
-    captured: KVVec<Arc<CapturedProbe>>,
     syscalls: KVec<(Arc<SyscallProbe>, syscall::Numbers)>,
     captured_syscalls: KVec<(Arc<CapturedSyscallProbe>, syscall::Numbers)>,
 }
@@ -92,8 +88,7 @@ impl Probes {
         let mut probes = Self {
             channels: KVec::new(),
             attached: Attached {
-                plain: Attachments::new(),
-                captured: Attachments::new(),
+                events: Attachments::new(),
                 syscalls: Attachments::new(),
                 captured_syscalls: Attachments::new(),
             },
@@ -105,8 +100,8 @@ impl Probes {
                 sources: sources.clone(),
                 sample_frequency,
                 contexts: contexts.clone(),
-                plain: Selection::NONE,
-                captured: Selection::NONE,
+                recorded: Selection::NONE,
+                captured_syscalls: Selection::NONE,
                 listed: KVVec::new(),
             };
             probes.channels.push(channel, GFP_KERNEL)?;
@@ -116,9 +111,6 @@ impl Probes {
 
     /// Has the channel at `index` record exactly what `settings` choose; all its events have
     /// `numbers`. On failure it records what it did before. May sleep.
-    ///
-    /// An event that gets its first filter changes its probe: what fires in the moment between the
-    /// two is not recorded.
     pub(super) fn select(
         &mut self,
         index: usize,
@@ -127,21 +119,21 @@ impl Probes {
     ) -> Result {
         let this = self.channels.get_mut(index).ok_or(ENOENT)?;
         let wanted = Wanted { settings, numbers };
-        let (plain, captured) = (this.plain.try_clone()?, this.captured.try_clone()?);
+        let recorded = this.recorded.try_clone()?;
+        let captured = this.captured_syscalls.try_clone()?;
         let mut change = Change {
-            captured: KVVec::new(),
             syscalls: KVec::new(),
             captured_syscalls: KVec::new(),
         };
         if let Err(error) = this.attach(&mut self.attached, &wanted, &mut change) {
-            this.plain.keep(&plain);
-            this.captured.keep(&captured);
-            this.detach_others(&mut self.attached, || {});
+            this.recorded.keep(&recorded);
+            this.captured_syscalls.keep(&captured);
+            this.detach_others(&mut self.attached);
             return Err(error);
         }
         // Nothing fails from here on.
         let mut retired = Retired::new();
-        for probe in self.attached.captured.iter() {
+        for probe in self.attached.events.iter() {
             if let Some(event) = probe.event_of(&this.channel) {
                 probe.set_filter(settings.filters.get(event), &mut retired);
             }
@@ -162,31 +154,26 @@ impl Probes {
         for (probe, calls) in &change.captured_syscalls {
             probe.select(calls);
         }
-        this.plain.keep(&settings.selection);
-        this.plain.remove(&this.captured);
-        this.captured.keep(&settings.selection);
-        this.detach_others(&mut self.attached, || {
-            change.captured.iter().for_each(|probe| probe.set_live());
-        });
+        this.recorded.keep(&settings.selection);
+        this.captured_syscalls.keep(&settings.selection);
+        this.detach_others(&mut self.attached);
         Ok(())
     }
 
     /// Detaches all, and waits until none runs. May sleep.
     pub(super) fn detach(&mut self) {
         for channel in &mut self.channels {
-            channel.plain = Selection::NONE;
-            channel.captured = Selection::NONE;
+            channel.recorded = Selection::NONE;
+            channel.captured_syscalls = Selection::NONE;
             channel.detach_listed();
         }
         let Attached {
-            plain,
-            captured,
+            events,
             syscalls,
             captured_syscalls,
         } = &mut self.attached;
         tracepoint::detach(&mut [
-            &mut plain.picked(|_| true),
-            &mut captured.picked(|_| true),
+            &mut events.picked(|_| true),
             &mut syscalls.picked(|_| true),
             &mut captured_syscalls.picked(|_| true),
         ]);
@@ -194,13 +181,12 @@ impl Probes {
 }
 
 impl ChannelProbes {
-    /// Whether the event is captured, if it is recorded.
+    /// Whether the event of a call is captured, if it is recorded.
     fn captures(&self, event: &Event, wanted: &Wanted<'_>) -> bool {
         !self.contexts.is_empty()
             || self.tasks.is_set()
             || wanted.filter(event).is_some()
-            || self.captured.has(event)
-            || matches!(event.source(), Source::External(_) | Source::Listed(_))
+            || self.captured_syscalls.has(event)
     }
 
     /// Attaches what is not yet.
@@ -211,62 +197,47 @@ impl ChannelProbes {
         change: &mut Change,
     ) -> Result {
         for (event, number) in wanted.events() {
-            let captures = self.captures(event, wanted);
-            let recorded = if captures {
-                &mut self.captured
-            } else {
-                &mut self.plain
-            };
-            if recorded.has(event) {
+            if matches!(event.source(), Source::Syscall { .. }) && self.captures(event, wanted) {
+                self.captured_syscalls.set(event, true)?;
+            }
+            if self.recorded.has(event) {
                 continue;
             }
-            recorded.set(event, true)?;
-            let probe = Probe::new(self.channel.clone(), event.id(), number);
-            let captured = |probe| -> Result<Arc<CapturedProbe>> {
-                let filter = wanted.filter(event).cloned();
+            self.recorded.set(event, true)?;
+            let probe = || -> Result<Arc<Probe>> {
                 let recorder = Recorder {
-                    probe,
+                    channel: self.channel.clone(),
+                    event: event.id(),
                     // The state is of all tasks.
                     tasks: match event.listed() {
                         Some(Listed::State(_)) => Arc::new(Tasks::new(), GFP_KERNEL)?,
                         _ => self.tasks.clone(),
                     },
-                    contexts: self.contexts.clone(),
                 };
-                let probe = CapturedProbe::new(Taker::Recorder(recorder), filter);
+                let contexts = self.contexts.clone();
+                let filter = wanted.filter(event).cloned();
+                let probe = Probe::new(recorder, number, contexts, filter);
                 Ok(Arc::new(probe, GFP_KERNEL)?)
             };
             match event.source() {
                 Source::Typed {
                     declaration,
                     tracepoint,
-                } if captures => {
-                    let probe = captured(probe)?;
-                    change.captured.push(probe.clone(), GFP_KERNEL)?;
-                    attached
-                        .captured
-                        .attach(*tracepoint, declaration.captured, probe)?;
-                }
-                Source::Typed {
-                    declaration,
-                    tracepoint,
                 } => {
-                    let handler = declaration.handlers.select(self.channel.setup());
-                    let probe = Arc::new(probe, GFP_KERNEL)?;
-                    attached.plain.attach(*tracepoint, handler, probe)?;
+                    let probe = probe()?;
+                    let handler = if probe.looks() {
+                        declaration.looking
+                    } else {
+                        declaration.handlers.select(self.channel.setup())
+                    };
+                    attached.events.attach(*tracepoint, handler, probe)?;
                 }
                 Source::External(external) => {
-                    let probe = captured(probe)?;
-                    change.captured.push(probe.clone(), GFP_KERNEL)?;
-                    attached.captured.attach(
-                        external.tracepoint.clone(),
-                        external.handler,
-                        probe,
-                    )?;
+                    let place = external.tracepoint.clone();
+                    attached.events.attach(place, external.handler, probe()?)?;
                 }
                 Source::Listed(listed) => {
-                    let probe = captured(probe)?;
-                    change.captured.push(probe.clone(), GFP_KERNEL)?;
+                    let probe = probe()?;
                     self.listed.reserve(1, GFP_KERNEL)?;
                     let list = listed.list(&self.sources);
                     list.attach(probe.clone(), self.sample_frequency)?;
@@ -291,7 +262,8 @@ impl ChannelProbes {
         let channel = &self.channel;
         let calls = |captured| {
             let events = wanted.events();
-            let events = events.filter(move |(event, _)| self.captured.has(event) == captured);
+            let events =
+                events.filter(move |(event, _)| self.captured_syscalls.has(event) == captured);
             events.filter_map(move |(event, number)| Some((call(event, direction)?, number)))
         };
         let numbers = |captured| {
@@ -345,40 +317,31 @@ impl ChannelProbes {
     }
 
     /// Detaches all probes of this channel that are for no event of its, and waits until none of
-    /// them runs. `for_others` runs as soon as they are not called any more. May sleep.
-    fn detach_others(&mut self, attached: &mut Attached, for_others: impl FnOnce()) {
+    /// them runs. May sleep.
+    fn detach_others(&mut self, attached: &mut Attached) {
         self.detach_listed();
         let Self {
-            channel,
-            plain: plain_events,
-            captured: captured_events,
-            ..
+            channel, recorded, ..
         } = &*self;
         let Attached {
-            plain,
-            captured,
+            events,
             syscalls,
             captured_syscalls,
         } = attached;
-        tracepoint::exchange(
-            &mut [
-                &mut plain
-                    .picked(|probe| probe.is_of(channel) && !plain_events.has_id(probe.event())),
-                &mut captured.picked(|probe| {
-                    let event = probe.event_of(channel);
-                    event.is_some_and(|event| !captured_events.has_id(event))
-                }),
-                &mut syscalls.picked(|probe| probe.is_of(channel) && probe.is_unused()),
-                &mut captured_syscalls.picked(|probe| probe.is_of(channel) && probe.is_unused()),
-            ],
-            for_others,
-        );
+        tracepoint::detach(&mut [
+            &mut events.picked(|probe| {
+                let event = probe.event_of(channel);
+                event.is_some_and(|event| !recorded.has_id(event))
+            }),
+            &mut syscalls.picked(|probe| probe.is_of(channel) && probe.is_unused()),
+            &mut captured_syscalls.picked(|probe| probe.is_of(channel) && probe.is_unused()),
+        ]);
     }
 
     fn detach_listed(&mut self) {
         let Self {
             sources,
-            captured: recorded,
+            recorded,
             listed,
             ..
         } = self;

@@ -58,11 +58,6 @@ impl Selection {
         self.0.retain(|id| other.has_id(id.number()));
     }
 
-    /// Puts all out that are in `other`.
-    pub(super) fn remove(&mut self, other: &Self) {
-        self.0.retain(|id| !other.has_id(id.number()));
-    }
-
     /// How many events are in it.
     pub(super) fn len(&self) -> usize {
         self.0.len()

@@ -19,7 +19,7 @@ use crate::channel::{Channel, Setup};
 use crate::context::ContextSet;
 use crate::event::registry::Events;
 use crate::probe::builtin::{Builtin, BuiltinProbe, BuiltinProbes};
-use crate::probe::captured::CapturedProbe;
+use crate::probe::Probe;
 use crate::sys::clock;
 use crate::sys::debugfs::text::Text;
 use crate::sys::errno::enodata;
@@ -256,7 +256,7 @@ impl Recording {
     }
 
     /// Whether this is a probe of one of its channels.
-    pub(super) fn has(&self, probe: &CapturedProbe) -> bool {
+    pub(super) fn has(&self, probe: &Probe) -> bool {
         let mut channels = self.channels.iter();
         channels.any(|channel| probe.event_of(channel).is_some())
     }

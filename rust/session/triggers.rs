@@ -14,9 +14,9 @@ use crate::input::pattern::Pattern;
 use crate::input::trigger as input;
 use crate::input::trigger::Action;
 use crate::probe::builtin::Builtin;
-use crate::probe::captured::{CapturedProbe, Taker};
 use crate::probe::filter::Refusal;
 use crate::probe::trigger::{self, Trigger};
+use crate::probe::Probe;
 use crate::source::sampled::Frequency;
 use crate::source::syscall::{self, SyscallTrigger};
 use crate::source::{SessionSources, Source};
@@ -41,10 +41,10 @@ struct Placed {
 /// Their probes.
 pub(super) struct TriggerProbes {
     sources: SessionSources,
-    tracepoints: Attachments<CapturedProbe>,
+    tracepoints: Attachments<Probe>,
     syscalls: Attachments<SyscallTrigger>,
     /// At events that keep a list of them.
-    listed: KVVec<(Arc<Event>, Arc<CapturedProbe>)>,
+    listed: KVVec<(Arc<Event>, Arc<Probe>)>,
 }
 
 impl Triggers {
@@ -91,19 +91,14 @@ impl TriggerProbes {
     /// Has the trigger get the event's records, after who records it: what ends a recording is in it.
     /// What is sampled is so often. May sleep.
     fn attach(&mut self, Placed { event, trigger }: &Placed, frequency: Frequency) -> Result {
-        let taker = Taker::Trigger(trigger.clone());
-        let probe = Arc::new(
-            CapturedProbe::new(taker, trigger.filter().cloned()),
-            GFP_KERNEL,
-        )?;
-        probe.set_live();
+        let probe = Arc::new(Probe::of_trigger(trigger.clone())?, GFP_KERNEL)?;
         match event.source() {
             Source::Typed {
                 declaration,
                 tracepoint,
             } => self
                 .tracepoints
-                .attach_last(*tracepoint, declaration.captured, probe),
+                .attach_last(*tracepoint, declaration.looking, probe),
             Source::Syscall {
                 call,
                 direction,
@@ -128,7 +123,7 @@ impl TriggerProbes {
 
     /// Detaches all but those of these triggers, and waits until none of them runs. May sleep.
     fn keep(&mut self, kept: &Triggers) {
-        let goes = |probe: &CapturedProbe| {
+        let goes = |probe: &Probe| {
             let trigger = probe.trigger();
             !trigger.is_some_and(|trigger| kept.has(trigger))
         };

@@ -12,8 +12,8 @@ use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::channel::aux::Area;
 use crate::channel::Channel;
-use crate::probe::captured::CapturedProbe;
 use crate::probe::recorders::Recorders;
+use crate::probe::Probe;
 use crate::record::memory::{Space, Tail};
 use crate::ring::aux::{Chunk, Told};
 use crate::source::Attach;
@@ -36,7 +36,7 @@ pub(crate) struct AuxSource {
     #[pin]
     recorders: Recorders,
     /// Whose channel has the areas. Nothing while it is not recorded.
-    owner: RcuArc<CapturedProbe>,
+    owner: RcuArc<Probe>,
     cpus: PerCpu<PerCpuState>,
     /// Held to change the owner.
     #[pin]
@@ -110,7 +110,7 @@ impl AuxSource {
         let guard = NoPreempt::new();
         let owner = self.owner.get(&guard)?;
         let channel = owner.channel()?;
-        if !channel.is_active() || !owner.is_live() || !channel.records_this_cpu(&guard) {
+        if !channel.is_active() || !channel.records_this_cpu(&guard) {
             return None;
         }
         // The channel has it, too, as long as the guard lives.
@@ -212,7 +212,7 @@ impl AuxSource {
 
 impl Attach for AuxSource {
     /// `ENXIO`: the channel has no AUX areas; `EUSERS`: another one records it.
-    fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {
+    fn attach(&self, probe: Arc<Probe>, _frequency: Frequency) -> Result {
         let Some(channel) = probe.channel() else {
             return self.recorders.attach(probe);
         };
@@ -229,7 +229,7 @@ impl Attach for AuxSource {
         Ok(())
     }
 
-    fn detach(&self, probe: &CapturedProbe) {
+    fn detach(&self, probe: &Probe) {
         let _changing = self.changing.lock();
         let owner = self.owner.get_arc();
         if let Some(owner) = owner.filter(|owner| core::ptr::eq(&**owner, probe)) {

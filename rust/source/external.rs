@@ -7,7 +7,7 @@
 //! itself, and says that it is complete.
 
 use super::description::Description;
-use crate::probe::captured::CapturedProbe;
+use crate::probe::Probe;
 use crate::sys::tracepoint::{Handler, Place};
 
 /// An event, and what attaches it.
@@ -17,7 +17,7 @@ pub(crate) struct External {
     /// Where it fires.
     pub(crate) tracepoint: Place,
     /// Its probe, for records that are captured and others.
-    pub(crate) handler: Handler<CapturedProbe>,
+    pub(crate) handler: Handler<Probe>,
 }
 
 impl External {

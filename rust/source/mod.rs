@@ -24,7 +24,7 @@ pub(crate) mod syscall;
 pub(crate) mod typed;
 
 use crate::abi::schema::Field;
-use crate::probe::captured::CapturedProbe;
+use crate::probe::Probe;
 use crate::sys::hotplug::Hotplug;
 use crate::sys::tracepoint::Tracepoint;
 use external::External;
@@ -46,10 +46,10 @@ pub(crate) type FullName<'a> = (&'a str, &'a str);
 pub(crate) trait Attach {
     /// Has the event recorded by `probe`, too, from now on; triggers come after all others. What is
     /// sampled is so often. May sleep.
-    fn attach(&self, probe: Arc<CapturedProbe>, frequency: Frequency) -> Result;
+    fn attach(&self, probe: Arc<Probe>, frequency: Frequency) -> Result;
 
     /// Has it not recorded by `probe` any more, and waits until that does not run. May sleep.
-    fn detach(&self, probe: &CapturedProbe);
+    fn detach(&self, probe: &Probe);
 }
 
 /// How an event comes about.

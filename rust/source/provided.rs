@@ -5,8 +5,8 @@
 use super::description::Description;
 use super::sampled::Frequency;
 use crate::arch::preempt::NoPreempt;
-use crate::probe::captured::{self, CapturedProbe};
 use crate::probe::recorders::Recorders;
+use crate::probe::{captured, Probe};
 use crate::record::memory::{Space, Tail};
 use crate::source::Attach;
 use crate::sys::args::TEXT_MAX;
@@ -76,11 +76,11 @@ impl Provided {
 }
 
 impl Attach for Provided {
-    fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {
+    fn attach(&self, probe: Arc<Probe>, _frequency: Frequency) -> Result {
         self.recorders.attach(probe)
     }
 
-    fn detach(&self, probe: &CapturedProbe) {
+    fn detach(&self, probe: &Probe) {
         self.recorders.detach(probe);
     }
 }

@@ -10,7 +10,7 @@ use crate::abi::schema::{Field, FieldType};
 use crate::arch::preempt::{self, NoPreempt};
 use crate::arch::registers::Register;
 use crate::arch::word::SharedWord;
-use crate::probe::captured::CapturedProbe;
+use crate::probe::Probe;
 use crate::record::memory::{Space, Tail};
 use crate::source::Attach;
 use crate::sys::hotplug::Hotplug;
@@ -139,7 +139,7 @@ impl Sampled {
 
 impl Attach for Sampled {
     /// `ENOSPC`: the processor's counters are all in use.
-    fn attach(&self, probe: Arc<CapturedProbe>, frequency: Frequency) -> Result {
+    fn attach(&self, probe: Arc<Probe>, frequency: Frequency) -> Result {
         let sampling = Sampling {
             probe,
             progress: PerCpu::new(Progress::new)?,
@@ -157,7 +157,7 @@ impl Attach for Sampled {
         Ok(samplers.push((sampling, sampler), GFP_KERNEL)?)
     }
 
-    fn detach(&self, probe: &CapturedProbe) {
+    fn detach(&self, probe: &Probe) {
         let mut samplers = self.samplers.lock();
         samplers.retain(|(sampling, _)| !core::ptr::eq(&*sampling.probe, probe));
     }
@@ -165,7 +165,7 @@ impl Attach for Sampled {
 
 /// Who gets samples, and how many there were.
 struct Sampling {
-    probe: Arc<CapturedProbe>,
+    probe: Arc<Probe>,
     progress: PerCpu<Progress>,
 }
 

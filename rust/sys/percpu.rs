@@ -130,9 +130,14 @@ impl<T> gate::PerCpu<T, NoPreempt> for SharedPerCpu<T> {
     }
 
     #[inline(always)]
-    fn this_cpu(&self, _guard: &NoPreempt) -> &T {
-        // SAFETY: By the invariants, as in `PerCpu::this_cpu`.
-        unsafe { &*(this_cpu_address(self.offset) as *const T) }
+    fn word(&self) -> u64 {
+        self.offset as u64
+    }
+
+    #[inline(always)]
+    unsafe fn at<'a>(word: u64, _guard: &NoPreempt) -> &'a T {
+        // SAFETY: By the contract it is an offset; by its invariant, as in `PerCpu::this_cpu`.
+        unsafe { &*(this_cpu_address(word as usize) as *const T) }
     }
 
     fn of(&self, cpu: u32) -> Option<&T> {

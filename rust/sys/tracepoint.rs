@@ -395,7 +395,7 @@ impl<D: Send + Sync + 'static> Attachments<D> {
         }
         // SAFETY: The handler has the tracepoint's prototype, or takes any (`Handler`); its first argument
         // is a `&D`, and `used` has that and the handler's module until it is detached and runs nowhere
-        // (`exchange`).
+        // (`detach`).
         unsafe { place.register(probe) }?;
         self.0.push(
             Attached {
@@ -483,11 +483,6 @@ impl<D: Send + Sync + 'static, P: Fn(&D) -> bool> detach::Sealed for Picked<'_, 
 /// where they are may still run then: their data goes when they have returned. May sleep, but waits for none that
 /// sleeps.
 pub(crate) fn detach(all: &mut [&mut dyn Detach]) {
-    exchange(all, || {});
-}
-
-/// As [`detach`]; `for_others` runs when none of these is called any more, but may still run.
-pub(crate) fn exchange(all: &mut [&mut dyn Detach], for_others: impl FnOnce()) {
     let (mut any, mut any_may_sleep) = (false, false);
     for handlers in &mut *all {
         handlers.unregister(&mut |may_sleep| {
@@ -495,7 +490,6 @@ pub(crate) fn exchange(all: &mut [&mut dyn Detach], for_others: impl FnOnce()) {
             any_may_sleep |= may_sleep;
         });
     }
-    for_others();
     if any {
         // SAFETY: May sleep here.
         unsafe { bindings::rtrace_synchronize_probes(any_may_sleep) };

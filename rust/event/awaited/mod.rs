@@ -17,7 +17,7 @@ mod table;
 
 use super::registry::Registry;
 use super::Event;
-use crate::probe::captured::CapturedProbe;
+use crate::probe::Probe;
 use crate::source::description::Description;
 use crate::source::FullName;
 use crate::sys::foreign::ForeignModule;
@@ -39,7 +39,7 @@ pub(crate) trait Probes: Send + Sync {
     fn is_for(&self, place: usize, module: &Module<'_>) -> bool;
 
     /// The event, and its probe. `EINVAL`: it cannot be one.
-    fn read(&self, place: usize) -> Result<(Description, Handler<CapturedProbe>)>;
+    fn read(&self, place: usize) -> Result<(Description, Handler<Probe>)>;
 }
 
 /// Does what follows when modules have come or gone.

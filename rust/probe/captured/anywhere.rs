@@ -3,7 +3,7 @@
 //! Records that are about no CPU: where the one that they are made on is not recorded, they go into the
 //! stream of another.
 
-use super::{Bytes, CapturedProbe, Recorder, Taker, WithContexts, LONGEST};
+use super::{Bytes, Probe, Recorder, Taker, WithContexts, LONGEST};
 use crate::arch::preempt::NoPreempt;
 use crate::probe::Destination;
 use crate::record::memory::{tail_alone, Capture, Captured, Tail};
@@ -12,18 +12,12 @@ use crate::sys::cpu;
 /// The longest record, contexts included, that goes into the stream of another CPU.
 const ROOM: usize = 2560;
 
-impl CapturedProbe {
+impl Probe {
     /// As [`record_tail`](Self::record_tail), but on another CPU if this one is not recorded. Context:
     /// process, interrupts on.
     pub(crate) fn record_anywhere<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
         match &self.taker {
-            Taker::Recorder(recorder)
-                if !recorder
-                    .probe
-                    .destination()
-                    .entrance
-                    .records_this_cpu(guard) =>
-            {
+            Taker::Recorder(recorder) if !recorder.channel.records_this_cpu(guard) => {
                 self.record_elsewhere(recorder, fields, guard);
             }
             _ => self.record_tail(fields, guard),
@@ -32,7 +26,7 @@ impl CapturedProbe {
 
     #[inline(never)]
     fn record_elsewhere<T: Tail>(&self, recorder: &Recorder, fields: &T, guard: &NoPreempt) {
-        let to = recorder.probe.destination();
+        let to = self.destination(recorder);
         let mut room = Capture::<LONGEST>::new();
         let (len, write) = tail_alone(fields);
         let is_taken = match room.fill(len, write) {
@@ -42,7 +36,7 @@ impl CapturedProbe {
                     return;
                 }
                 let record = WithContexts {
-                    contexts: &recorder.contexts,
+                    contexts: &self.contexts,
                     guard,
                     fields: &Bytes(fields.fields()),
                 };

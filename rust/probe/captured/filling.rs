@@ -2,11 +2,10 @@
 
 //! Records that another module lays down: in the buffer, or where they are looked at first.
 
-use super::{CapturedProbe, Look, Recorder, Taker, LONGEST};
+use super::{Look, Probe, Taker, LONGEST};
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::opaque;
-use crate::channel::{Begun, BegunOpen, Entered, Waiting};
-use crate::probe::Probe;
+use crate::channel::{Begun, BegunOpen, Buffer, Entered, Waiting};
 use crate::record::format::{CompactTsc, Format};
 use crate::record::header::EventHeader;
 use crate::record::memory::{Capture, RecordWriter};
@@ -28,7 +27,7 @@ enum State<'a> {
     /// In the buffer.
     Begun(Begun<'a>),
     /// In the room, so many bytes.
-    Captured(&'a CapturedProbe, u64),
+    Captured(&'a Probe, u64),
     /// It has been.
     Ended,
 }
@@ -36,31 +35,27 @@ enum State<'a> {
 /// Room for a record, between its begin and its [end].
 pub(crate) type Room<'a, 'r> = ForeignRoom<'r, Usually<BegunOpen<'a>, Filling<'a>>>;
 
-impl CapturedProbe {
+impl Probe {
     /// Gets the space of a record of `len` bytes that another module lays down, to be
     /// [ended](end). [`None`]: it is not wanted, or lost, which is counted. Any context, NMI
     /// included.
     #[inline(always)]
     pub(crate) fn begin<'a>(&'a self, room: Room<'a, '_>, len: u64) -> Option<NonNull<u8>> {
-        match &self.taker {
-            Taker::Recorder(Recorder { probe, .. }) if self.look.load() == 0 => {
-                let entered = match probe.enter() {
-                    Ok(entered) => entered,
-                    Err(waiting) => return Self::begin_waiting(probe, waiting, room, len),
-                };
-                // If the compiler knew that it is a sum, it would keep that and what it is made of.
-                let whole = opaque(HEADER.wrapping_add(len));
-                match probe.begin::<CompactTsc>(entered, whole) {
-                    Ok((begun, to)) => {
-                        room.fill_usual(begun);
-                        Some(to.address())
-                    }
-                    Err(entered) => {
-                        Self::begin_entered(probe, entered, room, whole.wrapping_sub(HEADER))
-                    }
-                }
+        if self.look.load() != 0 {
+            return self.begin_looking(room, len);
+        }
+        let entered = match self.route.direct().enter() {
+            Ok(entered) => entered,
+            Err(waiting) => return self.begin_waiting(waiting, room, len),
+        };
+        // If the compiler knew that it is a sum, it would keep that and what it is made of.
+        let whole = opaque(HEADER.wrapping_add(len));
+        match Buffer::begin_open::<CompactTsc>(entered, &self.label, whole) {
+            Ok((begun, to)) => {
+                room.fill_usual(begun);
+                Some(to.address())
             }
-            _ => self.begin_looking(room, len),
+            Err(entered) => self.begin_entered(entered, room, whole.wrapping_sub(HEADER)),
         }
     }
 
@@ -68,25 +63,45 @@ impl CapturedProbe {
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     fn begin_waiting<'a>(
-        probe: &'a Probe,
+        &'a self,
         waiting: Waiting<'a>,
         room: Room<'a, '_>,
         len: u64,
     ) -> Option<NonNull<u8>> {
-        let (begun, to) = probe.begin_any(Err(waiting), len)?;
-        Some(Filling::lay_down(room, begun, to))
+        let entered = match waiting.pass() {
+            Ok(entered) => entered,
+            Err(waiting) => {
+                self.refuse(waiting);
+                return None;
+            }
+        };
+        let entered = Buffer::admit(entered, HEADER.wrapping_add(len))?;
+        self.begin_entered(entered, room, len)
     }
 
     #[cold]
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     fn begin_entered<'a>(
-        probe: &'a Probe,
+        &'a self,
         entered: Entered<'a>,
         room: Room<'a, '_>,
         len: u64,
     ) -> Option<NonNull<u8>> {
-        let (begun, to) = probe.begin_any(Ok(entered), len)?;
+        self.begin_any(Ok(entered), room, len)
+    }
+
+    #[inline(always)]
+    fn begin_any<'a>(
+        &'a self,
+        entered: Result<Entered<'a>, Waiting<'a>>,
+        room: Room<'a, '_>,
+        len: u64,
+    ) -> Option<NonNull<u8>> {
+        let Taker::Recorder(recorder) = &self.taker else {
+            return None;
+        };
+        let (begun, to) = self.destination(recorder).begin_any(entered, len)?;
         Some(Filling::lay_down(room, begun, to))
     }
 
@@ -110,17 +125,14 @@ impl CapturedProbe {
                 trigger.fire(&NoPreempt::new());
                 None
             }
-            Taker::Recorder(Recorder {
-                probe, contexts, ..
-            }) if look & Look::FIELDS == 0 && contexts.is_empty() => {
-                let (begun, to) = probe.begin_any(probe.enter(), len)?;
-                Some(Filling::lay_down(room, begun, to))
+            Taker::Recorder(_) if look & Look::FIELDS == 0 && self.contexts.is_empty() => {
+                self.begin_any(self.route.direct().enter(), room, len)
             }
-            taker => {
+            _ => {
                 let filling = Filling::new(room, State::Captured(self, len));
                 let to = filling.room.begin(len).map(|to| to.address());
                 if to.is_none() {
-                    taker.count_too_large();
+                    self.count_too_large();
                 }
                 to
             }

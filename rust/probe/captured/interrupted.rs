@@ -2,16 +2,17 @@
 
 //! Records of what was interrupted: its call stack is recorded, not that of who records it.
 
-use super::{CapturedProbe, Recorder, Taker, WithCalled, WithContexts};
+use super::{Probe, Taker, WithCalled, WithContexts};
 use crate::arch::preempt::NoPreempt;
+use crate::probe::Destination;
 use crate::record::memory::{tail_alone, Capture, Tail};
 use crate::sys::args::Registers;
 
-impl CapturedProbe {
+impl Probe {
     /// Whether events of `cpu` can be of use.
     pub(crate) fn takes_cpu(&self, cpu: u32) -> bool {
         match &self.taker {
-            Taker::Recorder(recorder) => recorder.probe.records_cpu(cpu),
+            Taker::Recorder(recorder) => recorder.channel.setup().cpus.has(cpu),
             Taker::Trigger(_) => true,
         }
     }
@@ -20,7 +21,7 @@ impl CapturedProbe {
     #[inline(always)]
     pub(crate) fn has_calls(&self) -> bool {
         match &self.taker {
-            Taker::Recorder(recorder) => recorder.contexts.has_calls(),
+            Taker::Recorder(_) => self.contexts.has_calls(),
             Taker::Trigger(_) => true,
         }
     }
@@ -49,30 +50,28 @@ impl CapturedProbe {
             }
         }
         match &self.taker {
-            Taker::Recorder(recorder) => recorder.record_interrupted(fields, registers, guard),
+            Taker::Recorder(recorder) => {
+                let record = WithContexts {
+                    contexts: &self.contexts,
+                    guard,
+                    fields,
+                };
+                record.record_interrupted(self.destination(recorder), registers);
+            }
             Taker::Trigger(trigger) => trigger.fire_interrupted(registers, guard),
         }
     }
 }
 
-impl Recorder {
-    fn record_interrupted<T: Tail>(&self, fields: &T, registers: &Registers, guard: &NoPreempt) {
-        let rest = WithContexts {
-            contexts: &self.contexts,
-            guard,
-            fields,
-        };
-        let to = self.probe.destination();
+impl<T: Tail> WithContexts<'_, T> {
+    fn record_interrupted(&self, to: Destination<'_>, registers: &Registers) {
         if !self.contexts.has_calls() {
-            return to.record(&rest);
+            return to.record(self);
         }
         let called = &mut self.contexts.called();
-        to.record_made(rest.len(), || {
-            called.call_interrupted(registers, guard);
-            WithCalled {
-                rest: &rest,
-                called,
-            }
+        to.record_made(self.len(), || {
+            called.call_interrupted(registers, self.guard);
+            WithCalled { rest: self, called }
         });
     }
 }

@@ -9,7 +9,7 @@ mod traced;
 
 use crate::arch::preempt::NoPreempt;
 use crate::input::dynamic::{Error as Refusal, Name, Place, PlaceBase, Probe};
-use crate::probe::captured::{Bytes, CapturedProbe};
+use crate::probe::captured::Bytes;
 use crate::probe::recorders::Recorders;
 use crate::source::description::Description;
 use crate::source::sampled::Frequency;
@@ -213,7 +213,7 @@ impl Dynamic {
 
 impl Attach for Dynamic {
     /// `EINVAL`: the module whose code it is in is gone; `ENOENT`: it was taken away.
-    fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {
+    fn attach(&self, probe: Arc<crate::probe::Probe>, _frequency: Frequency) -> Result {
         let mut hook = self.hook.lock();
         let hook = (*hook).as_mut().ok_or(ENOENT)?;
         self.firing.recorders.attach(probe.clone())?;
@@ -222,7 +222,7 @@ impl Attach for Dynamic {
         })
     }
 
-    fn detach(&self, probe: &CapturedProbe) {
+    fn detach(&self, probe: &crate::probe::Probe) {
         let mut hook = self.hook.lock();
         self.firing.recorders.detach(probe);
         if let (Some(hook), false) = (&mut *hook, self.is_recorded()) {

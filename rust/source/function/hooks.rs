@@ -6,8 +6,8 @@ use super::calls::{Beginnings, Graph};
 use super::choice::Choice;
 use super::kind::Kind;
 use super::set::FunctionSet;
-use crate::probe::captured::CapturedProbe;
 use crate::probe::recorders::Recorders;
+use crate::probe::Probe;
 use crate::sys::functions::begin::BeginHook;
 use crate::sys::functions::call::CallHook;
 use crate::sys::functions::unloading::{GoingCode, Unloading};
@@ -111,7 +111,7 @@ impl Hooks {
     }
 
     /// Has a probe record an event. May sleep.
-    pub(super) fn attach(&self, kind: Kind, probe: Arc<CapturedProbe>) -> Result {
+    pub(super) fn attach(&self, kind: Kind, probe: Arc<Probe>) -> Result {
         let recorders = self.recorders(kind);
         let mut hooked = self.hooked.lock();
         recorders.attach(probe.clone())?;
@@ -120,7 +120,7 @@ impl Hooks {
     }
 
     /// Ends that. May sleep.
-    pub(super) fn detach(&self, kind: Kind, probe: &CapturedProbe) {
+    pub(super) fn detach(&self, kind: Kind, probe: &Probe) {
         let mut hooked = self.hooked.lock();
         self.recorders(kind).detach(probe);
         self.release(&mut hooked);

@@ -12,7 +12,7 @@ mod hooks;
 mod kind;
 mod set;
 
-use crate::probe::captured::CapturedProbe;
+use crate::probe::Probe;
 use crate::source::sampled::Frequency;
 use crate::source::Attach;
 use crate::sys::functions::unloading::UnloadingWatch;
@@ -96,11 +96,11 @@ impl Functions {
 }
 
 impl Attach for FunctionEvent {
-    fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {
+    fn attach(&self, probe: Arc<Probe>, _frequency: Frequency) -> Result {
         self.hooks.attach(self.kind, probe)
     }
 
-    fn detach(&self, probe: &CapturedProbe) {
+    fn detach(&self, probe: &Probe) {
         self.hooks.detach(self.kind, probe);
     }
 }

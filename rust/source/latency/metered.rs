@@ -4,7 +4,7 @@
 
 use super::results::Results;
 use crate::arch::preempt::NoPreempt;
-use crate::probe::captured::CapturedProbe;
+use crate::probe::Probe;
 use crate::source::sampled::Frequency;
 use crate::source::Attach;
 use crate::sys::tracepoint::{Attachments, Handler, Tracepoints};
@@ -72,7 +72,7 @@ impl<M: Meter> Metered<M> {
 }
 
 impl<M: Meter> Attach for Metered<M> {
-    fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {
+    fn attach(&self, probe: Arc<Probe>, _frequency: Frequency) -> Result {
         let mut probes = self.probes.lock();
         let recorders = &self.results.recorders;
         recorders.attach(probe.clone())?;
@@ -82,7 +82,7 @@ impl<M: Meter> Attach for Metered<M> {
         Ok(())
     }
 
-    fn detach(&self, probe: &CapturedProbe) {
+    fn detach(&self, probe: &Probe) {
         let mut probes = self.probes.lock();
         self.results.recorders.detach(probe);
         if !self.results.recorders.is_any(&NoPreempt::new()) {

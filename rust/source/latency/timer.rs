@@ -13,7 +13,7 @@ use crate::arch::clock::monotonic_ns;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::registers::Register;
 use crate::arch::word::SharedWord;
-use crate::probe::captured::CapturedProbe;
+use crate::probe::Probe;
 use crate::record::gate::Place;
 use crate::record::memory::{Space, Tail};
 use crate::source::sampled::Frequency;
@@ -96,7 +96,7 @@ impl TimerLatency {
 }
 
 impl Attach for TimerLatency {
-    fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {
+    fn attach(&self, probe: Arc<Probe>, _frequency: Frequency) -> Result {
         let mut armed = self.armed.lock();
         let recorders = &self.results.recorders;
         recorders.attach(probe.clone())?;
@@ -110,7 +110,7 @@ impl Attach for TimerLatency {
         Ok(())
     }
 
-    fn detach(&self, probe: &CapturedProbe) {
+    fn detach(&self, probe: &Probe) {
         let mut armed = self.armed.lock();
         self.results.recorders.detach(probe);
         if !self.results.recorders.is_any(&NoPreempt::new()) {

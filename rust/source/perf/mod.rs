@@ -12,8 +12,8 @@ mod layout;
 
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
-use crate::probe::captured::CapturedProbe;
 use crate::probe::recorders::Recorders;
+use crate::probe::Probe;
 use crate::source::description::Description;
 use crate::source::sampled::Frequency;
 use crate::source::Attach;
@@ -137,7 +137,7 @@ fn find(subsystem: &str, name: &str) -> Result<Option<TraceEvent>> {
 impl Attach for Perf {
     /// `ENOENT`: it is gone, or has other fields now; `EPERM`: the current task may not see what perf records:
     /// that takes `CAP_PERFMON`.
-    fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {
+    fn attach(&self, probe: Arc<Probe>, _frequency: Frequency) -> Result {
         let mut records = self.records.lock();
         self.firing.recorders.attach(probe.clone())?;
         if records.is_some() {
@@ -159,7 +159,7 @@ impl Attach for Perf {
         Ok(())
     }
 
-    fn detach(&self, probe: &CapturedProbe) {
+    fn detach(&self, probe: &Probe) {
         let mut records = self.records.lock();
         self.firing.recorders.detach(probe);
         if !self.firing.recorders.is_any(&NoPreempt::new()) {

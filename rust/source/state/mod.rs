@@ -11,8 +11,9 @@ pub(crate) mod lines;
 mod walk;
 
 use crate::arch::preempt::NoPreempt;
-use crate::probe::captured::{Bytes, CapturedProbe};
+use crate::probe::captured::Bytes;
 use crate::probe::recorders::Recorders;
+use crate::probe::Probe;
 use crate::record::memory::Tail;
 use crate::source::sampled::Frequency;
 use crate::source::Attach;
@@ -53,11 +54,11 @@ impl State {
 }
 
 impl Attach for State {
-    fn attach(&self, probe: Arc<CapturedProbe>, _frequency: Frequency) -> Result {
+    fn attach(&self, probe: Arc<Probe>, _frequency: Frequency) -> Result {
         self.recorders.attach(probe)
     }
 
-    fn detach(&self, probe: &CapturedProbe) {
+    fn detach(&self, probe: &Probe) {
         self.recorders.detach(probe);
     }
 }
@@ -69,7 +70,7 @@ pub(crate) struct Dump<P> {
     is_ours: P,
 }
 
-impl<P: Fn(&CapturedProbe) -> bool> Dump<P> {
+impl<P: Fn(&Probe) -> bool> Dump<P> {
     /// Records `events`, all of the state, into the probes that are picked by `is_ours`. May sleep.
     pub(crate) fn new<'a>(
         events: impl Iterator<Item = &'a Arc<State>>,

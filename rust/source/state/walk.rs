@@ -10,7 +10,8 @@ use super::declared::{
     FILE_DESCRIPTOR, IPC_NS, MNT_NS, NET_NS, PID_NS, PROCESS_STATE, TIME_NS, USER_NS, UTS_NS,
 };
 use super::{Declaration, Dump};
-use crate::probe::captured::{CapturedProbe, LONGEST};
+use crate::probe::captured::LONGEST;
+use crate::probe::Probe;
 use crate::record::memory::{NulTerminated, Space, Tail};
 use crate::sys::signal;
 use crate::sys::threads::{self, OpenFile, PathRoom, Thread};
@@ -39,7 +40,7 @@ struct Wanted {
     files: bool,
 }
 
-impl<P: Fn(&CapturedProbe) -> bool> Dump<P> {
+impl<P: Fn(&Probe) -> bool> Dump<P> {
     /// Records all threads that there are. `EINTR`: the task is killed meanwhile. May sleep.
     pub(super) fn walk(&self) -> Result {
         let wanted = Wanted {

@@ -5,8 +5,8 @@
 use super::plan::{self, Plans, Record};
 use super::{call, Call, Direction, UNKNOWN};
 use crate::arch::preempt::NoPreempt;
-use crate::probe::captured::CapturedProbe;
 use crate::probe::handlers::handler;
+use crate::probe::Probe;
 use crate::sys::args::{Registers, Task};
 use crate::sys::bindings;
 use crate::sys::tracepoint::Handler;
@@ -15,18 +15,18 @@ use kernel::sync::Arc;
 /// A call with a trigger, at its entry or at its exit; the data of that tracepoint's handler.
 pub(crate) struct SyscallTrigger {
     slot: u32,
-    probe: Arc<CapturedProbe>,
+    probe: Arc<Probe>,
 }
 
 impl SyscallTrigger {
     /// Has `probe` get the records of `call`.
-    pub(crate) fn new(call: &Call, probe: Arc<CapturedProbe>) -> Self {
+    pub(crate) fn new(call: &Call, probe: Arc<Probe>) -> Self {
         let slot = call.slot();
         Self { slot, probe }
     }
 
     /// What gets them.
-    pub(crate) fn probe(&self) -> &Arc<CapturedProbe> {
+    pub(crate) fn probe(&self) -> &Arc<Probe> {
         &self.probe
     }
 

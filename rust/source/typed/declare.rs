@@ -3,7 +3,6 @@
 //! From a declaration to a probe and a description.
 
 use crate::abi::schema::Field;
-use crate::probe::captured::CapturedProbe;
 use crate::probe::handlers::Handlers;
 use crate::probe::Probe;
 use crate::sys::tracepoint::Handler;
@@ -20,10 +19,10 @@ pub(crate) struct Declaration {
     pub(crate) fields: &'static [Field<'static>],
     /// Whether it is recorded when nothing else was asked for.
     pub(crate) default: bool,
-    /// Its probe.
+    /// Its handler in each format.
     pub(crate) handlers: Handlers<Probe>,
-    /// Its probe where the record is captured.
-    pub(crate) captured: Handler<CapturedProbe>,
+    /// Its handler where there is something to look at from the beginning.
+    pub(crate) looking: Handler<Probe>,
 }
 
 /// Declares an event as a `Declaration` constant.
@@ -118,8 +117,24 @@ macro_rules! event {
             fn admit<F: Format>(
                 probe: &$crate::probe::Probe $(, $arg: $ty)*, waiting: Waiting<'_>
             ) {
-                if let Some(entered) = probe.admit(waiting, F::Header::SHORT + LEAST) {
+                let entered = match waiting.pass() {
+                    Ok(entered) => entered,
+                    Err(waiting) => return stopped(probe $(, $arg)*, waiting),
+                };
+                if let Some(entered) = Buffer::admit(entered, F::Header::SHORT + LEAST) {
                     record_any::<F>(probe $(, $arg)*, entered);
+                }
+            }
+
+            // The gate is closed.
+            #[cold]
+            #[inline(never)]
+            #[link_section = ".kprobes.text"]
+            fn stopped(
+                probe: &$crate::probe::Probe $(, $arg: $ty)*, waiting: Waiting<'_>
+            ) {
+                if probe.has_diverted(waiting) {
+                    looking(probe $(, $arg)*);
                 }
             }
 
@@ -132,8 +147,9 @@ macro_rules! event {
                     [$($value)?] [$($fty = $read),*]);
             }
 
+            // Whatever the format.
             #[link_section = ".kprobes.text"]
-            extern "C" fn captured(probe: &$crate::probe::captured::CapturedProbe $(, $arg: $ty)*) {
+            extern "C" fn looking(probe: &$crate::probe::Probe $(, $arg: $ty)*) {
                 probe.record::<CAPACITY, _>(
                     #[inline(always)]
                     || event!(@about [$($field: $fty = $read),*]),
@@ -158,7 +174,7 @@ macro_rules! event {
                 ],
                 default: $default,
                 handlers: event!(@handlers $tracepoint $($arg)*),
-                captured: event!(@captured $tracepoint $($arg)*),
+                looking: event!(@looking $tracepoint $($arg)*),
             }
         };
     };
@@ -203,10 +219,10 @@ macro_rules! event {
             )
         }
     };
-    (@captured $tp:ident $($arg:ident)*) => {
+    (@looking $tp:ident $($arg:ident)*) => {
         ::kernel::macros::paste! {
             $crate::probe::handlers::handler!(
-                [$($arg)*], captured, $crate::sys::bindings::[<__traceiter_ $tp>]
+                [$($arg)*], looking, $crate::sys::bindings::[<__traceiter_ $tp>]
             )
         }
     };

@@ -46,17 +46,22 @@ impl<T> gate::PerCpu<T, NoPreempt> for OneCpu<T> {
         })
     }
 
+    #[inline(always)]
+    fn word(&self) -> u64 {
+        self.offset as u64
+    }
+
     /// By the module's instruction.
     #[inline(always)]
-    fn this_cpu(&self, _guard: &NoPreempt) -> &T {
+    unsafe fn at<'a>(word: u64, _guard: &NoPreempt) -> &'a T {
         let address: usize;
         // SAFETY:
         // - Adds 0.
-        // - By the invariant that is the address of the T, which lives as long as `self`.
+        // - By the contract that is the address of a T, which lives so long.
         unsafe {
             asm!(
                 "add {address}, qword ptr [rip + {off}]",
-                address = inout(reg) self.offset => address,
+                address = inout(reg) word as usize => address,
                 off = sym THIS_CPU_OFF,
                 options(nostack, readonly, pure),
             );

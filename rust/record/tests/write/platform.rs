@@ -277,8 +277,12 @@ impl<T> PerCpu<T, NoPreempt> for One<T> {
     fn new(make: impl Fn() -> T) -> Option<Self> {
         Some(Self(Rc::new(make())))
     }
-    fn this_cpu(&self, _guard: &NoPreempt) -> &T {
-        &self.0
+    fn word(&self) -> u64 {
+        Rc::as_ptr(&self.0).expose_provenance() as u64
+    }
+    unsafe fn at<'a>(word: u64, _guard: &NoPreempt) -> &'a T {
+        // SAFETY: By the contract it is the address of what lives so long.
+        unsafe { &*core::ptr::with_exposed_provenance(word as usize) }
     }
     fn of(&self, cpu: u32) -> Option<&T> {
         (cpu == 0).then_some(&self.0)

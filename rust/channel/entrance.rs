@@ -4,8 +4,9 @@
 //!
 //! A probe that may sleep can outlive its channel. The entrance is small, and the buffers are not its own.
 
+use super::clock::ClockKind;
 use super::cpus::CpuSet;
-use super::{Buffer, Entered, Route, Waiting, Ways};
+use super::{Buffer, Entered, Route, Setup, Waiting, Ways};
 use crate::abi::header::Layout;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::{LocalWord, SharedWord};
@@ -25,18 +26,24 @@ pub(crate) struct Entrance {
     no_buffer: PerCpu<LocalWord>,
     cpus: Arc<CpuSet>,
     layout: Layout,
+    has_usual_format: bool,
 }
 
 impl Entrance {
     /// Makes the entrance of a channel that takes no records yet. May sleep.
-    pub(super) fn new(ways: Ways, cpus: Arc<CpuSet>, layout: Layout) -> Result<Self> {
+    pub(super) fn new(ways: Ways, setup: &Setup) -> Result<Self> {
+        let has_usual_format = matches!(
+            (setup.layout, setup.clock),
+            (Layout::Compact, ClockKind::Tsc { .. })
+        );
         Ok(Self {
             active: SharedWord::new(0),
             ways,
             closed: Ways::closed().ok_or(ENOMEM)?,
             no_buffer: PerCpu::new(|| LocalWord::new(0))?,
-            cpus,
-            layout,
+            cpus: setup.cpus.clone(),
+            layout: setup.layout,
+            has_usual_format,
         })
     }
 
@@ -53,6 +60,11 @@ impl Entrance {
     /// The event header that all records have.
     pub(crate) fn layout(&self) -> Layout {
         self.layout
+    }
+
+    /// Whether all records are in the default format.
+    pub(crate) fn has_usual_format(&self) -> bool {
+        self.has_usual_format
     }
 
     /// The CPUs that are recorded.

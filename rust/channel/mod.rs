@@ -156,7 +156,7 @@ impl Channel {
     /// gives each CPU one that is online or comes up.
     pub(crate) fn new(setup: Setup) -> Result<Self> {
         let buffers = Gates::new().ok_or(ENOMEM)?;
-        let entrance = Entrance::new(buffers.ways().clone(), setup.cpus.clone(), setup.layout)?;
+        let entrance = Entrance::new(buffers.ways().clone(), &setup)?;
         Ok(Self {
             entrance: Arc::new(entrance, GFP_KERNEL)?,
             buffers,

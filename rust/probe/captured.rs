@@ -13,9 +13,7 @@ mod interrupted;
 
 use super::filter::Filter;
 use super::{Destination, Probe, Recorder, Taker};
-use crate::abi::header::Layout;
 use crate::arch::preempt::NoPreempt;
-use crate::channel::clock::ClockKind;
 use crate::channel::Buffer;
 use crate::context::{Called, ContextSet, Moment};
 use crate::record::format::CompactTsc;
@@ -43,9 +41,9 @@ impl Look {
     const FORMAT: u64 = 1 << 4;
     /// At the cgroup of the task that runs.
     const CGROUP: u64 = 1 << 5;
-    /// Nothing is recorded: it is for a trigger.
+    /// The probe is for a trigger, and records nothing.
     const TRIGGER: u64 = 1 << 6;
-    /// Not at all: the trigger is gone.
+    /// The event is not wanted any more.
     const NOTHING: u64 = 1 << 7;
     /// What is left to [`Probe::take_any`].
     const LATER: u64 = Self::CALLS | Self::FORMAT | Self::CGROUP | Self::TRIGGER | Self::NOTHING;
@@ -55,25 +53,32 @@ impl Probe {
     /// Has another filter from now on, or none; and looks at tasks if that was asked for since. May
     /// sleep. One caller at a time.
     ///
-    /// What fires meanwhile is recorded once if it is wanted before or after, whatever of this it sees.
+    /// An event that fires during the change sees the state before it or the state after it, and is recorded
+    /// at most once.
     pub(crate) fn set_filter(&self, filter: Option<&Arc<Filter>>, retired: &mut Retired<Filter>) {
         self.filter.replace_later(filter.cloned(), retired);
-        self.look_again();
+        // These stay set: removing a set of tasks can be rolled back.
+        self.look_again(Look::TASKS | Look::CGROUP | Look::NOTHING);
     }
 
-    /// Hands over nothing from now on, though it may still be called.
-    pub(crate) fn set_dead(&self) {
-        self.look.store(Look::NOTHING);
+    /// Enables the probe, or disables it while handlers may still call it. One caller at a time.
+    pub(crate) fn set_live(&self, live: bool) {
+        match (self.is_live(), live) {
+            (false, true) => self.look_again(0),
+            (true, false) => self.set_look(Look::NOTHING),
+            _ => {}
+        }
     }
 
-    /// Whether something is to be looked at: a handler of one format, which can do that as well, is not
-    /// the cheapest.
+    /// Whether the probe looks at anything before it records. If it does, the handler that looks is cheaper
+    /// than that of a format, which gets there by a detour.
+    #[inline(always)]
     pub(crate) fn looks(&self) -> bool {
         self.look.load() & !Look::FORMAT != 0
     }
 
-    /// Finds out anew what is to be looked at. One caller at a time.
-    pub(super) fn look_again(&self) {
+    /// Computes [`Look`] anew; bits of `kept` that are set stay set. One caller at a time.
+    pub(super) fn look_again(&self, kept: u64) {
         let mut look = match &self.taker {
             Taker::Recorder(recorder) => recorder.look(),
             Taker::Trigger(_) => Look::TRIGGER,
@@ -87,14 +92,33 @@ impl Probe {
         if self.filter.get(&NoPreempt::new()).is_some() {
             look |= Look::FIELDS;
         }
-        // Once it looks at tasks it goes on: a set that is gone may come back.
-        look |= self.look.load() & (Look::TASKS | Look::CGROUP);
+        self.set_look(look | self.look.load() & kept);
+    }
+
+    fn set_look(&self, look: u64) {
         self.look.store(look);
         self.route.divert(self.looks());
     }
 
-    fn is_live(&self) -> bool {
+    /// Whether the probe is enabled. Any context, NMI included.
+    pub(crate) fn is_live(&self) -> bool {
         self.look.load() & Look::NOTHING == 0
+    }
+
+    /// Whether events of the task that runs can be wanted. Any context, NMI included.
+    #[inline(always)]
+    pub(crate) fn wants_current_task(&self) -> bool {
+        !self.looks() || self.looks_at_current_task()
+    }
+
+    /// The same, if the probe looks at anything.
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn looks_at_current_task(&self) -> bool {
+        let look = self.look.load();
+        look & Look::NOTHING == 0
+            && (look & Look::TASKS == 0 || self.taker.is_of_wanted_task(|| None))
+            && (look & Look::CGROUP == 0 || self.taker.is_in_wanted_cgroup())
     }
 
     /// Records the event if it is wanted; of which `about` says the id of the task that it is about,
@@ -280,18 +304,10 @@ impl Recorder {
         if self.tasks.has_cgroups() {
             look |= Look::CGROUP;
         }
-        if !self.has_usual_format() {
+        if !self.entrance.has_usual_format() {
             look |= Look::FORMAT;
         }
         look
-    }
-
-    fn has_usual_format(&self) -> bool {
-        let setup = self.channel.setup();
-        matches!(
-            (setup.layout, setup.clock),
-            (Layout::Compact, ClockKind::Tsc { .. })
-        )
     }
 }
 

@@ -29,8 +29,8 @@ use trigger::Trigger;
 
 /// Hands an event to a trace in which it is enabled, or to a trigger. The data of the event's handler.
 pub(crate) struct Probe {
-    /// To the channel's buffers; past them while there is something to look at first. A handler of
-    /// one format takes it, and looks only where it is stopped.
+    /// To the channel's gates, or, while there is something to look at first, to gates that stay closed. The
+    /// handler of a format takes it, and looks only if it is stopped.
     route: Route,
     /// What goes into the header of its records.
     pub(crate) label: Label,
@@ -42,7 +42,7 @@ pub(crate) struct Probe {
     taker: Taker,
 }
 
-/// Who gets the records that are wanted.
+/// The receiver of the records that are wanted.
 enum Taker {
     /// A trace in which the event is enabled.
     Recorder(Recorder),
@@ -50,10 +50,13 @@ enum Taker {
     Trigger(Arc<Trigger>),
 }
 
-/// What a trace has beside an event that is enabled in it.
+/// The state of an event that is enabled in a trace.
 pub(crate) struct Recorder {
     /// Where it records.
-    pub(crate) channel: Arc<Channel>,
+    pub(crate) entrance: Arc<Entrance>,
+    /// The channel of `entrance`. [`None`] for a system call: one that sleeps may use the probe after the
+    /// channel's end.
+    pub(crate) channel: Option<Arc<Channel>>,
     /// The event's id.
     pub(crate) event: u32,
     /// Whose events are recorded.
@@ -69,8 +72,8 @@ impl Probe {
         contexts: Arc<ContextSet>,
         filter: Option<Arc<Filter>>,
     ) -> Self {
-        let channel = &recorder.channel;
-        let (route, layout) = (channel.entrance().route(), channel.setup().layout);
+        let entrance = &recorder.entrance;
+        let (route, layout) = (entrance.route(), entrance.layout());
         let label = Label::in_layout(number, layout);
         Self::with(route, label, contexts, filter, Taker::Recorder(recorder))
     }
@@ -102,14 +105,14 @@ impl Probe {
             taker,
         };
         probe.filter.replace(filter);
-        probe.look_again();
+        probe.look_again(0);
         probe
     }
 
-    /// The channel that it records into, if it is not for a trigger.
+    /// The channel that it records into, if it keeps that.
     pub(crate) fn channel(&self) -> Option<&Channel> {
         match &self.taker {
-            Taker::Recorder(recorder) => Some(&recorder.channel),
+            Taker::Recorder(recorder) => recorder.channel.as_deref(),
             Taker::Trigger(_) => None,
         }
     }
@@ -125,21 +128,21 @@ impl Probe {
     /// The id of the event that it records into `channel`; [`None`] if it does not.
     pub(crate) fn event_of(&self, channel: &Channel) -> Option<u32> {
         match &self.taker {
-            Taker::Recorder(recorder) if core::ptr::eq(&*recorder.channel, channel) => {
-                Some(recorder.event)
-            }
+            Taker::Recorder(Recorder {
+                entrance, event, ..
+            }) if Arc::ptr_eq(entrance, channel.entrance()) => Some(*event),
             _ => None,
         }
     }
 
-    /// Goes to this CPU's buffer, unless it has to look first. Any context, NMI included.
+    /// Enters this CPU's buffer, unless the probe has to look first. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn enter(&self) -> Result<Entered<'_>, Waiting<'_>> {
         self.route.enter()
     }
 
-    /// Whether a context was stopped because the probe has to look first. Any other is refused, and
-    /// counted. Any context, NMI included.
+    /// Whether a context was stopped because the probe has to look first. If not, refuses and counts its
+    /// record. Any context, NMI included.
     pub(crate) fn has_diverted(&self, waiting: Waiting<'_>) -> bool {
         let has_diverted = self.route.has_diverted(&waiting);
         if !has_diverted {
@@ -151,7 +154,7 @@ impl Probe {
     /// Refuses a record whose gate is closed.
     fn refuse(&self, waiting: Waiting<'_>) {
         if let Taker::Recorder(recorder) = &self.taker {
-            recorder.channel.entrance().refuse(waiting);
+            recorder.entrance.refuse(waiting);
         }
     }
 
@@ -160,7 +163,7 @@ impl Probe {
     fn destination<'a>(&'a self, recorder: &'a Recorder) -> Destination<'a> {
         Destination {
             buffers: self.route.direct(),
-            entrance: recorder.channel.entrance(),
+            entrance: &recorder.entrance,
             label: self.label,
         }
     }

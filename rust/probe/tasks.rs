@@ -132,11 +132,6 @@ impl Tasks {
         }
     }
 
-    /// Whether it asks whose events they are at all.
-    pub(crate) fn is_set(&self) -> bool {
-        self.has_sets() || self.has_cgroups()
-    }
-
     /// Whether there is a set of tasks.
     pub(crate) fn has_sets(&self) -> bool {
         let guard = NoPreempt::new();

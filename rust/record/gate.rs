@@ -274,7 +274,7 @@ impl<P: Platform, T> Route<P, T> {
         &self.direct
     }
 
-    /// Takes the other ways from now on, or the direct ones. Any CPU.
+    /// Takes the diverted ways from now on, or the direct ones. Any CPU.
     pub fn divert(&self, divert: bool) {
         let ways = if divert { &self.diverted } else { &self.direct };
         // INVARIANT: One of the two.

@@ -15,10 +15,10 @@ use crate::probe::tasks::Tasks;
 use crate::probe::{Probe, Recorder};
 use crate::source::listed::Listed;
 use crate::source::sampled::Frequency;
-use crate::source::syscall::{self, CapturedSyscallProbe, Direction, SyscallProbe};
+use crate::source::syscall::{self, CallProbes};
 use crate::source::{SessionSources, Source};
 use crate::sys::rcu::Retired;
-use crate::sys::tracepoint::{self, Attachments, Tracepoint};
+use crate::sys::tracepoint::{self, Attachments};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -31,9 +31,8 @@ pub(super) struct Probes {
 /// What is attached to tracepoints, for all channels.
 struct Attached {
     events: Attachments<Probe>,
-    /// Entries and exits of system calls; each, if it is attached, for all calls of a channel.
-    syscalls: Attachments<SyscallProbe>,
-    captured_syscalls: Attachments<CapturedSyscallProbe>,
+    /// One per channel and direction: all system calls that the channel records, or recorded before.
+    calls: Attachments<CallProbes>,
 }
 
 /// What is attached for a channel.
@@ -45,16 +44,8 @@ struct ChannelProbes {
     contexts: Arc<ContextSet>,
     /// The events that have a probe.
     recorded: Selection,
-    /// Of these the system calls that are captured.
-    captured_syscalls: Selection,
     /// Those of events that keep a list of them.
     listed: KVVec<(Arc<Event>, Arc<Probe>)>,
-}
-
-/// What a change has attached, and does not record yet.
-struct Change {
-    syscalls: KVec<(Arc<SyscallProbe>, syscall::Numbers)>,
-    captured_syscalls: KVec<(Arc<CapturedSyscallProbe>, syscall::Numbers)>,
 }
 
 /// What a channel shall record.
@@ -89,8 +80,7 @@ impl Probes {
             channels: KVec::new(),
             attached: Attached {
                 events: Attachments::new(),
-                syscalls: Attachments::new(),
-                captured_syscalls: Attachments::new(),
+                calls: Attachments::new(),
             },
         };
         for (channel, contexts) in channels {
@@ -101,7 +91,6 @@ impl Probes {
                 sample_frequency,
                 contexts: contexts.clone(),
                 recorded: Selection::NONE,
-                captured_syscalls: Selection::NONE,
                 listed: KVVec::new(),
             };
             probes.channels.push(channel, GFP_KERNEL)?;
@@ -120,20 +109,14 @@ impl Probes {
         let this = self.channels.get_mut(index).ok_or(ENOENT)?;
         let wanted = Wanted { settings, numbers };
         let recorded = this.recorded.try_clone()?;
-        let captured = this.captured_syscalls.try_clone()?;
-        let mut change = Change {
-            syscalls: KVec::new(),
-            captured_syscalls: KVec::new(),
-        };
-        if let Err(error) = this.attach(&mut self.attached, &wanted, &mut change) {
+        if let Err(error) = this.attach(&mut self.attached, &wanted) {
             this.recorded.keep(&recorded);
-            this.captured_syscalls.keep(&captured);
             this.detach_others(&mut self.attached);
             return Err(error);
         }
         // Nothing fails from here on.
         let mut retired = Retired::new();
-        for probe in self.attached.events.iter() {
+        for probe in self.attached.iter() {
             if let Some(event) = probe.event_of(&this.channel) {
                 probe.set_filter(settings.filters.get(event), &mut retired);
             }
@@ -141,21 +124,7 @@ impl Probes {
         for (event, probe) in &this.listed {
             probe.set_filter(wanted.filter(event), &mut retired);
         }
-        for (probe, _) in &change.captured_syscalls {
-            for (event, _) in wanted.events() {
-                if let Some((_, slot)) = call(event, probe.direction()) {
-                    probe.set_filter(slot, wanted.filter(event), &mut retired);
-                }
-            }
-        }
-        for (probe, calls) in &change.syscalls {
-            probe.select(calls);
-        }
-        for (probe, calls) in &change.captured_syscalls {
-            probe.select(calls);
-        }
         this.recorded.keep(&settings.selection);
-        this.captured_syscalls.keep(&settings.selection);
         this.detach_others(&mut self.attached);
         Ok(())
     }
@@ -164,49 +133,35 @@ impl Probes {
     pub(super) fn detach(&mut self) {
         for channel in &mut self.channels {
             channel.recorded = Selection::NONE;
-            channel.captured_syscalls = Selection::NONE;
             channel.detach_listed();
         }
-        let Attached {
-            events,
-            syscalls,
-            captured_syscalls,
-        } = &mut self.attached;
-        tracepoint::detach(&mut [
-            &mut events.picked(|_| true),
-            &mut syscalls.picked(|_| true),
-            &mut captured_syscalls.picked(|_| true),
-        ]);
+        let Attached { events, calls } = &mut self.attached;
+        tracepoint::detach(&mut [&mut events.picked(|_| true), &mut calls.picked(|_| true)]);
+    }
+}
+
+impl Attached {
+    /// All probes.
+    fn iter(&self) -> impl Iterator<Item = &Probe> {
+        let events = self.events.iter().map(|probe| &**probe);
+        let calls = self.calls.iter().flat_map(|calls| calls.iter());
+        Iterator::chain(events, calls)
     }
 }
 
 impl ChannelProbes {
-    /// Whether the event of a call is captured, if it is recorded.
-    fn captures(&self, event: &Event, wanted: &Wanted<'_>) -> bool {
-        !self.contexts.is_empty()
-            || self.tasks.is_set()
-            || wanted.filter(event).is_some()
-            || self.captured_syscalls.has(event)
-    }
-
     /// Attaches what is not yet.
-    fn attach(
-        &mut self,
-        attached: &mut Attached,
-        wanted: &Wanted<'_>,
-        change: &mut Change,
-    ) -> Result {
+    fn attach(&mut self, attached: &mut Attached, wanted: &Wanted<'_>) -> Result {
         for (event, number) in wanted.events() {
-            if matches!(event.source(), Source::Syscall { .. }) && self.captures(event, wanted) {
-                self.captured_syscalls.set(event, true)?;
-            }
             if self.recorded.has(event) {
                 continue;
             }
             self.recorded.set(event, true)?;
             let probe = || -> Result<Arc<Probe>> {
+                let is_call = matches!(event.source(), Source::Syscall { .. });
                 let recorder = Recorder {
-                    channel: self.channel.clone(),
+                    entrance: self.channel.entrance().clone(),
+                    channel: (!is_call).then(|| self.channel.clone()),
                     event: event.id(),
                     // The state is of all tasks.
                     tasks: match event.listed() {
@@ -243,98 +198,54 @@ impl ChannelProbes {
                     list.attach(probe.clone(), self.sample_frequency)?;
                     self.listed.push((event.clone(), probe), GFP_KERNEL)?;
                 }
-                Source::Syscall { .. } => {}
-            }
-        }
-        for direction in Direction::ALL {
-            self.attach_syscalls(attached, wanted, direction, change)?;
-        }
-        Ok(())
-    }
-
-    fn attach_syscalls(
-        &self,
-        attached: &mut Attached,
-        wanted: &Wanted<'_>,
-        direction: Direction,
-        change: &mut Change,
-    ) -> Result {
-        let channel = &self.channel;
-        let calls = |captured| {
-            let events = wanted.events();
-            let events =
-                events.filter(move |(event, _)| self.captured_syscalls.has(event) == captured);
-            events.filter_map(move |(event, number)| Some((call(event, direction)?, number)))
-        };
-        let numbers = |captured| {
-            syscall::Numbers::new(calls(captured).map(|((_, slot), number)| (slot, number)))
-        };
-
-        let is_ours =
-            |probe: &&Arc<SyscallProbe>| probe.direction() == direction && probe.is_of(channel);
-        let known = attached.syscalls.iter().find(is_ours).cloned();
-        let probe = match (known, calls(false).next()) {
-            (None, Some(((tracepoint, _), _))) => {
-                let probe = SyscallProbe::new(channel, direction)?;
-                let handler = syscall::handler(direction, channel.setup());
-                attached
-                    .syscalls
-                    .attach(tracepoint, handler, probe.clone())?;
-                Some(probe)
-            }
-            (known, _) => known,
-        };
-        if let Some(probe) = probe {
-            change.syscalls.push((probe, numbers(false)?), GFP_KERNEL)?;
-        }
-
-        let is_ours = |probe: &&Arc<CapturedSyscallProbe>| {
-            probe.direction() == direction && probe.is_of(channel)
-        };
-        let known = attached.captured_syscalls.iter().find(is_ours).cloned();
-        let probe = match (known, calls(true).next()) {
-            (None, Some(((tracepoint, _), _))) => {
-                let probe = CapturedSyscallProbe::new(
-                    channel,
+                Source::Syscall {
+                    call,
                     direction,
-                    self.tasks.clone(),
-                    self.contexts.clone(),
-                )?;
-                let handler = syscall::captured_handler(direction);
-                attached
-                    .captured_syscalls
-                    .attach(tracepoint, handler, probe.clone())?;
-                Some(probe)
+                    tracepoint,
+                } => {
+                    let is_it = |calls: &&Arc<CallProbes>| {
+                        calls.direction() == *direction && calls.are_of(&self.channel)
+                    };
+                    let known = attached.calls.iter().find(is_it);
+                    if known.is_some_and(|calls| calls.has(call)) {
+                        // `detach_others` enables it again.
+                        continue;
+                    }
+                    let probe = probe()?;
+                    if let Some(calls) = known {
+                        calls.set(call, &probe);
+                        continue;
+                    }
+                    let calls = CallProbes::new(*direction)?;
+                    calls.set(call, &probe);
+                    let handler = syscall::handlers(*direction).select(self.channel.setup());
+                    attached.calls.attach(*tracepoint, handler, calls)?;
+                }
             }
-            (known, _) => known,
-        };
-        if let Some(probe) = probe {
-            change
-                .captured_syscalls
-                .push((probe, numbers(true)?), GFP_KERNEL)?;
         }
         Ok(())
     }
 
     /// Detaches all probes of this channel that are for no event of its, and waits until none of
-    /// them runs. May sleep.
+    /// them runs. The probe of a call is disabled instead while other calls are recorded. May sleep.
     fn detach_others(&mut self, attached: &mut Attached) {
         self.detach_listed();
         let Self {
             channel, recorded, ..
         } = &*self;
-        let Attached {
-            events,
-            syscalls,
-            captured_syscalls,
-        } = attached;
+        let is_recorded = |probe: &Probe| {
+            let event = probe.event_of(channel);
+            event.map(|event| recorded.has_id(event))
+        };
+        for probe in attached.calls.iter().flat_map(|calls| calls.iter()) {
+            if let Some(is_recorded) = is_recorded(probe) {
+                probe.set_live(is_recorded);
+            }
+        }
+        let Attached { events, calls } = attached;
         tracepoint::detach(&mut [
-            &mut events.picked(|probe| {
-                let event = probe.event_of(channel);
-                event.is_some_and(|event| !recorded.has_id(event))
-            }),
-            &mut syscalls.picked(|probe| probe.is_of(channel) && probe.is_unused()),
-            &mut captured_syscalls.picked(|probe| probe.is_of(channel) && probe.is_unused()),
+            &mut events.picked(|probe| is_recorded(probe) == Some(false)),
+            &mut calls.picked(|calls| calls.are_of(channel) && !calls.iter().any(Probe::is_live)),
         ]);
     }
 
@@ -352,18 +263,5 @@ impl ChannelProbes {
             }
             stays
         });
-    }
-}
-
-/// Where the system call fires that `event` is, and its slot; [`None`] if it is no call's event in
-/// this direction.
-fn call(event: &Event, direction: Direction) -> Option<(Tracepoint, u32)> {
-    match event.source() {
-        Source::Syscall {
-            call,
-            direction: its,
-            tracepoint,
-        } if *its == direction => Some((*tracepoint, call.slot())),
-        _ => None,
     }
 }

@@ -18,7 +18,7 @@ use crate::probe::filter::Refusal;
 use crate::probe::trigger::{self, Trigger};
 use crate::probe::Probe;
 use crate::source::sampled::Frequency;
-use crate::source::syscall::{self, SyscallTrigger};
+use crate::source::syscall::{self, CallProbes};
 use crate::source::{SessionSources, Source};
 use crate::sys::debugfs::text::Text;
 use crate::sys::tracepoint::{self, Attachments};
@@ -42,7 +42,8 @@ struct Placed {
 pub(super) struct TriggerProbes {
     sources: SessionSources,
     tracepoints: Attachments<Probe>,
-    syscalls: Attachments<SyscallTrigger>,
+    /// Triggers at system calls: one call per attachment.
+    calls: Attachments<CallProbes>,
     /// At events that keep a list of them.
     listed: KVVec<(Arc<Event>, Arc<Probe>)>,
 }
@@ -83,7 +84,7 @@ impl TriggerProbes {
         Self {
             sources: sources.clone(),
             tracepoints: Attachments::new(),
-            syscalls: Attachments::new(),
+            calls: Attachments::new(),
             listed: KVVec::new(),
         }
     }
@@ -104,9 +105,11 @@ impl TriggerProbes {
                 direction,
                 tracepoint,
             } => {
-                let probe = Arc::new(SyscallTrigger::new(call, probe), GFP_KERNEL)?;
-                let handler = syscall::trigger_handler(*direction);
-                self.syscalls.attach_last(*tracepoint, handler, probe)
+                let calls = CallProbes::new(*direction)?;
+                calls.set(call, &probe);
+                // The format does not matter: a trigger's probe records nothing.
+                let handler = syscall::handlers(*direction).compact_tsc;
+                self.calls.attach_last(*tracepoint, handler, calls)
             }
             Source::External(external) => {
                 self.tracepoints
@@ -137,14 +140,13 @@ impl TriggerProbes {
             }
             !goes
         });
-        // A call may still sleep in its probe, before it asks for the filter.
-        let calls = self.syscalls.iter().map(|call| call.probe());
-        calls
-            .filter(|probe| goes(probe))
-            .for_each(|probe| probe.set_dead());
+        // A call may still sleep, before it asks for the filter.
+        for probe in self.calls.iter().flat_map(|calls| calls.iter()) {
+            probe.set_live(!goes(probe));
+        }
         tracepoint::detach(&mut [
             &mut self.tracepoints.picked(goes),
-            &mut self.syscalls.picked(|call| goes(call.probe())),
+            &mut self.calls.picked(|calls| calls.iter().any(goes)),
         ]);
     }
 }

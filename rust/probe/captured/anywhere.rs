@@ -17,7 +17,7 @@ impl Probe {
     /// process, interrupts on.
     pub(crate) fn record_anywhere<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
         match &self.taker {
-            Taker::Recorder(recorder) if !recorder.channel.records_this_cpu(guard) => {
+            Taker::Recorder(recorder) if !recorder.entrance.records_this_cpu(guard) => {
                 self.record_elsewhere(recorder, fields, guard);
             }
             _ => self.record_tail(fields, guard),

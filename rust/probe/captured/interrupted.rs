@@ -12,7 +12,7 @@ impl Probe {
     /// Whether events of `cpu` can be of use.
     pub(crate) fn takes_cpu(&self, cpu: u32) -> bool {
         match &self.taker {
-            Taker::Recorder(recorder) => recorder.channel.setup().cpus.has(cpu),
+            Taker::Recorder(recorder) => recorder.entrance.cpus().has(cpu),
             Taker::Trigger(_) => true,
         }
     }

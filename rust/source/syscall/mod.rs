@@ -3,7 +3,7 @@
 //! Events of system calls: for each call one at its entry and one at its exit.
 //!
 //! The kernel has one tracepoint for all entries and one for all exits. So there are two
-//! probes; which calls they record is a bit each ([`probe`]), and what they record of a call
+//! handlers ([`probe`]), which find the probe of each call by its slot. What is recorded of a call
 //! is said by a [plan](plan) that is made from the call's line in the [`table`].
 //!
 //! A call has a slot, which is its number; behind the numbers are two more, for calls that the
@@ -12,7 +12,6 @@
 //! The kernel forgets the number of rt_sigreturn(2), and of a call that a tracer or a filter
 //! kept from happening: their exits are unknown, with -1 for the number.
 
-mod captured;
 mod compat;
 mod describe;
 mod kinds;
@@ -20,12 +19,9 @@ mod plan;
 mod pointed;
 mod probe;
 mod table;
-mod trigger;
 
-pub(crate) use captured::{handler as captured_handler, CapturedSyscallProbe};
 pub(crate) use describe::Call;
-pub(crate) use probe::{handler, Numbers, SyscallProbe};
-pub(crate) use trigger::{trigger_handler, SyscallTrigger};
+pub(crate) use probe::{handlers, CallProbes};
 
 use crate::abi::schema::FieldType;
 use describe::{Argument, Kind, NUMBER, RESULT};

@@ -147,7 +147,7 @@ macro_rules! event {
                     [$($value)?] [$($fty = $read),*]);
             }
 
-            // Whatever the format.
+            // One for all formats.
             #[link_section = ".kprobes.text"]
             extern "C" fn looking(probe: &$crate::probe::Probe $(, $arg: $ty)*) {
                 probe.record::<CAPACITY, _>(

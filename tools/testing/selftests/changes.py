@@ -118,13 +118,13 @@ def main(kind, traces, changes):
         lost = sum(row[name] for name in ("full", "wrapped", "too_large", "nested", "no_buffer"))
         total += fired
         if even:
-            os.mkdir("last")
+            os.mkdir(kind)
             for cpu in rtrace.online():
-                with open(f"{rtrace.C}/cpu{cpu}", "rb") as stream, open(f"last/channel0_cpu{cpu}", "wb") as file:
+                with open(f"{rtrace.C}/cpu{cpu}", "rb") as stream, open(f"{kind}/channel0_cpu{cpu}", "wb") as file:
                     file.write(stream.read())
-            with open("last/metadata", "w") as file:
+            with open(f"{kind}/metadata", "w") as file:
                 file.write(rtrace.read(rtrace.S + "/metadata"))
-            numbers = [event.number(fields[event.field]) for _, _, _, fields in ctf.events("last")]
+            numbers = [event.number(fields[event.field]) for _, _, _, fields in ctf.events(kind)]
             missing = set(range(0, fired, 2)) - set(numbers)
             is_right = len(missing) == lost == 0 and len(numbers) == len(set(numbers)) == recorded
             print(f"trace {at}: {fired} fired, {recorded} recorded, {len(missing)} even ones are missing")

@@ -6,6 +6,7 @@ mod begun;
 mod leaps;
 mod nesting;
 mod platform;
+mod route;
 mod search;
 #[path = "../../../ring/tests/common/slots.rs"]
 mod slots;

@@ -18,16 +18,12 @@ use core::mem::offset_of;
 /// - `aux_lost`: bytes that found no room since the chunk before, where the producer had said how many;
 /// - `aux_flags`: see [`flags`].
 pub const FIELDS: [Field<'static>; 5] = [
-    field("aux_cpu", FieldType::unsigned(32)),
-    field("aux_offset", FieldType::unsigned(64)),
-    field("aux_size", FieldType::unsigned(64)),
-    field("aux_lost", FieldType::unsigned(64)),
-    field("aux_flags", FieldType::hex(64)),
+    Field::new("aux_cpu", FieldType::unsigned(32)),
+    Field::new("aux_offset", FieldType::unsigned(64)),
+    Field::new("aux_size", FieldType::unsigned(64)),
+    Field::new("aux_lost", FieldType::unsigned(64)),
+    Field::new("aux_flags", FieldType::hex(64)),
 ];
-
-const fn field(name: &'static str, ty: FieldType<'static>) -> Field<'static> {
-    Field { name, ty }
-}
 
 /// What there is to say of a chunk: the bits of `aux_flags`, as perf's `PERF_AUX_FLAG_*`.
 pub mod flags {

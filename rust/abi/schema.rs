@@ -231,3 +231,10 @@ pub struct Field<'a> {
     /// Type.
     pub ty: FieldType<'a>,
 }
+
+impl<'a> Field<'a> {
+    /// A field, for the tables of events.
+    pub const fn new(name: &'a str, ty: FieldType<'a>) -> Self {
+        Self { name, ty }
+    }
+}

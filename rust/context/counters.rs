@@ -108,10 +108,10 @@ impl CounterKind {
 
     /// It, as a field.
     pub(super) fn field(self) -> Option<Field<'static>> {
-        Some(Field {
-            name: self.description()?.field_name,
-            ty: FieldType::unsigned(64),
-        })
+        Some(Field::new(
+            self.description()?.field_name,
+            FieldType::unsigned(64),
+        ))
     }
 
     /// What perf calls it.

@@ -248,9 +248,6 @@ impl Context {
 
     /// It, as a field.
     pub(crate) const fn field(self) -> Field<'static> {
-        Field {
-            name: self.field_name(),
-            ty: self.ty(),
-        }
+        Field::new(self.field_name(), self.ty())
     }
 }

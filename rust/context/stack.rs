@@ -13,14 +13,8 @@ pub(crate) const fn fields(
     address: Integer,
 ) -> [Field<'static>; 2] {
     [
-        Field {
-            name: length,
-            ty: FieldType::unsigned(32),
-        },
-        Field {
-            name,
-            ty: FieldType::Sequence(address, length),
-        },
+        Field::new(length, FieldType::unsigned(32)),
+        Field::new(name, FieldType::Sequence(address, length)),
     ]
 }
 

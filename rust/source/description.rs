@@ -176,10 +176,7 @@ impl Description {
             }
             Kind::String => FieldType::String,
         };
-        Some(Field {
-            name: self.text(name),
-            ty,
-        })
+        Some(Field::new(self.text(name), ty))
     }
 
     /// Whether its fields have the same names and types as another one's, whatever their values are called.

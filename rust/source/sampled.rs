@@ -82,30 +82,15 @@ pub(crate) const SUBSYSTEM: &str = "profile";
 /// The fields of a sampled event.
 pub(crate) const FIELDS: [Field<'static>; 5] = [
     // Where the code was interrupted.
-    Field {
-        name: "ip",
-        ty: FieldType::address(),
-    },
+    Field::new("ip", FieldType::address()),
     // What was counted since the sample before: nanoseconds, or cycles.
-    Field {
-        name: "period",
-        ty: FieldType::unsigned(64),
-    },
+    Field::new("period", FieldType::unsigned(64)),
     // How many samples of the timer did not come on this CPU, up to now: it was late.
-    Field {
-        name: "missed",
-        ty: FieldType::unsigned(64),
-    },
+    Field::new("missed", FieldType::unsigned(64)),
     // How often perf stopped the sampling on this CPU up to the next tick.
-    Field {
-        name: "throttled",
-        ty: FieldType::unsigned(64),
-    },
+    Field::new("throttled", FieldType::unsigned(64)),
     // Whether interrupts were off there; never where a timer's interrupt takes the sample.
-    Field {
-        name: "interrupts_off",
-        ty: FieldType::unsigned(8),
-    },
+    Field::new("interrupts_off", FieldType::unsigned(8)),
 ];
 
 /// A sampled event.

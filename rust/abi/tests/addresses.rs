@@ -10,40 +10,36 @@ use rtrace_abi::packet::PacketHeader;
 use rtrace_abi::records::{Malformed, Records};
 use rtrace_abi::schema::{Field, FieldType, Integer};
 
-const fn field(name: &'static str, ty: FieldType<'static>) -> Field<'static> {
-    Field { name, ty }
-}
-
 /// The contexts of the streams here: a number, and a kernel stack.
 const CONTEXTS: [Field<'static>; 3] = [
-    field("tid", FieldType::signed(32)),
-    field("length", FieldType::unsigned(32)),
-    field("stack", FieldType::Sequence(Integer::address(), "length")),
+    Field::new("tid", FieldType::signed(32)),
+    Field::new("length", FieldType::unsigned(32)),
+    Field::new("stack", FieldType::Sequence(Integer::address(), "length")),
 ];
 
 /// The events here, by number.
 const EVENTS: [&[Field<'static>]; 5] = [
     &[],
-    &[field("address", FieldType::address())],
+    &[Field::new("address", FieldType::address())],
     &[
-        field("name", FieldType::String),
-        field("address", FieldType::address()),
-        field("flags", FieldType::hex(64)),
+        Field::new("name", FieldType::String),
+        Field::new("address", FieldType::address()),
+        Field::new("flags", FieldType::hex(64)),
     ],
     &[
-        field("low", FieldType::Integer(Integer::unsigned(8).bit_field(3))),
-        field(
+        Field::new("low", FieldType::Integer(Integer::unsigned(8).bit_field(3))),
+        Field::new(
             "high",
             FieldType::Integer(Integer::unsigned(8).bit_field(2)),
         ),
-        field("count", FieldType::unsigned(8)),
-        field("bytes", FieldType::Sequence(Integer::hex(16), "count")),
-        field("all", FieldType::Sequence(Integer::address(), "count")),
-        field("text", FieldType::text(5)),
+        Field::new("count", FieldType::unsigned(8)),
+        Field::new("bytes", FieldType::Sequence(Integer::hex(16), "count")),
+        Field::new("all", FieldType::Sequence(Integer::address(), "count")),
+        Field::new("text", FieldType::text(5)),
     ],
     &[
-        field("pair", FieldType::Array(Integer::address(), 2)),
-        field("value", FieldType::signed(64)),
+        Field::new("pair", FieldType::Array(Integer::address(), 2)),
+        Field::new("value", FieldType::signed(64)),
     ],
 ];
 

@@ -11,10 +11,6 @@ use rtrace_abi::schema::{Field, FieldType, Integer, LabelPlace, Labels};
 use std::fmt;
 use std::num::NonZeroU64;
 
-const fn field(name: &'static str, ty: FieldType<'static>) -> Field<'static> {
-    Field { name, ty }
-}
-
 const fn place(first: i64, last: i64, name: (u32, u32)) -> LabelPlace {
     LabelPlace {
         first: first as u64,
@@ -82,9 +78,9 @@ fn fields_of(bytes: &[u8], fields: &[Field<'static>]) -> Result<String, NoLine> 
 
 #[test]
 fn the_task_is_what_the_contexts_say() {
-    let comm = field("procname", FieldType::text(4));
-    let tid = field("tid", FieldType::signed(32));
-    let pid = field("pid", FieldType::signed(16));
+    let comm = Field::new("procname", FieldType::text(4));
+    let tid = Field::new("tid", FieldType::signed(32));
+    let pid = Field::new("pid", FieldType::signed(16));
     assert_eq!(
         line(&[], &[], &[]).unwrap(),
         "           <...>-...     [002]  5912.348170: event:\n"
@@ -104,16 +100,16 @@ fn the_task_is_what_the_contexts_say() {
     // What else there is comes last, but not the length of a stack.
     let others = [
         pid,
-        field("prio", FieldType::signed(8)),
-        field("length", FieldType::unsigned(8)),
-        field("stack", FieldType::Sequence(Integer::address(), "length")),
+        Field::new("prio", FieldType::signed(8)),
+        Field::new("length", FieldType::unsigned(8)),
+        Field::new("stack", FieldType::Sequence(Integer::address(), "length")),
     ];
     let mut bytes = vec![7, 0, 0xfe, 2];
     bytes.extend(0xffff_ffff_8100_0000_u64.to_le_bytes());
     bytes.extend(1_u64.to_le_bytes());
     bytes.push(9);
     assert_eq!(
-        line(&bytes, &others, &[field("own", FieldType::unsigned(8))]).unwrap(),
+        line(&bytes, &others, &[Field::new("own", FieldType::unsigned(8))]).unwrap(),
         "           <...>-7       [002]  5912.348170: event: own=9 {prio=-2 stack={0xffffffff81000000,0x1}}\n"
     );
 }
@@ -122,36 +118,48 @@ fn the_task_is_what_the_contexts_say() {
 fn all_types() {
     let bits = |bits| FieldType::Integer(Integer::unsigned(8).bit_field(bits));
     let signed = |bits| FieldType::Integer(Integer::signed(8).bit_field(bits));
-    let enumeration = field("e", FieldType::Enumeration(Integer::signed(16), LABELS));
+    let enumeration = Field::new("e", FieldType::Enumeration(Integer::signed(16), LABELS));
     let cases: &[(&[u8], &[Field<'static>], &str)] = &[
-        (&[0xff], &[field("u", FieldType::unsigned(8))], " u=255"),
-        (&[0xff, 0xff], &[field("s", FieldType::signed(16))], " s=-1"),
+        (
+            &[0xff],
+            &[Field::new("u", FieldType::unsigned(8))],
+            " u=255",
+        ),
+        (
+            &[0xff, 0xff],
+            &[Field::new("s", FieldType::signed(16))],
+            " s=-1",
+        ),
         (
             &[0x1f, 0, 0, 0x80],
-            &[field("x", FieldType::hex(32))],
+            &[Field::new("x", FieldType::hex(32))],
             " x=0x8000001f",
         ),
         (
             &[0xff; 8],
-            &[field("u", FieldType::unsigned(64))],
+            &[Field::new("u", FieldType::unsigned(64))],
             " u=18446744073709551615",
         ),
-        (&[0xff; 8], &[field("s", FieldType::signed(64))], " s=-1"),
-        (&[0; 8], &[field("a", FieldType::address())], " a=0x0"),
+        (
+            &[0xff; 8],
+            &[Field::new("s", FieldType::signed(64))],
+            " s=-1",
+        ),
+        (&[0; 8], &[Field::new("a", FieldType::address())], " a=0x0"),
         (
             &[0b1011_0101],
-            &[field("a", bits(3)), field("b", bits(4))],
+            &[Field::new("a", bits(3)), Field::new("b", bits(4))],
             " a=5 b=6",
         ),
         (
             &[0b1011_0101, 1],
-            &[field("a", signed(7)), field("b", signed(2))],
+            &[Field::new("a", signed(7)), Field::new("b", signed(2))],
             " a=53 b=-1",
         ),
         // A bit field may lie in nine bytes.
         (
             &[0x80, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f],
-            &[field("a", bits(7)), field("b", bits(64))],
+            &[Field::new("a", bits(7)), Field::new("b", bits(64))],
             " a=0 b=18446744073709551615",
         ),
         (&[0xfe, 0xff], &[enumeration], " e=low"),
@@ -161,40 +169,40 @@ fn all_types() {
         (&[0xf0, 0xff], &[enumeration], " e=-16"),
         (
             &[1, 2, 0, 3],
-            &[field("a", FieldType::Array(Integer::hex(16), 2))],
+            &[Field::new("a", FieldType::Array(Integer::hex(16), 2))],
             " a={0x201,0x300}",
         ),
         (
             &[],
-            &[field("a", FieldType::Array(Integer::unsigned(8), 0))],
+            &[Field::new("a", FieldType::Array(Integer::unsigned(8), 0))],
             " a={}",
         ),
-        (b"abc\0d", &[field("t", FieldType::text(5))], " t=abc"),
-        (b"abcde", &[field("t", FieldType::text(5))], " t=abcde"),
+        (b"abc\0d", &[Field::new("t", FieldType::text(5))], " t=abc"),
+        (b"abcde", &[Field::new("t", FieldType::text(5))], " t=abcde"),
         (
             "ä\n\x1b[0m\0".as_bytes(),
-            &[field("t", FieldType::String)],
+            &[Field::new("t", FieldType::String)],
             " t=ä\\x0a\\x1b[0m",
         ),
         (
             b"\xff\xc2\x85.\0",
-            &[field("t", FieldType::String)],
+            &[Field::new("t", FieldType::String)],
             " t=\\xff\\xc2\\x85.",
         ),
         (
             b"\0\x07",
             &[
-                field("t", FieldType::String),
-                field("n", FieldType::unsigned(8)),
+                Field::new("t", FieldType::String),
+                Field::new("n", FieldType::unsigned(8)),
             ],
             " t= n=7",
         ),
         (
             &[2, 0, b'h', b'i', 9],
             &[
-                field("length", FieldType::unsigned(16)),
-                field("text", FieldType::Sequence(Integer::TEXT, "length")),
-                field("n", FieldType::unsigned(8)),
+                Field::new("length", FieldType::unsigned(16)),
+                Field::new("text", FieldType::Sequence(Integer::TEXT, "length")),
+                Field::new("n", FieldType::unsigned(8)),
             ],
             " text=hi n=9",
         ),
@@ -210,14 +218,14 @@ fn all_types() {
 
 #[test]
 fn what_is_no_record_has_no_line() {
-    let length = field("length", FieldType::unsigned(8));
-    let sequence = |name| field("s", FieldType::Sequence(Integer::hex(64), name));
+    let length = Field::new("length", FieldType::unsigned(8));
+    let sequence = |name| Field::new("s", FieldType::Sequence(Integer::hex(64), name));
     let cases: &[(&[u8], &[Field<'static>])] = &[
-        (&[0; 7], &[field("u", FieldType::unsigned(64))]),
-        (b"no end", &[field("t", FieldType::String)]),
+        (&[0; 7], &[Field::new("u", FieldType::unsigned(64))]),
+        (b"no end", &[Field::new("t", FieldType::String)]),
         (&[2, 0, 0, 0, 0, 0, 0, 0, 0], &[length, sequence("length")]),
         (&[1; 9], &[length, sequence("nothing")]),
-        (&[], &[field("t", FieldType::text(1))]),
+        (&[], &[Field::new("t", FieldType::text(1))]),
     ];
     for (bytes, fields) in cases {
         assert_eq!(
@@ -256,7 +264,7 @@ fn no_room_is_said() {
         header,
         frequency: NANOSECONDS,
     };
-    let fields = [field("t", FieldType::String)];
+    let fields = [Field::new("t", FieldType::String)];
     let write = |room| {
         let field = |place| at(&fields, place);
         write(&mut Room(room), b"abc\0", &event, |_| None, field)
@@ -327,14 +335,14 @@ proptest! {
         let fields: Vec<_> = kinds.into_iter().map(|(kind, bits)| {
             let bits = 8 << bits;
             match kind {
-                0 => field("length", FieldType::unsigned(bits)),
-                1 => field("procname", FieldType::String),
-                2 => field("s", FieldType::Sequence(Integer::signed(bits), "length")),
-                3 => field("t", FieldType::Sequence(Integer::TEXT, "length")),
-                4 => field("b", FieldType::Integer(Integer::signed(64).bit_field(bits + 3))),
-                5 => field("e", FieldType::Enumeration(Integer::signed(bits), LABELS)),
-                6 => field("tid", FieldType::Array(Integer::hex(bits), 3)),
-                _ => field("x", FieldType::text(bits.into())),
+                0 => Field::new("length", FieldType::unsigned(bits)),
+                1 => Field::new("procname", FieldType::String),
+                2 => Field::new("s", FieldType::Sequence(Integer::signed(bits), "length")),
+                3 => Field::new("t", FieldType::Sequence(Integer::TEXT, "length")),
+                4 => Field::new("b", FieldType::Integer(Integer::signed(64).bit_field(bits + 3))),
+                5 => Field::new("e", FieldType::Enumeration(Integer::signed(bits), LABELS)),
+                6 => Field::new("tid", FieldType::Array(Integer::hex(bits), 3)),
+                _ => Field::new("x", FieldType::text(bits.into())),
             }
         }).collect();
         let (contexts, fields) = fields.split_at(split.index(fields.len() + 1));

@@ -34,18 +34,18 @@ impl Kind {
     /// Its fields, in the order of the record.
     pub(crate) const fn fields(self) -> &'static [Field<'static>] {
         const FUNCTION: [Field<'static>; 2] = [
-            field("ip", FieldType::address()),
-            field("parent_ip", FieldType::address()),
+            Field::new("ip", FieldType::address()),
+            Field::new("parent_ip", FieldType::address()),
         ];
         const ENTRY: [Field<'static>; 2] = [
-            field("func", FieldType::address()),
-            field("depth", FieldType::unsigned(32)),
+            Field::new("func", FieldType::address()),
+            Field::new("depth", FieldType::unsigned(32)),
         ];
         const EXIT: [Field<'static>; 4] = [
-            field("func", FieldType::address()),
-            field("depth", FieldType::unsigned(32)),
-            field("overrun", FieldType::unsigned(32)),
-            field("duration", FieldType::unsigned(64)),
+            Field::new("func", FieldType::address()),
+            Field::new("depth", FieldType::unsigned(32)),
+            Field::new("overrun", FieldType::unsigned(32)),
+            Field::new("duration", FieldType::unsigned(64)),
         ];
         match self {
             Self::Function => &FUNCTION,
@@ -53,8 +53,4 @@ impl Kind {
             Self::GraphExit => &EXIT,
         }
     }
-}
-
-const fn field(name: &'static str, ty: FieldType<'static>) -> Field<'static> {
-    Field { name, ty }
 }

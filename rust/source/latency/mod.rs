@@ -14,17 +14,13 @@ pub(crate) mod timer;
 pub(crate) mod wakeup;
 mod who;
 
-use crate::abi::schema::{Field, FieldType};
+use crate::abi::schema::Field;
 
 /// The events' subsystem.
 pub(crate) const SUBSYSTEM: &str = "latency";
 
 /// Bytes of a task's name.
 const COMM: u32 = 16;
-
-const fn field(name: &'static str, ty: FieldType<'static>) -> Field<'static> {
-    Field { name, ty }
-}
 
 /// The bytes of a record with these fields.
 const fn len(fields: &[Field<'static>]) -> usize {

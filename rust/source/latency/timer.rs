@@ -7,7 +7,7 @@
 //! code that has just enabled them. An expiry that comes more than a period late has the next ones missed.
 
 use super::results::Results;
-use super::{field, COMM};
+use super::COMM;
 use crate::abi::schema::{Field, FieldType};
 use crate::arch::clock::monotonic_ns;
 use crate::arch::preempt::NoPreempt;
@@ -32,14 +32,14 @@ pub(crate) const NAME: &str = "timer_latency";
 /// Its fields, in the order of the record.
 pub(crate) const FIELDS: [Field<'static>; 6] = [
     // Who was interrupted.
-    field("comm", FieldType::text(COMM)),
-    field("tid", FieldType::signed(32)),
-    field("pid", FieldType::signed(32)),
-    field("prio", FieldType::signed(32)),
+    Field::new("comm", FieldType::text(COMM)),
+    Field::new("tid", FieldType::signed(32)),
+    Field::new("pid", FieldType::signed(32)),
+    Field::new("prio", FieldType::signed(32)),
     // From when the timer was due until now, in nanoseconds.
-    field("latency", FieldType::unsigned(64)),
+    Field::new("latency", FieldType::unsigned(64)),
     // Where the code was interrupted; 0: it is not known.
-    field("ip", FieldType::address()),
+    Field::new("ip", FieldType::address()),
 ];
 
 /// The bytes of a record.

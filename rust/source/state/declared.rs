@@ -39,12 +39,8 @@ pub(super) static DECLARED: &[&Declaration] = &[
     &CGROUP,
 ];
 
-const fn field(name: &'static str, ty: FieldType<'static>) -> Field<'static> {
-    Field { name, ty }
-}
-
 const fn text(name: &'static str) -> Field<'static> {
-    field(name, FieldType::String)
+    Field::new(name, FieldType::String)
 }
 
 /// An event whose lines user space writes.
@@ -86,7 +82,7 @@ macro_rules! record {
 
         impl $record {
             const FIELDS: &[Field<'static>] = &[
-                $(field(record!(@name $field $($name)?), $shown),)*
+                $(Field::new(record!(@name $field $($name)?), $shown),)*
                 $(text(stringify!($tail)),)?
             ];
 
@@ -188,23 +184,23 @@ pub(super) static FILE_DESCRIPTOR: Declaration =
 static INTERRUPT: Declaration = of_user(
     "lttng_statedump_interrupt",
     &[
-        field("irq", FieldType::unsigned(32)),
+        Field::new("irq", FieldType::unsigned(32)),
         text("name"),
         text("action"),
-        field("tid", FieldType::signed(32)),
+        Field::new("tid", FieldType::signed(32)),
     ],
 );
 
 /// A network interface, with one of its addresses.
 static NETWORK_INTERFACE: Declaration = of_user(
     "lttng_statedump_network_interface",
-    &[text("name"), field("address_ipv4", FieldType::hex(32))],
+    &[text("name"), Field::new("address_ipv4", FieldType::hex(32))],
 );
 
 /// A disk, or a part of one.
 static BLOCK_DEVICE: Declaration = of_user(
     "lttng_statedump_block_device",
-    &[field("dev", FieldType::unsigned(32)), text("diskname")],
+    &[Field::new("dev", FieldType::unsigned(32)), text("diskname")],
 );
 
 /// A CPU.
@@ -212,14 +208,14 @@ static CPU_TOPOLOGY: Declaration = of_user(
     "lttng_statedump_cpu_topology",
     &[
         text("architecture"),
-        field("cpu_id", FieldType::unsigned(16)),
+        Field::new("cpu_id", FieldType::unsigned(16)),
         text("vendor"),
-        field("family", FieldType::unsigned(8)),
-        field("model", FieldType::unsigned(8)),
+        Field::new("family", FieldType::unsigned(8)),
+        Field::new("model", FieldType::unsigned(8)),
         text("model_name"),
-        field("physical_id", FieldType::unsigned(16)),
-        field("core_id", FieldType::unsigned(16)),
-        field("cores", FieldType::unsigned(16)),
+        Field::new("physical_id", FieldType::unsigned(16)),
+        Field::new("core_id", FieldType::unsigned(16)),
+        Field::new("cores", FieldType::unsigned(16)),
     ],
 );
 
@@ -227,8 +223,8 @@ static CPU_TOPOLOGY: Declaration = of_user(
 static MODULE: Declaration = of_user(
     "rtrace_statedump_module",
     &[
-        field("address", FieldType::address()),
-        field("size", FieldType::unsigned(64)),
+        Field::new("address", FieldType::address()),
+        Field::new("size", FieldType::unsigned(64)),
         text("name"),
     ],
 );
@@ -237,10 +233,10 @@ static MODULE: Declaration = of_user(
 static MOUNT: Declaration = of_user(
     "rtrace_statedump_mount",
     &[
-        field("ns_inum", FieldType::unsigned(32)),
-        field("mnt_id", FieldType::signed(32)),
-        field("parent_id", FieldType::signed(32)),
-        field("dev", FieldType::unsigned(32)),
+        Field::new("ns_inum", FieldType::unsigned(32)),
+        Field::new("mnt_id", FieldType::signed(32)),
+        Field::new("parent_id", FieldType::signed(32)),
+        Field::new("dev", FieldType::unsigned(32)),
         text("fstype"),
         text("source"),
         text("mountpoint"),
@@ -250,7 +246,10 @@ static MOUNT: Declaration = of_user(
 /// A cgroup (v2).
 static CGROUP: Declaration = of_user(
     "rtrace_statedump_cgroup",
-    &[field("cgroup_id", FieldType::unsigned(64)), text("path")],
+    &[
+        Field::new("cgroup_id", FieldType::unsigned(64)),
+        text("path"),
+    ],
 );
 
 /// A record of fixed size.

@@ -9,10 +9,10 @@
 use crate::abi::schema::{Field, FieldType, Integer, LabelPlace, Labels};
 
 /// The field that says which call it is. A number that is not in the list has no name.
-pub(super) const NUMBER: Field<'static> = Field {
-    name: "id",
-    ty: FieldType::Enumeration(Integer::signed(32), Labels::new(CALLS.as_bytes(), &PLACES)),
-};
+pub(super) const NUMBER: Field<'static> = Field::new(
+    "id",
+    FieldType::Enumeration(Integer::signed(32), Labels::new(CALLS.as_bytes(), &PLACES)),
+);
 
 /// The numbers, and where their names are in the list.
 static PLACES: [LabelPlace; count(CALLS.as_bytes(), calls(CALLS.as_bytes()))] = places(CALLS);

@@ -153,12 +153,12 @@ impl Call {
     ) -> impl Iterator<Item = Field<'static>> {
         let numbers = self.arguments.iter().filter_map(move |argument| {
             let ty = argument.kind.number(direction)?;
-            Some(field(argument.name, ty))
+            Some(Field::new(argument.name, ty))
         });
         let pieces = self.arguments.iter().flat_map(move |argument| {
             let target = argument.kind.target(direction);
             let is_text = target.is_some_and(|target| matches!(target.pointed, Pointed::Text));
-            let text = is_text.then(|| field(argument.name, FieldType::String));
+            let text = is_text.then(|| Field::new(argument.name, FieldType::String));
             let fields = target.map_or(&[][..], |target| target.fields);
             text.into_iter().chain(fields.iter().copied())
         });
@@ -168,20 +168,10 @@ impl Call {
 }
 
 /// The result, in the record of every exit.
-pub(crate) const RESULT: Field<'static> = Field {
-    name: "ret",
-    ty: FieldType::signed(64),
-};
+pub(crate) const RESULT: Field<'static> = Field::new("ret", FieldType::signed(64));
 
 /// Which call it was, where the event's name does not say so.
-pub(crate) const NUMBER: Field<'static> = Field {
-    name: "id",
-    ty: FieldType::signed(32),
-};
-
-pub(crate) const fn field(name: &'static str, ty: FieldType<'static>) -> Field<'static> {
-    Field { name, ty }
-}
+pub(crate) const NUMBER: Field<'static> = Field::new("id", FieldType::signed(32));
 
 /// The table's syntax: `NUMBER name(argument: kind, ...);` each.
 macro_rules! syscalls {
@@ -293,7 +283,7 @@ macro_rules! words {
     ($count:literal, $arg:ident, $($name:literal),*) => {
         $crate::source::syscall::kinds::given(
             $crate::source::syscall::pointed::Pointed::Words($count),
-            &[$($crate::source::syscall::describe::field(
+            &[$($crate::abi::schema::Field::new(
                 concat!(stringify!($arg), $name),
                 $crate::abi::schema::FieldType::signed(64),
             )),*],

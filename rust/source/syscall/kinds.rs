@@ -2,7 +2,7 @@
 
 //! Arguments that point to something: what is recorded of it, by kind.
 
-use super::describe::{field, Kind, Target};
+use super::describe::{Kind, Target};
 use super::pointed::{Pointed, FAMILY};
 use super::Direction;
 use crate::abi::schema::{Field, FieldType, Integer};
@@ -36,8 +36,8 @@ pub(super) const OUT: Kind = Kind::Address {
 macro_rules! socket_address {
     ($port:literal $(, $behind:expr)*) => {
         &[
-            field("family", FAMILY),
-            field($port, FieldType::unsigned(16)),
+            Field::new("family", FAMILY),
+            Field::new($port, FieldType::unsigned(16)),
             V4_LEN,
             V4,
             V6_LEN,
@@ -48,11 +48,11 @@ macro_rules! socket_address {
     };
 }
 
-const V4_LEN: Field<'static> = field("_v4addr_length", FieldType::unsigned(32));
-const V4: Field<'static> = field("v4addr", sequence(Integer::unsigned(8), "_v4addr_length"));
-const V6_LEN: Field<'static> = field("_v6addr_length", FieldType::unsigned(32));
-const V6: Field<'static> = field("v6addr", sequence(Integer::hex(8), "_v6addr_length"));
-const PATH: Field<'static> = field("sun_path", FieldType::String);
+const V4_LEN: Field<'static> = Field::new("_v4addr_length", FieldType::unsigned(32));
+const V4: Field<'static> = Field::new("v4addr", sequence(Integer::unsigned(8), "_v4addr_length"));
+const V6_LEN: Field<'static> = Field::new("_v6addr_length", FieldType::unsigned(32));
+const V6: Field<'static> = Field::new("v6addr", sequence(Integer::hex(8), "_v6addr_length"));
+const PATH: Field<'static> = Field::new("sun_path", FieldType::String);
 
 /// Where a socket is connected to, by LTTng's names.
 pub(super) const PEER: Kind = given(Pointed::SocketAddress, socket_address!("dport"));
@@ -78,8 +78,8 @@ pub(super) const NAME: Kind = filled(
 );
 
 /// The lengths of buffers.
-const LENGTHS_LEN: Field<'static> = field("_iov_len_length", FieldType::unsigned(32));
-const LENGTHS: Field<'static> = field(
+const LENGTHS_LEN: Field<'static> = Field::new("_iov_len_length", FieldType::unsigned(32));
+const LENGTHS: Field<'static> = Field::new(
     "iov_len",
     sequence(Integer::unsigned(64), "_iov_len_length"),
 );
@@ -102,8 +102,8 @@ pub(super) const RECEIVED: Kind = filled(
 pub(super) const EPOLL: Kind = given(
     Pointed::EpollEvent,
     &[
-        field("events", FieldType::hex(32)),
-        field("data", FieldType::hex(64)),
+        Field::new("events", FieldType::hex(32)),
+        Field::new("data", FieldType::hex(64)),
     ],
 );
 /// What it tells.
@@ -111,10 +111,10 @@ pub(super) const EPOLLED: Kind = filled(
     Direction::Exit,
     Pointed::EpollEvents,
     &[
-        field("_data_length", FieldType::unsigned(32)),
-        field("data", sequence(Integer::hex(64), "_data_length")),
-        field("_revents_length", FieldType::unsigned(32)),
-        field("revents", sequence(Integer::hex(32), "_revents_length")),
+        Field::new("_data_length", FieldType::unsigned(32)),
+        Field::new("data", sequence(Integer::hex(64), "_data_length")),
+        Field::new("_revents_length", FieldType::unsigned(32)),
+        Field::new("revents", sequence(Integer::hex(32), "_revents_length")),
     ],
 );
 
@@ -124,19 +124,19 @@ pub(super) const POLL_SET: Kind = Kind::Address {
     given: Some(Target {
         pointed: Pointed::PollSet,
         fields: &[
-            field("_fds_length", FieldType::unsigned(32)),
-            field("fds", sequence(Integer::signed(32), "_fds_length")),
-            field("_events_length", FieldType::unsigned(32)),
-            field("events", sequence(Integer::hex(16), "_events_length")),
+            Field::new("_fds_length", FieldType::unsigned(32)),
+            Field::new("fds", sequence(Integer::signed(32), "_fds_length")),
+            Field::new("_events_length", FieldType::unsigned(32)),
+            Field::new("events", sequence(Integer::hex(16), "_events_length")),
         ],
     }),
     filled: Some(Target {
         pointed: Pointed::PollResults,
         fields: &[
-            field("_fds_length", FieldType::unsigned(32)),
-            field("fds", sequence(Integer::signed(32), "_fds_length")),
-            field("_revents_length", FieldType::unsigned(32)),
-            field("revents", sequence(Integer::hex(16), "_revents_length")),
+            Field::new("_fds_length", FieldType::unsigned(32)),
+            Field::new("fds", sequence(Integer::signed(32), "_fds_length")),
+            Field::new("_revents_length", FieldType::unsigned(32)),
+            Field::new("revents", sequence(Integer::hex(16), "_revents_length")),
         ],
     }),
 };
@@ -156,21 +156,21 @@ const fn descriptor_set(fields: &'static [Field<'static>]) -> Kind {
 
 /// Those that can be read, by LTTng's name.
 pub(super) const READ_SET: Kind = descriptor_set(&[
-    field("_readfds_length", FieldType::unsigned(32)),
-    field("readfds", sequence(Integer::signed(32), "_readfds_length")),
+    Field::new("_readfds_length", FieldType::unsigned(32)),
+    Field::new("readfds", sequence(Integer::signed(32), "_readfds_length")),
 ]);
 /// Those that can be written.
 pub(super) const WRITE_SET: Kind = descriptor_set(&[
-    field("_writefds_length", FieldType::unsigned(32)),
-    field(
+    Field::new("_writefds_length", FieldType::unsigned(32)),
+    Field::new(
         "writefds",
         sequence(Integer::signed(32), "_writefds_length"),
     ),
 ]);
 /// Those with anything else.
 pub(super) const EXCEPT_SET: Kind = descriptor_set(&[
-    field("_exceptfds_length", FieldType::unsigned(32)),
-    field(
+    Field::new("_exceptfds_length", FieldType::unsigned(32)),
+    Field::new(
         "exceptfds",
         sequence(Integer::signed(32), "_exceptfds_length"),
     ),

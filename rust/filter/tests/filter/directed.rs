@@ -5,26 +5,22 @@
 use super::*;
 
 const FIELDS: [Field<'static>; 12] = [
-    field("prio", FieldType::signed(32)),
-    field("flags", FieldType::hex(64)),
-    field("next_comm", FieldType::text(8)),
-    field("level", FieldType::unsigned(8)),
-    field("low", FieldType::Integer(Integer::unsigned(8).bit_field(3))),
-    field("high", FieldType::Integer(Integer::signed(8).bit_field(7))),
-    field("mask", FieldType::Array(Integer::unsigned(16), 1)),
-    field("length", FieldType::unsigned(8)),
-    field("filename", FieldType::String),
-    field("data", FieldType::Sequence(Integer::TEXT, "length")),
-    field(
+    Field::new("prio", FieldType::signed(32)),
+    Field::new("flags", FieldType::hex(64)),
+    Field::new("next_comm", FieldType::text(8)),
+    Field::new("level", FieldType::unsigned(8)),
+    Field::new("low", FieldType::Integer(Integer::unsigned(8).bit_field(3))),
+    Field::new("high", FieldType::Integer(Integer::signed(8).bit_field(7))),
+    Field::new("mask", FieldType::Array(Integer::unsigned(16), 1)),
+    Field::new("length", FieldType::unsigned(8)),
+    Field::new("filename", FieldType::String),
+    Field::new("data", FieldType::Sequence(Integer::TEXT, "length")),
+    Field::new(
         "bits",
         FieldType::Array(Integer::unsigned(8).bit_field(3), 2),
     ),
-    field("last", FieldType::unsigned(16)),
+    Field::new("last", FieldType::unsigned(16)),
 ];
-
-const fn field(name: &'static str, ty: FieldType<'static>) -> Field<'static> {
-    Field { name, ty }
-}
 
 fn record() -> Vec<u8> {
     let mut record = Vec::new();
@@ -180,7 +176,7 @@ fn contexts_are_found_where_no_field_is() {
     assert!(!wants("nice == 0"));
     assert!(!wants("!(nice == 0)"));
     assert!(wants("prio == -5 || nice == 0"));
-    let fields = [field("comm", FieldType::unsigned(8))];
+    let fields = [Field::new("comm", FieldType::unsigned(8))];
     let wants = |program: Program<'_>| program.wants(&[7], &moment());
     assert_eq!(compiled("comm == 7", &fields, wants), Ok(true));
     assert_eq!(compiled("COMM == 'bash'", &fields, wants), Ok(true));
@@ -188,7 +184,7 @@ fn contexts_are_found_where_no_field_is() {
 
 #[test]
 fn and_binds_stronger_than_or() {
-    let fields = ["a", "b", "c"].map(|name| field(name, FieldType::unsigned(8)));
+    let fields = ["a", "b", "c"].map(|name| Field::new(name, FieldType::unsigned(8)));
     for (expression, meaning) in [
         (
             "a==1||b==1&&c==1",
@@ -302,13 +298,13 @@ fn what_is_too_long_is_refused() {
 #[test]
 fn a_sequence_must_be_near_its_length() {
     let fields = [
-        field("first", FieldType::unsigned(8)),
-        field("one", FieldType::String),
-        field("length", FieldType::unsigned(8)),
-        field("near", FieldType::Sequence(Integer::TEXT, "length")),
-        field("begin", FieldType::Sequence(Integer::TEXT, "first")),
-        field("far", FieldType::Sequence(Integer::TEXT, "length")),
-        field("behind", FieldType::unsigned(8)),
+        Field::new("first", FieldType::unsigned(8)),
+        Field::new("one", FieldType::String),
+        Field::new("length", FieldType::unsigned(8)),
+        Field::new("near", FieldType::Sequence(Integer::TEXT, "length")),
+        Field::new("begin", FieldType::Sequence(Integer::TEXT, "first")),
+        Field::new("far", FieldType::Sequence(Integer::TEXT, "length")),
+        Field::new("behind", FieldType::unsigned(8)),
     ];
     let record = b"\x03ab\0\x02cdefg\x01";
     let wants = |program: Program<'_>| program.wants(record, &moment());
@@ -325,9 +321,9 @@ fn a_sequence_must_be_near_its_length() {
 #[test]
 fn hidden_addresses_cannot_be_compared() {
     let fields = [
-        field("flags", FieldType::hex(64)),
-        field("function", FieldType::address()),
-        field("stack", FieldType::Array(Integer::address(), 2)),
+        Field::new("flags", FieldType::hex(64)),
+        Field::new("function", FieldType::address()),
+        Field::new("stack", FieldType::Array(Integer::address(), 2)),
     ];
     let refusal = |expression, hides_addresses| {
         let names = Names {

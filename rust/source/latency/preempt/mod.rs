@@ -10,7 +10,7 @@ mod meter;
 mod requests;
 
 use super::metered::Metered;
-use super::{field, COMM};
+use super::COMM;
 use crate::abi::schema::{Field, FieldType};
 use crate::arch::word::SharedWord;
 use meter::Preemptions;
@@ -21,27 +21,27 @@ pub(crate) const NAME: &str = "preempt_latency";
 /// Its fields, in the order of the record.
 pub(crate) const FIELDS: [Field<'static>; 15] = [
     // Who kept the CPU.
-    field("comm", FieldType::text(COMM)),
-    field("tid", FieldType::signed(32)),
-    field("pid", FieldType::signed(32)),
-    field("prio", FieldType::signed(32)),
+    Field::new("comm", FieldType::text(COMM)),
+    Field::new("tid", FieldType::signed(32)),
+    Field::new("pid", FieldType::signed(32)),
+    Field::new("prio", FieldType::signed(32)),
     // Whether it is preempted; else it gives the CPU up by itself, to wait for something or to end.
-    field("preempted", FieldType::unsigned(8)),
+    Field::new("preempted", FieldType::unsigned(8)),
     // From the request until now, in nanoseconds.
-    field("latency", FieldType::unsigned(64)),
+    Field::new("latency", FieldType::unsigned(64)),
     // Whether the request was a lazy one: for the next tick, or the return to user space.
-    field("lazy", FieldType::unsigned(8)),
+    Field::new("lazy", FieldType::unsigned(8)),
     // For how long the request had been a lazy one before that, in nanoseconds.
-    field("lazy_before", FieldType::unsigned(64)),
+    Field::new("lazy_before", FieldType::unsigned(64)),
     // Who asked, or was interrupted by an interrupt or a softirq that did.
-    field("asker_comm", FieldType::text(COMM)),
-    field("asker_tid", FieldType::signed(32)),
-    field("asker_cpu", FieldType::signed(32)),
-    field("asker_in_interrupt", FieldType::unsigned(8)),
+    Field::new("asker_comm", FieldType::text(COMM)),
+    Field::new("asker_tid", FieldType::signed(32)),
+    Field::new("asker_cpu", FieldType::signed(32)),
+    Field::new("asker_in_interrupt", FieldType::unsigned(8)),
     // Who gets the CPU.
-    field("next_comm", FieldType::text(COMM)),
-    field("next_tid", FieldType::signed(32)),
-    field("next_prio", FieldType::signed(32)),
+    Field::new("next_comm", FieldType::text(COMM)),
+    Field::new("next_tid", FieldType::signed(32)),
+    Field::new("next_prio", FieldType::signed(32)),
 ];
 
 /// The bytes of a record.

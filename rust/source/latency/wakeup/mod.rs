@@ -8,7 +8,7 @@ mod meter;
 mod waits;
 
 use super::metered::Metered;
-use super::{field, COMM};
+use super::COMM;
 use crate::abi::schema::{Field, FieldType};
 use meter::Wakeups;
 
@@ -18,23 +18,23 @@ pub(crate) const NAME: &str = "wakeup_latency";
 /// Its fields, in the order of the record.
 pub(crate) const FIELDS: [Field<'static>; 13] = [
     // Who had to wait.
-    field("comm", FieldType::text(COMM)),
-    field("tid", FieldType::signed(32)),
-    field("pid", FieldType::signed(32)),
-    field("prio", FieldType::signed(32)),
+    Field::new("comm", FieldType::text(COMM)),
+    Field::new("tid", FieldType::signed(32)),
+    Field::new("pid", FieldType::signed(32)),
+    Field::new("prio", FieldType::signed(32)),
     // Where it runs now.
-    field("target_cpu", FieldType::signed(32)),
+    Field::new("target_cpu", FieldType::signed(32)),
     // From the wake-up until now, in nanoseconds.
-    field("latency", FieldType::unsigned(64)),
+    Field::new("latency", FieldType::unsigned(64)),
     // Who woke it, or was interrupted by an interrupt or a softirq that did.
-    field("waker_comm", FieldType::text(COMM)),
-    field("waker_tid", FieldType::signed(32)),
-    field("waker_cpu", FieldType::signed(32)),
-    field("waker_in_interrupt", FieldType::unsigned(8)),
+    Field::new("waker_comm", FieldType::text(COMM)),
+    Field::new("waker_tid", FieldType::signed(32)),
+    Field::new("waker_cpu", FieldType::signed(32)),
+    Field::new("waker_in_interrupt", FieldType::unsigned(8)),
     // Who leaves the CPU for it.
-    field("prev_comm", FieldType::text(COMM)),
-    field("prev_tid", FieldType::signed(32)),
-    field("prev_prio", FieldType::signed(32)),
+    Field::new("prev_comm", FieldType::text(COMM)),
+    Field::new("prev_tid", FieldType::signed(32)),
+    Field::new("prev_prio", FieldType::signed(32)),
 ];
 
 /// The bytes of a record.

@@ -2,7 +2,7 @@
 
 //! What is said on a connection: frames of a kind, a length and a body.
 //!
-//! Documentation/network.md has the bytes, and in which order they come. Whatever the bytes are, reading
+//! Documentation/network-protocol.md has the bytes, and in which order they come. Whatever the bytes are, reading
 //! them gives a message or an error, and takes no more memory than the kind's limit, and no more of that than
 //! has come.
 

@@ -6,20 +6,20 @@ TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 CACHE=${RTRACE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rtrace}
 BUILD=$TOP/build
 
-# Where cargo sees this tree inside the build root: at the same place for each clone, so that what it has
-# compiled for one serves the next (scripts/crates).
+# Path at which cargo sees this tree inside the build root: the same for each clone, so that crates compiled
+# for one serve the next (scripts/crates).
 CARGO_TREE=/rtrace
 
-# A failure inside $(...) is one.
+# A failure inside $(...) ends the script.
 shopt -s inherit_errexit
 
-# A make that called us has its own business.
+# The settings of a make that called the script do not apply to its own.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
-# The file that says "you are inside the build root".
+# A file that exists only inside the build root.
 MARK=/etc/rtrace-build-root
 
-# One progress line. Standard error, because standard output carries results.
+# Prints a progress line. On standard error, because standard output carries results.
 say() { echo "rtrace: $*" >&2; }
 
 die() { say "$*"; exit 1; }
@@ -29,8 +29,8 @@ usage() { sed -n '3,/^[^#]/ { /^#/ s/^# \{0,1\}//p }' "$0"; }
 
 inside_root() { [ -e "$MARK" ]; }
 
-# Chroot and mmdebstrap need the rights of root. Asks for a password where there
-# is somebody to ask; ends with one sentence where they cannot be had.
+# Chroot and mmdebstrap need root. Asks for a password if it can; otherwise ends with
+# one sentence.
 need_root() {
 	[ "$(id -u)" = 0 ] || { command -v sudo >/dev/null && sudo -v 2>/dev/null; } ||
 		die "this needs the rights of root: run it as root, or as a user who may use sudo"
@@ -40,10 +40,10 @@ as_root() {
 	if [ "$(id -u)" = 0 ]; then "$@"; else sudo -- "$@"; fi
 }
 
-# A short name for contents: the key of a cached thing.
+# Prints a short name for the contents of standard input: the key of a cached item.
 key() { sha256sum | cut -c1-12; }
 
-# lock NAME: held until the calling shell ends. A second run waits and says so.
+# lock NAME: takes a lock that the calling shell holds until it ends. If another run has it, says so and waits.
 lock() {
 	mkdir -p "$CACHE"
 	exec {LOCK_FD}>"$CACHE/.lock-$1"
@@ -53,9 +53,9 @@ lock() {
 	fi
 }
 
-# The kernel tree that the host's own tools shall build for, if it is not the build
-# root's business: KDIR; else, where no KERNEL is asked for, the running kernel if
-# a module can be built for it.
+# Prints the kernel tree that the host's own tools build for: KDIR; else, without KERNEL,
+# the running kernel, if a module can be built for it. Prints nothing if the build root
+# does the build.
 host_kdir() {
 	local running
 	running=/lib/modules/$(uname -r)/build
@@ -66,8 +66,8 @@ host_kdir() {
 	esac
 }
 
-# beside COMMAND...: runs it in the background, its process $!. It ends with the calling script at the
-# latest, also by Ctrl-C, which reaches only the process group in front. Takes the script's traps.
+# beside COMMAND...: runs it in the background, as process $!. The command ends with the calling script at the
+# latest, also by Ctrl-C, which signals only the foreground process group. Replaces the script's traps.
 beside() {
 	trap end_beside EXIT
 	trap 'exit 130' INT

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# The work is done by scripts/, each of which knows --help. Kbuild reads the file
-# Kbuild, never this one.
+# scripts/ does the work; each script has --help. Kbuild reads the file Kbuild, not this one.
 
 .DEFAULT_GOAL := all
 export KDIR KERNEL PREFIX DESTDIR
@@ -16,19 +15,19 @@ events: module ## build rtrace-events, the module with the kernel's own events (
 tools: ## build the userspace tools
 	@scripts/tools build
 
-demo: ## record a workload in a stock kernel, in QEMU, report it, and write a page of it
+demo: ## record a workload on a stock kernel in QEMU, print a report, write an HTML page
 	@scripts/demo
 
-test: ## run every check, unit test and selftest but the slow ones
+test: ## run every check, unit test and selftest, except the slow ones
 	@scripts/test
 
-verify: ## the long run: also long searches, stress and fuzzing, and the debug kernel
+verify: ## the long run: also long searches, stress tests, fuzzing, and the debug kernel
 	@scripts/verify
 
-test-kernels: ## the selftests on every kernel that the backports carry
+test-kernels: ## run the selftests on every current kernel of Debian's backports
 	@scripts/test-kernels
 
-check: ## lints, layer check and unit tests: what needs no QEMU
+check: ## run lints, layer check and unit tests; needs no QEMU
 	@scripts/test --no-qemu
 
 bench: ## compare with LTTng, ftrace, perf and BPF, in QEMU (long)
@@ -41,15 +40,15 @@ install: ## install modules, tools, man pages and systemd units (DESTDIR, PREFIX
 	@scripts/module install
 	@scripts/tools install
 
-clean: ## remove what was built here (not the cache)
+clean: ## remove build/ (not the cache)
 	@rm -rf build
 
-help: ## this list
+help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 | \2/p' Makefile | column -t -s '|' 2>/dev/null || \
 		sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1   \2/p' Makefile
 	@echo
 	@echo '  KDIR=DIR       build for this kernel tree (7.2 or later, CONFIG_RUST), with its host tools'
-	@echo '  KERNEL=7.3-rt  build for, test on, a stock kernel (scripts/kernel list)'
+	@echo '  KERNEL=7.3-rt  build for and test on this stock kernel (see scripts/kernel list)'
 	@echo '  RTRACE_CACHE   where the build root, kernels and guest image are kept ($$HOME/.cache/rtrace)'
 
 .PHONY: all module events tools demo test verify test-kernels check bench deb install clean help

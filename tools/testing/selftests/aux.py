@@ -21,7 +21,7 @@ from collections import defaultdict
 import ctf
 import rtrace
 
-# rust/abi/aux.rs, put down a second time so that a change there is noticed.
+# Copied from rust/abi/aux.rs, so that a change there is noticed.
 TAIL = struct.Struct("<QQQ")
 TRUNCATED, OVERWRITE, PARTIAL, COLLISION = 1, 2, 4, 8
 SAMPLE = "/sys/kernel/debug/rtrace_aux_sample/"
@@ -91,7 +91,7 @@ def streams(dir, is_whole):
 def check(dir, is_whole):
     streams_of = dict(streams(dir, is_whole))
     rows = defaultdict(lambda: [0] * 5)
-    # What the sample has written, or would have, and where the stream is.
+    # Per CPU: the bytes that the sample has written, or tried to write, and the end of the stream.
     at, end = defaultdict(int), defaultdict(int)
     for stream_cpu, _, _, chunk in ctf.events(dir, "sample_aux"):
         cpu, position, size = chunk["aux_cpu"], chunk["aux_offset"], chunk["aux_size"]
@@ -111,7 +111,7 @@ def check(dir, is_whole):
         row = [1, size, lost, bool(flags & TRUNCATED), size - there]
         rows[cpu] = [a + b for a, b in zip(rows[cpu], row)]
     for cpu, row in sorted(rows.items()):
-        # Of what was lost behind the last chunk the stream says how much it was.
+        # The stream counts the bytes that were lost after the last chunk.
         row[2] = max(row[2], streams_of[cpu].lost) if cpu in streams_of else row[2]
         print(cpu, *row)
 

@@ -45,10 +45,10 @@ class Event:
 
     def __init__(self, name, body):
         self.name = name
-        # Runs of fixed fields as one struct; None stands for a string, the code of the elements with
-        # the place of the length for a sequence, and with the length for an array of no bytes.
+        # A run of fixed fields is one struct. None stands for a string; for a sequence, the code of its elements and the
+        # index of its length; for an array without bytes, its length.
         self.parts, self.names, run = [], [], "<"
-        # What values of a field are called.
+        # Names of the values of a field.
         self.labels = {}
         for line in body.splitlines():
             line = line.strip()
@@ -111,7 +111,7 @@ class Metadata:
         expect(text.startswith("/* CTF 1.8 */"), "metadata: first line")
         self.uuid = bytes.fromhex(re.search(r'uuid = "([0-9a-f-]+)"', text)[1].replace("-", ""))
         self.frequency = int(re.search(r"freq = (\d+);", text)[1])
-        # A header's first member has its layout: 5 bits of a word, or 16.
+        # The first member of a header shows its layout: 5 bits of a word, or 16.
         headers = {m[1]: m[2].startswith("integer { size = 5;")
                    for m in re.finditer(r"\nstruct (event_header\w*) \{\n\tenum : ([^\n]*)", text)}
         self.streams = {}
@@ -138,7 +138,7 @@ class Stream:
 
     def __init__(self, metadata, data, cpu):
         self.metadata, self.data, self.cpu = metadata, data, cpu
-        # Of which class it is: its packets tell.
+        # The class of the stream: its packets have it.
         self.id = None
         self.packets, self.discarded, self.missing, self.empty = 0, 0, 0, 0
 
@@ -166,7 +166,7 @@ class Stream:
             else:
                 self.missing += h.seq
             if h.content == HEADER.size * 8:
-                # Only to tell losses that nothing else could tell.
+                # An empty packet is allowed only to report losses that no other packet reports.
                 expect(h.discarded > (last.discarded if last else 0), f"{where}: empty, and tells nothing")
                 self.empty += 1
             self.packets, self.discarded, last = self.packets + 1, h.discarded, h
@@ -220,7 +220,7 @@ def streams(dir, channel=None):
     """The streams of a channel, or of all."""
     with open(dir + "/metadata") as file:
         metadata = Metadata(file.read())
-    # Which channel has which class: each one its own.
+    # Maps each channel to its event class; no two share one.
     classes = {}
     for path in sorted(os.listdir(dir)):
         # (Those of AUX areas begin with a dot.)

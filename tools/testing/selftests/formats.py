@@ -21,7 +21,7 @@ def fields(path):
                 continue
             if "__data_loc" in declaration or "__rel_loc" in declaration or size == 0:
                 yield name, "varies"
-            # What is no number has no sign.
+            # A field that is no number has no sign.
             elif "[" in declaration or size not in (1, 2, 4, 8):
                 yield name, size
             else:
@@ -34,7 +34,7 @@ def main():
     for event in events:
         path = event.replace(":", "/", 1)
         expected = dict(fields(os.path.join(theirs, "events", path, "format")))
-        # The length of an array stands in a field of its own.
+        # The length of an array is a field of its own.
         found = {name: what for name, what in fields(os.path.join(ours, "events", path, "format"))
                  if not (name.startswith("_") and name.endswith("_length"))}
         if found != expected:

@@ -23,8 +23,8 @@ import time
 import ctf
 import rtrace
 
-# Filters are written in ftrace's language with ftrace's names. What one of its fields is in rtrace:
-# the name, and what is added to the number there (priorities begin at -100 there, as LTTng's do).
+# Filters are written in ftrace's language, with ftrace's names. Each ftrace field maps to rtrace's name, and to
+# the number that rtrace adds (its priorities begin at -100, as LTTng's do).
 PRIORITY = -100
 Field = collections.namedtuple("Field", "name offset numbers texts", defaults=(0, (), ()))
 Event = collections.namedtuple("Event", "ftrace rtrace fields filters")
@@ -32,7 +32,7 @@ Event = collections.namedtuple("Event", "ftrace rtrace fields filters")
 COMMS = ("agree-fifo", "agree-nice", "agree[1]?x", "agree-", "swapper/0", "swapper/1", "python3", "")
 PATTERNS = ("agree*", "*-*", "agree-[f-m]*", "agree-[!f-m]*", "*gr*-n*", "?gree-*", "!agree*", "agree-nice",
             "agree\\[1]*", "*", "!*/*", "swapper/?", "sw*0*")
-# Of a text that has no NULs behind it, the end can be compared in ftrace, too.
+# ftrace, too, can compare the end of a text that has no padding of NULs.
 PATHS = PATTERNS[:3] + ("*/true", "*true", "/usr/*", "!*/bin/*", "*[0-9]", "virtio*")
 PRIORITIES = (-1, 0, 49, 98, 99, 100, 119, 120, 121, 125, 139, 140, 0x78)
 PIDS = (0, 1, 2, 10, 15, 16, 100, 0x40, -1)
@@ -40,7 +40,7 @@ SIGNALS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH, signal.SIGCHLD, 34, 
 CALL = "sched_get_priority_min"
 EXIT_DEAD, EXIT_ZOMBIE = 0x10, 0x20
 
-# Of any event, whatever its fields: each gets a part. PID is this process's.
+# Filters for any event, whatever its fields; each event gets some of them. PID is this process.
 ALWAYS = (
     "CPU == 0", "CPU != 0", "CPU < 1", "CPU >= 1", "CPU & CPUS{0-1}", "CPU == CPUS{0-1}", "CPU != CPUS{0-1}",
     "CPU & CPUS{1}", "CPU == CPUS{0}", "CPU != CPUS{1}", "common_pid == 0", "common_pid != PID",
@@ -112,7 +112,7 @@ EVENTS = (
         "sa_handler": Field("sa_handler", numbers=(0, 1, 0x1000, 0x7fffffff, 0x7f0000000000)),
         "sa_flags": Field("sa_flags", numbers=(0, 0x04000000, 0x10000000, 0xffffffffffffffff)),
     }, ("sa_flags & 0x10000000", "sa_handler > 0x7fffffff", "sa_handler <= 1", "sig == 10 && code == -6")),
-    # It takes an int, but ftrace's field is as long as a register: no negative numbers here.
+    # The argument is an int, but ftrace's field is as long as a register: no negative numbers here.
     Event("syscalls:sys_enter_" + CALL, "syscall_entry_" + CALL, {
         "policy": Field("policy", numbers=(0, 1, 2, 9, 10, 0x10, 99, 127, 128, 0x7fffffff)),
     }, (
@@ -129,9 +129,9 @@ EVENTS = (
     )),
 )
 
-# A line of ftrace's: CPU, seconds and microseconds, event. (Its fields follow, by the option `fields`.)
+# A line of ftrace: CPU, seconds and microseconds, event. (With the option `fields`, its fields follow.)
 RECORD = re.compile(r".{16}-\d+ +\[(\d+)\] \S+ +(\d+)\.(\d{6}): (\w+):")
-# Strings stay as they are, and names that are not followed by an operator.
+# Strings stay unchanged, and so do names without an operator.
 PREDICATE = re.compile(r"""("[^"]*"|'[^']*')|\b(\w+)(\s*(?:==|!=|<=|>=|<|>|~|&(?!&))\s*)(-?\w+)?""")
 
 
@@ -158,7 +158,7 @@ def random_predicate(chance, event):
         operator = chance.choice(("==", "!=", "~", "~"))
         text = chance.choice(field.texts[operator == "~"])
         return f'{name} {operator} "{text}"'
-    # What another number begins at has no bits in common.
+    # A field with another offset has other bits: no `&`.
     operators = ("==", "!=", "<", "<=", ">", ">=") + ("&",) * (not field.offset)
     number = chance.choice(field.numbers)
     shown = hex(number) if number > 9 and chance.random() < 0.3 else str(int(number))
@@ -225,7 +225,7 @@ class Instance:
             names = re.findall(r"field:[^;]*\b(\w+)(?:\[\w+\])?;", format)
             patterns[name] = re.compile("".join(
                 rf" {field}=(?P<{field}>.*)" if field in event.fields and event.fields[field].texts
-                # Numbers are shown twice, in parentheses as decimal ones.
+                # ftrace shows numbers twice, the second time in parentheses as decimal.
                 else rf" {field}=[^(]*\((?P<{field}>-?\d+)\)" for field in names))
         for line in rtrace.read(self.dir + "/trace").splitlines():
             if line.startswith("#"):
@@ -346,7 +346,7 @@ def fire():
             round_trip(to, back)
     rtrace.calls_at_once(130, cpus)
     rtrace.call(0x7fffffff)
-    # They must be read from the disk again, which interrupts.
+    # The files must be read from the disk again, which causes interrupts.
     rtrace.write("/proc/sys/vm/drop_caches", 1)
     for path in ("/bin/true", "/usr/bin/true", "/bin/false", "/usr/bin/false"):
         os.waitpid(os.posix_spawn(path, [path], {}), 0)

@@ -64,9 +64,9 @@ def hog(milliseconds, waiter, wake, times):
     while last < woken + milliseconds * 1_000_000:
         last = time.monotonic_ns()
     ran = int(os.read(times, 32))
-    # Nobody waits for what it does from now on.
+    # Normal priority for the rest: no thread is waiting any more.
     os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-    # It was woken between `before` and `woken`, and ran between `last` and `ran`.
+    # The thread was woken between `before` and `woken`, and ran between `last` and `ran`.
     print(waiter, os.getpid(), last - woken, ran - before, flush=True)
 
 
@@ -98,7 +98,7 @@ def keep(cpu, milliseconds):
     with open("/proc/self/comm", "w") as file:
         file.write("keeper")
     asleep(waiter)
-    # It runs at once, and sleeps.
+    # The waiter runs at once, and sleeps.
     os.write(wake, b"x")
     with open("/sys/module/rtrace_off/parameters/preempt", "w") as file:
         file.write(f"{milliseconds * 1000}")
@@ -116,9 +116,9 @@ class Event:
         head = re.match(r"\[(\d+)\].* (\w+): \{ cpu_id = (\d+) \}", line)
         self.place, self.line = place, line
         self.at, self.name, self.cpu = int(head[1]), head[2], int(head[3])
-        # The next event of the same CPU, and of a later time: one that this has interrupted has the same.
+        # The next event of the same CPU with a later time: an interrupted event has the same time.
         self.following = None
-        # Those that the meter may have begun at instead.
+        # Other events at which the meter may have begun.
         self.instead = []
 
     def __repr__(self):
@@ -144,8 +144,8 @@ class Events(list):
         markers = [event for event in self if event.name == "rtrace_marker"]
         self.begin, self.end = (
             next(event.at for event in markers if f'"{text}"' in event.line) for text in ("begin", "end"))
-        # Of each CPU. One that is at a tracepoint when the recording begins calls there who was attached then: the
-        # meter perhaps, and not yet who records the same, or only that. Its first event comes from there, or later.
+        # The first event of each CPU. A CPU that is in a tracepoint when the recording begins calls the probes that were
+        # attached before: perhaps only the meter's, or only the other one's. Its first event comes from there, or later.
         self.first = {}
         for event in self:
             self.first.setdefault(event.cpu, event)
@@ -153,7 +153,7 @@ class Events(list):
     @staticmethod
     def between(first, last, event, frequency):
         """How many nanoseconds were measured by `event`, at least and at most."""
-        # (Of a CPU that is idle from then on, no more is known than that a wait begins before it ends.)
+        # (If a CPU is idle from then on, only one fact is known: a wait begins before it ends.)
         begins = first.at, first.following.at if first.following else last.at
         ends = last.at, event.at
         return tuple((b - a) * 1e9 / frequency for a, b in zip(reversed(begins), ends))
@@ -182,7 +182,7 @@ class Events(list):
         def since(event):
             return event.at - event["latency"] * frequency / 1e9
 
-        # Of what was measured more only the edges are unknown, and what each CPU was at in the beginning.
+        # Measured waits that have no match: only the edges are unknown, and the state of each CPU at the beginning.
         more = [event for event in found.values() if self.begin < since(event) and event.at < self.end]
         all_seen = max(event.at for event in self.first.values())
         assert all(since(event) < all_seen for event in more) and len(more) <= len(self.first), more
@@ -199,7 +199,7 @@ def compare(path, frequency):
     that is recorded on the other: where these two overlap, it may have looked before or after.
     """
     asleep, woken, running, expected, measured = {}, {}, {}, [], []
-    # The switch with which a task left its CPU, and how it was woken while it ran.
+    # The switch with which a task left its CPU, and its wake-up while it was running.
     left, waking = {}, {}
     events = Events(path)
 
@@ -231,7 +231,7 @@ def compare(path, frequency):
     events.check(measured, expected, frequency, lambda event, _, switch: event["tid"] == switch["next_tid"])
 
 
-# Flags of a thread, as `tif` has them (TIF_NEED_RESCHED, _LAZY); the context need_reschedule has them from bit 0 on.
+# Flags of a thread, as in `tif` (TIF_NEED_RESCHED, _LAZY); the context need_reschedule has them from bit 0 on.
 AT_ONCE, LAZY = 4, 5
 
 
@@ -243,7 +243,7 @@ def preempt(path, frequency):
     """
     events = Events(path)
     expected, measured = [], []
-    # Of each CPU, by flag: the request, who asked, and whether it may have been met; and which thread is there.
+    # Per CPU and flag: the request, the requester, and whether it may have been met; and the running thread.
     asked, running = {}, {}
 
     def is_set(event, flag):
@@ -255,7 +255,7 @@ def preempt(path, frequency):
         if event.name == "asked" and event["whom"] != 0:
             flag, requests = event["flag"], asked.setdefault(event["where"], {})
             assert flag in (AT_ONCE, LAZY), event
-            # Of another CPU's thread the flags are not known.
+            # The flags of another CPU's thread are unknown.
             if flag == LAZY or event["where"] == cpu and not is_set(event, LAZY):
                 requests.clear()
             requests[flag] = event, running.get(cpu), False
@@ -267,8 +267,8 @@ def preempt(path, frequency):
                     here[flag] = request, asker, False
         elif event.name == "leaves" and event["is_switch"] == 0:
             for flag, (request, asker, _) in here.items():
-                # Or another CPU has not come to the flag yet; or an interrupt has, when the event had looked at
-                # the flags and not at the clock.
+                # Or another CPU has not set the flag yet; or an interrupt has, after the event had read the flags and
+                # before it read the clock.
                 if not is_set(event, flag):
                     here[flag] = request, asker, True
         elif event.name == "sched_switch":
@@ -289,7 +289,7 @@ def preempt(path, frequency):
             least = (request.at - lazy.following.at) * 1e9 / frequency - 1
             most = (request.following.at - lazy.at) * 1e9 / frequency + 1
         elif not is_lazy and is_set(request, LAZY):
-            # The lazy one came before the trace: the flag says that there was one.
+            # The lazy request is older than the trace: the flag shows that there was one.
             least = (request.at - events.begin) * 1e9 / frequency
             most = float("inf")
         counts["lazy" if is_lazy else "first lazy" if lazy else "at once"] += 1
@@ -340,7 +340,7 @@ def timer(path, period, maxima, offs):
         by_cpu.setdefault(cpu, []).append((at, latency, line))
     check_maximum(by_cpu, maxima)
     for cpu, events in by_cpu.items():
-        # No expiry was due before the one before had come; those that are missed were between.
+        # No expiry was due before the previous one had come; missed expiries were in between.
         for (before, _, _), (at, latency, line) in zip(events, events[1:]):
             assert latency < at - before, (before, line)
         expiries = sum(1 + latency // period for _, latency, _ in events[:-1])
@@ -350,7 +350,7 @@ def timer(path, period, maxima, offs):
     symbols, seen = Symbols(), []
     for begin, end, cpu in (map(int, line.split()) for line in open(offs)):
         assert not [line for at, _, line in by_cpu[cpu] if begin < at < end], "interrupts were on"
-        # The one before came before the beginning, so that the next was due a period later at the latest.
+        # The previous expiry was before the beginning, so the next was due at most a period later.
         at, latency, line = next(event for event in by_cpu[cpu] if event[0] >= end)
         assert latency >= end - begin - period, (begin, end, line)
         ip = int(re.search(r"[ {]ip = (\w+)", line)[1], 0)
@@ -358,7 +358,7 @@ def timer(path, period, maxima, offs):
         function = symbols.name(ip)
         seen.append((function, 'comm = "sh"' in line, int(stack, 0) == ip))
         print(f"off for {end - begin} ns, {latency} ns late, in {function}")
-    # An emulator's timer may itself be late, and interrupt what comes then.
+    # An emulator's timer may be late itself, and interrupt the code that runs then.
     assert not seen or ("rtrace_irqs_off", True, True) in seen, seen
 
 

@@ -19,7 +19,7 @@ class Trace:
         self.events = []
         self.add(1000, 0, "rtrace_marker", 'text = "begin"')
         self.add(1001, 1, "sched_waking", "tid = 9")
-        # As many as there must be, each right: a thread is woken on CPU 0, runs there and sleeps again.
+        # The minimum number of wake-ups, each correct: a thread is woken on CPU 0, runs there and sleeps again.
         for at in range(2000, 122000, 1000):
             self.add(at, 0, "sched_waking", "tid = 10")
             self.add(at + 10, 0, "sched_wakeup", "tid = 10")

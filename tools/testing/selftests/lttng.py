@@ -17,21 +17,21 @@ import sys
 import records
 
 LINE = re.compile(r"\[\d+\] (?:\S+ )?(\w+): \{ cpu_id = (\d+) \}, (\{.*)")
-# What opens and closes, a string, a number, a name.
+# A token: opening or closing punctuation, a string, a number, a name.
 TOKEN = re.compile(r'\s*(?:([][{}(),=:])|"((?:[^"\\]|\\.)*)"|(-?0x[0-9A-Fa-f]+|-?\d+)|([^][{}(),=:"\s]+))')
 CLOSE = {"{": "}", "[": "]"}
 
-# What LTTng calls events that have the kernel's names in rtrace-events.
+# LTTng's names of events that have the kernel's names in rtrace-events.
 NAMES = {"skb_consume": "consume_skb", "skb_kfree": "kfree_skb", "net_if_receive_skb": "netif_receive_skb",
          "writeback_folio_wait": "folio_wait_writeback"}
 PREFIXES = {"x86_irq_vectors_": "", "power_": "", "net_if_": "netif_", "writeback_": ""}
 
-# Fields of LTTng's that rtrace does not have: the name of a number that it does have, and what a new
-# process is called in namespaces inside its own.
+# Fields of LTTng that rtrace lacks: the name of a number that rtrace has, and the ids of a new process in
+# nested namespaces.
 ABSENT = {"irq_softirq_entry": {"name"}, "irq_softirq_exit": {"name"}, "irq_softirq_raise": {"name"},
           "sched_process_fork": {"vtids", "_vtids_length"}}
-# Fields that say something else in the kernel than in LTTng: letters, LTTng bits; where a text is, LTTng
-# the text; a priority that LTTng counts from elsewhere; where calls leave something, LTTng what they leave.
+# Fields that differ between the kernel and LTTng: letters instead of LTTng's bits; the address of a text instead
+# of the text; a priority with another origin; the address of a result instead of the result.
 OTHERWISE = {("rwbs", str), ("s", int), ("prio", int), ("fildes", int)}
 
 
@@ -89,7 +89,7 @@ def called(name, others):
 
 def same(found, expected):
     if isinstance(found, int) and isinstance(expected, int):
-        # A number may be signed here and not there, and as long as a register.
+        # A number may be signed in only one of them, and as long as a register.
         return (found - expected) % (1 << 64) == 0 or (found - expected) % (1 << 32) == 0
     return found == expected
 
@@ -105,7 +105,7 @@ def main():
     available, kernels = map(names_of, sys.argv[4:])
     ours = records.by_cpu(read(trace))
     theirs = records.by_cpu((cpu, called(name, available), text) for cpu, name, text in read(lttng))
-    # What rtrace has must be there where LTTng has recorded it.
+    # Every field of rtrace must be in LTTng's record, if LTTng has recorded the event.
     recorded = {name for cpu in theirs.values() for name, _ in cpu}
     both = recorded & available | {records.MARK}
     ours, theirs = ({cpu: [record for record in cpus[cpu] if record[0] in both] for cpu in cpus} for cpus in (ours, theirs))
@@ -125,18 +125,18 @@ def main():
             elif name in kernels | {"syscall_exit_pipe2"} and (field, type(found[field])) in OTHERWISE:
                 absent[f"{name}.{field}"] += 1
             elif name.startswith("syscall_entry_") and theirs_ == "" and found[field]:
-                # A path that was not in memory: LTTng gives up.
+                # LTTng gives up on a path that was not in memory.
                 unread[f"{name}.{field}"] += 1
             elif not same(found[field], theirs_):
                 wrong[f"{name}: {field} is {found[field]!r}, in LTTng {theirs_!r}"] += 1
             else:
                 values += 1
-    # A task may go to another CPU between the two tracers' probes: then the sum is right.
+    # A task may move to another CPU between the two tracers' probes: then the sum is right.
     wrong.update({f"{n:+} {name} beside LTTng": 1 for name, n in more.items() if n})
     wrong.update({f"rtrace has no {name}": 1 for name in recorded - both if not name.startswith("lttng_")})
     print(f"{values} values in {compared} events of {len(types)} types are equal, "
           f"{unread.total()} are empty in LTTng {dict(unread)}")
-    print("of LTTng only, or otherwise:", *sorted(absent))
+    print("only in LTTng, or different there:", *sorted(absent))
     print(*sorted(types))
     if wrong:
         sys.exit("\n".join(f"{what} ({n} times)" for what, n in wrong.most_common(20)))

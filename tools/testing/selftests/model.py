@@ -19,7 +19,7 @@ from rtrace import R, EVENT, call
 CPUS = sorted(os.sched_getaffinity(0))
 NAMES = ("a", "b", "default")
 CHANNELS = ("channel0", "more")
-# So many at least: rare paths need some hundreds.
+# Minimum number of steps: rare paths need some hundreds.
 STEPS = 1000
 CREATED, ACTIVE, STOPPED = "created", "active", "stopped"
 
@@ -151,7 +151,7 @@ class Model:
 
     def start(self, name, session):
         if not session.chosen:
-            # Else the default events are enabled, which takes long.
+            # Otherwise the default events are enabled, which takes long.
             self.choose_event(name, session)
         self.must_write(f"sessions/{name}/enable", "1", None)
         if session.phase == ACTIVE:
@@ -319,7 +319,7 @@ def main(seed, seconds):
     while time.monotonic() < until or model.steps < STEPS:
         model.step()
         touched = {name: session for name, session in model.sessions.items() if name == model.touched}
-        # What nobody touched is as it was.
+        # Sessions that no step touched are unchanged.
         model.check(touched if model.steps % 10 else model.sessions)
         model.steps += 1
     print(f"{model.steps} steps, {model.traces} traces")

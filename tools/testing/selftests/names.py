@@ -15,7 +15,7 @@ import sys
 import ctf
 
 PRINT = re.compile(r"__print_(?:symbolic|flags)(?:_u64)?\(")
-# The operand: a field, but for casts, parentheses and bits that are left out.
+# The operand: a field, after casts, parentheses and masked bits are removed.
 OPERAND = re.compile(r"(?:[( ]|\([\w ]+\))*REC->(\w+)[) ]*(?:&.*)?$")
 
 
@@ -93,7 +93,7 @@ def main():
             if None in tables:
                 unknown += 1
                 continue
-            # Here one name, there another: then it has none.
+            # A value with different names in the two tables has no name.
             expected = tables[0] if all(t == tables[0] for t in tables) else {}
             names = found.labels.get(field, [])
             bits = (1 << 64) - 1

@@ -26,7 +26,7 @@ def declared(tracefs, event):
     """The names of an event's fields, in the order of ftrace."""
     with open(f"{tracefs}/events/{event.replace(':', '/', 1)}/format") as file:
         names = [re.search(r"(\w+)(\[[^]]*\])?$", d.strip())[1] for d, _, _, _ in FIELD.findall(file.read())]
-    # In front of a dynamic event's own fields stands where it is.
+    # A dynamic event has its location before its own fields.
     return [name for name in names if not name.startswith(("common_", "__probe_"))]
 
 
@@ -130,7 +130,7 @@ def numbers(text):
 def same(found, expected):
     """Whether a value is what ftrace writes for it; None if that does not say the value."""
     if expected == "<INVALID-SIZE>" or re.match(r"\(0x[0-9a-f]+:", expected):
-        # An array that it cannot show; a text, behind an address that is not the real one.
+        # No answer: an array that it cannot show; a text, because the address before it is not the real one.
         return None
     if isinstance(found, bytes) and number(expected) is not None:
         found = int.from_bytes(found[:8], "little")
@@ -153,7 +153,7 @@ class Comparison:
     def __init__(self):
         self.records = self.values = 0
         self.types, self.fields, self.wrong = set(), set(), []
-        # Records that differ, of each event; values that cannot be compared, of each field.
+        # Differing records per event; values that cannot be compared per field.
         self.differ, self.unknown = collections.Counter(), collections.Counter()
 
     def record(self, name, found, expected):
@@ -196,7 +196,7 @@ def main():
     comparison, more = Comparison(), collections.Counter()
     for name, found, expected in pairs(all_ours, all_theirs, marks, set(fields), more):
         comparison.record(name, found, expected)
-    # A task may go to another CPU between the two tracers' probes: then the sum is right.
+    # A task may move to another CPU between the two tracers' probes: then the sum is right.
     comparison.wrong += [f"{n:+} {name} beside ftrace" for name, n in sorted(more.items()) if n]
     comparison.end()
 

@@ -18,7 +18,7 @@ S = R + "/sessions/default"
 C = S + "/channels/channel0"
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
-# rust/abi/ioctl.rs, put down a second time so that a change there is noticed.
+# Copied from rust/abi/ioctl.rs, so that a change there is noticed.
 GET_PACKET = 0x8020F701
 PUT_PACKET = 0x0000F702
 FLUSH = 0x0000F703
@@ -70,8 +70,8 @@ def only(pattern):
         file.write(pattern)
 
 
-# A system call that nobody else makes, and that does nothing: EVENT comes exactly as often
-# as calls() says. Its field policy is what was passed: a sequence number.
+# A system call that no other process makes, and that does nothing: EVENT fires exactly as often
+# as calls() says. Its field policy is the argument: a sequence number.
 EVENT = "syscalls:syscall_entry_sched_get_priority_min"
 NAME, FIELD = "syscall_entry_sched_get_priority_min", "policy"
 call = ctypes.CDLL(None).sched_get_priority_min

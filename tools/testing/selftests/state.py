@@ -15,7 +15,7 @@ import sys
 import ctf
 
 NAMESPACES = "cgroup ipc mnt net time uts".split()
-# The letters of /proc/TID/stat, and what LTTng has for them.
+# The letters of /proc/TID/stat, and LTTng's values for them.
 STATUS = {"R": {1, 2}, "S": {5}, "D": {5}, "Z": {4}, "I": {5}}
 
 Thread = collections.namedtuple("Thread", "pid ppid comm letter waited kernel ns vpid vuid files")
@@ -99,7 +99,7 @@ def check(state, before, after):
             levels[kind, fields["tid"]].append(fields)
         elif m := re.fullmatch("process_(.*)_ns", name):
             ns[fields["tid"]][m[1]] = fields["ns_inum"]
-    # Who is there for a moment only may be in none of the two; but not be made up.
+    # A thread that exists only for a moment may be missing in both lists; but none may be invented.
     unknown = [tid for tid in threads if tid not in before and tid not in after]
     compared = 0
     for tid, known in before.items():
@@ -111,7 +111,7 @@ def check(state, before, after):
         where = f"thread {tid} ({known.comm}): {has}, but {known}"
         assert has["pid"] == known.pid, where
         name = has["name"].split(b"\0")[0]
-        # /proc says more of threads of the kernel.
+        # /proc shows longer names of kernel threads.
         assert known.comm.startswith(name) if known.kernel else known.comm == name, where
         assert has["type"] == known.kernel, where
         assert has["mode"] == 5 and has["submode"] == 0, where
@@ -120,7 +120,7 @@ def check(state, before, after):
         if known.letter == now.letter == "Z":
             assert has["status"] == 4, where
         elif known.letter == now.letter and known.letter in STATUS:
-            # It may have run in between, or waited, which is counted.
+            # A thread may have run in between, or waited, which is counted.
             waited = {5} if known.waited != now.waited else set()
             assert has["status"] in STATUS[known.letter] | {2} | waited, where
         if known.ns == now.ns and known.letter != "Z":
@@ -129,7 +129,7 @@ def check(state, before, after):
                 own = levels[kind, tid]
                 assert own and own[0]["ns_inum"] == known.ns[kind], f"{where}: {own}"
                 assert [at["ns_level"] for at in own] == list(range(len(own)))[::-1], f"{where}: {own}"
-            # From the outside, as /proc has them.
+            # From the outermost namespace on, as in /proc.
             assert [at["vpid"] for at in levels["pid", tid]][::-1] == known.vpid, f"{where}: {levels['pid', tid]}"
             assert levels["user", tid][-1]["vuid"] == known.vuid, f"{where}: {levels['user', tid]}"
         for fd, file in known.files.items():

@@ -20,7 +20,7 @@ class Symbols:
     def names(self, address):
         """All names of the function that an address is in."""
         names, begin = set(), None
-        # Behind all lines of that address: a blank follows it.
+        # After all lines of that address: a blank follows it.
         for at in range(bisect.bisect(self.lines, f"{address:016x}~") - 1, -1, -1):
             line = self.lines[at]
             if begin and not line.startswith(begin):

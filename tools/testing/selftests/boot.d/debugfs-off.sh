@@ -11,7 +11,7 @@ fi
 cat /tmp/error
 dmesg | grep 'rtrace: cannot make .*debugfs' || { echo "# the log does not say why"; exit 1; }
 ! grep -w '^rtrace' /proc/modules || exit 1
-# And the tool says so, too.
+# rtrace doctor says so, too.
 if rtrace doctor >/tmp/doctor 2>&1; then
 	echo "# rtrace doctor finds nothing wrong"
 	exit 1

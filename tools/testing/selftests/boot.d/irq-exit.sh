@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # append: threadirqs
-# what: an event of an interrupt that has no mark in the preemption count, within a record: it is no recursion
+# what: an event of an interrupt that does not show in the preemption count, while a record is made, is no recursion
 set -eu -o pipefail -E
 
 export HERE=/payload/selftests RTRACE_MODULES=/payload/modules
 . $HERE/functions
 
-grep -qw threadirqs /proc/cmdline || fail "the kernel was not told to have interrupts in threads"
+grep -qw threadirqs /proc/cmdline || fail "the kernel does not run interrupts in threads (threadirqs)"
 load
-# Where an interrupt ends it wakes its thread, and arms timers: unmarked, but with interrupts
-# disabled. Records that it may interrupt there are made all the time.
+# At its end an interrupt wakes its thread and arms timers: no longer counted, but with interrupts disabled.
+# It may interrupt the making of records, which happens all the time.
 only 'syscalls:*' 'sched:*' 'timer:*' 'irq:*'
 channel mode=overwrite subbuf_size=64K subbuf_count=4
 start

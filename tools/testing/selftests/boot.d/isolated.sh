@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # append: isolcpus=1 nohz_full=1
-# what: a reader sends no interrupt to an isolated CPU, and loses no wake-up there; it does interrupt another CPU
+# what: a reader sends no interrupt to an isolated CPU, but misses no wake-up from there; it interrupts other CPUs
 set -eu -o pipefail -E
 
 export HERE=/payload/selftests RTRACE_MODULES=/payload/modules
@@ -43,7 +43,7 @@ for writer, reader in (1, 0), (0, 1):
     else:
         assert interrupts >= packets, "the interrupts of readers were not counted"
 
-    # The barrier at delivery stands in for the interrupt of the open: the reader is woken.
+    # The barrier at delivery replaces the interrupt at open: the reader is woken.
     ready = select.poll()
     ready.register(stream.fd, select.POLLIN)
     for _ in range(20):

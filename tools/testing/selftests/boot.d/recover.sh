@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # append: nokaslr reserve_mem=32M:2M:rtrace reserve_mem=1M:4096:small
 # panics
-# what: after a panic while a flight recorder runs in reserved memory, its trace is there, event by event
+# what: after a panic, the trace of a flight recorder in reserved memory is recovered, event by event
 set -eu -o pipefail -E
 
 export HERE=/payload/selftests RTRACE_MODULES=/payload/modules
 . $HERE/functions
 
-# Kept from boot to boot, as the disk is.
+# This directory survives the reboot, as the disk does.
 KEPT=/var/kept
 size=65536 count=2
 
@@ -18,14 +18,14 @@ before_the_panic() {
 	refused EINVAL $C/memory no-such-one
 	log_says "reserves none as 'no-such-one'"
 
-	# Too small for what is to be there; with less it is as good as any.
+	# Too small to preserve the buffers; the channel works without that.
 	channel memory=small mode=overwrite subbuf_size=$size subbuf_count=16
 	only $CALL
 	refused EINVAL $R/enable 1
 	log_says "'small' has "
 	channel memory=rtrace subbuf_count=$count
 
-	# Recorded and read as ever, and again.
+	# Records and reads as usual, twice.
 	for _ in 1 2; do
 		start
 		calls 2000
@@ -37,7 +37,7 @@ before_the_panic() {
 	done
 	! cat $C/recovered 2>/dev/null || fail "there is something to recover"
 
-	# Described after the start, as the marker is: the description in memory has grown.
+	# These events are described after the start, as the marker is: the description in memory grows.
 	start
 	calls 3000
 	echo 'sched:sched_process_*' >>"$CHOICE"
@@ -59,7 +59,7 @@ after_it() {
 	cat $C/stats 2>/dev/null || :
 	refused EEXIST $R/enable 1
 	log_says "has a trace of an earlier boot"
-	# (Nothing of it is changed by that, nor by another load.)
+	# (Reading changes nothing, and neither does loading the module again.)
 	rmmod rtrace
 	load memory=rtrace
 
@@ -78,7 +78,7 @@ after_it() {
 			exit n != cpus
 		}' || fail "not the newest events, or not in order"
 
-	# Once more, and then it is gone, and the memory is free.
+	# After another recovery the trace is gone, and the memory is free.
 	rtrace recover -o again
 	diff -r trace again
 	status rtrace recover -o none

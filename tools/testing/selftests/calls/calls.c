@@ -2,11 +2,11 @@
 /*
  * Usage: calls N [CPU]... | calls -c CHILDREN N | calls -32 N
  *
- * N calls of sched_get_priority_min(2) on each of these CPUs (all online ones if none is given),
- * at once, numbered from 0 by their argument. With -c this process makes N, its child the next
- * one, that one's child the next, and so on. Nobody else makes that call. With -32 this process makes each of N
- * as a 32-bit program makes it, too, and then one that does not exist. Exit status 1 and why if not all could
- * be made.
+ * Makes N calls of sched_get_priority_min(2) on each of these CPUs (default: all online ones),
+ * at the same time, numbered from 0 by their argument. No other process makes this call. With -c this process makes N
+ * calls, then its child makes N, then that one's child, and so on. With -32 this process makes each of N calls also
+ * as a 32-bit program does, and then a 32-bit call that does not exist. If not all could be made, prints why and
+ * exits with status 1.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* In a process of its own, on this CPU, when the other end of the pipe is closed. */
+/* Makes calls in a process of its own, on this CPU, after the other end of the pipe was closed. */
 static void make_calls(long n, int cpu, int pipe)
 {
 	cpu_set_t only;
@@ -34,7 +34,7 @@ static void make_calls(long n, int cpu, int pipe)
 	exit(0);
 }
 
-/* The calls of the children, of whom each is the child of the one before. */
+/* Makes the calls of the children; each is the child of the previous one. */
 static int call_in_children(long number, int children)
 {
 	int status;
@@ -51,7 +51,7 @@ static int call_in_children(long number, int children)
 	return 0;
 }
 
-/* By the door of 32-bit programs, who have other numbers. */
+/* Makes a call by the entry for 32-bit programs, whose numbers differ. */
 static int call_32(int number, int argument)
 {
 	int result;

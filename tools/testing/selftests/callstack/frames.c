@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * For channel/callstack: makes system calls from stacks that are known.
+ * For channel/callstack: makes system calls from known stacks.
  *
  *	frames DEPTH POLICY [FRAME-POINTER]
  *
- * calls sched_get_priority_min(POLICY) from so many functions inside each other, and prints the
- * addresses of code from the call outwards, to the caller of main(), by frame pointers. With
- * FRAME-POINTER the call is made with that one instead; then there is the address of the call alone.
- * `self` is a frame that is its own caller.
+ * calls sched_get_priority_min(POLICY) from DEPTH nested functions, and prints the code addresses of the
+ * stack by frame pointers, from the call outwards to the caller of main(). With FRAME-POINTER it makes the
+ * call with that frame pointer; then it prints the address of the call only. `self` is a frame that is its
+ * own caller.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ int main(int argc, char **argv)
 	if (argc > 3)
 		pointer = strcmp(argv[3], "self") ? (void *)strtoul(argv[3], NULL, 0) : self;
 	depth = strtoul(argv[1], NULL, 0);
-	/* Those functions, call() and main(). */
+	/* DEPTH functions, call() and main(). */
 	descend(depth, depth + 2, strtol(argv[2], NULL, 0), pointer);
 	return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* How often each operation was tried and succeeded, in all processes. */
+/* Counts how often each operation was tried and succeeded, in all processes. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <sys/mman.h>

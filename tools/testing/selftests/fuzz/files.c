@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a process has open: how it comes by it, and which of it is taken next. */
+/* The files that a process has open: opening, and choosing one for the next operation. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -66,7 +66,7 @@ void do_open(void)
 	const char *path = any_path();
 	int flags = one_in(3) ? (int)below(4) : is_stream(path) ? O_RDONLY : (int)below(3);
 
-	/* Blocking readers are for a few; the others shall get on. */
+	/* Only a few processes are blocking readers, so that the others make progress. */
 	if (is_stream(path) && !one_in(4))
 		flags |= O_NONBLOCK;
 	while (one_in(3))
@@ -101,6 +101,6 @@ void do_dup(void)
 		return;
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file->fd);
-	/* A pipe's other end would not come for ever. */
+	/* The other end of a pipe would never be opened. */
 	keep(counted(REOPEN, open(path, below(3) | O_NONBLOCK)), file->path);
 }

@@ -2,15 +2,15 @@
 /*
  * Usage: fuzz SEED SECONDS PROCESSES [PATH]...
  *
- * Does random things with the files below the paths (default: rtrace's), from some processes at
- * once, each with files of its own and now and then one that it shares with a fork: opens,
- * reads, writes (what the file may understand, or anything), ioctls, seeks, splices, polls,
- * maps, duplicates, and closes them, with good and bad arguments; some processes are killed by
- * SIGKILL wherever they are. It touches no other files than these, pipes, and one temporary
- * file. Decisions follow from the seed.
+ * Does random things with the files below the paths (default: rtrace's), from several processes at
+ * once. Each has files of its own, and sometimes one that it shares with a fork. It opens,
+ * reads, writes (texts that the file may accept, or any), calls ioctls, seeks, splices, polls,
+ * maps, duplicates, and closes them, with good and bad arguments. Some processes are killed by
+ * SIGKILL at any point. It touches only these files, pipes, and one temporary file. The seed
+ * determines all decisions.
  *
- * Goes on for up to a minute until something was read, written, got, put and spliced. Prints
- * how often each operation succeeded and was tried. Exit status 1 if a process cannot be
+ * Continues for up to a minute until something was read, written, got, put and spliced. Prints
+ * how often each operation succeeded and was tried. Exits with status 1 if a process cannot be
  * killed.
  */
 #define _GNU_SOURCE
@@ -61,7 +61,7 @@ static pid_t start_process(u64 seed)
 	}
 	if (pid)
 		return pid;
-	/* Of a group of its own, with what it forks. */
+	/* A process group of its own, with its forks. */
 	setpgid(0, 0);
 	randomness = stress_mix(seed);
 	likes_streams = seed & 1;
@@ -70,7 +70,7 @@ static pid_t start_process(u64 seed)
 		do_something();
 }
 
-/* Kills a process and its forks; whether they die of it. */
+/* Kills a process and its forks; returns whether they die of it. */
 static int kill_process(pid_t pid)
 {
 	char path[64], line[256];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of the fuzzer have for each other. */
+/* Declarations that the files of the fuzzer share. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
@@ -13,10 +13,10 @@
 
 /* random.c */
 
-/* From which the next number follows. */
+/* State of the random number generator. */
 extern u64 randomness;
 
-/* Of BUFFER bytes, and a little more. */
+/* Has BUFFER bytes, and a few more. */
 extern u8 *buffer;
 /* Below 4 GiB, for the calls of 32-bit programs. */
 extern u8 *low;
@@ -32,7 +32,7 @@ size_t any_size(void);
 /* paths.c */
 
 extern size_t stream_count;
-/* Half of the processes do little but read: whoever starts and stops holds up the others. */
+/* Half of the processes do little except read: processes that start and stop traces hold up the others. */
 extern int likes_streams;
 
 void find_paths(int argc, char **argv);
@@ -47,7 +47,7 @@ const char *any_event(void);
 
 extern char text[BUFFER];
 
-/* Makes a text for a file (NULL: none of ours) and returns its length. */
+/* Makes a text for a file (NULL: not one of rtrace's) and returns its length. */
 size_t say_something(const char *path);
 
 /* counts.c */
@@ -62,7 +62,7 @@ enum operation {
 void set_up_counts(void);
 /* Counts an operation with this result, and returns it. */
 long counted(enum operation operation, long result);
-/* Whether what a reader does has succeeded at least once. */
+/* Returns whether each step of a reader has succeeded at least once. */
 int got_somewhere(void);
 void print_counts(void);
 
@@ -72,7 +72,7 @@ void print_counts(void);
 
 struct open_file {
 	int fd;
-	/* NULL for what is no file of ours. */
+	/* NULL for a file that is not rtrace's. */
 	const char *path;
 };
 
@@ -82,7 +82,7 @@ void set_up_files(void);
 struct open_file *any_file(void);
 /* More likely than not a stream. */
 struct open_file *any_stream(void);
-/* In the place of another; nothing if fd is an error. */
+/* Replaces another file; does nothing if fd is an error. */
 void keep(int fd, const char *path);
 void close_file(struct open_file *file);
 void do_open(void);
@@ -103,7 +103,7 @@ void do_something(void);
 
 /* fuzz.c */
 
-/* Alarms end whatever waits. A fork has none by itself. */
+/* Alarms interrupt every wait. A fork does not inherit them. */
 void set_alarms(void);
 
 #endif

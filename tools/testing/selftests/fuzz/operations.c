@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What else is done with files, also by forks that share them; and the choice of what is done. */
+/* The remaining operations on files, also by forks that share them; and the choice of the next operation. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -77,7 +77,7 @@ static void do_aio(void)
 
 static void do_mmap(void)
 {
-	/* The last one stays mapped, whatever becomes of its file. */
+	/* The last mapping stays, whatever happens to its file. */
 	static u8 *mapped = MAP_FAILED;
 	static size_t size;
 
@@ -135,7 +135,7 @@ static void do_misc(void)
 	}
 }
 
-/* A process that shares our files for a while, and may die of a signal then. */
+/* Forks a process that shares our files for a while, and may die of a signal. */
 static void do_fork(void)
 {
 	u32 seed = below(~0u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The files that there are, by kind, and the names of the events. */
+/* The existing files, by kind, and the names of the events. */
 #define _GNU_SOURCE
 #include <ftw.h>
 #include <stdio.h>

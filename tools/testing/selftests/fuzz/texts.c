@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The texts that are written: what the file may understand, and the like of it. */
+/* The texts that are written: valid ones for the file, and similar ones. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static void say_number(void)
 		say("%s%u", one_in(4) ? "-" : one_in(4) ? "0x" : "", below(100000));
 		break;
 	default:
-		/* Allowed, and small enough for tracing to go on. */
+		/* Valid, and small enough for tracing to continue. */
 		say("%u", 1u << below(18));
 	}
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What moves data: reads, writes, splices, and the packets of a stream. */
+/* Operations that move data: reads, writes, splices, and the packets of a stream. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
@@ -89,7 +89,7 @@ static u32 any_request(void)
 	return request;
 }
 
-/* As a 32-bit program calls. */
+/* Calls as a 32-bit program does. */
 static long compat_ioctl(int fd, u32 request, u32 argument)
 {
 #ifdef __x86_64__
@@ -137,7 +137,7 @@ void do_splice(void)
 	struct open_file *from = any_file(), *to = any_file();
 	struct iovec vec = { any_pointer(), any_size() % BUFFER };
 	loff_t offset = any_number();
-	/* The kernel may wait for room as long as it likes; alarms end that. */
+	/* The kernel may wait for room forever; alarms end that. */
 	u32 flags = one_in(4) ? below(16) : SPLICE_F_NONBLOCK;
 
 	switch (below(10)) {
@@ -165,7 +165,7 @@ void do_splice(void)
 	}
 }
 
-/* The held packet's pages into a pipe, and out of it sooner or later. */
+/* Splices the held packet's pages into a pipe, and sometimes out of it. */
 static void splice_out(int fd)
 {
 	static int pipes[2];
@@ -182,7 +182,7 @@ static void splice_out(int fd)
 	}
 }
 
-/* What a reader does, in no good order. */
+/* Does the operations of a reader, in random order. */
 void do_packets(void)
 {
 	struct open_file *file = any_stream();

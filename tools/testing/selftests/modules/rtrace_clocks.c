@@ -5,8 +5,8 @@
  *	echo 300 > /sys/module/rtrace_clocks/parameters/pause	holds it, and all CPUs, for 300 milliseconds
  *	echo 5000 > /sys/module/rtrace_clocks/parameters/leap	moves it forward by 5000 milliseconds
  *
- * While it is the kernel's clock source, `pause` is what a hypervisor does that stops a machine and its clocks, but
- * not the time stamp counter; and after `leap` the time stamp counter lacks time.
+ * While this is the kernel's clock source, `pause` acts like a hypervisor that stops a machine and its clocks, except
+ * for the time stamp counter; after `leap` the time stamp counter lacks time.
  */
 #include <linux/clocksource.h>
 #include <linux/delay.h>
@@ -15,7 +15,7 @@
 #include <linux/stop_machine.h>
 #include <asm/tsc.h>
 
-/* Ticks that the clock source is ahead of the time stamp counter. Changes while no other CPU runs. */
+/* Ticks by which the clock source is ahead of the time stamp counter. Changes while no other CPU runs. */
 static u64 ahead;
 
 static u64 read_clock(struct clocksource *source)

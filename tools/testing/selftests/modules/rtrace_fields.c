@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * For events/fields and module/permissions: registers fields:fields_many, an event of as many
- * fields as asked for, one byte each, and, if asked, an address of so many bytes, and a signed byte
- * whose values have names, the last of them as asked for. It is never emitted.
+ * For events/fields and module/permissions: registers fields:fields_many, an event with COUNT fields of one
+ * byte each. On request it also has an address of SIZE bytes, and a signed byte whose values have names, the
+ * last of them NAME. The event never fires.
  *
  *	insmod rtrace_fields.ko count=N [address=SIZE] [named=NAME]
  */

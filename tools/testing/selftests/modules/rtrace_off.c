@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * For latency/timer and latency/preempt: keeps interrupts, or preemption, off on the CPU on which it is asked to,
- * for about as long as is asked; or just keeps the CPU busy.
+ * For latency/timer and latency/preempt: disables interrupts, or preemption, on the CPU that asks, for about
+ * the time it asks for; or just keeps the CPU busy.
  *
  *	insmod rtrace_off.ko; echo 5000 > /sys/module/rtrace_off/parameters/irqs	microseconds; so preempt, busy
  *	cat /sys/module/rtrace_off/parameters/last		"BEGIN END CPU", nanoseconds of the monotonic clock
@@ -27,7 +27,7 @@ static __always_inline void wait(unsigned int us)
 	end = ktime_get_mono_fast_ns();
 }
 
-/* Interrupts are off from before @begin until after @end. What waits for that is handled in this function. */
+/* Interrupts are off from before @begin until after @end. Those that wait are handled in this function. */
 static noinline void rtrace_irqs_off(unsigned int us)
 {
 	unsigned long flags;
@@ -37,7 +37,7 @@ static noinline void rtrace_irqs_off(unsigned int us)
 	local_irq_restore(flags);
 }
 
-/* The same of preemption. */
+/* Preemption is off in the same way. */
 static noinline void rtrace_preempt_off(unsigned int us)
 {
 	preempt_disable();
@@ -45,7 +45,7 @@ static noinline void rtrace_preempt_off(unsigned int us)
 	preempt_enable();
 }
 
-/* Neither is off. */
+/* Both stay on. */
 static noinline void rtrace_busy(unsigned int us)
 {
 	wait(us);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * For channel/recursion: an event that fires itself when its call stack is taken.
+ * For channel/recursion: an event that fires itself while its call stack is taken.
  *
  *	insmod rtrace_recursion.ko; echo 100 > /sys/module/rtrace_recursion/parameters/emit
  *
- * emits recursion:recursion_step 100 times, and once more whenever that has stack_trace_save() called, from
- * its first instruction. emit_irqs_off does so with interrupts disabled.
+ * fires recursion:recursion_step 100 times. Each time that this calls stack_trace_save(), the event fires once
+ * more, from that function's first instruction. emit_irqs_off does so with interrupts disabled.
  */
 #include <linux/err.h>
 #include <linux/ftrace.h>
@@ -18,7 +18,7 @@
 #include "rtrace.h"
 
 static struct rtrace_event *event;
-/* Who emits it, and how: a debug kernel takes the stacks of many others, and of interrupts. */
+/* The emitter, and how it emits: a debug kernel takes the stacks of many other threads, and of interrupts. */
 static struct task_struct *emitter;
 static bool irqs_off;
 
@@ -36,7 +36,7 @@ static notrace void callback(unsigned long ip, unsigned long parent, struct ftra
 		step();
 }
 
-/* Without FTRACE_OPS_FL_RECURSION: ftrace shall not see to it that this ends, rtrace must. */
+/* Without FTRACE_OPS_FL_RECURSION: rtrace must end the recursion, not ftrace. */
 static struct ftrace_ops ops = { .func = callback };
 
 static int emit(const char *text)
@@ -48,7 +48,7 @@ static int emit(const char *text)
 		return error;
 	if (!event)
 		return -ENODEV;
-	/* Nor does the scheduler's code count. */
+	/* The scheduler's code must not fire it either. */
 	preempt_disable();
 	irqs_off = irqs_disabled();
 	WRITE_ONCE(emitter, current);

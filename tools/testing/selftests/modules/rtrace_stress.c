@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * For the stress tests: fires stress:stress_record and stress:stress_huge on every CPU from
- * every context that there is, all over one another, and counts what it fired.
+ * For the stress tests: fires stress:stress_record and stress:stress_huge on every CPU, from
+ * every context, each interrupting the others, and counts what it fired.
  *
  *	echo 1 > /sys/kernel/debug/rtrace_stress/run	counters to 0, fire
  *	echo 0 > /sys/kernel/debug/rtrace_stress/run	stop; when it returns nothing fires
  *	cat /sys/kernel/debug/rtrace_stress/fired	"CPU CONTEXT NUMBER" of each
  *
- * Parameters (/sys/module/rtrace_stress/parameters) say how; they take effect at the start.
+ * Parameters (/sys/module/rtrace_stress/parameters) control it; they take effect at the start.
  *
- * A delay between reserve and commit, without any help of rtrace: a data breakpoint stands on
+ * A delay between reserve and commit, without any help from rtrace: a data breakpoint is on
  * the last byte of the record that the thread passes. rtrace reads it when it copies the
- * record to where it has reserved. The breakpoint's handler waits and fires records of its
- * own; interrupts that have come meanwhile are taken when it returns, still before the commit.
+ * record to the reserved space. The breakpoint's handler waits, and fires records of its
+ * own; pending interrupts are taken when it returns, still before the commit.
  */
 #include <linux/cpu.h>
 #include <linux/debugfs.h>
@@ -60,7 +60,7 @@ static unsigned long seed;
 module_param(seed, ulong, 0644);
 MODULE_PARM_DESC(seed, "of all random decisions");
 
-/* One CPU's. Each context touches only what is its own, and never interrupts itself. */
+/* State of one CPU. Each context touches only its own part, and never interrupts itself. */
 struct cpu_state {
 	u64 fired[STRESS_CONTEXTS];
 	u64 random[STRESS_CONTEXTS];
@@ -70,10 +70,10 @@ struct cpu_state {
 	struct hrtimer softirq;
 	struct irq_work work;
 	call_single_data_t call;
-	/* The timers and the breakpoint are set up; only the thread asks. */
+	/* Set when the timers and the breakpoint are set up; only the thread reads it. */
 	bool ready;
 	struct perf_event *breakpoint;
-	/* The record with the breakpoint, and whether it counts now. */
+	/* The record with the breakpoint, and whether the breakpoint counts now. */
 	struct stress_record trap;
 	bool armed;
 };
@@ -86,10 +86,10 @@ static DEFINE_MUTEX(run_mutex);
 /* Held for reading while a thread fires. */
 static DECLARE_RWSEM(firing);
 static bool running;
-/* NMIs may be ours, even if they come late. */
+/* NMIs may be this module's, even if they come late. */
 static bool sends_nmi;
 
-/* One of 0 to n - 1. */
+/* Returns one of 0 to n - 1. */
 static u32 random_below(struct cpu_state *this, enum stress_context who, u32 n)
 {
 	this->random[who] = stress_mix(this->random[who]);
@@ -108,8 +108,8 @@ static void fire_huge(struct cpu_state *this, const struct stress_record *record
 }
 
 /*
- * Fires the next record of this CPU and context. This code is not interrupted by its like:
- * preemption, softirqs, interrupts are off as the context has it.
+ * Fires the next record of this CPU and context. The same context does not interrupt this code:
+ * preemption, softirqs or interrupts are off, as in that context.
  */
 static void fire(struct cpu_state *this, enum stress_context who)
 {
@@ -148,7 +148,7 @@ static void fire_some(struct cpu_state *this, enum stress_context who, u32 most)
 		fire(this, who);
 }
 
-/* Between reserve and commit of a thread's record. */
+/* Runs between reserve and commit of a thread's record. */
 static void trapped(struct perf_event *event, struct perf_sample_data *data, struct pt_regs *regs)
 {
 	struct cpu_state *this = this_cpu_ptr(states);
@@ -158,7 +158,7 @@ static void trapped(struct perf_event *event, struct perf_sample_data *data, str
 		return;
 	WRITE_ONCE(this->armed, false);
 	udelay(random_below(this, STRESS_DEBUG, READ_ONCE(delay_us) + 1));
-	/* Now and then so many that small buffers wrap. */
+	/* Occasionally so many that small buffers wrap. */
 	fire_some(this, STRESS_DEBUG, random_below(this, STRESS_DEBUG, 50) ? most : 100 * most);
 }
 
@@ -174,7 +174,7 @@ static int nmi_handler(unsigned int type, struct pt_regs *regs)
 	return READ_ONCE(sends_nmi) ? NMI_HANDLED : NMI_DONE;
 }
 
-/* In an interrupt: no CPU of the mask goes meanwhile. */
+/* In an interrupt, so that no CPU of the mask goes offline. */
 static void send_nmi(struct cpu_state *this)
 {
 	u32 cpu = random_below(this, STRESS_IRQ, nr_cpu_ids);
@@ -232,7 +232,7 @@ static enum hrtimer_restart softirq_ticks(struct hrtimer *timer)
 	enum hrtimer_restart restart;
 	struct cpu_state *this;
 
-	/* With PREEMPT_RT it is a thread. */
+	/* With PREEMPT_RT this is a thread. */
 	preempt_disable();
 	this = this_cpu_ptr(states);
 	if (READ_ONCE(running))
@@ -249,7 +249,7 @@ static void remove_breakpoint(struct cpu_state *this)
 	this->breakpoint = NULL;
 }
 
-/* Those of a CPU that went are gone with it. */
+/* The breakpoint of a CPU that went offline is already gone. */
 static void set_breakpoint(struct cpu_state *this, unsigned int cpu)
 {
 	struct perf_event_attr attr;
@@ -307,7 +307,7 @@ static void thread_runs(unsigned int cpu)
 		cond_resched();
 }
 
-/* The CPU goes: its timers would go on elsewhere. */
+/* The CPU goes offline: its timers would continue on another CPU. */
 static void thread_parks(unsigned int cpu)
 {
 	struct cpu_state *this = per_cpu_ptr(states, cpu);
@@ -357,7 +357,7 @@ static void stop_firing(void)
 	down_write(&firing);
 	WRITE_ONCE(running, false);
 	up_write(&firing);
-	/* Whoever saw that we were running is through when this interrupt is: also an NMI. */
+	/* Any code that saw `running` set has finished when this interrupt has run: also an NMI. */
 	on_each_cpu(nothing, NULL, 1);
 	for_each_possible_cpu(cpu) {
 		struct cpu_state *state = per_cpu_ptr(states, cpu);
@@ -367,7 +367,7 @@ static void stop_firing(void)
 		irq_work_sync(&state->work);
 		remove_breakpoint(state);
 	}
-	/* And cross calls that are still under way. */
+	/* The same for cross calls that are still pending. */
 	on_each_cpu(nothing, NULL, 1);
 }
 

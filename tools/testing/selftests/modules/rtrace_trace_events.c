@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * For kernel/perf-*: tracepoints of a module that knows nothing of rtrace.
+ * For kernel/perf-*: tracepoints of a module that does not know rtrace.
  *
  *	echo N > /sys/module/rtrace_trace_events/parameters/fire	N of each, numbered from 0
  *	echo N > /sys/module/rtrace_trace_events/parameters/size	bytes of each rtrace_test_large

@@ -8,7 +8,7 @@
 #include <linux/in6.h>
 #include <linux/tracepoint.h>
 
-/* Fields of all kinds, those of variable size among the others, with holes between them. */
+/* Fields of all kinds, some of variable size among the others, with holes between them. */
 TRACE_EVENT(rtrace_test_kinds,
 	TP_PROTO(unsigned int seq, const char *text),
 	TP_ARGS(seq, text),
@@ -53,7 +53,7 @@ TRACE_EVENT(rtrace_test_kinds,
 	TP_printk("seq=%u", __entry->seq)
 );
 
-/* As large as it is said to be. */
+/* As large as its argument says. */
 TRACE_EVENT(rtrace_test_large,
 	TP_PROTO(unsigned int seq, unsigned int size),
 	TP_ARGS(seq, size),
@@ -68,7 +68,7 @@ TRACE_EVENT(rtrace_test_large,
 	TP_printk("seq=%u", __entry->seq)
 );
 
-/* While it is recorded another one happens. */
+/* Another event fires while this one is recorded. */
 TRACE_EVENT(rtrace_test_outer,
 	TP_PROTO(unsigned int seq),
 	TP_ARGS(seq),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * For kernel/modules: probes, by rtrace's interface, for tracepoints of rtrace_trace_events, which may be loaded
- * before this or after, and comes and goes as it likes. As that is not built with the kernel, they say whose
- * tracepoints they are for.
+ * For kernel/modules: probes, by rtrace's interface, for tracepoints of rtrace_trace_events. That module may be
+ * loaded before or after this one, and again. Because it is not built with the kernel, the probes name its
+ * tracepoints' module.
  */
 #include <linux/kernel.h>
 #include <linux/module.h>
@@ -24,7 +24,7 @@ static notrace __section(".kprobes.text") void probe_outer(void *data, unsigned 
 	rtrace_record_end(&room);
 }
 
-/* TP_PROTO() of rtrace_test_large, which is said to have another field than it has. */
+/* TP_PROTO() of rtrace_test_large, with a field that it does not have. */
 static notrace __section(".kprobes.text") void probe_large(void *data, unsigned int seq, unsigned int size)
 {
 }
@@ -49,7 +49,7 @@ static const struct rtrace_field large[] = {
 static const struct rtrace_tracepoint tracepoints[] = {
 	TRACEPOINT("rtrace_test_outer", outer, probe_outer, "rtrace_trace_events"),
 	TRACEPOINT("rtrace_test_large", large, probe_large, "rtrace_trace_events"),
-	/* Not of a module of the kernel's, not of the kernel's own tracepoints, not there. */
+	/* Not of a module of the kernel; not one of the kernel's own tracepoints; not existing. */
 	TRACEPOINT("rtrace_test_kinds", outer, probe_outer, RTRACE_KERNEL_MODULES),
 	TRACEPOINT("rtrace_test_none", outer, probe_outer, NULL),
 	TRACEPOINT("rtrace_test_never", outer, probe_outer, RTRACE_KERNEL_MODULES),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * python SOCKET ARGUMENT...: has server.py at that socket run a program, and ends as that does. The ARGUMENTs are
- * those that python3 would take.
+ * python SOCKET ARGUMENT...: makes server.py at that socket run a program, and exits with its status. The ARGUMENTs
+ * are those of python3.
  */
 
 #include <err.h>
@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* How often, with a hundredth of a second between, a server is tried that has perhaps not begun yet. */
+/* Number of attempts, a hundredth of a second apart, to reach a server that may not have started yet. */
 #define TRIES 3000
 
 static char message[128 << 10];
@@ -79,7 +79,7 @@ int main(int argc, char **argv, char **environment)
 	server = connected(argv[1]);
 	if (sendmsg(server, &said, 0) < 0)
 		err(2, "what is to be run");
-	/* Of a program that was killed nothing comes. */
+	/* A killed program sends no status. */
 	if (read(server, &status, 1) != 1)
 		errx(2, "the program was killed");
 	return status;

@@ -68,23 +68,23 @@ def serve(client):
     os.environ.clear()
     os.environ.update(entry.split("=", 1) for entry in environment)
     sys.path[:] = ["", *filter(None, os.environ.get("PYTHONPATH", "").split(":")), *SYSTEM]
-    # Where the client is gone, this gets a SIGIO, which ends it.
+    # When the client is gone, SIGIO ends this process.
     own = os.getpid()
     fcntl.fcntl(client, fcntl.F_SETOWN, own)
     fcntl.fcntl(client, fcntl.F_SETFL, fcntl.fcntl(client, fcntl.F_GETFL) | os.O_ASYNC)
     status = run(arguments)
     sys.stdout.flush()
-    # A child of the program's may come here, too.
+    # A child of the program may get here, too.
     if os.getpid() == own:
         client.send(bytes([status]))
     os._exit(status)
 
 
 def main():
-    # Who starts this in the background may have had them ignored.
+    # A shell that starts this in the background may have ignored them.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
-    # Children that ended are gone, without a word.
+    # Ended children need no wait.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
         server.bind(sys.argv[1])

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * For tests of profiles: of its time, three parts go by in one function and one in another.
+ * For tests of profiles: spends three parts of its time in one function and one part in another.
  *
  *	split ROUNDS
  *
- * makes so many rounds, or goes on for ever (0). Both functions are called by their own callers, so that
- * call stacks tell them apart, too. First it prints where they all are, as /proc/kallsyms does.
+ * runs ROUNDS rounds, or forever (0). Each function has a caller of its own, so that call stacks
+ * differ, too. First prints the addresses of all of them, as /proc/kallsyms does.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
-/* So many turns of a loop that is the same everywhere, for the time to be in proportion. */
+/* Iterations of a loop that is the same in both, so that times are in proportion. */
 #define TURNS 100000
 
 static volatile unsigned int sink;
 
-/* A function that calls no other gets no frame else. */
+/* Without this a function that calls no other has no frame. */
 #define have_frame() asm volatile("" : : "r"(__builtin_frame_address(0)))
 
 #define spin(turns)						\

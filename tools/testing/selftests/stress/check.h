@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What holds for the packets of a trace of rtrace_stress, CPU by CPU, whoever has read them: for
- * programs that include this, and look at one stream after the other (at_cpu).
+ * Checks of the packets of a rtrace_stress trace, CPU by CPU, independent of the reader. Programs include this
+ * file, and check one stream after the other (at_cpu).
  */
 #ifndef STRESS_CHECK_H
 #define STRESS_CHECK_H
@@ -16,7 +16,7 @@
 #define MAX_CPUS 64
 #define PAGE 4096
 
-/* rust/abi/packet.rs and header.rs, put down a second time so that a change is noticed. */
+/* Copied from rust/abi/packet.rs and header.rs, so that a change is noticed. */
 #define PACKET_MAGIC 0xc1fc1fc1u
 struct packet_header {
 	u32 magic;
@@ -54,7 +54,7 @@ struct cpu {
 	u64 fired[STRESS_CONTEXTS];
 	u64 stats[COLUMNS];
 	int has_stats;
-	/* While records are looked at: the next number that may come, by context. */
+	/* The next expected number, by context, while records are checked. */
 	u64 next[STRESS_CONTEXTS];
 };
 
@@ -65,7 +65,7 @@ static u8 uuid[16];
 static int has_uuid;
 static u64 totals[STRESS_CONTEXTS], total_packets, total_missing;
 
-/* Where we are, for complaints. */
+/* The current CPU, for messages. */
 static int at_cpu;
 static const struct packet_header *at_packet;
 
@@ -112,7 +112,7 @@ static void read_fired(struct cpu *cpus)
 	fclose(file);
 }
 
-/* The table of stats; its columns by their names. */
+/* Reads the table of stats, with its columns by name. */
 static void read_stats(struct cpu *cpus)
 {
 	FILE *file = open_file("stats");
@@ -142,7 +142,7 @@ static void read_stats(struct cpu *cpus)
 	fclose(file);
 }
 
-/* What follows from who fired it and as his how many-th. */
+/* Checks that the record has the contents that follow from its context and number. */
 static void check_record(struct cpu *cpu, const struct stress_record *record)
 {
 	u32 context = record->context;
@@ -162,7 +162,7 @@ static void check_record(struct cpu *cpu, const struct stress_record *record)
 	totals[context]++;
 }
 
-/* Checks the fields at `at`; how many bytes they are. */
+/* Checks the fields at `at`; returns their size in bytes. */
 static size_t check_fields(struct cpu *cpu, u32 id, const u8 *at, size_t left)
 {
 	struct stress_record record;
@@ -217,7 +217,7 @@ static void check_header(const struct packet_header *header, const struct packet
 	expect(header->events_discarded >= last->events_discarded, "events_discarded goes back");
 }
 
-/* Bytes as they stand, little endian. */
+/* Reads a little-endian number. */
 static u64 bytes_at(const u8 *at, size_t bytes)
 {
 	u64 value = 0;
@@ -226,10 +226,10 @@ static u64 bytes_at(const u8 *at, size_t bytes)
 	return value;
 }
 
-/* The event header at `at`; `last` is the time of the record before. */
+/* Decodes the event header at `at`; `last` is the time of the previous record. */
 static struct event_header event_header(const u8 *at, size_t left, u64 last)
 {
-	/* Behind the id or its escape: bytes and bits of the short time. */
+	/* After the id or its escape: bytes and bits of the short time. */
 	size_t begin = compact ? 1 : 2;
 	unsigned int escape = compact ? COMPACT_ESCAPE : LARGE_ESCAPE;
 	u64 mask = compact ? (1 << 27) - 1 : 0xffffffff;
@@ -252,8 +252,8 @@ static struct event_header event_header(const u8 *at, size_t left, u64 last)
 }
 
 /*
- * Checks a packet, of which all bytes are there; how many records it has. @last is the header of the
- * one before.
+ * Checks a complete packet; returns the number of its records. @last is the header of the
+ * previous one.
  */
 static u64 check_packet(struct cpu *cpu, const struct packet_header *header,
 			const struct packet_header *last)
@@ -310,7 +310,7 @@ static void check_counts(const struct cpu *cpu)
 		equal("full in overwrite mode", stats[FULL], 0);
 }
 
-/* Whether MODE HEADERS RECORD_ID HUGE_ID are what they should be. */
+/* Parses MODE HEADERS RECORD_ID HUGE_ID; returns whether they are valid. */
 static int take_arguments(char **argv)
 {
 	discard_mode = !strcmp(argv[0], "discard");
@@ -320,7 +320,7 @@ static int take_arguments(char **argv)
 	return (discard_mode || !strcmp(argv[0], "overwrite")) && (compact || !strcmp(argv[1], "large"));
 }
 
-/* Says it for all of @cpus. */
+/* Prints the totals of all @cpus. */
 static void say_totals(const struct cpu *cpus, u64 again)
 {
 	static const char *const contexts[] = { "thread", "softirq", "irq", "nmi", "debug" };

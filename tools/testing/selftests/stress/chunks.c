@@ -2,17 +2,17 @@
 /*
  * Usage: chunks DIR MODE HEADERS RECORD_ID HUGE_ID
  *
- * Holds a trace of rtrace_stress that is in pieces, chunks or snapshots, against what was fired, while
- * it goes on. Standard input names the pieces, one per line, in their order and each as soon as it is whole;
- * what was checked is removed, so that no disk is large enough to be needed. When there are no more,
- * DIR has fired and stats, copies of the files of these names, of the end. MODE is that of the channel;
- * HEADERS, compact or large, those of the events, and the ids of the two events are in the trace's metadata.
+ * Compares a rtrace_stress trace in pieces (chunks or snapshots) with the fired events, while it is being
+ * recorded. Standard input names the pieces, one per line, in order, each as soon as it is complete. Checked
+ * pieces are removed, so that no large disk is needed. At the end DIR has copies of the files fired and
+ * stats. MODE is that of the channel; HEADERS, compact or large, those of the events. The ids of the two
+ * events are in the trace's metadata.
  *
  * For each CPU, over all pieces:
- *   fired = recorded + discarded, recorded = overwritten + read, read = what the pieces have
- *   every record is whole, is there once, and is in the order of its context
+ *   fired = recorded + discarded, recorded = overwritten + read, read = the records in the pieces
+ *   every record is complete, occurs once, and is in the order of its context
  *   packets: their headers, times and numbers; in discard mode none is missing
- * Prints totals; or what is wrong, and exits with 1.
+ * Prints totals; or prints what is wrong, and exits with 1.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -23,11 +23,11 @@
 
 #include "check.h"
 
-/* A CPU's stream, so far. */
+/* A CPU's stream, up to now. */
 struct stream {
 	u64 packets;
 	u64 records;
-	/* Of the last packet. */
+	/* Header of the last packet. */
 	struct packet_header last;
 };
 
@@ -52,7 +52,7 @@ static void check_stream(struct cpu *cpu, struct stream *stream, const u8 *bytes
 	at_packet = NULL;
 }
 
-/* What is in a file, if it is there. */
+/* Checks the contents of a file, if it exists. */
 static void check_file(const char *path, struct cpu *cpu, struct stream *stream)
 {
 	int fd = open(path, O_RDONLY);
@@ -71,7 +71,7 @@ static void check_file(const char *path, struct cpu *cpu, struct stream *stream)
 	close(fd);
 }
 
-/* At once, for those who look at what pieces there are; then its files. */
+/* Renames it at once, for programs that list the pieces; then removes its files. */
 static void remove_piece(const char *piece)
 {
 	struct dirent *entry;
@@ -101,7 +101,7 @@ static void check_piece(const char *piece)
 	remove_piece(piece);
 }
 
-/* While it goes on nobody knows how many will have been fired. */
+/* While recording, the final number of fired events is unknown. */
 static void fire_any(void)
 {
 	int cpu, context;
@@ -111,7 +111,7 @@ static void fire_any(void)
 			cpus[cpu].fired[context] = -1ULL;
 }
 
-/* What holds at the end. */
+/* Checks the totals at the end. */
 static void check_end(const struct cpu *cpu, const struct stream *stream)
 {
 	int context;

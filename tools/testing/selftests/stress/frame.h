@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the reader writes before each packet's bytes, and the oracle reads. */
+/* The header that the reader writes before each packet's bytes, for the oracle. */
 #ifndef STRESS_FRAME_H
 #define STRESS_FRAME_H
 
@@ -9,7 +9,7 @@
 
 struct frame {
 	u64 magic;
-	/* As GET_PACKET gave it. */
+	/* The answer of GET_PACKET. */
 	struct {
 		u64 sequence;
 		u64 size;

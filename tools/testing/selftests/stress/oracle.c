@@ -2,17 +2,17 @@
 /*
  * Usage: oracle DIR MODE HEADERS RECORD_ID HUGE_ID
  *
- * Holds what reader has got of a trace of rtrace_stress, now stopped and read to its end,
- * against what was fired. In DIR are fired and stats, copies of the files of these names, and
- * cpuN.M, the M-th reader of CPU N's. MODE is that of the channel; HEADERS, compact or large,
- * those of the events, and the ids of the two events are in the trace's metadata.
+ * Compares the output of reader with the fired events, for a trace of rtrace_stress that was stopped and read
+ * to its end. DIR has copies of the files fired and stats, and cpuN.M, written by the M-th reader of CPU N.
+ * MODE is that of the channel; HEADERS, compact or large, those of the events. The ids of the two events are in
+ * the trace's metadata.
  *
  * For each CPU:
  *   fired = recorded + discarded, recorded = overwritten + read, read = what readers got
- *   every record is whole, is there once, and is in the order of its context
+ *   every record is complete, occurs once, and is in the order of its context
  *   packets: their headers, times and numbers; the same bytes when got again
- *   discard mode: no packet is missing, also if its reader was killed
- * Prints totals; or what is wrong, and exits with 1.
+ *   discard mode: no packet is missing, even if its reader was killed
+ * Prints totals; or prints what is wrong, and exits with 1.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -31,7 +31,7 @@ struct packet {
 	enum fate fate;
 };
 
-/* What was read of a CPU's stream, in order. */
+/* The data that was read of a CPU's stream, in order. */
 struct read {
 	struct packet *packets;
 	size_t count;
@@ -41,7 +41,7 @@ static struct cpu cpus[MAX_CPUS];
 static struct read reads[MAX_CPUS];
 static u64 total_again;
 
-/* Takes one reader's file apart. Only its last packet may be cut off, if it was killed. */
+/* Splits one reader's file into packets. Only the last packet may be incomplete, if the reader was killed. */
 static void take_apart(struct read *read, const u8 *bytes, size_t size)
 {
 	size_t at = 0;
@@ -92,7 +92,7 @@ static void read_packets(struct read *read)
 	}
 }
 
-/* A packet that was got, not put, and got again, is there twice: the first one goes. */
+/* A packet that was got, not put, and got again occurs twice: removes the first copy. */
 static void merge_again(struct read *read)
 {
 	size_t kept = 0, i;
@@ -116,7 +116,7 @@ static void merge_again(struct read *read)
 	at_packet = NULL;
 }
 
-/* Whether some of the packets that may or may not have been put have so many records. */
+/* Returns whether a subset of the packets that may or may not have been put has SUM records. */
 static int some_have(const u64 *records, size_t count, u64 sum)
 {
 	if (sum == 0)
@@ -127,7 +127,7 @@ static int some_have(const u64 *records, size_t count, u64 sum)
 	       some_have(records + 1, count - 1, sum);
 }
 
-/* What GET_PACKET said of a packet. */
+/* Compares GET_PACKET's answer with the packet. */
 static void check_frame(const struct frame *frame, const struct packet_header *header)
 {
 	at_packet = header;
@@ -166,7 +166,7 @@ static void check_cpu(struct cpu *cpu, struct read *read)
 	}
 	at_packet = NULL;
 	if (discard_mode) {
-		/* Nobody overwrites it: it was put, or it would have come again. */
+		/* The writer cannot overwrite it: it was put, or it would have come again. */
 		for (i = 0; i < maybes; i++)
 			got += maybe[i];
 		put += maybes;

@@ -3,17 +3,17 @@
  * Usage: reader DIR SEED KILL_MS CPU...
  *
  * Reads the streams of these CPUs to their end, each in a process of its own, by GET_PACKET,
- * splice or read, and PUT_PACKET; now and then flushes, takes all packets at once, dawdles, or
- * closes with the packet held. With KILL_MS not 0: kills a process by SIGKILL about that often, wherever it is, and
- * puts another in its place.
+ * splice or read, and PUT_PACKET. Sometimes it flushes, takes all packets at once, pauses, or
+ * closes with the packet held. If KILL_MS is not 0, kills a process by SIGKILL about that often, at any
+ * point, and starts another in its place.
  *
- * What the N-th process of a CPU got is in DIR/cpuCPU.N: of each packet a struct frame, its
+ * The N-th process of a CPU writes DIR/cpuCPU.N: for each packet a struct frame, its
  * bytes, and then one of
  *	P	put
  *	U	closed without PUT
- * A frame without it was held when the process was killed. Prints a line for each kill.
+ * A frame without this letter was held when the process was killed. Prints a line for each kill.
  *
- * Environment: RTRACE_STREAMS, where the streams are; READER_PAUSE_US, the longest pause.
+ * Environment: RTRACE_STREAMS, folder of the streams; READER_PAUSE_US, the longest pause.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -61,8 +61,8 @@ static void die(const char *format, ...)
 }
 
 /*
- * -1: the stream has been read to its end. Only who takes the place of another @may_be_read: that
- * one may have been killed when it had seen the end, and then the buffers are gone.
+ * Returns -1 if the stream has been read to its end. That is possible (@may_be_read) only for a process that replaces
+ * a killed one: that one may have seen the end, and then the buffers are gone.
  */
 static int open_stream(int cpu, int may_be_read)
 {
@@ -78,7 +78,7 @@ static int open_stream(int cpu, int may_be_read)
 			return -1;
 		if (errno != EBUSY)
 			break;
-		/* The one who was killed is about to close it. */
+		/* The killed process is about to close it. */
 		usleep(10000);
 	}
 	die("%s", path);
@@ -97,7 +97,7 @@ static void write_all(int fd, const void *data, size_t size)
 	}
 }
 
-/* Reads from fd exactly so many bytes, in pieces. */
+/* Reads exactly SIZE bytes from fd, in pieces. */
 static void read_all(int fd, char *to, size_t size)
 {
 	while (size) {
@@ -111,7 +111,7 @@ static void read_all(int fd, char *to, size_t size)
 	}
 }
 
-/* The held packet's bytes through a pipe: the pages themselves. */
+/* Moves the held packet's bytes through a pipe: the pages themselves. */
 static void splice_all(int fd, char *to, size_t size)
 {
 	static int pipes[2];
@@ -135,7 +135,7 @@ static void dawdle(u32 one_in)
 		usleep(random_below(pause_us));
 }
 
-/* Takes one packet, if there is one, and writes it down. Whether there may be another. */
+/* Takes one packet, if there is one, and writes it to OUT. Returns whether there may be another. */
 static int take(int *fd, int cpu, int out)
 {
 	struct frame frame = { .magic = FRAME_MAGIC };
@@ -175,7 +175,7 @@ static int take(int *fd, int cpu, int out)
 	return 1;
 }
 
-/* Takes all packets at once, if that can be. */
+/* Takes all packets at once, if possible. */
 static void take_all(int fd)
 {
 	u64 packets;
@@ -212,7 +212,7 @@ static void start_child(struct child *child, const char *dir)
 	char path[4096];
 	int out;
 
-	/* Here, because the child may be killed before it does anything. */
+	/* In the parent, because the child may be killed before it does anything. */
 	snprintf(path, sizeof(path), "%s/cpu%d.%u", dir, child->cpu, child->number++);
 	out = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	if (out < 0)
@@ -227,7 +227,7 @@ static void start_child(struct child *child, const char *dir)
 	close(out);
 }
 
-/* Waits for the child, blocking or not; whether it is still there. */
+/* Waits for the child, blocking or not; returns whether it still runs. */
 static int still_reads(struct child *child, int flags)
 {
 	int status;
@@ -243,7 +243,7 @@ static int still_reads(struct child *child, int flags)
 	exit(1);
 }
 
-/* Kills one of them, at any point of what it does, until all have read to the end. */
+/* Kills one of them at a time, at any point of its work, until all have read to the end. */
 static void kill_at_random(struct child *children, int count, const char *dir, int kill_ms)
 {
 	int left, i;

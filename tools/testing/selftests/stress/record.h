@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The records of the stress tests: every byte follows from who fired and his how many-th it
- * is. Shared by the module that fires them and the program that checks them.
+ * The records of the stress tests: every byte follows from the context that fired, and from the
+ * record's number. Shared by the module that fires and the program that checks.
  */
 #ifndef STRESS_RECORD_H
 #define STRESS_RECORD_H
@@ -15,7 +15,7 @@ typedef uint32_t u32;
 typedef uint64_t u64;
 #endif
 
-/* Who fires. Each has numbers of its own on each CPU, which grow by one. */
+/* The context that fires. Each has its own numbers on each CPU, which grow by one. */
 enum stress_context {
 	STRESS_THREAD,
 	STRESS_SOFTIRQ,
@@ -27,17 +27,17 @@ enum stress_context {
 
 #define STRESS_MARK 0x5a
 #define STRESS_TEXT_MAX 255
-/* Fields of the second event, of 255 bytes each: more than a packet of a page can have. */
+/* Fields of the second event, of 255 bytes each: more than a packet of one page can have. */
 #define STRESS_HUGE_FIELDS 16
 #define STRESS_HUGE (STRESS_HUGE_FIELDS * 255)
 
-/* What stress:stress_record begins with; a string follows. stress:stress_huge, too. */
+/* The beginning of stress:stress_record, followed by a string; and of stress:stress_huge. */
 struct stress_record {
 	u64 seq;
 	u32 cpu;
 	u8 context;
 	u64 check;
-	/* Always STRESS_MARK: nobody but the tracer touches it while a record is made. */
+	/* Always STRESS_MARK: only the tracer touches it while a record is made. */
 	u8 mark;
 } __attribute__((packed));
 
@@ -49,7 +49,7 @@ static inline u64 stress_mix(u64 x)
 	return x ^ (x >> 31);
 }
 
-/* The field check, from which all the rest of the record follows. */
+/* Computes the field check, from which the rest of the record follows. */
 static inline u64 stress_check(u32 cpu, u8 context, u64 seq)
 {
 	return stress_mix(stress_mix(seq) ^ ((u64)cpu << 8 | context));

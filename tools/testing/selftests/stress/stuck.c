@@ -2,11 +2,11 @@
 /*
  * Usage: stuck fuse DIR | stuck userfault
  *
- * Makes a call that waits for the memory that its path is in: truncate(2), which no other process makes. Prints the
+ * Makes a call, truncate(2), that waits for the memory of its path; no other process makes this call. Prints the
  * caller's process id when the call waits.
  *
  *   fuse       The path is in a mapping of a file in DIR, where this program mounts a FUSE file system. It answers all
- *              requests but reads. The caller is a child of it, the user 65534. The call ends when this program does.
+ *              requests except reads. The caller is a child of it, the user 65534. The call ends when this program does.
  *   userfault  The path is in a mapping whose faults are not handled. The caller is this program.
  */
 #define _GNU_SOURCE
@@ -30,7 +30,7 @@
 #define SIZE 4096
 #define NOBODY 65534
 
-/* Makes the call; it fails when the memory cannot be had any more. */
+/* Makes the call; it fails when the memory becomes unavailable. */
 static void call(const char *path)
 {
 	truncate(path, 0);
@@ -57,7 +57,7 @@ static void answer(int server, const struct fuse_in_header *in, int error, const
 		err(1, "stuck: answer to %u", in->opcode);
 }
 
-/* Attributes of a file: node 1 is the directory, 2 the file. */
+/* Returns attributes of a file: node 1 is the directory, 2 the file. */
 static struct fuse_attr attributes(unsigned long node)
 {
 	struct fuse_attr attr = { .ino = node, .nlink = 1, .size = SIZE, .blksize = SIZE };
@@ -173,7 +173,7 @@ static void userfault(void)
 	range.range.len = SIZE;
 	if (ioctl(faults, UFFDIO_REGISTER, &range))
 		err(1, "stuck: UFFDIO_REGISTER");
-	/* The child learns of the fault, and lets it be. */
+	/* The child gets the fault's message, and ignores it. */
 	switch (fork()) {
 	case -1:
 		err(1, "stuck: fork");

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0
 # Usage: awk -v weaken=N[,N] -f weaken.awk TEST.litmus
 #
-# Prints the litmus test with its orders number N weakened, as a test named TEST.N; without
-# `weaken` a list of all, "N: ORDER". An order is what keeps accesses apart:
+# Prints the litmus test with its orders number N weakened, as a test named TEST.N. Without
+# `weaken` it prints a list of all orders, "N: ORDER". An order keeps accesses in sequence:
 #
-#   P1 smp_mb 2           the second smp_mb() of program P1: taken out
-#   P1 release 1          smp_store_release(): a WRITE_ONCE()
-#   P1 acquire 1          smp_load_acquire(): a READ_ONCE()
-#   P1 cmpxchg 1          a relaxed one
-#   P1 spin_lock NAME     that program's uses of the lock: taken out
-#   P1 rcu_read_lock      as well; so with synchronize_rcu 1
-#   interrupt             neither served nor waited for
+#   P1 smp_mb 2           the second smp_mb() of program P1; it is removed
+#   P1 release 1          smp_store_release(); becomes a WRITE_ONCE()
+#   P1 acquire 1          smp_load_acquire(); becomes a READ_ONCE()
+#   P1 cmpxchg 1          becomes relaxed
+#   P1 spin_lock NAME     that program's uses of the lock; they are removed
+#   P1 rcu_read_lock, synchronize_rcu 1   are removed
+#   interrupt             is neither served nor waited for
 #
-# barrier() is not among them: the model knows no compiler that moves an access from where it is
-# written. Where one may move it to is a test of its own (deliver-ipi-no-publish).
+# barrier() is no order here: in the model no compiler moves an access. A separate test has the access
+# at the place where a compiler may move it (deliver-ipi-no-publish).
 
 # A new order.
 function order(kind) { return number(program " " kind " " ++times[program, kind]) }
 
-# Numbers an order when it is first seen. Returns whether it is to be weakened.
+# Numbers an order when it is first seen. Returns whether to weaken it.
 function number(name) {
 	if (!(name in numbers)) {
 		numbers[name] = ++count

@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! An AUX area: which bytes of a ring of raw bytes belong to whom. Positions only.
+//! An AUX area: decides which bytes of a ring of raw bytes belong to the producer and which to the
+//! reader. Positions only.
 //!
-//! Beside its buffer a CPU may have an area for large chunks that some producer writes itself: the
-//! driver of a hardware tracer, or what copies a firmware's log. It asks for a piece of the area
-//! ([`Aux::begin`]), has it written, and says how much that was ([`Aux::end`]). What it wrote are the
-//! next bytes of the area's stream.
+//! In addition to its buffer, a CPU may have an area for large chunks that a producer writes
+//! itself. A producer is the driver of a hardware tracer, or code that copies a firmware's log. It
+//! requests a piece of the area ([`Aux::begin`]), writes it, and reports how many bytes it wrote
+//! ([`Aux::end`]). These are the next bytes of the area's stream.
 //!
-//! *Positions* are bytes since the beginning of the trace; the area has the last of them. There is
-//! one *chunk* at a time: `open` says so. It is contiguous, so it ends where the area does.
+//! A *position* is a number of bytes since the beginning of the trace. The area has the last `size`
+//! bytes before `head`. There is at most one *chunk* at a time, recorded in `open`. A chunk is
+//! contiguous, so it ends at the area's end at the latest.
 //!
 //! # Words
 //!
 //! | word | written by | how |
 //! | --- | --- | --- |
-//! | `open` | who begins and ends a chunk | shared cmpxchg |
+//! | `open` | the producer, when it begins and ends a chunk | shared cmpxchg |
 //! | `head` | the producer, at the end of a chunk | shared cmpxchg |
 //! | `tail` | the reader; the producer (push, overwrite mode) | shared cmpxchg |
 //! | `collisions` | producers on the area's CPU | local add |
-//! | the other counters | who has `open` | store |
+//! | the other counters | the producer whose chunk is open | store |
 //!
 //! # Invariants
 //!
-//! - A1. `tail <= head`, and a chunk that was begun at `head` ends at most `size` behind `tail`.
-//! - A2. While `tail` is held ([`HELD`]) only the reader moves it. So the bytes from there to `head`
-//!   stay as they are. In discard mode it is always held.
-//! - A3. Every byte up to `head` is read, counted as overwritten, or still in the area.
+//! - A1. `tail <= head`, and a chunk that begins at `head` ends at most `size` after `tail`.
+//! - A2. While `tail` is held ([`HELD`]), only the reader moves it. So the bytes from `tail` to
+//!   `head` do not change. In discard mode it is always held.
+//! - A3. Every byte before `head` is read, counted as overwritten, or still in the area.
 //!
 //! # Barriers
 //!
@@ -35,13 +37,13 @@
 //! | X2 | [`Aux::head`]: load-acquire | `head` before reading the bytes | X1 |
 //! | X3 | [`Aux::begin`]: load-acquire or cmpxchg of `tail` | `tail` before the bytes are written | X4 |
 //! | X4 | [`Aux::free`], [`Aux::release`]: cmpxchg of `tail` | reading before freeing | X3 |
-//! | X5 | [`Aux::begin`]: cmpxchg of `open` | the chunk before, whoever wrote it | X6 |
+//! | X5 | [`Aux::begin`]: cmpxchg of `open` | the previous chunk, from any producer | X6 |
 //! | X6 | [`Aux::end`]: cmpxchg of `open` | `head` and counters before the next chunk | X5 |
 
 use super::platform::{Local, Platform, Shared};
 use super::Mode;
 
-/// The bit of `tail` that says that a reader has what follows.
+/// Bit of `tail` that is set while the reader holds the bytes from there on.
 const HELD: u64 = 1 << 63;
 
 /// The positions of one CPU's area.
@@ -52,61 +54,61 @@ const HELD: u64 = 1 << 63;
 pub struct Aux<P: Platform> {
     size: u64,
     mode: Mode,
-    /// Not 0 while there is a chunk.
+    /// Non-zero while a chunk is open.
     open: P::Shared,
-    /// The position behind the last chunk.
+    /// Position after the last chunk.
     head: P::Shared,
-    /// The position of the oldest byte that is there, and [`HELD`].
+    /// Position of the oldest byte in the area, with [`HELD`].
     tail: P::Shared,
     collisions: P::Local,
     chunks: P::Shared,
     overwritten: P::Shared,
     refused: P::Shared,
     lost: P::Shared,
-    /// What of the last three counters chunks have told.
+    /// The values of `refused`, `lost` and `collisions` that ended chunks have reported.
     told: [P::Shared; 3],
 }
 
-/// A piece of the area that is the producer's, until [`Aux::end`].
+/// A piece of the area that the producer owns until [`Aux::end`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// The position of its first byte.
+    /// Position of the first byte.
     pub position: u64,
-    /// Its bytes; not 0.
+    /// Size in bytes; not 0.
     pub len: u64,
 }
 
-/// What there is to tell of a chunk that ended.
+/// Losses to report with a chunk that ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// Bytes that were asked for since the chunk before, and not given.
+    /// Bytes requested since the previous chunk and not granted.
     pub lost: u64,
-    /// Whether there was no room for what was to come before it.
+    /// Whether there was no room for an earlier request.
     pub truncated: bool,
-    /// Whether somebody asked while there was a chunk already.
+    /// Whether a request found an open chunk.
     pub collision: bool,
 }
 
-/// What an area has counted.
+/// Counters of an area.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Chunks that ended.
+    /// Number of chunks that ended.
     pub chunks: u64,
     /// Bytes in them.
     pub bytes: u64,
-    /// Of these, those that are there no more because others took their place.
+    /// Bytes of these that were overwritten by later ones.
     pub overwritten: u64,
-    /// How often there was no room.
+    /// Number of requests refused for lack of room.
     pub refused: u64,
-    /// Bytes that were lost so, where the producer said how many it had, and those of chunks that
-    /// nobody records any more.
+    /// Bytes lost by refused requests, where the producer said how many it had, and bytes of
+    /// abandoned chunks.
     pub lost: u64,
-    /// How often there was a chunk already.
+    /// Number of requests that found an open chunk.
     pub collisions: u64,
 }
 
 impl<P: Platform> Aux<P> {
-    /// An empty area of so many bytes. [`None`]: that is no power of two.
+    /// Makes an empty area of `size` bytes. [`None`]: `size` is no power of two.
     pub fn new(size: u64, mode: Mode) -> Option<Self> {
         if !size.is_power_of_two() || size >= HELD {
             return None;
@@ -141,17 +143,18 @@ impl<P: Platform> Aux<P> {
         self.mode
     }
 
-    /// Where in the area a position is.
+    /// Offset of a position in the area.
     pub fn offset(&self, position: u64) -> u64 {
         position & self.size.wrapping_sub(1)
     }
 
-    /// Begins a chunk of up to `wanted` bytes (0: as many as there are). It may be shorter: it ends
-    /// where the area does, where the reader is, or where what is held begins. In overwrite mode so many
-    /// bytes of the oldest are gone then.
+    /// Begins a chunk of up to `wanted` bytes (0: as many as possible). The chunk may be shorter.
+    /// It ends at the latest at the end of the area, at the reader's position, or where held bytes
+    /// begin. In overwrite mode it overwrites as many of the oldest bytes as it needs.
     ///
-    /// [`None`]: there is no room, or there is a chunk; that is counted. On the area's CPU, in any
-    /// context, NMI included.
+    /// Returns [`None`] if there is no room, or a chunk is open. Both are counted.
+    ///
+    /// Context: the area's CPU, in any context, NMI included.
     pub fn begin(&self, wanted: u64) -> Option<Chunk> {
         // X5.
         if !self.open.compare_exchange(0, 1) {
@@ -174,10 +177,11 @@ impl<P: Platform> Aux<P> {
         Some(Chunk { position, len })
     }
 
-    /// Of `len` bytes from `head` on those that are free now, or can be overwritten.
+    /// Returns how many of the `len` bytes from `head` on are free, or can be overwritten.
     fn make_room(&self, head: u64, len: u64) -> u64 {
         loop {
-            // X3. A push that fails has met a reader, who takes hold or lets go once for each.
+            // X3. A push fails only if the reader held or released `tail` meanwhile: one failure
+            // for each.
             let tail = self.tail.load_acquire();
             let oldest = tail & !HELD;
             let room = self.size.wrapping_sub(head.wrapping_sub(oldest));
@@ -192,27 +196,27 @@ impl<P: Platform> Aux<P> {
         }
     }
 
-    /// Ends a chunk, of which the first `written` bytes were written, at most all. Any CPU, any context,
-    /// NMI included.
+    /// Ends a chunk whose first `written` bytes were written, at most all of them. Any CPU, any
+    /// context, NMI included.
     pub fn end(&self, chunk: Chunk, written: u64) -> Told {
         let Chunk { position, len } = chunk;
         let told = self.tell();
         add(&self.chunks, 1);
-        // X1. Nobody else writes it.
+        // X1. No other context writes `head` here.
         let end = position.wrapping_add(written.min(len));
         self.head.compare_exchange(position, end);
         self.close();
         told
     }
 
-    /// Ends a chunk that nobody wants any more: its bytes, of which `written` were written, are lost.
-    /// As [`end`](Self::end).
+    /// Ends a chunk without recording its bytes, and counts the `written` bytes as lost. Context:
+    /// as [`end`](Self::end).
     pub fn abandon(&self, written: u64) {
         add(&self.lost, written);
         self.close();
     }
 
-    /// Counts somebody who came while there was a chunk. On the area's CPU, in any context, NMI included.
+    /// Counts a request that found an open chunk. On the area's CPU, in any context, NMI included.
     pub fn count_collision(&self) {
         self.collisions.increment();
     }
@@ -222,7 +226,7 @@ impl<P: Platform> Aux<P> {
         self.open.compare_exchange(1, 0);
     }
 
-    /// What happened since it was told before.
+    /// Returns the losses since the last call.
     fn tell(&self) -> Told {
         let news = |told: &P::Shared, now: u64| {
             let new = now.wrapping_sub(told.load());
@@ -237,14 +241,15 @@ impl<P: Platform> Aux<P> {
         }
     }
 
-    /// The position behind the last chunk: what is before may be read once it is held. Any CPU.
+    /// Position after the last chunk. Bytes before it may be read while the reader holds them. Any
+    /// CPU.
     pub fn head(&self) -> u64 {
         // X2.
         self.head.load_acquire()
     }
 
-    /// Has the reader hold what is there from now on, if it does not yet. Returns the position of the
-    /// oldest byte. The one reader.
+    /// Holds the bytes in the area for the reader, if it does not hold them yet. Returns the
+    /// position of the oldest byte. Called by the one reader.
     pub fn hold(&self) -> u64 {
         loop {
             let tail = self.tail.load_acquire();
@@ -254,21 +259,22 @@ impl<P: Platform> Aux<P> {
         }
     }
 
-    /// The position of the oldest byte, if the reader holds it. The one reader.
+    /// Position of the oldest byte, if the reader holds it. Called by the one reader.
     pub fn held(&self) -> Option<u64> {
         let tail = self.tail.load();
         (tail & HELD != 0).then_some(tail & !HELD)
     }
 
-    /// Gives the bytes before `position` back; the reader holds on to what follows. It holds them, and
-    /// they are before the head. The one reader.
+    /// Frees the bytes before `position`; the reader keeps the rest. The reader holds these bytes,
+    /// and they are before the head. Called by the one reader.
     pub fn free(&self, position: u64) {
         let tail = self.tail.load();
-        // X4. While it is held nobody else writes it (A2).
+        // X4. While `tail` is held, no other context writes it (A2).
         self.tail.compare_exchange(tail, position | HELD);
     }
 
-    /// In overwrite mode: lets the rest be overwritten again. The one reader.
+    /// In overwrite mode, allows the producer to overwrite the rest again. Called by the one
+    /// reader.
     pub fn release(&self) {
         if self.mode == Mode::Overwrite {
             let tail = self.tail.load();
@@ -277,14 +283,14 @@ impl<P: Platform> Aux<P> {
         }
     }
 
-    /// Bytes that are there. Any CPU; exact while nobody writes.
+    /// Number of unread bytes. Any CPU; exact while no producer writes.
     pub fn unread(&self) -> u64 {
-        // In this order there are never fewer than none.
+        // `tail` first: with the other order the difference could be negative.
         let tail = self.tail.load_acquire() & !HELD;
         self.head().wrapping_sub(tail)
     }
 
-    /// What was counted. Any CPU; exact while nobody writes.
+    /// Returns the counters. Any CPU; exact while no producer writes.
     pub fn counts(&self) -> Counts {
         Counts {
             chunks: self.chunks.load(),
@@ -297,7 +303,7 @@ impl<P: Platform> Aux<P> {
     }
 }
 
-/// Adds to a counter that nobody else writes now.
+/// Adds to a counter that no other context writes now.
 fn add(counter: &impl Shared, value: u64) {
     counter.store(counter.load().wrapping_add(value));
 }

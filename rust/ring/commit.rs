@@ -9,15 +9,15 @@ use super::slot::Slot;
 use super::switch::Closed;
 use super::Ring;
 
-/// A packet all of whose bytes are committed. Whoever has this is the only one to deliver it.
+/// A packet whose bytes are all committed. Only the owner of this value delivers the packet.
 #[must_use]
 pub struct Complete<'a, P: Platform> {
     pub(super) slot: &'a Slot<P>,
 }
 
 impl<P: Platform> Ring<P> {
-    /// Commits a record that is completely written. If that completes its packet, the packet
-    /// must be [delivered](Self::deliver) at once.
+    /// Commits a completely written record. If this completes the packet, the caller must
+    /// [deliver](Self::deliver) it at once.
     ///
     /// Context: that of the reservation.
     #[inline(always)]
@@ -26,7 +26,7 @@ impl<P: Platform> Ring<P> {
         self.commit_pending(record.pending())
     }
 
-    /// The same of a record of which no more is known.
+    /// Like [`commit`](Self::commit), for a record of which only the [`Pending`] part is left.
     #[inline(always)]
     #[must_use]
     pub fn commit_pending<'a>(&self, record: Pending<'a, P>) -> Option<Complete<'a, P>> {
@@ -34,14 +34,14 @@ impl<P: Platform> Ring<P> {
         self.commit_bytes(record.slot, record.len)
     }
 
-    /// Commits the header of an opened packet. Returns whether that finished it.
+    /// Commits the header of an opened packet. Returns whether that finished the packet.
     #[must_use]
     pub fn commit_header(&self, opened: Opened<'_, P>) -> bool {
         self.deliver_if(self.commit_bytes(opened.slot, self.header))
     }
 
-    /// Commits the padding of a closed packet, whose header must be complete. Returns whether
-    /// that finished it; a packet without padding is finished by its last record.
+    /// Commits the padding of a closed packet, whose header must be complete. Returns whether that
+    /// finished the packet. A packet without padding is finished by its last record.
     #[must_use]
     pub fn commit_padding(&self, closed: Closed<'_, P>) -> bool {
         let padding = self.geometry.size().wrapping_sub(closed.content);
@@ -58,15 +58,14 @@ impl<P: Platform> Ring<P> {
         slot: &'a Slot<P>,
         bytes: u64,
     ) -> Option<Complete<'a, P>> {
-        // Subtracting and learning that nothing is left is one step: of all the commits of a
-        // lap, only one does (I2).
+        // One instruction subtracts and tests for 0. So exactly one commit of a lap finds 0 (I2).
         slot.left.subtract(bytes).then_some(Complete { slot })
     }
 
     /// Hands a complete packet to the reader.
     ///
-    /// Nobody else writes the slot here: the lap is complete, and the next one cannot begin
-    /// before `commit_seq` is written (I3). The order is: header (the committers), reference,
+    /// No other context writes the slot here. The lap is complete, and the next one cannot begin
+    /// before `commit_seq` is stored (I3). The order is: header (by the committers), reference,
     /// `commit_seq`.
     #[cold]
     pub fn deliver(&self, complete: Complete<'_, P>) {
@@ -79,8 +78,8 @@ impl<P: Platform> Ring<P> {
         let lap = self.geometry.lap_after(commit_seq);
         slot.reference
             .store(Reference::packet(slot.reference().index(), lap).word());
-        // After the reference: who finds the slot in memory that outlived its writer sees by either
-        // that the packet is complete (see `image`).
+        // After the reference, for an image that a crash leaves: either the reference or `left`
+        // says that the packet is complete (see `image`).
         slot.left.store(self.geometry.size());
         // W1: pairs with R1.
         self.platform.publish();

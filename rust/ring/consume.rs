@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Taking packets out: the paper's Algorithms 5, 6 and 7.
+//! Reading packets: the paper's Algorithms 5, 6 and 7.
 
 use super::exchange::Bank;
 use super::platform::{Local, Platform, Shared};
 use super::reference::Reference;
 use super::Ring;
 
-/// How often a get looks again when the writer moves under it.
+/// Maximum number of attempts of a get while the writer overtakes it.
 const RETRIES: usize = 16;
 
-/// The reader's side of one ring: its own sub-buffer, and the packet it holds.
+/// The reader's state of one ring: its own sub-buffer, and the packet that it holds.
 ///
 /// # Invariants
 ///
-/// - The memory `spare` belongs to the reader, and so does the held packet's.
+/// - The reader owns the memory `spare` and the held packet's memory.
 /// - `spare` is of `bank`, except after a get and put during an [exchange](Ring::exchange).
-/// - There is one `Reader` to a ring, made by [`Ring::reader`].
+/// - A ring has one `Reader`, made by [`Ring::reader`].
 pub struct Reader {
-    /// Index of the memory that stands in, or will stand in, for the packet taken.
+    /// Index of the memory that replaces, or will replace, that of the packet taken.
     pub(super) spare: u64,
-    /// The bank of memory that the slots have, or get by an exchange.
+    /// The bank of memory that the slots have, or get by the current exchange.
     pub(super) bank: Bank,
     /// Whether a slot may still have memory of the other bank.
     pub(super) is_exchanging: bool,
-    /// Where the packets begin that are too late for the exchange.
+    /// Position of the first packet that is too late for the exchange.
     pub(super) end: Option<u64>,
     held: Option<Held>,
 }
@@ -35,10 +35,10 @@ struct Held {
     reference: Reference,
 }
 
-/// A packet that the reader holds. Nobody writes it.
+/// A packet that the reader holds. No context writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Where it begins, in the buffer's memory.
+    /// Offset of its first byte in the buffer's memory.
     pub memory: u64,
     /// Its position.
     pub position: u64,
@@ -46,17 +46,17 @@ pub struct Packet {
     pub records: u64,
 }
 
-/// Why there is no packet to get.
+/// Reason for which a get returns no packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unavailable {
-    /// None is finished.
+    /// No packet is finished.
     Empty,
-    /// The writer went round under the reader each time it looked.
+    /// The writer overtook the reader in each attempt.
     Busy,
 }
 
 impl<P: Platform> Ring<P> {
-    /// The reader of a new ring. Its own sub-buffer is the memory behind those of the slots.
+    /// Makes the reader of a new ring. Its own sub-buffer is the memory after that of the slots.
     pub fn reader(&self) -> Reader {
         Reader {
             spare: self.geometry.count(),
@@ -67,29 +67,30 @@ impl<P: Platform> Ring<P> {
         }
     }
 
-    /// Whether a packet is finished and unread (equation 2). Any CPU.
+    /// Returns whether a packet is finished and unread (equation 2). Any CPU.
     pub fn is_readable(&self) -> bool {
         let read = self.rcnt.load();
         self.slot(read)
             .is_some_and(|slot| self.geometry.is_ready(read, slot.commit_seq.load()))
     }
 
-    /// Whether the writer is in the last free sub-buffer, or has none: read soon. Any CPU.
+    /// Returns whether the writer is in the last free sub-buffer, or has none: read soon. Any CPU.
     pub fn is_almost_full(&self) -> bool {
         self.geometry
             .is_full(self.geometry.next(self.wcnt.load()), self.rcnt.load())
     }
 
-    /// Bytes of the sub-buffers from the oldest unread packet's to that before the writer's: what is
-    /// finished, padding included, or soon will be. Any CPU; on the writer's it is never too few.
+    /// Bytes of the sub-buffers from that of the oldest unread packet up to, but without, the
+    /// writer's. These are finished, padding included, or soon will be. Any CPU; on the writer's
+    /// CPU the result is never too small.
     pub fn unread(&self) -> u64 {
-        // A reader may move `rcnt` on meanwhile: what is seen of it is the past, which is more.
+        // A reader may advance `rcnt` meanwhile. An older value gives a larger result.
         let read = self.rcnt.load();
         self.geometry
             .distance(read, self.geometry.start(self.wcnt.load()))
     }
 
-    /// Takes the oldest finished packet (Algorithm 6). Gives the held one again if there is
+    /// Takes the oldest finished packet (Algorithm 6). Returns the held packet again if there is
     /// one.
     ///
     /// Context: any CPU; may sleep if [`Platform::promote`] does.
@@ -108,7 +109,7 @@ impl<P: Platform> Ring<P> {
                 }
                 continue;
             }
-            // R1: pairs with W1. From here on everything of that packet is visible.
+            // R1: pairs with W1. From here on the whole packet is visible.
             self.platform.promote();
             if self.geometry.is_being_written(self.wcnt.load(), read) {
                 return Err(Unavailable::Empty);
@@ -119,9 +120,9 @@ impl<P: Platform> Ring<P> {
                 continue;
             }
             let records = slot.packet_records.load();
-            // R2: pairs with W3, in both directions: the writer that takes the slot next finds
-            // the spare, whose old packet has been read; and what is read from now on was not
-            // touched by it.
+            // R2: pairs with W3, in both directions. The writer that takes the slot next finds the
+            // spare, whose old packet has been read. The writer does not touch the memory that the
+            // reader reads from now on.
             if !slot
                 .reference
                 .compare_exchange(reference.word(), Reference::idle(reader.spare).word())
@@ -139,11 +140,10 @@ impl<P: Platform> Ring<P> {
         Err(Unavailable::Busy)
     }
 
-    /// Gives the held packet's memory back (Algorithm 7). Returns the packet, or [`None`] if
-    /// none was held.
+    /// Frees the held packet's memory (Algorithm 7). Returns the packet, or [`None`] if none was
+    /// held.
     ///
-    /// In overwrite mode the writer may have pushed `rcnt` on meanwhile: then there is nothing
-    /// to move.
+    /// In overwrite mode the writer may have pushed `rcnt` meanwhile. Then `rcnt` stays as it is.
     pub fn put(&self, reader: &mut Reader) -> Option<Packet> {
         let Held { packet, reference } = reader.held.take()?;
         reader.spare = reference.index();
@@ -154,10 +154,10 @@ impl<P: Platform> Ring<P> {
         Some(packet)
     }
 
-    /// Puts the held packet back unread, for a reader that goes away between get and put.
+    /// Puts the held packet back unread, for a reader that is closed between get and put.
     ///
-    /// In overwrite mode the writer may have used the slot meanwhile: then the packet's records
-    /// are lost, and counted so.
+    /// In overwrite mode the writer may have used the slot meanwhile. Then the packet's records are
+    /// lost, and counted as overwritten.
     pub fn unget(&self, reader: &mut Reader) {
         let Some(Held { packet, reference }) = reader.held.take() else {
             return;
@@ -172,7 +172,7 @@ impl<P: Platform> Ring<P> {
         }
     }
 
-    /// Counts records of a packet that the reader took and could not give back.
+    /// Counts the records of a packet that the reader took and could not return.
     pub(super) fn count_dropped(&self, records: u64) {
         loop {
             let dropped = self.dropped.load();

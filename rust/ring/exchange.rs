@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Exchanging the memory of all slots at once, for a snapshot.
+//! Exchange of the memory of all slots at once, for a snapshot.
 //!
-//! A buffer has one bank of memory, and during a snapshot two ([`Bank`]): each has a sub-buffer for
-//! every slot and one for the reader. The exchange does to every slot what a get does to one (the paper's
-//! Algorithm 6), with the sub-buffers of the new bank as spares. Afterwards the writer uses the new bank,
-//! and the reader owns the old one with the packets that it held.
+//! A buffer has one bank of memory, and two during a snapshot ([`Bank`]). A bank has a sub-buffer
+//! for every slot and one for the reader. The exchange does to every slot what a get does to one
+//! (the paper's Algorithm 6), with the sub-buffers of the new bank as spares. Afterwards the writer
+//! uses the new bank. The reader owns the old bank with the packets in it.
 //!
-//! The exchange runs on the writer's CPU, in an interrupt. So it sees all that the writer stored, in
-//! program order, and the writer stands still; only what nests in the interrupt (NMI) goes on. A context
-//! that was interrupted may be writing a packet: its slot keeps the old memory, and the caller
-//! exchanges again once that context has gone on. Each slot needs to be found idle once.
+//! The exchange runs on the writer's CPU, in an interrupt. So it sees all that the writer stored,
+//! in program order. The writer does not run meanwhile, except in a context that interrupts the
+//! exchange (NMI). The exchange may have interrupted a context that is writing a packet. That
+//! packet's slot keeps the old memory, and the caller exchanges again after the context has
+//! continued. Each slot needs to be found idle once.
 
 use super::consume::{Packet, Reader};
 use super::platform::{Local, Platform, Shared};
@@ -18,17 +19,17 @@ use super::reference::Reference;
 use super::slot::Slot;
 use super::Ring;
 
-/// One of the two places for a buffer's memory.
+/// One of the two areas for a buffer's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bank {
-    /// The memory that a buffer begins with.
+    /// The memory that a buffer has initially.
     First,
-    /// The memory behind it, in the count of sub-buffers.
+    /// The other memory. Its sub-buffers are numbered after those of the first.
     Second,
 }
 
 impl Bank {
-    /// The other one.
+    /// Returns the other bank.
     pub const fn other(self) -> Self {
         match self {
             Self::First => Self::Second,
@@ -37,7 +38,8 @@ impl Bank {
     }
 }
 
-/// A packet that an exchange took. The reader owns its memory, which is not that of a [`Reader`]'s spare.
+/// A packet that an exchange took. The reader owns its memory, in addition to the spare of the
+/// [`Reader`].
 #[derive(Debug)]
 #[must_use]
 pub struct Taken {
@@ -47,20 +49,21 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// The packet.
+    /// Returns the packet.
     pub fn packet(&self) -> Packet {
         self.packet
     }
 
-    /// Whether older packets may be in the ring, so that it is to be [restored](Ring::restore): it was begun
-    /// after the exchange, or an older one was restored.
+    /// Returns whether older packets may be in the ring. Then the caller must
+    /// [restore](Ring::restore) this packet. It was begun after the exchange, or an older packet
+    /// was restored.
     pub fn is_late(&self) -> bool {
         self.is_late
     }
 }
 
-/// A bank that no slot and no reader has a sub-buffer of: its memory may be freed once the packets taken
-/// from it are read.
+/// A bank of which no slot and no reader has a sub-buffer. Its memory may be freed after the
+/// packets taken from it are read.
 #[derive(Debug)]
 #[must_use]
 pub struct Vacated {
@@ -68,22 +71,22 @@ pub struct Vacated {
 }
 
 impl Vacated {
-    /// Which one.
+    /// Returns which bank it is.
     pub fn bank(&self) -> Bank {
         self.bank
     }
 }
 
 impl Reader {
-    /// The bank of memory that the slots have, or get by an exchange.
+    /// Returns the bank of memory that the slots have, or get by the current exchange.
     pub fn bank(&self) -> Bank {
         self.bank
     }
 }
 
 impl<P: Platform> Ring<P> {
-    /// Gives the ring memory for the other bank than the reader's: what writers call its first byte.
-    /// That bank is vacated. Exchanges go to it from now on.
+    /// Gives the ring memory for the bank that the reader does not use. `base` is the writers'
+    /// address of its first byte. That bank must be vacated. Later exchanges move the slots to it.
     pub fn add_bank(&self, reader: &mut Reader, base: u64) {
         reader.bank = reader.bank.other();
         reader.is_exchanging = true;
@@ -96,8 +99,8 @@ impl<P: Platform> Ring<P> {
         word.store(base);
     }
 
-    /// Whether the packet being written is in the bank that an exchange empties: it must be closed to be
-    /// taken.
+    /// Returns whether the packet being written is in the bank that an exchange empties. Then the
+    /// caller must close the packet, so that the exchange can take it.
     ///
     /// Context: as for [`exchange`](Self::exchange).
     pub fn writes_old_bank(&self, reader: &Reader) -> bool {
@@ -108,14 +111,17 @@ impl<P: Platform> Ring<P> {
                 .is_some_and(|slot| self.bank(slot.reference().index()) != reader.bank)
     }
 
-    /// Exchanges the memory of each slot that is not written to and still has memory of the old bank, and
-    /// hands out the unread packets, from the oldest to the newest. [`None`]: some slot was being written to,
-    /// so this is to be called again; or no bank was [added](Self::add_bank) since the last was vacated.
+    /// Exchanges the memory of each slot that still has memory of the old bank and is not being
+    /// written. Passes the unread packets to `taken`, from the oldest to the newest.
+    ///
+    /// Returns [`None`] in two cases:
+    /// - A slot was being written: call again.
+    /// - No bank was [added](Self::add_bank) since the last one was vacated.
     ///
     /// Overwrite mode. The reader holds no packet.
     ///
-    /// Context: the buffer's CPU, in an interrupt that asks for it, interrupts off; or in the place of a CPU
-    /// that is offline.
+    /// Context: the buffer's CPU, in an interrupt sent for this, interrupts disabled. For an
+    /// offline CPU, the caller that keeps it offline.
     pub fn exchange(&self, reader: &mut Reader, mut taken: impl FnMut(Taken)) -> Option<Vacated> {
         if !reader.is_exchanging {
             return None;
@@ -152,7 +158,8 @@ impl<P: Platform> Ring<P> {
             }
         }
         is_vacated.then(|| {
-            // A reader that got and put a packet meanwhile has a sub-buffer of the old bank instead.
+            // A reader that got and put a packet meanwhile has a sub-buffer of the old bank as its
+            // spare.
             reader.spare = spare;
             reader.is_exchanging = false;
             Vacated {
@@ -161,16 +168,16 @@ impl<P: Platform> Ring<P> {
         })
     }
 
-    /// Has memory `fresh` stand in a slot, whose last packet is at `position`. Returns that packet if it is
-    /// unread.
+    /// Places memory `fresh` in a slot, whose last packet is at `position`. Returns that packet if
+    /// it is unread.
     fn exchange_slot(
         &self,
         slot: &Slot<P>,
         position: u64,
         fresh: u64,
     ) -> Result<Option<(Packet, Reference)>, BeingWritten> {
-        // An interrupted context may have reserved there and not taken the slot yet: then this lap is
-        // not complete, and no later packet may be taken before it.
+        // An interrupted context may have reserved there and not taken the memory yet. Then this
+        // lap is not complete, and no later packet may be taken before it.
         let is_complete = self.geometry.is_ready(position, slot.commit_seq.load());
         let reference = slot.reference();
         let index = reference.index();
@@ -194,24 +201,26 @@ impl<P: Platform> Ring<P> {
         Ok(reference.is_packet().then_some((packet, reference)))
     }
 
-    /// Notes that a taken packet was read, as a put does. The packets before it are read, or lost.
+    /// Marks a taken packet as read, like a put. All earlier packets are read or lost.
     pub fn release(&self, taken: &Taken) {
         let Packet { position, .. } = taken.packet;
-        // As in `put`: the writer may have pushed `rcnt` on.
+        // As in `put`: the writer may have pushed `rcnt`.
         let _moved = self
             .rcnt
             .compare_exchange(position, self.geometry.next(position));
     }
 
-    /// Where a taken packet can be copied, to be [restored](Self::restore). [`None`]: the reader has no
-    /// sub-buffer of the new bank.
+    /// Returns where a taken packet can be copied, to be [restored](Self::restore). [`None`]: the
+    /// reader has no sub-buffer of the new bank.
     pub fn room(&self, reader: &Reader) -> Option<u64> {
         (self.bank(reader.spare) == reader.bank).then(|| self.geometry.memory(reader.spare))
     }
 
-    /// Puts a taken packet back unread: the copy of it in the reader's [`room`](Self::room). All newer ones are
-    /// to be put back, too. Returns whether it can be read again. If not, because the writer has used its
-    /// slot meanwhile, its records are counted as overwritten.
+    /// Puts a taken packet back unread: the copy that the caller made in the reader's
+    /// [`room`](Self::room). The caller must put all newer packets back, too.
+    ///
+    /// Returns whether the packet can be read again. If the writer has used the slot meanwhile, the
+    /// packet's records are counted as overwritten instead.
     pub fn restore(&self, reader: &mut Reader, taken: Taken) -> bool {
         let Taken {
             packet, reference, ..
@@ -221,7 +230,7 @@ impl<P: Platform> Ring<P> {
             .first(reader.bank)
             .wrapping_add(self.geometry.index(position));
         let lap = self.geometry.lap(position);
-        // Behind `rcnt` nobody would find it.
+        // A packet before `rcnt` is never read.
         let is_ahead =
             || self.geometry.distance(self.rcnt.load(), position) < self.geometry.buffer_size();
         let copy = Reference::packet(reader.spare, lap);
@@ -233,7 +242,7 @@ impl<P: Platform> Ring<P> {
                 slot.reference
                     .compare_exchange(Reference::idle(fresh).word(), copy.word())
             });
-        // Packets that an unfinished exchange takes from here on are late.
+        // Packets from this position on that the unfinished exchange takes later are late.
         if self.is_before(position, reader.end) {
             reader.end = Some(position);
         }
@@ -245,7 +254,7 @@ impl<P: Platform> Ring<P> {
         is_restored
     }
 
-    /// In which bank a memory position of readers lies, and where there.
+    /// Splits a readers' memory position into its bank and the offset there.
     pub fn place(&self, memory: u64) -> (Bank, u64) {
         let bytes = self.geometry.memory(self.first(Bank::Second));
         if memory < bytes {
@@ -255,12 +264,12 @@ impl<P: Platform> Ring<P> {
         }
     }
 
-    /// Number of a packet in its stream.
+    /// Number of the packet in its stream.
     pub fn sequence(&self, packet: &Packet) -> u64 {
         self.geometry.sequence(self.origin, packet.position)
     }
 
-    /// Whether a packet lies before `end`.
+    /// Returns whether a packet lies before `end`.
     fn is_before(&self, position: u64, end: Option<u64>) -> bool {
         let ahead = end.map(|end| self.geometry.distance(position, end));
         ahead.is_some_and(|ahead| ahead.wrapping_sub(1) < self.geometry.buffer_size())
@@ -274,7 +283,7 @@ impl<P: Platform> Ring<P> {
         }
     }
 
-    /// The bank of a sub-buffer.
+    /// Bank of a sub-buffer.
     fn bank(&self, index: u64) -> Bank {
         if index > self.geometry.count() {
             Bank::Second
@@ -283,7 +292,7 @@ impl<P: Platform> Ring<P> {
         }
     }
 
-    /// The first byte of sub-buffer `index`, as writers address it.
+    /// Writers' address of the first byte of sub-buffer `index`.
     pub(super) fn address(&self, index: u64) -> u64 {
         let bank = self.bank(index);
         let base = match bank {
@@ -295,5 +304,5 @@ impl<P: Platform> Ring<P> {
     }
 }
 
-/// A slot cannot be exchanged now.
+/// The slot cannot be exchanged now.
 struct BeingWritten;

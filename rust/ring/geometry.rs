@@ -2,22 +2,22 @@
 
 //! Sizes of a buffer, and the paper's equations on its positions (section 4.2).
 //!
-//! The paper writes M(x) from bit m to n for "x with only the bits m to n-1 kept". All
-//! arithmetic is modulo 2^[`BITS`](Platform::BITS).
+//! The paper writes M(x) from bit m to n for "x with only the bits m to n-1 kept". All arithmetic
+//! is modulo 2^[`BITS`](Platform::BITS).
 
 use super::platform::Platform;
 use core::marker::PhantomData;
 
-/// Sub-buffer size and count.
+/// Size and number of sub-buffers.
 ///
 /// # Invariants
 ///
 /// - `size` and `count` are powers of two, `count >= 2`.
 /// - `size_bits + count_bits < P::BITS`, so at least one bit of a position counts laps.
 pub struct Geometry<P: Platform> {
-    /// Bytes in a sub-buffer, less 1.
+    /// Bytes in a sub-buffer, minus 1.
     size_mask: u64,
-    /// Sub-buffers, less 1.
+    /// Number of sub-buffers, minus 1.
     count_mask: u64,
     /// Bytes in all sub-buffers.
     buffer_size: u64,
@@ -34,11 +34,12 @@ impl<P: Platform> Clone for Geometry<P> {
 impl<P: Platform> Copy for Geometry<P> {}
 
 impl<P: Platform> Geometry<P> {
-    /// All the bits of a position.
+    /// A word with all bits of a position set.
     const WORD: u64 = u64::MAX >> (64 - P::BITS);
 
-    /// Checks the sizes: both powers of two, at least two sub-buffers, and the whole buffer,
-    /// with the reader's sub-buffer, at most half of what a position can count.
+    /// Checks the sizes. Both must be powers of two, and there must be at least two sub-buffers.
+    /// The buffer, without the reader's sub-buffer, may have at most half of the range of a
+    /// position.
     pub fn new(size: u64, count: u64) -> Option<Self> {
         if !size.is_power_of_two() || !count.is_power_of_two() || count < 2 {
             return None;
@@ -63,7 +64,7 @@ impl<P: Platform> Geometry<P> {
         self.size_mask.wrapping_add(1)
     }
 
-    /// Sub-buffers that writers use; the reader has one more.
+    /// Number of sub-buffers that writers use; the reader has one more.
     #[inline(always)]
     pub fn count(&self) -> u64 {
         self.count_mask.wrapping_add(1)
@@ -81,7 +82,7 @@ impl<P: Platform> Geometry<P> {
         position.wrapping_add(bytes) & Self::WORD
     }
 
-    /// Offset in the sub-buffer.
+    /// Offset of the position in its sub-buffer.
     #[inline(always)]
     pub fn offset(&self, position: u64) -> u64 {
         position & self.size_mask
@@ -93,7 +94,7 @@ impl<P: Platform> Geometry<P> {
         to.wrapping_sub(from) & Self::WORD
     }
 
-    /// The position before.
+    /// The position one byte before.
     #[inline(always)]
     pub(super) fn before(&self, position: u64) -> u64 {
         self.advance(position, u64::MAX)
@@ -105,13 +106,13 @@ impl<P: Platform> Geometry<P> {
         self.distance(position, last) <= self.size_mask
     }
 
-    /// Bytes from `position` to the end of the sub-buffer; 0 where one begins.
+    /// Bytes from `position` to the end of the sub-buffer; 0 at the first byte of one.
     #[inline(always)]
     pub(super) fn room(&self, position: u64) -> u64 {
         position.wrapping_neg() & self.size_mask
     }
 
-    /// Offset in the buffer.
+    /// Offset of the position in the buffer.
     #[inline(always)]
     pub fn buffer_offset(&self, position: u64) -> u64 {
         position & self.buffer_size.wrapping_sub(1)
@@ -129,13 +130,14 @@ impl<P: Platform> Geometry<P> {
         self.advance(self.start(position), self.size())
     }
 
-    /// Index of the slot.
+    /// Index of the slot in which the position lies.
     #[inline(always)]
     pub fn index(&self, position: u64) -> u64 {
         position.wrapping_shr(self.size_bits) & self.count_mask
     }
 
-    /// The sum of the indexes of a bank's sub-buffers, the reader's among them, from `first` on.
+    /// Sum of the indexes of a bank's sub-buffers, the reader's included. `first` is the bank's
+    /// first index.
     pub(super) fn sum_of_indexes(&self, first: u64) -> u64 {
         let last = self.count();
         // 0 + 1 + ... + last, which is even.
@@ -145,32 +147,32 @@ impl<P: Platform> Geometry<P> {
             .wrapping_add(from_zero)
     }
 
-    /// How often the buffer was gone round.
+    /// Number of times that the writer went through the whole buffer before this position.
     #[inline(always)]
     pub fn lap(&self, position: u64) -> u64 {
         position >> self.size_bits >> self.count_bits
     }
 
-    /// Sub-buffers from the position `origin` to that of `position`.
+    /// Number of sub-buffers from position `origin` to `position`.
     pub fn sequence(&self, origin: u64, position: u64) -> u64 {
         self.distance(origin, position) >> self.size_bits
     }
 
-    /// Offset in the buffer's memory of byte 0 of memory sub-buffer `index`.
+    /// Offset in the buffer's memory of the first byte of memory sub-buffer `index`.
     #[inline(always)]
     pub fn memory(&self, index: u64) -> u64 {
         index.wrapping_shl(self.size_bits)
     }
 
-    /// The lap that follows those that are complete in a slot, given its `commit_seq`.
+    /// The lap after the complete laps of a slot, given its `commit_seq`.
     #[inline(always)]
     pub(super) fn lap_after(&self, commit_seq: u64) -> u64 {
         self.cut(commit_seq) >> self.size_bits
     }
 
-    /// What a slot's commit counters are when all laps before that of `position` are complete:
-    /// the left side of equations (2) and (3). The counters keep more bits than positions have
-    /// laps, so both sides are cut to those (Figure 6).
+    /// Value of a slot's commit counters when all laps before that of `position` are complete: the
+    /// left side of equations (2) and (3). The counters have more bits than a lap, so both sides
+    /// are cut to the bits of a lap (Figure 6).
     #[inline(always)]
     pub(super) fn committed_before(&self, position: u64) -> u64 {
         self.lap(position) << self.size_bits

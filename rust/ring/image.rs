@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A slot as it is found in memory that has outlived its writer: which bytes were committed.
+//! A slot as it is found in memory that has outlived its writer. It says which bytes were
+//! committed.
 //!
-//! The machine stopped between any two instructions of the writer, whose stores reach memory in the
-//! order of the program (that is what W1 needs, too). So:
+//! The machine stopped between any two instructions of the writer, whose stores reach memory in
+//! program order (W1 needs this, too). So:
 //!
-//! - While the reference is held the packet is not delivered. What is `left` of the lap says how much
-//!   of it was committed; nothing left: all, and its header is complete.
-//! - A reference to a packet is that of a delivered one: deliver writes it after the packet was
-//!   complete, and before it sets `left` for the next lap.
-//! - Otherwise nothing unread stands here.
+//! - While the reference is held, the packet is not delivered. `left` says how many bytes of the
+//!   lap are not committed. If it is 0, all bytes are committed and the header is complete.
+//! - A reference with a packet means that the packet is delivered. `deliver` stores it after the
+//!   packet is complete, and before it sets `left` for the next lap.
+//! - Otherwise the slot has no unread packet.
 //!
-//! A record that a nested context committed while the one below it was being laid down is behind a hole.
-//! The count of committed bytes does not say where that is: who reads the packet has to find out
-//! whether the records fit what was committed.
+//! A nested context may have committed a record after one that was not yet written completely. The
+//! count of committed bytes does not say where that hole is. A reader of the packet must check
+//! whether the records match the committed bytes.
 
 use super::platform::Platform;
 use super::reference::Reference;
@@ -23,28 +24,28 @@ use core::mem::{offset_of, size_of};
 /// State of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Image {
-    /// No packet, or one that was read.
+    /// No packet, or a packet that was read.
     Empty,
-    /// A finished packet, in this memory sub-buffer.
+    /// A finished packet, in memory sub-buffer `memory`.
     Finished {
         /// Index of the memory.
         memory: u64,
-        /// Records in it.
+        /// Number of records in the packet.
         records: u64,
     },
-    /// A packet that was being written, in this memory sub-buffer.
+    /// A packet that was being written, in memory sub-buffer `memory`.
     Open {
         /// Index of the memory.
         memory: u64,
-        /// Bytes committed, header included; fewer than the sub-buffer has.
+        /// Bytes committed, header included; fewer than a sub-buffer has.
         committed: u64,
-        /// Records committed.
+        /// Number of records committed.
         records: u64,
     },
 }
 
 impl Image {
-    /// Bytes of a slot.
+    /// Size of a slot in bytes.
     pub const SIZE: usize = 64;
 
     const LEFT: usize = 0;
@@ -53,7 +54,7 @@ impl Image {
     const PACKET_RECORDS: usize = 48;
     const DELIVERED_RECORDS: usize = 56;
 
-    /// Whether slots of this platform lie in memory as they are read here.
+    /// Returns whether slots of this platform have the layout that this file reads.
     pub const fn is_of<P: Platform>() -> bool {
         size_of::<Slot<P>>() == Self::SIZE
             && offset_of!(Slot<P>, left) == Self::LEFT
@@ -63,8 +64,8 @@ impl Image {
             && offset_of!(Slot<P>, delivered_records) == Self::DELIVERED_RECORDS
     }
 
-    /// Decodes the bytes of a slot, little endian, of a buffer whose sub-buffers have `size` bytes each and
-    /// indexes up to `last`. [`None`]: no writer leaves a slot so.
+    /// Decodes the bytes of a slot, little endian. The buffer's sub-buffers have `size` bytes each,
+    /// and indexes up to `last`. [`None`]: no writer leaves such a slot.
     pub fn read(slot: &[u8; Self::SIZE], size: u64, last: u64) -> Option<Self> {
         let word = |at: usize| {
             let bytes = slot.get(at..)?.first_chunk()?;
@@ -73,7 +74,7 @@ impl Image {
         let reference = Reference::from_word(word(Self::REFERENCE)?);
         let memory = reference.index();
         let left = word(Self::LEFT)?;
-        // The reader's sub-buffer may stand in any slot.
+        // The reader's sub-buffer may be in any slot.
         if memory > last || left > size {
             return None;
         }
@@ -86,7 +87,7 @@ impl Image {
             (true, false) => Self::Empty,
             (false, _) if left == 0 => Self::Finished {
                 memory,
-                // Deliver may have been at work already.
+                // `deliver` may have stored this count already.
                 records: since_delivery.max(word(Self::PACKET_RECORDS)?),
             },
             (false, _) => Self::Open {

@@ -4,21 +4,22 @@
 
 use super::platform::{Local, Platform};
 
-/// Why a record was refused.
+/// Reason for which a record was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
     /// Discard mode: no sub-buffer is free (equation 1).
     Full,
-    /// A context below has reserved, but not committed, a whole buffer ago (equation 3).
+    /// A context that this one interrupted has reserved a whole buffer ago, and not yet committed
+    /// (equation 3).
     Wrapped,
     /// The record does not fit into a sub-buffer.
     TooLarge,
-    /// Fired by a probe that is recording in the same context.
+    /// The probe fired itself while it recorded in the same context.
     Nested,
 }
 
 impl Lost {
-    /// All the reasons, in the order of the counters.
+    /// All reasons, in the order of the counters.
     pub const ALL: [Self; 4] = [Self::Full, Self::Wrapped, Self::TooLarge, Self::Nested];
 }
 
@@ -28,7 +29,7 @@ pub struct LostCounters<P: Platform> {
     wrapped: P::Local,
     too_large: P::Local,
     nested: P::Local,
-    /// Committed, then overwritten by the writer.
+    /// Number of records committed, then overwritten by the writer.
     overwritten: P::Local,
 }
 

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The ring: which bytes of a buffer belong to whom. Positions only.
+//! The ring: decides which bytes of a buffer belong to the writer and which to the reader.
 //!
 //! This is the algorithm of section 4 of Desnoyers and Dagenais, "Lockless Multi-Core
-//! High-Throughput Buffering Scheme for Kernel Tracing", completed where the paper leaves
-//! a gap. It knows no pointer, no kernel and no payload: it hands out positions in a
-//! buffer and says when they may be read. kbuild compiles these files into the module;
-//! cargo compiles the same files for the tests.
+//! High-Throughput Buffering Scheme for Kernel Tracing", completed where the paper leaves a gap.
+//! The code has no pointer, no kernel call and no payload. It returns positions in a buffer and
+//! says when the bytes there may be read. kbuild compiles these files into the module; cargo
+//! compiles the same files for the tests.
 //!
 //! # Vocabulary
 //!
-//! - *Buffer*: the memory of one CPU in one channel. A power of two of *sub-buffers*, each
-//!   a power of two of bytes, and one more sub-buffer that belongs to the reader.
-//! - *Position*: bytes since the beginning of time, wrapping. Its low bits are the offset in
-//!   a sub-buffer, the next the slot, the rest the *lap*.
-//! - *Slot*: a place in the order of sub-buffers ([`slot::Slot`]). Which memory stands there is
-//!   said by the slot's *reference*, so that the reader can exchange it for its own.
-//! - *Reserve*: move `wcnt`, which makes the bytes between the old and the new value the caller's.
-//! - *Commit*: take from the slot's `left` what was written. When nothing is left of a lap, the
+//! - *Buffer*: the memory of one CPU in one channel. It has a power of two of *sub-buffers*, and
+//!   one more sub-buffer that belongs to the reader. The size of a sub-buffer is a power of two of
+//!   bytes.
+//! - *Position*: number of bytes since the beginning of time, wrapping. The low bits are the offset
+//!   in a sub-buffer, the next bits the slot, the rest the *lap*.
+//! - *Slot*: a place in the order of sub-buffers ([`slot::Slot`]). The slot's *reference* names the
+//!   memory that stands there, so the reader can exchange it for memory of its own.
+//! - *Reserve*: advance `wcnt`. The caller then owns the bytes between the old and the new value.
+//! - *Commit*: subtract the written bytes from the slot's `left`. When `left` reaches 0, the
 //!   sub-buffer holds a finished *packet* and is *delivered*.
 //! - *Switch*: close the packet being written before it is full.
 //!
@@ -35,13 +36,13 @@
 //!    +--------------------------------------------------------------------------------+
 //! ```
 //!
-//! # Who runs where
+//! # Contexts
 //!
-//! Everything of the *writer* ([`reserve`], [`commit`], [`switch`]) runs on the buffer's CPU, with
-//! preemption disabled, in any context. A nested context (interrupt, NMI) runs to its end
-//! before the one below goes on, so writers nest like function calls. For a CPU that is
-//! offline, one caller that keeps it offline stands in for it. The *reader* ([`consume`]) runs on
-//! any CPU; there is one at a time. Its [`exchange`] runs on the writer's CPU.
+//! The *writer* ([`reserve`], [`commit`], [`switch`]) runs on the buffer's CPU with preemption
+//! disabled, in any context. A nested context (interrupt, NMI) returns before the interrupted
+//! context continues, so writers nest like function calls. For an offline CPU, one caller that
+//! keeps the CPU offline runs the writer's functions instead. The *reader* ([`consume`]) runs on
+//! any CPU. There is one reader at a time. The reader's [`exchange`] runs on the writer's CPU.
 //!
 //! # Words
 //!
@@ -49,28 +50,29 @@
 //! | --- | --- | --- |
 //! | `wcnt` | writer | local cmpxchg |
 //! | `rcnt` | reader (put), writer (push, overwrite mode) | shared cmpxchg |
-//! | `left` (slot) | writer | local subtraction that tells whether nothing is left; store at delivery |
+//! | `left` (slot) | writer | local subtraction that returns whether 0 is left; store at delivery |
 //! | `commit_seq` (slot) | writer, at delivery | store; one deliverer per lap |
 //! | `reference` (slot) | writer (hold, deliver), reader (get, unget, exchange) | shared cmpxchg; store while held |
-//! | the open slot; `last`, `to_memory` (slot) | writer | store; what they say does not change while it matters |
+//! | the open slot; `last`, `to_memory` (slot) | writer | store; the values do not change while a writer uses them |
 //! | `records`, lost counters | writer | local add |
 //!
 //! # Invariants
 //!
 //! - I1. `wcnt` only grows, and a record never crosses a sub-buffer's end.
 //! - I2. The bytes reserved in a slot in one lap, headers and padding included, add up to the
-//!   sub-buffer's size. So nothing is `left` exactly when the lap is complete, and the one
-//!   commit that finds it so delivers.
-//! - I3. No byte of a lap is reserved in a slot before its previous lap was delivered
-//!   (equation 3). So while a slot is being closed or delivered nobody else writes it.
-//! - I4. A writer writes only memory whose reference is held (without
-//!   [`IDLE`](reference::IDLE)): it has held it itself, or the open slot is the one it reserved
-//!   in, which says that some context has. A reference stays held until the packet is complete,
-//!   and the reader exchanges only those that are idle. So they never touch the same memory.
+//!   sub-buffer's size. So `left` is 0 exactly when the lap is complete. The one commit that brings
+//!   `left` to 0 delivers the packet.
+//! - I3. No byte of a lap is reserved in a slot before the slot's previous lap was delivered
+//!   (equation 3). So while one context closes or delivers a packet, no other context writes the
+//!   slot.
+//! - I4. A writer writes only memory whose reference is held (without [`IDLE`](reference::IDLE)).
+//!   Either the writer has held the reference itself, or it reserved in the open slot, whose
+//!   reference some context has held. A reference stays held until the packet is complete, and the
+//!   reader exchanges only idle references. So writer and reader never access the same memory.
 //! - I5. In discard mode `wcnt` never passes `rcnt` by more than the buffer (equation 1). In
-//!   overwrite mode `rcnt` is pushed, and the references keep I4.
-//! - I6. Every record is counted once: committed in a packet, or lost for one reason; a
-//!   committed record is read, or overwritten, or still in the buffer.
+//!   overwrite mode the writer pushes `rcnt`, and the references keep I4.
+//! - I6. Every record is counted once: committed in a packet, or lost for one reason. A committed
+//!   record is read, or overwritten, or still in the buffer.
 //!
 //! # Barriers
 //!
@@ -83,31 +85,31 @@
 //! | R2 | [`consume`]: cmpxchg of the reference | exchange before reading; reading the old packet before giving its memory as spare | W3 |
 //! | R3 | [`consume`]: cmpxchg of `rcnt` in put | reading before freeing | W2 |
 //!
-//! W1 with R1 is where the paper promotes: the writer's side may be only a compiler
-//! barrier if the reader makes the writer's CPU execute a full barrier (an IPI) between
-//! two full barriers of its own (Algorithm 6). The [`platform::Platform`] decides which of
-//! the two it is; see `publish` and `promote` there.
+//! The paper's promotion is the pair W1 and R1. The writer's side may be only a compiler barrier if
+//! the reader makes the writer's CPU execute a full barrier (by an IPI), between two full barriers
+//! of its own (Algorithm 6). The [`platform::Platform`] chooses between this and an ordinary pair
+//! of barriers; see `publish` and `promote` there.
 //!
 //! # Where this differs from the paper
 //!
 //! - Algorithm 3 adds to a commit counter, then reads it: a nested commit in between delivers
-//!   twice. Here the counter of a lap counts down, and one instruction takes from it and tells
-//!   whether that was the last (I2). Complete laps are counted at delivery.
-//! - Algorithm 1, equation (3): `wcnt` may be stale when `commit_seq` is read; it is read again
-//!   before a record is called lost.
-//! - A sub-buffer is opened by the first record in it, never in advance: neither a switch nor an
-//!   exact fill opens the next one, so idle buffers stay empty and there is no special
-//!   first sub-buffer.
-//! - Whoever closes a packet has the time and the lost count for its header from the same
-//!   `wcnt` cmpxchg, and writes them before committing the padding. So the header is complete
-//!   before the packet can be delivered, whoever delivers.
-//! - The reference says whether the memory holds an unread packet. Taking it back is one
-//!   cmpxchg, and the winner knows whether records were overwritten: counts are exact.
-//! - PUSHREADER pushes until there is room, testing each time. One push is not always enough:
-//!   a nested record may open the next sub-buffer before the context below it, which opened
-//!   one too, has pushed. `rcnt` would stay one sub-buffer behind for ever, at a slot that is
-//!   being written, and nothing could be read any more.
-//! - A reader that goes away between get and put gives the packet back ([`Ring::unget`]).
+//!   twice. Here a lap's counter counts down. One instruction subtracts from it and returns whether
+//!   0 is left (I2). Complete laps are counted at delivery.
+//! - Algorithm 1, equation (3): `wcnt` may be stale when `commit_seq` is read. `wcnt` is read again
+//!   before a record is counted as lost.
+//! - The first record in a sub-buffer opens it. Neither a switch nor an exact fill opens the next
+//!   one. So idle buffers stay empty, and the first sub-buffer is not special.
+//! - The context that closes a packet takes the time and the lost count for the header from the
+//!   `wcnt` cmpxchg that closed it. It writes both before it commits the padding. So the header is
+//!   complete before any context can deliver the packet.
+//! - The reference says whether the memory holds an unread packet. The writer takes the memory back
+//!   by one cmpxchg, and the winner knows whether records were overwritten. So the counts are
+//!   exact.
+//! - PUSHREADER pushes until there is room, with a test before each push. One push is not always
+//!   enough. A nested record may open the next sub-buffer before the interrupted context, which
+//!   opened one too, has pushed. Then `rcnt` would stay one sub-buffer behind for ever, at a slot
+//!   that is being written, and the reader would get no packet any more.
+//! - A reader that is closed between get and put returns the packet ([`Ring::unget`]).
 //! - A snapshot exchanges the memory of all slots at once, in an interrupt on the writer's CPU
 //!   ([`exchange`]).
 
@@ -132,53 +134,53 @@ use lost::LostCounters;
 use platform::{Local, Platform, Shared};
 use slot::{Slot, Slots};
 
-/// What happens when there is no free sub-buffer.
+/// Policy for a record that finds no free sub-buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// New records are refused and counted; what is in the buffer stays.
+    /// Refuses and counts the new record; the buffer's content stays.
     Discard,
-    /// The oldest packet is overwritten and its records counted: a flight recorder.
+    /// Overwrites the oldest packet and counts its records: a flight recorder.
     Overwrite,
 }
 
-/// The write side's state of one buffer, and what it shares with the reader.
+/// State of one buffer's write side, with the words that the writer shares with the reader.
 ///
 /// # Invariants
 ///
 /// - There are `geometry.count()` slots.
 /// - Positions obey I1-I6 of the [module](self).
-// The writer's words come first and together: they are what the hot path touches.
+// The writer's words come first and together, because the hot path uses them.
 #[repr(C)]
 pub struct Ring<P: Platform> {
     wcnt: P::Local,
     geometry: Geometry<P>,
     slots: P::Slots,
-    /// The position of writers that is the first byte of the first bank of memory.
+    /// Writers' address of the first byte of the first bank of memory.
     base: P::Shared,
     /// The position of the first packet.
     origin: u64,
-    /// Bytes in front of the first record of every packet.
+    /// Size in bytes of a packet header, which precedes the first record.
     header: u64,
-    /// Bytes of the largest record.
+    /// Size in bytes of the largest record.
     largest: u64,
-    /// The distance from `rcnt` at which no sub-buffer is free for a new packet: that of equation
-    /// (1) in discard mode, never reached in overwrite mode.
+    /// Distance from `rcnt` at which no sub-buffer is free for a new packet. In discard mode it is
+    /// that of equation (1); in overwrite mode it is never reached.
     full_at: u64,
     mode: Mode,
     lost: LostCounters<P>,
-    /// Discarded records as told in the last closed packet. A nested close may leave an older
-    /// value here: then [`Ring::report_losses`] tells the same once more.
+    /// Value of `discarded` in the last closed packet. A nested close may leave an older value
+    /// here; then [`Ring::report_losses`] reports the same losses once more.
     reported: P::Local,
     platform: P,
-    /// Own cache line: the reader writes it, the writer looks only when it switches.
+    /// On its own cache line: the reader writes it, and the writer reads it only when it switches.
     rcnt: OwnLine<P::Shared>,
-    /// Records the reader could not give back ([`Ring::unget`], [`Ring::restore`]).
+    /// Records of packets that the reader could not return ([`Ring::unget`], [`Ring::restore`]).
     dropped: P::Shared,
-    /// The same as `base` of the second bank ([`exchange`]).
+    /// Like `base`, of the second bank ([`exchange`]).
     second_base: P::Shared,
 }
 
-/// Keeps a word of the reader's out of the writer's cache lines.
+/// Keeps a word that the reader writes out of the writer's cache lines.
 #[repr(align(64))]
 struct OwnLine<T>(T);
 
@@ -192,15 +194,17 @@ impl<T> Deref for OwnLine<T> {
 impl<P: Platform> Ring<P> {
     /// Makes an empty ring whose counters start at `origin`, a multiple of the buffer size.
     ///
-    /// `origin` is 0 but in tests, which start just below a wrap. `slots` are made by
-    /// [`Slot::new`], one for each sub-buffer, in order.
+    /// `origin` is 0 except in tests, which start just below a wrap. `slots` holds one slot for
+    /// each sub-buffer, in order, made by [`Slot::new`].
     ///
-    /// `base` is what writers call the first byte of the memory, such as its address; readers call
-    /// it 0.
+    /// `base` is the writers' address of the first byte of the memory. Readers address that byte as
+    /// 0.
     ///
-    /// Returns [`None`] if `slots` does not fit `geometry`, if `origin` does not lie on a lap's
-    /// first byte, or if `header` leaves no room for a record or is 0: what is committed must
-    /// count.
+    /// Returns [`None`] in each of these cases:
+    /// - `slots` does not fit `geometry`;
+    /// - `origin` is not the first position of a lap;
+    /// - `header` leaves no room for a record;
+    /// - `header` is 0: every commit must reduce `left`.
     pub fn new(
         geometry: Geometry<P>,
         mode: Mode,
@@ -239,7 +243,7 @@ impl<P: Platform> Ring<P> {
         })
     }
 
-    /// The sizes.
+    /// Sizes of the buffer.
     #[inline(always)]
     pub fn geometry(&self) -> &Geometry<P> {
         &self.geometry
@@ -251,7 +255,7 @@ impl<P: Platform> Ring<P> {
         self.mode
     }
 
-    /// What the ring runs on.
+    /// Platform that the ring runs on.
     pub fn platform(&self) -> &P {
         &self.platform
     }
@@ -262,7 +266,8 @@ impl<P: Platform> Ring<P> {
         &self.lost
     }
 
-    /// Records committed since the ring was made. Any CPU; exact when the writer is quiet.
+    /// Number of records committed since the ring was made. Any CPU; exact while the writer is
+    /// idle.
     pub fn recorded(&self) -> u64 {
         self.slots
             .all()
@@ -270,15 +275,16 @@ impl<P: Platform> Ring<P> {
             .fold(0, |sum, slot| sum.wrapping_add(slot.records.load()))
     }
 
-    /// Records overwritten before they were read. Any CPU; exact when the writer is quiet.
+    /// Number of records overwritten before they were read. Any CPU; exact while the writer is
+    /// idle.
     pub fn overwritten(&self) -> u64 {
         self.lost.overwritten().wrapping_add(self.dropped.load())
     }
 
     /// The slot in which `position` lies.
     ///
-    /// [`None`] cannot happen (invariant of [`Ring`]); it is passed on because the hot path
-    /// must not have a panic in it.
+    /// [`None`] cannot happen (invariant of [`Ring`]). It is returned anyway, because the hot path
+    /// must not contain a panic.
     #[inline(always)]
     fn slot(&self, position: u64) -> Option<&Slot<P>> {
         self.slots.all().get(self.geometry.index(position) as usize)

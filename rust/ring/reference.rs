@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The reference of a slot: which memory stands there, and what state it is in, in one word.
+//! The reference of a slot: one word that holds the index of the slot's memory and its state.
 //!
 //! ```text
 //!   63          33  32     31     30 ............ 0
@@ -9,13 +9,13 @@
 //!   +-------------+------+--------+----------------+
 //! ```
 //!
-//! The tag is the packet's lap. It makes the reader's exchange fail when the writer has gone
-//! round since the reader looked. 31 bits: the reader would have to sleep between two
-//! instructions for exactly 2^31 laps to be fooled.
+//! The tag is the packet's lap. If the writer has completed a lap since the reader looked, the tag
+//! differs and the reader's exchange fails. The tag has 31 bits. The exchange succeeds wrongly only
+//! if the reader sleeps between two instructions for exactly 2^31 laps.
 
-/// Set while no writer uses the memory. The reader exchanges only references with it.
+/// Set while no writer uses the memory. The reader exchanges only references with this bit set.
 pub const IDLE: u64 = 1 << 32;
-/// Set when the memory holds a finished packet that nobody has read.
+/// Set while the memory holds a finished, unread packet.
 pub const PACKET: u64 = 1 << 31;
 
 const INDEX: u64 = PACKET - 1;
@@ -26,7 +26,7 @@ const TAG_SHIFT: u32 = 33;
 pub struct Reference(u64);
 
 impl Reference {
-    /// Memory `index`, with nothing in it and nobody writing.
+    /// Memory `index`, empty and not used by a writer.
     pub const fn idle(index: u64) -> Self {
         Self((index & INDEX) | IDLE)
     }
@@ -36,19 +36,19 @@ impl Reference {
         Self((index & INDEX) | IDLE | PACKET | (lap << TAG_SHIFT))
     }
 
-    /// As read from a word.
+    /// The reference that `word` encodes.
     #[inline(always)]
     pub(super) const fn from_word(word: u64) -> Self {
         Self(word)
     }
 
-    /// As stored in a word.
+    /// The reference as a word.
     #[inline(always)]
     pub(super) const fn word(self) -> u64 {
         self.0
     }
 
-    /// The same memory, in use by the writer.
+    /// The same memory, held by the writer.
     pub(super) const fn held(self) -> Self {
         Self(self.0 & INDEX)
     }

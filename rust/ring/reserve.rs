@@ -8,25 +8,25 @@ use super::slot::{Slot, Slots};
 use super::switch::Closed;
 use super::{Mode, Ring};
 
-/// Space for a record, the caller's until it commits it.
+/// Space for a record. The caller owns it until the commit.
 pub struct Reserved<'a, P: Platform> {
-    /// Where, in the buffer's memory.
+    /// Address in the buffer's memory.
     pub memory: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub len: u64,
-    /// The time of the reservation: not before that of any earlier one.
+    /// Time of the reservation, not before that of any earlier reservation.
     pub time: u64,
     pub(super) slot: &'a Slot<P>,
 }
 
-/// The same without what was needed to lay the record down: what its commit needs.
+/// The part of a [`Reserved`] that the commit needs.
 pub struct Pending<'a, P: Platform> {
     pub(super) len: u64,
     pub(super) slot: &'a Slot<P>,
 }
 
 impl<'a, P: Platform> Reserved<'a, P> {
-    /// What is left of it once it is known where the record goes.
+    /// Drops the address and the time, which only the writing of the record needs.
     #[inline(always)]
     pub fn pending(self) -> Pending<'a, P> {
         let Self { len, slot, .. } = self;
@@ -34,56 +34,56 @@ impl<'a, P: Platform> Reserved<'a, P> {
     }
 }
 
-/// A packet that a reservation opened: its header must be written, then committed.
+/// A packet that a reservation opened. The caller must write its header, then commit it.
 pub struct Opened<'a, P: Platform> {
-    /// Where the header begins, in the buffer's memory.
+    /// Address of the header in the buffer's memory.
     pub memory: u64,
-    /// The packet's number, from 0.
+    /// Number of the packet, from 0.
     pub sequence: u64,
-    /// The time of the reservation.
+    /// Time of the reservation.
     pub time: u64,
     pub(super) slot: &'a Slot<P>,
 }
 
-/// What a reservation that may switch sub-buffers gives.
+/// Result of a reservation that may switch sub-buffers.
 ///
-/// To be acted on in this order: write and commit `closed` and `opened`, write `filled`, then
+/// The caller must act in this order: write and commit `closed`, then `opened`; write `filled`;
 /// write and commit the record.
 pub struct Switched<'a, P: Platform> {
     /// The packet that the reservation closed.
     pub closed: Option<Closed<'a, P>>,
-    /// The packet that it opened.
+    /// The packet that the reservation opened.
     pub opened: Option<Opened<'a, P>>,
-    /// The packet that the record fills to the last byte. It has no padding: the record's
-    /// commit completes it.
+    /// The packet that the record fills to the last byte. It has no padding: the commit of the
+    /// record completes the packet.
     pub filled: Option<Closed<'a, P>>,
-    /// The record's space.
+    /// Space for the record.
     pub record: Reserved<'a, P>,
 }
 
-/// What one pass through the reserve loop came to.
+/// Result of one pass through the reserve loop.
 enum Attempt<'a, P: Platform> {
     Done(Switched<'a, P>),
-    /// A nested context moved `wcnt`: look again.
+    /// A nested context moved `wcnt`: try again.
     Raced,
     Lost(Lost),
 }
 
-/// The time of a reservation, and the record's size at that time.
+/// The time of a reservation, and the size of the record at that time.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp {
-    /// What the clock said.
+    /// Reading of the clock.
     pub time: u64,
-    /// Bytes, header included; not 0, and less than 2^32.
+    /// Size in bytes, header included; not 0, and less than 2^32.
     pub len: u64,
 }
 
 impl<P: Platform> Ring<P> {
-    /// One attempt at the common case: the record, of `len` bytes, fits into the open packet and
-    /// leaves room.
+    /// Makes one attempt at the common case: the record, of `len` bytes, fits into the open packet
+    /// and leaves room.
     ///
-    /// `now` reads the clock; it may answer [`None`] to give up. [`None`] from here says nothing:
-    /// call [`reserve`](Self::reserve), which goes through all the cases.
+    /// `now` reads the clock, and may return [`None`] to give up. After [`None`] the caller calls
+    /// [`reserve`](Self::reserve), which handles every case.
     ///
     /// Context: the buffer's CPU, preemption disabled; any context, NMI included.
     #[inline(always)]
@@ -98,14 +98,16 @@ impl<P: Platform> Ring<P> {
         if !self.geometry.lies_in_packet(new, slot.last.load()) {
             return None;
         }
-        // Inside the cmpxchg's window, so that times grow with positions (Algorithm 2).
+        // Between the load and the cmpxchg of `wcnt`, so that times grow with positions (Algorithm
+        // 2).
         let time = now()?;
         if !self.wcnt.compare_exchange(old, new) {
             return None;
         }
         Some(Reserved {
-            // The slot's notes were of this packet when `last` was read, and still are: it is not
-            // complete before this record is, and what is held stays so until then (I2).
+            // `last` and `to_memory` were of this packet when `last` was read, and they still are.
+            // The packet is not complete before this record, and its memory stays held until then
+            // (I2).
             memory: self.geometry.advance(old, slot.to_memory.load()),
             len,
             time,
@@ -113,15 +115,15 @@ impl<P: Platform> Ring<P> {
         })
     }
 
-    /// Refuses a record of `len` bytes and counts it, if the buffer is full and the record does
-    /// not fit into what is left of the open packet: the cheap way to lose a record.
+    /// Refuses and counts a record of `len` bytes if the buffer is full and the open packet has no
+    /// room for it. This is the cheap way to lose a record.
     ///
     /// Context: as [`reserve_open`](Self::reserve_open).
     #[inline(always)]
     pub fn refuse_if_full(&self, len: u64) -> bool {
         let old = self.wcnt.load();
         let room = self.geometry.room(old);
-        // `rcnt` lies where a sub-buffer begins, too.
+        // `rcnt` is the first position of a sub-buffer, like `start`.
         let start = self.geometry.advance(old, room);
         let refused = room < len
             && self.geometry.distance(self.rcnt.load(), start) >= self.full_at
@@ -134,8 +136,8 @@ impl<P: Platform> Ring<P> {
 
     /// Reserves space for a record (Algorithms 1 and 2).
     ///
-    /// `stamp` reads the clock and says how large the record is at that time; it may be called
-    /// several times. On `Err` nothing was reserved and the loss is counted.
+    /// `stamp` reads the clock and returns the record's size at that time. It may be called several
+    /// times. On `Err` nothing was reserved, and the loss is counted.
     ///
     /// Context: the buffer's CPU, preemption disabled; any context, NMI included.
     pub fn reserve(&self, stamp: impl Fn() -> Stamp) -> Result<Switched<'_, P>, Lost> {
@@ -156,7 +158,7 @@ impl<P: Platform> Ring<P> {
     fn attempt(&self, old: u64, time: u64, len: u64) -> Attempt<'_, P> {
         let geometry = &self.geometry;
         let size = geometry.size();
-        // First, so that a record that never fits is not said to find the buffer full.
+        // First, so that a record that never fits is not counted as [`Lost::Full`].
         if len > self.largest {
             return Attempt::Lost(Lost::TooLarge);
         }
@@ -173,8 +175,8 @@ impl<P: Platform> Ring<P> {
         };
         if !fits {
             if let Err(reason) = self.may_open(start, slot) {
-                // What was read may belong to different moments: only if no nested context
-                // reserved meanwhile is it the truth.
+                // `wcnt`, `commit_seq` and `rcnt` were read one after the other. The result is
+                // valid only if no nested context has reserved meanwhile.
                 return if self.wcnt.load() == old {
                     Attempt::Lost(reason)
                 } else {
@@ -223,7 +225,7 @@ impl<P: Platform> Ring<P> {
         })
     }
 
-    /// Whether the sub-buffer that begins at `start` may be written.
+    /// Returns whether the sub-buffer that begins at `start` may be written.
     pub(super) fn may_open(&self, start: u64, slot: &Slot<P>) -> Result<(), Lost> {
         if !self
             .geometry
@@ -231,36 +233,36 @@ impl<P: Platform> Ring<P> {
         {
             return Err(Lost::Wrapped);
         }
-        // W2: pairs with R3. The writes that follow into memory that the reader gave back stay
-        // after this; the control dependency alone would not order plain stores.
+        // W2: pairs with R3. The following writes to memory that the reader freed stay after this
+        // load. The control dependency alone would not order plain stores.
         if self.mode == Mode::Discard && self.geometry.is_full(start, self.rcnt.load_acquire()) {
             return Err(Lost::Full);
         }
         Ok(())
     }
 
-    /// Overwrite mode: moves `rcnt` on until there is room for the sub-buffer at `start`
-    /// (PUSHREADER). The test is made again each time: the reader may put meanwhile.
+    /// Overwrite mode: advances `rcnt` until there is room for the sub-buffer at `start`
+    /// (PUSHREADER). Each pass tests again, because the reader may put meanwhile.
     ///
-    /// `start - rcnt` is never negative: the caller's sub-buffer is not committed, so neither
-    /// the reader nor a nested writer gets past it (I3).
+    /// `start - rcnt` is never negative. The caller's sub-buffer is not committed, so neither the
+    /// reader nor a nested writer passes it (I3).
     pub(super) fn push_reader(&self, start: u64) {
         loop {
             let read = self.rcnt.load();
             if !self.geometry.is_full(start, read) {
                 return;
             }
-            // Once may not be enough: a context below may not have pushed yet.
+            // One push may not be enough: an interrupted context may not have pushed yet.
             let _pushed = self.rcnt.compare_exchange(read, self.geometry.next(read));
         }
     }
 
-    /// Makes the slot's memory the writer's, if it is not already, and notes where it is and which
-    /// packet, the one that begins at `start`, goes there.
+    /// Takes the slot's memory for the writer, if no context has done so, and stores `to_memory`
+    /// and `last` for the packet that begins at `start`.
     ///
-    /// Any context that has reserved in the slot may be the one to do it: the one that opened
-    /// it may have been interrupted before it got here, or before it got to the notes. All of
-    /// them note the same.
+    /// Every context that reserves in the slot calls this. The context that opened the packet may
+    /// have been interrupted before the call, or before the two stores. All contexts store the same
+    /// values.
     pub(super) fn hold(&self, slot: &Slot<P>, start: u64) {
         self.take(slot);
         slot.to_memory
@@ -269,7 +271,7 @@ impl<P: Platform> Ring<P> {
             .store(self.geometry.before(self.geometry.next(start)));
     }
 
-    /// What writers call the first byte of the slot's memory, which is held.
+    /// Writers' address of the first byte of the slot's memory, which is held.
     pub(super) fn memory(&self, slot: &Slot<P>) -> u64 {
         self.address(slot.reference().index())
     }
@@ -280,7 +282,8 @@ impl<P: Platform> Ring<P> {
             if !reference.is_idle() {
                 return;
             }
-            // After the reference: if that is still the same below, so is this.
+            // After the load of the reference: if the cmpxchg finds the reference unchanged,
+            // `records` is of the same packet.
             let records = slot.packet_records.load();
             // W3: pairs with R2.
             if slot

@@ -6,33 +6,33 @@ use super::geometry::Geometry;
 use super::platform::{Local, Platform, Shared};
 use super::reference::Reference;
 
-/// The slots of a ring; and of them the *open* one, where the last packet was seen open with its
-/// memory held, so that the next record finds it by one load.
+/// The slots of a ring, one of which is the *open* one: the slot whose packet was last seen open
+/// with its memory held. The next record finds that slot by one load.
 pub trait Slots<P: Platform> {
-    /// All, in order.
+    /// All slots, in order.
     fn all(&self) -> &[Slot<P>];
-    /// The open one; to begin with, any.
+    /// The open slot; initially any slot.
     fn open(&self) -> &Slot<P>;
-    /// Makes the one with this index the open one; it is that of a slot. A nested context may
-    /// leave an older one: then `wcnt` lies past its `last`.
+    /// Makes the slot with this index the open one. `index` is that of an existing slot. A nested
+    /// context may leave an older slot open; then `wcnt` lies past that slot's `last`.
     fn set_open(&self, index: u64);
 }
 
 /// One place in the order of sub-buffers. A cache line.
 #[repr(C, align(64))]
 pub struct Slot<P: Platform> {
-    /// Bytes of this lap that are not committed yet.
+    /// Bytes of this lap that are not yet committed.
     pub(super) left: P::Local,
     /// Records committed here since the beginning.
     pub(super) records: P::Local,
-    /// While the reference is held: the last position of the packet.
+    /// Last position of the packet. Valid while the reference is held.
     pub(super) last: P::Local,
-    /// While the reference is held: from a position in the packet to its place in the buffer's
-    /// memory, wrapping.
+    /// Distance from a position in the packet to its place in the buffer's memory, wrapping. Valid
+    /// while the reference is held.
     pub(super) to_memory: P::Local,
-    /// Which memory stands here: a [`Reference`].
+    /// The memory that stands here: a [`Reference`].
     pub(super) reference: P::Shared,
-    /// Bytes of all complete laps: what the reader goes by.
+    /// Number of bytes of all complete laps. The reader decides by it whether a packet is finished.
     pub(super) commit_seq: P::Shared,
     /// Records in the last finished packet.
     pub(super) packet_records: P::Local,
@@ -41,10 +41,10 @@ pub struct Slot<P: Platform> {
 }
 
 impl<P: Platform> Slot<P> {
-    /// The slot that begins with memory `index`, of a ring that begins at `origin`.
+    /// Makes the slot that begins with memory `index`, of a ring that begins at `origin`.
     pub fn new(geometry: &Geometry<P>, index: u64, origin: u64) -> Self {
-        // The counters' top bits mean nothing (Figure 6); beginning with them set where
-        // the origin is near its wrap makes the counters wrap soon, too.
+        // The counters' top bits have no meaning (Figure 6). With an `origin` near its wrap, these
+        // bits begin set, so that the counters wrap soon, too.
         let laps = geometry.committed_before(origin);
         let above = !(u64::MAX >> (64 - P::BITS) >> geometry.count().trailing_zeros());
         let committed = if origin == 0 {
@@ -56,7 +56,7 @@ impl<P: Platform> Slot<P> {
             reference: P::Shared::new(Reference::idle(index).word()),
             left: P::Local::new(geometry.size()),
             records: P::Local::new(0),
-            // No position of a first packet has room before this.
+            // No position of a first packet lies in the packet that ends here.
             last: P::Local::new(geometry.before(origin)),
             to_memory: P::Local::new(0),
             commit_seq: P::Shared::new(committed),

@@ -7,16 +7,15 @@ use super::reserve::Opened;
 use super::slot::Slot;
 use super::Ring;
 
-/// A packet that was closed: the rest of its header must be written, then its padding
-/// committed.
+/// A closed packet. The caller must write the rest of the header, then commit the padding.
 pub struct Closed<'a, P: Platform> {
-    /// Where its header begins, in the buffer's memory.
+    /// Address of the header in the buffer's memory.
     pub memory: u64,
     /// Bytes used, header included.
     pub content: u64,
-    /// The time of the reservation that closed it.
+    /// Time of the reservation that closed the packet.
     pub time: u64,
-    /// Records discarded until then, since the ring was made.
+    /// Number of records discarded from the ring's creation until then.
     pub discarded: u64,
     pub(super) slot: &'a Slot<P>,
 }
@@ -40,11 +39,11 @@ impl<'a, P: Platform> Closed<'a, P> {
 }
 
 impl<P: Platform> Ring<P> {
-    /// Closes the packet being written, if there is one (Algorithm 4). It then holds at least
-    /// one record.
+    /// Closes the packet being written, if there is one (Algorithm 4). A packet closed here holds
+    /// at least one record.
     ///
-    /// The next packet is not opened: that is for the next record, so an idle buffer stays
-    /// empty however often it is switched.
+    /// The next packet is not opened; the next record opens it. So an idle buffer stays empty,
+    /// however often it is switched.
     ///
     /// Context: the buffer's CPU, preemption disabled; any context, NMI included.
     #[must_use]
@@ -62,11 +61,12 @@ impl<P: Platform> Ring<P> {
         }
     }
 
-    /// Opens and closes an empty packet if records were discarded since the last packet was
-    /// closed, so that no loss stays untold at the end of a trace.
+    /// Opens and closes an empty packet if records were discarded since the last packet was closed.
+    /// So the end of a trace reports every loss.
     ///
-    /// Context: as [`switch`](Self::switch), and no record is written any more. Does nothing while
-    /// the buffer is full: call again when the reader has made room.
+    /// Does nothing while the buffer is full: call again when the reader has made room.
+    ///
+    /// Context: as [`switch`](Self::switch), after the last record was written.
     #[must_use]
     pub fn report_losses(&self, now: impl Fn() -> u64) -> Option<(Opened<'_, P>, Closed<'_, P>)> {
         let old = self.wcnt.load();
@@ -94,10 +94,10 @@ impl<P: Platform> Ring<P> {
         Some((opened, closed))
     }
 
-    /// The packet that ends at `end`, which a successful cmpxchg has closed.
+    /// Returns the packet that ends at `end`, which a successful cmpxchg has closed.
     pub(super) fn close(&self, end: u64, time: u64, discarded: u64) -> Option<Closed<'_, P>> {
         let slot = self.slot(end)?;
-        // Its opener may be below us and not have got to it.
+        // The context that opened the packet may be interrupted by this one, before its own `hold`.
         self.hold(slot, self.geometry.start(end));
         self.reported.store(discarded);
         Some(Closed::new(

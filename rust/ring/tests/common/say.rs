@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a search says of itself.
+//! Report of a search.
 
 use std::io::Write;
 
-/// Says how much was searched: it belongs to the result, so it is not captured. Not where a fault is
-/// looked for: the search ends with it.
+/// Prints how much was searched. It is part of the result, so cargo must not capture it. Prints
+/// nothing in a search for a seeded fault, which ends when it finds the fault.
 pub fn say(text: &str) {
     if cfg!(not(fault)) {
         let _ = writeln!(std::io::stderr(), "{text}");

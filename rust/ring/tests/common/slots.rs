@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A ring's slots in a vector, the open one known by its index.
+//! A ring's slots in a vector, with the index of the open one.
 
 use super::ring::platform::{Local, Platform};
 use super::ring::slot::{Slot, Slots};
 
-/// Slots, and which is the open one.
+/// Slots, and the index of the open slot.
 pub struct IndexedSlots<P: Platform> {
     slots: Vec<Slot<P>>,
     open: P::Local,
 }
 
 impl<P: Platform> IndexedSlots<P> {
-    /// These slots, in order.
+    /// Makes the slots from `slots`, in order.
     pub fn new(slots: Vec<Slot<P>>) -> Self {
         Self {
             slots,

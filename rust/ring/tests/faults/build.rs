@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Makes a copy of the ring for each patch here, with that patch applied, and lists what must find it.
+//! Makes a copy of the ring with each patch of this folder applied, and lists the checks that must
+//! find the fault.
 //!
-//! A patch is a unified diff of `rust/ring` as git makes it, behind a header:
+//! A patch is a unified diff of `rust/ring` as git makes it, after a header:
 //!
 //!     What is wrong: TEXT
 //!     Found by: CHECK: MESSAGE
 //!
-//! with a `Found by` for each check that must fail, and the words with which it does; and perhaps
+//! There is one `Found by` for each check that must fail, with the words of its failure. A patch
+//! may also have
 //!
 //!     Below: CHECK
 //!
-//! where the fault is the ground for another one (in `lib.rs`), which that check finds. A patch
-//! that does not apply any more fails the build.
+//! if another fault (in `lib.rs`) is made on top of it, which that check finds. A patch that no
+//! longer applies fails the build.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -26,9 +28,9 @@ type Sources = BTreeMap<String, String>;
 struct Fault {
     name: String,
     text: String,
-    /// Checks, and what they say.
+    /// Checks, each with the message that it must print.
     found_by: Vec<(String, String)>,
-    /// Checks of faults that come on top.
+    /// Checks that find a fault made on top of this one.
     below: Vec<String>,
     diff: String,
 }
@@ -45,7 +47,7 @@ impl Fault {
             .map(|line| line.split_once(": ").expect("CHECK: MESSAGE"))
             .map(|(check, message)| (check.into(), message.into()))
             .collect();
-        // Long random runs miss what short ones find.
+        // Long random runs may miss what short ones find.
         assert!(
             found_by
                 .iter()
@@ -64,7 +66,7 @@ impl Fault {
         }
     }
 
-    /// The name of its module.
+    /// Returns the name of the fault's module.
     fn module(&self) -> String {
         let mut module = String::new();
         for letter in self.name.chars() {
@@ -76,7 +78,7 @@ impl Fault {
         module
     }
 
-    /// The ring with this fault in it.
+    /// Returns the ring's sources with this fault.
     fn apply(&self, right: &Sources) -> Sources {
         let mut wrong = right.clone();
         for file in self.diff.split("\n--- ") {
@@ -104,7 +106,7 @@ impl Fault {
     }
 }
 
-/// Which of the ring's tests a check belongs to.
+/// Returns the suite that a check belongs to.
 fn suite(check: &str) -> &'static str {
     match check.split([',', ':']).next() {
         Some("nested" | "directed" | "lifecycle") => "Ring",
@@ -114,7 +116,7 @@ fn suite(check: &str) -> &'static str {
     }
 }
 
-/// A module of this name: a ring, and its tests.
+/// Returns a module of this name, with a ring and its tests.
 fn with_tests(module: &str, ring: &str, suites: &[&str], tests: &Path) -> String {
     let mut text = format!("pub mod {module} {{\n{ring}\n");
     for suite in suites {
@@ -125,7 +127,8 @@ fn with_tests(module: &str, ring: &str, suites: &[&str], tests: &Path) -> String
     text + "}\n"
 }
 
-/// What runs a check of the tests of that module: a case, or a test by its name.
+/// Returns the expression that runs a check of the tests of a module: a case, or a test by its
+/// name.
 fn call(module: &str, check: &str) -> String {
     let mode = |mode: &str| format!("{module}::ring::Mode::{mode}");
     match check.split(", ").collect::<Vec<_>>()[..] {
@@ -149,7 +152,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The files of a folder that end so, by name without the ending.
+/// Returns the files of a folder whose names have this ending, by name without the ending.
 fn files(folder: &Path, ending: &str) -> BTreeMap<String, String> {
     println!("cargo::rerun-if-changed={}", folder.display());
     let entries = fs::read_dir(folder).expect("a folder");

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Seeded faults: the ring with one mistake in each copy, and what must find it.
+//! Seeded faults: copies of the ring with one mistake each, and the check that must find it.
 //!
-//! Each is a mistake that was made, in print or on the way here: a patch in this folder, which says
-//! what finds it. `build.rs` makes the copies, and compiles the ring's own tests once for each: a
-//! module for each patch, and [`right`] for the ring as it is. A few mistakes are made around the
-//! ring, by the tests' platform.
+//! Each mistake was made once, in print or during the development of this ring. Each is a patch in
+//! this folder, which names the checks that find it. `build.rs` makes the copies, and compiles the
+//! ring's own tests once for each copy: a module for each patch, and [`right`] for the unchanged
+//! ring. A few mistakes are outside the ring, in the tests' platform.
 
 pub mod table;
 
 use std::any::Any;
 use std::time::{Duration, Instant};
 
-/// What a fault's copy of the ring, and the tests for it, need not be: tidy.
+/// Copies of the ring with a fault, and the tests for them. They need not be tidy.
 #[allow(warnings, clippy::all)]
 mod copies {
     use super::{Kill, Suite};
 
     include!(concat!(env!("OUT_DIR"), "/faults.rs"));
 
-    /// All that the patches say.
+    /// All faults with a patch.
     pub const ALL: &[Kill] = PATCHED;
 }
 
@@ -32,33 +32,33 @@ use right::order_tests::outside::Outside::{NoBarrier, SwitchElsewhere};
 use right::order_tests::platform::Policy;
 use right::ring::Mode;
 
-/// The tests that find a fault.
+/// The suite that finds a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suite {
-    /// `tests/ring`: one CPU at a time, every access seen at once.
+    /// `tests/ring`: one CPU at a time; each store is visible at once.
     Ring,
     /// `tests/order`: two CPUs, weak memory.
     Order,
-    /// `tests/shuttle`: two CPUs, long random runs. No fault is left to these alone.
+    /// `tests/shuttle`: two CPUs, long random runs. No fault is found by this suite alone.
     Shuttle,
 }
 
-/// A fault, and what finds it.
+/// A fault, and a check that finds it.
 #[derive(Clone, Copy)]
 pub struct Kill {
-    /// What it belongs to.
+    /// The suite of the check.
     pub suite: Suite,
-    /// The fault's name; with "on", what else is wrong with it and without it.
+    /// Name of the fault. After "on" follows the fault that `run` and `without` both have.
     pub fault: &'static str,
-    /// What is wrong.
+    /// Description of the mistake.
     pub text: &'static str,
-    /// The check's name.
+    /// Name of the check.
     pub check: &'static str,
-    /// What the check says when it finds the fault.
+    /// Text of the check's failure.
     pub message: &'static str,
-    /// The check on what has the fault.
+    /// Runs the check with the fault.
     pub run: fn(),
-    /// The check on what has not. It passes.
+    /// Runs the check without the fault. It passes.
     pub without: fn(),
 }
 
@@ -72,7 +72,7 @@ const NO_BARRIER: Kill = Kill {
     without: || handover(Mode::Discard, Policy::Delivery),
 };
 
-/// Mistakes around the ring.
+/// Mistakes outside the ring.
 const AROUND: [Kill; 6] = [
     NO_BARRIER,
     Kill {
@@ -117,16 +117,16 @@ fn reuse_in_place() {
     reuse(no_exchange::ring::Mode::Discard, Policy::Delivery);
 }
 
-/// All that `suite` has to find.
+/// All faults that `suite` must find.
 pub fn of(suite: Suite) -> Vec<Kill> {
     let all = copies::ALL.iter().chain(&AROUND).copied();
     all.filter(|kill| kill.suite == suite).collect()
 }
 
-/// Runs a check. Returns what it says if it fails.
+/// Runs a check. Returns its message if it fails.
 fn outcome(check: fn()) -> (Option<String>, Duration) {
     let begin = Instant::now();
-    // Its own thread, so that what a failed check leaves in thread-local words is gone.
+    // On its own thread, so that thread-local state of a failed check is dropped.
     let ended = std::thread::spawn(check).join();
     let failure = ended.err().map(|panic| message(&*panic));
     (failure, begin.elapsed())
@@ -139,7 +139,7 @@ fn message(panic: &(dyn Any + Send)) -> String {
 }
 
 impl Kill {
-    /// Its line in Documentation/verification.md.
+    /// The line of this fault in Documentation/verification.md.
     fn line(&self) -> String {
         format!(
             "| {} | {} | {} | {} |\n",
@@ -147,7 +147,7 @@ impl Kill {
         )
     }
 
-    /// Returns what is wrong if the fault is not found, or something else is.
+    /// Returns an error if the check does not find the fault, or fails for another reason.
     fn test(&self) -> Result<Duration, String> {
         let Self { fault, check, .. } = self;
         match outcome(self.run) {
@@ -160,8 +160,8 @@ impl Kill {
     }
 }
 
-/// What is wrong with `kills`: each must be found, for the reason named, by a check that passes without
-/// the fault.
+/// Returns the problems of `kills`. A check must find each fault, for the reason named, and pass
+/// without the fault.
 pub fn problems(kills: &[Kill]) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut passed = Vec::new();
@@ -191,8 +191,8 @@ pub fn problems(kills: &[Kill]) -> Vec<String> {
     wrong
 }
 
-/// Requires that all that `suite` has to find is found, and that Documentation/verification.md says
-/// so.
+/// Requires that the checks find all faults of `suite`, and that Documentation/verification.md
+/// lists them.
 pub fn test(suite: Suite) {
     let kills = of(suite);
     let mut wrong = problems(&kills);

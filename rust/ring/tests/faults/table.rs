@@ -7,7 +7,8 @@ use std::path::Path;
 
 const HEAD: &str = "| fault | what is wrong | found by | which says |\n| --- | --- | --- | --- |\n";
 
-/// Whether the table of `suite` there consists of `lines`. With `RTRACE_TABLES=write` it is made so.
+/// Checks that the table of `suite` there consists of `lines`. With `RTRACE_TABLES=write` it writes
+/// the table.
 pub fn check(suite: Suite, lines: &str) -> Result<(), String> {
     let file =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../Documentation/verification.md");

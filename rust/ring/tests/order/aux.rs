@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! An AUX area between a producer and a reader on two CPUs. Each byte is a word here, so that its value
-//! can be its position.
+//! An AUX area between a producer and a reader on two CPUs. Each byte is a `u64` here, whose value
+//! is the byte's position.
 
 use super::platform;
 use super::ring::aux::Aux;
@@ -26,13 +26,13 @@ impl Cpus {
             return;
         };
         for at in chunk.position..chunk.position + chunk.len {
-            // SAFETY: loom says if somebody else looks.
+            // SAFETY: loom reports a concurrent access.
             self.byte(at).with_mut(|byte| unsafe { *byte = at });
         }
         self.aux.end(chunk, chunk.len);
     }
 
-    /// Reads what is there, and gives it back in two parts.
+    /// Reads the unread bytes and frees them in two parts.
     fn read(&self) {
         let tail = self.aux.hold();
         let head = self.aux.head();

@@ -29,7 +29,7 @@ pub fn handover(mode: Mode, policy: Policy) {
     run::all(config(mode, policy), &case, interrupts, 2);
 }
 
-/// The buffer is full: the writer needs what the reader puts.
+/// The buffer is full: the writer needs the memory that the reader's put frees.
 pub fn reuse(mode: Mode, policy: Policy) {
     let case = Case {
         before: &[Write::Fill, Write::Fill],
@@ -39,7 +39,7 @@ pub fn reuse(mode: Mode, policy: Policy) {
     run::all(config(mode, policy), &case, Interrupts::None, 2);
 }
 
-/// The reader asks for a flush while a record is written.
+/// The reader requests a flush while a record is written.
 pub fn flush(mode: Mode, policy: Policy) {
     let case = Case {
         before: &[Write::Record(1)],

@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What happens at an operation of the writer's CPU: a nested context, or the reader's
-//! interrupt.
+//! Events at an operation of the writer's CPU: a nested context, or the reader's interrupt.
 //!
-//! At which operation is given from outside, and each is tried; those of the nested context count,
-//! too. The interrupt is a rendezvous:
-//! the writer does not go past that operation before the reader asks, nor the reader past its
-//! request before the writer has executed a full barrier there. A further request waits for
-//! the writer's end. So nobody waits for ever: both say when they have ended.
+//! The caller gives the number of the operation, and a search tries each number. Operations of the
+//! nested context count, too. The interrupt is a rendezvous. The writer does not pass that
+//! operation before the reader's request. The reader does not pass its request before the writer
+//! has executed a full barrier there. A further request waits for the end of the writer. No side
+//! waits for ever, because each one reports its end.
 
 use loom::sync::atomic::{fence, Ordering};
 use loom::sync::mpsc::{channel, Receiver, Sender};
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 
-/// What the reader says.
+/// A message from the reader.
 enum Request {
     Barrier,
-    /// The writer's CPU is to do this.
+    /// The writer's CPU must run this.
     Run(Box<dyn FnOnce()>),
     Ended,
 }
 
-/// The writer's end of the line, and what is still to happen.
+/// The writer's end of the connection, and the events still to come.
 #[derive(Default)]
 pub struct WriterCpu {
     next: u32,
@@ -31,7 +30,7 @@ pub struct WriterCpu {
     answers: Option<Sender<()>>,
 }
 
-/// What happens at operation `at`.
+/// An event at operation `at`.
 struct Event<T> {
     at: u32,
     what: Option<T>,
@@ -58,15 +57,15 @@ impl<T> Event<T> {
     }
 }
 
-/// The reader's end of the line.
+/// The reader's end of the connection.
 pub struct ReaderCpu {
     requests: Sender<Request>,
     answers: Line<()>,
     asked: u32,
 }
 
-/// A receiver that may stay where it is when its execution panics: loom's own would then ask
-/// the execution, which is gone.
+/// A receiver that is not dropped while its execution panics. loom's own drop would then use the
+/// execution, which no longer exists.
 struct Line<T>(ManuallyDrop<Receiver<T>>);
 
 impl<T> Line<T> {
@@ -82,7 +81,7 @@ impl<T> Line<T> {
 impl<T> Drop for Line<T> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            // SAFETY: it is not used again.
+            // SAFETY: `self.0` is not used again.
             unsafe { ManuallyDrop::drop(&mut self.0) }
         }
     }
@@ -94,12 +93,12 @@ loom::thread_local! {
 }
 
 impl WriterCpu {
-    /// A nested context runs `work` at operation `at`.
+    /// Makes a nested context run `work` at operation `at`.
     pub fn nested(&mut self, at: u32, work: impl FnOnce() + 'static) {
         self.nested = Event::new(at, Box::new(work));
     }
 
-    /// The reader's first request is served at operation `at`.
+    /// Serves the reader's first request at operation `at`.
     pub fn interrupted(&mut self, at: u32) -> ReaderCpu {
         let (requests, receiver) = channel();
         let (sender, answers) = channel();
@@ -112,25 +111,26 @@ impl WriterCpu {
         }
     }
 
-    /// Whether it came to the operation of the nested context, and of the interrupt.
+    /// Returns whether the writer reached the operation of the nested context, and that of the
+    /// interrupt.
     pub fn reached(&self) -> [bool; 2] {
         [self.nested.at, self.interrupt.at].map(|at| self.next > at)
     }
 }
 
-/// This thread's CPU is the writer's from now on.
+/// Makes this thread's CPU the writer's.
 pub fn begin_write(cpu: WriterCpu) {
     WRITER.with(|writer| *writer.borrow_mut() = Some(cpu));
 }
 
-/// The writer is done. What it gives is to be kept until the reader has ended, too.
+/// Ends the writer. The caller keeps the returned value until the reader has ended, too.
 #[must_use]
 pub fn end_write() -> WriterCpu {
     let cpu = WRITER.with(|writer| writer.borrow_mut().take());
     let cpu = cpu.expect("it has begun");
     if let Some(answers) = &cpu.answers {
         fence(Ordering::SeqCst);
-        // As many as the reader waits for at most.
+        // The maximum number that the reader waits for.
         for _ in 0..2 {
             answers.send(()).expect("the reader's end is kept");
         }
@@ -138,12 +138,12 @@ pub fn end_write() -> WriterCpu {
     cpu
 }
 
-/// This thread's CPU is the reader's from now on.
+/// Makes this thread's CPU the reader's.
 pub fn begin_read(cpu: ReaderCpu) {
     READER.with(|reader| *reader.borrow_mut() = Some(cpu));
 }
 
-/// The reader is done.
+/// Ends the reader.
 #[must_use]
 pub fn end_read() -> Option<ReaderCpu> {
     let cpu = READER.with(|reader| reader.borrow_mut().take())?;
@@ -155,7 +155,7 @@ pub fn end_read() -> Option<ReaderCpu> {
     Some(cpu)
 }
 
-/// Called before each access: the writer's events may be due.
+/// Called before each access; runs the writer's events that are due.
 pub fn operation() {
     let due = WRITER.with(|writer| {
         let mut writer = writer.borrow_mut();
@@ -193,12 +193,12 @@ pub fn operation() {
     }
 }
 
-/// The reader's request: returns when the writer's CPU has executed a full barrier.
+/// Sends the reader's request: returns after the writer's CPU has executed a full barrier.
 pub fn interrupt() {
     ask(Request::Barrier);
 }
 
-/// The same: returns when the writer's CPU has done this, or does nothing any more.
+/// Like [`interrupt`]: returns after the writer's CPU has run `work`, or when the writer has ended.
 pub fn run_there(work: Box<dyn FnOnce()>) {
     ask(Request::Run(work));
 }
@@ -207,7 +207,7 @@ fn ask(request: Request) {
     READER.with(|reader| {
         let mut reader = reader.borrow_mut();
         let Some(cpu) = reader.as_mut() else {
-            // Nobody writes any more.
+            // The writer has ended.
             return;
         };
         cpu.asked += 1;

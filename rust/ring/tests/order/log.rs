@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What was fired. Not part of what is modelled: it takes no time and orders nothing.
+//! Log of the fired records. It is not part of the modelled accesses: it takes no time and orders
+//! no access.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// As many records as there are in the longest run.
+/// Maximum number of records in a run.
 const RECORDS: usize = 4096;
 
-/// Each record that was fired, and how many were lost.
+/// The fired records, and the number of lost ones.
 pub struct Log {
-    /// Of each record the length, and the time once it is written.
+    /// Length of each record, and its time after it is written.
     records: Box<[AtomicU64]>,
     fired: AtomicU64,
     lost: AtomicU64,
@@ -28,41 +29,41 @@ impl Default for Log {
 }
 
 impl Log {
-    /// The time, from 1; it never stands still.
+    /// Returns the time, from 1; each call returns a later one.
     pub fn now(&self) -> u64 {
         self.clock.fetch_add(1, Relaxed) + 1
     }
 
-    /// A new record's id.
+    /// Fires a record and returns its id.
     pub fn fire(&self, len: u64) -> u64 {
         let id = self.fired.fetch_add(1, Relaxed);
         self.records[id as usize].store(len << 32, Relaxed);
         id
     }
 
-    /// It is completely written.
+    /// Marks a record as completely written.
     pub fn wrote(&self, id: u64, len: u64, time: u64) {
         self.records[id as usize].store((len << 32) | time, Relaxed);
     }
 
-    /// Its length, and its time if it is completely written.
+    /// Returns the length of a record, and its time if it is completely written.
     pub fn get(&self, id: u64) -> (u64, Option<u64>) {
         let record = self.records[id as usize].load(Relaxed);
         let time = record & u64::from(u32::MAX);
         (record >> 32, (time != 0).then_some(time))
     }
 
-    /// One that was fired did not get in.
+    /// Counts a fired record that was refused.
     pub fn lose(&self) {
         self.lost.fetch_add(1, Relaxed);
     }
 
-    /// How many were fired, lost ones too.
+    /// Number of records fired, lost ones included.
     pub fn fired(&self) -> u64 {
         self.fired.load(Relaxed)
     }
 
-    /// How many of them did not get in.
+    /// Number of records lost.
     pub fn lost(&self) -> u64 {
         self.lost.load(Relaxed)
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A ring with memory whose races are found, a writer and a reader. What its words and its memory
-//! are is for the suite to say.
+//! A ring with a writer, a reader, and memory whose races are detected. Each suite defines the
+//! ring's words and the memory.
 
 use super::cell::UnsafeCell;
 use super::log::Log;
@@ -22,57 +22,57 @@ const SIZE: u64 = 4;
 const COUNT: u64 = 2;
 /// Bytes of the writers' sub-buffers.
 pub const BUFFER: u64 = SIZE * COUNT;
-/// Bytes of all the sub-buffers that a reader and a writer have.
+/// Bytes of all sub-buffers of the reader and the writer.
 const BANK: u64 = BUFFER + SIZE;
-/// The packet's number, then its content.
+/// Size of a packet header: one byte for the packet's number, one for the size of its content.
 const HEADER: u64 = 2;
 
-/// What a ring is like.
+/// Parameters of a ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     pub mode: Mode,
     pub policy: Policy,
-    /// Where the counters start.
+    /// Initial value of the positions.
     pub origin: u64,
 }
 
 /// A step of the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
-    /// A record of that many bytes.
+    /// A record of this many bytes.
     Record(u64),
-    /// A record that fills a packet of its own.
+    /// A record that fills a packet alone.
     Fill,
-    /// The timer.
+    /// Closes the open packet, like the timer.
     Switch,
 }
 
 /// A step of the reader.
-// Not every suite takes each.
+// Not every suite uses each step.
 #[allow(dead_code)]
 #[derive(Clone, Copy, Debug)]
 pub enum Read {
     /// Takes a packet, if there is one.
     Get,
-    /// Puts or ungets what is held, if anything is.
+    /// Puts or ungets the held packet, if there is one.
     Put,
     Unget,
-    /// Asks for a flush. The writer's CPU does it, as an interrupt; unless the fault
+    /// Requests a flush. The writer's CPU runs it, as an interrupt, unless the fault
     /// `SwitchElsewhere` is on.
     Flush,
     /// Takes all packets at once, on the writer's CPU. Later steps put one of them, or unget all.
     Snapshot,
 }
 
-/// A byte of the buffer. The ring must see to it that no two CPUs are at it at once.
+/// A byte of the buffer. The ring must ensure that no two CPUs access it at once.
 struct Byte(UnsafeCell<u64>);
 
-// SAFETY: only the ring keeps the threads apart, which is what is tested:
-// - loom, and Miri with threads of std, report two that are at a byte at once;
+// SAFETY: only the ring separates the threads, and the tests check that it does:
+// - loom, and Miri with threads of std, report two concurrent accesses to a byte;
 // - shuttle runs one thread at a time.
 unsafe impl Sync for Byte {}
 
-/// The ring, the memory of its payload, and what was fired.
+/// The ring, the memory of its payload, and the log of fired records.
 pub struct Machine {
     pub ring: Ring<Cpus>,
     config: Config,
@@ -80,18 +80,19 @@ pub struct Machine {
     log: Log,
 }
 
-/// The reader, and what it has seen.
+/// The reader, and the packets that it has seen.
 pub struct Consumer {
     pub reader: Reader,
-    /// And the times of its records.
+    /// The held packet, and the times of its records.
     held: Option<(Packet, Vec<u64>)>,
-    /// The same of the packets of a snapshot, from the oldest to the newest.
+    /// The unread packets of a snapshot with the times of their records, from the oldest to the
+    /// newest.
     taken: VecDeque<(Taken, Vec<u64>)>,
-    /// Number of the last packet that was put, and time of its last record.
+    /// Number of the last packet that was put, and the time of its last record.
     last: Option<(u64, Option<u64>)>,
-    /// Records in packets that were put.
+    /// Number of records in packets that were put.
     pub seen: u64,
-    /// Packets that were got.
+    /// Number of packets that were got.
     pub got: usize,
 }
 
@@ -121,7 +122,7 @@ impl Machine {
 
     fn write_byte(&self, at: u64, value: u64) {
         self.memory[at as usize].0.with_mut(|byte| {
-            // SAFETY: nobody else is at it, as is said at `Byte`; loom has checked that.
+            // SAFETY: no other thread accesses the byte, see `Byte`; loom has checked that.
             unsafe { *byte = value }
         });
     }
@@ -135,7 +136,7 @@ impl Machine {
 
     // The writer.
 
-    /// Takes a step of the writer's CPU, in whatever context.
+    /// Runs a step of the writer's CPU, in any context.
     pub fn write(&self, step: Write) {
         match step {
             Write::Record(len) => self.record(len),
@@ -206,7 +207,7 @@ impl Machine {
 
     // The reader.
 
-    /// A reader that has seen nothing yet; there is one at a time.
+    /// Makes a reader that has seen no packet; there is one at a time.
     pub fn consumer(&self) -> Consumer {
         Consumer {
             reader: self.ring.reader(),
@@ -218,7 +219,7 @@ impl Machine {
         }
     }
 
-    /// Takes a step of the reader, and checks what it sees.
+    /// Runs a step of the reader, and checks what it sees.
     pub fn read(&self, consumer: &mut Consumer, step: Read) {
         match step {
             Read::Get => {
@@ -280,9 +281,9 @@ impl Machine {
         times
     }
 
-    // A suite with interrupts takes snapshots.
+    // Only a suite with interrupts takes snapshots.
 
-    /// Has memory for a snapshot.
+    /// Adds memory for a snapshot.
     #[allow(dead_code)]
     pub fn begin_snapshot(&self, consumer: &mut Consumer) {
         let base = match consumer.reader.bank() {
@@ -292,7 +293,8 @@ impl Machine {
         self.ring.add_bank(&mut consumer.reader, base);
     }
 
-    /// Takes what can be, on the writer's CPU. Returns whether that is all.
+    /// Takes the packets that can be taken, on the writer's CPU. Returns whether the exchange is
+    /// complete.
     #[allow(dead_code)]
     pub fn exchange(&self, reader: &mut Reader, taken: &mut Vec<Taken>) -> bool {
         if self.ring.writes_old_bank(reader) {
@@ -302,7 +304,7 @@ impl Machine {
         vacated.is_some()
     }
 
-    /// The reader has all of these, and looks at them.
+    /// Gives the taken packets to the reader, which checks them.
     #[allow(dead_code)]
     pub fn end_snapshot(&self, consumer: &mut Consumer, mut taken: Vec<Taken>) {
         taken.sort_by_key(|taken| self.ring.sequence(&taken.packet()));
@@ -326,7 +328,7 @@ impl Machine {
         self.ring.restore(reader, taken);
     }
 
-    /// The number of a packet, and the times of its records.
+    /// Returns the number of a packet, and the times of its records.
     fn contents(&self, packet: &Packet) -> (u64, Vec<u64>) {
         let content = self.read_byte(packet.memory + 1);
         let mut times = Vec::new();
@@ -344,7 +346,7 @@ impl Machine {
         (self.read_byte(packet.memory), times)
     }
 
-    /// Nobody writes what the reader holds.
+    /// Checks that no context has written the packets that the reader holds.
     fn check_held(&self, consumer: &Consumer) {
         if let Some((packet, times)) = &consumer.held {
             assert_eq!(self.contents(packet).1, *times, "a held packet changed");
@@ -388,7 +390,7 @@ impl Machine {
         }
     }
 
-    /// When everything is quiet: all is accounted for, and the ring works.
+    /// Checks the end of a run: every record is accounted for, and the ring still works.
     pub fn check_end(&self, consumer: &mut Consumer) {
         self.drain(consumer);
         self.switch();

@@ -2,12 +2,12 @@
 
 //! The order of memory accesses: a writer and a reader on two CPUs, under loom.
 //!
-//! What `tests/ring` goes through is interleavings on one CPU, where every access is seen at
-//! once. Here a load may see an old value wherever nothing forbids it, and a byte of a packet
-//! that is read and written without an order between the two is found as a race. The two
-//! complement one another: here the cases are few and small.
+//! `tests/ring` searches interleavings on one CPU, where each store is visible at once. Here a load
+//! may return an old value wherever no order forbids it. loom reports a race if a byte of a packet
+//! is read and written without an order between the two. The two suites complement one another:
+//! here the cases are few and small.
 
-/// Payload: loom finds its races.
+/// Payload bytes; loom finds their races.
 mod cell {
     pub use loom::cell::UnsafeCell;
 }
@@ -26,7 +26,7 @@ mod say;
 #[path = "../common/slots.rs"]
 mod slots;
 
-// Those of tests/faults take their own.
+// The copies in tests/faults use rings of their own.
 #[cfg(fault)]
 use super::ring;
 #[cfg(not(fault))]
@@ -53,25 +53,25 @@ const CASES: [Case; 6] = [
         write: &[Record(1), Switch, Record(1), Switch],
         read: &[Get, Put],
     },
-    // The buffer is full: put frees what the writer needs, or races with push.
+    // The buffer is full: put frees the memory that the writer needs, or races with push.
     Case {
         before: &[Fill, Fill],
         write: &[Fill, Fill],
         read: &[Get, Put],
     },
-    // As before, with a packet that the timer closes.
+    // As above, with a packet that the timer closes.
     Case {
         before: &[Fill, Fill],
         write: &[Record(1), Switch, Record(1)],
         read: &[Get, Put, Get, Put],
     },
-    // A record that does not fit closes the packet before.
+    // A record that does not fit closes the previous packet.
     Case {
         before: &[Fill, Record(1)],
         write: &[Fill, Record(1)],
         read: &[Get, Put],
     },
-    // A packet is given back while the writer may want it.
+    // The reader returns a packet while the writer may want its slot.
     Case {
         before: &[Fill, Fill],
         write: &[Fill],
@@ -79,7 +79,7 @@ const CASES: [Case; 6] = [
     },
 ];
 
-/// Smaller ones, where there is much that interrupts.
+/// Smaller cases, for searches with many interrupts.
 const SMALL: [Case; 3] = [
     Case {
         before: &[],
@@ -92,7 +92,7 @@ const SMALL: [Case; 3] = [
         write: &[Fill],
         read: &[Get, Put],
     },
-    // A packet is given back while the writer takes its slot.
+    // The reader returns a packet while the writer takes its slot.
     Case {
         before: &[Fill, Fill],
         write: &[Fill],
@@ -100,21 +100,21 @@ const SMALL: [Case; 3] = [
     },
 ];
 
-/// A flight recorder of which a snapshot is taken.
+/// Snapshots of a flight recorder.
 const SNAPSHOTS: [Case; 3] = [
-    // The packet being written is taken, too.
+    // The snapshot takes the packet being written, too.
     Case {
         before: &[Fill, Fill, Record(1)],
         write: &[Record(1), Fill, Fill],
         read: &[Snapshot, Put, Put],
     },
-    // Its reader goes away.
+    // The snapshot's reader is closed.
     Case {
         before: &[Fill, Record(1)],
         write: &[Record(1), Fill],
         read: &[Snapshot, Put, Unget, Get, Put],
     },
-    // One after the other.
+    // Two snapshots, one after the other.
     Case {
         before: &[Fill],
         write: &[Record(1), Fill],
@@ -122,7 +122,7 @@ const SNAPSHOTS: [Case; 3] = [
     },
 ];
 
-/// All the executions of `cases` in `mode` in which the CPU is lost up to so many times.
+/// Searches all executions of `cases` in `mode` with up to `preemptions` preemptions of a thread.
 fn search(cases: &[Case], mode: Mode, policy: Policy, interrupts: Interrupts, preemptions: usize) {
     let begin = Instant::now();
     let config = Config {
@@ -142,7 +142,7 @@ fn search(cases: &[Case], mode: Mode, policy: Policy, interrupts: Interrupts, pr
     ));
 }
 
-/// All that is searched with these barriers and interrupts.
+/// Runs all searches with this policy and these interrupts.
 fn each(policy: Policy, interrupts: Interrupts) {
     let more = usize::from(long());
     match interrupts {
@@ -157,7 +157,7 @@ fn each(policy: Policy, interrupts: Interrupts) {
                 overwrite + more,
             );
         }
-        // Each of them at each operation: the executions multiply.
+        // Each nested context is tried at each operation, so the executions multiply.
         Interrupts::Nested(_) => {
             search(&CASES, Mode::Discard, policy, interrupts, 2 + more);
             search(&SMALL, Mode::Overwrite, policy, interrupts, 1 + more);
@@ -178,12 +178,12 @@ fn each(policy: Policy, interrupts: Interrupts) {
     }
 }
 
-/// Whether to search for minutes instead of seconds.
+/// Returns whether to search for minutes instead of seconds.
 fn long() -> bool {
     std::env::var("RTRACE_VERIFY").is_ok_and(|value| value == "long")
 }
 
-/// The writer's barrier is at delivery.
+/// The writer executes the barrier at delivery.
 #[test]
 fn barrier_at_delivery() {
     each(Policy::Delivery, Interrupts::None);
@@ -199,7 +199,8 @@ fn barrier_at_delivery_and_the_timer() {
     each(Policy::Delivery, Interrupts::Nested(Switch));
 }
 
-/// The policy that ships, the paper's: the writer has no barrier, the reader interrupts its CPU.
+/// The default policy, the paper's: the writer has no barrier, and the reader interrupts the
+/// writer's CPU.
 #[test]
 fn barrier_by_interrupt() {
     each(Policy::Interrupt, Interrupts::Barrier);
@@ -215,7 +216,7 @@ fn barrier_by_interrupt_and_the_timer() {
     each(Policy::Interrupt, Interrupts::Both(Switch));
 }
 
-/// The exchange of a snapshot, which is the same whoever has the barrier.
+/// The exchange of a snapshot, which is the same with both policies.
 #[test]
 fn snapshots() {
     each(Policy::Delivery, Interrupts::Snapshot);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Mistakes around the ring, in what the tests have in the place of the module: a test switches them
-//! on. (Mistakes in the ring are in `tests/faults`.)
+//! Mistakes outside the ring, in the code that replaces the module here. A test switches one on.
+//! (Mistakes in the ring are in `tests/faults`.)
 
 use std::cell::Cell;
 
-/// A mistake that is not the ring's.
-// Not every suite's platform makes each.
+/// A mistake outside the ring.
+// Not every suite's platform uses each of them.
 #[allow(dead_code)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outside {
@@ -19,11 +19,11 @@ pub enum Outside {
 }
 
 thread_local! {
-    /// Of the thread, as a search is: loom and shuttle run all their threads on it.
+    /// Thread-local, like a search: loom and shuttle run all their threads on one thread.
     static ON: Cell<Option<Outside>> = const { Cell::new(None) };
 }
 
-/// Whether the mistake is to be made now.
+/// Returns whether the mistake is switched on.
 pub fn is_on(mistake: Outside) -> bool {
     ON.get() == Some(mistake)
 }

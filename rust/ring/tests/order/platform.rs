@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The platform of two CPUs, as weak as the ring is told that it may be.
+//! A platform of two CPUs, with the weakest ordering that the ring's contract allows.
 
 use super::cpu;
 use super::outside::{is_on, Outside};
 use super::ring::platform::{Local, Platform, Shared};
 use super::slots::IndexedSlots;
 use loom::sync::atomic::{fence, AtomicU64, Ordering};
-// Not loom's: it belongs to the search, not to what is searched.
+// Not loom's: these words belong to the search, not to the modelled program.
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Who executes the barriers W1 and R1.
+/// Selects the CPU that executes the barriers W1 and R1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// The writer, when it delivers.
@@ -22,7 +22,7 @@ pub enum Policy {
 /// Two CPUs.
 pub struct Cpus {
     policy: Policy,
-    /// Whether the reader has tried in this get.
+    /// Whether the current get has called `promote`.
     tried: AtomicBool,
 }
 
@@ -34,7 +34,7 @@ impl Cpus {
         }
     }
 
-    /// A get begins.
+    /// Marks the beginning of a get.
     pub fn first_try(&self) {
         self.tried.store(false, Relaxed);
     }
@@ -53,8 +53,8 @@ impl Platform for Cpus {
 
     fn promote(&self) {
         if self.tried.swap(true, Relaxed) {
-            // From the second try on nothing older is seen than in the one before. Without
-            // this each of them could see each of the old values again.
+            // From the second attempt on, the reader sees no older values than in the previous
+            // attempt. Otherwise each attempt could see each of the old values again.
             loom::thread::yield_now();
         }
         match self.policy {
@@ -69,8 +69,8 @@ impl Platform for Cpus {
     }
 }
 
-/// A word of the writer's. Its operations are atomic on the writer's CPU because nothing
-/// nests within them; for another CPU they are a load and a store.
+/// A word that only the writer's CPU writes. On that CPU each operation is atomic, because no
+/// context nests within it. For the other CPU an operation is a load and a store.
 pub struct LocalWord(AtomicU64);
 
 impl LocalWord {
@@ -119,8 +119,8 @@ impl Local for LocalWord {
     }
 }
 
-/// A word of both sides'. The exchange is weaker than the full barrier that the ring is
-/// promised.
+/// A word that both CPUs write. The exchange is weaker than the full barrier of the ring's
+/// contract.
 pub struct SharedWord(AtomicU64);
 
 impl Shared for SharedWord {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Goes through the executions of a case.
+//! Search of all executions of a case.
 
 use super::cpu::{self, WriterCpu};
 use super::machine::{Config, Consumer, Machine, Read, Write};
@@ -8,24 +8,24 @@ use loom::model::Builder;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-/// What the two CPUs do.
+/// Steps of the two CPUs.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// What was written before.
+    /// Steps of the writer before the reader begins.
     pub before: &'static [Write],
     pub write: &'static [Write],
     pub read: &'static [Read],
 }
 
-/// What interrupts the writer, at each of its operations in turn.
+/// Interrupts of the writer. A search tries each of the writer's operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupts {
     None,
-    /// A nested step of the writer's.
+    /// A nested step of the writer.
     Nested(Write),
-    /// The reader, which asks for a barrier.
+    /// The reader's request for a barrier.
     Barrier,
-    /// Both, in any order; also the reader during the nested step.
+    /// Both, in any order; the reader's request may come during the nested step.
     Both(Write),
     /// The reader's snapshot.
     Snapshot,
@@ -47,15 +47,15 @@ impl Interrupts {
 #[derive(Default)]
 struct Count {
     executions: AtomicUsize,
-    /// Packets that were got while the writer was there.
+    /// Packets that the reader got while the writer ran.
     got: AtomicUsize,
 }
 
-/// Takes all packets, on the writer's CPU as long as it writes.
+/// Takes all packets, on the writer's CPU as long as the writer runs.
 fn snapshot(machine: &Arc<Machine>, consumer: &mut Consumer) {
     machine.begin_snapshot(consumer);
     let reader = std::mem::replace(&mut consumer.reader, machine.ring.reader());
-    // Not part of what is modelled: one of the two waits for the other.
+    // Not part of the modelled program: one CPU waits for the other here.
     let all = Arc::new(Mutex::new((reader, Vec::new(), None)));
     let exchange = {
         let (machine, all) = (machine.clone(), all.clone());
@@ -78,8 +78,8 @@ fn snapshot(machine: &Arc<Machine>, consumer: &mut Consumer) {
     machine.end_snapshot(consumer, std::mem::take(taken));
 }
 
-/// All the executions of `case` in which a thread loses the CPU up to `preemptions` times although
-/// it could go on. Returns how many there were.
+/// Searches all executions of `case` in which a runnable thread loses the CPU up to `preemptions`
+/// times. Returns the number of executions.
 pub fn all(config: Config, case: &Case, interrupts: Interrupts, preemptions: usize) -> usize {
     let mut search = Builder::new();
     search.preemption_bound = Some(preemptions);
@@ -108,8 +108,8 @@ pub fn all(config: Config, case: &Case, interrupts: Interrupts, preemptions: usi
     count.executions.load(Relaxed)
 }
 
-/// Those with the nested step and the barrier at the operations `at`. Returns whether the writer
-/// came to them in any.
+/// Searches the executions with the nested step and the barrier at the operations `at`. Returns
+/// whether the writer reached each of these operations in any execution.
 fn one(
     search: &Builder,
     config: Config,
@@ -166,7 +166,8 @@ fn run(
         })
     };
     if reader_first {
-        // loom does not search what comes before a load that nobody's store precedes.
+        // loom does not search for stores that could come before a thread's first load unless that
+        // thread yields.
         loom::thread::yield_now();
     }
     cpu::begin_write(writer);

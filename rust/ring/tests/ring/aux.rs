@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! An AUX area: what it gives and counts, step by step and at random.
+//! AUX area: what it grants and counts, step by step and at random.
 
 use super::model::platform::Narrow;
 use super::ring::aux::{Aux, Chunk, Counts, Told};
@@ -46,7 +46,7 @@ fn what_the_reader_has_not_given_back_is_not_given() {
     let area = area(16, Mode::Discard);
     let first = area.begin(12).unwrap();
     area.end(first, 12);
-    // As much as there is, then none: of that much is lost.
+    // The chunk gets the 4 bytes that are left. The next request gets none and loses its bytes.
     let second = area.begin(10).unwrap();
     assert_eq!(second.len, 4);
     assert_eq!(area.end(second, 4), Told::default());
@@ -67,7 +67,7 @@ fn what_the_reader_has_not_given_back_is_not_given() {
         (told.lost, told.truncated, told.collision),
         (6, true, false)
     );
-    // Told once.
+    // Reported only once.
     let fourth = area.begin(1).unwrap();
     assert_eq!(area.end(fourth, 1), Told::default());
     let counts = Counts {
@@ -103,7 +103,7 @@ fn the_oldest_is_overwritten_unless_it_is_held() {
     assert_eq!(chunk.len, 8);
     area.end(chunk, 8);
     assert_eq!(area.counts().overwritten, 24);
-    // What a chunk does not use is gone all the same.
+    // The bytes that a chunk overwrites are lost, even if it does not use them.
     let chunk = area.begin(4).unwrap();
     area.end(chunk, 0);
     assert_eq!((area.unread(), area.counts().overwritten), (12, 28));
@@ -124,7 +124,7 @@ fn there_is_one_chunk_at_a_time() {
     assert_eq!((area.counts().bytes, area.counts().lost), (4, 3));
 }
 
-/// What is done to an area.
+/// An operation on an area.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Begin(u64),
@@ -147,7 +147,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Each byte that is there has the value of its position, and each that is not is accounted for.
+    /// Each byte in the area has the value of its position, and each other byte is accounted for.
     #[test]
     fn no_byte_is_lost_untold(steps in proptest::collection::vec(step(), 0..200), overwrite: bool) {
         const SIZE: u64 = 8;
@@ -163,7 +163,7 @@ proptest! {
                         prop_assert!(open.is_none());
                         prop_assert!(chunk.len > 0 && (wanted == 0 || chunk.len <= wanted));
                         prop_assert_eq!(chunk.position, area.head());
-                        // It may be written at once.
+                        // The chunk may be written at once.
                         for at in chunk.position..chunk.position + chunk.len {
                             bytes[area.offset(at) as usize] = at;
                         }

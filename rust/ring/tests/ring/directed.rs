@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Single cases of what a writer does.
+//! Single cases of the writer.
 
 use super::model::machine::Machine;
 use super::model::{origins, Config};
@@ -10,14 +10,14 @@ use super::ring::slot::Slot;
 use super::ring::{Mode, Ring};
 use super::slots::IndexedSlots;
 
-/// Runs `test` in both modes, at the beginning and before each wrap.
+/// Runs `test` in both modes, from position 0 and from before each wrap.
 pub fn each(count: u64, test: impl Fn(&Machine<16>)) {
     for mode in [Mode::Discard, Mode::Overwrite] {
         each_origin(mode, count, &test);
     }
 }
 
-/// Runs `test` at the beginning and before each wrap.
+/// Runs `test` from position 0 and from before each wrap.
 pub fn each_origin(mode: Mode, count: u64, test: impl Fn(&Machine<16>)) {
     for origin in origins(16, 8 * count) {
         let machine = Machine::new(Config {
@@ -131,7 +131,7 @@ pub fn only_what_does_not_fit_is_refused_where_no_packet_is_free() {
             let refused = machine.ring.refuse_if_full(len);
             assert_eq!(refused, len > 3, "{len} bytes, where there are 3");
             if refused {
-                // It was not fired here; take it back for the final count.
+                // The record was not fired by the machine: remove it from the final count.
                 machine
                     .log
                     .set(machine.log.fire(len), 0, super::model::log::Fate::Lost);
@@ -184,7 +184,7 @@ pub fn what_a_probe_counts_is_told() {
         machine.ring.lost().count(Lost::Nested);
         assert!(machine.report_losses());
         assert_eq!(machine.drain()[0].closing.discarded, 1);
-        // It was not fired here; take it back for the final count.
+        // The record was not fired by the machine: remove it from the final count.
         machine
             .log
             .set(machine.log.fire(1), 0, super::model::log::Fate::Lost);

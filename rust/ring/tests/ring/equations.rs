@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Equations (1) to (4), against the same said with numbers that never wrap.
+//! Equations (1) to (4), against the same equations with numbers that never wrap.
 
 use super::model::platform::Narrow;
 use super::ring::geometry::Geometry;
@@ -30,8 +30,7 @@ impl<const BITS: u32> Spec<BITS> {
         (position % Self::MODULUS) as u64
     }
 
-    /// What commit counters count in before they cannot be told apart: as often as positions
-    /// wrap, they have come this far.
+    /// Number of bytes after which a commit counter repeats: its value when positions wrap once.
     fn commits(&self) -> Unbounded {
         Self::MODULUS / (self.buffer / self.size)
     }
@@ -60,7 +59,7 @@ impl<const BITS: u32> Spec<BITS> {
         );
     }
 
-    /// Equations (1) and (4): `write` is not before `read`, nor a whole word after it.
+    /// Checks equations (1) and (4): `write` is not before `read`, nor a whole word after it.
     fn check_pair(&self, write: Unbounded, read: Unbounded) {
         let (w, r) = (Self::word(write), Self::word(read));
         let ahead = (write / self.size - read / self.size) * self.size;
@@ -76,7 +75,7 @@ impl<const BITS: u32> Spec<BITS> {
         );
     }
 
-    /// Equations (2) and (3): `commit` bytes were committed in the slot of `at`.
+    /// Checks equations (2) and (3), after `commit` bytes were committed in the slot of `at`.
     fn check_commit(&self, at: Unbounded, commit: Unbounded) {
         let word = Self::word(at);
         let before = at / self.buffer * self.size;
@@ -92,11 +91,11 @@ impl<const BITS: u32> Spec<BITS> {
         );
     }
 
-    /// All the counts of commits that can be told apart, around those of `at`.
+    /// All distinguishable commit counts around that of `at`.
     fn commits_around(&self, at: Unbounded) -> std::ops::Range<Unbounded> {
         let before = at / self.buffer * self.size;
         let first = before.saturating_sub((self.commits() - 1) / 2);
-        // One of the two that are asked for is `size` further.
+        // One of the two counts compared is `size` greater.
         first..first + self.commits()
     }
 }
@@ -150,10 +149,11 @@ fn all_positions_16_bits() {
     }
 }
 
-/// All the sub-buffers of writer and reader, and all the commit counts that a slot can have.
+/// All sub-buffers of writer and reader, with all commit counts that a slot can have.
 #[test]
 fn all_sub_buffers_16_bits() {
-    // Smaller sub-buffers are the same with more bits of the number, and take minutes.
+    // Smaller sub-buffers give the same results with more bits of the packet number, and take
+    // minutes.
     for (size, count) in all_sizes(16).filter(|&(size, _)| size >= 16) {
         let spec = Spec::<16>::new(size, count);
         let step = size as usize;
@@ -176,7 +176,7 @@ fn all_sub_buffers_16_bits() {
 fn sampled_16_bits() {
     for (size, count) in all_sizes(16) {
         let spec = Spec::<16>::new(size, count);
-        // Steps without a common factor with anything.
+        // The step has no common factor with a size.
         for read in (0..2 << 16).step_by(1009) {
             spec.check_position(read);
             let start = read - read % spec.size;
@@ -199,7 +199,7 @@ fn sampled_16_bits() {
     }
 }
 
-/// The top bits of commit counters mean nothing (Figure 6).
+/// The top bits of commit counters have no meaning (Figure 6).
 #[test]
 fn top_bits_of_commits_do_not_matter() {
     for (size, count) in all_sizes(8) {

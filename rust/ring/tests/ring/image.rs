@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is read of a slot whose writer is gone.
+//! Reading of a slot whose writer is gone.
 
 use super::model::platform::Narrow;
 use super::ring::image::Image;
@@ -10,10 +10,10 @@ use super::slots::IndexedSlots;
 
 const SIZE: u64 = 4096;
 const COUNT: u64 = 4;
-/// Of the next lap: it has nothing to say here.
+/// The tag of the next lap, which has no effect here.
 const TAG: u64 = 5 << 33;
 
-/// Its words; those that no image is made of are not 0.
+/// The words of a slot; those that an image does not use are not 0.
 struct Words {
     left: u64,
     records: u64,
@@ -42,7 +42,7 @@ impl Words {
     }
 }
 
-/// A slot with seven records in its last packet, and three more since.
+/// Makes a slot with seven records in its last packet, and three more since.
 fn slot(left: u64, reference: u64) -> Words {
     Words {
         left,
@@ -53,7 +53,7 @@ fn slot(left: u64, reference: u64) -> Words {
     }
 }
 
-/// A word of so many bytes, which nobody reads.
+/// A word of `SIZE` bytes that is never read.
 struct Bytes<const SIZE: usize>([u8; SIZE]);
 
 impl<const SIZE: usize> Local for Bytes<SIZE> {
@@ -98,7 +98,7 @@ impl<const SIZE: usize> Shared for Bytes<SIZE> {
     }
 }
 
-/// Words of other sizes, so that slots lie in memory otherwise.
+/// Words of other sizes, which change the layout of slots in memory.
 struct Sizes<const LOCAL: usize, const SHARED: usize>;
 
 impl<const LOCAL: usize, const SHARED: usize> Platform for Sizes<LOCAL, SHARED> {
@@ -118,7 +118,7 @@ impl<const LOCAL: usize, const SHARED: usize> Platform for Sizes<LOCAL, SHARED> 
 fn it_lies_in_memory_as_it_is_read() {
     assert!(Image::is_of::<Narrow<64>>());
     assert!(Image::is_of::<Sizes<8, 8>>());
-    // Each of these has some of its places, and others not.
+    // Each of these has some fields at the right offset, and others not.
     assert!(!Image::is_of::<Sizes<4, 4>>());
     assert!(!Image::is_of::<Sizes<8, 4>>());
     assert!(!Image::is_of::<Sizes<4, 18>>(), "the last place is right");
@@ -129,7 +129,7 @@ fn it_lies_in_memory_as_it_is_read() {
 fn a_delivered_packet_is_finished() {
     for memory in 0..=COUNT {
         let finished = Some(Image::Finished { memory, records: 7 });
-        // Deliver has set `left` for the next lap, or not yet.
+        // Before and after `deliver` has set `left` for the next lap.
         for left in [0, SIZE] {
             assert_eq!(
                 slot(left, IDLE | PACKET | TAG | memory).read(),
@@ -160,12 +160,12 @@ fn a_held_packet_is_open_until_nothing_is_left() {
             };
             assert_eq!(slot(left, memory).read(), Some(open));
         }
-        // Not delivered yet: its records are those since the last delivery.
+        // Not delivered yet: the packet's records are those since the last delivery.
         let mut words = slot(0, memory);
         words.packet_records = 2;
         let finished = |records| Some(Image::Finished { memory, records });
         assert_eq!(words.read(), finished(3));
-        // Deliver has counted them already.
+        // `deliver` has counted the records already.
         words.packet_records = 3;
         words.delivered_records = 13;
         assert_eq!(words.read(), finished(3));

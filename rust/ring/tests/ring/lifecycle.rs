@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A reader that goes away between get and put, and one that comes back.
+//! A reader that is closed between get and put, and one that is opened again.
 
 use super::directed::{each, each_origin};
 use super::ring::lost::Lost;

@@ -2,8 +2,7 @@
 
 //! Tests of the ring on a deterministic platform.
 //!
-//! What the tests have in common is in [`model`]. `RTRACE_VERIFY=long` makes the searches
-//! deeper.
+//! [`model`] has the code that the tests share. `RTRACE_VERIFY=long` makes the searches deeper.
 
 #[cfg(not(fault))]
 mod aux;
@@ -24,7 +23,7 @@ mod say;
 #[path = "../common/slots.rs"]
 mod slots;
 
-// Those of tests/faults take their own.
+// The copies in tests/faults use rings of their own.
 #[cfg(fault)]
 use super::ring;
 #[cfg(not(fault))]

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Nested writers, and a reader at any moment: all the executions with a few interruptions.
+//! Nested writers, and a reader at any moment: all executions with a few interruptions.
 //!
-//! Between any two accesses of a writer there may come an interrupt that fires records or
-//! closes the packet, or the reader on its CPU; between any two of the reader's, the writer.
+//! Between any two accesses of a writer there may be an interrupt that fires records or closes the
+//! packet, or a step of the reader on its CPU. Between any two accesses of the reader there may be
+//! steps of the writer.
 
 use super::model::explore::{explore, Scenario, Step};
 use super::model::{long, origins, Config};
@@ -37,13 +38,13 @@ const SCENARIOS: [Scenario; 6] = [
         before: &[Wrap, Get],
         steps: &[Record(2), Put, Fill, Switch],
     },
-    // The reader, while records come.
+    // The reader, while the writer records.
     Scenario {
         name: "reader",
         before: &[Fill, Fill, Record(1)],
         steps: &[Get, Put, Get, Unget, Drain],
     },
-    // As before, where the writer goes round soon.
+    // As above, where the writer soon overtakes the reader.
     Scenario {
         name: "reader, soon lapped",
         before: &[Wrap, Drain, Fill, Get],
@@ -51,33 +52,33 @@ const SCENARIOS: [Scenario; 6] = [
     },
 ];
 
-/// Flight recorders of which snapshots are taken.
+/// Snapshots of a flight recorder.
 const SNAPSHOTS: [Scenario; 6] = [
-    // The packet being written is taken, too.
+    // The snapshot takes the packet being written, too.
     Scenario {
         name: "snapshot",
         before: &[Wrap, Record(3)],
         steps: &[Snapshot, Snapshot, Get, Put, Drain],
     },
-    // Its reader goes away.
+    // The snapshot's reader is closed.
     Scenario {
         name: "snapshot put back",
         before: &[Wrap, Record(3)],
         steps: &[Snapshot, Snapshot, Unget, Drain],
     },
-    // Its reader goes away when it has read a packet.
+    // The snapshot's reader is closed after it has read a packet.
     Scenario {
         name: "snapshot half read",
         before: &[Wrap, Record(3)],
         steps: &[Snapshot, Put, Unget, Drain],
     },
-    // One after the other: the memory is the first again.
+    // Two snapshots, one after the other: the memory is the first bank again.
     Scenario {
         name: "snapshots",
         before: &[Wrap, Record(3), Snapshot, Drain, Wrap],
         steps: &[Snapshot, Drain, Record(1)],
     },
-    // A snapshot interrupts a writer that has reserved where nothing stands.
+    // A snapshot interrupts a writer that has reserved in a slot without a packet.
     Scenario {
         name: "drained",
         before: &[Wrap, Drain],
@@ -91,7 +92,7 @@ const SNAPSHOTS: [Scenario; 6] = [
     },
 ];
 
-/// One scenario, with words so small that they wrap.
+/// Runs one scenario, with words so small that they wrap.
 #[cfg(fault)]
 pub fn one(name: &str, mode: Mode, depth: u32) {
     let mut all = SCENARIOS.iter().chain(&SNAPSHOTS);
@@ -109,7 +110,7 @@ pub fn one(name: &str, mode: Mode, depth: u32) {
     }
 }
 
-/// All scenarios, in both modes, from position 0 and from just below the wrap.
+/// Runs all scenarios, in both modes, from position 0 and from just below the wrap.
 fn search<const BITS: u32>(size: u64, count: u64, depth: u32) {
     for mode in [Mode::Discard, Mode::Overwrite] {
         for origin in origins(BITS, size * count).into_iter().take(2) {
@@ -181,7 +182,7 @@ pub fn four_sub_buffers_64_bits() {
     search::<64>(8, 4, 2);
 }
 
-/// Three interruptions, from just below the wrap: a quarter of an hour.
+/// Runs scenarios with three interruptions, from just below the wrap. Takes a quarter of an hour.
 fn deep(scenarios: &[Scenario], mode: Mode) {
     let wrap = origins(16, 16)[1];
     from::<16>(scenarios, 8, 2, mode, wrap, if long() { 3 } else { 1 });
@@ -192,14 +193,14 @@ pub fn deep_discard() {
     deep(&SCENARIOS, Mode::Discard);
 }
 
-/// Those that begin with a full buffer, or have a reader. Without either, the ways of the two
-/// modes part only when something that happens has filled the buffer.
+/// The scenarios that begin with a full buffer, or have a reader. Without either, the two modes
+/// differ only after an interruption has filled the buffer.
 #[test]
 pub fn deep_overwrite() {
     deep(&SCENARIOS[2..], Mode::Overwrite);
 }
 
-/// Snapshots, in the one mode that has them: from position 0 and from just below the wrap.
+/// Runs the snapshots, in the one mode that has them, from position 0 and from just below the wrap.
 fn snapshots<const BITS: u32>(count: u64, depth: u32) {
     for origin in origins(BITS, 8 * count).into_iter().take(2) {
         from::<BITS>(&SNAPSHOTS, 8, count, Mode::Overwrite, origin, depth);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The flight recorder keeps the newest.
+//! The flight recorder keeps the newest records.
 
 use super::directed::each_origin;
 use super::ring::Mode;
@@ -43,7 +43,7 @@ pub fn a_held_packet_outlives_many_laps() {
             assert_eq!(machine.record(6), Ok(()));
         }
         assert_eq!(machine.get(), held);
-        // The position was pushed on long ago: put moves nothing.
+        // The writer has pushed the position long ago: put does not move it.
         machine.put();
         let packets = machine.drain();
         let ids: Vec<u32> = packets

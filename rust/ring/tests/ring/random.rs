@@ -21,7 +21,7 @@ enum Operation {
     Report,
 }
 
-/// A packet, as the model has it.
+/// A packet in the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Packet {
     number: u64,
@@ -33,7 +33,7 @@ struct Packet {
 struct Model {
     config: Config,
     open: Option<Packet>,
-    /// Finished, from where the reader is.
+    /// Finished packets, from the reader's on.
     finished: VecDeque<Packet>,
     held: Option<Packet>,
     fired: u32,
@@ -74,7 +74,7 @@ impl Model {
         true
     }
 
-    /// Whether there is room for a packet after `closing` more are finished.
+    /// Returns whether there is room for a packet after `closing` more are finished.
     fn make_room(&mut self, closing: usize) -> bool {
         let full = self.finished.len() + closing == self.config.count as usize;
         if full && self.config.mode == Mode::Overwrite {
@@ -158,12 +158,12 @@ impl Model {
     }
 }
 
-/// Whether the ring's packet is the model's.
+/// Checks that the ring's packet is the model's.
 fn assert_same(contents: &Contents, packet: &Packet) {
     assert_eq!(contents.ids, packet.ids);
     assert_eq!(contents.closing.content, packet.content);
     assert_eq!(contents.closing.discarded, packet.discarded);
-    // The narrowest number of a packet here has 8 - 3 bits.
+    // The narrowest packet number here has 8 - 3 bits.
     assert_eq!(contents.opening.sequence & 31, (packet.number - 1) & 31);
 }
 
@@ -230,7 +230,7 @@ fn config(bits: u32) -> impl Strategy<Value = Config> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    // So few that nothing goes round the word while a packet is held.
+    // So few operations that positions do not wrap while a packet is held.
     #[test]
     fn operations_8_bits(config in config(8), operations in vec(operation(), 0..32)) {
         run::<8>(config, &operations);

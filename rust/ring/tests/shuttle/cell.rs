@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Payload: at each access the other thread may run first.
+//! Payload bytes: at each access the other thread may run first.
 
 use shuttle::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-/// In the place of loom's. Whose turn it is to write is for the machine to check.
+/// Replacement of loom's cell. The machine checks which thread may write.
 pub struct UnsafeCell<T> {
     value: std::cell::UnsafeCell<T>,
     access: AtomicBool,

@@ -2,10 +2,10 @@
 
 //! Long random runs: a writer whose contexts nest at random, and a reader, on two CPUs.
 //!
-//! The machine is that of `tests/order`, the same ring on shuttle's words. shuttle knows
-//! interleavings only, each access being seen at once: what it adds is length. The other
-//! suites go through everything that can happen in a few steps; here it is some of what can
-//! happen in hundreds, over many laps, from just below the wrap of the positions, too.
+//! The machine is that of `tests/order`: the same ring on shuttle's words. shuttle searches
+//! interleavings only; each store is visible at once. Its strength is length. The other suites
+//! search everything that can happen in a few steps. This one runs samples of hundreds of steps,
+//! over many laps, also from just below the wrap of the positions.
 
 mod cell;
 #[path = "../order/log.rs"]
@@ -21,7 +21,7 @@ mod say;
 #[path = "../common/slots.rs"]
 mod slots;
 
-// Those of tests/faults take their own.
+// The copies in tests/faults use rings of their own.
 #[cfg(fault)]
 use super::ring;
 #[cfg(not(fault))]
@@ -37,13 +37,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What was searched.
+/// Amount of work done.
 #[derive(Default)]
 struct Count {
     executions: AtomicU64,
     /// Steps of nested contexts.
     nested: AtomicU64,
-    /// Packets that were got while the writer was there.
+    /// Packets that the reader got while the writer ran.
     got: AtomicU64,
 }
 
@@ -65,7 +65,7 @@ fn random_read() -> Read {
     }
 }
 
-/// One execution, of so many steps on each side.
+/// One execution with `steps` steps on each side.
 fn execution(steps: u32, count: &Count) {
     let mut random = thread_rng();
     let machine = Arc::new(Machine::new(Config {
@@ -75,7 +75,7 @@ fn execution(steps: u32, count: &Count) {
             Mode::Overwrite
         },
         policy: Policy::Delivery,
-        // The beginning, and the last laps before the positions wrap.
+        // Position 0, and the last laps before the positions wrap.
         origin: 0u64.wrapping_sub(machine::BUFFER * random.gen_range(0..3)),
     }));
     let writer = {
@@ -116,18 +116,19 @@ fn run(name: &str, scheduler: impl Scheduler + 'static, steps: u32) {
     ));
 }
 
-/// How much: executions, and steps of each.
+/// Size of a run: number of executions, and steps of each.
 pub type Size = (usize, u32);
 pub const SHORT: Size = (2_000, 60);
 const LONG: Size = (100_000, 200);
 
-/// Any thread may go on at each access.
+/// Any thread may run next at each access.
 pub fn random((executions, steps): Size, seed: u64) {
     let scheduler = RandomScheduler::new_from_seed(seed, executions);
     run("random", scheduler, steps);
 }
 
-/// Few changes between the threads, at random places: finds what needs long stretches of one.
+/// Few switches between the threads, at random places. Finds faults that need a long run of one
+/// thread.
 pub fn few_preemptions((executions, steps): Size, seed: u64) {
     let scheduler = PctScheduler::new_from_seed(seed, 5, executions);
     run("few preemptions", scheduler, steps);
@@ -141,7 +142,7 @@ fn size() -> Size {
     }
 }
 
-/// What is run is the same each time; `RTRACE_SEED` makes it something else.
+/// Seed of the run. It is the same each time, unless `RTRACE_SEED` is set.
 fn seed() -> u64 {
     std::env::var("RTRACE_SEED").map_or(1, |seed| seed.parse().expect("a number"))
 }

@@ -8,7 +8,7 @@ use shuttle::rand::{thread_rng, Rng};
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// How many contexts nest in one another at most.
+/// Maximum number of contexts nested in one another.
 const DEPTH: u32 = 3;
 
 struct Cpu {
@@ -22,7 +22,7 @@ shuttle::thread_local! {
     static WRITER: RefCell<Option<Cpu>> = RefCell::new(None);
 }
 
-/// This thread's CPU is the writer's from now on. It is interrupted up to `left` times.
+/// Makes this thread's CPU the writer's. It is interrupted up to `left` times.
 pub fn begin(machine: Arc<Machine>, left: u32) {
     let cpu = Cpu {
         machine,
@@ -33,13 +33,13 @@ pub fn begin(machine: Arc<Machine>, left: u32) {
     WRITER.with(|writer| *writer.borrow_mut() = Some(cpu));
 }
 
-/// The writer is done. Returns how often it was interrupted.
+/// Ends the writer. Returns how often it was interrupted.
 pub fn end() -> u32 {
     let cpu = WRITER.with(|writer| writer.borrow_mut().take());
     cpu.map_or(0, |cpu| cpu.happened)
 }
 
-/// Called before each access: an interrupt may come.
+/// Called before each access: an interrupt may happen.
 pub fn operation() {
     let machine = WRITER.with(|writer| {
         let mut writer = writer.borrow_mut();

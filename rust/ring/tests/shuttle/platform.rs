@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Two CPUs on which each access is seen at once.
+//! Two CPUs on which each store is visible at once.
 
 use super::nested;
 use super::ring::platform::{Local, Platform, Shared};
 use super::slots::IndexedSlots;
 use shuttle::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-/// Barriers are of no account here.
+/// Barrier policy; it has no effect here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     Delivery,
@@ -33,7 +33,8 @@ impl Platform for Cpus {
     fn promote(&self) {}
 }
 
-/// A word of the writer's: for the other CPU its operations are a load and a store.
+/// A word that only the writer's CPU writes. For the other CPU its operations are a load and a
+/// store.
 pub struct LocalWord(AtomicU64);
 
 impl LocalWord {
@@ -85,7 +86,7 @@ impl Local for LocalWord {
     }
 }
 
-/// A word of both sides'.
+/// A word that both CPUs write.
 pub struct SharedWord(AtomicU64);
 
 impl Shared for SharedWord {

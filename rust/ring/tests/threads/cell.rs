@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Payload: plain memory, whose races Miri finds.
+//! Payload bytes: plain memory, whose races Miri finds.
 
 pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Two threads of the machine that the test runs on: for Miri, which finds each race of payload
-//! bytes and shows old values, by its seed (`scripts/miri`). Without Miri a short stress run.
+//! Two real threads. Miri reports each race of payload bytes and, depending on its seed, returns
+//! old values (`scripts/miri`). Without Miri this is a short stress run.
 //!
-//! The machine is that of `tests/order`, the same ring on std's words, with the barrier at
-//! delivery. The interrupt's barrier cannot be had in a process.
+//! The machine is that of `tests/order`: the same ring on std's words, with the barrier at
+//! delivery. A process cannot execute the interrupt's barrier on another CPU.
 
 mod cell;
 #[path = "../order/log.rs"]
@@ -41,7 +41,8 @@ const READS: [Read; 7] = [
     Read::Put,
 ];
 
-/// How often the writer and the reader do all of their steps, and how often that is repeated.
+/// Number of times that the writer and the reader run all of their steps, and number of repetitions
+/// of that.
 const ROUNDS: usize = if cfg!(miri) { 6 } else { 200 };
 const REPEATS: usize = if cfg!(miri) { 1 } else { 200 };
 
@@ -67,7 +68,7 @@ fn run(mode: Mode, origin: u64) {
     }
 }
 
-/// From the beginning, and from just below the wrap.
+/// From position 0, and from just below the wrap.
 #[test]
 fn discard() {
     run(Mode::Discard, 0);

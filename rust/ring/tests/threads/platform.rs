@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Two CPUs, as weak as std's atomics may be.
+//! Two CPUs, with the weakest ordering of std's atomics that the ring's contract allows.
 
 use super::ring::platform::{Local, Platform, Shared};
 use super::slots::IndexedSlots;
 use std::sync::atomic::{fence, AtomicU64, Ordering};
 
-/// Who executes the barriers W1 and R1.
+/// Selects the CPU that executes the barriers W1 and R1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// The writer, when it delivers.
@@ -37,7 +37,8 @@ impl Platform for Cpus {
     }
 }
 
-/// A word of the writer's: for the other CPU its operations are a load and a store.
+/// A word that only the writer's CPU writes. For the other CPU its operations are a load and a
+/// store.
 pub struct LocalWord(AtomicU64);
 
 impl LocalWord {
@@ -85,7 +86,7 @@ impl Local for LocalWord {
     }
 }
 
-/// A word of both sides'.
+/// A word that both CPUs write.
 pub struct SharedWord(AtomicU64);
 
 impl Shared for SharedWord {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Each seeded fault is found, and by what it should be.
+//! Each seeded fault is found by its check, for the reason named.
 
 use rtrace_ring_faults::{of, problems, right, test, Kill, Suite};
 
@@ -19,8 +19,8 @@ fn shuttle() {
     test(Suite::Shuttle);
 }
 
-/// W2 is a second lock: memory comes back to the writer by the exchange, which orders it
-/// already. Without the exchange it is the only one; see RelaxedRcnt.
+/// W2 is a second lock: the exchange returns memory to the writer and already orders that. Without
+/// the exchange, W2 is the only lock; see RelaxedRcnt.
 #[test]
 fn a_relaxed_rcnt_does_no_harm_where_memory_is_exchanged() {
     use right::order_tests::checks::{handover, reuse};
@@ -35,7 +35,7 @@ fn a_relaxed_rcnt_does_no_harm_where_memory_is_exchanged() {
     }
 }
 
-/// What is tested above is tested: a kill that is wrong does not pass.
+/// Tests the check above: a wrong kill does not pass.
 #[test]
 fn a_wrong_kill_is_found() {
     let kills = of(Suite::Ring);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The search: at each point nothing, or something of all that can happen there.
+//! The search: at each point nothing happens, or one of the steps possible there.
 //!
-//! An execution is a list of choices. It is run from the beginning, then the last choice that
-//! has an alternative left is changed, until none is left: depth first, all of them.
+//! An execution is a list of choices. The search runs it from the beginning, then changes the last
+//! choice that has an untried alternative, until there is none. So it searches all executions,
+//! depth first.
 
 use super::machine::Machine;
 use super::point::{arm, set_hook, Hook};
@@ -14,26 +15,28 @@ use std::rc::Rc;
 /// One step, of a scenario or between the steps of another context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A record of that many bytes.
+    /// A record of this many bytes.
     Record(u64),
-    /// A record that fills the open packet to the last byte, or one of its own.
+    /// A record that fills the open packet to the last byte, or a packet alone.
     Fill,
-    /// So many records, each as large as a sub-buffer, that the writer goes round.
+    /// Enough records of the size of a sub-buffer to fill the whole buffer.
     Wrap,
-    /// The timer.
+    /// Closes the open packet, like the timer.
     Switch,
-    /// Reads everything.
+    /// Reads all packets.
     Drain,
-    /// Takes a packet and keeps it. Does nothing if one is held.
+    /// Gets a packet and keeps it. Does nothing if one is held.
     Get,
-    /// Puts or ungets the held packet, if there is one; puts a packet of a snapshot, or ungets all.
+    /// Puts or ungets the held packet, if there is one. After a snapshot, puts one of its packets,
+    /// or ungets all.
     Put,
     Unget,
-    /// Takes all, or what an unfinished snapshot has left. Does nothing if a packet is held.
+    /// Takes all packets, or those that an unfinished snapshot has left. Does nothing if a packet
+    /// is held.
     Snapshot,
 }
 
-/// What can happen at a point.
+/// Returns the steps that are possible at a point.
 fn possible<const BITS: u32>(machine: &Machine<BITS>) -> &'static [Step] {
     use Step::{Drain, Fill, Get, Put, Record, Snapshot, Switch, Unget, Wrap};
     const NO_READER: [Step; 4] = [Record(1), Fill, Wrap, Switch];
@@ -101,7 +104,7 @@ fn perform<const BITS: u32>(machine: &Machine<BITS>, step: Step) {
     }
 }
 
-/// A choice made: which, and of how many.
+/// A choice: the alternative chosen, and the number of alternatives.
 struct Choice {
     chosen: usize,
     of: usize,
@@ -109,10 +112,10 @@ struct Choice {
 
 struct Search<const BITS: u32> {
     machine: Machine<BITS>,
-    /// Choices of this execution; those before `next` have been made.
+    /// Choices of this execution; the first `next` have been made.
     choices: RefCell<Vec<Choice>>,
     next: Cell<usize>,
-    /// How often something may still happen.
+    /// Number of further interruptions allowed.
     budget: Cell<u32>,
     happened: RefCell<Vec<(usize, Step)>>,
 }
@@ -144,7 +147,7 @@ impl<const BITS: u32> Hook for Search<BITS> {
     }
 }
 
-/// Says what happened if the execution panics.
+/// Prints the interruptions if the execution panics.
 struct Report<'a, const BITS: u32>(&'a Search<BITS>, &'a Scenario);
 
 impl<const BITS: u32> Drop for Report<'_, BITS> {
@@ -162,7 +165,7 @@ impl<const BITS: u32> Drop for Report<'_, BITS> {
     }
 }
 
-/// What a search begins with, and what it goes through.
+/// Initial state and steps of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
     pub name: &'static str,
@@ -171,15 +174,15 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Whether a snapshot is taken in it.
+    /// Returns whether a snapshot is taken in the scenario.
     pub fn has_snapshot(&self) -> bool {
         let mut steps = self.before.iter().chain(self.steps);
         steps.any(|&step| step == Step::Snapshot)
     }
 }
 
-/// Goes through all executions of `scenario` in which up to `budget` things happen at its
-/// points. Returns how many those were.
+/// Searches all executions of `scenario` with up to `budget` interruptions at its points. Returns
+/// the number of executions.
 pub fn explore<const BITS: u32>(config: Config, scenario: &Scenario, budget: u32) -> u64 {
     let mut executions = 0;
     let mut choices = Vec::new();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What was fired, and what became of it.
+//! The fired records, and the fate of each.
 
 use std::cell::{Cell, RefCell};
 
-/// What became of a record.
+/// Fate of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Fired, and not completely written yet.
@@ -25,7 +25,7 @@ pub struct Record {
     pub fate: Fate,
 }
 
-/// All that was fired, and the clock.
+/// All fired records, and the clock.
 pub struct Log {
     records: RefCell<Vec<Record>>,
     clock: Cell<u64>,
@@ -34,7 +34,7 @@ pub struct Log {
 impl Default for Log {
     fn default() -> Self {
         Self {
-            // (As many as most executions fire: a search has millions of those.)
+            // (The capacity is enough for most executions; a search has millions of them.)
             records: RefCell::new(Vec::with_capacity(32)),
             clock: Cell::new(0),
         }
@@ -42,13 +42,13 @@ impl Default for Log {
 }
 
 impl Log {
-    /// The time; it never stands still.
+    /// Returns the time; each call returns a later one.
     pub fn now(&self) -> u64 {
         self.clock.set(self.clock.get() + 1);
         self.clock.get()
     }
 
-    /// A new record's id.
+    /// Fires a record and returns its id.
     pub fn fire(&self, len: u64) -> u32 {
         let mut records = self.records.borrow_mut();
         records.push(Record {
@@ -59,14 +59,14 @@ impl Log {
         records.len() as u32 - 1
     }
 
-    /// What became of it, and when.
+    /// Sets the fate of a record, and its time.
     pub fn set(&self, id: u32, time: u64, fate: Fate) {
         let record = &mut self.records.borrow_mut()[id as usize];
         record.time = time;
         record.fate = fate;
     }
 
-    /// The reader has seen it, which it may once.
+    /// Marks a record as seen by the reader, which may see it once.
     pub fn read(&self, id: u32) {
         let record = &mut self.records.borrow_mut()[id as usize];
         assert_eq!(record.fate, Fate::Written, "record {id} was read twice");
@@ -77,7 +77,7 @@ impl Log {
         self.records.borrow()[id as usize]
     }
 
-    /// How many were fired, lost ones too.
+    /// Number of records fired, lost ones included.
     pub fn fired(&self) -> u64 {
         self.records.borrow().len() as u64
     }

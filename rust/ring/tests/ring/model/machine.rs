@@ -20,7 +20,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// What the reader sees in a packet.
+/// Contents of a packet, as the reader sees them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
     pub opening: Opening,
@@ -28,29 +28,29 @@ pub struct Contents {
     pub ids: Vec<u32>,
 }
 
-/// The ring with words of `BITS` bits, its memory, one reader, and what must be so.
+/// The ring with words of `BITS` bits, its memory, one reader, and the state that the checks need.
 pub struct Machine<const BITS: u32> {
     pub config: Config,
     pub ring: Ring<Narrow<BITS>>,
     pub log: Log,
     memory: Memory,
     reader: RefCell<Reader>,
-    /// The reader is in the middle of something: it does nothing else meanwhile.
+    /// Whether a reader's operation is in progress; no other one may begin meanwhile.
     reading: Cell<bool>,
-    /// Where the sub-buffer is that the reader gave for what it holds, or will give.
+    /// Where the sub-buffer lies that the reader gave for the held packet, or will give.
     spare: Cell<u64>,
-    /// The packets of a snapshot, as they were when it took them, from the oldest to the newest. The reader
-    /// holds the first.
+    /// Packets of a snapshot with their contents at that time, from the oldest to the newest. The
+    /// reader holds the first.
     taken: RefCell<VecDeque<(Taken, Rc<Contents>)>>,
     /// Whether slots have memory of both banks.
     is_mixed: Cell<bool>,
-    /// What the reader holds, as it was when it got it.
+    /// The packet that the reader holds, with its contents when it was got.
     held: RefCell<Option<(Packet, Rc<Contents>)>>,
     /// The last packet that was put.
     last: RefCell<Option<Rc<Contents>>>,
-    /// Writer's contexts that are in the middle of something.
+    /// Number of nested writers' contexts that are in an operation.
     writing: Cell<u32>,
-    /// Packets that the ring said are finished.
+    /// Number of packets that the ring reported as finished.
     delivered: Cell<u64>,
     /// The time of the last record, or of one shortly before it where records nest.
     last_time: Cell<u64>,
@@ -95,12 +95,12 @@ impl<const BITS: u32> Machine<BITS> {
         })
     }
 
-    /// The size of the record that fills a sub-buffer of its own.
+    /// Size of the record that fills a sub-buffer alone.
     pub fn whole(&self) -> u64 {
         self.config.size - self.config.header
     }
 
-    /// The size of the record that fills the open packet, or else one of its own.
+    /// Size of the record that fills the open packet, or else a packet alone.
     pub fn room(&self) -> u64 {
         match self.ring.geometry().offset(wcnt()) {
             0 => self.whole(),
@@ -135,7 +135,7 @@ impl<const BITS: u32> Machine<BITS> {
             time: self.now(),
             len,
         };
-        // As a probe does: the clock first, and who finds a later time gives up.
+        // As in a probe: read the clock first, and give up if a later time was recorded meanwhile.
         let early = self.now();
         let open = self.ring.reserve_open(len, || {
             point();
@@ -220,7 +220,7 @@ impl<const BITS: u32> Machine<BITS> {
         assert_eq!(record.len, len);
         assert!(record.memory % self.config.size + len <= self.config.size);
         for index in 0..len {
-            // In two halves, so that a torn record can be seen.
+            // In two halves, so that a torn record is visible.
             if index == 0 || index == len / 2 {
                 point();
             }
@@ -255,7 +255,7 @@ impl<const BITS: u32> Machine<BITS> {
         })
     }
 
-    /// Tells the losses, like the end of a session. Returns whether there was a packet to make.
+    /// Reports the losses, like the end of a session. Returns whether this made a packet.
     pub fn report_losses(&self) -> bool {
         let packet = self.ring.report_losses(|| self.now());
         let any = packet.is_some();
@@ -268,28 +268,29 @@ impl<const BITS: u32> Machine<BITS> {
 
     // The reader.
 
-    /// Whether a reader's operation can begin here.
+    /// Returns whether a reader's operation can begin here.
     pub fn may_read(&self) -> bool {
         !self.reading.get()
     }
 
-    /// Whether the reader has a packet.
+    /// Returns whether the reader has a packet.
     pub fn holds(&self) -> bool {
         self.held.borrow().is_some() || !self.taken.borrow().is_empty()
     }
 
-    /// Whether a snapshot found slots that were written to: it is to go on before anything else is read.
+    /// Returns whether a snapshot found slots being written. It must be finished before any other
+    /// read.
     pub fn has_unfinished(&self) -> bool {
         self.is_mixed.get()
     }
 
-    /// What poll says.
+    /// Returns the result of poll.
     pub fn is_readable(&self) -> bool {
         at_once(|| self.ring.is_readable())
     }
 
-    /// Whether poll and get say the same, whoever is in the middle of something. A poll that
-    /// says "readable" where get says "empty" makes a busy loop.
+    /// Checks that poll and get agree, in whatever state other contexts are. A poll that says
+    /// "readable" where get says "empty" makes a busy loop.
     pub fn check_poll(&self) {
         at_once(|| {
             if !self.holds() {
@@ -360,8 +361,9 @@ impl<const BITS: u32> Machine<BITS> {
         self.last.replace(Some(contents));
     }
 
-    /// Closes the open packet and exchanges the memory of all slots, as an interrupt on the writer's CPU.
-    /// Does the rest if an earlier one is unfinished. Returns whether all slots have new memory.
+    /// Closes the open packet and exchanges the memory of all slots, as an interrupt on the
+    /// writer's CPU. Continues an earlier exchange if that is unfinished. Returns whether all slots
+    /// have new memory.
     pub fn snapshot(&self) -> bool {
         assert!(!self.reading.replace(true));
         let mut reader = self.reader.borrow_mut();
@@ -425,7 +427,7 @@ impl<const BITS: u32> Machine<BITS> {
         }
     }
 
-    /// Puts a packet in its place among those taken.
+    /// Inserts a packet in its order among those taken.
     fn keep(&self, taken: Taken, contents: Rc<Contents>) {
         let end = self.ring.geometry().sequence(self.config.origin, wcnt());
         let age = |contents: &Contents| {
@@ -436,8 +438,8 @@ impl<const BITS: u32> Machine<BITS> {
         all.insert(place, (taken, contents));
     }
 
-    /// Puts back what of a snapshot was not read, from the oldest to the newest. Returns how many packets can be
-    /// read again.
+    /// Puts back the unread packets of a snapshot, from the oldest to the newest. Returns how many
+    /// packets can be read again.
     pub fn restore(&self) -> usize {
         assert!(!self.reading.replace(true));
         let restored = self.put_back(self.taken.take());
@@ -485,7 +487,7 @@ impl<const BITS: u32> Machine<BITS> {
         back
     }
 
-    /// What is in the memory of `packet`. Takes no time.
+    /// Returns the contents of the memory of `packet`. Takes no time.
     fn contents(&self, packet: &Packet) -> Contents {
         let closing = self.memory.closing(packet.memory);
         let mut ids = Vec::with_capacity(self.config.size as usize);
@@ -510,7 +512,7 @@ impl<const BITS: u32> Machine<BITS> {
         }
     }
 
-    /// What must be true of a packet when it is got.
+    /// Checks the invariants of a packet that was got.
     fn check(&self, packet: &Packet, contents: &Contents) {
         let Contents {
             opening,
@@ -571,7 +573,7 @@ impl<const BITS: u32> Machine<BITS> {
 
     // The end.
 
-    /// Reads all there is.
+    /// Reads all packets.
     pub fn drain(&self) -> Vec<Rc<Contents>> {
         let mut packets = Vec::new();
         loop {
@@ -589,7 +591,7 @@ impl<const BITS: u32> Machine<BITS> {
         }
     }
 
-    /// When everything is quiet: all is accounted for, and the ring works.
+    /// Checks the end of an execution: every record is accounted for, and the ring still works.
     pub fn check_end(&self) {
         at_once(|| {
             if self.is_mixed.get() {

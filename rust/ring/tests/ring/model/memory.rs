@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The buffer's memory. Each byte says which record wrote it.
+//! The buffer's memory. Each byte names the record that wrote it.
 
 use super::Config;
 use std::cell::Cell;
 
-/// What a byte holds: byte `index` of record `id`.
+/// Content of a byte: byte `index` of record `id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Byte {
     pub id: u32,
     pub index: u32,
 }
 
-/// What is written of a packet's header when it is opened.
+/// The part of a packet's header that is written when the packet is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Opening {
     pub sequence: u64,
     pub time: u64,
 }
 
-/// What is written of a packet's header when it is closed.
+/// The part of a packet's header that is written when the packet is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Closing {
     pub content: u64,
@@ -27,7 +27,7 @@ pub struct Closing {
     pub discarded: u64,
 }
 
-/// The sub-buffers of both banks, the reader's among them.
+/// The sub-buffers of both banks, the reader's included.
 pub struct Memory {
     size: u64,
     header: u64,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A machine on which the ring runs one step at a time, and what must hold on it.
+//! A machine on which the ring runs one step at a time, and its checks.
 
 pub mod explore;
 pub mod log;
@@ -11,19 +11,19 @@ pub mod point;
 
 use super::ring::Mode;
 
-/// What a test's ring is like.
+/// Parameters of a test's ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Bytes in a sub-buffer.
     pub size: u64,
-    /// Sub-buffers of the writers.
+    /// Number of sub-buffers that writers use.
     pub count: u64,
-    /// Bytes of a packet's header.
+    /// Size of a packet header in bytes.
     pub header: u64,
     pub mode: Mode,
     /// Whether snapshots are taken.
     pub snapshots: bool,
-    /// Where the counters start.
+    /// Initial value of the positions.
     pub origin: u64,
 }
 
@@ -34,7 +34,7 @@ pub fn origins(bits: u32, buffer: u64) -> [u64; 3] {
     [0, lap(1), lap(2)]
 }
 
-/// Whether to search for minutes instead of seconds.
+/// Returns whether to search for minutes instead of seconds.
 pub fn long() -> bool {
     std::env::var("RTRACE_VERIFY").is_ok_and(|value| value == "long")
 }

@@ -25,7 +25,8 @@ impl<const BITS: u32> Platform for Narrow<BITS> {
     }
 }
 
-/// A word of the writer's. It has no more than `BITS` bits, as the machine's would.
+/// A word that only the writer's CPU writes. It has no more than `BITS` bits, like a word of a real
+/// machine.
 pub struct LocalWord<const BITS: u32>(Cell<u64>);
 
 impl<const BITS: u32> LocalWord<BITS> {
@@ -77,24 +78,24 @@ impl<const BITS: u32> Local for LocalWord<BITS> {
 }
 
 thread_local! {
-    /// What the last exchange of a local word wrote. The only such word is `wcnt`.
+    /// Value that the last exchange of a local word wrote. The only such word is `wcnt`.
     static WCNT: Cell<u64> = const { Cell::new(0) };
-    /// The depth of the context that is watched, and what its first exchange came to.
+    /// Depth of the context observed by [`first_exchange`], and the result of its first exchange.
     static WATCHED: Cell<Option<(u32, Option<bool>)>> = const { Cell::new(None) };
 }
 
-/// The `wcnt` of this thread's ring, as of its last change.
+/// Returns the `wcnt` of this thread's ring, as of its last change.
 pub fn wcnt() -> u64 {
     WCNT.get()
 }
 
-/// A ring begins at `origin`.
+/// Makes a ring begin at `origin`.
 pub fn begin_at(origin: u64) {
     WCNT.set(origin);
 }
 
-/// Runs `work` and says whether it had a first exchange of a shared word that succeeded. What is nested
-/// in it does not count.
+/// Runs `work`. Returns whether its first exchange of a shared word succeeded. Nested contexts do
+/// not count.
 pub fn first_exchange(work: impl FnOnce()) -> bool {
     WATCHED.set(Some((depth(), None)));
     work();
@@ -110,7 +111,7 @@ fn watch(exchanged: bool) {
     }
 }
 
-/// A word of both sides'. A reference always has 64 bits, so this is not cut.
+/// A word that both CPUs write. A reference always has 64 bits, so this word is not cut.
 pub struct SharedWord(Cell<u64>);
 
 impl Shared for SharedWord {

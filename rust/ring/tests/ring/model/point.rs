@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Points: the moments before an access, at which anything else may happen first.
+//! Points: the moments before an access. At a point, other contexts may run first.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,15 +11,15 @@ pub trait Hook {
 }
 
 thread_local! {
-    /// So that a point costs next to nothing where no hook would do anything.
+    /// Whether a hook may act. It makes a point cheap where no hook would act.
     static ARMED: Cell<bool> = const { Cell::new(false) };
-    /// How many contexts are nested in one another.
+    /// Number of contexts nested in one another.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     static HOOK: RefCell<Option<Rc<dyn Hook>>> = const { RefCell::new(None) };
 }
 
-/// An interrupt, or the other CPU, may come here.
-// (Of a search's points most come when nothing more can happen, and they are millions.)
+/// A point at which an interrupt, or the other CPU, may run.
+// (A search has millions of points; at most of them nothing more can happen.)
 #[inline(always)]
 pub fn point() {
     if ARMED.get() {
@@ -37,17 +37,17 @@ fn armed_point() {
     }
 }
 
-/// How deep the running context is nested.
+/// Returns the nesting depth of the running context.
 pub fn depth() -> u32 {
     DEPTH.get()
 }
 
-/// Turns points on or off. Returns what they were.
+/// Turns points on or off. Returns the previous state.
 pub fn arm(on: bool) -> bool {
     ARMED.replace(on)
 }
 
-/// Runs `work` as if it took no time: its accesses are no points.
+/// Runs `work` as if it took no time: its accesses are not points.
 pub fn at_once<T>(work: impl FnOnce() -> T) -> T {
     let before = arm(false);
     let result = work();
@@ -55,7 +55,7 @@ pub fn at_once<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Sets or removes the hook of this thread. Points are off.
+/// Sets or removes the hook of this thread, and turns points off.
 pub fn set_hook(hook: Option<Rc<dyn Hook>>) {
     arm(false);
     DEPTH.set(0);

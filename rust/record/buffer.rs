@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One CPU's buffer, to write into: a ring, its memory, and who is told of packets.
+//! The buffer of one CPU, as its writers use it: a ring, its memory, and the wake-up of its
+//! readers.
 
 use super::abi::packet::PacketHeader;
 use super::clock::{ClockSource, TraceClock};
@@ -21,41 +22,41 @@ use super::ring::slot::Slot;
 use super::ring::switch::Closed;
 use super::ring::{Mode, Ring};
 
-/// Being on a CPU whose buffer takes a record.
+/// Presence on a CPU whose buffer takes a record.
 pub type Entered<'a, P> = Entry<'a, P, Buffer<P>>;
 
-/// Being on a CPU whose buffer may take a record.
+/// Presence on a CPU whose buffer may take a record: the gate has stopped the context.
 pub type Waiting<'a, P> = Stopped<'a, P, Buffer<P>>;
 
 /// Size and kind of a buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// What happens when it is full.
+    /// Policy for a full buffer.
     pub mode: Mode,
     /// Bytes in a sub-buffer, a power of two.
     pub subbuf_size: usize,
-    /// Sub-buffers, a power of two.
+    /// Number of sub-buffers, a power of two.
     pub subbuf_count: usize,
-    /// Where positions begin; rounded down to a lap.
+    /// First position; rounded down to a lap.
     pub origin: u64,
 }
 
-/// Why a buffer cannot be made.
+/// Reason for which a buffer cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotMade {
-    /// There is no buffer of such a [`Shape`].
+    /// No buffer can have this [`Shape`].
     Shape,
-    /// There is no memory for it.
+    /// Out of memory.
     Memory,
 }
 
 /// One CPU's buffer, as its writers see it.
 #[repr(C)]
 pub struct Buffer<P: Platform> {
-    /// First, where its first word is cheapest to get at.
+    /// First, so that instructions access its first word without an offset.
     ring: Ring<P>,
     memory: Memory<P::Pages>,
-    /// The time of the last record, or of one shortly before it where records nest.
+    /// Time of the last record. Where records nest, it may be that of a slightly earlier one.
     last_time: P::Local,
     clock: TraceClock<P>,
     identity: Identity,
@@ -65,7 +66,7 @@ pub struct Buffer<P: Platform> {
 }
 
 impl<P: Platform> Buffer<P> {
-    /// Makes a buffer; its memory is near to the CPU that will write. May sleep.
+    /// Makes a buffer, with memory near its CPU. May sleep.
     pub fn new(
         shape: Shape,
         identity: Identity,
@@ -85,7 +86,7 @@ impl<P: Platform> Buffer<P> {
         let slots = platform
             .slots(subbuf_count, |index| Slot::new(&geometry, index, origin))
             .ok_or(NotMade::Memory)?;
-        // The reader has one sub-buffer more.
+        // One more sub-buffer, for the reader.
         let bytes = subbuf_size
             .checked_mul(subbuf_count + 1)
             .ok_or(NotMade::Shape)?;
@@ -113,7 +114,7 @@ impl<P: Platform> Buffer<P> {
         })
     }
 
-    /// Where a packet lies that the ring gave to the reader.
+    /// The memory of a packet that the ring gave to the reader.
     pub fn packet(&self, reader: &Reader, packet: &Packet) -> Option<PacketMemory<P::Pages>> {
         self.sub_buffer(reader, packet.memory)
     }
@@ -123,7 +124,7 @@ impl<P: Platform> Buffer<P> {
         Some(PacketMemory::new(self.memory.pages(reader, bank)?, at))
     }
 
-    /// The bank that the writer uses, and its pages.
+    /// The bank that the writer uses, with its pages.
     pub fn pages(&self, reader: &Reader) -> Option<(Bank, P::Pages)> {
         let bank = reader.bank();
         Some((bank, self.memory.pages(reader, bank)?))
@@ -134,17 +135,18 @@ impl<P: Platform> Buffer<P> {
         &self.ring
     }
 
-    /// Finished packets, and the bytes of them that are moved out.
+    /// Number of finished packets, and number of their bytes that readers move out.
     pub fn delivered(&self) -> (u64, u64) {
         (self.packets.load(), self.bytes.load())
     }
 
-    /// Records an event in the common case: `entered` is the outermost, and the record goes into
-    /// the open packet. `payload` says how many bytes follow the header, and what lays them down.
-    /// Any context, NMI included.
+    /// Records an event in the common case: `entered` is the outermost entry, and the record fits
+    /// into the open packet. `payload` returns the number of bytes after the header, and a function
+    /// that writes them. Any context, NMI included.
     ///
-    /// `Err` says that nothing was done: [`record_any`](Self::record_any) has all the cases. It is
-    /// for the caller to call it, last, so that nothing need be kept across calls.
+    /// `Err` means that nothing was done. The caller then calls [`record_any`](Self::record_any),
+    /// which handles every case. It must be the caller's last call, so that no value is kept across
+    /// calls.
     #[inline(always)]
     pub fn record_open<'a, F: Format, W: FnOnce(RecordWriter<'a>)>(
         entered: Entered<'a, P>,
@@ -152,14 +154,14 @@ impl<P: Platform> Buffer<P> {
         payload: impl FnOnce() -> (u64, W),
     ) -> Result<(), Entered<'a, P>> {
         let read = F::Clock::read(&entered.target().clock);
-        // Once more, so that nothing but `entered` is kept while a clock is called.
+        // Again, so that only `entered` is live while the clock is called.
         let buffer = entered.target();
         let time = F::Clock::settle(&buffer.clock, read);
         let (payload, write) = payload();
         let len = F::Header::SHORT.wrapping_add(payload);
         let reserved = buffer.ring.reserve_open(len, || {
-            // Who nested since the clock was read has left a later time: the difference is
-            // negative, which looks like ages.
+            // A context that nested after the clock was read has left a later time. Then the
+            // unsigned difference is huge, and the record takes the other path.
             let since_last = time.wrapping_sub(buffer.last_time.load());
             label.is_short(since_last).then_some(time)
         });
@@ -175,9 +177,9 @@ impl<P: Platform> Buffer<P> {
         Ok(())
     }
 
-    /// Records an event in every case: the record may interrupt another, open a packet, close one,
-    /// fill one, need the extended header, be interrupted, or be refused. Otherwise as
-    /// [`record_open`](Self::record_open).
+    /// Records an event in every case. The record may interrupt another one, or be interrupted. It
+    /// may open, close or fill a packet, and need the extended header. Or it is refused and
+    /// counted. Otherwise as [`record_open`](Self::record_open).
     #[inline(always)]
     pub fn record_any<'a, F: Format, W: FnOnce(RecordWriter<'a>)>(
         entered: Entered<'a, P>,
@@ -190,7 +192,7 @@ impl<P: Platform> Buffer<P> {
             Err(_entered) => return buffer.ring.lost().count(Lost::Nested),
         };
         let (payload, write) = payload();
-        // What does not fit with the short header does not fit with the other.
+        // A record that does not fit with the short header does not fit with the extended one.
         if buffer
             .ring
             .refuse_if_full(F::Header::SHORT.wrapping_add(payload))
@@ -200,7 +202,7 @@ impl<P: Platform> Buffer<P> {
         let Some(record) =
             buffer.reserve_any(label, F::Header::SHORT, F::Header::EXTENDED, payload)
         else {
-            // Probably it stays full for a while: see `admit`.
+            // The buffer probably stays full for a while: see `admit`.
             return inside.watch(true);
         };
         buffer.last_time.store(record.time);
@@ -215,8 +217,8 @@ impl<P: Platform> Buffer<P> {
         }
     }
 
-    /// As [`record_open`](Self::record_open) in two parts, before and behind the laying down: gets the
-    /// space of a record of `len` bytes, and lays down its header.
+    /// Like [`record_open`](Self::record_open), in two parts: this part reserves a record of `len`
+    /// bytes and writes its header. The caller then writes the payload and ends the record.
     #[inline(always)]
     pub fn begin_open<'a, F: Format>(
         entered: Entered<'a, P>,
@@ -241,7 +243,8 @@ impl<P: Platform> Buffer<P> {
         Ok((BegunOpen { entered, pending }, to))
     }
 
-    /// As [`record_any`](Self::record_any) in two parts. [`None`]: it is refused, and counted.
+    /// Like [`record_any`](Self::record_any), in two parts. [`None`]: the record was refused and
+    /// counted.
     pub fn begin_any<'a, F: Format>(
         entered: Entered<'a, P>,
         label: &Label,
@@ -272,9 +275,10 @@ impl<P: Platform> Buffer<P> {
         Some(Begun::new::<F>(inside, record, label, payload))
     }
 
-    /// Lets in who was stopped because a record was refused before, but refuses at once, and
-    /// counts, what is not smaller than `least` bytes while the buffer is full: the cheap way to
-    /// lose a record. Who may be a recursion is for [`record_any`](Self::record_any) to refuse.
+    /// Admits a context that the watched gate has stopped, after an earlier record was refused. If
+    /// the buffer is still full, refuses and counts every record of at least `least` bytes, at
+    /// little cost, and returns [`None`]. A possible recursion is admitted;
+    /// [`record_any`](Self::record_any) refuses it.
     #[inline(always)]
     pub fn admit(entered: Entered<'_, P>, least: u64) -> Option<Entered<'_, P>> {
         if entered.is_nested() {
@@ -284,13 +288,12 @@ impl<P: Platform> Buffer<P> {
         if buffer.ring.refuse_if_full(least) {
             return None;
         }
-        // If the clock has missed ticks the gate stays watched: only `record_any` adds them.
+        // If the clock has missed ticks, the gate stays watched: only `record_any` adds them.
         entered.watch(buffer.missed() != 0);
         Some(entered)
     }
 
-    /// Reserves in every case, and does to the packets before and around the record what the
-    /// reservation asks for.
+    /// Reserves in every case. Closes and opens packets as the reservation requires.
     #[inline(never)]
     fn reserve_any(
         &self,
@@ -312,7 +315,7 @@ impl<P: Platform> Buffer<P> {
                 len: header.wrapping_add(payload),
             }
         };
-        // A refusal is counted by the ring.
+        // The ring counts a refusal.
         let switched = self.ring.reserve(stamp).ok()?;
         if let Some(closed) = switched.closed {
             self.close(closed);
@@ -329,8 +332,8 @@ impl<P: Platform> Buffer<P> {
         Some(switched.record)
     }
 
-    // Takes `entered`, so that it need not be kept for later; behind `complete`, which spares the end of a
-    // `BegunOpen` a move.
+    // Takes `entered`, so that the caller need not keep it. `complete` comes first, which saves a
+    // move at the end of a `BegunOpen`.
     #[cold]
     #[inline(never)]
     fn deliver_and_leave(complete: Complete<'_, P>, entered: Entered<'_, P>) {
@@ -352,7 +355,7 @@ impl<P: Platform> Buffer<P> {
         }
     }
 
-    /// A packet is finished: counts it and tells who may be waiting for it.
+    /// Counts a finished packet, and wakes its readers.
     fn packet_ready(&self) {
         self.packets.increment();
         self.wakeup.packet_ready(|| self.ring.unread());
@@ -362,12 +365,12 @@ impl<P: Platform> Buffer<P> {
         self.clock_time().max(self.last_time.load())
     }
 
-    /// The trace's time: a reading of its clock, and the ticks that the clock has missed.
+    /// Returns the trace's time: a reading of its clock, plus the ticks that the clock has missed.
     fn clock_time(&self) -> u64 {
         loop {
             let missed = self.missed();
             let time = self.clock.now().wrapping_add(missed);
-            // A reading from before a leap, plus the ticks of that leap, would lie in the future.
+            // A reading from before a leap, plus the ticks of that leap, would be in the future.
             if self.missed() == missed {
                 return time;
             }
@@ -378,19 +381,19 @@ impl<P: Platform> Buffer<P> {
         self.ring.platform().missed()
     }
 
-    /// Closes the packet being written. On the buffer's CPU, or in its place while it is offline;
-    /// preemption disabled; any context, NMI included.
+    /// Closes the packet being written. On the buffer's CPU with preemption disabled, in any
+    /// context, NMI included. For an offline CPU, the caller keeps that CPU offline.
     pub fn flush(&self) {
         if let Some(closed) = self.ring.switch(|| self.now()) {
-            // For the records of contexts below: see `TraceClock`.
+            // For the records of interrupted contexts: see `TraceClock`.
             self.last_time.store(closed.time);
             self.close(closed);
         }
     }
 
-    /// Gives the buffer pages for its other bank, which has none, as many as it has and all zero. Returns
-    /// which bank that is; [`None`]: it has some, or these are not so many. Then
-    /// [`exchange`](Self::exchange) has the writer use them.
+    /// Gives the buffer pages for its other bank, which has none. There must be as many pages as
+    /// the first bank has, all zero. Returns which bank that is, or [`None`] if the bank has pages
+    /// or the number differs. Afterwards [`exchange`](Self::exchange) moves the writer to them.
     pub fn add_bank(&self, reader: &mut Reader, pages: P::Pages) -> Option<Bank> {
         let (bank, used) = self.pages(reader)?;
         let other = bank.other();
@@ -403,8 +406,8 @@ impl<P: Platform> Buffer<P> {
         Some(other)
     }
 
-    /// Closes the packet being written if it is in the old bank, and takes all packets that are there
-    /// ([`Ring::exchange`] has the contract). Once that is vacated it can be [freed](Self::free).
+    /// Closes the packet being written if it is in the old bank, and takes all packets of that bank
+    /// ([`Ring::exchange`] has the contract). A vacated bank can be [freed](Self::free).
     pub fn exchange(&self, reader: &mut Reader, taken: impl FnMut(Taken)) -> Option<Vacated> {
         if self.ring.writes_old_bank(reader) {
             self.flush();
@@ -412,8 +415,8 @@ impl<P: Platform> Buffer<P> {
         self.ring.exchange(reader, taken)
     }
 
-    /// Puts a packet back that an exchange took, as if it had not: a copy of it, in a sub-buffer that the
-    /// reader has in the new bank. Returns whether it can be read again, as [`Ring::restore`] does.
+    /// Puts a packet back that an exchange took. Copies it to the sub-buffer that the reader has in
+    /// the new bank. Returns whether the packet can be read again, like [`Ring::restore`].
     pub fn restore(&self, reader: &mut Reader, taken: Taken) -> bool {
         let room = self.ring.room(reader);
         let to = room.and_then(|room| self.sub_buffer(reader, room));
@@ -424,13 +427,13 @@ impl<P: Platform> Buffer<P> {
         self.ring.restore(reader, taken)
     }
 
-    /// Frees the pages of a bank. Packets that lie there and are still held keep them.
+    /// Drops the pages of a bank. Packets that lie there and are still held keep them.
     pub fn free(&self, reader: &mut Reader, vacated: Vacated) {
         self.memory.free(reader, vacated);
     }
 
     /// Reports losses that no packet has reported, in an empty packet, if there is room for one.
-    /// Only once nobody writes any more; one caller at a time.
+    /// Only after the last record was written; one caller at a time.
     pub fn report_losses(&self) {
         if let Some((opened, closed)) = self.ring.report_losses(|| self.now()) {
             packet::open::<P>(&self.memory, &opened, self.identity);
@@ -441,9 +444,9 @@ impl<P: Platform> Buffer<P> {
     }
 }
 
-/// A record that is being laid down by who is the outermost, in the open packet. Whatever becomes of it, it
-/// is [ended](Self::end).
-// What its end needs and no more: who keeps it stores each word.
+/// A record that the outermost entry is writing, in the open packet. The caller must
+/// [end](Self::end) it.
+// Only what the end needs, because the compiler stores each word that the caller keeps.
 #[must_use]
 pub struct BegunOpen<'a, P: Platform> {
     entered: Entered<'a, P>,
@@ -451,7 +454,7 @@ pub struct BegunOpen<'a, P: Platform> {
 }
 
 impl<P: Platform> BegunOpen<'_, P> {
-    /// It is laid down.
+    /// Commits the record, which is completely written.
     #[inline(always)]
     pub fn end(self) {
         let Self { entered, pending } = self;
@@ -461,7 +464,7 @@ impl<P: Platform> BegunOpen<'_, P> {
     }
 }
 
-/// The same of any record.
+/// A record of any entry that is being written.
 #[must_use]
 pub struct Begun<'a, P: Platform> {
     inside: Exclusive<'a, P, Buffer<P>>,
@@ -469,7 +472,7 @@ pub struct Begun<'a, P: Platform> {
 }
 
 impl<'a, P: Platform> Begun<'a, P> {
-    /// With the header laid down.
+    /// Writes the header of the record.
     fn new<F: Format>(
         inside: Exclusive<'a, P, Buffer<P>>,
         record: Reserved<'a, P>,
@@ -488,7 +491,7 @@ impl<'a, P: Platform> Begun<'a, P> {
         (Self { inside, pending }, to)
     }
 
-    /// It is laid down.
+    /// Commits the record, which is completely written.
     pub fn end(self) {
         let buffer = self.inside.target();
         if let Some(complete) = buffer.ring.commit_pending(self.pending) {

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Reading a trace's clock.
+//! Readings of a trace's clock.
 //!
-//! Times of one buffer never go back: each buffer has a [`TraceClock`] of its own that sees
-//! to it.
+//! Times of one buffer never go back: each buffer has its own [`TraceClock`], which ensures this.
 
 use super::platform::Platform;
 use super::ring::platform::Local;
 
-/// Which clock a probe reads, known when it is compiled. See [`TraceClock`].
+/// The clock that a probe reads, selected when the probe is compiled. See [`TraceClock`].
 pub trait ClockSource {
-    /// Whether reading it is a call.
+    /// Whether a reading needs a function call.
     const IS_CALL: bool;
-    /// As [`TraceClock::read`].
+    /// See [`TraceClock::read`].
     fn read<P: Platform>(clock: &TraceClock<P>) -> u64;
-    /// As [`TraceClock::settle`].
+    /// See [`TraceClock::settle`].
     fn settle<P: Platform>(clock: &TraceClock<P>, read: u64) -> u64;
 }
 
@@ -48,7 +47,7 @@ impl ClockSource for Monotonic {
     }
 }
 
-/// The trace's clock, whichever it is.
+/// The trace's clock, selected at run time.
 pub struct AnyClock;
 
 impl ClockSource for AnyClock {
@@ -65,22 +64,22 @@ impl ClockSource for AnyClock {
 
 /// A trace's clock, for one CPU.
 ///
-/// Of the time stamp counter, what was read earlier on a CPU, in whatever context, is earlier
-/// (interrupts are ordering). The NMI-safe monotonic clock may step back by a little, so no
-/// reading is taken to be before `latest`. Who reserves compares with the last record's time, too.
+/// The time stamp counter never goes back on a CPU, in any context, because interrupts are
+/// ordering. The NMI-safe monotonic clock may go back a little, so no reading counts as earlier
+/// than `latest`. A reservation also compares the time with that of the last record.
 pub struct TraceClock<P: Platform> {
     monotonic: bool,
-    /// The latest time that was read from the monotonic clock.
+    /// Latest reading of the monotonic clock.
     latest: P::Local,
 }
 
 impl<P: Platform> TraceClock<P> {
-    /// The time stamp counter.
+    /// Makes a clock that reads the time stamp counter.
     pub fn tsc() -> Self {
         Self::new(false)
     }
 
-    /// The monotonic clock.
+    /// Makes a clock that reads the monotonic clock.
     pub fn monotonic() -> Self {
         Self::new(true)
     }
@@ -92,7 +91,8 @@ impl<P: Platform> TraceClock<P> {
         }
     }
 
-    /// Reads the clock: not yet a time. Any context, NMI included.
+    /// Reads the clock. [`settle`](Self::settle) makes a time of the reading. Any context, NMI
+    /// included.
     #[inline(always)]
     fn read(&self) -> u64 {
         if self.monotonic {
@@ -102,7 +102,8 @@ impl<P: Platform> TraceClock<P> {
         }
     }
 
-    /// The time, of a reading. On the buffer's CPU, preemption disabled; any context.
+    /// Returns the time of a reading. On the buffer's CPU, preemption disabled; any context, NMI
+    /// included.
     #[inline(always)]
     fn settle(&self, read: u64) -> u64 {
         if self.monotonic {
@@ -112,14 +113,14 @@ impl<P: Platform> TraceClock<P> {
         }
     }
 
-    /// The time. On the buffer's CPU, preemption disabled; any context, NMI included.
+    /// Returns the time. On the buffer's CPU, preemption disabled; any context, NMI included.
     pub(super) fn now(&self) -> u64 {
         self.settle(self.read())
     }
 
-    /// A nested context may read, reserve and leave a later time in `latest` between the two
-    /// accesses here, which then put back an earlier one. But then this context finds that its
-    /// time lies before that of the last record, or its reservation fails, and it starts over.
+    /// A nested context may read, reserve and store a later time in `latest` between the two
+    /// accesses here, which then store an earlier one. But then this context finds that its time is
+    /// before that of the last record, or its reservation fails. In both cases it starts over.
     #[inline(always)]
     fn not_before_latest(&self, read: u64) -> u64 {
         let time = read.max(self.latest.load());

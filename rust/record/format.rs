@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a trace's records are made of: an event header and a clock.
+//! Format of a trace's records: an event header and a clock.
 //!
-//! Both are fixed when a trace starts. Probes are compiled for each combination and the right
-//! one is attached, so that the hot path asks neither.
+//! Both are fixed when a trace starts. Probes are compiled for each combination, and the matching
+//! one is attached. So the hot path tests neither.
 
 use super::clock::{ClockSource, Monotonic, Tsc};
 use super::header::{Compact, EventHeader, Large};
 
-/// A combination.
+/// A combination of header and clock.
 pub trait Format {
     /// The event header.
     type Header: EventHeader;

@@ -1,98 +1,107 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Gates: the way from any context of a CPU to what it has of something, if it is open.
+//! Gates: the access of any context to its CPU's value, such as the CPU's buffer.
 //!
-//! A context that is inside may be interrupted by others of its CPU, which may go in, too. But a
-//! probe that fires itself would go in for ever. So each gate counts who is inside. The outermost
-//! finds nobody there, and nothing more is asked. Who finds somebody must become
-//! [`Exclusive`], out of line: there its [`Level`] tells an interruption, which may go on, from a
-//! recursion, which may not.
+//! A context *enters* a gate, uses the value if the gate is open, and *leaves*. Between the two it
+//! is *inside*. Other contexts of the CPU may interrupt it and enter, too. But a probe that fires
+//! itself would enter again and again for ever. So each gate counts the contexts inside. The
+//! outermost context finds a count of 0 and needs no further check. Any other context must become
+//! [`Exclusive`], in a function that is not inlined. There its [`Level`] distinguishes an
+//! interruption, which may continue, from a recursion, which is refused.
 //!
-//! Contexts of a CPU nest: who comes while another runs has left before that one goes on. So these
-//! hold, wherever a context is interrupted:
+//! A *watched* gate stops every context that enters; a stopped context may still pass, unless the
+//! gate is closed. A buffer watches its gate while it is full, so that the stopped probe can refuse
+//! the record at little cost (`Buffer::admit`).
 //!
-//! - (G1) The count says how many are between [`State::enter`] and [`State::leave`], which are one
-//!   instruction each. It is the same whenever a context looks, between its own two.
-//! - (G2) `levels` has a bit for each [`Exclusive`] that is not the outermost. A bit is set after its
-//!   context was counted in, and cleared before that is counted out, by one instruction. It is the
-//!   same before an interruption as after.
-//! - (G3) The levels of those who are exclusive grow from the outermost to the latest, but for the
-//!   one case below: an interruption has a higher level than what it interrupts, and a recursion,
-//!   which has the same, is refused.
+//! Contexts of a CPU nest: an interrupting context has left before the interrupted one continues.
+//! So the following is true wherever a context is interrupted:
 //!
-//! A context that is not the outermost is a recursion if its bit or a higher one is set, or if there is no
-//! level below its own, where by (G3) the outermost would have to be. One case is left: the
-//! outermost leaves nothing that tells its level, for that would cost each event an instruction. If
-//! it is above [`Level::Thread`] and fires itself, this looks like the interruption of a thread. It
-//! goes on once, sets its bit, and is refused when it fires itself again.
+//! - (G1) The count is the number of contexts between [`State::enter`] and [`State::leave`], which
+//!   are one instruction each. A context that reads it several times between its own two calls
+//!   always gets the same value.
+//! - (G2) `levels` has a bit for each [`Exclusive`] that is not the outermost. One instruction sets
+//!   the bit after the context was counted in. Another clears it before the context is counted out.
+//!   So an interruption leaves `levels` as it found it.
+//! - (G3) The levels of the exclusive contexts grow from the outermost to the latest, except in the
+//!   one case below. An interruption has a higher level than the context that it interrupts. A
+//!   recursion has the same level, and is refused.
+//!
+//! A context that is not the outermost is a recursion in two cases:
+//! - the bit of its level or of a higher one is set;
+//! - no level is below its own, where by (G3) the outermost context would have to be.
+//!
+//! One case is left. The outermost context does not store its level, because that would cost each
+//! event an instruction. If its level is above [`Level::Thread`] and it fires itself, this looks
+//! like the interruption of a thread. The recursion continues once and sets its bit. It is refused
+//! when it fires itself again.
 
 use super::platform::Platform;
 use super::ring::platform::{Local, Shared};
 use core::ops::Deref;
 
-/// One `T` for each CPU. Clones lead to the same.
+/// One `T` for each possible CPU. A clone refers to the same values.
 pub trait PerCpu<T, G>: Clone + Sized {
-    /// Allocates them, each made by `make`. [`None`]: there is no memory. May sleep.
+    /// Allocates the values, each made by `make`. [`None`]: out of memory. May sleep.
     fn new(make: impl Fn() -> T) -> Option<Self>;
-    /// The word that [`at`](Self::at) finds them by.
+    /// Returns the word by which [`at`](Self::at) finds the values.
     fn word(&self) -> u64;
-    /// This CPU's value among those that have this [`word`](Self::word). `guard` says that the CPU stays the same.
-    /// Any context, NMI included.
+    /// Returns this CPU's value among those that have this [`word`](Self::word). `guard` keeps the caller on the
+    /// CPU. Any context, NMI included.
     ///
     /// # Safety
     ///
     /// The values that have this word live as long as `'a`.
     unsafe fn at<'a>(word: u64, guard: &G) -> &'a T;
-    /// This CPU's value. `guard` says that the CPU stays the same. Any context, NMI included.
+    /// Returns this CPU's value. `guard` keeps the caller on the CPU. Any context, NMI included.
     #[inline(always)]
     fn this_cpu(&self, guard: &G) -> &T {
-        // SAFETY: The word is its own.
+        // SAFETY: The word is that of `self`.
         unsafe { Self::at(self.word(), guard) }
     }
-    /// The value of `cpu`; [`None`] if there can be no such CPU. Any context.
+    /// Returns the value of `cpu`; [`None`] if that CPU is impossible. Any context.
     fn of(&self, cpu: u32) -> Option<&T>;
-    /// Calls `each` with all of them.
+    /// Calls `each` with each value.
     fn for_each(&self, each: impl FnMut(&T));
 }
 
-/// A place for a `T` that is filled once and then stays as it is, until it is emptied.
+/// A cell for a `T` that is filled once, and does not change until it is emptied.
 pub trait Place<T> {
-    /// An empty one.
+    /// Makes an empty cell.
     fn new() -> Self;
-    /// The value; [`None`] before it is filled. Any context, NMI included.
+    /// Returns the value; [`None`] before the cell is filled. Any context, NMI included.
     fn get(&self) -> Option<&T>;
-    /// The value.
+    /// Returns the value.
     ///
     /// # Safety
     ///
-    /// Something is, and the caller has learned so by an acquire.
+    /// The cell is filled, and the caller has learned this by an acquire.
     unsafe fn get_filled(&self) -> &T;
-    /// Whether something is there. Any context, NMI included.
+    /// Returns whether the cell is filled. Any context, NMI included.
     fn is_filled(&self) -> bool;
-    /// Drops what is there.
+    /// Drops the value.
     ///
     /// # Safety
     ///
-    /// No reference to the value exists, and none is taken meanwhile.
+    /// No reference to the value exists, and none is made meanwhile.
     unsafe fn empty(&self);
 }
 
-/// A context of a CPU, by what may still interrupt it: those of a higher level.
+/// Kind of a context of a CPU. A context of a higher level may interrupt one of a lower level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// A thread, with interrupts enabled.
     Thread,
     /// A softirq, with interrupts enabled.
     Softirq,
-    /// An interrupt, or anything that has interrupts disabled.
+    /// An interrupt, or any code that has interrupts disabled.
     Interrupt,
-    /// An NMI, or an exception that the kernel treats as one (a breakpoint), inside so many others of
-    /// these: an NMI may come in the middle of a breakpoint's handler.
+    /// An NMI, or an exception that the kernel treats as one (a breakpoint). The number is that of
+    /// the contexts of this kind that it interrupted: an NMI may interrupt a breakpoint's handler.
     Nmi(u8),
 }
 
 impl Level {
-    /// Its place in a set of levels; that of a higher one is higher.
+    /// Bit of the level in a set of levels; a higher level has a higher bit.
     pub fn bit(self) -> u64 {
         let place = match self {
             Self::Thread => 0,
@@ -104,39 +113,41 @@ impl Level {
     }
 }
 
-/// The state of a gate: how many contexts of its CPU are inside, whether it is open, and whether it
-/// is watched.
+/// The state of a gate: the number of contexts of its CPU that are inside, whether it is open, and
+/// whether it is watched.
 ///
 /// # Safety
 ///
-/// [`enter`](Self::enter) and [`is_open`](Self::is_open) say yes only after
-/// [`set_open`](Self::set_open)`(true)`, and are acquires; that is a release.
+/// [`enter`](Self::enter) and [`is_open`](Self::is_open) return true only after
+/// [`set_open`](Self::set_open)`(true)`. They are acquires; `set_open` is a release.
 pub unsafe trait State {
     /// The state of a closed gate that is not watched and has no context inside.
     fn new() -> Self;
-    /// Counts a context in. Says whether nobody else is inside, and the gate is open and not
-    /// watched. On the gate's CPU, in any context.
+    /// Counts a context in. Returns whether the context is the only one inside, and the gate is
+    /// open and not watched. On the gate's CPU, in any context.
     fn enter(&self) -> bool;
-    /// Counts it out, whatever `enter` said. As [`enter`](Self::enter).
+    /// Counts the context out, whatever `enter` returned. On the gate's CPU, in any context.
     fn leave(&self);
-    /// Whether somebody was inside when the context entered that asks. As [`enter`](Self::enter).
+    /// Returns whether another context was inside when the calling context entered. On the gate's
+    /// CPU, in any context.
     fn is_nested(&self) -> bool;
-    /// Whether the gate is open.
+    /// Returns whether the gate is open.
     fn is_open(&self) -> bool;
     /// Opens or closes the gate. Any CPU.
     fn set_open(&self, open: bool);
-    /// Has those who come stopped, or not any more. Any CPU.
+    /// Makes the gate watched, or not watched. Any CPU.
     fn set_watched(&self, watched: bool);
 }
 
-/// One gate for each possible CPU, and what is behind them. Dropping it closes them, and drops that, though there
-/// may still be [`Ways`]. That may sleep.
+/// One gate for each possible CPU, with the value behind each gate. The drop closes the gates,
+/// waits for the contexts inside, and drops the values, even if [`Ways`] to the gates remain. May
+/// sleep.
 pub struct Gates<P: Platform, T>(Ways<P, T>);
 
-/// The way through gates. Clones lead through the same.
+/// A shared reference to the gates, with which contexts enter. A clone refers to the same gates.
 pub struct Ways<P: Platform, T>(P::PerCpu<Gate<P, T>>);
 
-/// One of two ways, which can be exchanged while contexts take it.
+/// One of two ways through gates. It can change while contexts take it.
 ///
 /// # Invariants
 ///
@@ -147,17 +158,17 @@ pub struct Route<P: Platform, T> {
     diverted: Ways<P, T>,
 }
 
-/// The way to one CPU's `T`.
+/// The gate of one CPU, with its `T`.
 ///
 /// # Invariants
 ///
-/// It is open only when `place` is filled.
-// `state` comes first, where an instruction needs no offset to get at it.
+/// The gate is open only when `place` is filled.
+// `state` comes first, so that instructions access it without an offset.
 #[repr(C)]
 pub struct Gate<P: Platform, T> {
     state: P::GateState,
     place: P::Place<T>,
-    /// See (G2).
+    /// Bits of levels, see (G2).
     levels: P::Local,
 }
 
@@ -192,17 +203,17 @@ impl<P: Platform, T> Drop for Gates<P, T> {
 }
 
 impl<P: Platform, T> Gates<P, T> {
-    /// Closed gates, with nothing behind them. [`None`]: there is no memory. May sleep.
+    /// Makes closed gates with empty places. [`None`]: out of memory. May sleep.
     pub fn new() -> Option<Self> {
         Ways::closed().map(Self)
     }
 
-    /// The way through them, to keep.
+    /// The way through these gates, which the caller may clone.
     pub fn ways(&self) -> &Ways<P, T> {
         &self.0
     }
 
-    /// The place behind the gate of `cpu`.
+    /// The place of the value behind the gate of `cpu`.
     pub fn place(&self, cpu: u32) -> Option<&P::Place<T>> {
         Some(&self.0 .0.of(cpu)?.place)
     }
@@ -212,25 +223,26 @@ impl<P: Platform, T> Gates<P, T> {
         self.0 .0.of(cpu)?.place.get()
     }
 
-    /// Opens the gate of `cpu`, if there is something behind it. Any CPU.
+    /// Opens the gate of `cpu`, if its place is filled. Any CPU.
     pub fn open(&self, cpu: u32) {
         if let Some(gate) = self.0 .0.of(cpu) {
-            // INVARIANT: Once filled, always filled while gates are opened.
+            // INVARIANT: A filled place stays filled as long as a `Gates` exists that can open the
+            // gate.
             if gate.place.get().is_some() {
                 gate.state.set_open(true);
             }
         }
     }
 
-    /// Closes the gate of `cpu`. Who is inside stays inside. Any CPU.
+    /// Closes the gate of `cpu`. Contexts inside stay inside. Any CPU.
     pub fn close(&self, cpu: u32) {
         if let Some(gate) = self.0 .0.of(cpu) {
             gate.state.set_open(false);
         }
     }
 
-    /// Stops every context that comes to the gate of `cpu`, until one that passes all the same
-    /// [ends that](Entry::watch). Any CPU.
+    /// Stops every context that enters the gate of `cpu`. A context that passes nevertheless may
+    /// [end this](Entry::watch). Any CPU.
     pub fn watch(&self, cpu: u32) {
         if let Some(gate) = self.0 .0.of(cpu) {
             gate.state.set_watched(true);
@@ -239,7 +251,7 @@ impl<P: Platform, T> Gates<P, T> {
 }
 
 impl<P: Platform, T> Ways<P, T> {
-    /// The way to gates that stay closed. [`None`]: there is no memory. May sleep.
+    /// Makes gates that stay closed. [`None`]: out of memory. May sleep.
     pub fn closed() -> Option<Self> {
         P::PerCpu::new(|| Gate {
             state: P::GateState::new(),
@@ -249,8 +261,8 @@ impl<P: Platform, T> Ways<P, T> {
         .map(Self)
     }
 
-    /// Goes through this CPU's gate, if it is open, not watched and nobody is inside. Any context,
-    /// NMI included.
+    /// Enters this CPU's gate. `Ok` if it is open and not watched, and no other context is inside.
+    /// Any context, NMI included.
     #[inline(always)]
     pub fn enter(&self) -> Result<Entry<'_, P, T>, Stopped<'_, P, T>> {
         let guard = P::no_preempt();
@@ -311,21 +323,23 @@ impl<P: Platform, T> Gate<P, T> {
     }
 }
 
-/// A passage through an open gate. While it lives, the CPU stays the same and its `T` is there. One from
-/// [`Ways::enter`] is the outermost of its CPU.
+/// Presence in an open gate. While it exists, the caller stays on its CPU, and the CPU's `T` exists.
+/// An entry that [`Ways::enter`] returned as `Ok` is the outermost of its CPU.
 ///
 /// # Invariants
 ///
-/// `gate` is this CPU's, and was open (but for one in a [`Stopped`]).
-// One pointer, so that it is handed on in a register.
+/// `gate` is this CPU's, and was open when the context entered (except for an entry in a
+/// [`Stopped`]).
+// One pointer, so that the compiler passes it in a register.
 pub struct Entry<'a, P: Platform, T> {
     gate: &'a Gate<P, T>,
     guard: P::NoPreempt,
 }
 
 impl<'a, P: Platform, T> Entry<'a, P, T> {
-    /// This CPU's `T`. The caller keeps the entry until the last use of the reference. `'a` is longer than the
-    /// entry, so that one value can contain both; the compiler does not check the rest.
+    /// Returns this CPU's `T`. The caller keeps the entry until the last use of the reference. `'a`
+    /// is longer than the entry, so that one value can contain both; the compiler does not check
+    /// the rest.
     #[inline(always)]
     pub fn target(&self) -> &'a T {
         // SAFETY:
@@ -335,19 +349,19 @@ impl<'a, P: Platform, T> Entry<'a, P, T> {
         unsafe { self.gate.place.get_filled() }
     }
 
-    /// Has all who come after on this CPU stopped at the gate, or not any more.
+    /// Makes the gate watched, which stops all later contexts of this CPU, or not watched.
     #[inline(always)]
     pub fn watch(&self, watched: bool) {
         self.gate.state.set_watched(watched);
     }
 
-    /// Whether this is not the outermost.
+    /// Returns whether this entry is not the outermost.
     #[inline(always)]
     pub fn is_nested(&self) -> bool {
         self.gate.state.is_nested()
     }
 
-    /// Makes sure that this is no recursion, as far as can be told.
+    /// Makes the entry exclusive, unless it is a recursion, as far as that can be detected.
     #[inline(always)]
     pub fn exclusive(self) -> Result<Exclusive<'a, P, T>, Self> {
         if !self.is_nested() || self.take_level() {
@@ -362,7 +376,7 @@ impl<'a, P: Platform, T> Entry<'a, P, T> {
     #[inline(never)]
     fn take_level(&self) -> bool {
         let level = P::level(&self.guard);
-        // An interruption between this and the next line leaves the bits as they are: (G2).
+        // An interruption between this load and the add below leaves the bits as they are: (G2).
         if level == Level::Thread || self.gate.levels.load() >= level.bit() {
             return false;
         }
@@ -370,7 +384,7 @@ impl<'a, P: Platform, T> Entry<'a, P, T> {
         true
     }
 
-    /// Undoes it.
+    /// Clears the bit that [`take_level`](Self::take_level) set.
     #[cold]
     #[inline(never)]
     fn give_level(&self) {
@@ -386,7 +400,7 @@ impl<P: Platform, T> Drop for Entry<'_, P, T> {
     }
 }
 
-/// Being inside, and nobody else of the same level.
+/// An entry that is the only one of its level.
 ///
 /// # Invariants
 ///
@@ -411,27 +425,28 @@ impl<P: Platform, T> Drop for Exclusive<'_, P, T> {
     }
 }
 
-/// Being stopped at the gate. The CPU stays the same while this lives.
+/// Entry of a context that was stopped at the gate. While it exists, the context stays on its CPU.
 pub struct Stopped<'a, P: Platform, T>(Entry<'a, P, T>);
 
 impl<'a, P: Platform, T> Stopped<'a, P, T> {
-    /// Goes through all the same, unless the gate is closed: it was watched, or somebody is inside.
+    /// Passes the gate nevertheless, unless it is closed. The gate was watched, or another context
+    /// is inside.
     #[inline(always)]
     pub fn pass(self) -> Result<Entry<'a, P, T>, Self> {
         if self.0.gate.state.is_open() {
-            // INVARIANT: It is open.
+            // INVARIANT: The gate is open.
             Ok(self.0)
         } else {
             Err(self)
         }
     }
 
-    /// Whether this CPU has a `T`.
+    /// Returns whether this CPU has a `T`.
     pub fn has_target(&self) -> bool {
         self.0.gate.place.is_filled()
     }
 
-    /// Says that the CPU stays the same.
+    /// The guard that keeps the context on its CPU.
     pub fn guard(&self) -> &P::NoPreempt {
         &self.0.guard
     }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Writing the header of an event; [`abi::header`](super::abi::header) has the layouts.
+//! Writers of event headers; [`abi::header`](super::abi::header) has the layouts.
 
 use super::abi::header as abi;
 use super::memory::{payload, Payload, RecordWriter};
 
 /// A layout of event headers.
 pub trait EventHeader {
-    /// Bytes of the short form.
+    /// Size of the short form in bytes.
     const SHORT: u64;
-    /// Bytes of the extended form.
+    /// Size of the extended form in bytes.
     const EXTENDED: u64;
 
-    /// How long after the record before it an event may come and still have the short form; 0
-    /// if `id` does not fit it.
+    /// Limit of the time since the previous record, below which an event may have the short form. 0
+    /// if the short form has no room for `id`.
     fn span(id: u32) -> u64;
 
     /// Writes the short form.
@@ -23,17 +23,17 @@ pub trait EventHeader {
     fn write_extended(to: RecordWriter<'_>, id: u32, time: u64) -> RecordWriter<'_>;
 }
 
-/// What of an event goes into its header.
+/// The part of an event that its header contains.
 #[derive(Clone, Copy)]
 pub struct Label {
     /// The event's number in the trace.
     pub id: u32,
-    /// [`EventHeader::span`] of it.
+    /// [`EventHeader::span`] of `id`.
     span: u64,
 }
 
 impl Label {
-    /// The label of the event that is `id` in a trace with these headers.
+    /// Makes the label of event `id` in a trace with headers `H`.
     #[inline(always)]
     pub fn new<H: EventHeader>(id: u32) -> Self {
         Self {
@@ -42,7 +42,7 @@ impl Label {
         }
     }
 
-    /// The label in a trace with headers of `layout`.
+    /// Makes the label of event `id` in a trace with headers of `layout`.
     pub fn in_layout(id: u32, layout: abi::Layout) -> Self {
         match layout {
             abi::Layout::Compact => Self::new::<Compact>(id),
@@ -50,7 +50,7 @@ impl Label {
         }
     }
 
-    /// Whether the short form is enough this long after the record before.
+    /// Returns whether the short form is enough for an event this long after the previous record.
     #[inline(always)]
     pub(super) fn is_short(&self, since_last: u64) -> bool {
         since_last < self.span

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A buffer's memory: the one file that touches the bytes of a trace.
+//! A buffer's memory: the only file that accesses the bytes of a trace.
 //!
-//! Whose bytes are whose is the ring's to say. Everything here takes positions that the ring
-//! gave to the caller and trusts them: checking each store would cost more than the store.
+//! The ring decides which bytes belong to whom. The functions here trust the positions that the
+//! ring gave to their callers, because a check of each store would cost more than the store.
 
 use super::ring::consume::Reader;
 use super::ring::exchange::{Bank, Vacated};
@@ -13,14 +13,14 @@ use core::marker::PhantomData;
 use core::mem::{size_of, MaybeUninit};
 use core::ptr::{with_exposed_provenance_mut, NonNull};
 
-/// A value that can be laid down in a record as it is.
+/// A value that can be written to a record as it is.
 ///
 /// # Safety
 ///
 /// All bytes of a value are initialised: there is no padding.
 pub unsafe trait Payload: Copy {}
 
-// SAFETY: No bytes.
+// SAFETY: `()` has no bytes.
 unsafe impl Payload for () {}
 
 macro_rules! plain_payloads {
@@ -35,8 +35,7 @@ plain_payloads!(u8, u16, u32, u64, i8, i16, i32, i64);
 // SAFETY: An array has no padding between its items.
 unsafe impl<T: Payload, const N: usize> Payload for [T; N] {}
 
-/// Defines a struct whose fields lie one after the other, as in a record. [`Payload`] must be in
-/// scope.
+/// Defines a struct whose fields are adjacent, as in a record. [`Payload`] must be in scope.
 macro_rules! payload {
     (
         $(#[$attr:meta])*
@@ -53,16 +52,16 @@ macro_rules! payload {
 }
 pub(crate) use payload;
 
-/// What follows the fixed part of a record; its size is known when it is recorded.
+/// The variable part of a record, after the fixed part. Its size is known when it is recorded.
 #[allow(clippy::len_without_is_empty)] // Nobody asks.
 pub trait Tail {
-    /// Bytes.
+    /// Size in bytes.
     fn len(&self) -> usize;
-    /// Lays it down: `len` bytes. If it puts fewer, the rest is what was there before.
+    /// Writes `len` bytes. If it writes fewer, the rest keeps its old content.
     fn write(&self, space: Space<'_>);
 }
 
-/// The bytes of a record that its tail has been given, from the first that is not yet written.
+/// The unwritten rest of the bytes that a record has for its tail.
 pub struct Space<'a> {
     at: NonNull<u8>,
     left: usize,
@@ -70,26 +69,26 @@ pub struct Space<'a> {
 }
 
 impl Space<'_> {
-    /// Puts a value; none if there is no room for it.
+    /// Writes a value; writes nothing if there is no room for it.
     #[inline(always)]
     pub fn put<T: Payload>(&mut self, value: T) {
         if size_of::<T>() > self.left {
             return;
         }
-        // SAFETY: So many bytes are left.
+        // SAFETY: At least `size_of::<T>()` bytes are left.
         unsafe {
             self.at.cast::<T>().write_unaligned(value);
             self.skip(size_of::<T>());
         }
     }
 
-    /// Puts bytes; none if there is no room for all.
+    /// Writes bytes; writes nothing if there is no room for all.
     #[inline(always)]
     pub fn put_bytes(&mut self, bytes: &[u8]) {
         if bytes.len() > self.left {
             return;
         }
-        // SAFETY: So many bytes are left; nobody else has them.
+        // SAFETY: At least `bytes.len()` bytes are left, and no other code accesses them.
         unsafe {
             copy(bytes.as_ptr(), self.at.as_ptr(), bytes.len());
             self.skip(bytes.len());
@@ -98,7 +97,7 @@ impl Space<'_> {
 
     /// # Safety
     ///
-    /// So many bytes are left.
+    /// At least `len` bytes are left.
     #[inline(always)]
     unsafe fn skip(&mut self, len: usize) {
         // SAFETY: At most one past the end.
@@ -107,7 +106,7 @@ impl Space<'_> {
     }
 }
 
-/// Nothing follows.
+/// An empty tail.
 impl Tail for () {
     #[inline(always)]
     fn len(&self) -> usize {
@@ -117,7 +116,7 @@ impl Tail for () {
     fn write(&self, _space: Space<'_>) {}
 }
 
-/// A string and its NUL follow.
+/// A tail of a string and its NUL.
 #[derive(Clone, Copy)]
 pub struct NulTerminated<'a>(pub &'a [u8]);
 
@@ -133,15 +132,16 @@ impl Tail for NulTerminated<'_> {
     }
 }
 
-/// Room on the stack for a record of up to `N` bytes, to be looked at before it is recorded.
+/// Memory on the stack for a record of up to `N` bytes, which filters read before it is recorded.
 #[repr(C)]
 pub struct Capture<const N: usize>([MaybeUninit<u8>; N], [MaybeUninit<u8>; SLACK]);
 
-/// So many bytes behind what is captured can be read, too: a word from each of its bytes on.
+/// Number of readable bytes after the captured ones: a whole word can be read at each captured
+/// byte.
 const SLACK: usize = size_of::<u64>();
 
 impl<const N: usize> Capture<N> {
-    /// With nothing in it.
+    /// Makes an empty capture.
     #[inline(always)]
     #[allow(clippy::new_without_default)] // Nobody asks.
     pub fn new() -> Self {
@@ -151,15 +151,15 @@ impl<const N: usize> Capture<N> {
         )
     }
 
-    /// Lays down what [`Buffer::record_open`](super::buffer::Buffer::record_open) would: so many
-    /// bytes, which `write` puts all. [`None`]: there is not the room.
+    /// Captures the payload that [`Buffer::record_open`](super::buffer::Buffer::record_open) would
+    /// record: `len` bytes, all of which `write` writes. [`None`]: there is no room for them.
     #[inline(always)]
     pub fn fill(&mut self, len: u64, write: impl FnOnce(RecordWriter<'_>)) -> Option<Captured<'_>> {
         write(self.begin(len)?);
         self.end(len)
     }
 
-    /// Where so many bytes are to be laid down. [`None`]: there is not the room.
+    /// Returns the place for `len` bytes. [`None`]: there is no room for them.
     #[inline(always)]
     pub fn begin(&mut self, len: u64) -> Option<RecordWriter<'_>> {
         (len as usize <= N).then(|| RecordWriter {
@@ -168,7 +168,8 @@ impl<const N: usize> Capture<N> {
         })
     }
 
-    /// What was laid down: all of these bytes were put since [`begin`](Self::begin).
+    /// Returns the captured bytes. The caller has written all `len` bytes since
+    /// [`begin`](Self::begin).
     #[inline(always)]
     pub fn end(&mut self, len: u64) -> Option<Captured<'_>> {
         let len = len as usize;
@@ -176,8 +177,8 @@ impl<const N: usize> Capture<N> {
             return None;
         }
         let to = NonNull::from(&mut *self).cast::<u8>();
-        // SAFETY: There is room for so many bytes and the slack behind them, as `self` begins with
-        // N bytes and the slack follows (`repr(C)`); the former were put.
+        // SAFETY: `self` begins with N bytes and the slack follows (`repr(C)`), so there is room
+        // for `len` bytes and the slack. The caller has written these `len` bytes.
         Some(unsafe {
             to.add(len).cast::<u64>().write_unaligned(0);
             Captured(core::slice::from_raw_parts(
@@ -188,7 +189,7 @@ impl<const N: usize> Capture<N> {
     }
 }
 
-/// What was captured.
+/// A captured payload.
 ///
 /// # Invariants
 ///
@@ -197,21 +198,22 @@ impl<const N: usize> Capture<N> {
 pub struct Captured<'a>(&'a [u8]);
 
 impl<'a> Captured<'a> {
-    /// It.
+    /// The captured bytes.
     #[inline(always)]
     pub fn fields(self) -> &'a [u8] {
         let len = self.0.len().wrapping_sub(SLACK);
         self.0.get(..len).unwrap_or(&[])
     }
 
-    /// It, with the slack.
+    /// The captured bytes, followed by the slack.
     #[inline(always)]
     pub fn with_slack(self) -> &'a [u8] {
         self.0
     }
 }
 
-/// A record of nothing but a tail: how many bytes, and what lays them down.
+/// Returns the payload of a record that is only a tail: the number of bytes, and a function that
+/// writes them.
 #[inline(always)]
 pub fn tail_alone<T: Tail>(tail: &T) -> (u64, impl FnOnce(RecordWriter<'_>) + '_) {
     (
@@ -221,40 +223,41 @@ pub fn tail_alone<T: Tail>(tail: &T) -> (u64, impl FnOnce(RecordWriter<'_>) + '_
     )
 }
 
-/// Bytes in a row. A clone is the same bytes.
+/// Contiguous memory. A clone refers to the same bytes.
 ///
 /// # Safety
 ///
-/// [`base`](Self::base) is always the same: the address of [`size`](Self::size) bytes, which nothing else
-/// uses until this and all its clones are dropped, wherever they are moved.
+/// [`base`](Self::base) always returns the same value: the address of [`size`](Self::size) bytes.
+/// No other code uses these bytes until this value and all its clones are dropped, wherever they
+/// are moved.
 pub unsafe trait Pages: Clone {
-    /// First byte.
+    /// Address of the first byte.
     fn base(&self) -> NonNull<u8>;
-    /// Bytes.
+    /// Size in bytes.
     fn size(&self) -> usize;
 }
 
-/// The address of the first byte: what writers call it.
+/// Writers' address of the first byte.
 pub(super) fn address(pages: &impl Pages) -> u64 {
     pages.base().as_ptr().expose_provenance() as u64
 }
 
-/// The sub-buffers of one CPU: those of the slots and the reader's, in one bank or two.
+/// The sub-buffers of one CPU, those of the slots and the reader's, in one bank or two.
 #[derive(Debug)]
 pub struct Memory<G> {
-    /// Read with the ring's one [`Reader`] borrowed, changed with it borrowed mutably.
+    /// Read with the ring's one [`Reader`] borrowed; changed with it borrowed mutably.
     banks: [UnsafeCell<Option<G>>; 2],
 }
 
 // SAFETY: Plain memory, see `Pages`.
 unsafe impl<G: Send> Send for Memory<G> {}
 // SAFETY:
-// - Writers and the reader never touch the same bytes at a time (ring, I4).
-// - A bank is changed only while the one reader is borrowed mutably, as is said there.
+// - Writers and the reader never access the same bytes at the same time (ring, I4).
+// - A bank is changed only while the one reader is borrowed mutably, see `banks`.
 unsafe impl<G: Send + Sync> Sync for Memory<G> {}
 
 impl<G: Pages> Memory<G> {
-    /// Memory with one bank, the first, of pages that are all zero.
+    /// Makes memory with one bank, the first, of pages that are all zero.
     pub(super) fn new(pages: G) -> Self {
         Self {
             banks: [UnsafeCell::new(Some(pages)), UnsafeCell::new(None)],
@@ -271,43 +274,44 @@ impl<G: Pages> Memory<G> {
 
     /// The pages of a bank, if it has any.
     pub(super) fn pages(&self, _: &Reader, bank: Bank) -> Option<G> {
-        // SAFETY: The ring's one reader is borrowed, so nobody changes the bank.
+        // SAFETY: The ring's one reader is borrowed, so no code changes the bank.
         unsafe { (*self.cell(bank).get()).clone() }
     }
 
-    /// Has a bank that has no pages have these. They stay until the bank is [freed](Self::free).
+    /// Gives pages to a bank that has none. They stay until the bank is [freed](Self::free).
     pub(super) fn add(&self, _: &mut Reader, bank: Bank, pages: G) {
-        // SAFETY: The ring's one reader is borrowed mutably, so nobody else looks at the bank.
+        // SAFETY: The ring's one reader is borrowed mutably, so no other code accesses the bank.
         let bank = unsafe { &mut *self.cell(bank).get() };
         debug_assert!(bank.is_none());
         bank.get_or_insert(pages);
     }
 
-    /// Lets go of the pages of a bank. A clone keeps them.
+    /// Drops the pages of a bank. A clone keeps them.
     pub(super) fn free(&self, _: &mut Reader, vacated: Vacated) {
         // SAFETY:
-        // - The ring's one reader is borrowed mutably, so nobody else looks at the bank.
+        // - The ring's one reader is borrowed mutably, so no other code accesses the bank.
         // - No slot has memory of the bank, so no writer has an address in it.
         unsafe { *self.cell(vacated.bank()).get() = None };
     }
 
-    /// Lays `value` down at `at`, counted from the [`address`] of a bank.
+    /// Writes `value` at `at`, a writers' address.
     ///
     /// The caller has reserved these bytes and not committed them.
     #[inline(always)]
     pub(super) fn write<T: Payload>(&self, at: u64, value: T) {
         // SAFETY:
-        // - The ring gives positions inside the memory: an index of a sub-buffer that exists,
-        //   and an offset below the sub-buffer size; a reservation does not cross its end (I1).
-        // - Nobody else touches reserved bytes until they are committed (I4).
+        // - The ring gives positions inside the memory: the index of an existing sub-buffer, and an
+        //   offset below the sub-buffer size. A reservation does not cross its end (I1).
+        // - No other context accesses reserved bytes until they are committed (I4).
         unsafe { with_exposed_provenance_mut::<T>(at as usize).write_unaligned(value) };
     }
 
-    /// Where a record goes that begins at `at`. As [`write`](Self::write), for all its bytes.
+    /// Returns a writer for the record at `at`. The contract is that of [`write`](Self::write), for
+    /// all its bytes.
     #[inline(always)]
     pub(super) fn record(&self, mut at: u64) -> RecordWriter<'_> {
-        // SAFETY: Does nothing. But the compiler cannot carry the two parts of a sum along from
-        // here, to add them at each store.
+        // SAFETY: The asm has no effect. It prevents the compiler from keeping the two parts of a
+        // sum separate and adding them at each store.
         unsafe {
             asm!("/* {at} */", at = inout(reg) at, options(pure, nomem, nostack, preserves_flags))
         };
@@ -319,8 +323,8 @@ impl<G: Pages> Memory<G> {
     }
 }
 
-/// Where a packet that the reader holds lies: its pages, and the offset of its first byte. The pages stay as
-/// long as this lives.
+/// The memory of a packet that the reader holds: its pages, and the offset of its first byte. The
+/// pages stay allocated while this value exists.
 #[derive(Clone, Debug)]
 pub struct PacketMemory<G> {
     pages: G,
@@ -336,7 +340,7 @@ impl<G: Pages> PacketMemory<G> {
         }
     }
 
-    /// The pages, to move them out.
+    /// The pages, for splice.
     pub fn pages(&self) -> &G {
         &self.pages
     }
@@ -346,42 +350,44 @@ impl<G: Pages> PacketMemory<G> {
         self.at
     }
 
-    /// Reads a word of its header.
+    /// Reads a word of the header.
     pub fn word(&self, at: usize) -> u64 {
-        // SAFETY: The bytes of a held packet lie in the memory, and nobody writes them (I4).
+        // SAFETY: The bytes of a held packet are in the memory, and no context writes them (I4).
         unsafe { self.first().add(at).cast::<u64>().read_unaligned() }
     }
 
-    /// Bytes of it.
+    /// Returns bytes of the packet.
     pub fn bytes(&self, from: usize, len: usize) -> &[u8] {
-        // SAFETY: The bytes of a held packet lie in the memory, and nobody writes them (I4).
+        // SAFETY: The bytes of a held packet are in the memory, and no context writes them (I4).
         unsafe { core::slice::from_raw_parts(self.first().add(from).as_ptr(), len) }
     }
 
     fn first(&self) -> NonNull<u8> {
-        // SAFETY: The offset of a sub-buffer in the pages.
+        // SAFETY: `at` is the offset of a sub-buffer in the pages.
         unsafe { self.pages.base().add(self.at) }
     }
 
     /// Copies the first `len` bytes to another sub-buffer that the reader owns.
     pub(super) fn copy_to(&self, to: &Self, len: usize) {
         let (from, to) = (self.first(), to.first());
-        // SAFETY: As above of both, which are two sub-buffers: nobody else reads or writes them now.
+        // SAFETY: Both are in the memory, and are different sub-buffers that the reader owns. No
+        // other code accesses them now.
         unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), to.as_ptr(), len) };
     }
 }
 
-/// Lays a reserved record down, part after part. The parts' sizes add up to what was reserved.
+/// Writes a reserved record, one part after the other. The sizes of the parts add up to the
+/// reserved size.
 pub struct RecordWriter<'a> {
     to: NonNull<u8>,
     memory: PhantomData<&'a u8>,
 }
 
 impl RecordWriter<'_> {
-    /// Lays down a value.
+    /// Writes a value.
     #[inline(always)]
     pub fn put<T: Payload>(self, value: T) -> Self {
-        // SAFETY: As for `Memory::write`: still inside what was reserved.
+        // SAFETY: As for `Memory::write`: the value is inside the reserved bytes.
         unsafe {
             self.to.cast::<T>().write_unaligned(value);
             Self {
@@ -391,13 +397,13 @@ impl RecordWriter<'_> {
         }
     }
 
-    /// Where the next part goes, for who lays it down without this.
+    /// Address of the next part, for a caller that writes it without this type.
     #[inline(always)]
     pub fn address(&self) -> NonNull<u8> {
         self.to
     }
 
-    /// Lays down what follows.
+    /// Writes the tail.
     #[inline(always)]
     pub fn put_tail(self, tail: &impl Tail) {
         let len = tail.len();
@@ -412,14 +418,13 @@ impl RecordWriter<'_> {
     }
 }
 
-/// Copies `len` bytes, eight at a time where there are eight; the last eight overlap those
-/// before.
+/// Copies `len` bytes, in steps of eight if there are eight. The last step overlaps the one before.
 ///
-/// Written out, because memcpy() would be a call; records' tails are short.
+/// Not a call of memcpy(), because records' tails are short.
 ///
 /// # Safety
 ///
-/// Both are valid for `len` bytes and do not overlap.
+/// Both pointers are valid for `len` bytes, which do not overlap.
 #[inline(always)]
 unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: Each access is of bytes below `len`.
@@ -431,8 +436,8 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
             while at < last {
                 copy_word::<u64>(from, to, at);
                 at = at.wrapping_add(8);
-                // Does nothing, but keeps the compiler from unrolling: there are one or two turns,
-                // mostly.
+                // No effect, except that the compiler does not unroll the loop, which mostly has
+                // one or two iterations.
                 asm!("", options(nostack, preserves_flags));
             }
             copy_word::<u64>(from, to, last);
@@ -457,7 +462,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
 ///
 /// # Safety
 ///
-/// Both are valid there for a `T`.
+/// Both pointers are valid for a `T` at `at`.
 #[inline(always)]
 unsafe fn copy_word<T: Payload>(from: *const u8, to: *mut u8, at: usize) {
     // SAFETY: By the contract.

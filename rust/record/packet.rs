@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Writing the header of a packet; [`abi::packet`](super::abi::packet) has the layout.
+//! Writers of packet headers; [`abi::packet`](super::abi::packet) has the layout.
 //!
-//! The opener and the closer write different fields: an interrupt may close a packet
-//! before the code it interrupted has opened it.
+//! The opener and the closer write different fields, because an interrupt may close a packet before
+//! the interrupted code has written its opening fields.
 
 use super::abi::packet::{PacketHeader, Uuid, MAGIC};
 use super::memory::{payload, Memory, Payload};
@@ -12,14 +12,14 @@ use super::ring::reserve::Opened;
 use super::ring::switch::Closed;
 use core::mem::{offset_of, size_of};
 
-/// Whose buffer it is: this goes into the header of each packet.
+/// Identity of a buffer, for the header of each packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Identity {
     /// The CPU that writes.
     pub cpu: u32,
-    /// The trace.
+    /// UUID of the trace.
     pub uuid: Uuid,
-    /// The channel's stream class in it.
+    /// Id of the channel's stream class in the trace.
     pub stream_id: u32,
 }
 
@@ -37,19 +37,19 @@ payload! {
     struct End { timestamp_end: u64, content_size: u64, packet_size: u64 }
 }
 
-// The two parts are laid down over the header as they are.
+// The two parts are written over the header as they are.
 const _: () = assert!(size_of::<Begin>() == offset_of!(PacketHeader, timestamp_end));
 const _: () = assert!(
     offset_of!(PacketHeader, timestamp_end) + size_of::<End>()
         == offset_of!(PacketHeader, packet_seq_num)
 );
 
-/// Bytes of a packet that are moved out, given those in use: whole pages, for splice.
+/// Size of the part of a packet that readers move out, given its content: whole pages, for splice.
 pub fn size<P: Platform>(content: u64) -> u64 {
     content.next_multiple_of(P::PAGE_SIZE)
 }
 
-/// Writes what is known when a packet is opened.
+/// Writes the header fields that are known when a packet is opened.
 pub(super) fn open<P: Platform>(
     memory: &Memory<P::Pages>,
     opened: &Opened<'_, P>,
@@ -78,7 +78,7 @@ pub(super) fn open<P: Platform>(
     memory.write(at(offset_of!(PacketHeader, cpu_id)), cpu);
 }
 
-/// Writes what is known when it is closed.
+/// Writes the header fields that are known when a packet is closed.
 pub(super) fn close<P: Platform>(memory: &Memory<P::Pages>, closed: &Closed<'_, P>) {
     let at = |offset: usize| closed.memory.wrapping_add(offset as u64);
     memory.write(

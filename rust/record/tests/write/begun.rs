@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Records in two parts: somebody else lays them down in between.
+//! Records in two parts, between which another module writes the payload.
 
 use super::platform::{at_level, preemption_is_disabled, set_time};
 use super::{compact, field, Buffer, Packet, Trace};
@@ -14,7 +14,7 @@ use rtrace_ring::lost::Lost;
 use rtrace_ring::Mode;
 
 impl Trace {
-    /// As a probe of another module does it. Says whether it was recorded.
+    /// Records like a probe of another module. Returns whether the event was recorded.
     fn lay_down<F: Format>(&self, label: &Label, payload: u32, interrupt: impl FnOnce()) -> bool {
         let entered = match self.gates.enter() {
             Ok(entered) => match Buffer::begin_open::<F>(entered, label, F::Header::SHORT + 4) {
@@ -50,7 +50,7 @@ fn bytes(packets: &[Packet]) -> Vec<(Vec<u8>, Vec<u8>)> {
     packets.iter().map(both).collect()
 }
 
-/// The same events are recorded at once in one trace, in two parts in the other.
+/// Records the same events at once in one trace, and in two parts in the other.
 fn same<F: Format>(layout: Layout) {
     let (once, parts) = (
         Trace::new(Mode::Overwrite, TraceClock::tsc()),
@@ -58,7 +58,7 @@ fn same<F: Format>(layout: Layout) {
     );
     let mut time = 1;
     for number in 0..200u32 {
-        // Ids, and gaps of time, that the short header can and cannot say.
+        // Ids and time gaps that fit the short header, and others that do not.
         let label = Label::in_layout(if number % 7 == 0 { 70_000 } else { number % 31 }, layout);
         time += if number % 11 == 0 { 1 << 33 } else { 3 };
         set_time(time);
@@ -87,7 +87,7 @@ fn an_interrupt_between_the_parts_records_behind() {
     let trace = Trace::new(Mode::Discard, TraceClock::tsc());
     let label = Label::in_layout(1, Layout::Compact);
     set_time(10);
-    // The first opens the packet, the second finds it open.
+    // The first record opens the packet; the second finds it open.
     for number in [0, 10] {
         assert!(trace.lay_down::<CompactTsc>(&label, number, || {
             at_level(Level::Interrupt, || {
@@ -118,7 +118,7 @@ fn an_event_that_laying_down_fires_is_refused() {
         assert!(!preemption_is_disabled());
     }
     assert_eq!(trace.lost(Lost::Nested), 2);
-    // Nobody is held to be inside any more.
+    // No context counts as inside any more.
     assert!(trace.lay_down::<CompactTsc>(&label, 20, || {}));
     trace.buffer.flush();
     let records = [0, 10, 20].map(|number| compact(1, 10, number));
@@ -135,7 +135,7 @@ fn where_there_is_no_room_nothing_is_laid_down() {
         number += 1;
     }
     assert_eq!(trace.lost(Lost::Full), 1);
-    // The gate is watched now: refused before anything is asked.
+    // The gate is watched now: it stops the context before anything else is checked.
     assert!(trace.gates.enter().is_err());
     assert!(!trace.lay_down::<CompactTsc>(&label, number, || unreachable!()));
     assert_eq!(trace.lost(Lost::Full), 2);

@@ -12,8 +12,8 @@ use rtrace_record::gate::Level;
 use rtrace_record::header::Label;
 use rtrace_ring::Mode;
 
-/// The times of the packets' records, which have compact headers and 4 bytes of payload, as a reader of
-/// the trace sees them; each packet's own two times are around them.
+/// Returns the times of the packets' records, as a reader of the trace sees them, between the two
+/// times of each packet. The records have compact headers and 4 bytes of payload.
 fn times(packets: &[Packet]) -> Vec<u64> {
     const SHORT: u64 = 1 << 27;
     let (mut times, mut last) = (Vec::new(), 0);
@@ -42,15 +42,15 @@ fn times(packets: &[Packet]) -> Vec<u64> {
     times
 }
 
-/// The clock shows `time` from now on, and lacks `missed` ticks.
+/// Sets the clock to `time`, with `missed` missed ticks.
 fn leap(trace: &Trace, time: u64, missed: u64) {
     set_time(time);
     set_missed(missed);
     trace.gates.watch(0);
 }
 
-/// A record each 10 ticks, before and after the clock leaps from `before` to `after`, which was `slept`
-/// ticks later.
+/// Records each 10 ticks, before and after the clock leaps from `before` to `after`, where `slept`
+/// ticks have passed.
 fn go_on<F: Format>(clock: TraceClock<super::OneCpu>, before: u64, after: u64, slept: u64) {
     set_missed(0);
     let trace = Trace::new(Mode::Discard, clock);
@@ -70,7 +70,7 @@ fn go_on<F: Format>(clock: TraceClock<super::OneCpu>, before: u64, after: u64, s
         );
         expected.push(before + slept + passed);
     }
-    // Once more, and in a packet of its own.
+    // Again, in a packet of its own.
     trace.buffer.flush();
     let missed = (before + 2 * slept).wrapping_sub(after);
     leap(&trace, after + 40, missed);
@@ -82,7 +82,7 @@ fn go_on<F: Format>(clock: TraceClock<super::OneCpu>, before: u64, after: u64, s
 
 #[test]
 fn a_counter_that_starts_over_goes_on_where_it_would_be() {
-    // Also where the new readings come close to the last record of before.
+    // Also where the new readings are close to the last record before the leap.
     for before in [1_000, 1 << 20, 1 << 40] {
         for after in [0, 1, before - 20, before, before + 10, before + 50_000] {
             go_on::<CompactTsc>(TraceClock::tsc(), before, after, 100_000);

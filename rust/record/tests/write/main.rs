@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the write side writes, byte by byte, and whom it lets in.
+//! Bytes that the write side writes, and the contexts that it admits.
 
 mod begun;
 mod leaps;
@@ -91,12 +91,13 @@ impl Trace {
         }
     }
 
-    /// As a probe does it. Says whether the common case was enough.
+    /// Records like a probe. Returns whether the common case was enough.
     fn record<F: Format>(&self, label: &Label, payload: u32) -> bool {
         self.record_with::<F>(label, payload, || {})
     }
 
-    /// The same; `interrupt` comes between the header and the payload of the record.
+    /// Like [`record`](Self::record); `interrupt` runs between the header and the payload of the
+    /// record.
     fn record_with<F: Format>(&self, label: &Label, payload: u32, interrupt: impl Fn()) -> bool {
         self.fire::<F, _>(label, || {
             (4, |to: RecordWriter<'_>| {
@@ -107,7 +108,7 @@ impl Trace {
         })
     }
 
-    /// As a probe does it. Says whether the common case was enough.
+    /// Records like a probe. Returns whether the common case was enough.
     fn fire<'a, F: Format, W: FnOnce(RecordWriter<'a>)>(
         &'a self,
         label: &Label,
@@ -129,7 +130,7 @@ impl Trace {
         false
     }
 
-    /// Records nothing but a tail.
+    /// Records an event that has only a tail.
     fn record_tail(&self, label: &Label, tail: &impl Tail) {
         let Ok(entered) = self.gates.enter().or_else(|stopped| stopped.pass()) else {
             panic!("stopped at the gate");
@@ -137,12 +138,12 @@ impl Trace {
         Buffer::record_any::<CompactTsc, _>(entered, label, || tail_alone(tail));
     }
 
-    /// The finished packets.
+    /// Returns the finished packets.
     fn packets(&self) -> Vec<Packet> {
         self.read(&mut self.buffer.ring().reader())
     }
 
-    /// The finished packets, for who reads now and then.
+    /// Returns the finished packets, to a reader that the caller keeps.
     fn read(&self, reader: &mut Reader) -> Vec<Packet> {
         let mut packets = Vec::new();
         while let Ok(taken) = self.buffer.ring().get(reader) {
@@ -163,13 +164,13 @@ impl Trace {
     }
 }
 
-/// A record with a short compact header.
+/// Returns the bytes of a record with a short compact header.
 fn compact(id: u32, time: u64, payload: u32) -> Vec<u8> {
     let header = ((time as u32) << 5) | id;
     [header.to_le_bytes(), payload.to_le_bytes()].concat()
 }
 
-/// A record with the compact header's extended form.
+/// Returns the bytes of a record with the extended form of the compact header.
 fn compact_extended(id: u32, time: u64, payload: u32) -> Vec<u8> {
     let mut bytes = vec![31];
     bytes.extend(id.to_le_bytes());
@@ -228,7 +229,7 @@ fn the_words_of_a_held_packet_can_be_read() {
     assert_eq!(memory.word(at), 200);
 }
 
-/// A tail that makes a record of `len` bytes, with a compact header.
+/// Makes a tail for a record of `len` bytes with a compact header.
 fn filler(len: usize) -> impl Tail {
     const TEXT: [u8; 256] = [b'x'; 256];
     NulTerminated(&TEXT[..len - 4 - 1])
@@ -270,7 +271,7 @@ fn what_the_short_header_cannot_say_has_the_extended_one() {
     set_time(1000);
     trace.record::<CompactTsc>(&last_short, 1);
     assert!(!trace.record::<CompactTsc>(&first_long, 2));
-    // The longest gap that 27 bits tell, and one more.
+    // The longest gap that 27 bits can hold, and one more.
     let near = 1000 + (1 << 27) - 1;
     set_time(near);
     assert!(trace.record::<CompactTsc>(&last_short, 3));
@@ -298,7 +299,7 @@ fn large_headers() {
     trace.record::<LargeTsc>(&long, 3);
     trace.buffer.flush();
     let mut expected = Vec::new();
-    // The first is far from the time 0.
+    // The first record is far from time 0.
     for (extended, id, payload) in [(true, 65534u32, 1u32), (false, 65534, 2), (true, 65535, 3)] {
         if extended {
             expected.extend(0xffffu16.to_le_bytes());
@@ -384,7 +385,7 @@ fn times_do_not_step_back_where_the_monotonic_clock_does() {
 #[test]
 fn a_probe_that_does_not_know_the_clock_reads_that_of_the_trace() {
     let label = Label::in_layout(1, Layout::Compact);
-    // Only of the monotonic clock does the common case know what to do with a step back.
+    // The common case handles a step back only of the monotonic clock.
     for (clock, step_back) in [(TraceClock::tsc(), false), (TraceClock::monotonic(), true)] {
         let trace = Trace::new(Mode::Discard, clock);
         for (payload, (time, common)) in
@@ -420,12 +421,12 @@ fn what_does_not_fit_is_counted_and_reported_and_the_gate_is_watched() {
     let lost = || trace.buffer.ring().lost().get(Lost::Full);
     assert_eq!(lost(), 1);
     assert_eq!(trace.buffer.ring().recorded(), fired - 1);
-    // It may pass, but there is no room for a byte.
+    // The context may pass, but the buffer is full.
     let entered = stopped.pass().ok().expect("only watched");
     assert!(Buffer::admit(entered, 8).is_none());
     assert_eq!(lost(), 2);
     assert!(!preemption_is_disabled());
-    // There is room again once a packet was read, and nobody is stopped any more.
+    // After a packet was read there is room, and contexts are not stopped any more.
     let read = trace.packets().len() as u64;
     assert_eq!(read, trace.announced.0.get());
     let stopped = trace.gates.enter().err().expect("still watched");

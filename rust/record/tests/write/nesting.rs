@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who may record while others of the CPU do: an interruption, but no probe that fires itself.
+//! Which contexts may record while others of the CPU do: an interruption may, a probe that fires
+//! itself may not.
 
 use super::platform::{at_level, level, preemption_is_disabled};
 use super::Trace;
@@ -14,12 +15,13 @@ use rtrace_ring::Mode;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-/// What happens next on the CPU.
+/// Next step of the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// A context of this level fires. If it is that of what runs, the probe fires itself.
+    /// A context of this level fires. If the level is that of the running context, the probe fires
+    /// itself.
     Fire(Level),
-    /// The latest record is done.
+    /// The latest record is complete.
     Done,
 }
 
@@ -32,23 +34,23 @@ const STEPS: [Step; 6] = [
     Step::Fire(Nmi(1)),
 ];
 
-/// Which records there should be, by the rule as the documents have it.
+/// The expected records, by the documented rule.
 #[derive(Default)]
 struct Expected {
-    /// The levels of the records being written.
+    /// Levels of the records being written.
     inside: Vec<Level>,
-    /// The numbers of those that were let in.
+    /// Numbers of the admitted records.
     recorded: Vec<u32>,
     nested: u64,
 }
 
 impl Expected {
-    /// Whether the context that fires as number `number` records.
+    /// Returns whether the context that fires as `number` records.
     fn fire(&mut self, level: Level, number: u32) -> bool {
         let recursion = match self.inside[..] {
             [] => false,
-            // Of the outermost nobody knows whether it was interrupted, except where it cannot have
-            // been: whatever runs as a thread interrupts nobody.
+            // The gate does not store whether the outermost context was interrupted. One case is
+            // certain: a thread interrupts no context.
             [_] => level == Thread,
             [.., _, latest] => level == latest,
         };
@@ -79,7 +81,7 @@ impl Run {
         }
     }
 
-    /// Takes these steps, and then ends what was begun.
+    /// Runs these steps, and then ends the records that were begun.
     fn take(&self, steps: &[Step]) {
         self.steps.borrow_mut().extend(steps);
         while !self.steps.borrow().is_empty() {
@@ -88,7 +90,7 @@ impl Run {
         assert!(!preemption_is_disabled());
     }
 
-    /// Takes steps until the record is done in whose middle this is.
+    /// Runs steps until the current record is complete.
     fn go_on(&self) {
         loop {
             let step = self.steps.borrow_mut().pop_front();
@@ -114,7 +116,7 @@ impl Run {
         }
     }
 
-    /// Compares the trace with what is expected.
+    /// Compares the trace with the expected records.
     fn finish(self) {
         let Expected {
             inside,
@@ -136,8 +138,8 @@ impl Run {
     }
 }
 
-/// Whether a CPU can take these steps: none is done that was not begun, and none is interrupted by
-/// what may not interrupt it. Who is refused is gone at once.
+/// Returns whether a CPU can run these steps. No record ends that was not begun, and no context is
+/// interrupted by one that may not interrupt it. A refused context leaves at once.
 fn can_be(steps: &[Step]) -> bool {
     let mut expected = Expected::default();
     steps.iter().all(|&step| match step {
@@ -207,7 +209,7 @@ fn whatever_comes_is_recorded_or_counted() {
     while let Some(taken) = steps.pop() {
         let run = Run::new();
         run.take(&taken);
-        // All is as it was before.
+        // The state is that of the beginning.
         let before = run.expected.borrow().nested;
         run.take(&EACH_LEVEL);
         assert_eq!(run.expected.borrow().nested, before, "after {taken:?}");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One CPU, whose clock and interrupts the test decides on.
+//! One CPU, whose clock and interrupts the test controls.
 
 use crate::slots::IndexedSlots;
 use rtrace_record::gate::{Level, PerCpu, Place, State};
@@ -14,62 +14,63 @@ use std::ptr::NonNull;
 use std::rc::Rc;
 
 thread_local! {
-    /// What the clocks show.
+    /// Reading of the clocks.
     static TIME: Cell<u64> = const { Cell::new(0) };
-    /// What runs.
+    /// Level of the running context.
     static LEVEL: Cell<Level> = const { Cell::new(Level::Thread) };
-    /// Sections without preemption that this is in.
+    /// Number of nested sections without preemption.
     static NO_PREEMPT: Cell<u64> = const { Cell::new(0) };
-    /// What interrupts the next readings of the clock, one each, just after them.
+    /// Interrupts of the next readings of the clock, one for each, just after it.
     static INTERRUPTS: RefCell<VecDeque<Box<dyn FnOnce()>>> = const { RefCell::new(VecDeque::new()) };
-    /// By how much the monotonic clock lags in an NMI.
+    /// Lag of the monotonic clock in an NMI.
     static LAG: Cell<u64> = const { Cell::new(0) };
-    /// By how much the clocks go on with each access.
+    /// Advance of the clocks at each access.
     static TICK: Cell<u64> = const { Cell::new(0) };
     /// Ticks that the clocks have missed.
     static MISSED: Cell<u64> = const { Cell::new(0) };
-    /// What comes between accesses, one after the other.
+    /// Events between accesses, in their order.
     static COMING: RefCell<VecDeque<Coming>> = const { RefCell::new(VecDeque::new()) };
 }
 
-/// Lets the monotonic clock lag by `lag` in an NMI, as it may where that interrupts its update.
+/// Makes the monotonic clock lag by `lag` in an NMI, as it may if the NMI interrupts the clock's
+/// update.
 pub fn set_lag(lag: u64) {
     LAG.set(lag);
 }
 
-/// Lets the clocks have missed so many ticks.
+/// Sets the ticks that the clocks have missed.
 pub fn set_missed(ticks: u64) {
     MISSED.set(ticks);
 }
 
-/// Something that comes between two accesses.
+/// An event between two accesses.
 struct Coming {
-    /// It waits until a context of a lower level runs; [`None`]: until anything does.
+    /// Waits until a context of a lower level runs; [`None`]: does not wait.
     level: Option<Level>,
-    /// Accesses that it waits for, once all before it have come.
+    /// Number of accesses before it, after the previous event.
     after: u64,
     what: Box<dyn FnOnce()>,
 }
 
-/// Lets the clocks go on by `tick` with each access to a word.
+/// Advances the clocks by `tick` at each access to a word.
 pub fn set_tick(tick: u64) {
     TICK.set(tick);
 }
 
-/// Has `what` come `after` accesses to words from now on, or from when that came which was to come
-/// before. A context of the CPU has a level, and waits until it may interrupt what runs; another
-/// CPU waits for nobody.
+/// Makes `what` happen `after` accesses to words from now, or after the previous event. A context
+/// of the CPU has a level, and waits until it may interrupt the running context. Another CPU does
+/// not wait.
 pub fn comes(level: Option<Level>, after: u64, what: impl FnOnce() + 'static) {
     let what = Box::new(what);
     COMING.with_borrow_mut(|all| all.push_back(Coming { level, after, what }));
 }
 
-/// Forgets all that has not come. Returns how many there are.
+/// Drops the events that have not happened. Returns their number.
 pub fn nothing_comes() -> usize {
     COMING.take().len()
 }
 
-/// Comes before each access to a word.
+/// Called before each access to a word.
 fn access() {
     TIME.set(TIME.get() + TICK.get());
     let due = COMING.with_borrow_mut(|all| {
@@ -99,24 +100,24 @@ pub fn set_time(time: u64) {
     TIME.set(time);
 }
 
-/// Has `interrupt` come just after the clock is read for the next time that no other is to.
+/// Makes `interrupt` run just after the next reading of the clock that has no interrupt yet.
 pub fn interrupt_after_clock(interrupt: impl FnOnce() + 'static) {
     INTERRUPTS.with_borrow_mut(|all| all.push_back(Box::new(interrupt)));
 }
 
-/// Sections without preemption that this is in.
+/// Returns whether preemption is disabled.
 pub fn preemption_is_disabled() -> bool {
     NO_PREEMPT.get() != 0
 }
 
-/// Runs `context`, which is one of `level`.
+/// Runs `context` at `level`.
 pub fn at_level(level: Level, context: impl FnOnce()) {
     let below = LEVEL.replace(level);
     context();
     LEVEL.set(below);
 }
 
-/// The level of what runs.
+/// Level of the running context.
 pub fn level() -> Level {
     LEVEL.get()
 }
@@ -131,7 +132,7 @@ fn read_clock() -> u64 {
     time
 }
 
-/// See the module.
+/// The platform of this module's CPU.
 #[derive(Debug)]
 pub struct OneCpu;
 
@@ -297,7 +298,7 @@ impl<T> PerCpu<T, NoPreempt> for One<T> {
 pub struct Once<T>(OnceCell<Rc<T>>);
 
 impl<T> Once<T> {
-    /// Fills it.
+    /// Fills the place.
     pub fn set(&self, value: Rc<T>) {
         assert!(self.0.set(value).is_ok(), "filled twice");
     }
@@ -317,7 +318,7 @@ impl<T> Place<T> for Once<T> {
     fn is_filled(&self) -> bool {
         self.0.get().is_some()
     }
-    // It goes with the place.
+    // The drop of the place drops the value.
     unsafe fn empty(&self) {}
 }
 
@@ -329,7 +330,7 @@ pub struct GateState {
     watched: Cell<bool>,
 }
 
-// SAFETY: It is open when it was opened.
+// SAFETY: `enter` and `is_open` return true only after `set_open(true)`; there is one thread.
 unsafe impl State for GateState {
     fn new() -> Self {
         Self {
@@ -365,11 +366,11 @@ unsafe impl State for GateState {
     }
 }
 
-/// Memory that a buffer and its reader have.
+/// Memory that a buffer and its reader share.
 #[derive(Clone, Debug)]
 pub struct SharedBytes(Rc<Bytes>);
 
-/// Memory.
+/// The memory.
 #[derive(Debug)]
 struct Bytes {
     base: NonNull<u8>,
@@ -386,7 +387,7 @@ impl Bytes {
     }
 }
 
-// SAFETY: A boxed slice that nobody else knows, until the drop.
+// SAFETY: The slice is boxed, and no other code has its address until the drop.
 unsafe impl Pages for SharedBytes {
     fn base(&self) -> NonNull<u8> {
         self.0.base
@@ -400,12 +401,12 @@ unsafe impl Pages for SharedBytes {
 impl Drop for Bytes {
     fn drop(&mut self) {
         let bytes = std::ptr::slice_from_raw_parts_mut(self.base.as_ptr(), self.len);
-        // SAFETY: Made by `new`.
+        // SAFETY: `new` made the box.
         drop(unsafe { Box::from_raw(bytes) });
     }
 }
 
-/// How many packets were announced.
+/// Number of packets announced.
 #[derive(Clone, Debug, Default)]
 pub struct Announced(pub Rc<Cell<u64>>);
 

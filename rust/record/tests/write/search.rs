@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Records that interrupt records, a flush and a reader, at every access to a word.
+//! Records that are interrupted by records, a flush and a reader, at every access to a word.
 //!
-//! A thread records. Before one of its accesses something comes, and something else before a later
-//! one, of the thread's or of what came first: all places are tried. Then the whole trace is read,
-//! and must be what a reader of traces relies on, whatever the order was.
+//! A thread records. One event happens before one of its accesses. A second event happens before a
+//! later access of the thread or of the first event. The search tries all places. Then it reads the
+//! whole trace and checks the guarantees for a reader of traces, which hold in every order.
 //!
-//! The search of the ring (rust/ring/tests/ring/nested.rs) goes deeper and knows what each word must
-//! be. This one is about what the write side adds: gate, clock, headers, counters, announcements.
+//! The search of the ring (rust/ring/tests/ring/nested.rs) goes deeper and checks the value of each
+//! word. This search checks the additions of the write side: gate, clock, headers, counters,
+//! announcements.
 
 use super::platform::{
     at_level, comes, nothing_comes, preemption_is_disabled, set_lag, set_tick, set_time,
@@ -26,45 +27,45 @@ use rtrace_ring::Mode;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// What comes.
+/// An event.
 #[derive(Clone, Copy, Debug)]
 enum Coming {
-    /// A record of so many bytes.
+    /// A record of this many bytes.
     Record(Level, usize),
-    /// Somebody closes the open packet.
+    /// A context closes the open packet.
     Flush(Level),
-    /// A reader, on another CPU, takes all there is.
+    /// A reader, on another CPU, reads all packets.
     Read,
 }
 
-/// What is the same all the time.
+/// The parameters of a search.
 #[derive(Clone, Copy, Debug)]
 struct Setup {
     mode: Mode,
-    /// Not the time stamp counter, but the clock that may step back.
+    /// Uses the clock that may go back, instead of the time stamp counter.
     monotonic: bool,
     before: Before,
 }
 
-/// How full the buffer is when the thread records.
+/// State of the buffer when the thread records.
 #[derive(Clone, Copy, Debug)]
 enum Before {
     /// No packet is open.
     Empty,
-    /// The open packet has room for a small record.
+    /// The open packet has room for a small record only.
     AlmostFullPacket,
-    /// So has the last one.
+    /// The last packet of the buffer has room for a small record only.
     AlmostFullBuffer,
 }
 
-/// A record's payload: its number, then bytes of its own.
+/// A record's payload: its number, then bytes derived from it.
 struct Body {
     number: u32,
     len: usize,
 }
 
 impl Body {
-    /// Bytes of the event header before it.
+    /// Size of the event header.
     const HEADER: usize = 4;
 
     fn bytes(&self) -> Vec<u8> {
@@ -77,7 +78,7 @@ impl Body {
             .collect()
     }
 
-    /// The body at the beginning of `bytes`, which must be whole.
+    /// Reads the body at the beginning of `bytes`, which must be complete.
     fn read(bytes: &[u8]) -> Self {
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
         let body = Self {
@@ -98,8 +99,8 @@ impl Tail for Body {
     }
 }
 
-// Sizes of records, with their headers: one that still fits, one that does not, and all that fits
-// into a packet.
+// Sizes of records, with their headers: one that still fits, one that does not, and one that fills
+// a packet.
 const SMALL: usize = 12;
 const MEDIUM: usize = 64;
 const LARGE: usize = 172;
@@ -144,7 +145,7 @@ impl Run {
         run
     }
 
-    /// Fires a record of `size` bytes, in whatever context runs.
+    /// Fires a record of `size` bytes, in the running context.
     fn fire(&self, size: usize) {
         let body = Body {
             number: self.fired.replace(self.fired.get() + 1),
@@ -159,12 +160,12 @@ impl Run {
     }
 
     fn read(&self) {
-        // What the reader does, it does on another CPU: it is one step.
+        // The reader runs on another CPU, so its read is one step here.
         let packets = self.trace.read(&mut self.reader.borrow_mut());
         self.packets.borrow_mut().extend(packets);
     }
 
-    /// Has `coming` come after so many accesses.
+    /// Makes `coming` happen after `after` accesses.
     fn comes(self: &Rc<Self>, coming: Coming, after: u64) {
         let run = self.clone();
         match coming {
@@ -174,10 +175,10 @@ impl Run {
         }
     }
 
-    /// Ends the trace, and looks at all that is to be seen of it.
+    /// Ends the trace, and checks all that a reader can see of it.
     fn check(self: &Rc<Self>) {
         assert!(!preemption_is_disabled());
-        // Whoever may interrupt still may.
+        // Each level that may interrupt can still record.
         for level in [Softirq, Interrupt, Nmi(0)] {
             self.comes(Coming::Record(level, SMALL), 3);
         }
@@ -251,7 +252,7 @@ const COMINGS: [Coming; 8] = [
     Coming::Read,
 ];
 
-/// All places for these, in this order. Returns how many there are.
+/// Searches all places for these events, in this order. Returns the number of executions.
 fn search(setup: Setup, size: usize, coming: &[Coming]) -> u64 {
     let mut runs = 0;
     let mut after = vec![0; coming.len()];
@@ -264,7 +265,7 @@ fn search(setup: Setup, size: usize, coming: &[Coming]) -> u64 {
         let left = nothing_comes();
         run.check();
         runs += 1;
-        // The last that came comes later the next time; those after it begin anew.
+        // The last event that happened moves to a later access; those after it begin anew.
         let came = coming.len() - left;
         if came == 0 {
             return runs;
@@ -274,7 +275,7 @@ fn search(setup: Setup, size: usize, coming: &[Coming]) -> u64 {
     }
 }
 
-/// All that may come, one thing and two.
+/// Searches all single events and all pairs of events.
 fn search_all(mode: Mode, monotonic: bool) {
     let mut runs = 0;
     for before in [
@@ -291,7 +292,7 @@ fn search_all(mode: Mode, monotonic: bool) {
             for first in COMINGS {
                 runs += search(setup, size, &[first]);
                 for second in COMINGS {
-                    // There is one reader.
+                    // There is only one reader.
                     if !matches!((first, second), (Coming::Read, Coming::Read)) {
                         runs += search(setup, size, &[first, second]);
                     }

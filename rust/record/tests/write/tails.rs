@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a tail puts into the bytes that it has asked for, and what of it is captured.
+//! The bytes that a tail writes, and those of them that a capture returns.
 
 use super::platform::set_time;
 use super::Trace;
@@ -10,7 +10,7 @@ use rtrace_record::header::Label;
 use rtrace_record::memory::{tail_alone, Capture, NulTerminated, Space, Tail};
 use rtrace_ring::Mode;
 
-/// A tail that asks for so many bytes, and puts what it likes.
+/// A tail of a given size, written by a function that may write fewer bytes.
 struct Asks<W>(usize, W);
 
 impl<W: Fn(Space<'_>)> Tail for Asks<W> {
@@ -22,7 +22,7 @@ impl<W: Fn(Space<'_>)> Tail for Asks<W> {
     }
 }
 
-/// What follows the header of a record with this tail.
+/// Returns the bytes after the header of a record with this tail.
 fn recorded(tail: &impl Tail) -> Vec<u8> {
     let trace = Trace::new(Mode::Discard, TraceClock::tsc());
     set_time(1);
@@ -67,7 +67,7 @@ fn what_is_captured_is_what_would_be_recorded() {
         let mut capture = Capture::<ROOM>::new();
         let captured = capture.fill(len, write)?;
         let fields = captured.fields();
-        // A word can be read from each of them on.
+        // A whole word can be read at each captured byte.
         assert_eq!(captured.with_slack(), [fields, &[0; 8]].concat());
         Some(fields.to_vec())
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Items in a row, one of which is chosen and found by one load.
+//! A slice of items, one of which is chosen. One load finds the chosen item.
 
 use super::word::LocalWord;
 use core::marker::PhantomData;
@@ -12,19 +12,19 @@ pub type Vector<T> = kernel::alloc::KVVec<T>;
 #[cfg(not(MODULE))]
 pub type Vector<T> = alloc::vec::Vec<T>;
 
-/// Items in a row.
+/// A slice of items that does not move.
 ///
 /// # Safety
 ///
-/// [`items`](Self::items) always gives the same items, whose memory neither moves nor goes as long
-/// as this lives, wherever it is moved.
+/// [`items`](Self::items) always returns the same items. Their memory neither moves nor is freed
+/// while this value exists, wherever the value is moved.
 pub unsafe trait Items<T> {
-    /// They.
+    /// Returns the items.
     fn items(&self) -> &[T];
 }
 
-// SAFETY: Nobody has it exclusively once it is shared; what a vector holds does not move, even where
-// the vector itself does.
+// SAFETY: A shared vector is not changed. The items of a vector do not move, even if the vector
+// itself is moved.
 unsafe impl<T> Items<T> for Vector<T> {
     #[inline(always)]
     fn items(&self) -> &[T] {
@@ -32,11 +32,12 @@ unsafe impl<T> Items<T> for Vector<T> {
     }
 }
 
-/// Items, one of which is chosen. One CPU chooses, in any of its contexts; any may look.
+/// Items, one of which is chosen. One CPU chooses, in any of its contexts; any CPU may read.
 ///
 /// # Invariants
 ///
-/// `chosen` is the address of one of `items`, whose memory neither moves nor goes before `self`.
+/// `chosen` is the address of one of `items`, whose memory neither moves nor is freed before
+/// `self`.
 pub struct Chosen<T, I = Vector<T>> {
     chosen: LocalWord,
     items: I,
@@ -44,10 +45,10 @@ pub struct Chosen<T, I = Vector<T>> {
 }
 
 impl<T, I: Items<T>> Chosen<T, I> {
-    /// These items, of which the first is chosen; [`None`] if there is none.
+    /// Makes a choice among `items`, whose first is chosen; [`None`] if there are no items.
     pub fn new(items: I) -> Option<Self> {
         let first = core::ptr::from_ref(items.items().first()?);
-        // INVARIANT: The first. Items are not exchanged any more.
+        // INVARIANT: The first item is chosen. The items are never replaced.
         Some(Self {
             chosen: LocalWord::new(first.expose_provenance() as u64),
             items,
@@ -61,21 +62,22 @@ impl<T, I: Items<T>> Chosen<T, I> {
         self.items.items()
     }
 
-    /// The chosen one. Any context, NMI included.
+    /// Returns the chosen item. Any context, NMI included.
     #[inline(always)]
     pub fn get(&self) -> &T {
         let chosen = core::ptr::with_exposed_provenance::<T>(self.chosen.load() as usize);
-        // SAFETY: By the invariant; so it is not NULL, which the compiler cannot know.
+        // SAFETY: By the invariant. So the address is not NULL, which the compiler cannot know.
         unsafe {
             core::hint::assert_unchecked(!chosen.is_null());
             &*chosen
         }
     }
 
-    /// Chooses the item at `index`; nothing changes where there is none. As [`get`](Self::get).
+    /// Chooses the item at `index`; does nothing if there is none. On the choosing CPU, in any
+    /// context, NMI included.
     pub fn choose(&self, index: usize) {
         if let Some(item) = self.items.items().get(index) {
-            // INVARIANT: One of them.
+            // INVARIANT: `item` is one of the items.
             self.chosen
                 .store(core::ptr::from_ref(item).expose_provenance() as u64);
         }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The processor: what is written in its instructions, and what is built of them alone.
+//! The processor: code that is written in its instructions, and types built only on that code.
 //!
-//! Each processor has a folder with the same modules. Nothing here knows of tracing, nor of the
-//! module's own wrappers in `sys`; of the kernel it names variables and types that the processor's
-//! instructions refer to. [`platform`] gives the words to the ring and to the write side.
+//! Each processor has a folder with the same modules. No code here knows of tracing or of the
+//! module's own wrappers in `sys`. Of the kernel it names only variables and types that the
+//! processor's instructions use. [`platform`] gives the words to the ring and to the write side.
 //!
-//! Cargo compiles these files, too, but for what needs the kernel: the benchmark in user space
-//! (tools/native) is made of the module's own instructions.
+//! Cargo compiles these files, too, except the parts that need the kernel. So the benchmark in user
+//! space (tools/native) uses the module's own instructions.
 
 #![cfg_attr(not(MODULE), no_std, allow(stable_features), feature(asm_goto))]
 
@@ -22,7 +22,7 @@ mod x86;
 #[cfg(target_arch = "x86_64")]
 pub use x86::*;
 
-// In the module these are rooms beside this one, for cargo they are crates.
+// In the module these are rooms next to this one; for cargo they are crates.
 #[cfg(MODULE)]
 use crate::{record, ring};
 #[cfg(not(MODULE))]

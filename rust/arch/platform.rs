@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The words, as the ring and the write side have them.
+//! Implementations of the ring's and the write side's traits for the words.
 
 use super::chosen::{Chosen, Items};
 use super::record::gate::State;
@@ -76,10 +76,11 @@ impl<P: Platform<Local = LocalWord>, I: Items<Slot<P>>> Slots<P> for Chosen<Slot
     }
 }
 
-// SAFETY: The first flag is set by nobody else, by a release; both that ask for it are acquires.
+// SAFETY: Only `set_open` sets the first flag, by a release. Both functions that read it are
+// acquires.
 unsafe impl State for CountAndFlags {
     fn new() -> Self {
-        // One comes in before the count is negative.
+        // One context may enter before the count is negative.
         Self::new(1)
     }
     #[inline(always)]

@@ -8,12 +8,12 @@ use kernel::bindings;
 
 /// The processor's time stamp counter, in ticks.
 ///
-/// Unordered: two reads may come out of order by what the processor has in flight.
+/// Unordered: the processor may execute two reads out of order.
 #[inline(always)]
 pub fn tsc() -> u64 {
     let ticks: u64;
-    // Put together in `rdx`: what comes next needs `rax`, for `cmpxchg`.
-    // SAFETY: Reads a register. It comes in two halves.
+    // The halves are combined in `rdx`, because the following `cmpxchg` needs `rax`.
+    // SAFETY: Reads a register, in two halves.
     unsafe {
         asm!(
             "rdtsc",
@@ -27,16 +27,16 @@ pub fn tsc() -> u64 {
     ticks
 }
 
-/// The kernel's monotonic clock, in nanoseconds. It may step back by a little where it is
-/// read in an NMI that interrupts its own update.
+/// The kernel's monotonic clock, in nanoseconds. It may go back a little in an NMI that interrupts
+/// the clock's own update.
 #[cfg(MODULE)]
 #[inline(always)]
 pub fn monotonic_ns() -> u64 {
     let now: u64;
     // SAFETY:
-    // - NMI-safe by its contract; takes nothing and returns a number.
-    // - `nostack` in spite of the call: see `NoPreempt`. The compiler would align the stack to 16
-    //   bytes on the way, which kernel code does not ask for.
+    // - The function is NMI-safe by its contract. It takes no argument and returns a number.
+    // - `nostack` despite the call: see `NoPreempt`. Without it the compiler would align the stack
+    //   to 16 bytes, which kernel code does not require.
     unsafe {
         asm!(
             "call {clock}",

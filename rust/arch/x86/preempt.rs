@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Disabling preemption, and what may still interrupt, from where nothing that could be traced may
-//! be called.
+//! Disabling of preemption, and the level of the running context, for code that must not call any
+//! traceable function.
 
 use crate::record::gate::Level;
 use core::arch::asm;
 use core::marker::PhantomData;
 use kernel::bindings;
 
-/// The processor's flag that lets interrupts come (`X86_EFLAGS_IF`).
+/// The processor's flag that enables interrupts (`X86_EFLAGS_IF`).
 const INTERRUPTS: u64 = 1 << 9;
 
-/// The word that holds the preemption count. From 7.3 on it has 64 bits, and the scheduler's flag is in the
-/// half that holds nothing else.
+/// Width of the word that holds the preemption count. Since 7.3 it has 64 bits, and the half
+/// without the count has the scheduler's flag.
 #[cfg(CONFIG_HAS_SEPARATE_PREEMPT_RESCHED_BITS)]
 macro_rules! word {
     () => {
@@ -26,8 +26,8 @@ macro_rules! word {
     };
 }
 
-/// The scheduler's flag in the lower 32 bits of the count, and how many of these count NMIs. (Expressions
-/// that bindgen makes nothing of.)
+/// The scheduler's flag in the lower 32 bits of the count, and the number of these bits that count
+/// NMIs. (bindgen does not translate these expressions.)
 #[cfg(CONFIG_HAS_SEPARATE_PREEMPT_RESCHED_BITS)]
 const NEED_RESCHED: u32 = 0;
 #[cfg(CONFIG_HAS_SEPARATE_PREEMPT_RESCHED_BITS)]
@@ -35,8 +35,8 @@ const NMI_BITS: u32 = 4;
 #[cfg(not(CONFIG_HAS_SEPARATE_PREEMPT_RESCHED_BITS))]
 use bindings::{NMI_BITS, PREEMPT_NEED_RESCHED as NEED_RESCHED};
 
-/// Preemption is disabled while this lives: the CPU stays the same, and RCU readers' sections
-/// last. Any context, NMI included.
+/// A guard that disables preemption while it exists. The caller stays on its CPU, in an RCU
+/// read-side section. Any context, NMI included.
 pub struct NoPreempt(PhantomData<*mut ()>);
 
 impl NoPreempt {
@@ -56,18 +56,18 @@ impl NoPreempt {
 }
 
 impl Drop for NoPreempt {
-    /// As `preempt_enable_notrace()`: the count reaches 0 only if a reschedule is due, because
-    /// the kernel keeps that flag, inverted, in the top bit of the word.
+    /// As `preempt_enable_notrace()`. The count reaches 0 only if a reschedule is due, because the
+    /// kernel keeps that flag, inverted, in the top bit of the word.
     #[inline(always)]
     fn drop(&mut self) {
         extern "C" {
             fn rtrace_preempt_schedule();
         }
         // SAFETY:
-        // - Undoes what `new` did.
-        // - The function called saves all registers.
-        // - `nostack` in spite of the call: kernel code has no red zone, so nothing of ours lies
-        //   where the call writes; and it keeps the stack aligned to 8 bytes only.
+        // - Undoes the increment of `new`.
+        // - The called function saves all registers.
+        // - `nostack` despite the call: kernel code has no red zone, so the call overwrites no data
+        //   of the caller. Kernel code keeps the stack aligned only to 8 bytes.
         unsafe {
             asm!(
                 concat!("dec ", word!(), " ptr gs:[rip + {count}]"),
@@ -82,7 +82,8 @@ impl Drop for NoPreempt {
     }
 }
 
-/// The lower 32 bits of this CPU's preemption count, with the scheduler's flag if it is there.
+/// Returns the lower 32 bits of this CPU's preemption count, with the scheduler's flag if that is
+/// in them.
 #[inline(always)]
 fn count() -> u32 {
     let count;
@@ -98,32 +99,32 @@ fn count() -> u32 {
     count
 }
 
-/// Whether this could be preempted but for the `guards` that live in it. Whether interrupts are
-/// enabled does not matter. Any context, NMI included.
+/// Returns whether the caller could be preempted if the `guards` guards it has did not exist.
+/// Ignores whether interrupts are enabled. Any context, NMI included.
 #[inline(always)]
 pub fn is_preemptible(guards: u32) -> bool {
     count() & !NEED_RESCHED == guards
 }
 
-/// Whether interrupts are enabled. Any context, NMI included.
+/// Returns whether interrupts are enabled. Any context, NMI included.
 #[inline(always)]
 pub fn is_interruptible() -> bool {
     let flags: u64;
-    // SAFETY: Reads the flags, by the stack.
+    // SAFETY: Reads the flags, through the stack.
     unsafe {
         asm!("pushfq", "pop {flags}", flags = out(reg) flags, options(preserves_flags));
     }
     are_interrupts_on(flags)
 }
 
-/// Whether interrupts are enabled where the processor's flags are these.
+/// Returns whether these processor flags enable interrupts.
 #[inline(always)]
 pub const fn are_interrupts_on(flags: u64) -> bool {
     flags & INTERRUPTS != 0
 }
 
-/// Whether this runs in an interrupt, a softirq or an NMI, as these mark it in the count: on their way in
-/// and out they have not. Any context, NMI included.
+/// Returns whether the caller is in an interrupt, a softirq or an NMI, by their marks in the
+/// preemption count. They have no mark at their very beginning and end. Any context, NMI included.
 #[inline(always)]
 pub fn is_in_interrupt() -> bool {
     let nmi = ((1 << NMI_BITS) - 1) << bindings::NMI_SHIFT;
@@ -131,11 +132,11 @@ pub fn is_in_interrupt() -> bool {
     count() & (nmi | irq | bindings::SOFTIRQ_OFFSET) != 0
 }
 
-/// What may still interrupt the context that this runs in. Any context, NMI included.
+/// Returns the level of the calling context. Any context, NMI included.
 ///
-/// On its way in and out an interrupt runs without its mark in the preemption count, where it may
-/// wake a thread or arm a timer, which are events. But it has interrupts disabled there. So whoever
-/// has them disabled is an interrupt: nothing but an NMI comes after it, either.
+/// At its beginning and end an interrupt has no mark in the preemption count. There it may wake a
+/// thread or arm a timer, which are events. But it has interrupts disabled there. So every context
+/// with interrupts disabled counts as an interrupt: only an NMI can interrupt it, too.
 pub fn level() -> Level {
     let count = count();
     let part = |shift: u32, bits: u32| (count >> shift) & ((1 << bits) - 1);

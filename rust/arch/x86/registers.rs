@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where a `struct pt_regs` has which register, and what belongs to calls there.
+//! Offsets of the registers in a `struct pt_regs`, and the registers of calls.
 
 use core::mem::offset_of;
 use kernel::bindings;
 
 macro_rules! registers {
     ($($(#[$doc:meta])* $name:ident = $field:ident;)*) => {
-        /// A register in a `struct pt_regs`; its value is the place there, in words.
+        /// A register in a `struct pt_regs`; the value is its offset, in words.
         #[derive(Clone, Copy)]
         #[repr(u8)]
         pub enum Register {
@@ -18,7 +18,7 @@ macro_rules! registers {
         }
 
         impl Register {
-            /// The one that the kernel calls so.
+            /// Returns the register that has this name in the kernel.
             pub fn by_name(name: &str) -> Option<Self> {
                 match name {
                     $(stringify!($field) => Some(Self::$name),)*
@@ -32,7 +32,7 @@ macro_rules! registers {
 registers! {
     /// An argument of a 32-bit program.
     Bx = bx;
-    /// An argument of a 32-bit program, and the fourth one of a function.
+    /// An argument of a 32-bit program, and the fourth argument of a function.
     Cx = cx;
     /// The third argument.
     Dx = dx;
@@ -50,44 +50,44 @@ registers! {
     R9 = r9;
     /// The fourth argument of a system call.
     R10 = r10;
-    /// No part in calls.
+    /// Not used in calls.
     R11 = r11;
-    /// No part in calls.
+    /// Not used in calls.
     R12 = r12;
-    /// No part in calls.
+    /// Not used in calls.
     R13 = r13;
-    /// No part in calls.
+    /// Not used in calls.
     R14 = r14;
-    /// No part in calls.
+    /// Not used in calls.
     R15 = r15;
     /// The number of a system call.
     OrigAx = orig_ax;
-    /// The next instruction.
+    /// The address of the next instruction.
     Ip = ip;
     /// Flags.
     Flags = flags;
-    /// The stack.
+    /// The stack pointer.
     Sp = sp;
 }
 
 impl Register {
-    /// Where the number of the call is.
+    /// Register with the number of a system call.
     pub const NUMBER: Self = Self::OrigAx;
 
-    /// Where the stack is.
+    /// Register with the stack pointer.
     pub const STACK: Self = Self::Sp;
 
-    /// Where its result is, and that of a function.
+    /// Register with the result of a system call or function.
     pub const RESULT: Self = Self::Ax;
 
-    /// Where a function of the kernel gets its first arguments.
+    /// Registers with the first arguments of a function of the kernel.
     pub const FUNCTION_ARGUMENTS: [Self; 6] =
         [Self::Di, Self::Si, Self::Dx, Self::Cx, Self::R8, Self::R9];
 
-    /// Where a program passes its arguments.
+    /// Registers with the arguments of a system call.
     pub const ARGUMENTS: [Self; 6] = [Self::Di, Self::Si, Self::Dx, Self::R10, Self::R8, Self::R9];
 
-    /// Where a 32-bit program passes its arguments.
+    /// Registers with the arguments of a 32-bit program's system call.
     pub const COMPAT_ARGUMENTS: [Self; 6] =
         [Self::Bx, Self::Cx, Self::Dx, Self::Si, Self::Di, Self::Bp];
 }

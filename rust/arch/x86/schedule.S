@@ -2,10 +2,11 @@
 #include <linux/linkage.h>
 
 /*
- * To the scheduler, by way of the kernel's static call where there is one. It saves all registers.
+ * Jumps to the scheduler, through the kernel's static call if it has one. The scheduler's
+ * function saves all registers.
  *
- * One place for all probes, because the kernel patches each call of a static call when the module
- * is loaded, and has all CPUs take notice each time.
+ * All probes share this function, because the kernel patches each call site of a static call when
+ * the module is loaded, and synchronizes all CPUs each time.
  */
 	.pushsection .kprobes.text, "ax"
 SYM_FUNC_START(rtrace_preempt_schedule)

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the processor's part of the kernel knows of a task.
+//! State of a task that the processor's part of the kernel keeps.
 
 use core::arch::asm;
 use kernel::bindings;
 
-/// The task that runs this: it lives at least as long as it runs. Any context, NMI included.
+/// Returns the running task. It lives at least as long as the caller runs. Any context, NMI
+/// included.
 #[inline(always)]
 pub fn current() -> *const bindings::task_struct {
     let task;
-    // SAFETY: Reads a per-CPU variable in memory at gs. Which CPU's does not matter: on each
-    // it is the task that runs there, and this runs in one.
+    // SAFETY: Reads a per-CPU variable in memory at gs. It need not be this CPU's instance of it:
+    // on each CPU that is the running task, and the caller runs in one task.
     unsafe {
         asm!(
             "mov {task}, gs:[rip + {current}]",
@@ -22,28 +23,28 @@ pub fn current() -> *const bindings::task_struct {
     task
 }
 
-/// Whether the scheduler is due in `task`: bit 0, at the next preemption point; bit 1 (lazily), at
-/// the next tick or return to user space. Any context, NMI included.
+/// Returns whether the scheduler is due in `task`. Bit 0: at the next preemption point. Bit 1
+/// (lazily): at the next tick or return to user space. Any context, NMI included.
 ///
 /// # Safety
 ///
-/// `task` must live.
+/// `task` lives.
 #[inline(always)]
 pub unsafe fn need_reschedule(task: *const bindings::task_struct) -> u8 {
-    // The two bits stand side by side.
+    // The two bits are adjacent.
     const _: () = assert!(bindings::TIF_NEED_RESCHED_LAZY == bindings::TIF_NEED_RESCHED + 1);
-    // SAFETY: A live task; read once.
+    // SAFETY: The task lives; its flags are read once.
     let flags = unsafe { (&raw const (*task).thread_info.flags).read_volatile() };
     (flags >> bindings::TIF_NEED_RESCHED) as u8 & 3
 }
 
-/// Whether `task` is in a system call as a 32-bit program makes it (`in_ia32_syscall()`).
+/// Returns whether `task` is in a system call of a 32-bit program (`in_ia32_syscall()`).
 ///
 /// # Safety
 ///
-/// `task` must be the task that runs this.
+/// `task` is the running task.
 #[inline(always)]
 pub unsafe fn is_in_compat_call(task: *const bindings::task_struct) -> bool {
-    // SAFETY: A live task; what is read here only it writes.
+    // SAFETY: The task lives, and only it writes this field.
     unsafe { (*task).thread_info.status & bindings::TS_COMPAT != 0 }
 }

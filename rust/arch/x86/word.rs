@@ -2,12 +2,12 @@
 
 //! Words for per-CPU data and for data shared between CPUs.
 //!
-//! Local operations are one instruction each without a LOCK prefix: an interrupt or NMI on
-//! the same CPU sees them whole, another CPU does not. `kernel::sync::atomic` is an
-//! out-of-line call for each operation on this kernel, so it is not used here.
+//! Local operations are one instruction each, without a LOCK prefix. They are atomic for interrupts
+//! and NMIs of the same CPU, but not for another CPU. In this kernel each operation of
+//! `kernel::sync::atomic` is an out-of-line call, so it is not used here.
 //!
-//! An `asm!` block without `nomem` is a compiler barrier. Both kinds of cmpxchg rely on it. Some
-//! jump, so that the flags of the instruction before are used as they are.
+//! An `asm!` block without `nomem` is a compiler barrier, which both kinds of cmpxchg rely on. Some
+//! blocks jump, to use the flags of the previous instruction directly.
 
 use core::arch::asm;
 use core::cell::UnsafeCell;
@@ -16,37 +16,38 @@ use core::cell::UnsafeCell;
 #[repr(transparent)]
 pub struct LocalWord(UnsafeCell<u64>);
 
-// SAFETY: All access is by single instructions on an aligned word, or volatile. What other
-// CPUs may miss by the missing LOCK prefix is the callers' concern and never memory safety.
+// SAFETY: All access is by single instructions on an aligned word, or volatile. Without a LOCK
+// prefix other CPUs may miss a change. That is the callers' concern, and never affects memory
+// safety.
 unsafe impl Sync for LocalWord {}
 // SAFETY: A plain word.
 unsafe impl Send for LocalWord {}
 
 impl LocalWord {
-    /// Makes the word.
+    /// Makes a word with this value.
     #[inline(always)]
     pub const fn new(value: u64) -> Self {
         Self(UnsafeCell::new(value))
     }
 
-    /// Reads it. Any CPU.
+    /// Returns the value. Any CPU.
     #[inline(always)]
     pub fn load(&self) -> u64 {
         // SAFETY: The word is valid and aligned; volatile makes it one access.
         unsafe { self.0.get().read_volatile() }
     }
 
-    /// Writes it. Only where no nested context writes it.
+    /// Sets the value. Only where no nested context writes the word.
     #[inline(always)]
     pub fn store(&self, value: u64) {
         // SAFETY: As above.
         unsafe { self.0.get().write_volatile(value) }
     }
 
-    /// Writes `new` if the word is `old`; says whether it did.
+    /// Writes `new` if the value is `old`. Returns whether it did.
     #[inline(always)]
     pub fn compare_exchange(&self, old: u64, new: u64) -> bool {
-        // SAFETY: The word is valid and aligned; the instructions touch nothing else.
+        // SAFETY: The word is valid and aligned; the instructions access no other memory.
         unsafe {
             asm!(
                 "cmpxchg qword ptr [{word}], {new}",
@@ -61,7 +62,7 @@ impl LocalWord {
         true
     }
 
-    /// Subtracts, wrapping; says whether nothing is left.
+    /// Subtracts `value`, wrapping. Returns whether 0 is left.
     #[inline(always)]
     pub fn subtract(&self, value: u64) -> bool {
         // SAFETY: As above.
@@ -87,13 +88,13 @@ impl LocalWord {
         }
     }
 
-    /// Whether the word, taken as signed, is negative.
+    /// Returns whether the word, as a signed number, is negative.
     #[inline(always)]
     pub fn is_negative(&self) -> bool {
         (self.load() as i64) < 0
     }
 
-    /// Adds, wrapping.
+    /// Adds `value`, wrapping.
     #[inline(always)]
     pub fn add(&self, value: u64) {
         // SAFETY: As above.
@@ -108,8 +109,8 @@ impl LocalWord {
     }
 }
 
-/// A count of one CPU's, and two flags that are written each by itself. One instruction takes from
-/// the count, one looks at both flags.
+/// A count of one CPU, and two flags that are written separately. One instruction decrements the
+/// count, another tests both flags.
 #[repr(C, align(16))]
 pub struct CountAndFlags {
     count: LocalWord,
@@ -123,7 +124,7 @@ unsafe impl Sync for CountAndFlags {}
 unsafe impl Send for CountAndFlags {}
 
 impl CountAndFlags {
-    /// This count, and no flag set.
+    /// Makes a count with this value, and clears both flags.
     pub const fn new(count: u64) -> Self {
         Self {
             count: LocalWord::new(count),
@@ -132,20 +133,20 @@ impl CountAndFlags {
         }
     }
 
-    /// The count, a signed number.
+    /// Returns the count, a signed number.
     #[inline(always)]
     pub fn count(&self) -> &LocalWord {
         &self.count
     }
 
-    /// Takes 1 from the count. Says whether there was one, and only the first flag is set
-    /// (`smp_load_acquire`).
+    /// Decrements the count. Returns whether it is still not negative, and only the first flag is
+    /// set (`smp_load_acquire`).
     #[inline(always)]
     pub fn take_if_only_first(&self) -> bool {
         // SAFETY:
         // - The words are valid and aligned.
-        // - By the layout the flags are the second word; x86 has a wide load see each half as it
-        //   was written.
+        // - By the layout the two flags form the second word. On x86 a wide load reads each half as
+        //   it was written.
         unsafe {
             asm!(
                 "dec qword ptr [{this}]",
@@ -160,21 +161,21 @@ impl CountAndFlags {
         true
     }
 
-    /// Sets the first flag, or clears it (`smp_store_release`).
+    /// Sets or clears the first flag (`smp_store_release`).
     pub fn set_first(&self, set: bool) {
         compiler_barrier();
         // SAFETY: The word is valid and aligned; volatile makes it one access.
         unsafe { self.first.get().write_volatile(set.into()) };
     }
 
-    /// Sets the second flag, or clears it.
+    /// Sets or clears the second flag.
     #[inline(always)]
     pub fn set_second(&self, set: bool) {
         // SAFETY: As above.
         unsafe { self.second.get().write_volatile(set.into()) };
     }
 
-    /// Whether the first flag is set (`smp_load_acquire`).
+    /// Returns whether the first flag is set (`smp_load_acquire`).
     #[inline(always)]
     pub fn is_first(&self) -> bool {
         // SAFETY: As above.
@@ -194,32 +195,32 @@ unsafe impl Sync for SharedWord {}
 unsafe impl Send for SharedWord {}
 
 impl SharedWord {
-    /// Makes the word.
+    /// Makes a word with this value.
     #[inline(always)]
     pub const fn new(value: u64) -> Self {
         Self(UnsafeCell::new(value))
     }
 
-    /// Reads it, relaxed (`READ_ONCE`).
+    /// Returns the value, relaxed (`READ_ONCE`).
     #[inline(always)]
     pub fn load(&self) -> u64 {
         // SAFETY: The word is valid and aligned; volatile makes it one access.
         unsafe { self.0.get().read_volatile() }
     }
 
-    /// Reads it as plain memory is read.
+    /// Returns the value by a plain load.
     ///
     /// # Safety
     ///
-    /// Nobody writes it any more.
+    /// The word is not written any more.
     #[inline(always)]
     pub unsafe fn load_settled(&self) -> u64 {
-        // SAFETY: The word is valid and aligned; by the contract nobody writes it.
+        // SAFETY: The word is valid and aligned; by the contract it is not written any more.
         unsafe { self.0.get().read() }
     }
 
-    /// Reads it; later accesses stay after (`smp_load_acquire`): on x86 the hardware keeps that
-    /// order, so a compiler barrier is enough.
+    /// Returns the value; later accesses stay after the load (`smp_load_acquire`). On x86 the
+    /// hardware keeps that order, so a compiler barrier is enough.
     #[inline(always)]
     pub fn load_acquire(&self) -> u64 {
         let value = self.load();
@@ -227,14 +228,14 @@ impl SharedWord {
         value
     }
 
-    /// Writes it, relaxed (`WRITE_ONCE`).
+    /// Sets the value, relaxed (`WRITE_ONCE`).
     #[inline(always)]
     pub fn store(&self, value: u64) {
         // SAFETY: As for `load`.
         unsafe { self.0.get().write_volatile(value) }
     }
 
-    /// Writes it; earlier accesses stay before (`smp_store_release`), see
+    /// Sets the value; earlier accesses stay before the store (`smp_store_release`), see
     /// [`load_acquire`](Self::load_acquire).
     #[inline(always)]
     pub fn store_release(&self, value: u64) {
@@ -242,11 +243,11 @@ impl SharedWord {
         self.store(value);
     }
 
-    /// Writes `new` if the word is `old`; says whether it did. A full barrier.
+    /// Writes `new` if the value is `old`. Returns whether it did. A full barrier.
     #[inline(always)]
     pub fn compare_exchange(&self, old: u64, new: u64) -> bool {
         let found: u64;
-        // SAFETY: The word is valid and aligned; the instruction touches nothing else.
+        // SAFETY: The word is valid and aligned; the instruction accesses no other memory.
         unsafe {
             asm!(
                 "lock cmpxchg qword ptr [{word}], {new}",
@@ -269,17 +270,17 @@ impl SharedWord {
     }
 }
 
-/// Keeps the compiler from moving memory accesses across (`barrier()`).
+/// Prevents the compiler from moving memory accesses across this call (`barrier()`).
 #[inline(always)]
 pub fn compiler_barrier() {
-    // SAFETY: Does nothing; without `nomem` the compiler must assume that it touches memory.
+    // SAFETY: No instruction. Without `nomem` the compiler must assume an access to memory.
     unsafe { asm!("", options(nostack, preserves_flags)) };
 }
 
-/// `value`, of which the compiler knows nothing any more (`OPTIMIZER_HIDE_VAR()`).
+/// Returns `value`, and hides its origin from the compiler (`OPTIMIZER_HIDE_VAR()`).
 #[inline(always)]
 pub fn opaque(mut value: u64) -> u64 {
-    // SAFETY: Does nothing.
+    // SAFETY: No instruction.
     unsafe {
         asm!(
             "/* {value} */",
@@ -290,19 +291,20 @@ pub fn opaque(mut value: u64) -> u64 {
     value
 }
 
-/// Orders all memory accesses before against all after, between CPUs (`smp_mb()`).
+/// Orders all earlier memory accesses before all later ones, between CPUs (`smp_mb()`).
 #[inline(always)]
 pub fn full_barrier() {
     // SAFETY: Adds 0 to the stack's top, as the kernel's smp_mb() does; changes flags only.
     unsafe { asm!("lock add dword ptr [rsp - 4], 0") };
 }
 
-/// Reads eight bytes `OFFSET` bytes from `at`, of which some may lie past the end of what is
-/// there. In assembler, so that no sanitizer looks (`read_word_at_a_time()` in the kernel's C).
+/// Reads eight bytes at `at` plus `OFFSET`. Some may lie past the end of the object there. In
+/// assembler, so that sanitizers do not check the access (`read_word_at_a_time()` in the kernel's
+/// C).
 ///
 /// # Safety
 ///
-/// All lie in pages that are mapped.
+/// All eight bytes are in mapped pages.
 #[inline(always)]
 pub unsafe fn read_word<const OFFSET: usize>(at: *const u8) -> u64 {
     let word: u64;

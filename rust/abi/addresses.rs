@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Addresses of the kernel in a packet: blanked for a reader who may not see them.
+//! Addresses of the kernel in a packet: set to 0 for a reader that may not see them.
 
 use super::packet::PacketHeader;
 use super::records::{Header, Malformed, Records, Walk};
 use super::schema::Field;
 
-/// Sets all addresses of the kernel in a packet to 0. `packet`: its bytes up to its content's end.
+/// Sets all addresses of the kernel in a packet to 0. `packet` has the packet's bytes up to the end
+/// of its content.
 ///
-/// [`Malformed`]: something in it is no such record; from there on, nothing was blanked. Any context.
+/// [`Malformed`]: some bytes are not a valid record; nothing after them was set to 0. Any context.
 pub fn blank(packet: &mut [u8], records: &impl Records) -> Result<(), Malformed> {
     let mut at = PacketHeader::SIZE;
     while at < packet.len() {
@@ -27,7 +28,7 @@ pub fn blank(packet: &mut [u8], records: &impl Records) -> Result<(), Malformed>
     }
 }
 
-/// Blanks the addresses among fields that begin at `at`; where they end.
+/// Sets the addresses among fields that begin at `at` to 0. Returns where the fields end.
 fn blank_fields<'a>(
     packet: &mut [u8],
     at: usize,

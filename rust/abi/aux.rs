@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What an AUX area leaves in a trace: events that say what lies where in a CPU's stream of raw bytes,
-//! and packets of that stream.
+//! The part of a trace that comes from an AUX area. Events describe the chunks of a CPU's stream of
+//! raw bytes, and packets contain the stream.
 //!
-//! A packet begins with a page that has an [`AuxHeader`]. Behind it are pages of the area; the packet's
-//! own bytes are some of those.
+//! A packet begins with a page that has an [`AuxHeader`]. After it come pages of the area; the
+//! packet's own bytes are a part of those.
 
 use super::packet::PacketHeader;
 use super::schema::{Field, FieldType};
 use core::mem::offset_of;
 
-/// The fields of an event of an AUX area. A reader of a trace knows such an event by them.
+/// The fields of an event of an AUX area. A reader of a trace identifies such an event by them.
 ///
-/// - `aux_cpu`: whose area it is;
-/// - `aux_offset`: where in its stream the chunk begins, in bytes;
-/// - `aux_size`: its bytes;
-/// - `aux_lost`: bytes that found no room since the chunk before, where the producer had said how many;
+/// - `aux_cpu`: the CPU of the area;
+/// - `aux_offset`: position of the chunk in the stream, in bytes;
+/// - `aux_size`: size of the chunk in bytes;
+/// - `aux_lost`: bytes that found no room since the previous chunk, if the producer said how many;
 /// - `aux_flags`: see [`flags`].
 pub const FIELDS: [Field<'static>; 5] = [
     Field::new("aux_cpu", FieldType::unsigned(32)),
@@ -25,41 +25,41 @@ pub const FIELDS: [Field<'static>; 5] = [
     Field::new("aux_flags", FieldType::hex(64)),
 ];
 
-/// What there is to say of a chunk: the bits of `aux_flags`, as perf's `PERF_AUX_FLAG_*`.
+/// Properties of a chunk: the bits of `aux_flags`, as perf's `PERF_AUX_FLAG_*`.
 pub mod flags {
-    /// Something is missing in front of the chunk, or at its end: there was no room.
+    /// Bytes are missing before the chunk, or at its end: there was no room.
     pub const TRUNCATED: u64 = 1 << 0;
-    /// The area overwrites its oldest bytes: these may not be there any more.
+    /// The area overwrites its oldest bytes: the chunk's bytes may no longer exist.
     pub const OVERWRITE: u64 = 1 << 1;
-    /// Something is missing in it.
+    /// Bytes are missing in the chunk.
     pub const PARTIAL: u64 = 1 << 2;
-    /// Somebody else wanted to write meanwhile, and could not.
+    /// Another producer wanted to write meanwhile, and could not.
     pub const COLLISION: u64 = 1 << 3;
-    /// Those that a producer may set.
+    /// The bits that a producer may set.
     pub const PRODUCER: u64 = TRUNCATED | PARTIAL | COLLISION;
 }
 
-/// What the first page of a packet begins with; the rest of it is 0.
+/// The beginning of a packet's first page; the rest of that page is 0.
 ///
-/// Of `packet` the times are 0, `content_size` ends at the last byte of the packet's own, and
-/// `events_discarded` is how many bytes were lost in the trace until then.
+/// In `packet`, both times are 0. `content_size` ends at the last of the packet's own bytes.
+/// `events_discarded` is the number of bytes lost in the trace until then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuxHeader {
-    /// As in front of every packet.
+    /// The header of every packet.
     pub packet: PacketHeader,
-    /// Where in the stream its bytes begin.
+    /// Position in the stream of the packet's first own byte.
     pub position: u64,
-    /// Where in the packet they begin: in its second page, if there are any.
+    /// Offset of that byte in the packet: in its second page, if the packet has own bytes.
     pub offset: u64,
-    /// How many there are.
+    /// Number of the packet's own bytes.
     pub bytes: u64,
 }
 
 impl AuxHeader {
-    /// Its size in bytes.
+    /// Size in bytes.
     pub const SIZE: usize = PacketHeader::SIZE + 24;
 
-    /// As it lies in the packet: little endian, without padding.
+    /// The header as it lies in the packet: little endian, without padding.
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let PacketHeader {
             magic,
@@ -107,7 +107,7 @@ impl AuxHeader {
         bytes
     }
 
-    /// With these bytes behind `packet`.
+    /// Makes a header of `packet` and the bytes after it.
     #[allow(dead_code)] // The tools use it.
     pub fn from_bytes(packet: PacketHeader, behind: &[u8; 24]) -> Self {
         let word = |at: usize| {

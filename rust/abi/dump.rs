@@ -1,41 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the module keeps for who reads a dump of the kernel's memory: where the buffers are.
+//! The module's data for a reader of a memory dump of the kernel: the list of the buffers.
 //!
 //! ```text
-//!   Root, in the module's data at a multiple of 64; found by its magic and by its own address behind it
-//!    '-> Entry -> Entry -> ...         one for each buffer that there is
-//!          |-> Trace -> Text           whose it is; what describes its packets
-//!          |-> slots                   what a slot's words say is for the ring to say (ring/image.rs)
-//!          '-> sub-buffers             those of the slots and the reader's, one behind the other; or two such
+//! Root, in the module's data at a multiple of 64; found by its magic and its own address after
+//! that '-> Entry -> Entry -> ...         one for each existing buffer
+//!          |-> Trace -> Text           the buffer's trace; the description of its packets
+//!          |-> slots                   the ring defines the words of a slot (ring/image.rs)
+//!          '-> sub-buffers             those of the slots, then the reader's; or two such banks
 //! ```
 //!
-//! An arrow is an address of the kernel; 0 is none. All is in the machine's byte order, which is little
-//! endian. Each change is the store of one word, so that at any moment all that can be reached is whole. Who
-//! reads a dump trusts nothing of it.
+//! An arrow is an address of the kernel; 0 is none. All numbers are in the machine's byte order,
+//! which is little endian. Each change is the store of one word, so every reachable object is
+//! complete at any moment. A reader of a dump must validate every value.
 
 use super::packet::Uuid;
 #[cfg(not(MODULE))]
 use super::region::take;
 use super::region::NAME_MAX;
 
-/// What a [`Root`] begins with.
+/// The first bytes of a [`Root`].
 pub const MAGIC: [u8; 16] = *b"rtrace buffers\x1a\n";
 
-/// The version of this layout, and of that of the slots.
+/// Version of this layout, and of the slots' layout.
 pub const VERSION: u64 = 2;
 
-/// Where all begins. `W` is a word that changes. It is in one page, because who looks for it goes through pages.
+/// Root of the list. `W` is a word that changes. It lies in one page, because a reader searches
+/// page by page.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Root<W> {
     /// [`MAGIC`].
     pub magic: [u8; 16],
-    /// Where this is: elsewhere it is a copy.
+    /// Address of this root; at another address it is a copy.
     pub address: W,
     /// [`VERSION`].
     pub version: u64,
-    /// The first [`Entry`].
+    /// Address of the first [`Entry`].
     pub first: W,
 }
 
@@ -43,18 +44,18 @@ pub struct Root<W> {
 #[repr(C)]
 #[derive(Debug)]
 pub struct Entry<W> {
-    /// The next.
+    /// Address of the next entry.
     pub next: W,
-    /// Its [`Trace`].
+    /// Address of its [`Trace`].
     pub trace: u64,
-    /// Its slots.
+    /// Address of its slots.
     pub slots: W,
-    /// The sub-buffers of its two banks of memory; it has the second for a snapshot, and afterwards one of
-    /// them.
+    /// Addresses of the sub-buffers of its two banks of memory. The buffer has the second bank for
+    /// a snapshot, and afterwards one of the two.
     pub subbufs: [W; 2],
-    /// Bytes of a sub-buffer.
+    /// Size of a sub-buffer in bytes.
     pub subbuf_size: u64,
-    /// Sub-buffers, without the reader's.
+    /// Number of sub-buffers, without the reader's.
     pub subbuf_count: u64,
     /// The CPU.
     pub cpu: u32,
@@ -64,13 +65,13 @@ pub struct Entry<W> {
     pub name: [u8; NAME_MAX],
 }
 
-/// The trace that buffers are of.
+/// The trace that buffers belong to.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Trace<W> {
-    /// What identifies it.
+    /// Identity of the trace.
     pub uuid: Uuid,
-    /// Its [`Text`].
+    /// Address of its [`Text`].
     pub text: W,
 }
 
@@ -78,23 +79,23 @@ pub struct Trace<W> {
 #[repr(C)]
 #[derive(Debug)]
 pub struct Text {
-    /// The first byte.
+    /// Address of the first byte.
     pub bytes: u64,
-    /// How many.
+    /// Number of bytes.
     pub len: u64,
-    /// Their [checksum](super::region::checksum).
+    /// [Checksum](super::region::checksum) of the bytes.
     pub sum: u64,
 }
 
 #[cfg(not(MODULE))]
 impl Root<u64> {
-    /// Bytes of it.
+    /// Size in bytes.
     pub const SIZE: usize = size_of::<Self>();
 
-    /// What its address is a multiple of.
+    /// Alignment of its address.
     pub const ALIGN: usize = align_of::<Self>();
 
-    /// That which these bytes begin with. [`None`]: none.
+    /// Parses the root that `bytes` begins with. [`None`]: there is none.
     pub fn parse(mut bytes: &[u8]) -> Option<Self> {
         let rest = &mut bytes;
         let root = Self {
@@ -109,10 +110,10 @@ impl Root<u64> {
 
 #[cfg(not(MODULE))]
 impl Entry<u64> {
-    /// Bytes of it.
+    /// Size in bytes.
     pub const SIZE: usize = size_of::<Self>();
 
-    /// That which these bytes begin with.
+    /// Parses the entry that `bytes` begins with.
     pub fn parse(mut bytes: &[u8]) -> Option<Self> {
         let rest = &mut bytes;
         Some(Self {
@@ -131,10 +132,10 @@ impl Entry<u64> {
 
 #[cfg(not(MODULE))]
 impl Trace<u64> {
-    /// Bytes of it.
+    /// Size in bytes.
     pub const SIZE: usize = size_of::<Self>();
 
-    /// That which these bytes begin with.
+    /// Parses the trace that `bytes` begins with.
     pub fn parse(mut bytes: &[u8]) -> Option<Self> {
         let rest = &mut bytes;
         Some(Self {
@@ -146,10 +147,10 @@ impl Trace<u64> {
 
 #[cfg(not(MODULE))]
 impl Text {
-    /// Bytes of it.
+    /// Size in bytes.
     pub const SIZE: usize = size_of::<Self>();
 
-    /// That which these bytes begin with.
+    /// Parses the text that `bytes` begins with.
     pub fn parse(mut bytes: &[u8]) -> Option<Self> {
         let rest = &mut bytes;
         Some(Self {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The bytes in front of every event: its number and its time.
+//! The header of every event: its number and its time.
 //!
-//! Two layouts, LTTng's, byte-packed and little endian. A trace uses one of them, chosen
-//! when it starts: [`COMPACT`](Layout::Compact) when the ids of all enabled events fit, else
-//! [`LARGE`](Layout::Large). Both can carry any id and any time: where the short form
-//! cannot, the extended form follows an escape id.
+//! There are two layouts, LTTng's, byte-packed and little endian. A trace uses one of them, chosen
+//! when it starts: [`COMPACT`](Layout::Compact) if the ids of all enabled events fit, else
+//! [`LARGE`](Layout::Large). Both can hold any id and any time: if the short form cannot, the
+//! extended form follows an escape id.
 
-/// Which event header a trace uses.
+/// Layout of the event headers of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// `u32`: id in bits 0-4, the clock's low 27 bits in bits 5-31. Escape id 31: one byte,
@@ -32,9 +32,9 @@ pub const COMPACT_EXTENDED_SIZE: usize = 13;
 pub const LARGE_TIME_BITS: u32 = 32;
 /// The id that announces the extended form of a large header; ids below it fit.
 pub const LARGE_ESCAPE: u32 = 65535;
-/// The id of the marker event in every stream: the last that fits the short large form.
+/// The id of the marker event in every stream: the last one that fits the short large form.
 pub const MARKER_ID: u32 = LARGE_ESCAPE - 1;
-/// The id of the stack event in every stream. Events that are chosen have ids below it.
+/// The id of the stack event in every stream. Selectable events have ids below it.
 pub const STACK_ID: u32 = MARKER_ID - 1;
 /// Bytes of the large form.
 pub const LARGE_SIZE: usize = 6;

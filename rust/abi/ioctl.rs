@@ -2,9 +2,9 @@
 
 //! Requests on a stream file (`sessions/<name>/channels/<channel>/cpuN`).
 //!
-//! A reader takes the oldest finished packet with [`GET_PACKET`], moves its bytes out
-//! with splice(2) or read(2), or takes it with [`GET_MAPPED`] and reads it where it is, and gives its
-//! memory back with [`PUT_PACKET`].
+//! A reader takes the oldest finished packet with [`GET_PACKET`], and moves its bytes out with
+//! splice(2) or read(2). Or it takes the packet with [`GET_MAPPED`] and reads it in a mapping. Then
+//! it frees the packet's memory with [`PUT_PACKET`].
 
 /// The type byte ("magic") of all requests.
 pub const MAGIC: u32 = 0xF7;
@@ -12,64 +12,70 @@ pub const MAGIC: u32 = 0xF7;
 const NONE: u32 = 0;
 const READ: u32 = 2;
 
-/// Encodes a request number as `_IOC()` of include/uapi/asm-generic/ioctl.h does.
+/// Encodes a request number like `_IOC()` of include/uapi/asm-generic/ioctl.h.
 const fn request(direction: u32, number: u32, size: usize) -> u32 {
     (direction << 30) | ((size as u32) << 16) | (MAGIC << 8) | number
 }
 
 /// Takes the oldest finished packet for exclusive reading and fills in a [`Packet`].
 ///
-/// Errors: `EAGAIN` no finished packet at the moment (poll for one), `ENODATA` the trace is
-/// over and every packet was read, `EBUSY` this file already holds a packet, `EFAULT`.
+/// Errors:
+/// - `EAGAIN`: no packet is finished at the moment (poll for one);
+/// - `ENODATA`: the trace is over and every packet was read;
+/// - `EBUSY`: this file already holds a packet;
+/// - `EFAULT`.
 pub const GET_PACKET: u32 = request(READ, 1, size_of::<Packet>());
 
-/// Gives the packet taken by [`GET_PACKET`] back to the writer.
+/// Returns the packet taken by [`GET_PACKET`] to the writer.
 ///
-/// Its pages are written again from now on: what was spliced must have reached its
-/// destination. Errors: `EINVAL` no packet is held.
+/// The writer may overwrite its pages from now on, so spliced bytes must have reached their
+/// destination. Errors: `EINVAL`: no packet is held.
 pub const PUT_PACKET: u32 = request(NONE, 2, 0);
 
-/// Closes the packet being written on this stream's CPU, if it holds a record, so that
-/// it can be read.
+/// Closes the packet being written on this stream's CPU, if it holds a record. It can then be read.
 pub const FLUSH: u32 = request(NONE, 3, 0);
 
-/// The same as [`GET_PACKET`], and says where in a mapping of the stream file the packet lies: fills in
-/// a [`MappedPacket`].
+/// Like [`GET_PACKET`], and returns the packet's offset in a mapping of the stream file: fills in a
+/// [`MappedPacket`].
 pub const GET_MAPPED: u32 = request(READ, 4, size_of::<MappedPacket>());
 
-/// Says how many bytes of the stream file can be mapped (mmap(2)), as a `u64`.
+/// Returns how many bytes of the stream file can be mapped (mmap(2)), as a `u64`.
 pub const MAP_SIZE: u32 = request(READ, 5, size_of::<u64>());
 
 /// Allocates the memory that [`TAKE_ALL`] needs: as much as the buffer has.
 ///
-/// Errors: `ENOMEM` there is no memory, or the buffer is in reserved memory, which has no more;
-/// `EOPNOTSUPP` the buffer is in discard mode, where nothing is overwritten; `EBUSY` this file maps the
-/// buffer, or has packets of a [`TAKE_ALL`].
+/// Errors:
+/// - `ENOMEM`: out of memory, or the buffer is in reserved memory, which has no room for more;
+/// - `EOPNOTSUPP`: the buffer is in discard mode, where packets are not overwritten;
+/// - `EBUSY`: this file maps the buffer, or has packets of a [`TAKE_ALL`].
 pub const PREPARE: u32 = request(NONE, 6, 0);
 
-/// Closes the packet being written, takes all packets at one moment, and says how many there are, as a
-/// `u64`. [`GET_PACKET`] gives them, and the writer goes on in other memory, that of [`PREPARE`].
+/// Closes the packet being written, takes all packets at one moment, and returns their number, as a
+/// `u64`. [`GET_PACKET`] then returns these packets. The writer continues in other memory, that of
+/// [`PREPARE`].
 ///
-/// Errors: as [`PREPARE`], which it does if it was not done; `EBUSY` this file holds a packet; `EAGAIN` the
-/// writer was in the middle of a record all the time; `EFAULT`.
+/// Errors: those of [`PREPARE`], which this request does if it was not done. Also:
+/// - `EBUSY`: this file holds a packet;
+/// - `EAGAIN`: in each attempt the writer was in the middle of a record;
+/// - `EFAULT`.
 pub const TAKE_ALL: u32 = request(READ, 7, size_of::<u64>());
 
-/// What [`GET_PACKET`] tells of the packet it took.
+/// Result of [`GET_PACKET`]: the packet taken.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
-    /// The packet's number within its stream, as in its header; gaps are overwritten packets.
+    /// Number of the packet in its stream, as in its header; gaps are overwritten packets.
     pub sequence: u64,
-    /// Bytes to move out: the whole packet with its padding, a multiple of the page size.
+    /// Number of bytes to move out: the whole packet with its padding, a multiple of the page size.
     pub size: u64,
-    /// Bytes of it that carry headers and records.
+    /// Number of these bytes that contain headers and records.
     pub content: u64,
-    /// Records in it.
+    /// Number of records.
     pub records: u64,
 }
 
 impl Packet {
-    /// As it lies in the argument.
+    /// The bytes of the argument.
     pub fn to_bytes(self) -> [u8; size_of::<Self>()] {
         let mut bytes = [0; size_of::<Self>()];
         let words = [self.sequence, self.size, self.content, self.records];
@@ -80,18 +86,19 @@ impl Packet {
     }
 }
 
-/// What [`GET_MAPPED`] tells of the packet it took.
+/// Result of [`GET_MAPPED`]: the packet taken.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MappedPacket {
     /// The packet.
     pub packet: Packet,
-    /// Where it begins in the file, and so in a mapping of all of it: a multiple of the page size.
+    /// Offset of the packet in the file, and so in a mapping of the whole file: a multiple of the
+    /// page size.
     pub offset: u64,
 }
 
 impl MappedPacket {
-    /// As it lies in the argument.
+    /// The bytes of the argument.
     pub fn to_bytes(self) -> [u8; size_of::<Self>()] {
         let mut bytes = [0; size_of::<Self>()];
         let (packet, offset) = bytes.split_at_mut(size_of::<Packet>());

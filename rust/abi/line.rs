@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A record as a line of text, in the manner of ftrace's `trace_pipe`:
+//! A record as a line of text, in the format of ftrace's `trace_pipe`:
 //!
 //! ```text
 //!             bash-1234    [001]  5912.348170: sched_switch: prev_comm=bash prev_tid=1234 ...
@@ -11,25 +11,25 @@ use super::schema::{Field, FieldType, Integer, Labels, Shown};
 use core::fmt::{self, Write};
 use core::num::NonZeroU64;
 
-/// What a line says of a record beside its fields.
+/// Description of a record, for the parts of its line other than the fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
     /// The event's name.
     pub name: &'a str,
     /// The CPU that recorded it.
     pub cpu: u32,
-    /// What stands in front of it.
+    /// The record's header.
     pub header: Header,
     /// Ticks of the trace's clock per second.
     pub frequency: NonZeroU64,
 }
 
-/// Why there is no line.
+/// Reason for which a record has no line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoLine {
-    /// The bytes are no such record.
+    /// The bytes are not a valid record.
     Malformed,
-    /// There is no room for it.
+    /// The output has no room for the line.
     NoRoom,
 }
 
@@ -45,11 +45,11 @@ impl From<fmt::Error> for NoLine {
     }
 }
 
-/// Writes the line of the record whose header was read, and says where in the packet it ends. On
-/// failure a part of it may have been written.
+/// Writes the line of the record whose header was read. Returns where in the packet the record
+/// ends. On failure a part of the line may have been written.
 ///
-/// Contexts and fields are given by their places. The task is what the contexts `procname` and `tid`, or else `pid`, say; the other contexts stand
-/// behind the fields, in braces.
+/// `contexts` and `fields` return contexts and fields by their index. The contexts `procname` and
+/// `tid`, or else `pid`, give the task. The other contexts come after the fields, in braces.
 pub fn write<'c, 'f>(
     out: &mut dyn Write,
     packet: &[u8],
@@ -82,12 +82,13 @@ const COMM: &str = "procname";
 const TID: &str = "tid";
 const PID: &str = "pid";
 
-/// All of these fields.
+/// Iterates over all of these fields.
 fn all<'a>(fields: impl Fn(usize) -> Option<Field<'a>>) -> impl Iterator<Item = Field<'a>> {
     (0..).map_while(fields)
 }
 
-/// Writes whose event it is, as far as contexts that begin at `at` say it, and says where these end.
+/// Writes the task of an event, as far as the contexts that begin at `at` give it. Returns where
+/// these end.
 fn write_task<'a>(
     out: &mut dyn Write,
     packet: &[u8],
@@ -121,8 +122,8 @@ fn write_task<'a>(
     Ok(walk.end())
 }
 
-/// Writes fields that begin at `at`, those that are shown, with `before` in front of the first; says where
-/// they end. The length of a sequence is not shown: one sees that.
+/// Writes the shown fields of those that begin at `at`, with `before` in front of the first.
+/// Returns where they end. The length of a sequence is not shown, because the sequence is.
 fn write_fields<'a>(
     out: &mut dyn Write,
     packet: &[u8],
@@ -188,9 +189,9 @@ fn write_number(out: &mut dyn Write, integer: Integer, value: u64) -> fmt::Resul
     }
 }
 
-/// The first name that the value has.
+/// Returns the first name of the value.
 fn label(labels: Labels<'_>, integer: Integer, value: u64) -> Option<&str> {
-    // So that signed ones compare as unsigned ones do.
+    // So that signed values compare like unsigned ones.
     let turn = match integer.shown {
         Shown::Signed => 1 << 63,
         _ => 0,
@@ -201,11 +202,12 @@ fn label(labels: Labels<'_>, integer: Integer, value: u64) -> Option<&str> {
     Some(label.name)
 }
 
-/// The integer whose lowest bit is this one, sign-extended if it is signed. It is in the packet.
+/// Returns the integer whose lowest bit is `bit`, sign-extended if it is signed. The integer lies
+/// in the packet.
 fn number(packet: &[u8], bit: usize, integer: Integer) -> u64 {
     let bits = usize::from(integer.bits);
     let bytes = packet.get(bit / 8..bit.saturating_add(bits).div_ceil(8));
-    // Bit by bit from the highest byte, or byte by byte where that is the same.
+    // Bit by bit from the highest byte, or byte by byte for an integer of whole bytes.
     let step = if integer.is_bit_field { 1 } else { 8 };
     let mut value = 0_u64;
     for at in (0..bits).step_by(step).rev() {
@@ -221,14 +223,14 @@ fn number(packet: &[u8], bit: usize, integer: Integer) -> u64 {
     value
 }
 
-/// The bytes of a text, up to a NUL.
+/// Returns the bytes of a text, up to a NUL.
 fn text(packet: &[u8], place: Place) -> &[u8] {
     let bytes = packet.get(place.begin / 8..place.end / 8).unwrap_or(&[]);
     let end = bytes.iter().position(|byte| *byte == 0);
     bytes.get(..end.unwrap_or(bytes.len())).unwrap_or(&[])
 }
 
-/// Writes a text so that it stays in its line: control characters, and what is no UTF-8, as `\xHH`.
+/// Writes a text on its line: control characters, and bytes that are not UTF-8, as `\xHH`.
 fn write_text(out: &mut dyn Write, text: &[u8]) -> fmt::Result {
     for chunk in text.utf8_chunks() {
         for c in chunk.valid().chars() {

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What crosses the boundary between the module and user space, written once.
+//! The formats at the boundary between the module and user space, each defined once.
 //!
-//! kbuild compiles this folder into the module, cargo compiles the same files for
-//! the tools, so the two sides cannot disagree:
+//! kbuild compiles this folder into the module, and cargo compiles the same files for the tools. So
+//! the two sides cannot disagree:
 //!
 //! - [`ioctl`]: the requests on a stream file and their arguments;
-//! - [`packet`]: the bytes in front of every packet (CTF packet header and context);
-//! - [`header`]: the bytes in front of every event;
-//! - [`dump`]: where a dump of the kernel's memory has the buffers;
+//! - [`packet`]: the header of every packet (CTF packet header and context);
+//! - [`header`]: the header of every event;
+//! - [`dump`]: the location of the buffers in a dump of the kernel's memory;
 //! - [`region`]: memory in which a trace outlives its kernel;
 //! - [`schema`]: names and types of an event's fields;
-//! - [`aux`]: what an AUX area leaves in a trace;
-//! - [`records`]: where they and their fields are in a packet;
-//! - [`addresses`]: those of the kernel in a packet, which not everybody may see;
-//! - [`line`]: a record as text, for those who have nothing but a shell;
-//! - [`names`]: of what is always there;
+//! - [`aux`]: the part of a trace that comes from an AUX area;
+//! - [`records`]: the location of records and their fields in a packet;
+//! - [`addresses`]: removal of the kernel's addresses from a packet, for readers that may not see
+//!   them;
+//! - [`line`]: a record as text, for users who have only a shell;
+//! - [`names`]: names of sessions and channels that always exist;
 //! - [`tsdl`]: the CTF 1.8 description of all this, which makes a trace readable.
 //!
-//! Nothing here depends on the kernel, on the ring or on `std`.
+//! No code here depends on the kernel, on the ring or on `std`.
 
 #![cfg_attr(not(MODULE), no_std)]
 

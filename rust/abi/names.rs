@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Names that both sides go by.
+//! Names that both sides use.
 
-/// The session that is there without being made.
+/// The session that exists from the beginning.
 pub const DEFAULT_SESSION: &str = "default";
 
 /// The channel that each session has.

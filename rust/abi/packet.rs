@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The bytes in front of every packet: CTF 1.8 packet header and packet context,
-//! byte-packed, little endian, laid out as LTTng's.
+//! The header of every packet: CTF 1.8 packet header and packet context, byte-packed, little
+//! endian, with LTTng's layout.
 
 /// First word of every packet.
 pub const MAGIC: u32 = 0xC1FC_1FC1;
@@ -11,8 +11,7 @@ pub type Uuid = [u8; 16];
 
 /// Packet header and packet context.
 ///
-/// The part up to `timestamp_begin` is known when a packet is opened, the rest is written
-/// when it is closed.
+/// The part up to `timestamp_begin` is written when a packet is opened, the rest when it is closed.
 #[repr(C, packed)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketHeader {
@@ -26,16 +25,16 @@ pub struct PacketHeader {
     pub stream_instance_id: u64,
     /// Clock value of the reservation that opened the packet.
     pub timestamp_begin: u64,
-    /// Clock value of the reservation that closed it; not before any of its records and
-    /// not after any record of the next packet.
+    /// Clock value of the reservation that closed the packet. It is not before any record of the
+    /// packet, and not after any record of the next one.
     pub timestamp_end: u64,
-    /// Bits that carry headers and records.
+    /// Number of bits that contain headers and records.
     pub content_size: u64,
-    /// Bits to the next packet.
+    /// Number of bits to the next packet.
     pub packet_size: u64,
-    /// Number of the packet in its stream, from 0; a gap is an overwritten packet.
+    /// Number of the packet in its stream, from 0; a gap means an overwritten packet.
     pub packet_seq_num: u64,
-    /// Records discarded on this stream since the trace began, as known when the packet was
+    /// Number of records discarded on this stream since the trace began, when the packet was
     /// closed.
     pub events_discarded: u64,
     /// The CPU.

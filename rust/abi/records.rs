@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The records of a packet: their headers, and where the values of their fields are.
+//! The records of a packet: their headers, and the location of their fields' values.
 //!
-//! Nothing that the bytes say is believed: what cannot be is [`Malformed`].
+//! The bytes are not trusted: values that cannot be valid are [`Malformed`].
 
 use super::header::{
     Layout, COMPACT_ESCAPE, COMPACT_EXTENDED_SIZE, COMPACT_ID_BITS, COMPACT_SIZE,
@@ -10,35 +10,37 @@ use super::header::{
 };
 use super::schema::{Field, FieldType, Integer};
 
-/// What the records of a packet consist of.
+/// Description of the records of a packet.
 pub trait Records {
-    /// Their headers.
+    /// Layout of their headers.
     fn layout(&self) -> Layout;
-    /// Of what stands between the header and the event's own fields, the one at this place.
+    /// Returns the context at index `place`. Contexts lie between the header and the event's own
+    /// fields.
     fn context(&self, place: usize) -> Option<Field<'static>>;
-    /// Whether there is an event that has this number in the stream.
+    /// Returns whether an event has this number in the stream.
     fn has(&self, number: u32) -> bool;
-    /// Of its fields the one at this place.
+    /// Returns the event's field at index `place`.
     fn field(&self, number: u32, place: usize) -> Option<Field<'_>>;
 }
 
-/// These bytes are no record.
+/// The bytes are not a valid record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// What stands in front of a record.
+/// The decoded header of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The event's number.
     pub number: u32,
-    /// When it happened, by the trace's clock.
+    /// Time of the event, by the trace's clock.
     pub time: u64,
-    /// Where the contexts begin, in bytes of the packet.
+    /// Offset of the contexts in the packet, in bytes.
     pub end: usize,
 }
 
 impl Header {
-    /// The one at `at`. `before`: the time of the record before it, or of the packet's begin.
+    /// Reads the header at `at`. `before`: time of the previous record, or of the packet's
+    /// beginning.
     pub fn read(packet: &[u8], at: usize, layout: Layout, before: u64) -> Result<Self, Malformed> {
         let number = |skipped: usize, bytes| {
             let at = at.checked_add(skipped).ok_or(Malformed)?;
@@ -73,7 +75,7 @@ impl Header {
     }
 }
 
-/// The first time from `before` on whose lowest `bits` are `low`.
+/// Returns the first time from `before` on whose lowest `bits` bits are `low`.
 fn later(before: u64, low: u64, bits: u32) -> u64 {
     let lap = 1_u64 << bits;
     let time = before & !lap.wrapping_sub(1) | low;
@@ -84,33 +86,34 @@ fn later(before: u64, low: u64, bits: u32) -> u64 {
     }
 }
 
-/// Where the value of a field is, in bits of the packet, lowest first.
+/// Location of a field's value, in bits of the packet, lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Its first bit.
     pub begin: usize,
-    /// The bit behind it.
+    /// The bit after the last one.
     pub end: usize,
-    /// It consists of such integers; a string of bytes of text, with its NUL.
+    /// Type of the integers that the value consists of. A string consists of bytes of text, with
+    /// its NUL.
     pub integer: Integer,
 }
 
-/// So many fields of an event can be the length of a sequence: the first ones.
+/// Number of an event's first fields that can be the length of a sequence.
 const LENGTHS: usize = 64;
 
-/// Goes through fields that lie behind each other: those that a function gives by their places. (An
-/// iterator of them may be large, and a stack in the kernel is small.)
+/// A walk through adjacent fields, which `fields` returns by their index. (Not an iterator of
+/// fields: that may be large, and a stack in the kernel is small.)
 pub struct Walk<F> {
     fields: F,
-    /// How many came before.
+    /// Index of the next field.
     place: usize,
-    /// The values of the first ones, where they are plain integers.
+    /// Values of the first fields that are plain integers.
     values: [u64; LENGTHS],
     bit: usize,
 }
 
 impl<'a, F: Fn(usize) -> Option<Field<'a>>> Walk<F> {
-    /// Those that begin at the byte `at` of a packet.
+    /// Makes a walk through the fields that begin at byte `at` of a packet.
     pub fn new(at: usize, fields: F) -> Result<Self, Malformed> {
         Ok(Self {
             fields,
@@ -120,7 +123,7 @@ impl<'a, F: Fn(usize) -> Option<Field<'a>>> Walk<F> {
         })
     }
 
-    /// The next one, and where it is: in the packet. [`None`]: there are no more.
+    /// Returns the next field and its location in the packet. [`None`]: there are no more fields.
     pub fn next(&mut self, packet: &[u8]) -> Result<Option<(Field<'a>, Place)>, Malformed> {
         let Some(field) = (self.fields)(self.place) else {
             return Ok(None);
@@ -166,13 +169,13 @@ impl<'a, F: Fn(usize) -> Option<Field<'a>>> Walk<F> {
         Ok(Some((field, place)))
     }
 
-    /// Where they end, in bytes: of those that were asked for.
+    /// Returns where the fields that were returned so far end, in bytes.
     pub fn end(&self) -> usize {
         self.bit.div_ceil(8)
     }
 }
 
-/// The little-endian number of so many bytes at `at`.
+/// Returns the little-endian number of `bytes` bytes at `at`.
 fn number(packet: &[u8], at: usize, bytes: usize) -> Result<u64, Malformed> {
     let end = at.checked_add(bytes).ok_or(Malformed)?;
     let bytes = packet.get(at..end).ok_or(Malformed)?;

@@ -3,61 +3,60 @@
 //! A region of memory in which a channel's trace outlives the kernel that recorded it.
 //!
 //! ```text
-//!   0                 Header
-//!   METADATA_AT       which of two texts is the metadata, and how long both are: MetadataWords
-//!   header.table_at   a Place for each buffer
-//!   header.metadata_at   the two texts, metadata_room bytes each
-//!   place.at          a buffer: its slots, at the next page its sub-buffers and the reader's
+//! 0                 Header METADATA_AT       MetadataWords: which of two texts is the metadata,
+//! and the length of both header.table_at   a Place for each buffer header.metadata_at   the two
+//! texts, metadata_room bytes each place.at          a buffer: its slots, at the next page its
+//! sub-buffers and the reader's
 //! ```
 //!
-//! All numbers are little endian. What a slot's words say is for the ring to say
-//! (`ring/image.rs`). Who reads this trusts nothing of it.
+//! All numbers are little endian. The ring defines the words of a slot (`ring/image.rs`). A reader
+//! must validate every value.
 
 use super::packet::Uuid;
 
-/// What a region with a trace begins with.
+/// The first bytes of a region with a trace.
 pub const MAGIC: [u8; 8] = *b"rtraceM\x1a";
 
-/// The version of this layout, and of that of the slots.
+/// Version of this layout, and of the slots' layout.
 pub const VERSION: u32 = 1;
 
-/// The unit of places in a region, in bytes.
+/// Unit of offsets in a region, in bytes.
 pub const PAGE: u64 = 4096;
 
-/// The most bytes of a channel's name.
+/// Maximum size of a channel's name in bytes.
 pub const NAME_MAX: usize = 64;
 
-/// What is known when a trace begins.
+/// The properties of a trace that are known when it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Bytes of the region.
+    /// Size of the region in bytes.
     pub size: u64,
     /// Identifies the trace.
     pub uuid: Uuid,
-    /// Which boot it is of, as text.
+    /// Id of the boot that recorded the trace, as text.
     pub boot_id: [u8; 36],
     /// The channel's stream class in the metadata.
     pub stream_id: u32,
-    /// Bytes of a sub-buffer.
+    /// Size of a sub-buffer in bytes.
     pub subbuf_size: u64,
-    /// Sub-buffers of a buffer, without the reader's.
+    /// Number of sub-buffers of a buffer, without the reader's.
     pub subbuf_count: u64,
-    /// Where the table of buffers is.
+    /// Offset of the table of buffers.
     pub table_at: u64,
-    /// How many it has room for.
+    /// Capacity of the table.
     pub table_room: u64,
-    /// Where the first text is.
+    /// Offset of the first text.
     pub metadata_at: u64,
-    /// Room of a text, in bytes.
+    /// Capacity of a text in bytes.
     pub metadata_room: u64,
     /// The channel's name; zeros follow.
     pub name: [u8; NAME_MAX],
 }
 
-/// Why a region has no header that can be read.
+/// Reason for which a region has no readable header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoHeader {
-    /// There is no trace.
+    /// The region has no trace.
     Empty,
     /// The header is of another version.
     Version(u32),
@@ -66,12 +65,12 @@ pub enum NoHeader {
 }
 
 impl Header {
-    /// Bytes of it.
+    /// Size in bytes.
     pub const SIZE: usize = 200;
 
     const CHECKED: usize = Self::SIZE - 8;
 
-    /// It, as it lies in memory.
+    /// The header as it lies in memory.
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
         let mut rest = bytes.as_mut_slice();
@@ -107,7 +106,7 @@ impl Header {
         ]
     }
 
-    /// The header that these bytes begin with.
+    /// Parses the header that `bytes` begins with.
     pub fn parse(bytes: &[u8]) -> Result<Self, NoHeader> {
         let mut rest = bytes;
         if take(&mut rest) != Some(MAGIC) {
@@ -143,7 +142,7 @@ impl Header {
         (sum == checksum(bytes.get(..Self::CHECKED)?)).then_some(header)
     }
 
-    /// Bytes of a buffer. [`None`]: more than can be.
+    /// Size of a buffer in bytes; `slot` is the size of a slot. [`None`]: the size overflows.
     pub fn buffer_bytes(&self, slot: u64) -> Option<u64> {
         let subbufs = self.subbuf_count.checked_add(1)?;
         subbufs
@@ -151,8 +150,8 @@ impl Header {
             .checked_add(self.slots_bytes(slot)?)
     }
 
-    /// Bytes between a buffer's begin and its sub-buffers, where a slot has so many. [`None`]: more
-    /// than can be.
+    /// Size of a buffer's slots in bytes, with padding up to its sub-buffers; `slot` is the size of
+    /// a slot. [`None`]: the size overflows.
     pub fn slots_bytes(&self, slot: u64) -> Option<u64> {
         self.subbuf_count
             .checked_mul(slot)?
@@ -160,24 +159,24 @@ impl Header {
     }
 }
 
-/// Where [`MetadataWords`] are.
+/// Offset of the [`MetadataWords`].
 pub const METADATA_AT: u64 = 512;
 
-/// Which text is the metadata. They are written in turn, so that one is always whole: the text first,
-/// then its length and checksum, then `writes`.
+/// State of the two texts, of which one is the metadata. The writer writes them in turn: first the
+/// text, then its length and checksum, then `writes`. So one text is always complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MetadataWords {
-    /// How often one was written: the last is text `writes % 2`. 0: there is none.
+    /// Number of texts written: the last one is text `writes % 2`. 0: there is none.
     pub writes: u64,
-    /// Length, in bytes, and checksum of the two.
+    /// Length in bytes and checksum, of each text.
     pub texts: [(u64, u64); 2],
 }
 
 impl MetadataWords {
-    /// Bytes of them.
+    /// Size in bytes.
     pub const SIZE: usize = 40;
 
-    /// As they lie in memory.
+    /// The words as they lie in memory.
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let [(len0, sum0), (len1, sum1)] = self.texts;
         let mut bytes = [0; Self::SIZE];
@@ -188,7 +187,7 @@ impl MetadataWords {
         bytes
     }
 
-    /// Those that these bytes begin with.
+    /// Parses the words that `bytes` begins with.
     #[cfg(not(MODULE))]
     pub fn parse(mut bytes: &[u8]) -> Option<Self> {
         let mut word = || Some(u64::from_le_bytes(take(&mut bytes)?));
@@ -202,17 +201,17 @@ impl MetadataWords {
 /// A buffer's entry in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Where it is, at a page.
+    /// Offset of the buffer, page-aligned.
     pub at: u64,
     /// The CPU.
     pub cpu: u32,
 }
 
 impl Place {
-    /// Bytes of it.
+    /// Size in bytes.
     pub const SIZE: usize = 16;
 
-    /// As it lies in memory.
+    /// The place as it lies in memory.
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
         bytes[..8].copy_from_slice(&self.at.to_le_bytes());
@@ -220,7 +219,7 @@ impl Place {
         bytes
     }
 
-    /// The place that these bytes begin with. [`None`]: it is that of no buffer.
+    /// Parses the place that `bytes` begins with. [`None`]: no buffer has this place.
     #[cfg(not(MODULE))]
     pub fn parse(mut bytes: &[u8]) -> Option<Self> {
         let at = u64::from_le_bytes(take(&mut bytes)?);
@@ -235,7 +234,7 @@ pub(super) fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     Some(*first)
 }
 
-/// A checksum (FNV-1a): what is found must be what was once written, and is not an attacker's.
+/// Computes a checksum (FNV-1a). It detects damage, but not an attack.
 pub fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, &byte| {
         (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)

@@ -2,22 +2,22 @@
 
 //! Names and types of an event's fields.
 //!
-//! Fields follow one another in the order of the schema, without padding. A bit field begins
-//! at the bit behind the field before, anything else at the next byte.
+//! Fields follow one another in the order of the schema, without padding. A bit field begins at the
+//! bit after the previous field, any other field at the next byte.
 
-/// How an integer lies in the record, and how a viewer shows it. Little endian: the lowest bit
+/// Layout of an integer in the record, and its form in a viewer. Little endian: the lowest bit
 /// comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Integer {
-    /// Its width: 1 to 64 bits in a bit field, else 8, 16, 32 or 64.
+    /// Width: 1 to 64 bits in a bit field, else 8, 16, 32 or 64.
     pub bits: u8,
-    /// Whether it begins at any bit, not at a byte.
+    /// Whether it may begin at any bit, instead of at a byte.
     pub is_bit_field: bool,
-    /// How it is shown.
+    /// Form in a viewer.
     pub shown: Shown,
 }
 
-/// How an integer is shown.
+/// Form of an integer in a viewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// In decimal, unsigned.
@@ -26,36 +26,36 @@ pub enum Shown {
     Signed,
     /// In hexadecimal (flags, addresses in user space).
     Hex,
-    /// In hexadecimal: an address of the kernel, which not everybody may see.
+    /// In hexadecimal: an address of the kernel, which not every reader may see.
     Address,
-    /// As a byte of UTF-8. Several of them are a text, which NULs may follow.
+    /// As a byte of UTF-8. Several of them are a text, which may end with NULs.
     Text,
 }
 
-/// What a value, or several in a row, are called.
+/// Name of a value, or of a range of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label<'a> {
     /// The name.
     pub name: &'a str,
-    /// The first value of that name: sign-extended where the integer is signed.
+    /// First value of that name; sign-extended if the integer is signed.
     pub first: u64,
-    /// The last one.
+    /// Last value of that name.
     pub last: u64,
 }
 
-/// A [`Label`] whose name stands in a text.
+/// A [`Label`] whose name is a part of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelPlace {
     /// As in [`Label`].
     pub first: u64,
     /// As in [`Label`].
     pub last: u64,
-    /// Where in the text the name begins and ends, in bytes.
+    /// Begin and end of the name in the text, in bytes.
     pub name: (u32, u32),
 }
 
-/// What the values of an enumeration are called. All names stand in one text: whoever keeps them needs
-/// no memory for each.
+/// Names of the values of an enumeration. All names are in one text, so that they need only one
+/// allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Labels<'a> {
     text: &'a [u8],
@@ -63,12 +63,12 @@ pub struct Labels<'a> {
 }
 
 impl<'a> Labels<'a> {
-    /// Those at these places of a text. What is no UTF-8 text has the name "".
+    /// Makes labels of places in a text. A name that is not UTF-8 becomes "".
     pub const fn new(text: &'a [u8], places: &'a [LabelPlace]) -> Self {
         Self { text, places }
     }
 
-    /// Each of them.
+    /// Iterates over the labels.
     pub fn iter(self) -> impl Iterator<Item = Label<'a>> {
         self.places.iter().map(move |place| {
             let (begin, end) = place.name;
@@ -84,17 +84,17 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// How a field lies in the record.
+/// Layout of a field in the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldType<'a> {
     /// An integer.
     Integer(Integer),
-    /// An integer whose values have names; there is one at least.
+    /// An integer whose values have names; there is at least one name.
     Enumeration(Integer, Labels<'a>),
-    /// So many integers.
+    /// This many integers.
     Array(Integer, u32),
-    /// As many integers as the field of this name says: an unsigned one of the same event, which
-    /// comes before.
+    /// Integers whose number is the value of the field with this name. That field is an earlier,
+    /// unsigned one of the same event.
     Sequence(Integer, &'a str),
     /// A NUL-terminated string.
     String,
@@ -113,17 +113,17 @@ impl Integer {
         }
     }
 
-    /// Of 8, 16, 32 or 64 bits.
+    /// An integer of 8, 16, 32 or 64 bits.
     pub const fn unsigned(bits: u8) -> Self {
         Self::new(bits, Shown::Unsigned)
     }
 
-    /// Of 8, 16, 32 or 64 bits.
+    /// An integer of 8, 16, 32 or 64 bits.
     pub const fn signed(bits: u8) -> Self {
         Self::new(bits, Shown::Signed)
     }
 
-    /// Of 8, 16, 32 or 64 bits.
+    /// An integer of 8, 16, 32 or 64 bits.
     pub const fn hex(bits: u8) -> Self {
         Self::new(bits, Shown::Hex)
     }
@@ -133,7 +133,7 @@ impl Integer {
         Self::new(64, Shown::Address)
     }
 
-    /// The same as a bit field of so many bits.
+    /// The same integer as a bit field of this many bits.
     pub const fn bit_field(self, bits: u8) -> Self {
         Self {
             bits,
@@ -142,7 +142,7 @@ impl Integer {
         }
     }
 
-    /// It begins at a multiple of so many bits.
+    /// Alignment in bits.
     pub const fn align(self) -> usize {
         if self.is_bit_field {
             1
@@ -173,12 +173,12 @@ impl FieldType<'_> {
         Self::Integer(Integer::address())
     }
 
-    /// Text of at most so many bytes, padded with NUL.
+    /// Text of at most this many bytes, padded with NULs.
     pub const fn text(bytes: u32) -> Self {
         Self::Array(Integer::TEXT, bytes)
     }
 
-    /// The integer that it is, or that it has several of.
+    /// Its integer type, or that of its elements.
     pub const fn integer(self) -> Option<Integer> {
         match self {
             Self::Integer(integer)
@@ -189,7 +189,7 @@ impl FieldType<'_> {
         }
     }
 
-    /// Whether it is an address of the kernel, or has such.
+    /// Returns whether it is an address of the kernel, or contains addresses.
     pub const fn has_addresses(self) -> bool {
         match self.integer() {
             Some(integer) => matches!(integer.shown, Shown::Address),
@@ -197,7 +197,7 @@ impl FieldType<'_> {
         }
     }
 
-    /// It begins at a multiple of so many bits.
+    /// Alignment in bits.
     pub const fn align(self) -> usize {
         match self.integer() {
             Some(integer) => integer.align(),
@@ -205,7 +205,7 @@ impl FieldType<'_> {
         }
     }
 
-    /// Bits in the record, or [`None`] where only the record knows.
+    /// Size in bits; [`None`] if only the record has it.
     pub const fn bits(self) -> Option<usize> {
         match self {
             Self::Integer(integer) | Self::Enumeration(integer, _) => Some(integer.bits as usize),
@@ -214,7 +214,7 @@ impl FieldType<'_> {
         }
     }
 
-    /// Whole bytes in the record, or [`None`] where only the record knows.
+    /// Size in bytes, rounded up; [`None`] if only the record has it.
     pub const fn size(self) -> Option<usize> {
         match self.bits() {
             Some(bits) => Some(bits.div_ceil(8)),
@@ -226,7 +226,7 @@ impl FieldType<'_> {
 /// One field of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'a> {
-    /// Name, as viewers know it; without a leading underscore.
+    /// Name in viewers, without a leading underscore.
     pub name: &'a str,
     /// Type.
     pub ty: FieldType<'a>,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The CTF 1.8 description of a trace (TSDL): what its `metadata` file holds.
+//! The CTF 1.8 description of a trace (TSDL): the content of its `metadata` file.
 //!
-//! The layout follows LTTng's kernel traces, and the environment names the tracer
-//! `lttng-modules`: Trace Compass and babeltrace2 choose their kernel analyses by that
-//! name. rtrace's own version stands beside it as `rtrace_version`.
+//! The layout follows LTTng's kernel traces, and the environment has `lttng-modules` as the name of
+//! the tracer. By that name Trace Compass and babeltrace2 choose their kernel analyses.
+//! `rtrace_version` has rtrace's own version.
 
 use super::header::Layout;
 use super::schema::{Field, FieldType, Integer, Label, Shown};
@@ -15,9 +15,9 @@ use core::fmt::{Result, Write};
 pub struct Clock<'a> {
     /// Name in the trace, e.g. `monotonic`.
     pub name: &'a str,
-    /// What the clock is, for people.
+    /// Description of the clock, for humans.
     pub description: &'a str,
-    /// The boot id: traces of one boot share the clock.
+    /// Id of the boot: traces of one boot share the clock.
     pub uuid: &'a str,
     /// Ticks per second.
     pub frequency: u64,
@@ -27,7 +27,7 @@ pub struct Clock<'a> {
     pub offset: u64,
 }
 
-/// What viewers look for in a trace's environment.
+/// Entries of a trace's environment that viewers read.
 #[derive(Clone, Copy, Debug)]
 pub struct Environment<'a> {
     /// Node name of the traced machine.
@@ -38,14 +38,14 @@ pub struct Environment<'a> {
     pub kernel_version: &'a str,
     /// The session's name.
     pub trace_name: &'a str,
-    /// When the trace began, ISO 8601 basic, UTC.
+    /// Begin of the trace, in ISO 8601 basic format, UTC.
     pub created: &'a str,
     /// This module's version.
     pub rtrace_version: &'a str,
 }
 
-/// A name with a leading underscore, the form in which TSDL keeps any C identifier legal;
-/// readers take the underscore off.
+/// A name with a leading underscore, which keeps any C identifier legal in TSDL. Readers remove the
+/// underscore.
 struct Identifier<'a>(&'a str);
 
 impl core::fmt::Display for Identifier<'_> {
@@ -54,7 +54,7 @@ impl core::fmt::Display for Identifier<'_> {
     }
 }
 
-/// A string literal's contents: TSDL escapes as C does.
+/// Contents of a string literal: TSDL has the escapes of C.
 struct Quoted<'a>(&'a str);
 
 impl core::fmt::Display for Quoted<'_> {
@@ -73,9 +73,9 @@ impl core::fmt::Display for Quoted<'_> {
     }
 }
 
-/// Writes what comes before the streams: types, trace, environment, clock, event headers.
+/// Writes the description up to the streams: types, trace, environment, clock, event headers.
 ///
-/// `uuid` is the trace's, in the usual text form; `layouts` are those of the streams' event
+/// `uuid` is the trace's, in the usual text form. `layouts` are the layouts of the streams' event
 /// headers, by stream id.
 pub fn preamble(
     out: &mut dyn Write,
@@ -160,8 +160,8 @@ typealias integer {{
     Ok(())
 }
 
-/// What the event header with this layout is called: where streams differ, the first one's has the
-/// name that it has alone.
+/// Name of the event header with this layout. If layouts differ, that of the first stream keeps the
+/// name that a sole layout has.
 fn header_name(layout: Layout, layouts: &[Layout]) -> &'static str {
     match layout {
         _ if layouts.first() == Some(&layout) => "event_header",
@@ -170,8 +170,8 @@ fn header_name(layout: Layout, layouts: &[Layout]) -> &'static str {
     }
 }
 
-/// Writes the description of a stream, one of those with these `layouts`. `contexts` lie between the
-/// header and the fields of each event.
+/// Writes the description of a stream whose header layout is one of `layouts`. `contexts` lie
+/// between the header and the fields of each event.
 pub fn stream<'a>(
     out: &mut dyn Write,
     id: u32,
@@ -299,7 +299,7 @@ fn field(out: &mut dyn Write, field: &Field<'_>) -> Result {
     out.write_str(";\n")
 }
 
-/// An integer's type.
+/// TSDL type of an integer.
 struct Type(Integer);
 
 impl core::fmt::Display for Type {
@@ -320,7 +320,7 @@ impl core::fmt::Display for Type {
     }
 }
 
-/// The name of values of an integer.
+/// A name of an integer's values in TSDL.
 struct Enumerator<'a>(Label<'a>, Integer);
 
 impl core::fmt::Display for Enumerator<'_> {

@@ -6,7 +6,7 @@
 pub struct Text([u8; 36]);
 
 impl Text {
-    /// That of these bytes.
+    /// Formats these bytes.
     pub fn new(uuid: &[u8; 16]) -> Self {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut text = [b'-'; 36];
@@ -27,7 +27,7 @@ impl Text {
         Self(text)
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         core::str::from_utf8(&self.0).unwrap_or_default()
     }

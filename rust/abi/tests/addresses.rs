@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is blanked in a packet, and that nothing else is.
+//! The addresses in a packet are set to 0, and the rest is unchanged.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,14 +10,14 @@ use rtrace_abi::packet::PacketHeader;
 use rtrace_abi::records::{Malformed, Records};
 use rtrace_abi::schema::{Field, FieldType, Integer};
 
-/// The contexts of the streams here: a number, and a kernel stack.
+/// Contexts of the streams here: a number, and a kernel stack.
 const CONTEXTS: [Field<'static>; 3] = [
     Field::new("tid", FieldType::signed(32)),
     Field::new("length", FieldType::unsigned(32)),
     Field::new("stack", FieldType::Sequence(Integer::address(), "length")),
 ];
 
-/// The events here, by number.
+/// Events, by number.
 const EVENTS: [&[Field<'static>]; 5] = [
     &[],
     &[Field::new("address", FieldType::address())],
@@ -45,7 +45,7 @@ const EVENTS: [&[Field<'static>]; 5] = [
 
 struct Described {
     layout: Layout,
-    /// The number of the first event.
+    /// Number of the first event.
     first: u32,
 }
 
@@ -72,7 +72,7 @@ impl Described {
     }
 }
 
-/// A packet, and what is to be left of it.
+/// A packet, and its expected content afterwards.
 #[derive(Clone, Debug, Default)]
 struct Packet {
     given: Vec<u8>,
@@ -98,7 +98,7 @@ impl Packet {
         }
     }
 
-    /// A record: which event, how many addresses and bytes where that is free, header extended or not.
+    /// Adds a record of an event. `count` is the number of addresses and bytes, where that is free.
     fn record(&mut self, described: &Described, event: u32, count: u8, is_extended: bool) {
         let id = event + described.first;
         match (described.layout, is_extended) {
@@ -162,7 +162,7 @@ proptest! {
         prop_assert_eq!(packet.given, packet.expected);
     }
 
-    /// Whatever is in it: no panic; and a packet that is cut is not said to be whole.
+    /// Any content: no panic. A truncated packet is not reported as complete.
     #[test]
     fn what_is_no_packet_is_found(
         bytes in vec(any::<u8>(), 0..200),
@@ -178,7 +178,7 @@ proptest! {
         for (event, count) in records {
             packet.record(&described, event, count, true);
         }
-        // The shortest record is longer than what is cut off.
+        // The shortest record is longer than the part that is cut off.
         packet.given.truncate(packet.given.len() - cut);
         prop_assert_eq!(blank(&mut packet.given, &described), Err(Malformed));
     }

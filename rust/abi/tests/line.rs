@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a record is as a line of text.
+//! Lines of text for records.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -30,12 +30,12 @@ const LABELS: Labels<'static> = Labels::new(
 
 const NANOSECONDS: NonZeroU64 = NonZeroU64::new(1_000_000_000).unwrap();
 
-/// The one of these fields that is at this place.
+/// Returns the field at this index.
 fn at(fields: &[Field<'static>], place: usize) -> Option<Field<'static>> {
     fields.get(place).copied()
 }
 
-/// The line of a record that is nothing but these bytes, of an event with this header.
+/// Returns the line of a record that consists only of these bytes, of an event with this header.
 fn line_at(
     header: Header,
     frequency: NonZeroU64,
@@ -69,7 +69,7 @@ fn line(
     line_at(header, NANOSECONDS, bytes, contexts, fields)
 }
 
-/// What stands behind the event's name.
+/// Returns the text after the event's name.
 fn fields_of(bytes: &[u8], fields: &[Field<'static>]) -> Result<String, NoLine> {
     let line = line(bytes, &[], fields)?;
     let (_, fields) = line.split_once(" event:").expect("a name");
@@ -89,7 +89,7 @@ fn the_task_is_what_the_contexts_say() {
         line(b"sh\0x\xd2\x04\0\0", &[comm, tid], &[]).unwrap(),
         "              sh-1234    [002]  5912.348170: event:\n"
     );
-    // A thread is more than a process.
+    // A thread id has precedence over a process id.
     for contexts in [[tid, pid], [pid, tid]] {
         let line = line(&[1, 0, 1, 0, 1, 0], &contexts, &[]).unwrap();
         assert!(
@@ -97,7 +97,7 @@ fn the_task_is_what_the_contexts_say() {
             "{line}"
         );
     }
-    // What else there is comes last, but not the length of a stack.
+    // Other contexts come last, without the length of a stack.
     let others = [
         pid,
         Field::new("prio", FieldType::signed(8)),
@@ -156,7 +156,7 @@ fn all_types() {
             &[Field::new("a", signed(7)), Field::new("b", signed(2))],
             " a=53 b=-1",
         ),
-        // A bit field may lie in nine bytes.
+        // A bit field may span nine bytes.
         (
             &[0x80, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f],
             &[Field::new("a", bits(7)), Field::new("b", bits(64))],
@@ -241,7 +241,7 @@ fn what_is_no_record_has_no_line() {
     }
 }
 
-/// Has room for so many bytes.
+/// An output with room for this many bytes.
 struct Room(usize);
 
 impl fmt::Write for Room {
@@ -290,7 +290,7 @@ fn headers() {
     let lap = 1 << 27;
     assert_eq!(read(&compact(30, 5), Layout::Compact, 0), Ok((30, 5, 4)));
     assert_eq!(read(&compact(0, 5), Layout::Compact, 5), Ok((0, 5, 4)));
-    // The clock's low bits have begun anew since then.
+    // The clock's low bits have wrapped since then.
     assert_eq!(
         read(&compact(0, 5), Layout::Compact, 6),
         Ok((0, lap + 5, 4))
@@ -322,7 +322,7 @@ fn headers() {
 }
 
 proptest! {
-    /// Whatever is in it: no panic, and if there is a line it is one line.
+    /// Any content: no panic. If there is a line, it is a single line.
     #[test]
     fn any_bytes_are_one_line_or_none(
         bytes in vec(any::<u8>(), 0..200),

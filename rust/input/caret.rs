@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where in a text something is wrong, shown to people.
+//! Errors in a text, with their position, for humans.
 
 use core::fmt;
 
-/// Why a text is refused.
+/// An error in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error<R> {
-    /// The place: a byte of the text, or its end.
+    /// Position: a byte of the text, or its end.
     pub at: usize,
-    /// What is wrong there.
+    /// Description of the error.
     pub reason: R,
 }
 
 impl<R> Error<R> {
-    /// It, under the place in the text.
+    /// Formats the error, with a caret under its position in the text.
     pub fn shown(self, text: &str) -> Caret<'_, R> {
         let Self { at, reason } = self;
         Caret { text, at, reason }
     }
 }
 
-/// What is wrong with a text, with a caret under the place:
+/// An error in a text, with a caret under its position:
 ///
 /// ```text
 /// sig >= 10 && dsig == 17
@@ -29,15 +29,14 @@ impl<R> Error<R> {
 /// the event has no such field, and there is no such context
 /// ```
 ///
-/// Of a text of several lines, only the one with the place is shown. There is no newline at the
-/// end.
+/// If the text has several lines, only the one with the position is shown. No newline follows.
 #[derive(Clone, Copy, Debug)]
 pub struct Caret<'a, R> {
     /// The text.
     pub text: &'a str,
-    /// The place: a byte of the text, or its end.
+    /// Position: a byte of the text, or its end.
     pub at: usize,
-    /// What is wrong.
+    /// Description of the error.
     pub reason: R,
 }
 

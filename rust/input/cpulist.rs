@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Lists of CPUs, as the kernel's `cpulist_parse()` takes them.
+//! Lists of CPUs, in the syntax of the kernel's `cpulist_parse()`.
 
 use super::caret;
 use super::rest::Rest;
@@ -8,8 +8,8 @@ use core::fmt;
 
 /// A list of CPUs.
 ///
-/// Items stand between commas or white space: a CPU, a range `0-3`, or a pattern `0-15:2/4`, which
-/// is the first two of each four CPUs of the range. `N` is the last CPU, `all` are all.
+/// Commas or white space separate the items: a CPU, a range `0-3`, or a pattern `0-15:2/4`, which
+/// is the first two of each four CPUs of the range. `N` is the last CPU, `all` means all CPUs.
 #[derive(Clone, Debug)]
 pub struct CpuList<'a> {
     rest: Rest<'a>,
@@ -21,18 +21,18 @@ pub struct CpuList<'a> {
 pub struct Item {
     first: u32,
     last: u32,
-    /// Of each `group` CPUs, counted from `first`, so many belong to it.
+    /// Of each `group` CPUs, counted from `first`, this many belong to the item.
     of_group: u32,
     group: u32,
 }
 
-/// Why a list is refused.
+/// An error in a list.
 pub type Error = caret::Error<Reason>;
 
-/// What is wrong with a list.
+/// Description of an error in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// It is no list.
+    /// The text is no list.
     NoList,
     /// The machine has no such CPU.
     NoCpu,
@@ -48,7 +48,7 @@ impl fmt::Display for Reason {
 }
 
 impl Item {
-    /// The CPUs of the item, in order.
+    /// Returns the CPUs of the item, in order.
     pub fn cpus(self) -> impl Iterator<Item = u32> {
         (self.first..=self.last).filter(move |cpu| {
             let from_first = cpu.wrapping_sub(self.first);
@@ -58,8 +58,8 @@ impl Item {
 }
 
 impl<'a> CpuList<'a> {
-    /// The list in `text`, for a machine with CPUs 0 to `cpus` - 1. It is checked item by item,
-    /// and ends at the first error.
+    /// Makes an iterator over the list in `text`, for a machine with CPUs 0 to `cpus` - 1. It
+    /// checks one item after the other, and ends at the first error.
     pub fn new(text: &'a str, cpus: u32) -> Self {
         Self {
             rest: Rest::new(text),
@@ -67,7 +67,7 @@ impl<'a> CpuList<'a> {
         }
     }
 
-    /// Takes `word` if it is next, in capital letters or small ones.
+    /// Consumes `word` if it is next, in upper or lower case.
     fn take(&mut self, word: &str) -> bool {
         let next = self.rest.left().get(..word.len());
         let is_next = next.is_some_and(|next| next.eq_ignore_ascii_case(word));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Functions that are chosen: a word of the `set_ftrace_filter` file, as ftrace's.
+//! Selected functions: a word of the `set_ftrace_filter` file, in ftrace's syntax.
 //!
 //! ```text
 //! [!]GLOB               functions of the kernel and of modules, by a shell pattern
-//! [!][GLOB]:mod:MODULE  those of a loaded module; all of them without a pattern
-//! [!]0xADDRESS          the function that begins there
+//! [!][GLOB]:mod:MODULE  functions of a loaded module; all of them without a pattern [!]0xADDRESS
+//! the function that begins at the address
 //! ```
 
 use super::caret;
@@ -14,39 +14,39 @@ use core::fmt;
 /// A word of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice<'a> {
-    /// Whether the functions are taken out of the set: `!` in front.
+    /// Whether the functions are removed from the set: `!` in front.
     pub removes: bool,
-    /// Which.
+    /// The functions.
     pub functions: Functions<'a>,
 }
 
-/// Some functions.
+/// A set of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Functions<'a> {
-    /// Whose names match a shell pattern.
+    /// Functions whose names match a shell pattern.
     Named(&'a str),
-    /// Of a module, whose names match a shell pattern.
+    /// Functions of a module whose names match a shell pattern.
     OfModule {
         /// The module.
         module: &'a str,
         /// The pattern.
         name: &'a str,
     },
-    /// The one that begins at an address.
+    /// The function that begins at an address.
     At(u64),
 }
 
-/// Why a word is refused.
+/// An error in a word.
 pub type Error = caret::Error<Reason>;
 
-/// What is wrong with a word.
+/// Description of an error in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Nothing is named.
+    /// The name is missing.
     NoName,
-    /// Something behind a colon that is not `mod`.
+    /// After a colon, a word other than `mod`.
     NotMod,
-    /// No module is named.
+    /// The name of the module is missing.
     NoModule,
     /// Not an address.
     NoAddress,
@@ -64,7 +64,7 @@ impl fmt::Display for Reason {
 }
 
 impl<'a> Choice<'a> {
-    /// Takes a word apart.
+    /// Parses a word.
     pub fn parse(word: &'a str) -> Result<Self, Error> {
         let (removes, rest) = match word.strip_prefix('!') {
             Some(rest) => (true, rest),
@@ -87,7 +87,7 @@ impl<'a> Choice<'a> {
             None if rest.is_empty() => return Err(refuse(rest, Reason::NoName)),
             None => match rest.strip_prefix("0x") {
                 Some(digits) => {
-                    // It would take a sign.
+                    // The parse below would accept a sign.
                     let is_number = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
                     let address = u64::from_str_radix(digits, 16).ok();
                     let address = address.filter(|_| is_number);

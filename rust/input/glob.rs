@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Shell patterns, as the kernel's `glob_match()` matches them.
+//! Shell patterns, with the semantics of the kernel's `glob_match()`.
 
-/// Whether all of `text` matches `pattern`: `*` stands for any bytes or none, `?` for any
-/// byte, `[...]` for one of those in the brackets (a range is `a-z`; `!` in front: for one that
-/// is not there), `\` makes the next byte stand for itself. A bracket that is not closed stands
-/// for itself.
+/// Returns whether the whole `text` matches `pattern`:
+/// - `*` matches any number of bytes, 0 included;
+/// - `?` matches any byte;
+/// - `[...]` matches one of the bytes in the brackets (a range is `a-z`), or, after `[!`, one that
+///   is not in them;
+/// - `\` makes the next byte match only itself;
+/// - a bracket that is not closed matches itself.
 ///
-/// Allocates nothing. Only the last `*` is ever tried again, so that no pattern takes
-/// exponential time.
+/// Allocates no memory. Only the last `*` is ever tried again, so no pattern takes exponential
+/// time.
 pub fn matches(pattern: impl AsRef<[u8]>, text: impl AsRef<[u8]>) -> bool {
     bytes_match(pattern.as_ref(), text.as_ref())
 }
 
 fn bytes_match(mut pattern: &[u8], mut text: &[u8]) -> bool {
-    // The rest of the pattern behind the last `*`, and the text that it was tried on last.
+    // The pattern after the last `*`, and the text where that was last tried.
     let mut star = None;
     loop {
         if let [b'*', rest @ ..] = pattern {
@@ -34,8 +37,8 @@ fn bytes_match(mut pattern: &[u8], mut text: &[u8]) -> bool {
                 }
             }
         }
-        // The last `*` takes one byte more. A `*` before it need not: what this one can match
-        // is all that the other could.
+        // The last `*` matches one byte more. An earlier `*` need not be tried again: the last one
+        // can match all that the earlier one could.
         let Some((rest, [_, tail @ ..])) = star else {
             return false;
         };
@@ -44,27 +47,27 @@ fn bytes_match(mut pattern: &[u8], mut text: &[u8]) -> bool {
     }
 }
 
-/// What follows in the pattern if its first element, which is no `*`, matches `byte`.
+/// Returns the pattern after its first element, which is no `*`, if that element matches `byte`.
 fn after_match(pattern: &[u8], byte: u8) -> Option<&[u8]> {
     let (is_match, rest) = match pattern {
         [b'?', rest @ ..] => (true, rest),
         [b'[', rest @ ..] => class(rest, byte).unwrap_or((byte == b'[', rest)),
-        // A last `\` has nothing to stand before but the text's end.
+        // A last `\` could precede only the text's end.
         [] | [b'\\'] => return None,
         [b'\\', literal, rest @ ..] | [literal, rest @ ..] => (byte == *literal, rest),
     };
     is_match.then_some(rest)
 }
 
-/// Whether `byte` is one of a class, whose opening bracket is gone, and what follows the class.
-/// [`None`] if it is not closed.
+/// Returns whether `byte` is in a class, and the pattern after the class. `pattern` begins after
+/// the opening bracket. [`None`]: the class is not closed.
 fn class(pattern: &[u8], byte: u8) -> Option<(bool, &[u8])> {
     let (inverted, mut rest) = match pattern {
         [b'!', rest @ ..] => (true, rest),
         _ => (false, pattern),
     };
     let mut found = false;
-    // The first may be a bracket.
+    // The first byte of a class may be a bracket.
     let mut is_first = true;
     loop {
         let (range, behind) = match rest {

@@ -4,15 +4,15 @@
 
 use core::fmt;
 
-/// The longest text, in bytes.
+/// Maximum size of a text in bytes.
 pub const LONGEST: usize = 1023;
 
-/// Why a text is none of a marker.
+/// Reason for which a text cannot be a marker's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It has so many bytes, more than [`LONGEST`].
+    /// The text has this many bytes, more than [`LONGEST`].
     TooLong(usize),
-    /// There is a NUL in it.
+    /// The text contains a NUL.
     Nul,
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What user space writes to the control files, taken apart.
+//! Parsers of the control files' input.
 //!
-//! kbuild compiles this folder into the module; cargo compiles the same files for the
-//! tools, which take the same words, and for the fuzzer. Nothing here depends on the kernel
-//! or on `std`, and nothing allocates.
+//! kbuild compiles this folder into the module. cargo compiles the same files for the tools, which
+//! accept the same words, and for the fuzzer. No code here depends on the kernel or on `std`, or
+//! allocates memory.
 
 #![cfg_attr(not(MODULE), no_std)]
 #![forbid(unsafe_code)]

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Names that users give: of sessions and channels. They become names of directories and files.
+//! Names that users give to sessions and channels. They become names of directories and files.
 
-/// The longest name, in bytes.
+/// Maximum size of a name in bytes.
 pub const MAX: usize = 63;
 
-/// Why a name is none; [`None`] if it is one: letters, digits, `_`, `-` and `.`, not beginning
-/// with one of the last two, of at most [`MAX`] bytes.
+/// Returns why a name is invalid; [`None`] if it is valid. A valid name has at most [`MAX`] bytes:
+/// letters, digits, `_`, `-` and `.`. It does not begin with `-` or `.`.
 pub fn refusal(name: &str) -> Option<&'static str> {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
     match name.as_bytes() {

@@ -2,8 +2,8 @@
 
 //! Numbers.
 
-/// A number of bytes, with an optional K, M or G (2^10, 2^20, 2^30) behind it. [`None`] if it
-/// is no such thing, or not below 2^64.
+/// Parses a number of bytes, with an optional suffix K, M or G (2^10, 2^20, 2^30). [`None`] if the
+/// text is no such number, or not below 2^64.
 pub fn size(text: &str) -> Option<u64> {
     let unit = match text.as_bytes().last()? {
         b'K' | b'k' => 1 << 10,
@@ -15,7 +15,7 @@ pub fn size(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// A switch: `0` or `1`.
+/// Parses a switch: `0` or `1`.
 pub fn switch(text: &str) -> Option<bool> {
     match text {
         "0" => Some(false),

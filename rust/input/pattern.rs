@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Patterns that pick events: what the `set_event` file takes.
+//! Patterns that select events: the words of the `set_event` file.
 
 use super::glob;
 use core::fmt;
@@ -8,17 +8,17 @@ use core::fmt;
 /// `[!]subsystem:event`, `[!]event` or `[!]subsystem`, each a shell pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern<'a> {
-    /// Whether the events it matches are enabled, or, with `!`, disabled.
+    /// Whether matching events are enabled; with `!` they are disabled.
     pub enables: bool,
-    /// What stands before the first colon. Without a colon the word picks by event or by
+    /// The text before the first colon. A word without a colon is the name of an event or of a
     /// subsystem.
     pub subsystem: Option<&'a str>,
-    /// The rest.
+    /// The rest of the word.
     pub event: &'a str,
 }
 
 impl<'a> Pattern<'a> {
-    /// Takes a word apart. Every word is a pattern.
+    /// Parses a word. Every word is a pattern.
     pub fn parse(word: &'a str) -> Self {
         let (enables, word) = match word.strip_prefix('!') {
             Some(word) => (false, word),
@@ -35,18 +35,18 @@ impl<'a> Pattern<'a> {
         }
     }
 
-    /// Subsystem and event, if it can pick but one by its name.
+    /// Returns subsystem and event, if the pattern can match only one event.
     pub fn full_name(&self) -> Option<(&'a str, &'a str)> {
         let subsystem = self.subsystem?;
         (is_name(subsystem) && is_name(self.event)).then_some((subsystem, self.event))
     }
 
-    /// Whether it says, by its name, what subsystem its events are of.
+    /// Returns whether the pattern names the subsystem of its events.
     pub fn names_subsystem(&self) -> bool {
         is_name(self.subsystem.unwrap_or(self.event))
     }
 
-    /// Whether an event of this name is one that it picks.
+    /// Returns whether the pattern selects an event of this name.
     pub fn matches(&self, subsystem: &str, event: &str) -> bool {
         let is_event = glob::matches(self.event, event);
         match self.subsystem {
@@ -56,12 +56,12 @@ impl<'a> Pattern<'a> {
     }
 }
 
-/// Whether it is no shell pattern.
+/// Returns whether the text contains no wildcard.
 fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.contains(['*', '?', '[', '\\'])
 }
 
-/// As it was written.
+/// Formats the pattern as it was written.
 impl fmt::Display for Pattern<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.enables {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The state: what the `statedump` file takes.
+//! The state of the system: the lines of the `statedump` file.
 //!
 //! ```text
-//! 1                        the kernel's part, with begin and end
-//! threads                  the kernel's part alone
-//! EVENT [FIELD=VALUE]...   an event: all its fields, in their order
-//! VALUE = NUMBER | 0xNUMBER | "TEXT"
+//! 1                        the kernel's part, with begin and end threads                  the
+//! kernel's part only EVENT [FIELD=VALUE]...   an event: all its fields, in their order VALUE =
+//! NUMBER | 0xNUMBER | "TEXT"
 //! ```
 //!
-//! In a TEXT, `\"` is a quotation mark, `\\` a backslash and `\xHH` any byte but NUL.
+//! In a TEXT, `\"` is a quotation mark, `\\` a backslash and `\xHH` any byte except NUL.
 
 use super::caret;
 use core::fmt;
@@ -17,21 +16,21 @@ use core::fmt;
 /// A line of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// All that the kernel itself knows.
+    /// The kernel's part, with begin and end.
     All,
-    /// The same without begin and end.
+    /// The kernel's part, without begin and end.
     Threads,
     /// An event.
     Event {
         /// Its name.
         name: &'a str,
-        /// What it has.
+        /// Its fields.
         fields: Fields<'a>,
     },
 }
 
 impl<'a> Line<'a> {
-    /// Takes a line apart; [`None`] if it is empty.
+    /// Parses a line; [`None`] if it is empty.
     pub fn parse(line: &'a str) -> Option<Self> {
         let mut fields = Fields { line, at: 0 };
         match fields.word() {
@@ -53,43 +52,43 @@ pub struct Fields<'a> {
 /// A field of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given<'a> {
-    /// Where in the line it begins.
+    /// Position in the line.
     pub at: usize,
     /// Its name.
     pub name: &'a str,
-    /// What it is.
+    /// Its value.
     pub value: Value<'a>,
 }
 
 /// A field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
-    /// A word, which should be a number.
+    /// A word, which must be a number in a valid line.
     Word(&'a str),
     /// A text.
     Text(Text<'a>),
 }
 
-/// A text, as it was written between its quotation marks.
+/// A text, as written between its quotation marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Text<'a>(&'a str);
 
-/// What is wrong with a line.
+/// Description of an error in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Something else stands where a field should.
+    /// A field is expected.
     NoField,
-    /// A text goes on to the end of the line.
+    /// A text without a closing quotation mark.
     NotClosed,
-    /// It is not one of those that there are.
+    /// An invalid escape sequence.
     Escape,
-    /// A text ends at a NUL.
+    /// A NUL in a text.
     Nul,
-    /// Something stands right behind a text.
+    /// No blank after a text.
     Joined,
 }
 
-/// Where in a line something is wrong.
+/// An error in a line.
 pub type Error = caret::Error<Reason>;
 
 impl fmt::Display for Reason {
@@ -105,17 +104,17 @@ impl fmt::Display for Reason {
 }
 
 impl<'a> Fields<'a> {
-    /// Where in the line the next one is, or its end.
+    /// Position of the next field in the line, or the line's end.
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// Whether there are no others.
+    /// Returns whether no field is left.
     pub fn is_end(&self) -> bool {
         self.at == self.line.len()
     }
 
-    /// The next one; [`None`] behind the last.
+    /// Returns the next field; [`None`] after the last.
     pub fn take(&mut self) -> Result<Option<Given<'a>>, Error> {
         if self.is_end() {
             return Ok(None);
@@ -158,7 +157,7 @@ impl<'a> Fields<'a> {
         self.line.get(self.at..).unwrap_or("")
     }
 
-    /// What comes up to the next blank; the blanks behind it are passed, too, and those before.
+    /// Returns the text up to the next blank. Skips the blanks before and after it.
     fn word(&mut self) -> &'a str {
         if self.at == 0 {
             self.skip_blanks();
@@ -180,7 +179,7 @@ fn is_blank(c: char) -> bool {
     c.is_ascii_whitespace()
 }
 
-/// The bytes of a text that begins here, up to the `"` at its end.
+/// Returns the size of a text that begins here, up to the closing `"`.
 fn checked(text: &str) -> Result<usize, Error> {
     let mut rest = text.bytes().enumerate();
     while let Some((at, byte)) = rest.next() {
@@ -202,7 +201,7 @@ fn checked(text: &str) -> Result<usize, Error> {
     })
 }
 
-/// The byte for what stands behind a backslash.
+/// Returns the byte that the characters after a backslash stand for.
 fn escaped(mut next: impl FnMut() -> Option<u8>) -> Option<u8> {
     match next()? {
         byte @ (b'\\' | b'"') => Some(byte),
@@ -216,7 +215,7 @@ fn escaped(mut next: impl FnMut() -> Option<u8>) -> Option<u8> {
 }
 
 impl<'a> Text<'a> {
-    /// What it means.
+    /// Iterates over the bytes that the text stands for.
     pub fn bytes(self) -> impl Iterator<Item = u8> + 'a {
         let mut rest = self.0.bytes();
         core::iter::from_fn(move || match rest.next()? {
@@ -226,14 +225,14 @@ impl<'a> Text<'a> {
     }
 }
 
-/// A number that so many bits have room for, 64 at most, in these bits.
+/// Parses a number that fits into this many bits, at most 64. Returns these bits.
 pub fn number(word: &str, bits: u32, is_signed: bool) -> Option<u64> {
     let (is_negative, digits) = match word.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, word),
     };
     let value = match digits.strip_prefix("0x") {
-        // (A sign would be taken behind the first.)
+        // (Otherwise the parse would accept a sign after the first one.)
         Some(digits) if digits.starts_with(|c: char| c.is_ascii_hexdigit()) => {
             u64::from_str_radix(digits, 16).ok()?
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Triggers, in ftrace's manner: what shall happen when an event does.
+//! Triggers, in ftrace's syntax: actions that an event causes.
 //!
 //! ```text
 //! trigger := [ "!" ] action [ "if" expression ]
@@ -11,11 +11,11 @@
 //! text    := word | '"' characters '"' | "'" characters "'"
 //! ```
 //!
-//! No white space may stand inside of an action, but between quotes. A `!` takes the trigger away that
-//! has this action; what else is said of it, but the session and the text, does not matter then. A
-//! session whose name consists of digits needs a count behind it: one word of digits is a count. The
-//! text of a marker needs quotes if it is empty or has white space, a colon or quotes of the other
-//! kind; it has no control characters.
+//! An action contains no white space, except between quotes. A `!` deletes the trigger with this
+//! action. Then the other parts do not matter, except the session and the text. A session whose
+//! name consists of digits needs a count after it, because a single word of digits is a count. The
+//! text of a marker needs quotes if it is empty, or has white space, a colon or quotes of the other
+//! kind. It has no control characters.
 
 use super::caret;
 use super::marker;
@@ -23,25 +23,25 @@ use super::name;
 use super::rest::Rest;
 use core::fmt;
 
-/// What shall happen.
+/// Action of a trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// A session starts.
+    /// Starts a session.
     TraceOn,
-    /// A session stops.
+    /// Stops a session.
     TraceOff,
-    /// The session stops when some more packets are finished.
+    /// Stops the session after some more packets are finished.
     TraceOffAfter,
-    /// Who waits for it takes a snapshot.
+    /// Takes a snapshot, if a reader waits for it.
     Snapshot,
-    /// The session records a marker.
+    /// Records a marker in the session.
     Marker,
-    /// The session records the kernel's call stack.
+    /// Records the kernel's call stack in the session.
     Stacktrace,
 }
 
 impl Action {
-    /// All of them.
+    /// All actions.
     pub const ALL: [Self; 6] = [
         Self::TraceOn,
         Self::TraceOff,
@@ -51,7 +51,7 @@ impl Action {
         Self::Stacktrace,
     ];
 
-    /// What users call it.
+    /// Name of the action for users.
     pub const fn name(self) -> &'static str {
         match self {
             Self::TraceOn => "traceon",
@@ -64,22 +64,23 @@ impl Action {
     }
 }
 
-/// A trigger, as it was written.
+/// A trigger, as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trigger<'a> {
-    /// Whether it is taken away.
+    /// Whether the line deletes the trigger.
     pub removes: bool,
-    /// What shall happen.
+    /// The action.
     pub action: Action,
-    /// Which session it happens to, if not to the trigger's own.
+    /// The session that the action affects, if not the trigger's own.
     pub session: Option<&'a str>,
-    /// How many packets come before; 0 where that does not matter.
+    /// Number of packets to finish before the action; 0 for other actions.
     pub packets: u64,
-    /// The marker's text. [`None`]: it is no marker, or takes away markers of any text.
+    /// Text of the marker. [`None`]: the action is no marker, or the line deletes markers with any
+    /// text.
     pub text: Option<&'a str>,
-    /// How often it happens at most; 0 if that does not matter.
+    /// Maximum number of actions; 0: no limit.
     pub count: u64,
-    /// Of which records of the event.
+    /// Filter for the records of the event.
     pub filter: Option<Filter<'a>>,
 }
 
@@ -88,39 +89,39 @@ pub struct Trigger<'a> {
 pub struct Filter<'a> {
     /// The expression.
     pub expression: &'a str,
-    /// Where in the trigger it begins.
+    /// Position in the trigger.
     pub at: usize,
 }
 
-/// Why a trigger is refused.
+/// An error in a trigger.
 pub type Error = caret::Error<Reason>;
 
-/// What is wrong with a trigger.
+/// Description of an error in a trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The word is no action.
+    /// The word is not an action.
     NoAction,
-    /// The word is no name of a session.
+    /// The word is not a valid name of a session.
     NoName(&'static str),
-    /// Not a number from 1 on.
+    /// Not a number greater than 0.
     NoCount,
-    /// The number of packets is missing, or not a number from 1 on.
+    /// The number of packets is missing, or not a number greater than 0.
     NoPackets,
     /// The text of a marker is missing.
     NoText,
-    /// Quotes of the text without an end.
+    /// The text has no closing quote.
     NotQuoted,
-    /// Quotes in a text that begins without.
+    /// A quote in a text that does not begin with one.
     Quote,
     /// A control character in the text.
     Control,
-    /// The text cannot be a marker's.
+    /// The text is not valid for a marker.
     NoMarker(marker::Refusal),
-    /// More than there can be.
+    /// More text than expected.
     TooMuch,
-    /// Something else than `if` behind the action.
+    /// A word other than `if` after the action.
     NoIf,
-    /// Nothing behind `if`.
+    /// No filter after `if`.
     NoFilter,
 }
 
@@ -219,7 +220,7 @@ impl<'a> Trigger<'a> {
     }
 }
 
-/// As it can be written again.
+/// Formats the trigger so that it can be parsed again.
 impl fmt::Display for Trigger<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.removes { "!" } else { "" })?;
@@ -243,7 +244,7 @@ impl fmt::Display for Trigger<'_> {
     }
 }
 
-/// A number from 1 on.
+/// Parses a number greater than 0.
 fn number(word: &str) -> Option<u64> {
     let is_number = is_digits(word);
     word.parse().ok().filter(|&number| is_number && number != 0)
@@ -253,7 +254,7 @@ fn is_digits(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// What a text may stand between: as in filters, nothing stands for a quote itself.
+/// Quotes of a text. As in filters, there is no escape for a quote.
 const QUOTES: [&str; 2] = ["\"", "'"];
 
 fn ends_word(c: char) -> bool {
@@ -268,7 +269,8 @@ fn is_at_end_of_word(rest: &Rest<'_>) -> bool {
     rest.peek().is_none_or(ends_word)
 }
 
-/// What stands behind a colon, and where, if one is next.
+/// Consumes a colon and the argument after it, if a colon is next. Returns the argument with its
+/// position.
 fn argument<'a>(rest: &mut Rest<'a>) -> Option<(usize, &'a str)> {
     if !rest.take(":") {
         return None;
@@ -277,7 +279,7 @@ fn argument<'a>(rest: &mut Rest<'a>) -> Option<(usize, &'a str)> {
     Some((at, word(rest)))
 }
 
-/// The text of a marker, if a colon is next.
+/// Consumes the text of a marker, if a colon is next.
 fn marker_text<'a>(rest: &mut Rest<'a>) -> Result<Option<&'a str>, Error> {
     let before = *rest;
     if !rest.take(":") {
@@ -313,13 +315,13 @@ fn marker_text<'a>(rest: &mut Rest<'a>) -> Result<Option<&'a str>, Error> {
     }
 }
 
-/// The name of a session, if one is next.
+/// Consumes the name of a session, if one is next.
 fn session<'a>(rest: &mut Rest<'a>) -> Result<Option<&'a str>, Error> {
     let mut behind = *rest;
     let Some((at, word)) = argument(&mut behind) else {
         return Ok(None);
     };
-    // Alone it is a count.
+    // A single word of digits is a count.
     if is_digits(word) && !behind.left().starts_with(':') {
         return Ok(None);
     }

@@ -4,86 +4,86 @@
 //!
 //! ```text
 //! VALUE = %REGISTER | $argN | $retval | $stack | $stackN | $comm | @ADDRESS | \NUMBER
-//!       | (+|-)[u]OFFSET(VALUE)     what is there in memory, with `u` in that of user space
+//!       | (+|-)[u]OFFSET(VALUE)     value in memory at that address, with `u` in user space
 //! TYPE = u8 ... u64 | s8 ... s64 | x8 ... x64 | symbol | string | ustring | bWIDTH@SHIFT/SIZE
 //! ```
 
 use super::super::rest::{is_of_name, Rest};
 use super::{number, Error, Reason};
 
-/// How many pointers are followed at most.
+/// Maximum number of pointers to follow.
 const STEPS_MAX: usize = 8;
 
 /// An argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Argument<'a> {
-    /// Where in the line it stands.
+    /// Position in the line.
     pub at: usize,
-    /// Its name; [`None`] has it called `arg` and its number.
+    /// Its name; [`None`]: the name is `arg` and the number.
     pub name: Option<&'a str>,
-    /// Its place among the arguments, from 1 on.
+    /// Its index among the arguments, from 1.
     pub number: u32,
-    /// Where its value begins.
+    /// Base of its value.
     pub base: Base<'a>,
-    /// From there to the value; those that are there come first.
+    /// Steps from the base to the value; the existing ones come first.
     steps: [Option<Step>; STEPS_MAX],
-    /// What it is recorded as; [`None`] if that was not said: 64 bits, which may be an address.
+    /// Type in the record; [`None`] if none is given: 64 bits, which may be an address.
     pub ty: Option<Type>,
 }
 
-/// Where a value begins.
+/// Base of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base<'a> {
     /// A register, by its name.
     Register(&'a str),
-    /// An argument of the function, from 1 on.
+    /// An argument of the function, from 1.
     Argument(u8),
     /// The function's result.
     Result,
-    /// The address of the stack.
+    /// The stack pointer.
     Stack,
-    /// So many words from there.
+    /// A word of the stack, this many words from the stack pointer.
     StackWord(u16),
-    /// The name of the task that runs.
+    /// The name of the running task.
     Comm,
-    /// What is at an address.
+    /// The value at an address.
     Memory(u64),
     /// A number.
     Constant(u64),
 }
 
-/// From a pointer to what is there.
+/// A step from a pointer to a value in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// So many bytes behind what the pointer points to.
+    /// Offset in bytes from the address in the pointer.
     pub offset: i64,
-    /// Whether it is memory of user space.
+    /// Whether the memory is in user space.
     pub is_user: bool,
 }
 
-/// What a value is recorded as.
+/// Type of a value in the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// A number of so many bits, shown in decimal.
+    /// A number of this many bits, shown in decimal.
     Unsigned(u8),
-    /// The same, signed.
+    /// A signed number, shown in decimal.
     Signed(u8),
-    /// The same, shown in hexadecimal.
+    /// A number shown in hexadecimal.
     Hex(u8),
-    /// Of a number of `size` bits the `bits` from `shift` on.
+    /// The `bits` bits from `shift` on, of a number of `size` bits.
     BitField {
-        /// How many.
+        /// Number of bits.
         bits: u8,
-        /// From the lowest on.
+        /// Index of the first bit.
         shift: u8,
-        /// Bits of the number: 8, 16, 32 or 64.
+        /// Size of the number: 8, 16, 32 or 64 bits.
         size: u8,
     },
     /// An address of the kernel.
     Symbol,
-    /// The text at this address, up to its NUL.
+    /// The text at the address, up to its NUL.
     Text {
-        /// Whether it is in user space.
+        /// Whether the address is in user space.
         is_user: bool,
     },
 }
@@ -96,7 +96,7 @@ impl<'a> Argument<'a> {
 
     /// Parses the word at `at`, argument `number`.
     pub(super) fn parse(word: &'a str, at: usize, number: u32) -> Result<Self, Error> {
-        // Places are those of the line.
+        // Positions are those in the line.
         let place = |error: Error| Error {
             at: error.at.wrapping_add(at),
             ..error
@@ -145,7 +145,7 @@ impl<'a> Argument<'a> {
             }
             depth = depth.wrapping_add(1);
         }
-        // The outermost is the last one.
+        // The outermost step is the last one.
         if let Some(steps) = steps.get_mut(..depth) {
             steps.reverse();
         }

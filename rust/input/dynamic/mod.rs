@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Dynamic events: what the `dynamic_events` file takes, as ftrace's.
+//! Dynamic events: the lines of the `dynamic_events` file, in ftrace's syntax.
 //!
 //! ```text
 //! p[:[SUBSYSTEM/]EVENT] PLACE [ARGUMENT]...    when the code at PLACE is reached
 //! r[MAX][:[SUBSYSTEM/]EVENT] PLACE [ARGUMENT]...  when the function PLACE returns
 //! t[:[SUBSYSTEM/]EVENT] TRACEPOINT [ARGUMENT]...   when the tracepoint is reached
-//! -:[SUBSYSTEM/]EVENT                          takes an event away
-//! PLACE = SYMBOL[+OFFSET] | MODULE:SYMBOL[+OFFSET] | 0xADDRESS | /FILE:OFFSET
+//! -:[SUBSYSTEM/]EVENT                          deletes an event PLACE = SYMBOL[+OFFSET] |
+//! MODULE:SYMBOL[+OFFSET] | 0xADDRESS | /FILE:OFFSET
 //! ```
 
 pub mod argument;
@@ -18,44 +18,45 @@ use super::caret;
 use super::rest::{is_of_name, Rest};
 use core::fmt;
 
-/// The subsystem of an event of the kernel that names none: as ftrace's.
+/// Default subsystem of an event in the kernel, as in ftrace.
 pub const SUBSYSTEM: &str = "kprobes";
 
-/// The same of an event of a program.
+/// Default subsystem of an event in a program.
 pub const FILE_SUBSYSTEM: &str = "uprobes";
 
-/// The same of an event at a tracepoint.
+/// Default subsystem of an event at a tracepoint.
 pub const TRACEPOINT_SUBSYSTEM: &str = "tracepoints";
 
-/// Arguments of a tracepoint that are in registers: one register has what its handlers have.
+/// Maximum number of a tracepoint's arguments that are in registers. One register has the data of
+/// the tracepoint's handler.
 pub const TRACEPOINT_ARGUMENTS: usize = 5;
 
-/// The most arguments that an event may have.
+/// Maximum number of arguments of an event.
 pub const ARGUMENTS_MAX: usize = 32;
 
 /// A line of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Definition<'a> {
-    /// An event comes.
+    /// Creates an event.
     Add(Probe<'a>),
-    /// An event goes.
+    /// Deletes an event.
     Remove(Name<'a>),
 }
 
-/// An event, and where it fires.
+/// An event, and the place where it fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe<'a> {
     /// Whether it fires when the function returns.
     pub at_return: bool,
-    /// Of how many calls at once the return is seen; 0 leaves it to the kernel.
+    /// Number of calls in progress whose return the kernel can watch; 0: the kernel's default.
     pub max_active: u32,
-    /// What it is called; [`None`] has it called after its place.
+    /// Name of the event; [`None`]: the name is made from the place.
     pub name: Option<Name<'a>>,
-    /// Where it fires.
+    /// The place where it fires.
     pub place: Place<'a>,
-    /// The place and the arguments, as they were written.
+    /// The place and the arguments, as written.
     pub text: &'a str,
-    /// The arguments, and where in the line they begin.
+    /// The arguments, and their position in the line.
     arguments: (&'a str, usize),
 }
 
@@ -64,77 +65,77 @@ pub struct Probe<'a> {
 pub struct Name<'a> {
     /// The subsystem, if it is given.
     pub subsystem: Option<&'a str>,
-    /// The name in it.
+    /// The name in the subsystem.
     pub event: &'a str,
 }
 
-/// Where an event fires.
+/// The place where an event fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place<'a> {
-    /// Where in the line it stands.
+    /// Position in the line.
     pub at: usize,
-    /// What the offset is from.
+    /// Base of the offset.
     pub base: PlaceBase<'a>,
-    /// So many bytes behind.
+    /// Offset in bytes from the base.
     pub offset: u64,
 }
 
-/// What a place is told by.
+/// Base of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlaceBase<'a> {
-    /// A symbol, with its module in front or not.
+    /// A symbol, optionally with its module in front.
     Symbol(&'a str),
     /// An address.
     Address(u64),
-    /// The beginning of a file that programs run.
+    /// The beginning of a file that programs execute.
     File(&'a str),
-    /// It is a tracepoint.
+    /// A tracepoint.
     Tracepoint(&'a str),
 }
 
-/// Why a line is refused.
+/// An error in a line.
 pub type Error = caret::Error<Reason>;
 
-/// What is wrong with a line.
+/// Description of an error in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The line begins with something else.
+    /// The line begins with another character.
     NoKind,
     /// Not a number of calls.
     NoMax,
-    /// Not a name of an event.
+    /// Not the name of an event.
     NoName,
-    /// There is no place.
+    /// The place is missing.
     NoPlace,
     /// Not an offset.
     NoOffset,
     /// Not a place in a file.
     NoFilePlace,
-    /// Not what a tracepoint can be called.
+    /// Not the name of a tracepoint.
     NoTracepoint,
-    /// The return of code that is not a function's beginning.
+    /// A return at an offset inside a function.
     ReturnInside,
-    /// Something behind what is taken away.
+    /// More text after the name of the event to delete.
     TooMuch,
-    /// More arguments than there can be.
+    /// Too many arguments.
     TooManyArguments,
-    /// Not a name of an argument.
+    /// Not the name of an argument.
     NoArgumentName,
-    /// Not what an argument can be.
+    /// Not the value of an argument.
     NoValue,
     /// Not the name of a register.
     NoRegister,
-    /// Not the number of an argument that is in a register.
+    /// Not the number of an argument in a register.
     NoArgument,
-    /// An argument of the function, where it may be gone.
+    /// An argument of the function, at a place where it may be overwritten.
     ArgumentInside,
-    /// An argument of a program's function, when it returns.
+    /// An argument of a program's function, when that returns.
     ArgumentGone,
-    /// The result, where there is none.
+    /// The result, at a place where it does not exist.
     ResultAtEntry,
-    /// What only code has, at a tracepoint.
+    /// A value that only code has, at a tracepoint.
     NotAtTracepoint,
-    /// More steps from pointer to pointer than there can be.
+    /// Too many steps from pointer to pointer.
     TooManySteps,
     /// A parenthesis is missing.
     NoParenthesis,
@@ -142,7 +143,7 @@ pub enum Reason {
     NoNumber,
     /// Not a type.
     NoType,
-    /// A type that the value cannot have.
+    /// A type that does not fit the value.
     WrongType,
 }
 
@@ -254,7 +255,7 @@ impl<'a> Definition<'a> {
 }
 
 impl<'a> Probe<'a> {
-    /// The subsystem of the event if it names none.
+    /// Subsystem of the event if its name has none.
     pub fn own_subsystem(&self) -> &'static str {
         match self.place.base {
             PlaceBase::File(_) => FILE_SUBSYSTEM,
@@ -263,7 +264,7 @@ impl<'a> Probe<'a> {
         }
     }
 
-    /// Its arguments; the first that is wrong ends them.
+    /// Iterates over the arguments; it ends at the first error.
     pub fn arguments(&self) -> impl Iterator<Item = Result<Argument<'a>, Error>> {
         let (text, begin) = self.arguments;
         let is_inside = match self.place.base {
@@ -314,18 +315,18 @@ impl<'a> Probe<'a> {
 }
 
 impl Place<'_> {
-    /// Whether it is code of a program.
+    /// Returns whether the place is code of a program.
     pub fn is_in_file(&self) -> bool {
         matches!(self.base, PlaceBase::File(_))
     }
 
-    /// Whether it is a tracepoint.
+    /// Returns whether the place is a tracepoint.
     pub fn is_tracepoint(&self) -> bool {
         matches!(self.base, PlaceBase::Tracepoint(_))
     }
 }
 
-/// A number: decimal, or hexadecimal behind `0x`.
+/// Parses a number: decimal, or hexadecimal after `0x`.
 fn number(rest: &mut Rest<'_>) -> Option<u64> {
     if rest.take("0x") {
         let digits = rest.take_while(|c| c.is_ascii_hexdigit());

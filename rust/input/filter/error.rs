@@ -1,88 +1,88 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Why a filter expression is refused.
+//! Errors in a filter expression.
 
 use super::super::caret;
 use super::{MAX_DEPTH, MAX_TEXT};
 use core::fmt;
 
-/// Why an expression is refused.
+/// An error in an expression.
 pub type Error = caret::Error<Reason>;
 
-/// What is wrong with an expression.
+/// Description of an error in an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// There is nothing.
+    /// The expression is empty.
     Empty,
-    /// No predicate where there should be one.
+    /// A predicate is missing.
     NoPredicate,
-    /// Behind a predicate there is something else than `&&`, `||` or `)`.
+    /// Text other than `&&`, `||` or `)` after a predicate.
     NoConnective,
     /// `(` without `)`.
     NotClosed,
     /// `)` without `(`.
     NotOpened,
-    /// More than [`MAX_DEPTH`] open parentheses.
+    /// More than [`MAX_DEPTH`] nested parentheses.
     TooDeep,
-    /// No operator behind a name.
+    /// No operator after a name.
     NoOperator,
-    /// No operand behind an operator.
+    /// No operand after an operator.
     NoOperand,
-    /// A word that should stand in quotes.
+    /// A text without quotes.
     NoQuotes,
-    /// A quote without its match.
+    /// A quote without a closing quote.
     NotQuoted,
     /// A text of more than [`MAX_TEXT`] bytes.
     LongText,
     /// Not a number.
     NoNumber,
-    /// A number that 64 bits cannot hold.
+    /// A number of more than 64 bits.
     LargeNumber,
     /// `CPUS` without `{`.
     NoBrace,
     /// `CPUS{` without `}`.
     NotBraced,
-    /// An address of the kernel, which not everybody may see.
+    /// An address of the kernel, which not every user may see.
     Hidden,
     /// `.function`.
     Function,
-    /// The name is of no field and no context.
+    /// The name of neither a field nor a context.
     Unknown,
-    /// `.ustring` behind the name of no text.
+    /// `.ustring` after the name of a field that is no text.
     NoText,
-    /// A number or CPUs for a text.
+    /// A number or CPUs as operand for a text.
     IsText,
-    /// A text for a number.
+    /// A text as operand for a number.
     IsNumber,
-    /// Anything but CPUs for an array.
+    /// An operand other than CPUs for an array.
     IsArray,
-    /// A field that nothing can be compared with.
+    /// A field that cannot be compared.
     Incomparable,
-    /// An operator that texts do not have.
+    /// An operator that does not exist for texts.
     TextOperator,
     /// `~` for a number.
     NumberOperator,
-    /// An operator that CPUs do not have.
+    /// An operator that does not exist for CPUs.
     CpusOperator,
-    /// The field has no such value.
+    /// The number is out of the field's range.
     OutOfRange {
         /// Whether the field is signed.
         is_signed: bool,
-        /// Its width: 1 to 64.
+        /// Width of the field: 1 to 64.
         bits: u8,
     },
     /// Not a list of CPUs.
     NoCpuList,
-    /// The list names none.
+    /// The list has no CPU.
     NoCpu,
-    /// There is no such CPU.
+    /// The machine has no such CPU.
     LargeCpu {
-        /// The CPUs are below that.
+        /// Number of CPUs of the machine.
         cpus: u32,
     },
-    /// More comparisons than the program has room for.
+    /// The program has no room for more comparisons.
     LongProgram,
-    /// More texts and CPUs than the program has room for.
+    /// The program has no room for more texts and CPUs.
     LongTexts,
 }
 

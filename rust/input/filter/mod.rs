@@ -14,25 +14,24 @@
 //! cpus       := "CPUS{" list "}"
 //! ```
 //!
-//! A name consists of letters, digits and `_`. White space may stand between any two of these but
-//! in front of a suffix and inside of an operator, a number or `CPUS{`. Nothing in a text has a
-//! meaning here: there is no escape.
+//! A name consists of letters, digits and `_`. White space may separate any two elements. But there
+//! is none before a suffix, nor inside an operator, a number or `CPUS{`. No character in a text has
+//! a special meaning: there is no escape.
 //!
-//! What a name means and which operator fits it is for the compiler to say (the room `filter`).
-//! Nothing is allocated: the [`Parser`](parse::Parser) hands over one
-//! element after the other.
+//! The compiler (the room `filter`) decides what a name means and which operator fits it. The
+//! parser allocates no memory: the [`Parser`](parse::Parser) returns one element after the other.
 
 pub mod error;
 pub mod parse;
 
-/// So many parentheses may be open at a time.
+/// Maximum number of nested parentheses.
 pub const MAX_DEPTH: usize = 16;
 
-/// The longest text in an expression, in bytes, as in ftrace.
+/// Maximum size of a text in an expression in bytes, as in ftrace.
 pub const MAX_TEXT: usize = 255;
 
-/// An element of an expression. Their order is sound: the [`Parser`](parse::Parser) hands over no
-/// other.
+/// An element of an expression. The [`Parser`](parse::Parser) returns elements only in a valid
+/// order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element<'a> {
     /// `(`
@@ -49,26 +48,26 @@ pub enum Element<'a> {
     Predicate(Predicate<'a>),
 }
 
-/// A comparison. Places are bytes of the expression.
+/// A comparison. Positions are bytes of the expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Predicate<'a> {
     /// The name of a field or a context.
     pub name: &'a str,
-    /// Where the name begins.
+    /// Position of the name.
     pub name_at: usize,
     /// Whether `.ustring` follows the name.
     pub is_ustring: bool,
-    /// How it is compared.
+    /// The operator.
     pub operator: Operator,
-    /// Where the operator begins.
+    /// Position of the operator.
     pub operator_at: usize,
-    /// With what.
+    /// The operand.
     pub operand: Operand<'a>,
-    /// Where the operand begins.
+    /// Position of the operand.
     pub operand_at: usize,
 }
 
-/// How two values are compared.
+/// Comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// `==`
@@ -83,29 +82,29 @@ pub enum Operator {
     Greater,
     /// `>=`
     GreaterOrEqual,
-    /// `&`: the two have a bit in common, or a CPU.
+    /// `&`: the two have a common bit, or a common CPU.
     And,
     /// `~`: the text matches a pattern.
     Glob,
 }
 
-/// What a value is compared with.
+/// Operand of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand<'a> {
     /// A number.
     Number(Number),
-    /// What stands between quotes.
+    /// The text between quotes.
     Text(&'a str),
-    /// What stands between the braces of `CPUS{}`: not yet checked.
+    /// The text between the braces of `CPUS{}`, not yet checked.
     Cpus(&'a str),
 }
 
-/// A number, as it was written.
+/// A number, as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Number {
-    /// Whether there is a `-` in front.
+    /// Whether a `-` comes before it.
     pub is_negative: bool,
-    /// The number behind that.
+    /// The number after the sign.
     pub magnitude: u64,
     /// Whether it is decimal; else hexadecimal or octal.
     pub is_decimal: bool,

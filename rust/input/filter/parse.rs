@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! From a text to the elements of a filter expression.
+//! Parser of filter expressions.
 
 use super::super::rest::{is_of_name, Rest};
 use super::error::{Error, Reason};
 use super::{Element, Number, Operand, Operator, Predicate, MAX_DEPTH, MAX_TEXT};
 use core::num::IntErrorKind;
 
-/// Takes an expression apart: gives its elements in order, and ends behind the last one or the
+/// Iterator over the elements of an expression, in order. It ends after the last element or the
 /// first error. May run in any context.
 #[derive(Clone, Debug)]
 pub struct Parser<'a> {
     rest: Rest<'a>,
-    /// Whether a predicate comes next, or what may stand before one.
+    /// Whether the next element is a predicate, or one that may come before a predicate.
     wants_predicate: bool,
-    /// Where the parentheses stand that are open.
+    /// Positions of the open parentheses.
     open: [usize; MAX_DEPTH],
     depth: usize,
     is_done: bool,
 }
 
 impl<'a> Parser<'a> {
-    /// Of an expression.
+    /// Makes a parser of an expression.
     pub fn new(text: &'a str) -> Self {
         Self {
             rest: Rest::new(text),
@@ -32,7 +32,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Takes what comes before `end`, and that.
+    /// Consumes the text up to `end`, and `end`. Returns the text.
     fn take_until(&mut self, end: char) -> Option<&'a str> {
         let (taken, _) = self.rest.left().split_once(end)?;
         self.rest.advance(taken.len().wrapping_add(end.len_utf8()));
@@ -135,7 +135,7 @@ impl<'a> Parser<'a> {
         const OPERATORS: [(&str, Operator); 8] = [
             ("==", Operator::Equal),
             ("!=", Operator::NotEqual),
-            // Before those that they begin with.
+            // Before the operators that these begin with.
             ("<=", Operator::LessOrEqual),
             (">=", Operator::GreaterOrEqual),
             ("<", Operator::Less),

@@ -12,7 +12,7 @@ fn cpus(list: &str) -> Result<Vec<u32>, Error> {
     Ok(all)
 }
 
-/// `cpulist_parse()` of the kernel gives the same answers.
+/// Cases for which the kernel's `cpulist_parse()` gives the same results.
 #[test]
 fn lists_are_those_of_the_kernel() {
     for (list, expected) in [

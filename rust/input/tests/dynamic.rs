@@ -100,7 +100,7 @@ fn arguments_are_parsed() {
         (all[0].name, all[0].number, all[1].name),
         (Some("fd"), 1, None)
     );
-    // What is nearest to the base comes first.
+    // The step next to the base comes first.
     let steps: Vec<_> = all[2].steps().collect();
     let step = |offset, is_user| Step { offset, is_user };
     assert_eq!(steps, [step(16, true), step(-8, false)]);

@@ -10,7 +10,7 @@ fn elements(text: &str) -> Result<Vec<Element<'_>>, Error> {
     Parser::new(text).collect()
 }
 
-/// The only predicate of an expression.
+/// Returns the only predicate of an expression.
 fn predicate(text: &str) -> Predicate<'_> {
     match elements(text).as_deref() {
         Ok([Element::Predicate(predicate)]) => *predicate,
@@ -82,7 +82,7 @@ fn all_operators_are_known() {
     }
 }
 
-/// As kstrtoull() takes them, with base 0.
+/// Numbers as kstrtoull() accepts them, with base 0.
 #[test]
 fn numbers_are_those_of_the_kernel() {
     for (text, magnitude, is_decimal) in [
@@ -130,7 +130,7 @@ fn texts_are_what_stands_between_quotes() {
     );
 }
 
-/// Why each is refused, and where the caret stands.
+/// Error and caret position of invalid expressions.
 #[test]
 fn what_is_no_expression_is_refused() {
     use Reason::*;
@@ -197,7 +197,7 @@ fn sixteen_parentheses_may_be_open() {
     assert_eq!(elements(&nested(16)).map(|all| all.len()), Ok(33));
     let (at, reason) = (16, Reason::TooDeep);
     assert_eq!(elements(&nested(17)), Err(Error { at, reason }));
-    // So many in a row are no matter.
+    // The limit is for nested parentheses only.
     let row = vec!["((a==1))"; 40].join("&&");
     assert!(elements(&row).is_ok());
 }
@@ -219,7 +219,7 @@ fn the_caret_stands_under_the_place() {
          \x20                                ^\n\
          expected an operator: ==, !=, <, <=, >, >=, & or ~"
     );
-    // In its line, behind as many columns and tabs.
+    // The caret is on the error's line, after the same columns and tabs.
     assert_eq!(
         shown("a == 'ü' &&\n\tb == 'ü' && c = 1\n|| d"),
         "\tb == 'ü' && c = 1\n\

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Words that choose functions.
+//! Words that select functions.
 
 use rtrace_input::function::{Choice, Error, Functions, Reason};
 

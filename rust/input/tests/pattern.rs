@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What patterns pick. (That the matcher is right for any pattern is what the fuzzer looks at,
-//! in `tools/fuzz/src/target/patterns.rs`.)
+//! Events that patterns select. (The fuzzer checks the matcher for any pattern, in
+//! `tools/fuzz/src/target/patterns.rs`.)
 
 use rtrace_input::glob;
 use rtrace_input::pattern::Pattern;
 
-/// `glob_match()` of the kernel gives the same answers.
+/// Cases for which the kernel's `glob_match()` gives the same results.
 #[test]
 fn globs_are_those_of_the_kernel() {
     for (pattern, matching, others) in [
@@ -19,7 +19,7 @@ fn globs_are_those_of_the_kernel() {
         ("a*a", &["aa", "aba", "aaa"], &["a", "ab", "aab"]),
         ("*ab*cd*", &["abcd", "aabcabdcd"], &["abcab", "cdab"]),
         ("*aab", &["aab", "aaab", "aabaab"], &["ab", "aaba"]),
-        // Classes: ranges, the bracket and the dash as members, what is not in them.
+        // Classes: ranges, brackets and dashes as members, and negated classes.
         ("[ab]c", &["ac", "bc"], &["c", "cc", "abc"]),
         ("[a-c]", &["a", "b", "c"], &["", "d", "-", "ab"]),
         ("[!a-c]", &["d", "!", "-"], &["", "a", "b", "c"]),
@@ -33,13 +33,13 @@ fn globs_are_those_of_the_kernel() {
         ("[*?]", &["*", "?"], &["a"]),
         (r"[\]", &[r"\"], &["]"]),
         ("*[0-9]", &["a1", "12"], &["", "1a"]),
-        // What is not closed is no class.
+        // A class that is not closed is no class.
         ("[", &["["], &["", "a"]),
         ("[]", &["[]"], &["[", "]"]),
         ("[!]", &["[!]"], &["a", "!"]),
         ("[a-", &["[a-"], &["a", "-"]),
         ("[a*", &["[a", "[ab"], &["a"]),
-        // A backslash takes the meaning of what follows.
+        // A backslash removes the special meaning of the next character.
         (r"\*", &["*"], &["a", r"\", r"\*"]),
         (r"\[a]", &["[a]"], &["a"]),
         (r"\a", &["a"], &[r"\a"]),

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Lines of the state.
+//! Lines of the `statedump` file.
 
 use rtrace_input::state::{number, Line, Reason, Value};
 
-/// Names of a line's fields, and values as they are meant.
+/// Names of a line's fields, with the decoded values.
 type Fields<'a> = Vec<(&'a str, Vec<u8>)>;
 
-/// A line's fields; or what is wrong, and where.
+/// Returns a line's fields, or the error with its position.
 fn fields(line: &str) -> Result<Fields<'_>, (usize, Reason)> {
     let Some(Line::Event { mut fields, .. }) = Line::parse(line) else {
         panic!("'{line}' is no event");

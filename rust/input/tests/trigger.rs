@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Triggers. (That what is parsed can be written again is what the fuzzer looks at, in
+//! Triggers. (The fuzzer checks that a parsed trigger can be written again, in
 //! `tools/fuzz/src/target/triggers.rs`.)
 
 use rtrace_input::marker::LONGEST;
@@ -34,7 +34,7 @@ fn triggers_are_parsed() {
         ..on
     };
     assert_eq!(parsed("traceon:web:1"), web_once);
-    // A session whose name could be a count.
+    // A session whose name looks like a count.
     let five = Trigger {
         session: Some("5"),
         count: 7,
@@ -96,7 +96,7 @@ fn markers_and_stacks_are_parsed() {
     let some = parsed("marker:\"a b\":3  if c == 1");
     let expression = some.filter.map(|filter| (filter.expression, filter.at));
     assert_eq!(expression, Some(("c == 1", 19)));
-    // Of any text, or of one.
+    // Deletes markers with any text, or with one text.
     let any = parsed("!marker");
     assert!(any.removes && any.text.is_none());
     assert_eq!(parsed("!marker:\"a b\"").text, Some("a b"));

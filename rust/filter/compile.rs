@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! From an expression to a program.
+//! Compiler from an expression to a program.
 
 use super::abi::schema::{Field, FieldType, Integer, Shown};
 use super::flow::Flow;
@@ -13,7 +13,7 @@ use super::program::{
     BytesAt, NumberAt, Program, Range, Step, Test, Text, TextAt, MAX_STEPS, MAX_TEXTS,
 };
 
-/// What ftrace calls contexts.
+/// ftrace's names of contexts.
 const FTRACE_NAMES: [(&str, &str); 4] = [
     ("CPU", "cpu"),
     ("common_cpu", "cpu"),
@@ -21,46 +21,46 @@ const FTRACE_NAMES: [(&str, &str); 4] = [
     ("common_pid", "tid"),
 ];
 
-/// What the names in an expression may mean.
+/// Meaning of the names in an expression.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'a, F> {
     /// The event's fields, in the order of the record.
     pub fields: F,
-    /// What a name is that no field has. Those called `cpu`, `comm` and `tid` are also found by
-    /// the names that ftrace has for them: `CPU`, `common_cpu`, `COMM`, `common_pid`.
+    /// Contexts, for names that no field has. `cpu`, `comm` and `tid` can also be given by ftrace's
+    /// names: `CPU`, `common_cpu`, `COMM`, `common_pid`.
     pub contexts: &'a [Context<'a>],
     /// The CPUs of this machine are 0 to `cpus` - 1.
     pub cpus: u32,
-    /// Whether addresses of the kernel are refused: else who may not see one could find it by
-    /// comparing.
+    /// Whether addresses of the kernel are refused. Otherwise a user who may not see an address
+    /// could find it by comparisons.
     pub hides_addresses: bool,
 }
 
-/// A context that there is.
+/// An available context.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
     /// Its name.
     pub name: &'a str,
-    /// What it is, to [`Contexts`](super::evaluate::Contexts).
+    /// Its id for [`Contexts`](super::evaluate::Contexts).
     pub id: u8,
-    /// Its type: an integer or a text. (Where it would lie in a record, and how long a text is, do
-    /// not matter.)
+    /// Its type: an integer or a text. (The place in a record and the size of a text do not
+    /// matter.)
     pub ty: FieldType<'a>,
 }
 
-/// Where a program is put. It gets as long as there is room here, but not longer than
+/// Memory for a program. The program has at most as much as there is room for here, and at most
 /// [`MAX_STEPS`] and [`MAX_TEXTS`].
 #[derive(Debug)]
 pub struct Memory<'m> {
-    /// For the steps.
+    /// Memory for the steps.
     pub steps: &'m mut [Step],
-    /// For the texts.
+    /// Memory for the texts.
     pub texts: &'m mut [u8],
 }
 
-/// Makes a program of an expression in ftrace's language. It lies at the beginning of the memory.
+/// Compiles an expression in ftrace's language. The program lies at the beginning of the memory.
 ///
-/// Allocates nothing; takes less than two KiB of stack. Any context.
+/// Allocates no memory, and uses less than two KiB of stack. Any context.
 pub fn compile<'f, 'm>(
     expression: &str,
     names: Names<'_, impl Iterator<Item = Field<'f>> + Clone>,
@@ -103,7 +103,7 @@ fn at_most<T>(len: usize, memory: &mut [T]) -> &mut [T] {
     memory.get_mut(..len).unwrap_or_default()
 }
 
-/// A program that grows.
+/// A program under construction.
 struct Code<'m> {
     steps: &'m mut [Step],
     step_count: usize,
@@ -135,7 +135,7 @@ impl<'m> Code<'m> {
         Ok(())
     }
 
-    /// Room for so many bytes of text.
+    /// Returns room for this many bytes of text.
     fn text(&mut self, len: usize) -> Result<(Text, &mut [u8]), Reason> {
         let start = self.text_bytes;
         let end = start.saturating_add(len);
@@ -160,7 +160,8 @@ struct Compiler<'n, 'm, F> {
 }
 
 impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
-    /// Adds steps, of which the last one evaluates the predicate, or its contrary: says which.
+    /// Adds steps, the last of which evaluates the predicate or its negation. Returns whether it is
+    /// the negation.
     fn predicate(&mut self, predicate: &Predicate<'_>) -> Result<bool, Error> {
         let at_name = |reason| Error {
             at: predicate.name_at,
@@ -210,7 +211,8 @@ impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
         Ok(is_contrary)
     }
 
-    /// What a name means: an event's field, or else a context. Adds the steps that lead there.
+    /// Returns the meaning of a name: an event's field, or else a context. Adds the steps that lead
+    /// to the field.
     fn named(&mut self, name: &str) -> Result<Value, Reason> {
         if let Some((index, ty)) = self.layout.find(name) {
             if self.hides_addresses && ty.has_addresses() {
@@ -262,7 +264,7 @@ impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
         Ok((test, is_contrary))
     }
 
-    /// Compares a number with CPUs.
+    /// Adds the comparison of a number with CPUs.
     fn cpu_test(
         &mut self,
         predicate: &Predicate<'_>,
@@ -293,12 +295,12 @@ impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
                 let set = set.bits;
                 (Test::Member { from, mask, set }, false)
             }
-            // It differs from several, but must be a CPU.
+            // The number differs from several CPUs, but must be a CPU.
             Operator::NotEqual => {
                 let range = Range::new(0, last.min(mask), mask);
                 (Test::Range { from, range }, false)
             }
-            // The contrary of any number.
+            // The negation of a test that every number passes.
             _ => {
                 let range = Range::new(0, mask, mask);
                 (Test::Range { from, range }, true)
@@ -306,7 +308,7 @@ impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
         })
     }
 
-    /// Compares a set of numbers with CPUs; `!=` as `==`.
+    /// Adds the comparison of a set of numbers with CPUs; `!=` is compiled as `==`.
     fn set_test(
         &mut self,
         predicate: &Predicate<'_>,
@@ -320,7 +322,7 @@ impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
         })
     }
 
-    /// A list of CPUs.
+    /// Adds a list of CPUs.
     fn cpus(&mut self, predicate: &Predicate<'_>, list: &str) -> Result<Set, Error> {
         let cpus = self.cpus;
         let error = |at, reason| Error { at, reason };
@@ -358,11 +360,11 @@ impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
 
 struct Set {
     bits: Text,
-    /// Its only member.
+    /// The only member, if there is just one.
     single: Option<u32>,
 }
 
-/// Whether the operator is the contrary of `==`. An error if CPUs have no such operator.
+/// Returns whether the operator is the negation of `==`. An error if CPUs have no such operator.
 fn for_cpus(operator: Operator) -> Result<bool, Reason> {
     match operator {
         Operator::Equal | Operator::And => Ok(false),
@@ -371,12 +373,12 @@ fn for_cpus(operator: Operator) -> Result<bool, Reason> {
     }
 }
 
-/// The bits that an integer has, from the lowest one.
+/// A mask of the bits of an integer.
 fn mask(integer: Integer) -> u64 {
     u64::MAX.wrapping_shr(64_u32.saturating_sub(integer.bits.into()))
 }
 
-/// Compares a number with another, and says whether it is the contrary that is asked for.
+/// Returns the comparison of a number with another one, and whether the result must be negated.
 fn number_test(
     operator: Operator,
     from: NumberAt,
@@ -389,7 +391,7 @@ fn number_test(
         is_signed,
         bits: integer.bits,
     })?;
-    // Modulo `mask` + 1, all values follow the least one.
+    // Modulo `mask` + 1, every value is the least one plus an offset.
     let least = if is_signed {
         mask.wrapping_shr(1).wrapping_add(1)
     } else {
@@ -403,7 +405,7 @@ fn number_test(
         Operator::Greater => (Range::new(least, value, mask), true),
         Operator::GreaterOrEqual => (Range::new(value, most, mask), false),
         Operator::Less => (Range::new(value, most, mask), true),
-        // Of these bits, none is set.
+        // None of these bits is set.
         Operator::And => (Range::new(0, 0, value), true),
         Operator::Glob => return Err(Reason::NumberOperator),
     };
@@ -411,7 +413,7 @@ fn number_test(
 }
 
 impl Range {
-    /// From `low` to `high`, modulo `mask` + 1.
+    /// Makes the range from `low` to `high`, modulo `mask` + 1.
     fn new(low: u64, high: u64, mask: u64) -> Self {
         Self {
             low,
@@ -421,7 +423,7 @@ impl Range {
     }
 }
 
-/// A number's bits in an integer. [`None`] if it has no room for it.
+/// Returns a number as bits of an integer. [`None`] if the integer has no room for it.
 fn bits_of(number: Number, is_signed: bool, mask: u64) -> Option<u64> {
     let Number {
         is_negative,

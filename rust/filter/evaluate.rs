@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Runs a program over a record.
+//! Evaluation of a program on a record.
 
 use super::input::glob;
 use super::program::{
     BytesAt, Extent, First, NumberAt, Program, Range, Source, Step, Test, Text, TextAt,
 };
 
-/// The contexts of the moment. Whatever these functions are, they may be called in the context of
-/// the probe: in NMI, too.
+/// The values of contexts at this moment. The functions may be called in any context in which a
+/// probe may run, NMI included.
 pub trait Contexts {
-    /// What a text is held in.
+    /// Type that holds a text.
     type Text: AsRef<[u8]>;
 
-    /// The number with this id; bits above those that its type has do not matter. [`None`]: it
-    /// cannot be found out here, and the record is not wanted.
+    /// Returns the number with this id; the caller ignores bits above those of its type. [`None`]:
+    /// the value cannot be determined here, and the record is refused.
     fn number(&self, id: u8) -> Option<u64>;
 
-    /// The text with this id, up to its end or a NUL. [`None`]: as for a number.
+    /// Returns the text with this id, up to its end or a NUL. [`None`]: as for a number.
     fn text(&self, id: u8) -> Option<Self::Text>;
 }
 
 impl Program<'_> {
-    /// Whether a record is wanted: its fields, without the event header. Any context, NMI included.
+    /// Returns whether the filter accepts a record. `record` has its fields, without the event
+    /// header. Any context, NMI included.
     ///
-    /// As long as steps compare numbers of whole bytes, or contexts, no call is made.
+    /// No function is called as long as the steps compare numbers of whole bytes, or contexts.
     #[inline(always)]
     pub fn wants<C: Contexts>(&self, record: &[u8], contexts: &C) -> bool {
         let mut at = 0;
@@ -40,7 +41,7 @@ impl Program<'_> {
         at == self.steps.len()
     }
 
-    /// The same for a program that has come to the step `at`, and passed no field.
+    /// Continues a program at step `at`, before it has passed any field.
     #[inline(never)]
     fn wants_from<C: Contexts>(&self, mut at: usize, record: &[u8], contexts: &C) -> bool {
         let mut state = State {
@@ -60,10 +61,10 @@ impl Program<'_> {
 }
 
 impl First {
-    /// Whether a record is wanted, if this decides that. Behind the record's fields, of which it has
-    /// all that it should, are eight bytes more. Any context, NMI included.
+    /// Returns whether the filter accepts a record, if this step decides that. `record` has all its
+    /// fields, and eight more bytes after them. Any context, NMI included.
     ///
-    /// A word is read, however short the number is: the range cuts off the rest.
+    /// Reads a whole word, even for a shorter number; the range's mask removes the rest.
     #[inline(always)]
     pub fn decides(&self, record: &[u8]) -> Option<bool> {
         let number = u64::from_le_bytes(load(record, self.at)?);
@@ -81,8 +82,8 @@ impl First {
 }
 
 impl Step {
-    /// The step behind the one `at`, which is this: forward, always. (An index is far below the
-    /// largest number.)
+    /// Returns the step after step `at`, which is this one. It is always a later one. (An index is
+    /// far below the largest number.)
     #[inline(always)]
     fn next(&self, at: usize, is_true: bool) -> usize {
         let skipped = if is_true { self.if_true } else { self.if_false };
@@ -97,7 +98,7 @@ impl Range {
     }
 }
 
-/// A number of whole bytes, or of the moment, if it is there.
+/// Returns a number of whole bytes or of a context, if it exists.
 #[inline(always)]
 fn plain<C: Contexts>(from: &NumberAt, record: &[u8], contexts: &C) -> Option<u64> {
     let at = from.at as usize;
@@ -116,12 +117,12 @@ fn load<const N: usize>(record: &[u8], at: usize) -> Option<[u8; N]> {
     record.get(at..at.wrapping_add(N))?.try_into().ok()
 }
 
-/// A program that runs. Where something cannot be read, its functions return [`None`].
+/// A running program. Its functions return [`None`] if a value cannot be read.
 struct State<'a, C> {
     texts: &'a [u8],
     record: &'a [u8],
     contexts: &'a C,
-    /// The byte behind the last field that was passed.
+    /// Offset of the byte after the last passed field.
     behind: usize,
 }
 
@@ -134,13 +135,13 @@ impl<C: Contexts> State<'_, C> {
         }
     }
 
-    /// Bits, of which the place is counted from `origin`.
+    /// Returns bits whose place is counted from `origin`.
     fn bits(&self, origin: usize, from: NumberAt) -> Option<u64> {
         let at = origin.checked_add(from.at as usize)?;
         let (shift, bits) = (u32::from(from.shift), u32::from(from.bits));
         let len = shift.wrapping_add(bits).div_ceil(8) as usize;
         let bytes = self.record.get(at..)?.get(..len)?;
-        // At most seven bits more than a word.
+        // At most seven bits more than a word has.
         let mut number = 0;
         for (place, byte) in (0_u32..64).step_by(8).zip(bytes) {
             number |= u64::from(*byte).wrapping_shl(place);
@@ -153,8 +154,8 @@ impl<C: Contexts> State<'_, C> {
         Some(number & u64::MAX.checked_shr(unused).unwrap_or(0))
     }
 
-    /// Where bytes begin, where they end, and where the next field begins. What is behind the
-    /// record's end is for the reader of it to find.
+    /// Returns where bytes begin, where they end, and where the next field begins. The caller
+    /// checks whether that is after the record's end.
     fn extent(&self, from: BytesAt) -> Option<(usize, usize, usize)> {
         let origin = if from.is_far { self.behind } else { 0 };
         let start = origin.checked_add(from.at as usize)?;
@@ -218,7 +219,7 @@ impl<C: Contexts> State<'_, C> {
                 } else {
                     (other, one)
                 };
-                // Numbers that one has no bit for are not in it.
+                // A set does not contain a number for which it has no bit.
                 let rest = long.get(short.len()..)?;
                 let is_same = short.iter().zip(long).all(|(a, b)| a == b);
                 Some(is_same && rest.iter().all(|byte| *byte == 0))
@@ -235,12 +236,12 @@ impl<C: Contexts> State<'_, C> {
     }
 }
 
-/// How many bytes there are before the first NUL.
+/// Number of bytes before the first NUL.
 fn until_nul(bytes: &[u8]) -> Option<usize> {
     bytes.iter().position(|byte| *byte == 0)
 }
 
-/// Whether a set has a member.
+/// Returns whether a set has a member.
 fn has(set: &[u8], member: u64) -> bool {
     let byte = usize::try_from(member / 8).ok().and_then(|at| set.get(at));
     byte.is_some_and(|byte| byte.wrapping_shr(member as u32 % 8) & 1 != 0)

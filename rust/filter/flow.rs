@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! From `&&`, `||`, `!` and parentheses to skipped steps.
+//! Translation of `&&`, `||`, `!` and parentheses to skips.
 //!
-//! A step has two exits, for true and for false. Where an exit leads is known only later: to the
-//! right side of an operator when that begins, or out of the program at its end. Until then it is
-//! kept in a set. A part of the expression that is complete has two sets: the exits by which it is
-//! true, and those by which it is false. To invert it is to exchange them.
+//! A step has two exits, for true and for false. The target of an exit is known only later: the
+//! right side of an operator, when that begins, or the end of the program. Until then the exit is
+//! kept in a set. A complete part of the expression has two sets: the exits taken if it is true,
+//! and those taken if it is false. To invert the part, these sets are exchanged.
 
 use super::input::filter::MAX_DEPTH;
 use super::program::{Step, MAX_STEPS};
@@ -26,7 +26,7 @@ impl Exits {
         self.if_false |= other.if_false;
     }
 
-    /// Has them all lead to the step `to`, which is behind theirs.
+    /// Sets the target of all exits to step `to`, which is after their steps.
     fn lead_to(self, to: usize, steps: &mut [Step]) {
         for (at, step) in steps.iter_mut().enumerate() {
             let is_in = |set: u64| set.wrapping_shr(at as u32) & 1 != 0;
@@ -41,7 +41,7 @@ impl Exits {
     }
 }
 
-/// The exits of a part that is complete.
+/// The exits of a complete part.
 #[derive(Clone, Copy, Default)]
 struct Part {
     is_true: Exits,
@@ -61,23 +61,23 @@ impl Part {
     }
 }
 
-/// What is known of the expression inside of a parenthesis, or of the outermost one.
+/// State of the expression inside a parenthesis, or of the outermost one.
 #[derive(Clone, Copy, Default)]
 struct Level {
-    /// Whether there is a `!` in front.
+    /// Whether a `!` comes before it.
     is_inverted: bool,
-    /// The exits by which it is true: those of the left sides of `||`.
+    /// Exits taken if a left side of `||` is true.
     is_true: Exits,
-    /// The exits by which the left sides of `&&` are false, since the last `||`.
+    /// Exits taken if a left side of `&&` is false, since the last `||`.
     is_false: Exits,
 }
 
-/// The elements of an expression, until now.
+/// State after the elements of an expression that were read so far.
 pub(super) struct Flow {
-    /// The outermost and those that are open. The last one is at `depth`.
+    /// The outermost level and one for each open parenthesis. The innermost one is at `depth`.
     levels: [Level; MAX_DEPTH + 1],
     depth: usize,
-    /// What was completed last.
+    /// The part that was completed last.
     part: Part,
     /// Whether the next part is inverted.
     is_inverted: bool,
@@ -93,7 +93,8 @@ impl Flow {
         }
     }
 
-    /// The innermost level. (The parser lets no more be opened than there are, nor closed.)
+    /// Returns the innermost level. (The parser accepts neither too many `(` nor a `)` without
+    /// `(`.)
     fn level(&mut self) -> &mut Level {
         let [outermost, inner @ ..] = &mut self.levels;
         match self.depth.checked_sub(1) {
@@ -116,7 +117,7 @@ impl Flow {
         };
     }
 
-    /// A predicate that the step `at` evaluates, or the contrary of one.
+    /// A predicate that step `at` evaluates, or whose negation it evaluates.
     pub(super) fn predicate(&mut self, at: usize, is_contrary: bool) {
         let step = 1_u64.wrapping_shl(at as u32);
         let part = Part {
@@ -132,14 +133,14 @@ impl Flow {
         self.part = part.invert_if(take(&mut self.is_inverted) != is_contrary);
     }
 
-    /// `&&`, behind these steps.
+    /// `&&`, after these steps.
     pub(super) fn and(&mut self, steps: &mut [Step]) {
         let Part { is_true, is_false } = self.part;
         is_true.lead_to(steps.len(), steps);
         self.level().is_false.add(is_false);
     }
 
-    /// `||`, behind these steps.
+    /// `||`, after these steps.
     pub(super) fn or(&mut self, steps: &mut [Step]) {
         let Part { is_true, is_false } = self.part;
         let level = self.level();
@@ -149,7 +150,7 @@ impl Flow {
         all_false.lead_to(steps.len(), steps);
     }
 
-    /// The innermost level is complete.
+    /// Completes the innermost level.
     fn complete(&mut self) {
         let Part { is_true, is_false } = self.part;
         let mut level = *self.level();
@@ -168,7 +169,7 @@ impl Flow {
         self.depth = self.depth.saturating_sub(1);
     }
 
-    /// The expression ends, behind these steps.
+    /// The end of the expression, after these steps.
     pub(super) fn end(mut self, steps: &mut [Step]) {
         self.complete();
         let Part { is_true, is_false } = self.part;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where an event's fields lie in its record.
+//! Location of an event's fields in its record.
 
 use super::abi::schema::{Field, FieldType, Integer, Shown};
 use super::program::{BytesAt, Extent, NumberAt, Source, TextAt};
@@ -11,7 +11,7 @@ pub(super) struct Layout<F> {
     pub(super) fields: F,
 }
 
-/// What an operand is compared with.
+/// The left side of a comparison.
 #[derive(Clone, Copy)]
 pub(super) enum Value {
     Number(NumberAt, Integer),
@@ -20,12 +20,12 @@ pub(super) enum Value {
     Set(BytesAt),
 }
 
-/// Where a field begins.
+/// Location where a field begins.
 #[derive(Clone, Copy)]
 struct Place {
-    /// So many fields of variable size lie before it.
+    /// Number of fields of variable size before it.
     passed: usize,
-    /// The bit, counted from behind the last one of these.
+    /// Bit offset, counted from the end of the last one of these.
     bit: u64,
 }
 
@@ -36,15 +36,15 @@ impl Place {
 }
 
 impl<'a, F: Iterator<Item = Field<'a>> + Clone> Layout<F> {
-    /// The field called `name`.
+    /// Returns the field called `name`.
     pub(super) fn find(&self, name: &str) -> Option<(usize, FieldType<'a>)> {
         let mut fields = self.fields.clone().enumerate();
         let (index, field) = fields.find(|(_, field)| field.name == name)?;
         Some((index, field.ty))
     }
 
-    /// The fields that must be passed to get to a field: those before it of variable size. [`None`]
-    /// in place of one that cannot be passed.
+    /// Returns the fields of variable size before a field, which the program must pass. [`None`]
+    /// instead of a field that cannot be passed.
     pub(super) fn passed(
         &self,
         index: usize,
@@ -55,7 +55,7 @@ impl<'a, F: Iterator<Item = Field<'a>> + Clone> Layout<F> {
             .map(|(index, field)| self.bytes(index, field.ty))
     }
 
-    /// A field's value. [`None`]: nothing can be compared with it.
+    /// Returns a field's value. [`None`]: the field cannot be compared.
     pub(super) fn value(&self, index: usize, ty: FieldType<'a>) -> Option<Value> {
         match ty {
             FieldType::Integer(integer) | FieldType::Enumeration(integer, _) => {
@@ -72,7 +72,7 @@ impl<'a, F: Iterator<Item = Field<'a>> + Clone> Layout<F> {
         }
     }
 
-    /// Where a field lies. [`None`]: too far behind.
+    /// Returns where a field begins. [`None`]: the offset is too large.
     fn place(&self, index: usize) -> Option<Place> {
         let mut place = Place { passed: 0, bit: 0 };
         for field in self.fields.clone().take(index) {
@@ -110,7 +110,7 @@ impl<'a, F: Iterator<Item = Field<'a>> + Clone> Layout<F> {
         })
     }
 
-    /// The bytes of a field that is no integer.
+    /// Returns the bytes of a field that is no integer.
     fn bytes(&self, index: usize, ty: FieldType<'a>) -> Option<BytesAt> {
         let place = self.place(index)?;
         let extent = match ty {
@@ -124,7 +124,7 @@ impl<'a, F: Iterator<Item = Field<'a>> + Clone> Layout<F> {
                 let FieldType::Integer(integer) = ty else {
                     return None;
                 };
-                // What was passed between the two would have to be passed again.
+                // The fields passed between the two would have to be passed again.
                 let passed = self.place(length)?.passed;
                 if passed != 0 && passed != place.passed {
                     return None;
@@ -141,18 +141,18 @@ impl<'a, F: Iterator<Item = Field<'a>> + Clone> Layout<F> {
     }
 }
 
-/// Where a field of the type begins behind what ends at `place`.
+/// Returns where a field of the type begins after a field that ends at `place`.
 fn aligned(place: Place, ty: FieldType<'_>) -> Option<Place> {
     let bit = place.bit.checked_next_multiple_of(ty.align() as u64)?;
     Some(Place { bit, ..place })
 }
 
-/// Bytes of an element. [`None`]: it does not consist of bytes.
+/// Size of an element in bytes. [`None`]: it is no whole number of bytes.
 fn element_size(element: Integer) -> Option<u8> {
     (!element.is_bit_field && element.bits % 8 == 0).then_some(element.bits / 8)
 }
 
-/// Whether a field, or a context, is a text.
+/// Returns whether a field, or a context, is a text.
 pub(super) fn is_text(ty: FieldType<'_>) -> bool {
     match ty {
         FieldType::String => true,
@@ -163,7 +163,7 @@ pub(super) fn is_text(ty: FieldType<'_>) -> bool {
     }
 }
 
-/// A context's value. [`None`]: nothing can be compared with it.
+/// Returns a context's value. [`None`]: the context cannot be compared.
 pub(super) fn context(id: u8, ty: FieldType<'_>) -> Option<Value> {
     match ty {
         FieldType::Integer(integer) | FieldType::Enumeration(integer, _) => {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a filter is made into.
+//! The compiled form of a filter.
 
-/// So many steps has a program at most: one for each comparison, and one for each field of
-/// variable size that lies before a compared one.
+/// Maximum number of steps: one for each comparison, and one for each field of variable size that
+/// lies before a compared one.
 pub const MAX_STEPS: usize = 64;
 
-/// Bytes that the texts and CPU lists of an expression take at most.
+/// Maximum size of the texts and CPU lists of an expression in bytes.
 pub const MAX_TEXTS: usize = 4096;
 
-/// A filter's program: steps, and the texts that these name. Whatever the steps are, it ends and
-/// reads nothing outside of the record. A program without steps wants every record.
+/// A filter's program: steps, and the texts that they refer to. With any steps, it ends and reads
+/// only inside the record. A program without steps accepts every record.
 #[derive(Clone, Copy, Debug)]
 pub struct Program<'a> {
     pub(super) steps: &'a [Step],
@@ -21,15 +21,15 @@ pub struct Program<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     pub(super) test: Test,
-    /// So many steps are skipped behind it if the test is true. Behind the last step, the record
-    /// is wanted; one further it is not.
+    /// Number of steps to skip after this one if the test is true. After the last step the record
+    /// is accepted; one step further it is refused.
     pub(super) if_true: u8,
-    /// The same if the test is false.
+    /// Number of steps to skip if the test is false.
     pub(super) if_false: u8,
 }
 
-/// What the first step of a program decides alone, where it compares a number of whole bytes at a
-/// fixed place: mostly that is all there is, or the record is refused.
+/// The decision of a program's first step, if that compares a number of whole bytes at a fixed
+/// place. Mostly this is the only step, or it refuses the record.
 #[derive(Clone, Copy, Debug)]
 pub struct First {
     pub(super) at: usize,
@@ -41,7 +41,7 @@ pub struct First {
 }
 
 impl First {
-    /// It decides nothing.
+    /// A step that decides nothing.
     const NOTHING: Self = Self {
         at: 0,
         range: Range {
@@ -54,30 +54,30 @@ impl First {
     };
 }
 
-/// What a step finds out.
+/// Test of a step.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Test {
-    /// Whether a number is in a range. All comparisons of numbers are this or its contrary.
+    /// Whether a number is in a range. Each comparison of numbers is this test or its negation.
     Range { from: NumberAt, range: Range },
-    /// Whether a number is in a set, after all bits but those of the mask are cut off.
+    /// Whether a number, cut to the bits of the mask, is in a set.
     Member {
         from: NumberAt,
         mask: u64,
         set: Text,
     },
-    /// Whether a text is the one given.
+    /// Whether a text equals the given one.
     Equal { from: TextAt, text: Text },
     /// Whether a text matches a pattern.
     Glob { from: TextAt, pattern: Text },
     /// Whether two sets are the same.
     SameSet { from: BytesAt, set: Text },
-    /// Whether two sets have a member in common.
+    /// Whether two sets have a common member.
     Intersects { from: BytesAt, set: Text },
-    /// Nothing. What is far counts from behind this field from now on.
+    /// No test. From now on, far values are counted from the end of this field.
     Pass(BytesAt),
 }
 
-/// The numbers of which the difference to `low`, cut to the bits of the mask, is at most `span`.
+/// The numbers whose difference to `low`, cut to the bits of the mask, is at most `span`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Range {
     pub(super) low: u64,
@@ -85,82 +85,81 @@ pub(super) struct Range {
     pub(super) span: u64,
 }
 
-/// Bytes among the program's texts. Those of a set have a bit for each number, from the lowest
-/// one.
+/// Bytes among the program's texts. A set has a bit for each number, from the lowest one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Text {
     pub(super) start: u16,
     pub(super) len: u16,
 }
 
-/// Where a number is.
+/// Location of a number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NumberAt {
     pub(super) source: Source,
-    /// The first byte, or which context it is.
+    /// Offset of the first byte, or id of the context.
     pub(super) at: u32,
-    /// The first bit of that byte, where the source is bits.
+    /// First bit of that byte, if the source is bits.
     pub(super) shift: u8,
-    /// How many, where the source is bits.
+    /// Number of bits, if the source is bits.
     pub(super) bits: u8,
 }
 
-/// How a number is read.
+/// Kind of access to a number.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Source {
-    /// So many bytes.
+    /// A number of this many bytes.
     U8,
     U16,
     U32,
     U64,
     /// A context.
     Context,
-    /// Any bits.
+    /// Any bits, counted from the record's beginning.
     Bits,
-    /// Any bits that are far.
+    /// Any bits, counted from the end of the last passed field.
     FarBits,
 }
 
-/// Where a text is.
+/// Location of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TextAt {
     Record(BytesAt),
     Context(u8),
 }
 
-/// Where bytes of the record are.
+/// Location of bytes of the record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BytesAt {
-    /// Whether they are counted from behind the last field that was passed; else from the
-    /// record's beginning.
+    /// Whether they are counted from the end of the last passed field; else from the record's
+    /// beginning.
     pub(super) is_far: bool,
     pub(super) at: u32,
     pub(super) extent: Extent,
 }
 
-/// How many bytes there are.
+/// Number of bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Extent {
-    /// So many.
+    /// This many bytes.
     Fixed(u32),
-    /// Up to a NUL.
+    /// All bytes up to a NUL.
     Terminated,
-    /// As many elements as the number says, of so many bytes each.
+    /// The number's value times this element size.
     Counted(NumberAt, u8),
 }
 
 impl<'a> Program<'a> {
-    /// Of steps and texts that were those of another program.
+    /// Makes a program of the steps and texts of another program.
     pub const fn new(steps: &'a [Step], texts: &'a [u8]) -> Self {
         Self { steps, texts }
     }
 
-    /// The steps, to be kept.
+    /// The steps, for the caller to store.
     pub const fn steps(&self) -> &'a [Step] {
         self.steps
     }
 
-    /// What its first step decides.
+    /// The decision of its first step.
     pub fn first(&self) -> First {
         let Some(step) = self.steps.first() else {
             return First::NOTHING;
@@ -171,7 +170,7 @@ impl<'a> Program<'a> {
         let (Source::U8 | Source::U16 | Source::U32 | Source::U64) = from.source else {
             return First::NOTHING;
         };
-        // Behind the last step, the record is wanted; one further it is not.
+        // After the last step the record is accepted; one step further it is refused.
         let end = self.steps.len();
         let refused = [step.if_false, step.if_true].map(|skipped| usize::from(skipped) >= end);
         First {
@@ -182,14 +181,14 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// The texts, to be kept.
+    /// The texts, for the caller to store.
     pub const fn texts(&self) -> &'a [u8] {
         self.texts
     }
 }
 
 impl Step {
-    /// One that passes no bytes, to fill memory with.
+    /// A step that passes no bytes, for unused memory.
     pub const NONE: Self = Self {
         test: Test::Pass(BytesAt {
             is_far: false,
@@ -200,7 +199,7 @@ impl Step {
         if_false: 0,
     };
 
-    /// How many steps are skipped behind it if it is true, and if it is false.
+    /// Number of steps to skip after it if it is true, and if it is false.
     pub const fn skips(&self) -> [u8; 2] {
         [self.if_true, self.if_false]
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Expressions that people write, and what is wrong with others.
+//! Realistic expressions, and errors in others.
 
 use super::*;
 
@@ -107,7 +107,7 @@ fn texts_end_at_a_nul() {
         "next_comm == 'kworker'",
         "next_comm != \"kworker/0\"",
         "next_comm ~ \"k*er\"",
-        // Where the field ends does not matter.
+        // The end of the field does not matter.
         "next_comm ~ \"*er\"",
         "next_comm ~ \"kwork?[a-r]\"",
         "next_comm ~ '!*x*'",
@@ -140,7 +140,7 @@ fn cpus_are_numbers_or_sets() {
         "common_cpu == CPUS{3}",
         "cpu & CPUS{3}",
         "cpu != CPUS{2}",
-        // No number is several.
+        // A number never equals several CPUs.
         "cpu != CPUS{2-4}",
         "low & CPUS{1-9:1/2}",
         // All its values are CPUs.
@@ -157,7 +157,7 @@ fn cpus_are_numbers_or_sets() {
         "cpu & CPUS{0-2,4-N}",
         "cpu == CPUS{2-4}",
         "cpu != CPUS{3}",
-        // As a number of a CPU, 200 is none at all.
+        // 200 is not the number of a CPU.
         "level != CPUS{0-1}",
         "level & CPUS{0-1}",
         "mask & CPUS{0,2-6}",
@@ -172,7 +172,7 @@ fn cpus_are_numbers_or_sets() {
 fn contexts_are_found_where_no_field_is() {
     assert!(wants("tid == -1"));
     assert!(wants("common_pid < 0"));
-    // What cannot be found out: the record is not wanted, whatever is said of it.
+    // The value cannot be determined: the record is refused, whatever the comparison.
     assert!(!wants("nice == 0"));
     assert!(!wants("!(nice == 0)"));
     assert!(wants("prio == -5 || nice == 0"));
@@ -231,7 +231,7 @@ fn a_short_record_is_not_wanted() {
     }
 }
 
-/// Why each is refused, and where the caret stands.
+/// Error and caret position of invalid expressions.
 #[test]
 fn what_does_not_fit_is_refused() {
     let range = |is_signed, bits| Reason::OutOfRange { is_signed, bits };
@@ -280,7 +280,7 @@ fn what_is_too_long_is_refused() {
     let at = 64 * "prio==1||".len();
     let reason = Reason::LongProgram;
     assert_eq!(error, Err(Error { at, reason }));
-    // To get behind a string takes a step.
+    // A string needs a step to be passed.
     assert!(compiled(&predicates(32, "data=='a'"), &FIELDS, |_| ()).is_ok());
     let error = compiled(&predicates(33, "data=='a'"), &FIELDS, |_| ());
     let at = 32 * "data=='a'||".len();
@@ -294,7 +294,8 @@ fn what_is_too_long_is_refused() {
     assert_eq!(error, Err(Error { at, reason }));
 }
 
-/// A sequence's length is looked for at the beginning of the record and where the sequence is.
+/// The length of a sequence is found from the beginning of the record, and from the sequence's
+/// place.
 #[test]
 fn a_sequence_must_be_near_its_length() {
     let fields = [
@@ -351,7 +352,7 @@ fn hidden_addresses_cannot_be_compared() {
     assert_eq!(refusal("flags == 1 || function & 1", false), None);
 }
 
-/// The steps and bytes of text of a program, with room for so many.
+/// Returns the numbers of a program's steps and bytes of text, in memory for this many.
 fn sizes_in(
     expression: &str,
     step_count: usize,
@@ -383,7 +384,7 @@ fn a_program_has_the_room_that_is_given() {
     assert_eq!(sizes(1, 3), Err(Reason::LongProgram));
     assert_eq!(sizes(2, 2), Err(Reason::LongTexts));
     assert_eq!(sizes(0, 0), Err(Reason::LongProgram));
-    // But no more than there may be at most.
+    // But never more than the maximum.
     let sizes = |expression: &str| sizes_in(expression, 100, 10_000);
     assert_eq!(sizes(&["prio==1"; 64].join("||")), Ok((64, 0)));
     assert_eq!(sizes(&["prio==1"; 65].join("||")), Err(Reason::LongProgram));
@@ -406,7 +407,7 @@ fn the_first_step_decides_a_comparison_of_a_number() {
     assert_eq!(decided("prio == -5 && level == 7"), None);
     assert_eq!(decided("prio == 5 || level == 200"), None);
     assert_eq!(decided("prio == 5 && level == 200"), Some(false));
-    // It is no number of whole bytes, or lies behind a field of any length.
+    // Not a number of whole bytes, or after a field of variable size.
     assert_eq!(decided("low == 7"), None);
     assert_eq!(decided("next_comm == \"none\""), None);
     assert_eq!(decided("last == 7"), None);

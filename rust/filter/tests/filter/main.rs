@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Filters: what is refused and where, and which records are wanted.
+//! Filters: errors with their positions, and accepted records.
 
 mod directed;
 mod random;
@@ -12,7 +12,7 @@ use rtrace_filter::evaluate::Contexts;
 use rtrace_filter::program::{Program, Step, MAX_STEPS, MAX_TEXTS};
 use rtrace_input::filter::error::{Error, Reason};
 
-/// The CPUs are 0 to 11.
+/// The machine has CPUs 0 to 11.
 const CPUS: u32 = 12;
 
 const CONTEXTS: [(&str, u8, FieldType<'static>); 5] = [
@@ -23,7 +23,7 @@ const CONTEXTS: [(&str, u8, FieldType<'static>); 5] = [
     ("host", 4, FieldType::String),
 ];
 
-/// What the contexts are at a moment.
+/// The values of the contexts at a moment.
 #[derive(Clone, Debug, Default)]
 struct Moment {
     numbers: [Option<u64>; 4],
@@ -43,8 +43,8 @@ impl Contexts for Moment {
     }
 }
 
-/// Whether the program wants a record that has all of its fields. What its first step decides alone
-/// is the same, whatever is behind the record.
+/// Returns whether the program accepts a record that has all of its fields. The decision of the
+/// first step must be the same, whatever bytes are after the record.
 fn wants_whole(program: Program<'_>, record: &[u8], moment: &Moment) -> bool {
     let wanted = program.wants(record, moment);
     for behind in [0, 0xa5, 0xff] {
@@ -54,7 +54,7 @@ fn wants_whole(program: Program<'_>, record: &[u8], moment: &Moment) -> bool {
     wanted
 }
 
-/// Has an expression compiled, and hands over the program.
+/// Compiles an expression, and passes the program to a function.
 fn compiled<T>(
     expression: &str,
     fields: &[Field<'_>],

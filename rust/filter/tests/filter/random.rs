@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Random expressions on random events, against what they mean.
+//! Random expressions on random events, compared with `simple`.
 
 use super::simple::{Comparison, Expression, Operand, World};
 use super::*;
@@ -23,10 +23,10 @@ const LABELS: Labels<'static> = Labels::new(
     }],
 );
 
-/// An expression as text, with no more parentheses than it needs.
+/// An expression as text, with as few parentheses as possible.
 struct Written<'a>(&'a Expression);
 
-/// In parentheses, if it needs them.
+/// An expression in parentheses, if it needs them.
 struct Grouped<'a>(&'a Expression, bool);
 
 impl Display for Grouped<'_> {
@@ -107,7 +107,8 @@ fn integer() -> impl Strategy<Value = Integer> {
     ]
 }
 
-/// A field's type, or the type of the elements of a sequence and what picks its length.
+/// A field's type; for a sequence, the type of its elements and a number that selects its length
+/// field.
 fn ty() -> impl Strategy<Value = (FieldType<'static>, Option<usize>)> {
     let fixed = prop_oneof![
         6 => integer().prop_map(FieldType::Integer),
@@ -147,7 +148,7 @@ fn fields() -> impl Strategy<Value = Vec<Field<'static>>> {
     })
 }
 
-/// Mostly such that texts end, sequences are short and comparisons meet.
+/// Mostly bytes that end texts, make short sequences and equal the operands.
 fn byte() -> impl Strategy<Value = u8> {
     prop_oneof![6 => 0..4_u8, 4 => select(b"abx".as_slice()), 1 => Just(0xff), 1 => any::<u8>()]
 }
@@ -169,7 +170,7 @@ fn number() -> impl Strategy<Value = Number> {
     )
 }
 
-/// The first is for texts alone.
+/// The first operator is for texts only.
 const OPERATORS: [Operator; 8] = [
     Operator::Glob,
     Operator::Equal,
@@ -209,14 +210,14 @@ fn comparison() -> impl Strategy<Value = Comparison> {
     })
 }
 
-/// A tree of so many comparisons, in order.
+/// Makes a tree of the comparisons, in order.
 fn tree(comparisons: &[Comparison], shape: &[u8]) -> Expression {
     use Expression::{And, Compare, Not, Or};
     let (how, shape) = shape.split_first().unwrap_or((&0, &[]));
     let inner = if comparisons.len() == 1 {
         Compare(comparisons[0].clone())
     } else {
-        // Either side has a part of the shape.
+        // Each side has a part of the shape.
         let at = 1 + usize::from(*how) % (comparisons.len() - 1);
         let (left, right) = comparisons.split_at(at);
         let (of_left, of_right) = shape.split_at(shape.len() / 2);
@@ -244,7 +245,7 @@ fn moment() -> impl Strategy<Value = Moment> {
     (numbers, text).prop_map(|(numbers, text)| Moment { numbers, text })
 }
 
-/// What fits the event more often than names and operands taken at random.
+/// Makes names and operands fit the event more often than random ones do.
 fn sound(comparisons: Vec<Comparison>, world: &World<'_, Moment>) -> Vec<Comparison> {
     let is_sound = |one: &Comparison| world.steps(&Expression::Compare(one.clone())).is_some();
     let sound: Vec<_> = comparisons
@@ -277,7 +278,7 @@ proptest! {
         let text = Written(&expression).to_string();
         let wanted = |program: Program<'_>| {
             let steps = program.steps();
-            // Forward, and not beyond the end.
+            // Later than the step, and not beyond the end.
             for (at, step) in steps.iter().enumerate() {
                 for skipped in step.skips() {
                     assert!(at + usize::from(skipped) <= steps.len(), "{text}");
@@ -305,7 +306,7 @@ proptest! {
         }
     }
 
-    /// Steps from anywhere, in any order, end and read nothing outside.
+    /// Random steps, in any order, end and read only inside the record.
     #[test]
     fn any_steps_end(
         fields in fields(),

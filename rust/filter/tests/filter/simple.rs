@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a filter means, too simple to be wrong: all fields are decoded, bit by bit, and the
-//! expression is a tree. The fuzzer uses it, too.
+//! Reference semantics of a filter, too simple to be wrong. All fields are decoded, bit by bit, and
+//! the expression is a tree. The fuzzer uses this file, too.
 
 use super::{Contexts, Field, FieldType, Integer, Shown};
 use rtrace_input::filter::{Number, Operator};
@@ -28,7 +28,7 @@ pub struct Comparison {
 pub enum Operand {
     Number(Number),
     Text(String),
-    /// The CPUs in order; none if it is no list.
+    /// The CPUs in order; none if the list is invalid.
     Cpus(Vec<u32>),
 }
 
@@ -39,10 +39,10 @@ pub enum Value {
     Set(Vec<bool>),
 }
 
-/// What an event and its surroundings are.
+/// Event and environment of a record.
 pub struct World<'a, C> {
     pub fields: &'a [Field<'a>],
-    /// Their names, ids and types.
+    /// Names, ids and types of the contexts.
     pub contexts: &'a [(&'a str, u8, FieldType<'a>)],
     pub values: &'a C,
     pub cpus: u32,
@@ -69,7 +69,7 @@ impl<'a, C: Contexts> World<'a, C> {
         Some(Named::Context(*id, *ty))
     }
 
-    /// How many steps an expression takes; none if it is refused for another reason.
+    /// Number of steps for an expression; none if it is refused for another reason.
     pub fn steps(&self, expression: &Expression) -> Option<usize> {
         match expression {
             Expression::Compare(comparison) => {
@@ -90,7 +90,7 @@ impl<'a, C: Contexts> World<'a, C> {
         }
     }
 
-    /// Whether a field's place can be found and its type compared.
+    /// Returns whether a field can be located and its type compared.
     fn comparable(&self, index: usize) -> bool {
         let passed = |index: usize| {
             let before = self.fields[..index].iter();
@@ -109,7 +109,7 @@ impl<'a, C: Contexts> World<'a, C> {
         })
     }
 
-    /// Whether the record is wanted; [`None`] if it ends too early.
+    /// Returns whether the record is accepted; [`None`] if it ends too early.
     pub fn wants(&self, expression: &Expression, record: &[u8]) -> Option<bool> {
         match expression {
             Expression::Compare(comparison) => {
@@ -154,7 +154,7 @@ fn integer_of(integer: Integer, bits: &[bool]) -> i128 {
     unsigned - (i128::from(is_negative) << bits.len())
 }
 
-/// All fields; [`None`] for those that the record does not have whole.
+/// Decodes all fields; [`None`] for those that the record does not contain completely.
 pub fn decode(fields: &[Field<'_>], record: &[u8]) -> Vec<Option<Value>> {
     let bits: Vec<bool> = record
         .iter()
@@ -218,7 +218,7 @@ fn is_text(ty: FieldType<'_>) -> bool {
     }
 }
 
-/// What is written for a number, as a number that an integer has; none if it has no such.
+/// Returns a written number as a value of an integer; none if the integer has no such value.
 fn operand_of(integer: Integer, number: Number) -> Option<i128> {
     let is_signed = integer.shown == Shown::Signed;
     let all = 1_i128 << integer.bits;
@@ -301,7 +301,7 @@ fn holds(comparison: &Comparison, value: Value, ty: FieldType<'_>, all_cpus: u32
             Value::Number(value),
             FieldType::Integer(integer) | FieldType::Enumeration(integer, _),
         ) => {
-            // The field's bits are a number of a CPU, whatever its sign.
+            // The field's bits are the number of a CPU, whatever its sign.
             let value = value & ((1 << integer.bits) - 1);
             let is_in = cpus.iter().any(|cpu| i128::from(*cpu) == value);
             match (operator, cpus.len()) {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""interrupt-storm.py FILE: `solver` computes, and gets less done than it could. Why? See the tutorial.
+"""interrupt-storm.py FILE: `solver` computes, and completes fewer rounds than it could. Why? See the tutorial.
 
-A process `scanner` reads FILE, which is made, of 1 MiB, on a real disk."""
+A process `scanner` reads FILE on a real disk. The script creates FILE, of 1 MiB."""
 
 import mmap
 import os
@@ -19,7 +19,7 @@ def name(comm):
 
 
 def scanner(path):
-    """Reads what is on the disk, past the kernel's cache, in the smallest pieces that there are."""
+    """Reads the file from the disk, without the kernel's cache, in the smallest possible pieces."""
     name("scanner")
     file = os.open(path, os.O_RDONLY | os.O_DIRECT)
     piece = mmap.mmap(-1, 512)
@@ -29,7 +29,7 @@ def scanner(path):
 
 
 def solver(what):
-    """Counts how often something is computed."""
+    """Counts the rounds of a computation."""
     done, until = 0, time.monotonic() + SECONDS
     while time.monotonic() < until:
         sum(range(1000))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""io-stall.py DISK: `database` commits to DISK, and that takes longer at times. Why? See the tutorial.
+"""io-stall.py DISK: `database` commits to DISK, and some commits take longer. Why? See the tutorial.
 
 What is on DISK, a block device, is overwritten. A process `backup` writes to it, too."""
 

@@ -28,7 +28,7 @@ def player():
 
 
 def indexer():
-    """Computes for 40 ms, five times; nothing of normal priority runs on its CPU then."""
+    """Computes for 40 ms, five times; no task of normal priority can run on its CPU meanwhile."""
     name("indexer")
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
     for _ in range(5):

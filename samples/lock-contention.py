@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""lock-contention.py FILE: two processes `worker` answer requests, of which some take much longer than others. Why?
+"""lock-contention.py FILE: two processes `worker` answer requests, and some requests take much longer than others. Why?
 See the tutorial.
 
 A process `logger` writes to FILE. All share a lock."""
@@ -31,7 +31,7 @@ def worker(lock, state):
 
 
 def logger(lock, state, path):
-    """Puts the state on the disk ten times a second."""
+    """Writes the state to the disk ten times a second."""
     name("logger")
     log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     while True:

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reads a stream by mmap(2): each packet where it lies in the kernel's buffer, without copying it.
+ * Reads a stream through mmap(2): each packet directly in the kernel's buffer, without a copy.
  *
  *   gcc -O2 -o mapped_reader mapped_reader.c
  *   ./mapped_reader /sys/kernel/debug/rtrace/sessions/default/channels/channel0/cpu0 >channel0_cpu0
  *
- * What it writes is the stream's file of a trace; with the session's `metadata` beside it babeltrace2 and
- * `rtrace report` read it. What is done with a packet is in take(): put something better there.
+ * The output is the stream's file of a trace. babeltrace2 and `rtrace report` can read it if the session's
+ * `metadata` is in the same directory. Replace take() to process the packets yourself.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,13 +20,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Of rust/abi/ioctl.rs. */
+/* As in rust/abi/ioctl.rs. */
 struct mapped_packet {
 	uint64_t sequence; /* number in the stream; a gap is overwritten packets */
 	uint64_t size;     /* bytes, a multiple of the page size */
 	uint64_t content;  /* of those, bytes of headers and records */
 	uint64_t records;
-	uint64_t offset;   /* where it begins in the mapping */
+	uint64_t offset;   /* offset in the mapping */
 };
 
 #define PUT_PACKET _IO(0xF7, 2)
@@ -36,14 +36,13 @@ struct mapped_packet {
 static const char usage[] =
 	"Usage: mapped_reader [-n PACKETS] STREAM\n"
 	"\n"
-	"Writes the packets of STREAM (a file cpuN of a channel) to standard output, as they come, until\n"
-	"the trace is over. Then it says how many there were.\n"
+	"Writes the packets of STREAM (a file cpuN of a channel) to standard output until the trace\n"
+	"is over. Then prints how many packets there were.\n"
 	"\n"
-	"  -n PACKETS  ends after so many\n"
-	"  -h, --help  this text\n"
+	"  -n PACKETS  end after PACKETS packets\n"
+	"  -h, --help  show this text\n"
 	"\n"
-	"Exit status: 0 if all went well, also when it was interrupted (SIGINT, SIGTERM); 1 if not, 2 if it\n"
-	"was called wrongly.\n";
+	"Exit status: 0 on success, also if interrupted (SIGINT, SIGTERM); 1 on failure, 2 on wrong usage.\n";
 
 static volatile sig_atomic_t interrupted;
 
@@ -59,7 +58,7 @@ static void die(const char *what)
 	exit(1);
 }
 
-/* Does what is to be done with a packet. The bytes stay as they are until it is given back. */
+/* Processes a packet. Its bytes do not change until PUT_PACKET. */
 static void take(const char *packet, size_t size)
 {
 	while (size) {
@@ -129,7 +128,7 @@ int main(int argc, char **argv)
 				break;
 			if (errno != EAGAIN)
 				die("GET_MAPPED");
-			/* Nothing now. Not for ever: a signal may have come just before. */
+			/* No packet yet. Wait with a limit, because a signal may have arrived just before. */
 			if (poll(&stream, 1, 1000) < 0 && errno != EINTR)
 				die("poll");
 			continue;

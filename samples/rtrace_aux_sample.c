@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A module that writes chunks of raw bytes beside rtrace's events: sample:sample_aux.
+ * A module that writes chunks of raw bytes in addition to rtrace's events: sample:sample_aux.
  *
  *	echo '100 4096' > /sys/kernel/debug/rtrace_aux_sample/write
  *
- * writes 100 times 4096 bytes into the AUX area of every online CPU, on all of them at once, from
- * threads; write_irq does the same from interrupts. Both return when all is done. The bytes are words
- * of 64 bits that count up on each CPU, 0x0100..., so that whoever reads them sees what is missing:
- * what finds no room is left out, but counted on. Reading either shows of each CPU what was written and
- * what was left out, in bytes.
+ * writes 100 times 4096 bytes into the AUX area of every online CPU, in parallel, from
+ * threads; write_irq does the same from interrupts. Both return when all bytes are written. The bytes
+ * are words of 64 bits that count up on each CPU from 0x0100..., so that a reader sees which bytes are
+ * missing: bytes that find no room are omitted, but the count goes on. Reading either file shows for
+ * each CPU the numbers of bytes written and omitted.
  *
- * open begins a chunk on the CPU that the writer is on; close ends it: so the tests have something
- * happen in between.
+ * open begins a chunk on the writer's CPU, and close ends it, so that tests can act in between.
  */
 #include <linux/completion.h>
 #include <linux/cpu.h>
@@ -31,8 +30,8 @@ static const struct rtrace_aux_desc desc = {
 };
 
 struct producer {
-	u64 at;		/* bytes that there were */
-	u64 written;	/* of these, those that found room */
+	u64 at;		/* bytes produced */
+	u64 written;	/* of these, bytes that found room */
 };
 
 static struct rtrace_aux *aux;
@@ -40,7 +39,7 @@ static struct dentry *dir;
 static DEFINE_PER_CPU(struct producer, producers);
 static DEFINE_MUTEX(write_mutex);
 
-/* Byte number `at` of all that a CPU has to write. */
+/* Returns byte number `at` of a CPU's bytes. */
 static u8 pattern(u64 at)
 {
 	u64 word = (at / 8) + (1ULL << 56);
@@ -56,7 +55,7 @@ static void fill(u8 *to, u64 at, size_t len)
 		to[i] = pattern(at + i);
 }
 
-/* Writes a chunk, or as many as it takes around the end of the area. This CPU is not left. */
+/* Writes a chunk, or several around the end of the area. The caller stays on this CPU. */
 static void write_chunk(size_t len)
 {
 	struct producer *producer = this_cpu_ptr(&producers);
@@ -159,7 +158,7 @@ static int write_open(struct inode *inode, struct file *file)
 	return single_open(file, write_show, inode->i_private);
 }
 
-/* Of which file: what it does with a count and a length. */
+/* The function of a file, for the count and the length written to it. */
 typedef int write_fn(u64 count, size_t len);
 
 static ssize_t write_write(struct file *file, const char __user *buffer, size_t size, loff_t *at)
@@ -209,7 +208,7 @@ static int open_set(void *data, u64 len)
 	return 0;
 }
 
-/* Whose length may be wrong: then rtrace says so. */
+/* The length may be wrong; then rtrace returns an error. */
 static int close_set(void *data, u64 len)
 {
 	guard(mutex)(&write_mutex);
@@ -245,5 +244,5 @@ static void __exit sample_exit(void)
 
 module_init(sample_init);
 module_exit(sample_exit);
-MODULE_DESCRIPTION("Chunks of raw bytes beside rtrace's events");
+MODULE_DESCRIPTION("Chunks of raw bytes in addition to rtrace's events");
 MODULE_LICENSE("GPL");

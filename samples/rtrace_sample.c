@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A module with an event of its own in rtrace's traces: sample:sample_tick.
+ * A module that adds an event to rtrace's traces: sample:sample_tick.
  *
  *	echo 1000 > /sys/kernel/debug/rtrace_sample/fire
  *
- * emits it 1000 times on every online CPU, on all of them at once, from threads; fire_irq
- * does the same from interrupts, which come over whatever the CPUs are doing. Both return
- * when all is done. Reading either gives how often the event was emitted since loading.
+ * emits it 1000 times on every online CPU, in parallel, from threads; fire_irq
+ * does the same from interrupts, which interrupt any code. Both return when all events are
+ * emitted. Reading either file returns how often the event was emitted since loading.
  */
 #include <linux/atomic.h>
 #include <linux/completion.h>
@@ -20,10 +20,10 @@
 
 #include "rtrace.h"
 
-/* More at a time would keep interrupts off for too long. */
+/* A larger batch would disable interrupts for too long. */
 #define IRQ_BATCH 100
 
-/* The record: what the fields below describe, byte by byte. */
+/* The record, with the layout that the fields below describe. */
 struct tick {
 	u64 seq;
 	u32 cpu;
@@ -46,7 +46,7 @@ static struct dentry *dir;
 static DEFINE_PER_CPU(atomic64_t, fired);
 static DEFINE_MUTEX(fire_mutex);
 
-/* One event on this CPU, with this CPU's next number. May be interrupted by another one. */
+/* Emits an event on this CPU, with this CPU's next number. Another call may interrupt it. */
 static void tick(void)
 {
 	struct tick record;
@@ -173,5 +173,5 @@ static void __exit sample_exit(void)
 
 module_init(sample_init);
 module_exit(sample_exit);
-MODULE_DESCRIPTION("An event of a module's own in rtrace's traces");
+MODULE_DESCRIPTION("An event that a module adds to rtrace's traces");
 MODULE_LICENSE("GPL");

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""slow-open.py FILE: `editor` opens FILE, and that takes half a second. Why? See the tutorial.
+"""slow-open.py FILE: `editor` opens FILE, which takes half a second. Why? See the tutorial.
 
 A process `fileserver` uses the same file."""
 
@@ -17,7 +17,7 @@ def name(comm):
 
 
 def fileserver(path, ready):
-    """Holds a lease on the file, for a client of its own that keeps a copy: it gives it up when that has been told."""
+    """Holds a lease on the file, for a client that keeps a copy. Releases it after the client has been notified."""
     name("fileserver")
     file = os.open(path, os.O_RDONLY)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGIO})

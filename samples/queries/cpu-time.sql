@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: GPL-2.0
--- Which programs had the CPUs, on which machine.
+-- CPU time of each program on each machine.
 -- Of: sched_switch.
 SELECT host, comm, SUM(duration_ns) AS total_ns, COUNT(*) AS slices
 FROM slices

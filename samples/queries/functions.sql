@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: GPL-2.0
--- The functions that were found running most often, without idle CPUs.
+-- The functions with the most samples; samples of idle CPUs do not count.
 -- Of: profile (rtrace profile).
 SELECT function, object, COUNT(*) AS samples, COUNT(DISTINCT host) AS hosts
 FROM samples

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: GPL-2.0
--- Which machine has more of an interrupt than the others have.
+-- Machines that have more of an interrupt than the other machines.
 -- Of: irq.
 WITH counts AS (
     SELECT host, kind, number, name, COUNT(*) AS interrupts, SUM(own_ns) AS own_ns

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: GPL-2.0
--- The files that took longest to open. The name is in the table of the event that a call begins with.
+-- The files that took longest to open. A call's entry event has the name, in a table of its own.
 -- Of: syscalls, sched_switch.
 SELECT entries.filename, COUNT(*) AS opens, COUNT(calls.error) AS errors,
     AVG(calls.duration_ns) AS average_ns, MAX(calls.duration_ns) AS max_ns, MIN(calls.host) AS first_host

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: GPL-2.0
--- System calls that take longer on the last day than on the one before it of which there are traces: half as
--- long again, in the middle.
+-- System calls whose median duration on the last day is more than 1.5 times that on the previous day with
+-- traces.
 -- Of: syscalls, sched_switch.
 WITH days AS (
     SELECT host, name, date, COUNT(*) AS calls,

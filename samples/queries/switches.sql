@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: GPL-2.0
--- Who gives the CPU away most often, and how long it had it on average.
+-- Programs that leave the CPU most often, and how long they ran on average.
 -- Of: sched_switch.
 SELECT host, comm, COUNT(*) AS slices, COUNT(DISTINCT tid) AS threads, AVG(duration_ns) AS average_ns
 FROM slices

@@ -41,7 +41,7 @@ pub enum Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoList => "this is no list of CPUs (0-3,5)",
+            Self::NoList => "this is not a list of CPUs (0-3,5)",
             Self::NoCpu => "this machine has no such CPU",
         })
     }

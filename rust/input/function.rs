@@ -55,9 +55,9 @@ pub enum Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoName => "here stands a function's name, or a pattern for names",
-            Self::NotMod => "behind a function stands nothing but :mod:MODULE",
-            Self::NoModule => "here stands a module's name",
+            Self::NoName => "expected a function's name, or a pattern for names",
+            Self::NotMod => "only :mod:MODULE may follow a function",
+            Self::NoModule => "expected a module's name",
             Self::NoAddress => "an address is 0x and up to 16 hexadecimal digits",
         })
     }

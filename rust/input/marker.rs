@@ -20,7 +20,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLong(bytes) => write!(f, "the text has {bytes} bytes, more than {LONGEST}"),
-            Self::Nul => f.write_str("there is a NUL in the text"),
+            Self::Nul => f.write_str("the text contains a NUL"),
         }
     }
 }

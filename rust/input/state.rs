@@ -94,11 +94,11 @@ pub type Error = caret::Error<Reason>;
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoField => "FIELD=VALUE is expected here",
-            Self::NotClosed => "this text has no \" at its end",
-            Self::Escape => "behind \\ there must be \\, \" or xHH",
-            Self::Nul => "there is no NUL in a text",
-            Self::Joined => "a blank is expected here",
+            Self::NoField => "expected FIELD=VALUE",
+            Self::NotClosed => "this text has no closing \"",
+            Self::Escape => "expected \\, \" or xHH after \\",
+            Self::Nul => "a text must not contain a NUL",
+            Self::Joined => "expected a blank",
         })
     }
 }

@@ -136,16 +136,16 @@ impl fmt::Display for Reason {
                 return Ok(());
             }
             Self::NoName(why) => why,
-            Self::NoCount => "expected how often at most: a number from 1 on",
+            Self::NoCount => "expected the maximum count: a number from 1 on",
             Self::NoPackets => "expected ':' and a number of packets, from 1 on",
             Self::NoText => "expected ':' and a text, in quotes if it has ':' or blanks",
-            Self::NotQuoted => "the text has no quote at its end",
-            Self::Quote => "a text with a quote stands in quotes of the other kind",
-            Self::Control => "there is a control character in the text",
+            Self::NotQuoted => "the text has no closing quote",
+            Self::Quote => "a text that contains a quote needs quotes of the other kind",
+            Self::Control => "the text contains a control character",
             Self::NoMarker(why) => return write!(f, "{why}"),
             Self::TooMuch => "expected 'if' or the end",
             Self::NoIf => "expected 'if' and a filter, or the end",
-            Self::NoFilter => "expected a filter behind 'if'",
+            Self::NoFilter => "expected a filter after 'if'",
         })
     }
 }

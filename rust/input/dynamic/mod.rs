@@ -150,29 +150,29 @@ pub enum Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoKind => "expected 'p' (code is reached), 'r' (a function returns), 't' (a tracepoint) or '-' (take away)",
-            Self::NoMax => "expected how many calls at once: a number from 1 to 4096",
+            Self::NoKind => "expected 'p' (code is reached), 'r' (a function returns), 't' (a tracepoint) or '-' (delete)",
+            Self::NoMax => "expected the maximum number of calls in progress: a number from 1 to 4096",
             Self::NoName => "expected [SUBSYSTEM/]EVENT: letters, digits and '_'",
             Self::NoPlace => "expected a function, SYMBOL+OFFSET, 0xADDRESS or /FILE:OFFSET",
             Self::NoOffset => "expected an offset in bytes",
             Self::NoFilePlace => "expected /FILE:OFFSET, the offset in bytes from the file's beginning",
             Self::NoTracepoint => "expected a tracepoint: letters, digits and '_'",
-            Self::ReturnInside => "a return is that of a function: there is no offset",
+            Self::ReturnInside => "a function's return has no offset",
             Self::TooMuch => "expected the end",
-            Self::TooManyArguments => "these are more than 32 arguments",
+            Self::TooManyArguments => "more than 32 arguments",
             Self::NoArgumentName => "expected a name of at most 31 letters, digits and '_'",
             Self::NoValue => {
                 "expected %REGISTER, $argN, $retval, $stack, $stackN, $comm, @ADDRESS, \\NUMBER or OFFSET(VALUE)"
             }
-            Self::NoRegister => "there is no such register",
+            Self::NoRegister => "unknown register",
             Self::NoArgument => "arguments 1 to 6 are in registers",
-            Self::ArgumentInside => "$argN is known where the function begins",
-            Self::ArgumentGone => "where a program's function returns its arguments may be gone",
-            Self::ResultAtEntry => "$retval is known where the function returns",
+            Self::ArgumentInside => "$argN is known only at the function's beginning",
+            Self::ArgumentGone => "the arguments of a program's function may be overwritten at its return",
+            Self::ResultAtEntry => "$retval is known only at the function's return",
             Self::NotAtTracepoint => {
                 "at a tracepoint only $arg1 to $arg5, $comm, @ADDRESS and \\NUMBER are known"
             }
-            Self::TooManySteps => "these are more than 8 pointers",
+            Self::TooManySteps => "more than 8 pointers",
             Self::NoParenthesis => "expected a parenthesis",
             Self::NoNumber => "expected a number",
             Self::NoType => {

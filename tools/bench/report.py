@@ -145,7 +145,7 @@ WAYS = {"tracepoint": "a tracepoint with two numbers", "called": "a function is 
 
 
 def ways(data, charts):
-    # Functions are reached by probes alone.
+    # Only probes reach functions.
     ours = data["ways"]["rtrace, probes"] | data["ways"][US]
     yield table("Instructions of an event that rtrace has no probe of its own for", ["", *WAYS.values()],
                 [[way, *(against(of.get(what), ours[what]) for what in WAYS)] for way, of in data["ways"].items()])
@@ -174,7 +174,7 @@ def workloads_of(kind, operations, runs, charts):
         if "error" in run:
             return "failed"
         ours = added(US, name)
-        # Of what is lost in the noise there is no ratio.
+        # A cost below the noise has no ratio.
         text = against(added(label, name), ours if ours and ours > 2 * noise[name] else None)
         lost = run.get("lost")
         return text + spread(run["of"]) + (f", {number(lost)} lost" if lost else "")
@@ -202,7 +202,7 @@ def rate(tracers, label):
 
 def disk(data, charts):
     tracers = data["tracers"]
-    # Of the writer there are two measurements.
+    # The writer is measured twice.
     writers = {label: of["writer_per_mib"] and three(agreed(*of["writer_per_mib"])) for label, of in tracers.items()}
 
     def per_event(label):
@@ -233,7 +233,7 @@ def middle(rounds, ours):
 
 def network(data, charts):
     tracers = data["tracers"]
-    # Who of both runs has the softirqs: the sum is what compares.
+    # Sender and receiver share the softirqs: only the sum is comparable.
     sums = {label: list(map(sum, zip(of["sender"], of["receiver"]))) for label, of in tracers.items()}
     yield table("Over loopback: the highest rate without loss, and what sending and receiving cost",
                 ["", "events per million instructions", "instructions per MiB, both sides", "the sender's",
@@ -306,7 +306,7 @@ def load(directory):
     there = sorted(name.removesuffix(".json") for name in os.listdir(directory) if name.endswith(".json"))
     data = {}
     for name in there:
-        # PART, or PART-VARIANT where a guest measures one variant of it.
+        # PART, or PART-VARIANT if a guest measures one variant of it.
         of, _, variant = name.partition("-")
         if of in PARTS and variant:
             data.setdefault(of, {})[variant] = part(name)
@@ -319,7 +319,7 @@ def versions(directory, data):
     with open(f"{directory}/versions") as file:
         lines = file.read().split("\n")
     for part in data.values():
-        # Those of a part's variants, where it has them.
+        # The measurements of a part's variants, if it has any.
         for measurement in (part, *part.values()):
             if isinstance(measurement, dict):
                 lines += [line.replace("\t", " ") for line in measurement.get("versions", [])]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The benchmarks' BPF tracer: one program per tracepoint, by BTF, each of which reserves a
- * record in the ring buffer, fills it in place and submits it. As lean as such a tracer can
- * be. See peer.c.
+ * The benchmarks' BPF tracer: one program per tracepoint, by BTF. Each reserves a record in the
+ * ring buffer, fills it in place and submits it. It is as lean as such a tracer can be. See
+ * peer.c.
  */
 #include <linux/types.h>
 #include <linux/bpf.h>
@@ -11,7 +11,7 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 
-/* What is read of the kernel's types; libbpf finds where it is in them. */
+/* The used parts of the kernel's types; libbpf finds their offsets. */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct task_struct { char comm[16]; int pid, prio; };
 struct irqaction { const char *name; };
@@ -47,18 +47,18 @@ struct {
 	__uint(max_entries, 4 << 20);
 } ring SEC(".maps");
 
-/* Whether a system call's entry has its arguments. */
+/* True if a system call's entry has its arguments. */
 const volatile bool arguments = false;
-/* The only value of an event's first number that is wanted; -1: any. */
+/* The only accepted value of an event's first number; -1: any. */
 const volatile int filter = -1;
-/* Whether a record ends with the id and the name of the task that runs. */
+/* True if a record ends with the id and the name of the running task. */
 const volatile bool contexts = false;
-/* The only thread whose events are wanted; 0: any. */
+/* The only thread whose events are recorded; 0: any. */
 const volatile int only = 0;
-/* Records that found no room, by CPU, each in a cache line of its own. */
+/* Records that found no room, by CPU, each in its own cache line. */
 struct { __u64 n; char pad[56]; } lost[64];
 
-/* What a record ends with. */
+/* The end of a record with contexts. */
 struct running { __u32 tid; char comm[16]; };
 
 #define WANTED(value)									\

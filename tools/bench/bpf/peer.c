@@ -4,9 +4,10 @@
  *
  *	bpf-peer OBJECT BYTES MODE ARGUMENTS FILTER CONTEXTS ONLY FILE TRACEPOINT...
  *
- * BYTES: the ring's size, a power of two. MODE: discard, or overwrite. ARGUMENTS: 1: with the
- * arguments of system calls. FILTER, CONTEXTS, ONLY: see peer.bpf.c. FILE: where records are written as they come; or "-": nobody
- * reads. Nobody wakes the reader; it looks every READ_PERIOD_MS. Then it takes commands from standard input, one a line, and answers each by a line:
+ * BYTES: the ring's size, a power of two. MODE: discard or overwrite. ARGUMENTS: 1: with the
+ * arguments of system calls. FILTER, CONTEXTS, ONLY: see peer.bpf.c. FILE: records are written to it
+ * as they come; with "-" there is no reader. The reader is not woken: it checks every READ_PERIOD_MS.
+ * bpf-peer takes commands from standard input, one a line, and answers each with a line:
  *
  *	usage	bytes that were written into the ring so far, and records lost
  *	detach	the programs are detached; what is left is written
@@ -43,7 +44,7 @@ static void die(const char *what)
 	exit(1);
 }
 
-/* The map of the object's variables of this section. */
+/* Returns the map of the object's variables of this section. */
 static struct bpf_map *section(struct bpf_object *object, const char *name)
 {
 	struct bpf_map *map;
@@ -55,7 +56,7 @@ static struct bpf_map *section(struct bpf_object *object, const char *name)
 	return NULL;
 }
 
-/* Where the ring's writers have got to: the page after the reader's. */
+/* The writer's position in the ring: the page after the reader's. */
 static const void *writer_position(int ring)
 {
 	long page = sysconf(_SC_PAGESIZE);
@@ -66,7 +67,7 @@ static const void *writer_position(int ring)
 	return at;
 }
 
-/* A line of standard input, byte by byte: what follows it stays for poll. */
+/* Reads a line of standard input, byte by byte: later bytes stay for poll. */
 static bool read_line(char *line, size_t size)
 {
 	size_t n = 0;

@@ -12,7 +12,7 @@ import tracers
 from instructions import COUNT, cost
 from tracers.base import ALL, FOUR_MIB, Choice, Memory
 
-# A field of each site's event, a value that it has whenever it fires, and one that it never has.
+# For each site's event: a field, a value that it always has, and one that it never has.
 FIELDS = {
     "softirq_entry": ("vec", 1, 9),
     "irq_handler_entry": ("irq", 27, 9),
@@ -102,7 +102,7 @@ def of_rtrace():
     """(name, figure) of rtrace alone."""
     for site in FIELDS:
         for name, value in of(rtrace, site).items():
-            # (What it is of all is among the figures of instructions.py.)
+            # (instructions.py has the figures of `all`.)
             if name != "all":
                 yield f"{site}/tsc/{name}", value
 

@@ -59,10 +59,10 @@ def trace_at(tracer, rate, events):
     fire_steadily(10, 1)  # the next packet tells what was lost before it
     outcome = tracer.stop()
     shutil.rmtree(DISK)
-    # Even compressed an event takes more than this: else it was not recorded.
+    # Even a compressed event takes more than this: fewer bytes mean that it was not recorded.
     recorded = rate * milliseconds - outcome.lost
     assert outcome.size > 4 * recorded, f"{tracer.name}: {recorded} events in {outcome.size} bytes"
-    # Where the CPU cannot even fire them in time, the rate was not had.
+    # The CPU may be too slow to fire events at this rate; then there is no result.
     return {"events": rate * milliseconds, "lost": outcome.lost, "late": late, "bytes": outcome.size}
 
 
@@ -210,8 +210,8 @@ def of_all(say, quick=None):
         rate, tried = highest_rate(tracer, events, say)
         slow = trace_at(tracer, 100, events // 4)
         size = slow["bytes"] / slow["events"]
-        # trace-cmd compresses: an event's size on disk is not that in the buffer, and a MiB of its
-        # files is not one of the others'.
+        # trace-cmd compresses: an event's size on disk differs from that in the buffer, and a MiB of
+        # its files is not comparable.
         cost = None if label == "ftrace" else writer_per_mib(tracer, size, rounds)
         result["tracers"][label] = {"rate": rate, "tried": tried, "bytes": size, "writer_per_mib": cost}
         say(f"{label}: {result['tracers'][label]}")

@@ -7,7 +7,7 @@ from collections import namedtuple
 FILE = "/sys/kernel/debug/rtrace_bench/fire"
 PRIMITIVE = "/sys/kernel/debug/rtrace_bench/primitive"
 
-# The sites where all tracers are compared. The last one is a system call: two events, entry and exit.
+# The sites at which all tracers are compared. The last one is a system call: two events, entry and exit.
 SITES = ("softirq_entry", "irq_handler_entry", "sched_switch", "getppid")
 
 Volley = namedtuple("Volley", "events ticks idle least tsc_khz")

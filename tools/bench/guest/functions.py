@@ -10,7 +10,7 @@ from instructions import COUNT
 from tracers.base import FOUR_MIB, read, write
 from tracers.ftrace import ROOT
 
-# Of the firing site; it does nothing.
+# A function of the firing site, which does nothing.
 FUNCTION = "rtrace_bench_called"
 
 

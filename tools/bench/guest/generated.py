@@ -11,7 +11,7 @@ import instructions
 import tracers
 from tracers.base import Choice
 
-# A field of each site's event, a value that it has whenever it fires, and one that it never has.
+# For each site's event: a field, a value that it always has, and one that it never has.
 FIELDS = {f"generated_{site}": field for site, field in choices.FIELDS.items()}
 FIELDS["generated_sched_switch"] = ("next_pid", *choices.FIELDS["sched_switch"][1:])
 

@@ -13,7 +13,7 @@ from tracers.base import FOUR_MIB, Memory
 from tracers.perf import DEFAULT
 
 COUNT = 30_000
-# Small, to be full at once; and a flight recorder that is full after a quarter of the time.
+# A buffer that is full at once; and a flight recorder that is full after a quarter of the time.
 TINY, ONE_MIB = Memory(4096, 2), Memory(256 << 10, 4)
 
 

@@ -40,7 +40,7 @@ def of_all(say, quick=None):
         file, = per_mib(tracer, size, rounds, [tracer.writers])
         tracer = make(nowhere=True)
         nowhere, = per_mib(tracer, size, rounds, [tracer.writers])
-        # In two rounds five packets, in one of them two and in the other three.
+        # Two rounds have five packets: two in one, three in the other.
         pairs = [sum(pair) / 2 for pair in zip(nowhere[::2], nowhere[1::2])]
         result["tracers"][label] = {"bytes": size, "file": file, "nowhere": pairs}
         say(f"{label}: {result['tracers'][label]}")

@@ -23,7 +23,7 @@ MEANS = {
     "irq-off": "plain loads and stores, interrupts disabled",
     "preempt-off": "plain loads and stores, preemption disabled (not safe against interrupts)",
 }
-# One page: packets that are as small as they can be.
+# One page: the smallest packets.
 PACKETS = Memory(4096, 512)
 
 

@@ -24,9 +24,9 @@ from tracers.base import Memory, files_size, read, run, wait_for
 
 PLACE = "/var/bench"
 MEMORY = Memory(1 << 20, 64)
-# How many of its pieces are filled when the snapshot is asked for.
+# Number of its pieces that are filled when the snapshot is requested.
 FILLED = 62.5
-# Events per millisecond meanwhile.
+# Events per millisecond during the snapshot.
 RATE = 200
 
 
@@ -39,7 +39,7 @@ class Packets:
         for path in ctf.streams(self.out, "channel0_"):
             for packet in ctf.packets(path):
                 found[packet.number] = packet.content
-        # All but the last of a snapshot are full.
+        # All pieces of a snapshot except the last are full.
         missing = max(found) + 1 - len(found)
         return round(missing * max(found.values()) / self.size)
 

@@ -15,10 +15,10 @@ from tracers.base import FOUR_MIB, write
 from tracers.ftrace import ROOT as FTRACE
 from tracers.rtrace import ROOT as RTRACE
 
-# A tracepoint with two numbers, which nobody else fires.
+# A tracepoint with two numbers, which no other code fires.
 SITE = "cpu_frequency"
 EVENT = f"power:{SITE}"
-# At that tracepoint, and where a function begins and returns.
+# At that tracepoint, and at the begin and return of a function.
 AT_TRACEPOINT = f"t:bench/frequency {SITE} state=$arg1:u32 cpu_id=$arg2:u32"
 FUNCTION = f"rtrace_bench:{functions.FUNCTION}"
 AT_FUNCTION = [f"p:bench/called {FUNCTION} first=%di:u32 second=%si:u32", f"r:bench/returned {FUNCTION} ret=$retval:u64"]

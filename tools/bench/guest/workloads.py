@@ -21,12 +21,12 @@ DISK = "/var/bench/disk"
 TRACERS = (("rtrace", tracers.Rtrace), ("LTTng", tracers.Lttng), ("ftrace", tracers.Ftrace),
            ("perf", tracers.Perf), ("BPF ring buffer", tracers.Bpf))
 
-# `measure` gives the instructions per operation of a run of a size; `full` and `quick` are
+# `measure` returns the instructions per operation of a run of a given size; `full` and `quick` are
 # sizes, 0: not run.
 Workload = namedtuple("Workload", "name operation measure full quick rounds", defaults=(3,))
 
 
-# Where a program's memory lies decides what forking it costs.
+# The addresses of a program's memory affect the cost of its fork.
 UNRANDOMIZED = "setarch", "--addr-no-randomize"
 
 
@@ -48,7 +48,7 @@ def tbench(seconds):
     second is a billion instructions."""
     server = subprocess.Popen(["tbench_srv"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        # A client that comes before the server listens (on port 7003) is not started again.
+        # A client that starts before the server listens (on port 7003) is not restarted.
         wait_for(lambda: re.search(r":1B5B \S+ 0A ", read("/proc/net/tcp")), "tbench_srv")
         said = run("tbench", "-t", str(seconds), "1", "127.0.0.1")
     finally:
@@ -65,12 +65,12 @@ WORKLOADS = (
     Workload("perf bench sched pipe", "round trip", perf_bench("sched", "pipe"), 10_000, 3_000),
     Workload("perf bench syscall fork", "fork, exit, wait", perf_bench("syscall", "fork"), 60, 30),
     Workload("hackbench", "message", hackbench, 100, 30),
-    # It takes long, and says much in one round.
+    # One slow round is enough.
     Workload("tbench", "KiB", tbench, 3, 0, 1),
 )
 
 
-# How the traces are recorded: what a tracer calls it, and whether they are written to disk.
+# Kinds of recording: the tracer's mode, and whether it writes to disk.
 MODES = {"recorder": ("overwrite", False), "disk": ("discard", True)}
 
 
@@ -108,7 +108,7 @@ def of_all(say, mode, quick=None):
     result = {"operations": {workload.name: workload.operation for workload, _ in chosen}, "runs": {}}
     for workload, size in chosen:
         workload.measure(max(size // 10, 3))  # what is read from disk the first time
-    # Without a tracer: how far figures differ where nothing does.
+    # Also without a tracer, to see by how much equal runs differ.
     for label, make in (("none", lambda: None), *(TRACERS[:2] if quick else TRACERS)):
         tracer = make()
         result["runs"][label] = {}

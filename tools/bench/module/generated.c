@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Events that rtrace has probes of its own for, by the probes that rtrace-events would have for them: so both can be
- * measured. rtrace takes no second event at a tracepoint; each is registered at another one (stand_ins.h).
+ * Events for which rtrace has its own probes, with the probes that rtrace-events would have for them: so both can
+ * be measured. rtrace accepts no second event at a tracepoint: each is registered at another one (stand_ins.h).
  */
 #include <linux/module.h>
 #include <linux/sched/numa_balancing.h>
@@ -9,10 +9,10 @@
 #include "probe.h"
 #include "stand_ins.h"
 
-/* Not exported, and of none of these events. */
+/* Not exported; none of these events uses it. */
 #define task_numa_group_id(task)	0
 
-/* As header.c has it, of two headers. */
+/* As in header.c, for two headers. */
 #define CREATE_TRACE_POINTS
 #include <trace/events/irq.h>
 #include <trace/events/sched.h>

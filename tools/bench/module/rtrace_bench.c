@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The firing site of the benchmarks, the same for every tracer. It finds tracepoints by name,
- * calls the probes attached to them as the kernel's own sites do, and says how long that took.
+ * calls the attached probes as the kernel's own sites do, and reports how long that took.
  *
  *	exec 3<>/sys/kernel/debug/rtrace_bench/fire
  *	echo "sched_switch 50000" >&3; cat <&3
  *
  * A request is SITE COUNT [CPUS] [empty]. Without CPUS the caller's own CPU fires; with it,
  * the first CPUS online CPUs do, COUNT events each, all at once. `empty` fires at a probe of
- * this module's own that does nothing, whatever is attached. The answer has one NAME VALUE
- * per line; times are in ticks of the TSC, of which there are tsc_khz in a millisecond (under
- * QEMU's -icount shift=0 a tick is one executed instruction):
+ * this module that does nothing, whatever is attached. The answer has one NAME VALUE per
+ * line. Times are in ticks of the TSC, with tsc_khz ticks per millisecond (under QEMU's
+ * -icount shift=0 a tick is one executed instruction):
  *
  *	events   how many were fired, on all CPUs
  *	ticks    the time in the firing loops, summed over the CPUs
@@ -18,11 +18,11 @@
  *	least    the same as ticks, if every BATCH events had taken each CPU what the quickest
  *	         took: what a CPU executes itself, whatever others executed in between
  *
- * The file `primitive` takes NAME COUNT and answers with the ticks that so many turns took:
- * a reservation (a position is moved on by the record's length) and a commit (the length is
- * added to a counter), by `local` atomics, `locked` ones, or plain ones with interrupts off
- * (`irq-off`) or preemption (`preempt-off`); `empty` is the loop itself. `call` is a call of
- * rtrace_bench_called(), which does nothing and can be traced.
+ * The file `primitive` takes NAME COUNT and answers with the ticks of COUNT rounds. A round is
+ * a reservation (adds the record's length to a position) and a commit (adds the length to a
+ * counter): by `local` atomics, by `locked` ones, or by plain ones with interrupts off
+ * (`irq-off`) or preemption off (`preempt-off`); `empty` is the loop itself. `call` is a call
+ * of rtrace_bench_called(), which does nothing and can be traced.
  *
  * Interrupts are off for BATCH events at a time, so that nothing else is counted.
  */
@@ -45,10 +45,10 @@
 
 #define BATCH 100
 #define MAX_COUNT 100000000UL
-/* A site of system calls fires two. */
+/* A system call's site fires two. */
 #define MAX_TRACEPOINTS 2
 
-/* What __traceiter_<name> does (include/linux/tracepoint.h), at a tracepoint that is given. */
+/* Does the same as __traceiter_<name> (include/linux/tracepoint.h), at the given tracepoint. */
 #define CALL_PROBES(tracepoint, proto, args...)						\
 	do {										\
 		struct tracepoint_func *func = rcu_dereference_raw((tracepoint)->funcs);\
@@ -62,7 +62,7 @@
 		} while ((++func)->func);						\
 	} while (0)
 
-/* Fires @times times at tracepoints[], under the guard that the kernel's site has. */
+/* Fires @times times at tracepoints[], under the guard of the kernel's own site. */
 typedef void fire_t(struct tracepoint *const *tracepoints, unsigned int times);
 
 static noinline notrace void fire_softirq_entry(struct tracepoint *const *tracepoints,
@@ -107,7 +107,7 @@ static noinline notrace void fire_cpu_frequency(struct tracepoint *const *tracep
 	}
 }
 
-/* A call of getppid(2): its entry and its exit. */
+/* Fires a call of getppid(2): its entry and its exit. */
 static noinline notrace void fire_getppid(struct tracepoint *const *tracepoints,
 					  unsigned int times)
 {
@@ -152,7 +152,7 @@ static struct site sites[] = {
 	{ "getppid", fire_getppid, { "sys_enter", "sys_exit" } },
 };
 
-/* A request, while it is carried out. */
+/* A request in progress. */
 struct volley {
 	fire_t *fire;
 	struct tracepoint *const *tracepoints;
@@ -165,7 +165,7 @@ struct volley {
 static struct tracepoint *const nobodies[MAX_TRACEPOINTS] = { &nobody, &nobody };
 static struct tracepoint *const empties[MAX_TRACEPOINTS] = { &empty, &empty };
 
-/* Ticks that @count events take on this CPU; @least: if all took what the quickest BATCH did. */
+/* Returns the ticks of @count events on this CPU; @least: if all took as long as the fastest BATCH. */
 static u64 fire(fire_t *fire, struct tracepoint *const *tracepoints, unsigned long count,
 		u64 *least)
 {
@@ -197,7 +197,7 @@ static void fire_here(struct volley *volley)
 	u64 least;
 
 	atomic64_add(fire(volley->fire, nobodies, volley->count, &least), &volley->idle);
-	/* Whoever is last lets all begin. */
+	/* The last CPU lets all begin. */
 	if (atomic_dec_and_test(&volley->waiting))
 		complete_all(&volley->go);
 	wait_for_completion(&volley->go);
@@ -213,7 +213,7 @@ static int fire_thread(void *volley)
 	return 0;
 }
 
-/* On the first @cpus online CPUs. */
+/* Fires on the first @cpus online CPUs. */
 static int fire_on(struct volley *volley, unsigned int cpus)
 {
 	struct task_struct *tasks[64];
@@ -311,7 +311,7 @@ static int fire_show(struct seq_file *answer, void *data)
 
 DEFINE_SHOW_STORE_ATTRIBUTE(fire);
 
-/* What is reserved and committed; a cache line of its own. */
+/* The words of a reservation and a commit, in a cache line of their own. */
 static struct {
 	unsigned long position, committed;
 } ____cacheline_aligned ring;

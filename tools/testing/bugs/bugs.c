@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Does one wrong thing of each kind that a debug kernel can tell: the one that the
- * parameter "bug" names, while it is loaded.
+ * Has one bug of each kind that a debug kernel can detect. While it is loaded it does the one that
+ * the parameter "bug" names.
  */
 #include <linux/hrtimer.h>
 #include <linux/init.h>
@@ -86,8 +86,8 @@ static void bug_leak(void)
 	int i;
 
 	/*
-	 * Many, because stale copies of the last ones stay in the allocator's own lists. Written
-	 * somewhere, for else the compiler would save the call.
+	 * Many, because stale copies of the last ones stay in the allocator's own lists. Stored in a
+	 * variable, because the compiler would otherwise drop the call.
 	 */
 	for (i = 0; i < 1000; i++)
 		last = kmalloc(200, GFP_KERNEL);

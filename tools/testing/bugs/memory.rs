@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Wrong uses of memory, in Rust: they show that KASAN sees what Rust code does.
+//! Memory bugs in Rust: they show that KASAN checks Rust code.
 
 use core::ptr;
 use kernel::prelude::*;
@@ -19,7 +19,7 @@ pub extern "C" fn rtrace_bug_use_after_free() {
     unsafe { ptr::read_volatile(word) };
 }
 
-/// Writes behind the end of an area of the kind that the ring's buffers are in.
+/// Writes after the end of an area of the kind that contains the ring's buffers.
 #[no_mangle]
 pub extern "C" fn rtrace_bug_out_of_bounds() {
     let Ok(mut words) = VBox::new([0u64; WORDS], GFP_KERNEL) else {

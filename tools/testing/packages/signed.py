@@ -18,7 +18,7 @@ with (lzma.open if path.endswith(".xz") else open)(path, "rb") as file:
 if not module.endswith(MAGIC):
     sys.exit(f"{path} is not signed")
 module = module[: -len(MAGIC)]
-# struct module_signature: five bytes that are 0 or say PKCS#7, padding, the length of what is before it.
+# struct module_signature: five bytes that are 0 or mean PKCS#7, padding, the length of the data before it.
 (size,) = struct.unpack(">I", module[-4:])
 module, signature = module[: -12 - size], module[-12 - size : -12]
 with tempfile.TemporaryDirectory() as dir:
@@ -28,7 +28,7 @@ with tempfile.TemporaryDirectory() as dir:
     pem = subprocess.run(["openssl", "x509", "-inform", "DER", "-in", certificate], check=True, capture_output=True)
     with open(f"{dir}/certificate", "wb") as file:
         file.write(pem.stdout)
-    # The key of that certificate and no other; the certificate itself nobody has signed.
+    # Signed by the key of that certificate; the certificate itself is unsigned.
     subprocess.run(
         ["openssl", "cms", "-verify", "-binary", "-inform", "DER", "-in", f"{dir}/signature", "-content", f"{dir}/module",
          "-certfile", f"{dir}/certificate", "-nointern", "-noverify", "-out", "/dev/null"],

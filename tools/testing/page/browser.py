@@ -11,7 +11,7 @@ import tempfile
 import time
 
 WIDTH, HEIGHT = 1500, 900
-# Seconds for anything to happen.
+# Limit in seconds for any reaction of the page.
 PATIENCE = 120
 
 
@@ -29,7 +29,7 @@ class Browser:
             "--hide-scrollbars=false", f"--window-size={WIDTH},{HEIGHT}", f"--user-data-dir={self.profile.name}",
             "about:blank",
         ]
-        # Through descriptors that are certainly not 3 and 4, which the shell then makes of them.
+        # Descriptors that are certainly not 3 and 4, which the shell then makes of them.
         high = [os.dup2(fd, fd + 100) for fd in (browser_in, browser_out)]
         line = f'exec 3<&{high[0]} 4>&{high[1]} {high[0]}<&- {high[1]}>&-; exec "$@"'
         self.process = subprocess.Popen(["bash", "-c", line, "bash", *command], pass_fds=high,

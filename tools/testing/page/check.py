@@ -9,7 +9,7 @@ import sys
 from browser import Browser, Failure
 
 SHIFT, CONTROL = 8, 2
-# A place in the rows of the timeline.
+# A point in the rows of the timeline.
 PLACE = (800, 400)
 
 TESTS = []

@@ -8,7 +8,7 @@ import sys
 from browser import Browser, Failure
 
 WIDTH, HEIGHT = 1100, 620
-# More than that makes the repository large.
+# A larger picture makes the repository large.
 MOST_BYTES = 150_000
 
 

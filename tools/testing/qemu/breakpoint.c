@@ -2,8 +2,8 @@
 /*
  * breakpoint SECONDS: patches an instruction that another thread executes all the time, as the
  * kernel patches its own (smp_text_poke_batch_finish() in arch/x86/kernel/alternative.c): a
- * breakpoint, the other bytes, the first byte, and all CPUs synchronized after each. Says how often the
- * breakpoint was hit again and again after it was gone.
+ * breakpoint, the other bytes, the first byte, and all CPUs synchronized after each step. Prints how
+ * often the breakpoint was hit repeatedly after its removal.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -24,12 +24,12 @@
 #define LENGTH 5
 #define BREAKPOINT 0xcc
 #define RETURN 0xc3
-/* A breakpoint that was hit before it went may be handled afterwards. Not that often. */
+/* A breakpoint that was hit before its removal may be handled later, but not this often. */
 #define STALE 200
 
 static const unsigned char NOP[LENGTH] = { 0x0f, 0x1f, 0x44 }, JUMP[LENGTH] = { 0xe9 };
 
-/* The same bytes, to be written and to be executed. */
+/* The same bytes, for writing and for executing. */
 static volatile unsigned char *written, *executed;
 static atomic_bool patching;
 static atomic_ulong patches, calls, hits, stale;
@@ -40,7 +40,7 @@ static void membarrier(int command)
 		err(2, "membarrier");
 }
 
-/* A breakpoint was hit: what is behind the instruction comes next; or it once more, if that should not be. */
+/* Handles a breakpoint: continues after the instruction; or at it again, if the hit is unexpected. */
 static void hit(int signal, siginfo_t *info, void *context)
 {
 	static unsigned long last, again;
@@ -112,7 +112,7 @@ int main(int argc, char **argv)
 		unsigned long before;
 
 		patch(patches % 2 ? NOP : JUMP);
-		/* Executed some times, or a breakpoint is hit in its place. */
+		/* Waits until it was executed some times, or a breakpoint is hit instead. */
 		before = calls;
 		for (int i = 0; i < 2000 && calls < before + 3; i++)
 			nanosleep(&pause, NULL);

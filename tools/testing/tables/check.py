@@ -16,7 +16,7 @@ import re
 import sys
 
 EPOCH = datetime.datetime(1970, 1, 1)
-# What the report says of a percentile: at most so much too large.
+# The report's percentile may be too large by this factor.
 PERCENTILE_ERROR = 1.001
 
 failed = False
@@ -58,7 +58,7 @@ class DuckDb:
     def ask(self, query):
         relation = self.connection.sql(query)
         if "time" in relation.columns:
-            # (Python's times need a module that is not there.)
+            # (Python's times need a module that is missing.)
             relation = self.connection.sql(f"SELECT * REPLACE (epoch_us(time) AS time) FROM ({query})")
         return relation.columns, relation.fetchall()
 
@@ -146,7 +146,7 @@ def against_reports(engine, reports):
     for path in sorted(reports.glob("*.json")):
         report, counts = (json.loads(path.with_suffix(suffix).read_text()) for suffix in (".json", ".counts"))
         host, day = path.stem.rsplit("-", 1)
-        # (Not by the date: each trace is of two.)
+        # (Not by the date: each trace spans two days.)
         begin, end = ((1_700_006_399 + 86_400 * int(day) + after) * 10**9 for after in (0, 43_200))
         of = f"host = '{host}' AND ns >= {begin} AND ns < {end}"
 
@@ -189,7 +189,7 @@ def against_reports(engine, reports):
         result(f"{what}: rtrace report has the same figures", "\n".join(map(str, differences)))
 
 
-# What babeltrace2 prints of an event, with --clock-seconds; and of a field.
+# An event in babeltrace2's output with --clock-seconds; and a field of it.
 LINE = re.compile(r"\[(\d+)\.(\d+)\] \(.*?\) (?:\S+ )?(\w+): \{ cpu_id = (\d+) \}, (.*)")
 FIELD = re.compile(r'(\w+) = (\( .*? : container = .*? \)|"(?:[^"\\]|\\.)*"|\[ (?:\[\d+\] = [^,\]]+(?:, )?)* ?\]|[^,}\[\]"]+)')
 
@@ -216,7 +216,7 @@ def against_babeltrace(tables, path):
     compared, wrong = 0, []
     for event, rows in sorted(expected.items()):
         columns, found = engine.ask(f'SELECT * EXCLUDE (time) FROM "{event}"')
-        # What becomes of names that others have, and of numbers without a name; and what says how long another is.
+        # Handles names that other columns have, numbers without a name, and fields with the length of another.
         found = [dict(zip(columns, row)) for row in found]
         by_time = lambda row: (row[0], row[1])
         found = sorted(((row["ns"], row["cpu"], row) for row in found), key=by_time)

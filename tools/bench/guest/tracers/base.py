@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections import namedtuple
 
-# The events of the workloads, by their tracepoints' names: what all tracers have.
+# The events of the workloads, by their tracepoints' names: all tracers have these.
 SCHED = [f"sched_{name}" for name in (
     "switch waking wakeup wakeup_new migrate_task "
     "process_fork process_exec process_exit process_free process_wait").split()]
@@ -18,21 +18,21 @@ SYSCALLS = "syscalls"  # all of them
 GETPPID = "getppid"    # entry and exit of this one
 EVERYTHING = SCHED + IRQ + TIMER + [SYSCALLS]
 
-# Memory of each CPU's buffer: `count` pieces of `size` bytes, where a tracer has pieces.
+# Memory of each CPU's buffer: `count` pieces of `size` bytes, if a tracer has pieces.
 Memory = namedtuple("Memory", "size count")
 FOUR_MIB = Memory(1 << 20, 4)
 
-# Which firings are recorded, and what beside their fields. `filter`: a pair of a field, by rtrace's
-# name, and the only value of it that is wanted; `contexts`: names, rtrace's; `task`: the only
-# thread whose events are wanted.
+# The selection of firings, and additions to their fields. `filter`: a pair of a field, by rtrace's
+# name, and its only accepted value; `contexts`: rtrace's names; `task`: the only
+# thread whose events are recorded.
 Choice = namedtuple("Choice", "filter contexts task", defaults=(None, (), None))
 ALL = Choice()
 
-# Where receivers listen: each tracer's own.
+# Address of each tracer's receiver.
 LOCAL = "127.0.0.1"
 
-# What a trace came to. `size`: bytes of records in the buffers, or on disk; `lost`: records,
-# None where the tracer does not say.
+# The results of a trace. `size`: bytes of records in the buffers, or on disk; `lost`: records,
+# None if the tracer does not report them.
 Outcome = namedtuple("Outcome", "size lost")
 
 
@@ -40,8 +40,8 @@ class Tracer:
     """A tracer, while it is set up for some events."""
 
     name = ""
-    # How many MiB FOUR_MIB takes in while what reads it stands still, with what that left there before: a
-    # part of a piece.
+    # MiB that FOUR_MIB accepts while its reader is stopped, less the previous contents: a part of
+    # a piece.
     room = 2.6
 
     def start(self, events, mode, memory=FOUR_MIB, out=None, choice=ALL):

@@ -20,7 +20,7 @@ class Bpf(Tracer):
         names = [name for name in events if name not in (SYSCALLS, GETPPID)]
         if len(names) < len(events):
             names += ["sys_enter", "sys_exit"]
-        # One ring for all CPUs: they get as much memory together as others have each.
+        # One ring for all CPUs: as large as the per-CPU buffers of other tracers together.
         size = memory.size * memory.count * os.cpu_count()
         self.out = out
         self.peer = subprocess.Popen(

@@ -10,7 +10,7 @@ from collections import namedtuple
 HEADER = struct.Struct("=I16sIQQQQQQQ")
 MAGIC = 0xC1FC1FC1
 
-# Of a packet: bytes of content, its number in its stream, records discarded in the stream so far.
+# A packet: bytes of content, its number in its stream, records discarded in the stream so far.
 Packet = namedtuple("Packet", "content number discarded")
 
 

@@ -10,10 +10,10 @@ from .base import (ALL, FOUR_MIB, GETPPID, LOCAL, SYSCALLS, Outcome, Tracer, fil
                    wait_for, write)
 
 ROOT = "/sys/kernel/tracing"
-# trace-cmd listen's.
+# The port of trace-cmd listen.
 PORT = 5350
 
-# Fields that are called otherwise here.
+# Fields with another name here.
 FIELDS = {"prev_tid": "prev_pid"}
 
 
@@ -36,7 +36,7 @@ def programs(command):
 
 class Ftrace(Tracer):
     name = "ftrace"
-    # Who reads it is woken when half of it is full (buffer_percent), and leaves what is less.
+    # The reader is woken when half of the buffer is full (buffer_percent), and leaves smaller contents.
     room = 1.75
 
     def __init__(self, clock="local", record_cmd=False, network=False, instance=None):
@@ -59,8 +59,8 @@ class Ftrace(Tracer):
                 self.listener = subprocess.Popen(["trace-cmd", "listen", "-p", str(PORT), "-d", out],
                                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                 wait_for(lambda: listens(PORT), "trace-cmd listen")
-                # By TCP; its own way is UDP, which may lose what nobody counts. And not compressed, so that
-                # a MiB is one of the others'.
+                # TCP instead of the default UDP, which may lose records without counting them. Uncompressed, so
+                # that a MiB is comparable.
                 to = ["-N", f"{LOCAL}:{PORT}", "-t", "--compression", "none"]
             command = ["trace-cmd", "record", "-q", *to, "-C", self.clock,
                        "-b", str(memory.size * memory.count // 1024)]
@@ -68,14 +68,14 @@ class Ftrace(Tracer):
                 command += ["-e", name.replace("/", ":")]
             self.recorder = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             wait_for(lambda: read(ROOT + "/tracing_on") == "1\n" and self.enabled(names[-1]), "trace-cmd")
-            # What describes the events, which comes first, is more than many a trace.
+            # The description of the events, which comes first, is larger than many a trace.
             self.before = files_size(out)
             return
         write(root + "/tracing_on", 0)
         write(root + "/trace_clock", self.clock)
         write(root + "/options/overwrite", int(mode == "overwrite"))
         write(ROOT + "/options/record-cmd", int(self.record_cmd))  # (there is one for all instances)
-        # The kernel keeps a page more; a buffer of another size starts empty.
+        # The kernel has one page more; a buffer that is resized starts empty.
         write(root + "/buffer_size_kb", memory.size * memory.count // 1024)
         with open(root + "/trace", "w"):
             pass
@@ -117,12 +117,12 @@ class Ftrace(Tracer):
             self.recorder.wait()
             self.recorder = None
             if self.listener:
-                # It has a process for each connection, which writes the file when that is closed.
+                # A process for each connection writes the file when the connection is closed.
                 wait_for(lambda: self.receivers() == [self.listener.pid], "the file of trace-cmd listen")
                 self.listener.terminate()
                 self.listener.wait()
                 self.listener = None
-                # The file that it has written has no counters.
+                # The written file has no counters.
                 return Outcome(files_size(self.out) - self.before, lost)
             file = f"{self.out}/trace.dat"
             text = run("trace-cmd", "report", "--stat", file)

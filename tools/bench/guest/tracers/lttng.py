@@ -10,9 +10,9 @@ from .ctf import content_of, discarded_of
 
 SPOOL = "/var/bench/lttng"
 CHANNEL = "channel0"
-# lttng-relayd's for commands; it has the next one for what was recorded.
+# lttng-relayd's port for commands; the next one is for data.
 RELAY_PORT = 5342
-# Contexts that are called otherwise here.
+# Contexts with another name here.
 CONTEXTS = {"comm": "procname"}
 
 
@@ -46,7 +46,7 @@ class Lttng(Tracer):
     def start(self, events, mode, memory=FOUR_MIB, out=None, choice=ALL):
         self.out = out or f"{SPOOL}/{self.session}"
         shutil.rmtree(f"{SPOOL}/{self.session}", ignore_errors=True)
-        # Without a reader: a session in snapshot mode. (It takes no channel that discards.)
+        # Without a reader: a session in snapshot mode. (It accepts no discarding channel.)
         self.snapshot = mode == "overwrite" and not out
         to = f"--output={self.out}"
         if out and self.network:
@@ -58,7 +58,7 @@ class Lttng(Tracer):
         run("lttng", "enable-channel", "--kernel", CHANNEL, f"--{mode}",
             f"--subbuf-size={memory.size}", f"--num-subbuf={memory.count}",
             f"--output={'mmap' if self.snapshot else 'splice'}", f"--read-timer={self.read_timer_us}")
-        # `--probe=SYMBOL`: a kprobe, of that name.
+        # `--probe=SYMBOL`: a kprobe with that name.
         probes = [name for name in events if name.startswith("--probe=")]
         names = [event(name) for name in events if name not in (SYSCALLS, GETPPID, *probes)]
         wanted = [f"--filter={choice.filter[0]} == {choice.filter[1]}"] if choice.filter else []

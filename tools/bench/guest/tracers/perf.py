@@ -18,13 +18,13 @@ TYPE_TRACEPOINT = 2
 IP, TID, TIME, ID, CPU, PERIOD, RAW = 1, 2, 4, 64, 128, 256, 1024
 DISABLED, WATERMARK, WRITE_BACKWARD = 1 << 0, 1 << 14, 1 << 27
 IOC_ENABLE, IOC_DISABLE, IOC_SET_OUTPUT, IOC_SET_FILTER = 0x2400, 0x2401, 0x2405, 0x40082406
-# In the ring's first page.
+# Offset in the ring's first page.
 HEAD = 1024
 
-# How perf record is told to begin, and says that it has.
+# perf record gets its start command, and answers, through these.
 CONTROL = ("/tmp/perf-control", "/tmp/perf-answer")
 
-# What samples hold: as little as serves, and what perf record asks for.
+# Contents of samples: the minimum, and those of perf record.
 LEAN = TIME | RAW
 DEFAULT = IP | TID | TIME | ID | CPU | PERIOD | RAW
 
@@ -77,7 +77,7 @@ class Perf(Tracer):
             return
         flags, protection = DISABLED | WATERMARK, mmap.PROT_READ | mmap.PROT_WRITE
         if mode == "overwrite":
-            # A ring that is mapped for reading only is overwritten.
+            # A ring with a read-only mapping is overwritten.
             flags, protection = flags | WRITE_BACKWARD, mmap.PROT_READ
         for cpu in range(os.cpu_count()):
             leader = None
@@ -103,7 +103,7 @@ class Perf(Tracer):
         for fifo in CONTROL:
             if not os.path.exists(fifo):
                 os.mkfifo(fifo)
-        # Open for both ways, so that neither side waits for the other to open it.
+        # Opened for both ways, so that neither side waits for the other's open.
         control, answer = (os.open(fifo, os.O_RDWR) for fifo in CONTROL)
         command = ["perf", "record", "-q", "-a", "-c", "1", "-R", "--no-buildid", "--no-buildid-cache",
                    "--delay=-1", f"--control=fifo:{','.join(CONTROL)}",
@@ -133,7 +133,7 @@ class Perf(Tracer):
             if self.nowhere:
                 return Outcome(0, None)
             said = run("perf", "report", "--stdio", "--sort", "comm", "-i", f"{self.out}/perf.data")
-            # Of each event.
+            # One line per event.
             lost = re.findall(r"Total Lost Samples: (\d+)", said)
             if not lost:
                 raise RuntimeError(f"perf report does not say what was lost: {said[-300:]}")

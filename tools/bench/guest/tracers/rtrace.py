@@ -13,7 +13,7 @@ ROOT = "/sys/kernel/debug/rtrace"
 # rust/abi/ioctl.rs
 GET_PACKET, PUT_PACKET = 0x8020F701, 0x0000F702
 RECEIVER = f"{LOCAL}:5340"
-# The events of rtrace_bench_events.ko, by the tracepoints where it registers them (stand_ins.h).
+# The events of rtrace_bench_events.ko, by the tracepoints at which it registers them (stand_ins.h).
 GENERATED = {
     "generated_softirq_entry": "cpu_frequency_limits",
     "generated_irq_handler_entry": "pstate_sample",
@@ -74,7 +74,7 @@ class Rtrace(Tracer):
         write(self.channel + "/subbuf_size", memory.size)
         write(self.channel + "/subbuf_count", memory.count)
         names = list(map(event, events))
-        # Written from the beginning: nothing of the last trace's choice stays.
+        # Written from the start of the file: replaces the previous choice.
         for file, text in ((self.channel + "/set_event", " ".join(names)),
                            (self.channel + "/contexts", " ".join(choice.contexts)),
                            (self.session + "/set_event_pid", str(choice.task or "")),

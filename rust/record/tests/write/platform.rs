@@ -312,8 +312,7 @@ impl<T> Place<T> for Once<T> {
         self.0.get().map(Rc::as_ref)
     }
     unsafe fn get_filled(&self) -> &T {
-        self.get()
-            .expect("the gate was open, and nothing behind it")
+        self.get().expect("an open gate has a value")
     }
     fn is_filled(&self) -> bool {
         self.0.get().is_some()

@@ -226,7 +226,7 @@ impl Run {
             assert!(end >= time, "a record is later than the end of its packet");
             time = end;
         }
-        assert_eq!(discarded, lost.discarded(), "losses that nobody is told of");
+        assert_eq!(discarded, lost.discarded(), "unreported losses");
         assert_eq!(numbers.len() as u64 + ring.overwritten(), ring.recorded());
         numbers.sort_unstable();
         let read = numbers.len();
@@ -234,7 +234,7 @@ impl Run {
         assert_eq!(numbers.len(), read, "a record twice");
         let (delivered, delivered_bytes) = buffer.delivered();
         assert_eq!(delivered, self.trace.announced.0.get());
-        assert_eq!(delivered, sequence, "packets that nobody finished");
+        assert_eq!(delivered, sequence, "the number of finished packets");
         // All packets have the same size.
         assert_eq!(delivered_bytes, delivered * 256);
         assert_eq!(bytes, packets.len() as u64 * 256);

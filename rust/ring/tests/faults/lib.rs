@@ -95,7 +95,7 @@ const AROUND: [Kill; 6] = [
     },
     Kill {
         fault: "RelaxedRcnt on NoExchange",
-        text: "Equation (1) goes by an `rcnt` that was read relaxed (no W2).",
+        text: "Equation (1) uses an `rcnt` that was read relaxed (no W2).",
         check: "loom, reuse, Discard, Delivery",
         run: || in_place::with(in_place::Outside::RelaxedRcnt, reuse_in_place),
         without: reuse_in_place,

@@ -336,7 +336,7 @@ impl Machine {
         while offset < content {
             let id = self.read_byte(packet.memory + offset);
             let (len, time) = self.log.get(id);
-            times.push(time.expect("a record is not to be seen"));
+            times.push(time.expect("an incomplete record is visible"));
             for at in offset..offset + len {
                 assert_eq!(self.read_byte(packet.memory + at), id, "a record is torn");
             }

@@ -63,7 +63,7 @@ pub fn too_large_in_any_state() {
 pub fn switch_of_an_empty_buffer_does_nothing() {
     each(2, |machine| {
         for _ in 0..100 {
-            assert!(!machine.switch(), "a packet of nothing");
+            assert!(!machine.switch(), "a switch makes an empty packet");
             assert!(!machine.is_readable());
         }
         assert_eq!(machine.record(1), Ok(()));
@@ -173,7 +173,7 @@ pub fn losses_wait_for_the_open_packet() {
         assert_eq!(machine.record(7), Err(Lost::TooLarge));
         assert!(!machine.report_losses(), "a packet is open");
         assert!(machine.switch());
-        assert!(!machine.report_losses(), "that packet has told them");
+        assert!(!machine.report_losses(), "that packet has reported them");
         assert_eq!(machine.drain()[0].closing.discarded, 1);
     });
 }
@@ -252,7 +252,7 @@ pub fn what_makes_no_ring() {
     assert!(make(2, 0, 2));
     assert!(make(7, 16, 2));
     assert!(!make(8, 0, 2), "no room for a record");
-    assert!(!make(0, 0, 2), "a header that nobody commits");
+    assert!(!make(0, 0, 2), "a header of size 0");
     assert!(!make(2, 8, 2), "not a lap's beginning");
     assert!(!make(2, 0, 1), "too few slots");
     assert!(!make(2, 0, 3), "too many slots");

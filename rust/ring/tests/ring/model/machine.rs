@@ -153,7 +153,7 @@ impl<const BITS: u32> Machine<BITS> {
                     self.log.set(id, 0, Fate::Lost);
                     assert!(
                         reason != Lost::Wrapped || self.writing.get() > 1,
-                        "nobody below keeps a sub-buffer from being complete"
+                        "lost as wrapped, but no context was interrupted"
                     );
                     return Err(reason);
                 }
@@ -298,7 +298,7 @@ impl<const BITS: u32> Machine<BITS> {
                 match self.get() {
                     Ok(_) => {
                         assert!(readable, "get gives a packet, poll says that there is none");
-                        assert!(self.unget(), "nobody came between");
+                        assert!(self.unget(), "no context ran in between");
                     }
                     Err(Unavailable::Empty) => {
                         assert!(!readable, "poll says that there is a packet, get does not");
@@ -495,7 +495,11 @@ impl<const BITS: u32> Machine<BITS> {
         while offset < closing.content {
             let id = self.memory.byte(packet.memory + offset).id;
             let record = self.log.get(id);
-            assert_eq!(record.fate, Fate::Written, "record {id} is not to be seen");
+            assert_eq!(
+                record.fate,
+                Fate::Written,
+                "incomplete record {id} is visible"
+            );
             for index in 0..record.len {
                 let byte = self.memory.byte(packet.memory + offset + index);
                 let index = index as u32;
@@ -581,7 +585,7 @@ impl<const BITS: u32> Machine<BITS> {
             match self.get() {
                 Ok(contents) => packets.push(contents),
                 Err(why) => {
-                    assert_eq!(why, Unavailable::Empty, "nobody is there to be busy");
+                    assert_eq!(why, Unavailable::Empty, "get is busy, but no writer runs");
                     assert!(!readable, "poll says that there is a packet, get does not");
                     return packets;
                 }
@@ -595,7 +599,7 @@ impl<const BITS: u32> Machine<BITS> {
     pub fn check_end(&self) {
         at_once(|| {
             if self.is_mixed.get() {
-                assert!(self.snapshot(), "nobody writes, but a slot has old memory");
+                assert!(self.snapshot(), "no writer runs, but a slot has old memory");
             }
             self.drain();
             self.switch();
@@ -603,7 +607,7 @@ impl<const BITS: u32> Machine<BITS> {
             if self.report_losses() {
                 assert_eq!(self.drain().len(), 1, "the losses make a packet");
             }
-            assert!(!self.report_losses(), "the losses were told");
+            assert!(!self.report_losses(), "the losses were reported");
             assert!(!self.switch(), "nothing is open");
 
             let lost = self.log.count(Fate::Lost);
@@ -614,11 +618,11 @@ impl<const BITS: u32> Machine<BITS> {
             assert_eq!(
                 self.ring.overwritten(),
                 self.log.count(Fate::Written),
-                "a record that nobody read is counted as overwritten"
+                "every unread record is counted as overwritten"
             );
             let last = self.last.borrow().clone();
             let told = last.as_ref().map_or(0, |last| last.closing.discarded);
-            assert_eq!(told, lost, "losses that the packets tell");
+            assert_eq!(told, lost, "losses that the packets report");
             let made = last.map_or(0, |last| last.opening.sequence.wrapping_add(1));
             assert_eq!(
                 self.delivered.get() & (Self::WORD / self.config.size),

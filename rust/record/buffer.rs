@@ -22,10 +22,10 @@ use super::ring::slot::Slot;
 use super::ring::switch::Closed;
 use super::ring::{Mode, Ring};
 
-/// Presence on a CPU whose buffer takes a record.
+/// Entry to the gate of a CPU's buffer, which takes a record.
 pub type Entered<'a, P> = Entry<'a, P, Buffer<P>>;
 
-/// Presence on a CPU whose buffer may take a record: the gate has stopped the context.
+/// A context that the gate of a CPU's buffer has stopped; the buffer may take its record.
 pub type Waiting<'a, P> = Stopped<'a, P, Buffer<P>>;
 
 /// Size and kind of a buffer.
@@ -177,9 +177,10 @@ impl<P: Platform> Buffer<P> {
         Ok(())
     }
 
-    /// Records an event in every case. The record may interrupt another one, or be interrupted. It
-    /// may open, close or fill a packet, and need the extended header. Or it is refused and
-    /// counted. Otherwise as [`record_open`](Self::record_open).
+    /// Records an event in every case. The record may interrupt another one or be interrupted, may
+    /// open, close or fill a packet, and may need the extended header. A record that finds no room
+    /// is refused and counted. Otherwise the contract is that of
+    /// [`record_open`](Self::record_open).
     #[inline(always)]
     pub fn record_any<'a, F: Format, W: FnOnce(RecordWriter<'a>)>(
         entered: Entered<'a, P>,
@@ -381,8 +382,9 @@ impl<P: Platform> Buffer<P> {
         self.ring.platform().missed()
     }
 
-    /// Closes the packet being written. On the buffer's CPU with preemption disabled, in any
-    /// context, NMI included. For an offline CPU, the caller keeps that CPU offline.
+    /// Closes the packet being written. Preemption is disabled; any context, NMI included. Runs on
+    /// the buffer's CPU. For an offline CPU it runs elsewhere, and the caller keeps that CPU
+    /// offline.
     pub fn flush(&self) {
         if let Some(closed) = self.ring.switch(|| self.now()) {
             // For the records of interrupted contexts: see `TraceClock`.

@@ -27,13 +27,14 @@
 //!   recursion has the same level, and is refused.
 //!
 //! A context that is not the outermost is a recursion in two cases:
-//! - the bit of its level or of a higher one is set;
-//! - no level is below its own, where by (G3) the outermost context would have to be.
+//! - The bit of its level or of a higher one is set.
+//! - Its level is [`Level::Thread`], the lowest. By (G3) the outermost context would need a lower
+//!   one.
 //!
-//! One case is left. The outermost context does not store its level, because that would cost each
-//! event an instruction. If its level is above [`Level::Thread`] and it fires itself, this looks
-//! like the interruption of a thread. The recursion continues once and sets its bit. It is refused
-//! when it fires itself again.
+//! The check misses one case at first. The outermost context does not store its level, because that
+//! would cost each event an instruction. If its level is above [`Level::Thread`] and it fires
+//! itself, this looks like the interruption of a thread. The recursion continues once and sets its
+//! bit. It is refused when it fires itself again.
 
 use super::platform::Platform;
 use super::ring::platform::{Local, Shared};

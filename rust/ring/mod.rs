@@ -27,7 +27,7 @@
 //! ```text
 //!            reserve at its first byte                last commit of the lap
 //!   idle  ------------------------------>  written  ------------------------>  finished
-//!    ^     (takes the reference: HELD)               (reference: IDLE|PACKET,     |   |
+//!    ^     (the reference is now held)               (reference: IDLE|PACKET,     |   |
 //!    |                                                tag; then commit_seq)       |   |
 //!    |                                                                            |   |
 //!    |   get: the reader's spare stands here instead, its packet is the reader's  |   |

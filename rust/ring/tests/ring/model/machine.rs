@@ -37,7 +37,8 @@ pub struct Machine<const BITS: u32> {
     reader: RefCell<Reader>,
     /// Whether a reader's operation is in progress; no other one may begin meanwhile.
     reading: Cell<bool>,
-    /// Where the sub-buffer lies that the reader gave for the held packet, or will give.
+    /// Offset of the reader's spare sub-buffer, which it exchanged for the held packet or will
+    /// exchange.
     spare: Cell<u64>,
     /// Packets of a snapshot with their contents at that time, from the oldest to the newest. The
     /// reader holds the first.

@@ -53,7 +53,7 @@ macro_rules! payload {
 pub(crate) use payload;
 
 /// The variable part of a record, after the fixed part. Its size is known when it is recorded.
-#[allow(clippy::len_without_is_empty)] // Nobody asks.
+#[allow(clippy::len_without_is_empty)] // Not needed.
 pub trait Tail {
     /// Size in bytes.
     fn len(&self) -> usize;
@@ -143,7 +143,7 @@ const SLACK: usize = size_of::<u64>();
 impl<const N: usize> Capture<N> {
     /// Makes an empty capture.
     #[inline(always)]
-    #[allow(clippy::new_without_default)] // Nobody asks.
+    #[allow(clippy::new_without_default)] // Not needed.
     pub fn new() -> Self {
         Self(
             [const { MaybeUninit::uninit() }; N],

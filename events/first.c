@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Linked before all others: see main.c. */
+/* Linked first: see main.c. */
 #include "probe.h"
 
 /*
- * The names of the probes are not in the module: when it is loaded the kernel goes through all names for each function
- * that no kprobe may be in. In a backtrace all are this one.
+ * The module has no symbols for the probes: at its load the kernel searches all symbols for each function that no
+ * kprobe may probe. A backtrace shows all probes under this name.
  */
 asm(".pushsection .kprobes.text, \"ax\"\n"
     ".globl rtrace_probe\n"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The events of one header: HEADER, given by Kbuild. Compiled once for each.
+ * The events of one header: HEADER, given by Kbuild. Compiled once for each header.
  */
 #ifdef PREAMBLE
 #include PREAMBLE
@@ -8,7 +8,7 @@
 #include "probe.h"
 #include PRIVATE
 
-/* First for the prototypes and for what the header defines once; some of it only then. */
+/* First for the prototypes and the header's one-time definitions; some of these only then. */
 #ifdef CREATE
 #define CREATE_TRACE_POINTS
 #endif

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rtrace-events: the events of the kernel's tracepoints, for rtrace. What they are and their probes
- * are in the other objects, one for each header; each puts what it has into three sections, which begin
- * and end with what first.c and last.c put there: nothing. What is known of an event stays, for it may be a
- * module's and is wanted when that comes; how ftrace shows it is gone once this is loaded.
+ * rtrace-events: the events of the kernel's tracepoints, for rtrace. The other objects, one for each header, contain the
+ * events and their probes. Each object adds to three sections; zero-length arrays in first.c and last.c mark their
+ * begin and end. The description of an event stays after loading, because the event may be a module's, and is needed when
+ * that is loaded. The text by which ftrace shows it is freed after loading.
  */
 #include <linux/kernel.h>
 #include <linux/module.h>
 
 #include "probe.h"
 
-/* What the names of C are made of. */
+/* Characters of a C identifier. */
 #define RTRACE_IDENTIFIER "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
 extern const struct rtrace_tracepoint rtrace_first[], rtrace_last[];
@@ -18,7 +18,7 @@ extern const struct rtrace_class rtrace_first_class[], rtrace_last_class[];
 extern const struct rtrace_names rtrace_first_names[], rtrace_last_names[];
 
 /*
- * Whether the text casts the field to a pointer before it is shown: then it is an address, whatever its
+ * Returns whether the text casts the field to a pointer before printing: then it is an address, whatever its
  * type.
  */
 static bool __init rtrace_is_address(const char *text, const char *field)
@@ -46,8 +46,8 @@ static void __init rtrace_find_addresses(const struct rtrace_class *class)
 }
 
 /*
- * The field that the expression is: but for casts, parentheses, and bits that it leaves out. NULL if it is
- * anything else.
+ * Returns the field that the expression consists of, ignoring casts, parentheses, and masks. NULL for any other
+ * expression.
  */
 static struct rtrace_field * __init rtrace_field_of(const struct rtrace_class *class,
 						    const char *expression)
@@ -89,7 +89,7 @@ static bool __init rtrace_are_same(const struct rtrace_field *field, const struc
 	return true;
 }
 
-/* A field whose values have these names here and others there is shown as a number. */
+/* Names a field's values. A field with different names in two places is shown as a number. */
 static void __init rtrace_name_values(const struct rtrace_names *names)
 {
 	struct rtrace_field *field = rtrace_field_of(*names->class, names->expression);

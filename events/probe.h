@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the stages' probes and descriptions are made of.
+ * The parts of the probes and descriptions that the stages make.
  */
 #ifndef RTRACE_PROBE_H
 #define RTRACE_PROBE_H
@@ -19,12 +19,12 @@
 #define RTRACE_CONCATENATE_(a, b)	a##b
 #define RTRACE_CONCATENATE(a, b)	RTRACE_CONCATENATE_(a, b)
 
-/* What GCC calls a type's kind; only pointers and integers are of interest. */
+/* GCC's numbers for kinds of types; only pointers and integers are used. */
 enum { RTRACE_CLASS_POINTER = 5, RTRACE_CLASS_RECORD = 12 };
 #define RTRACE_CLASS(type)	__builtin_classify_type(*(type *)0)
 #define RTRACE_IS_POINTER(type)	(RTRACE_CLASS(type) == RTRACE_CLASS_POINTER)
 
-/* Whether it is recorded as a number: as bytes if not. */
+/* True if a value is recorded as a number; otherwise it is recorded as bytes. */
 #define RTRACE_IS_NUMBER(type) \
 	(RTRACE_CLASS(type) < RTRACE_CLASS_RECORD && \
 	 (sizeof(type) == 1 || sizeof(type) == 2 || sizeof(type) == 4 || sizeof(type) == 8))
@@ -39,14 +39,14 @@ enum { RTRACE_CLASS_POINTER = 5, RTRACE_CLASS_RECORD = 12 };
 #define RTRACE_TYPE_OF_ARRAY(type) \
 	(__same_type(type, char) ? RTRACE_TEXT : RTRACE_TYPE(type))
 
-/* What the records of a class have, and how ftrace shows them: the text of TP_printk(). */
+/* The fields of a class's records, and how ftrace shows them: the text of TP_printk(). */
 struct rtrace_class {
 	struct rtrace_field *fields;
 	size_t nr_fields;
 	const char *text;
 };
 
-/* Names that TP_printk() gives to values of an expression, whose text this is. */
+/* Names that TP_printk() gives to values of an expression, with the expression's text. */
 struct rtrace_names {
 	const struct rtrace_class *const *class;
 	const char *expression;
@@ -55,8 +55,8 @@ struct rtrace_names {
 };
 
 /*
- * A part of variable size: from the beginning of the record, in bytes; whether it is a text that is there;
- * where a text lies that is to be copied.
+ * A part of variable size. @offset is in bytes from the beginning of the record; @is_put says whether a text was
+ * written; @source is the address of a text to copy.
  */
 struct rtrace_part {
 	size_t offset;
@@ -66,8 +66,8 @@ struct rtrace_part {
 };
 
 /*
- * Clears the fixed part of a record. By small words: the compiler leaves out those that are assigned in any case, and
- * makes large ones of the others; what it makes of memset() is longer.
+ * Clears the fixed part of a record, by small words: the compiler drops those that are always assigned, and merges
+ * the others to large ones. Its code for memset() is longer.
  */
 static __always_inline void rtrace_clear(void *entry, const size_t size)
 {
@@ -81,17 +81,17 @@ static __always_inline void rtrace_clear(void *entry, const size_t size)
 #pragma GCC unroll 32
 	for (at = 0; at + word <= size; at += word)
 		put_unaligned(0U, (u32 *)(entry + at));
-	/* It overlaps the one before. */
+	/* Overlaps the previous one. */
 	if (size % word)
 		put_unaligned(0U, (u32 *)(entry + size - word));
 }
 
-/* For the compiler this is memory that nobody else knows, until rtrace_laid_down(). */
+/* The compiler sees memory without any other pointer to it, until rtrace_laid_down(). */
 void *rtrace_record_begin(const void *data, struct rtrace_record *record, size_t len) __malloc;
 
 /*
- * All of the record is there now, as the compiler sees it. Gives back @room: by an instruction of its own, so
- * that its address is not kept in a register meanwhile.
+ * Makes all stores to the record visible to the compiler. Returns @room, through an instruction, so that its address
+ * is not kept in a register meanwhile.
  */
 static __always_inline struct rtrace_record *rtrace_laid_down(struct rtrace_record *room, void *entry)
 {
@@ -101,13 +101,13 @@ static __always_inline struct rtrace_record *rtrace_laid_down(struct rtrace_reco
 	return same;
 }
 
-/* As ftrace shows it. */
+/* Returns the text as ftrace shows it. */
 static __always_inline const char *rtrace_source(const char *text)
 {
 	return text ?: EVENT_NULL_STR;
 }
 
-/* Returns where the next one lies. */
+/* Returns the offset of the next part. */
 static __always_inline size_t rtrace_place_part(struct rtrace_part *part, size_t at, size_t size)
 {
 	part->offset = at;
@@ -116,7 +116,7 @@ static __always_inline size_t rtrace_place_part(struct rtrace_part *part, size_t
 	return at + size;
 }
 
-/* Behind the number of its elements. */
+/* Leaves room for the number of elements before the array. */
 static __always_inline size_t rtrace_place_array(struct rtrace_part *part, size_t at,
 						 size_t count, size_t size)
 {
@@ -131,16 +131,16 @@ static __always_inline void rtrace_put_empty_array(void *entry, const struct rtr
 }
 
 /*
- * Texts go by words: the kernel's strlen() takes several instructions for each byte.
+ * Texts are processed by words: the kernel's strlen() takes several instructions for each byte.
  */
 
-/* What words are looked at with. */
+/* Constants to examine words with. */
 struct rtrace_bytes {
 	unsigned long minus_ones;
 	unsigned long highs;
 };
 
-/* The compiler would make them anew for each word, and keep them while the record's space is got. */
+/* Otherwise the compiler would compute them again for each word, and keep them while the record is reserved. */
 static __always_inline struct rtrace_bytes rtrace_bytes(void)
 {
 	struct rtrace_bytes bytes = { -REPEAT_BYTE(0x01), REPEAT_BYTE(0x80) };
@@ -150,15 +150,15 @@ static __always_inline struct rtrace_bytes rtrace_bytes(void)
 }
 
 /*
- * Bits that are all clear if no byte is NUL, nor one of another alphabet: a quick look before has_zero().
- * Those of the bytes before the first NUL are as if there were none.
+ * Returns bits that are all clear if no byte is NUL or non-ASCII: a quick check before has_zero(). Bits of the bytes
+ * before the first NUL are as if there were no NUL.
  */
 static __always_inline unsigned long rtrace_maybe_nuls(unsigned long word, const struct rtrace_bytes *bytes)
 {
 	return (word + bytes->minus_ones) & bytes->highs;
 }
 
-/* Whether a byte is NUL, and which is the first. */
+/* Returns whether a byte is NUL, and stores the index of the first in @first. */
 static __always_inline bool rtrace_has_nul(unsigned long word, const struct rtrace_bytes *bytes, size_t *first)
 {
 	const struct word_at_a_time constants = WORD_AT_A_TIME_CONSTANTS;
@@ -166,7 +166,7 @@ static __always_inline bool rtrace_has_nul(unsigned long word, const struct rtra
 
 	if (likely(!nuls))
 		return false;
-	/* As has_zero(). */
+	/* As in has_zero(). */
 	nuls &= ~word;
 	if (!nuls)
 		return false;
@@ -208,7 +208,7 @@ static __always_inline bool rtrace_put_word(char *to, const char *from, const st
 	return true;
 }
 
-/* Copies a text of less than a word, which is not empty, unless there may be a NUL in it. */
+/* Copies a non-empty text of less than a word, unless there may be a NUL in it. */
 static __always_inline bool rtrace_put_part_of_word(char *to, const char *from, size_t len,
 						    const struct rtrace_bytes *bytes)
 {
@@ -231,12 +231,12 @@ static __always_inline bool rtrace_put_part_of_word(char *to, const char *from, 
 	return true;
 }
 
-/* Copies a text of this length and a NUL, byte by byte: it may be shorter now. */
+/* Copies a text of this length and a NUL, byte by byte: it may have become shorter. */
 void rtrace_put_bytes(char *to, const char *from, size_t len);
 
 /*
- * Copies a text with its NUL. It may have changed since it was measured; but what a reader finds must
- * end where it was said to end.
+ * Copies a text with its NUL. It may have changed since it was measured, but for a reader it must end at the
+ * announced place.
  */
 static __always_inline void rtrace_put_string(void *entry, struct rtrace_part *part)
 {
@@ -253,7 +253,7 @@ static __always_inline void rtrace_put_string(void *entry, struct rtrace_part *p
 		for (at = 0; at < last; at += word)
 			if (!rtrace_put_word(to + at, from + at, &bytes))
 				goto bytes;
-		/* It overlaps the one before. */
+		/* Overlaps the previous one. */
 		if (!rtrace_put_word(to + last, from + last, &bytes))
 			goto bytes;
 	} else if (len && !rtrace_put_part_of_word(to, from, len, &bytes)) {
@@ -265,7 +265,7 @@ bytes:
 	rtrace_put_bytes(to, from, len);
 }
 
-/* In place of one that was announced and is not put. */
+/* Fills the place of a text that was announced and not put. */
 static __always_inline void rtrace_put_no_string(void *entry, struct rtrace_part *part)
 {
 	rtrace_put_bytes(entry + part->offset, "", part->size - 1);

@@ -2,25 +2,25 @@
 /*
  * From the kernel's TRACE_EVENT() macros to probes and descriptions.
  *
- * HEADER declares tracepoints and, by these macros, what ftrace records of each. It is read here
- * several times, each time with another meaning of the macros ("stage"), as the kernel's own
- * include/trace/trace_events.h does:
+ * HEADER declares tracepoints and, by these macros, ftrace's records of each. It is included here
+ * several times, each time with another meaning of the macros ("stage"), as in the kernel's own
+ * include/trace/trace_events.h:
  *
- *   1  the fixed part of a record: a packed struct, for records have no padding
- *   2  where the parts of variable size lie
- *   3  how large these are
- *   4  what is recorded: struct rtrace_field; and how ftrace shows it
- *   5  what values are called
- *   6  what a probe finds empty, and what it completes
+ *   1  the fixed part of a record: a packed struct, because records have no padding
+ *   2  the offsets of the parts of variable size
+ *   3  their sizes
+ *   4  the fields: struct rtrace_field; and how ftrace shows them
+ *   5  the names of values
+ *   6  the empty state of a record's parts, and their completion
  *   7  the probe of a class, and its events
  *
- * A record is the fixed part and, behind it, the parts of variable size in the order of their
- * declaration: a string with its NUL, or an array behind a u32 that says how many elements it has.
+ * A record is the fixed part and, after it, the parts of variable size in the order of their
+ * declaration: a string with its NUL, or an array after a u32 with the number of its elements.
  */
 
 /*
- * Variants of TRACE_EVENT() that differ in what they do to the tracepoint itself: its conditions and
- * callbacks are the kernel's. Enumerators are resolved by the kernel, too.
+ * Variants of TRACE_EVENT() that differ only in the tracepoint itself: its conditions and callbacks
+ * belong to the kernel. The kernel also resolves enumerators.
  */
 #undef TRACE_EVENT
 #define TRACE_EVENT(name, proto, args, tstruct, assign, print)			\
@@ -97,15 +97,15 @@
 #undef TP_fast_assign
 #define TP_fast_assign(args...)		args
 
-/* For perf alone. */
+/* Only for perf. */
 #undef __perf_count
 #define __perf_count(c)			(c)
 #undef __perf_task
 #define __perf_task(t)			(t)
 
 /*
- * All parts of variable size come down to three: strings, whose size is found out; texts, whose
- * size is given; arrays. What is relative to its own place elsewhere is like any other here.
+ * There are three kinds of parts of variable size: strings, whose size is measured; texts, whose
+ * size is given; arrays. Parts with relative locations in ftrace are ordinary ones here.
  */
 #undef __field_ext
 #define __field_ext(type, item, filter_type)	__field(type, item)
@@ -258,8 +258,8 @@
 #include HEADER
 
 /*
- * Stage 5. TP_printk() is never called, nor is there code of it: but in it stand the tables of names, and
- * those stay. (The label has clang look into what is never run. gcc needs none.)
+ * Stage 5. TP_printk() is never called, and has no code. But it contains the tables of names, and these stay. (The
+ * label makes clang examine unreachable code. gcc needs none.)
  */
 #ifndef RTRACE_WITHOUT_NAMES
 
@@ -270,7 +270,7 @@ never: __maybe_unused;								\
 		_printk(fmt "\n", ##args);					\
 	}
 
-/* What is printed is laid out as ftrace has it. */
+/* The printed record has ftrace's layout. */
 #undef __field
 #define __field(type, item)			type item;
 #undef __array
@@ -372,7 +372,7 @@ never: __maybe_unused;								\
 #define __entry entry
 #endif
 
-/* Stage 6. TP_fast_assign() need not assign everything on each of its ways. */
+/* Stage 6. Some paths of TP_fast_assign() do not assign everything. */
 
 #undef __field
 #define __field(type, item)
@@ -499,10 +499,10 @@ never: __maybe_unused;								\
 	}
 
 /*
- * Whether a tracepoint is the kernel's or a module's, its configuration decides; what is there of one stays, as
- * modules come and go.
+ * The configuration of a tracepoint decides whether it is the kernel's or a module's. The description of a module's
+ * stays, because modules come and go.
  *
- * A preamble leaves out what modules cannot have by `#define rtrace_without_NAME 1`.
+ * By `#define rtrace_without_NAME 1` a preamble leaves out an event that modules cannot have.
  */
 #undef DEFINE_EVENT
 #define DEFINE_EVENT(template, name, proto, args) \

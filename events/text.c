@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Texts of records that are rare, or that change while they are recorded.
+ * Code for rare texts of records, and for texts that change while they are recorded.
  */
 #include <linux/sprintf.h>
 
@@ -27,7 +27,7 @@ void rtrace_put_vstring(void *entry, struct rtrace_part *part, const char *forma
 	va_copy(copy, *args);
 	len = vscnprintf(to, part->size, format, copy);
 	va_end(copy);
-	/* It may have become shorter since it was measured. */
+	/* The text may have become shorter since it was measured. */
 	while (len + 1 < part->size)
 		to[len++] = '#';
 	to[len] = '\0';

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# Of what objdump -tr prints of an object: the events that are brought to use one of the symbols in the variable
-# missing, by way of however many functions of the object: NAME SYMBOL, a line for each.
+# Reads the output of objdump -tr for an object. Prints the events that use one of the symbols in the variable
+# missing, directly or through other functions of the object: NAME SYMBOL, a line for each.
 BEGIN { for (n = split(missing, names, " "); n; n--) lacks[names[n]] = names[n] }
-# What begins last at an offset of a section, or before it.
+# Returns the symbol at an offset of a section, or the last before it.
 function at(section, offset,   low, high, middle) {
 	low = 1; high = count[section]
 	while (low < high) {
@@ -18,7 +18,7 @@ function number(digits,   value, i) {
 	return value + 0
 }
 /^RELOCATION RECORDS FOR/ { section = $4; gsub(/[[:punct:]]+$/, "", section); sub(/^\[/, "", section); next }
-# Functions and events; objdump has symbols in no order.
+# Functions and events; objdump prints symbols in no order.
 /^[0-9a-f]+ [lg] .* [FO] / {
 	split($0, half, "\t"); words = split(half[1], word, " ")
 	place = word[words]; value = number($1)
@@ -34,7 +34,7 @@ function number(digits,   value, i) {
 		addend = number(substr(target, RSTART + 3)) * (substr(target, RSTART, 1) == "-" ? -1 : 1)
 		target = substr(target, 1, RSTART - 1)
 	}
-	# Relative to what follows the place.
+	# Relative to the following address.
 	if ($2 ~ /PC32|PLT32/) addend += 4
 	uses++; user[uses] = section; where[uses] = number($1); used[uses] = target; far[uses] = addend
 }

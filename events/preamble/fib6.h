@@ -3,7 +3,7 @@
 #include <net/ip6_route.h>
 #include <linux/rtnetlink.h>
 
-/* Static where it is: what a packet gets for an answer, by the type of its route. */
+/* Static in the kernel: the error for a packet, by the type of its route. */
 static inline int ip6_rt_type_to_error(u8 type)
 {
 	switch (type) {

@@ -4,15 +4,17 @@
 
 use crate::channel::config::Config;
 use crate::channel::dump::Listing;
-use crate::event::awaited::{AllAwaited, Probes};
+use crate::event::awaited::{AllAwaited, ModuleProbes};
 use crate::event::registry::Registry;
 use crate::event::Event;
 use crate::file::{self, Files};
-use crate::session::{FilesPlace, Follower, Leaps, Regions, Serving, Sessions, Shared};
+use crate::session::{
+    DeferredWork, FilesPlace, Follower, Leaps, Regions, Sessions, SessionsShared,
+};
 use crate::source::aux::AuxSource;
 use crate::source::description::Description;
 use crate::source::external::External;
-use crate::source::listed::Listed;
+use crate::source::listed::ListedSource;
 use crate::source::provided::Provided;
 use crate::sys::debugfs;
 use crate::sys::foreign::ForeignModule;
@@ -25,7 +27,7 @@ use kernel::sync::{Arc, UniqueArc};
 // Fields in the order of their end.
 pub(crate) struct Tracer {
     files: Arc<Files>,
-    _serving: Serving,
+    _serving: DeferredWork,
     sessions: Arc<Sessions>,
     registry: Arc<Registry>,
 }
@@ -41,7 +43,7 @@ impl Tracer {
             Hotplug::new(c"trace/rtrace_timer:prepare", c"trace/rtrace_timer:online")?;
         let registry = Registry::new(&perf_hotplug)?;
         let worker = Sessions::worker()?;
-        let sessions = Sessions::new(Shared {
+        let sessions = Sessions::new(SessionsShared {
             registry: registry.clone(),
             awaited: AllAwaited::new(&registry)?,
             hotplug: Arc::new(hotplug, GFP_KERNEL)?,
@@ -56,7 +58,7 @@ impl Tracer {
             listing: Listing::new()?,
             regions: Regions::new()?,
         })?;
-        let serving = Serving::new(&sessions)?;
+        let serving = DeferredWork::new(&sessions)?;
         file::apply_parameters(&sessions)?;
         let tracer = UniqueArc::<Self>::new_uninit(GFP_KERNEL)?;
         // Last: after this the initialisation cannot fail.
@@ -77,7 +79,7 @@ impl Tracer {
     /// Takes an event that another module provides. May sleep.
     pub(crate) fn add_event(&self, description: Description) -> Result<Arc<Provided>> {
         let event = self.registry.provide(description)?;
-        let Some(Listed::Provided(provided)) = event.listed() else {
+        let Some(ListedSource::Provided(provided)) = event.listed() else {
             return Err(EINVAL);
         };
         self.publish(&event)?;
@@ -87,7 +89,7 @@ impl Tracer {
     /// Takes an AUX source of another module. May sleep.
     pub(crate) fn add_aux(&self, source: Arc<AuxSource>) -> Result<Arc<AuxSource>> {
         let event = self.registry.add_aux(source)?;
-        let Some(Listed::Aux(source)) = event.listed() else {
+        let Some(ListedSource::Aux(source)) = event.listed() else {
             return Err(EINVAL);
         };
         self.publish(&event)?;
@@ -110,7 +112,7 @@ impl Tracer {
         &self,
         owner: ForeignModule,
         fired: KVVec<External>,
-        probes: KBox<dyn Probes>,
+        probes: KBox<dyn ModuleProbes>,
     ) -> Result<usize> {
         let added = self.add_external(fired)?;
         let awaited = self.sessions.add_probes(owner, probes);
@@ -159,19 +161,19 @@ impl Tracer {
     /// Takes back an event that its module will not emit any more. May sleep.
     pub(crate) fn remove_event(&self, provided: &Provided) {
         self.remove_listed(
-            |listed| matches!(listed, Listed::Provided(known) if core::ptr::eq(&**known, provided)),
+            |listed| matches!(listed, ListedSource::Provided(known) if core::ptr::eq(&**known, provided)),
         );
     }
 
     /// Takes back an AUX source whose module will write no more. May sleep.
     pub(crate) fn remove_aux(&self, source: &AuxSource) {
         self.remove_listed(
-            |listed| matches!(listed, Listed::Aux(known) if core::ptr::eq(&**known, source)),
+            |listed| matches!(listed, ListedSource::Aux(known) if core::ptr::eq(&**known, source)),
         );
         source.end_all();
     }
 
-    fn remove_listed(&self, is_meant: impl Fn(&Listed) -> bool) {
+    fn remove_listed(&self, is_meant: impl Fn(&ListedSource) -> bool) {
         if let Some(event) = self.registry.find_listed(is_meant) {
             self.remove(&event);
         }

@@ -3,7 +3,7 @@
 //! Addresses of the kernel in a packet: set to 0 for a reader that may not see them.
 
 use super::packet::PacketHeader;
-use super::records::{Header, Malformed, Records, Walk};
+use super::records::{Malformed, RecordHeader, Records, Walk};
 use super::schema::Field;
 
 /// Sets all addresses of the kernel in a packet to 0. `packet` has the packet's bytes up to the end
@@ -13,7 +13,7 @@ use super::schema::Field;
 pub fn blank(packet: &mut [u8], records: &impl Records) -> Result<(), Malformed> {
     let mut at = PacketHeader::SIZE;
     while at < packet.len() {
-        let header = Header::read(packet, at, records.layout(), 0)?;
+        let header = RecordHeader::read(packet, at, records.layout(), 0)?;
         let number = header.number;
         if !records.has(number) {
             return Err(Malformed);

@@ -36,17 +36,17 @@ pub struct Root<W> {
     pub address: W,
     /// [`VERSION`].
     pub version: u64,
-    /// Address of the first [`Entry`].
+    /// Address of the first [`DumpEntry`].
     pub first: W,
 }
 
 /// A buffer.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Entry<W> {
+pub struct DumpEntry<W> {
     /// Address of the next entry.
     pub next: W,
-    /// Address of its [`Trace`].
+    /// Address of its [`DumpTrace`].
     pub trace: u64,
     /// Address of its slots.
     pub slots: W,
@@ -68,17 +68,17 @@ pub struct Entry<W> {
 /// The trace that buffers belong to.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Trace<W> {
+pub struct DumpTrace<W> {
     /// Identity of the trace.
     pub uuid: Uuid,
-    /// Address of its [`Text`].
+    /// Address of its [`DumpText`].
     pub text: W,
 }
 
 /// A trace's metadata.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Text {
+pub struct DumpText {
     /// Address of the first byte.
     pub bytes: u64,
     /// Number of bytes.
@@ -109,7 +109,7 @@ impl Root<u64> {
 }
 
 #[cfg(not(MODULE))]
-impl Entry<u64> {
+impl DumpEntry<u64> {
     /// Size in bytes.
     pub const SIZE: usize = size_of::<Self>();
 
@@ -131,7 +131,7 @@ impl Entry<u64> {
 }
 
 #[cfg(not(MODULE))]
-impl Trace<u64> {
+impl DumpTrace<u64> {
     /// Size in bytes.
     pub const SIZE: usize = size_of::<Self>();
 
@@ -146,7 +146,7 @@ impl Trace<u64> {
 }
 
 #[cfg(not(MODULE))]
-impl Text {
+impl DumpText {
     /// Size in bytes.
     pub const SIZE: usize = size_of::<Self>();
 

@@ -6,20 +6,20 @@
 //!             bash-1234    [001]  5912.348170: sched_switch: prev_comm=bash prev_tid=1234 ...
 //! ```
 
-use super::records::{Header, Malformed, Place, Walk};
+use super::records::{FieldPlace, Malformed, RecordHeader, Walk};
 use super::schema::{Field, FieldType, Integer, Labels, Shown};
 use core::fmt::{self, Write};
 use core::num::NonZeroU64;
 
 /// Description of a record, for the parts of its line other than the fields.
 #[derive(Clone, Copy, Debug)]
-pub struct Event<'a> {
+pub struct LineEvent<'a> {
     /// The event's name.
     pub name: &'a str,
     /// The CPU that recorded it.
     pub cpu: u32,
     /// The record's header.
-    pub header: Header,
+    pub header: RecordHeader,
     /// Ticks of the trace's clock per second.
     pub frequency: NonZeroU64,
 }
@@ -53,12 +53,12 @@ impl From<fmt::Error> for NoLine {
 pub fn write<'c, 'f>(
     out: &mut dyn Write,
     packet: &[u8],
-    event: &Event<'_>,
+    event: &LineEvent<'_>,
     contexts: impl Fn(usize) -> Option<Field<'c>>,
     fields: impl Fn(usize) -> Option<Field<'f>>,
 ) -> Result<usize, NoLine> {
     const MICROSECONDS: u64 = 1_000_000;
-    let Header { time, end, .. } = event.header;
+    let RecordHeader { time, end, .. } = event.header;
     let behind = write_task(out, packet, end, &contexts)?;
     let (seconds, rest) = (time / event.frequency, time % event.frequency);
     write!(
@@ -149,8 +149,13 @@ fn write_fields<'a>(
     Ok(walk.end())
 }
 
-fn write_value(out: &mut dyn Write, packet: &[u8], ty: FieldType<'_>, place: Place) -> fmt::Result {
-    let Place {
+fn write_value(
+    out: &mut dyn Write,
+    packet: &[u8],
+    ty: FieldType<'_>,
+    place: FieldPlace,
+) -> fmt::Result {
+    let FieldPlace {
         begin,
         end,
         integer,
@@ -224,7 +229,7 @@ fn number(packet: &[u8], bit: usize, integer: Integer) -> u64 {
 }
 
 /// Returns the bytes of a text, up to a NUL.
-fn text(packet: &[u8], place: Place) -> &[u8] {
+fn text(packet: &[u8], place: FieldPlace) -> &[u8] {
     let bytes = packet.get(place.begin / 8..place.end / 8).unwrap_or(&[]);
     let end = bytes.iter().position(|byte| *byte == 0);
     bytes.get(..end.unwrap_or(bytes.len())).unwrap_or(&[])

@@ -29,7 +29,7 @@ pub struct Malformed;
 
 /// The decoded header of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct RecordHeader {
     /// The event's number.
     pub number: u32,
     /// Time of the event, by the trace's clock.
@@ -38,7 +38,7 @@ pub struct Header {
     pub end: usize,
 }
 
-impl Header {
+impl RecordHeader {
     /// Reads the header at `at`. `before`: time of the previous record, or of the packet's
     /// beginning.
     pub fn read(packet: &[u8], at: usize, layout: Layout, before: u64) -> Result<Self, Malformed> {
@@ -88,7 +88,7 @@ fn later(before: u64, low: u64, bits: u32) -> u64 {
 
 /// Location of a field's value, in bits of the packet, lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FieldPlace {
     /// Its first bit.
     pub begin: usize,
     /// The bit after the last one.
@@ -124,7 +124,7 @@ impl<'a, F: Fn(usize) -> Option<Field<'a>>> Walk<F> {
     }
 
     /// Returns the next field and its location in the packet. [`None`]: there are no more fields.
-    pub fn next(&mut self, packet: &[u8]) -> Result<Option<(Field<'a>, Place)>, Malformed> {
+    pub fn next(&mut self, packet: &[u8]) -> Result<Option<(Field<'a>, FieldPlace)>, Malformed> {
         let Some(field) = (self.fields)(self.place) else {
             return Ok(None);
         };
@@ -161,7 +161,7 @@ impl<'a, F: Fn(usize) -> Option<Field<'a>>> Walk<F> {
         }
         self.place = self.place.wrapping_add(1);
         self.bit = end;
-        let place = Place {
+        let place = FieldPlace {
             begin,
             end,
             integer,

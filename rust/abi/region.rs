@@ -28,7 +28,7 @@ pub const NAME_MAX: usize = 64;
 
 /// The properties of a trace that are known when it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct RegionHeader {
     /// Size of the region in bytes.
     pub size: u64,
     /// Identifies the trace.
@@ -64,7 +64,7 @@ pub enum NoHeader {
     Damaged,
 }
 
-impl Header {
+impl RegionHeader {
     /// Size in bytes.
     pub const SIZE: usize = 200;
 
@@ -200,14 +200,14 @@ impl MetadataWords {
 
 /// A buffer's entry in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct BufferPlace {
     /// Offset of the buffer, page-aligned.
     pub at: u64,
     /// The CPU.
     pub cpu: u32,
 }
 
-impl Place {
+impl BufferPlace {
     /// Size in bytes.
     pub const SIZE: usize = 16;
 
@@ -245,10 +245,10 @@ pub fn checksum(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    fn header() -> Header {
+    fn header() -> RegionHeader {
         let mut name = [0; NAME_MAX];
         name[..8].copy_from_slice(b"channel0");
-        Header {
+        RegionHeader {
             size: 1 << 26,
             uuid: [7; 16],
             boot_id: [b'b'; 36],
@@ -266,8 +266,8 @@ mod tests {
     #[test]
     fn header_comes_back() {
         let bytes = header().to_bytes();
-        assert_eq!(Header::parse(&bytes), Ok(header()));
-        assert!(Header::SIZE as u64 <= METADATA_AT);
+        assert_eq!(RegionHeader::parse(&bytes), Ok(header()));
+        assert!(RegionHeader::SIZE as u64 <= METADATA_AT);
     }
 
     #[test]
@@ -282,10 +282,10 @@ mod tests {
                 9..12 => NoHeader::Version(VERSION ^ (1 << (8 * (at - 8)))),
                 _ => NoHeader::Damaged,
             };
-            assert_eq!(Header::parse(&other), Err(expected), "byte {at}");
+            assert_eq!(RegionHeader::parse(&other), Err(expected), "byte {at}");
         }
         for len in 0..bytes.len() {
-            assert!(Header::parse(&bytes[..len]).is_err());
+            assert!(RegionHeader::parse(&bytes[..len]).is_err());
         }
     }
 
@@ -296,8 +296,8 @@ mod tests {
             texts: [(1, 2), (3, 4)],
         };
         assert_eq!(MetadataWords::parse(&words.to_bytes()), Some(words));
-        let place = Place { at: PAGE, cpu: 9 };
-        assert_eq!(Place::parse(&place.to_bytes()), Some(place));
-        assert_eq!(Place::parse(&[0; Place::SIZE]), None);
+        let place = BufferPlace { at: PAGE, cpu: 9 };
+        assert_eq!(BufferPlace::parse(&place.to_bytes()), Some(place));
+        assert_eq!(BufferPlace::parse(&[0; BufferPlace::SIZE]), None);
     }
 }

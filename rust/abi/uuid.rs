@@ -3,9 +3,9 @@
 //! A trace's identity as text.
 
 /// The text form of a UUID (RFC 9562): 36 characters, lower case.
-pub struct Text([u8; 36]);
+pub struct UuidText([u8; 36]);
 
-impl Text {
+impl UuidText {
     /// Formats these bytes.
     pub fn new(uuid: &[u8; 16]) -> Self {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -43,7 +43,7 @@ mod tests {
         for (at, byte) in uuid.iter_mut().enumerate() {
             *byte = at as u8 * 17;
         }
-        let text = Text::new(&uuid);
+        let text = UuidText::new(&uuid);
         assert_eq!(text.as_str(), "00112233-4455-6677-8899-aabbccddeeff");
     }
 }

@@ -3,10 +3,10 @@
 //! How C code of other modules describes an event: the structures of `rtrace.h`.
 
 use crate::abi::schema::{FieldType, Integer};
-use crate::event::awaited::Probes;
+use crate::event::awaited::ModuleProbes;
 use crate::probe::Probe;
 use crate::source::aux::AuxSource;
-use crate::source::description::{Description, Kind};
+use crate::source::description::{DescribedType, Description};
 use crate::source::FullName;
 use crate::sys::foreign::{ForeignFunction, ForeignLoan, ForeignModule, ForeignSlice, ForeignStr};
 use crate::sys::modules::Module;
@@ -47,11 +47,11 @@ impl EventDescription<'_> {
 
     /// The same of an event that has the fields of fixed size before all others, in either order.
     fn read_fixed_first(&self) -> Result<Description> {
-        self.read_fields(|kind| matches!(kind, Kind::Fixed(_)))
+        self.read_fields(|kind| matches!(kind, DescribedType::Fixed(_)))
     }
 
     /// First the fields that are `first`, then the others.
-    fn read_fields(&self, first: impl Fn(Kind) -> bool) -> Result<Description> {
+    fn read_fields(&self, first: impl Fn(DescribedType) -> bool) -> Result<Description> {
         let mut description = Description::new(self.subsystem.bytes(), self.name.bytes())?;
         for is_first in [true, false] {
             for field in self.fields.items() {
@@ -87,7 +87,7 @@ impl FieldDescription<'_> {
     const VARIES: u16 = 0xffff;
 
     /// `enum rtrace_field_type`, with the size and the count that go with it.
-    fn kind(&self) -> Result<Kind> {
+    fn kind(&self) -> Result<DescribedType> {
         let bits = || match self.size {
             1 | 2 | 4 | 8 => Ok(self.size * 8),
             _ => Err(EINVAL),
@@ -96,16 +96,16 @@ impl FieldDescription<'_> {
             (0, ..) => Integer::unsigned(bits()?),
             (1, ..) => Integer::signed(bits()?),
             (2, ..) => Integer::hex(bits()?),
-            (3, 1.., 0) => return Ok(Kind::Fixed(FieldType::text(self.size.into()))),
+            (3, 1.., 0) => return Ok(DescribedType::Fixed(FieldType::text(self.size.into()))),
             (3, 1, _) => Integer::TEXT,
-            (4, 0, 0) => return Ok(Kind::String),
+            (4, 0, 0) => return Ok(DescribedType::String),
             (5, 8, _) => Integer::address(),
             _ => return Err(EINVAL),
         };
         Ok(match self.count {
-            0 => Kind::Fixed(FieldType::Integer(element)),
-            Self::VARIES => Kind::Sequence(element),
-            count => Kind::Fixed(FieldType::Array(element, count.into())),
+            0 => DescribedType::Fixed(FieldType::Integer(element)),
+            Self::VARIES => DescribedType::Sequence(element),
+            count => DescribedType::Fixed(FieldType::Array(element, count.into())),
         })
     }
 }
@@ -164,7 +164,7 @@ impl LentProbes {
     }
 }
 
-impl Probes for LentProbes {
+impl ModuleProbes for LentProbes {
     fn count(&self) -> usize {
         self.places.len()
     }

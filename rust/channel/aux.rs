@@ -5,42 +5,42 @@
 //! Whose bytes are whose says [`Aux`]; here are the bytes, and what wakes the
 //! [reader](super::aux_reader).
 
-use super::aux_reader::Cursor;
+use super::aux_reader::AuxCursor;
 use super::platform::Kernel;
-use super::wakeup::Wakeup;
+use super::wakeup::StreamWakeup;
 use super::watermark::Threshold;
 use super::Setup;
 use crate::arch::word::SharedWord;
 use crate::record::packet::Identity;
-use crate::ring::aux::{Aux, Chunk, Counts, Told};
+use crate::ring::aux::{Aux, AuxCounts, Chunk, Told};
 use crate::ring::Mode;
-use crate::sys::pages::{OwnPages, Pages, PAGE_SIZE};
+use crate::sys::pages::{KernelPages, OwnPages, PAGE_SIZE};
 use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
 /// One CPU's area.
 #[pin_data]
-pub(crate) struct Area {
+pub(crate) struct AuxArea {
     pub(super) identity: Identity,
     pub(super) aux: Aux<Kernel>,
-    pub(super) pages: Pages,
+    pub(super) pages: KernelPages,
     /// Unread bytes from which on the reader is woken, in discard mode.
     pub(super) watermark: u64,
     /// Not 0 once nobody writes any more.
     finished: SharedWord,
     #[pin]
-    pub(super) wakeup: Wakeup,
+    pub(super) wakeup: StreamWakeup,
     #[pin]
-    pub(super) cursor: Mutex<Cursor>,
+    pub(super) cursor: Mutex<AuxCursor>,
 }
 
-impl Area {
+impl AuxArea {
     /// An empty one for `cpu`, which need not be online. May sleep.
     pub(super) fn new(setup: &Setup, cpu: u32) -> Result<Arc<Self>> {
         let size = setup.config.aux_size;
-        let pages = Pages::new(size, cpu).ok_or(ENOMEM)?;
-        let cursor = Cursor::new(OwnPages::new(PAGE_SIZE, cpu).ok_or(ENOMEM)?);
+        let pages = KernelPages::new(size, cpu).ok_or(ENOMEM)?;
+        let cursor = AuxCursor::new(OwnPages::new(PAGE_SIZE, cpu).ok_or(ENOMEM)?);
         let aux = Aux::new(size as u64, setup.config.mode).ok_or(EINVAL)?;
         let threshold = Threshold::of(&setup.config);
         let (stopper, barriers) = (setup.stopper.clone(), setup.config.barriers.on(cpu));
@@ -56,7 +56,7 @@ impl Area {
                 // As perf's, a part of it, so that there is room while it is read.
                 watermark: (size as u64 / 4).max(PAGE_SIZE as u64),
                 finished: SharedWord::new(0),
-                wakeup <- Wakeup::new(threshold, stopper, barriers),
+                wakeup <- StreamWakeup::new(threshold, stopper, barriers),
                 cursor <- new_mutex!(cursor),
             }? Error),
             GFP_KERNEL,
@@ -108,7 +108,7 @@ impl Area {
     }
 
     /// What it has counted.
-    pub(super) fn counts(&self) -> Counts {
+    pub(super) fn counts(&self) -> AuxCounts {
         self.aux.counts()
     }
 

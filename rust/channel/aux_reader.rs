@@ -7,7 +7,7 @@
 //! there ([`AuxReader::flush`]). In overwrite mode somebody has to ask: then nothing is overwritten until
 //! all that was there has been read.
 
-use super::aux::Area;
+use super::aux::AuxArea;
 use super::Channel;
 use crate::abi::aux::AuxHeader;
 use crate::abi::ioctl::Packet;
@@ -26,7 +26,7 @@ const PAGE: u64 = PAGE_SIZE as u64;
 const LARGEST: u64 = 1 << 20;
 
 /// Where the reader is.
-pub(super) struct Cursor {
+pub(super) struct AuxCursor {
     /// A packet's first page.
     header: OwnPages,
     /// The packet that is held, or that the reader before has left.
@@ -76,7 +76,7 @@ impl Held {
     }
 }
 
-impl Cursor {
+impl AuxCursor {
     /// At the first byte. `header`: a page.
     pub(super) fn new(header: OwnPages) -> Self {
         Self {
@@ -91,12 +91,12 @@ impl Cursor {
     }
 
     /// Whether there is nothing to read, and will not be.
-    pub(super) fn is_at_end(&mut self, area: &Area) -> bool {
+    pub(super) fn is_at_end(&mut self, area: &AuxArea) -> bool {
         area.is_finished() && !self.find(area, true)
     }
 
     /// Looks whether there is a packet. `finished`: whether nobody wrote any more before.
-    fn find(&mut self, area: &Area, finished: bool) -> bool {
+    fn find(&mut self, area: &AuxArea, finished: bool) -> bool {
         if self.packet.is_some() {
             return true;
         }
@@ -135,7 +135,7 @@ impl Cursor {
     }
 
     /// Takes the packet that was found.
-    fn take(&mut self, area: &Area) -> Result<Packet> {
+    fn take(&mut self, area: &AuxArea) -> Result<Packet> {
         let held = self.packet.as_ref().ok_or(EAGAIN)?;
         let (size, content) = (PAGE + held.pages(), held.content());
         let header = AuxHeader {
@@ -169,7 +169,7 @@ impl Cursor {
     }
 
     /// Gives the held packet back. `EINVAL`: none is held.
-    fn put(&mut self, area: &Area) -> Result {
+    fn put(&mut self, area: &AuxArea) -> Result {
         if !self.is_holding {
             return Err(EINVAL);
         }
@@ -186,7 +186,7 @@ impl Cursor {
     }
 
     /// In overwrite mode: all that was asked for was read, so the area is overwritten again.
-    fn let_go(&self, area: &Area) {
+    fn let_go(&self, area: &AuxArea) {
         // Who only reads what is left keeps it.
         if !area.is_finished() {
             area.aux.release();
@@ -203,7 +203,7 @@ impl Cursor {
 
     /// The reader goes. In overwrite mode nothing is kept for the next one while others write: what is
     /// there then may have another beginning, so it is another packet.
-    fn leave(&mut self, area: &Area) {
+    fn leave(&mut self, area: &AuxArea) {
         self.unget();
         if area.overwrites() && !area.is_finished() {
             if self.packet.take().is_some() {
@@ -215,7 +215,7 @@ impl Cursor {
 }
 
 /// The one reader of an area.
-pub(crate) struct AuxReader(Arc<Area>);
+pub(crate) struct AuxReader(Arc<AuxArea>);
 
 impl AuxReader {
     /// Becomes the reader of `cpu`'s area. `ENODATA`: it has none; `EBUSY`: there is a reader. May sleep.
@@ -269,7 +269,7 @@ impl AuxReader {
     pub(crate) fn splice(&self, pipe: &mut Pipe, len: usize) -> Result<usize> {
         let area = &self.0;
         let cursor = &mut *area.cursor.lock();
-        let Cursor {
+        let AuxCursor {
             header,
             packet: Some(held),
             is_holding: true,

@@ -3,7 +3,7 @@
 //! What a channel's AUX areas have counted: the text of its `aux_stats` file.
 
 use super::Channel;
-use crate::ring::aux::Counts;
+use crate::ring::aux::AuxCounts;
 use crate::sys::cpu;
 use core::fmt::{self, Write};
 use kernel::prelude::*;
@@ -23,7 +23,7 @@ impl AuxTable {
             let area = channel.area(cpu);
             let (counts, read) = match &area {
                 Some(area) => (area.counts(), area.cursor.lock().read),
-                None if no_area != 0 => (Counts::default(), 0),
+                None if no_area != 0 => (AuxCounts::default(), 0),
                 None => continue,
             };
             let row = [

@@ -165,7 +165,7 @@ impl ClockFollower {
     }
 }
 
-impl clock::Follow for ClockFollower {
+impl clock::FollowClock for ClockFollower {
     fn leapt(&self, leap: &Leap) {
         let more = match self.missed.clock {
             ClockKind::Tsc { .. } => leap.ticks,

@@ -64,12 +64,12 @@ impl Config {
     }
 
     /// With another sub-buffer size.
-    pub(crate) fn with_subbuf_size(self, size: usize) -> Result<Self, Refusal> {
+    pub(crate) fn with_subbuf_size(self, size: usize) -> Result<Self, ConfigRefusal> {
         if !size.is_power_of_two() {
-            return Err(Refusal("subbuf_size must be a power of two"));
+            return Err(ConfigRefusal("subbuf_size must be a power of two"));
         }
         if size < PAGE_SIZE {
-            return Err(Refusal("subbuf_size must be at least a page"));
+            return Err(ConfigRefusal("subbuf_size must be at least a page"));
         }
         Self {
             subbuf_size: size,
@@ -79,12 +79,14 @@ impl Config {
     }
 
     /// With another number of sub-buffers.
-    pub(crate) fn with_subbuf_count(self, count: usize) -> Result<Self, Refusal> {
+    pub(crate) fn with_subbuf_count(self, count: usize) -> Result<Self, ConfigRefusal> {
         if !count.is_power_of_two() || count < 2 {
-            return Err(Refusal("subbuf_count must be a power of two, at least 2"));
+            return Err(ConfigRefusal(
+                "subbuf_count must be a power of two, at least 2",
+            ));
         }
         if count > Self::MAX_COUNT {
-            return Err(Refusal("subbuf_count must be at most 65536"));
+            return Err(ConfigRefusal("subbuf_count must be at most 65536"));
         }
         Self {
             subbuf_count: count,
@@ -94,12 +96,14 @@ impl Config {
     }
 
     /// With another size of the AUX area.
-    pub(crate) fn with_aux_size(self, size: usize) -> Result<Self, Refusal> {
+    pub(crate) fn with_aux_size(self, size: usize) -> Result<Self, ConfigRefusal> {
         if size != 0 && (!size.is_power_of_two() || size < PAGE_SIZE) {
-            return Err(Refusal("must be 0, or a power of two of at least a page"));
+            return Err(ConfigRefusal(
+                "must be 0, or a power of two of at least a page",
+            ));
         }
         if size > Self::MAX_BUFFER {
-            return Err(Refusal("must be at most 1 TiB"));
+            return Err(ConfigRefusal("must be at most 1 TiB"));
         }
         Ok(Self {
             aux_size: size,
@@ -108,7 +112,7 @@ impl Config {
     }
 
     /// With another switch period.
-    pub(crate) fn with_switch_period(self, us: u32) -> Result<Self, Refusal> {
+    pub(crate) fn with_switch_period(self, us: u32) -> Result<Self, ConfigRefusal> {
         Ok(Self {
             switch_period_us: Self::period(us)?,
             ..self
@@ -116,33 +120,35 @@ impl Config {
     }
 
     /// With another read period.
-    pub(crate) fn with_read_period(self, us: u32) -> Result<Self, Refusal> {
+    pub(crate) fn with_read_period(self, us: u32) -> Result<Self, ConfigRefusal> {
         Ok(Self {
             read_period_us: Self::period(us)?,
             ..self
         })
     }
 
-    fn period(us: u32) -> Result<u32, Refusal> {
+    fn period(us: u32) -> Result<u32, ConfigRefusal> {
         if us != 0 && us < Self::MIN_PERIOD_US {
-            return Err(Refusal("a period must be 0 (off) or at least 100 us"));
+            return Err(ConfigRefusal("a period must be 0 (off) or at least 100 us"));
         }
         Ok(us)
     }
 
-    fn checked(self) -> Result<Self, Refusal> {
+    fn checked(self) -> Result<Self, ConfigRefusal> {
         match self.subbuf_size.checked_mul(self.subbuf_count) {
             Some(bytes) if bytes <= Self::MAX_BUFFER => Ok(self),
-            _ => Err(Refusal("subbuf_size x subbuf_count must be at most 1 TiB")),
+            _ => Err(ConfigRefusal(
+                "subbuf_size x subbuf_count must be at most 1 TiB",
+            )),
         }
     }
 }
 
 /// Why a setting was refused, for people.
 #[derive(Clone, Copy)]
-pub(crate) struct Refusal(pub(crate) &'static str);
+pub(crate) struct ConfigRefusal(pub(crate) &'static str);
 
-impl kernel::fmt::Display for Refusal {
+impl kernel::fmt::Display for ConfigRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }

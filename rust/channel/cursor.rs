@@ -12,7 +12,7 @@ use crate::record::memory::PacketMemory;
 use crate::record::packet;
 use crate::ring::consume::{self as ring, Reader, Unavailable};
 use crate::sys::errno::enodata;
-use crate::sys::pages::{OwnPages, Pages};
+use crate::sys::pages::{KernelPages, OwnPages};
 use crate::sys::pipe::Pipe;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -48,7 +48,7 @@ pub(crate) struct Seen {
 /// A packet that the reader holds.
 pub(super) struct HeldPacket {
     packet: Packet,
-    memory: PacketMemory<Arc<Pages>>,
+    memory: PacketMemory<Arc<KernelPages>>,
     /// The packet without what its reader may not see, in pages that no other packet ever uses. The buffer's
     /// own bytes stay as they are.
     censored: Option<OwnPages>,
@@ -183,7 +183,7 @@ impl Cursor {
     }
 
     /// Takes the oldest packet in the ring.
-    fn get(&mut self, buffer: &Buffer, finished: bool) -> Result<ring::Packet> {
+    fn get(&mut self, buffer: &Buffer, finished: bool) -> Result<ring::TakenPacket> {
         if self.snapshot.is_exchanging() {
             return Err(EAGAIN);
         }
@@ -231,7 +231,7 @@ impl Cursor {
 }
 
 /// Number and bytes in use of a finished packet, and the records that were discarded until then.
-fn header(packet: &PacketMemory<Arc<Pages>>) -> (u64, u64, u64) {
+fn header(packet: &PacketMemory<Arc<KernelPages>>) -> (u64, u64, u64) {
     (
         packet.word(core::mem::offset_of!(PacketHeader, packet_seq_num)),
         packet.word(core::mem::offset_of!(PacketHeader, content_size)) / 8,

@@ -5,10 +5,10 @@
 //!
 //! Nobody reads the list while the kernel runs. It is right at any moment, for the kernel may go down at
 //! any: a buffer is in it from before its first record until it is freed. All of it is in pages of its own, for
-//! the reason that [`Row`](crate::sys::row::Row) has.
+//! the reason that [`PageArray`](crate::sys::page_array::PageArray) has.
 
 use super::Setup;
-use crate::abi::dump::{Entry, Root, Text, Trace, MAGIC, VERSION};
+use crate::abi::dump::{DumpEntry, DumpText, DumpTrace, Root, MAGIC, VERSION};
 use crate::abi::packet::Uuid;
 use crate::abi::region::{checksum, NAME_MAX};
 use crate::arch::word::{compiler_barrier, SharedWord};
@@ -29,7 +29,7 @@ static ROOT: Root<SharedWord> = Root {
 pub(crate) struct Listing {
     /// From the last to the first.
     #[pin]
-    entries: Mutex<KVec<VBox<Entry<SharedWord>>>>,
+    entries: Mutex<KVec<VBox<DumpEntry<SharedWord>>>>,
 }
 
 impl Listing {
@@ -46,7 +46,7 @@ impl Listing {
     }
 
     /// Puts a buffer in front; where its entry is from now on.
-    fn add(&self, entry: VBox<Entry<SharedWord>>) -> Result<u64> {
+    fn add(&self, entry: VBox<DumpEntry<SharedWord>>) -> Result<u64> {
         let mut entries = self.entries.lock();
         entry.next.store(ROOT.first.load());
         let at = address(&*entry);
@@ -56,7 +56,7 @@ impl Listing {
         Ok(at)
     }
 
-    fn change(&self, at: u64, change: impl FnOnce(&Entry<SharedWord>)) {
+    fn change(&self, at: u64, change: impl FnOnce(&DumpEntry<SharedWord>)) {
         let entries = self.entries.lock();
         let mut entries = entries.iter();
         if let Some(entry) = entries.find(|entry| address(&***entry) == at) {
@@ -85,13 +85,13 @@ impl Listing {
 #[pin_data]
 pub(crate) struct ListedTrace {
     listing: Arc<Listing>,
-    trace: VBox<Trace<SharedWord>>,
+    trace: VBox<DumpTrace<SharedWord>>,
     #[pin]
     text: Mutex<VBox<OwnedText>>,
 }
 
 struct OwnedText {
-    text: Text,
+    text: DumpText,
     _bytes: VVec<u8>,
 }
 
@@ -99,7 +99,7 @@ impl OwnedText {
     fn new(metadata: &str) -> Result<VBox<Self>> {
         let mut bytes = VVec::new();
         bytes.extend_from_slice(metadata.as_bytes(), GFP_KERNEL)?;
-        let text = Text {
+        let text = DumpText {
             bytes: bytes.as_ptr().expose_provenance() as u64,
             len: bytes.len() as u64,
             sum: checksum(&bytes),
@@ -118,7 +118,7 @@ impl ListedTrace {
     /// One that has this metadata now. May sleep.
     pub(crate) fn new(listing: &Arc<Listing>, uuid: Uuid, metadata: &str) -> Result<Arc<Self>> {
         let text = OwnedText::new(metadata)?;
-        let trace = Trace {
+        let trace = DumpTrace {
             uuid,
             text: SharedWord::new(address(&text.text)),
         };
@@ -146,13 +146,13 @@ impl ListedTrace {
 }
 
 /// A buffer in the list. Dropping it takes it out.
-pub(super) struct Listed {
+pub(super) struct ListedBuffer {
     trace: Arc<ListedTrace>,
     /// Where its entry is.
     at: u64,
 }
 
-impl Listed {
+impl ListedBuffer {
     /// Lists the buffer of `cpu`, of a channel that is set up so. `EINVAL`: the channel's name is too long.
     /// May sleep.
     pub(super) fn new(setup: &Setup, cpu: u32) -> Result<Self> {
@@ -160,7 +160,7 @@ impl Listed {
         let mut padded = [0; NAME_MAX];
         let named = padded.get_mut(..name.len()).ok_or(EINVAL)?;
         named.copy_from_slice(name);
-        let entry = Entry {
+        let entry = DumpEntry {
             next: SharedWord::new(0),
             trace: address(&*setup.listed.trace),
             slots: SharedWord::new(0),
@@ -199,7 +199,7 @@ impl Listed {
     }
 }
 
-impl Drop for Listed {
+impl Drop for ListedBuffer {
     fn drop(&mut self) {
         self.trace.listing.remove(self.at);
     }

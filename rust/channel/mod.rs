@@ -37,11 +37,11 @@ use crate::sys::cpu::{self, NoHotplug};
 use crate::sys::hotplug;
 use crate::sys::percpu::{OnceArc, PerCpu};
 use crate::sys::timer::Timer;
-use aux::Area;
+use aux::AuxArea;
 use clock::{ClockKind, Missed};
 use config::Config;
 use cpus::CpuSet;
-use dump::{Listed, ListedTrace};
+use dump::{ListedBuffer, ListedTrace};
 use entrance::Entrance;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -50,7 +50,7 @@ use platform::{Kernel, Location};
 use region::Recorded;
 use stopper::Stopper;
 use stream::Stream;
-use wakeup::Wakeup;
+use wakeup::StreamWakeup;
 use watermark::Threshold;
 
 /// One CPU's buffer, as its writers see it.
@@ -126,7 +126,7 @@ struct PerCpuState {
     /// Filled with the buffer.
     timers: OnceArc<Timers>,
     /// Filled before the buffer, if the channel has AUX areas.
-    area: OnceArc<Area>,
+    area: OnceArc<AuxArea>,
     /// Chunks for which this CPU had none.
     no_area: LocalWord,
 }
@@ -227,17 +227,17 @@ impl Channel {
     }
 
     /// The AUX area of `cpu`. Any context, NMI included.
-    pub(crate) fn area(&self, cpu: u32) -> Option<&Area> {
+    pub(crate) fn area(&self, cpu: u32) -> Option<&AuxArea> {
         self.cpus.of(cpu)?.area.get()
     }
 
     /// The same, to keep. Where memory may be freed.
-    pub(crate) fn area_to_keep(&self, cpu: u32) -> Option<Arc<Area>> {
+    pub(crate) fn area_to_keep(&self, cpu: u32) -> Option<Arc<AuxArea>> {
         self.cpus.of(cpu)?.area.get_arc()
     }
 
     /// That of this CPU; if it has none although it should, that is counted. Any context, NMI included.
-    pub(crate) fn area_here<'a>(&'a self, guard: &'a NoPreempt) -> Option<&'a Area> {
+    pub(crate) fn area_here<'a>(&'a self, guard: &'a NoPreempt) -> Option<&'a AuxArea> {
         let this = self.cpus.this_cpu(guard);
         let area = this.area.get();
         if area.is_none() && self.records_this_cpu(guard) {
@@ -252,7 +252,7 @@ impl Channel {
         cpu::possible()
             .filter_map(|cpu| self.stream(cpu))
             .all(Stream::is_read)
-            && areas.all(Area::is_read)
+            && areas.all(AuxArea::is_read)
     }
 
     fn no_buffer(&self, cpu: u32) -> u64 {
@@ -343,7 +343,7 @@ impl Channel {
         if !self.has_areas() {
             return Ok(());
         }
-        match Area::new(&self.setup, cpu) {
+        match AuxArea::new(&self.setup, cpu) {
             Ok(area) => {
                 this.area.set(area);
             }
@@ -356,7 +356,7 @@ impl Channel {
     fn make(setup: &Setup, cpu: u32) -> Result<(Arc<Buffer>, Arc<Stream>, Arc<Timers>)> {
         let config = setup.config;
         let wakeup = Arc::pin_init(
-            Wakeup::new(
+            StreamWakeup::new(
                 Threshold::of(&config),
                 setup.stopper.clone(),
                 config.barriers.on(cpu),
@@ -378,9 +378,9 @@ impl Channel {
     }
 
     /// The buffer of `cpu`, which need not be online; its memory is near to it. May sleep.
-    fn make_buffer(setup: &Setup, cpu: u32, wakeup: Arc<Wakeup>) -> Result<Buffer> {
+    fn make_buffer(setup: &Setup, cpu: u32, wakeup: Arc<StreamWakeup>) -> Result<Buffer> {
         let config = setup.config;
-        let listed = Listed::new(setup, cpu)?;
+        let listed = ListedBuffer::new(setup, cpu)?;
         let area = match &setup.region {
             Some(region) => Some(region.area(cpu)?),
             None => None,

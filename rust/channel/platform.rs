@@ -3,8 +3,8 @@
 //! The kernel, as the ring and the write side see it.
 
 use super::clock::Missed;
-use super::dump::Listed;
-use super::region::Area;
+use super::dump::ListedBuffer;
+use super::region::ReservedArea;
 use super::wakeup;
 use crate::arch::chosen::{Chosen, Items};
 use crate::arch::clock;
@@ -18,10 +18,10 @@ use crate::ring::image::Image;
 use crate::ring::platform::Platform;
 use crate::ring::slot::Slot;
 use crate::sys::cpu;
-use crate::sys::pages::{Pages, PAGE_SIZE};
+use crate::sys::page_array::PageArray;
+use crate::sys::pages::{KernelPages, PAGE_SIZE};
 use crate::sys::percpu::{OnceArc, SharedPerCpu};
 use crate::sys::rcu;
-use crate::sys::row::Row;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -59,9 +59,9 @@ pub(crate) struct Kernel {
 /// Where a buffer is, and what else its writers seldom need.
 pub(super) struct Location {
     /// Reserved memory that it gets, if it does not get allocated memory.
-    pub(super) area: Option<Area>,
+    pub(super) area: Option<ReservedArea>,
     /// Says so in a dump.
-    pub(super) listed: Listed,
+    pub(super) listed: ListedBuffer,
     /// Ticks that the trace's clock has missed.
     pub(super) missed: Arc<Missed>,
 }
@@ -72,7 +72,7 @@ const _: () = assert!(Image::is_of::<Kernel>());
 impl Platform for Kernel {
     type Local = LocalWord;
     type Shared = SharedWord;
-    type Slots = Chosen<Slot<Self>, Row<Slot<Self>>>;
+    type Slots = Chosen<Slot<Self>, PageArray<Slot<Self>>>;
 
     fn publish(&self) {
         // For `Delivery` this is a release. x86 keeps stores in order: the compiler must, too.
@@ -91,15 +91,15 @@ impl Platform for Kernel {
     }
 }
 
-impl record::platform::Platform for Kernel {
+impl record::platform::WritePlatform for Kernel {
     const PAGE_SIZE: u64 = PAGE_SIZE as u64;
 
     type NoPreempt = NoPreempt;
     type PerCpu<T> = SharedPerCpu<T>;
     type Place<T> = OnceArc<T>;
     type GateState = CountAndFlags;
-    type Pages = Arc<Pages>;
-    type Wakeup = Arc<wakeup::Wakeup>;
+    type Pages = Arc<KernelPages>;
+    type Wakeup = Arc<wakeup::StreamWakeup>;
 
     #[inline(always)]
     fn no_preempt() -> NoPreempt {
@@ -131,17 +131,17 @@ impl record::platform::Platform for Kernel {
 
     fn slots(&mut self, count: usize, slot: impl FnMut(u64) -> Slot<Self>) -> Option<Self::Slots> {
         let row = match &mut self.location.area {
-            Some(area) => Row::reserved(area.slots.take()?, count, slot),
-            None => Row::allocated(count, self.cpu, slot),
+            Some(area) => PageArray::reserved(area.slots.take()?, count, slot),
+            None => PageArray::allocated(count, self.cpu, slot),
         }?;
         self.location.listed.slots(row.items());
         Chosen::new(row)
     }
 
-    fn pages(&mut self, bytes: usize, cpu: u32) -> Option<Arc<Pages>> {
+    fn pages(&mut self, bytes: usize, cpu: u32) -> Option<Arc<KernelPages>> {
         let pages = match &mut self.location.area {
-            Some(area) => Pages::reserved(area.subbufs.take()?, bytes),
-            None => Pages::new(bytes, cpu),
+            Some(area) => KernelPages::reserved(area.subbufs.take()?, bytes),
+            None => KernelPages::new(bytes, cpu),
         }?;
         let pages = Arc::new(pages, GFP_KERNEL).ok()?;
         let base = Some(pages.base());
@@ -150,7 +150,7 @@ impl record::platform::Platform for Kernel {
     }
 }
 
-impl record::platform::Wakeup for Arc<wakeup::Wakeup> {
+impl record::platform::Wakeup for Arc<wakeup::StreamWakeup> {
     fn packet_ready(&self, unread: impl FnOnce() -> u64) {
         (**self).packet_ready(unread);
     }

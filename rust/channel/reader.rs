@@ -12,7 +12,7 @@ use crate::abi::ioctl::MappedPacket;
 use crate::sys::cpu::NoHotplug;
 use crate::sys::errno::enodata;
 use crate::sys::mapping::Mapping;
-use crate::sys::pages::Pages;
+use crate::sys::pages::KernelPages;
 use crate::sys::pipe::Pipe;
 use crate::sys::wait::PollTable;
 use kernel::fs::File;
@@ -180,7 +180,7 @@ impl<C: Censor> StreamReader<C> {
         let needed = stream.cursor.lock().needed(stream.buffer())?;
         if let Some(len) = needed {
             // Without the cursor's lock: that much memory takes a while.
-            let pages = Pages::new(len, self.cpu).ok_or(ENOMEM)?;
+            let pages = KernelPages::new(len, self.cpu).ok_or(ENOMEM)?;
             let pages = Arc::new(pages, GFP_KERNEL)?;
             stream.cursor.lock().prepare(stream.buffer(), pages)?;
         }

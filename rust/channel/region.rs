@@ -9,11 +9,13 @@
 //! until somebody clears it.
 
 use super::Setup;
-use crate::abi::region::{checksum, Header, MetadataWords, NoHeader, Place, METADATA_AT, NAME_MAX};
+use crate::abi::region::{
+    checksum, BufferPlace, MetadataWords, NoHeader, RegionHeader, METADATA_AT, NAME_MAX,
+};
 use crate::ring::image::Image;
 use crate::sys::cpu::{self, NoHotplug};
 use crate::sys::pages::PAGE_SIZE;
-use crate::sys::reserved::{Claim, Piece, Reserved};
+use crate::sys::reserved::{Claim, Piece, ReservedMemory};
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::{new_mutex, Arc, Mutex};
@@ -21,7 +23,7 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 /// Reserved memory that has a name.
 pub(crate) struct Region {
     name: CString,
-    memory: Arc<Reserved>,
+    memory: Arc<ReservedMemory>,
 }
 
 impl Region {
@@ -29,7 +31,7 @@ impl Region {
     /// name. `ENOENT`: it reserves none. May sleep.
     pub(crate) fn find(name: &str) -> Result<Self> {
         let name = CString::try_from_fmt(fmt!("{name}"))?;
-        let memory = Reserved::find(&name)?;
+        let memory = ReservedMemory::find(&name)?;
         Ok(Self { name, memory })
     }
 
@@ -46,11 +48,11 @@ impl Region {
     /// Whether it holds a trace that was not recorded since the module was loaded. A trace of another
     /// version is one, too. `EBUSY`: one is recorded in it, or was and is not freed. May sleep.
     pub(crate) fn has_earlier(&self) -> Result<bool> {
-        let mut bytes = [0; Header::SIZE];
+        let mut bytes = [0; RegionHeader::SIZE];
         self.memory.read(0, &mut bytes)?;
         // What is damaged cannot be read by anybody.
         Ok(!matches!(
-            Header::parse(&bytes),
+            RegionHeader::parse(&bytes),
             Err(NoHeader::Empty | NoHeader::Damaged)
         ))
     }
@@ -63,7 +65,7 @@ impl Region {
 
     /// Forgets the trace that was found there. `EBUSY`: as [`has_earlier`](Self::has_earlier). May sleep.
     pub(crate) fn clear(&self) -> Result {
-        self.memory.write(0, &[0; Header::SIZE])
+        self.memory.write(0, &[0; RegionHeader::SIZE])
     }
 }
 
@@ -72,7 +74,7 @@ impl Region {
 pub(crate) struct Recorded {
     region: Arc<Region>,
     claim: Arc<Claim>,
-    header: Header,
+    header: RegionHeader,
     #[pin]
     pieces: Mutex<Pieces>,
 }
@@ -87,13 +89,13 @@ struct Pieces {
 }
 
 /// The memory of one CPU's buffer.
-pub(super) struct Area {
+pub(super) struct ReservedArea {
     pub(super) slots: Option<Piece>,
     pub(super) subbufs: Option<Piece>,
 }
 
 /// Why a region cannot be recorded in.
-pub(crate) enum Refusal {
+pub(crate) enum RegionRefusal {
     /// It has what an earlier boot left.
     Earlier,
     /// Another trace is there.
@@ -104,7 +106,7 @@ pub(crate) enum Refusal {
     Error(Error),
 }
 
-impl From<Error> for Refusal {
+impl From<Error> for RegionRefusal {
     fn from(error: Error) -> Self {
         Self::Error(error)
     }
@@ -123,17 +125,17 @@ impl Recorded {
         setup: &Setup,
         boot_id: [u8; 36],
         metadata: &str,
-    ) -> Result<Arc<Self>, Refusal> {
+    ) -> Result<Arc<Self>, RegionRefusal> {
         match region.has_earlier() {
-            Err(EBUSY) => return Err(Refusal::Busy),
-            Err(error) => return Err(Refusal::Error(error)),
-            Ok(true) => return Err(Refusal::Earlier),
+            Err(EBUSY) => return Err(RegionRefusal::Busy),
+            Err(error) => return Err(RegionRefusal::Error(error)),
+            Ok(true) => return Err(RegionRefusal::Earlier),
             Ok(false) => {}
         }
         let config = setup.config;
         let pages = |bytes: usize| bytes.next_multiple_of(PAGE_SIZE);
         let table_room = cpu::possible().filter(|&cpu| setup.cpus.has(cpu)).count();
-        let table_bytes = pages(table_room * Place::SIZE);
+        let table_bytes = pages(table_room * BufferPlace::SIZE);
         let metadata_room = pages(METADATA_GROWTH * metadata.len() + METADATA_MORE);
         let table_at = PAGE_SIZE;
         let metadata_at = table_at + table_bytes;
@@ -142,7 +144,7 @@ impl Recorded {
         let name = setup.name.to_bytes();
         let named = padded.get_mut(..name.len()).ok_or(EINVAL)?;
         named.copy_from_slice(name);
-        let header = Header {
+        let header = RegionHeader {
             size: region.len() as u64,
             uuid: setup.uuid,
             boot_id,
@@ -164,12 +166,12 @@ impl Recorded {
             .saturating_mul(buffer)
             .saturating_add(buffers_at as u64);
         if needed > region.len() as u64 {
-            return Err(Refusal::Small(needed));
+            return Err(RegionRefusal::Small(needed));
         }
 
         let claim = region.memory.claim().map_err(|error| match error {
-            EBUSY => Refusal::Busy,
-            error => Refusal::Error(error),
+            EBUSY => RegionRefusal::Busy,
+            error => RegionRefusal::Error(error),
         })?;
         let take = |len: usize| claim.take(len).map(|(_, piece)| piece).ok_or(ENOMEM);
         let pieces = Pieces {
@@ -223,17 +225,17 @@ impl Recorded {
     }
 
     /// The memory of the buffer of `cpu`. `ENOMEM`: there is not enough left. May sleep.
-    pub(super) fn area(&self, cpu: u32) -> Result<Area> {
+    pub(super) fn area(&self, cpu: u32) -> Result<ReservedArea> {
         let slots = self.header.slots_bytes(Image::SIZE as u64).ok_or(EINVAL)?;
         let bytes = self.header.buffer_bytes(Image::SIZE as u64).ok_or(EINVAL)?;
         let (at, piece) = self.claim.take(bytes as usize).ok_or(ENOMEM)?;
         let (slots, subbufs) = piece.split(slots as usize).ok_or(EINVAL)?;
         let mut pieces = self.pieces.lock();
-        let entry = pieces.buffers * Place::SIZE;
-        let place = Place { at: at as u64, cpu };
+        let entry = pieces.buffers * BufferPlace::SIZE;
+        let place = BufferPlace { at: at as u64, cpu };
         pieces.table.write(entry, &place.to_bytes())?;
         pieces.buffers += 1;
-        Ok(Area {
+        Ok(ReservedArea {
             slots: Some(slots),
             subbufs: Some(subbufs),
         })
@@ -244,6 +246,6 @@ impl Recorded {
 impl PinnedDrop for Recorded {
     fn drop(self: Pin<&mut Self>) {
         // Nobody is left who could read it: what is there is no trace any more.
-        let _ = self.pieces.lock().header.write(0, &[0; Header::SIZE]);
+        let _ = self.pieces.lock().header.write(0, &[0; RegionHeader::SIZE]);
     }
 }

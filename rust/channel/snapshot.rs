@@ -14,7 +14,7 @@ use crate::ring::exchange::{Taken, Vacated};
 use crate::ring::Mode;
 use crate::sys::cpu::{self, NoHotplug};
 use crate::sys::errno::eopnotsupp;
-use crate::sys::pages::Pages;
+use crate::sys::pages::KernelPages;
 use core::cmp::Reverse;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -31,7 +31,7 @@ const PAUSE: Delta = Delta::from_micros(50);
 #[derive(Default)]
 pub(super) struct Snapshot {
     /// Memory for the buffer, until the packets are taken.
-    spare: Option<Arc<Pages>>,
+    spare: Option<Arc<KernelPages>>,
     /// Whether some slot may have the old memory still.
     is_exchanging: bool,
     /// The packets that are still to be read, from the newest to the oldest.
@@ -100,7 +100,7 @@ impl Cursor {
     }
 
     /// Has these pages for a snapshot. May sleep.
-    pub(super) fn prepare(&mut self, buffer: &Buffer, pages: Arc<Pages>) -> Result {
+    pub(super) fn prepare(&mut self, buffer: &Buffer, pages: Arc<KernelPages>) -> Result {
         let count = buffer.ring().geometry().count() as usize;
         self.snapshot.taken.reserve(count, GFP_KERNEL)?;
         self.snapshot.spare = Some(pages);

@@ -88,9 +88,9 @@ impl Counts {
 
 /// What was counted on each CPU that has, or needed, a buffer.
 #[derive(Default)]
-pub(crate) struct Table(KVec<(u32, Counts)>);
+pub(crate) struct StatsTable(KVec<(u32, Counts)>);
 
-impl Table {
+impl StatsTable {
     /// The counts at this moment; exact when the trace is over. May sleep.
     pub(crate) fn of(channel: &Channel) -> Result<Self> {
         let mut rows = KVec::new();

@@ -4,7 +4,7 @@
 
 use super::cursor::{Cursor, HeldPacket};
 use super::platform::Kernel;
-use super::wakeup::Wakeup;
+use super::wakeup::StreamWakeup;
 use super::Buffer;
 use crate::arch::word::SharedWord;
 use crate::ring::Ring;
@@ -15,7 +15,7 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 #[pin_data]
 pub(super) struct Stream {
     buffer: Arc<Buffer>,
-    pub(super) wakeup: Arc<Wakeup>,
+    pub(super) wakeup: Arc<StreamWakeup>,
     /// Not 0 once the trace is over and everything is in packets.
     finished: SharedWord,
     /// Not 0 from when there was enough, or a read period ended, until a reader finds nothing more.
@@ -31,7 +31,7 @@ pub(super) struct Stream {
 
 impl Stream {
     /// The stream of `buffer`, whose packets are announced by `wakeup`.
-    pub(super) fn new(buffer: Arc<Buffer>, wakeup: Arc<Wakeup>) -> impl PinInit<Self, Error> {
+    pub(super) fn new(buffer: Arc<Buffer>, wakeup: Arc<StreamWakeup>) -> impl PinInit<Self, Error> {
         let cursor = Cursor::new(buffer.ring().reader());
         try_pin_init!(Self {
             buffer,

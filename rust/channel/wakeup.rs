@@ -14,7 +14,7 @@ use kernel::sync::Arc;
 
 /// Who waits for a stream's packets, and whether anybody does. The writer and the reader share it.
 #[pin_data]
-pub(crate) struct Wakeup {
+pub(crate) struct StreamWakeup {
     /// Not 0 while a reader has the stream open.
     opened: SharedWord,
     /// When readers are woken by packets.
@@ -28,7 +28,7 @@ pub(crate) struct Wakeup {
     work: IrqWork<Arc<WaitQueue>>,
 }
 
-impl Wakeup {
+impl StreamWakeup {
     /// Nobody waits.
     pub(super) fn new(
         threshold: Threshold,

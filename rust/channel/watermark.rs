@@ -2,7 +2,7 @@
 
 //! How much is to be read before readers are woken.
 
-use super::config::{Config, Refusal};
+use super::config::{Config, ConfigRefusal};
 use crate::input::number;
 use core::fmt;
 use core::num::NonZeroU64;
@@ -20,8 +20,8 @@ pub(crate) enum Watermark {
 
 impl Watermark {
     /// What is written so: `0`, a number of packets, or one of bytes with K, M or G.
-    pub(crate) fn parse(text: &str) -> Result<Self, Refusal> {
-        let number = number::size(text).ok_or(Refusal(
+    pub(crate) fn parse(text: &str) -> Result<Self, ConfigRefusal> {
+        let number = number::size(text).ok_or(ConfigRefusal(
             "must be a number of packets, or one of bytes with K, M or G",
         ))?;
         Ok(match NonZeroU64::new(number) {

@@ -18,14 +18,14 @@ use kernel::sync::Arc;
 
 /// What of it is recorded.
 #[derive(Default)]
-pub(super) struct Calls {
+pub(super) struct CalledContexts {
     /// At most [`MAX_COUNTERS`], in the order of the record.
     pub(super) counters: KVec<(CounterKind, Arc<Counter>)>,
     pub(super) kernel_stack: bool,
     pub(super) user_stack: bool,
 }
 
-impl Calls {
+impl CalledContexts {
     /// Nothing.
     pub(super) const NONE: Self = Self {
         counters: KVec::new(),
@@ -41,17 +41,17 @@ impl Calls {
 }
 
 /// What is recorded with an event. Large: over a KiB.
-pub(crate) struct Called<'a> {
-    calls: &'a Calls,
+pub(crate) struct KernelCalls<'a> {
+    calls: &'a CalledContexts,
     counts: [u64; MAX_COUNTERS],
     kernel_stack: CallStack,
     user_stack: CallStack,
 }
 
-impl<'a> Called<'a> {
+impl<'a> KernelCalls<'a> {
     /// What these calls give, not made yet.
     #[inline(always)]
-    pub(super) const fn new(calls: &'a Calls) -> Self {
+    pub(super) const fn new(calls: &'a CalledContexts) -> Self {
         Self {
             calls,
             counts: [0; MAX_COUNTERS],

@@ -7,7 +7,7 @@ use crate::abi::schema::{Field, Integer};
 
 /// One thing to record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Choice {
+pub(crate) enum ContextChoice {
     /// A context.
     Context(Context),
     /// A counter of perf.
@@ -27,7 +27,7 @@ const KERNEL_STACK: [Field<'static>; 2] = stack::fields(
 const USER_STACK: [Field<'static>; 2] =
     stack::fields("_callstack_user_length", "callstack_user", Integer::hex(64));
 
-impl Choice {
+impl ContextChoice {
     /// All there are.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let contexts = Context::ALL.iter().copied().map(Self::Context);

@@ -3,7 +3,7 @@
 //! Counters of perf as contexts: what the processor, or the kernel, has counted on this CPU.
 
 use crate::abi::schema::{Field, FieldType};
-use crate::sys::perf::Config;
+use crate::sys::perf::CounterConfig;
 use kernel::prelude::*;
 
 /// So many counters a channel records at most.
@@ -18,7 +18,7 @@ struct Description {
     name: &'static str,
     /// What it is called in a trace.
     field_name: &'static str,
-    config: Config,
+    config: CounterConfig,
 }
 
 /// `enum perf_type_id` of linux/perf_event.h.
@@ -43,7 +43,7 @@ macro_rules! counters {
         static ALL: &[Description] = &[$(Description {
             name: concat!("perf:cpu:", $name),
             field_name: concat!("perf_cpu_", $field_name),
-            config: Config { ty: $ty, config: $config },
+            config: CounterConfig { ty: $ty, config: $config },
         }),*];
     };
 }
@@ -115,7 +115,7 @@ impl CounterKind {
     }
 
     /// What perf calls it.
-    pub(crate) fn config(self) -> Result<Config> {
+    pub(crate) fn config(self) -> Result<CounterConfig> {
         Ok(self.description().ok_or(EINVAL)?.config)
     }
 }

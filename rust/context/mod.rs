@@ -11,10 +11,10 @@ mod counters;
 mod set;
 pub(crate) mod stack;
 
-pub(crate) use called::Called;
-pub(crate) use choice::Choice;
+pub(crate) use called::KernelCalls;
+pub(crate) use choice::ContextChoice;
 pub(crate) use counters::{CounterKind, MAX_COUNTERS};
-pub(crate) use set::{ContextSet, Refusal};
+pub(crate) use set::{ContextRefusal, ContextSet};
 
 use crate::abi::schema::{Field, FieldType};
 use crate::arch::preempt::{self, NoPreempt};

@@ -2,8 +2,8 @@
 
 //! Which contexts a channel records.
 
-use super::called::Calls;
-use super::{Called, Choice, CounterKind, Load, Moment, MAX_COUNTERS};
+use super::called::CalledContexts;
+use super::{ContextChoice, CounterKind, KernelCalls, Load, Moment, MAX_COUNTERS};
 use crate::abi::schema::Field;
 use crate::record::memory::{RecordWriter, Space};
 use crate::sys::args::Task;
@@ -14,23 +14,23 @@ use kernel::sync::Arc;
 /// Contexts, counters and call stacks, each at most once.
 pub(crate) struct ContextSet {
     /// In the order in which they were chosen.
-    chosen: KVec<Choice>,
+    chosen: KVec<ContextChoice>,
     /// The contexts together in a record.
     bytes: usize,
     /// How they are got that lie in the task.
     loads: KVec<Load>,
-    calls: Calls,
+    calls: CalledContexts,
 }
 
 /// Why something is not added.
-pub(crate) enum Refusal {
+pub(crate) enum ContextRefusal {
     /// There is no room for so many counters.
     ManyCounters,
     /// There is no such counter here, or no memory.
     Error(Error),
 }
 
-impl<E: Into<Error>> From<E> for Refusal {
+impl<E: Into<Error>> From<E> for ContextRefusal {
     fn from(error: E) -> Self {
         Self::Error(error.into())
     }
@@ -42,37 +42,39 @@ impl ContextSet {
         chosen: KVec::new(),
         bytes: 0,
         loads: KVec::new(),
-        calls: Calls::NONE,
+        calls: CalledContexts::NONE,
     };
 
     /// Adds one, if it is not there; a counter is `made`.
     pub(crate) fn add(
         &mut self,
-        choice: Choice,
+        choice: ContextChoice,
         made: impl FnOnce(CounterKind) -> Result<Arc<Counter>>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ContextRefusal> {
         if self.chosen.contains(&choice) {
             return Ok(());
         }
         match choice {
-            Choice::Context(context) => {
+            ContextChoice::Context(context) => {
                 if let Some(load) = context.load() {
                     self.loads.push(load, GFP_KERNEL)?;
                 }
                 self.bytes += context.ty().size().unwrap_or(0);
             }
-            Choice::Counter(_) if self.calls.counters.len() == MAX_COUNTERS => {
-                return Err(Refusal::ManyCounters);
+            ContextChoice::Counter(_) if self.calls.counters.len() == MAX_COUNTERS => {
+                return Err(ContextRefusal::ManyCounters);
             }
-            Choice::Counter(kind) => self.calls.counters.push((kind, made(kind)?), GFP_KERNEL)?,
-            Choice::KernelStack => self.calls.kernel_stack = true,
-            Choice::UserStack => self.calls.user_stack = true,
+            ContextChoice::Counter(kind) => {
+                self.calls.counters.push((kind, made(kind)?), GFP_KERNEL)?
+            }
+            ContextChoice::KernelStack => self.calls.kernel_stack = true,
+            ContextChoice::UserStack => self.calls.user_stack = true,
         }
         Ok(self.chosen.push(choice, GFP_KERNEL)?)
     }
 
     /// Those in it, in the order in which they were chosen.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Choice> + Clone + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = ContextChoice> + Clone + '_ {
         self.chosen.iter().copied()
     }
 
@@ -92,13 +94,13 @@ impl ContextSet {
     /// were chosen, then the kernel's stack and the user's.
     pub(crate) fn fields(&self) -> impl Iterator<Item = Field<'static>> + Clone + '_ {
         let rank = |choice| match choice {
-            Choice::Context(_) => 0,
-            Choice::Counter(_) => 1,
-            Choice::KernelStack => 2,
-            Choice::UserStack => 3,
+            ContextChoice::Context(_) => 0,
+            ContextChoice::Counter(_) => 1,
+            ContextChoice::KernelStack => 2,
+            ContextChoice::UserStack => 3,
         };
         let those = move |wanted| self.iter().filter(move |choice| rank(*choice) == wanted);
-        (0..=3).flat_map(those).flat_map(Choice::fields)
+        (0..=3).flat_map(those).flat_map(ContextChoice::fields)
     }
 
     /// Bytes in a record of the contexts.
@@ -134,8 +136,8 @@ impl ContextSet {
 
     /// What the kernel is called for, not called yet.
     #[inline(always)]
-    pub(crate) fn called(&self) -> Called<'_> {
-        Called::new(&self.calls)
+    pub(crate) fn called(&self) -> KernelCalls<'_> {
+        KernelCalls::new(&self.calls)
     }
 
     /// Lays down what the contexts are now. Any context, NMI included.
@@ -143,7 +145,7 @@ impl ContextSet {
     #[link_section = ".kprobes.text"]
     pub(crate) fn write<'a>(&self, mut space: Space<'a>, now: &Moment<'_>) -> Space<'a> {
         for choice in &self.chosen {
-            if let Choice::Context(context) = choice {
+            if let ContextChoice::Context(context) = choice {
                 context.write(&mut space, now);
             }
         }

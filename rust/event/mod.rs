@@ -14,8 +14,8 @@ use crate::abi::schema::Field;
 use crate::arch::word::SharedWord;
 use crate::probe::filter::{Filter, Refusal};
 use crate::source::external::External;
-use crate::source::listed::Listed;
-use crate::source::{FullName, Source};
+use crate::source::listed::ListedSource;
+use crate::source::{EventSource, FullName};
 use crate::sys::foreign::ForeignModule;
 pub(crate) use id::Id;
 use kernel::error::Result;
@@ -24,14 +24,14 @@ use kernel::sync::Arc;
 /// An event that can be recorded.
 pub(crate) struct Event {
     id: Arc<Id>,
-    source: Source,
+    source: EventSource,
     /// Not 0 while there is what fires it, or that can come.
     known: SharedWord,
 }
 
 impl Event {
     /// An event that is known.
-    fn new(id: Arc<Id>, source: Source) -> Self {
+    fn new(id: Arc<Id>, source: EventSource) -> Self {
         Self {
             id,
             source,
@@ -51,14 +51,14 @@ impl Event {
     }
 
     /// How it comes about.
-    pub(crate) fn source(&self) -> &Source {
+    pub(crate) fn source(&self) -> &EventSource {
         &self.source
     }
 
     /// What it is, if it keeps a list of who records it.
-    pub(crate) fn listed(&self) -> Option<&Listed> {
+    pub(crate) fn listed(&self) -> Option<&ListedSource> {
         match &self.source {
-            Source::Listed(listed) => Some(listed),
+            EventSource::Listed(listed) => Some(listed),
             _ => None,
         }
     }
@@ -66,7 +66,7 @@ impl Event {
     /// What it is, if its probe is in another module.
     fn external(&self) -> Option<&External> {
         match &self.source {
-            Source::External(external) => Some(external),
+            EventSource::External(external) => Some(external),
             _ => None,
         }
     }
@@ -90,7 +90,7 @@ impl Event {
     /// filter that was made for it fits the other one's records. Any context.
     fn gives_way_to(&self, external: &External) -> bool {
         match &self.source {
-            Source::Listed(Listed::Perf(perf)) => {
+            EventSource::Listed(ListedSource::Perf(perf)) => {
                 !perf.is_recorded() && perf.description().has_fields_of(&external.description)
             }
             _ => false,
@@ -101,7 +101,7 @@ impl Event {
     /// May sleep.
     pub(crate) fn is_there(&self) -> Result<bool> {
         match &self.source {
-            Source::Listed(Listed::Perf(perf)) => perf.is_there(),
+            EventSource::Listed(ListedSource::Perf(perf)) => perf.is_there(),
             _ => Ok(true),
         }
     }
@@ -144,7 +144,7 @@ impl Event {
 
     /// Whether it is chosen only where its subsystem or its name was asked for.
     pub(crate) fn is_asked_for(&self) -> bool {
-        self.is_awaited() || self.listed().is_some_and(Listed::is_asked_for)
+        self.is_awaited() || self.listed().is_some_and(ListedSource::is_asked_for)
     }
 
     /// Whether it is recorded when nothing else was asked for.

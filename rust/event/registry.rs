@@ -13,14 +13,14 @@ use crate::source::aux::AuxSource;
 use crate::source::description::Description;
 use crate::source::dynamic::Dynamic;
 use crate::source::external::External;
-use crate::source::function::Kind;
-use crate::source::listed::Listed;
+use crate::source::function::FunctionKind;
+use crate::source::listed::ListedSource;
 use crate::source::perf::Perf;
 use crate::source::provided::Provided;
 use crate::source::sampled::{Pace, Sampled};
-use crate::source::state::State;
+use crate::source::state::StateEvent;
 use crate::source::syscall::{self, Direction};
-use crate::source::{typed, FullName, Source};
+use crate::source::{typed, EventSource, FullName};
 use crate::sys::hotplug::Hotplug;
 use crate::sys::perf::Arrivals;
 use crate::sys::threads;
@@ -63,7 +63,9 @@ impl Events {
             .iter()
             .flatten()
             .filter_map(|event| match event.source() {
-                Source::Listed(Listed::Perf(perf)) => Some((event, &**perf, event.is_known())),
+                EventSource::Listed(ListedSource::Perf(perf)) => {
+                    Some((event, &**perf, event.is_known()))
+                }
                 _ => None,
             })
     }
@@ -106,7 +108,7 @@ impl Registry {
         };
         for &declaration in typed::DECLARED {
             if let Some(tracepoint) = find(declaration.tracepoint) {
-                add(Source::Typed {
+                add(EventSource::Typed {
                     declaration,
                     tracepoint,
                 })?;
@@ -117,25 +119,25 @@ impl Registry {
                 continue;
             };
             for call in syscall::calls() {
-                add(Source::Syscall {
+                add(EventSource::Syscall {
                     call,
                     direction,
                     tracepoint,
                 })?;
             }
         }
-        for kind in Kind::ALL {
-            add(Source::Listed(Listed::Function(kind)))?;
+        for kind in FunctionKind::ALL {
+            add(EventSource::Listed(ListedSource::Function(kind)))?;
         }
-        add(Source::Listed(Listed::WakeupLatency))?;
-        add(Source::Listed(Listed::PreemptLatency))?;
-        add(Source::Listed(Listed::TimerLatency))?;
+        add(EventSource::Listed(ListedSource::WakeupLatency))?;
+        add(EventSource::Listed(ListedSource::PreemptLatency))?;
+        add(EventSource::Listed(ListedSource::TimerLatency))?;
         threads::init();
-        for state in State::all() {
-            add(Source::Listed(Listed::State(state?)))?;
+        for state in StateEvent::all() {
+            add(EventSource::Listed(ListedSource::State(state?)))?;
         }
         for pace in Pace::available() {
-            add(Source::Listed(Listed::Sampled(Sampled::new(
+            add(EventSource::Listed(ListedSource::Sampled(Sampled::new(
                 pace,
                 hotplug.clone(),
             )?)))?;
@@ -158,9 +160,11 @@ impl Registry {
         let provided = Provided::new(description)?;
         let new = provided.clone();
         self.add(
-            Source::Listed(Listed::Provided(provided)),
+            EventSource::Listed(ListedSource::Provided(provided)),
             |old| match old {
-                Source::Listed(Listed::Provided(old)) => old.is_described_by(new.description()),
+                EventSource::Listed(ListedSource::Provided(old)) => {
+                    old.is_described_by(new.description())
+                }
                 _ => false,
             },
         )
@@ -168,27 +172,36 @@ impl Registry {
 
     /// The same with an AUX source.
     pub(crate) fn add_aux(&self, source: Arc<AuxSource>) -> Result<Arc<Event>> {
-        self.add(Source::Listed(Listed::Aux(source)), |old| {
-            matches!(old, Source::Listed(Listed::Aux(_)))
+        self.add(EventSource::Listed(ListedSource::Aux(source)), |old| {
+            matches!(old, EventSource::Listed(ListedSource::Aux(_)))
         })
     }
 
     /// The same with one that perf hands over.
     pub(crate) fn add_perf(&self, perf: Arc<Perf>) -> Result<Arc<Event>> {
         let new = perf.clone();
-        self.add(Source::Listed(Listed::Perf(perf)), |old| match old {
-            Source::Listed(Listed::Perf(old)) => old.is_same(&new),
-            _ => false,
-        })
+        self.add(
+            EventSource::Listed(ListedSource::Perf(perf)),
+            |old| match old {
+                EventSource::Listed(ListedSource::Perf(old)) => old.is_same(&new),
+                _ => false,
+            },
+        )
     }
 
     /// Adds an event that a user has defined. `EEXIST`: there is one of that name. May sleep.
     pub(crate) fn define(&self, dynamic: Arc<Dynamic>) -> Result<Arc<Event>> {
-        self.add(Source::Listed(Listed::Dynamic(dynamic)), |_| false)
+        self.add(EventSource::Listed(ListedSource::Dynamic(dynamic)), |_| {
+            false
+        })
     }
 
     /// Adds an event, unless it `is_again` what was here before by its name: then that is here again.
-    fn add(&self, source: Source, is_again: impl Fn(&Source) -> bool) -> Result<Arc<Event>> {
+    fn add(
+        &self,
+        source: EventSource,
+        is_again: impl Fn(&EventSource) -> bool,
+    ) -> Result<Arc<Event>> {
         let event = Event::new(Id::take(&self.ids)?, source);
         let mut events = self.events.lock();
         let name = (event.subsystem(), event.name());
@@ -252,7 +265,7 @@ impl Registry {
                     *place = None;
                 }
             }
-            let event = Arc::new(Event::new(id, Source::External(external)), GFP_KERNEL)?;
+            let event = Arc::new(Event::new(id, EventSource::External(external)), GFP_KERNEL)?;
             all.put(event.clone())?;
             added.push(Some(event), GFP_KERNEL)?;
         }
@@ -275,7 +288,10 @@ impl Registry {
     }
 
     /// The event that `is_meant` among those that keep a list of who records them.
-    pub(crate) fn find_listed(&self, is_meant: impl Fn(&Listed) -> bool) -> Option<Arc<Event>> {
+    pub(crate) fn find_listed(
+        &self,
+        is_meant: impl Fn(&ListedSource) -> bool,
+    ) -> Option<Arc<Event>> {
         let events = self.events();
         let mut all = events.iter();
         let event = all.find(|event| event.listed().is_some_and(&is_meant))?;

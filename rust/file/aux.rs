@@ -2,7 +2,7 @@
 
 //! `auxN`: the bytes of one CPU's AUX area, by ioctl and splice; and `aux_stats`.
 
-use super::channel::Target;
+use super::channel::ChannelTarget;
 use super::stream::ReadTrace;
 use crate::abi::ioctl;
 use crate::channel::aux_reader::AuxReader;
@@ -20,13 +20,13 @@ use kernel::uaccess::{UserPtr, UserSlice, UserSliceWriter};
 
 /// One CPU's area of a session's channel.
 struct Source {
-    target: Target,
+    target: ChannelTarget,
     cpu: u32,
 }
 
 /// Makes a file for every CPU that there can be, and the one that counts. Opening one whose CPU has no
 /// area fails with `ENODATA`.
-pub(super) fn make(dir: &mut Dir, target: &Target, data: Data<Target>) -> Result {
+pub(super) fn make(dir: &mut Dir, target: &ChannelTarget, data: Data<ChannelTarget>) -> Result {
     for cpu in cpu::possible() {
         let name = CString::try_from_fmt(fmt!("aux{cpu}"))?;
         let target = target.clone();
@@ -54,7 +54,7 @@ impl StreamFile for Aux {
         if !sees_addresses() {
             return Err(EPERM);
         }
-        let Target { session, channel } = &source.target;
+        let ChannelTarget { session, channel } = &source.target;
         let trace = session.trace()?;
         let trace = trace.channel(*channel)?;
         Ok(OpenAux {
@@ -98,9 +98,9 @@ impl StreamFile for Aux {
 struct Stats;
 
 impl TextFile for Stats {
-    type Data = Target;
+    type Data = ChannelTarget;
 
-    fn show(target: &Target, out: &mut Text) -> Result {
+    fn show(target: &ChannelTarget, out: &mut Text) -> Result {
         let trace = target.session.trace()?;
         trace.channel(target.channel)?.write_aux_stats(out)
     }

@@ -3,7 +3,7 @@
 //! A channel: its settings, the events that it records, its `stats` and its streams.
 
 use super::{aux, recovered, stream};
-use crate::channel::config::{Config, Refusal};
+use crate::channel::config::{Config, ConfigRefusal};
 use crate::channel::cpus::CpuSet;
 use crate::channel::watermark::Watermark;
 use crate::input::number;
@@ -18,12 +18,12 @@ use kernel::sync::Arc;
 
 /// A channel of a session: what most files are of.
 #[derive(Clone)]
-pub(super) struct Target {
+pub(super) struct ChannelTarget {
     pub(super) session: Arc<Session>,
     pub(super) channel: ChannelId,
 }
 
-impl Target {
+impl ChannelTarget {
     /// That channel of `session`.
     pub(super) fn new(session: &Arc<Session>, channel: ChannelId) -> Self {
         Self {
@@ -34,7 +34,7 @@ impl Target {
 }
 
 /// Makes the files of a channel's directory.
-pub(super) fn make(dir: &mut Dir, target: Target) -> Result {
+pub(super) fn make(dir: &mut Dir, target: ChannelTarget) -> Result {
     stream::make(dir, &target)?;
     let data = dir.data(target.clone())?;
     setting::<ModeSetting>(dir, data)?;
@@ -47,23 +47,23 @@ pub(super) fn make(dir: &mut Dir, target: Target) -> Result {
     aux::make(dir, &target, data)?;
     dir.text::<Stats>("stats", READ, data)?;
     dir.text::<SetFilter>("set_filter", READ_WRITE, data)?;
-    dir.text::<Contexts>("contexts", READ_WRITE, data)?;
-    dir.text::<Cpus>("tracing_cpus", READ_WRITE, data)?;
-    dir.text::<Memory>("memory", READ_WRITE, data)?;
+    dir.text::<ContextsFile>("contexts", READ_WRITE, data)?;
+    dir.text::<CpusFile>("tracing_cpus", READ_WRITE, data)?;
+    dir.text::<MemoryFile>("memory", READ_WRITE, data)?;
     recovered::make(dir, data)?;
     make_choice(dir, target)
 }
 
 /// Makes the file that chooses events.
-pub(super) fn make_choice(dir: &mut Dir, target: Target) -> Result {
+pub(super) fn make_choice(dir: &mut Dir, target: ChannelTarget) -> Result {
     let data = dir.data(target)?;
     dir.text::<SetEvent>("set_event", READ_WRITE, data)
 }
 
 /// Writes a line for each setting that is not the default one: file (with `prefix` in front), value,
 /// default.
-pub(super) fn write_differences(prefix: &str, target: &Target, out: &mut Text) -> Result {
-    let Target { session, channel } = target;
+pub(super) fn write_differences(prefix: &str, target: &ChannelTarget, out: &mut Text) -> Result {
+    let ChannelTarget { session, channel } = target;
     if let Some((enabled, usual)) = session.differing_events(*channel)? {
         writeln!(out, "{prefix}set_event {enabled} {usual}")?;
     }
@@ -116,7 +116,7 @@ fn difference<S: Setting>(
     )
 }
 
-fn setting<S: Setting>(dir: &mut Dir, target: Data<Target>) -> Result {
+fn setting<S: Setting>(dir: &mut Dir, target: Data<ChannelTarget>) -> Result {
     dir.text::<SettingFile<S>>(S::FILE, READ_WRITE, target)
 }
 
@@ -124,20 +124,20 @@ fn setting<S: Setting>(dir: &mut Dir, target: Data<Target>) -> Result {
 pub(super) trait Setting: 'static {
     const FILE: &'static str;
     fn show(config: &Config, out: &mut Text) -> core::fmt::Result;
-    fn change(config: Config, input: &str) -> Result<Config, Refusal>;
+    fn change(config: Config, input: &str) -> Result<Config, ConfigRefusal>;
 }
 
 pub(super) struct SettingFile<S>(PhantomData<S>);
 
 impl<S: Setting> TextFile for SettingFile<S> {
-    type Data = Target;
+    type Data = ChannelTarget;
 
-    fn show(target: &Target, out: &mut Text) -> Result {
+    fn show(target: &ChannelTarget, out: &mut Text) -> Result {
         S::show(&target.session.config(target.channel)?, out)?;
         Ok(())
     }
 
-    fn store(target: &Target, input: &str) -> Result {
+    fn store(target: &ChannelTarget, input: &str) -> Result {
         let change = |config| S::change(config, input.trim());
         target.session.configure(target.channel, S::FILE, change)
     }
@@ -155,11 +155,11 @@ impl Setting for ModeSetting {
         })
     }
 
-    fn change(config: Config, input: &str) -> Result<Config, Refusal> {
+    fn change(config: Config, input: &str) -> Result<Config, ConfigRefusal> {
         let mode = match input {
             "discard" => Mode::Discard,
             "overwrite" => Mode::Overwrite,
-            _ => return Err(Refusal("must be discard or overwrite")),
+            _ => return Err(ConfigRefusal("must be discard or overwrite")),
         };
         Ok(Config { mode, ..config })
     }
@@ -174,10 +174,12 @@ impl Setting for SubbufSize {
         writeln!(out, "{}", config.subbuf_size)
     }
 
-    fn change(config: Config, input: &str) -> Result<Config, Refusal> {
+    fn change(config: Config, input: &str) -> Result<Config, ConfigRefusal> {
         let size = number::size(input)
             .and_then(|size| size.try_into().ok())
-            .ok_or(Refusal("must be a number of bytes, or one with K, M or G"))?;
+            .ok_or(ConfigRefusal(
+                "must be a number of bytes, or one with K, M or G",
+            ))?;
         config.with_subbuf_size(size)
     }
 }
@@ -191,8 +193,10 @@ impl Setting for SubbufCount {
         writeln!(out, "{}", config.subbuf_count)
     }
 
-    fn change(config: Config, input: &str) -> Result<Config, Refusal> {
-        let count = input.parse().map_err(|_| Refusal("must be a number"))?;
+    fn change(config: Config, input: &str) -> Result<Config, ConfigRefusal> {
+        let count = input
+            .parse()
+            .map_err(|_| ConfigRefusal("must be a number"))?;
         config.with_subbuf_count(count)
     }
 }
@@ -206,7 +210,7 @@ impl Setting for SwitchPeriod {
         writeln!(out, "{}", config.switch_period_us)
     }
 
-    fn change(config: Config, input: &str) -> Result<Config, Refusal> {
+    fn change(config: Config, input: &str) -> Result<Config, ConfigRefusal> {
         config.with_switch_period(microseconds(input)?)
     }
 }
@@ -220,7 +224,7 @@ impl Setting for ReadPeriod {
         writeln!(out, "{}", config.read_period_us)
     }
 
-    fn change(config: Config, input: &str) -> Result<Config, Refusal> {
+    fn change(config: Config, input: &str) -> Result<Config, ConfigRefusal> {
         config.with_read_period(microseconds(input)?)
     }
 }
@@ -234,7 +238,7 @@ impl Setting for WatermarkSetting {
         writeln!(out, "{}", config.watermark)
     }
 
-    fn change(config: Config, input: &str) -> Result<Config, Refusal> {
+    fn change(config: Config, input: &str) -> Result<Config, ConfigRefusal> {
         let watermark = Watermark::parse(input)?;
         Ok(Config {
             watermark,
@@ -252,27 +256,29 @@ impl Setting for AuxSize {
         writeln!(out, "{}", config.aux_size)
     }
 
-    fn change(config: Config, input: &str) -> Result<Config, Refusal> {
+    fn change(config: Config, input: &str) -> Result<Config, ConfigRefusal> {
         let size = number::size(input)
             .and_then(|size| size.try_into().ok())
-            .ok_or(Refusal("must be a number of bytes, or one with K, M or G"))?;
+            .ok_or(ConfigRefusal(
+                "must be a number of bytes, or one with K, M or G",
+            ))?;
         config.with_aux_size(size)
     }
 }
 
-fn microseconds(input: &str) -> Result<u32, Refusal> {
+fn microseconds(input: &str) -> Result<u32, ConfigRefusal> {
     input
         .parse()
-        .map_err(|_| Refusal("must be a number of microseconds below 2^32"))
+        .map_err(|_| ConfigRefusal("must be a number of microseconds below 2^32"))
 }
 
 /// What the current trace, or the last one, has counted.
 struct Stats;
 
 impl TextFile for Stats {
-    type Data = Target;
+    type Data = ChannelTarget;
 
-    fn show(target: &Target, out: &mut Text) -> Result {
+    fn show(target: &ChannelTarget, out: &mut Text) -> Result {
         let trace = target.session.trace()?;
         trace.channel(target.channel)?.write_stats(out)
     }
@@ -282,23 +288,23 @@ impl TextFile for Stats {
 pub(super) struct SetEvent;
 
 impl TextFile for SetEvent {
-    type Data = Target;
+    type Data = ChannelTarget;
     const ENDS_ITEM: Option<fn(u8) -> bool> = Some(|byte| byte.is_ascii_whitespace());
 
-    fn show(target: &Target, out: &mut Text) -> Result {
+    fn show(target: &ChannelTarget, out: &mut Text) -> Result {
         target.session.for_each_enabled(target.channel, |event| {
             writeln!(out, "{}:{}", event.subsystem(), event.name())?;
             Ok(())
         })
     }
 
-    fn store(target: &Target, input: &str) -> Result {
-        let Target { session, channel } = target;
+    fn store(target: &ChannelTarget, input: &str) -> Result {
+        let ChannelTarget { session, channel } = target;
         session.set_by_patterns(*channel, input, false)
     }
 
-    fn replace(target: &Target, input: &str) -> Result {
-        let Target { session, channel } = target;
+    fn replace(target: &ChannelTarget, input: &str) -> Result {
+        let ChannelTarget { session, channel } = target;
         session.set_by_patterns(*channel, input, true)
     }
 }
@@ -307,14 +313,14 @@ impl TextFile for SetEvent {
 pub(super) struct SetFilter;
 
 impl TextFile for SetFilter {
-    type Data = Target;
+    type Data = ChannelTarget;
 
-    fn show(target: &Target, out: &mut Text) -> Result {
+    fn show(target: &ChannelTarget, out: &mut Text) -> Result {
         target.session.write_filters(target.channel, out)
     }
 
-    fn store(target: &Target, input: &str) -> Result {
-        let Target { session, channel } = target;
+    fn store(target: &ChannelTarget, input: &str) -> Result {
+        let ChannelTarget { session, channel } = target;
         let (pattern, filter) = input
             .trim()
             .split_once(|c: char| c.is_ascii_whitespace())
@@ -323,7 +329,7 @@ impl TextFile for SetFilter {
     }
 
     /// As for ftrace's `filter` files, `>` takes nothing away but what is written over.
-    fn replace(target: &Target, input: &str) -> Result {
+    fn replace(target: &ChannelTarget, input: &str) -> Result {
         if input.is_empty() {
             return target.session.clear_filters(target.channel);
         }
@@ -332,53 +338,53 @@ impl TextFile for SetFilter {
 }
 
 /// The contexts that are recorded beside each event.
-pub(super) struct Contexts;
+pub(super) struct ContextsFile;
 
-impl TextFile for Contexts {
-    type Data = Target;
+impl TextFile for ContextsFile {
+    type Data = ChannelTarget;
 
-    fn show(target: &Target, out: &mut Text) -> Result {
+    fn show(target: &ChannelTarget, out: &mut Text) -> Result {
         for context in target.session.contexts(target.channel)?.iter() {
             writeln!(out, "{}", context.name())?;
         }
         Ok(())
     }
 
-    fn store(target: &Target, input: &str) -> Result {
-        let Target { session, channel } = target;
+    fn store(target: &ChannelTarget, input: &str) -> Result {
+        let ChannelTarget { session, channel } = target;
         session.set_contexts(*channel, input, false)
     }
 
-    fn replace(target: &Target, input: &str) -> Result {
-        let Target { session, channel } = target;
+    fn replace(target: &ChannelTarget, input: &str) -> Result {
+        let ChannelTarget { session, channel } = target;
         session.set_contexts(*channel, input, true)
     }
 }
 
 /// The CPUs that are recorded.
-pub(super) struct Cpus;
+pub(super) struct CpusFile;
 
-impl TextFile for Cpus {
-    type Data = Target;
+impl TextFile for CpusFile {
+    type Data = ChannelTarget;
 
-    fn show(target: &Target, out: &mut Text) -> Result {
+    fn show(target: &ChannelTarget, out: &mut Text) -> Result {
         target.session.cpus(target.channel)?.write(out)?;
         out.write_str("\n")?;
         Ok(())
     }
 
-    fn store(target: &Target, input: &str) -> Result {
+    fn store(target: &ChannelTarget, input: &str) -> Result {
         target.session.set_cpus(target.channel, input.trim())
     }
 }
 
 /// The reserved memory that the buffers are in.
-pub(super) struct Memory;
+pub(super) struct MemoryFile;
 
-impl TextFile for Memory {
-    type Data = Target;
+impl TextFile for MemoryFile {
+    type Data = ChannelTarget;
 
-    fn show(target: &Target, out: &mut Text) -> Result {
+    fn show(target: &ChannelTarget, out: &mut Text) -> Result {
         match target.session.region(target.channel)? {
             Some(region) => writeln!(out, "{}", region.name())?,
             None => out.write_str("none\n")?,
@@ -386,7 +392,7 @@ impl TextFile for Memory {
         Ok(())
     }
 
-    fn store(target: &Target, input: &str) -> Result {
+    fn store(target: &ChannelTarget, input: &str) -> Result {
         target.session.set_region(target.channel, input.trim())
     }
 }

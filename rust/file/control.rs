@@ -2,11 +2,11 @@
 
 //! The tracer's own files, and those of a session that start it, choose tasks, and set what is the session's.
 
-use super::channel::{self, Target};
+use super::channel::{self, ChannelTarget};
 use super::{functions, latency, must_be_one, parse_switch, pipe, trigger};
 use crate::abi;
 use crate::channel::clock::ClockKind;
-use crate::context::Choice;
+use crate::context::ContextChoice;
 use crate::session::{ChannelId, Session, Sessions, TaskChoice};
 use crate::source::sampled::Frequency;
 use crate::sys::debugfs::text::{Text, TextFile};
@@ -20,7 +20,7 @@ use kernel::sync::Arc;
 /// The files that a session has, and the tracer for the default one.
 pub(super) fn make(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
     dir.text::<Enable>("enable", READ_WRITE, session)?;
-    dir.text::<Clock>("clock", READ_WRITE, session)?;
+    dir.text::<ClockFile>("clock", READ_WRITE, session)?;
     dir.text::<SampleFreq>("sample_freq", READ_WRITE, session)?;
     dir.text::<ErrorLog>("error_log", READ, session)?;
     task_set::<SetEventPid>(dir, session)?;
@@ -275,7 +275,7 @@ impl TextFile for Reset {
             if id != ChannelId::FIRST {
                 write!(prefix, "channels/{}/", name.to_str()?)?;
             }
-            channel::write_differences(prefix.as_str(), &Target::new(session, id), out)?;
+            channel::write_differences(prefix.as_str(), &ChannelTarget::new(session, id), out)?;
         }
         Ok(())
     }
@@ -298,9 +298,9 @@ impl TextFile for Version {
 }
 
 /// The clock of the trace, in brackets among all there are, as `trace_clock` of ftrace.
-pub(super) struct Clock;
+pub(super) struct ClockFile;
 
-impl TextFile for Clock {
+impl TextFile for ClockFile {
     type Data = Arc<Session>;
 
     fn show(session: &Arc<Session>, out: &mut Text) -> Result {
@@ -400,7 +400,7 @@ impl TextFile for AvailableContexts {
     type Data = Arc<Session>;
 
     fn show(_session: &Arc<Session>, out: &mut Text) -> Result {
-        for context in Choice::all() {
+        for context in ContextChoice::all() {
             writeln!(out, "{}", context.name())?;
         }
         Ok(())

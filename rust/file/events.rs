@@ -3,7 +3,7 @@
 //! `events/`: a switch at every level, and what each event looks like. The switches are those of
 //! one channel.
 
-use super::channel::Target;
+use super::channel::ChannelTarget;
 use super::parse_switch;
 use crate::event::Event;
 use crate::session::{Enabled, EventFiles};
@@ -16,14 +16,14 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 
 /// Some events of a channel.
 struct Group {
-    target: Target,
+    target: ChannelTarget,
     /// All of a subsystem, or of all subsystems.
     subsystem: Option<CString>,
 }
 
 /// One event of a channel.
 struct One {
-    target: Target,
+    target: ChannelTarget,
     event: Arc<Event>,
 }
 
@@ -42,7 +42,7 @@ impl AllEventDirs {
     }
 
     /// Fills the directory with all events that are available. May sleep.
-    pub(super) fn open(&self, dir: Dir, target: Target) -> Result {
+    pub(super) fn open(&self, dir: Dir, target: ChannelTarget) -> Result {
         let dirs = EventDirs::new(dir, target)?;
         *self.dirs.lock() = Some(dirs);
         Ok(())
@@ -71,7 +71,7 @@ impl EventFiles for AllEventDirs {
 }
 
 struct EventDirs {
-    target: Target,
+    target: ChannelTarget,
     subsystems: KVec<Subsystem>,
     dir: Arc<Dir>,
 }
@@ -86,7 +86,7 @@ struct Subsystem {
 
 impl EventDirs {
     /// Fills the directory with all that is available.
-    fn new(mut dir: Dir, target: Target) -> Result<Self> {
+    fn new(mut dir: Dir, target: ChannelTarget) -> Result<Self> {
         add_switch(&mut dir, &target, None)?;
         let mut dirs = Self {
             target,
@@ -153,7 +153,7 @@ impl EventDirs {
     }
 }
 
-fn add_switch(dir: &mut Dir, target: &Target, subsystem: Option<&CStr>) -> Result {
+fn add_switch(dir: &mut Dir, target: &ChannelTarget, subsystem: Option<&CStr>) -> Result {
     let target = target.clone();
     let subsystem = subsystem.map(CString::try_from).transpose()?;
     let is_subsystem = subsystem.is_some();
@@ -177,14 +177,14 @@ impl TextFile for GroupEnable {
     type Data = Group;
 
     fn show(group: &Group, out: &mut Text) -> Result {
-        let Target { session, channel } = &group.target;
+        let ChannelTarget { session, channel } = &group.target;
         let enabled = session.enabled(*channel, |event| group.has(event))?;
         enabled.write(out)?;
         Ok(())
     }
 
     fn store(group: &Group, input: &str) -> Result {
-        let Target { session, channel } = &group.target;
+        let ChannelTarget { session, channel } = &group.target;
         let enabled = parse_switch(session, "events/.../enable", input)?;
         session.set_all_enabled(*channel, |event| group.has(event), enabled)
     }
@@ -203,7 +203,7 @@ impl TextFile for GroupFilter {
     }
 
     fn store(group: &Group, input: &str) -> Result {
-        let Target { session, channel } = &group.target;
+        let ChannelTarget { session, channel } = &group.target;
         session.filter_events(*channel, "filter", |event| group.has(event), input)
     }
 }
@@ -215,12 +215,12 @@ impl TextFile for OneFilter {
     type Data = One;
 
     fn show(one: &One, out: &mut Text) -> Result {
-        let Target { session, channel } = &one.target;
+        let ChannelTarget { session, channel } = &one.target;
         session.write_filter(*channel, &one.event, out)
     }
 
     fn store(one: &One, input: &str) -> Result {
-        let Target { session, channel } = &one.target;
+        let ChannelTarget { session, channel } = &one.target;
         session.filter_events(
             *channel,
             "filter",
@@ -252,7 +252,7 @@ impl TextFile for OneEnable {
     type Data = One;
 
     fn show(one: &One, out: &mut Text) -> Result {
-        let Target { session, channel } = &one.target;
+        let ChannelTarget { session, channel } = &one.target;
         let enabled: Enabled = [session.is_enabled(*channel, &one.event)?]
             .into_iter()
             .collect();
@@ -261,7 +261,7 @@ impl TextFile for OneEnable {
     }
 
     fn store(one: &One, input: &str) -> Result {
-        let Target { session, channel } = &one.target;
+        let ChannelTarget { session, channel } = &one.target;
         let enabled = parse_switch(session, "events/.../enable", input)?;
         session.set_enabled(*channel, &one.event, enabled)
     }

@@ -23,7 +23,7 @@ impl TextFile for Uuid {
     type Data = Arc<Session>;
 
     fn show(session: &Arc<Session>, out: &mut Text) -> Result {
-        let uuid = uuid::Text::new(&session.trace()?.uuid());
+        let uuid = uuid::UuidText::new(&session.trace()?.uuid());
         writeln!(out, "{}", uuid.as_str())?;
         Ok(())
     }

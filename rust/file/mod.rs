@@ -10,9 +10,9 @@ mod control;
 mod dynamic;
 mod events;
 mod functions;
-mod given;
 mod latency;
 mod metadata;
+mod parameters;
 mod pipe;
 mod recovered;
 mod session;
@@ -25,11 +25,11 @@ use crate::event::Event;
 use crate::input::number;
 use crate::session::{ChannelId, EventFiles, Session, Sessions};
 use crate::sys::debugfs::Dir;
-use channel::Target;
+use channel::ChannelTarget;
 use events::AllEventDirs;
-pub(crate) use given::apply_parameters;
 use kernel::prelude::*;
 use kernel::sync::Arc;
+pub(crate) use parameters::apply_parameters;
 use session::SessionDirs;
 
 /// All the files. Dropping them removes them, and waits for those in use.
@@ -44,7 +44,7 @@ impl Files {
     pub(crate) fn new(sessions: &Arc<Sessions>) -> Result<Arc<Self>> {
         let mut root = Dir::new("rtrace")?;
         let session = sessions.default();
-        let target = Target::new(session, ChannelId::FIRST);
+        let target = ChannelTarget::new(session, ChannelId::FIRST);
         let data = root.data(session.clone())?;
         control::make_tracer(&mut root, sessions)?;
         let events = AllEventDirs::new()?;

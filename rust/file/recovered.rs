@@ -3,7 +3,7 @@
 //! `recovered`: what an earlier boot left in a channel's reserved memory, byte by byte
 //! ([`abi::region`](crate::abi::region)); `free_recovered` forgets it.
 
-use super::channel::Target;
+use super::channel::ChannelTarget;
 use super::must_be_one;
 use crate::arch::word::SharedWord;
 use crate::channel::region::Region;
@@ -19,7 +19,7 @@ use kernel::sync::Arc;
 use kernel::uaccess::{UserPtr, UserSliceWriter};
 
 /// Makes the files of a channel.
-pub(super) fn make(dir: &mut Dir, target: Data<Target>) -> Result {
+pub(super) fn make(dir: &mut Dir, target: Data<ChannelTarget>) -> Result {
     dir.stream::<Recovered>("recovered", target)?;
     dir.text::<FreeRecovered>("free_recovered", WRITE, target)
 }
@@ -39,10 +39,10 @@ struct Reading {
 }
 
 impl StreamFile for Recovered {
-    type Data = Target;
+    type Data = ChannelTarget;
     type Open = Reading;
 
-    fn open(target: &Target) -> Result<Reading> {
+    fn open(target: &ChannelTarget) -> Result<Reading> {
         if !sees_addresses() {
             return Err(EPERM);
         }
@@ -81,13 +81,13 @@ impl StreamFile for Recovered {
 struct FreeRecovered;
 
 impl TextFile for FreeRecovered {
-    type Data = Target;
+    type Data = ChannelTarget;
 
-    fn show(_: &Target, _: &mut Text) -> Result {
+    fn show(_: &ChannelTarget, _: &mut Text) -> Result {
         Err(EPERM)
     }
 
-    fn store(target: &Target, input: &str) -> Result {
+    fn store(target: &ChannelTarget, input: &str) -> Result {
         must_be_one(&target.session, "free_recovered", input)?;
         target.session.free_earlier(target.channel)
     }

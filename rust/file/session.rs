@@ -3,7 +3,7 @@
 //! `sessions/`: a directory for each session; `create_session`, `destroy_session`,
 //! `create_channel`.
 
-use super::channel::{self, Target};
+use super::channel::{self, ChannelTarget};
 use super::subdirs::Subdirs;
 use super::{control, metadata, state};
 use crate::session::{ChannelId, EventFiles, Session, Sessions};
@@ -77,7 +77,7 @@ impl SessionDir {
         control::make_upkeep(&mut dir, data)?;
         metadata::make(&mut dir, data)?;
         state::make(&mut dir, data)?;
-        channel::make_choice(&mut dir, Target::new(session, ChannelId::FIRST))?;
+        channel::make_choice(&mut dir, ChannelTarget::new(session, ChannelId::FIRST))?;
         let data = dir.data(Channels {
             session: session.clone(),
             dirs: channels.clone(),
@@ -103,7 +103,7 @@ struct Channels {
 fn add_channel(dirs: &Subdirs<Dir>, session: &Arc<Session>, id: ChannelId) -> Result {
     let name = session.channel_name(id)?;
     dirs.add(name.to_str()?, |mut dir| {
-        channel::make(&mut dir, Target::new(session, id))?;
+        channel::make(&mut dir, ChannelTarget::new(session, id))?;
         Ok(dir)
     })
 }

@@ -2,7 +2,7 @@
 
 //! `cpuN`: the packets of one CPU, by ioctl and splice or mmap, or by plain read.
 
-use super::channel::Target;
+use super::channel::ChannelTarget;
 use crate::abi::ioctl::{self, MappedPacket};
 use crate::channel::reader::StreamReader;
 use crate::session::{HiddenAddresses, TraceChannel};
@@ -21,14 +21,14 @@ use kernel::uaccess::{UserPtr, UserSlice, UserSliceWriter};
 
 /// One CPU's stream of a session's channel.
 struct Source {
-    target: Target,
+    target: ChannelTarget,
     cpu: u32,
 }
 
 /// Makes a file for every CPU that there can be. Who opens it without `CAP_SYSLOG` reads 0 for each
 /// address of the kernel. Opening that of one which was never online
 /// fails with `ENODATA`.
-pub(super) fn make(dir: &mut Dir, target: &Target) -> Result {
+pub(super) fn make(dir: &mut Dir, target: &ChannelTarget) -> Result {
     for cpu in cpu::possible() {
         let name = CString::try_from_fmt(fmt!("cpu{cpu}"))?;
         let target = target.clone();
@@ -69,7 +69,7 @@ impl StreamFile for Stream {
     type Open = OpenStream;
 
     fn open(source: &Source) -> Result<OpenStream> {
-        let Target { session, channel } = &source.target;
+        let ChannelTarget { session, channel } = &source.target;
         let trace = session.trace()?;
         let trace = trace.channel(*channel)?;
         let censor = (!sees_addresses()).then(|| HiddenAddresses(trace.clone()));

@@ -5,12 +5,12 @@
 use super::abi::schema::{Field, FieldType, Integer, Shown};
 use super::flow::Flow;
 use super::input::cpulist::{self, CpuList};
-use super::input::filter::error::{Error, Reason};
+use super::input::filter::error::{Error, FilterReason};
 use super::input::filter::parse::Parser;
 use super::input::filter::{Element, Number, Operand, Operator, Predicate};
-use super::layout::{self, Layout, Value};
+use super::layout::{self, ComparedValue, FieldLayout};
 use super::program::{
-    BytesAt, NumberAt, Program, Range, Step, Test, Text, TextAt, MAX_STEPS, MAX_TEXTS,
+    BytesAt, NumberAt, Program, ProgramText, Range, Step, Test, TextAt, MAX_STEPS, MAX_TEXTS,
 };
 
 /// ftrace's names of contexts.
@@ -23,12 +23,12 @@ const FTRACE_NAMES: [(&str, &str); 4] = [
 
 /// Meaning of the names in an expression.
 #[derive(Clone, Copy, Debug)]
-pub struct Names<'a, F> {
+pub struct FilterNames<'a, F> {
     /// The event's fields, in the order of the record.
     pub fields: F,
     /// Contexts, for names that no field has. `cpu`, `comm` and `tid` can also be given by ftrace's
     /// names: `CPU`, `common_cpu`, `COMM`, `common_pid`.
-    pub contexts: &'a [Context<'a>],
+    pub contexts: &'a [FilterContext<'a>],
     /// The CPUs of this machine are 0 to `cpus` - 1.
     pub cpus: u32,
     /// Whether addresses of the kernel are refused. Otherwise a user who may not see an address
@@ -38,7 +38,7 @@ pub struct Names<'a, F> {
 
 /// An available context.
 #[derive(Clone, Copy, Debug)]
-pub struct Context<'a> {
+pub struct FilterContext<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its id for [`Contexts`](super::evaluate::Contexts).
@@ -51,7 +51,7 @@ pub struct Context<'a> {
 /// Memory for a program. The program has at most as much as there is room for here, and at most
 /// [`MAX_STEPS`] and [`MAX_TEXTS`].
 #[derive(Debug)]
-pub struct Memory<'m> {
+pub struct ProgramMemory<'m> {
     /// Memory for the steps.
     pub steps: &'m mut [Step],
     /// Memory for the texts.
@@ -63,14 +63,14 @@ pub struct Memory<'m> {
 /// Allocates no memory, and uses less than two KiB of stack. Any context.
 pub fn compile<'f, 'm>(
     expression: &str,
-    names: Names<'_, impl Iterator<Item = Field<'f>> + Clone>,
-    memory: Memory<'m>,
+    names: FilterNames<'_, impl Iterator<Item = Field<'f>> + Clone>,
+    memory: ProgramMemory<'m>,
 ) -> Result<Program<'m>, Error> {
     let mut compiler = Compiler {
         contexts: names.contexts,
         cpus: names.cpus,
         hides_addresses: names.hides_addresses,
-        layout: Layout {
+        layout: FieldLayout {
             fields: names.fields,
         },
         code: Code {
@@ -124,9 +124,9 @@ impl<'m> Code<'m> {
         }
     }
 
-    fn push(&mut self, test: Test) -> Result<(), Reason> {
+    fn push(&mut self, test: Test) -> Result<(), FilterReason> {
         let next = self.steps.get_mut(self.step_count);
-        *next.ok_or(Reason::LongProgram)? = Step {
+        *next.ok_or(FilterReason::LongProgram)? = Step {
             test,
             if_true: 0,
             if_false: 0,
@@ -136,12 +136,15 @@ impl<'m> Code<'m> {
     }
 
     /// Returns room for this many bytes of text.
-    fn text(&mut self, len: usize) -> Result<(Text, &mut [u8]), Reason> {
+    fn text(&mut self, len: usize) -> Result<(ProgramText, &mut [u8]), FilterReason> {
         let start = self.text_bytes;
         let end = start.saturating_add(len);
-        let bytes = self.texts.get_mut(start..end).ok_or(Reason::LongTexts)?;
+        let bytes = self
+            .texts
+            .get_mut(start..end)
+            .ok_or(FilterReason::LongTexts)?;
         self.text_bytes = end;
-        let text = Text {
+        let text = ProgramText {
             start: start as u16,
             len: len as u16,
         };
@@ -152,10 +155,10 @@ impl<'m> Code<'m> {
 const _: () = assert!(MAX_TEXTS <= u16::MAX as usize);
 
 struct Compiler<'n, 'm, F> {
-    contexts: &'n [Context<'n>],
+    contexts: &'n [FilterContext<'n>],
     cpus: u32,
     hides_addresses: bool,
-    layout: Layout<F>,
+    layout: FieldLayout<F>,
     code: Code<'m>,
 }
 
@@ -177,35 +180,37 @@ impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
         };
 
         let value = self.named(predicate.name).map_err(at_name)?;
-        if predicate.is_ustring && !matches!(value, Value::Text(_)) {
-            return Err(at_name(Reason::NoText));
+        if predicate.is_ustring && !matches!(value, ComparedValue::Text(_)) {
+            return Err(at_name(FilterReason::NoText));
         }
         let operator = predicate.operator;
         let (test, is_contrary) = match (value, predicate.operand) {
-            (Value::Number(from, integer), Operand::Number(number)) => {
+            (ComparedValue::Number(from, integer), Operand::Number(number)) => {
                 if operator == Operator::Glob {
-                    return Err(at_operator(Reason::NumberOperator));
+                    return Err(at_operator(FilterReason::NumberOperator));
                 }
                 number_test(operator, from, integer, number).map_err(at_operand)?
             }
-            (Value::Number(from, integer), Operand::Cpus(list)) => {
+            (ComparedValue::Number(from, integer), Operand::Cpus(list)) => {
                 for_cpus(operator).map_err(at_operator)?;
                 self.cpu_test(predicate, from, integer, list)?
             }
-            (Value::Text(from), Operand::Text(text)) => self
+            (ComparedValue::Text(from), Operand::Text(text)) => self
                 .text_test(operator, from, text)
                 .map_err(|reason| match reason {
-                    Reason::TextOperator => at_operator(reason),
+                    FilterReason::TextOperator => at_operator(reason),
                     _ => at_operand(reason),
                 })?,
-            (Value::Set(from), Operand::Cpus(list)) => {
+            (ComparedValue::Set(from), Operand::Cpus(list)) => {
                 let is_contrary = for_cpus(operator).map_err(at_operator)?;
                 let test = self.set_test(predicate, from, list)?;
                 (test, is_contrary)
             }
-            (Value::Number(..), Operand::Text(_)) => return Err(at_operand(Reason::IsNumber)),
-            (Value::Text(_), _) => return Err(at_operand(Reason::IsText)),
-            (Value::Set(_), _) => return Err(at_operand(Reason::IsArray)),
+            (ComparedValue::Number(..), Operand::Text(_)) => {
+                return Err(at_operand(FilterReason::IsNumber))
+            }
+            (ComparedValue::Text(_), _) => return Err(at_operand(FilterReason::IsText)),
+            (ComparedValue::Set(_), _) => return Err(at_operand(FilterReason::IsArray)),
         };
         self.code.push(test).map_err(at_name)?;
         Ok(is_contrary)
@@ -213,24 +218,27 @@ impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
 
     /// Returns the meaning of a name: an event's field, or else a context. Adds the steps that lead
     /// to the field.
-    fn named(&mut self, name: &str) -> Result<Value, Reason> {
+    fn named(&mut self, name: &str) -> Result<ComparedValue, FilterReason> {
         if let Some((index, ty)) = self.layout.find(name) {
             if self.hides_addresses && ty.has_addresses() {
-                return Err(Reason::Hidden);
+                return Err(FilterReason::Hidden);
             }
             for field in self.layout.passed(index) {
-                let field = field.ok_or(Reason::Incomparable)?;
+                let field = field.ok_or(FilterReason::Incomparable)?;
                 self.code.push(Test::Pass(field))?;
             }
-            return self.layout.value(index, ty).ok_or(Reason::Incomparable);
+            return self
+                .layout
+                .value(index, ty)
+                .ok_or(FilterReason::Incomparable);
         }
         let find = |name: &str| self.contexts.iter().find(|context| context.name == name);
         let alias = || {
             let (_, ours) = FTRACE_NAMES.iter().find(|(theirs, _)| *theirs == name)?;
             find(ours)
         };
-        let context = find(name).or_else(alias).ok_or(Reason::Unknown)?;
-        layout::context(context.id, context.ty).ok_or(Reason::Incomparable)
+        let context = find(name).or_else(alias).ok_or(FilterReason::Unknown)?;
+        layout::context(context.id, context.ty).ok_or(FilterReason::Incomparable)
     }
 
     fn text_test(
@@ -238,7 +246,7 @@ impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
         operator: Operator,
         from: TextAt,
         text: &str,
-    ) -> Result<(Test, bool), Reason> {
+    ) -> Result<(Test, bool), FilterReason> {
         let (is_glob, is_contrary, text) = match operator {
             Operator::Equal => (false, false, text),
             Operator::NotEqual => (false, true, text),
@@ -246,7 +254,7 @@ impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
                 Some(pattern) => (true, true, pattern),
                 None => (true, false, text),
             },
-            _ => return Err(Reason::TextOperator),
+            _ => return Err(FilterReason::TextOperator),
         };
         let (operand, bytes) = self.code.text(text.len())?;
         bytes.copy_from_slice(text.as_bytes());
@@ -335,8 +343,8 @@ impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
             let item = item.map_err(|wrong| {
                 let at = predicate.operand_at.saturating_add("CPUS{".len());
                 let reason = match wrong.reason {
-                    cpulist::Reason::NoCpu => Reason::LargeCpu { cpus },
-                    cpulist::Reason::NoList => Reason::NoCpuList,
+                    cpulist::CpuListReason::NoCpu => FilterReason::LargeCpu { cpus },
+                    cpulist::CpuListReason::NoList => FilterReason::NoCpuList,
                 };
                 error(at.saturating_add(wrong.at), reason)
             })?;
@@ -352,24 +360,24 @@ impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
         });
         let first = members
             .next()
-            .ok_or(error(predicate.operand_at, Reason::NoCpu))?;
+            .ok_or(error(predicate.operand_at, FilterReason::NoCpu))?;
         let single = members.next().is_none().then_some(first);
         Ok(Set { bits, single })
     }
 }
 
 struct Set {
-    bits: Text,
+    bits: ProgramText,
     /// The only member, if there is just one.
     single: Option<u32>,
 }
 
 /// Returns whether the operator is the negation of `==`. An error if CPUs have no such operator.
-fn for_cpus(operator: Operator) -> Result<bool, Reason> {
+fn for_cpus(operator: Operator) -> Result<bool, FilterReason> {
     match operator {
         Operator::Equal | Operator::And => Ok(false),
         Operator::NotEqual => Ok(true),
-        _ => Err(Reason::CpusOperator),
+        _ => Err(FilterReason::CpusOperator),
     }
 }
 
@@ -384,10 +392,10 @@ fn number_test(
     from: NumberAt,
     integer: Integer,
     number: Number,
-) -> Result<(Test, bool), Reason> {
+) -> Result<(Test, bool), FilterReason> {
     let mask = mask(integer);
     let is_signed = integer.shown == Shown::Signed;
-    let value = bits_of(number, is_signed, mask).ok_or(Reason::OutOfRange {
+    let value = bits_of(number, is_signed, mask).ok_or(FilterReason::OutOfRange {
         is_signed,
         bits: integer.bits,
     })?;
@@ -407,7 +415,7 @@ fn number_test(
         Operator::Less => (Range::new(value, most, mask), true),
         // None of these bits is set.
         Operator::And => (Range::new(0, 0, value), true),
-        Operator::Glob => return Err(Reason::NumberOperator),
+        Operator::Glob => return Err(FilterReason::NumberOperator),
     };
     Ok((Test::Range { from, range }, is_contrary))
 }

@@ -4,7 +4,7 @@
 
 use super::input::glob;
 use super::program::{
-    BytesAt, Extent, First, NumberAt, Program, Range, Source, Step, Test, Text, TextAt,
+    BytesAt, Extent, First, NumberAt, NumberSource, Program, ProgramText, Range, Step, Test, TextAt,
 };
 
 /// The values of contexts at this moment. The functions may be called in any context in which a
@@ -103,12 +103,12 @@ impl Range {
 fn plain<C: Contexts>(from: &NumberAt, record: &[u8], contexts: &C) -> Option<u64> {
     let at = from.at as usize;
     Some(match from.source {
-        Source::U8 => u8::from_le_bytes(load(record, at)?).into(),
-        Source::U16 => u16::from_le_bytes(load(record, at)?).into(),
-        Source::U32 => u32::from_le_bytes(load(record, at)?).into(),
-        Source::U64 => u64::from_le_bytes(load(record, at)?),
-        Source::Context => contexts.number(from.at as u8)?,
-        Source::Bits | Source::FarBits => return None,
+        NumberSource::U8 => u8::from_le_bytes(load(record, at)?).into(),
+        NumberSource::U16 => u16::from_le_bytes(load(record, at)?).into(),
+        NumberSource::U32 => u32::from_le_bytes(load(record, at)?).into(),
+        NumberSource::U64 => u64::from_le_bytes(load(record, at)?),
+        NumberSource::Context => contexts.number(from.at as u8)?,
+        NumberSource::Bits | NumberSource::FarBits => return None,
     })
 }
 
@@ -129,8 +129,8 @@ struct State<'a, C> {
 impl<C: Contexts> State<'_, C> {
     fn number(&self, from: NumberAt) -> Option<u64> {
         match from.source {
-            Source::Bits => self.bits(0, from),
-            Source::FarBits => self.bits(self.behind, from),
+            NumberSource::Bits => self.bits(0, from),
+            NumberSource::FarBits => self.bits(self.behind, from),
             _ => plain(&from, self.record, self.contexts),
         }
     }
@@ -180,7 +180,7 @@ impl<C: Contexts> State<'_, C> {
         self.record.get(start..end)
     }
 
-    fn operand(&self, text: Text) -> Option<&[u8]> {
+    fn operand(&self, text: ProgramText) -> Option<&[u8]> {
         self.texts.get(text.start.into()..)?.get(..text.len.into())
     }
 

@@ -3,17 +3,17 @@
 //! Location of an event's fields in its record.
 
 use super::abi::schema::{Field, FieldType, Integer, Shown};
-use super::program::{BytesAt, Extent, NumberAt, Source, TextAt};
+use super::program::{BytesAt, Extent, NumberAt, NumberSource, TextAt};
 
 /// An event's fields, in the order of the record.
 #[derive(Clone)]
-pub(super) struct Layout<F> {
+pub(super) struct FieldLayout<F> {
     pub(super) fields: F,
 }
 
 /// The left side of a comparison.
 #[derive(Clone, Copy)]
-pub(super) enum Value {
+pub(super) enum ComparedValue {
     Number(NumberAt, Integer),
     Text(TextAt),
     /// A set of numbers.
@@ -35,7 +35,7 @@ impl Place {
     }
 }
 
-impl<'a, F: Iterator<Item = Field<'a>> + Clone> Layout<F> {
+impl<'a, F: Iterator<Item = Field<'a>> + Clone> FieldLayout<F> {
     /// Returns the field called `name`.
     pub(super) fn find(&self, name: &str) -> Option<(usize, FieldType<'a>)> {
         let mut fields = self.fields.clone().enumerate();
@@ -56,17 +56,17 @@ impl<'a, F: Iterator<Item = Field<'a>> + Clone> Layout<F> {
     }
 
     /// Returns a field's value. [`None`]: the field cannot be compared.
-    pub(super) fn value(&self, index: usize, ty: FieldType<'a>) -> Option<Value> {
+    pub(super) fn value(&self, index: usize, ty: FieldType<'a>) -> Option<ComparedValue> {
         match ty {
             FieldType::Integer(integer) | FieldType::Enumeration(integer, _) => {
-                Some(Value::Number(self.number(index, integer)?, integer))
+                Some(ComparedValue::Number(self.number(index, integer)?, integer))
             }
             _ => {
                 let bytes = self.bytes(index, ty)?;
                 Some(if is_text(ty) {
-                    Value::Text(TextAt::Record(bytes))
+                    ComparedValue::Text(TextAt::Record(bytes))
                 } else {
-                    Value::Set(bytes)
+                    ComparedValue::Set(bytes)
                 })
             }
         }
@@ -94,13 +94,13 @@ impl<'a, F: Iterator<Item = Field<'a>> + Clone> Layout<F> {
     fn number(&self, index: usize, integer: Integer) -> Option<NumberAt> {
         let place = self.place(index)?;
         let source = match (place.passed, integer.is_bit_field, integer.bits) {
-            (0, false, 8) => Source::U8,
-            (0, false, 16) => Source::U16,
-            (0, false, 32) => Source::U32,
-            (0, false, 64) => Source::U64,
+            (0, false, 8) => NumberSource::U8,
+            (0, false, 16) => NumberSource::U16,
+            (0, false, 32) => NumberSource::U32,
+            (0, false, 64) => NumberSource::U64,
             (_, _, 0 | 65..) => return None,
-            (0, ..) => Source::Bits,
-            _ => Source::FarBits,
+            (0, ..) => NumberSource::Bits,
+            _ => NumberSource::FarBits,
         };
         Some(NumberAt {
             source,
@@ -164,18 +164,18 @@ pub(super) fn is_text(ty: FieldType<'_>) -> bool {
 }
 
 /// Returns a context's value. [`None`]: the context cannot be compared.
-pub(super) fn context(id: u8, ty: FieldType<'_>) -> Option<Value> {
+pub(super) fn context(id: u8, ty: FieldType<'_>) -> Option<ComparedValue> {
     match ty {
         FieldType::Integer(integer) | FieldType::Enumeration(integer, _) => {
             let number = NumberAt {
-                source: Source::Context,
+                source: NumberSource::Context,
                 at: id.into(),
                 shift: 0,
                 bits: integer.bits,
             };
             (1..=64).contains(&integer.bits).then_some(())?;
-            Some(Value::Number(number, integer))
+            Some(ComparedValue::Number(number, integer))
         }
-        _ => is_text(ty).then_some(Value::Text(TextAt::Context(id))),
+        _ => is_text(ty).then_some(ComparedValue::Text(TextAt::Context(id))),
     }
 }

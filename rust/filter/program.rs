@@ -63,16 +63,16 @@ pub(super) enum Test {
     Member {
         from: NumberAt,
         mask: u64,
-        set: Text,
+        set: ProgramText,
     },
     /// Whether a text equals the given one.
-    Equal { from: TextAt, text: Text },
+    Equal { from: TextAt, text: ProgramText },
     /// Whether a text matches a pattern.
-    Glob { from: TextAt, pattern: Text },
+    Glob { from: TextAt, pattern: ProgramText },
     /// Whether two sets are the same.
-    SameSet { from: BytesAt, set: Text },
+    SameSet { from: BytesAt, set: ProgramText },
     /// Whether two sets have a common member.
-    Intersects { from: BytesAt, set: Text },
+    Intersects { from: BytesAt, set: ProgramText },
     /// No test. From now on, far values are counted from the end of this field.
     Pass(BytesAt),
 }
@@ -87,7 +87,7 @@ pub(super) struct Range {
 
 /// Bytes among the program's texts. A set has a bit for each number, from the lowest one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Text {
+pub(super) struct ProgramText {
     pub(super) start: u16,
     pub(super) len: u16,
 }
@@ -95,7 +95,7 @@ pub(super) struct Text {
 /// Location of a number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NumberAt {
-    pub(super) source: Source,
+    pub(super) source: NumberSource,
     /// Offset of the first byte, or id of the context.
     pub(super) at: u32,
     /// First bit of that byte, if the source is bits.
@@ -106,7 +106,7 @@ pub(super) struct NumberAt {
 
 /// Kind of access to a number.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Source {
+pub(super) enum NumberSource {
     /// A number of this many bytes.
     U8,
     U16,
@@ -167,7 +167,9 @@ impl<'a> Program<'a> {
         let Test::Range { from, range } = step.test else {
             return First::NOTHING;
         };
-        let (Source::U8 | Source::U16 | Source::U32 | Source::U64) = from.source else {
+        let (NumberSource::U8 | NumberSource::U16 | NumberSource::U32 | NumberSource::U64) =
+            from.source
+        else {
             return First::NOTHING;
         };
         // After the last step the record is accepted; one step further it is refused.

@@ -27,18 +27,18 @@ pub struct Item {
 }
 
 /// An error in a list.
-pub type Error = caret::Error<Reason>;
+pub type Error = caret::Error<CpuListReason>;
 
 /// Description of an error in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum CpuListReason {
     /// The text is no list.
     NoList,
     /// The machine has no such CPU.
     NoCpu,
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for CpuListReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoList => "this is not a list of CPUs (0-3,5)",
@@ -84,9 +84,9 @@ impl<'a> CpuList<'a> {
         }
         let digits = self.rest.take_while(|c| c.is_ascii_digit());
         if digits.is_empty() {
-            return Err(error(at, Reason::NoList));
+            return Err(error(at, CpuListReason::NoList));
         }
-        digits.parse().map_err(|_| error(at, Reason::NoCpu))
+        digits.parse().map_err(|_| error(at, CpuListReason::NoCpu))
     }
 
     fn item(&mut self) -> Result<Item, Error> {
@@ -104,18 +104,18 @@ impl<'a> CpuList<'a> {
             of_group = self.number()?;
             let slash = self.rest.at;
             if !self.take("/") {
-                return Err(error(slash, Reason::NoList));
+                return Err(error(slash, CpuListReason::NoList));
             }
             group = self.number()?;
         }
         if !(self.rest.left().is_empty() || self.rest.left().starts_with(is_separator)) {
-            return Err(error(self.rest.at, Reason::NoList));
+            return Err(error(self.rest.at, CpuListReason::NoList));
         }
         if first > last || group == 0 || of_group > group {
-            return Err(error(at, Reason::NoList));
+            return Err(error(at, CpuListReason::NoList));
         }
         if last >= self.cpus {
-            return Err(error(at, Reason::NoCpu));
+            return Err(error(at, CpuListReason::NoCpu));
         }
         Ok(Item {
             first,
@@ -126,7 +126,7 @@ impl<'a> CpuList<'a> {
     }
 }
 
-fn error(at: usize, reason: Reason) -> Error {
+fn error(at: usize, reason: CpuListReason) -> Error {
     Error { at, reason }
 }
 

@@ -13,16 +13,16 @@ use core::fmt;
 
 /// A word of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice<'a> {
+pub struct FunctionWord<'a> {
     /// Whether the functions are removed from the set: `!` in front.
     pub removes: bool,
     /// The functions.
-    pub functions: Functions<'a>,
+    pub functions: FunctionNames<'a>,
 }
 
 /// A set of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Functions<'a> {
+pub enum FunctionNames<'a> {
     /// Functions whose names match a shell pattern.
     Named(&'a str),
     /// Functions of a module whose names match a shell pattern.
@@ -37,11 +37,11 @@ pub enum Functions<'a> {
 }
 
 /// An error in a word.
-pub type Error = caret::Error<Reason>;
+pub type Error = caret::Error<FunctionReason>;
 
 /// Description of an error in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum FunctionReason {
     /// The name is missing.
     NoName,
     /// After a colon, a word other than `mod`.
@@ -52,7 +52,7 @@ pub enum Reason {
     NoAddress,
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for FunctionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoName => "expected a function's name, or a pattern for names",
@@ -63,7 +63,7 @@ impl fmt::Display for Reason {
     }
 }
 
-impl<'a> Choice<'a> {
+impl<'a> FunctionWord<'a> {
     /// Parses a word.
     pub fn parse(word: &'a str) -> Result<Self, Error> {
         let (removes, rest) = match word.strip_prefix('!') {
@@ -77,23 +77,25 @@ impl<'a> Choice<'a> {
         let functions = match rest.split_once(':') {
             Some((name, behind)) => {
                 let module = behind.strip_prefix("mod:");
-                let module = module.ok_or_else(|| refuse(behind, Reason::NotMod))?;
+                let module = module.ok_or_else(|| refuse(behind, FunctionReason::NotMod))?;
                 if module.is_empty() {
-                    return Err(refuse(module, Reason::NoModule));
+                    return Err(refuse(module, FunctionReason::NoModule));
                 }
                 let name = if name.is_empty() { "*" } else { name };
-                Functions::OfModule { module, name }
+                FunctionNames::OfModule { module, name }
             }
-            None if rest.is_empty() => return Err(refuse(rest, Reason::NoName)),
+            None if rest.is_empty() => return Err(refuse(rest, FunctionReason::NoName)),
             None => match rest.strip_prefix("0x") {
                 Some(digits) => {
                     // The parse below would accept a sign.
                     let is_number = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
                     let address = u64::from_str_radix(digits, 16).ok();
                     let address = address.filter(|_| is_number);
-                    Functions::At(address.ok_or_else(|| refuse(digits, Reason::NoAddress))?)
+                    FunctionNames::At(
+                        address.ok_or_else(|| refuse(digits, FunctionReason::NoAddress))?,
+                    )
                 }
-                None => Functions::Named(rest),
+                None => FunctionNames::Named(rest),
             },
         };
         Ok(Self { removes, functions })

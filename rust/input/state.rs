@@ -57,25 +57,25 @@ pub struct Given<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its value.
-    pub value: Value<'a>,
+    pub value: StateValue<'a>,
 }
 
 /// A field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value<'a> {
+pub enum StateValue<'a> {
     /// A word, which must be a number in a valid line.
     Word(&'a str),
     /// A text.
-    Text(Text<'a>),
+    Text(QuotedText<'a>),
 }
 
 /// A text, as written between its quotation marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Text<'a>(&'a str);
+pub struct QuotedText<'a>(&'a str);
 
 /// Description of an error in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum StateReason {
     /// A field is expected.
     NoField,
     /// A text without a closing quotation mark.
@@ -89,9 +89,9 @@ pub enum Reason {
 }
 
 /// An error in a line.
-pub type Error = caret::Error<Reason>;
+pub type Error = caret::Error<StateReason>;
 
-impl fmt::Display for Reason {
+impl fmt::Display for StateReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoField => "expected FIELD=VALUE",
@@ -125,14 +125,14 @@ impl<'a> Fields<'a> {
         let end = rest.find(|c: char| c == '=' || c.is_ascii_whitespace());
         let name = match end.and_then(|end| rest.split_at_checked(end)) {
             Some((name, behind)) if !name.is_empty() && behind.starts_with('=') => name,
-            _ => return error(at, Reason::NoField),
+            _ => return error(at, StateReason::NoField),
         };
         self.at = at + name.len() + 1;
         let value = match self.rest().strip_prefix('"') {
             Some(quoted) => {
                 let begin = self.at + 1;
                 let len = checked(quoted).map_err(|Error { at, reason }| match reason {
-                    Reason::NotClosed => Error {
+                    StateReason::NotClosed => Error {
                         at: self.at,
                         reason,
                     },
@@ -143,12 +143,12 @@ impl<'a> Fields<'a> {
                 })?;
                 self.at = begin + len + 1;
                 if !self.rest().is_empty() && !self.rest().starts_with(is_blank) {
-                    return error(self.at, Reason::Joined);
+                    return error(self.at, StateReason::Joined);
                 }
                 self.skip_blanks();
-                Value::Text(Text(quoted.get(..len).unwrap_or("")))
+                StateValue::Text(QuotedText(quoted.get(..len).unwrap_or("")))
             }
-            None => Value::Word(self.word()),
+            None => StateValue::Word(self.word()),
         };
         Ok(Some(Given { at, name, value }))
     }
@@ -186,18 +186,18 @@ fn checked(text: &str) -> Result<usize, Error> {
         let error = |reason| Err(Error { at, reason });
         match byte {
             b'"' => return Ok(at),
-            0 => return error(Reason::Nul),
+            0 => return error(StateReason::Nul),
             b'\\' => match escaped(|| rest.next().map(|(_, byte)| byte)) {
-                Some(0) => return error(Reason::Nul),
+                Some(0) => return error(StateReason::Nul),
                 Some(_) => {}
-                None => return error(Reason::Escape),
+                None => return error(StateReason::Escape),
             },
             _ => {}
         }
     }
     Err(Error {
         at: text.len(),
-        reason: Reason::NotClosed,
+        reason: StateReason::NotClosed,
     })
 }
 
@@ -214,7 +214,7 @@ fn escaped(mut next: impl FnMut() -> Option<u8>) -> Option<u8> {
     }
 }
 
-impl<'a> Text<'a> {
+impl<'a> QuotedText<'a> {
     /// Iterates over the bytes that the text stands for.
     pub fn bytes(self) -> impl Iterator<Item = u8> + 'a {
         let mut rest = self.0.bytes();

@@ -66,7 +66,7 @@ impl Action {
 
 /// A trigger, as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Trigger<'a> {
+pub struct TriggerLine<'a> {
     /// Whether the line deletes the trigger.
     pub removes: bool,
     /// The action.
@@ -81,12 +81,12 @@ pub struct Trigger<'a> {
     /// Maximum number of actions; 0: no limit.
     pub count: u64,
     /// Filter for the records of the event.
-    pub filter: Option<Filter<'a>>,
+    pub filter: Option<TriggerFilter<'a>>,
 }
 
 /// A filter expression, not yet parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Filter<'a> {
+pub struct TriggerFilter<'a> {
     /// The expression.
     pub expression: &'a str,
     /// Position in the trigger.
@@ -94,11 +94,11 @@ pub struct Filter<'a> {
 }
 
 /// An error in a trigger.
-pub type Error = caret::Error<Reason>;
+pub type Error = caret::Error<TriggerReason>;
 
 /// Description of an error in a trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum TriggerReason {
     /// The word is not an action.
     NoAction,
     /// The word is not a valid name of a session.
@@ -116,7 +116,7 @@ pub enum Reason {
     /// A control character in the text.
     Control,
     /// The text is not valid for a marker.
-    NoMarker(marker::Refusal),
+    NoMarker(marker::MarkerRefusal),
     /// More text than expected.
     TooMuch,
     /// A word other than `if` after the action.
@@ -125,7 +125,7 @@ pub enum Reason {
     NoFilter,
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for TriggerReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match *self {
             Self::NoAction => {
@@ -150,7 +150,7 @@ impl fmt::Display for Reason {
     }
 }
 
-impl<'a> Trigger<'a> {
+impl<'a> TriggerLine<'a> {
     /// Parses a trigger. May run in any context.
     pub fn parse(text: &'a str) -> Result<Self, Error> {
         let mut rest = Rest::new(text);
@@ -161,7 +161,7 @@ impl<'a> Trigger<'a> {
         let action = actions.find(|action| action.name() == name);
         let action = action.ok_or(Error {
             at,
-            reason: Reason::NoAction,
+            reason: TriggerReason::NoAction,
         })?;
         let mut trigger = Self {
             removes,
@@ -179,26 +179,26 @@ impl<'a> Trigger<'a> {
                 trigger.packets = match argument(&mut rest) {
                     Some((_, word)) => match number(word) {
                         Some(packets) => packets,
-                        None => return behind.error(Reason::NoPackets),
+                        None => return behind.error(TriggerReason::NoPackets),
                     },
                     None if removes => 0,
-                    None => return rest.error(Reason::NoPackets),
+                    None => return rest.error(TriggerReason::NoPackets),
                 };
             }
             Action::Marker => {
                 trigger.text = marker_text(&mut rest)?;
                 if trigger.text.is_none() && !removes {
-                    return rest.error(Reason::NoText);
+                    return rest.error(TriggerReason::NoText);
                 }
             }
             Action::Snapshot | Action::Stacktrace => {}
         }
         if let Some((at, word)) = argument(&mut rest) {
-            let reason = Reason::NoCount;
+            let reason = TriggerReason::NoCount;
             trigger.count = number(word).ok_or(Error { at, reason })?;
         }
         if rest.left().starts_with(':') {
-            return rest.error(Reason::TooMuch);
+            return rest.error(TriggerReason::TooMuch);
         }
         rest.skip_space();
         if rest.left().is_empty() {
@@ -206,13 +206,13 @@ impl<'a> Trigger<'a> {
         }
         let behind = rest;
         if rest.take_while(|c| !c.is_ascii_whitespace()) != "if" {
-            return behind.error(Reason::NoIf);
+            return behind.error(TriggerReason::NoIf);
         }
         rest.skip_space();
         if rest.left().is_empty() {
-            return rest.error(Reason::NoFilter);
+            return rest.error(TriggerReason::NoFilter);
         }
-        trigger.filter = Some(Filter {
+        trigger.filter = Some(TriggerFilter {
             expression: rest.left().trim_ascii_end(),
             at: rest.at,
         });
@@ -221,7 +221,7 @@ impl<'a> Trigger<'a> {
 }
 
 /// Formats the trigger so that it can be parsed again.
-impl fmt::Display for Trigger<'_> {
+impl fmt::Display for TriggerLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.removes { "!" } else { "" })?;
         f.write_str(self.action.name())?;
@@ -294,24 +294,24 @@ fn marker_text<'a>(rest: &mut Rest<'a>) -> Result<Option<&'a str>, Error> {
     };
     let place = |is_it: fn(char) -> bool| Some(at.wrapping_add(text.find(is_it)?));
     if let Some(at) = place(|c| c.is_ascii_control()) {
-        let reason = Reason::Control;
+        let reason = TriggerReason::Control;
         return Err(Error { at, reason });
     }
     match quote {
-        Some(quote) if !rest.take(quote) => return start.error(Reason::NotQuoted),
-        Some(_) if !is_at_end_of_word(rest) => return rest.error(Reason::NoIf),
+        Some(quote) if !rest.take(quote) => return start.error(TriggerReason::NotQuoted),
+        Some(_) if !is_at_end_of_word(rest) => return rest.error(TriggerReason::NoIf),
         Some(_) => {}
-        None if text.is_empty() => return before.error(Reason::NoText),
+        None if text.is_empty() => return before.error(TriggerReason::NoText),
         None => {
             if let Some(at) = place(|c| matches!(c, '"' | '\'')) {
-                let reason = Reason::Quote;
+                let reason = TriggerReason::Quote;
                 return Err(Error { at, reason });
             }
         }
     }
     match marker::check(text) {
         Ok(()) => Ok(Some(text)),
-        Err(why) => start.error(Reason::NoMarker(why)),
+        Err(why) => start.error(TriggerReason::NoMarker(why)),
     }
 }
 
@@ -329,7 +329,7 @@ fn session<'a>(rest: &mut Rest<'a>) -> Result<Option<&'a str>, Error> {
     match name::refusal(word) {
         Some(why) => Err(Error {
             at,
-            reason: Reason::NoName(why),
+            reason: TriggerReason::NoName(why),
         }),
         None => Ok(Some(word)),
     }

@@ -15,7 +15,7 @@ use super::filter::Filter;
 use super::{Destination, Probe, Recorder, Taker};
 use crate::arch::preempt::NoPreempt;
 use crate::channel::Buffer;
-use crate::context::{Called, ContextSet, Moment};
+use crate::context::{ContextSet, KernelCalls, Moment};
 use crate::record::format::CompactTsc;
 use crate::record::memory::{tail_alone, Capture, Captured, RecordWriter, Space, Tail};
 use crate::sys::args::Task;
@@ -381,7 +381,7 @@ impl<T: Tail> Tail for WithContexts<'_, T> {
 /// The same with what the kernel is called for, which comes behind the contexts.
 struct WithCalled<'a, T> {
     rest: &'a WithContexts<'a, T>,
-    called: &'a Called<'a>,
+    called: &'a KernelCalls<'a>,
 }
 
 impl<T: Tail> Tail for WithCalled<'_, T> {

@@ -5,7 +5,7 @@
 use crate::abi::schema::{Field, FieldType};
 use crate::arch::preempt::NoPreempt;
 use crate::context::{Context, Moment};
-use crate::filter::compile::{self, compile, Memory, Names};
+use crate::filter::compile::{self, compile, FilterNames, ProgramMemory};
 use crate::filter::evaluate::Contexts;
 use crate::filter::program::{First, Program, Step, MAX_STEPS, MAX_TEXTS};
 use crate::input::filter::error::Error as Wrong;
@@ -50,13 +50,13 @@ impl Filter {
     ) -> Result<Arc<Self>, Refusal> {
         let mut steps = KVec::from_elem(Step::NONE, MAX_STEPS, GFP_KERNEL)?;
         let mut texts = KVec::from_elem(0, MAX_TEXTS, GFP_KERNEL)?;
-        let names = Names {
+        let names = FilterNames {
             fields,
             contexts: &CONTEXTS,
             cpus: cpu::count(),
             hides_addresses: !sees_addresses(),
         };
-        let memory = Memory {
+        let memory = ProgramMemory {
             steps: &mut steps,
             texts: &mut texts,
         };
@@ -99,8 +99,8 @@ fn kept<T: Copy>(items: &[T]) -> Result<KVec<T>, AllocError> {
 }
 
 /// The contexts that there are, as filters see them.
-static CONTEXTS: [compile::Context<'static>; Context::ALL.len()] = {
-    let mut contexts = [compile::Context {
+static CONTEXTS: [compile::FilterContext<'static>; Context::ALL.len()] = {
+    let mut contexts = [compile::FilterContext {
         name: "",
         id: 0,
         ty: FieldType::String,
@@ -108,7 +108,7 @@ static CONTEXTS: [compile::Context<'static>; Context::ALL.len()] = {
     let mut id = 0;
     while id < contexts.len() {
         let context = Context::ALL[id];
-        contexts[id] = compile::Context {
+        contexts[id] = compile::FilterContext {
             name: context.name(),
             id: context as u8,
             ty: context.ty(),

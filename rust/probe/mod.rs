@@ -17,7 +17,7 @@ use crate::channel::{Begun, Buffer, Channel, Entered, Route, Waiting, Ways};
 use crate::context::ContextSet;
 use crate::record::clock::AnyClock;
 use crate::record::format::Format;
-use crate::record::header::{Compact, EventHeader, Label, Large};
+use crate::record::header::{Compact, EventHeader, Large, RecordLabel};
 use crate::record::memory::{tail_alone, RecordWriter, Tail};
 use crate::ring::lost::Lost;
 use crate::sys::rcu::RcuArc;
@@ -33,7 +33,7 @@ pub(crate) struct Probe {
     /// handler of a format takes it, and looks only if it is stopped.
     route: Route,
     /// What goes into the header of its records.
-    pub(crate) label: Label,
+    pub(crate) label: RecordLabel,
     /// What is to be looked at before anything is recorded: bits of [`Look`](captured::Look).
     look: SharedWord,
     filter: RcuArc<Filter>,
@@ -74,7 +74,7 @@ impl Probe {
     ) -> Self {
         let entrance = &recorder.entrance;
         let (route, layout) = (entrance.route(), entrance.layout());
-        let label = Label::in_layout(number, layout);
+        let label = RecordLabel::in_layout(number, layout);
         Self::with(route, label, contexts, filter, Taker::Recorder(recorder))
     }
 
@@ -82,7 +82,7 @@ impl Probe {
     pub(crate) fn of_trigger(trigger: Arc<Trigger>) -> Result<Self> {
         let closed = Ways::closed().ok_or(ENOMEM)?;
         let route = Route::new(closed.clone(), closed);
-        let label = Label::in_layout(0, Layout::Compact);
+        let label = RecordLabel::in_layout(0, Layout::Compact);
         let contexts = Arc::new(ContextSet::NONE, GFP_KERNEL)?;
         let filter = trigger.filter().cloned();
         let taker = Taker::Trigger(trigger);
@@ -91,7 +91,7 @@ impl Probe {
 
     fn with(
         route: Route,
-        label: Label,
+        label: RecordLabel,
         contexts: Arc<ContextSet>,
         filter: Option<Arc<Filter>>,
         taker: Taker,
@@ -174,7 +174,7 @@ pub(crate) struct Destination<'a> {
     /// The ways of `entrance`, cached here to save one load.
     pub(crate) buffers: &'a Ways,
     pub(crate) entrance: &'a Entrance,
-    pub(crate) label: Label,
+    pub(crate) label: RecordLabel,
 }
 
 impl<'a> Destination<'a> {
@@ -257,7 +257,12 @@ impl<'a> Destination<'a> {
 }
 
 #[inline(always)]
-fn record_as<F: Format, T: Tail>(buffers: &Ways, entrance: &Entrance, label: &Label, tail: &T) {
+fn record_as<F: Format, T: Tail>(
+    buffers: &Ways,
+    entrance: &Entrance,
+    label: &RecordLabel,
+    tail: &T,
+) {
     let entered = match buffers.enter() {
         Ok(entered) => entered,
         Err(waiting) => return admit::<F, T>(waiting, entrance, label, tail),
@@ -276,7 +281,12 @@ fn record_as<F: Format, T: Tail>(buffers: &Ways, entrance: &Entrance, label: &La
 #[cold]
 #[inline(never)]
 #[link_section = ".kprobes.text"]
-fn admit<F: Format, T: Tail>(waiting: Waiting<'_>, entrance: &Entrance, label: &Label, tail: &T) {
+fn admit<F: Format, T: Tail>(
+    waiting: Waiting<'_>,
+    entrance: &Entrance,
+    label: &RecordLabel,
+    tail: &T,
+) {
     let least = F::Header::SHORT.wrapping_add(tail.len() as u64);
     if let Some(entered) = entrance.admit(waiting, least) {
         record_any::<F, T>(entered, label, tail);
@@ -285,6 +295,6 @@ fn admit<F: Format, T: Tail>(waiting: Waiting<'_>, entrance: &Entrance, label: &
 
 #[cold]
 #[inline(never)]
-fn record_any<F: Format, T: Tail>(entered: Entered<'_>, label: &Label, tail: &T) {
+fn record_any<F: Format, T: Tail>(entered: Entered<'_>, label: &RecordLabel, tail: &T) {
     Buffer::record_any::<F, _>(entered, label, || tail_alone(tail));
 }

@@ -82,12 +82,12 @@ pub(crate) struct Counts {
 impl Trigger {
     /// Makes one of the session that has these means. May sleep.
     pub(crate) fn new(
-        parsed: &input::Trigger<'_>,
+        parsed: &input::TriggerLine<'_>,
         filter: Option<Arc<Filter>>,
         means: Means,
     ) -> Result<Arc<Self>> {
         let copy = |text: &str| CString::try_from_fmt(fmt!("{text}"));
-        let bare = input::Trigger {
+        let bare = input::TriggerLine {
             filter: None,
             ..*parsed
         };
@@ -128,7 +128,7 @@ impl Trigger {
     }
 
     /// Whether it brings about the same: a marker of any text, if none is said.
-    pub(crate) fn does(&self, parsed: &input::Trigger<'_>) -> bool {
+    pub(crate) fn does(&self, parsed: &input::TriggerLine<'_>) -> bool {
         let marker = self.marker.as_ref().map(|text| text.to_bytes());
         self.action == parsed.action
             && self.session() == parsed.session

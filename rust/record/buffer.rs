@@ -7,12 +7,12 @@ use super::abi::packet::PacketHeader;
 use super::clock::{ClockSource, TraceClock};
 use super::format::Format;
 use super::gate::{Entry, Exclusive, Stopped};
-use super::header::{EventHeader, Label};
+use super::header::{EventHeader, RecordLabel};
 use super::memory::{self, Memory, PacketMemory, Pages, RecordWriter};
 use super::packet::{self, Identity};
-use super::platform::{Platform, Wakeup};
+use super::platform::{Wakeup, WritePlatform};
 use super::ring::commit::Complete;
-use super::ring::consume::{Packet, Reader};
+use super::ring::consume::{Reader, TakenPacket};
 use super::ring::exchange::{Bank, Taken, Vacated};
 use super::ring::geometry::Geometry;
 use super::ring::lost::Lost;
@@ -52,7 +52,7 @@ pub enum NotMade {
 
 /// One CPU's buffer, as its writers see it.
 #[repr(C)]
-pub struct Buffer<P: Platform> {
+pub struct Buffer<P: WritePlatform> {
     /// First, so that instructions access its first word without an offset.
     ring: Ring<P>,
     memory: Memory<P::Pages>,
@@ -65,7 +65,7 @@ pub struct Buffer<P: Platform> {
     wakeup: P::Wakeup,
 }
 
-impl<P: Platform> Buffer<P> {
+impl<P: WritePlatform> Buffer<P> {
     /// Makes a buffer, with memory near its CPU. May sleep.
     pub fn new(
         shape: Shape,
@@ -115,7 +115,7 @@ impl<P: Platform> Buffer<P> {
     }
 
     /// The memory of a packet that the ring gave to the reader.
-    pub fn packet(&self, reader: &Reader, packet: &Packet) -> Option<PacketMemory<P::Pages>> {
+    pub fn packet(&self, reader: &Reader, packet: &TakenPacket) -> Option<PacketMemory<P::Pages>> {
         self.sub_buffer(reader, packet.memory)
     }
 
@@ -150,7 +150,7 @@ impl<P: Platform> Buffer<P> {
     #[inline(always)]
     pub fn record_open<'a, F: Format, W: FnOnce(RecordWriter<'a>)>(
         entered: Entered<'a, P>,
-        label: &Label,
+        label: &RecordLabel,
         payload: impl FnOnce() -> (u64, W),
     ) -> Result<(), Entered<'a, P>> {
         let read = F::Clock::read(&entered.target().clock);
@@ -184,7 +184,7 @@ impl<P: Platform> Buffer<P> {
     #[inline(always)]
     pub fn record_any<'a, F: Format, W: FnOnce(RecordWriter<'a>)>(
         entered: Entered<'a, P>,
-        label: &Label,
+        label: &RecordLabel,
         payload: impl FnOnce() -> (u64, W),
     ) {
         let buffer = entered.target();
@@ -223,7 +223,7 @@ impl<P: Platform> Buffer<P> {
     #[inline(always)]
     pub fn begin_open<'a, F: Format>(
         entered: Entered<'a, P>,
-        label: &Label,
+        label: &RecordLabel,
         len: u64,
     ) -> Result<(BegunOpen<'a, P>, RecordWriter<'a>), Entered<'a, P>> {
         let read = F::Clock::read(&entered.target().clock);
@@ -248,7 +248,7 @@ impl<P: Platform> Buffer<P> {
     /// counted.
     pub fn begin_any<'a, F: Format>(
         entered: Entered<'a, P>,
-        label: &Label,
+        label: &RecordLabel,
         payload: u64,
     ) -> Option<(Begun<'a, P>, RecordWriter<'a>)> {
         let buffer = entered.target();
@@ -298,7 +298,7 @@ impl<P: Platform> Buffer<P> {
     #[inline(never)]
     fn reserve_any(
         &self,
-        label: &Label,
+        label: &RecordLabel,
         short: u64,
         extended: u64,
         payload: u64,
@@ -450,12 +450,12 @@ impl<P: Platform> Buffer<P> {
 /// [end](Self::end) it.
 // Only what the end needs, because the compiler stores each word that the caller keeps.
 #[must_use]
-pub struct BegunOpen<'a, P: Platform> {
+pub struct BegunOpen<'a, P: WritePlatform> {
     entered: Entered<'a, P>,
     pending: Pending<'a, P>,
 }
 
-impl<P: Platform> BegunOpen<'_, P> {
+impl<P: WritePlatform> BegunOpen<'_, P> {
     /// Commits the record, which is completely written.
     #[inline(always)]
     pub fn end(self) {
@@ -468,17 +468,17 @@ impl<P: Platform> BegunOpen<'_, P> {
 
 /// A record of any entry that is being written.
 #[must_use]
-pub struct Begun<'a, P: Platform> {
+pub struct Begun<'a, P: WritePlatform> {
     inside: Exclusive<'a, P, Buffer<P>>,
     pending: Pending<'a, P>,
 }
 
-impl<'a, P: Platform> Begun<'a, P> {
+impl<'a, P: WritePlatform> Begun<'a, P> {
     /// Writes the header of the record.
     fn new<F: Format>(
         inside: Exclusive<'a, P, Buffer<P>>,
         record: Reserved<'a, P>,
-        label: &Label,
+        label: &RecordLabel,
         payload: u64,
     ) -> (Self, RecordWriter<'a>) {
         let buffer = inside.target();

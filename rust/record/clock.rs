@@ -4,7 +4,7 @@
 //!
 //! Times of one buffer never go back: each buffer has its own [`TraceClock`], which ensures this.
 
-use super::platform::Platform;
+use super::platform::WritePlatform;
 use super::ring::platform::Local;
 
 /// The clock that a probe reads, selected when the probe is compiled. See [`TraceClock`].
@@ -12,9 +12,9 @@ pub trait ClockSource {
     /// Whether a reading needs a function call.
     const IS_CALL: bool;
     /// See [`TraceClock::read`].
-    fn read<P: Platform>(clock: &TraceClock<P>) -> u64;
+    fn read<P: WritePlatform>(clock: &TraceClock<P>) -> u64;
     /// See [`TraceClock::settle`].
-    fn settle<P: Platform>(clock: &TraceClock<P>, read: u64) -> u64;
+    fn settle<P: WritePlatform>(clock: &TraceClock<P>, read: u64) -> u64;
 }
 
 /// The processor's time stamp counter.
@@ -23,11 +23,11 @@ pub struct Tsc;
 impl ClockSource for Tsc {
     const IS_CALL: bool = false;
     #[inline(always)]
-    fn read<P: Platform>(_: &TraceClock<P>) -> u64 {
+    fn read<P: WritePlatform>(_: &TraceClock<P>) -> u64 {
         P::tsc()
     }
     #[inline(always)]
-    fn settle<P: Platform>(_: &TraceClock<P>, read: u64) -> u64 {
+    fn settle<P: WritePlatform>(_: &TraceClock<P>, read: u64) -> u64 {
         read
     }
 }
@@ -38,11 +38,11 @@ pub struct Monotonic;
 impl ClockSource for Monotonic {
     const IS_CALL: bool = true;
     #[inline(always)]
-    fn read<P: Platform>(_: &TraceClock<P>) -> u64 {
+    fn read<P: WritePlatform>(_: &TraceClock<P>) -> u64 {
         P::monotonic_ns()
     }
     #[inline(always)]
-    fn settle<P: Platform>(clock: &TraceClock<P>, read: u64) -> u64 {
+    fn settle<P: WritePlatform>(clock: &TraceClock<P>, read: u64) -> u64 {
         clock.not_before_latest(read)
     }
 }
@@ -53,11 +53,11 @@ pub struct AnyClock;
 impl ClockSource for AnyClock {
     const IS_CALL: bool = true;
     #[inline(always)]
-    fn read<P: Platform>(clock: &TraceClock<P>) -> u64 {
+    fn read<P: WritePlatform>(clock: &TraceClock<P>) -> u64 {
         clock.read()
     }
     #[inline(always)]
-    fn settle<P: Platform>(clock: &TraceClock<P>, read: u64) -> u64 {
+    fn settle<P: WritePlatform>(clock: &TraceClock<P>, read: u64) -> u64 {
         clock.settle(read)
     }
 }
@@ -67,13 +67,13 @@ impl ClockSource for AnyClock {
 /// The time stamp counter never goes back on a CPU, in any context, because interrupts are
 /// ordering. The NMI-safe monotonic clock may go back a little, so no reading counts as earlier
 /// than `latest`. A reservation also compares the time with that of the last record.
-pub struct TraceClock<P: Platform> {
+pub struct TraceClock<P: WritePlatform> {
     monotonic: bool,
     /// Latest reading of the monotonic clock.
     latest: P::Local,
 }
 
-impl<P: Platform> TraceClock<P> {
+impl<P: WritePlatform> TraceClock<P> {
     /// Makes a clock that reads the time stamp counter.
     pub fn tsc() -> Self {
         Self::new(false)

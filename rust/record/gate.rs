@@ -36,12 +36,12 @@
 //! itself, this looks like the interruption of a thread. The recursion continues once and sets its
 //! bit. It is refused when it fires itself again.
 
-use super::platform::Platform;
+use super::platform::WritePlatform;
 use super::ring::platform::{Local, Shared};
 use core::ops::Deref;
 
 /// One `T` for each possible CPU. A clone refers to the same values.
-pub trait PerCpu<T, G>: Clone + Sized {
+pub trait EachCpu<T, G>: Clone + Sized {
     /// Allocates the values, each made by `make`. [`None`]: out of memory. May sleep.
     fn new(make: impl Fn() -> T) -> Option<Self>;
     /// Returns the word by which [`at`](Self::at) finds the values.
@@ -143,17 +143,17 @@ pub unsafe trait State {
 /// One gate for each possible CPU, with the value behind each gate. The drop closes the gates,
 /// waits for the contexts inside, and drops the values, even if [`Ways`] to the gates remain. May
 /// sleep.
-pub struct Gates<P: Platform, T>(Ways<P, T>);
+pub struct Gates<P: WritePlatform, T>(Ways<P, T>);
 
 /// A shared reference to the gates, with which contexts enter. A clone refers to the same gates.
-pub struct Ways<P: Platform, T>(P::PerCpu<Gate<P, T>>);
+pub struct Ways<P: WritePlatform, T>(P::PerCpu<Gate<P, T>>);
 
 /// One of two ways through gates. It can change while contexts take it.
 ///
 /// # Invariants
 ///
 /// `taken` is the word of `direct` or of `diverted`.
-pub struct Route<P: Platform, T> {
+pub struct Route<P: WritePlatform, T> {
     taken: P::Shared,
     direct: Ways<P, T>,
     diverted: Ways<P, T>,
@@ -166,20 +166,20 @@ pub struct Route<P: Platform, T> {
 /// The gate is open only when `place` is filled.
 // `state` comes first, so that instructions access it without an offset.
 #[repr(C)]
-pub struct Gate<P: Platform, T> {
+pub struct Gate<P: WritePlatform, T> {
     state: P::GateState,
     place: P::Place<T>,
     /// Bits of levels, see (G2).
     levels: P::Local,
 }
 
-impl<P: Platform, T> Clone for Ways<P, T> {
+impl<P: WritePlatform, T> Clone for Ways<P, T> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<P: Platform, T> Deref for Gates<P, T> {
+impl<P: WritePlatform, T> Deref for Gates<P, T> {
     type Target = Ways<P, T>;
 
     fn deref(&self) -> &Ways<P, T> {
@@ -187,7 +187,7 @@ impl<P: Platform, T> Deref for Gates<P, T> {
     }
 }
 
-impl<P: Platform, T> Drop for Gates<P, T> {
+impl<P: WritePlatform, T> Drop for Gates<P, T> {
     fn drop(&mut self) {
         let Ways(gates) = &self.0;
         gates.for_each(|gate| gate.state.set_open(false));
@@ -203,7 +203,7 @@ impl<P: Platform, T> Drop for Gates<P, T> {
     }
 }
 
-impl<P: Platform, T> Gates<P, T> {
+impl<P: WritePlatform, T> Gates<P, T> {
     /// Makes closed gates with empty places. [`None`]: out of memory. May sleep.
     pub fn new() -> Option<Self> {
         Ways::closed().map(Self)
@@ -251,7 +251,7 @@ impl<P: Platform, T> Gates<P, T> {
     }
 }
 
-impl<P: Platform, T> Ways<P, T> {
+impl<P: WritePlatform, T> Ways<P, T> {
     /// Makes gates that stay closed. [`None`]: out of memory. May sleep.
     pub fn closed() -> Option<Self> {
         P::PerCpu::new(|| Gate {
@@ -271,7 +271,7 @@ impl<P: Platform, T> Ways<P, T> {
     }
 }
 
-impl<P: Platform, T> Route<P, T> {
+impl<P: WritePlatform, T> Route<P, T> {
     /// The route that takes `direct` until it is [diverted](Self::divert) to the other.
     pub fn new(direct: Ways<P, T>, diverted: Ways<P, T>) -> Self {
         Self {
@@ -310,7 +310,7 @@ impl<P: Platform, T> Route<P, T> {
     }
 }
 
-impl<P: Platform, T> Gate<P, T> {
+impl<P: WritePlatform, T> Gate<P, T> {
     /// As [`Ways::enter`]. It is this CPU's.
     #[inline(always)]
     fn enter(&self, guard: P::NoPreempt) -> Result<Entry<'_, P, T>, Stopped<'_, P, T>> {
@@ -332,12 +332,12 @@ impl<P: Platform, T> Gate<P, T> {
 /// `gate` is this CPU's, and was open when the context entered (except for an entry in a
 /// [`Stopped`]).
 // One pointer, so that the compiler passes it in a register.
-pub struct Entry<'a, P: Platform, T> {
+pub struct Entry<'a, P: WritePlatform, T> {
     gate: &'a Gate<P, T>,
     guard: P::NoPreempt,
 }
 
-impl<'a, P: Platform, T> Entry<'a, P, T> {
+impl<'a, P: WritePlatform, T> Entry<'a, P, T> {
     /// Returns this CPU's `T`. The caller keeps the entry until the last use of the reference. `'a`
     /// is longer than the entry, so that one value can contain both; the compiler does not check
     /// the rest.
@@ -394,7 +394,7 @@ impl<'a, P: Platform, T> Entry<'a, P, T> {
     }
 }
 
-impl<P: Platform, T> Drop for Entry<'_, P, T> {
+impl<P: WritePlatform, T> Drop for Entry<'_, P, T> {
     #[inline(always)]
     fn drop(&mut self) {
         self.gate.state.leave();
@@ -406,9 +406,9 @@ impl<P: Platform, T> Drop for Entry<'_, P, T> {
 /// # Invariants
 ///
 /// The bit of this level is set, unless the entry is the outermost.
-pub struct Exclusive<'a, P: Platform, T>(Entry<'a, P, T>);
+pub struct Exclusive<'a, P: WritePlatform, T>(Entry<'a, P, T>);
 
-impl<'a, P: Platform, T> Deref for Exclusive<'a, P, T> {
+impl<'a, P: WritePlatform, T> Deref for Exclusive<'a, P, T> {
     type Target = Entry<'a, P, T>;
 
     #[inline(always)]
@@ -417,7 +417,7 @@ impl<'a, P: Platform, T> Deref for Exclusive<'a, P, T> {
     }
 }
 
-impl<P: Platform, T> Drop for Exclusive<'_, P, T> {
+impl<P: WritePlatform, T> Drop for Exclusive<'_, P, T> {
     #[inline(always)]
     fn drop(&mut self) {
         if self.0.is_nested() {
@@ -427,9 +427,9 @@ impl<P: Platform, T> Drop for Exclusive<'_, P, T> {
 }
 
 /// Entry of a context that was stopped at the gate. While it exists, the context stays on its CPU.
-pub struct Stopped<'a, P: Platform, T>(Entry<'a, P, T>);
+pub struct Stopped<'a, P: WritePlatform, T>(Entry<'a, P, T>);
 
-impl<'a, P: Platform, T> Stopped<'a, P, T> {
+impl<'a, P: WritePlatform, T> Stopped<'a, P, T> {
     /// Passes the gate nevertheless, unless it is closed. The gate was watched, or another context
     /// is inside.
     #[inline(always)]

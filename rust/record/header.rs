@@ -25,14 +25,14 @@ pub trait EventHeader {
 
 /// The part of an event that its header contains.
 #[derive(Clone, Copy)]
-pub struct Label {
+pub struct RecordLabel {
     /// The event's number in the trace.
     pub id: u32,
     /// [`EventHeader::span`] of `id`.
     span: u64,
 }
 
-impl Label {
+impl RecordLabel {
     /// Makes the label of event `id` in a trace with headers `H`.
     #[inline(always)]
     pub fn new<H: EventHeader>(id: u32) -> Self {

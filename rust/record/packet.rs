@@ -7,7 +7,7 @@
 
 use super::abi::packet::{PacketHeader, Uuid, MAGIC};
 use super::memory::{payload, Memory, Payload};
-use super::platform::Platform;
+use super::platform::WritePlatform;
 use super::ring::reserve::Opened;
 use super::ring::switch::Closed;
 use core::mem::{offset_of, size_of};
@@ -45,12 +45,12 @@ const _: () = assert!(
 );
 
 /// Size of the part of a packet that readers move out, given its content: whole pages, for splice.
-pub fn size<P: Platform>(content: u64) -> u64 {
+pub fn size<P: WritePlatform>(content: u64) -> u64 {
     content.next_multiple_of(P::PAGE_SIZE)
 }
 
 /// Writes the header fields that are known when a packet is opened.
-pub(super) fn open<P: Platform>(
+pub(super) fn open<P: WritePlatform>(
     memory: &Memory<P::Pages>,
     opened: &Opened<'_, P>,
     identity: Identity,
@@ -79,7 +79,7 @@ pub(super) fn open<P: Platform>(
 }
 
 /// Writes the header fields that are known when a packet is closed.
-pub(super) fn close<P: Platform>(memory: &Memory<P::Pages>, closed: &Closed<'_, P>) {
+pub(super) fn close<P: WritePlatform>(memory: &Memory<P::Pages>, closed: &Closed<'_, P>) {
     let at = |offset: usize| closed.memory.wrapping_add(offset as u64);
     memory.write(
         at(offset_of!(PacketHeader, timestamp_end)),

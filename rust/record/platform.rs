@@ -5,20 +5,20 @@
 //! `channel/platform.rs` implements it for the kernel. The benchmark in user space (tools/native)
 //! has its own implementation.
 
-use super::gate::{Level, PerCpu, Place, State};
+use super::gate::{EachCpu, Level, Place, State};
 use super::memory::Pages;
 use super::ring;
 use super::ring::slot::Slot;
 
 /// The machine that the write side runs on: the platform of a ring, and more functions of its CPU.
-pub trait Platform: ring::platform::Platform {
+pub trait WritePlatform: ring::platform::Platform {
     /// Size of a page in bytes. Readers move out packets in whole pages.
     const PAGE_SIZE: u64;
 
     /// Guard that keeps the code that owns it on its CPU.
     type NoPreempt;
     /// One value for each possible CPU.
-    type PerCpu<T>: PerCpu<T, Self::NoPreempt>;
+    type PerCpu<T>: EachCpu<T, Self::NoPreempt>;
     /// Cell for the value behind a gate.
     type Place<T>: Place<T>;
     /// State of a gate.

@@ -91,7 +91,7 @@ pub struct Told {
 
 /// Counters of an area.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct AuxCounts {
     /// Number of chunks that ended.
     pub chunks: u64,
     /// Bytes in them.
@@ -291,8 +291,8 @@ impl<P: Platform> Aux<P> {
     }
 
     /// Returns the counters. Any CPU; exact while no producer writes.
-    pub fn counts(&self) -> Counts {
-        Counts {
+    pub fn counts(&self) -> AuxCounts {
+        AuxCounts {
             chunks: self.chunks.load(),
             bytes: self.head.load(),
             overwritten: self.overwritten.load(),

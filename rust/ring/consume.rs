@@ -30,14 +30,14 @@ pub struct Reader {
 }
 
 struct Held {
-    packet: Packet,
+    packet: TakenPacket,
     /// The slot's reference before the exchange.
     reference: Reference,
 }
 
 /// A packet that the reader holds. No context writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packet {
+pub struct TakenPacket {
     /// Offset of its first byte in the buffer's memory.
     pub memory: u64,
     /// Its position.
@@ -94,7 +94,7 @@ impl<P: Platform> Ring<P> {
     /// one.
     ///
     /// Context: any CPU; may sleep if [`Platform::promote`] does.
-    pub fn get(&self, reader: &mut Reader) -> Result<Packet, Unavailable> {
+    pub fn get(&self, reader: &mut Reader) -> Result<TakenPacket, Unavailable> {
         if let Some(held) = &reader.held {
             return Ok(held.packet);
         }
@@ -129,7 +129,7 @@ impl<P: Platform> Ring<P> {
             {
                 continue;
             }
-            let packet = Packet {
+            let packet = TakenPacket {
                 memory: self.geometry.memory(reference.index()),
                 position: read,
                 records,
@@ -144,7 +144,7 @@ impl<P: Platform> Ring<P> {
     /// held.
     ///
     /// In overwrite mode the writer may have pushed `rcnt` meanwhile. Then `rcnt` stays as it is.
-    pub fn put(&self, reader: &mut Reader) -> Option<Packet> {
+    pub fn put(&self, reader: &mut Reader) -> Option<TakenPacket> {
         let Held { packet, reference } = reader.held.take()?;
         reader.spare = reference.index();
         // R3: pairs with W2.

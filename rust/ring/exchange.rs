@@ -13,7 +13,7 @@
 //! packet's slot keeps the old memory, and the caller exchanges again after the context has
 //! continued. Each slot needs to be found idle once.
 
-use super::consume::{Packet, Reader};
+use super::consume::{Reader, TakenPacket};
 use super::platform::{Local, Platform, Shared};
 use super::reference::Reference;
 use super::slot::Slot;
@@ -43,14 +43,14 @@ impl Bank {
 #[derive(Debug)]
 #[must_use]
 pub struct Taken {
-    packet: Packet,
+    packet: TakenPacket,
     reference: Reference,
     is_late: bool,
 }
 
 impl Taken {
     /// Returns the packet.
-    pub fn packet(&self) -> Packet {
+    pub fn packet(&self) -> TakenPacket {
         self.packet
     }
 
@@ -175,7 +175,7 @@ impl<P: Platform> Ring<P> {
         slot: &Slot<P>,
         position: u64,
         fresh: u64,
-    ) -> Result<Option<(Packet, Reference)>, BeingWritten> {
+    ) -> Result<Option<(TakenPacket, Reference)>, BeingWritten> {
         // An interrupted context may have reserved there and not taken the memory yet. Then this
         // lap is not complete, and no later packet may be taken before it.
         let is_complete = self.geometry.is_ready(position, slot.commit_seq.load());
@@ -193,7 +193,7 @@ impl<P: Platform> Ring<P> {
         {
             return Err(BeingWritten);
         }
-        let packet = Packet {
+        let packet = TakenPacket {
             memory: self.geometry.memory(index),
             position,
             records,
@@ -203,7 +203,7 @@ impl<P: Platform> Ring<P> {
 
     /// Marks a taken packet as read, like a put. All earlier packets are read or lost.
     pub fn release(&self, taken: &Taken) {
-        let Packet { position, .. } = taken.packet;
+        let TakenPacket { position, .. } = taken.packet;
         // As in `put`: the writer may have pushed `rcnt`.
         let _moved = self
             .rcnt
@@ -265,7 +265,7 @@ impl<P: Platform> Ring<P> {
     }
 
     /// Number of the packet in its stream.
-    pub fn sequence(&self, packet: &Packet) -> u64 {
+    pub fn sequence(&self, packet: &TakenPacket) -> u64 {
         self.geometry.sequence(self.origin, packet.position)
     }
 

@@ -3,7 +3,7 @@
 //! Choosing the contexts that a channel records beside each event.
 
 use super::{ChannelId, Session};
-use crate::context::{Choice, ContextSet, CounterKind, Refusal, MAX_COUNTERS};
+use crate::context::{ContextChoice, ContextRefusal, ContextSet, CounterKind, MAX_COUNTERS};
 use crate::sys::counter::Counter;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -30,7 +30,7 @@ impl Session {
             None => Counter::new(&self.shared.perf_hotplug, kind.config()?),
         };
         let names = names.split_ascii_whitespace();
-        let named = names.map(|name| Choice::by_name(name).ok_or(name));
+        let named = names.map(|name| ContextChoice::by_name(name).ok_or(name));
         let kept_choices = kept.iter().filter(|_| !replace).map(Ok);
         for choice in Iterator::chain(kept_choices, named) {
             let choice = match choice {
@@ -41,11 +41,11 @@ impl Session {
             };
             match contexts.add(choice, counter) {
                 Ok(()) => {}
-                Err(Refusal::ManyCounters) => {
+                Err(ContextRefusal::ManyCounters) => {
                     return Err(self.refuse(fmt!("contexts: more than {MAX_COUNTERS} counters")))
                 }
-                Err(Refusal::Error(ENOMEM)) => return Err(ENOMEM),
-                Err(Refusal::Error(error)) => {
+                Err(ContextRefusal::Error(ENOMEM)) => return Err(ENOMEM),
+                Err(ContextRefusal::Error(error)) => {
                     let name = choice.name();
                     return Err(
                         self.refuse(fmt!("contexts: {name} cannot be counted here: {error:?}"))

@@ -2,7 +2,7 @@
 
 //! What the records of a trace's channel consist of, as its metadata describes them.
 
-use super::{Numbers, TraceChannel};
+use super::{EventNumbers, TraceChannel};
 use crate::abi::header::Layout;
 use crate::abi::records::Records;
 use crate::abi::schema::Field;
@@ -13,7 +13,7 @@ pub(super) struct Described<'a> {
     pub(super) channel: &'a TraceChannel,
     /// As they were when the packet had been taken, or later: an event has its number before it is
     /// recorded.
-    pub(super) numbers: &'a Numbers,
+    pub(super) numbers: &'a EventNumbers,
 }
 
 impl Described<'_> {

@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::input::caret::Caret;
 use crate::input::dynamic::{Definition, Name, FILE_SUBSYSTEM, SUBSYSTEM};
 use crate::source::dynamic::{Dynamic, NoEvent};
-use crate::source::listed::Listed;
+use crate::source::listed::ListedSource;
 use crate::sys::debugfs::text::Text;
 use crate::sys::privilege;
 use core::fmt::Write;
@@ -122,7 +122,7 @@ impl Sessions {
         files: &dyn EventFiles,
         done: &mut KVec<Done>,
     ) -> Result {
-        if matches!(event.listed(), Some(Listed::Dynamic(dynamic)) if dynamic.is_recorded()) {
+        if matches!(event.listed(), Some(ListedSource::Dynamic(dynamic)) if dynamic.is_recorded()) {
             let (subsystem, name) = (event.subsystem(), event.name());
             self.default()
                 .refuse(fmt!("{file}: {subsystem}/{name} is recorded now"));
@@ -154,7 +154,7 @@ impl Sessions {
 
     /// An event that was taken away leaves nothing behind but what traces say of it.
     fn end(&self, event: &Event) {
-        if let Some(Listed::Dynamic(dynamic)) = event.listed() {
+        if let Some(ListedSource::Dynamic(dynamic)) = event.listed() {
             dynamic.retire();
         }
         self.forget(event);
@@ -166,7 +166,7 @@ impl Sessions {
     fn dynamic(&self) -> Result<KVec<Arc<Event>>> {
         let mut dynamic = KVec::new();
         for event in self.shared.registry.events().iter() {
-            if let Some(Listed::Dynamic(_)) = event.listed() {
+            if let Some(ListedSource::Dynamic(_)) = event.listed() {
                 dynamic.push(event.clone(), GFP_KERNEL)?;
             }
         }
@@ -191,7 +191,7 @@ impl Sessions {
         mut write: impl FnMut(&Dynamic, &Event) -> core::fmt::Result,
     ) -> Result {
         for event in &self.dynamic()? {
-            if let Some(Listed::Dynamic(dynamic)) = event.listed() {
+            if let Some(ListedSource::Dynamic(dynamic)) = event.listed() {
                 write(dynamic, event)?;
             }
         }

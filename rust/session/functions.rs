@@ -4,9 +4,9 @@
 
 use super::Session;
 use crate::input::caret::Caret;
-use crate::input::function::{self as input, Functions};
+use crate::input::function::{self as input, FunctionNames};
 use crate::input::glob;
-use crate::source::function::{Choice, FunctionSet};
+use crate::source::function::{FunctionSet, TracedFunctions};
 use crate::sys::debugfs::text::Text;
 use crate::sys::functions::names::{self, FunctionName};
 use crate::sys::signal;
@@ -24,14 +24,14 @@ pub(crate) enum FunctionChoice {
 }
 
 impl FunctionChoice {
-    fn set(self, choice: &Choice) -> &FunctionSet {
+    fn set(self, choice: &TracedFunctions) -> &FunctionSet {
         match self {
             Self::Only => &choice.only,
             Self::Not => &choice.not,
         }
     }
 
-    fn set_mut(self, choice: &mut Choice) -> &mut FunctionSet {
+    fn set_mut(self, choice: &mut TracedFunctions) -> &mut FunctionSet {
         match self {
             Self::Only => &mut choice.only,
             Self::Not => &mut choice.not,
@@ -65,7 +65,7 @@ impl Session {
                     let caret = Caret { text, at, reason };
                     self.refuse(format_args!("{file}: this chooses no function\n{caret}"))
                 };
-                let parsed = input::Choice::parse(word);
+                let parsed = input::FunctionWord::parse(word);
                 let parsed = parsed.map_err(|error| wrong(error.at, &error.reason))?;
                 let found = find(parsed.functions).map_err(|error| match error {
                     ENOENT => wrong(usize::from(parsed.removes), &none(parsed.functions)),
@@ -114,17 +114,17 @@ impl Session {
 }
 
 /// These functions. `ENOENT`: there are none. May sleep.
-fn find(functions: Functions<'_>) -> Result<FunctionSet> {
+fn find(functions: FunctionNames<'_>) -> Result<FunctionSet> {
     let text = |text: &str| CString::try_from_fmt(fmt!("{text}"));
     FunctionSet::new(match functions {
         // By their names the kernel finds them slowly: it has all of them call for a moment.
-        Functions::Named("*") => match names::all() {
+        FunctionNames::Named("*") => match names::all() {
             Err(ENOMEM) => return Err(ENOMEM),
             Ok(all) => all,
             Err(_) => names::matching(c"*")?,
         },
-        Functions::Named(name) => names::matching(&text(name)?)?,
-        Functions::OfModule { module, name } => {
+        FunctionNames::Named(name) => names::matching(&text(name)?)?,
+        FunctionNames::OfModule { module, name } => {
             let mut found = names::of_module(&text(module)?)?;
             found.retain(|function| glob::matches(name, FunctionName::of(*function).bare()));
             if found.is_empty() {
@@ -132,15 +132,15 @@ fn find(functions: Functions<'_>) -> Result<FunctionSet> {
             }
             found
         }
-        Functions::At(address) => names::at(&[usize::try_from(address)?])?,
+        FunctionNames::At(address) => names::at(&[usize::try_from(address)?])?,
     })
 }
 
 /// Why there are none.
-fn none(functions: Functions<'_>) -> &'static str {
+fn none(functions: FunctionNames<'_>) -> &'static str {
     match functions {
-        Functions::Named(_) => "no function that can be traced is called so",
-        Functions::OfModule { .. } => "no module that is loaded has such functions",
-        Functions::At(_) => "no function that can be traced begins there",
+        FunctionNames::Named(_) => "no function that can be traced is called so",
+        FunctionNames::OfModule { .. } => "no module that is loaded has such functions",
+        FunctionNames::At(_) => "no function that can be traced begins there",
     }
 }

@@ -4,7 +4,7 @@
 
 use super::{Sessions, Worker};
 use crate::arch::word::SharedWord;
-use crate::sys::clock::{Follow, Leap};
+use crate::sys::clock::{FollowClock, Leap};
 use crate::sys::work::Ask;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -35,7 +35,7 @@ impl Leaps {
     }
 }
 
-impl Follow for Arc<Leaps> {
+impl FollowClock for Arc<Leaps> {
     fn leapt(&self, leap: &Leap) {
         add(&self.slept, leap.slept);
         add(&self.missed, leap.missed);

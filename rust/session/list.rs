@@ -2,7 +2,7 @@
 
 //! The sessions that there are.
 
-use super::{EventFiles, Follower, Leaps, Session, Shared};
+use super::{EventFiles, Follower, Leaps, Session, SessionsShared};
 use crate::abi::names::DEFAULT_SESSION;
 use crate::event::Event;
 use crate::sys::clock;
@@ -16,17 +16,17 @@ pub(crate) type Worker = Work<RcuArc<Sessions>>;
 
 /// Has done what triggers ask for, and what follows when modules come and go. Dropping it ends that, and waits
 /// for what is being done.
-pub(crate) struct Serving {
-    _leaps: Pin<KBox<clock::Watch<Arc<Leaps>>>>,
+pub(crate) struct DeferredWork {
+    _leaps: Pin<KBox<clock::ClockWatch<Arc<Leaps>>>>,
     worker: Arc<Worker>,
     follower: Arc<Follower>,
 }
 
-impl Serving {
+impl DeferredWork {
     /// Begins, for these sessions. May sleep.
     pub(crate) fn new(sessions: &Arc<Sessions>) -> Result<Self> {
         let shared = &sessions.shared;
-        let leaps = clock::Watch::new(shared.leaps.clone())?;
+        let leaps = clock::ClockWatch::new(shared.leaps.clone())?;
         let (worker, follower) = (&shared.worker, &shared.follower);
         worker.data().replace(Some(sessions.clone()));
         follower.serve(Some(sessions.clone()));
@@ -38,7 +38,7 @@ impl Serving {
     }
 }
 
-impl Drop for Serving {
+impl Drop for DeferredWork {
     fn drop(&mut self) {
         self.worker.data().replace(None);
         self.worker.wait();
@@ -49,7 +49,7 @@ impl Drop for Serving {
 /// All sessions. Dropping it stops those that nobody else holds.
 #[pin_data]
 pub(crate) struct Sessions {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SessionsShared>,
     /// The one that is there from the beginning to the end.
     default: Arc<Session>,
     #[pin]
@@ -58,7 +58,7 @@ pub(crate) struct Sessions {
 
 impl Sessions {
     /// With the default session.
-    pub(crate) fn new(shared: Shared) -> Result<Arc<Self>> {
+    pub(crate) fn new(shared: SessionsShared) -> Result<Arc<Self>> {
         let shared = Arc::new(shared, GFP_KERNEL)?;
         let default = Session::new(DEFAULT_SESSION, shared.clone())?;
         Arc::pin_init(
@@ -71,7 +71,7 @@ impl Sessions {
         )
     }
 
-    /// What acts for all sessions once they are [served](Serving). May sleep.
+    /// What acts for all sessions once they are [served](DeferredWork). May sleep.
     pub(crate) fn worker() -> Result<Arc<Worker>> {
         Work::new(RcuArc::new(), |place: &RcuArc<Self>| {
             if let Some(sessions) = place.get_arc() {

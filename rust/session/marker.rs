@@ -4,7 +4,7 @@
 
 use super::trace::{Recording, Trace};
 use super::{ChannelId, Session, Sessions};
-use crate::input::marker::{self, Refusal};
+use crate::input::marker::{self, MarkerRefusal};
 use crate::probe::builtin::Builtin;
 use kernel::prelude::*;
 
@@ -42,8 +42,8 @@ impl Session {
         marker::check(text).map_err(|refusal| {
             let refused = self.refuse(format_args!("marker: {refusal}"));
             match refusal {
-                Refusal::TooLong(_) => E2BIG,
-                Refusal::Nul => refused,
+                MarkerRefusal::TooLong(_) => E2BIG,
+                MarkerRefusal::Nul => refused,
             }
         })
     }

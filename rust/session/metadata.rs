@@ -12,7 +12,7 @@ use crate::event::Event;
 use crate::probe::builtin::Builtin;
 use crate::sys::clock::Calendar;
 use crate::sys::debugfs::text::Text;
-use crate::sys::system::{self, Names};
+use crate::sys::system::{self, SystemNames};
 use core::fmt;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -26,7 +26,7 @@ pub(super) fn preamble(
     clock: ClockKind,
     streams: &[(Layout, Arc<ContextSet>)],
 ) -> Result<Text> {
-    let names = Names::new();
+    let names = SystemNames::new();
     let created = CString::try_from_fmt(fmt!("{}", Calendar::now()))?;
     let mut layouts = KVec::with_capacity(streams.len(), GFP_KERNEL)?;
     for (layout, _) in streams {
@@ -36,7 +36,7 @@ pub(super) fn preamble(
     let mut text = Text::new();
     tsdl::preamble(
         &mut text,
-        uuid::Text::new(id).as_str(),
+        uuid::UuidText::new(id).as_str(),
         &layouts,
         &clock,
         &tsdl::Environment {

@@ -46,7 +46,7 @@ mod triggers;
 
 use crate::abi;
 use crate::channel::clock::ClockKind;
-use crate::channel::config::{Config, Refusal};
+use crate::channel::config::{Config, ConfigRefusal};
 use crate::channel::cpus::CpuSet;
 use crate::channel::dump::Listing;
 use crate::channel::stopper::Stopper;
@@ -76,9 +76,9 @@ use kernel::sync::lock::{mutex::MutexBackend, Guard};
 use kernel::sync::{new_mutex, Arc, Mutex};
 pub(crate) use leaps::Leaps;
 pub(crate) use lines::Lines;
-pub(crate) use list::{Serving, Sessions, Worker};
+pub(crate) use list::{DeferredWork, Sessions, Worker};
 pub(crate) use modules::Follower;
-use numbers::Numbers;
+use numbers::EventNumbers;
 pub(crate) use perf::FilesPlace;
 pub(crate) use regions::Regions;
 pub(crate) use selection::{Enabled, Selection};
@@ -90,7 +90,7 @@ pub(crate) use trace::{Trace, TraceChannel};
 use triggers::{TriggerProbes, Triggers};
 
 /// What all sessions share.
-pub(crate) struct Shared {
+pub(crate) struct SessionsShared {
     /// The events that there are.
     pub(crate) registry: Arc<Registry>,
     /// Those that come and go with modules.
@@ -123,7 +123,7 @@ pub(crate) struct Shared {
 #[pin_data]
 pub(crate) struct Session {
     name: CString,
-    shared: Arc<Shared>,
+    shared: Arc<SessionsShared>,
     #[pin]
     control: Mutex<()>,
     #[pin]
@@ -175,7 +175,7 @@ enum Phase {
 
 impl Session {
     /// Makes a session with one channel and nothing enabled.
-    fn new(name: &str, shared: Arc<Shared>) -> Result<Arc<Self>> {
+    fn new(name: &str, shared: Arc<SessionsShared>) -> Result<Arc<Self>> {
         let name = CString::try_from_fmt(fmt!("{name}"))?;
         let tasks = Arc::new(Tasks::new(), GFP_KERNEL)?;
         let sources = SessionSources::new(&shared.timer_hotplug)?;
@@ -416,7 +416,7 @@ impl Session {
         &self,
         channel: ChannelId,
         file: &str,
-        change: impl FnOnce(Config) -> Result<Config, Refusal>,
+        change: impl FnOnce(Config) -> Result<Config, ConfigRefusal>,
     ) -> Result {
         let _control = self.control.lock();
         let mut state = self.state.lock();

@@ -12,9 +12,9 @@
 //! the other. Nobody waits for the kernel's lock with one of these held but for `event_mutex` in between, which
 //! is what the second is for.
 
-use super::{EventFiles, Sessions, Shared};
+use super::{EventFiles, Sessions, SessionsShared};
 use crate::arch::word::SharedWord;
-use crate::event::awaited::{Change, Follow, Probes};
+use crate::event::awaited::{Change, FollowModules, ModuleProbes};
 use crate::sys::foreign::ForeignModule;
 use crate::sys::rcu::RcuArc;
 use crate::sys::wait::WaitQueue;
@@ -87,7 +87,7 @@ impl Runs {
     }
 }
 
-impl Follow for Follower {
+impl FollowModules for Follower {
     fn follow(&self) {
         let State {
             asked,
@@ -107,7 +107,7 @@ impl Sessions {
     pub(crate) fn add_probes(
         &self,
         owner: ForeignModule,
-        probes: KBox<dyn Probes>,
+        probes: KBox<dyn ModuleProbes>,
     ) -> Result<usize> {
         let follower = self.shared.follower.clone();
         self.shared.awaited.add(owner, probes, follower)
@@ -134,7 +134,7 @@ impl Sessions {
     }
 }
 
-impl Shared {
+impl SessionsShared {
     /// Makes the files of events that have come, and removes those of events that went.
     fn show(&self, files: &dyn EventFiles) {
         while let Some((event, change)) = self.awaited.next_change() {

@@ -14,14 +14,14 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// The events that were enabled in a channel of a trace at some time, each with its number.
-pub(super) struct Numbers {
+pub(super) struct EventNumbers {
     /// By number. They stay when their module goes: there may be records of them.
     events: KVVec<Arc<Event>>,
     /// Which these are.
     known: Selection,
 }
 
-impl Numbers {
+impl EventNumbers {
     /// None yet.
     pub(super) const NONE: Self = Self {
         events: KVVec::new(),

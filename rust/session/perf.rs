@@ -2,10 +2,10 @@
 
 //! Events that perf hands over: they are known from when somebody asks for one by its name.
 
-use super::{EventFiles, Session, Shared};
+use super::{EventFiles, Session, SessionsShared};
 use crate::event::Event;
 use crate::input::pattern::Pattern;
-use crate::source::listed::Listed;
+use crate::source::listed::ListedSource;
 use crate::source::perf::Perf;
 use crate::source::FullName;
 use crate::sys::privilege;
@@ -98,7 +98,8 @@ impl Session {
     /// Whether the current task may not choose the event, and says so. It is asked when a choice or a trigger is
     /// written: who starts the session may be a trigger's thread, which may do anything.
     pub(super) fn withholds(&self, event: &Event) -> bool {
-        let withholds = matches!(event.listed(), Some(Listed::Perf(_))) && !privilege::may_probe();
+        let withholds =
+            matches!(event.listed(), Some(ListedSource::Perf(_))) && !privilege::may_probe();
         if withholds {
             self.refuse(fmt!("{NOT_PERMITTED}"));
         }
@@ -106,7 +107,7 @@ impl Session {
     }
 }
 
-impl Shared {
+impl SessionsShared {
     fn add_perf(&self, perf: Arc<Perf>) -> Result {
         let files = self.files.lock();
         match self.registry.add_perf(perf) {

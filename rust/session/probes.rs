@@ -6,17 +6,17 @@
 //! changes what the probe looks at.
 
 use super::settings::ChannelSettings;
-use super::{Numbers, Selection};
+use super::{EventNumbers, Selection};
 use crate::channel::Channel;
 use crate::context::ContextSet;
 use crate::event::Event;
 use crate::probe::filter::Filter;
 use crate::probe::tasks::Tasks;
 use crate::probe::{Probe, Recorder};
-use crate::source::listed::Listed;
+use crate::source::listed::ListedSource;
 use crate::source::sampled::Frequency;
 use crate::source::syscall::{self, CallProbes};
-use crate::source::{SessionSources, Source};
+use crate::source::{EventSource, SessionSources};
 use crate::sys::rcu::Retired;
 use crate::sys::tracepoint::{self, Attachments};
 use kernel::prelude::*;
@@ -52,7 +52,7 @@ struct ChannelProbes {
 struct Wanted<'a> {
     settings: &'a ChannelSettings,
     /// All events that shall be recorded have one.
-    numbers: &'a Numbers,
+    numbers: &'a EventNumbers,
 }
 
 impl Wanted<'_> {
@@ -104,7 +104,7 @@ impl Probes {
         &mut self,
         index: usize,
         settings: &ChannelSettings,
-        numbers: &Numbers,
+        numbers: &EventNumbers,
     ) -> Result {
         let this = self.channels.get_mut(index).ok_or(ENOENT)?;
         let wanted = Wanted { settings, numbers };
@@ -158,14 +158,14 @@ impl ChannelProbes {
             }
             self.recorded.set(event, true)?;
             let probe = || -> Result<Arc<Probe>> {
-                let is_call = matches!(event.source(), Source::Syscall { .. });
+                let is_call = matches!(event.source(), EventSource::Syscall { .. });
                 let recorder = Recorder {
                     entrance: self.channel.entrance().clone(),
                     channel: (!is_call).then(|| self.channel.clone()),
                     event: event.id(),
                     // The state is of all tasks.
                     tasks: match event.listed() {
-                        Some(Listed::State(_)) => Arc::new(Tasks::new(), GFP_KERNEL)?,
+                        Some(ListedSource::State(_)) => Arc::new(Tasks::new(), GFP_KERNEL)?,
                         _ => self.tasks.clone(),
                     },
                 };
@@ -175,7 +175,7 @@ impl ChannelProbes {
                 Ok(Arc::new(probe, GFP_KERNEL)?)
             };
             match event.source() {
-                Source::Typed {
+                EventSource::Typed {
                     declaration,
                     tracepoint,
                 } => {
@@ -187,18 +187,18 @@ impl ChannelProbes {
                     };
                     attached.events.attach(*tracepoint, handler, probe)?;
                 }
-                Source::External(external) => {
+                EventSource::External(external) => {
                     let place = external.tracepoint.clone();
                     attached.events.attach(place, external.handler, probe()?)?;
                 }
-                Source::Listed(listed) => {
+                EventSource::Listed(listed) => {
                     let probe = probe()?;
                     self.listed.reserve(1, GFP_KERNEL)?;
                     let list = listed.list(&self.sources);
                     list.attach(probe.clone(), self.sample_frequency)?;
                     self.listed.push((event.clone(), probe), GFP_KERNEL)?;
                 }
-                Source::Syscall {
+                EventSource::Syscall {
                     call,
                     direction,
                     tracepoint,

@@ -3,7 +3,7 @@
 //! Reserved memory: choosing it for a channel's buffers, and what an earlier boot left there.
 
 use super::{ChannelId, Session};
-use crate::channel::region::{Refusal, Region};
+use crate::channel::region::{Region, RegionRefusal};
 use crate::sys::errno::enodata;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
@@ -84,28 +84,28 @@ impl Session {
     }
 
     /// Says why a region cannot be recorded in.
-    pub(super) fn refuse_region(&self, region: &Region, refusal: Refusal) -> Error {
+    pub(super) fn refuse_region(&self, region: &Region, refusal: RegionRefusal) -> Error {
         let name = region.name();
         match refusal {
-            Refusal::Earlier => {
+            RegionRefusal::Earlier => {
                 self.refuse(fmt!(
                     "memory: '{name}' has a trace of an earlier boot (rtrace recover, or echo 1 > free_recovered)"
                 ));
                 EEXIST
             }
-            Refusal::Busy => {
+            RegionRefusal::Busy => {
                 self.refuse(fmt!(
                     "memory: another trace is in '{name}' (echo 1 > free_buffer)"
                 ));
                 EBUSY
             }
-            Refusal::Small(needed) => {
+            RegionRefusal::Small(needed) => {
                 let len = region.len();
                 self.refuse(fmt!(
                     "memory: '{name}' has {len} bytes, and the buffers take {needed} (see subbuf_size, subbuf_count)"
                 ))
             }
-            Refusal::Error(error) => error,
+            RegionRefusal::Error(error) => error,
         }
     }
 

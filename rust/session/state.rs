@@ -3,8 +3,8 @@
 //! Recording the state of the system in a session's trace.
 
 use super::Session;
-use crate::source::listed::Listed;
-use crate::source::state::lines::{Parts, Refusal};
+use crate::source::listed::ListedSource;
+use crate::source::state::lines::{LineParts, LineRefusal};
 use crate::source::state::Dump;
 use kernel::prelude::*;
 
@@ -15,9 +15,9 @@ impl Session {
     ///
     /// No lock is held meanwhile: a stop makes what comes later go nowhere.
     pub(crate) fn take_state(&self, lines: &str) -> Result {
-        let parts = Parts::parse(lines).map_err(|refusal| match refusal {
-            Refusal::Memory => ENOMEM,
-            Refusal::Wrong { number, shown } => {
+        let parts = LineParts::parse(lines).map_err(|refusal| match refusal {
+            LineRefusal::Memory => ENOMEM,
+            LineRefusal::Wrong { number, shown } => {
                 self.refuse(format_args!("statedump: line {number} is wrong\n{shown}"))
             }
         })?;
@@ -27,7 +27,7 @@ impl Session {
         };
         let events = self.available();
         let states = events.iter().filter_map(|event| match event.listed() {
-            Some(Listed::State(state)) => Some(state),
+            Some(ListedSource::State(state)) => Some(state),
             _ => None,
         });
         let dump = Dump::new(states, |probe| recording.has(probe))?;

@@ -4,7 +4,7 @@
 
 use super::probes::Probes;
 use super::settings::{ChannelSettings, Settings};
-use super::{metadata, ChannelId, Numbers, Selection, Session};
+use super::{metadata, ChannelId, EventNumbers, Selection, Session};
 use crate::abi::header::Layout;
 use crate::abi::packet::Uuid;
 use crate::arch::preempt::NoPreempt;
@@ -13,7 +13,7 @@ use crate::channel::aux_stats::AuxTable;
 use crate::channel::clock::{ClockFollower, Missed};
 use crate::channel::dump::ListedTrace;
 use crate::channel::region::Recorded;
-use crate::channel::stats::Table;
+use crate::channel::stats::StatsTable;
 use crate::channel::stopper::Stopper;
 use crate::channel::{Channel, Setup};
 use crate::context::ContextSet;
@@ -23,7 +23,7 @@ use crate::probe::Probe;
 use crate::sys::clock;
 use crate::sys::debugfs::text::Text;
 use crate::sys::errno::enodata;
-use crate::sys::hotplug::Watch;
+use crate::sys::hotplug::HotplugWatch;
 use crate::sys::rcu::Retired;
 use crate::sys::system;
 use core::fmt::Write;
@@ -49,8 +49,8 @@ pub(super) struct Recording {
 // Fields in the order of their end: probes before the watches, which flush.
 struct Attached {
     probes: Probes,
-    _watches: KVec<Pin<KBox<Watch<Channel>>>>,
-    _clock: Pin<KBox<clock::Watch<ClockFollower>>>,
+    _watches: KVec<Pin<KBox<HotplugWatch<Channel>>>>,
+    _clock: Pin<KBox<clock::ClockWatch<ClockFollower>>>,
 }
 
 /// What a reader can have of a trace, while it is recorded and after.
@@ -76,7 +76,7 @@ pub(crate) struct TraceChannel {
     pub(super) contexts: Arc<ContextSet>,
     /// The events that the metadata describes.
     #[pin]
-    numbers: Mutex<Arc<Numbers>>,
+    numbers: Mutex<Arc<EventNumbers>>,
     #[pin]
     buffers: Mutex<Buffers>,
 }
@@ -86,7 +86,7 @@ enum Buffers {
     /// In memory.
     Held(Arc<Channel>),
     /// Gone, for they were read, or somebody freed them. What was counted stays.
-    Freed(Table, AuxTable),
+    Freed(StatsTable, AuxTable),
 }
 
 /// Begins a trace that goes by `settings`. Failing, leaves nothing behind. May sleep.
@@ -98,8 +98,8 @@ pub(super) fn start(
     let uuid = system::random_uuid();
     let (mut streams, mut numbered) = (KVec::new(), KVec::new());
     for (_, channel) in settings.channels() {
-        let numbers = Numbers::NONE.with(&available, &channel.selection)?;
-        let numbers = Arc::new(numbers.unwrap_or(Numbers::NONE), GFP_KERNEL)?;
+        let numbers = EventNumbers::NONE.with(&available, &channel.selection)?;
+        let numbers = Arc::new(numbers.unwrap_or(EventNumbers::NONE), GFP_KERNEL)?;
         streams.push((numbers.layout(), channel.contexts.clone()), GFP_KERNEL)?;
         numbered.push(numbers, GFP_KERNEL)?;
     }
@@ -159,7 +159,7 @@ pub(super) fn start(
 
     let mut watches = KVec::new();
     for channel in &channels {
-        let watch = Watch::new(&session.shared.hotplug, channel.clone())?;
+        let watch = HotplugWatch::new(&session.shared.hotplug, channel.clone())?;
         watches.push(watch, GFP_KERNEL)?;
     }
     let attached = Attached {
@@ -173,7 +173,7 @@ pub(super) fn start(
             ),
         )?,
         _watches: watches,
-        _clock: clock::Watch::new(ClockFollower::new(&missed, &channels)?)?,
+        _clock: clock::ClockWatch::new(ClockFollower::new(&missed, &channels)?)?,
     };
     let builtin = match settings.marker_channel {
         Some(id) => {
@@ -218,7 +218,7 @@ impl Recording {
         &self,
         channel: ChannelId,
         settings: &ChannelSettings,
-        numbers: &Numbers,
+        numbers: &EventNumbers,
     ) -> Result {
         match &mut *self.attached.lock() {
             Some(attached) => attached.probes.select(channel.index(), settings, numbers),
@@ -385,7 +385,7 @@ impl Trace {
 }
 
 /// Writes the descriptions of a channel's events.
-fn write_events(channel: ChannelId, numbers: &Numbers, out: &mut Text) -> Result {
+fn write_events(channel: ChannelId, numbers: &EventNumbers, out: &mut Text) -> Result {
     for (event, number) in numbers.iter() {
         metadata::event(event, channel.stream_id(), number, out)?;
     }
@@ -399,7 +399,7 @@ impl TraceChannel {
     }
 
     /// The events that its records may be of.
-    pub(super) fn numbers(&self) -> Arc<Numbers> {
+    pub(super) fn numbers(&self) -> Arc<EventNumbers> {
         self.numbers.lock().clone()
     }
 
@@ -418,7 +418,7 @@ impl TraceChannel {
             Buffers::Held(channel) => channel.clone(),
             Buffers::Freed(counted, _) => return Ok(counted.write(out)?),
         };
-        Ok(Table::of(&channel)?.write(out)?)
+        Ok(StatsTable::of(&channel)?.write(out)?)
     }
 
     /// The same of the AUX areas: the text of the `aux_stats` file.
@@ -435,7 +435,7 @@ impl TraceChannel {
     fn free(&self) -> Result {
         let channel = self.buffers().ok();
         if let Some(channel) = channel {
-            let counted = Buffers::Freed(Table::of(&channel)?, AuxTable::of(&channel)?);
+            let counted = Buffers::Freed(StatsTable::of(&channel)?, AuxTable::of(&channel)?);
             // Dropped here, not under the lock.
             let _held = core::mem::replace(&mut *self.buffers.lock(), counted);
         }
@@ -452,7 +452,7 @@ impl TraceChannel {
     }
 
     /// Describes these events again, and no others: those that were described since are not recorded.
-    pub(super) fn forget_all_but(&self, known: Arc<Numbers>) {
+    pub(super) fn forget_all_but(&self, known: Arc<EventNumbers>) {
         let since = core::mem::replace(&mut *self.numbers.lock(), known);
         drop(since);
     }
@@ -462,7 +462,7 @@ impl TraceChannel {
         &self,
         events: &Events,
         selection: &Selection,
-    ) -> Result<(Arc<Numbers>, bool)> {
+    ) -> Result<(Arc<EventNumbers>, bool)> {
         let known = self.numbers();
         let Some(numbers) = known.with(events, selection)? else {
             return Ok((known, false));

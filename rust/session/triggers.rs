@@ -19,7 +19,7 @@ use crate::probe::trigger::{self, Trigger};
 use crate::probe::Probe;
 use crate::source::sampled::Frequency;
 use crate::source::syscall::{self, CallProbes};
-use crate::source::{SessionSources, Source};
+use crate::source::{EventSource, SessionSources};
 use crate::sys::debugfs::text::Text;
 use crate::sys::tracepoint::{self, Attachments};
 use crate::sys::wait::WaitQueue;
@@ -94,13 +94,13 @@ impl TriggerProbes {
     fn attach(&mut self, Placed { event, trigger }: &Placed, frequency: Frequency) -> Result {
         let probe = Arc::new(Probe::of_trigger(trigger.clone())?, GFP_KERNEL)?;
         match event.source() {
-            Source::Typed {
+            EventSource::Typed {
                 declaration,
                 tracepoint,
             } => self
                 .tracepoints
                 .attach_last(*tracepoint, declaration.looking, probe),
-            Source::Syscall {
+            EventSource::Syscall {
                 call,
                 direction,
                 tracepoint,
@@ -111,11 +111,11 @@ impl TriggerProbes {
                 let handler = syscall::handlers(*direction).compact_tsc;
                 self.calls.attach_last(*tracepoint, handler, calls)
             }
-            Source::External(external) => {
+            EventSource::External(external) => {
                 self.tracepoints
                     .attach_last(external.tracepoint.clone(), external.handler, probe)
             }
-            Source::Listed(listed) => {
+            EventSource::Listed(listed) => {
                 self.listed.reserve(1, GFP_KERNEL)?;
                 let list = listed.list(&self.sources);
                 list.attach(probe.clone(), frequency)?;
@@ -189,7 +189,7 @@ impl Session {
         let wrong = |shown: core::fmt::Arguments<'_>| {
             self.refuse(fmt!("{file}: the trigger is wrong\n{shown}"))
         };
-        let mut parsed = input::Trigger::parse(text)
+        let mut parsed = input::TriggerLine::parse(text)
             .map_err(|error| wrong(format_args!("{}", error.shown(text))))?;
         // Its own is the one that is meant anyway.
         parsed.session = parsed.session.filter(|name| *name != self.name());
@@ -284,7 +284,7 @@ impl Session {
     }
 
     /// Whether a trigger that was parsed can be one of this session.
-    fn must_take_triggers(&self, file: &str, parsed: &input::Trigger<'_>) -> Result {
+    fn must_take_triggers(&self, file: &str, parsed: &input::TriggerLine<'_>) -> Result {
         let sessions = self.shared.worker.data().get_arc();
         let is_there = |name| sessions.is_some_and(|sessions| sessions.find(name).is_some());
         match parsed.session {

@@ -5,12 +5,12 @@
 //! Each chunk that ends is an event, too, which says what lies where in the area of the CPU. One
 //! channel at a time has it, for the bytes are in one place.
 
-use super::description::{Description, Kind};
+use super::description::{DescribedType, Description};
 use super::sampled::Frequency;
 use crate::abi::aux::{flags, FIELDS};
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
-use crate::channel::aux::Area;
+use crate::channel::aux::AuxArea;
 use crate::channel::Channel;
 use crate::probe::recorders::Recorders;
 use crate::probe::Probe;
@@ -48,7 +48,7 @@ struct PerCpuState {
     /// The address of the area in which there is a chunk; 0: there is none.
     open: SharedWord,
     /// That area, if its trace is over: the chunk's bytes are the producer's until it has ended.
-    kept: RcuArc<Area>,
+    kept: RcuArc<AuxArea>,
 }
 
 /// A chunk, between its begin and its end.
@@ -80,7 +80,7 @@ impl AuxSource {
     pub(crate) fn new(subsystem: &[u8], name: &[u8]) -> Result<Arc<Self>> {
         let mut description = Description::new(subsystem, name)?;
         for field in FIELDS {
-            description.add_field(field.name.as_bytes(), Kind::Fixed(field.ty))?;
+            description.add_field(field.name.as_bytes(), DescribedType::Fixed(field.ty))?;
         }
         let cpus = PerCpu::new(|| PerCpuState {
             open: SharedWord::new(0),
@@ -145,7 +145,7 @@ impl AuxSource {
         let is_right = written <= chunk.len && flags & !flags::PRODUCER == 0;
         // Who detaches waits for its end.
         let guard = NoPreempt::new();
-        let is_it = |its: &&Area| address(its) == area;
+        let is_it = |its: &&AuxArea| address(its) == area;
         let owner = self.owner.get(&guard).and_then(|owner| owner.channel());
         match owner.and_then(|channel| channel.area(cpu)).filter(is_it) {
             Some(area) if is_right && owner.is_some_and(Channel::is_active) => {
@@ -166,7 +166,7 @@ impl AuxSource {
 
     /// The bytes, and the event.
     #[inline(always)]
-    fn record(&self, area: &Area, chunk: Chunk, written: u64, flags: u64, guard: &NoPreempt) {
+    fn record(&self, area: &AuxArea, chunk: Chunk, written: u64, flags: u64, guard: &NoPreempt) {
         let told = area.end(chunk, written);
         let record = Record {
             cpu: area.cpu(),
@@ -246,11 +246,11 @@ impl Attach for AuxSource {
 }
 
 /// What says which area it is.
-fn address(area: &Area) -> u64 {
+fn address(area: &AuxArea) -> u64 {
     core::ptr::from_ref(area).addr() as u64
 }
 
-fn flags_of(told: Told, area: &Area) -> u64 {
+fn flags_of(told: Told, area: &AuxArea) -> u64 {
     let flag = |is_set: bool, flag: u64| if is_set { flag } else { 0 };
     flag(told.truncated, flags::TRUNCATED)
         | flag(told.collision, flags::COLLISION)

@@ -20,7 +20,7 @@ pub(crate) struct Description {
     text: KVec<u8>,
     subsystem: Name,
     name: Name,
-    fields: KVec<(Name, Kind)>,
+    fields: KVec<(Name, DescribedType)>,
     /// Of the fields whose values have names: the place of each, and those of its labels.
     named: KVec<(usize, Range<usize>)>,
     labels: KVec<LabelPlace>,
@@ -33,7 +33,7 @@ type Name = Range<u16>;
 
 /// A field's type.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum DescribedType {
     /// An integer, or a known number of them.
     Fixed(FieldType<'static>),
     /// As many integers as the field before says.
@@ -67,19 +67,19 @@ impl Description {
 
     /// Adds a field behind the others; one of variable length is two. `EINVAL`: as for
     /// [`new`](Self::new), or there are too many.
-    pub(crate) fn add_field(&mut self, name: &[u8], kind: Kind) -> Result {
+    pub(crate) fn add_field(&mut self, name: &[u8], kind: DescribedType) -> Result {
         check(name, 31)?;
         match kind {
-            Kind::Fixed(ty) => self.fixed += ty.size().ok_or(EINVAL)?,
-            Kind::Sequence(_) => {
+            DescribedType::Fixed(ty) => self.fixed += ty.size().ok_or(EINVAL)?,
+            DescribedType::Sequence(_) => {
                 let begin = self.text.len();
                 for part in [&b"_"[..], name, b"_length"] {
                     self.text.extend_from_slice(part, GFP_KERNEL)?;
                 }
                 let length = self.name_from(begin)?;
-                self.push(length, Kind::Fixed(LENGTH))?;
+                self.push(length, DescribedType::Fixed(LENGTH))?;
             }
-            Kind::String => {}
+            DescribedType::String => {}
         }
         let name = self.add_name(name, 31)?;
         self.push(name, kind)
@@ -88,7 +88,8 @@ impl Description {
     /// What a value of the last field is called; unless it is called something already, or `name` is
     /// empty. `EINVAL`: the field is no integer, or the name no text of one line. May sleep.
     pub(crate) fn add_label(&mut self, value: u64, name: &[u8]) -> Result {
-        let Some((_, Kind::Fixed(FieldType::Integer(integer)))) = self.fields.last() else {
+        let Some((_, DescribedType::Fixed(FieldType::Integer(integer)))) = self.fields.last()
+        else {
             return Err(EINVAL);
         };
         let value = extended(value, *integer);
@@ -127,7 +128,7 @@ impl Description {
         Some(Labels::new(&self.text, self.labels.get(labels.clone())?))
     }
 
-    fn push(&mut self, name: Name, kind: Kind) -> Result {
+    fn push(&mut self, name: Name, kind: DescribedType) -> Result {
         if self.fields.len() == MAX_FIELDS {
             return Err(EINVAL);
         }
@@ -165,25 +166,26 @@ impl Description {
     pub(crate) fn field(&self, place: usize) -> Option<Field<'_>> {
         let (name, kind) = self.fields.get(place)?;
         let ty = match *kind {
-            Kind::Fixed(FieldType::Integer(integer)) => match self.labels(place) {
+            DescribedType::Fixed(FieldType::Integer(integer)) => match self.labels(place) {
                 Some(labels) => FieldType::Enumeration(integer, labels),
                 None => FieldType::Integer(integer),
             },
-            Kind::Fixed(ty) => ty,
-            Kind::Sequence(element) => {
+            DescribedType::Fixed(ty) => ty,
+            DescribedType::Sequence(element) => {
                 let (length, _) = self.fields.get(place.checked_sub(1)?)?;
                 FieldType::Sequence(element, self.text(length))
             }
-            Kind::String => FieldType::String,
+            DescribedType::String => FieldType::String,
         };
         Some(Field::new(self.text(name), ty))
     }
 
     /// Whether its fields have the same names and types as another one's, whatever their values are called.
     pub(crate) fn has_fields_of(&self, other: &Self) -> bool {
-        let same = |((name, kind), (other_name, other_kind)): (&(Name, Kind), &(Name, Kind))| {
-            self.text(name) == other.text(other_name) && kind == other_kind
-        };
+        let same = |((name, kind), (other_name, other_kind)): (
+            &(Name, DescribedType),
+            &(Name, DescribedType),
+        )| { self.text(name) == other.text(other_name) && kind == other_kind };
         self.fields.len() == other.fields.len() && self.fields.iter().zip(&other.fields).all(same)
     }
 
@@ -198,10 +200,10 @@ impl Description {
         let next = self.fields.iter().skip(1).map(|(_, kind)| Some(kind));
         let fields = self.fields.iter().zip(Iterator::chain(next, [None]));
         // The length of an array is no field of its own.
-        let fields = fields.filter(|(_, next)| !matches!(next, Some(Kind::Sequence(_))));
+        let fields = fields.filter(|(_, next)| !matches!(next, Some(DescribedType::Sequence(_))));
         fields.map(|((name, kind), _)| match kind {
-            Kind::Fixed(ty) => (self.text(name), ty.size()),
-            Kind::Sequence(_) | Kind::String => (self.text(name), None),
+            DescribedType::Fixed(ty) => (self.text(name), ty.size()),
+            DescribedType::Sequence(_) | DescribedType::String => (self.text(name), None),
         })
     }
 
@@ -213,15 +215,15 @@ impl Description {
     /// Whether not all of its records have the same size.
     pub(crate) fn varies(&self) -> bool {
         let mut fields = self.fields.iter();
-        fields.any(|(_, kind)| !matches!(kind, Kind::Fixed(_)))
+        fields.any(|(_, kind)| !matches!(kind, DescribedType::Fixed(_)))
     }
 
     /// Whether nothing but a string at the end, if there is one, is of variable size.
     pub(crate) fn has_only_last_string(&self) -> bool {
         let mut fields = self.fields.iter().rev();
         let last = fields.next();
-        fields.all(|(_, kind)| matches!(kind, Kind::Fixed(_)))
-            && !last.is_some_and(|(_, kind)| matches!(kind, Kind::Sequence(_)))
+        fields.all(|(_, kind)| matches!(kind, DescribedType::Fixed(_)))
+            && !last.is_some_and(|(_, kind)| matches!(kind, DescribedType::Sequence(_)))
     }
 }
 

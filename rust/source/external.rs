@@ -8,14 +8,14 @@
 
 use super::description::Description;
 use crate::probe::Probe;
-use crate::sys::tracepoint::{Handler, Place};
+use crate::sys::tracepoint::{AttachPoint, Handler};
 
 /// An event, and what attaches it.
 pub(crate) struct External {
     /// Its names and fields.
     pub(crate) description: Description,
     /// Where it fires.
-    pub(crate) tracepoint: Place,
+    pub(crate) tracepoint: AttachPoint,
     /// Its probe, for records that are captured and others.
     pub(crate) handler: Handler<Probe>,
 }
@@ -24,8 +24,8 @@ impl External {
     /// Whether it can fire now: that of a module can while that is loaded.
     pub(crate) fn is_there(&self) -> bool {
         match &self.tracepoint {
-            Place::Kernel(_) => true,
-            Place::Module(tracepoint) => tracepoint.is_there(),
+            AttachPoint::Kernel(_) => true,
+            AttachPoint::Module(tracepoint) => tracepoint.is_there(),
         }
     }
 }

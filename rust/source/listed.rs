@@ -9,14 +9,14 @@ use super::latency::{self, preempt, timer, wakeup};
 use super::perf::Perf;
 use super::provided::Provided;
 use super::sampled::{self, Sampled};
-use super::state::{self, State};
+use super::state::{self, StateEvent};
 use super::{FullName, SessionSources};
 use crate::abi::schema::Field;
 use crate::source::Attach;
 use kernel::sync::Arc;
 
 /// What such an event is.
-pub(crate) enum Listed {
+pub(crate) enum ListedSource {
     /// Emitted by another module.
     Provided(Arc<Provided>),
     /// A chunk of raw bytes, written by another module.
@@ -24,7 +24,7 @@ pub(crate) enum Listed {
     /// Defined by a user.
     Dynamic(Arc<Dynamic>),
     /// That a function is called, or returns.
-    Function(function::Kind),
+    Function(function::FunctionKind),
     /// How long a task that was woken has waited for a CPU.
     WakeupLatency,
     /// How long a task keeps its CPU that was asked to give it up.
@@ -36,10 +36,10 @@ pub(crate) enum Listed {
     /// Recorded by the kernel, for perf.
     Perf(Arc<Perf>),
     /// Recorded when a session is asked for the state.
-    State(Arc<State>),
+    State(Arc<StateEvent>),
 }
 
-impl Listed {
+impl ListedSource {
     /// Where one attaches to it; that may be the session's sources.
     pub(crate) fn list<'a>(&'a self, sources: &'a SessionSources) -> &'a dyn Attach {
         match self {
@@ -77,7 +77,7 @@ impl Listed {
             Self::Provided(provided) => provided.description().full_name(),
             Self::Aux(source) => source.description().full_name(),
             Self::Dynamic(dynamic) => dynamic.description().full_name(),
-            Self::Function(kind) => (function::Kind::SUBSYSTEM, kind.name()),
+            Self::Function(kind) => (function::FunctionKind::SUBSYSTEM, kind.name()),
             Self::WakeupLatency => (latency::SUBSYSTEM, wakeup::NAME),
             Self::PreemptLatency => (latency::SUBSYSTEM, preempt::NAME),
             Self::TimerLatency => (latency::SUBSYSTEM, timer::NAME),

@@ -34,7 +34,7 @@ use kernel::sync::Arc;
 use latency::preempt::{self, PreemptLatency};
 use latency::timer::{TimerLatency, Timers};
 use latency::wakeup::WakeupLatency;
-use listed::Listed;
+use listed::ListedSource;
 use sampled::Frequency;
 use syscall::{Call, Direction};
 use typed::Declaration;
@@ -53,7 +53,7 @@ pub(crate) trait Attach {
 }
 
 /// How an event comes about.
-pub(crate) enum Source {
+pub(crate) enum EventSource {
     /// A tracepoint of its own, with a probe of its own.
     Typed {
         /// What is recorded, and how.
@@ -73,7 +73,7 @@ pub(crate) enum Source {
     /// A tracepoint of its own, with a probe in another module.
     External(External),
     /// None: it keeps a list of who records it.
-    Listed(Listed),
+    Listed(ListedSource),
 }
 
 /// What a session has of its own: the events of these happen to it alone.
@@ -95,22 +95,22 @@ impl SessionSources {
         Ok(Self {
             functions: Functions::new()?,
             wakeups: WakeupLatency::new(())?,
-            preemptions: PreemptLatency::new(preempt::Choice::new())?,
+            preemptions: PreemptLatency::new(preempt::PreemptChoice::new())?,
             timers: TimerLatency::new(timer_hotplug)?,
         })
     }
 }
 
-impl Source {
+impl EventSource {
     /// Its subsystem and its name.
     pub(crate) fn full_name(&self) -> FullName<'_> {
         match self {
-            Source::Typed { declaration, .. } => (declaration.subsystem, declaration.name),
-            Source::Syscall {
+            EventSource::Typed { declaration, .. } => (declaration.subsystem, declaration.name),
+            EventSource::Syscall {
                 call, direction, ..
             } => (syscall::SUBSYSTEM, call.name(*direction)),
-            Source::External(external) => external.description.full_name(),
-            Source::Listed(listed) => listed.full_name(),
+            EventSource::External(external) => external.description.full_name(),
+            EventSource::Listed(listed) => listed.full_name(),
         }
     }
 
@@ -118,17 +118,21 @@ impl Source {
     /// it, where they are others.
     pub(crate) fn names(&self) -> impl Iterator<Item = FullName<'_>> {
         let (kernel_name, of_all) = match self {
-            Source::Typed { declaration, .. } if declaration.tracepoint != declaration.name => {
+            EventSource::Typed { declaration, .. }
+                if declaration.tracepoint != declaration.name =>
+            {
                 (Some((declaration.subsystem, declaration.tracepoint)), None)
             }
-            Source::Syscall {
+            EventSource::Syscall {
                 call, direction, ..
             } => (
                 call.kernel_name(*direction)
                     .map(|name| (syscall::SUBSYSTEM, name)),
                 Some(("raw_syscalls", direction.tracepoint())),
             ),
-            Source::Typed { .. } | Source::External(_) | Source::Listed(_) => (None, None),
+            EventSource::Typed { .. } | EventSource::External(_) | EventSource::Listed(_) => {
+                (None, None)
+            }
         };
         core::iter::once(self.full_name())
             .chain(kernel_name)
@@ -138,16 +142,16 @@ impl Source {
     /// Whether it is recorded when nothing else was asked for.
     pub(crate) fn is_default(&self) -> bool {
         match self {
-            Source::Typed { declaration, .. } => declaration.default,
-            Source::Syscall { .. } => true,
-            Source::External(_) | Source::Listed(_) => false,
+            EventSource::Typed { declaration, .. } => declaration.default,
+            EventSource::Syscall { .. } => true,
+            EventSource::External(_) | EventSource::Listed(_) => false,
         }
     }
 
     /// Whether a filter can look at its records.
     pub(crate) fn can_be_captured(&self) -> bool {
         match self {
-            Source::Listed(Listed::Provided(provided)) => provided.can_be_captured(),
+            EventSource::Listed(ListedSource::Provided(provided)) => provided.can_be_captured(),
             _ => true,
         }
     }
@@ -155,12 +159,12 @@ impl Source {
     /// The field at this place in the record.
     pub(crate) fn field(&self, place: usize) -> Option<Field<'_>> {
         match self {
-            Source::Typed { declaration, .. } => declaration.fields.get(place).copied(),
-            Source::Syscall {
+            EventSource::Typed { declaration, .. } => declaration.fields.get(place).copied(),
+            EventSource::Syscall {
                 call, direction, ..
             } => call.fields(*direction).nth(place),
-            Source::External(external) => external.description.field(place),
-            Source::Listed(listed) => listed.field(place),
+            EventSource::External(external) => external.description.field(place),
+            EventSource::Listed(listed) => listed.field(place),
         }
     }
 }

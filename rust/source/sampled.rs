@@ -15,8 +15,8 @@ use crate::record::memory::{Space, Tail};
 use crate::source::Attach;
 use crate::sys::hotplug::Hotplug;
 use crate::sys::percpu::PerCpu;
-use crate::sys::perf::{Arrivals, Config};
-use crate::sys::sampler::{self, OnSample, Sample, Sampler, Timer};
+use crate::sys::perf::{Arrivals, CounterConfig};
+use crate::sys::sampler::{self, OnSample, Sample, SampleTimer, Sampler};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
@@ -68,10 +68,10 @@ impl Pace {
         }
     }
 
-    const fn config(self) -> Config {
+    const fn config(self) -> CounterConfig {
         match self {
-            Self::CpuClock => Config::CPU_CLOCK,
-            Self::Cycles => Config::CYCLES,
+            Self::CpuClock => CounterConfig::CPU_CLOCK,
+            Self::Cycles => CounterConfig::CYCLES,
         }
     }
 }
@@ -176,7 +176,7 @@ impl Progress {
 
     /// Counts the samples that did not come before one of a timer: it goes by a fixed period, and where it
     /// is late by more than that it goes on at the next multiple.
-    fn count_missed(&self, timer: Timer, period: u64) {
+    fn count_missed(&self, timer: SampleTimer, period: u64) {
         let last = self.due.load();
         if self.timer.load() == timer.id {
             let periods = timer.due.wrapping_sub(last).checked_div(period);

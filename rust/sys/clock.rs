@@ -32,7 +32,7 @@ pub(crate) fn realtime_ns() -> u64 {
 pub(crate) type Leap = bindings::rtrace_clock_leap;
 
 /// A follower of the clocks' leaps.
-pub(crate) trait Follow: Send + Sync {
+pub(crate) trait FollowClock: Send + Sync {
     /// The clocks leapt. Interrupts are off, and no clock but those of [`arch`](crate::arch::clock)
     /// may be read. After a sleep no other CPU runs yet; otherwise others may.
     fn leapt(&self, leap: &Leap);
@@ -40,7 +40,7 @@ pub(crate) trait Follow: Send + Sync {
 
 /// Calls a follower at each leap, from creation until dropped.
 #[pin_data(PinnedDrop)]
-pub(crate) struct Watch<T: Follow> {
+pub(crate) struct ClockWatch<T: FollowClock> {
     #[pin]
     watch: Opaque<bindings::rtrace_clock_watch>,
     follower: T,
@@ -49,11 +49,11 @@ pub(crate) struct Watch<T: Follow> {
 }
 
 // SAFETY: The kernel's list is under its own lock; `T` is Sync.
-unsafe impl<T: Follow> Sync for Watch<T> {}
+unsafe impl<T: FollowClock> Sync for ClockWatch<T> {}
 // SAFETY: Not bound to a thread; `T` is Send.
-unsafe impl<T: Follow> Send for Watch<T> {}
+unsafe impl<T: FollowClock> Send for ClockWatch<T> {}
 
-impl<T: Follow> Watch<T> {
+impl<T: FollowClock> ClockWatch<T> {
     /// Follows the clocks. May sleep.
     pub(crate) fn new(follower: T) -> Result<Pin<KBox<Self>>> {
         let watch = KBox::pin_init(
@@ -79,7 +79,7 @@ impl<T: Follow> Watch<T> {
 }
 
 #[pinned_drop]
-impl<T: Follow> PinnedDrop for Watch<T> {
+impl<T: FollowClock> PinnedDrop for ClockWatch<T> {
     fn drop(self: Pin<&mut Self>) {
         // SAFETY: `new` has added it. It may sleep here.
         unsafe { bindings::rtrace_clock_watch_remove(self.watch.get()) };
@@ -90,16 +90,16 @@ impl<T: Follow> PinnedDrop for Watch<T> {
 ///
 /// # Safety
 ///
-/// For the kernel to call, with the `watch` of a live [`Watch`] of a `T`.
-unsafe extern "C" fn leapt<T: Follow>(
+/// For the kernel to call, with the `watch` of a live [`ClockWatch`] of a `T`.
+unsafe extern "C" fn leapt<T: FollowClock>(
     watch: *mut bindings::rtrace_clock_watch,
     leap: *const bindings::rtrace_clock_leap,
 ) {
     // SAFETY:
-    // - By the contract; an Opaque is transparent, and the `Watch` outlives the call.
+    // - By the contract; an Opaque is transparent, and the `ClockWatch` outlives the call.
     // - `leap` is valid for the call.
     unsafe {
-        let this = kernel::container_of!(Opaque::cast_from(watch), Watch<T>, watch);
+        let this = kernel::container_of!(Opaque::cast_from(watch), ClockWatch<T>, watch);
         (*this).follower.leapt(&*leap);
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::arch::preempt::NoPreempt;
 use crate::sys::hotplug::Hotplug;
-use crate::sys::perf::{Arrivals, Config, PerfEvents};
+use crate::sys::perf::{Arrivals, CounterConfig, PerfEvents};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -15,7 +15,10 @@ pub(crate) struct Counter(PerfEvents);
 impl Counter {
     /// Begins to count. `ENOENT`, `EOPNOTSUPP`: the machine cannot; `ENOSPC`: its counters are all in
     /// use. May sleep.
-    pub(crate) fn new(hotplug: &Arc<Hotplug<Arrivals>>, config: Config) -> Result<Arc<Self>> {
+    pub(crate) fn new(
+        hotplug: &Arc<Hotplug<Arrivals>>,
+        config: CounterConfig,
+    ) -> Result<Arc<Self>> {
         // SAFETY: There is no handler.
         let events = unsafe { PerfEvents::new(hotplug, config, None, |_| true)? };
         Ok(Arc::new(Self(events), GFP_KERNEL)?)

@@ -17,7 +17,7 @@ pub(crate) trait PerCpuState: Send + Sync {
 
     /// `cpu`, on which this runs, is online; it may have run anything before. May sleep.
     ///
-    /// An error fails [`Watch::new`] with it, or, later, keeps the CPU offline.
+    /// An error fails [`HotplugWatch::new`] with it, or, later, keeps the CPU offline.
     fn online(&self, cpu: u32) -> Result;
 
     /// `cpu`, on which this runs, goes offline soon, or the watch ends. May sleep.
@@ -103,7 +103,7 @@ impl Drop for State {
 
 /// Follows the CPUs for one `T`, from creation until dropped.
 #[pin_data(PinnedDrop)]
-pub(crate) struct Watch<T: PerCpuState> {
+pub(crate) struct HotplugWatch<T: PerCpuState> {
     #[pin]
     prepare: Opaque<bindings::hlist_node>,
     #[pin]
@@ -115,11 +115,11 @@ pub(crate) struct Watch<T: PerCpuState> {
 }
 
 // SAFETY: The nodes are the kernel's, under its own lock.
-unsafe impl<T: PerCpuState> Sync for Watch<T> {}
+unsafe impl<T: PerCpuState> Sync for HotplugWatch<T> {}
 // SAFETY: Not bound to a thread.
-unsafe impl<T: PerCpuState> Send for Watch<T> {}
+unsafe impl<T: PerCpuState> Send for HotplugWatch<T> {}
 
-impl<T: PerCpuState> Watch<T> {
+impl<T: PerCpuState> HotplugWatch<T> {
     /// Calls [`online`](PerCpuState::online) on each CPU that is, now and later. If it fails on
     /// one, undoes the others by [`offline`](PerCpuState::offline) and fails. May sleep.
     pub(crate) fn new(hotplug: &Arc<Hotplug<T>>, target: Arc<T>) -> Result<Pin<KBox<Self>>> {
@@ -156,7 +156,7 @@ impl<T: PerCpuState> Watch<T> {
 }
 
 #[pinned_drop]
-impl<T: PerCpuState> PinnedDrop for Watch<T> {
+impl<T: PerCpuState> PinnedDrop for HotplugWatch<T> {
     fn drop(self: Pin<&mut Self>) {
         let states = [
             (&self.hotplug.online, &self.online),
@@ -184,7 +184,8 @@ unsafe extern "C" fn prepare<T: PerCpuState>(
     node: *mut bindings::hlist_node,
 ) -> c_int {
     // SAFETY: By the contract; an Opaque is transparent, and the watch outlives the call.
-    let watch = unsafe { &*kernel::container_of!(Opaque::cast_from(node), Watch<T>, prepare) };
+    let watch =
+        unsafe { &*kernel::container_of!(Opaque::cast_from(node), HotplugWatch<T>, prepare) };
     watch.target.prepare(cpu);
     0
 }
@@ -196,7 +197,8 @@ unsafe extern "C" fn prepare<T: PerCpuState>(
 /// For the kernel to call, with the `online` node of a live watch.
 unsafe extern "C" fn online<T: PerCpuState>(cpu: c_uint, node: *mut bindings::hlist_node) -> c_int {
     // SAFETY: As in `prepare`.
-    let watch = unsafe { &*kernel::container_of!(Opaque::cast_from(node), Watch<T>, online) };
+    let watch =
+        unsafe { &*kernel::container_of!(Opaque::cast_from(node), HotplugWatch<T>, online) };
     match watch.target.online(cpu) {
         Ok(()) => 0,
         Err(error) => error.to_errno(),
@@ -213,7 +215,8 @@ unsafe extern "C" fn offline<T: PerCpuState>(
     node: *mut bindings::hlist_node,
 ) -> c_int {
     // SAFETY: As in `prepare`.
-    let watch = unsafe { &*kernel::container_of!(Opaque::cast_from(node), Watch<T>, online) };
+    let watch =
+        unsafe { &*kernel::container_of!(Opaque::cast_from(node), HotplugWatch<T>, online) };
     watch.target.offline(cpu);
     0
 }

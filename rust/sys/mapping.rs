@@ -3,7 +3,7 @@
 //! Showing pages to a program (mmap(2)), to read.
 
 use crate::sys::bindings;
-use crate::sys::pages::{Pages, PAGE_SIZE};
+use crate::sys::pages::{KernelPages, PAGE_SIZE};
 use kernel::error::to_result;
 use kernel::mm::virt::{vm_flags_t, VmaNew};
 use kernel::prelude::*;
@@ -24,7 +24,7 @@ impl Mapping<'_> {
     ///
     /// Fails with `EACCES` if they should be written or executed, `EINVAL` if the mapping is private
     /// or reaches beyond the pages. May sleep.
-    pub(crate) fn fill(&self, pages: &Pages) -> Result {
+    pub(crate) fn fill(&self, pages: &KernelPages) -> Result {
         let vma = self.0;
         // A private mapping would be a copy of its own once it is written; who wants that has read(2).
         if vma.flags() & MAYSHARE == 0 {
@@ -58,7 +58,13 @@ impl Mapping<'_> {
 
     /// Inserts some pages, from the byte at `from` on, at an address inside the area; returns how many
     /// bytes, at most `len`.
-    fn insert(&self, pages: &Pages, from: usize, address: usize, len: usize) -> Result<usize> {
+    fn insert(
+        &self,
+        pages: &KernelPages,
+        from: usize,
+        address: usize,
+        len: usize,
+    ) -> Result<usize> {
         let mut batch = [core::ptr::null_mut(); BATCH];
         let count = BATCH.min(len / PAGE_SIZE);
         for (i, page) in batch.iter_mut().take(count).enumerate() {

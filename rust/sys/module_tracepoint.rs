@@ -12,7 +12,7 @@
 use crate::arch::word::SharedWord;
 use crate::sys::bindings;
 use crate::sys::modules::{FoundTracepoint, Module, ModuleId};
-use crate::sys::tracepoint::Probe;
+use crate::sys::tracepoint::TracepointProbe;
 use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
@@ -45,7 +45,7 @@ struct Loaded {
 unsafe impl Send for Loaded {}
 
 struct Registered {
-    probe: Probe,
+    probe: TracepointProbe,
     /// Whether the tracepoint calls it: it is there, and there was memory for that.
     is_called: bool,
 }
@@ -86,7 +86,7 @@ impl ModuleTracepoint {
         self.is_there.store(1);
         let mut result = Ok(());
         for registered in &mut state.probes {
-            // SAFETY: It is there. What else `Probe::register` asks for, `register` below was promised.
+            // SAFETY: It is there. What else `TracepointProbe::register` asks for, `register` below was promised.
             match unsafe { registered.probe.register(found.tracepoint()) } {
                 Ok(()) => registered.is_called = true,
                 Err(error) => result = Err(error),
@@ -119,8 +119,8 @@ impl ModuleTracepoint {
     ///
     /// # Safety
     ///
-    /// As for [`Probe::register`], but that the tracepoint need not be there.
-    pub(super) unsafe fn register(&self, probe: Probe) -> Result {
+    /// As for [`TracepointProbe::register`], but that the tracepoint need not be there.
+    pub(super) unsafe fn register(&self, probe: TracepointProbe) -> Result {
         let mut state = self.state.lock();
         state.probes.reserve(1, GFP_KERNEL)?;
         let is_called = match &state.loaded {
@@ -136,7 +136,7 @@ impl ModuleTracepoint {
 
     /// Has what was registered not called any more; it may still run. Returns whether it may be asleep there. May
     /// sleep.
-    pub(super) fn unregister(&self, probe: Probe) -> bool {
+    pub(super) fn unregister(&self, probe: TracepointProbe) -> bool {
         let mut state = self.state.lock();
         let mut probes = state.probes.iter();
         let Some(at) = probes.position(|registered| registered.probe == probe) else {

@@ -66,12 +66,12 @@ impl Somewhere {
 /// # Invariants
 ///
 /// The first `len` bytes are initialised; `len` is at most `N`.
-pub(crate) struct Parts<const N: usize> {
+pub(crate) struct TextParts<const N: usize> {
     bytes: [MaybeUninit<u8>; N],
     len: usize,
 }
 
-impl<const N: usize> Parts<N> {
+impl<const N: usize> TextParts<N> {
     /// None yet.
     #[inline(always)]
     pub(crate) fn new() -> Self {

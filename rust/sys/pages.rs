@@ -17,18 +17,18 @@ pub(crate) use kernel::page::PAGE_SIZE;
 ///
 /// `base` is the address of `len` bytes, a multiple of the page size: a live vmap area that owns its
 /// pages, or the reserved piece.
-pub(crate) struct Pages {
+pub(crate) struct KernelPages {
     base: NonNull<u8>,
     len: usize,
     reserved: Option<Piece>,
 }
 
 // SAFETY: Plain memory; who writes where is the owner's concern.
-unsafe impl Send for Pages {}
+unsafe impl Send for KernelPages {}
 // SAFETY: As above.
-unsafe impl Sync for Pages {}
+unsafe impl Sync for KernelPages {}
 
-impl Pages {
+impl KernelPages {
     /// Bytes of it.
     pub(crate) fn len(&self) -> usize {
         self.len
@@ -55,7 +55,7 @@ impl Pages {
     }
 }
 
-impl Pages {
+impl KernelPages {
     /// Allocates `len` bytes, a multiple of the page size, all zero. [`None`]: there is no memory. May
     /// sleep.
     ///
@@ -107,7 +107,7 @@ impl Pages {
 }
 
 // SAFETY: By the invariant; the memory stays where it is until the last reference is dropped.
-unsafe impl memory::Pages for Arc<Pages> {
+unsafe impl memory::Pages for Arc<KernelPages> {
     fn base(&self) -> NonNull<u8> {
         self.base
     }
@@ -118,33 +118,33 @@ unsafe impl memory::Pages for Arc<Pages> {
 }
 
 /// Allocated pages that only their owner reads and writes. A pipe that has one of them reads it as it finds it.
-pub(crate) struct OwnPages(Pages);
+pub(crate) struct OwnPages(KernelPages);
 
 impl OwnPages {
-    /// As [`Pages::new`].
+    /// As [`KernelPages::new`].
     pub(crate) fn new(len: usize, cpu: u32) -> Option<Self> {
-        Pages::new(len, cpu).map(Self)
+        KernelPages::new(len, cpu).map(Self)
     }
 
     /// The pages, to move them out.
-    pub(crate) fn pages(&self) -> &Pages {
+    pub(crate) fn pages(&self) -> &KernelPages {
         &self.0
     }
 
     /// All bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: By the invariant of `Pages`. Only `bytes_mut` writes them.
+        // SAFETY: By the invariant of `KernelPages`. Only `bytes_mut` writes them.
         unsafe { core::slice::from_raw_parts(self.0.base.as_ptr(), self.0.len) }
     }
 
     /// All bytes, to write them.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: By the invariant of `Pages`. Only `bytes` reads them, besides pipes.
+        // SAFETY: By the invariant of `KernelPages`. Only `bytes` reads them, besides pipes.
         unsafe { core::slice::from_raw_parts_mut(self.0.base.as_ptr(), self.0.len) }
     }
 }
 
-impl Drop for Pages {
+impl Drop for KernelPages {
     fn drop(&mut self) {
         if self.reserved.is_some() {
             return;

@@ -78,7 +78,7 @@ MODULE_PARM_DESC(gid, "Group of the directories and files in debugfs (default: 0
 
 /*
  * Settings that the default session and its first channel have when the module is loaded: what each says
- * is written to the file of its name (file/given.rs).
+ * is written to the file of its name (file/parameters.rs).
  */
 #define SETTING(name, description)		\
 	static char *name;			\

@@ -120,7 +120,7 @@ impl<T> Clone for SharedPerCpu<T> {
     }
 }
 
-impl<T> gate::PerCpu<T, NoPreempt> for SharedPerCpu<T> {
+impl<T> gate::EachCpu<T, NoPreempt> for SharedPerCpu<T> {
     fn new(make: impl Fn() -> T) -> Option<Self> {
         let values = PerCpu::new(make).ok()?;
         Some(Self {

@@ -7,7 +7,7 @@ use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::sys::bindings;
 use crate::sys::cpu::{self, NoHotplug};
-use crate::sys::hotplug::{Hotplug, PerCpuState, Watch};
+use crate::sys::hotplug::{Hotplug, HotplugWatch, PerCpuState};
 use crate::sys::percpu::PerCpu;
 use crate::sys::rcu::RcuArc;
 use crate::sys::work::{Ask, Work};
@@ -18,14 +18,14 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 
 /// What is counted, as perf_event_open(2) takes it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Config {
+pub(crate) struct CounterConfig {
     /// `enum perf_type_id`.
     pub(crate) ty: u32,
     /// What of that type.
     pub(crate) config: u64,
 }
 
-impl Config {
+impl CounterConfig {
     /// Cycles of the processor.
     pub(crate) const CYCLES: Self = Self { ty: 0, config: 0 };
     /// Nanoseconds, by a timer of the CPU.
@@ -44,13 +44,13 @@ pub(super) enum Moments {
 pub(super) struct Overflow {
     pub(super) moments: Moments,
     /// Is called, in any context, NMI included.
-    pub(super) handler: Handler,
+    pub(super) handler: OverflowHandler,
     /// Kept in the event for the handler.
     pub(super) context: NonNull<c_void>,
 }
 
 /// As perf calls it.
-pub(super) type Handler = unsafe extern "C" fn(
+pub(super) type OverflowHandler = unsafe extern "C" fn(
     *mut bindings::perf_event,
     *mut bindings::perf_sample_data,
     *mut bindings::pt_regs,
@@ -65,7 +65,7 @@ unsafe impl Sync for Overflow {}
 /// from shortly after that.
 pub(super) struct PerfEvents {
     // In the order of their end: this one asks for the work.
-    _watch: Pin<KBox<Watch<Arrivals>>>,
+    _watch: Pin<KBox<HotplugWatch<Arrivals>>>,
     work: Arc<Work<Events>>,
 }
 
@@ -79,13 +79,13 @@ impl PerfEvents {
     /// enabled, it may not have returned yet then: see [`PerfEvent`].
     pub(super) unsafe fn new(
         hotplug: &Arc<Hotplug<Arrivals>>,
-        config: Config,
+        config: CounterConfig,
         overflow: Option<Overflow>,
         wants: impl Fn(u32) -> bool,
     ) -> Result<Self> {
         let work = Work::new(Events::new(config, overflow)?, Events::replace_outdated)?;
         let arrivals = Arc::new(Arrivals(work.clone()), GFP_KERNEL)?;
-        let watch = Watch::new(hotplug, arrivals)?;
+        let watch = HotplugWatch::new(hotplug, arrivals)?;
         let events = work.data();
         for cpu in cpu::possible().filter(|cpu| wants(*cpu)) {
             let Some(each) = events.each.of(cpu) else {
@@ -118,7 +118,7 @@ impl PerfEvents {
 
 /// The events of all CPUs.
 struct Events {
-    config: Config,
+    config: CounterConfig,
     overflow: Option<Overflow>,
     each: PerCpu<OnCpu>,
     /// Held by who makes an event.
@@ -135,7 +135,7 @@ struct OnCpu {
 }
 
 impl Events {
-    fn new(config: Config, overflow: Option<Overflow>) -> Result<Self> {
+    fn new(config: CounterConfig, overflow: Option<Overflow>) -> Result<Self> {
         Ok(Self {
             config,
             overflow,
@@ -205,8 +205,8 @@ unsafe impl Send for PerfEvent {}
 unsafe impl Sync for PerfEvent {}
 
 impl PerfEvent {
-    fn new(config: Config, overflow: Option<&Overflow>, cpu: u32) -> Result<Self> {
-        let Config { ty, config } = config;
+    fn new(config: CounterConfig, overflow: Option<&Overflow>, cpu: u32) -> Result<Self> {
+        let CounterConfig { ty, config } = config;
         let cpu = cpu as c_int;
         let event = match overflow {
             // SAFETY: May be called from any process context; it checks what it is given.

@@ -4,7 +4,7 @@
 
 use crate::sys::bindings;
 use crate::sys::hotplug::Hotplug;
-use crate::sys::perf::{Arrivals, Config, Moments, Overflow, PerfEvents};
+use crate::sys::perf::{Arrivals, CounterConfig, Moments, Overflow, PerfEvents};
 use crate::sys::retired::{self, Retirable};
 use crate::sys::trace_event::TraceEvent;
 use crate::sys::waiters;
@@ -39,7 +39,7 @@ impl<T: OnRecord> PerfRecords<T> {
         event: &TraceEvent,
         target: Arc<T>,
     ) -> Result<Self> {
-        let config = Config {
+        let config = CounterConfig {
             ty: bindings::perf_type_id_PERF_TYPE_TRACEPOINT,
             config: event.id(),
         };

@@ -3,7 +3,7 @@
 //! Moving pages into a pipe (splice(2)) without copying them.
 
 use crate::sys::bindings;
-use crate::sys::pages::{Pages, PAGE_SIZE};
+use crate::sys::pages::{KernelPages, PAGE_SIZE};
 use kernel::prelude::*;
 
 /// The pipe of a splice(2) or sendfile(2) call, which no other thread uses meanwhile: the caller holds its
@@ -18,7 +18,12 @@ impl Pipe {
     /// how many.
     ///
     /// Fails with `EAGAIN` if the pipe is full, `EPIPE` if nobody reads it. May sleep.
-    pub(crate) fn splice(&mut self, pages: &Pages, offset: usize, len: usize) -> Result<usize> {
+    pub(crate) fn splice(
+        &mut self,
+        pages: &KernelPages,
+        offset: usize,
+        len: usize,
+    ) -> Result<usize> {
         let mut moved = 0;
         while moved < len {
             match self.splice_batch(pages, offset + moved, len - moved) {
@@ -31,7 +36,7 @@ impl Pipe {
         Ok(moved)
     }
 
-    fn splice_batch(&mut self, pages: &Pages, offset: usize, len: usize) -> Result<usize> {
+    fn splice_batch(&mut self, pages: &KernelPages, offset: usize, len: usize) -> Result<usize> {
         let mut page = [core::ptr::null_mut(); BATCH];
         let mut partial = [bindings::partial_page::default(); BATCH];
         let mut count = 0;

@@ -17,7 +17,7 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 /// as all memory is, a multiple of the page size. Only who has the [`Claim`] writes it, or else who
 /// holds the lock of `claimed`, which is true while there is a claim.
 #[pin_data]
-pub(crate) struct Reserved {
+pub(crate) struct ReservedMemory {
     base: NonNull<u8>,
     len: usize,
     #[pin]
@@ -25,11 +25,11 @@ pub(crate) struct Reserved {
 }
 
 // SAFETY: Plain memory; who writes where is said by the claim.
-unsafe impl Send for Reserved {}
+unsafe impl Send for ReservedMemory {}
 // SAFETY: As above.
-unsafe impl Sync for Reserved {}
+unsafe impl Sync for ReservedMemory {}
 
-impl Reserved {
+impl ReservedMemory {
     /// The memory that was reserved as `name`. There must be one object for a name. `ENOENT`: none
     /// was. May sleep.
     pub(crate) fn find(name: &CStr) -> Result<Arc<Self>> {
@@ -108,7 +108,7 @@ impl Reserved {
 /// There is one for a memory. The first `taken` bytes are those of its pieces.
 #[pin_data(PinnedDrop)]
 pub(crate) struct Claim {
-    memory: Arc<Reserved>,
+    memory: Arc<ReservedMemory>,
     #[pin]
     taken: Mutex<usize>,
 }

@@ -5,7 +5,7 @@
 use crate::sys::args::Registers;
 use crate::sys::bindings;
 use crate::sys::hotplug::Hotplug;
-use crate::sys::perf::{Arrivals, Config, Moments, Overflow, PerfEvents};
+use crate::sys::perf::{Arrivals, CounterConfig, Moments, Overflow, PerfEvents};
 use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -19,12 +19,12 @@ pub(crate) struct Sample<'a> {
     /// Whether perf stops the sampling on this CPU up to the next tick, for there were too many.
     pub(crate) is_throttled: bool,
     /// Of a timer, which may have come late.
-    pub(crate) timer: Option<Timer>,
+    pub(crate) timer: Option<SampleTimer>,
 }
 
 /// The timer that has a CPU sampled.
 #[derive(Clone, Copy)]
-pub(crate) struct Timer {
+pub(crate) struct SampleTimer {
     /// Another number for each timer that a CPU has had one after the other.
     pub(crate) id: u64,
     /// When it was to come, in nanoseconds of the monotonic clock.
@@ -56,12 +56,12 @@ impl<T: OnSample> Sampler<T> {
     /// cannot; `ENOSPC`: its counters are all in use. May sleep.
     pub(crate) fn new(
         hotplug: &Arc<Hotplug<Arrivals>>,
-        config: Config,
+        config: CounterConfig,
         frequency: u32,
         wants: impl Fn(u32) -> bool,
         target: Arc<T>,
     ) -> Result<Self> {
-        let is_timed = config == Config::CPU_CLOCK;
+        let is_timed = config == CounterConfig::CPU_CLOCK;
         let entry = Arc::new(Entry { target, is_timed }, GFP_KERNEL)?;
         let overflow = Overflow {
             moments: Moments::PerSecond(frequency),
@@ -79,7 +79,7 @@ impl<T: OnSample> Sampler<T> {
 }
 
 /// Whether such samples can be taken here; also where all counters are in use at the moment. May sleep.
-pub(crate) fn is_possible(config: Config) -> bool {
+pub(crate) fn is_possible(config: CounterConfig) -> bool {
     // SAFETY: May be called from any process context; it checks what it is given.
     unsafe { bindings::rtrace_sampler_possible(config.ty, config.config) }
 }
@@ -107,7 +107,7 @@ unsafe extern "C" fn overflown<T: OnSample>(
         registers,
         period: read.period,
         is_throttled: read.is_throttled,
-        timer: entry.is_timed.then_some(Timer {
+        timer: entry.is_timed.then_some(SampleTimer {
             id: event.addr() as u64,
             due: read.due,
         }),

@@ -39,7 +39,7 @@ pub(crate) fn boot_id() -> Result<[u8; 36]> {
 }
 
 /// What uname(2) answers.
-pub(crate) struct Names {
+pub(crate) struct SystemNames {
     /// Name of the machine.
     pub(crate) node: [u8; 65],
     /// E.g. `7.2.12+deb13-amd64`.
@@ -48,7 +48,7 @@ pub(crate) struct Names {
     pub(crate) version: [u8; 65],
 }
 
-impl Names {
+impl SystemNames {
     /// Reads them. A node name that is changed at this moment may be mixed.
     pub(crate) fn new() -> Self {
         // SAFETY: Lives for ever; may change while it is read, which mixes texts at worst.

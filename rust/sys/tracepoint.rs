@@ -179,24 +179,24 @@ impl Tracepoints {
 
 /// Where a handler is attached.
 #[derive(Clone)]
-pub(crate) enum Place {
+pub(crate) enum AttachPoint {
     /// At a tracepoint of the kernel proper.
     Kernel(Tracepoint),
     /// At one of a module, whenever that is loaded.
     Module(Arc<ModuleTracepoint>),
 }
 
-impl From<Tracepoint> for Place {
+impl From<Tracepoint> for AttachPoint {
     fn from(tracepoint: Tracepoint) -> Self {
         Self::Kernel(tracepoint)
     }
 }
 
-impl Place {
+impl AttachPoint {
     /// # Safety
     ///
-    /// As for [`Probe::register`], but that the tracepoint need not be there.
-    unsafe fn register(&self, probe: Probe) -> Result {
+    /// As for [`TracepointProbe::register`], but that the tracepoint need not be there.
+    unsafe fn register(&self, probe: TracepointProbe) -> Result {
         match self {
             // SAFETY: It lives for ever; the rest is the caller's contract.
             Self::Kernel(tracepoint) => unsafe { probe.register(tracepoint.0) },
@@ -206,7 +206,7 @@ impl Place {
     }
 
     /// Takes off what was registered there. Returns whether it may be asleep there.
-    fn unregister(&self, probe: Probe) -> bool {
+    fn unregister(&self, probe: TracepointProbe) -> bool {
         match self {
             // SAFETY: It lives for ever, and the probe was registered.
             Self::Kernel(tracepoint) => unsafe { probe.unregister(tracepoint.0) },
@@ -228,16 +228,16 @@ impl Place {
 
 /// A handler with its data, as the kernel calls it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Probe {
+pub(super) struct TracepointProbe {
     function: *const c_void,
     data: *const c_void,
     order: Order,
 }
 
 // SAFETY: Two addresses, which are only compared and passed on.
-unsafe impl Send for Probe {}
+unsafe impl Send for TracepointProbe {}
 
-impl Probe {
+impl TracepointProbe {
     /// Has the tracepoint call it. `ENOMEM`. May sleep.
     ///
     /// # Safety
@@ -305,8 +305,8 @@ enum Order {
 }
 
 struct Attached<D> {
-    place: Place,
-    probe: Probe,
+    place: AttachPoint,
+    probe: TracepointProbe,
     used: KBox<Retirable<Used<D>>>,
     state: State,
 }
@@ -351,7 +351,7 @@ impl<D: Send + Sync + 'static> Attachments<D> {
     /// whenever that is loaded. May sleep.
     pub(crate) fn attach(
         &mut self,
-        place: impl Into<Place>,
+        place: impl Into<AttachPoint>,
         handler: Handler<D>,
         data: Arc<D>,
     ) -> Result {
@@ -361,7 +361,7 @@ impl<D: Send + Sync + 'static> Attachments<D> {
     /// The same; it is called after all handlers that are not attached like this.
     pub(crate) fn attach_last(
         &mut self,
-        place: impl Into<Place>,
+        place: impl Into<AttachPoint>,
         handler: Handler<D>,
         data: Arc<D>,
     ) -> Result {
@@ -370,7 +370,7 @@ impl<D: Send + Sync + 'static> Attachments<D> {
 
     fn register(
         &mut self,
-        place: Place,
+        place: AttachPoint,
         handler: Handler<D>,
         data: Arc<D>,
         order: Order,
@@ -379,7 +379,7 @@ impl<D: Send + Sync + 'static> Attachments<D> {
             Some(owner) => Some(owner.hold().ok_or(ENODEV)?),
             None => None,
         };
-        let probe = Probe {
+        let probe = TracepointProbe {
             function: handler.function,
             data: Arc::as_ptr(&data).cast(),
             order,

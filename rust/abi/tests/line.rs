@@ -5,8 +5,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rtrace_abi::header::Layout;
-use rtrace_abi::line::{write, Event, NoLine};
-use rtrace_abi::records::{Header, Malformed};
+use rtrace_abi::line::{write, LineEvent, NoLine};
+use rtrace_abi::records::{Malformed, RecordHeader};
 use rtrace_abi::schema::{Field, FieldType, Integer, LabelPlace, Labels};
 use std::fmt;
 use std::num::NonZeroU64;
@@ -37,13 +37,13 @@ fn at(fields: &[Field<'static>], place: usize) -> Option<Field<'static>> {
 
 /// Returns the line of a record that consists only of these bytes, of an event with this header.
 fn line_at(
-    header: Header,
+    header: RecordHeader,
     frequency: NonZeroU64,
     bytes: &[u8],
     contexts: &[Field<'static>],
     fields: &[Field<'static>],
 ) -> Result<String, NoLine> {
-    let event = Event {
+    let event = LineEvent {
         name: "event",
         cpu: 2,
         header,
@@ -61,7 +61,7 @@ fn line(
     contexts: &[Field<'static>],
     fields: &[Field<'static>],
 ) -> Result<String, NoLine> {
-    let header = Header {
+    let header = RecordHeader {
         number: 0,
         time: 5_912_348_170_999,
         end: 0,
@@ -253,12 +253,12 @@ impl fmt::Write for Room {
 
 #[test]
 fn no_room_is_said() {
-    let header = Header {
+    let header = RecordHeader {
         number: 0,
         time: 0,
         end: 0,
     };
-    let event = Event {
+    let event = LineEvent {
         name: "event",
         cpu: 0,
         header,
@@ -280,7 +280,7 @@ fn no_room_is_said() {
 #[test]
 fn headers() {
     let read = |bytes: &[u8], layout, before| {
-        Header::read(bytes, 0, layout, before)
+        RecordHeader::read(bytes, 0, layout, before)
             .map(|header| (header.number, header.time, header.end))
     };
     let compact = |id: u32, low: u32| ((low << 5) | id).to_le_bytes();
@@ -346,8 +346,8 @@ proptest! {
             }
         }).collect();
         let (contexts, fields) = fields.split_at(split.index(fields.len() + 1));
-        let header = Header { number: 0, time, end };
-        let event = Event {
+        let header = RecordHeader { number: 0, time, end };
+        let event = LineEvent {
             name: "event",
             cpu: u32::MAX,
             header,

@@ -10,7 +10,7 @@
 //! That modules come and go is told with locks of the kernel's held ([`modules`](crate::sys::modules)). What must
 //! be done there and then is done under the lock here, within which there are only the registry's and
 //! those of tracepoints: who is attached is called from before the module's first code to after its last. The rest,
-//! files and sessions that had chosen the event under another guise, [follows](Follow) in a thread.
+//! files and sessions that had chosen the event under another guise, [follows](FollowModules) in a thread.
 
 mod module;
 mod table;
@@ -28,7 +28,7 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 use module::Awaited;
 
 /// Probes of another module for tracepoints of modules, as that describes them.
-pub(crate) trait Probes: Send + Sync {
+pub(crate) trait ModuleProbes: Send + Sync {
     /// How many there are.
     fn count(&self) -> usize;
 
@@ -43,7 +43,7 @@ pub(crate) trait Probes: Send + Sync {
 }
 
 /// Does what follows when modules have come or gone.
-pub(crate) trait Follow: Send + Sync {
+pub(crate) trait FollowModules: Send + Sync {
     /// Has it done, and waits for that; but not for ever, as somebody may hold what is needed for it and wait for
     /// who calls this. May sleep.
     fn follow(&self);
@@ -94,8 +94,8 @@ impl AllAwaited {
     pub(crate) fn add(
         &self,
         owner: ForeignModule,
-        probes: KBox<dyn Probes>,
-        follow: Arc<dyn Follow>,
+        probes: KBox<dyn ModuleProbes>,
+        follow: Arc<dyn FollowModules>,
     ) -> Result<usize> {
         let count = probes.count();
         if count == 0 {

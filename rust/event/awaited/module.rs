@@ -2,8 +2,8 @@
 
 //! The probes of a module, and what happens when other modules come and go.
 
-use super::table::{Made, Table};
-use super::{Change, Follow, Probes};
+use super::table::{AwaitedTable, Made};
+use super::{Change, FollowModules, ModuleProbes};
 use crate::event::registry::Registry;
 use crate::event::Event;
 use crate::source::{perf, FullName};
@@ -17,20 +17,20 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 pub(super) struct Awaited {
     owner: ForeignModule,
     registry: Arc<Registry>,
-    follow: Arc<dyn Follow>,
+    follow: Arc<dyn FollowModules>,
     #[pin]
-    table: Mutex<Table>,
+    table: Mutex<AwaitedTable>,
 }
 
 impl Awaited {
     /// With these probes of its, and no event.
     pub(super) fn new(
         owner: ForeignModule,
-        probes: KBox<dyn Probes>,
+        probes: KBox<dyn ModuleProbes>,
         registry: &Arc<Registry>,
-        follow: Arc<dyn Follow>,
+        follow: Arc<dyn FollowModules>,
     ) -> Result<Arc<Self>> {
-        let table = Table::new(probes)?;
+        let table = AwaitedTable::new(probes)?;
         let registry = registry.clone();
         Arc::pin_init(
             pin_init!(Self {
@@ -110,7 +110,7 @@ impl Awaited {
         let (mut places, mut strange) = (KVec::new(), KVec::new());
         for found in module.tracepoints() {
             for &place in table.places(found.name()) {
-                let is_for = |probes: &dyn Probes| probes.is_for(place as usize, module);
+                let is_for = |probes: &dyn ModuleProbes| probes.is_for(place as usize, module);
                 if table.probes().is_some_and(is_for) {
                     places.push(place, GFP_KERNEL)?;
                 } else {

@@ -2,21 +2,21 @@
 
 //! What is known of the probes of a module: which there are, and which of them are events.
 
-use super::{Change, Probes};
+use super::{Change, ModuleProbes};
 use crate::event::registry::Registry;
 use crate::event::Event;
 use crate::source::external::External;
 use crate::source::FullName;
 use crate::sys::module_tracepoint::ModuleTracepoint;
 use crate::sys::modules::ModuleId;
-use crate::sys::tracepoint::Place;
+use crate::sys::tracepoint::AttachPoint;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// Probes, and the events that were made of them.
-pub(super) struct Table {
+pub(super) struct AwaitedTable {
     /// None once they were taken back.
-    probes: Option<KBox<dyn Probes>>,
+    probes: Option<KBox<dyn ModuleProbes>>,
     /// Their places, by the names of the tracepoints.
     sorted: KVVec<u32>,
     /// By place: what has been made of them.
@@ -24,11 +24,11 @@ pub(super) struct Table {
     /// An event was made that nobody has looked at.
     has_new: bool,
     /// Tracepoints that are there and have the name of one that a probe is for, but are others.
-    strangers: KVVec<Stranger>,
+    mismatches: KVVec<Mismatch>,
 }
 
 /// A tracepoint that is not the one that a probe is for.
-struct Stranger {
+struct Mismatch {
     /// That of the probe.
     place: u32,
     module: ModuleId,
@@ -42,9 +42,9 @@ pub(super) struct Made {
     is_shown: bool,
 }
 
-impl Table {
+impl AwaitedTable {
     /// With these probes, and no event.
-    pub(super) fn new(probes: KBox<dyn Probes>) -> Result<Self> {
+    pub(super) fn new(probes: KBox<dyn ModuleProbes>) -> Result<Self> {
         let count = probes.count();
         let mut sorted = KVVec::with_capacity(count, GFP_KERNEL)?;
         let mut events = KVVec::with_capacity(count, GFP_KERNEL)?;
@@ -60,7 +60,7 @@ impl Table {
             sorted,
             events,
             has_new: false,
-            strangers: KVVec::new(),
+            mismatches: KVVec::new(),
         })
     }
 
@@ -105,7 +105,7 @@ impl Table {
             of.push((place, tracepoint.clone()), GFP_KERNEL)?;
             let event = External {
                 description,
-                tracepoint: Place::Module(tracepoint),
+                tracepoint: AttachPoint::Module(tracepoint),
                 handler,
             };
             fired.push(event, GFP_KERNEL)?;
@@ -131,7 +131,7 @@ impl Table {
     }
 
     /// The probes; none once they were given back.
-    pub(super) fn probes(&self) -> Option<&dyn Probes> {
+    pub(super) fn probes(&self) -> Option<&dyn ModuleProbes> {
         self.probes.as_deref()
     }
 
@@ -140,24 +140,24 @@ impl Table {
         self.events.iter().flatten()
     }
 
-    /// Whether the event of the probe at this place is meant by its name: there is one, and no stranger.
+    /// Whether the event of the probe at this place is meant by its name: there is one, and no mismatch.
     pub(super) fn is_own(&self, place: u32, name: FullName<'_>) -> bool {
-        let mut strangers = self.strangers.iter();
+        let mut mismatches = self.mismatches.iter();
         let made = self.made(place);
         made.is_some_and(|made| made.event.full_name() == name)
-            && !strangers.any(|stranger| stranger.place == place)
+            && !mismatches.any(|mismatch| mismatch.place == place)
     }
 
     /// The module has a tracepoint that the probe at this place is not for.
     pub(super) fn add_stranger(&mut self, place: u32, module: ModuleId) -> Result {
         Ok(self
-            .strangers
-            .push(Stranger { place, module }, GFP_KERNEL)?)
+            .mismatches
+            .push(Mismatch { place, module }, GFP_KERNEL)?)
     }
 
     /// The module has none any more.
     pub(super) fn forget_strangers(&mut self, module: ModuleId) {
-        self.strangers.retain(|stranger| stranger.module != module);
+        self.mismatches.retain(|mismatch| mismatch.module != module);
     }
 
     /// An event that has come or gone since this was called before.
@@ -185,6 +185,6 @@ impl Table {
     }
 }
 
-fn tracepoint_of(probes: &dyn Probes, place: u32) -> &str {
+fn tracepoint_of(probes: &dyn ModuleProbes, place: u32) -> &str {
     probes.name(place as usize).1
 }

@@ -9,7 +9,7 @@
 //! ```
 
 use super::super::rest::{is_of_name, Rest};
-use super::{number, Error, Reason};
+use super::{number, Error, ProbeReason};
 
 /// Maximum number of pointers to follow.
 const STEPS_MAX: usize = 8;
@@ -26,7 +26,7 @@ pub struct Argument<'a> {
     /// Base of its value.
     pub base: Base<'a>,
     /// Steps from the base to the value; the existing ones come first.
-    steps: [Option<Step>; STEPS_MAX],
+    steps: [Option<PointerStep>; STEPS_MAX],
     /// Type in the record; [`None`] if none is given: 64 bits, which may be an address.
     pub ty: Option<Type>,
 }
@@ -54,7 +54,7 @@ pub enum Base<'a> {
 
 /// A step from a pointer to a value in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct PointerStep {
     /// Offset in bytes from the address in the pointer.
     pub offset: i64,
     /// Whether the memory is in user space.
@@ -90,7 +90,7 @@ pub enum Type {
 
 impl<'a> Argument<'a> {
     /// The steps, from the base on.
-    pub fn steps(&self) -> impl Iterator<Item = Step> + '_ {
+    pub fn steps(&self) -> impl Iterator<Item = PointerStep> + '_ {
         self.steps.iter().flatten().copied()
     }
 
@@ -116,7 +116,7 @@ impl<'a> Argument<'a> {
                 || before.len() > 31
                 || !before.chars().all(is_of_name)
             {
-                return rest.error(Reason::NoArgumentName);
+                return rest.error(ProbeReason::NoArgumentName);
             }
             name = Some(before);
             rest.at = before.len().wrapping_add(1);
@@ -129,10 +129,10 @@ impl<'a> Argument<'a> {
             let is_user = rest.take("u");
             let offset = super::number(&mut rest).and_then(|number| i64::try_from(number).ok());
             let Some(offset) = offset else {
-                return rest.error(Reason::NoNumber);
+                return rest.error(ProbeReason::NoNumber);
             };
             if !rest.take("(") {
-                return rest.error(Reason::NoParenthesis);
+                return rest.error(ProbeReason::NoParenthesis);
             }
             let offset = if is_negative {
                 offset.wrapping_neg()
@@ -140,8 +140,8 @@ impl<'a> Argument<'a> {
                 offset
             };
             match steps.get_mut(depth) {
-                Some(step) => *step = Some(Step { offset, is_user }),
-                None => return before.error(Reason::TooManySteps),
+                Some(step) => *step = Some(PointerStep { offset, is_user }),
+                None => return before.error(ProbeReason::TooManySteps),
             }
             depth = depth.wrapping_add(1);
         }
@@ -152,7 +152,7 @@ impl<'a> Argument<'a> {
         let base = base(&mut rest)?;
         for _ in 0..depth {
             if !rest.take(")") {
-                return rest.error(Reason::NoParenthesis);
+                return rest.error(ProbeReason::NoParenthesis);
             }
         }
         let before = rest;
@@ -164,10 +164,10 @@ impl<'a> Argument<'a> {
         if base == Base::Comm
             && (depth != 0 || !matches!(ty, None | Some(Type::Text { is_user: false })))
         {
-            return before.error(Reason::WrongType);
+            return before.error(ProbeReason::WrongType);
         }
         if !rest.left().is_empty() {
-            return rest.error(Reason::NoType);
+            return rest.error(ProbeReason::NoType);
         }
         Ok(Self {
             at: 0,
@@ -205,7 +205,7 @@ fn base<'a>(rest: &mut Rest<'a>) -> Result<Base<'a>, Error> {
                 if let Some(number) = word.strip_prefix("arg") {
                     match number.parse() {
                         Ok(number @ 1..=6) => Some(Base::Argument(number)),
-                        _ => return before.error(Reason::NoArgument),
+                        _ => return before.error(ProbeReason::NoArgument),
                     }
                 } else {
                     let number = word.strip_prefix("stack").map(str::parse);
@@ -218,7 +218,7 @@ fn base<'a>(rest: &mut Rest<'a>) -> Result<Base<'a>, Error> {
     };
     match base {
         Some(base) => Ok(base),
-        None => before.error(Reason::NoValue),
+        None => before.error(ProbeReason::NoValue),
     }
 }
 
@@ -226,7 +226,7 @@ fn ty(rest: &mut Rest<'_>) -> Result<Type, Error> {
     let before = *rest;
     match ty_of_word(rest) {
         Some(ty) => Ok(ty),
-        None => before.error(Reason::NoType),
+        None => before.error(ProbeReason::NoType),
     }
 }
 

@@ -38,14 +38,14 @@ pub const ARGUMENTS_MAX: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Definition<'a> {
     /// Creates an event.
-    Add(Probe<'a>),
+    Add(ProbeLine<'a>),
     /// Deletes an event.
     Remove(Name<'a>),
 }
 
 /// An event, and the place where it fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Probe<'a> {
+pub struct ProbeLine<'a> {
     /// Whether it fires when the function returns.
     pub at_return: bool,
     /// Number of calls in progress whose return the kernel can watch; 0: the kernel's default.
@@ -53,7 +53,7 @@ pub struct Probe<'a> {
     /// Name of the event; [`None`]: the name is made from the place.
     pub name: Option<Name<'a>>,
     /// The place where it fires.
-    pub place: Place<'a>,
+    pub place: ProbePlace<'a>,
     /// The place and the arguments, as written.
     pub text: &'a str,
     /// The arguments, and their position in the line.
@@ -71,7 +71,7 @@ pub struct Name<'a> {
 
 /// The place where an event fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct ProbePlace<'a> {
     /// Position in the line.
     pub at: usize,
     /// Base of the offset.
@@ -94,11 +94,11 @@ pub enum PlaceBase<'a> {
 }
 
 /// An error in a line.
-pub type Error = caret::Error<Reason>;
+pub type Error = caret::Error<ProbeReason>;
 
 /// Description of an error in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum ProbeReason {
     /// The line begins with another character.
     NoKind,
     /// Not a number of calls.
@@ -147,7 +147,7 @@ pub enum Reason {
     WrongType,
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for ProbeReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoKind => "expected 'p' (code is reached), 'r' (a function returns), 't' (a tracepoint) or '-' (delete)",
@@ -194,13 +194,13 @@ impl<'a> Definition<'a> {
             rest.skip_space();
             return match rest.left() {
                 "" => Ok(Self::Remove(name)),
-                _ => rest.error(Reason::TooMuch),
+                _ => rest.error(ProbeReason::TooMuch),
             };
         }
         let at_return = rest.take("r");
         let at_tracepoint = !at_return && rest.take("t");
         if !at_return && !at_tracepoint && !rest.take("p") {
-            return rest.error(Reason::NoKind);
+            return rest.error(ProbeReason::NoKind);
         }
         let mut max_active = 0;
         let before = rest;
@@ -208,7 +208,7 @@ impl<'a> Definition<'a> {
         if !digits.is_empty() {
             max_active = match digits.parse() {
                 Ok(max @ 1..=4096) if at_return => max,
-                _ => return before.error(Reason::NoMax),
+                _ => return before.error(ProbeReason::NoMax),
             };
         }
         let name = if rest.take(":") {
@@ -218,9 +218,9 @@ impl<'a> Definition<'a> {
         };
         if !rest.left().starts_with(|c: char| c.is_ascii_whitespace()) {
             return rest.error(match rest.left() {
-                "" if at_tracepoint => Reason::NoTracepoint,
-                "" => Reason::NoPlace,
-                _ => Reason::NoKind,
+                "" if at_tracepoint => ProbeReason::NoTracepoint,
+                "" => ProbeReason::NoPlace,
+                _ => ProbeReason::NoKind,
             });
         }
         rest.skip_space();
@@ -231,9 +231,9 @@ impl<'a> Definition<'a> {
             place(&mut rest)?
         };
         if at_return && place.offset != 0 && !place.is_in_file() {
-            return behind.error(Reason::ReturnInside);
+            return behind.error(ProbeReason::ReturnInside);
         }
-        let probe = Probe {
+        let probe = ProbeLine {
             at_return,
             max_active,
             name,
@@ -246,7 +246,7 @@ impl<'a> Definition<'a> {
             let at = argument?.at;
             count = count.wrapping_add(1);
             if count > ARGUMENTS_MAX {
-                let reason = Reason::TooManyArguments;
+                let reason = ProbeReason::TooManyArguments;
                 return Err(Error { at, reason });
             }
         }
@@ -254,7 +254,7 @@ impl<'a> Definition<'a> {
     }
 }
 
-impl<'a> Probe<'a> {
+impl<'a> ProbeLine<'a> {
     /// Subsystem of the event if its name has none.
     pub fn own_subsystem(&self) -> &'static str {
         match self.place.base {
@@ -290,16 +290,16 @@ impl<'a> Probe<'a> {
                 let reason = match base {
                     Base::Argument(number) if at_tracepoint => {
                         let is_known = usize::from(number) <= TRACEPOINT_ARGUMENTS;
-                        (!is_known).then_some(Reason::NotAtTracepoint)
+                        (!is_known).then_some(ProbeReason::NotAtTracepoint)
                     }
                     Base::Register(_) | Base::Stack | Base::StackWord(_) | Base::Result
                         if at_tracepoint =>
                     {
-                        Some(Reason::NotAtTracepoint)
+                        Some(ProbeReason::NotAtTracepoint)
                     }
-                    Base::Argument(_) if is_inside => Some(Reason::ArgumentInside),
-                    Base::Argument(_) if is_gone => Some(Reason::ArgumentGone),
-                    Base::Result if !at_return => Some(Reason::ResultAtEntry),
+                    Base::Argument(_) if is_inside => Some(ProbeReason::ArgumentInside),
+                    Base::Argument(_) if is_gone => Some(ProbeReason::ArgumentGone),
+                    Base::Result if !at_return => Some(ProbeReason::ResultAtEntry),
                     _ => None,
                 };
                 if let Some(reason) = reason {
@@ -314,7 +314,7 @@ impl<'a> Probe<'a> {
     }
 }
 
-impl Place<'_> {
+impl ProbePlace<'_> {
     /// Returns whether the place is code of a program.
     pub fn is_in_file(&self) -> bool {
         matches!(self.base, PlaceBase::File(_))
@@ -347,23 +347,23 @@ fn name<'a>(rest: &mut Rest<'a>) -> Result<Name<'a>, Error> {
         name.len() <= longest && !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit())
     };
     if !is_name(event, 63) || !subsystem.is_none_or(|name| is_name(name, 31)) {
-        return before.error(Reason::NoName);
+        return before.error(ProbeReason::NoName);
     }
     Ok(Name { subsystem, event })
 }
 
-fn place<'a>(rest: &mut Rest<'a>) -> Result<Place<'a>, Error> {
+fn place<'a>(rest: &mut Rest<'a>) -> Result<ProbePlace<'a>, Error> {
     let before = *rest;
     let at = rest.at;
     if rest.left().starts_with(|c: char| c.is_ascii_digit()) {
         let address = number(rest).filter(|_| before.left().starts_with("0x"));
         return match address {
-            Some(address) if is_at_end_of_word(rest) => Ok(Place {
+            Some(address) if is_at_end_of_word(rest) => Ok(ProbePlace {
                 at,
                 base: PlaceBase::Address(address),
                 offset: 0,
             }),
-            _ => before.error(Reason::NoPlace),
+            _ => before.error(ProbeReason::NoPlace),
         };
     }
     if rest.left().starts_with('/') {
@@ -374,40 +374,40 @@ fn place<'a>(rest: &mut Rest<'a>) -> Result<Place<'a>, Error> {
             rest.left().is_empty().then_some((file, offset))
         });
         return match parts {
-            Some((file, offset)) => Ok(Place {
+            Some((file, offset)) => Ok(ProbePlace {
                 at,
                 base: PlaceBase::File(file),
                 offset,
             }),
-            None => before.error(Reason::NoFilePlace),
+            None => before.error(ProbeReason::NoFilePlace),
         };
     }
     let symbol = rest.take_while(|c| is_of_name(c) || matches!(c, '.' | '$' | ':' | '-'));
     if symbol.is_empty() {
-        return before.error(Reason::NoPlace);
+        return before.error(ProbeReason::NoPlace);
     }
     let mut offset = 0;
     if rest.take("+") {
         let before = *rest;
         offset = match number(rest).map(u32::try_from) {
             Some(Ok(offset)) => offset.into(),
-            _ => return before.error(Reason::NoOffset),
+            _ => return before.error(ProbeReason::NoOffset),
         };
     }
     if !is_at_end_of_word(rest) {
-        return before.error(Reason::NoPlace);
+        return before.error(ProbeReason::NoPlace);
     }
     let base = PlaceBase::Symbol(symbol);
-    Ok(Place { at, base, offset })
+    Ok(ProbePlace { at, base, offset })
 }
 
-fn tracepoint<'a>(rest: &mut Rest<'a>) -> Result<Place<'a>, Error> {
+fn tracepoint<'a>(rest: &mut Rest<'a>) -> Result<ProbePlace<'a>, Error> {
     let before = *rest;
     let name = rest.take_while(is_of_name);
     if name.is_empty() || !is_at_end_of_word(rest) {
-        return before.error(Reason::NoTracepoint);
+        return before.error(ProbeReason::NoTracepoint);
     }
-    Ok(Place {
+    Ok(ProbePlace {
         at: before.at,
         base: PlaceBase::Tracepoint(name),
         offset: 0,

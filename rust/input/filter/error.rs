@@ -7,11 +7,11 @@ use super::{MAX_DEPTH, MAX_TEXT};
 use core::fmt;
 
 /// An error in an expression.
-pub type Error = caret::Error<Reason>;
+pub type Error = caret::Error<FilterReason>;
 
 /// Description of an error in an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum FilterReason {
     /// The expression is empty.
     Empty,
     /// A predicate is missing.
@@ -86,7 +86,7 @@ pub enum Reason {
     LongTexts,
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for FilterReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match *self {
             Self::Empty => "the expression is empty",

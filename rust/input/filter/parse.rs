@@ -3,7 +3,7 @@
 //! Parser of filter expressions.
 
 use super::super::rest::{is_of_name, Rest};
-use super::error::{Error, Reason};
+use super::error::{Error, FilterReason};
 use super::{Element, Number, Operand, Operator, Predicate, MAX_DEPTH, MAX_TEXT};
 use core::num::IntErrorKind;
 
@@ -61,7 +61,7 @@ impl<'a> Parser<'a> {
             }
             Some('(') => {
                 let Some(open) = self.open.get_mut(self.depth) else {
-                    return self.rest.error(Reason::TooDeep);
+                    return self.rest.error(FilterReason::TooDeep);
                 };
                 *open = self.rest.at;
                 self.depth = self.depth.wrapping_add(1);
@@ -72,8 +72,8 @@ impl<'a> Parser<'a> {
                 self.wants_predicate = false;
                 self.predicate().map(Element::Predicate)
             }
-            None if self.rest.text.trim().is_empty() => self.rest.error(Reason::Empty),
-            _ => self.rest.error(Reason::NoPredicate),
+            None if self.rest.text.trim().is_empty() => self.rest.error(FilterReason::Empty),
+            _ => self.rest.error(FilterReason::NoPredicate),
         }
     }
 
@@ -83,14 +83,14 @@ impl<'a> Parser<'a> {
             return match open {
                 Some(&at) => Err(Error {
                     at,
-                    reason: Reason::NotClosed,
+                    reason: FilterReason::NotClosed,
                 }),
                 None => Ok(None),
             };
         }
         if self.rest.peek() == Some(')') {
             let Some(depth) = self.depth.checked_sub(1) else {
-                return self.rest.error(Reason::NotOpened);
+                return self.rest.error(FilterReason::NotOpened);
             };
             self.depth = depth;
             self.rest.advance(1);
@@ -101,7 +101,7 @@ impl<'a> Parser<'a> {
         } else if self.rest.take("||") {
             Element::Or
         } else {
-            return self.rest.error(Reason::NoConnective);
+            return self.rest.error(FilterReason::NoConnective);
         };
         self.wants_predicate = true;
         Ok(Some(element))
@@ -111,7 +111,7 @@ impl<'a> Parser<'a> {
         let name_at = self.rest.at;
         let name = self.rest.take_while(is_of_name);
         if self.rest.left().starts_with(".function") {
-            return self.rest.error(Reason::Function);
+            return self.rest.error(FilterReason::Function);
         }
         let is_ustring = self.rest.take(".ustring");
         self.skip_space();
@@ -150,7 +150,7 @@ impl<'a> Parser<'a> {
                 }
             }
         }
-        self.rest.error(Reason::NoOperator)
+        self.rest.error(FilterReason::NoOperator)
     }
 
     fn operand(&mut self) -> Result<Operand<'a>, Error> {
@@ -160,9 +160,9 @@ impl<'a> Parser<'a> {
             Some(quote @ ('"' | '\'')) => {
                 self.rest.advance(1);
                 match self.take_until(quote) {
-                    Some(text) if text.len() > MAX_TEXT => error(Reason::LongText),
+                    Some(text) if text.len() > MAX_TEXT => error(FilterReason::LongText),
                     Some(text) => Ok(Operand::Text(text)),
-                    None => error(Reason::NotQuoted),
+                    None => error(FilterReason::NotQuoted),
                 }
             }
             Some('-' | '0'..='9') => match self.number() {
@@ -171,19 +171,19 @@ impl<'a> Parser<'a> {
             },
             Some(_) if self.rest.take("CPUS") => {
                 if !self.rest.take("{") {
-                    return self.rest.error(Reason::NoBrace);
+                    return self.rest.error(FilterReason::NoBrace);
                 }
                 match self.take_until('}') {
                     Some(list) => Ok(Operand::Cpus(list)),
-                    None => error(Reason::NotBraced),
+                    None => error(FilterReason::NotBraced),
                 }
             }
-            Some(c) if is_of_name(c) => error(Reason::NoQuotes),
-            _ => error(Reason::NoOperand),
+            Some(c) if is_of_name(c) => error(FilterReason::NoQuotes),
+            _ => error(FilterReason::NoOperand),
         }
     }
 
-    fn number(&mut self) -> Result<Number, Reason> {
+    fn number(&mut self) -> Result<Number, FilterReason> {
         let is_negative = self.rest.take("-");
         let word = self.rest.take_while(is_of_name);
         let digits = word.strip_prefix('0').unwrap_or("");
@@ -195,8 +195,8 @@ impl<'a> Parser<'a> {
             (word, 10)
         };
         let magnitude = u64::from_str_radix(digits, radix).map_err(|error| match error.kind() {
-            IntErrorKind::PosOverflow => Reason::LargeNumber,
-            _ => Reason::NoNumber,
+            IntErrorKind::PosOverflow => FilterReason::LargeNumber,
+            _ => FilterReason::NoNumber,
         })?;
         Ok(Number {
             is_negative,

@@ -2,7 +2,7 @@
 
 //! Lists of CPUs.
 
-use rtrace_input::cpulist::{CpuList, Error, Reason};
+use rtrace_input::cpulist::{CpuList, CpuListReason, Error};
 
 fn cpus(list: &str) -> Result<Vec<u32>, Error> {
     let mut all = Vec::new();
@@ -38,24 +38,24 @@ fn lists_are_those_of_the_kernel() {
 #[test]
 fn what_is_no_list_is_refused() {
     for (list, at, reason) in [
-        ("x", 0, Reason::NoList),
-        ("1,2,x", 4, Reason::NoList),
-        ("1-", 2, Reason::NoList),
-        ("1-x", 2, Reason::NoList),
-        ("-1", 0, Reason::NoList),
-        ("1:1/1", 1, Reason::NoList),
-        ("3-1", 0, Reason::NoList),
-        ("0-3:2", 5, Reason::NoList),
-        ("0-3:/2", 4, Reason::NoList),
-        ("0-3:2/0", 0, Reason::NoList),
-        ("0-3:3/2", 0, Reason::NoList),
-        ("1;2", 1, Reason::NoList),
-        ("0x1", 1, Reason::NoList),
-        ("allx", 3, Reason::NoList),
-        ("16", 0, Reason::NoCpu),
-        ("0,3-16", 2, Reason::NoCpu),
-        ("4294967296", 0, Reason::NoCpu),
-        ("0-99999999999999999999", 2, Reason::NoCpu),
+        ("x", 0, CpuListReason::NoList),
+        ("1,2,x", 4, CpuListReason::NoList),
+        ("1-", 2, CpuListReason::NoList),
+        ("1-x", 2, CpuListReason::NoList),
+        ("-1", 0, CpuListReason::NoList),
+        ("1:1/1", 1, CpuListReason::NoList),
+        ("3-1", 0, CpuListReason::NoList),
+        ("0-3:2", 5, CpuListReason::NoList),
+        ("0-3:/2", 4, CpuListReason::NoList),
+        ("0-3:2/0", 0, CpuListReason::NoList),
+        ("0-3:3/2", 0, CpuListReason::NoList),
+        ("1;2", 1, CpuListReason::NoList),
+        ("0x1", 1, CpuListReason::NoList),
+        ("allx", 3, CpuListReason::NoList),
+        ("16", 0, CpuListReason::NoCpu),
+        ("0,3-16", 2, CpuListReason::NoCpu),
+        ("4294967296", 0, CpuListReason::NoCpu),
+        ("0-99999999999999999999", 2, CpuListReason::NoCpu),
     ] {
         assert_eq!(cpus(list), Err(Error { at, reason }), "{list}");
     }

@@ -2,10 +2,10 @@
 
 //! Lines of `dynamic_events`.
 
-use rtrace_input::dynamic::argument::Step;
-use rtrace_input::dynamic::{Argument, Base, Definition, Name, PlaceBase, Probe, Type};
+use rtrace_input::dynamic::argument::PointerStep;
+use rtrace_input::dynamic::{Argument, Base, Definition, Name, PlaceBase, ProbeLine, Type};
 
-fn parsed(text: &str) -> Probe<'_> {
+fn parsed(text: &str) -> ProbeLine<'_> {
     match Definition::parse(text) {
         Ok(Definition::Add(probe)) => probe,
         Ok(Definition::Remove(_)) => panic!("{text} adds nothing"),
@@ -13,7 +13,7 @@ fn parsed(text: &str) -> Probe<'_> {
     }
 }
 
-fn arguments<'a>(probe: &Probe<'a>) -> Vec<Argument<'a>> {
+fn arguments<'a>(probe: &ProbeLine<'a>) -> Vec<Argument<'a>> {
     let arguments = probe.arguments();
     arguments.map(|a| a.expect("an argument")).collect()
 }
@@ -102,7 +102,7 @@ fn arguments_are_parsed() {
     );
     // The step next to the base comes first.
     let steps: Vec<_> = all[2].steps().collect();
-    let step = |offset, is_user| Step { offset, is_user };
+    let step = |offset, is_user| PointerStep { offset, is_user };
     assert_eq!(steps, [step(16, true), step(-8, false)]);
     assert_eq!(all[8].number, 9);
 }

@@ -2,7 +2,7 @@
 
 //! The grammar of filter expressions.
 
-use rtrace_input::filter::error::{Error, Reason};
+use rtrace_input::filter::error::{Error, FilterReason};
 use rtrace_input::filter::parse::Parser;
 use rtrace_input::filter::{Element, Number, Operand, Operator, Predicate};
 
@@ -122,7 +122,7 @@ fn texts_are_what_stands_between_quotes() {
     let expression = format!("a == '{longest}'");
     assert_eq!(predicate(&expression).operand, Operand::Text(&longest));
     let expression = format!("a == 'x{longest}'");
-    let (at, reason) = (5, Reason::LongText);
+    let (at, reason) = (5, FilterReason::LongText);
     assert_eq!(elements(&expression), Err(Error { at, reason }));
     assert_eq!(
         predicate("a & CPUS{ 0-3, 5 }").operand,
@@ -133,7 +133,7 @@ fn texts_are_what_stands_between_quotes() {
 /// Error and caret position of invalid expressions.
 #[test]
 fn what_is_no_expression_is_refused() {
-    use Reason::*;
+    use FilterReason::*;
     for (text, caret, reason) in [
         ("", "^", Empty),
         (" \t", "  ^", Empty),
@@ -195,7 +195,7 @@ fn what_is_no_expression_is_refused() {
 fn sixteen_parentheses_may_be_open() {
     let nested = |depth| format!("{}a==1{}", "(".repeat(depth), ")".repeat(depth));
     assert_eq!(elements(&nested(16)).map(|all| all.len()), Ok(33));
-    let (at, reason) = (16, Reason::TooDeep);
+    let (at, reason) = (16, FilterReason::TooDeep);
     assert_eq!(elements(&nested(17)), Err(Error { at, reason }));
     // The limit is for nested parentheses only.
     let row = vec!["((a==1))"; 40].join("&&");
@@ -227,7 +227,7 @@ fn the_caret_stands_under_the_place() {
          expected an operator: ==, !=, <, <=, >, >=, & or ~"
     );
     assert_eq!(shown(""), "\n^\nthe expression is empty");
-    let range = |is_signed, bits| Reason::OutOfRange { is_signed, bits }.to_string();
+    let range = |is_signed, bits| FilterReason::OutOfRange { is_signed, bits }.to_string();
     for (reason, expected) in [
         (range(true, 8), "-128 to 127, or 0x0 to 0xff"),
         (range(false, 8), "0 to 255"),
@@ -240,6 +240,6 @@ fn the_caret_stands_under_the_place() {
     ] {
         assert_eq!(reason, format!("the number is out of range: {expected}"));
     }
-    let reason = Reason::LargeCpu { cpus: 12 };
+    let reason = FilterReason::LargeCpu { cpus: 12 };
     assert_eq!(reason.to_string(), "the last CPU is 11");
 }

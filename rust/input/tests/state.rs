@@ -2,13 +2,13 @@
 
 //! Lines of the `statedump` file.
 
-use rtrace_input::state::{number, Line, Reason, Value};
+use rtrace_input::state::{number, Line, StateReason, StateValue};
 
 /// Names of a line's fields, with the decoded values.
 type Fields<'a> = Vec<(&'a str, Vec<u8>)>;
 
 /// Returns a line's fields, or the error with its position.
-fn fields(line: &str) -> Result<Fields<'_>, (usize, Reason)> {
+fn fields(line: &str) -> Result<Fields<'_>, (usize, StateReason)> {
     let Some(Line::Event { mut fields, .. }) = Line::parse(line) else {
         panic!("'{line}' is no event");
     };
@@ -16,8 +16,8 @@ fn fields(line: &str) -> Result<Fields<'_>, (usize, Reason)> {
     while let Some(field) = fields.take().map_err(|error| (error.at, error.reason))? {
         assert!(line[field.at..].starts_with(field.name));
         let value = match field.value {
-            Value::Word(word) => word.into(),
-            Value::Text(text) => text.bytes().collect(),
+            StateValue::Word(word) => word.into(),
+            StateValue::Text(text) => text.bytes().collect(),
         };
         all.push((field.name, value));
     }
@@ -70,17 +70,17 @@ fn fields_and_texts() {
 #[test]
 fn what_is_wrong_and_where() {
     for (line, at, reason) in [
-        ("a b", 2, Reason::NoField),
-        ("a =1", 2, Reason::NoField),
-        ("a b=1 c d=2", 6, Reason::NoField),
-        ("a b=\"", 4, Reason::NotClosed),
-        ("a b=\"x c=\\\"", 4, Reason::NotClosed),
-        ("a b=\"x\\n\"", 6, Reason::Escape),
-        ("a b=\"\\x1\"", 5, Reason::Escape),
-        ("a b=\"\\", 5, Reason::Escape),
-        ("a b=\"x\\x00\"", 6, Reason::Nul),
-        ("a b=\"x\0\"", 6, Reason::Nul),
-        ("a b=\"x\"y", 7, Reason::Joined),
+        ("a b", 2, StateReason::NoField),
+        ("a =1", 2, StateReason::NoField),
+        ("a b=1 c d=2", 6, StateReason::NoField),
+        ("a b=\"", 4, StateReason::NotClosed),
+        ("a b=\"x c=\\\"", 4, StateReason::NotClosed),
+        ("a b=\"x\\n\"", 6, StateReason::Escape),
+        ("a b=\"\\x1\"", 5, StateReason::Escape),
+        ("a b=\"\\", 5, StateReason::Escape),
+        ("a b=\"x\\x00\"", 6, StateReason::Nul),
+        ("a b=\"x\0\"", 6, StateReason::Nul),
+        ("a b=\"x\"y", 7, StateReason::Joined),
     ] {
         assert_eq!(fields(line), Err((at, reason)), "{line}");
     }

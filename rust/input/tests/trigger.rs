@@ -4,15 +4,15 @@
 //! `tools/fuzz/src/target/triggers.rs`.)
 
 use rtrace_input::marker::LONGEST;
-use rtrace_input::trigger::{Action, Filter, Trigger};
+use rtrace_input::trigger::{Action, TriggerFilter, TriggerLine};
 
-fn parsed(text: &str) -> Trigger<'_> {
-    Trigger::parse(text).unwrap_or_else(|error| panic!("{}", error.shown(text)))
+fn parsed(text: &str) -> TriggerLine<'_> {
+    TriggerLine::parse(text).unwrap_or_else(|error| panic!("{}", error.shown(text)))
 }
 
 #[test]
 fn triggers_are_parsed() {
-    let bare = |action| Trigger {
+    let bare = |action| TriggerLine {
         removes: false,
         action,
         session: None,
@@ -25,48 +25,51 @@ fn triggers_are_parsed() {
     let (after, snapshot) = (bare(Action::TraceOffAfter), bare(Action::Snapshot));
     assert_eq!(parsed("traceon"), on);
     assert_eq!(parsed(" \ttraceoff\n"), off);
-    assert_eq!(parsed("traceoff:5"), Trigger { count: 5, ..off });
+    assert_eq!(parsed("traceoff:5"), TriggerLine { count: 5, ..off });
     let web = Some("web");
-    assert_eq!(parsed("traceon:web"), Trigger { session: web, ..on });
-    let web_once = Trigger {
+    assert_eq!(parsed("traceon:web"), TriggerLine { session: web, ..on });
+    let web_once = TriggerLine {
         session: web,
         count: 1,
         ..on
     };
     assert_eq!(parsed("traceon:web:1"), web_once);
     // A session whose name looks like a count.
-    let five = Trigger {
+    let five = TriggerLine {
         session: Some("5"),
         count: 7,
         ..off
     };
     assert_eq!(parsed("traceoff:5:7"), five);
-    let late = Trigger {
+    let late = TriggerLine {
         packets: 3,
         count: 2,
         ..after
     };
     assert_eq!(parsed("traceoff_after:3:2"), late);
-    let filter = Filter {
+    let filter = TriggerFilter {
         expression: "a == 1 && b",
         at: 14,
     };
-    let some = Trigger {
+    let some = TriggerLine {
         count: 9,
         filter: Some(filter),
         ..snapshot
     };
-    assert_eq!(parsed("snapshot:9 if a == 1 && b \n"), Trigger { ..some });
+    assert_eq!(
+        parsed("snapshot:9 if a == 1 && b \n"),
+        TriggerLine { ..some }
+    );
     assert_eq!(
         parsed("!snapshot"),
-        Trigger {
+        TriggerLine {
             removes: true,
             ..snapshot
         }
     );
     assert_eq!(
         parsed("!traceoff_after"),
-        Trigger {
+        TriggerLine {
             removes: true,
             ..after
         }
@@ -174,13 +177,13 @@ fn what_is_wrong_is_shown() {
         ("marker:'\n'", 8, "the text contains a control character"),
         ("marker:\0", 7, "the text contains a control character"),
     ] {
-        let error = Trigger::parse(text).expect_err(text);
+        let error = TriggerLine::parse(text).expect_err(text);
         assert_eq!(error.at, at, "{text}");
         let said = error.reason.to_string();
         assert!(said.starts_with(reason), "{text}: {said}");
     }
     let text = format!("marker:\"{}\"", "x".repeat(LONGEST + 1));
-    let error = Trigger::parse(&text).expect_err("it is too long");
+    let error = TriggerLine::parse(&text).expect_err("it is too long");
     assert_eq!(error.at, 7);
     let said = error.reason.to_string();
     assert_eq!(said, "the text has 1024 bytes, more than 1023");

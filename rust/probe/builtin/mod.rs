@@ -14,7 +14,7 @@ use crate::arch::preempt::NoPreempt;
 use crate::channel::Channel;
 use crate::context::ContextSet;
 use crate::probe::Destination;
-use crate::record::header::Label;
+use crate::record::header::RecordLabel;
 use crate::sys::rcu::RcuArc;
 use kernel::sync::Arc;
 
@@ -84,7 +84,7 @@ impl BuiltinProbe {
         Destination {
             buffers: self.channel.entrance().ways(),
             entrance: self.channel.entrance(),
-            label: Label::in_layout(builtin.id(), self.channel.setup().layout),
+            label: RecordLabel::in_layout(builtin.id(), self.channel.setup().layout),
         }
     }
 }

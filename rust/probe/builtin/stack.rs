@@ -5,7 +5,7 @@
 use super::{Builtin, BuiltinProbe};
 use crate::abi::schema::{Field, Integer};
 use crate::arch::preempt::NoPreempt;
-use crate::context::{stack, Called, ContextSet, Moment};
+use crate::context::{stack, ContextSet, KernelCalls, Moment};
 use crate::record::memory::{Space, Tail};
 use crate::sys::args::Registers;
 
@@ -39,7 +39,7 @@ struct StackRecord<'a> {
     contexts: &'a ContextSet,
     /// The only one but for that of the buffer's gate.
     guard: &'a NoPreempt,
-    called: &'a Called<'a>,
+    called: &'a KernelCalls<'a>,
 }
 
 impl Tail for StackRecord<'_> {

@@ -20,8 +20,8 @@ use kernel::fs::File;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 use kernel::uaccess::UserSliceWriter;
-use pending::Pending;
-use source::Source;
+use pending::PendingText;
+use source::LineSource;
 
 /// So much text is made at a time, in bytes, and what belongs to its last line.
 const PORTION: usize = 16 << 10;
@@ -43,10 +43,10 @@ pub(crate) struct Lines {
 
 /// How far it has come.
 struct Reading {
-    sources: KVec<Source>,
+    sources: KVec<LineSource>,
     /// What happened until then is in packets. 0: no round has begun.
     until: u64,
-    text: Pending,
+    text: PendingText,
 }
 
 /// What there is to read.
@@ -70,7 +70,7 @@ impl Lines {
         let mut reading = Reading {
             sources: KVec::new(),
             until: 0,
-            text: Pending::new(),
+            text: PendingText::new(),
         };
         reading.open_streams(&trace, hides)?;
         let buffers = trace.channels().find_map(|channel| channel.buffers().ok());
@@ -137,7 +137,7 @@ impl Lines {
             if !reading.text.is_empty() {
                 return Ok(Progress::Text);
             }
-            if reading.sources.iter().all(Source::is_ended) {
+            if reading.sources.iter().all(LineSource::is_ended) {
                 return Ok(Progress::End);
             }
             if !begins {
@@ -167,7 +167,7 @@ impl Reading {
                 if self.sources.iter().any(|known| known.is_of(channel, cpu)) {
                     continue;
                 }
-                match Source::open(channel, cpu, hides) {
+                match LineSource::open(channel, cpu, hides) {
                     Ok(source) => self.sources.push(source, GFP_KERNEL)?,
                     Err(error) if error == enodata() => {}
                     Err(error) => return Err(error),
@@ -183,7 +183,7 @@ impl Reading {
     /// Makes a portion of text, of what happened in this round.
     fn merge(&mut self, frequency: NonZeroU64) -> Result {
         while self.text.len() < PORTION {
-            let mut first: Option<(u64, &mut Source)> = None;
+            let mut first: Option<(u64, &mut LineSource)> = None;
             for source in &mut self.sources {
                 let Some(time) = source.time()? else {
                     continue;

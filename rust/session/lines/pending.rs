@@ -7,13 +7,13 @@ use kernel::prelude::*;
 use kernel::uaccess::UserSliceWriter;
 
 /// A text that grows at its end and is read from its beginning.
-pub(super) struct Pending {
+pub(super) struct PendingText {
     bytes: KVVec<u8>,
     /// So many were read.
     read: usize,
 }
 
-impl Pending {
+impl PendingText {
     /// Nothing.
     pub(super) fn new() -> Self {
         Self {
@@ -52,7 +52,7 @@ impl Pending {
     }
 }
 
-impl fmt::Write for Pending {
+impl fmt::Write for PendingText {
     fn write_str(&mut self, s: &str) -> fmt::Result {
         let pushed = self.bytes.extend_from_slice(s.as_bytes(), GFP_KERNEL);
         pushed.map_err(|_| fmt::Error)

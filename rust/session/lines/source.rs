@@ -2,13 +2,13 @@
 
 //! One stream, record by record.
 
-use super::pending::Pending;
+use super::pending::PendingText;
 use crate::abi::line::{self, NoLine};
 use crate::abi::packet::PacketHeader;
-use crate::abi::records::{Header, Records};
+use crate::abi::records::{RecordHeader, Records};
 use crate::channel::reader::StreamReader;
 use crate::session::described::Described;
-use crate::session::{HiddenAddresses, Numbers, TraceChannel};
+use crate::session::{EventNumbers, HiddenAddresses, TraceChannel};
 use crate::sys::errno::enodata;
 use crate::sys::wait::PollTable;
 use core::fmt::Write;
@@ -19,7 +19,7 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// A stream that is read.
-pub(super) struct Source {
+pub(super) struct LineSource {
     reader: StreamReader<HiddenAddresses>,
     channel: Arc<TraceChannel>,
     cpu: u32,
@@ -33,7 +33,7 @@ pub(super) struct Source {
 /// The packet that is held.
 struct Held {
     /// What its records may be of.
-    numbers: Arc<Numbers>,
+    numbers: Arc<EventNumbers>,
     /// When what comes next happened.
     time: u64,
     next: Next,
@@ -46,13 +46,13 @@ enum Next {
         overwritten: bool,
         discarded: u64,
     },
-    Record(Header),
+    Record(RecordHeader),
     /// From here on it cannot be understood.
     Malformed,
     End,
 }
 
-impl Source {
+impl LineSource {
     /// The stream of `cpu`. Errors are those of opening it.
     pub(super) fn open(channel: &Arc<TraceChannel>, cpu: u32, hides: bool) -> Result<Self> {
         let censor = hides.then(|| HiddenAddresses(channel.clone()));
@@ -139,7 +139,7 @@ impl Source {
             if at == packet.len() {
                 return Next::End;
             }
-            match Header::read(packet, at, layout, before) {
+            match RecordHeader::read(packet, at, layout, before) {
                 Ok(header) => Next::Record(header),
                 Err(_) => Next::Malformed,
             }
@@ -147,7 +147,7 @@ impl Source {
     }
 
     /// Goes on in the held packet, or gives it back at its end.
-    fn hold(&mut self, numbers: Arc<Numbers>, before: u64, next: Next) -> Result {
+    fn hold(&mut self, numbers: Arc<EventNumbers>, before: u64, next: Next) -> Result {
         let time = match &next {
             Next::Record(header) => header.time,
             Next::Lost { .. } | Next::Malformed => before,
@@ -166,7 +166,7 @@ impl Source {
 
     /// Writes the line of what comes next, and goes on behind it. On failure (`ENOMEM`) it comes again, and
     /// a part of it may have been written. May sleep.
-    pub(super) fn write(&mut self, out: &mut Pending, frequency: NonZeroU64) -> Result {
+    pub(super) fn write(&mut self, out: &mut PendingText, frequency: NonZeroU64) -> Result {
         let (cpu, whole) = (self.cpu, out.len());
         let Some(held) = &self.held else {
             return Ok(());
@@ -218,12 +218,12 @@ impl Described<'_> {
         &self,
         out: &mut dyn Write,
         packet: &[u8],
-        header: Header,
+        header: RecordHeader,
         cpu: u32,
         frequency: NonZeroU64,
     ) -> Result<usize, NoLine> {
         let name = self.name(header.number).ok_or(NoLine::Malformed)?;
-        let event = line::Event {
+        let event = line::LineEvent {
             name,
             cpu,
             header,

@@ -8,7 +8,7 @@ mod program;
 mod traced;
 
 use crate::arch::preempt::NoPreempt;
-use crate::input::dynamic::{Error as Refusal, Name, Place, PlaceBase, Probe};
+use crate::input::dynamic::{Error as Refusal, Name, PlaceBase, ProbeLine, ProbePlace};
 use crate::probe::captured::Bytes;
 use crate::probe::recorders::Recorders;
 use crate::source::description::Description;
@@ -17,14 +17,14 @@ use crate::source::Attach;
 use crate::sys::args::Registers;
 use crate::sys::errno::{eilseq, enosys};
 use crate::sys::kprobe::{CodePlace, Kprobe, Kretprobe, Reached, Returned};
-use crate::sys::nofault::Parts;
+use crate::sys::nofault::TextParts;
 use crate::sys::uprobe::Uprobe;
 use core::fmt;
 use core::mem::MaybeUninit;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::{new_mutex, Arc, Mutex};
-use program::Program;
+use program::FetchProgram;
 use traced::AtTracepoint;
 
 /// The longest record, in bytes.
@@ -45,7 +45,7 @@ pub(crate) struct Dynamic {
 /// What happens when it fires.
 #[pin_data]
 struct Firing {
-    program: Program,
+    program: FetchProgram,
     #[pin]
     recorders: Recorders,
 }
@@ -63,7 +63,7 @@ pub(crate) enum NoEvent<'a> {
     /// The line is wrong.
     Wrong(Refusal),
     /// There can be no probe at its place.
-    NoProbe(Probe<'a>, Error),
+    NoProbe(ProbeLine<'a>, Error),
     /// There is no memory.
     Memory(Error),
 }
@@ -131,12 +131,12 @@ impl NoEvent<'_> {
 
 impl Dynamic {
     /// Makes an event that nobody records. May sleep.
-    pub(crate) fn new<'a>(probe: Probe<'a>) -> Result<Arc<Self>, NoEvent<'a>> {
+    pub(crate) fn new<'a>(probe: ProbeLine<'a>) -> Result<Arc<Self>, NoEvent<'a>> {
         let name = own_name(&probe)?;
         let subsystem = probe.name.and_then(|name| name.subsystem);
         let subsystem = subsystem.unwrap_or(probe.own_subsystem());
         let mut description = Description::new(subsystem.as_bytes(), name.to_bytes())?;
-        let program = Program::new(&probe, &mut description)?;
+        let program = FetchProgram::new(&probe, &mut description)?;
         let kind = if probe.place.is_tracepoint() {
             "t"
         } else if probe.at_return {
@@ -232,8 +232,8 @@ impl Attach for Dynamic {
 }
 
 impl Hook {
-    fn new(probe: &Probe<'_>, firing: &Arc<Firing>) -> Result<Self> {
-        let Place { base, offset, .. } = probe.place;
+    fn new(probe: &ProbeLine<'_>, firing: &Arc<Firing>) -> Result<Self> {
+        let ProbePlace { base, offset, .. } = probe.place;
         let place = match base {
             PlaceBase::Symbol(symbol) => {
                 let symbol = CString::try_from_fmt(fmt!("{symbol}"))?;
@@ -282,19 +282,19 @@ impl Reached for Firing {
 }
 
 impl Returned for Firing {
-    type Kept = Parts<LONGEST>;
+    type Kept = TextParts<LONGEST>;
 
     fn called<'k>(
         &self,
         registers: &Registers,
-        kept: &'k mut MaybeUninit<Parts<LONGEST>>,
-    ) -> &'k mut Parts<LONGEST> {
-        let record = kept.write(Parts::new());
+        kept: &'k mut MaybeUninit<TextParts<LONGEST>>,
+    ) -> &'k mut TextParts<LONGEST> {
+        let record = kept.write(TextParts::new());
         self.program.fetch_at_entry(registers, record);
         record
     }
 
-    fn returned(&self, registers: &Registers, record: &mut Parts<LONGEST>) {
+    fn returned(&self, registers: &Registers, record: &mut TextParts<LONGEST>) {
         self.program.fetch_at_return(registers, record);
         self.record(record, registers);
     }
@@ -308,8 +308,8 @@ impl Firing {
         self.recorders.record(&Bytes(record.bytes()), &guard);
     }
 
-    fn fetch(&self, registers: &Registers) -> Parts<LONGEST> {
-        let mut record = Parts::new();
+    fn fetch(&self, registers: &Registers) -> TextParts<LONGEST> {
+        let mut record = TextParts::new();
         self.program.fetch_at_entry(registers, &mut record);
         // Where a program's function returns nothing was read before.
         self.program.fetch_at_return(registers, &mut record);
@@ -317,7 +317,7 @@ impl Firing {
     }
 
     /// Records what was read where code was stopped with these registers.
-    fn record(&self, record: &Parts<LONGEST>, registers: &Registers) {
+    fn record(&self, record: &TextParts<LONGEST>, registers: &Registers) {
         let guard = NoPreempt::new();
         let fields = Bytes(record.bytes());
         self.recorders
@@ -326,7 +326,7 @@ impl Firing {
 }
 
 /// What an event is called: as it was named, or after its place, as ftrace does it.
-fn own_name(probe: &Probe<'_>) -> Result<CString> {
+fn own_name(probe: &ProbeLine<'_>) -> Result<CString> {
     if let Some(Name { event, .. }) = probe.name {
         return CString::try_from_fmt(fmt!("{event}"));
     }

@@ -5,10 +5,10 @@
 use super::{NoEvent, LONGEST};
 use crate::abi::schema::{FieldType, Integer};
 use crate::arch::registers::Register;
-use crate::input::dynamic::{Argument, Base, Probe, Reason, Type};
-use crate::source::description::{Description, Kind};
+use crate::input::dynamic::{Argument, Base, ProbeLine, ProbeReason, Type};
+use crate::source::description::{DescribedType, Description};
 use crate::sys::args::{Registers, Task};
-use crate::sys::nofault::{AddressSpace, Parts, Somewhere};
+use crate::sys::nofault::{AddressSpace, Somewhere, TextParts};
 use kernel::prelude::*;
 use kernel::str::CString;
 
@@ -19,7 +19,7 @@ const FAULT: &[u8] = b"(fault)";
 const TEXT_MAX: usize = 255;
 
 /// How all fields are read. Those that are read at a function's beginning come first.
-pub(super) struct Program {
+pub(super) struct FetchProgram {
     at_entry: KVec<Fetch>,
     at_return: KVec<Fetch>,
 }
@@ -65,10 +65,10 @@ enum As {
     Comm,
 }
 
-impl Program {
+impl FetchProgram {
     /// That of `probe`, whose fields go into the description.
     pub(super) fn new<'a>(
-        probe: &Probe<'a>,
+        probe: &ProbeLine<'a>,
         description: &mut Description,
     ) -> Result<Self, NoEvent<'a>> {
         let mut program = Self {
@@ -109,14 +109,14 @@ impl Program {
     }
 
     /// Reads what is read where code is reached, or a function begins.
-    pub(super) fn fetch_at_entry(&self, registers: &Registers, to: &mut Parts<LONGEST>) {
+    pub(super) fn fetch_at_entry(&self, registers: &Registers, to: &mut TextParts<LONGEST>) {
         for fetch in &self.at_entry {
             fetch.fetch(registers, to);
         }
     }
 
     /// Reads what is read where a function returns.
-    pub(super) fn fetch_at_return(&self, registers: &Registers, to: &mut Parts<LONGEST>) {
+    pub(super) fn fetch_at_return(&self, registers: &Registers, to: &mut TextParts<LONGEST>) {
         for fetch in &self.at_return {
             fetch.fetch(registers, to);
         }
@@ -133,10 +133,10 @@ fn add_field(description: &mut Description, argument: &Argument<'_>, fetch: &Fet
         Some(name) => CString::try_from_fmt(fmt!("{name}"))?,
         None => CString::try_from_fmt(fmt!("arg{}", argument.number))?,
     };
-    let integer = |integer| Kind::Fixed(FieldType::Integer(integer));
+    let integer = |integer| DescribedType::Fixed(FieldType::Integer(integer));
     let kind = match (fetch.as_what, argument.ty) {
-        (As::Comm, _) => Kind::Fixed(FieldType::text(16)),
-        (As::Text { .. }, _) => Kind::String,
+        (As::Comm, _) => DescribedType::Fixed(FieldType::text(16)),
+        (As::Text { .. }, _) => DescribedType::String,
         (_, Some(Type::Unsigned(bits))) => integer(Integer::unsigned(bits)),
         (_, Some(Type::Signed(bits))) => integer(Integer::signed(bits)),
         (_, Some(Type::Hex(bits))) => integer(Integer::hex(bits)),
@@ -157,12 +157,12 @@ impl Fetch {
         let from = match argument.base {
             Base::Register(name) => {
                 let register = Register::by_name(name);
-                Source::Register(register.ok_or_else(|| refuse(Reason::NoRegister))?)
+                Source::Register(register.ok_or_else(|| refuse(ProbeReason::NoRegister))?)
             }
             Base::Argument(number) => {
                 let place = usize::from(number).wrapping_sub(1);
                 let register = Register::FUNCTION_ARGUMENTS.get(place).copied();
-                Source::Register(register.ok_or_else(|| refuse(Reason::NoArgument))?)
+                Source::Register(register.ok_or_else(|| refuse(ProbeReason::NoArgument))?)
             }
             Base::Result => Source::Register(Register::RESULT),
             Base::Stack => Source::Register(Register::STACK),
@@ -218,7 +218,7 @@ impl Fetch {
     }
 
     #[inline(always)]
-    fn fetch(&self, registers: &Registers, to: &mut Parts<LONGEST>) {
+    fn fetch(&self, registers: &Registers, to: &mut TextParts<LONGEST>) {
         match (self.as_what, self.from) {
             // What most of them are.
             (As::Number(size), Source::Register(register)) if self.steps.is_empty() => {
@@ -229,7 +229,7 @@ impl Fetch {
     }
 
     #[inline(never)]
-    fn fetch_any(&self, registers: &Registers, to: &mut Parts<LONGEST>) {
+    fn fetch_any(&self, registers: &Registers, to: &mut TextParts<LONGEST>) {
         match self.as_what {
             As::Comm => to.put(&Task::current().comm()),
             As::Number(size) => {

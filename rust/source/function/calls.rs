@@ -34,7 +34,7 @@ pub(super) struct Graph {
 
 /// What is kept from a call to its return.
 #[derive(Clone, Copy)]
-pub(super) struct Called {
+pub(super) struct PendingCall {
     time: u64,
     depth: u32,
 }
@@ -99,10 +99,10 @@ impl Begins for Beginnings {
 }
 
 impl Calls for Graph {
-    type Kept = Called;
+    type Kept = PendingCall;
 
     #[inline(always)]
-    fn called(&self, function: usize) -> Option<Called> {
+    fn called(&self, function: usize) -> Option<PendingCall> {
         let depth = Task::current().graph_depth();
         let max_depth = self.max_depth.load();
         if max_depth != 0 && u64::from(depth) >= max_depth {
@@ -131,11 +131,11 @@ impl Calls for Graph {
         );
         // Last, so that what recording takes is no part of the call.
         let time = self.stopwatch.read();
-        Some(Called { time, depth })
+        Some(PendingCall { time, depth })
     }
 
     #[inline(always)]
-    fn returned(&self, function: usize, Called { time, depth }: Called) {
+    fn returned(&self, function: usize, PendingCall { time, depth }: PendingCall) {
         let duration = self.stopwatch.ns_between(time, self.stopwatch.read());
         let overrun = Task::current().graph_overrun();
         let guard = NoPreempt::new();

@@ -6,14 +6,14 @@ use super::set::FunctionSet;
 use kernel::prelude::*;
 
 /// Which functions are traced.
-pub(crate) struct Choice {
+pub(crate) struct TracedFunctions {
     /// These alone.
     pub(crate) only: FunctionSet,
     /// Of these, not these.
     pub(crate) not: FunctionSet,
 }
 
-impl Choice {
+impl TracedFunctions {
     /// None.
     pub(super) const NONE: Self = Self {
         only: FunctionSet::NONE,

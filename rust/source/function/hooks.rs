@@ -3,8 +3,8 @@
 //! What is hooked to functions: while somebody records one of the events, and there is a function to be traced.
 
 use super::calls::{Beginnings, Graph};
-use super::choice::Choice;
-use super::kind::Kind;
+use super::choice::TracedFunctions;
+use super::kind::FunctionKind;
 use super::set::FunctionSet;
 use crate::probe::recorders::Recorders;
 use crate::probe::Probe;
@@ -37,7 +37,7 @@ struct Hooked {
 }
 
 struct State {
-    choice: Choice,
+    choice: TracedFunctions,
     calls: Option<CallHook<Graph>>,
     /// How often hooks that are gone have missed a call.
     missed: u64,
@@ -51,7 +51,7 @@ impl Hooks {
             called: FunctionSet::NONE,
         };
         let state = State {
-            choice: Choice::NONE,
+            choice: TracedFunctions::NONE,
             calls: None,
             missed: 0,
         };
@@ -65,9 +65,9 @@ impl Hooks {
     }
 
     /// As [`Functions::choose`](super::Functions::choose).
-    pub(super) fn choose(&self, change: impl FnOnce(&mut Choice) -> Result) -> Result {
+    pub(super) fn choose(&self, change: impl FnOnce(&mut TracedFunctions) -> Result) -> Result {
         let mut hooked = self.hooked.lock();
-        let mut choice = self.look(Choice::try_clone)?;
+        let mut choice = self.look(TracedFunctions::try_clone)?;
         change(&mut choice)?;
         self.hook(&mut hooked, &choice).inspect_err(|_| {
             if self.follow(&mut hooked).is_err() {
@@ -84,12 +84,12 @@ impl Hooks {
         let mut hooked = self.hooked.lock();
         hooked.begins = None;
         self.end_calls(&mut hooked);
-        let before = core::mem::replace(&mut self.state.lock().choice, Choice::NONE);
+        let before = core::mem::replace(&mut self.state.lock().choice, TracedFunctions::NONE);
         drop(before);
     }
 
     /// Calls `look` with what is chosen.
-    pub(super) fn look<R>(&self, look: impl FnOnce(&Choice) -> R) -> R {
+    pub(super) fn look<R>(&self, look: impl FnOnce(&TracedFunctions) -> R) -> R {
         look(&self.state.lock().choice)
     }
 
@@ -111,7 +111,7 @@ impl Hooks {
     }
 
     /// Has a probe record an event. May sleep.
-    pub(super) fn attach(&self, kind: Kind, probe: Arc<Probe>) -> Result {
+    pub(super) fn attach(&self, kind: FunctionKind, probe: Arc<Probe>) -> Result {
         let recorders = self.recorders(kind);
         let mut hooked = self.hooked.lock();
         recorders.attach(probe.clone())?;
@@ -120,17 +120,17 @@ impl Hooks {
     }
 
     /// Ends that. May sleep.
-    pub(super) fn detach(&self, kind: Kind, probe: &Probe) {
+    pub(super) fn detach(&self, kind: FunctionKind, probe: &Probe) {
         let mut hooked = self.hooked.lock();
         self.recorders(kind).detach(probe);
         self.release(&mut hooked);
     }
 
-    fn recorders(&self, kind: Kind) -> &Recorders {
+    fn recorders(&self, kind: FunctionKind) -> &Recorders {
         match kind {
-            Kind::Function => &self.begins.recorders,
-            Kind::GraphEntry => &self.calls.entries,
-            Kind::GraphExit => &self.calls.exits,
+            FunctionKind::Function => &self.begins.recorders,
+            FunctionKind::GraphEntry => &self.calls.entries,
+            FunctionKind::GraphExit => &self.calls.exits,
         }
     }
 
@@ -141,7 +141,7 @@ impl Hooks {
     }
 
     /// The same for those of a choice.
-    fn hook(&self, hooked: &mut Hooked, choice: &Choice) -> Result {
+    fn hook(&self, hooked: &mut Hooked, choice: &TracedFunctions) -> Result {
         self.release(hooked);
         let functions = choice.only.without(&choice.not)?;
         if functions.is_empty() {

@@ -6,7 +6,7 @@ use crate::abi::schema::{Field, FieldType};
 
 /// An event of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FunctionKind {
     /// A function is called.
     Function,
     /// The same, in a graph.
@@ -15,7 +15,7 @@ pub(crate) enum Kind {
     GraphExit,
 }
 
-impl Kind {
+impl FunctionKind {
     /// All of them.
     pub(crate) const ALL: [Self; 3] = [Self::Function, Self::GraphEntry, Self::GraphExit];
 

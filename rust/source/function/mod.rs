@@ -16,24 +16,24 @@ use crate::probe::Probe;
 use crate::source::sampled::Frequency;
 use crate::source::Attach;
 use crate::sys::functions::unloading::UnloadingWatch;
-pub(crate) use choice::Choice;
+pub(crate) use choice::TracedFunctions;
 use hooks::Hooks;
 use kernel::prelude::*;
 use kernel::sync::Arc;
-pub(crate) use kind::Kind;
+pub(crate) use kind::FunctionKind;
 pub(crate) use set::FunctionSet;
 
 /// The functions that a session traces, and what has them traced.
 pub(crate) struct Functions {
     hooks: Arc<Hooks>,
-    /// By [`Kind::ALL`].
-    events: [FunctionEvent; Kind::ALL.len()],
+    /// By [`FunctionKind::ALL`].
+    events: [FunctionEvent; FunctionKind::ALL.len()],
     _unloading: Pin<KBox<UnloadingWatch<Hooks>>>,
 }
 
 /// An event, in a session.
 struct FunctionEvent {
-    kind: Kind,
+    kind: FunctionKind,
     hooks: Arc<Hooks>,
 }
 
@@ -42,7 +42,7 @@ impl Functions {
     pub(crate) fn new() -> Result<Arc<Self>> {
         let hooks = Hooks::new()?;
         let functions = Self {
-            events: Kind::ALL.map(|kind| FunctionEvent {
+            events: FunctionKind::ALL.map(|kind| FunctionEvent {
                 kind,
                 hooks: hooks.clone(),
             }),
@@ -53,18 +53,18 @@ impl Functions {
     }
 
     /// An event, to be recorded for this session.
-    pub(crate) fn event(&self, kind: Kind) -> &dyn Attach {
+    pub(crate) fn event(&self, kind: FunctionKind) -> &dyn Attach {
         let [function, entry, exit] = &self.events;
         match kind {
-            Kind::Function => function,
-            Kind::GraphEntry => entry,
-            Kind::GraphExit => exit,
+            FunctionKind::Function => function,
+            FunctionKind::GraphEntry => entry,
+            FunctionKind::GraphExit => exit,
         }
     }
 
     /// Has other functions traced from now on: what `change` makes of those that are. While it looks
     /// for functions no module goes unseen. On failure nothing has changed. May sleep.
-    pub(crate) fn choose(&self, change: impl FnOnce(&mut Choice) -> Result) -> Result {
+    pub(crate) fn choose(&self, change: impl FnOnce(&mut TracedFunctions) -> Result) -> Result {
         self.hooks.choose(change)
     }
 
@@ -75,7 +75,7 @@ impl Functions {
     }
 
     /// Calls `look` with what is chosen.
-    pub(crate) fn look<R>(&self, look: impl FnOnce(&Choice) -> R) -> R {
+    pub(crate) fn look<R>(&self, look: impl FnOnce(&TracedFunctions) -> R) -> R {
         self.hooks.look(look)
     }
 

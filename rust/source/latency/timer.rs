@@ -20,7 +20,7 @@ use crate::source::sampled::Frequency;
 use crate::source::Attach;
 use crate::sys::args::Task;
 use crate::sys::cpu::{self, NoHotplug};
-use crate::sys::hotplug::{Hotplug, PerCpuState, Watch};
+use crate::sys::hotplug::{Hotplug, HotplugWatch, PerCpuState};
 use crate::sys::percpu::{OnceArc, PerCpu};
 use crate::sys::timer::{Expiry, Timer};
 use kernel::prelude::*;
@@ -122,7 +122,7 @@ impl Attach for TimerLatency {
 /// Timers that follow the CPUs.
 struct Armed {
     // First, for it disarms them.
-    _watch: Pin<KBox<Watch<Timers>>>,
+    _watch: Pin<KBox<HotplugWatch<Timers>>>,
     timers: Arc<Timers>,
 }
 
@@ -130,7 +130,7 @@ impl Armed {
     fn new(results: &Arc<Results>, hotplug: &Arc<Hotplug<Timers>>, period_us: u32) -> Result<Self> {
         let timers = Arc::new(Timers::new(results, period_us)?, GFP_KERNEL)?;
         Ok(Self {
-            _watch: Watch::new(hotplug, timers.clone())?,
+            _watch: HotplugWatch::new(hotplug, timers.clone())?,
             timers,
         })
     }

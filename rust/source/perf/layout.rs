@@ -5,13 +5,13 @@
 
 use crate::abi::schema::{FieldType, Integer};
 use crate::record::memory::{Space, Tail};
-use crate::source::description::{Description, Kind};
+use crate::source::description::{DescribedType, Description};
 use crate::sys::trace_event::{TraceField, TraceFields};
 use kernel::prelude::*;
 
 /// Where in the kernel's record what lies.
 #[derive(PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct PerfLayout {
     /// What is copied as it is, in this order.
     fixed: KVec<Part>,
     /// So many bytes.
@@ -44,8 +44,8 @@ enum What {
 }
 
 /// What the kernel has recorded, as a trace has it.
-pub(super) struct Record<'a> {
-    pub(super) layout: &'a Layout,
+pub(super) struct PerfRecord<'a> {
+    pub(super) layout: &'a PerfLayout,
     pub(super) bytes: &'a [u8],
 }
 
@@ -54,9 +54,9 @@ pub(super) fn describe(
     event: &impl TraceFields,
     subsystem: &str,
     name: &str,
-) -> Result<(Description, Layout)> {
+) -> Result<(Description, PerfLayout)> {
     let mut description = Description::new(subsystem.as_bytes(), name.as_bytes())?;
-    let mut layout = Layout {
+    let mut layout = PerfLayout {
         fixed: KVec::new(),
         fixed_len: 0,
         varying: KVec::new(),
@@ -83,21 +83,24 @@ pub(super) fn describe(
 const OF_PROBES: [&str; 3] = ["__probe_ip", "__probe_func", "__probe_ret_ip"];
 
 /// The type of a field of fixed size.
-fn fixed(field: &TraceField<'_>) -> Result<Kind> {
+fn fixed(field: &TraceField<'_>) -> Result<DescribedType> {
     if OF_PROBES.contains(&field.name) && field.size == size_of::<u64>() {
-        return Ok(Kind::Fixed(FieldType::address()));
+        return Ok(DescribedType::Fixed(FieldType::address()));
     }
-    let bytes = |count: usize| -> Result<Kind> {
+    let bytes = |count: usize| -> Result<DescribedType> {
         let count = u32::try_from(count)?;
-        Ok(Kind::Fixed(FieldType::Array(Integer::unsigned(8), count)))
+        Ok(DescribedType::Fixed(FieldType::Array(
+            Integer::unsigned(8),
+            count,
+        )))
     };
     let Some((element, count)) = field.ty.strip_suffix(']').and_then(|ty| ty.split_once('['))
     else {
         return match number(field.ty, field.size, field.is_signed) {
             Some(number) if field.is_address && number == Integer::unsigned(64) => {
-                Ok(Kind::Fixed(FieldType::address()))
+                Ok(DescribedType::Fixed(FieldType::address()))
             }
-            Some(number) => Ok(Kind::Fixed(FieldType::Integer(number))),
+            Some(number) => Ok(DescribedType::Fixed(FieldType::Integer(number))),
             None => bytes(field.size),
         };
     };
@@ -107,14 +110,19 @@ fn fixed(field: &TraceField<'_>) -> Result<Kind> {
     };
     let element = element.trim_end();
     if element == "char" {
-        return Ok(Kind::Fixed(FieldType::text(u32::try_from(field.size)?)));
+        return Ok(DescribedType::Fixed(FieldType::text(u32::try_from(
+            field.size,
+        )?)));
     }
     let number = match field.size.checked_div(count) {
         Some(size) if size * count == field.size => number(element, size, field.is_signed),
         _ => None,
     };
     match number {
-        Some(number) => Ok(Kind::Fixed(FieldType::Array(number, u32::try_from(count)?))),
+        Some(number) => Ok(DescribedType::Fixed(FieldType::Array(
+            number,
+            u32::try_from(count)?,
+        ))),
         None => bytes(field.size),
     }
 }
@@ -138,7 +146,7 @@ fn number(ty: &str, size: usize, is_signed: bool) -> Option<Integer> {
 
 impl Varying {
     /// A field of variable size, and its type; [`None`] if it is of fixed size.
-    fn of(field: &TraceField<'_>) -> Result<Option<(Self, Kind)>> {
+    fn of(field: &TraceField<'_>) -> Result<Option<(Self, DescribedType)>> {
         let (is_relative, ty) = match field.ty.strip_prefix("__rel_loc ") {
             Some(ty) => (true, ty),
             None => match field.ty.strip_prefix("__data_loc ") {
@@ -152,13 +160,13 @@ impl Varying {
         }
         let element = ty.strip_suffix("[]").unwrap_or(ty).trim_end();
         let (what, kind) = match element {
-            "char" => (What::Text, Kind::String),
+            "char" => (What::Text, DescribedType::String),
             _ => {
                 let element = self::element(element);
                 let bytes = element.bits / 8;
                 (
                     What::Elements(bytes.trailing_zeros()),
-                    Kind::Sequence(element),
+                    DescribedType::Sequence(element),
                 )
             }
         };
@@ -212,7 +220,7 @@ fn element(ty: &str) -> Integer {
     }
 }
 
-impl Layout {
+impl PerfLayout {
     fn add_fixed(&mut self, begin: usize, len: usize) -> Result {
         self.fixed_len += len;
         match self.fixed.last_mut() {
@@ -223,7 +231,7 @@ impl Layout {
     }
 }
 
-impl Tail for Record<'_> {
+impl Tail for PerfRecord<'_> {
     #[inline(always)]
     fn len(&self) -> usize {
         let mut len = self.layout.fixed_len;

@@ -24,7 +24,7 @@ use crate::sys::trace_event::{TraceEvent, TraceFields};
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::{new_mutex, Arc, Mutex};
-use layout::{Layout, Record};
+use layout::{PerfLayout, PerfRecord};
 
 /// An event that perf hands over.
 #[pin_data]
@@ -42,7 +42,7 @@ pub(crate) struct Perf {
 /// What happens when it fires.
 #[pin_data]
 struct Firing {
-    layout: Layout,
+    layout: PerfLayout,
     #[pin]
     recorders: Recorders,
 }
@@ -173,7 +173,7 @@ impl OnRecord for Firing {
     #[inline(always)]
     fn recorded(&self, record: &[u8]) {
         let guard = NoPreempt::new();
-        let record = Record {
+        let record = PerfRecord {
             layout: &self.layout,
             bytes: record,
         };

@@ -7,7 +7,7 @@ use crate::record::memory::{payload, Payload, Space, Tail};
 use core::mem::size_of;
 
 /// An event of the state.
-pub(crate) struct Declaration {
+pub(crate) struct StateDeclaration {
     /// Name, as viewers of traces know it.
     pub(crate) name: &'static str,
     /// Fields, in the order of the record.
@@ -17,7 +17,7 @@ pub(crate) struct Declaration {
 }
 
 /// All of them, in the order of their ids.
-pub(super) static DECLARED: &[&Declaration] = &[
+pub(super) static DECLARED: &[&StateDeclaration] = &[
     &START,
     &END,
     &PROCESS_STATE,
@@ -44,8 +44,8 @@ const fn text(name: &'static str) -> Field<'static> {
 }
 
 /// An event whose lines user space writes.
-const fn of_user(name: &'static str, fields: &'static [Field<'static>]) -> Declaration {
-    Declaration {
+const fn of_user(name: &'static str, fields: &'static [Field<'static>]) -> StateDeclaration {
+    StateDeclaration {
         name,
         fields,
         by_kernel: false,
@@ -53,13 +53,13 @@ const fn of_user(name: &'static str, fields: &'static [Field<'static>]) -> Decla
 }
 
 /// Of the state there follows.
-pub(super) static START: Declaration = of_user("lttng_statedump_start", &[]);
+pub(super) static START: StateDeclaration = of_user("lttng_statedump_start", &[]);
 /// That was it.
-pub(super) static END: Declaration = of_user("lttng_statedump_end", &[]);
+pub(super) static END: StateDeclaration = of_user("lttng_statedump_end", &[]);
 
 /// An event that the kernel records.
-const fn by_kernel(name: &'static str, fields: &'static [Field<'static>]) -> Declaration {
-    Declaration {
+const fn by_kernel(name: &'static str, fields: &'static [Field<'static>]) -> StateDeclaration {
+    StateDeclaration {
         name,
         fields,
         by_kernel: true,
@@ -157,31 +157,31 @@ record! {
 }
 
 /// A thread.
-pub(super) static PROCESS_STATE: Declaration =
+pub(super) static PROCESS_STATE: StateDeclaration =
     by_kernel("lttng_statedump_process_state", ProcessState::FIELDS);
 /// Its namespaces.
-pub(super) static CGROUP_NS: Declaration =
+pub(super) static CGROUP_NS: StateDeclaration =
     by_kernel("lttng_statedump_process_cgroup_ns", InNamespace::FIELDS);
-pub(super) static IPC_NS: Declaration =
+pub(super) static IPC_NS: StateDeclaration =
     by_kernel("lttng_statedump_process_ipc_ns", InNamespace::FIELDS);
-pub(super) static MNT_NS: Declaration =
+pub(super) static MNT_NS: StateDeclaration =
     by_kernel("lttng_statedump_process_mnt_ns", InNamespace::FIELDS);
-pub(super) static NET_NS: Declaration =
+pub(super) static NET_NS: StateDeclaration =
     by_kernel("lttng_statedump_process_net_ns", InNamespace::FIELDS);
-pub(super) static PID_NS: Declaration =
+pub(super) static PID_NS: StateDeclaration =
     by_kernel("lttng_statedump_process_pid_ns", InPidNamespace::FIELDS);
-pub(super) static TIME_NS: Declaration =
+pub(super) static TIME_NS: StateDeclaration =
     by_kernel("lttng_statedump_process_time_ns", InNamespace::FIELDS);
-pub(super) static USER_NS: Declaration =
+pub(super) static USER_NS: StateDeclaration =
     by_kernel("lttng_statedump_process_user_ns", InUserNamespace::FIELDS);
-pub(super) static UTS_NS: Declaration =
+pub(super) static UTS_NS: StateDeclaration =
     by_kernel("lttng_statedump_process_uts_ns", InNamespace::FIELDS);
 /// An open file.
-pub(super) static FILE_DESCRIPTOR: Declaration =
+pub(super) static FILE_DESCRIPTOR: StateDeclaration =
     by_kernel("lttng_statedump_file_descriptor", FileDescriptor::FIELDS);
 
 /// An interrupt and who handles it.
-static INTERRUPT: Declaration = of_user(
+static INTERRUPT: StateDeclaration = of_user(
     "lttng_statedump_interrupt",
     &[
         Field::new("irq", FieldType::unsigned(32)),
@@ -192,19 +192,19 @@ static INTERRUPT: Declaration = of_user(
 );
 
 /// A network interface, with one of its addresses.
-static NETWORK_INTERFACE: Declaration = of_user(
+static NETWORK_INTERFACE: StateDeclaration = of_user(
     "lttng_statedump_network_interface",
     &[text("name"), Field::new("address_ipv4", FieldType::hex(32))],
 );
 
 /// A disk, or a part of one.
-static BLOCK_DEVICE: Declaration = of_user(
+static BLOCK_DEVICE: StateDeclaration = of_user(
     "lttng_statedump_block_device",
     &[Field::new("dev", FieldType::unsigned(32)), text("diskname")],
 );
 
 /// A CPU.
-static CPU_TOPOLOGY: Declaration = of_user(
+static CPU_TOPOLOGY: StateDeclaration = of_user(
     "lttng_statedump_cpu_topology",
     &[
         text("architecture"),
@@ -220,7 +220,7 @@ static CPU_TOPOLOGY: Declaration = of_user(
 );
 
 /// A module that is loaded.
-static MODULE: Declaration = of_user(
+static MODULE: StateDeclaration = of_user(
     "rtrace_statedump_module",
     &[
         Field::new("address", FieldType::address()),
@@ -230,7 +230,7 @@ static MODULE: Declaration = of_user(
 );
 
 /// A mount in a mount namespace.
-static MOUNT: Declaration = of_user(
+static MOUNT: StateDeclaration = of_user(
     "rtrace_statedump_mount",
     &[
         Field::new("ns_inum", FieldType::unsigned(32)),
@@ -244,7 +244,7 @@ static MOUNT: Declaration = of_user(
 );
 
 /// A cgroup (v2).
-static CGROUP: Declaration = of_user(
+static CGROUP: StateDeclaration = of_user(
     "rtrace_statedump_cgroup",
     &[
         Field::new("cgroup_id", FieldType::unsigned(64)),

@@ -3,17 +3,17 @@
 //! What user space writes of the state: lines, made into records.
 
 use super::declared::DECLARED;
-use super::Declaration;
+use super::StateDeclaration;
 use crate::abi::schema::{FieldType, Integer, Shown};
 use crate::input::caret;
-use crate::input::state::{self as input, Fields, Line, Reason, Value};
+use crate::input::state::{self as input, Fields, Line, StateReason, StateValue};
 use crate::probe::captured::LONGEST;
 use core::fmt;
 use core::ops::Range;
 use kernel::prelude::*;
 
 /// What is to be recorded, part after part.
-pub(crate) struct Parts {
+pub(crate) struct LineParts {
     steps: KVVec<Step>,
     /// The fields of all records.
     bytes: KVVec<u8>,
@@ -37,7 +37,7 @@ pub(super) enum Part<'a> {
 }
 
 /// Why lines are refused.
-pub(crate) enum Refusal<'a> {
+pub(crate) enum LineRefusal<'a> {
     /// One is wrong.
     Wrong {
         /// Which, from 1.
@@ -53,7 +53,7 @@ pub(crate) enum Refusal<'a> {
 #[derive(Clone, Copy)]
 pub(crate) enum Wrong {
     /// It is none.
-    Line(Reason),
+    Line(StateReason),
     /// There is no event of this name.
     NoEvent,
     /// It has what the kernel knows better.
@@ -91,15 +91,15 @@ impl fmt::Display for Wrong {
     }
 }
 
-impl From<kernel::alloc::AllocError> for Refusal<'_> {
+impl From<kernel::alloc::AllocError> for LineRefusal<'_> {
     fn from(_: kernel::alloc::AllocError) -> Self {
         Self::Memory
     }
 }
 
-impl Parts {
+impl LineParts {
     /// Takes lines apart. May sleep.
-    pub(crate) fn parse(text: &str) -> Result<Self, Refusal<'_>> {
+    pub(crate) fn parse(text: &str) -> Result<Self, LineRefusal<'_>> {
         let mut parts = Self {
             steps: KVVec::new(),
             bytes: KVVec::new(),
@@ -113,10 +113,10 @@ impl Parts {
                     let begin = parts.bytes.len();
                     let place = parts.record(line, name, fields).map_err(|failed| {
                         let Failed::Wrong(error) = failed else {
-                            return Refusal::Memory;
+                            return LineRefusal::Memory;
                         };
                         let shown = error.shown(line);
-                        Refusal::Wrong { number, shown }
+                        LineRefusal::Wrong { number, shown }
                     })?;
                     Step::Record(place, begin..parts.bytes.len())
                 }
@@ -142,7 +142,7 @@ impl Parts {
         let at = line.find(name).unwrap_or(0);
         let place = DECLARED.iter().position(|event| event.name == name);
         let place = place.ok_or(wrong(at, Wrong::NoEvent))?;
-        let Some(Declaration {
+        let Some(StateDeclaration {
             fields: declared,
             by_kernel: false,
             ..
@@ -160,7 +160,7 @@ impl Parts {
             }
             let value_at = at + given.name.len() + 1;
             match (field.ty, given.value) {
-                (FieldType::Integer(integer), Value::Word(word)) => {
+                (FieldType::Integer(integer), StateValue::Word(word)) => {
                     let is_signed = integer.shown == Shown::Signed;
                     let value = input::number(word, integer.bits.into(), is_signed)
                         .ok_or(wrong(value_at, Wrong::Number(integer)))?;
@@ -168,15 +168,15 @@ impl Parts {
                     let bytes = bytes.get(..usize::from(integer.bits / 8)).unwrap_or(&bytes);
                     self.bytes.extend_from_slice(bytes, GFP_KERNEL)?;
                 }
-                (FieldType::Integer(integer), Value::Text(_)) => {
+                (FieldType::Integer(integer), StateValue::Text(_)) => {
                     return Err(wrong(value_at, Wrong::Number(integer)))
                 }
-                (_, Value::Text(text)) => {
+                (_, StateValue::Text(text)) => {
                     for byte in Iterator::chain(text.bytes(), [0]) {
                         self.bytes.push(byte, GFP_KERNEL)?;
                     }
                 }
-                (_, Value::Word(_)) => return Err(wrong(value_at, Wrong::Text)),
+                (_, StateValue::Word(_)) => return Err(wrong(value_at, Wrong::Text)),
             }
             if self.bytes.len() - begin > LONGEST {
                 return Err(wrong(value_at, Wrong::TooLong));

@@ -17,15 +17,15 @@ use crate::probe::Probe;
 use crate::record::memory::Tail;
 use crate::source::sampled::Frequency;
 use crate::source::Attach;
-pub(crate) use declared::Declaration;
+pub(crate) use declared::StateDeclaration;
 use declared::{DECLARED, END, START};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// An event of the state.
 #[pin_data]
-pub(crate) struct State {
-    declaration: &'static Declaration,
+pub(crate) struct StateEvent {
+    declaration: &'static StateDeclaration,
     #[pin]
     recorders: Recorders,
 }
@@ -33,7 +33,7 @@ pub(crate) struct State {
 /// What its events are listed under.
 pub(crate) const SUBSYSTEM: &str = "statedump";
 
-impl State {
+impl StateEvent {
     /// All of them, recorded by nobody. May sleep.
     pub(crate) fn all() -> impl Iterator<Item = Result<Arc<Self>>> {
         DECLARED.iter().map(|&declaration| {
@@ -48,12 +48,12 @@ impl State {
     }
 
     /// What is recorded.
-    pub(crate) fn declaration(&self) -> &'static Declaration {
+    pub(crate) fn declaration(&self) -> &'static StateDeclaration {
         self.declaration
     }
 }
 
-impl Attach for State {
+impl Attach for StateEvent {
     fn attach(&self, probe: Arc<Probe>, _frequency: Frequency) -> Result {
         self.recorders.attach(probe)
     }
@@ -66,14 +66,14 @@ impl Attach for State {
 /// Records the state in one session.
 pub(crate) struct Dump<P> {
     /// In the order of their declarations.
-    events: KVec<Arc<State>>,
+    events: KVec<Arc<StateEvent>>,
     is_ours: P,
 }
 
 impl<P: Fn(&Probe) -> bool> Dump<P> {
     /// Records `events`, all of the state, into the probes that are picked by `is_ours`. May sleep.
     pub(crate) fn new<'a>(
-        events: impl Iterator<Item = &'a Arc<State>>,
+        events: impl Iterator<Item = &'a Arc<StateEvent>>,
         is_ours: P,
     ) -> Result<Self> {
         let mut all = KVec::with_capacity(DECLARED.len(), GFP_KERNEL)?;
@@ -92,7 +92,7 @@ impl<P: Fn(&Probe) -> bool> Dump<P> {
     }
 
     /// Records what `parts` say, in their order. `EINTR`: the task is killed meanwhile. May sleep.
-    pub(crate) fn take(&self, parts: &lines::Parts) -> Result {
+    pub(crate) fn take(&self, parts: &lines::LineParts) -> Result {
         for part in parts.iter() {
             match part {
                 lines::Part::All => {
@@ -111,29 +111,29 @@ impl<P: Fn(&Probe) -> bool> Dump<P> {
         Ok(())
     }
 
-    fn find(&self, declaration: &'static Declaration) -> Option<&State> {
+    fn find(&self, declaration: &'static StateDeclaration) -> Option<&StateEvent> {
         let mut events = self.events.iter();
         let event = events.find(|event| core::ptr::eq(event.declaration, declaration))?;
         Some(&**event)
     }
 
     /// Whether an event is recorded.
-    fn has(&self, declaration: &'static Declaration) -> bool {
+    fn has(&self, declaration: &'static StateDeclaration) -> bool {
         self.find(declaration)
             .is_some_and(|event| self.records(event))
     }
 
-    fn records(&self, event: &State) -> bool {
+    fn records(&self, event: &StateEvent) -> bool {
         event.recorders.has_any(&self.is_ours, &NoPreempt::new())
     }
 
-    fn record(&self, declaration: &'static Declaration, fields: &impl Tail) {
+    fn record(&self, declaration: &'static StateDeclaration, fields: &impl Tail) {
         if let Some(event) = self.find(declaration) {
             self.record_event(event, fields);
         }
     }
 
-    fn record_event(&self, event: &State, fields: &impl Tail) {
+    fn record_event(&self, event: &StateEvent, fields: &impl Tail) {
         let guard = NoPreempt::new();
         event.recorders.record_where(fields, &self.is_ours, &guard);
     }

@@ -9,7 +9,7 @@ use super::declared::{
     FileDescriptor, Fixed, InNamespace, InPidNamespace, InUserNamespace, ProcessState, CGROUP_NS,
     FILE_DESCRIPTOR, IPC_NS, MNT_NS, NET_NS, PID_NS, PROCESS_STATE, TIME_NS, USER_NS, UTS_NS,
 };
-use super::{Declaration, Dump};
+use super::{Dump, StateDeclaration};
 use crate::probe::captured::LONGEST;
 use crate::probe::Probe;
 use crate::record::memory::{NulTerminated, Space, Tail};
@@ -29,7 +29,8 @@ const FILES_AT_ONCE: u32 = 64;
 const PATH_MAX: usize = LONGEST - size_of::<FileDescriptor>() - 1;
 
 /// The kinds of namespaces that a thread is in one of.
-const NAMESPACES: [&Declaration; 6] = [&CGROUP_NS, &IPC_NS, &MNT_NS, &NET_NS, &TIME_NS, &UTS_NS];
+const NAMESPACES: [&StateDeclaration; 6] =
+    [&CGROUP_NS, &IPC_NS, &MNT_NS, &NET_NS, &TIME_NS, &UTS_NS];
 
 /// What of the kernel's part is recorded.
 struct Wanted {

@@ -46,19 +46,19 @@ pub(crate) struct Call {
     /// What the exit's record has in front of addresses that were written to.
     pub(crate) at_exit: &'static [Field<'static>],
     /// In the order of the registers.
-    pub(crate) arguments: &'static [Argument],
+    pub(crate) arguments: &'static [SyscallArgument],
 }
 
 /// An argument of a system call.
 #[derive(Clone, Copy)]
-pub(crate) struct Argument {
+pub(crate) struct SyscallArgument {
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ArgumentKind,
 }
 
 /// What becomes of an argument.
 #[derive(Clone, Copy)]
-pub(crate) enum Kind {
+pub(crate) enum ArgumentKind {
     /// Recorded at the entry as it is.
     Number(FieldType<'static>),
     /// The address of a text, which is recorded at the entry, behind all numbers.
@@ -68,20 +68,20 @@ pub(crate) enum Kind {
         /// Where it is recorded itself.
         at: Direction,
         /// What is recorded at the entry of what is there, behind all numbers.
-        given: Option<Target>,
+        given: Option<PointedFields>,
         /// The same at the exit.
-        filled: Option<Target>,
+        filled: Option<PointedFields>,
     },
 }
 
 /// What is at an address: its fields, but for a text, which is called as the argument.
 #[derive(Clone, Copy)]
-pub(crate) struct Target {
+pub(crate) struct PointedFields {
     pub(super) pointed: Pointed,
     pub(crate) fields: &'static [Field<'static>],
 }
 
-impl Kind {
+impl ArgumentKind {
     /// How an address is recorded.
     const ADDRESS: FieldType<'static> = FieldType::hex(64);
 
@@ -95,9 +95,9 @@ impl Kind {
     }
 
     /// What is recorded of where it points to.
-    const fn target(self, direction: Direction) -> Option<Target> {
+    const fn target(self, direction: Direction) -> Option<PointedFields> {
         match (self, direction) {
-            (Self::Text, Direction::Entry) => Some(Target {
+            (Self::Text, Direction::Entry) => Some(PointedFields {
                 pointed: Pointed::Text,
                 fields: &[],
             }),
@@ -186,7 +186,7 @@ macro_rules! syscalls {
                 kernel_exit_name: Some(concat!("sys_exit_", stringify!($name))),
                 before_arguments: &[],
                 at_exit: &[$crate::source::syscall::describe::RESULT],
-                arguments: &[$($crate::source::syscall::describe::Argument {
+                arguments: &[$($crate::source::syscall::describe::SyscallArgument {
                     name: stringify!($arg),
                     kind: $crate::source::syscall::describe::kind!($arg $kind),
                 }),*],
@@ -201,7 +201,7 @@ macro_rules! kind {
         $crate::source::syscall::kinds::OUT
     };
     ($arg:ident string) => {
-        $crate::source::syscall::describe::Kind::Text
+        $crate::source::syscall::describe::ArgumentKind::Text
     };
     ($arg:ident peer) => {
         $crate::source::syscall::kinds::PEER
@@ -272,9 +272,9 @@ macro_rules! kind {
         $crate::source::syscall::kinds::RECEIVED
     };
     ($arg:ident $number:ident) => {
-        $crate::source::syscall::describe::Kind::Number($crate::source::syscall::describe::number!(
-            $number
-        ))
+        $crate::source::syscall::describe::ArgumentKind::Number(
+            $crate::source::syscall::describe::number!($number),
+        )
     };
 }
 pub(crate) use kind;

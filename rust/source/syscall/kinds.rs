@@ -2,31 +2,35 @@
 
 //! Arguments that point to something: what is recorded of it, by kind.
 
-use super::describe::{Kind, Target};
+use super::describe::{ArgumentKind, PointedFields};
 use super::pointed::{Pointed, FAMILY};
 use super::Direction;
 use crate::abi::schema::{Field, FieldType, Integer};
 
 /// An address that the call reads what is at.
-pub(super) const fn given(pointed: Pointed, fields: &'static [Field<'static>]) -> Kind {
-    Kind::Address {
+pub(super) const fn given(pointed: Pointed, fields: &'static [Field<'static>]) -> ArgumentKind {
+    ArgumentKind::Address {
         at: Direction::Entry,
-        given: Some(Target { pointed, fields }),
+        given: Some(PointedFields { pointed, fields }),
         filled: None,
     }
 }
 
 /// An address that the call writes to, recorded at `at`.
-const fn filled(at: Direction, pointed: Pointed, fields: &'static [Field<'static>]) -> Kind {
-    Kind::Address {
+const fn filled(
+    at: Direction,
+    pointed: Pointed,
+    fields: &'static [Field<'static>],
+) -> ArgumentKind {
+    ArgumentKind::Address {
         at,
         given: None,
-        filled: Some(Target { pointed, fields }),
+        filled: Some(PointedFields { pointed, fields }),
     }
 }
 
 /// An address of which is not known what is there.
-pub(super) const OUT: Kind = Kind::Address {
+pub(super) const OUT: ArgumentKind = ArgumentKind::Address {
     at: Direction::Exit,
     given: None,
     filled: None,
@@ -55,23 +59,23 @@ const V6: Field<'static> = Field::new("v6addr", sequence(Integer::hex(8), "_v6ad
 const PATH: Field<'static> = Field::new("sun_path", FieldType::String);
 
 /// Where a socket is connected to, by LTTng's names.
-pub(super) const PEER: Kind = given(Pointed::SocketAddress, socket_address!("dport"));
+pub(super) const PEER: ArgumentKind = given(Pointed::SocketAddress, socket_address!("dport"));
 /// The address that a socket gets.
-pub(super) const OWN: Kind = given(Pointed::SocketAddress, socket_address!("port"));
+pub(super) const OWN: ArgumentKind = given(Pointed::SocketAddress, socket_address!("port"));
 /// Who has connected, by LTTng's names.
-pub(super) const CONNECTED: Kind = filled(
+pub(super) const CONNECTED: ArgumentKind = filled(
     Direction::Entry,
     Pointed::FilledAddress,
     socket_address!("sport"),
 );
 /// Whom something comes from.
-pub(super) const SENDER: Kind = filled(
+pub(super) const SENDER: ArgumentKind = filled(
     Direction::Exit,
     Pointed::FilledAddress,
     socket_address!("sport"),
 );
 /// The address that a socket has.
-pub(super) const NAME: Kind = filled(
+pub(super) const NAME: ArgumentKind = filled(
     Direction::Exit,
     Pointed::FilledAddress,
     socket_address!("port"),
@@ -85,21 +89,21 @@ const LENGTHS: Field<'static> = Field::new(
 );
 
 /// Buffers.
-pub(super) const VECTOR: Kind = given(Pointed::Vector, &[LENGTHS_LEN, LENGTHS]);
+pub(super) const VECTOR: ArgumentKind = given(Pointed::Vector, &[LENGTHS_LEN, LENGTHS]);
 /// What is sent, and to whom.
-pub(super) const MESSAGE: Kind = given(
+pub(super) const MESSAGE: ArgumentKind = given(
     Pointed::Message,
     socket_address!("dport", LENGTHS_LEN, LENGTHS),
 );
 /// The buffers of what is received, and whom it comes from.
-pub(super) const RECEIVED: Kind = filled(
+pub(super) const RECEIVED: ArgumentKind = filled(
     Direction::Entry,
     Pointed::Message,
     socket_address!("sport", LENGTHS_LEN, LENGTHS),
 );
 
 /// What an epoll instance shall tell of a descriptor, and by what.
-pub(super) const EPOLL: Kind = given(
+pub(super) const EPOLL: ArgumentKind = given(
     Pointed::EpollEvent,
     &[
         Field::new("events", FieldType::hex(32)),
@@ -107,7 +111,7 @@ pub(super) const EPOLL: Kind = given(
     ],
 );
 /// What it tells.
-pub(super) const EPOLLED: Kind = filled(
+pub(super) const EPOLLED: ArgumentKind = filled(
     Direction::Exit,
     Pointed::EpollEvents,
     &[
@@ -119,9 +123,9 @@ pub(super) const EPOLLED: Kind = filled(
 );
 
 /// Descriptors that are waited for, and for what; and what came of it.
-pub(super) const POLL_SET: Kind = Kind::Address {
+pub(super) const POLL_SET: ArgumentKind = ArgumentKind::Address {
     at: Direction::Entry,
-    given: Some(Target {
+    given: Some(PointedFields {
         pointed: Pointed::PollSet,
         fields: &[
             Field::new("_fds_length", FieldType::unsigned(32)),
@@ -130,7 +134,7 @@ pub(super) const POLL_SET: Kind = Kind::Address {
             Field::new("events", sequence(Integer::hex(16), "_events_length")),
         ],
     }),
-    filled: Some(Target {
+    filled: Some(PointedFields {
         pointed: Pointed::PollResults,
         fields: &[
             Field::new("_fds_length", FieldType::unsigned(32)),
@@ -142,12 +146,12 @@ pub(super) const POLL_SET: Kind = Kind::Address {
 };
 
 /// Descriptors that are waited for, and those that are ready.
-const fn descriptor_set(fields: &'static [Field<'static>]) -> Kind {
-    let target = Some(Target {
+const fn descriptor_set(fields: &'static [Field<'static>]) -> ArgumentKind {
+    let target = Some(PointedFields {
         pointed: Pointed::DescriptorSet,
         fields,
     });
-    Kind::Address {
+    ArgumentKind::Address {
         at: Direction::Entry,
         given: target,
         filled: target,
@@ -155,12 +159,12 @@ const fn descriptor_set(fields: &'static [Field<'static>]) -> Kind {
 }
 
 /// Those that can be read, by LTTng's name.
-pub(super) const READ_SET: Kind = descriptor_set(&[
+pub(super) const READ_SET: ArgumentKind = descriptor_set(&[
     Field::new("_readfds_length", FieldType::unsigned(32)),
     Field::new("readfds", sequence(Integer::signed(32), "_readfds_length")),
 ]);
 /// Those that can be written.
-pub(super) const WRITE_SET: Kind = descriptor_set(&[
+pub(super) const WRITE_SET: ArgumentKind = descriptor_set(&[
     Field::new("_writefds_length", FieldType::unsigned(32)),
     Field::new(
         "writefds",
@@ -168,7 +172,7 @@ pub(super) const WRITE_SET: Kind = descriptor_set(&[
     ),
 ]);
 /// Those with anything else.
-pub(super) const EXCEPT_SET: Kind = descriptor_set(&[
+pub(super) const EXCEPT_SET: ArgumentKind = descriptor_set(&[
     Field::new("_exceptfds_length", FieldType::unsigned(32)),
     Field::new(
         "exceptfds",

@@ -24,7 +24,7 @@ pub(crate) use describe::Call;
 pub(crate) use probe::{handlers, CallProbes};
 
 use crate::abi::schema::FieldType;
-use describe::{Argument, Kind, NUMBER, RESULT};
+use describe::{ArgumentKind, SyscallArgument, NUMBER, RESULT};
 use table::LISTED;
 
 /// The events' subsystem.
@@ -62,15 +62,15 @@ impl Direction {
 }
 
 /// What is recorded of a call whose arguments are not known.
-const fn six(ty: FieldType<'static>) -> [Argument; 6] {
-    let kind = Kind::Number(ty);
+const fn six(ty: FieldType<'static>) -> [SyscallArgument; 6] {
+    let kind = ArgumentKind::Number(ty);
     [
-        Argument { name: "arg0", kind },
-        Argument { name: "arg1", kind },
-        Argument { name: "arg2", kind },
-        Argument { name: "arg3", kind },
-        Argument { name: "arg4", kind },
-        Argument { name: "arg5", kind },
+        SyscallArgument { name: "arg0", kind },
+        SyscallArgument { name: "arg1", kind },
+        SyscallArgument { name: "arg2", kind },
+        SyscallArgument { name: "arg3", kind },
+        SyscallArgument { name: "arg4", kind },
+        SyscallArgument { name: "arg5", kind },
     ]
 }
 

@@ -238,13 +238,13 @@ pub(super) fn slot(number: i32, compat: bool) -> u32 {
 }
 
 /// A call's record, but for the header.
-pub(super) struct Record<'a> {
+pub(super) struct SyscallRecord<'a> {
     pub(super) plan: &'a Plan,
     pub(super) registers: &'a Registers,
     pub(super) pieces: &'a [u8],
 }
 
-impl Tail for Record<'_> {
+impl Tail for SyscallRecord<'_> {
     #[inline(always)]
     fn len(&self) -> usize {
         usize::from(self.plan.bytes).wrapping_add(self.pieces.len())

@@ -2,7 +2,7 @@
 
 //! The two handlers of system calls, which find the probe of each call.
 
-use super::plan::{self, Plan, Plans, Record};
+use super::plan::{self, Plan, Plans, SyscallRecord};
 use super::{Call, Direction, SLOTS, UNKNOWN};
 use crate::arch::preempt::NoPreempt;
 use crate::channel::{Buffer, Channel, Entered, Waiting};
@@ -80,11 +80,11 @@ impl CallProbes {
 }
 
 #[inline(always)]
-fn record<F: Format>(probe: &Probe, record: Record<'_>) {
+fn record<F: Format>(probe: &Probe, record: SyscallRecord<'_>) {
     let entered = match probe.enter() {
         Ok(entered) => entered,
         Err(waiting) => {
-            let Record {
+            let SyscallRecord {
                 plan,
                 registers,
                 pieces,
@@ -99,7 +99,7 @@ fn record<F: Format>(probe: &Probe, record: Record<'_>) {
         || tail_alone(&record),
     );
     if let Err(entered) = recorded {
-        let Record {
+        let SyscallRecord {
             plan,
             registers,
             pieces,
@@ -127,7 +127,7 @@ fn record_with_pieces<F: Format>(probe: &Probe, slot: u32, plans: &Plans, regist
     let pieces = pieces.bytes();
     record::<F>(
         probe,
-        Record {
+        SyscallRecord {
             plan,
             registers,
             pieces,
@@ -162,7 +162,7 @@ fn admit<F: Format>(
 #[link_section = ".kprobes.text"]
 fn stopped(waiting: Waiting<'_>, probe: &Probe, plan: &Plan, registers: &Registers, pieces: &[u8]) {
     if probe.has_diverted(waiting) {
-        let record = Record {
+        let record = SyscallRecord {
             plan,
             registers,
             pieces,
@@ -180,7 +180,7 @@ fn record_any<F: Format>(
     registers: &Registers,
     pieces: &[u8],
 ) {
-    let record = Record {
+    let record = SyscallRecord {
         plan,
         registers,
         pieces,
@@ -231,7 +231,7 @@ fn called<F: Format>(probes: &CallProbes, registers: &Registers, plans: &Plans) 
     }
     record::<F>(
         probe,
-        Record {
+        SyscallRecord {
             plan,
             registers,
             pieces: &[],

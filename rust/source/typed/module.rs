@@ -3,11 +3,11 @@
 //! Events of modules.
 
 use super::field::KernelAddress;
-use crate::sys::args::{CharPointer, Module};
+use crate::sys::args::{CharPointer, ModuleArg};
 
 event! {
     /// A module is loaded, and about to be initialised.
-    MODULE_LOAD: module "module_load" = module_load(module: &Module) {
+    MODULE_LOAD: module "module_load" = module_load(module: &ModuleArg) {
         taints: u32 = module.taints(),
     }
     string name = module.name()
@@ -15,13 +15,13 @@ event! {
 
 event! {
     /// A module is unloaded.
-    MODULE_FREE: module "module_free" = module_free(module: &Module) {}
+    MODULE_FREE: module "module_free" = module_free(module: &ModuleArg) {}
     string name = module.name()
 }
 
 event! {
     /// Somebody takes hold of a module.
-    optional MODULE_GET: module "module_get" = module_get(module: &Module, ip: usize) {
+    optional MODULE_GET: module "module_get" = module_get(module: &ModuleArg, ip: usize) {
         ip: KernelAddress = KernelAddress::new(ip as u64),
         refcnt: i32 = module.references(),
     }
@@ -30,7 +30,7 @@ event! {
 
 event! {
     /// Somebody lets go of a module.
-    optional MODULE_PUT: module "module_put" = module_put(module: &Module, ip: usize) {
+    optional MODULE_PUT: module "module_put" = module_put(module: &ModuleArg, ip: usize) {
         ip: KernelAddress = KernelAddress::new(ip as u64),
         refcnt: i32 = module.references(),
     }

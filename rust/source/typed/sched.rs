@@ -3,7 +3,7 @@
 //! Events of the scheduler.
 
 use crate::arch::preempt::NoPreempt;
-use crate::sys::args::{Pid, Program, Task};
+use crate::sys::args::{ExecutedProgram, Pid, Task};
 
 event! {
     /// A CPU goes from one task to another.
@@ -82,7 +82,7 @@ event! {
 event! {
     /// A process goes over to another program.
     SCHED_PROCESS_EXEC: sched "sched_process_exec" =
-        sched_process_exec(task: &Task, old_tid: i32, program: &Program)
+        sched_process_exec(task: &Task, old_tid: i32, program: &ExecutedProgram)
     {
         tid: i32 = task.tid(),
         old_tid: i32 = old_tid,

@@ -18,13 +18,13 @@ mod word;
 
 pub(crate) use address::Address;
 pub(crate) use irq::IrqAction;
-pub(crate) use module::Module;
+pub(crate) use module::ModuleArg;
 pub(crate) use signal::{SigAction, SigInfo};
 pub(crate) use syscall::Registers;
 pub(crate) use task::ids::IdInNamespace;
 pub(crate) use task::number::TaskNumber;
 pub(crate) use task::{Pid, Task};
-pub(crate) use text::{CharPointer, NewName, Program};
+pub(crate) use text::{CharPointer, ExecutedProgram, NewName};
 pub(crate) use timer::{jiffies, HrTimer, TimerList, TimerSetting};
 pub(crate) use word::FarWord;
 

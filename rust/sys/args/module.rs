@@ -9,14 +9,14 @@ use kernel::types::Opaque;
 
 /// A `struct module`.
 #[repr(transparent)]
-pub(crate) struct Module(Opaque<bindings::module>);
+pub(crate) struct ModuleArg(Opaque<bindings::module>);
 
 // SAFETY: A pointer to a live module; tracepoints that pass one pass no NULL.
-unsafe impl Arg for &Module {
+unsafe impl Arg for &ModuleArg {
     type Raw = *mut bindings::module;
 }
 
-impl Module {
+impl ModuleArg {
     /// Its name.
     #[inline(always)]
     pub(crate) fn name(&self) -> &[u8] {

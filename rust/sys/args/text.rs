@@ -47,14 +47,14 @@ impl NewName {
 
 /// A `struct linux_binprm`: a program that is being started.
 #[repr(transparent)]
-pub(crate) struct Program(Opaque<bindings::linux_binprm>);
+pub(crate) struct ExecutedProgram(Opaque<bindings::linux_binprm>);
 
 // SAFETY: A pointer to a live binprm; tracepoints that pass one pass no NULL.
-unsafe impl Arg for &Program {
+unsafe impl Arg for &ExecutedProgram {
     type Raw = *mut bindings::linux_binprm;
 }
 
-impl Program {
+impl ExecutedProgram {
     /// The path it is started by.
     #[inline(always)]
     pub(crate) fn file_name(&self) -> &[u8] {

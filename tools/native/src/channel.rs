@@ -10,7 +10,7 @@ use rtrace_abi::packet::PacketHeader;
 use rtrace_record::buffer::{self, Shape};
 use rtrace_record::clock::TraceClock;
 use rtrace_record::gate;
-use rtrace_record::header::Label;
+use rtrace_record::header::RecordLabel;
 use rtrace_record::packet::Identity;
 use rtrace_ring::consume::Reader;
 use rtrace_ring::lost::Lost;
@@ -115,7 +115,7 @@ impl Output {
 /// An event that is recorded; what rust/probe/mod.rs is to the module's.
 pub(crate) struct Probe {
     gates: Ways,
-    pub(crate) label: Label,
+    pub(crate) label: RecordLabel,
 }
 
 impl Probe {
@@ -123,7 +123,7 @@ impl Probe {
     pub(crate) fn new(channel: &Channel, number: u32) -> Self {
         Self {
             gates: channel.gates.ways().clone(),
-            label: Label::in_layout(number, Layout::Compact),
+            label: RecordLabel::in_layout(number, Layout::Compact),
         }
     }
 

@@ -36,7 +36,7 @@ impl<T> Clone for OneCpu<T> {
     }
 }
 
-impl<T> gate::PerCpu<T, NoPreempt> for OneCpu<T> {
+impl<T> gate::EachCpu<T, NoPreempt> for OneCpu<T> {
     fn new(make: impl Fn() -> T) -> Option<Self> {
         let value = Arc::new(make());
         // INVARIANT: So it is.

@@ -45,7 +45,7 @@ impl rtrace_ring::platform::Platform for Process {
     }
 }
 
-impl rtrace_record::platform::Platform for Process {
+impl rtrace_record::platform::WritePlatform for Process {
     const PAGE_SIZE: u64 = 4096;
 
     type NoPreempt = NoPreempt;

@@ -138,7 +138,7 @@ impl Conditions {
 
 fn action(trigger: &Trigger) -> Option<Action> {
     Some(
-        rtrace_input::trigger::Trigger::parse(&trigger.text)
+        rtrace_input::trigger::TriggerLine::parse(&trigger.text)
             .ok()?
             .action,
     )

@@ -3,7 +3,9 @@
 //! Memory that outlived its kernel.
 
 use crate::UUID;
-use rtrace_abi::region::{checksum, Header, MetadataWords, Place, METADATA_AT, NAME_MAX, PAGE};
+use rtrace_abi::region::{
+    checksum, BufferPlace, MetadataWords, RegionHeader, METADATA_AT, NAME_MAX, PAGE,
+};
 
 /// Bytes of a sub-buffer.
 pub const SUBBUF: usize = 4096;
@@ -41,7 +43,7 @@ pub fn region(metadata: &str, buffers: &[(u32, Vec<Slot>)]) -> Vec<u8> {
     let mut bytes = vec![0; first + buffers.len() * buffer];
     let mut name = [0; NAME_MAX];
     name[..8].copy_from_slice(b"channel0");
-    let header = Header {
+    let header = RegionHeader {
         size: bytes.len() as u64,
         uuid: UUID,
         boot_id: [b'0'; 36],
@@ -67,11 +69,11 @@ pub fn region(metadata: &str, buffers: &[(u32, Vec<Slot>)]) -> Vec<u8> {
     put(metadata_at, metadata.as_bytes());
     for (index, (cpu, slots)) in buffers.iter().enumerate() {
         let at = first + index * buffer;
-        let place = Place {
+        let place = BufferPlace {
             at: at as u64,
             cpu: *cpu,
         };
-        put(table_at + index * Place::SIZE, &place.to_bytes());
+        put(table_at + index * BufferPlace::SIZE, &place.to_bytes());
         let subbufs = at + (count * SLOT).next_multiple_of(page);
         for (index, slot) in slots.iter().enumerate() {
             // The reader's sub-buffer stands in the first slot.

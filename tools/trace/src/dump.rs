@@ -10,7 +10,7 @@ use crate::recovered::{Recovered, Writer};
 use crate::remains::{self, Buffer, Stream};
 use crate::source::StreamName;
 use crate::uuid::Uuid;
-use rtrace_abi::dump::{Entry, Root, Text, Trace as Listed, MAGIC, VERSION};
+use rtrace_abi::dump::{DumpEntry, DumpText, DumpTrace as Listed, Root, MAGIC, VERSION};
 use rtrace_abi::region::checksum;
 use rtrace_ring::image::Image;
 use std::collections::HashSet;
@@ -43,7 +43,7 @@ struct Contents {
 pub struct Trace {
     text: String,
     metadata: Metadata,
-    entries: Vec<Entry<u64>>,
+    entries: Vec<DumpEntry<u64>>,
 }
 
 /// What there is in a dump.
@@ -82,10 +82,10 @@ pub fn find(memory: &mut impl Memory) -> Result<Found> {
     let mut found = Found::default();
     let (mut next, mut seen) = (root.first, HashSet::new());
     // From the last to the first.
-    let mut listed: Vec<(u64, Vec<Entry<u64>>)> = Vec::new();
+    let mut listed: Vec<(u64, Vec<DumpEntry<u64>>)> = Vec::new();
     while next != 0 && seen.insert(next) {
-        let entry = memory.read(next, Entry::SIZE)?;
-        let Some(entry) = entry.as_deref().and_then(Entry::parse) else {
+        let entry = memory.read(next, DumpEntry::SIZE)?;
+        let Some(entry) = entry.as_deref().and_then(DumpEntry::parse) else {
             found
                 .damaged
                 .push("the list of buffers has an end that is not in the dump".to_owned());
@@ -122,8 +122,8 @@ fn metadata(memory: &mut impl Memory, at: u64) -> Result<Readable<(String, Metad
     let Some(trace) = trace.as_deref().and_then(Listed::parse) else {
         return missing();
     };
-    let text = memory.read(trace.text, Text::SIZE)?;
-    let Some(text) = text.as_deref().and_then(Text::parse) else {
+    let text = memory.read(trace.text, DumpText::SIZE)?;
+    let Some(text) = text.as_deref().and_then(DumpText::parse) else {
         return missing();
     };
     if text.len > LONGEST_TEXT {
@@ -188,7 +188,7 @@ impl Trace {
 }
 
 /// A buffer's slots and sub-buffers, or why they cannot be read.
-fn read(memory: &mut impl Memory, entry: &Entry<u64>) -> Result<Readable<Contents>> {
+fn read(memory: &mut impl Memory, entry: &DumpEntry<u64>) -> Result<Readable<Contents>> {
     let (size, count) = (entry.subbuf_size, entry.subbuf_count);
     let bytes = count
         .checked_add(1)

@@ -7,7 +7,9 @@ use crate::ctf::Metadata;
 use crate::error::{Error, Result};
 use crate::remains::{self, Buffer, Stream};
 use crate::uuid::Uuid;
-use rtrace_abi::region::{checksum, Header, MetadataWords, NoHeader, Place, METADATA_AT};
+use rtrace_abi::region::{
+    checksum, BufferPlace, MetadataWords, NoHeader, RegionHeader, METADATA_AT,
+};
 use rtrace_ring::image::Image;
 use std::collections::BTreeMap;
 
@@ -15,7 +17,7 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub struct Region<'a> {
     bytes: &'a [u8],
-    header: Header,
+    header: RegionHeader,
     text: &'a str,
     metadata: Metadata,
 }
@@ -27,7 +29,7 @@ impl<'a> Region<'a> {
     }
 
     fn try_parse(bytes: &'a [u8]) -> std::result::Result<Self, String> {
-        let header = Header::parse(bytes).map_err(|why| match why {
+        let header = RegionHeader::parse(bytes).map_err(|why| match why {
             NoHeader::Empty => "there is no trace".to_owned(),
             NoHeader::Version(version) => format!(
                 "what is there has version {version} of the layout, not {}: it takes the rtrace that recorded it",
@@ -82,7 +84,9 @@ impl<'a> Region<'a> {
             .ok()
             .and_then(|at| self.bytes.get(at..))
             .unwrap_or(&[]);
-        let places = table.chunks_exact(Place::SIZE).map_while(Place::parse);
+        let places = table
+            .chunks_exact(BufferPlace::SIZE)
+            .map_while(BufferPlace::parse);
         let mut streams = BTreeMap::new();
         for place in places.take(usize::try_from(self.header.table_room).unwrap_or(0)) {
             // The last: memory for another may not have sufficed.
@@ -91,7 +95,7 @@ impl<'a> Region<'a> {
         streams
     }
 
-    fn stream(&self, place: Place) -> Stream<'a> {
+    fn stream(&self, place: BufferPlace) -> Stream<'a> {
         let Some((slots, subbufs)) = self.buffer(place) else {
             return Stream::damaged("a buffer outside of the memory");
         };
@@ -107,7 +111,7 @@ impl<'a> Region<'a> {
     }
 
     /// A buffer's slots and sub-buffers.
-    fn buffer(&self, place: Place) -> Option<(&'a [u8], &'a [u8])> {
+    fn buffer(&self, place: BufferPlace) -> Option<(&'a [u8], &'a [u8])> {
         let slots = self.header.slots_bytes(Image::SIZE as u64)?;
         let bytes = self.header.buffer_bytes(Image::SIZE as u64)?;
         let at = usize::try_from(place.at).ok()?;
@@ -117,7 +121,7 @@ impl<'a> Region<'a> {
 }
 
 /// The text that was written last.
-fn metadata<'a>(bytes: &'a [u8], header: &Header) -> Option<&'a str> {
+fn metadata<'a>(bytes: &'a [u8], header: &RegionHeader) -> Option<&'a str> {
     let words = MetadataWords::parse(bytes.get(METADATA_AT as usize..)?)?;
     let text = words.writes % 2;
     let (len, sum) = *words.texts.get(text as usize)?;

@@ -4,7 +4,7 @@
 
 use rtrace_abi::dump::{Root, MAGIC, VERSION};
 use rtrace_abi::header::Layout;
-use rtrace_abi::region::{checksum, Header, Place, NAME_MAX};
+use rtrace_abi::region::{checksum, BufferPlace, RegionHeader, NAME_MAX};
 use std::collections::BTreeMap;
 use std::path::Path;
 use synthetic::{metadata, region, PacketBuilder, Slot, SUBBUF, UUID};
@@ -81,8 +81,8 @@ fn dump(buffers: &[(u32, Vec<Slot>)]) -> Pieces {
     let mut first = 0;
     for (index, (cpu, slots)) in (0..).zip(buffers) {
         let bytes = region(&text, &[(*cpu, slots.clone())]);
-        let header = Header::parse(&bytes).unwrap();
-        let place = Place::parse(&bytes[header.table_at as usize..]).unwrap();
+        let header = RegionHeader::parse(&bytes).unwrap();
+        let place = BufferPlace::parse(&bytes[header.table_at as usize..]).unwrap();
         let buffer = &bytes[place.at as usize..];
         let (slots, subbufs) = buffer.split_at(header.slots_bytes(64).unwrap() as usize);
         let (slots_at, subbufs_at) = (BUFFERS + (index << 24), BUFFERS + (index << 24) + (1 << 20));

@@ -4,7 +4,7 @@
 
 use rtrace_abi::header::Layout;
 use rtrace_abi::packet::PacketHeader;
-use rtrace_abi::region::{Header, METADATA_AT, VERSION};
+use rtrace_abi::region::{RegionHeader, METADATA_AT, VERSION};
 use std::fs;
 use std::path::Path;
 use synthetic::{metadata, region, PacketBuilder, Slot, UUID};
@@ -185,63 +185,63 @@ fn what_is_no_region_is_refused() {
 #[test]
 fn sizes_are_not_believed() {
     let sound = of_slots(vec![Slot::Empty, Slot::Empty]);
-    let header = Header::parse(&sound).unwrap();
+    let header = RegionHeader::parse(&sound).unwrap();
     let refused = [
-        Header {
+        RegionHeader {
             subbuf_size: 0,
             ..header
         },
-        Header {
+        RegionHeader {
             subbuf_size: 4095,
             ..header
         },
-        Header {
+        RegionHeader {
             subbuf_size: 1 << 63,
             ..header
         },
-        Header {
+        RegionHeader {
             subbuf_count: 0,
             ..header
         },
-        Header {
+        RegionHeader {
             subbuf_count: 3,
             ..header
         },
-        Header {
+        RegionHeader {
             metadata_at: u64::MAX,
             ..header
         },
-        Header {
+        RegionHeader {
             metadata_room: 0,
             ..header
         },
-        Header {
+        RegionHeader {
             uuid: [1; 16],
             ..header
         },
     ];
     for header in refused {
         let mut bytes = sound.clone();
-        bytes[..Header::SIZE].copy_from_slice(&header.to_bytes());
+        bytes[..RegionHeader::SIZE].copy_from_slice(&header.to_bytes());
         assert!(Region::parse(&bytes).is_err(), "{header:?}");
     }
     let empty = [
-        Header {
+        RegionHeader {
             subbuf_count: 1 << 62,
             ..header
         },
-        Header {
+        RegionHeader {
             table_at: u64::MAX,
             ..header
         },
-        Header {
+        RegionHeader {
             table_room: u64::MAX,
             ..header
         },
     ];
     for header in empty {
         let mut bytes = sound.clone();
-        bytes[..Header::SIZE].copy_from_slice(&header.to_bytes());
+        bytes[..RegionHeader::SIZE].copy_from_slice(&header.to_bytes());
         let region = Region::parse(&bytes).unwrap();
         let streams = region.streams();
         assert!(streams.values().all(|stream| stream.packets.is_empty()));

@@ -234,22 +234,26 @@ fn a_short_record_is_not_wanted() {
 /// Error and caret position of invalid expressions.
 #[test]
 fn what_does_not_fit_is_refused() {
-    let range = |is_signed, bits| Reason::OutOfRange { is_signed, bits };
+    let range = |is_signed, bits| FilterReason::OutOfRange { is_signed, bits };
     for (expression, caret, reason) in [
-        ("prio == 1 && dprio == 2", "             ^", Reason::Unknown),
-        ("Prio == 1", "^", Reason::Unknown),
-        ("bits & CPUS{1}", "^", Reason::Incomparable),
-        ("prio.ustring == 1", "^", Reason::NoText),
-        ("next_comm == 3", "             ^", Reason::IsText),
-        ("filename == CPUS{1}", "            ^", Reason::IsText),
-        ("prio == \"3\"", "        ^", Reason::IsNumber),
-        ("mask & 3", "       ^", Reason::IsArray),
-        ("mask == 'a'", "        ^", Reason::IsArray),
-        ("next_comm < 'a'", "          ^", Reason::TextOperator),
-        ("next_comm & 'a'", "          ^", Reason::TextOperator),
-        ("prio ~ 3", "     ^", Reason::NumberOperator),
-        ("prio < CPUS{3}", "     ^", Reason::CpusOperator),
-        ("mask ~ CPUS{3}", "     ^", Reason::CpusOperator),
+        (
+            "prio == 1 && dprio == 2",
+            "             ^",
+            FilterReason::Unknown,
+        ),
+        ("Prio == 1", "^", FilterReason::Unknown),
+        ("bits & CPUS{1}", "^", FilterReason::Incomparable),
+        ("prio.ustring == 1", "^", FilterReason::NoText),
+        ("next_comm == 3", "             ^", FilterReason::IsText),
+        ("filename == CPUS{1}", "            ^", FilterReason::IsText),
+        ("prio == \"3\"", "        ^", FilterReason::IsNumber),
+        ("mask & 3", "       ^", FilterReason::IsArray),
+        ("mask == 'a'", "        ^", FilterReason::IsArray),
+        ("next_comm < 'a'", "          ^", FilterReason::TextOperator),
+        ("next_comm & 'a'", "          ^", FilterReason::TextOperator),
+        ("prio ~ 3", "     ^", FilterReason::NumberOperator),
+        ("prio < CPUS{3}", "     ^", FilterReason::CpusOperator),
+        ("mask ~ CPUS{3}", "     ^", FilterReason::CpusOperator),
         ("prio == 2147483648", "        ^", range(true, 32)),
         ("prio == -2147483649", "        ^", range(true, 32)),
         ("prio == 0x100000000", "        ^", range(true, 32)),
@@ -258,13 +262,13 @@ fn what_does_not_fit_is_refused() {
         ("low == 8", "       ^", range(false, 3)),
         ("high == 64", "        ^", range(true, 7)),
         ("low == CPUS{8}", "       ^", range(false, 3)),
-        ("CPU & CPUS{3-x}", "             ^", Reason::NoCpuList),
+        ("CPU & CPUS{3-x}", "             ^", FilterReason::NoCpuList),
         (
             "CPU & CPUS{3,12}",
             "             ^",
-            Reason::LargeCpu { cpus: 12 },
+            FilterReason::LargeCpu { cpus: 12 },
         ),
-        ("CPU & CPUS{,}", "      ^", Reason::NoCpu),
+        ("CPU & CPUS{,}", "      ^", FilterReason::NoCpu),
     ] {
         let error = compiled(expression, &FIELDS, |_| ()).expect_err(expression);
         let at = caret.len() - 1;
@@ -278,7 +282,7 @@ fn what_is_too_long_is_refused() {
     assert!(compiled(&predicates(64, "prio==1"), &FIELDS, |_| ()).is_ok());
     let error = compiled(&predicates(65, "prio==1"), &FIELDS, |_| ());
     let at = 64 * "prio==1||".len();
-    let reason = Reason::LongProgram;
+    let reason = FilterReason::LongProgram;
     assert_eq!(error, Err(Error { at, reason }));
     // A string needs a step to be passed.
     assert!(compiled(&predicates(32, "data=='a'"), &FIELDS, |_| ()).is_ok());
@@ -290,7 +294,7 @@ fn what_is_too_long_is_refused() {
     assert!(compiled(&predicates(16, &text), &FIELDS, |_| ()).is_ok());
     let error = compiled(&predicates(17, &text), &FIELDS, |_| ());
     let at = 16 * (text.len() + 2) + "filename==".len();
-    let reason = Reason::LongTexts;
+    let reason = FilterReason::LongTexts;
     assert_eq!(error, Err(Error { at, reason }));
 }
 
@@ -313,7 +317,7 @@ fn a_sequence_must_be_near_its_length() {
         assert_eq!(compiled(expression, &fields, wants), Ok(true));
     }
     for expression in ["far == 'xy'", "behind == 1"] {
-        let (at, reason) = (0, Reason::Incomparable);
+        let (at, reason) = (0, FilterReason::Incomparable);
         let error = Err(Error { at, reason });
         assert_eq!(compiled(expression, &fields, wants), error);
     }
@@ -327,14 +331,14 @@ fn hidden_addresses_cannot_be_compared() {
         Field::new("stack", FieldType::Array(Integer::address(), 2)),
     ];
     let refusal = |expression, hides_addresses| {
-        let names = Names {
+        let names = FilterNames {
             fields: fields.iter().copied(),
             contexts: &[],
             cpus: CPUS,
             hides_addresses,
         };
         let (mut steps, mut texts) = ([Step::NONE; MAX_STEPS], [0; MAX_TEXTS]);
-        let memory = Memory {
+        let memory = ProgramMemory {
             steps: &mut steps,
             texts: &mut texts,
         };
@@ -345,7 +349,7 @@ fn hidden_addresses_cannot_be_compared() {
         ("flags == 1 || function & 1", 14),
         ("stack & 3", 0),
     ] {
-        let reason = Reason::Hidden;
+        let reason = FilterReason::Hidden;
         assert_eq!(refusal(expression, true), Some(Error { at, reason }));
     }
     assert_eq!(refusal("flags == 1", true), None);
@@ -357,14 +361,14 @@ fn sizes_in(
     expression: &str,
     step_count: usize,
     text_bytes: usize,
-) -> Result<(usize, usize), Reason> {
-    let contexts = CONTEXTS.map(|(name, id, ty)| Context { name, id, ty });
+) -> Result<(usize, usize), FilterReason> {
+    let contexts = CONTEXTS.map(|(name, id, ty)| FilterContext { name, id, ty });
     let (mut steps, mut texts) = (vec![Step::NONE; step_count], vec![0; text_bytes]);
-    let memory = Memory {
+    let memory = ProgramMemory {
         steps: &mut steps,
         texts: &mut texts,
     };
-    let names = Names {
+    let names = FilterNames {
         fields: FIELDS.iter().copied(),
         contexts: &contexts,
         cpus: CPUS,
@@ -381,16 +385,22 @@ fn a_program_has_the_room_that_is_given() {
     let sizes = |steps, texts| sizes_in("prio == 1 && comm == 'abc'", steps, texts);
     assert_eq!(sizes(9, 9), Ok((2, 3)));
     assert_eq!(sizes(2, 3), Ok((2, 3)));
-    assert_eq!(sizes(1, 3), Err(Reason::LongProgram));
-    assert_eq!(sizes(2, 2), Err(Reason::LongTexts));
-    assert_eq!(sizes(0, 0), Err(Reason::LongProgram));
+    assert_eq!(sizes(1, 3), Err(FilterReason::LongProgram));
+    assert_eq!(sizes(2, 2), Err(FilterReason::LongTexts));
+    assert_eq!(sizes(0, 0), Err(FilterReason::LongProgram));
     // But never more than the maximum.
     let sizes = |expression: &str| sizes_in(expression, 100, 10_000);
     assert_eq!(sizes(&["prio==1"; 64].join("||")), Ok((64, 0)));
-    assert_eq!(sizes(&["prio==1"; 65].join("||")), Err(Reason::LongProgram));
+    assert_eq!(
+        sizes(&["prio==1"; 65].join("||")),
+        Err(FilterReason::LongProgram)
+    );
     let text = format!("comm=='{}'", "x".repeat(128));
     assert_eq!(sizes(&vec![&*text; 32].join("||")), Ok((32, 4096)));
-    assert_eq!(sizes(&vec![&*text; 33].join("||")), Err(Reason::LongTexts));
+    assert_eq!(
+        sizes(&vec![&*text; 33].join("||")),
+        Err(FilterReason::LongTexts)
+    );
 }
 
 #[test]

@@ -7,10 +7,10 @@ mod random;
 mod simple;
 
 use rtrace_abi::schema::{Field, FieldType, Integer, Shown};
-use rtrace_filter::compile::{compile, Context, Memory, Names};
+use rtrace_filter::compile::{compile, FilterContext, FilterNames, ProgramMemory};
 use rtrace_filter::evaluate::Contexts;
 use rtrace_filter::program::{Program, Step, MAX_STEPS, MAX_TEXTS};
-use rtrace_input::filter::error::{Error, Reason};
+use rtrace_input::filter::error::{Error, FilterReason};
 
 /// The machine has CPUs 0 to 11.
 const CPUS: u32 = 12;
@@ -60,15 +60,15 @@ fn compiled<T>(
     fields: &[Field<'_>],
     then: impl FnOnce(Program<'_>) -> T,
 ) -> Result<T, Error> {
-    let contexts = CONTEXTS.map(|(name, id, ty)| Context { name, id, ty });
-    let names = Names {
+    let contexts = CONTEXTS.map(|(name, id, ty)| FilterContext { name, id, ty });
+    let names = FilterNames {
         fields: fields.iter().copied(),
         contexts: &contexts,
         cpus: CPUS,
         hides_addresses: false,
     };
     let (mut steps, mut texts) = ([Step::NONE; MAX_STEPS], [0; MAX_TEXTS]);
-    let memory = Memory {
+    let memory = ProgramMemory {
         steps: &mut steps,
         texts: &mut texts,
     };

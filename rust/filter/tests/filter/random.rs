@@ -298,7 +298,7 @@ proptest! {
                 }
             }
             (Err(error), expected) => prop_assert_eq!(
-                error.reason == Reason::LongProgram,
+                error.reason == FilterReason::LongProgram,
                 expected.is_some_and(|steps| steps > MAX_STEPS),
                 "{}", error.shown(&text)
             ),

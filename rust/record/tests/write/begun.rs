@@ -9,13 +9,18 @@ use rtrace_abi::packet::PacketHeader;
 use rtrace_record::clock::{AnyClock, TraceClock};
 use rtrace_record::format::{CompactTsc, Format, LargeTsc};
 use rtrace_record::gate::Level;
-use rtrace_record::header::{Compact, EventHeader, Label};
+use rtrace_record::header::{Compact, EventHeader, RecordLabel};
 use rtrace_ring::lost::Lost;
 use rtrace_ring::Mode;
 
 impl Trace {
     /// Records like a probe of another module. Returns whether the event was recorded.
-    fn lay_down<F: Format>(&self, label: &Label, payload: u32, interrupt: impl FnOnce()) -> bool {
+    fn lay_down<F: Format>(
+        &self,
+        label: &RecordLabel,
+        payload: u32,
+        interrupt: impl FnOnce(),
+    ) -> bool {
         let entered = match self.gates.enter() {
             Ok(entered) => match Buffer::begin_open::<F>(entered, label, F::Header::SHORT + 4) {
                 Ok((begun, to)) => {
@@ -59,7 +64,8 @@ fn same<F: Format>(layout: Layout) {
     let mut time = 1;
     for number in 0..200u32 {
         // Ids and time gaps that fit the short header, and others that do not.
-        let label = Label::in_layout(if number % 7 == 0 { 70_000 } else { number % 31 }, layout);
+        let label =
+            RecordLabel::in_layout(if number % 7 == 0 { 70_000 } else { number % 31 }, layout);
         time += if number % 11 == 0 { 1 << 33 } else { 3 };
         set_time(time);
         once.record::<F>(&label, number);
@@ -85,7 +91,7 @@ fn a_record_in_two_parts_is_the_same() {
 #[test]
 fn an_interrupt_between_the_parts_records_behind() {
     let trace = Trace::new(Mode::Discard, TraceClock::tsc());
-    let label = Label::in_layout(1, Layout::Compact);
+    let label = RecordLabel::in_layout(1, Layout::Compact);
     set_time(10);
     // The first record opens the packet; the second finds it open.
     for number in [0, 10] {
@@ -108,7 +114,7 @@ fn an_interrupt_between_the_parts_records_behind() {
 #[test]
 fn an_event_that_laying_down_fires_is_refused() {
     let trace = Trace::new(Mode::Discard, TraceClock::tsc());
-    let label = Label::in_layout(1, Layout::Compact);
+    let label = RecordLabel::in_layout(1, Layout::Compact);
     set_time(10);
     for number in [0, 10] {
         assert!(trace.lay_down::<CompactTsc>(&label, number, || {
@@ -128,7 +134,7 @@ fn an_event_that_laying_down_fires_is_refused() {
 #[test]
 fn where_there_is_no_room_nothing_is_laid_down() {
     let trace = Trace::new(Mode::Discard, TraceClock::tsc());
-    let label = Label::in_layout(1, Layout::Compact);
+    let label = RecordLabel::in_layout(1, Layout::Compact);
     set_time(5);
     let mut number = 0;
     while trace.lay_down::<CompactTsc>(&label, number, || {}) {
@@ -159,7 +165,7 @@ fn where_there_is_no_room_nothing_is_laid_down() {
 #[test]
 fn what_never_fits_is_counted_as_too_large() {
     let trace = Trace::new(Mode::Discard, TraceClock::tsc());
-    let label = Label::in_layout(1, Layout::Compact);
+    let label = RecordLabel::in_layout(1, Layout::Compact);
     let entered = trace.gates.enter().ok().expect("open");
     assert!(Buffer::begin_any::<CompactTsc>(entered, &label, 256).is_none());
     assert_eq!(trace.lost(Lost::TooLarge), 1);

@@ -9,7 +9,7 @@ use rtrace_abi::packet::PacketHeader;
 use rtrace_record::clock::TraceClock;
 use rtrace_record::format::{CompactMonotonic, CompactTsc, Format};
 use rtrace_record::gate::Level;
-use rtrace_record::header::Label;
+use rtrace_record::header::RecordLabel;
 use rtrace_ring::Mode;
 
 /// Returns the times of the packets' records, as a reader of the trace sees them, between the two
@@ -54,7 +54,7 @@ fn leap(trace: &Trace, time: u64, missed: u64) {
 fn go_on<F: Format>(clock: TraceClock<super::OneCpu>, before: u64, after: u64, slept: u64) {
     set_missed(0);
     let trace = Trace::new(Mode::Discard, clock);
-    let label = Label::in_layout(3, Layout::Compact);
+    let label = RecordLabel::in_layout(3, Layout::Compact);
     let mut expected = Vec::new();
     for time in [before - 20, before - 10, before] {
         set_time(time);
@@ -104,7 +104,7 @@ fn a_leap_at_any_moment_lets_no_time_go_back() {
     for after in 0..120 {
         set_missed(0);
         let trace = Trace::new(Mode::Discard, TraceClock::tsc());
-        let label = Label::in_layout(3, Layout::Compact);
+        let label = RecordLabel::in_layout(3, Layout::Compact);
         set_time(BEFORE);
         trace.record::<CompactTsc>(&label, 0);
         let leaping = trace.clone();

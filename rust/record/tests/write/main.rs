@@ -21,7 +21,7 @@ use rtrace_record::buffer::{self, NotMade, Shape};
 use rtrace_record::clock::{AnyClock, TraceClock};
 use rtrace_record::format::{CompactMonotonic, CompactTsc, Format, LargeTsc};
 use rtrace_record::gate::{self, Level};
-use rtrace_record::header::{Compact, EventHeader, Label};
+use rtrace_record::header::{Compact, EventHeader, RecordLabel};
 use rtrace_record::memory::{tail_alone, NulTerminated, RecordWriter, Tail};
 use rtrace_record::packet::Identity;
 use rtrace_ring as ring; // Where slots.rs looks for it.
@@ -92,13 +92,18 @@ impl Trace {
     }
 
     /// Records like a probe. Returns whether the common case was enough.
-    fn record<F: Format>(&self, label: &Label, payload: u32) -> bool {
+    fn record<F: Format>(&self, label: &RecordLabel, payload: u32) -> bool {
         self.record_with::<F>(label, payload, || {})
     }
 
     /// Like [`record`](Self::record); `interrupt` runs between the header and the payload of the
     /// record.
-    fn record_with<F: Format>(&self, label: &Label, payload: u32, interrupt: impl Fn()) -> bool {
+    fn record_with<F: Format>(
+        &self,
+        label: &RecordLabel,
+        payload: u32,
+        interrupt: impl Fn(),
+    ) -> bool {
         self.fire::<F, _>(label, || {
             (4, |to: RecordWriter<'_>| {
                 assert!(preemption_is_disabled());
@@ -111,7 +116,7 @@ impl Trace {
     /// Records like a probe. Returns whether the common case was enough.
     fn fire<'a, F: Format, W: FnOnce(RecordWriter<'a>)>(
         &'a self,
-        label: &Label,
+        label: &RecordLabel,
         payload: impl Fn() -> (u64, W),
     ) -> bool {
         let entered = match self.gates.enter() {
@@ -131,7 +136,7 @@ impl Trace {
     }
 
     /// Records an event that has only a tail.
-    fn record_tail(&self, label: &Label, tail: &impl Tail) {
+    fn record_tail(&self, label: &RecordLabel, tail: &impl Tail) {
         let Ok(entered) = self.gates.enter().or_else(|stopped| stopped.pass()) else {
             panic!("stopped at the gate");
         };
@@ -182,7 +187,7 @@ fn compact_extended(id: u32, time: u64, payload: u32) -> Vec<u8> {
 #[test]
 fn a_packet_is_laid_out_as_the_abi_says() {
     let trace = Trace::new(Mode::Discard, TraceClock::tsc());
-    let label = Label::in_layout(3, Layout::Compact);
+    let label = RecordLabel::in_layout(3, Layout::Compact);
     set_time(100);
     assert!(!trace.record::<CompactTsc>(&label, 0xaaaa_aaaa));
     set_time(150);
@@ -217,7 +222,7 @@ fn a_packet_is_laid_out_as_the_abi_says() {
 #[test]
 fn the_words_of_a_held_packet_can_be_read() {
     let trace = Trace::new(Mode::Discard, TraceClock::tsc());
-    let label = Label::in_layout(1, Layout::Compact);
+    let label = RecordLabel::in_layout(1, Layout::Compact);
     set_time(100);
     trace.record::<CompactTsc>(&label, 0);
     set_time(200);
@@ -238,7 +243,7 @@ fn filler(len: usize) -> impl Tail {
 #[test]
 fn a_record_that_fills_its_packet_announces_it() {
     let trace = Trace::new(Mode::Discard, TraceClock::tsc());
-    let label = Label::in_layout(1, Layout::Compact);
+    let label = RecordLabel::in_layout(1, Layout::Compact);
     set_time(1);
     trace.record_tail(&label, &filler(256 - PacketHeader::SIZE));
     assert_eq!(trace.announced.0.get(), 1);
@@ -249,7 +254,7 @@ fn a_record_that_fills_its_packet_announces_it() {
 #[test]
 fn a_record_that_is_committed_last_announces_the_packet() {
     let trace = Trace::new(Mode::Discard, TraceClock::tsc());
-    let label = Label::in_layout(1, Layout::Compact);
+    let label = RecordLabel::in_layout(1, Layout::Compact);
     set_time(1);
     trace.record::<CompactTsc>(&label, 0);
     let common = trace.record_with::<CompactTsc>(&label, 1, || {
@@ -266,8 +271,8 @@ fn a_record_that_is_committed_last_announces_the_packet() {
 #[test]
 fn what_the_short_header_cannot_say_has_the_extended_one() {
     let trace = Trace::new(Mode::Discard, TraceClock::tsc());
-    let last_short = Label::in_layout(30, Layout::Compact);
-    let first_long = Label::in_layout(31, Layout::Compact);
+    let last_short = RecordLabel::in_layout(30, Layout::Compact);
+    let first_long = RecordLabel::in_layout(31, Layout::Compact);
     set_time(1000);
     trace.record::<CompactTsc>(&last_short, 1);
     assert!(!trace.record::<CompactTsc>(&first_long, 2));
@@ -291,8 +296,8 @@ fn what_the_short_header_cannot_say_has_the_extended_one() {
 #[test]
 fn large_headers() {
     let trace = Trace::new(Mode::Discard, TraceClock::tsc());
-    let label = Label::in_layout(65534, Layout::Large);
-    let long = Label::in_layout(65535, Layout::Large);
+    let label = RecordLabel::in_layout(65534, Layout::Large);
+    let long = RecordLabel::in_layout(65535, Layout::Large);
     set_time(0x1_2345_6789);
     trace.record::<LargeTsc>(&label, 1);
     trace.record::<LargeTsc>(&label, 2);
@@ -318,7 +323,7 @@ fn large_headers() {
 fn texts_end_with_nul_whatever_their_length() {
     for len in 0..40 {
         let trace = Trace::new(Mode::Discard, TraceClock::tsc());
-        let label = Label::in_layout(1, Layout::Compact);
+        let label = RecordLabel::in_layout(1, Layout::Compact);
         let text: Vec<u8> = (b'a'..).take(len).map(|byte| byte % 128).collect();
         set_time(1);
         trace.record_tail(&label, &NulTerminated(&text));
@@ -331,7 +336,7 @@ fn texts_end_with_nul_whatever_their_length() {
 #[test]
 fn an_interrupt_inside_a_record_records_behind_it() {
     let trace = Trace::new(Mode::Discard, TraceClock::tsc());
-    let label = Label::in_layout(1, Layout::Compact);
+    let label = RecordLabel::in_layout(1, Layout::Compact);
     set_time(10);
     trace.record::<CompactTsc>(&label, 0);
     trace.record_with::<CompactTsc>(&label, 1, || {
@@ -349,7 +354,7 @@ fn an_interrupt_inside_a_record_records_behind_it() {
 #[test]
 fn an_interrupt_after_the_clock_was_read_puts_the_record_behind_its_own() {
     let trace = Trace::new(Mode::Discard, TraceClock::tsc());
-    let label = Label::in_layout(1, Layout::Compact);
+    let label = RecordLabel::in_layout(1, Layout::Compact);
     set_time(10);
     trace.record::<CompactTsc>(&label, 0);
     let nested = trace.clone();
@@ -368,7 +373,7 @@ fn an_interrupt_after_the_clock_was_read_puts_the_record_behind_its_own() {
 #[test]
 fn times_do_not_step_back_where_the_monotonic_clock_does() {
     let trace = Trace::new(Mode::Discard, TraceClock::monotonic());
-    let label = Label::in_layout(1, Layout::Compact);
+    let label = RecordLabel::in_layout(1, Layout::Compact);
     for (time, payload) in [(100, 0), (150, 1), (140, 2), (160, 3)] {
         set_time(time);
         assert_eq!(
@@ -384,7 +389,7 @@ fn times_do_not_step_back_where_the_monotonic_clock_does() {
 
 #[test]
 fn a_probe_that_does_not_know_the_clock_reads_that_of_the_trace() {
-    let label = Label::in_layout(1, Layout::Compact);
+    let label = RecordLabel::in_layout(1, Layout::Compact);
     // The common case handles a step back only of the monotonic clock.
     for (clock, step_back) in [(TraceClock::tsc(), false), (TraceClock::monotonic(), true)] {
         let trace = Trace::new(Mode::Discard, clock);
@@ -404,7 +409,7 @@ fn a_probe_that_does_not_know_the_clock_reads_that_of_the_trace() {
 #[test]
 fn what_does_not_fit_is_counted_and_reported_and_the_gate_is_watched() {
     let trace = Trace::new(Mode::Discard, TraceClock::tsc());
-    let label = Label::in_layout(1, Layout::Compact);
+    let label = RecordLabel::in_layout(1, Layout::Compact);
     set_time(5);
     let mut fired = 0u64;
     let stopped = loop {
@@ -441,7 +446,7 @@ fn what_does_not_fit_is_counted_and_reported_and_the_gate_is_watched() {
 #[test]
 fn losses_that_no_packet_told_come_in_an_empty_one() {
     let trace = Trace::new(Mode::Discard, TraceClock::tsc());
-    let label = Label::in_layout(1, Layout::Compact);
+    let label = RecordLabel::in_layout(1, Layout::Compact);
     set_time(5);
     trace.record::<CompactTsc>(&label, 0);
     trace.buffer.flush();

@@ -9,7 +9,7 @@ use rtrace_abi::header::Layout;
 use rtrace_record::clock::TraceClock;
 use rtrace_record::format::CompactTsc;
 use rtrace_record::gate::Level::{self, Interrupt, Nmi, Softirq, Thread};
-use rtrace_record::header::Label;
+use rtrace_record::header::RecordLabel;
 use rtrace_ring::lost::Lost;
 use rtrace_ring::Mode;
 use std::cell::{Cell, RefCell};
@@ -105,7 +105,7 @@ impl Run {
         let number = self.number.replace(self.number.get() + 1);
         let let_in = self.expected.borrow_mut().fire(level(), number);
         let written = Cell::new(false);
-        let label = Label::in_layout(1, Layout::Compact);
+        let label = RecordLabel::in_layout(1, Layout::Compact);
         self.trace.record_with::<CompactTsc>(&label, number, || {
             written.set(true);
             self.go_on();

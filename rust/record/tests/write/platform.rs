@@ -3,9 +3,9 @@
 //! One CPU, whose clock and interrupts the test controls.
 
 use crate::slots::IndexedSlots;
-use rtrace_record::gate::{Level, PerCpu, Place, State};
+use rtrace_record::gate::{EachCpu, Level, Place, State};
 use rtrace_record::memory::Pages;
-use rtrace_record::platform::{Platform, Wakeup};
+use rtrace_record::platform::{Wakeup, WritePlatform};
 use rtrace_ring::platform as ring;
 use rtrace_ring::slot::Slot;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -145,7 +145,7 @@ impl ring::Platform for OneCpu {
     fn promote(&self) {}
 }
 
-impl Platform for OneCpu {
+impl WritePlatform for OneCpu {
     const PAGE_SIZE: u64 = 256;
 
     type NoPreempt = NoPreempt;
@@ -274,7 +274,7 @@ impl<T> Clone for One<T> {
     }
 }
 
-impl<T> PerCpu<T, NoPreempt> for One<T> {
+impl<T> EachCpu<T, NoPreempt> for One<T> {
     fn new(make: impl Fn() -> T) -> Option<Self> {
         Some(Self(Rc::new(make())))
     }

@@ -19,7 +19,7 @@ use rtrace_abi::packet::{PacketHeader, MAGIC};
 use rtrace_record::clock::TraceClock;
 use rtrace_record::format::{CompactMonotonic, CompactTsc};
 use rtrace_record::gate::Level::{self, Interrupt, Nmi, Softirq, Thread};
-use rtrace_record::header::Label;
+use rtrace_record::header::RecordLabel;
 use rtrace_record::memory::{tail_alone, Space, Tail};
 use rtrace_ring::consume::Reader;
 use rtrace_ring::lost::Lost;
@@ -151,7 +151,7 @@ impl Run {
             number: self.fired.replace(self.fired.get() + 1),
             len: size - Body::HEADER,
         };
-        let label = Label::in_layout(1, Layout::Compact);
+        let label = RecordLabel::in_layout(1, Layout::Compact);
         let payload = || tail_alone(&body);
         match self.monotonic {
             false => self.trace.fire::<CompactTsc, _>(&label, payload),

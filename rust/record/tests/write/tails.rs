@@ -6,7 +6,7 @@ use super::platform::set_time;
 use super::Trace;
 use rtrace_abi::header::Layout;
 use rtrace_record::clock::TraceClock;
-use rtrace_record::header::Label;
+use rtrace_record::header::RecordLabel;
 use rtrace_record::memory::{tail_alone, Capture, NulTerminated, Space, Tail};
 use rtrace_ring::Mode;
 
@@ -26,7 +26,7 @@ impl<W: Fn(Space<'_>)> Tail for Asks<W> {
 fn recorded(tail: &impl Tail) -> Vec<u8> {
     let trace = Trace::new(Mode::Discard, TraceClock::tsc());
     set_time(1);
-    trace.record_tail(&Label::in_layout(1, Layout::Compact), tail);
+    trace.record_tail(&RecordLabel::in_layout(1, Layout::Compact), tail);
     trace.buffer.flush();
     trace.packets()[0].content[4..].to_vec()
 }

@@ -7,7 +7,7 @@ use super::cell::UnsafeCell;
 use super::log::Log;
 use super::outside::{is_on, Outside};
 use super::platform::{Cpus, Policy};
-use super::ring::consume::{Packet, Reader};
+use super::ring::consume::{Reader, TakenPacket};
 use super::ring::exchange::{Bank, Taken};
 use super::ring::geometry::Geometry;
 use super::ring::lost::Lost;
@@ -84,7 +84,7 @@ pub struct Machine {
 pub struct Consumer {
     pub reader: Reader,
     /// The held packet, and the times of its records.
-    held: Option<(Packet, Vec<u64>)>,
+    held: Option<(TakenPacket, Vec<u64>)>,
     /// The unread packets of a snapshot with the times of their records, from the oldest to the
     /// newest.
     taken: VecDeque<(Taken, Vec<u64>)>,
@@ -256,7 +256,7 @@ impl Machine {
     }
 
     /// Checks the next packet. Returns the times of its records.
-    fn check(&self, consumer: &Consumer, packet: &Packet) -> Vec<u64> {
+    fn check(&self, consumer: &Consumer, packet: &TakenPacket) -> Vec<u64> {
         let (sequence, times) = self.contents(packet);
         assert_eq!(
             sequence,
@@ -329,7 +329,7 @@ impl Machine {
     }
 
     /// Returns the number of a packet, and the times of its records.
-    fn contents(&self, packet: &Packet) -> (u64, Vec<u64>) {
+    fn contents(&self, packet: &TakenPacket) -> (u64, Vec<u64>) {
         let content = self.read_byte(packet.memory + 1);
         let mut times = Vec::new();
         let mut offset = HEADER;

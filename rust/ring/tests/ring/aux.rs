@@ -3,7 +3,7 @@
 //! AUX area: what it grants and counts, step by step and at random.
 
 use super::model::platform::Narrow;
-use super::ring::aux::{Aux, Chunk, Counts, Told};
+use super::ring::aux::{Aux, AuxCounts, Chunk, Told};
 use super::ring::Mode;
 use proptest::prelude::*;
 
@@ -70,12 +70,12 @@ fn what_the_reader_has_not_given_back_is_not_given() {
     // Reported only once.
     let fourth = area.begin(1).unwrap();
     assert_eq!(area.end(fourth, 1), Told::default());
-    let counts = Counts {
+    let counts = AuxCounts {
         chunks: 4,
         bytes: 20,
         refused: 2,
         lost: 6,
-        ..Counts::default()
+        ..AuxCounts::default()
     };
     assert_eq!(area.counts(), counts);
     assert_eq!(area.unread(), 15);

@@ -2,8 +2,8 @@
 
 //! What measures preemptions: probes at the scheduler's tracepoints.
 
-use super::requests::{Kind, Request, Requests};
-use super::{Choice, LEN};
+use super::requests::{Request, RequestKind, Requests};
+use super::{PreemptChoice, LEN};
 use crate::arch::preempt::NoPreempt;
 use crate::record::memory::RecordWriter;
 use crate::source::latency::metered::Meter;
@@ -18,7 +18,7 @@ use kernel::sync::Arc;
 /// The data of the probes.
 pub(crate) struct Preemptions {
     results: Arc<Results>,
-    choice: Arc<Choice>,
+    choice: Arc<PreemptChoice>,
     requests: Requests,
     stopwatch: Stopwatch,
 }
@@ -46,9 +46,9 @@ impl Meter for Preemptions {
         ),
     ];
 
-    type Choice = Choice;
+    type Choice = PreemptChoice;
 
-    fn new(results: &Arc<Results>, choice: &Arc<Choice>) -> Result<Self> {
+    fn new(results: &Arc<Results>, choice: &Arc<PreemptChoice>) -> Result<Self> {
         Ok(Self {
             results: results.clone(),
             choice: choice.clone(),
@@ -89,7 +89,7 @@ impl Preemptions {
                                     .put(prev.prio())
                                     .put(u8::from(met.is_preempted))
                                     .put(met.latency)
-                                    .put(u8::from(kind == Kind::Lazy))
+                                    .put(u8::from(kind == RequestKind::Lazy))
                                     .put(met.lazy_before)
                                     .put(asker.comm)
                                     .put(asker.tid)
@@ -112,8 +112,8 @@ impl Preemptions {
 #[link_section = ".kprobes.text"]
 extern "C" fn set_need_resched(meter: &Preemptions, task: &Task, cpu: i32, flag: i32) {
     let kind = match flag as u32 {
-        bindings::TIF_NEED_RESCHED => Kind::AtOnce,
-        _ => Kind::Lazy,
+        bindings::TIF_NEED_RESCHED => RequestKind::AtOnce,
+        _ => RequestKind::Lazy,
     };
     let now = meter.stopwatch.read();
     // The idle task's id is 0.
@@ -149,7 +149,7 @@ extern "C" fn switch(
     let Some(request) = meter.requests.leaves(prev, guard) else {
         return;
     };
-    if request.kind == Kind::Lazy && !meter.choice.counts_lazy() {
+    if request.kind == RequestKind::Lazy && !meter.choice.counts_lazy() {
         return;
     }
     let met = Met {

@@ -51,9 +51,9 @@ const LEN: usize = super::len(&FIELDS);
 pub(crate) type PreemptLatency = Metered<Preemptions>;
 
 /// What a session can choose of them.
-pub(crate) struct Choice(SharedWord);
+pub(crate) struct PreemptChoice(SharedWord);
 
-impl Choice {
+impl PreemptChoice {
     /// Lazy requests do not count.
     pub(crate) const fn new() -> Self {
         Self(SharedWord::new(0))

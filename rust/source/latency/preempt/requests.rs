@@ -35,14 +35,14 @@ use kernel::prelude::*;
 
 /// How soon a task is to give up its CPU.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RequestKind {
     /// As soon as it can be preempted.
     AtOnce = 0,
     /// At the next tick, or when it returns to user space.
     Lazy = 1,
 }
 
-impl Kind {
+impl RequestKind {
     /// Whether a task has the flag of it.
     #[inline(always)]
     fn is_flagged(self, task: &Task) -> bool {
@@ -73,7 +73,7 @@ impl Word {
     const STATE: u32 = 33;
 
     #[inline(always)]
-    const fn new(state: State, kind: Kind, tid: u32) -> Self {
+    const fn new(state: State, kind: RequestKind, tid: u32) -> Self {
         Self((state as u64) << Self::STATE | (kind as u64) << Self::KIND | tid as u64)
     }
 
@@ -83,10 +83,10 @@ impl Word {
     }
 
     #[inline(always)]
-    const fn kind(self) -> Kind {
+    const fn kind(self) -> RequestKind {
         match self.0 >> Self::KIND & 1 {
-            0 => Kind::AtOnce,
-            _ => Kind::Lazy,
+            0 => RequestKind::AtOnce,
+            _ => RequestKind::Lazy,
         }
     }
 
@@ -112,7 +112,7 @@ struct Slot {
 
 /// A request that is met.
 pub(super) struct Request {
-    pub(super) kind: Kind,
+    pub(super) kind: RequestKind,
     /// A moment of the stopwatch.
     pub(super) since: u64,
     /// The moment from which on it was a lazy one; if it never was, as `since`.
@@ -121,7 +121,7 @@ pub(super) struct Request {
 }
 
 /// Another request is noted just now.
-pub(super) struct Taken;
+pub(super) struct RequestPending;
 
 impl Requests {
     /// No CPU was asked for anything. May sleep.
@@ -131,7 +131,13 @@ impl Requests {
 
     /// `task`, which runs on `cpu`, is asked; its flag is not set yet.
     #[inline(always)]
-    pub(super) fn ask(&self, cpu: u32, task: &Task, kind: Kind, now: u64) -> Result<(), Taken> {
+    pub(super) fn ask(
+        &self,
+        cpu: u32,
+        task: &Task,
+        kind: RequestKind,
+        now: u64,
+    ) -> Result<(), RequestPending> {
         let Some(slot) = self.0.of(cpu) else {
             return Ok(());
         };
@@ -139,15 +145,15 @@ impl Requests {
         let last = loop {
             let last = slot.load();
             if last.is(State::Changing) {
-                return Err(Taken);
+                return Err(RequestPending);
             }
             if slot.replace(last, Word::new(State::Changing, kind, tid)) {
                 break last;
             }
         };
         // Else that lazy request was met, or is of another task.
-        let is_more = last != Word::FREE && last.kind() == Kind::Lazy && last.tid() == tid;
-        let was_lazy = is_more && Kind::Lazy.is_flagged(task);
+        let is_more = last != Word::FREE && last.kind() == RequestKind::Lazy && last.tid() == tid;
+        let was_lazy = is_more && RequestKind::Lazy.is_flagged(task);
         let lazy_since = if was_lazy { slot.since.load() } else { now };
         slot.since.store(now);
         slot.lazy_since.store(lazy_since);

@@ -80,7 +80,7 @@ pub(super) struct Wait {
 }
 
 /// The slot has another task's wait.
-pub(super) struct Taken;
+pub(super) struct SlotTaken;
 
 impl Waits {
     /// Nobody waits. May sleep.
@@ -101,7 +101,13 @@ impl Waits {
 
     /// A task is woken; `runs`: it still runs.
     #[inline(always)]
-    pub(super) fn begin(&self, tid: u32, runs: bool, since: u64, waker: &Who) -> Result<(), Taken> {
+    pub(super) fn begin(
+        &self,
+        tid: u32,
+        runs: bool,
+        since: u64,
+        waker: &Who,
+    ) -> Result<(), SlotTaken> {
         let Some(slot) = self.slot(tid) else {
             return Ok(());
         };
@@ -170,7 +176,7 @@ impl Slot {
     }
 
     #[inline(always)]
-    fn begin(&self, tid: u32, state: State, since: u64, waker: &Who) -> Result<(), Taken> {
+    fn begin(&self, tid: u32, state: State, since: u64, waker: &Who) -> Result<(), SlotTaken> {
         loop {
             let word = self.word.load();
             if word != FREE && word as u32 == tid {
@@ -178,7 +184,7 @@ impl Slot {
                 return Ok(());
             }
             if word != FREE && word != State::Preempted.of(word as u32) {
-                return Err(Taken);
+                return Err(SlotTaken);
             }
             if self.word.compare_exchange(word, State::Changing.of(tid)) {
                 break;

@@ -6,11 +6,11 @@
 //! the records that it should, however early they end.
 
 use rtrace_abi::schema::{Field, FieldType, Integer, Shown};
-use rtrace_filter::compile::{compile, Context, Memory, Names};
+use rtrace_filter::compile::{compile, FilterContext, FilterNames, ProgramMemory};
 use rtrace_filter::evaluate::Contexts;
 use rtrace_filter::program::{Step, MAX_STEPS, MAX_TEXTS};
 use rtrace_input::cpulist::CpuList;
-use rtrace_input::filter::error::{Error, Reason};
+use rtrace_input::filter::error::{Error, FilterReason};
 use rtrace_input::filter::parse::Parser;
 use rtrace_input::filter::{self, Element, Predicate};
 use simple::{Comparison, Expression, Operand, World};
@@ -69,13 +69,13 @@ pub fn check(data: &[u8]) {
     };
 
     let elements: Result<Vec<Element<'_>>, Error> = Parser::new(text).collect();
-    let contexts = CONTEXTS.map(|(name, id, ty)| Context { name, id, ty });
+    let contexts = CONTEXTS.map(|(name, id, ty)| FilterContext { name, id, ty });
     let (mut steps, mut texts) = ([Step::NONE; MAX_STEPS], [0; MAX_TEXTS]);
-    let memory = Memory {
+    let memory = ProgramMemory {
         steps: &mut steps,
         texts: &mut texts,
     };
-    let names = Names {
+    let names = FilterNames {
         fields: FIELDS.iter().copied(),
         contexts: &contexts,
         cpus: CPUS,
@@ -104,7 +104,8 @@ pub fn check(data: &[u8]) {
     let program = match program {
         Ok(program) => program,
         Err(error) => {
-            let is_long = [Reason::LongProgram, Reason::LongTexts].contains(&error.reason);
+            let is_long =
+                [FilterReason::LongProgram, FilterReason::LongTexts].contains(&error.reason);
             return assert!(is_long || steps.is_none(), "{}", error.shown(text));
         }
     };

@@ -7,7 +7,7 @@
 use super::packets::metadata;
 use rtrace_abi::header::Layout;
 use rtrace_abi::packet::PacketHeader;
-use rtrace_abi::region::Header;
+use rtrace_abi::region::RegionHeader;
 use std::sync::LazyLock;
 use synthetic::{region, PacketBuilder, Slot, UUID};
 use trace::ctf::PacketAt;
@@ -48,7 +48,7 @@ pub fn check(data: &[u8]) {
     }
     // As its author would have made it of these fields.
     if let Some(header) = resealed(&bytes) {
-        bytes[..Header::SIZE].copy_from_slice(&header.to_bytes());
+        bytes[..RegionHeader::SIZE].copy_from_slice(&header.to_bytes());
     }
     let Ok(region) = Region::parse(&bytes) else {
         return;
@@ -77,9 +77,9 @@ pub fn check(data: &[u8]) {
 }
 
 /// The header with its checksum.
-fn resealed(bytes: &[u8]) -> Option<Header> {
-    let mut sealed = bytes.get(..Header::SIZE)?.to_vec();
-    let (fields, sum) = sealed.split_at_mut(Header::SIZE - 8);
+fn resealed(bytes: &[u8]) -> Option<RegionHeader> {
+    let mut sealed = bytes.get(..RegionHeader::SIZE)?.to_vec();
+    let (fields, sum) = sealed.split_at_mut(RegionHeader::SIZE - 8);
     sum.copy_from_slice(&rtrace_abi::region::checksum(fields).to_le_bytes());
-    Header::parse(&sealed).ok()
+    RegionHeader::parse(&sealed).ok()
 }

@@ -4,7 +4,7 @@
 //!
 //! What is refused is refused at a place of the line. What is accepted is, written again, the same fields.
 
-use rtrace_input::state::{number, Fields, Line, Value};
+use rtrace_input::state::{number, Fields, Line, StateValue};
 
 pub fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
@@ -39,14 +39,14 @@ fn check_event(line: &str, name: &str, mut fields: Fields<'_>) {
         assert!(line[field.at..].starts_with(field.name));
         written.push_str(&format!(" {}=", field.name));
         let value = match field.value {
-            Value::Word(word) => {
+            StateValue::Word(word) => {
                 if let Some(value) = number(word, 32, true) {
                     assert_eq!(i128::from(value as i64 as i32), i128::from(value as i64));
                 }
                 written.push_str(word);
                 word.as_bytes().to_vec()
             }
-            Value::Text(text) => {
+            StateValue::Text(text) => {
                 let bytes: Vec<u8> = text.bytes().collect();
                 assert!(!bytes.contains(&0));
                 written.push('"');
@@ -70,8 +70,8 @@ fn check_event(line: &str, name: &str, mut fields: Fields<'_>) {
             .flatten()
             .expect("what is written is a field");
         let bytes = match again.value {
-            Value::Word(word) => word.as_bytes().to_vec(),
-            Value::Text(text) => text.bytes().collect(),
+            StateValue::Word(word) => word.as_bytes().to_vec(),
+            StateValue::Text(text) => text.bytes().collect(),
         };
         assert_eq!((again.name, bytes), (name, value));
     }

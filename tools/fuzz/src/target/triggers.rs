@@ -5,14 +5,14 @@
 //! What is refused is refused at a place of the trigger. What is accepted is, written again, the same
 //! trigger, and consists of nothing but what the text has.
 
-use rtrace_input::trigger::{Action, Trigger};
+use rtrace_input::trigger::{Action, TriggerLine};
 use rtrace_input::{marker, name};
 
 pub fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
-    let trigger = match Trigger::parse(text) {
+    let trigger = match TriggerLine::parse(text) {
         Ok(trigger) => trigger,
         Err(error) => {
             assert!(text.is_char_boundary(error.at), "{error:?}");
@@ -21,17 +21,17 @@ pub fn check(data: &[u8]) {
         }
     };
     let written = trigger.to_string();
-    let again = Trigger::parse(&written).expect("what is written is a trigger");
+    let again = TriggerLine::parse(&written).expect("what is written is a trigger");
     assert_eq!(
         again.filter.map(|filter| filter.expression),
         expression(&trigger)
     );
     assert_eq!(
-        Trigger {
+        TriggerLine {
             filter: None,
             ..again
         },
-        Trigger {
+        TriggerLine {
             filter: None,
             ..trigger
         }
@@ -82,7 +82,7 @@ pub fn check(data: &[u8]) {
 }
 
 /// What stands behind the text of a marker; all of it, if there is none.
-fn without_marker<'a>(behind: &'a str, trigger: &Trigger<'_>) -> &'a str {
+fn without_marker<'a>(behind: &'a str, trigger: &TriggerLine<'_>) -> &'a str {
     let Some(text) = trigger.text else {
         assert!(trigger.removes || trigger.action != Action::Marker);
         return behind;
@@ -104,6 +104,6 @@ fn without_marker<'a>(behind: &'a str, trigger: &Trigger<'_>) -> &'a str {
     })
 }
 
-fn expression<'a>(trigger: &Trigger<'a>) -> Option<&'a str> {
+fn expression<'a>(trigger: &TriggerLine<'a>) -> Option<&'a str> {
     Some(trigger.filter?.expression)
 }

@@ -62,7 +62,7 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rtrace_input::state::{Line as Parsed, Value};
+    use rtrace_input::state::{Line as Parsed, StateValue};
 
     /// What the kernel makes of a line: the values, numbers as they were written.
     fn values(line: &Line) -> Vec<Vec<u8>> {
@@ -72,8 +72,8 @@ mod tests {
         let mut values = Vec::new();
         while let Some(field) = fields.take().unwrap() {
             values.push(match field.value {
-                Value::Word(word) => word.into(),
-                Value::Text(text) => text.bytes().collect(),
+                StateValue::Word(word) => word.into(),
+                StateValue::Text(text) => text.bytes().collect(),
             });
         }
         values

@@ -2,7 +2,7 @@
 
 //! A ring with memory, writers and a reader, that checks everything it sees.
 
-use super::super::ring::consume::{Packet, Reader, Unavailable};
+use super::super::ring::consume::{Reader, TakenPacket, Unavailable};
 use super::super::ring::exchange::{Bank, Taken};
 use super::super::ring::geometry::Geometry;
 use super::super::ring::lost::Lost;
@@ -46,7 +46,7 @@ pub struct Machine<const BITS: u32> {
     /// Whether slots have memory of both banks.
     is_mixed: Cell<bool>,
     /// The packet that the reader holds, with its contents when it was got.
-    held: RefCell<Option<(Packet, Rc<Contents>)>>,
+    held: RefCell<Option<(TakenPacket, Rc<Contents>)>>,
     /// The last packet that was put.
     last: RefCell<Option<Rc<Contents>>>,
     /// Number of nested writers' contexts that are in an operation.
@@ -489,7 +489,7 @@ impl<const BITS: u32> Machine<BITS> {
     }
 
     /// Returns the contents of the memory of `packet`. Takes no time.
-    fn contents(&self, packet: &Packet) -> Contents {
+    fn contents(&self, packet: &TakenPacket) -> Contents {
         let closing = self.memory.closing(packet.memory);
         let mut ids = Vec::with_capacity(self.config.size as usize);
         let mut offset = self.config.header;
@@ -518,7 +518,7 @@ impl<const BITS: u32> Machine<BITS> {
     }
 
     /// Checks the invariants of a packet that was got.
-    fn check(&self, packet: &Packet, contents: &Contents) {
+    fn check(&self, packet: &TakenPacket, contents: &Contents) {
         let Contents {
             opening,
             closing,

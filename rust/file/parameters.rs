@@ -7,10 +7,10 @@
 //! between them, and filters, which need the space, have semicolons (and quotes around all).
 
 use super::channel::{
-    Contexts, Cpus, Memory, ModeSetting, SetEvent, SetFilter, SettingFile, SubbufCount, SubbufSize,
-    Target,
+    ChannelTarget, ContextsFile, CpusFile, MemoryFile, ModeSetting, SetEvent, SetFilter,
+    SettingFile, SubbufCount, SubbufSize,
 };
-use super::control::{Clock, Enable};
+use super::control::{ClockFile, Enable};
 use crate::session::{ChannelId, Session, Sessions};
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::parameter;
@@ -20,34 +20,39 @@ use kernel::prelude::*;
 /// refused is an error; the kernel log says why. May sleep.
 pub(crate) fn apply_parameters(sessions: &Sessions) -> Result {
     let session = sessions.default();
-    let first = &Target::new(session, ChannelId::FIRST);
-    let given = Given(session);
-    given.set::<Clock>("clock", session, parameter::clock(), None)?;
-    given.set::<SettingFile<ModeSetting>>(
+    let first = &ChannelTarget::new(session, ChannelId::FIRST);
+    let parameters = Parameters(session);
+    parameters.set::<ClockFile>("clock", session, parameter::clock(), None)?;
+    parameters.set::<SettingFile<ModeSetting>>(
         "channel_mode",
         first,
         parameter::channel_mode(),
         None,
     )?;
-    given.set::<SettingFile<SubbufSize>>("subbuf_size", first, parameter::subbuf_size(), None)?;
-    given.set::<SettingFile<SubbufCount>>(
+    parameters.set::<SettingFile<SubbufSize>>(
+        "subbuf_size",
+        first,
+        parameter::subbuf_size(),
+        None,
+    )?;
+    parameters.set::<SettingFile<SubbufCount>>(
         "subbuf_count",
         first,
         parameter::subbuf_count(),
         None,
     )?;
-    given.set::<Memory>("memory", first, parameter::memory(), None)?;
-    given.set::<Cpus>("tracing_cpus", first, parameter::tracing_cpus(), None)?;
-    given.set::<Contexts>("contexts", first, parameter::contexts(), Some(','))?;
-    given.set::<SetEvent>("set_event", first, parameter::set_event(), Some(','))?;
-    given.set::<SetFilter>("set_filter", first, parameter::set_filter(), Some(';'))?;
-    given.set::<Enable>("enable", session, parameter::enable(), None)
+    parameters.set::<MemoryFile>("memory", first, parameter::memory(), None)?;
+    parameters.set::<CpusFile>("tracing_cpus", first, parameter::tracing_cpus(), None)?;
+    parameters.set::<ContextsFile>("contexts", first, parameter::contexts(), Some(','))?;
+    parameters.set::<SetEvent>("set_event", first, parameter::set_event(), Some(','))?;
+    parameters.set::<SetFilter>("set_filter", first, parameter::set_filter(), Some(';'))?;
+    parameters.set::<Enable>("enable", session, parameter::enable(), None)
 }
 
 /// Whose settings they are.
-struct Given<'a>(&'a Session);
+struct Parameters<'a>(&'a Session);
 
-impl Given<'_> {
+impl Parameters<'_> {
     /// Writes the parameter called `name` to the file `F` of `data`, if it was given: one by one, if it is
     /// a list with this separator.
     fn set<F: TextFile>(

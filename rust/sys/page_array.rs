@@ -2,7 +2,7 @@
 
 //! Items in a row, in whole pages of their own.
 
-use super::pages::{Pages, PAGE_SIZE};
+use super::pages::{KernelPages, PAGE_SIZE};
 use super::reserved::Piece;
 use crate::arch::chosen::Items;
 use core::mem::{align_of, needs_drop, size_of};
@@ -13,23 +13,23 @@ use core::ptr::NonNull;
 /// # Invariants
 ///
 /// `first` is the address of `count` items in the memory, which holds nothing else.
-pub(crate) struct Row<T> {
+pub(crate) struct PageArray<T> {
     first: NonNull<T>,
     count: usize,
     _memory: Memory,
 }
 
 enum Memory {
-    Allocated(#[allow(dead_code)] Pages),
+    Allocated(#[allow(dead_code)] KernelPages),
     Reserved(#[allow(dead_code)] Piece),
 }
 
 // SAFETY: Only shared references are given out.
-unsafe impl<T: Sync> Sync for Row<T> {}
+unsafe impl<T: Sync> Sync for PageArray<T> {}
 // SAFETY: What is true of a T is true of many.
-unsafe impl<T: Send> Send for Row<T> {}
+unsafe impl<T: Send> Send for PageArray<T> {}
 
-impl<T> Row<T> {
+impl<T> PageArray<T> {
     /// So many items, from the first to the last as `make` makes them, in memory near to `cpu`. [`None`]: there
     /// is none. May sleep.
     ///
@@ -37,7 +37,7 @@ impl<T> Row<T> {
     /// leaves them out of dumps.
     pub(crate) fn allocated(count: usize, cpu: u32, make: impl FnMut(u64) -> T) -> Option<Self> {
         let len = count.checked_mul(size_of::<T>())?;
-        let pages = Pages::new(len.checked_next_multiple_of(PAGE_SIZE)?, cpu)?;
+        let pages = KernelPages::new(len.checked_next_multiple_of(PAGE_SIZE)?, cpu)?;
         // Where all memory is mapped a page costs no entry of the TLB of its own.
         let (base, len) = (pages.direct(), pages.len());
         // SAFETY: As long as it has the pages, the row has so many bytes there, which begin at a page.
@@ -81,7 +81,7 @@ impl<T> Row<T> {
 }
 
 // SAFETY: By the invariant, memory that stays where it is as long as what the row has of it.
-unsafe impl<T> Items<T> for Row<T> {
+unsafe impl<T> Items<T> for PageArray<T> {
     #[inline(always)]
     fn items(&self) -> &[T] {
         // SAFETY: By the invariant.

@@ -58,12 +58,17 @@ impl CallProbes {
 
     /// Has `probe` get the records of `call`, which has none, from now on.
     pub(crate) fn set(&self, call: &Call, probe: &Arc<Probe>) {
-        for (slot, place) in (0..).zip(&self.probes) {
+        if let Some(place) = self.probes.get(call.slot() as usize) {
+            place.set(probe.clone());
+        }
+        if call.slot() == UNKNOWN {
             // Slots without a call of their own go with the unknown.
-            let is_unknown = call.slot() == UNKNOWN && super::call(slot).is_none();
-            if slot == call.slot() || is_unknown {
-                place.set(probe.clone());
-            }
+            let places = (0..).zip(&self.probes);
+            places
+                .filter(|(slot, _)| super::call(*slot).is_none())
+                .for_each(|(_, place)| {
+                    place.set(probe.clone());
+                });
         }
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What an event's `format` file says, in the form that ftrace's have.
+//! Text of an event's `format` file, in the form of ftrace's.
 
 use super::Event;
 use crate::abi::schema::{Field, FieldType, Integer, Shown};

@@ -55,7 +55,7 @@ impl Event {
         &self.source
     }
 
-    /// What it is, if it keeps a list of who records it.
+    /// Its source, if that keeps a list of probes.
     pub(crate) fn listed(&self) -> Option<&ListedSource> {
         match &self.source {
             EventSource::Listed(listed) => Some(listed),
@@ -63,7 +63,7 @@ impl Event {
         }
     }
 
-    /// What it is, if its probe is in another module.
+    /// Its source, if its handler is in another module.
     fn external(&self) -> Option<&External> {
         match &self.source {
             EventSource::External(external) => Some(external),

@@ -41,12 +41,12 @@ pub(crate) struct Registry {
 pub(crate) struct Events(KVVec<Option<Arc<Event>>>);
 
 impl Events {
-    /// Those that are present, in the order of their ids.
+    /// The events that are present, in the order of their ids.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Event>> {
         self.0.iter().flatten().filter(|event| event.is_present())
     }
 
-    /// Those that can be chosen, in the order of their ids: also such of modules that are not loaded now.
+    /// The events that can be selected, in the order of their ids. This includes events of modules that are not loaded.
     pub(crate) fn known(&self) -> impl Iterator<Item = &Arc<Event>> {
         self.0.iter().flatten().filter(|event| event.is_known())
     }
@@ -57,7 +57,7 @@ impl Events {
         at_its_place.is_some_and(|known| core::ptr::eq(&**known, event))
     }
 
-    /// Those that perf hands over, whether they are present, in the order of their ids.
+    /// The events that are recorded through perf, and whether each is known, in the order of their ids.
     pub(crate) fn of_perf(&self) -> impl Iterator<Item = (&Arc<Event>, &Perf, bool)> {
         self.0
             .iter()
@@ -320,7 +320,7 @@ impl Registry {
 struct Names(KVVec<(u32, u32)>);
 
 impl Names {
-    /// Those of all of them, known or not.
+    /// The names of all events, known or not.
     fn new(events: &Events) -> Result<Self> {
         let mut names = KVVec::with_capacity(events.0.len(), GFP_KERNEL)?;
         for event in events.0.iter().flatten() {

@@ -25,27 +25,27 @@ use kernel::sync::Arc;
 /// The longest record that is captured where its size is known only when it is recorded.
 pub(crate) const LONGEST: usize = 1024;
 
-/// What a probe looks at before it records.
+/// Bits that say what a probe looks at before it records.
 struct Look;
 
 impl Look {
-    /// At whose event it is.
+    /// The task of the event: only some tasks are recorded.
     const TASKS: u64 = 1 << 0;
-    /// At the record's fields: there is a filter.
+    /// The record's fields: there is a filter.
     const FIELDS: u64 = 1 << 1;
-    /// There are contexts, which lie in the task.
+    /// Contexts, which are loads from the current task unless [`CALLS`](Self::CALLS) is set.
     const CONTEXTS: u64 = 1 << 2;
-    /// There are others.
+    /// Contexts that are not loads from the task.
     const CALLS: u64 = 1 << 3;
-    /// The format is not the default one.
+    /// The format, which is not the default one.
     const FORMAT: u64 = 1 << 4;
-    /// At the cgroup of the task that runs.
+    /// The cgroup of the current task.
     const CGROUP: u64 = 1 << 5;
     /// The probe is for a trigger, and records nothing.
     const TRIGGER: u64 = 1 << 6;
     /// The event is not wanted any more.
     const NOTHING: u64 = 1 << 7;
-    /// What is left to [`Probe::take_any`].
+    /// All that only [`Probe::take_any`] handles.
     const LATER: u64 = Self::CALLS | Self::FORMAT | Self::CGROUP | Self::TRIGGER | Self::NOTHING;
 }
 

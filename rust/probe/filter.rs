@@ -72,7 +72,7 @@ impl Filter {
         Ok(Arc::new(filter, GFP_KERNEL)?)
     }
 
-    /// What was asked for.
+    /// The expression, as the user wrote it.
     pub(crate) fn expression(&self) -> &str {
         self.expression.to_str().unwrap_or("")
     }

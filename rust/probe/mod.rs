@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What happens when an event fires: a [`Probe`] has all it needs for that, behind one pointer.
+//! Probes: the actions when an event fires. A handler finds all that it needs in one [`Probe`].
 
 pub(crate) mod builtin;
 pub(crate) mod captured;
@@ -32,12 +32,12 @@ pub(crate) struct Probe {
     /// To the channel's gates, or, while there is something to look at first, to gates that stay closed. The
     /// handler of a format takes it, and looks only if it is stopped.
     route: Route,
-    /// What goes into the header of its records.
+    /// Label of its records: the part of the header that is the same in all of them.
     pub(crate) label: RecordLabel,
-    /// What is to be looked at before anything is recorded: bits of [`Look`](captured::Look).
+    /// Bits of [`Look`](captured::Look): what the probe looks at before it records.
     look: SharedWord,
     filter: RcuArc<Filter>,
-    /// What is recorded beside the event.
+    /// Contexts that each record of the event contains.
     contexts: Arc<ContextSet>,
     taker: Taker,
 }
@@ -52,14 +52,14 @@ enum Taker {
 
 /// The state of an event that is enabled in a trace.
 pub(crate) struct Recorder {
-    /// Where it records.
+    /// The entrance of the channel that contains its records.
     pub(crate) entrance: Arc<Entrance>,
     /// The channel of `entrance`. [`None`] for a system call: one that sleeps may use the probe after the
     /// channel's end.
     pub(crate) channel: Option<Arc<Channel>>,
     /// The event's id.
     pub(crate) event: u32,
-    /// Whose events are recorded.
+    /// The tasks whose events are recorded.
     pub(crate) tasks: Arc<Tasks>,
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who records an event that no tracepoint fires: a list that whoever fires it walks.
+//! List of the probes of an event that no tracepoint fires. The source of the event walks it.
 
 use super::Probe;
 use crate::arch::preempt::NoPreempt;
@@ -10,7 +10,7 @@ use crate::sys::rcu::RcuArc;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
-/// Who records an event.
+/// The probes of an event.
 #[pin_data]
 pub(crate) struct Recorders {
     first: RcuArc<Recorder>,
@@ -26,7 +26,7 @@ struct Recorder {
 }
 
 impl Recorders {
-    /// Nobody. May sleep.
+    /// An empty list. May sleep.
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             first: RcuArc::new(),

@@ -54,7 +54,7 @@ impl TaskSet {
         word.is_some_and(|word| word.load() & 1_u64.wrapping_shl(tid % 64) != 0)
     }
 
-    /// Those in it, ascending.
+    /// The ids in the set, ascending.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         (0..).step_by(64).zip(&self.0).flat_map(|(first, word)| {
             let word = word.load();

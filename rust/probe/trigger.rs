@@ -44,7 +44,7 @@ pub(crate) struct Trigger {
     time: SharedWord,
     /// Firings while one was pending.
     merged: SharedWord,
-    /// What was asked for and could not be done.
+    /// Number of requested actions that failed.
     failed: SharedWord,
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn builtin(action: Action) -> Option<Builtin> {
     }
 }
 
-/// What a trigger has done.
+/// Counts of a trigger.
 pub(crate) struct Counts {
     /// How often it fired.
     pub(crate) fired: u64,
@@ -112,7 +112,7 @@ impl Trigger {
         Ok(Arc::new(trigger, GFP_KERNEL)?)
     }
 
-    /// What it brings about.
+    /// The action of the trigger.
     pub(crate) fn action(&self) -> Action {
         self.action
     }
@@ -182,7 +182,7 @@ impl Trigger {
         if self.is_under_way() || !self.pending.compare_exchange(0, 1) {
             return self.merged.increment();
         }
-        // Nobody else comes here until the worker has cleared `pending`.
+        // No other context comes here until the worker has cleared `pending`.
         if !self.take_one() {
             return self.pending.store(0);
         }
@@ -243,7 +243,7 @@ impl Trigger {
         true
     }
 
-    /// What it has done.
+    /// The counts.
     pub(crate) fn counts(&self) -> Counts {
         Counts {
             fired: self.fired.load(),

@@ -28,14 +28,14 @@ pub(super) struct Probes {
     attached: Attached,
 }
 
-/// What is attached to tracepoints, for all channels.
+/// Probes that are attached to tracepoints, for all channels.
 struct Attached {
     events: Attachments<Probe>,
     /// One per channel and direction: all system calls that the channel records, or recorded before.
     calls: Attachments<CallProbes>,
 }
 
-/// What is attached for a channel.
+/// Probes and settings of a channel.
 struct ChannelProbes {
     channel: Arc<Channel>,
     tasks: Arc<Tasks>,
@@ -44,11 +44,11 @@ struct ChannelProbes {
     contexts: Arc<ContextSet>,
     /// The events that have a probe.
     recorded: Selection,
-    /// Those of events that keep a list of them.
+    /// Probes of events that keep a list of them.
     listed: KVVec<(Arc<Event>, Arc<Probe>)>,
 }
 
-/// What a channel shall record.
+/// The events that a channel shall record.
 struct Wanted<'a> {
     settings: &'a ChannelSettings,
     /// All events that shall be recorded have one.
@@ -114,7 +114,7 @@ impl Probes {
             this.detach_others(&mut self.attached);
             return Err(error);
         }
-        // Nothing fails from here on.
+        // No step from here on can fail.
         let mut retired = Retired::new();
         for probe in self.attached.iter() {
             if let Some(event) = probe.event_of(&this.channel) {

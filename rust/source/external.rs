@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Events that tracepoints fire whose probes are in other modules: those that are made from the
-//! kernel's own macros (`events/`).
+//! Events of tracepoints whose handlers are in another module: rtrace-events makes them from the kernel's own macros
+//! (`events/`).
 //!
-//! Such a probe finds out how large its record is, gets the space from here, lays the record down
-//! itself, and says that it is complete.
+//! The handler computes the size of its record, reserves the space by a call of this module, writes the record, and
+//! commits it by a second call.
 
 use super::description::Description;
 use crate::probe::Probe;
 use crate::sys::tracepoint::{AttachPoint, Handler};
 
-/// An event, and what attaches it.
+/// An event whose handler is in another module.
 pub(crate) struct External {
     /// Its names and fields.
     pub(crate) description: Description,
-    /// Where it fires.
+    /// The tracepoint that fires it.
     pub(crate) tracepoint: AttachPoint,
-    /// Its probe, for records that are captured and others.
+    /// Its handler.
     pub(crate) handler: Handler<Probe>,
 }
 

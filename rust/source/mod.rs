@@ -42,41 +42,41 @@ use typed::Declaration;
 /// A subsystem and a name.
 pub(crate) type FullName<'a> = (&'a str, &'a str);
 
-/// What puts who records an event on the event's list.
+/// A source that keeps a list of the probes of its event.
 pub(crate) trait Attach {
-    /// Has the event recorded by `probe`, too, from now on; triggers come after all others. What is
-    /// sampled is so often. May sleep.
+    /// Adds `probe` to the list. Probes of triggers come after all others. A sampled event is sampled at this
+    /// `frequency`. May sleep.
     fn attach(&self, probe: Arc<Probe>, frequency: Frequency) -> Result;
 
-    /// Has it not recorded by `probe` any more, and waits until that does not run. May sleep.
+    /// Removes `probe` from the list, and waits until it does not run any more. May sleep.
     fn detach(&self, probe: &Probe);
 }
 
-/// How an event comes about.
+/// Source of an event.
 pub(crate) enum EventSource {
     /// A tracepoint of its own, with a probe of its own.
     Typed {
-        /// What is recorded, and how.
+        /// Fields of the event, and its handlers.
         declaration: &'static Declaration,
-        /// Where it fires.
+        /// The tracepoint that fires it.
         tracepoint: Tracepoint,
     },
-    /// The entry or the exit of this system call: one slot of the probe of all of them.
+    /// The entry or the exit of a system call.
     Syscall {
-        /// Which it is.
+        /// The system call.
         call: &'static Call,
         /// Entry or exit.
         direction: Direction,
-        /// Where all calls fire.
+        /// The tracepoint of all system calls.
         tracepoint: Tracepoint,
     },
     /// A tracepoint of its own, with a probe in another module.
     External(External),
-    /// None: it keeps a list of who records it.
+    /// No tracepoint: the source keeps a list of probes.
     Listed(ListedSource),
 }
 
-/// What a session has of its own: the events of these happen to it alone.
+/// Sources that each session has for itself: their events are fired for this session only.
 #[derive(Clone)]
 pub(crate) struct SessionSources {
     /// The functions that it traces.
@@ -90,7 +90,7 @@ pub(crate) struct SessionSources {
 }
 
 impl SessionSources {
-    /// Nothing is traced or measured. May sleep.
+    /// Makes sources that trace and measure nothing yet. May sleep.
     pub(crate) fn new(timer_hotplug: &Arc<Hotplug<Timers>>) -> Result<Self> {
         Ok(Self {
             functions: Functions::new()?,

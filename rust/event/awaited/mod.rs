@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Events that tracepoints of modules fire, and whose probes another module has: they are there while their module
-//! is.
+//! Events of tracepoints in modules, whose handlers are in another module. They are present while their module is loaded.
 //!
-//! What probes there are is known from when their module registers them. An event is made of one when its
-//! tracepoint comes, or when somebody asks for it by its name or its subsystem before; from then on it is one of
-//! the registry's, and the same event whenever its module comes again.
+//! The module with the handlers registers them first. A handler becomes an event when its tracepoint appears, or when a
+//! user selects it before by its name or its subsystem. From then on the registry has the event. It stays the same event
+//! when its module is loaded again.
 //!
 //! That modules come and go is told with locks of the kernel's held ([`modules`](crate::sys::modules)). What must
 //! be done there and then is done under the lock here, within which there are only the registry's and
@@ -49,7 +48,7 @@ pub(crate) trait FollowModules: Send + Sync {
     fn follow(&self);
 }
 
-/// What has changed.
+/// A change of an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     /// The event is there.
@@ -64,7 +63,7 @@ pub(crate) struct AllAwaited {
     registry: Arc<Registry>,
     #[pin]
     all: Mutex<KVec<Arc<Awaited>>>,
-    /// Those that are told of modules.
+    /// The watches that the kernel notifies of modules.
     #[pin]
     watches: Mutex<KVec<Watched>>,
 }

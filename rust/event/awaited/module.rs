@@ -146,14 +146,14 @@ impl Awaited {
     }
 }
 
-/// What a module has brought.
+/// Tracepoints that a module has, as far as handlers wait for them.
 struct Met {
     any: bool,
     /// How many have the names of events that are known, and other fields.
     strange: usize,
 }
 
-/// What the module's event is to the one that is known.
+/// Comparison of a module's event with the known event of the same name.
 enum Likeness {
     Same,
     /// It has other fields.

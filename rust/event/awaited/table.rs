@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is known of the probes of a module: which there are, and which of them are events.
+//! Table of the handlers of a module, and of the events that were made of them.
 
 use super::{Change, ModuleProbes};
 use crate::event::registry::Registry;
@@ -29,7 +29,7 @@ pub(super) struct AwaitedTable {
 
 /// A tracepoint that is not the one that a probe is for.
 struct Mismatch {
-    /// That of the probe.
+    /// Place of the probe in its table.
     place: u32,
     module: ModuleId,
 }

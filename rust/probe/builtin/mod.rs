@@ -56,7 +56,7 @@ impl Builtin {
     }
 }
 
-/// What records built-in events in a trace.
+/// Records built-in events in a trace.
 pub(crate) struct BuiltinProbe {
     channel: Arc<Channel>,
     contexts: Arc<ContextSet>,
@@ -89,15 +89,15 @@ impl BuiltinProbe {
     }
 }
 
-/// What records the built-in events of a session: nothing as long as the metadata of the trace does
-/// not describe the event, or no trace is being recorded.
+/// The probes of the built-in events of a session. A place is empty while no trace is recorded, and until the metadata
+/// of the trace describes the event.
 pub(crate) struct BuiltinProbes {
     marker: RcuArc<BuiltinProbe>,
     stack: RcuArc<BuiltinProbe>,
 }
 
 impl BuiltinProbes {
-    /// Nothing.
+    /// Empty places.
     pub(crate) const fn new() -> Self {
         Self {
             marker: RcuArc::new(),
@@ -105,7 +105,7 @@ impl BuiltinProbes {
         }
     }
 
-    /// What records this one.
+    /// The place of the probe of `builtin`.
     pub(crate) fn of(&self, builtin: Builtin) -> &RcuArc<BuiltinProbe> {
         match builtin {
             Builtin::Marker => &self.marker,

@@ -61,7 +61,7 @@ impl Direction {
     }
 }
 
-/// What is recorded of a call whose arguments are not known.
+/// Arguments of a call that the table does not know.
 const fn six(ty: FieldType<'static>) -> [SyscallArgument; 6] {
     let kind = ArgumentKind::Number(ty);
     [

@@ -71,7 +71,7 @@ impl Sessions {
         )
     }
 
-    /// What acts for all sessions once they are [served](DeferredWork). May sleep.
+    /// Makes the worker that acts for all sessions once they are [served](DeferredWork). May sleep.
     pub(crate) fn worker() -> Result<Arc<Worker>> {
         Work::new(RcuArc::new(), |place: &RcuArc<Self>| {
             if let Some(sessions) = place.get_arc() {

@@ -28,7 +28,7 @@ notrace void rtrace_cgroup_put(struct cgroup *cgroup)
 	cgroup_put(cgroup);
 }
 
-/* What uname(2) answers in the initial namespace; lives for ever. */
+/* Answer of uname(2) in the initial namespace. Never freed. */
 notrace const struct new_utsname *rtrace_utsname(void)
 {
 	return init_utsname();

@@ -38,7 +38,7 @@ pub(crate) fn boot_id() -> Result<[u8; 36]> {
     Ok(id)
 }
 
-/// What uname(2) answers.
+/// Answer of uname(2) in the initial namespace.
 pub(crate) struct SystemNames {
     /// Name of the machine.
     pub(crate) node: [u8; 65],

@@ -88,7 +88,7 @@ static bool is_of_perf(const struct trace_event_call *call)
 }
 
 /*
- * What ftrace calls @system:@name, kept until rtrace_trace_event_put(): the module that it is of stays.
+ * Finds the event that ftrace calls @system:@name. Its module stays loaded until rtrace_trace_event_put().
  * -EINVAL: there is none; -ENODEV: perf does not have it; -EOPNOTSUPP: nothing is known of this kernel's
  * fields. May sleep.
  */

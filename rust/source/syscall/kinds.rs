@@ -62,7 +62,7 @@ const PATH: Field<'static> = Field::new("sun_path", FieldType::String);
 pub(super) const PEER: ArgumentKind = given(Pointed::SocketAddress, socket_address!("dport"));
 /// The address that a socket gets.
 pub(super) const OWN: ArgumentKind = given(Pointed::SocketAddress, socket_address!("port"));
-/// Who has connected, by LTTng's names.
+/// Address of the peer that connected, with LTTng's field names.
 pub(super) const CONNECTED: ArgumentKind = filled(
     Direction::Entry,
     Pointed::FilledAddress,
@@ -90,7 +90,7 @@ const LENGTHS: Field<'static> = Field::new(
 
 /// Buffers.
 pub(super) const VECTOR: ArgumentKind = given(Pointed::Vector, &[LENGTHS_LEN, LENGTHS]);
-/// What is sent, and to whom.
+/// Message to send: its buffers and its destination address.
 pub(super) const MESSAGE: ArgumentKind = given(
     Pointed::Message,
     socket_address!("dport", LENGTHS_LEN, LENGTHS),
@@ -102,7 +102,7 @@ pub(super) const RECEIVED: ArgumentKind = filled(
     socket_address!("sport", LENGTHS_LEN, LENGTHS),
 );
 
-/// What an epoll instance shall tell of a descriptor, and by what.
+/// Events of a descriptor that an epoll instance shall report, with the data to report.
 pub(super) const EPOLL: ArgumentKind = given(
     Pointed::EpollEvent,
     &[
@@ -110,7 +110,7 @@ pub(super) const EPOLL: ArgumentKind = given(
         Field::new("data", FieldType::hex(64)),
     ],
 );
-/// What it tells.
+/// Events that an epoll instance reports.
 pub(super) const EPOLLED: ArgumentKind = filled(
     Direction::Exit,
     Pointed::EpollEvents,
@@ -158,12 +158,12 @@ const fn descriptor_set(fields: &'static [Field<'static>]) -> ArgumentKind {
     }
 }
 
-/// Those that can be read, by LTTng's name.
+/// Descriptors for reading, with LTTng's field name.
 pub(super) const READ_SET: ArgumentKind = descriptor_set(&[
     Field::new("_readfds_length", FieldType::unsigned(32)),
     Field::new("readfds", sequence(Integer::signed(32), "_readfds_length")),
 ]);
-/// Those that can be written.
+/// Descriptors for writing.
 pub(super) const WRITE_SET: ArgumentKind = descriptor_set(&[
     Field::new("_writefds_length", FieldType::unsigned(32)),
     Field::new(
@@ -171,7 +171,7 @@ pub(super) const WRITE_SET: ArgumentKind = descriptor_set(&[
         sequence(Integer::signed(32), "_writefds_length"),
     ),
 ]);
-/// Those with anything else.
+/// Descriptors with an exceptional condition.
 pub(super) const EXCEPT_SET: ArgumentKind = descriptor_set(&[
     Field::new("_exceptfds_length", FieldType::unsigned(32)),
     Field::new(

@@ -354,9 +354,11 @@ def timer(path, period, maxima, offs):
         at, latency, line = next(event for event in by_cpu[cpu] if event[0] >= end)
         assert latency >= end - begin - period, (begin, end, line)
         ip = int(re.search(r"[ {]ip = (\w+)", line)[1], 0)
-        stack = re.search(r"callstack_kernel = \[ \[0\] = (\w+)", line)[1]
-        function = symbols.name(ip)
-        seen.append((function, 'comm = "sh"' in line, int(stack, 0) == ip))
+        # A late timer that interrupts a program in user mode has no kernel stack.
+        stack = re.search(r"callstack_kernel = \[ \[0\] = (\w+)", line)
+        assert stack or ip < 1 << 63, line
+        function = symbols.name(ip) if stack else "user mode"
+        seen.append((function, 'comm = "sh"' in line, bool(stack) and int(stack[1], 0) == ip))
         print(f"off for {end - begin} ns, {latency} ns late, in {function}")
     # An emulator's timer may be late itself, and interrupt the code that runs then.
     assert not seen or ("rtrace_irqs_off", True, True) in seen, seen

@@ -187,6 +187,33 @@ fn rows_of_exports_have_the_name_at_that_time() {
     assert_eq!(names, expected, "{script}");
 }
 
+/// The kernel emits `task_rename` before it changes the name: a thread that is preempted in between
+/// still shows the old one.
+#[test]
+fn a_preempted_rename_does_not_bring_the_old_name_back() {
+    let dir = TempDir::new().unwrap();
+    let mut one = packet(0, 0, 0).switch(10 * US, IDLE, (7, "sh"));
+    one = rename(one, 20 * US, 7, "sh", "true")
+        .switch_from(30 * US, (7, "sh"), 0x100, IDLE)
+        .switch(40 * US, IDLE, (7, "sh"))
+        .event(EXEC, 50 * US, &exec_record("/bin/true", 7, 7));
+    one = openat(one, 60, 65)
+        .switch(70 * US, (7, "true"), IDLE)
+        .switch(80 * US, IDLE, (7, "true"));
+    // Its next name is the old one again, and that `task_rename` was not recorded.
+    let one = one
+        .switch(90 * US, (7, "sh"), IDLE)
+        .switch(100 * US, IDLE, (7, "sh"));
+    let one = openat(one, 110, 115).close(200 * US, 7);
+    write(dir.path(), "", &[(0, vec![one])]);
+    let text = text(&["trace", "-i"], dir.path());
+    let calls = text.lines().filter(|line| line.contains(" openat("));
+    let who: Vec<_> = calls
+        .map(|line| line.split_whitespace().nth(3).unwrap())
+        .collect();
+    assert_eq!(who, ["true/7", "sh/7"], "{text}");
+}
+
 /// Reused ids are rows of their own, and exec in another thread goes on in the row of the process.
 #[test]
 fn rows_of_reports_are_of_one_thread_or_process() {

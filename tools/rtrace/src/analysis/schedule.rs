@@ -345,8 +345,7 @@ impl Schedule {
     /// What the threads do that do not run is not known any more.
     fn forget(&mut self, time: u64, spans: &mut Vec<Span>) {
         for (tid, thread) in self.tasks.all_mut() {
-            // The name that it gets by executing a program may be lost.
-            thread.is_renamed = false;
+            thread.forget_rename();
             if matches!(thread.state, Some((State::Running, _))) {
                 continue;
             }

@@ -37,6 +37,8 @@ pub struct Thread {
     pub state: Option<(State, u64)>,
     /// Whether its name is from `task_rename`, and it has executed no program since.
     pub is_renamed: bool,
+    /// The name before the last `task_rename`, until an event shows the new one.
+    old_comm: Option<Vec<u8>>,
 }
 
 /// The threads.
@@ -64,6 +66,30 @@ impl Thread {
             self.comm.clear();
             self.comm.extend_from_slice(comm);
         }
+        self.old_comm = None;
+    }
+
+    /// An event shows this name.
+    ///
+    /// The kernel emits `task_rename` before it changes the name (`__set_task_comm`). A thread that is
+    /// preempted in between still has the old name.
+    pub fn shows(&mut self, comm: &[u8]) {
+        if self.old_comm.as_deref() != Some(comm) {
+            self.call(comm);
+        }
+    }
+
+    /// `task_rename` came.
+    pub fn rename(&mut self, old: &[u8], new: &[u8]) {
+        self.call(new);
+        self.is_renamed = true;
+        self.old_comm = (old != new).then(|| old.to_vec());
+    }
+
+    /// Events were lost, and names with them.
+    pub fn forget_rename(&mut self) {
+        self.is_renamed = false;
+        self.old_comm = None;
     }
 }
 
@@ -114,6 +140,7 @@ impl Tasks {
                 parent: None,
                 state: None,
                 is_renamed: false,
+                old_comm: None,
             }
         })
     }

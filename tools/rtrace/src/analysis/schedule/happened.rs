@@ -37,7 +37,7 @@ impl Schedule {
             self.may_become(cpu, tid, event.timestamp, spans);
             let thread = self.tasks.thread(tid);
             if let Some(comm) = own.comm {
-                thread.call(comm);
+                thread.shows(comm);
             }
             if let Some(pid) = own.pid {
                 self.tasks.belongs(tid, pid);
@@ -83,7 +83,7 @@ impl Schedule {
                 ] {
                     // The idle tasks of all CPUs are called 0.
                     if tid != 0 {
-                        self.tasks.thread(tid).call(comm);
+                        self.tasks.thread(tid).shows(comm);
                     }
                 }
                 if self.is_whole(cpu) {
@@ -148,8 +148,7 @@ impl Schedule {
                 let Rename { tid, old, new } = fields.read(event)?;
                 self.may_become(cpu, tid, time, spans);
                 let thread = self.tasks.thread(tid);
-                thread.call(new);
-                thread.is_renamed = true;
+                thread.rename(old, new);
                 if said.is_none() {
                     own.tid = self.running(cpu);
                 }
@@ -159,14 +158,14 @@ impl Schedule {
             }
             Kind::Exit(fields) => {
                 let task = fields.read(event)?;
-                self.tasks.thread(task.tid).call(task.comm);
+                self.tasks.thread(task.tid).shows(task.comm);
             }
             Kind::State(fields) => {
                 let state = fields.read(event)?;
                 self.tasks.belongs(state.tid, state.process);
                 let thread = self.tasks.thread(state.tid);
                 thread.parent = Some(state.parent);
-                thread.call(state.comm);
+                thread.shows(state.comm);
             }
         }
         Some(())

@@ -11,11 +11,8 @@ use crate::file::{self, Files};
 use crate::session::{
     DeferredWork, FilesPlace, Follower, Leaps, Regions, Sessions, SessionsShared,
 };
-use crate::source::aux::AuxSource;
-use crate::source::description::Description;
 use crate::source::external::External;
-use crate::source::listed::ListedSource;
-use crate::source::provided::Provided;
+use crate::source::EventSource;
 use crate::sys::debugfs;
 use crate::sys::foreign::ForeignModule;
 use crate::sys::hotplug::Hotplug;
@@ -76,22 +73,10 @@ impl Tracer {
         Ok(tracer.into())
     }
 
-    /// Takes an event that another module provides. May sleep.
-    pub(crate) fn add_event(&self, description: Description) -> Result<Arc<Provided>> {
-        let event = self.registry.provide(description)?;
-        let Some(ListedSource::Provided(provided)) = event.listed() else {
-            return Err(EINVAL);
-        };
-        self.publish(&event)?;
-        Ok(provided.clone())
-    }
-
-    /// Takes an AUX source of another module. May sleep.
-    pub(crate) fn add_aux(&self, source: Arc<AuxSource>) -> Result<Arc<AuxSource>> {
-        let event = self.registry.add_aux(source)?;
-        let Some(ListedSource::Aux(source)) = event.listed() else {
-            return Err(EINVAL);
-        };
+    /// Takes an event or an AUX source of another module; returns the one of before if it has come again. May sleep.
+    pub(crate) fn add_source<S: EventSource + Clone>(&self, source: S) -> Result<S> {
+        let event = self.registry.add(source)?;
+        let source = event.source_as::<S>().ok_or(EINVAL)?;
         self.publish(&event)?;
         Ok(source.clone())
     }
@@ -146,7 +131,7 @@ impl Tracer {
     pub(crate) fn remove_probes(&self, owner: ForeignModule) {
         self.sessions.remove_probes(owner);
         for event in self.registry.events().iter() {
-            if event.is_of(owner) {
+            if event.source().is_of(owner) {
                 self.remove(event);
             }
         }
@@ -158,24 +143,15 @@ impl Tracer {
         self.registry.withdraw(event);
     }
 
-    /// Takes back an event that its module will not emit any more. May sleep.
-    pub(crate) fn remove_event(&self, provided: &Provided) {
-        self.remove_listed(
-            |listed| matches!(listed, ListedSource::Provided(known) if core::ptr::eq(&**known, provided)),
-        );
-    }
-
-    /// Takes back an AUX source whose module will write no more. May sleep.
-    pub(crate) fn remove_aux(&self, source: &AuxSource) {
-        self.remove_listed(
-            |listed| matches!(listed, ListedSource::Aux(known) if core::ptr::eq(&**known, source)),
-        );
-        source.end_all();
-    }
-
-    fn remove_listed(&self, is_meant: impl Fn(&ListedSource) -> bool) {
-        if let Some(event) = self.registry.find_listed(is_meant) {
-            self.remove(&event);
+    /// Takes back an event that its module will not emit any more, or an AUX source that it will not write. May sleep.
+    pub(crate) fn remove_source<T: 'static>(&self, source: &Arc<T>)
+    where
+        Arc<T>: EventSource,
+    {
+        let events = self.registry.events();
+        let mut known = events.of().filter(|(event, _)| event.is_known());
+        if let Some((event, _)) = known.find(|(_, known)| Arc::ptr_eq(known, source)) {
+            self.remove(event);
         }
     }
 }

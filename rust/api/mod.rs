@@ -28,7 +28,7 @@ pub(crate) static TRACER: RcuArc<Tracer> = RcuArc::new();
 
 fn register(description: Option<&EventDescription<'_>>) -> Result<Arc<Provided>> {
     let tracer = TRACER.get_arc().ok_or(ENODEV)?;
-    tracer.add_event(description.ok_or(EINVAL)?.read()?)
+    tracer.add_source(Provided::new(description.ok_or(EINVAL)?.read()?)?)
 }
 
 #[no_mangle]
@@ -115,14 +115,16 @@ extern "C" fn rtrace_aux_register(
 
 fn register_aux(description: Option<&AuxDescription<'_>>) -> Result<Arc<AuxSource>> {
     let tracer = TRACER.get_arc().ok_or(ENODEV)?;
-    tracer.add_aux(description.ok_or(EINVAL)?.read()?)
+    tracer.add_source(description.ok_or(EINVAL)?.read()?)
 }
 
 #[no_mangle]
 extern "C" fn rtrace_aux_unregister(source: ForeignArc<AuxSource>) {
     // As above.
     if let Some(tracer) = TRACER.get_arc() {
-        tracer.remove_aux(&source.into_arc());
+        let source = source.into_arc();
+        tracer.remove_source(&source);
+        source.end_all();
     }
 }
 
@@ -154,7 +156,7 @@ extern "C" fn rtrace_aux_end(
 extern "C" fn rtrace_event_unregister(event: ForeignArc<Provided>) {
     // It is there: a caller of ours keeps this module loaded.
     if let Some(tracer) = TRACER.get_arc() {
-        tracer.remove_event(&event.into_arc());
+        tracer.remove_source(&event.into_arc());
     }
 }
 

@@ -9,22 +9,10 @@
 
 use super::id::{Id, Ids};
 use super::Event;
-use crate::source::aux::AuxSource;
-use crate::source::description::Description;
-use crate::source::dynamic::Dynamic;
 use crate::source::external::External;
-use crate::source::function::FunctionKind;
-use crate::source::listed::ListedSource;
-use crate::source::perf::Perf;
-use crate::source::provided::Provided;
-use crate::source::sampled::{Pace, Sampled};
-use crate::source::state::StateEvent;
-use crate::source::syscall::{self, Direction};
-use crate::source::{typed, EventSource, FullName};
+use crate::source::{EventSource, FoundSources, FullName};
 use crate::sys::hotplug::Hotplug;
 use crate::sys::perf::Arrivals;
-use crate::sys::threads;
-use crate::sys::tracepoint::{Tracepoint, Tracepoints};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
@@ -57,17 +45,10 @@ impl Events {
         at_its_place.is_some_and(|known| core::ptr::eq(&**known, event))
     }
 
-    /// The events that are recorded through perf, and whether each is known, in the order of their ids.
-    pub(crate) fn of_perf(&self) -> impl Iterator<Item = (&Arc<Event>, &Perf, bool)> {
-        self.0
-            .iter()
-            .flatten()
-            .filter_map(|event| match event.source() {
-                EventSource::Listed(ListedSource::Perf(perf)) => {
-                    Some((event, &**perf, event.is_known()))
-                }
-                _ => None,
-            })
+    /// The events whose source is an `S`, known or not, in the order of their ids.
+    pub(crate) fn of<S: EventSource>(&self) -> impl Iterator<Item = (&Arc<Event>, &S)> {
+        let events = self.0.iter().flatten();
+        events.filter_map(|event| Some((event, event.source_as()?)))
     }
 
     /// The same without the event with id `old`.
@@ -94,53 +75,13 @@ impl Events {
 }
 
 impl Registry {
-    /// With the events of this kernel: declared ones, system calls, functions, latencies, those of the state,
-    /// and samples, which `hotplug` tells of CPUs. A tracepoint that is missing is said once; its events are not
-    /// there. May sleep.
+    /// Makes the registry with the events of this kernel; `hotplug` notifies samplers of CPUs. May sleep.
     pub(crate) fn new(hotplug: &Arc<Hotplug<Arrivals>>) -> Result<Arc<Self>> {
-        let tracepoints = Tracepoints::new()?;
-        let find = |name| find(&tracepoints, name);
         let ids = Ids::new()?;
         let mut events = Events(KVVec::new());
-        let mut add = |source| -> Result {
+        for source in FoundSources::find(hotplug)? {
             let event = Event::new(Id::take(&ids)?, source);
-            events.put(Arc::new(event, GFP_KERNEL)?)
-        };
-        for &declaration in typed::DECLARED {
-            if let Some(tracepoint) = find(declaration.tracepoint) {
-                add(EventSource::Typed {
-                    declaration,
-                    tracepoint,
-                })?;
-            }
-        }
-        for direction in Direction::ALL {
-            let Some(tracepoint) = find(direction.tracepoint()) else {
-                continue;
-            };
-            for call in syscall::calls() {
-                add(EventSource::Syscall {
-                    call,
-                    direction,
-                    tracepoint,
-                })?;
-            }
-        }
-        for kind in FunctionKind::ALL {
-            add(EventSource::Listed(ListedSource::Function(kind)))?;
-        }
-        add(EventSource::Listed(ListedSource::WakeupLatency))?;
-        add(EventSource::Listed(ListedSource::PreemptLatency))?;
-        add(EventSource::Listed(ListedSource::TimerLatency))?;
-        threads::init();
-        for state in StateEvent::all() {
-            add(EventSource::Listed(ListedSource::State(state?)))?;
-        }
-        for pace in Pace::available() {
-            add(EventSource::Listed(ListedSource::Sampled(Sampled::new(
-                pace,
-                hotplug.clone(),
-            )?)))?;
+            events.put(Arc::new(event, GFP_KERNEL)?)?;
         }
         let events = Arc::new(events, GFP_KERNEL)?;
         Arc::pin_init(
@@ -154,65 +95,24 @@ impl Registry {
         self.events.lock().clone()
     }
 
-    /// Adds an event that another module provides. If it was here before, by this name and with
-    /// these fields, it is the same event again. `EEXIST`: there is one of that name. May sleep.
-    pub(crate) fn provide(&self, description: Description) -> Result<Arc<Event>> {
-        let provided = Provided::new(description)?;
-        let new = provided.clone();
-        self.add(
-            EventSource::Listed(ListedSource::Provided(provided)),
-            |old| match old {
-                EventSource::Listed(ListedSource::Provided(old)) => {
-                    old.is_described_by(new.description())
-                }
-                _ => false,
-            },
-        )
-    }
-
-    /// The same with an AUX source.
-    pub(crate) fn add_aux(&self, source: Arc<AuxSource>) -> Result<Arc<Event>> {
-        self.add(EventSource::Listed(ListedSource::Aux(source)), |old| {
-            matches!(old, EventSource::Listed(ListedSource::Aux(_)))
-        })
-    }
-
-    /// The same with one that perf hands over.
-    pub(crate) fn add_perf(&self, perf: Arc<Perf>) -> Result<Arc<Event>> {
-        let new = perf.clone();
-        self.add(
-            EventSource::Listed(ListedSource::Perf(perf)),
-            |old| match old {
-                EventSource::Listed(ListedSource::Perf(old)) => old.is_same(&new),
-                _ => false,
-            },
-        )
-    }
-
-    /// Adds an event that a user has defined. `EEXIST`: there is one of that name. May sleep.
-    pub(crate) fn define(&self, dynamic: Arc<Dynamic>) -> Result<Arc<Event>> {
-        self.add(EventSource::Listed(ListedSource::Dynamic(dynamic)), |_| {
-            false
-        })
-    }
-
-    /// Adds an event, unless it `is_again` what was here before by its name: then that is here again.
-    fn add(
-        &self,
-        source: EventSource,
-        is_again: impl Fn(&EventSource) -> bool,
-    ) -> Result<Arc<Event>> {
-        let event = Event::new(Id::take(&self.ids)?, source);
+    /// Adds the event of a source. If the source [is](EventSource::is_again) that of an absent event of this name, that
+    /// event is present again. `EEXIST`: there is an event of that name. May sleep.
+    pub(crate) fn add<S: EventSource>(&self, source: S) -> Result<Arc<Event>> {
+        let event = Event::new(Id::take(&self.ids)?, KBox::new(source, GFP_KERNEL)?);
         let mut events = self.events.lock();
-        let name = (event.subsystem(), event.name());
+        let name = event.full_name();
         if events.iter().any(|known| known.is_called(name)) {
             return Err(EEXIST);
         }
         // One that is awaited stays so beside it.
         let mut absent = events.0.iter().flatten().filter(|event| !event.is_known());
         let old = absent.find(|known| known.is_called(name)).cloned();
+        let is_again = |old: &Event| match (event.source_as::<S>(), old.source_as()) {
+            (Some(new), Some(old)) => new.is_again(old),
+            _ => false,
+        };
         let old_id = match old {
-            Some(old) if is_again(old.source()) => {
+            Some(old) if is_again(&old) => {
                 old.set_known(true);
                 return Ok(old);
             }
@@ -246,7 +146,8 @@ impl Registry {
                 let event = events.0.get(id as usize)?.as_ref()?;
                 event.is_called(name).then_some(event)
             });
-            let gives_way = |known: &&Arc<Event>| known.gives_way_to(&external);
+            let gives_way =
+                |known: &&Arc<Event>| known.source().gives_way_to(&external.description);
             let is_taken = called
                 .clone()
                 .any(|known| known.is_known() && !gives_way(&known));
@@ -265,7 +166,8 @@ impl Registry {
                     *place = None;
                 }
             }
-            let event = Arc::new(Event::new(id, EventSource::External(external)), GFP_KERNEL)?;
+            let source = KBox::new(external, GFP_KERNEL)?;
+            let event = Arc::new(Event::new(id, source), GFP_KERNEL)?;
             all.put(event.clone())?;
             added.push(Some(event), GFP_KERNEL)?;
         }
@@ -285,17 +187,6 @@ impl Registry {
             drop(before);
         }
         Ok(())
-    }
-
-    /// The event that `is_meant` among those that keep a list of who records them.
-    pub(crate) fn find_listed(
-        &self,
-        is_meant: impl Fn(&ListedSource) -> bool,
-    ) -> Option<Arc<Event>> {
-        let events = self.events();
-        let mut all = events.iter();
-        let event = all.find(|event| event.listed().is_some_and(&is_meant))?;
-        Some(event.clone())
     }
 
     /// An event that was withdrawn is there again. Returns whether it is: another event may have taken its name
@@ -347,13 +238,4 @@ impl Names {
             hash.wrapping_mul(31).wrapping_add(byte.into())
         })
     }
-}
-
-/// The tracepoint `name`; says so if the kernel has none.
-fn find(tracepoints: &Tracepoints, name: &str) -> Option<Tracepoint> {
-    let found = tracepoints.find(name);
-    if found.is_none() {
-        pr_warn!("this kernel has no tracepoint {name}: its events are not available\n");
-    }
-    found
 }

@@ -52,11 +52,9 @@ enum Taker {
 
 /// The state of an event that is enabled in a trace.
 pub(crate) struct Recorder {
-    /// The entrance of the channel that contains its records.
-    pub(crate) entrance: Arc<Entrance>,
-    /// The channel of `entrance`. [`None`] for a system call: one that sleeps may use the probe after the
+    /// The entrance of the channel that contains its records. A call that sleeps may use the probe after the
     /// channel's end.
-    pub(crate) channel: Option<Arc<Channel>>,
+    pub(crate) entrance: Arc<Entrance>,
     /// The event's id.
     pub(crate) event: u32,
     /// The tasks whose events are recorded.
@@ -109,11 +107,13 @@ impl Probe {
         probe
     }
 
-    /// The channel that it records into, if it keeps that.
-    pub(crate) fn channel(&self) -> Option<&Channel> {
-        match &self.taker {
-            Taker::Recorder(recorder) => recorder.channel.as_deref(),
-            Taker::Trigger(_) => None,
+    /// Whether both record, and into the same channel.
+    pub(crate) fn shares_channel(&self, other: &Self) -> bool {
+        match (&self.taker, &other.taker) {
+            (Taker::Recorder(one), Taker::Recorder(other)) => {
+                Arc::ptr_eq(&one.entrance, &other.entrance)
+            }
+            _ => false,
         }
     }
 

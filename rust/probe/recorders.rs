@@ -34,7 +34,7 @@ impl Recorders {
         })
     }
 
-    /// As [`Attach::attach`].
+    /// Adds a probe; that of a trigger after all others. May sleep.
     pub(crate) fn attach(&self, probe: Arc<Probe>) -> Result {
         let _changing = self.changing.lock();
         let next = RcuArc::new();
@@ -56,7 +56,7 @@ impl Recorders {
         Ok(())
     }
 
-    /// As [`Attach::detach`].
+    /// Removes a probe, and waits until it does not run any more. May sleep.
     pub(crate) fn detach(&self, probe: &Probe) {
         let _changing = self.changing.lock();
         let mut before: Option<Arc<Recorder>> = None;

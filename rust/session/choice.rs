@@ -185,7 +185,7 @@ impl Session {
     pub(super) fn default_selection(&self) -> Result<Selection> {
         let mut selection = Selection::NONE;
         let available = self.available();
-        let mut defaults = available.iter().filter(|event| event.is_default());
+        let mut defaults = available.iter().filter(|event| event.source().is_default());
         defaults.try_for_each(|event| selection.set(event, true))?;
         Ok(selection)
     }

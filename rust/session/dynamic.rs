@@ -3,11 +3,11 @@
 //! Dynamic events: defining them, and taking them away.
 
 use super::Sessions;
+use crate::event::registry::Events;
 use crate::event::Event;
 use crate::input::caret::Caret;
 use crate::input::dynamic::{Definition, Name, FILE_SUBSYSTEM, SUBSYSTEM};
 use crate::source::dynamic::{Dynamic, NoEvent};
-use crate::source::listed::ListedSource;
 use crate::sys::debugfs::text::Text;
 use crate::sys::privilege;
 use core::fmt::Write;
@@ -70,7 +70,7 @@ impl Sessions {
         done: &mut KVec<Done>,
     ) -> Result {
         if replaces {
-            for event in self.dynamic()?.iter() {
+            for (event, _) in dynamic(&self.shared.registry.events()) {
                 self.take_away(file, event, files, done)?;
             }
         }
@@ -86,8 +86,8 @@ impl Sessions {
             };
             match Definition::parse(line).map_err(|error| wrong(error.at, &error.reason))? {
                 Definition::Remove(name) => {
-                    let events = self.dynamic()?;
-                    let mut events = events.iter();
+                    let events = self.shared.registry.events();
+                    let mut events = dynamic(&events).map(|(event, _)| event);
                     let Some(event) = events.find(|event| is_called(event, &name)) else {
                         wrong(line.len(), &"there is no such dynamic event");
                         return Err(ENOENT);
@@ -101,7 +101,7 @@ impl Sessions {
                     };
                     done.reserve(1, GFP_KERNEL)?;
                     let dynamic = Dynamic::new(probe).map_err(no_event)?;
-                    let event = self.shared.registry.define(dynamic).inspect_err(|_| {
+                    let event = self.shared.registry.add(dynamic).inspect_err(|_| {
                         wrong(0, &"there is an event of that name");
                     })?;
                     if let Err(error) = files.add(&event) {
@@ -122,7 +122,8 @@ impl Sessions {
         files: &dyn EventFiles,
         done: &mut KVec<Done>,
     ) -> Result {
-        if matches!(event.listed(), Some(ListedSource::Dynamic(dynamic)) if dynamic.is_recorded()) {
+        let dynamic = event.source_as::<Arc<Dynamic>>();
+        if dynamic.is_some_and(|dynamic| dynamic.is_recorded()) {
             let (subsystem, name) = (event.subsystem(), event.name());
             self.default()
                 .refuse(fmt!("{file}: {subsystem}/{name} is recorded now"));
@@ -154,7 +155,7 @@ impl Sessions {
 
     /// An event that was taken away leaves nothing behind but what traces say of it.
     fn end(&self, event: &Event) {
-        if let Some(ListedSource::Dynamic(dynamic)) = event.listed() {
+        if let Some(dynamic) = event.source_as::<Arc<Dynamic>>() {
             dynamic.retire();
         }
         self.forget(event);
@@ -162,41 +163,27 @@ impl Sessions {
         let _ = self.shared.registry.forget(event);
     }
 
-    /// The dynamic events that there are.
-    fn dynamic(&self) -> Result<KVec<Arc<Event>>> {
-        let mut dynamic = KVec::new();
-        for event in self.shared.registry.events().iter() {
-            if let Some(ListedSource::Dynamic(_)) = event.listed() {
-                dynamic.push(event.clone(), GFP_KERNEL)?;
-            }
-        }
-        Ok(dynamic)
-    }
-
     /// Writes the lines that define the dynamic events.
     pub(crate) fn write_definitions(&self, out: &mut Text) -> Result {
-        self.write_dynamic(|dynamic, _| writeln!(out, "{}", dynamic.definition()))
+        for (_, dynamic) in dynamic(&self.shared.registry.events()) {
+            writeln!(out, "{}", dynamic.definition())?;
+        }
+        Ok(())
     }
 
     /// Writes how often each dynamic event fired and was not seen: `SUBSYSTEM/EVENT N`.
     pub(crate) fn write_missed(&self, out: &mut Text) -> Result {
-        self.write_dynamic(|dynamic, event| {
+        for (event, dynamic) in dynamic(&self.shared.registry.events()) {
             let (subsystem, name) = (event.subsystem(), event.name());
-            writeln!(out, "{subsystem}/{name} {}", dynamic.missed())
-        })
-    }
-
-    fn write_dynamic(
-        &self,
-        mut write: impl FnMut(&Dynamic, &Event) -> core::fmt::Result,
-    ) -> Result {
-        for event in &self.dynamic()? {
-            if let Some(ListedSource::Dynamic(dynamic)) = event.listed() {
-                write(dynamic, event)?;
-            }
+            writeln!(out, "{subsystem}/{name} {}", dynamic.missed())?;
         }
         Ok(())
     }
+}
+
+/// The dynamic events that are present.
+fn dynamic(events: &Events) -> impl Iterator<Item = (&Arc<Event>, &Arc<Dynamic>)> {
+    events.of().filter(|(event, _)| event.is_known())
 }
 
 fn is_called(event: &Event, name: &Name<'_>) -> bool {

@@ -56,10 +56,10 @@ use crate::event::awaited::AllAwaited;
 use crate::event::registry::Registry;
 use crate::probe::builtin::BuiltinProbes;
 use crate::probe::tasks::{Following, Tasks};
+use crate::source::attached::{AttachedProbes, SessionSources};
 use crate::source::aux;
 use crate::source::latency::timer::Timers;
 use crate::source::sampled::Frequency;
-use crate::source::SessionSources;
 use crate::sys::debugfs::text::Text;
 use crate::sys::errno::enodata;
 use crate::sys::hotplug::Hotplug;
@@ -87,7 +87,7 @@ use settings::{ChannelSettings, Settings};
 pub(crate) use tasks::TaskChoice;
 use trace::Recording;
 pub(crate) use trace::{Trace, TraceChannel};
-use triggers::{TriggerProbes, Triggers};
+use triggers::Triggers;
 
 /// What all sessions share.
 pub(crate) struct SessionsShared {
@@ -141,7 +141,7 @@ pub(crate) struct Session {
     /// What records markers and the like.
     builtins: Arc<BuiltinProbes>,
     #[pin]
-    trigger_probes: Mutex<TriggerProbes>,
+    trigger_probes: Mutex<AttachedProbes>,
     /// Woken when a trigger has fired.
     trigger_waiters: Arc<WaitQueue>,
 }
@@ -179,7 +179,7 @@ impl Session {
         let name = CString::try_from_fmt(fmt!("{name}"))?;
         let tasks = Arc::new(Tasks::new(), GFP_KERNEL)?;
         let sources = SessionSources::new(&shared.timer_hotplug)?;
-        let trigger_probes = TriggerProbes::new(&sources);
+        let trigger_probes = AttachedProbes::new(&sources);
         let metadata_waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
         let trigger_waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
         let stopper = Arc::new(Stopper::new(shared.worker.clone()), GFP_KERNEL)?;

@@ -5,9 +5,8 @@
 use super::{EventFiles, Session, SessionsShared};
 use crate::event::Event;
 use crate::input::pattern::Pattern;
-use crate::source::listed::ListedSource;
 use crate::source::perf::Perf;
-use crate::source::FullName;
+use crate::source::{EventSource, FullName};
 use crate::sys::privilege;
 use kernel::prelude::*;
 use kernel::sync::lock::{mutex::MutexBackend, Guard};
@@ -67,7 +66,7 @@ impl Session {
             names.any(|known| known == (subsystem, name))
         });
         if let Some(event) = known {
-            if event.is_there()? {
+            if event.source().is_there()? {
                 return Ok(());
             }
             // Another one may be called so now.
@@ -98,8 +97,7 @@ impl Session {
     /// Whether the current task may not choose the event, and says so. It is asked when a choice or a trigger is
     /// written: who starts the session may be a trigger's thread, which may do anything.
     pub(super) fn withholds(&self, event: &Event) -> bool {
-        let withholds =
-            matches!(event.listed(), Some(ListedSource::Perf(_))) && !privilege::may_probe();
+        let withholds = event.source().is_privileged() && !privilege::may_probe();
         if withholds {
             self.refuse(fmt!("{NOT_PERMITTED}"));
         }
@@ -110,7 +108,7 @@ impl Session {
 impl SessionsShared {
     fn add_perf(&self, perf: Arc<Perf>) -> Result {
         let files = self.files.lock();
-        match self.registry.add_perf(perf) {
+        match self.registry.add(perf) {
             // Somebody else was faster.
             Err(EEXIST) => Ok(()),
             Ok(event) => self.add_files(&event, files.as_deref()),
@@ -136,8 +134,8 @@ impl SessionsShared {
     pub(super) fn look_for_perf_events(&self) -> Result {
         let files = self.files.lock();
         let files = files.as_deref();
-        for (event, perf, is_present) in self.registry.events().of_perf() {
-            match (is_present, perf.is_there()?) {
+        for (event, perf) in self.registry.events().of::<Arc<Perf>>() {
+            match (event.is_known(), perf.is_there()?) {
                 (true, false) => self.withdraw(event, files),
                 (false, true) => {
                     self.registry.restore(event);

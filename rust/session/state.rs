@@ -3,7 +3,6 @@
 //! Recording the state of the system in a session's trace.
 
 use super::Session;
-use crate::source::listed::ListedSource;
 use crate::source::state::lines::{LineParts, LineRefusal};
 use crate::source::state::Dump;
 use kernel::prelude::*;
@@ -26,10 +25,7 @@ impl Session {
             return Err(EBADF);
         };
         let events = self.available();
-        let states = events.iter().filter_map(|event| match event.listed() {
-            Some(ListedSource::State(state)) => Some(state),
-            _ => None,
-        });
+        let states = events.of().map(|(_, state)| state);
         let dump = Dump::new(states, |probe| recording.has(probe))?;
         if !dump.is_recorded() {
             self.refuse(fmt!(

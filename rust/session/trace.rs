@@ -269,7 +269,7 @@ impl Recording {
     /// Ends the trace: nothing is recorded any more, everything is in packets, and readers see
     /// the end. May sleep.
     pub(super) fn stop(&self) {
-        let Some(mut attached) = self.attached.lock().take() else {
+        let Some(attached) = self.attached.lock().take() else {
             return;
         };
         // All stop at once, then each is taken off its tracepoint and waited for; then the
@@ -285,7 +285,6 @@ impl Recording {
         }
         drop(retired);
         self.stopper.end();
-        attached.probes.detach();
         drop(attached);
         for channel in &self.channels {
             channel.finish();

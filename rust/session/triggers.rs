@@ -17,11 +17,9 @@ use crate::probe::builtin::Builtin;
 use crate::probe::filter::Refusal;
 use crate::probe::trigger::{self, Trigger};
 use crate::probe::Probe;
+use crate::source::attached::{AttachedProbes, NewProbe};
 use crate::source::sampled::Frequency;
-use crate::source::syscall::{self, CallProbes};
-use crate::source::{EventSource, SessionSources};
 use crate::sys::debugfs::text::Text;
-use crate::sys::tracepoint::{self, Attachments};
 use crate::sys::wait::WaitQueue;
 use crate::sys::work::Ask;
 use core::fmt::Write;
@@ -36,16 +34,6 @@ pub(super) struct Triggers(KVVec<Placed>);
 struct Placed {
     event: Arc<Event>,
     trigger: Arc<Trigger>,
-}
-
-/// Their probes.
-pub(super) struct TriggerProbes {
-    sources: SessionSources,
-    tracepoints: Attachments<Probe>,
-    /// Triggers at system calls: one call per attachment.
-    calls: Attachments<CallProbes>,
-    /// At events that keep a list of them.
-    listed: KVVec<(Arc<Event>, Arc<Probe>)>,
 }
 
 impl Triggers {
@@ -71,89 +59,26 @@ impl Triggers {
         Ok(Self(triggers))
     }
 
-    fn has(&self, trigger: &Arc<Trigger>) -> bool {
-        self.0
-            .iter()
-            .any(|placed| Arc::ptr_eq(&placed.trigger, trigger))
-    }
-}
-
-impl TriggerProbes {
-    /// None, of a session that has these of its own.
-    pub(super) fn new(sources: &SessionSources) -> Self {
-        Self {
-            sources: sources.clone(),
-            tracepoints: Attachments::new(),
-            calls: Attachments::new(),
-            listed: KVVec::new(),
-        }
-    }
-
-    /// Has the trigger get the event's records, after who records it: what ends a recording is in it.
-    /// What is sampled is so often. May sleep.
-    fn attach(&mut self, Placed { event, trigger }: &Placed, frequency: Frequency) -> Result {
-        let probe = Arc::new(Probe::of_trigger(trigger.clone())?, GFP_KERNEL)?;
-        match event.source() {
-            EventSource::Typed {
-                declaration,
-                tracepoint,
-            } => self
-                .tracepoints
-                .attach_last(*tracepoint, declaration.looking, probe),
-            EventSource::Syscall {
-                call,
-                direction,
-                tracepoint,
-            } => {
-                let calls = CallProbes::new(*direction)?;
-                calls.set(call, &probe);
-                // The format does not matter: a trigger's probe records nothing.
-                let handler = syscall::handlers(*direction).compact_tsc;
-                self.calls.attach_last(*tracepoint, handler, calls)
-            }
-            EventSource::External(external) => {
-                self.tracepoints
-                    .attach_last(external.tracepoint.clone(), external.handler, probe)
-            }
-            EventSource::Listed(listed) => {
-                self.listed.reserve(1, GFP_KERNEL)?;
-                let list = listed.list(&self.sources);
-                list.attach(probe.clone(), frequency)?;
-                Ok(self.listed.push((event.clone(), probe), GFP_KERNEL)?)
-            }
-        }
-    }
-
-    /// Detaches all but those of these triggers, and waits until none of them runs. May sleep.
-    fn keep(&mut self, kept: &Triggers) {
-        let goes = |probe: &Probe| {
-            let trigger = probe.trigger();
-            !trigger.is_some_and(|trigger| kept.has(trigger))
-        };
-        let Self {
-            sources, listed, ..
-        } = self;
-        listed.retain(|(event, probe)| {
-            let goes = goes(probe);
-            if let (Some(listed), true) = (event.listed(), goes) {
-                listed.list(sources).detach(probe);
-            }
-            !goes
+    /// Detaches the probes of all other triggers, and waits until none of them runs. May sleep.
+    fn keep(&self, probes: &mut AttachedProbes) {
+        probes.keep(|probe| {
+            let mut triggers = self.0.iter().map(|known| &known.trigger);
+            let wanted = probe.trigger();
+            wanted.is_some_and(|wanted| triggers.any(|known| Arc::ptr_eq(known, wanted)))
         });
-        // A call may still sleep, before it asks for the filter.
-        for probe in self.calls.iter().flat_map(|calls| calls.iter()) {
-            probe.set_live(!goes(probe));
-        }
-        tracepoint::detach(&mut [
-            &mut self.tracepoints.picked(goes),
-            &mut self.calls.picked(|calls| calls.iter().any(goes)),
-        ]);
     }
 }
 
-impl Drop for TriggerProbes {
-    fn drop(&mut self) {
-        self.keep(&Triggers::NONE);
+impl Placed {
+    /// Attaches a probe that hands the event's records to the trigger. May sleep.
+    fn attach(&self, frequency: Frequency, to: &mut AttachedProbes) -> Result {
+        let probe = Probe::of_trigger(self.trigger.clone())?;
+        let new = NewProbe {
+            probe: Arc::new(probe, GFP_KERNEL)?,
+            channel: None,
+            frequency,
+        };
+        self.event.source().attach(new, to)
     }
 }
 
@@ -271,9 +196,9 @@ impl Session {
         }
         let mut probes = self.trigger_probes.lock();
         let frequency = self.sample_frequency();
-        let mut attach = |placed| probes.attach(placed, frequency);
+        let mut attach = |placed: &Placed| placed.attach(frequency, &mut probes);
         if let Err(error) = new.iter().try_for_each(&mut attach) {
-            probes.keep(&known);
+            known.keep(&mut probes);
             return Err(error);
         }
         drop(probes);
@@ -314,7 +239,7 @@ impl Session {
     fn replace_triggers(&self, triggers: Triggers) -> Result {
         let triggers = Arc::new(triggers, GFP_KERNEL)?;
         let before = core::mem::replace(&mut self.state.lock().triggers, triggers.clone());
-        self.trigger_probes.lock().keep(&triggers);
+        triggers.keep(&mut self.trigger_probes.lock());
         drop(before);
         self.triggers_changed();
         Ok(())

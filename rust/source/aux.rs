@@ -5,9 +5,11 @@
 //! Each chunk that ends is an event, too, which says what lies where in the area of the CPU. One
 //! channel at a time has it, for the bytes are in one place.
 
+use super::attached::{AttachedProbes, NewProbe, ProbeList};
 use super::description::{DescribedType, Description};
-use super::sampled::Frequency;
+use super::{EventSource, FullName};
 use crate::abi::aux::{flags, FIELDS};
+use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::channel::aux::AuxArea;
@@ -16,7 +18,6 @@ use crate::probe::recorders::Recorders;
 use crate::probe::Probe;
 use crate::record::memory::{Space, Tail};
 use crate::ring::aux::{Chunk, Told};
-use crate::source::Attach;
 use crate::sys::bindings;
 use crate::sys::cpu;
 use crate::sys::errno::eusers;
@@ -35,8 +36,8 @@ pub(crate) struct AuxSource {
     /// The owner, and triggers.
     #[pin]
     recorders: Recorders,
-    /// Whose channel has the areas. Nothing while it is not recorded.
-    owner: RcuArc<Probe>,
+    /// The channel that has the areas. Nothing while it is not recorded.
+    owner: RcuArc<Channel>,
     cpus: PerCpu<PerCpuState>,
     /// Held to change the owner.
     #[pin]
@@ -98,18 +99,12 @@ impl AuxSource {
         )
     }
 
-    /// Its event.
-    pub(crate) fn description(&self) -> &Description {
-        &self.description
-    }
-
     /// Begins a chunk of up to `wanted` bytes (0: as many as there are) in this CPU's area, and says
     /// where it is. [`None`]: it is not recorded, or there is no room, or a chunk already: these are
     /// counted. Any context, NMI included.
     pub(crate) fn begin(&self, handle: Handle<'_>, wanted: u64) -> Option<NonNull<u8>> {
         let guard = NoPreempt::new();
-        let owner = self.owner.get(&guard)?;
-        let channel = owner.channel()?;
+        let channel = self.owner.get(&guard)?;
         if !channel.is_active() || !channel.records_this_cpu(&guard) {
             return None;
         }
@@ -146,7 +141,7 @@ impl AuxSource {
         // Who detaches waits for its end.
         let guard = NoPreempt::new();
         let is_it = |its: &&AuxArea| address(its) == area;
-        let owner = self.owner.get(&guard).and_then(|owner| owner.channel());
+        let owner = self.owner.get(&guard);
         match owner.and_then(|channel| channel.area(cpu)).filter(is_it) {
             Some(area) if is_right && owner.is_some_and(Channel::is_active) => {
                 self.record(area, chunk, written, flags, &guard);
@@ -210,11 +205,34 @@ impl AuxSource {
     }
 }
 
-impl Attach for AuxSource {
+impl EventSource for Arc<AuxSource> {
+    fn full_name(&self) -> FullName<'_> {
+        self.description.full_name()
+    }
+
+    fn field(&self, place: usize) -> Option<Field<'_>> {
+        self.description.field(place)
+    }
+
+    fn attach(&self, new: NewProbe<'_>, to: &mut AttachedProbes) -> Result {
+        to.in_list(self.clone(), new)
+    }
+
+    /// It needs an AUX area, and one channel at a time records it.
+    fn is_asked_for(&self) -> bool {
+        true
+    }
+
+    fn is_again(&self, _old: &Self) -> bool {
+        true
+    }
+}
+
+impl ProbeList for AuxSource {
     /// `ENXIO`: the channel has no AUX areas; `EUSERS`: another one records it.
-    fn attach(&self, probe: Arc<Probe>, _frequency: Frequency) -> Result {
-        let Some(channel) = probe.channel() else {
-            return self.recorders.attach(probe);
+    fn attach(&self, new: NewProbe<'_>) -> Result {
+        let Some(channel) = new.channel else {
+            return self.recorders.attach(new.probe);
         };
         if !channel.has_areas() {
             return Err(ENXIO);
@@ -224,21 +242,21 @@ impl Attach for AuxSource {
             return Err(eusers());
         }
         self.let_go();
-        self.recorders.attach(probe.clone())?;
-        self.owner.replace(Some(probe));
+        self.recorders.attach(new.probe)?;
+        self.owner.replace(Some(channel.clone()));
         Ok(())
     }
 
     fn detach(&self, probe: &Probe) {
         let _changing = self.changing.lock();
         let owner = self.owner.get_arc();
-        if let Some(owner) = owner.filter(|owner| core::ptr::eq(&**owner, probe)) {
+        if let Some(owner) = owner.filter(|owner| probe.event_of(owner).is_some()) {
             // Before: a chunk that ends between the two finds its area in one of them.
-            owner.channel().inspect(|channel| self.keep(channel));
+            self.keep(&owner);
             // Who begins or ends a chunk finds no owner from now on, and is waited for.
             self.owner.replace(None);
             // Of those that were begun meanwhile, where one of an earlier trace was open before.
-            owner.channel().inspect(|channel| self.keep(channel));
+            self.keep(&owner);
             self.let_go();
         }
         self.recorders.detach(probe);

@@ -6,9 +6,14 @@
 //! The handler computes the size of its record, reserves the space by a call of this module, writes the record, and
 //! commits it by a second call.
 
+use super::attached::{AttachedProbes, NewProbe};
 use super::description::Description;
+use super::{EventSource, FullName};
+use crate::abi::schema::Field;
 use crate::probe::Probe;
+use crate::sys::foreign::ForeignModule;
 use crate::sys::tracepoint::{AttachPoint, Handler};
+use kernel::error::Result;
 
 /// An event whose handler is in another module.
 pub(crate) struct External {
@@ -20,12 +25,27 @@ pub(crate) struct External {
     pub(crate) handler: Handler<Probe>,
 }
 
-impl External {
-    /// Whether it can fire now: that of a module can while that is loaded.
-    pub(crate) fn is_there(&self) -> bool {
+impl EventSource for External {
+    fn full_name(&self) -> FullName<'_> {
+        self.description.full_name()
+    }
+
+    fn field(&self, place: usize) -> Option<Field<'_>> {
+        self.description.field(place)
+    }
+
+    fn attach(&self, new: NewProbe<'_>, to: &mut AttachedProbes) -> Result {
+        to.at_tracepoint(self.tracepoint.clone(), self.handler, new)
+    }
+
+    fn can_fire(&self) -> bool {
         match &self.tracepoint {
             AttachPoint::Kernel(_) => true,
             AttachPoint::Module(tracepoint) => tracepoint.is_there(),
         }
+    }
+
+    fn is_of(&self, owner: ForeignModule) -> bool {
+        self.handler.is_of(owner)
     }
 }

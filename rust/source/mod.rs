@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The sources: where events come from.
+//! The sources: where events come from. Each event has an [`EventSource`], which has a file or a folder of its own here.
 //!
 //! [Declared](typed) events have a probe each. [System calls](syscall) have two probes for all of them. An event
 //! can have its probe in [another module](external), which can also [provide](provided) events by itself, or write
@@ -8,163 +8,160 @@
 //! [samples](sampled) of what runs, [latencies](latency) that are measured, the [state](state) before a trace, and
 //! other events of ftrace's, which [perf](perf) hands over.
 
+pub(crate) mod attached;
 pub(crate) mod aux;
 pub(crate) mod description;
 pub(crate) mod dynamic;
 pub(crate) mod external;
 pub(crate) mod function;
 pub(crate) mod latency;
-pub(crate) mod listed;
 pub(crate) mod perf;
 pub(crate) mod provided;
 pub(crate) mod sampled;
 pub(crate) mod state;
 mod stopwatch;
-pub(crate) mod syscall;
-pub(crate) mod typed;
+mod syscall;
+mod typed;
 
 use crate::abi::schema::Field;
-use crate::probe::Probe;
+use crate::sys::foreign::ForeignModule;
 use crate::sys::hotplug::Hotplug;
-use crate::sys::tracepoint::Tracepoint;
-use external::External;
-use function::Functions;
-use kernel::error::Result;
+use crate::sys::perf::Arrivals;
+use crate::sys::tracepoint::{Tracepoint, Tracepoints};
+use attached::{AttachedProbes, NewProbe};
+use core::any::Any;
+use description::Description;
+use kernel::prelude::*;
 use kernel::sync::Arc;
-use latency::preempt::{self, PreemptLatency};
-use latency::timer::{TimerLatency, Timers};
-use latency::wakeup::WakeupLatency;
-use listed::ListedSource;
-use sampled::Frequency;
-use syscall::{Call, Direction};
-use typed::Declaration;
 
 /// A subsystem and a name.
 pub(crate) type FullName<'a> = (&'a str, &'a str);
 
-/// A source that keeps a list of the probes of its event.
-pub(crate) trait Attach {
-    /// Adds `probe` to the list. Probes of triggers come after all others. A sampled event is sampled at this
-    /// `frequency`. May sleep.
-    fn attach(&self, probe: Arc<Probe>, frequency: Frequency) -> Result;
+/// Source of an event: its names, its fields, and how a probe is attached to it.
+pub(crate) trait EventSource: AsAny + Send + Sync {
+    /// Subsystem and name of the event.
+    fn full_name(&self) -> FullName<'_>;
 
-    /// Removes `probe` from the list, and waits until it does not run any more. May sleep.
-    fn detach(&self, probe: &Probe);
-}
+    /// Field at this place in the record.
+    fn field(&self, place: usize) -> Option<Field<'_>>;
 
-/// Source of an event.
-pub(crate) enum EventSource {
-    /// A tracepoint of its own, with a probe of its own.
-    Typed {
-        /// Fields of the event, and its handlers.
-        declaration: &'static Declaration,
-        /// The tracepoint that fires it.
-        tracepoint: Tracepoint,
-    },
-    /// The entry or the exit of a system call.
-    Syscall {
-        /// The system call.
-        call: &'static Call,
-        /// Entry or exit.
-        direction: Direction,
-        /// The tracepoint of all system calls.
-        tracepoint: Tracepoint,
-    },
-    /// A tracepoint of its own, with a probe in another module.
-    External(External),
-    /// No tracepoint: the source keeps a list of probes.
-    Listed(ListedSource),
-}
+    /// Attaches a probe: at a tracepoint, or in a list that the source keeps. May sleep.
+    fn attach(&self, new: NewProbe<'_>, to: &mut AttachedProbes) -> Result;
 
-/// Sources that each session has for itself: their events are fired for this session only.
-#[derive(Clone)]
-pub(crate) struct SessionSources {
-    /// The functions that it traces.
-    pub(crate) functions: Arc<Functions>,
-    /// The wake-ups that it measures.
-    pub(crate) wakeups: Arc<WakeupLatency>,
-    /// The preemptions that it measures.
-    pub(crate) preemptions: Arc<PreemptLatency>,
-    /// Its timers, whose lateness it measures.
-    pub(crate) timers: Arc<TimerLatency>,
-}
+    /// Other names by which patterns pick the event: those that ftrace and perf have for it.
+    fn aliases(&self) -> [Option<FullName<'_>>; 2] {
+        [None; 2]
+    }
 
-impl SessionSources {
-    /// Makes sources that trace and measure nothing yet. May sleep.
-    pub(crate) fn new(timer_hotplug: &Arc<Hotplug<Timers>>) -> Result<Self> {
-        Ok(Self {
-            functions: Functions::new()?,
-            wakeups: WakeupLatency::new(())?,
-            preemptions: PreemptLatency::new(preempt::PreemptChoice::new())?,
-            timers: TimerLatency::new(timer_hotplug)?,
-        })
+    /// Whether the event is recorded when the user selects nothing.
+    fn is_default(&self) -> bool {
+        false
+    }
+
+    /// Whether a pattern must name the event or its subsystem to enable it: recording it causes work beyond
+    /// the record, or needs more than a selection.
+    fn is_asked_for(&self) -> bool {
+        false
+    }
+
+    /// Whether the event is about the whole system, so that it is recorded whatever tasks are selected.
+    fn is_of_all_tasks(&self) -> bool {
+        false
+    }
+
+    /// Whether a filter can look at the records.
+    fn can_be_filtered(&self) -> bool {
+        true
+    }
+
+    /// Whether selecting the event takes the privilege to probe the kernel.
+    fn is_privileged(&self) -> bool {
+        false
+    }
+
+    /// Whether the event can fire now. That of a module can while the module is loaded. Any context.
+    fn can_fire(&self) -> bool {
+        true
+    }
+
+    /// Whether the origin of the event still exists, where the kernel does not notify of its end. `ENOMEM`: unknown.
+    /// May sleep.
+    fn is_there(&self) -> Result<bool> {
+        Ok(true)
+    }
+
+    /// Whether the handler of the event is in this module.
+    fn is_of(&self, _owner: ForeignModule) -> bool {
+        false
+    }
+
+    /// Whether an event that has a probe, and this description, can replace this one. Any context.
+    fn gives_way_to(&self, _other: &Description) -> bool {
+        false
+    }
+
+    /// Whether this is the event that `old` was before its origin went.
+    fn is_again(&self, _old: &Self) -> bool
+    where
+        Self: Sized,
+    {
+        false
     }
 }
 
-impl EventSource {
-    /// Its subsystem and its name.
-    pub(crate) fn full_name(&self) -> FullName<'_> {
-        match self {
-            EventSource::Typed { declaration, .. } => (declaration.subsystem, declaration.name),
-            EventSource::Syscall {
-                call, direction, ..
-            } => (syscall::SUBSYSTEM, call.name(*direction)),
-            EventSource::External(external) => external.description.full_name(),
-            EventSource::Listed(listed) => listed.full_name(),
-        }
-    }
+/// A value whose type can be found out.
+pub(crate) trait AsAny: Any {
+    /// Returns the value as one of any type.
+    fn as_any(&self) -> &dyn Any;
+}
 
-    /// The names by which patterns pick it: its own, and then those that ftrace and perf have for
-    /// it, where they are others.
-    pub(crate) fn names(&self) -> impl Iterator<Item = FullName<'_>> {
-        let (kernel_name, of_all) = match self {
-            EventSource::Typed { declaration, .. }
-                if declaration.tracepoint != declaration.name =>
-            {
-                (Some((declaration.subsystem, declaration.tracepoint)), None)
-            }
-            EventSource::Syscall {
-                call, direction, ..
-            } => (
-                call.kernel_name(*direction)
-                    .map(|name| (syscall::SUBSYSTEM, name)),
-                Some(("raw_syscalls", direction.tracepoint())),
-            ),
-            EventSource::Typed { .. } | EventSource::External(_) | EventSource::Listed(_) => {
-                (None, None)
-            }
+impl<T: Any> AsAny for T {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// Finders of the events that exist from the beginning, in the order of the events' ids.
+const FINDERS: &[fn(&mut FoundSources) -> Result] = &[
+    typed::find,
+    syscall::find,
+    function::find,
+    latency::find,
+    state::find,
+    sampled::find,
+];
+
+/// Sources of the events that this kernel has.
+pub(crate) struct FoundSources {
+    found: KVVec<KBox<dyn EventSource>>,
+    tracepoints: Tracepoints,
+    /// Notifies samplers of CPUs.
+    hotplug: Arc<Hotplug<Arrivals>>,
+}
+
+impl FoundSources {
+    /// Finds them. Reports each tracepoint that is missing once; its events do not exist. May sleep.
+    pub(crate) fn find(hotplug: &Arc<Hotplug<Arrivals>>) -> Result<KVVec<KBox<dyn EventSource>>> {
+        let mut sources = Self {
+            found: KVVec::new(),
+            tracepoints: Tracepoints::new()?,
+            hotplug: hotplug.clone(),
         };
-        core::iter::once(self.full_name())
-            .chain(kernel_name)
-            .chain(of_all)
+        FINDERS.iter().try_for_each(|find| find(&mut sources))?;
+        Ok(sources.found)
     }
 
-    /// Whether it is recorded when nothing else was asked for.
-    pub(crate) fn is_default(&self) -> bool {
-        match self {
-            EventSource::Typed { declaration, .. } => declaration.default,
-            EventSource::Syscall { .. } => true,
-            EventSource::External(_) | EventSource::Listed(_) => false,
-        }
+    fn add(&mut self, source: impl EventSource) -> Result {
+        let source = KBox::new(source, GFP_KERNEL)?;
+        Ok(self.found.push(source, GFP_KERNEL)?)
     }
 
-    /// Whether a filter can look at its records.
-    pub(crate) fn can_be_captured(&self) -> bool {
-        match self {
-            EventSource::Listed(ListedSource::Provided(provided)) => provided.can_be_captured(),
-            _ => true,
+    /// Finds the tracepoint `name`; reports if the kernel has none.
+    fn tracepoint(&self, name: &str) -> Option<Tracepoint> {
+        let tracepoint = self.tracepoints.find(name);
+        if tracepoint.is_none() {
+            pr_warn!("this kernel has no tracepoint {name}: its events are not available\n");
         }
-    }
-
-    /// The field at this place in the record.
-    pub(crate) fn field(&self, place: usize) -> Option<Field<'_>> {
-        match self {
-            EventSource::Typed { declaration, .. } => declaration.fields.get(place).copied(),
-            EventSource::Syscall {
-                call, direction, ..
-            } => call.fields(*direction).nth(place),
-            EventSource::External(external) => external.description.field(place),
-            EventSource::Listed(listed) => listed.field(place),
-        }
+        tracepoint
     }
 }

@@ -2,13 +2,14 @@
 
 //! Events that other modules provide.
 
+use super::attached::{AttachedProbes, NewProbe, ProbeList};
 use super::description::Description;
-use super::sampled::Frequency;
+use super::{EventSource, FullName};
+use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
 use crate::probe::recorders::Recorders;
 use crate::probe::{captured, Probe};
 use crate::record::memory::{Space, Tail};
-use crate::source::Attach;
 use crate::sys::args::TEXT_MAX;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -37,21 +38,6 @@ impl Provided {
         )
     }
 
-    /// What its module says of it.
-    pub(crate) fn description(&self) -> &Description {
-        &self.description
-    }
-
-    /// Whether it is what `description` says.
-    pub(crate) fn is_described_by(&self, description: &Description) -> bool {
-        self.description == *description
-    }
-
-    /// Whether a filter can look at its records: they are not too long.
-    pub(crate) fn can_be_captured(&self) -> bool {
-        self.description.fixed() + TEXT_MAX < captured::LONGEST
-    }
-
     /// Whether somebody records it. Any context, NMI included.
     pub(crate) fn is_recorded(&self) -> bool {
         self.recorders.is_any(&NoPreempt::new())
@@ -75,9 +61,32 @@ impl Provided {
     }
 }
 
-impl Attach for Provided {
-    fn attach(&self, probe: Arc<Probe>, _frequency: Frequency) -> Result {
-        self.recorders.attach(probe)
+impl EventSource for Arc<Provided> {
+    fn full_name(&self) -> FullName<'_> {
+        self.description.full_name()
+    }
+
+    fn field(&self, place: usize) -> Option<Field<'_>> {
+        self.description.field(place)
+    }
+
+    fn attach(&self, new: NewProbe<'_>, to: &mut AttachedProbes) -> Result {
+        to.in_list(self.clone(), new)
+    }
+
+    /// Records that are too long cannot be captured.
+    fn can_be_filtered(&self) -> bool {
+        self.description.fixed() + TEXT_MAX < captured::LONGEST
+    }
+
+    fn is_again(&self, old: &Self) -> bool {
+        self.description == old.description
+    }
+}
+
+impl ProbeList for Provided {
+    fn attach(&self, new: NewProbe<'_>) -> Result {
+        self.recorders.attach(new.probe)
     }
 
     fn detach(&self, probe: &Probe) {

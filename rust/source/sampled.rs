@@ -6,13 +6,14 @@
 //! them, in an NMI; or when a timer ends. Each channel that records such an event has a sampler of its own, so
 //! several do not disturb each other; it works while the event is recorded.
 
+use super::attached::{AttachedProbes, NewProbe, ProbeList};
+use super::{EventSource, FoundSources, FullName};
 use crate::abi::schema::{Field, FieldType};
 use crate::arch::preempt::{self, NoPreempt};
 use crate::arch::registers::Register;
 use crate::arch::word::SharedWord;
 use crate::probe::Probe;
 use crate::record::memory::{Space, Tail};
-use crate::source::Attach;
 use crate::sys::hotplug::Hotplug;
 use crate::sys::percpu::PerCpu;
 use crate::sys::perf::{Arrivals, CounterConfig};
@@ -44,7 +45,7 @@ impl Frequency {
 
 /// What decides when a sample is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pace {
+enum Pace {
     /// Time, by a timer.
     CpuClock,
     /// The processor's cycles, by a counter of its.
@@ -54,14 +55,8 @@ pub(crate) enum Pace {
 impl Pace {
     const ALL: [Self; 2] = [Self::CpuClock, Self::Cycles];
 
-    /// Those that there are on this machine. May sleep.
-    pub(crate) fn available() -> impl Iterator<Item = Self> {
-        let mut all = Self::ALL.into_iter();
-        core::iter::from_fn(move || all.find(|pace| sampler::is_possible(pace.config())))
-    }
-
     /// Its event's name.
-    pub(crate) const fn name(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
             Self::CpuClock => "profile_cpu_clock",
             Self::Cycles => "profile_cycles",
@@ -77,10 +72,10 @@ impl Pace {
 }
 
 /// The subsystem of sampled events.
-pub(crate) const SUBSYSTEM: &str = "profile";
+const SUBSYSTEM: &str = "profile";
 
 /// The fields of a sampled event.
-pub(crate) const FIELDS: [Field<'static>; 5] = [
+const FIELDS: [Field<'static>; 5] = [
     // Where the code was interrupted.
     Field::new("ip", FieldType::address()),
     // What was counted since the sample before: nanoseconds, or cycles.
@@ -103,30 +98,44 @@ pub(crate) struct Sampled {
     samplers: Mutex<KVec<(Arc<Sampling>, Sampler<Sampling>)>>,
 }
 
-impl Sampled {
-    /// An event that nobody records.
-    pub(crate) fn new(pace: Pace, hotplug: Arc<Hotplug<Arrivals>>) -> Result<Arc<Self>> {
-        Arc::pin_init(
-            pin_init!(Self {
-                pace,
-                hotplug,
-                samplers <- new_mutex!(KVec::new()),
-            }),
-            GFP_KERNEL,
-        )
+/// Finds the events that this machine has, which nobody records. May sleep.
+pub(super) fn find(sources: &mut FoundSources) -> Result {
+    let possible = |pace: &Pace| sampler::is_possible(pace.config());
+    Pace::ALL.into_iter().filter(possible).try_for_each(|pace| {
+        let hotplug = sources.hotplug.clone();
+        let sampled = pin_init!(Sampled {
+            pace,
+            hotplug,
+            samplers <- new_mutex!(KVec::new()),
+        });
+        sources.add(Arc::pin_init(sampled, GFP_KERNEL)?)
+    })
+}
+
+impl EventSource for Arc<Sampled> {
+    fn full_name(&self) -> FullName<'_> {
+        (SUBSYSTEM, self.pace.name())
     }
 
-    /// What decides when it happens.
-    pub(crate) fn pace(&self) -> Pace {
-        self.pace
+    fn field(&self, place: usize) -> Option<Field<'_>> {
+        FIELDS.get(place).copied()
+    }
+
+    fn attach(&self, new: NewProbe<'_>, to: &mut AttachedProbes) -> Result {
+        to.in_list(self.clone(), new)
+    }
+
+    /// Samples are taken because a probe records them.
+    fn is_asked_for(&self) -> bool {
+        true
     }
 }
 
-impl Attach for Sampled {
+impl ProbeList for Sampled {
     /// `ENOSPC`: the processor's counters are all in use.
-    fn attach(&self, probe: Arc<Probe>, frequency: Frequency) -> Result {
+    fn attach(&self, new: NewProbe<'_>) -> Result {
         let sampling = Sampling {
-            probe,
+            probe: new.probe,
             progress: PerCpu::new(Progress::new)?,
         };
         let sampling = Arc::new(sampling, GFP_KERNEL)?;
@@ -135,7 +144,7 @@ impl Attach for Sampled {
         let sampler = Sampler::new(
             &self.hotplug,
             self.pace.config(),
-            frequency.hertz(),
+            new.frequency.hertz(),
             |cpu| sampling.probe.takes_cpu(cpu),
             sampling.clone(),
         )?;

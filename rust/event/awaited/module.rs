@@ -6,6 +6,7 @@ use super::table::{AwaitedTable, Made};
 use super::{Change, FollowModules, ModuleProbes};
 use crate::event::registry::Registry;
 use crate::event::Event;
+use crate::source::external::External;
 use crate::source::{perf, FullName};
 use crate::sys::foreign::ForeignModule;
 use crate::sys::modules::{FoundTracepoint, Module, OnModules};
@@ -164,7 +165,7 @@ enum Likeness {
 
 /// Compares what the module says of a tracepoint's event with what is known.
 fn compare(found: &FoundTracepoint<'_>, event: &Event) -> Result<Likeness> {
-    let (Some(own), Some(known)) = (found.event(), event.external()) else {
+    let (Some(own), Some(known)) = (found.event(), event.source_as::<External>()) else {
         return Ok(Likeness::Other);
     };
     let (subsystem, name) = known.description.full_name();

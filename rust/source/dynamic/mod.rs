@@ -7,13 +7,15 @@
 mod program;
 mod traced;
 
+use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
 use crate::input::dynamic::{Error as Refusal, Name, PlaceBase, ProbeLine, ProbePlace};
 use crate::probe::captured::Bytes;
 use crate::probe::recorders::Recorders;
+use crate::probe::Probe;
+use crate::source::attached::{AttachedProbes, NewProbe, ProbeList};
 use crate::source::description::Description;
-use crate::source::sampled::Frequency;
-use crate::source::Attach;
+use crate::source::{EventSource, FullName};
 use crate::sys::args::Registers;
 use crate::sys::errno::{eilseq, enosys};
 use crate::sys::kprobe::{CodePlace, Kprobe, Kretprobe, Reached, Returned};
@@ -176,11 +178,6 @@ impl Dynamic {
         )?)
     }
 
-    /// Its names and fields.
-    pub(crate) fn description(&self) -> &Description {
-        &self.description
-    }
-
     /// The line that defines it.
     pub(crate) fn definition(&self) -> &str {
         as_str(&self.definition)
@@ -211,9 +208,23 @@ impl Dynamic {
     }
 }
 
-impl Attach for Dynamic {
+impl EventSource for Arc<Dynamic> {
+    fn full_name(&self) -> FullName<'_> {
+        self.description.full_name()
+    }
+
+    fn field(&self, place: usize) -> Option<Field<'_>> {
+        self.description.field(place)
+    }
+
+    fn attach(&self, new: NewProbe<'_>, to: &mut AttachedProbes) -> Result {
+        to.in_list(self.clone(), new)
+    }
+}
+
+impl ProbeList for Dynamic {
     /// `EINVAL`: the module whose code it is in is gone; `ENOENT`: it was taken away.
-    fn attach(&self, probe: Arc<crate::probe::Probe>, _frequency: Frequency) -> Result {
+    fn attach(&self, NewProbe { probe, .. }: NewProbe<'_>) -> Result {
         let mut hook = self.hook.lock();
         let hook = (*hook).as_mut().ok_or(ENOENT)?;
         self.firing.recorders.attach(probe.clone())?;
@@ -222,7 +233,7 @@ impl Attach for Dynamic {
         })
     }
 
-    fn detach(&self, probe: &crate::probe::Probe) {
+    fn detach(&self, probe: &Probe) {
         let mut hook = self.hook.lock();
         self.firing.recorders.detach(probe);
         if let (Some(hook), false) = (&mut *hook, self.is_recorded()) {

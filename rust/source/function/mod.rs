@@ -12,22 +12,23 @@ mod hooks;
 mod kind;
 mod set;
 
+use crate::abi::schema::Field;
 use crate::probe::Probe;
-use crate::source::sampled::Frequency;
-use crate::source::Attach;
+use crate::source::attached::{AttachedProbes, NewProbe, ProbeList};
+use crate::source::{EventSource, FoundSources, FullName};
 use crate::sys::functions::unloading::UnloadingWatch;
 pub(crate) use choice::TracedFunctions;
 use hooks::Hooks;
 use kernel::prelude::*;
 use kernel::sync::Arc;
-pub(crate) use kind::FunctionKind;
+use kind::FunctionKind;
 pub(crate) use set::FunctionSet;
 
 /// The functions that a session traces, and what has them traced.
 pub(crate) struct Functions {
     hooks: Arc<Hooks>,
     /// By [`FunctionKind::ALL`].
-    events: [FunctionEvent; FunctionKind::ALL.len()],
+    events: [Arc<FunctionEvent>; FunctionKind::ALL.len()],
     _unloading: Pin<KBox<UnloadingWatch<Hooks>>>,
 }
 
@@ -41,25 +42,17 @@ impl Functions {
     /// None, and nobody records them. May sleep.
     pub(crate) fn new() -> Result<Arc<Self>> {
         let hooks = Hooks::new()?;
+        let event = |kind| {
+            let hooks = hooks.clone();
+            Arc::new(FunctionEvent { kind, hooks }, GFP_KERNEL)
+        };
+        let [function, entry, exit] = FunctionKind::ALL.map(event);
         let functions = Self {
-            events: FunctionKind::ALL.map(|kind| FunctionEvent {
-                kind,
-                hooks: hooks.clone(),
-            }),
+            events: [function?, entry?, exit?],
             _unloading: UnloadingWatch::new(hooks.clone())?,
             hooks,
         };
         Ok(Arc::new(functions, GFP_KERNEL)?)
-    }
-
-    /// An event, to be recorded for this session.
-    pub(crate) fn event(&self, kind: FunctionKind) -> &dyn Attach {
-        let [function, entry, exit] = &self.events;
-        match kind {
-            FunctionKind::Function => function,
-            FunctionKind::GraphEntry => entry,
-            FunctionKind::GraphExit => exit,
-        }
     }
 
     /// Has other functions traced from now on: what `change` makes of those that are. While it looks
@@ -95,9 +88,31 @@ impl Functions {
     }
 }
 
-impl Attach for FunctionEvent {
-    fn attach(&self, probe: Arc<Probe>, _frequency: Frequency) -> Result {
-        self.hooks.attach(self.kind, probe)
+/// Finds the events of functions.
+pub(super) fn find(sources: &mut FoundSources) -> Result {
+    let mut all = FunctionKind::ALL.into_iter();
+    all.try_for_each(|kind| sources.add(kind))
+}
+
+impl EventSource for FunctionKind {
+    fn full_name(&self) -> FullName<'_> {
+        (Self::SUBSYSTEM, self.name())
+    }
+
+    fn field(&self, place: usize) -> Option<Field<'_>> {
+        self.fields().get(place).copied()
+    }
+
+    fn attach(&self, new: NewProbe<'_>, to: &mut AttachedProbes) -> Result {
+        let mut events = to.sources.functions.events.iter();
+        let event = events.find(|event| event.kind == *self).ok_or(ENOENT)?;
+        to.in_list(event.clone(), new)
+    }
+}
+
+impl ProbeList for FunctionEvent {
+    fn attach(&self, new: NewProbe<'_>) -> Result {
+        self.hooks.attach(self.kind, new.probe)
     }
 
     fn detach(&self, probe: &Probe) {

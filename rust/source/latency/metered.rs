@@ -5,8 +5,7 @@
 use super::results::Results;
 use crate::arch::preempt::NoPreempt;
 use crate::probe::Probe;
-use crate::source::sampled::Frequency;
-use crate::source::Attach;
+use crate::source::attached::{NewProbe, ProbeList};
 use crate::sys::tracepoint::{Attachments, Handler, Tracepoints};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
@@ -17,7 +16,7 @@ pub(crate) trait Meter: Sized + Send + Sync + 'static {
     const PROBES: &'static [(&'static str, Handler<Self>)];
 
     /// What a session can choose of it, beside a threshold.
-    type Choice;
+    type Choice: Send + Sync;
 
     /// One that has measured nothing. May sleep.
     fn new(results: &Arc<Results>, choice: &Arc<Self::Choice>) -> Result<Self>;
@@ -71,8 +70,8 @@ impl<M: Meter> Metered<M> {
     }
 }
 
-impl<M: Meter> Attach for Metered<M> {
-    fn attach(&self, probe: Arc<Probe>, _frequency: Frequency) -> Result {
+impl<M: Meter> ProbeList for Metered<M> {
+    fn attach(&self, NewProbe { probe, .. }: NewProbe<'_>) -> Result {
         let mut probes = self.probes.lock();
         let recorders = &self.results.recorders;
         recorders.attach(probe.clone())?;

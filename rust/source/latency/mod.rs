@@ -14,10 +14,58 @@ pub(crate) mod timer;
 pub(crate) mod wakeup;
 mod who;
 
+use super::attached::{AttachedProbes, NewProbe, ProbeList, SessionSources};
+use super::{EventSource, FoundSources, FullName};
 use crate::abi::schema::Field;
+use kernel::error::Result;
+use kernel::sync::Arc;
 
-/// The events' subsystem.
-pub(crate) const SUBSYSTEM: &str = "latency";
+/// The event of a latency.
+struct LatencyEvent {
+    name: &'static str,
+    /// In the order of the record.
+    fields: &'static [Field<'static>],
+    /// The measuring of the session, which fires it.
+    measured: fn(&SessionSources) -> Arc<dyn ProbeList>,
+}
+
+/// Finds the events of all latencies.
+pub(super) fn find(sources: &mut FoundSources) -> Result {
+    sources.add(LatencyEvent {
+        name: "wakeup_latency",
+        fields: &wakeup::FIELDS,
+        measured: |session| session.wakeups.clone(),
+    })?;
+    sources.add(LatencyEvent {
+        name: "preempt_latency",
+        fields: &preempt::FIELDS,
+        measured: |session| session.preemptions.clone(),
+    })?;
+    sources.add(LatencyEvent {
+        name: "timer_latency",
+        fields: &timer::FIELDS,
+        measured: |session| session.timers.clone(),
+    })
+}
+
+impl EventSource for LatencyEvent {
+    fn full_name(&self) -> FullName<'_> {
+        ("latency", self.name)
+    }
+
+    fn field(&self, place: usize) -> Option<Field<'_>> {
+        self.fields.get(place).copied()
+    }
+
+    fn attach(&self, new: NewProbe<'_>, to: &mut AttachedProbes) -> Result {
+        to.in_list((self.measured)(&to.sources), new)
+    }
+
+    /// Latencies are measured because a probe records them.
+    fn is_asked_for(&self) -> bool {
+        true
+    }
+}
 
 /// Bytes of a task's name.
 const COMM: u32 = 16;

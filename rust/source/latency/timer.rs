@@ -16,8 +16,7 @@ use crate::arch::word::SharedWord;
 use crate::probe::Probe;
 use crate::record::gate::Place;
 use crate::record::memory::{Space, Tail};
-use crate::source::sampled::Frequency;
-use crate::source::Attach;
+use crate::source::attached::{NewProbe, ProbeList};
 use crate::sys::args::Task;
 use crate::sys::cpu::{self, NoHotplug};
 use crate::sys::hotplug::{Hotplug, HotplugWatch, PerCpuState};
@@ -26,11 +25,8 @@ use crate::sys::timer::{Expiry, Timer};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
-/// The event's name.
-pub(crate) const NAME: &str = "timer_latency";
-
 /// Its fields, in the order of the record.
-pub(crate) const FIELDS: [Field<'static>; 6] = [
+pub(super) const FIELDS: [Field<'static>; 6] = [
     // Who was interrupted.
     Field::new("comm", FieldType::text(COMM)),
     Field::new("tid", FieldType::signed(32)),
@@ -95,8 +91,8 @@ impl TimerLatency {
     }
 }
 
-impl Attach for TimerLatency {
-    fn attach(&self, probe: Arc<Probe>, _frequency: Frequency) -> Result {
+impl ProbeList for TimerLatency {
+    fn attach(&self, NewProbe { probe, .. }: NewProbe<'_>) -> Result {
         let mut armed = self.armed.lock();
         let recorders = &self.results.recorders;
         recorders.attach(probe.clone())?;

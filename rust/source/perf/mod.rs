@@ -10,13 +10,14 @@
 
 mod layout;
 
+use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::probe::recorders::Recorders;
 use crate::probe::Probe;
+use crate::source::attached::{AttachedProbes, NewProbe, ProbeList};
 use crate::source::description::Description;
-use crate::source::sampled::Frequency;
-use crate::source::Attach;
+use crate::source::{EventSource, FullName};
 use crate::sys::hotplug::Hotplug;
 use crate::sys::perf::Arrivals;
 use crate::sys::perf_records::{OnRecord, PerfRecords};
@@ -75,31 +76,7 @@ impl Perf {
         Ok(Some(Arc::pin_init(perf, GFP_KERNEL)?))
     }
 
-    /// Its names and fields.
-    pub(crate) fn description(&self) -> &Description {
-        &self.description
-    }
-
-    /// Whether it is the same as another one.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        self.description == other.description && self.firing.layout == other.firing.layout
-    }
-
-    /// Whether the kernel has it now, as it was when it was found. One that is recorded cannot go.
-    /// `ENOMEM`: that is not known. May sleep.
-    pub(crate) fn is_there(&self) -> Result<bool> {
-        if self.is_recorded() {
-            return Ok(true);
-        }
-        match self.event() {
-            Ok(_) => Ok(true),
-            Err(ENOMEM) => Err(ENOMEM),
-            Err(_) => Ok(false),
-        }
-    }
-
-    /// Whether somebody records it.
-    pub(crate) fn is_recorded(&self) -> bool {
+    fn is_recorded(&self) -> bool {
         self.is_recorded.load() != 0
     }
 
@@ -134,10 +111,54 @@ fn find(subsystem: &str, name: &str) -> Result<Option<TraceEvent>> {
     TraceEvent::find(&subsystem, &name)
 }
 
-impl Attach for Perf {
+impl EventSource for Arc<Perf> {
+    fn full_name(&self) -> FullName<'_> {
+        self.description.full_name()
+    }
+
+    fn field(&self, place: usize) -> Option<Field<'_>> {
+        self.description.field(place)
+    }
+
+    fn attach(&self, new: NewProbe<'_>, to: &mut AttachedProbes) -> Result {
+        to.in_list(self.clone(), new)
+    }
+
+    /// It costs more than any other event, and which of these are known depends on the patterns before.
+    fn is_asked_for(&self) -> bool {
+        true
+    }
+
+    fn is_privileged(&self) -> bool {
+        true
+    }
+
+    /// Whether the kernel has the event now, as it was when it was found. One that is recorded cannot go.
+    fn is_there(&self) -> Result<bool> {
+        if self.is_recorded() {
+            return Ok(true);
+        }
+        match self.event() {
+            Ok(_) => Ok(true),
+            Err(ENOMEM) => Err(ENOMEM),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// A filter that was made for this event must fit the records of the other.
+    fn gives_way_to(&self, other: &Description) -> bool {
+        !self.is_recorded() && self.description.has_fields_of(other)
+    }
+
+    fn is_again(&self, old: &Self) -> bool {
+        self.description == old.description && self.firing.layout == old.firing.layout
+    }
+}
+
+impl ProbeList for Perf {
     /// `ENOENT`: it is gone, or has other fields now; `EPERM`: the current task may not see what perf records:
     /// that takes `CAP_PERFMON`.
-    fn attach(&self, probe: Arc<Probe>, _frequency: Frequency) -> Result {
+    fn attach(&self, NewProbe { probe, .. }: NewProbe<'_>) -> Result {
         let mut records = self.records.lock();
         self.firing.recorders.attach(probe.clone())?;
         if records.is_some() {

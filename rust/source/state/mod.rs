@@ -10,15 +10,16 @@ mod declared;
 pub(crate) mod lines;
 mod walk;
 
+use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
 use crate::probe::captured::Bytes;
 use crate::probe::recorders::Recorders;
 use crate::probe::Probe;
 use crate::record::memory::Tail;
-use crate::source::sampled::Frequency;
-use crate::source::Attach;
-pub(crate) use declared::StateDeclaration;
-use declared::{DECLARED, END, START};
+use crate::source::attached::{AttachedProbes, NewProbe, ProbeList};
+use crate::source::{EventSource, FoundSources, FullName};
+use crate::sys::threads;
+use declared::{StateDeclaration, DECLARED, END, START};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -30,32 +31,42 @@ pub(crate) struct StateEvent {
     recorders: Recorders,
 }
 
-/// What its events are listed under.
-pub(crate) const SUBSYSTEM: &str = "statedump";
+/// Subsystem of the events.
+const SUBSYSTEM: &str = "statedump";
 
-impl StateEvent {
-    /// All of them, recorded by nobody. May sleep.
-    pub(crate) fn all() -> impl Iterator<Item = Result<Arc<Self>>> {
-        DECLARED.iter().map(|&declaration| {
-            Arc::pin_init(
-                pin_init!(Self {
-                    declaration,
-                    recorders <- Recorders::new(),
-                }),
-                GFP_KERNEL,
-            )
-        })
+/// Finds all events, which nobody records. May sleep.
+pub(super) fn find(sources: &mut FoundSources) -> Result {
+    threads::init();
+    DECLARED.iter().try_for_each(|&declaration| {
+        let event = pin_init!(StateEvent {
+            declaration,
+            recorders <- Recorders::new(),
+        });
+        sources.add(Arc::pin_init(event, GFP_KERNEL)?)
+    })
+}
+
+impl EventSource for Arc<StateEvent> {
+    fn full_name(&self) -> FullName<'_> {
+        (SUBSYSTEM, self.declaration.name)
     }
 
-    /// What is recorded.
-    pub(crate) fn declaration(&self) -> &'static StateDeclaration {
-        self.declaration
+    fn field(&self, place: usize) -> Option<Field<'_>> {
+        self.declaration.fields.get(place).copied()
+    }
+
+    fn attach(&self, new: NewProbe<'_>, to: &mut AttachedProbes) -> Result {
+        to.in_list(self.clone(), new)
+    }
+
+    fn is_of_all_tasks(&self) -> bool {
+        true
     }
 }
 
-impl Attach for StateEvent {
-    fn attach(&self, probe: Arc<Probe>, _frequency: Frequency) -> Result {
-        self.recorders.attach(probe)
+impl ProbeList for StateEvent {
+    fn attach(&self, new: NewProbe<'_>) -> Result {
+        self.recorders.attach(new.probe)
     }
 
     fn detach(&self, probe: &Probe) {

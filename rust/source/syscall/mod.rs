@@ -20,15 +20,20 @@ mod pointed;
 mod probe;
 mod table;
 
-pub(crate) use describe::Call;
-pub(crate) use probe::{handlers, CallProbes};
+pub(crate) use probe::CallProbes;
 
-use crate::abi::schema::FieldType;
-use describe::{ArgumentKind, SyscallArgument, NUMBER, RESULT};
+use super::attached::{AttachedProbes, NewProbe};
+use super::{EventSource, FoundSources, FullName};
+use crate::abi::schema::{Field, FieldType};
+use crate::sys::tracepoint::Tracepoint;
+use describe::{ArgumentKind, Call, SyscallArgument, NUMBER, RESULT};
+use kernel::error::Result;
+use kernel::sync::Arc;
+use probe::handlers;
 use table::LISTED;
 
 /// The events' subsystem.
-pub(crate) const SUBSYSTEM: &str = "syscalls";
+const SUBSYSTEM: &str = "syscalls";
 
 /// Numbers that the table could know are below this one.
 const NUMBERS: u32 = LISTED[LISTED.len() - 1].slot + 1;
@@ -50,10 +55,10 @@ pub(crate) enum Direction {
 
 impl Direction {
     /// Both.
-    pub(crate) const ALL: [Self; 2] = [Self::Entry, Self::Exit];
+    const ALL: [Self; 2] = [Self::Entry, Self::Exit];
 
     /// The kernel's tracepoint.
-    pub(crate) fn tracepoint(self) -> &'static str {
+    fn tracepoint(self) -> &'static str {
         match self {
             Self::Entry => "sys_enter",
             Self::Exit => "sys_exit",
@@ -112,11 +117,92 @@ static CALLS: [Option<&Call>; SLOTS as usize] = {
 };
 
 /// All calls, by slot.
-pub(crate) fn calls() -> impl Iterator<Item = &'static Call> {
+fn calls() -> impl Iterator<Item = &'static Call> {
     CALLS.iter().filter_map(|call| *call)
 }
 
 /// The call at this place.
 fn call(slot: u32) -> Option<&'static Call> {
     *CALLS.get(slot as usize)?
+}
+
+/// The entry or the exit of a system call.
+struct CallEvent {
+    call: &'static Call,
+    direction: Direction,
+    /// The tracepoint of all system calls.
+    tracepoint: Tracepoint,
+}
+
+/// Finds the events of all system calls.
+pub(super) fn find(sources: &mut FoundSources) -> Result {
+    for direction in Direction::ALL {
+        let Some(tracepoint) = sources.tracepoint(direction.tracepoint()) else {
+            continue;
+        };
+        for call in calls() {
+            sources.add(CallEvent {
+                call,
+                direction,
+                tracepoint,
+            })?;
+        }
+    }
+    Ok(())
+}
+
+impl EventSource for CallEvent {
+    fn full_name(&self) -> FullName<'_> {
+        (SUBSYSTEM, self.call.name(self.direction))
+    }
+
+    fn field(&self, place: usize) -> Option<Field<'_>> {
+        self.call.fields(self.direction).nth(place)
+    }
+
+    fn attach(
+        &self,
+        NewProbe { probe, channel, .. }: NewProbe<'_>,
+        to: &mut AttachedProbes,
+    ) -> Result {
+        let &Self {
+            call,
+            direction,
+            tracepoint,
+        } = self;
+        let shares = |calls: &&Arc<CallProbes>| {
+            calls.direction() == direction && calls.share_channel(&probe)
+        };
+        if let Some(calls) = to.calls.iter().find(shares) {
+            // A call that was recorded before still has a probe, which `keep` enables again.
+            if !calls.has(call) {
+                calls.set(call, &probe);
+            }
+            return Ok(());
+        }
+        let calls = CallProbes::new(direction)?;
+        calls.set(call, &probe);
+        let handlers = handlers(direction);
+        match channel {
+            Some(channel) => to
+                .calls
+                .attach(tracepoint, handlers.select(channel.setup()), calls),
+            // The format does not matter: the probe of a trigger records nothing.
+            None => to
+                .calls
+                .attach_last(tracepoint, handlers.compact_tsc, calls),
+        }
+    }
+
+    fn aliases(&self) -> [Option<FullName<'_>>; 2] {
+        let kernel_name = self.call.kernel_name(self.direction);
+        [
+            kernel_name.map(|name| (SUBSYSTEM, name)),
+            Some(("raw_syscalls", self.direction.tracepoint())),
+        ]
+    }
+
+    fn is_default(&self) -> bool {
+        true
+    }
 }

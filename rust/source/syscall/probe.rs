@@ -5,7 +5,7 @@
 use super::plan::{self, Plan, Plans, SyscallRecord};
 use super::{Call, Direction, SLOTS, UNKNOWN};
 use crate::arch::preempt::NoPreempt;
-use crate::channel::{Buffer, Channel, Entered, Waiting};
+use crate::channel::{Buffer, Entered, Waiting};
 use crate::probe::handlers::{handlers, Handlers};
 use crate::probe::Probe;
 use crate::record::format::Format;
@@ -28,7 +28,7 @@ pub(crate) struct CallProbes {
 
 impl CallProbes {
     /// Makes them, of no call yet.
-    pub(crate) fn new(direction: Direction) -> Result<Arc<Self>> {
+    pub(super) fn new(direction: Direction) -> Result<Arc<Self>> {
         Arc::init(
             init!(Self {
                 direction,
@@ -39,25 +39,23 @@ impl CallProbes {
     }
 
     /// Entries or exits.
-    pub(crate) fn direction(&self) -> Direction {
+    pub(super) fn direction(&self) -> Direction {
         self.direction
     }
 
-    /// Whether they record into `channel`, all of them or none.
-    pub(crate) fn are_of(&self, channel: &Channel) -> bool {
-        let mut probes = self.iter();
-        probes
-            .next()
-            .is_some_and(|probe| probe.event_of(channel).is_some())
+    /// Whether they record into the same channel as `probe`, all of them or none.
+    pub(super) fn share_channel(&self, probe: &Probe) -> bool {
+        let first = self.iter().next();
+        first.is_some_and(|first| first.shares_channel(probe))
     }
 
     /// Whether this call has a probe.
-    pub(crate) fn has(&self, call: &Call) -> bool {
+    pub(super) fn has(&self, call: &Call) -> bool {
         self.get(call.slot()).is_some()
     }
 
     /// Has `probe` get the records of `call`, which has none, from now on.
-    pub(crate) fn set(&self, call: &Call, probe: &Arc<Probe>) {
+    pub(super) fn set(&self, call: &Call, probe: &Arc<Probe>) {
         if let Some(place) = self.probes.get(call.slot() as usize) {
             place.set(probe.clone());
         }
@@ -199,7 +197,7 @@ fn record_any<F: Format>(
 }
 
 /// The handler of a direction in each format. Its tracepoint calls it where page faults and sleep are allowed.
-pub(crate) fn handlers(direction: Direction) -> &'static Handlers<CallProbes> {
+pub(super) fn handlers(direction: Direction) -> &'static Handlers<CallProbes> {
     match direction {
         Direction::Entry => &ENTER,
         Direction::Exit => &EXIT,

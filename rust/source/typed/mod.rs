@@ -17,10 +17,65 @@ mod signal;
 mod task;
 mod timer;
 
-pub(crate) use declare::Declaration;
+use super::attached::{AttachedProbes, NewProbe};
+use super::{EventSource, FoundSources, FullName};
+use crate::abi::schema::Field;
+use crate::sys::tracepoint::Tracepoint;
+use declare::Declaration;
+use kernel::error::Result;
+
+/// An event with a tracepoint of its own, and with a probe of its own.
+struct Typed {
+    declaration: &'static Declaration,
+    tracepoint: Tracepoint,
+}
+
+/// Finds the declared events whose tracepoints this kernel has.
+pub(super) fn find(sources: &mut FoundSources) -> Result {
+    for &declaration in DECLARED {
+        if let Some(tracepoint) = sources.tracepoint(declaration.tracepoint) {
+            sources.add(Typed {
+                declaration,
+                tracepoint,
+            })?;
+        }
+    }
+    Ok(())
+}
+
+impl EventSource for Typed {
+    fn full_name(&self) -> FullName<'_> {
+        (self.declaration.subsystem, self.declaration.name)
+    }
+
+    fn field(&self, place: usize) -> Option<Field<'_>> {
+        self.declaration.fields.get(place).copied()
+    }
+
+    fn attach(&self, new: NewProbe<'_>, to: &mut AttachedProbes) -> Result {
+        let Declaration {
+            looking, handlers, ..
+        } = self.declaration;
+        let handler = match new.channel {
+            Some(channel) if !new.probe.looks() => handlers.select(channel.setup()),
+            _ => *looking,
+        };
+        to.at_tracepoint(self.tracepoint, handler, new)
+    }
+
+    fn aliases(&self) -> [Option<FullName<'_>>; 2] {
+        let (subsystem, tracepoint) = (self.declaration.subsystem, self.declaration.tracepoint);
+        let is_other = tracepoint != self.declaration.name;
+        [is_other.then_some((subsystem, tracepoint)), None]
+    }
+
+    fn is_default(&self) -> bool {
+        self.declaration.default
+    }
+}
 
 /// All of them, in the order of their ids, the most frequent first.
-pub(crate) static DECLARED: &[&Declaration] = &[
+static DECLARED: &[&Declaration] = &[
     &sched::SCHED_SWITCH,
     &sched::SCHED_WAKING,
     &sched::SCHED_WAKEUP,

@@ -15,11 +15,8 @@ use crate::abi::schema::{Field, FieldType};
 use crate::arch::word::SharedWord;
 use meter::Preemptions;
 
-/// The event's name.
-pub(crate) const NAME: &str = "preempt_latency";
-
 /// Its fields, in the order of the record.
-pub(crate) const FIELDS: [Field<'static>; 15] = [
+pub(super) const FIELDS: [Field<'static>; 15] = [
     // Who kept the CPU.
     Field::new("comm", FieldType::text(COMM)),
     Field::new("tid", FieldType::signed(32)),

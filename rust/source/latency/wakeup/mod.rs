@@ -12,11 +12,8 @@ use super::COMM;
 use crate::abi::schema::{Field, FieldType};
 use meter::Wakeups;
 
-/// The event's name.
-pub(crate) const NAME: &str = "wakeup_latency";
-
 /// Its fields, in the order of the record.
-pub(crate) const FIELDS: [Field<'static>; 13] = [
+pub(super) const FIELDS: [Field<'static>; 13] = [
     // Who had to wait.
     Field::new("comm", FieldType::text(COMM)),
     Field::new("tid", FieldType::signed(32)),

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Probes that are attached for a session: those of a trace, or those of its triggers.
+
+use super::function::Functions;
+use super::latency::preempt::{PreemptChoice, PreemptLatency};
+use super::latency::timer::{TimerLatency, Timers};
+use super::latency::wakeup::WakeupLatency;
+use super::sampled::Frequency;
+use super::syscall::CallProbes;
+use crate::channel::Channel;
+use crate::probe::Probe;
+use crate::sys::hotplug::Hotplug;
+use crate::sys::tracepoint::{self, AttachPoint, Attachments, Handler};
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// Sources that each session has for itself: their events are fired for this session only.
+#[derive(Clone)]
+pub(crate) struct SessionSources {
+    /// The functions that it traces.
+    pub(crate) functions: Arc<Functions>,
+    /// The wake-ups that it measures.
+    pub(crate) wakeups: Arc<WakeupLatency>,
+    /// The preemptions that it measures.
+    pub(crate) preemptions: Arc<PreemptLatency>,
+    /// Its timers, whose lateness it measures.
+    pub(crate) timers: Arc<TimerLatency>,
+}
+
+impl SessionSources {
+    /// Makes sources that trace and measure nothing yet. May sleep.
+    pub(crate) fn new(timer_hotplug: &Arc<Hotplug<Timers>>) -> Result<Self> {
+        Ok(Self {
+            functions: Functions::new()?,
+            wakeups: WakeupLatency::new(())?,
+            preemptions: PreemptLatency::new(PreemptChoice::new())?,
+            timers: TimerLatency::new(timer_hotplug)?,
+        })
+    }
+}
+
+/// A probe to attach.
+pub(crate) struct NewProbe<'a> {
+    /// The probe.
+    pub(crate) probe: Arc<Probe>,
+    /// The channel that the probe records into. [`None`]: the probe is that of a trigger.
+    pub(crate) channel: Option<&'a Arc<Channel>>,
+    /// How often a sampled event is sampled.
+    pub(crate) frequency: Frequency,
+}
+
+/// The list of probes of an event that no tracepoint fires.
+pub(crate) trait ProbeList: Send + Sync {
+    /// Adds the probe to the list. Probes of triggers come after all others. May sleep.
+    fn attach(&self, new: NewProbe<'_>) -> Result;
+
+    /// Removes `probe` from the list, and waits until it does not run any more. May sleep.
+    fn detach(&self, probe: &Probe);
+}
+
+/// Probes that are attached to events. Dropping it detaches them.
+pub(crate) struct AttachedProbes {
+    pub(super) sources: SessionSources,
+    tracepoints: Attachments<Probe>,
+    /// For a trace, one per channel and direction: all system calls that the channel records, or recorded before.
+    /// For triggers, one per trigger.
+    pub(super) calls: Attachments<CallProbes>,
+    lists: KVVec<(Arc<dyn ProbeList>, Arc<Probe>)>,
+}
+
+impl AttachedProbes {
+    /// No probe yet, of a session that has these sources.
+    pub(crate) fn new(sources: &SessionSources) -> Self {
+        Self {
+            sources: sources.clone(),
+            tracepoints: Attachments::new(),
+            calls: Attachments::new(),
+            lists: KVVec::new(),
+        }
+    }
+
+    /// Attaches a probe to a tracepoint; that of a trigger after all others, so that a record of the event that ends
+    /// the recording is in it. May sleep.
+    pub(super) fn at_tracepoint(
+        &mut self,
+        place: impl Into<AttachPoint>,
+        handler: Handler<Probe>,
+        new: NewProbe<'_>,
+    ) -> Result {
+        match new.channel {
+            Some(_) => self.tracepoints.attach(place, handler, new.probe),
+            None => self.tracepoints.attach_last(place, handler, new.probe),
+        }
+    }
+
+    /// Adds a probe to a list. May sleep.
+    pub(super) fn in_list(&mut self, list: Arc<dyn ProbeList>, new: NewProbe<'_>) -> Result {
+        self.lists.reserve(1, GFP_KERNEL)?;
+        let probe = new.probe.clone();
+        list.attach(new)?;
+        Ok(self.lists.push((list, probe), GFP_KERNEL)?)
+    }
+
+    /// All probes.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Probe> {
+        let calls = self.calls.iter().flat_map(|calls| calls.iter());
+        let lists = self.lists.iter().map(|(_, probe)| &**probe);
+        let tracepoints = self.tracepoints.iter().map(|probe| &**probe);
+        Iterator::chain(Iterator::chain(tracepoints, calls), lists)
+    }
+
+    /// Detaches the probes that are not `wanted`, and waits until none of them runs. Disables the probe of a system call
+    /// instead while other calls share its handler, and enables the wanted ones. May sleep.
+    pub(crate) fn keep(&mut self, wanted: impl Fn(&Probe) -> bool) {
+        self.lists.retain(|(list, probe)| {
+            let stays = wanted(probe);
+            if !stays {
+                list.detach(probe);
+            }
+            stays
+        });
+        // A call may sleep now, and go on after this.
+        for probe in self.calls.iter().flat_map(|calls| calls.iter()) {
+            probe.set_live(wanted(probe));
+        }
+        tracepoint::detach(&mut [
+            &mut self.tracepoints.picked(|probe| !wanted(probe)),
+            &mut self.calls.picked(|calls| !calls.iter().any(Probe::is_live)),
+        ]);
+    }
+}
+
+impl Drop for AttachedProbes {
+    fn drop(&mut self) {
+        self.keep(|_| false);
+    }
+}

@@ -20,7 +20,10 @@ struct DynamicEvents;
 
 impl TextFile for DynamicEvents {
     type Data = Arc<Sessions>;
-    const ENDS_ITEM: Option<fn(u8) -> bool> = Some(|byte| byte == b'\n');
+
+    fn ends_item(_: &Arc<Sessions>) -> Option<fn(u8) -> bool> {
+        Some(|byte| byte == b'\n')
+    }
 
     fn show(sessions: &Arc<Sessions>, out: &mut Text) -> Result {
         sessions.write_definitions(out)

@@ -9,13 +9,13 @@ mod channel;
 mod control;
 mod dynamic;
 mod events;
-mod functions;
 mod latency;
 mod metadata;
 mod parameters;
 mod pipe;
 mod recovered;
 mod session;
+mod setting;
 mod state;
 mod stream;
 mod subdirs;
@@ -45,12 +45,10 @@ impl Files {
         let mut root = Dir::new("rtrace")?;
         let session = sessions.default();
         let target = ChannelTarget::new(session, ChannelId::FIRST);
-        let data = root.data(session.clone())?;
         control::make_tracer(&mut root, sessions)?;
         let events = AllEventDirs::new()?;
         dynamic::make(&mut root, sessions)?;
-        control::make(&mut root, data)?;
-        channel::make_choice(&mut root, target.clone())?;
+        control::make(&mut root, session, true)?;
         let sessions = SessionDirs::new(sessions.clone())?;
         sessions.make_control(&mut root)?;
 

@@ -72,12 +72,11 @@ impl SessionDirs {
 impl SessionDir {
     fn new(mut dir: Dir, session: &Arc<Session>) -> Result<Self> {
         let channels = Subdirs::new()?;
+        control::make(&mut dir, session, false)?;
         let data = dir.data(session.clone())?;
-        control::make(&mut dir, data)?;
         control::make_upkeep(&mut dir, data)?;
         metadata::make(&mut dir, data)?;
         state::make(&mut dir, data)?;
-        channel::make_choice(&mut dir, ChannelTarget::new(session, ChannelId::FIRST))?;
         let data = dir.data(Channels {
             session: session.clone(),
             dirs: channels.clone(),

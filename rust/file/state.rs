@@ -18,7 +18,10 @@ struct StateDump;
 
 impl TextFile for StateDump {
     type Data = Arc<Session>;
-    const ENDS_ITEM: Option<fn(u8) -> bool> = Some(|byte| byte == b'\n');
+
+    fn ends_item(_: &Arc<Session>) -> Option<fn(u8) -> bool> {
+        Some(|byte| byte == b'\n')
+    }
 
     fn show(_: &Arc<Session>, _: &mut Text) -> Result {
         Err(EPERM)

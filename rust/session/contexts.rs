@@ -15,15 +15,10 @@ impl Session {
     }
 
     /// Chooses these contexts by name, for the next trace; beside those that are chosen, unless
-    /// they `replace` them. `EBUSY` while active.
-    pub(crate) fn set_contexts(&self, channel: ChannelId, names: &str, replace: bool) -> Result {
-        let _control = self.control.lock();
+    /// they `replace` them. `control` is held.
+    pub(super) fn set_contexts(&self, channel: ChannelId, names: &str, replace: bool) -> Result {
         // Not under the lock of who looks: counters take a while to make, and to go.
-        let kept = {
-            let mut state = self.state.lock();
-            state.must_be_stopped("contexts")?;
-            state.settings.channel(channel)?.contexts.clone()
-        };
+        let kept = self.contexts(channel)?;
         let mut contexts = ContextSet::NONE;
         let counter = |kind: CounterKind| match kept.counter(kind) {
             Some(counter) => Ok(counter),

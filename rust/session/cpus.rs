@@ -15,11 +15,9 @@ impl Session {
         self.look(channel, |channel| channel.cpus.clone())
     }
 
-    /// Chooses the CPUs that are recorded, by a list, for the next trace. `EBUSY` while active.
-    pub(crate) fn set_cpus(&self, channel: ChannelId, list: &str) -> Result {
-        let _control = self.control.lock();
+    /// Chooses the CPUs that are recorded, by a list, for the next trace. `control` is held.
+    pub(super) fn set_cpus(&self, channel: ChannelId, list: &str) -> Result {
         let mut state = self.state.lock();
-        state.must_be_stopped("tracing_cpus")?;
         let mut cpus = if list == "all" {
             CpuSet::All
         } else {

@@ -16,7 +16,7 @@ use kernel::str::CString;
 
 /// Which of the two sets.
 #[derive(Clone, Copy)]
-pub(crate) enum FunctionChoice {
+pub(super) enum FunctionChoice {
     /// Only these functions.
     Only,
     /// Not these functions.
@@ -42,7 +42,7 @@ impl FunctionChoice {
 impl Session {
     /// Puts functions into a set, or out, word by word, beginning with none if they `replace` what is
     /// in it. In an active trace at once. On failure nothing has changed. May take seconds.
-    pub(crate) fn choose_functions(
+    pub(super) fn choose_functions(
         &self,
         choice: FunctionChoice,
         file: &str,
@@ -80,13 +80,21 @@ impl Session {
         })
     }
 
+    /// Removes all functions from a set.
+    pub(super) fn clear_functions(&self, choice: FunctionChoice) -> Result {
+        self.sources.functions.choose(|known| {
+            *choice.set_mut(known) = FunctionSet::NONE;
+            Ok(())
+        })
+    }
+
     /// How many functions are in a set.
-    pub(crate) fn function_count(&self, choice: FunctionChoice) -> usize {
+    pub(super) fn function_count(&self, choice: FunctionChoice) -> usize {
         self.sources.functions.look(|known| choice.set(known).len())
     }
 
     /// Writes the names of a set's functions, one a line.
-    pub(crate) fn write_functions(&self, choice: FunctionChoice, out: &mut Text) -> Result {
+    pub(super) fn write_functions(&self, choice: FunctionChoice, out: &mut Text) -> Result {
         let set = self
             .sources
             .functions
@@ -95,16 +103,6 @@ impl Session {
             writeln!(out, "{}", FunctionName::of(*function))?;
         }
         Ok(())
-    }
-
-    /// So many calls in each other are traced in a graph; 0: all.
-    pub(crate) fn max_graph_depth(&self) -> u64 {
-        self.sources.functions.max_depth()
-    }
-
-    /// Has so many traced; at once.
-    pub(crate) fn set_max_graph_depth(&self, depth: u32) {
-        self.sources.functions.set_max_depth(depth);
     }
 
     /// How many calls were missed in graphs, for so many of their task had not returned.

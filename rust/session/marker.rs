@@ -75,11 +75,9 @@ impl Session {
     }
 
     /// Chooses the channel that markers are recorded in, by its name, or none (`none`), for the next
-    /// trace. `EBUSY` while active.
-    pub(crate) fn set_marker_channel(&self, name: &str) -> Result {
-        let _control = self.control.lock();
+    /// trace. `control` is held.
+    pub(super) fn set_marker_channel(&self, name: &str) -> Result {
         let mut state = self.state.lock();
-        state.must_be_stopped("marker_channel")?;
         let named = state.settings.channel_called(name);
         match (named, name) {
             (Some(channel), _) => state.settings.marker_channel = Some(channel),

@@ -38,20 +38,20 @@ mod perf;
 mod probes;
 mod regions;
 mod selection;
+mod setting;
 mod settings;
 mod state;
+mod table;
 mod tasks;
 mod trace;
 mod triggers;
 
 use crate::abi;
 use crate::channel::clock::ClockKind;
-use crate::channel::config::{Config, ConfigRefusal};
-use crate::channel::cpus::CpuSet;
+use crate::channel::config::Config;
 use crate::channel::dump::Listing;
 use crate::channel::stopper::Stopper;
 use crate::channel::Channel;
-use crate::context::ContextSet;
 use crate::event::awaited::AllAwaited;
 use crate::event::registry::Registry;
 use crate::probe::builtin::BuiltinProbes;
@@ -69,7 +69,7 @@ pub(crate) use addresses::HiddenAddresses;
 use core::fmt::Write;
 pub(crate) use dynamic::EventFiles;
 use filters::Filters;
-pub(crate) use functions::FunctionChoice;
+use functions::FunctionChoice;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::lock::{mutex::MutexBackend, Guard};
@@ -82,9 +82,10 @@ use numbers::EventNumbers;
 pub(crate) use perf::FilesPlace;
 pub(crate) use regions::Regions;
 pub(crate) use selection::{Enabled, Selection};
+pub(crate) use setting::Setting;
 pub(crate) use settings::ChannelId;
 use settings::{ChannelSettings, Settings};
-pub(crate) use tasks::TaskChoice;
+use tasks::TaskChoice;
 use trace::Recording;
 pub(crate) use trace::{Trace, TraceChannel};
 use triggers::Triggers;
@@ -333,32 +334,6 @@ impl Session {
         last.map_or(Ok(()), |trace| trace.free())
     }
 
-    /// Goes back to the default settings, with no event enabled, of all tasks, no function and no trigger. `EBUSY` while
-    /// active.
-    pub(crate) fn reset(&self) -> Result {
-        let contexts = Arc::new(ContextSet::NONE, GFP_KERNEL)?;
-        let cpus = Arc::new(CpuSet::All, GFP_KERNEL)?;
-        let _control = self.control.lock();
-        let mut state = self.state.lock();
-        state.must_be_stopped("reset")?;
-        // Counters take a while to go: not under this lock.
-        let last = state.settings.try_clone()?;
-        drop(state);
-        self.clear_triggers()?;
-        let mut state = self.state.lock();
-        state.settings.reset(self.shared.defaults, &cpus, &contexts);
-        drop(state);
-        drop(last);
-        self.tasks.only.replace(None);
-        self.tasks.not.replace(None);
-        self.tasks.cgroups.replace(None);
-        self.sources.functions.clear();
-        self.reset_latencies();
-        let following = self.following.lock().take();
-        drop(following);
-        Ok(())
-    }
-
     /// Adds a channel, with the default settings and no event, if `publish` succeeds for it.
     /// `EBUSY` while active; `EEXIST`; `EINVAL`: the name is none; `ENOSPC`: there are too many.
     pub(crate) fn add_channel(
@@ -406,67 +381,28 @@ impl Session {
         Ok(at(self.state.lock().settings.channel(channel)?))
     }
 
-    /// What [`reset`](Self::reset) goes back to.
-    pub(crate) fn default_config(&self) -> Config {
-        self.shared.defaults
-    }
-
-    /// Changes a channel's settings, for the next trace. `EBUSY` while active.
-    pub(crate) fn configure(
-        &self,
-        channel: ChannelId,
-        file: &str,
-        change: impl FnOnce(Config) -> Result<Config, ConfigRefusal>,
-    ) -> Result {
-        let _control = self.control.lock();
-        let mut state = self.state.lock();
-        state.must_be_stopped(file)?;
-        let settings = state.settings.channel_mut(channel)?;
-        match change(settings.config) {
-            Ok(config) => settings.config = config,
-            Err(refusal) => return Err(state.refuse(fmt!("{file}: {refusal}"))),
-        }
-        Ok(())
-    }
-
     /// The clock of the next trace, or of the active one.
     pub(crate) fn clock(&self) -> ClockKind {
         self.state.lock().settings.clock
     }
 
-    /// Chooses the clock by name. `EBUSY` while active.
-    pub(crate) fn set_clock(&self, name: &str) -> Result {
-        let _control = self.control.lock();
-        let mut state = self.state.lock();
-        state.must_be_stopped("clock")?;
-        match ClockKind::by_name(name) {
-            Some(clock) => state.settings.clock = clock,
-            None if ClockKind::NAMES.contains(&name) => {
-                return Err(state.refuse(fmt!(
+    /// Chooses the clock of the next trace by name. `control` is held.
+    fn set_clock(&self, name: &str) -> Result {
+        let clock = ClockKind::by_name(name);
+        self.state.lock().settings.clock = clock.ok_or_else(|| {
+            if ClockKind::NAMES.contains(&name) {
+                return self.refuse(fmt!(
                     "clock: '{name}' is not constant, or not in step, on this machine"
-                )))
+                ));
             }
-            None => return Err(state.refuse(fmt!("clock: there is no clock '{name}'"))),
-        }
+            self.refuse(fmt!("clock: there is no clock '{name}'"))
+        })?;
         Ok(())
     }
 
     /// How often what is sampled is.
     pub(crate) fn sample_frequency(&self) -> Frequency {
         self.state.lock().settings.sample_frequency
-    }
-
-    /// Has it sampled so often, for the next trace. `EBUSY` while active.
-    pub(crate) fn set_sample_frequency(&self, hertz: &str) -> Result {
-        let _control = self.control.lock();
-        let mut state = self.state.lock();
-        state.must_be_stopped("sample_freq")?;
-        let frequency = hertz.parse().ok().and_then(Frequency::new);
-        state.settings.sample_frequency = frequency.ok_or_else(|| {
-            let max = Frequency::MAX;
-            state.refuse(fmt!("sample_freq: '{hertz}' is no number from 1 to {max}"))
-        })?;
-        Ok(())
     }
 
     /// The current trace, or the last one. `ENODATA` before the first.

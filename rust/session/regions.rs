@@ -44,10 +44,8 @@ impl Session {
         self.look(channel, |channel| channel.region.clone())
     }
 
-    /// Chooses that by its name, or none (`none`), for the next trace. `EBUSY` while active.
-    pub(crate) fn set_region(&self, channel: ChannelId, name: &str) -> Result {
-        let _control = self.control.lock();
-        self.state.lock().must_be_stopped("memory")?;
+    /// Chooses that by its name, or none (`none`), for the next trace. `control` is held.
+    pub(super) fn set_region(&self, channel: ChannelId, name: &str) -> Result {
         let region = match name {
             "none" => None,
             name => Some(self.shared.regions.find(name).map_err(|error| match error {

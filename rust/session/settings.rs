@@ -153,22 +153,6 @@ impl Settings {
     pub(super) fn channel_mut(&mut self, id: ChannelId) -> Result<&mut ChannelSettings> {
         self.channels.get_mut(id.index()).ok_or(ENOENT)
     }
-
-    /// Goes back to these defaults, with no event enabled, no filter and no context. The channels
-    /// stay.
-    pub(super) fn reset(&mut self, config: Config, cpus: &Arc<CpuSet>, contexts: &Arc<ContextSet>) {
-        self.clock = ClockKind::best();
-        self.marker_channel = Some(ChannelId::FIRST);
-        self.sample_frequency = Frequency::DEFAULT;
-        for channel in &mut self.channels {
-            channel.config = config;
-            channel.cpus = cpus.clone();
-            channel.region = None;
-            channel.selection = Selection::NONE;
-            channel.filters = Filters::NONE;
-            channel.contexts = contexts.clone();
-        }
-    }
 }
 
 impl ChannelSettings {

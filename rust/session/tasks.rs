@@ -12,7 +12,7 @@ use kernel::sync::Arc;
 
 /// Which of the two sets.
 #[derive(Clone, Copy)]
-pub(crate) enum TaskChoice {
+pub(super) enum TaskChoice {
     /// Only these tasks.
     Only,
     /// Not these tasks.
@@ -31,7 +31,7 @@ impl TaskChoice {
 impl Session {
     /// Puts tasks into a set, by their ids, or has them `replace` what is in it; without any it is
     /// no set any more. In an active trace at once. On failure nothing has changed.
-    pub(crate) fn choose_tasks(
+    pub(super) fn choose_tasks(
         &self,
         choice: TaskChoice,
         file: &str,
@@ -64,14 +64,20 @@ impl Session {
         self.record_all().inspect_err(|_| place.replace(before))
     }
 
+    /// Removes all tasks from a set. No trace is recorded.
+    pub(super) fn clear_tasks(&self, choice: TaskChoice) -> Result {
+        choice.set(&self.tasks).replace(None);
+        Ok(())
+    }
+
     /// How many tasks are in a set.
-    pub(crate) fn task_count(&self, choice: TaskChoice) -> usize {
+    pub(super) fn task_count(&self, choice: TaskChoice) -> usize {
         let set = choice.set(&self.tasks).get_arc();
         set.map_or(0, |set| set.iter().count())
     }
 
     /// Writes the ids of a set's tasks, one a line.
-    pub(crate) fn write_tasks(&self, choice: TaskChoice, out: &mut Text) -> Result {
+    pub(super) fn write_tasks(&self, choice: TaskChoice, out: &mut Text) -> Result {
         if let Some(set) = choice.set(&self.tasks).get_arc() {
             set.iter().try_for_each(|id| writeln!(out, "{id}"))?;
         }
@@ -81,7 +87,7 @@ impl Session {
     /// Puts cgroups into the set of those whose tasks' events are recorded, by their paths, one a
     /// line, or has them `replace` what is in it; without any it is no set any more. In an active
     /// trace at once. On failure nothing has changed.
-    pub(crate) fn choose_cgroups(&self, paths: &str, replace: bool) -> Result {
+    pub(super) fn choose_cgroups(&self, paths: &str, replace: bool) -> Result {
         let _control = self.control.lock();
         let place = &self.tasks.cgroups;
         let before = place.get_arc();
@@ -108,14 +114,20 @@ impl Session {
         self.record_all().inspect_err(|_| place.replace(before))
     }
 
+    /// Removes all cgroups from the set. No trace is recorded.
+    pub(super) fn clear_cgroups(&self) -> Result {
+        self.tasks.cgroups.replace(None);
+        Ok(())
+    }
+
     /// How many cgroups are in the set.
-    pub(crate) fn cgroup_count(&self) -> usize {
+    pub(super) fn cgroup_count(&self) -> usize {
         let set = self.tasks.cgroups.get_arc();
         set.map_or(0, |set| set.paths().count())
     }
 
     /// Writes the paths of the set's cgroups, one a line.
-    pub(crate) fn write_cgroups(&self, out: &mut Text) -> Result {
+    pub(super) fn write_cgroups(&self, out: &mut Text) -> Result {
         if let Some(set) = self.tasks.cgroups.get_arc() {
             for path in set.paths() {
                 writeln!(out, "{}", path.to_str()?)?;
@@ -125,13 +137,12 @@ impl Session {
     }
 
     /// Whether the sets follow forks and exits.
-    pub(crate) fn follows_tasks(&self) -> bool {
+    pub(super) fn follows_tasks(&self) -> bool {
         self.following.lock().is_some()
     }
 
     /// Has the sets follow forks and exits from now on, or not.
-    pub(crate) fn follow_tasks(&self, follow: bool) -> Result {
-        let _control = self.control.lock();
+    pub(super) fn follow_tasks(&self, follow: bool) -> Result {
         if follow == self.follows_tasks() {
             return Ok(());
         }

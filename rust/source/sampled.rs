@@ -38,7 +38,7 @@ impl Frequency {
     }
 
     /// The number.
-    pub(crate) fn hertz(self) -> u32 {
+    pub(crate) const fn hertz(self) -> u32 {
         self.0
     }
 }

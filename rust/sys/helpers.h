@@ -90,16 +90,7 @@ void rtrace_put_page(struct page *page);
 /* parameter.c */
 u8 rtrace_delivery_barrier(void);
 u16 rtrace_mode(void);
-const char *rtrace_given_clock(void);
-const char *rtrace_given_channel_mode(void);
-const char *rtrace_given_subbuf_size(void);
-const char *rtrace_given_subbuf_count(void);
-const char *rtrace_given_tracing_cpus(void);
-const char *rtrace_given_contexts(void);
-const char *rtrace_given_set_event(void);
-const char *rtrace_given_memory(void);
-const char *rtrace_given_set_filter(void);
-const char *rtrace_given_enable(void);
+const char *rtrace_given(const char *name, size_t len);
 void rtrace_set_access(struct dentry *entry);
 u64 rtrace_origin(void);
 

@@ -7,7 +7,9 @@
 #include <linux/dcache.h>
 #include <linux/fs.h>
 #include <linux/kstrtox.h>
+#include <linux/module.h>
 #include <linux/moduleparam.h>
+#include <linux/string.h>
 #include <linux/sysfs.h>
 #include <linux/uidgid.h>
 
@@ -83,8 +85,7 @@ MODULE_PARM_DESC(gid, "Group of the directories and files in debugfs (default: 0
 #define SETTING(name, description)		\
 	static char *name;			\
 	module_param(name, charp, 0444);	\
-	MODULE_PARM_DESC(name, description);	\
-	notrace const char *rtrace_given_##name(void) { return name; }
+	MODULE_PARM_DESC(name, description)
 
 SETTING(clock, "Clock of the first trace: tsc or mono (default: the best)");
 SETTING(channel_mode, "Mode of channel0: discard or overwrite (default: overwrite)");
@@ -96,6 +97,18 @@ SETTING(set_event, "Its events: patterns with commas between them (default: the 
 SETTING(set_filter, "Which records of them: PATTERN EXPRESSION, with semicolons between several (default: all)");
 SETTING(memory, "Where its buffers are: the name of memory that reserve_mem= reserves (default: none: allocated)");
 SETTING(enable, "1: record from now on (default: 0)");
+
+/* Value of the parameter whose name has these bytes, if it is a text and was given. */
+notrace const char *rtrace_given(const char *name, size_t len)
+{
+	const struct kernel_param *param = THIS_MODULE->kp;
+	const struct kernel_param *end = param + THIS_MODULE->num_kp;
+
+	for (; param < end; param++)
+		if (param->ops == &param_ops_charp && strlen(param->name) == len && !memcmp(param->name, name, len))
+			return *(char **)param->arg;
+	return NULL;
+}
 
 notrace u16 rtrace_mode(void)
 {

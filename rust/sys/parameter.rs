@@ -24,37 +24,13 @@ pub(crate) fn origin() -> u64 {
     unsafe { bindings::rtrace_origin() }
 }
 
-/// Settings that were given as texts; none for those that were not. Any context.
-macro_rules! settings {
-    ($($name:ident = $given:ident;)*) => {$(
-        #[allow(missing_docs)] // The description is MODULE_PARM_DESC().
-        pub(crate) fn $name() -> Option<&'static CStr> {
-            // SAFETY: As above; what it points to stays as long as the module.
-            unsafe { text(bindings::$given()) }
-        }
-    )*};
-}
-
-settings! {
-    clock = rtrace_given_clock;
-    channel_mode = rtrace_given_channel_mode;
-    subbuf_size = rtrace_given_subbuf_size;
-    subbuf_count = rtrace_given_subbuf_count;
-    tracing_cpus = rtrace_given_tracing_cpus;
-    contexts = rtrace_given_contexts;
-    memory = rtrace_given_memory;
-    set_event = rtrace_given_set_event;
-    set_filter = rtrace_given_set_filter;
-    enable = rtrace_given_enable;
-}
-
-/// # Safety
-///
-/// `text` is null, or a NUL-terminated text that is there for ever.
-unsafe fn text(text: *const c_char) -> Option<&'static CStr> {
+/// Value of the parameter `name`, if it is a text and was given. Any context.
+pub(crate) fn given(name: &str) -> Option<&'static CStr> {
+    // SAFETY: The name has this many bytes.
+    let text = unsafe { bindings::rtrace_given(name.as_ptr().cast(), name.len()) };
     if text.is_null() {
         return None;
     }
-    // SAFETY: The caller's promise.
+    // SAFETY: A NUL-terminated text that exists as long as the module.
     Some(unsafe { CStr::from_ptr(text.cast()) })
 }

@@ -79,15 +79,6 @@ impl Hooks {
         Ok(())
     }
 
-    /// Has no function traced any more. May sleep.
-    pub(super) fn clear(&self) {
-        let mut hooked = self.hooked.lock();
-        hooked.begins = None;
-        self.end_calls(&mut hooked);
-        let before = core::mem::replace(&mut self.state.lock().choice, TracedFunctions::NONE);
-        drop(before);
-    }
-
     /// Calls `look` with what is chosen.
     pub(super) fn look<R>(&self, look: impl FnOnce(&TracedFunctions) -> R) -> R {
         look(&self.state.lock().choice)

@@ -61,12 +61,6 @@ impl Functions {
         self.hooks.choose(change)
     }
 
-    /// Has none traced any more, and all depths where some are. May sleep.
-    pub(crate) fn clear(&self) {
-        self.set_max_depth(0);
-        self.hooks.clear();
-    }
-
     /// Calls `look` with what is chosen.
     pub(crate) fn look<R>(&self, look: impl FnOnce(&TracedFunctions) -> R) -> R {
         self.hooks.look(look)

@@ -123,7 +123,7 @@ impl Dir {
     }
 
     /// This directory itself, as the group of its files.
-    fn top(&mut self) -> Group<'_> {
+    pub(crate) fn top(&mut self) -> Group<'_> {
         let entry = self.entry;
         // INVARIANT: Live, by the invariant of `Dir`.
         Group { dir: self, entry }
@@ -148,6 +148,11 @@ unsafe fn make_entry(name: &str, above: *mut bindings::dentry) -> Result<*mut bi
 }
 
 impl Group<'_> {
+    /// Keeps data for as long as there are files.
+    pub(crate) fn data<T: Send + Sync + 'static>(&mut self, data: T) -> Result<Data<T>> {
+        self.dir.data(data)
+    }
+
     /// Makes the directory `name` in this one. `EEXIST`: it is there. May sleep.
     pub(crate) fn group(&mut self, name: &str) -> Result<Group<'_>> {
         // SAFETY: Live, by the invariant.

@@ -60,7 +60,9 @@ pub(crate) trait TextFile: 'static {
     /// Whether a byte ends an item, where the text is a list that may be long. An item in which a
     /// write of whole blocks (of 1024 bytes) ends goes on in the next write of the same open file,
     /// or ends when that is closed.
-    const ENDS_ITEM: Option<fn(u8) -> bool> = None;
+    fn ends_item(_data: &Self::Data) -> Option<fn(u8) -> bool> {
+        None
+    }
 
     /// Writes the text. May sleep.
     fn show(data: &Self::Data, out: &mut Text) -> Result;
@@ -237,7 +239,7 @@ impl<F: TextFile> Operations<F> {
             core::mem::swap(&mut input, &mut written);
         }
         input.extend_from_slice(&written, GFP_KERNEL)?;
-        let whole = match F::ENDS_ITEM {
+        let whole = match F::ends_item(data) {
             Some(ends) if count % STDIO_BLOCK == 0 => {
                 let end = input.iter().rposition(|byte| ends(*byte));
                 end.map_or(0, |end| end + 1)
@@ -339,17 +341,18 @@ impl<F: TextFile> Operations<F> {
             if count > WRITE_MAX {
                 return Err(E2BIG);
             }
-            // As ftrace: 0 bytes add nothing to a list, and are no value.
-            if count == 0 && F::ENDS_ITEM.is_none() {
-                return Err(EINVAL);
-            }
             // Without the guard and the lock, as in `read`.
             let mut input = KVVec::new();
             UserSlice::new(UserPtr::from_ptr(buffer.cast_mut().cast()), count)
                 .read_all(&mut input, GFP_KERNEL)?;
             // SAFETY: The kernel calls with an open file of these operations.
             let (open, guard) = unsafe { (Self::opened(file), Guard::new(file)?) };
-            Self::take_items(open, open.data(&guard), input)
+            let data = open.data(&guard);
+            // As ftrace: 0 bytes add nothing to a list, and are no value.
+            if count == 0 && F::ends_item(data).is_none() {
+                return Err(EINVAL);
+            }
+            Self::take_items(open, data, input)
         };
         match stored() {
             Ok(()) => count as isize,

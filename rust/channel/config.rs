@@ -25,6 +25,8 @@ pub(crate) struct Config {
     pub(crate) read_period_us: u32,
     /// How much there must be for them to be woken before.
     pub(crate) watermark: Watermark,
+    /// Whether the memory of a snapshot is kept for the next one.
+    pub(crate) keeps_snapshot_memory: bool,
     /// Bytes of the AUX area that each CPU has beside its buffer; 0: none.
     pub(crate) aux_size: usize,
     /// The side that pays for the order between writer and reader (a parameter of the module).
@@ -42,6 +44,7 @@ impl Config {
         switch_period_us: 1_000_000,
         read_period_us: 0,
         watermark: Watermark::None,
+        keeps_snapshot_memory: false,
         aux_size: 0,
         barriers: Barriers::Interrupt,
         origin: 0,

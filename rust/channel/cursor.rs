@@ -2,6 +2,7 @@
 
 //! Where a stream's reader is: packet by packet through a buffer; and the packet that it holds.
 
+use super::config::Config;
 use super::platform::Kernel;
 use super::reader::Censor;
 use super::snapshot::Snapshot;
@@ -129,12 +130,12 @@ impl HeldPacket {
 }
 
 impl Cursor {
-    /// At the first packet.
-    pub(super) fn new(reader: Reader) -> Self {
+    /// At the first packet. Snapshots keep their memory if the channel is `config`ured so.
+    pub(super) fn new(reader: Reader, config: &Config) -> Self {
         Self {
             reader,
             is_holding: false,
-            snapshot: Snapshot::default(),
+            snapshot: Snapshot::new(config.keeps_snapshot_memory),
             is_mapped: false,
             packets: 0,
             records: 0,
@@ -206,6 +207,8 @@ impl Cursor {
     pub(super) fn put(&mut self, buffer: &Buffer, held: HeldPacket) {
         self.is_holding = false;
         self.seen = held.seen;
+        // Before its memory is free.
+        drop(held);
         let packet = match self.snapshot.put() {
             Some(taken) => {
                 buffer.ring().release(&taken);

@@ -364,7 +364,7 @@ impl Channel {
             GFP_KERNEL,
         )?;
         let buffer = Arc::new(Self::make_buffer(setup, cpu, wakeup.clone())?, GFP_KERNEL)?;
-        let stream = Arc::pin_init(Stream::new(buffer.clone(), wakeup), GFP_KERNEL)?;
+        let stream = Arc::pin_init(Stream::new(buffer.clone(), wakeup, &config), GFP_KERNEL)?;
         let (switched, read) = (stream.clone(), stream.clone());
         let timers = Arc::pin_init(
             pin_init!(Timers {

@@ -3,8 +3,9 @@
 //! A snapshot of a stream: all its packets taken at once, to be read at leisure.
 //!
 //! The buffer gets a second bank of memory, and the writer goes on there
-//! ([`ring::exchange`](crate::ring::exchange)). The first is freed when its packets are read. A reader that goes
-//! away before leaves what it has not read in the buffer, as far as the writer has not used the place.
+//! ([`ring::exchange`](crate::ring::exchange)). The first is freed when its packets are read, or kept for the next
+//! snapshot if the channel is configured so. A reader that goes away before leaves what it has not read in the
+//! buffer, as far as the writer has not used the place.
 
 use super::cursor::Cursor;
 use super::Buffer;
@@ -30,7 +31,9 @@ const PAUSE: Delta = Delta::from_micros(50);
 /// A snapshot of one buffer.
 #[derive(Default)]
 pub(super) struct Snapshot {
-    /// Memory for the buffer, until the packets are taken.
+    /// Whether memory is kept for the next snapshot.
+    keeps_memory: bool,
+    /// Memory for the buffer, until the packets are taken; afterwards kept memory.
     spare: Option<Arc<KernelPages>>,
     /// Whether some slot may have the old memory still.
     is_exchanging: bool,
@@ -43,6 +46,14 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
+    /// No snapshot.
+    pub(super) fn new(keeps_memory: bool) -> Self {
+        Self {
+            keeps_memory,
+            ..Self::default()
+        }
+    }
+
     /// Whether the buffer has memory of two banks.
     pub(super) fn is_taken(&self) -> bool {
         self.is_exchanging || self.vacated.is_some()
@@ -184,7 +195,9 @@ impl Cursor {
 
     /// The reader goes away.
     pub(super) fn leave(&mut self) {
-        self.snapshot.spare = None;
+        if !self.snapshot.keeps_memory {
+            self.snapshot.spare = None;
+        }
         self.is_mapped = false;
     }
 
@@ -194,12 +207,20 @@ impl Cursor {
         }
     }
 
-    /// Frees the old memory, if the buffer does without.
+    /// Frees the old memory, or keeps it, if the buffer does without. No packet of it is held.
     pub(super) fn free(&mut self, buffer: &Buffer) {
-        if let Some(vacated) = self.snapshot.vacated.take() {
-            let platform = buffer.ring().platform();
-            platform.location.listed.subbufs(vacated.bank(), None);
-            buffer.free(&mut self.reader, vacated);
+        let Some(vacated) = self.snapshot.vacated.take() else {
+            return;
+        };
+        let platform = buffer.ring().platform();
+        platform.location.listed.subbufs(vacated.bank(), None);
+        let pages = buffer.free(&mut self.reader, vacated);
+        if self.snapshot.keeps_memory {
+            let unused = pages.and_then(Arc::into_unique_or_drop);
+            self.snapshot.spare = unused.map(Arc::from);
+        }
+        // The room for packets belongs to the memory.
+        if self.snapshot.spare.is_none() {
             self.snapshot.taken = KVVec::new();
         }
     }

@@ -2,6 +2,7 @@
 
 //! A stream: the packets of one CPU's buffer, to read.
 
+use super::config::Config;
 use super::cursor::{Cursor, HeldPacket};
 use super::platform::Kernel;
 use super::wakeup::StreamWakeup;
@@ -31,8 +32,12 @@ pub(super) struct Stream {
 
 impl Stream {
     /// The stream of `buffer`, whose packets are announced by `wakeup`.
-    pub(super) fn new(buffer: Arc<Buffer>, wakeup: Arc<StreamWakeup>) -> impl PinInit<Self, Error> {
-        let cursor = Cursor::new(buffer.ring().reader());
+    pub(super) fn new(
+        buffer: Arc<Buffer>,
+        wakeup: Arc<StreamWakeup>,
+        config: &Config,
+    ) -> impl PinInit<Self, Error> {
+        let cursor = Cursor::new(buffer.ring().reader(), config);
         try_pin_init!(Self {
             buffer,
             wakeup,

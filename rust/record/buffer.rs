@@ -394,7 +394,7 @@ impl<P: WritePlatform> Buffer<P> {
     }
 
     /// Gives the buffer pages for its other bank, which has none. There must be as many pages as
-    /// the first bank has, all zero. Returns which bank that is, or [`None`] if the bank has pages
+    /// the first bank has, all zero or from [`free`](Self::free) of this buffer. Returns which bank that is, or [`None`] if the bank has pages
     /// or the number differs. Afterwards [`exchange`](Self::exchange) moves the writer to them.
     pub fn add_bank(&self, reader: &mut Reader, pages: P::Pages) -> Option<Bank> {
         let (bank, used) = self.pages(reader)?;
@@ -429,9 +429,10 @@ impl<P: WritePlatform> Buffer<P> {
         self.ring.restore(reader, taken)
     }
 
-    /// Drops the pages of a bank. Packets that lie there and are still held keep them.
-    pub fn free(&self, reader: &mut Reader, vacated: Vacated) {
-        self.memory.free(reader, vacated);
+    /// Returns the pages of a bank, which has none afterwards. Packets that lie there and are still
+    /// held have clones of them.
+    pub fn free(&self, reader: &mut Reader, vacated: Vacated) -> Option<P::Pages> {
+        self.memory.free(reader, vacated)
     }
 
     /// Reports losses that no packet has reported, in an empty packet, if there is room for one.

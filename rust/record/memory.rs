@@ -286,12 +286,12 @@ impl<G: Pages> Memory<G> {
         bank.get_or_insert(pages);
     }
 
-    /// Drops the pages of a bank. A clone keeps them.
-    pub(super) fn free(&self, _: &mut Reader, vacated: Vacated) {
+    /// Returns the pages of a bank, which has none afterwards.
+    pub(super) fn free(&self, _: &mut Reader, vacated: Vacated) -> Option<G> {
         // SAFETY:
         // - The ring's one reader is borrowed mutably, so no other code accesses the bank.
         // - No slot has memory of the bank, so no writer has an address in it.
-        unsafe { *self.cell(vacated.bank()).get() = None };
+        unsafe { (*self.cell(vacated.bank()).get()).take() }
     }
 
     /// Writes `value` at `at`, a writers' address.

@@ -363,6 +363,12 @@ pub(super) static CHANNEL: &[Setting] = &[
             ..config
         })
     }),
+    choice!(
+        "snapshot_memory",
+        keeps_snapshot_memory,
+        ["keep" => true, "free" => false],
+        "must be keep or free"
+    ),
     part!("aux_size", aux_size, |config, text| {
         config.with_aux_size(bytes(text)?)
     }),

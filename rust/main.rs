@@ -26,7 +26,7 @@ pub(crate) mod sys;
 pub(crate) mod tracer;
 
 use channel::config::Config;
-use channel::platform::Barriers;
+use channel::platform::BarrierPolicy;
 use kernel::prelude::*;
 use tracer::Tracer;
 
@@ -46,8 +46,8 @@ impl kernel::Module for Rtrace {
     fn init(_module: &'static ThisModule) -> Result<Self> {
         let config = Config {
             barriers: match sys::parameter::delivery_barrier() {
-                0 => Barriers::Interrupt,
-                _ => Barriers::Delivery,
+                0 => BarrierPolicy::Auto,
+                _ => BarrierPolicy::Writer,
             },
             origin: sys::parameter::origin(),
             ..Config::DEFAULT

@@ -2,7 +2,7 @@
 
 //! A channel's settings, and what values they may have: the one place that checks them.
 
-use super::platform::Barriers;
+use super::platform::BarrierPolicy;
 use super::watermark::Watermark;
 use crate::ring::Mode;
 use crate::sys::pages::PAGE_SIZE;
@@ -29,8 +29,8 @@ pub(crate) struct Config {
     pub(crate) keeps_snapshot_memory: bool,
     /// Bytes of the AUX area that each CPU has beside its buffer; 0: none.
     pub(crate) aux_size: usize,
-    /// The side that pays for the order between writer and reader (a parameter of the module).
-    pub(crate) barriers: Barriers,
+    /// The side that pays for the order between writer and reader. (The default is a parameter of the module.)
+    pub(crate) barriers: BarrierPolicy,
     /// Where positions begin (a parameter of the module, for tests of their wrap).
     pub(crate) origin: u64,
 }
@@ -46,7 +46,7 @@ impl Config {
         watermark: Watermark::None,
         keeps_snapshot_memory: false,
         aux_size: 0,
-        barriers: Barriers::Interrupt,
+        barriers: BarrierPolicy::Auto,
         origin: 0,
     };
 

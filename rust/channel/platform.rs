@@ -27,7 +27,7 @@ use kernel::sync::Arc;
 
 /// Who pays for the order between a packet's bytes and the word that says it is finished.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Barriers {
+pub(super) enum Barriers {
     /// The reader: it interrupts the writer's CPU, which executes a full barrier (the paper's
     /// Algorithm 6). The writer has compiler barriers only.
     Interrupt,
@@ -36,14 +36,25 @@ pub(crate) enum Barriers {
     Delivery,
 }
 
-impl Barriers {
-    /// The policy for `cpu`: `self`, except that a CPU which the kernel keeps free of interrupts
-    /// (`isolcpus`, `nohz_full`, an isolated cpuset partition) pays at delivery.
-    pub(super) fn on(self, cpu: u32) -> Self {
-        if cpu::is_isolated(cpu) {
-            Self::Delivery
-        } else {
-            self
+/// The side that pays, on each CPU of a channel.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BarrierPolicy {
+    /// The reader, except that the writer pays on a CPU which the kernel keeps free of interrupts
+    /// (`isolcpus`, `nohz_full`, an isolated cpuset partition).
+    Auto,
+    /// The reader.
+    Reader,
+    /// The writer.
+    Writer,
+}
+
+impl BarrierPolicy {
+    /// The barriers of `cpu`.
+    pub(super) fn on(self, cpu: u32) -> Barriers {
+        match self {
+            Self::Auto if cpu::is_isolated(cpu) => Barriers::Delivery,
+            Self::Auto | Self::Reader => Barriers::Interrupt,
+            Self::Writer => Barriers::Delivery,
         }
     }
 }

@@ -10,6 +10,7 @@ use super::{Filters, FunctionChoice, Selection, Session, TaskChoice};
 use crate::abi::names::FIRST_CHANNEL;
 use crate::channel::clock::ClockKind;
 use crate::channel::config::{self, ConfigRefusal};
+use crate::channel::platform::BarrierPolicy;
 use crate::channel::watermark::Watermark;
 use crate::input::number;
 use crate::ring::Mode;
@@ -368,6 +369,16 @@ pub(super) static CHANNEL: &[Setting] = &[
         keeps_snapshot_memory,
         ["keep" => true, "free" => false],
         "must be keep or free"
+    ),
+    choice!(
+        "barrier",
+        barriers,
+        [
+            "auto" => BarrierPolicy::Auto,
+            "reader" => BarrierPolicy::Reader,
+            "writer" => BarrierPolicy::Writer,
+        ],
+        "must be auto, reader or writer"
     ),
     part!("aux_size", aux_size, |config, text| {
         config.with_aux_size(bytes(text)?)

@@ -322,11 +322,11 @@ const TEXTS: [(&str, &str, &str); 57] = [
     (
         "config",
         "all",
-        "session = \"web\"\nclock = \"mono\"\nsample_freq = 7\naux_size = \"1M\"\nmarker_channel = \"a\"\n\
+        "session = \"web\"\nclock = \"mono\"\nsample_freq = 7\naux_size = \"1M\"\nbarrier = \"auto\"\nmarker_channel = \"a\"\n\
          contexts = [\"tid\", \"comm\"]\ncpus = \"0-3\"\nstate = true\npids = [1, 2]\ncgroups = [\"/a\"]\n\
          only = true\n[[channel]]\nname = \"a\"\nsize = \"64Kx8\"\nmode = \"overwrite\"\n\
          events = [\"sched\", \"!irq:*\", \"openat\"]\nexclude = [\"b\"]\ncontexts = [\"pid\"]\ncpus = \"1\"\n\
-         [channel.filters]\nz = \"x == 1\"\n\"a:*\" = '''\ny == \"2\"'''\n",
+         snapshot_memory = \"keep\"\n[channel.filters]\nz = \"x == 1\"\n\"a:*\" = '''\ny == \"2\"'''\n",
     ),
     (
         "config",

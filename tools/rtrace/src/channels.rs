@@ -5,6 +5,7 @@
 use crate::decode::is_call;
 use crate::given::Given;
 use rtrace_input::name;
+use std::collections::BTreeMap;
 use std::str::FromStr;
 use trace::settings::{BufferSize, Mode};
 use trace::tracer::FIRST_CHANNEL;
@@ -73,9 +74,14 @@ pub struct ChannelSetup {
     pub contexts: Option<Given<Vec<String>>>,
     /// The CPUs that are recorded, as a list.
     pub cpus: Option<Given<String>>,
+    /// Some of the settings that are written as text.
+    pub texts: Texts,
     /// Which records of events are taken; set one after the other.
     pub filters: Vec<Filter>,
 }
+
+/// Settings of a channel that are written as text, by the name of the setting (one of [`TEXTS`](trace::settings::TEXTS)).
+pub type Texts = BTreeMap<&'static str, Given<String>>;
 
 /// A filter of the events that a pattern picks.
 #[derive(Clone, Debug, PartialEq, Eq)]

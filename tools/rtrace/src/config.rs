@@ -3,7 +3,7 @@
 //! What is recorded as a TOML file: `rtrace record --config FILE`, `rtrace start --config FILE`.
 
 use crate::args::{aux_size, filter, pattern};
-use crate::channels::{self, patterns, ChannelSetup, Filter};
+use crate::channels::{self, patterns, ChannelSetup, Filter, Texts};
 use crate::given::Given;
 use crate::setup::Setup;
 use crate::tasks::Tasks;
@@ -14,7 +14,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
-use trace::settings::{BufferSize, Mode};
+use trace::settings::{BufferSize, Mode, TEXTS};
 
 /// What a file says.
 #[derive(Debug, Default)]
@@ -33,6 +33,8 @@ struct File {
     clock: Option<Spanned<String>>,
     sample_freq: Option<Spanned<u32>>,
     aux_size: Option<Spanned<AuxSize>>,
+    snapshot_memory: Option<Spanned<String>>,
+    barrier: Option<Spanned<String>>,
     marker_channel: Option<Spanned<String>>,
     contexts: Option<Spanned<Vec<String>>>,
     cpus: Option<Spanned<String>>,
@@ -60,6 +62,8 @@ struct Channel {
     filters: BTreeMap<Spanned<String>, Spanned<String>>,
     contexts: Option<Spanned<Vec<String>>>,
     cpus: Option<Spanned<String>>,
+    snapshot_memory: Option<Spanned<String>>,
+    barrier: Option<Spanned<String>>,
 }
 
 /// A number of bytes, as text with K, M or G.
@@ -146,6 +150,7 @@ pub fn parse(file: &str, text: &str) -> Result<Config, String> {
             aux_size: source
                 .optional(parsed.aux_size)
                 .map(|size| size.map(|AuxSize(size)| size)),
+            texts: source.texts([parsed.snapshot_memory, parsed.barrier]),
             marker_channel: source.optional(parsed.marker_channel),
             contexts: source.optional(parsed.contexts),
             cpus: source.optional(parsed.cpus),
@@ -182,6 +187,15 @@ impl Source<'_> {
 
     fn optional<T>(self, value: Option<Spanned<T>>) -> Option<Given<T>> {
         value.map(|value| self.spanned(value))
+    }
+
+    /// Values of the settings [`TEXTS`].
+    fn texts(self, values: [Option<Spanned<String>>; TEXTS.len()]) -> Texts {
+        let given = values.map(|value| self.optional(value));
+        let named = TEXTS.into_iter().zip(given);
+        named
+            .filter_map(|(setting, text)| Some((setting, text?)))
+            .collect()
     }
 
     /// A pattern, as on the command line.
@@ -229,6 +243,7 @@ impl Source<'_> {
             size: channel.size.map(|Size(size)| size),
             contexts: self.optional(channel.contexts),
             cpus: self.optional(channel.cpus),
+            texts: self.texts([channel.snapshot_memory, channel.barrier]),
             filters: filters.collect::<Result<_, String>>()?,
             ..ChannelSetup::named(&name.value)
         };
@@ -285,11 +300,12 @@ mod tests {
     #[test]
     fn everything_is_taken() {
         let text = "session = \"web\"\nclock = \"mono\"\nmarker_channel = \"a\"\nsample_freq = 7\nstate = true\naux_size = \"1M\"\n\
+                    snapshot_memory = \"keep\"\nbarrier = \"reader\"\n\
                     contexts = [\"tid\", \"comm\"]\ncpus = \"0-3\"\n\
                     pids = [1, 2]\ncgroups = [\"/a\"]\nonly = true\n\
                     [[channel]]\nname = \"a\"\nsize = \"64Kx8\"\nmode = \"overwrite\"\n\
                     events = [\"sched\", \"irq:*\"]\nexclude = [\"b\"]\n\
-                    contexts = [\"pid\"]\ncpus = \"1\"\n\
+                    contexts = [\"pid\"]\ncpus = \"1\"\nbarrier = \"writer\"\n\
                     [channel.filters]\nz = \"x == 1\"\n\"a:*\" = '''\ny == \"2\"'''\n\
                     [[channel]]\nname = \"c\"\nexclude = [\"d\"]\n";
         let config = recorded(text);
@@ -298,6 +314,12 @@ mod tests {
         assert_eq!(setup.clock.unwrap().value, "mono");
         assert_eq!(setup.sample_frequency.unwrap().value, 7);
         assert_eq!(setup.aux_size.unwrap().value, 1 << 20);
+        let texts: Vec<_> = setup
+            .texts
+            .iter()
+            .map(|(name, text)| (*name, text.as_ref()))
+            .collect();
+        assert_eq!(texts, [("barrier", "reader"), ("snapshot_memory", "keep")]);
         assert_eq!(setup.marker_channel.unwrap().value, "a");
         assert!(setup.state);
         assert_eq!(setup.contexts.unwrap().value, ["tid", "comm"]);
@@ -315,6 +337,8 @@ mod tests {
         let own = &setup.channels[1];
         assert_eq!(own.contexts.as_ref().unwrap().value, ["pid"]);
         assert_eq!(own.cpus.as_ref().unwrap().value, "1");
+        assert_eq!(own.texts["barrier"].value, "writer");
+        assert_eq!(own.texts.len(), 1);
         // In their order.
         let filters = own.filters.iter().map(|filter| {
             let Filter {
@@ -324,8 +348,8 @@ mod tests {
             (pattern.as_str(), expression.wrong(&expression.value))
         });
         let expected = [
-            ("z", "f:21: x == 1".to_owned()),
-            ("a:*", "f:22: y == \"2\"".to_owned()),
+            ("z", "f:24: x == 1".to_owned()),
+            ("a:*", "f:25: y == \"2\"".to_owned()),
         ];
         assert_eq!(filters.collect::<Vec<_>>(), expected);
         // Nothing at all: the default events.

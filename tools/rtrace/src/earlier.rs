@@ -7,7 +7,7 @@ use crate::terminal::say;
 use std::mem;
 use trace::channel::{Channel, EventFilter};
 use trace::session::{Session, TaskSet};
-use trace::settings::{BufferSize, Settings};
+use trace::settings::{BufferSize, Settings, TEXTS};
 use trace::Result;
 
 /// The settings as they were. Dropping it puts them back.
@@ -36,6 +36,7 @@ struct EarlierChannel {
     contexts: Vec<String>,
     cpus: String,
     aux_size: u64,
+    texts: Vec<String>,
 }
 
 impl<'a> Earlier<'a> {
@@ -132,6 +133,10 @@ impl EarlierChannel {
             contexts: channel.contexts()?,
             cpus: channel.cpus()?,
             aux_size: channel.aux_size()?,
+            texts: TEXTS
+                .into_iter()
+                .map(|setting| channel.text(setting))
+                .collect::<Result<_>>()?,
             channel,
         })
     }
@@ -144,7 +149,9 @@ impl EarlierChannel {
         let contexts = channel.set_contexts(&self.contexts);
         let cpus = channel.set_cpus(&self.cpus);
         let areas = channel.set_aux_size(self.aux_size);
+        let mut texts = TEXTS.into_iter().zip(&self.texts);
+        let texts = texts.try_for_each(|(setting, text)| channel.set_text(setting, text));
         let choice = filters.and(contexts).and(cpus);
-        events.and(settings).and(areas).and(choice)
+        events.and(settings).and(areas).and(texts).and(choice)
     }
 }

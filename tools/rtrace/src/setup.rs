@@ -2,7 +2,7 @@
 
 //! What is set in a session before a trace, from the command line or from a file.
 
-use crate::channels::ChannelSetup;
+use crate::channels::{ChannelSetup, Texts};
 use crate::cpus;
 use crate::events;
 use crate::functions::Functions;
@@ -12,7 +12,7 @@ use crate::temporary::Temporary;
 use crate::terminal::say;
 use trace::channel::Channel;
 use trace::session::Session;
-use trace::settings::{BufferSize, Mode, Settings};
+use trace::settings::{BufferSize, Mode, Settings, TEXTS};
 use trace::tracer::FIRST_CHANNEL;
 
 /// What to set; what is none stays as it is.
@@ -24,6 +24,8 @@ pub struct Setup {
     pub sample_frequency: Option<Given<u32>>,
     /// Bytes of the AUX area that each channel has on each CPU.
     pub aux_size: Option<Given<u64>>,
+    /// Some of the settings of all channels that are written as text, unless a channel has its own.
+    pub texts: Texts,
     /// The channel that has the markers.
     pub marker_channel: Option<Given<String>>,
     /// What all channels record beside each event, but those that say it themselves.
@@ -56,10 +58,14 @@ impl Setup {
             if typed.cpus.is_some() {
                 channel.cpus = None;
             }
+            channel
+                .texts
+                .retain(|setting, _| !typed.texts.contains_key(setting));
         }
         self.clock = typed.clock.or(self.clock.take());
         self.sample_frequency = typed.sample_frequency.or(self.sample_frequency.take());
         self.aux_size = typed.aux_size.or(self.aux_size.take());
+        self.texts.extend(typed.texts);
         self.marker_channel = typed.marker_channel.or(self.marker_channel.take());
         self.contexts = typed.contexts.or(self.contexts.take());
         self.cpus = typed.cpus.or(self.cpus.take());
@@ -136,6 +142,12 @@ impl Setup {
             }
             if let Some(size) = &self.aux_size {
                 size.used(channel.set_aux_size(size.value))?;
+            }
+            for setting in TEXTS {
+                let text = own.and_then(|own| own.texts.get(setting));
+                if let Some(text) = text.or(self.texts.get(setting)) {
+                    text.used(channel.set_text(setting, &text.value))?;
+                }
             }
             let cpus = own.and_then(|own| own.cpus.as_ref());
             if let Some(cpus) = cpus.or(self.cpus.as_ref()) {

@@ -41,6 +41,8 @@ struct ChannelStatus {
     name: String,
     settings: Settings,
     aux_size: u64,
+    snapshot_memory: String,
+    barrier: String,
     events_enabled: usize,
     filters: Vec<EventFilter>,
     contexts: Vec<String>,
@@ -58,6 +60,8 @@ pub fn status(place: &Place, json: bool) -> anyhow::Result<()> {
             name: channel.name().to_owned(),
             settings: channel.settings()?,
             aux_size: channel.aux_size()?,
+            snapshot_memory: channel.text("snapshot_memory")?,
+            barrier: channel.text("barrier")?,
             events_enabled: channel.enabled_events()?.len(),
             filters: channel.filters()?,
             contexts: channel.contexts()?,
@@ -155,6 +159,12 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
         )?;
         if channel.aux_size != 0 {
             writeln!(out, "areas    {} per CPU (AUX)", bytes(channel.aux_size))?;
+        }
+        if channel.snapshot_memory != "free" {
+            writeln!(out, "snapshot {} memory", channel.snapshot_memory)?;
+        }
+        if channel.barrier != "auto" {
+            writeln!(out, "barrier  {}", channel.barrier)?;
         }
         writeln!(
             out,

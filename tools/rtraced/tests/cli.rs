@@ -48,6 +48,8 @@ fn tree() -> TempDir {
         (channel.join("subbuf_size"), "65536\n".to_owned()),
         (channel.join("subbuf_count"), "4\n".to_owned()),
         (channel.join("aux_size"), "0\n".to_owned()),
+        (channel.join("snapshot_memory"), "free\n".to_owned()),
+        (channel.join("barrier"), "auto\n".to_owned()),
         (channel.join("cpu0"), String::new()),
     ] {
         fs::write(path, text).unwrap();

@@ -54,6 +54,17 @@ impl Channel {
         self.session.write(&file, &bytes.to_string())
     }
 
+    /// One of the settings [`TEXTS`](crate::settings::TEXTS).
+    pub fn text(&self, setting: &str) -> Result<String> {
+        let text = self.session.read(&self.file(setting))?;
+        Ok(text.trim().to_owned())
+    }
+
+    /// Changes one of the settings [`TEXTS`](crate::settings::TEXTS). `EBUSY` while the session records.
+    pub fn set_text(&self, setting: &str, text: &str) -> Result<()> {
+        self.session.write(&self.file(setting), text)
+    }
+
     /// What its AUX areas could not take in the current trace, or the last one; nothing if it is not in that.
     pub(crate) fn aux_losses(&self) -> Result<AuxLosses> {
         let file = self.file("aux_stats");

@@ -38,6 +38,9 @@ impl FromStr for Mode {
     }
 }
 
+/// Names of the channel settings that are written as text, without a meaning here.
+pub const TEXTS: [&str; 2] = ["snapshot_memory", "barrier"];
+
 /// Size and number of the sub-buffers of one CPU's buffer, written `SIZExN`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct BufferSize {

@@ -49,6 +49,9 @@ fn written(text: &str) -> Result<Option<String>, String> {
         assert!(size.value == 0 || size.value.is_power_of_two());
         out.text("aux_size", &size.value.to_string());
     }
+    for (setting, text) in &setup.texts {
+        out.text(setting, &text.value);
+    }
     if let Some(channel) = &setup.marker_channel {
         out.text("marker_channel", &channel.value);
     }
@@ -89,6 +92,9 @@ fn written(text: &str) -> Result<Option<String>, String> {
         }
         if let Some(cpus) = &channel.cpus {
             out.text("cpus", &cpus.value);
+        }
+        for (setting, text) in &channel.texts {
+            out.text(setting, &text.value);
         }
         let mut patterns = BTreeSet::new();
         for filter in &channel.filters {

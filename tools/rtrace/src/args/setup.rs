@@ -131,6 +131,15 @@ pub struct SetupArgs {
     #[arg(long, value_name = "SIZE", value_parser = aux_size)]
     pub aux_size: Option<u64>,
 
+    /// Whether a snapshot frees its memory, or keeps it for the next snapshot [default: free]
+    #[arg(long, value_name = "HOW", value_parser = ["free", "keep"])]
+    pub snapshot_memory: Option<String>,
+
+    /// The side that pays for the order of memory accesses: the reader interrupts the writer's CPU for
+    /// each packet, or the writer executes a barrier; auto: the writer on isolated CPUs [default: auto]
+    #[arg(long, value_name = "SIDE", value_parser = ["auto", "reader", "writer"])]
+    pub barrier: Option<String>,
+
     /// Trace clock, by its name in debugfs' rtrace/clock
     #[arg(long, value_name = "CLOCK")]
     pub clock: Option<String>,

@@ -97,6 +97,8 @@ pub(super) fn without_setup(args: &RecordArgs) -> Result<(), clap::Error> {
         ("--state", setup.state),
         ("--sample-freq", setup.sample_freq.is_some()),
         ("--aux-size", setup.aux_size.is_some()),
+        ("--snapshot-memory", setup.snapshot_memory.is_some()),
+        ("--barrier", setup.barrier.is_some()),
         ("--cpu", setup.choice.cpus.is_some()),
         ("--pid", !setup.choice.pids.is_empty()),
         ("--cgroup", !setup.choice.cgroups.is_empty()),

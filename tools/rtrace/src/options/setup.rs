@@ -45,6 +45,13 @@ fn typed(args: &SetupArgs) -> Result<Setup, clap::Error> {
         clock: args.clock.clone().map(Given::from),
         sample_frequency: args.sample_freq.map(Given::from),
         aux_size: args.aux_size.map(Given::from),
+        texts: [
+            ("snapshot_memory", &args.snapshot_memory),
+            ("barrier", &args.barrier),
+        ]
+        .into_iter()
+        .filter_map(|(setting, text)| Some((setting, text.clone()?.into())))
+        .collect(),
         marker_channel: args.marker_channel.clone().map(Given::from),
         contexts: several(&args.contexts).or_else(own),
         state: args.state,

@@ -198,7 +198,13 @@ fn hostile_tracer(debugfs: &Path) {
         for channel in [HOSTILE.to_owned(), format!("{HOSTILE}2")] {
             let channel = session.join("channels").join(channel);
             fs::create_dir_all(&channel).unwrap();
-            for file in ["set_event", "contexts", "tracing_cpus"] {
+            for file in [
+                "set_event",
+                "contexts",
+                "tracing_cpus",
+                "snapshot_memory",
+                "barrier",
+            ] {
                 fs::write(channel.join(file), &name).unwrap();
             }
             fs::write(

@@ -4,9 +4,8 @@
 
 use crate::abi::uuid;
 use crate::session::Session;
-use crate::sys::debugfs::text::{Text, TextFile};
+use crate::sys::debugfs::text::{Text, TextChanges, TextFile};
 use crate::sys::debugfs::{Data, Dir, READ};
-use crate::sys::wait::WaitQueue;
 use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -40,11 +39,7 @@ impl TextFile for Metadata {
         session.trace()?.write_metadata(out)
     }
 
-    fn waiters(session: &Arc<Session>) -> Option<&Arc<WaitQueue>> {
-        Some(session.metadata_waiters())
-    }
-
-    fn version(session: &Arc<Session>) -> u64 {
-        session.metadata_version()
+    fn changes(session: &Arc<Session>) -> Option<&TextChanges> {
+        Some(session.metadata_changes())
     }
 }

@@ -3,9 +3,8 @@
 //! `triggered` of a session: what its triggers have done.
 
 use crate::session::Session;
-use crate::sys::debugfs::text::{Text, TextFile};
+use crate::sys::debugfs::text::{Text, TextChanges, TextFile};
 use crate::sys::debugfs::{Data, Dir, READ};
-use crate::sys::wait::WaitQueue;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -24,11 +23,7 @@ impl TextFile for Triggered {
         session.write_triggered(out)
     }
 
-    fn waiters(session: &Arc<Session>) -> Option<&Arc<WaitQueue>> {
-        Some(session.trigger_waiters())
-    }
-
-    fn version(session: &Arc<Session>) -> u64 {
-        session.triggers_version()
+    fn changes(session: &Arc<Session>) -> Option<&TextChanges> {
+        Some(session.trigger_changes())
     }
 }

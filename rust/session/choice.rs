@@ -168,7 +168,7 @@ impl Session {
                 described.forget_all_but(known);
                 self.refuse_metadata(error)
             })?;
-            self.metadata_changed(self.state.lock());
+            self.metadata_changes.announce();
         }
         recording.select(channel, settings, &numbers)
     }

@@ -64,7 +64,7 @@ impl Session {
             && trace.describe_builtin(builtin)
             && trace.save_metadata().is_ok()
         {
-            self.metadata_changed(self.state.lock());
+            self.metadata_changes.announce();
             recording.begin_builtin(builtin);
         }
     }

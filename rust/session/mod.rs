@@ -60,11 +60,10 @@ use crate::source::attached::{AttachedProbes, SessionSources};
 use crate::source::aux;
 use crate::source::latency::timer::Timers;
 use crate::source::sampled::Frequency;
-use crate::sys::debugfs::text::Text;
+use crate::sys::debugfs::text::{Text, TextChanges};
 use crate::sys::errno::enodata;
 use crate::sys::hotplug::Hotplug;
 use crate::sys::perf::Arrivals;
-use crate::sys::wait::WaitQueue;
 pub(crate) use addresses::HiddenAddresses;
 use core::fmt::Write;
 pub(crate) use dynamic::EventFiles;
@@ -72,7 +71,6 @@ use filters::Filters;
 use functions::FunctionChoice;
 use kernel::prelude::*;
 use kernel::str::CString;
-use kernel::sync::lock::{mutex::MutexBackend, Guard};
 use kernel::sync::{new_mutex, Arc, Mutex};
 pub(crate) use leaps::Leaps;
 pub(crate) use lines::Lines;
@@ -135,26 +133,22 @@ pub(crate) struct Session {
     #[pin]
     following: Mutex<Option<Following>>,
     sources: SessionSources,
-    /// Woken when the metadata's text changes.
-    metadata_waiters: Arc<WaitQueue>,
+    /// Changes of the metadata.
+    metadata_changes: TextChanges,
     /// Stops the recording where `control` cannot be taken.
     stopper: Arc<Stopper>,
     /// What records markers and the like.
     builtins: Arc<BuiltinProbes>,
     #[pin]
     trigger_probes: Mutex<AttachedProbes>,
-    /// Woken when a trigger has fired.
-    trigger_waiters: Arc<WaitQueue>,
+    /// Changes of what triggers have done.
+    trigger_changes: TextChanges,
 }
 
 struct State {
     settings: Settings,
     phase: Phase,
-    /// Counts changes of the metadata's text.
-    metadata_version: u64,
     triggers: Arc<Triggers>,
-    /// Counts changes of what triggers have done.
-    triggers_version: u64,
     /// Why the last refused write was refused.
     error: Option<CString>,
 }
@@ -181,16 +175,13 @@ impl Session {
         let tasks = Arc::new(Tasks::new(), GFP_KERNEL)?;
         let sources = SessionSources::new(&shared.timer_hotplug)?;
         let trigger_probes = AttachedProbes::new(&sources);
-        let metadata_waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
-        let trigger_waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
+        let (metadata_changes, trigger_changes) = (TextChanges::new()?, TextChanges::new()?);
         let stopper = Arc::new(Stopper::new(shared.worker.clone()), GFP_KERNEL)?;
         let builtins = Arc::new(BuiltinProbes::new(), GFP_KERNEL)?;
         let state = State {
             settings: Settings::new(shared.defaults, abi::names::FIRST_CHANNEL)?,
             phase: Phase::Created,
-            metadata_version: 1,
             triggers: Arc::new(Triggers::NONE, GFP_KERNEL)?,
-            triggers_version: 1,
             error: None,
         };
         Arc::pin_init(
@@ -202,11 +193,11 @@ impl Session {
                 tasks,
                 sources,
                 following <- new_mutex!(None),
-                metadata_waiters,
+                metadata_changes,
                 stopper,
                 builtins,
                 trigger_probes <- new_mutex!(trigger_probes),
-                trigger_waiters,
+                trigger_changes,
             }),
             GFP_KERNEL,
         )
@@ -280,7 +271,8 @@ impl Session {
         })?;
         state.settings = settings;
         let last = core::mem::replace(&mut state.phase, Phase::Active { trace, recording });
-        self.metadata_changed(state);
+        drop(state);
+        self.metadata_changes.announce();
         // Its buffers take a while.
         drop(last);
         Ok(())
@@ -302,9 +294,10 @@ impl Session {
         let mut state = self.state.lock();
         let trace = state.phase.trace().cloned();
         state.phase = Phase::Destroyed { trace };
-        // Who waits for changes of the metadata sees that there will be none.
-        self.metadata_changed(state);
-        self.triggers_changed();
+        drop(state);
+        // A waiting reader sees that there will be no other change.
+        self.metadata_changes.announce();
+        self.trigger_changes.announce();
     }
 
     /// `control` is held.
@@ -410,20 +403,9 @@ impl Session {
         self.state.lock().phase.trace().cloned().ok_or_else(enodata)
     }
 
-    /// Number that changes when the metadata does.
-    pub(crate) fn metadata_version(&self) -> u64 {
-        self.state.lock().metadata_version
-    }
-
-    /// Queue that is woken then.
-    pub(crate) fn metadata_waiters(&self) -> &Arc<WaitQueue> {
-        &self.metadata_waiters
-    }
-
-    fn metadata_changed(&self, mut state: Guard<'_, State, MutexBackend>) {
-        state.metadata_version = state.metadata_version.wrapping_add(1);
-        drop(state);
-        self.metadata_waiters.wake_all();
+    /// Changes of the metadata.
+    pub(crate) fn metadata_changes(&self) -> &TextChanges {
+        &self.metadata_changes
     }
 
     /// Writes why the last refused write was refused.

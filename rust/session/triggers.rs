@@ -19,8 +19,7 @@ use crate::probe::trigger::{self, Trigger};
 use crate::probe::Probe;
 use crate::source::attached::{AttachedProbes, NewProbe};
 use crate::source::sampled::Frequency;
-use crate::sys::debugfs::text::Text;
-use crate::sys::wait::WaitQueue;
+use crate::sys::debugfs::text::{Text, TextChanges};
 use crate::sys::work::Ask;
 use core::fmt::Write;
 use kernel::prelude::*;
@@ -241,7 +240,7 @@ impl Session {
         let before = core::mem::replace(&mut self.state.lock().triggers, triggers.clone());
         triggers.keep(&mut self.trigger_probes.lock());
         drop(before);
-        self.triggers_changed();
+        self.trigger_changes.announce();
         Ok(())
     }
 
@@ -286,7 +285,7 @@ impl Session {
             });
         }
         if any {
-            self.triggers_changed();
+            self.trigger_changes.announce();
         }
     }
 
@@ -299,21 +298,9 @@ impl Session {
         is_stopped
     }
 
-    /// Number that changes when a trigger has fired.
-    pub(crate) fn triggers_version(&self) -> u64 {
-        self.state.lock().triggers_version
-    }
-
-    /// Queue that is woken then.
-    pub(crate) fn trigger_waiters(&self) -> &Arc<WaitQueue> {
-        &self.trigger_waiters
-    }
-
-    pub(super) fn triggers_changed(&self) {
-        let mut state = self.state.lock();
-        state.triggers_version = state.triggers_version.wrapping_add(1);
-        drop(state);
-        self.trigger_waiters.wake_all();
+    /// Changes of what triggers have done.
+    pub(crate) fn trigger_changes(&self) -> &TextChanges {
+        &self.trigger_changes
     }
 
     /// Writes the triggers of an event, one a line, as they can be written again.

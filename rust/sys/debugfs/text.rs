@@ -3,6 +3,7 @@
 //! Files that are text: made when reading begins, the same until it begins again.
 
 use super::{errno, may_open, this_module, Data, Dir, Group, Guard};
+use crate::arch::word::SharedWord;
 use crate::sys::bindings;
 use crate::sys::wait::{Polled, WaitQueue};
 use core::fmt;
@@ -82,14 +83,36 @@ pub(crate) trait TextFile: 'static {
         Self::store(data, input)
     }
 
-    /// For poll(2): the queue that is woken when the text changes, and when the file is removed.
-    fn waiters(_data: &Self::Data) -> Option<&Arc<WaitQueue>> {
+    /// For poll(2): the changes of the text, if they are announced.
+    fn changes(_data: &Self::Data) -> Option<&TextChanges> {
         None
     }
+}
 
-    /// For poll(2): a number that changes when the text does.
-    fn version(_data: &Self::Data) -> u64 {
-        0
+/// Changes of a text, for poll(2).
+pub(crate) struct TextChanges {
+    /// Number of changes.
+    count: SharedWord,
+    /// Woken at each change, and when the file is removed.
+    waiters: Arc<WaitQueue>,
+}
+
+impl TextChanges {
+    /// No change yet.
+    pub(crate) fn new() -> Result<Self> {
+        Ok(Self {
+            count: SharedWord::new(0),
+            waiters: Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?,
+        })
+    }
+
+    /// Announces a change that is visible already. Not from NMI, nor where a run-queue lock may be held.
+    pub(crate) fn announce(&self) {
+        while {
+            let count = self.count.load();
+            !self.count.compare_exchange(count, count.wrapping_add(1))
+        } {}
+        self.waiters.wake_all();
     }
 }
 
@@ -114,8 +137,8 @@ impl Group<'_> {
         data: Data<F::Data>,
     ) -> Result {
         // SAFETY: By the invariant of `Dir`, that of the group or one that it is in keeps the data.
-        if let Some(waiters) = F::waiters(unsafe { &*data.0 }) {
-            self.dir.waiters.push(waiters.clone(), GFP_KERNEL)?;
+        if let Some(changes) = F::changes(unsafe { &*data.0 }) {
+            self.dir.waiters.push(changes.waiters.clone(), GFP_KERNEL)?;
         }
         self.file(name, mode, data.0.cast(), &Operations::<F>::TABLE)
     }
@@ -137,7 +160,7 @@ struct State {
     /// The beginning of an item that the next write goes on with.
     unfinished: KVVec<u8>,
     text: Option<Arc<Text>>,
-    /// [`TextFile::version`] when the text was made.
+    /// Number of changes when the text was made.
     version: u64,
 }
 
@@ -274,7 +297,7 @@ impl<F: TextFile> Operations<F> {
             _ => {}
         }
         // Before the text is made, so that a change meanwhile is not missed.
-        let version = F::version(data);
+        let version = F::changes(data).map_or(0, |changes| changes.count.load());
         let mut text = Text::new();
         let shown = F::show(data, &mut text);
         if text.truncated {
@@ -376,15 +399,16 @@ impl<F: TextFile> Operations<F> {
             return bindings::POLLERR | bindings::POLLHUP;
         };
         let data = open.data(&guard);
-        let Some(waiters) = F::waiters(data) else {
+        let Some(changes) = F::changes(data) else {
             return ALWAYS;
         };
         // SAFETY: An open file, and no fdget_pos section on this thread: poll takes none.
         let file = unsafe { File::from_raw_file(file) };
-        if waiters.register(file, &open.polled.table(table)).is_err() {
+        let table = open.polled.table(table);
+        if changes.waiters.register(file, &table).is_err() {
             return ALWAYS | bindings::POLLERR;
         }
-        let version = F::version(data);
+        let version = changes.count.load();
         let state = open.state.lock();
         if state.text.is_none() || state.version != version {
             ALWAYS

@@ -32,7 +32,8 @@ pub(super) enum Changes {
 
 /// Value of a setting, and the access to it.
 ///
-/// The functions `set` and `clear` are called while `control` is held by a reset.
+/// The functions `set` and `clear` do not lock `control`, because a reset holds it. The function `change` locks it if
+/// the list can change at any time; otherwise the caller holds it.
 pub(super) enum SettingValue {
     /// A number of the session.
     Number {
@@ -40,7 +41,7 @@ pub(super) enum SettingValue {
         set: fn(&Session, u64) -> Result,
         default: u64,
         range: RangeInclusive<u64>,
-        /// Completes the message "TEXT is ..."; empty: the text names the range.
+        /// Completes the message "'TEXT' is ..."; empty: the message names the range.
         otherwise: &'static str,
     },
     /// A name.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Bindings: those of the kernel crate, and what `bindings_helper.h` adds to them.
+//! Bindings of the kernel crate, and the additions of `bindings_helper.h`.
 
 #![allow(
     clippy::all,

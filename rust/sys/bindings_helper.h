@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * What the kernel crate's own bindings lack. Kbuild says which names are taken.
- */
+/* Bindings that the kernel crate lacks. Kbuild lists the names that bindgen takes from here. */
 #include <linux/cgroup.h>
 #include <linux/fprobe.h>
 #include <linux/fs.h>
@@ -39,7 +37,7 @@
 #include "rtrace.h"
 #include "threads.h"
 
-/* Where namespaces have their struct ns_common. No header has struct mnt_namespace. */
+/* Offset of the struct ns_common in each kind of namespace. No header defines struct mnt_namespace. */
 enum rtrace_ns_at {
 	RTRACE_NS_AT_CGROUP = offsetof(struct cgroup_namespace, ns),
 	RTRACE_NS_AT_IPC = offsetof(struct ipc_namespace, ns),
@@ -49,12 +47,15 @@ enum rtrace_ns_at {
 	RTRACE_NS_AT_UTS = offsetof(struct uts_namespace, ns),
 };
 
-/* The kernel crate's flags::MAYSHARE is another flag, by a slip of 7.2's rust/bindings/bindings_helper.h. */
+/*
+ * The kernel crate's flags::MAYSHARE is the value of another flag: a slip in the kernel's
+ * rust/bindings/bindings_helper.h.
+ */
 enum rtrace_vm_flag {
 	RTRACE_VM_MAYSHARE = VM_MAYSHARE,
 };
 
-/* Room for what sprint_symbol_no_offset() writes. */
+/* Size of the buffer that sprint_symbol_no_offset() needs. */
 enum rtrace_symbol_room {
 	RTRACE_SYMBOL_ROOM = KSYM_SYMBOL_LEN,
 };

@@ -9,38 +9,39 @@ use core::ptr::NonNull;
 use kernel::error::from_err_ptr;
 use kernel::prelude::*;
 
-/// A control group. It may be removed meanwhile; then no task is in it any more.
+/// A control group. It may be removed while this lives; then it has no task any more.
 ///
 /// # Invariants
 ///
-/// - `cgroup` points to a live cgroup, of which this holds a reference, `level` below the root.
-/// - `place` is where such a cgroup, and each that is deeper, has its ancestor of this level, in bytes
-///   from its beginning.
+/// - `cgroup` points to a live cgroup, to which this holds a reference. `level` is its depth below the root.
+/// - `place` is the offset, in bytes, of the pointer to the ancestor at depth `level`, in each cgroup of at
+///   least that depth.
 pub(crate) struct Cgroup {
     cgroup: NonNull<bindings::cgroup>,
     level: c_int,
     place: usize,
 }
 
-// SAFETY: A reference may be given back by any thread.
+// SAFETY: Any thread may put the reference.
 unsafe impl Send for Cgroup {}
-// SAFETY: Nothing of it changes.
+// SAFETY: None of the fields changes.
 unsafe impl Sync for Cgroup {}
 
 impl Cgroup {
-    /// The one with this path, from the root of the calling task's cgroup namespace on, as
-    /// `/proc/PID/cgroup` has it. `ENOENT`: there is none; `ENOTDIR`: that is a file of one. May sleep.
+    /// Finds the cgroup with this path. The path begins at the root of the calling task's cgroup namespace, as
+    /// in `/proc/PID/cgroup`. Errors: `ENOENT` if no such cgroup exists, `ENOTDIR` if the path names a file
+    /// inside a cgroup. May sleep.
     pub(crate) fn find(path: &CStr) -> Result<Self> {
-        // SAFETY: The path is NUL-terminated. The result is an error, or a reference that is ours.
+        // SAFETY: The path is NUL-terminated. The result is an error, or a reference that we own.
         let found = from_err_ptr(unsafe { bindings::cgroup_get_from_path(path.as_ptr().cast()) })?;
         let cgroup = NonNull::new(found).ok_or(ENOENT)?;
-        // SAFETY: We hold a reference. Never changes.
+        // SAFETY: We hold a reference. The level never changes.
         let level = unsafe { (*cgroup.as_ptr()).level };
-        // INVARIANT: As the results say.
+        // INVARIANT: The two calls returned these values.
         Ok(Self {
             cgroup,
             level,
-            // SAFETY: Computes a number.
+            // SAFETY: The function only computes an offset.
             place: unsafe { bindings::rtrace_cgroup_ancestor_place(level) },
         })
     }
@@ -50,15 +51,15 @@ impl Cgroup {
         self.cgroup == other.cgroup
     }
 
-    /// Whether the task that runs this is in it, or in one below it. Any context, NMI included.
+    /// Whether the current task is in this cgroup or in a descendant of it. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn has_current(&self, _guard: &NoPreempt) -> bool {
         // SAFETY:
-        // - The running task lives, and has a `css_set` to its end and after.
-        // - That, and its cgroup, are not freed while the guard makes this an RCU reader. Of both
-        //   nothing changes that is read here.
-        // - A cgroup has an ancestor for each level up to its own, which is itself; by the
-        //   invariant it is at `place`.
+        // - The current task lives. It has a `css_set` until after its end.
+        // - The guard makes this an RCU reader, so neither the `css_set` nor its cgroup is freed. The fields
+        //   read here never change in either of them.
+        // - A cgroup has one ancestor for each level up to its own; the ancestor at its own level is the cgroup
+        //   itself. By the invariant, the pointer is at `place`.
         unsafe {
             let set = (&raw const (*task::current()).cgroups).read_volatile();
             let cgroup = (*set).dfl_cgrp;
@@ -71,7 +72,7 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // SAFETY: By the invariant the reference is ours.
+        // SAFETY: By the invariant we own the reference.
         unsafe { bindings::rtrace_cgroup_put(self.cgroup.as_ptr()) };
     }
 }

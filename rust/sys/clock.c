@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Leaps of the kernel's clocks: times that the machine slept, settings of the wall clock, a time stamp counter
- * that started over, and one that went on while a hypervisor held the kernel's clocks.
+ * Leaps of the kernel's clocks. There are four kinds: the machine slept, the wall clock was set, the time stamp
+ * counter started over, or the time stamp counter went on while a hypervisor stopped the kernel's clocks.
  *
- * The kernel notifies code that keeps a copy of its clocks (pvclock_gtod_register_notifier()): at each tick that
- * advances them, when the wall clock is set, before it suspends them and when it resumes them. A resume is the first
- * update after a suspend, whatever the kind: to idle (CPUs idle, interrupts off), to memory and hibernation (one
- * CPU online, interrupts off). So the first event after a resume has the right time already.
+ * Code that keeps a copy of the kernel's clocks is notified (pvclock_gtod_register_notifier()) at four points:
+ * at each tick that advances the clocks, when the wall clock is set, before a suspend, and at the resume. The
+ * first update after a suspend is always the resume. This holds for suspend to idle (CPUs idle, interrupts
+ * off), suspend to memory and hibernation (one CPU online, interrupts off). So the first event after a resume
+ * already has the right time.
  */
 #include <linux/list.h>
 #include <linux/math64.h>
@@ -27,7 +28,7 @@ struct reading {
 	u64 boot;			/* since boot, sleep included */
 	u64 slept;			/* the part of @boot in which the machine slept */
 	u64 wall;			/* wall clock less @boot */
-	bool brackets;			/* whether @tsc_before and @tsc_after do */
+	bool brackets;			/* whether @boot was read between @tsc_before and @tsc_after */
 };
 
 /* Written under the timekeeper's lock, once the notifier is registered. */
@@ -35,17 +36,17 @@ static struct reading last;
 static bool has_last, has_tsc;
 
 static LIST_HEAD(watches);
-/* Taken within the timekeeper's lock: its holder reads no clock. */
+/* Nests within the timekeeper's lock: the holder must not read a clock. */
 static DEFINE_RAW_SPINLOCK(watches_lock);
 
 /*
- * Compares the time stamp counter with the kernel's clocks, from @last to @now. A difference counts if it is far
- * above what two clocks differ by while one of them is adjusted: an eighth, and 20 ms.
+ * Compares the time stamp counter with the kernel's clocks, from @last to @now. A difference counts only above
+ * an eighth of the elapsed time plus 20 ms. Two clocks differ by far less while one of them is adjusted.
  */
 static notrace void compare_tsc(const struct reading *now, struct rtrace_clock_leap *leap)
 {
 	s64 elapsed = now->boot - last.boot;
-	/* Negative if it started over. */
+	/* Negative if the counter started over. */
 	s64 counted_at_least = now->tsc_before - last.tsc_after;
 	s64 counted_at_most = now->tsc_after - last.tsc_before;
 	s64 due, tolerance, missed, ahead;
@@ -75,8 +76,8 @@ static notrace int clocks_updated(struct notifier_block *block, unsigned long wa
 	now.wall = ktime_to_ns(keeper->offs_real) - now.slept;
 	now.tsc_before = rdtsc_ordered();
 	/*
-	 * The kernel brings the timekeeper up to date before it sets a clock or resumes; the fast clock cannot be
-	 * read while the kernel resumes. A tick may have come late.
+	 * The kernel updates the timekeeper before it sets a clock or resumes. The fast clock cannot be read while
+	 * the kernel resumes. At a tick, the timekeeper's time may be stale, so the fast clock is read instead.
 	 */
 	now.boot = now.slept + (was_set ? ktime_to_ns(mono->base) + (mono->xtime_nsec >> mono->shift)
 					: ktime_get_mono_fast_ns());
@@ -100,7 +101,7 @@ static struct notifier_block notifier = { .notifier_call = clocks_updated };
 static DEFINE_MUTEX(notifier_lock);
 static unsigned int users;
 
-/* Has @watch->leapt called from now on, with interrupts off, within the timekeeper's lock. */
+/* Calls @watch->leapt at each leap from now on, with interrupts off, within the timekeeper's lock. */
 notrace void rtrace_clock_watch_add(struct rtrace_clock_watch *watch)
 {
 	scoped_guard(raw_spinlock_irqsave, &watches_lock)
@@ -113,7 +114,7 @@ notrace void rtrace_clock_watch_add(struct rtrace_clock_watch *watch)
 	pvclock_gtod_register_notifier(&notifier);
 }
 
-/* When this returns, it runs no more. */
+/* Removes @watch. When this returns, @watch->leapt does not run any more. */
 notrace void rtrace_clock_watch_remove(struct rtrace_clock_watch *watch)
 {
 	scoped_guard(mutex, &notifier_lock)
@@ -123,7 +124,10 @@ notrace void rtrace_clock_watch_remove(struct rtrace_clock_watch *watch)
 	list_del(&watch->node);
 }
 
-/* Constant rate, runs through all idle states, and the kernel did not find it out of step. */
+/*
+ * Whether the time stamp counter has a constant rate, runs in all idle states, and was not found unstable by
+ * the kernel.
+ */
 notrace bool rtrace_tsc_is_trustworthy(void)
 {
 	return boot_cpu_has(X86_FEATURE_CONSTANT_TSC) &&

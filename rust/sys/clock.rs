@@ -7,9 +7,10 @@ use core::marker::PhantomPinned;
 use kernel::prelude::*;
 use kernel::types::Opaque;
 
-/// Ticks of the time stamp counter ([`tsc`](crate::arch::clock::tsc)) per second, if it runs at a constant rate at all times on all CPUs.
+/// Ticks per second of the time stamp counter ([`tsc`](crate::arch::clock::tsc)), if its rate is constant at
+/// all times on all CPUs.
 pub(crate) fn tsc_frequency() -> Option<u64> {
-    // SAFETY: Reads what was found out at boot.
+    // SAFETY: Reads values that the kernel determined at boot.
     unsafe {
         if !bindings::rtrace_tsc_is_trustworthy() {
             return None;
@@ -18,7 +19,7 @@ pub(crate) fn tsc_frequency() -> Option<u64> {
     }
 }
 
-/// Nanoseconds since the epoch. Not from NMI.
+/// Nanoseconds since the epoch. Any context except NMI.
 pub(crate) fn realtime_ns() -> u64 {
     let mut now = bindings::timespec64::default();
     // SAFETY: Writes `now`.
@@ -28,13 +29,14 @@ pub(crate) fn realtime_ns() -> u64 {
         .wrapping_add(now.tv_nsec as u64)
 }
 
-/// A moment in which clocks stood still, or were set.
+/// A time in which clocks stood still, or a setting of the wall clock.
 pub(crate) type Leap = bindings::rtrace_clock_leap;
 
 /// A follower of the clocks' leaps.
 pub(crate) trait FollowClock: Send + Sync {
-    /// The clocks leapt. Interrupts are off, and no clock but those of [`arch`](crate::arch::clock)
-    /// may be read. After a sleep no other CPU runs yet; otherwise others may.
+    /// Handles a leap. Interrupts are off. The function may read no clock except those of
+    /// [`arch`](crate::arch::clock). After a sleep this CPU is the only one that runs; otherwise other CPUs may
+    /// run.
     fn leapt(&self, leap: &Leap);
 }
 
@@ -48,7 +50,7 @@ pub(crate) struct ClockWatch<T: FollowClock> {
     pinned: PhantomPinned,
 }
 
-// SAFETY: The kernel's list is under its own lock; `T` is Sync.
+// SAFETY: The kernel's list has its own lock; `T` is Sync.
 unsafe impl<T: FollowClock> Sync for ClockWatch<T> {}
 // SAFETY: Not bound to a thread; `T` is Send.
 unsafe impl<T: FollowClock> Send for ClockWatch<T> {}
@@ -72,7 +74,7 @@ impl<T: FollowClock> ClockWatch<T> {
             }),
             GFP_KERNEL,
         )?;
-        // SAFETY: The watch is pinned, and stays until the drop below takes it off the list.
+        // SAFETY: The watch is pinned. It lives until the drop below has removed it from the list.
         unsafe { bindings::rtrace_clock_watch_add(watch.watch.get()) };
         Ok(watch)
     }
@@ -81,7 +83,7 @@ impl<T: FollowClock> ClockWatch<T> {
 #[pinned_drop]
 impl<T: FollowClock> PinnedDrop for ClockWatch<T> {
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: `new` has added it. It may sleep here.
+        // SAFETY: `new` has added the watch. This context may sleep.
         unsafe { bindings::rtrace_clock_watch_remove(self.watch.get()) };
     }
 }
@@ -90,7 +92,7 @@ impl<T: FollowClock> PinnedDrop for ClockWatch<T> {
 ///
 /// # Safety
 ///
-/// For the kernel to call, with the `watch` of a live [`ClockWatch`] of a `T`.
+/// Only the kernel calls this, with the `watch` of a live [`ClockWatch`] of a `T`.
 unsafe extern "C" fn leapt<T: FollowClock>(
     watch: *mut bindings::rtrace_clock_watch,
     leap: *const bindings::rtrace_clock_leap,
@@ -104,11 +106,11 @@ unsafe extern "C" fn leapt<T: FollowClock>(
     }
 }
 
-/// A moment in the calendar, UTC, as ISO 8601 writes it without separators.
+/// A calendar time in UTC, formatted as ISO 8601 without separators.
 pub(crate) struct Calendar(bindings::tm);
 
 impl Calendar {
-    /// This moment.
+    /// The current time.
     pub(crate) fn now() -> Self {
         let mut tm = bindings::tm::default();
         // SAFETY: Writes `tm`.

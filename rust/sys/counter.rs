@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Counters of the kernel's perf, to be read.
+//! Counters of the kernel's perf, for reading.
 
 use crate::arch::preempt::NoPreempt;
 use crate::sys::hotplug::Hotplug;
@@ -8,13 +8,13 @@ use crate::sys::perf::{Arrivals, CounterConfig, PerfEvents};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// A counter on each CPU. It counts from its making on; that of a CPU that comes later, from shortly
+/// A counter on each CPU. It counts from its creation. On a CPU that comes online later, it counts from shortly
 /// after that.
 pub(crate) struct Counter(PerfEvents);
 
 impl Counter {
-    /// Begins to count. `ENOENT`, `EOPNOTSUPP`: the machine cannot; `ENOSPC`: its counters are all in
-    /// use. May sleep.
+    /// Starts to count. Errors: `ENOENT` or `EOPNOTSUPP` if the machine lacks this counter, `ENOSPC` if all its
+    /// counters are in use. May sleep.
     pub(crate) fn new(
         hotplug: &Arc<Hotplug<Arrivals>>,
         config: CounterConfig,
@@ -24,7 +24,7 @@ impl Counter {
         Ok(Arc::new(Self(events), GFP_KERNEL)?)
     }
 
-    /// What was counted on this CPU; 0 if it came just now. The kernel is called, and what it does
+    /// Value of this CPU's counter; 0 if the CPU has just come online. This calls the kernel, whose functions
     /// may be traced. Any context, NMI included.
     #[inline(never)]
     #[link_section = ".kprobes.text"]

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! CPUs: which there are, and running a function on one of them.
+//! CPUs: iterate over them, and run a function on one of them.
 
 use crate::arch::word::full_barrier;
 use crate::sys::bindings;
 use kernel::prelude::*;
 
-/// One more than the largest CPU number there can be.
+/// Upper limit of CPU numbers: one more than the largest possible number.
 #[inline(always)]
 pub(crate) fn count() -> u32 {
-    // SAFETY: Set at boot and never written again.
+    // SAFETY: Set at boot, and constant from then on.
     unsafe { bindings::nr_cpu_ids }
 }
 
-/// All the CPUs that can ever be online.
+/// All CPUs that can ever be online.
 pub(crate) fn possible() -> impl Iterator<Item = u32> {
     Cpus {
         last: -1,
@@ -30,7 +30,7 @@ impl Iterator for Cpus {
     type Item = u32;
 
     fn next(&mut self) -> Option<u32> {
-        // SAFETY: Takes any number from -1 on.
+        // SAFETY: The function accepts any number from -1 on.
         let next = unsafe { bindings::rtrace_cpu_next(self.last, self.online) };
         if next as u32 >= count() {
             return None;
@@ -40,14 +40,14 @@ impl Iterator for Cpus {
     }
 }
 
-/// Whether the kernel keeps its own work off `cpu`: by `isolcpus` or an isolated cpuset partition,
-/// or, its tick included, by `nohz_full`. Any context.
+/// Whether the kernel keeps its own work off `cpu`. `isolcpus` and isolated cpuset partitions do that;
+/// `nohz_full` also stops the tick. Any context.
 pub(crate) fn is_isolated(cpu: u32) -> bool {
-    // SAFETY: Takes the number of a possible CPU; looks at masks that RCU protects there.
+    // SAFETY: The function accepts the number of a possible CPU, and reads masks under RCU.
     unsafe { bindings::rtrace_cpu_is_isolated(cpu as c_int) }
 }
 
-/// No CPU comes or goes while this lives. May sleep to get it.
+/// A guard: no CPU comes online or goes offline while it lives. Taking it may sleep.
 pub(crate) struct NoHotplug(());
 
 impl NoHotplug {
@@ -73,9 +73,8 @@ impl Drop for NoHotplug {
     }
 }
 
-/// Runs `f` on `cpu`, in its interrupt context, and waits for it. Runs it here if `cpu` is
-/// this one, with interrupts off. All that was stored before is seen there, and the other way round
-/// afterwards.
+/// Runs `f` on `cpu` in interrupt context, and waits for its end. If `cpu` is the current CPU, runs `f` here
+/// with interrupts off. `f` sees all stores that precede the call. The caller then sees all stores of `f`.
 ///
 /// Fails with `ENXIO` if `cpu` is offline. Context: process, interrupts on.
 pub(crate) fn run_on<T: Send>(cpu: u32, data: &mut T, f: fn(&mut T)) -> Result {
@@ -89,20 +88,19 @@ pub(crate) fn run_on<T: Send>(cpu: u32, data: &mut T, f: fn(&mut T)) -> Result {
     ///
     /// `info` must point to the live `Call` of a `T`.
     unsafe extern "C" fn run<T>(info: *mut c_void) {
-        // SAFETY: `info` is the `Call` below, which outlives the wait; nobody else uses it meanwhile.
+        // SAFETY: `info` is the `Call` below, which outlives the wait. No other code uses it until then.
         let call = unsafe { &mut *info.cast::<Call<'_, T>>() };
         (call.f)(call.data);
     }
     let mut call = Call { data, f };
-    // SAFETY: `run` gets `call`, and the helper waits for its end.
+    // SAFETY: `run` gets `call`. The helper waits until `run` returns.
     kernel::error::to_result(unsafe {
         bindings::rtrace_call_on_cpu(cpu as c_int, Some(run::<T>), (&raw mut call).cast())
     })
 }
 
-/// Executes a full barrier here, one on `cpu`, and another one here: what `cpu` has in program
-/// order is in order for this thread, although `cpu` has compiler barriers only (the paper's
-/// Algorithm 6).
+/// Executes a full barrier here, one on `cpu`, and another one here. So this thread sees the accesses of `cpu`
+/// in program order, although `cpu` has compiler barriers only (the paper's Algorithm 6).
 ///
 /// Fails with `ENXIO` if `cpu` is offline. Context: process, interrupts on.
 pub(crate) fn full_barrier_on(cpu: u32) -> Result {

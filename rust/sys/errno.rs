@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Error numbers that the kernel crate has no name for.
+//! Error numbers for which the kernel crate has no name.
 
 use crate::sys::bindings;
 use kernel::error::Error;
 
-/// No data available: there is no trace, or it is over.
+/// No data available: no trace was recorded, or the trace has been read to its end.
 pub(crate) fn enodata() -> Error {
     Error::from_errno(-(bindings::ENODATA as i32))
 }
 
-/// Not where an instruction begins.
+/// The address is not the beginning of an instruction.
 pub(crate) fn eilseq() -> Error {
     Error::from_errno(-(bindings::EILSEQ as i32))
 }
 
-/// The operation is not supported by its object.
+/// The object does not support the operation.
 pub(crate) fn eopnotsupp() -> Error {
     Error::from_errno(-(bindings::EOPNOTSUPP as i32))
 }
 
-/// This kernel cannot do that.
+/// This kernel lacks the operation.
 pub(crate) fn enosys() -> Error {
     Error::from_errno(-(bindings::ENOSYS as i32))
 }
 
-/// Somebody else has what only one can have.
+/// Another user holds an object that has one user at a time.
 pub(crate) fn eusers() -> Error {
     Error::from_errno(-(bindings::EUSERS as i32))
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Probes that may wait for user memory: reading it, who waits, and when what they use is freed.
+ * Probes that may wait for user memory: how they read it, which tasks wait, and when memory that they use is
+ * freed.
  *
- * The kernel calls probes of system calls and of programs as readers of RCU tasks trace. Such a reader may sleep in a
- * page fault, for as long as another process likes: a FUSE server, a userfaultfd handler. So rtrace waits for these
- * readers a few seconds at most, but at its own unloading.
+ * The kernel calls the probes of system calls and of programs as readers of RCU tasks trace. Such a reader may
+ * sleep in a page fault. Another process decides how long: a FUSE server or a userfaultfd handler. So rtrace
+ * waits for these readers for a few seconds at most. The one exception is the unloading of rtrace.
  */
 
 #include <linux/jiffies.h>
@@ -30,8 +31,8 @@ static LIST_HEAD(all_waiting);
 static DEFINE_SPINLOCK(waiting_lock);
 
 /*
- * The current task is about to wait for its memory. The module cannot be unloaded until end_wait(). False: it is being
- * unloaded, so the task must not wait.
+ * Registers the current task as one that waits for its memory. The module cannot be unloaded until end_wait().
+ * Returns false if the module is being unloaded; then the task must not wait.
  */
 static notrace bool begin_wait(struct waiting *waiting)
 {
@@ -53,7 +54,7 @@ static notrace void end_wait(struct waiting *waiting)
 	module_put(THIS_MODULE);
 }
 
-/* Task number @at of those that wait. False: there are not as many. */
+/* Describes waiting task number @at. Returns false if fewer tasks wait. */
 notrace bool rtrace_waiter(size_t at, struct rtrace_waiter *waiter)
 {
 	struct waiting *waiting;
@@ -73,7 +74,7 @@ notrace bool rtrace_waiter(size_t at, struct rtrace_waiter *waiter)
 	return found;
 }
 
-/* Has the memory there fetched. Returns how many bytes of it there are not. May sleep. */
+/* Faults in user memory. Returns the number of bytes that are missing. May sleep. */
 notrace size_t rtrace_fault_in(u64 from, size_t len)
 {
 	struct waiting waiting;
@@ -86,7 +87,7 @@ notrace size_t rtrace_fault_in(u64 from, size_t len)
 	return missing;
 }
 
-/* Copies user memory. Negative: some of it could not be read. */
+/* Copies user memory. A negative result: some bytes could not be read. */
 typedef ssize_t (*copy_fn)(void *to, const void __user *from, size_t len);
 
 static notrace ssize_t copy_text(void *to, const void __user *from, size_t room)
@@ -99,7 +100,7 @@ static notrace ssize_t copy_all(void *to, const void __user *from, size_t len)
 	return copy_from_user(to, from, len) ? -EFAULT : 0;
 }
 
-/* Calls @copy with page faults disabled, and once more with page faults if that fails. May sleep. */
+/* Calls @copy with page faults disabled. If that fails, calls it again with page faults enabled. May sleep. */
 static __always_inline ssize_t copy_waiting(copy_fn copy, void *to, u64 from, size_t len)
 {
 	const void __user *user = (const void __user *)(unsigned long)from;
@@ -116,26 +117,26 @@ static __always_inline ssize_t copy_waiting(copy_fn copy, void *to, u64 from, si
 	return copied;
 }
 
-/* As strncpy_from_user(). May sleep. */
+/* Copies a string as strncpy_from_user() does. May sleep. */
 notrace ssize_t rtrace_copy_text(char *to, u64 from, size_t room)
 {
 	return copy_waiting(copy_text, to, from, room);
 }
 
-/* Whether all bytes could be copied. May sleep. */
+/* Copies user memory. Returns whether all bytes could be copied. May sleep. */
 notrace bool rtrace_copy_from_user(void *to, u64 from, size_t len)
 {
 	return copy_waiting(copy_all, to, from, len) >= 0;
 }
 
-/* The most that may be retired, so that tasks that sleep for ever do not hold more and more memory. */
+/* Limit of retired objects. It bounds the memory that is kept because of tasks that sleep for ever. */
 #define RETIRED_MAX 1024
 
 /* Retired memory whose grace period is over. */
 static struct rtrace_retired *over;
 static DEFINE_SPINLOCK(over_lock);
 
-/* Retired memory that is not freed yet, and when the last of it was retired. */
+/* Number of retired objects that are not freed yet, and the time of the last retirement. */
 static atomic_t retired_count;
 static unsigned long last_retired;
 static DECLARE_WAIT_QUEUE_HEAD(retired_waiters);
@@ -160,7 +161,7 @@ static void free_over(struct work_struct *work)
 
 static DECLARE_WORK(freeing, free_over);
 
-/* Context: softirqs disabled. */
+/* Queues retired memory for freeing. Context: softirqs disabled. */
 static void grace_period_over(struct rcu_head *rcu)
 {
 	struct rtrace_retired *retired = container_of(rcu, struct rtrace_retired, rcu);
@@ -173,8 +174,8 @@ static void grace_period_over(struct rcu_head *rcu)
 }
 
 /*
- * Has @free called, where it may sleep, when no handler runs any more that runs now. The handlers were unregistered
- * before. Any process context.
+ * Calls @free in a context that may sleep, after each handler that runs now has returned. The caller has
+ * unregistered the handlers before. Any process context.
  */
 notrace void rtrace_retire(struct rtrace_retired *retired, void (*free)(struct rtrace_retired *retired))
 {
@@ -184,7 +185,7 @@ notrace void rtrace_retire(struct rtrace_retired *retired, void (*free)(struct r
 	call_rcu_tasks_trace(&retired->rcu, grace_period_over);
 }
 
-/* Waits until all is freed, or was retired a second ago. May sleep. */
+/* Waits until all retired memory is freed, or until one second after the last retirement. May sleep. */
 notrace void rtrace_wait_a_second(void)
 {
 	long left = READ_ONCE(last_retired) + HZ - jiffies;
@@ -194,12 +195,13 @@ notrace void rtrace_wait_a_second(void)
 }
 
 /*
- * For the time before a handler is registered. False: RETIRED_MAX are retired, and 10 seconds were not enough to free
- * one. May sleep, 11 seconds at most.
+ * Prepares for the registration of a handler. Returns false if RETIRED_MAX objects are retired, and none was
+ * freed within 10 seconds. May sleep, for 11 seconds at most.
  *
- * A @tracepoint with one handler calls that directly. The kernel loads the handler's data first, and then calls
- * whichever handler is the only one by then. It orders the two for readers that cannot be preempted; a reader of RCU
- * tasks trace can be, in between. So this waits a second for that: a reader that is there does not sleep.
+ * If a @tracepoint has one handler, the kernel calls that handler directly. It loads the handler's data first.
+ * Then it calls the function that is the only handler at that moment. The kernel orders both steps for readers
+ * that cannot be preempted. A reader of RCU tasks trace can be preempted between them. So this function waits
+ * for that reader, for up to one second: a reader between the steps does not sleep.
  */
 notrace bool rtrace_settle(bool tracepoint)
 {
@@ -209,14 +211,15 @@ notrace bool rtrace_settle(bool tracepoint)
 }
 
 /*
- * Waits until all is freed, and none of the code above runs. For the module's end: no handler is registered, and
- * none waits for user memory. A reader that is not rtrace's can make this long, so it says what it does. May sleep.
+ * Waits until all retired memory is freed and none of the code above runs. Called when the module ends: no
+ * handler is registered, and none waits for user memory. A reader of another tracer can make the wait long, so
+ * a message explains it. May sleep.
  */
 notrace void rtrace_wait_retired(void)
 {
 	while (!wait_event_idle_timeout(retired_waiters, !atomic_read(&retired_count), 10 * HZ))
 		pr_warn("rtrace: unloading waits for RCU tasks trace: a task sleeps in another tracer's probe or program\n");
-	/* The last callback may not have returned. */
+	/* The last callback may still run. */
 	synchronize_rcu();
 	flush_work(&freeing);
 }

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Probes that may wait for user memory. Seen by the C compiler and by bindgen.
- */
+/* Probes that may wait for user memory. The C compiler and bindgen both read this header. */
 #ifndef RTRACE_SYS_FAULTS_H
 #define RTRACE_SYS_FAULTS_H
 
 #include <linux/types.h>
 
-/* A task that waits for its memory in a probe. */
+/* A task that waits in a probe for its memory. */
 struct rtrace_waiter {
 	s32 tid;
 	char comm[16];
@@ -20,7 +18,7 @@ size_t rtrace_fault_in(u64 from, size_t len);
 ssize_t rtrace_copy_text(char *to, u64 from, size_t room);
 bool rtrace_copy_from_user(void *to, u64 from, size_t len);
 
-/* Memory that is freed when no handler that may wait for user memory can use it any more. */
+/* Memory to free as soon as no handler that may wait for user memory can use it. */
 struct rtrace_retired {
 	struct callback_head rcu;
 	struct rtrace_retired *next;

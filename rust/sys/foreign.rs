@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What C code of other modules passes to exported functions.
+//! Arguments that C code of other modules passes to exported functions.
 //!
-//! These types are made only by such callers, and stand for what the C prototypes say: that a
-//! pointer is NULL or valid as long as the call.
+//! Only these callers create values of the types here. The types stand for the contract of the C prototypes: a
+//! pointer is NULL, or valid until the call returns.
 
 use crate::sys::args::c_text;
 use crate::sys::bindings;
@@ -21,15 +21,16 @@ pub(crate) struct ForeignStr<'a> {
 }
 
 impl<'a> ForeignStr<'a> {
-    /// The same; [`None`] for NULL.
+    /// The bytes; [`None`] for NULL.
     pub(crate) fn get(&self) -> Option<&'a [u8]> {
         (!self.text.is_null()).then(|| self.bytes())
     }
 
-    /// Its bytes, without the NUL, cut off after 255; none for NULL. Any context, NMI included.
+    /// The bytes without the NUL, at most 255; empty for NULL. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn bytes(&self) -> &'a [u8] {
-        // SAFETY: The caller's contract: NULL, or NUL-terminated and valid as long as the call.
+        // SAFETY: The caller's contract: the pointer is NULL, or NUL-terminated and valid until the call
+        // returns.
         unsafe { c_text(self.text.cast()) }
     }
 }
@@ -49,20 +50,20 @@ impl<'a, T> ForeignSlice<'a, T> {
         if self.first.is_null() {
             return &[];
         }
-        // SAFETY: The caller's contract: so many items, valid as long as the call.
+        // SAFETY: The caller's contract: `len` items follow, valid until the call returns.
         unsafe { core::slice::from_raw_parts(self.first, self.len) }
     }
 }
 
-/// A `const T *` and a `size_t`, as two arguments: lent until the caller takes them back by another call, which
-/// drops this.
+/// A `const T *` and a `size_t`, as two arguments. The caller lends the items until it calls again to take them
+/// back, which drops this.
 #[repr(C)]
 pub(crate) struct ForeignLoan<T: 'static> {
     first: *const T,
     len: usize,
 }
 
-// SAFETY: What is lent is only read.
+// SAFETY: The items are only read.
 unsafe impl<T> Send for ForeignLoan<T> {}
 // SAFETY: As above.
 unsafe impl<T> Sync for ForeignLoan<T> {}
@@ -73,47 +74,47 @@ impl<T> ForeignLoan<T> {
         if self.first.is_null() {
             return &[];
         }
-        // SAFETY: The caller's contract: so many items, valid as long as this.
+        // SAFETY: The caller's contract: `len` items follow, valid until this is dropped.
         unsafe { core::slice::from_raw_parts(self.first, self.len) }
     }
 }
 
-/// A function, whose prototype the caller vouches for.
+/// A function. The caller guarantees that it has the expected prototype.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct ForeignFunction(pub(super) *const c_void);
 
-/// A `struct module *`: that of what is described beside it.
+/// A `struct module *`: the module of the object that is described together with it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct ForeignModule(pub(super) *mut bindings::module);
 
-// SAFETY: The module's count of references is atomic, and nothing else of it is used.
+// SAFETY: The module's reference count is atomic. Only the count is used.
 unsafe impl Send for ForeignModule {}
 // SAFETY: As above.
 unsafe impl Sync for ForeignModule {}
 
-/// A module that is not unloaded while this lives.
+/// A reference that keeps a module loaded.
 pub(crate) struct HeldModule(ForeignModule);
 
 impl ForeignModule {
-    /// Keeps it. [`None`]: it goes already.
+    /// Takes a reference. [`None`]: the module is being unloaded.
     pub(super) fn hold(self) -> Option<HeldModule> {
-        // SAFETY: The caller's contract: NULL, which is the kernel itself, or a module that is there
-        // as long as what it has registered.
+        // SAFETY: The caller's contract: the pointer is NULL, which stands for the kernel itself, or the module
+        // stays until all that it has registered is unregistered.
         unsafe { bindings::try_module_get(self.0) }.then_some(HeldModule(self))
     }
 }
 
 impl Drop for HeldModule {
     fn drop(&mut self) {
-        // SAFETY: What `hold` took.
+        // SAFETY: `hold` took the reference.
         unsafe { bindings::module_put(self.0 .0) };
     }
 }
 
-/// Room for a `T` between two calls of the caller, who does not change it meanwhile: the first fills
-/// it. For the caller it is a `C`.
+/// Room for a `T` that the caller provides in two calls and leaves unchanged between them. The first call fills
+/// it. The caller's type for the room is `C`.
 #[repr(transparent)]
 pub(crate) struct ForeignRoom<'a, T, C = bindings::rtrace_record> {
     room: *mut T,
@@ -125,27 +126,27 @@ impl<'a, T, C> ForeignRoom<'a, T, C> {
     #[inline(always)]
     pub(crate) fn fill(self, value: T) -> &'a mut T {
         const { assert!(size_of::<T>() <= size_of::<C>()) };
-        // SAFETY: The caller's contract: a `C`, its own, until the second call.
+        // SAFETY: The caller's contract: the room is a `C` that no other code uses until the second call.
         unsafe {
             self.room.write(value);
             &mut *self.room
         }
     }
 
-    /// What it was filled with, in the second call.
+    /// The value that the first call stored. For the second call.
     #[inline(always)]
     pub(crate) fn filled(self) -> &'a mut T {
-        // SAFETY: The caller's contract: what `fill` put there.
+        // SAFETY: The caller's contract: the room holds the value that `fill` stored.
         unsafe { &mut *self.room }
     }
 }
 
-/// What room is filled with where that is nearly always a `T`, and else an `R`.
+/// Content of a room that is nearly always a `T`, and otherwise an `R`.
 ///
 /// # Invariants
 ///
-/// There is `rest` where there is no `usual`.
-// No enum: who stores a `T`, and asks for it, has no tag to store and to look at.
+/// If `usual` is [`None`], `rest` is initialised.
+// Not an enum: code that stores and reads a `T` then has no separate tag to store and test.
 #[repr(C)]
 pub(crate) struct Usually<T, R> {
     usual: Option<T>,
@@ -153,31 +154,32 @@ pub(crate) struct Usually<T, R> {
 }
 
 impl<'a, T, R, C> ForeignRoom<'a, Usually<T, R>, C> {
-    /// Fills it as usual.
+    /// Fills the room with the usual value.
     #[inline(always)]
     pub(crate) fn fill_usual(self, usual: T) {
         const { assert!(size_of::<Usually<T, R>>() <= size_of::<C>()) };
-        // SAFETY: As for `fill`; the rest need not be there by the invariant.
+        // SAFETY: As for `fill`. By the invariant `rest` may stay uninitialised.
         unsafe { (&raw mut (*self.room).usual).write(Some(usual)) };
     }
 
-    /// Fills it with the other.
+    /// Fills the room with the other value.
     #[inline(always)]
     pub(crate) fn fill_rest(self, rest: R) -> &'a mut R {
         const { assert!(size_of::<Usually<T, R>>() <= size_of::<C>()) };
-        // SAFETY: As for `fill`. INVARIANT: There is `rest`.
+        // SAFETY: As for `fill`. INVARIANT: `rest` is initialised.
         unsafe {
             (&raw mut (*self.room).usual).write(None);
             (*self.room).rest.write(rest)
         }
     }
 
-    /// What it was filled with, in the second call.
+    /// The value that the first call stored. For the second call.
     #[inline(always)]
     pub(crate) fn taken(self) -> Result<T, &'a mut R> {
         // SAFETY:
-        // - The caller's contract: one of the above put it there, and nobody takes it again.
-        // - By the invariant there is `rest` where that is asked for.
+        // - The caller's contract: one of the functions above stored the value, and no other code takes it
+        //   again.
+        // - By the invariant `rest` is initialised where it is used.
         unsafe {
             match (&raw const (*self.room).usual).read() {
                 Some(usual) => Ok(usual),
@@ -187,8 +189,8 @@ impl<'a, T, R, C> ForeignRoom<'a, Usually<T, R>, C> {
     }
 }
 
-/// A pointer that is a result, or an error (`ERR_PTR`). The caller owns what it points to, and
-/// gives it back as a [`ForeignArc`].
+/// A result: a pointer, or an error (`ERR_PTR`). The caller owns the object behind the pointer, and returns it
+/// as a [`ForeignArc`].
 #[repr(transparent)]
 pub(crate) struct ResultPtr<T>(*const T);
 
@@ -201,14 +203,15 @@ impl<T> From<Result<Arc<T>>> for ResultPtr<T> {
     }
 }
 
-/// What a caller got by a [`ResultPtr`], given back.
+/// An object that the caller got by a [`ResultPtr`] and returns.
 #[repr(transparent)]
 pub(crate) struct ForeignArc<T>(*const T);
 
 impl<T> ForeignArc<T> {
-    /// It.
+    /// The object.
     pub(crate) fn into_arc(self) -> Arc<T> {
-        // SAFETY: The caller's contract: what it got, and uses no more.
+        // SAFETY: The caller's contract: it got this pointer from a [`ResultPtr`], and does not use it any
+        // more.
         unsafe { Arc::from_raw(self.0) }
     }
 }

@@ -7,7 +7,7 @@
 #include "helpers.h"
 
 #ifdef CONFIG_DYNAMIC_FTRACE
-/* The kernel's struct ftrace_hash, which no header has. */
+/* The kernel's struct ftrace_hash, which no header defines. */
 struct function_hash {
 	unsigned long size_bits;
 	struct hlist_head *buckets;
@@ -15,8 +15,9 @@ struct function_hash {
 };
 
 /*
- * Shows each function that ftrace can trace to @see, until that returns an error. A filter of all functions has them; it is not used, so that no
- * code changes. -EOPNOTSUPP: the kernel lays filters out otherwise. May sleep.
+ * Calls @see for each function that ftrace can trace, until @see returns an error. The list is that of a filter
+ * which selects all functions. The filter is never registered, so no code is patched. Returns -EOPNOTSUPP if
+ * this kernel lays out filters differently. May sleep.
  */
 notrace int rtrace_each_function(int (*see)(unsigned long function, void *data), void *data)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * C wrappers of macros and inline functions of the kernel, by the file that defines them. The C compiler
- * and bindgen both read this header, so that both have the same prototypes. All of them are notrace.
+ * C wrappers of the kernel's macros and inline functions, grouped by the file that defines them. The C compiler
+ * and bindgen both read this header, so both have the same prototypes. All functions are notrace.
  */
 #ifndef RTRACE_SYS_HELPERS_H
 #define RTRACE_SYS_HELPERS_H
@@ -31,12 +31,12 @@ struct uprobe_consumer;
 /* clock.c */
 bool rtrace_tsc_is_trustworthy(void);
 
-/* A moment in which clocks stood still, or were set. */
+/* A time in which clocks stood still, or a setting of the wall clock. */
 struct rtrace_clock_leap {
 	u64 slept;	/* nanoseconds of sleep: the monotonic clock lacks them */
 	u64 missed;	/* nanoseconds that the time stamp counter lacks */
 	u64 ticks;	/* the same in its ticks */
-	u64 stood;	/* nanoseconds that the kernel's clocks lack: the time stamp counter went on alone */
+	u64 stood;	/* nanoseconds that the kernel's clocks lack, while the time stamp counter went on */
 	s64 set;	/* nanoseconds by which the wall clock was set forward */
 };
 
@@ -68,11 +68,11 @@ bool rtrace_module_is_of_kernel(struct module *module);
 
 /* nofault.c */
 
-/* Whose memory is read. */
+/* The memory to read. */
 enum rtrace_space {
 	RTRACE_KERNEL,
 	RTRACE_USER,
-	RTRACE_USER_FAULTS,	/* fetched from disk where it is not there: that may sleep */
+	RTRACE_USER_FAULTS,	/* may sleep: missing pages are fetched from disk */
 };
 
 bool rtrace_read(u64 address, enum rtrace_space space, u64 *value, size_t size);
@@ -102,11 +102,11 @@ u64 rtrace_counter_read(struct perf_event *event);
 typedef void (*rtrace_overflow_t)(struct perf_event *event, struct perf_sample_data *data,
 				  struct pt_regs *regs);
 
-/* What perf says of a sample. */
+/* Properties of a sample, as perf reports them. */
 struct rtrace_sample {
-	u64 period;		/* what was counted since the one before */
-	u64 due;		/* of a timer: when it was to come, monotonic */
-	bool is_throttled;	/* perf stops the event up to the next tick */
+	u64 period;		/* count since the previous sample */
+	u64 due;		/* of a timer: its monotonic expiry time */
+	bool is_throttled;	/* perf stops the event until the next tick */
 };
 
 struct perf_event *rtrace_sampler_new(u32 type, u64 config, u32 frequency, int cpu,
@@ -115,7 +115,7 @@ bool rtrace_sampler_possible(u32 type, u64 config);
 struct perf_event *rtrace_recorder_new(u32 type, u64 config, int cpu, rtrace_overflow_t handler,
 				       void *context);
 
-/* What perf has recorded of an event. */
+/* Data that perf has recorded for an event. */
 struct rtrace_perf_record {
 	const void *data;
 	size_t size;
@@ -134,9 +134,9 @@ bool rtrace_sees_addresses(void);
 
 /* A function's frame in user space. */
 struct rtrace_user_frame {
-	u64 ip;		/* the code that runs in it, or is returned to */
+	u64 ip;		/* address of the code that runs in the frame, or to which the callee returns */
 	u64 fp;		/* the frame pointer */
-	u32 word;	/* bytes of an address: 4 or 8 */
+	u32 word;	/* size of an address in bytes: 4 or 8 */
 };
 
 bool rtrace_user_frame(struct rtrace_user_frame *frame);
@@ -157,15 +157,15 @@ enum hrtimer_restart rtrace_hrtimer_again(struct hrtimer *timer, s64 period_ns);
 
 /* trace_event.c */
 
-/* A field of what ftrace and perf record of an event, as its file `format` shows it. */
+/* A field of an event of ftrace and perf, as the event's `format` file shows it. */
 struct rtrace_trace_field {
 	const char *name;
 	const char *type;
 	u32 offset;
 	u32 size;
-	u32 count;		/* elements of an array, if that is known, else 0 */
+	u32 count;		/* number of array elements if known, else 0 */
 	bool is_signed;
-	bool is_address;	/* shown as a pointer, whatever its type */
+	bool is_address;	/* shown as a pointer, whatever the type */
 };
 
 struct rtrace_trace_event *rtrace_trace_event_get(const char *system, const char *name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Following CPUs: before each comes up, when it is online, and before it goes.
+//! Notification of CPU hotplug: before a CPU comes up, when it is online, and before it goes offline.
 
 use crate::sys::bindings;
 use core::marker::{PhantomData, PhantomPinned};
@@ -8,23 +8,24 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::types::Opaque;
 
-/// What follows CPUs.
+/// Receives the notifications.
 pub(crate) trait PerCpuState: Send + Sync {
-    /// `cpu` will come up: it runs nothing yet. This runs on another CPU. May sleep.
+    /// Prepares for `cpu`, which will come up and runs no code yet. Runs on another CPU. May sleep.
     ///
     /// Not called for a CPU that is online when the watch begins.
     fn prepare(&self, cpu: u32);
 
-    /// `cpu`, on which this runs, is online; it may have run anything before. May sleep.
+    /// Handles the start of `cpu`, on which this runs. `cpu` may have run any code before. May sleep.
     ///
-    /// An error fails [`HotplugWatch::new`] with it, or, later, keeps the CPU offline.
+    /// If this returns an error in [`HotplugWatch::new`], that fails with the error. Later, an error keeps the
+    /// CPU offline.
     fn online(&self, cpu: u32) -> Result;
 
-    /// `cpu`, on which this runs, goes offline soon, or the watch ends. May sleep.
+    /// Handles the end of `cpu`, on which this runs: it goes offline soon, or the watch ends. May sleep.
     fn offline(&self, cpu: u32);
 }
 
-/// The kernel's hooks for all the `T`s. One is made when the module is loaded.
+/// The kernel's hotplug states for all `T`s. Created when the module is loaded.
 pub(crate) struct Hotplug<T: PerCpuState> {
     online: State,
     prepare: State,
@@ -34,7 +35,7 @@ pub(crate) struct Hotplug<T: PerCpuState> {
 type Callback = unsafe extern "C" fn(c_uint, *mut bindings::hlist_node) -> c_int;
 
 impl<T: PerCpuState> Hotplug<T> {
-    /// Registers under the names, which show in sysfs.
+    /// Registers the states under these names, which sysfs shows.
     pub(crate) fn new(prepare: &'static CStr, online: &'static CStr) -> Result<Self> {
         Ok(Self {
             prepare: State::new(
@@ -54,11 +55,11 @@ impl<T: PerCpuState> Hotplug<T> {
     }
 }
 
-/// A state on the way of a CPU that the kernel has given to us.
+/// A hotplug state that the kernel has allocated for us.
 ///
 /// # Invariants
 ///
-/// `id` is a dynamic multi-instance state of ours.
+/// `id` is a dynamic multi-instance state that we own.
 struct State {
     id: bindings::cpuhp_state,
 }
@@ -70,12 +71,12 @@ impl State {
         startup: Callback,
         teardown: Option<Callback>,
     ) -> Result<Self> {
-        // With multi_instance the kernel calls with a second argument.
+        // With multi_instance the kernel passes a second argument.
         fn erase(f: Callback) -> unsafe extern "C" fn(c_uint) -> c_int {
-            // SAFETY: Function pointers have one size; the kernel casts back before it calls.
+            // SAFETY: Function pointers have one size. The kernel casts the pointer back before the call.
             unsafe { core::mem::transmute(f) }
         }
-        // SAFETY: The callbacks are of the multi-instance kind, and the last argument says so.
+        // SAFETY: The callbacks are of the multi-instance kind, as the last argument says.
         let id = unsafe {
             bindings::__cpuhp_setup_state(
                 section,
@@ -87,7 +88,7 @@ impl State {
             )
         };
         kernel::error::to_result(id.min(0))?;
-        // INVARIANT: Just made.
+        // INVARIANT: The state was allocated above.
         Ok(Self {
             id: id as bindings::cpuhp_state,
         })
@@ -96,12 +97,12 @@ impl State {
 
 impl Drop for State {
     fn drop(&mut self) {
-        // SAFETY: By the invariant; watches hold a reference to the owner, so there are none.
+        // SAFETY: By the invariant. Watches hold a reference to the owner, so no watch is left.
         unsafe { bindings::__cpuhp_remove_state(self.id, false) };
     }
 }
 
-/// Follows the CPUs for one `T`, from creation until dropped.
+/// Notifies one `T` of all CPUs, from creation until dropped.
 #[pin_data(PinnedDrop)]
 pub(crate) struct HotplugWatch<T: PerCpuState> {
     #[pin]
@@ -114,18 +115,18 @@ pub(crate) struct HotplugWatch<T: PerCpuState> {
     pinned: PhantomPinned,
 }
 
-// SAFETY: The nodes are the kernel's, under its own lock.
+// SAFETY: The kernel accesses the nodes under its own lock.
 unsafe impl<T: PerCpuState> Sync for HotplugWatch<T> {}
 // SAFETY: Not bound to a thread.
 unsafe impl<T: PerCpuState> Send for HotplugWatch<T> {}
 
 impl<T: PerCpuState> HotplugWatch<T> {
-    /// Calls [`online`](PerCpuState::online) on each CPU that is, now and later. If it fails on
-    /// one, undoes the others by [`offline`](PerCpuState::offline) and fails. May sleep.
+    /// Calls [`online`](PerCpuState::online) on each CPU that is online, now and later. If a call fails now,
+    /// calls [`offline`](PerCpuState::offline) for the calls that succeeded, and fails. May sleep.
     pub(crate) fn new(hotplug: &Arc<Hotplug<T>>, target: Arc<T>) -> Result<Pin<KBox<Self>>> {
         fn unlinked() -> impl PinInit<Opaque<bindings::hlist_node>> {
             Opaque::ffi_init(|node: *mut bindings::hlist_node| {
-                // SAFETY: `node` is memory for a node; unhashed is all zero.
+                // SAFETY: `node` is memory for a node. An unhashed node is all zero.
                 unsafe { node.write_bytes(0, 1) }
             })
         }
@@ -139,14 +140,14 @@ impl<T: PerCpuState> HotplugWatch<T> {
             }),
             GFP_KERNEL,
         )?;
-        // First, so that no CPU is online that was not prepared, but those that are now.
+        // `prepare` is added first, so that each CPU that comes online from now on was prepared.
         let states = [
             (&hotplug.prepare, &watch.prepare, false),
             (&hotplug.online, &watch.online, true),
         ];
         for (state, node, invoke) in states {
-            // SAFETY: The node is pinned and stays until the drop below takes it off. On failure
-            // the kernel has not linked it, which that drop sees.
+            // SAFETY: The node is pinned, and lives until the drop below has removed it. On failure the kernel
+            // has not linked it, and the drop sees that.
             kernel::error::to_result(unsafe {
                 bindings::__cpuhp_state_add_instance(state.id, node.get(), invoke)
             })?;
@@ -163,8 +164,8 @@ impl<T: PerCpuState> PinnedDrop for HotplugWatch<T> {
             (&self.hotplug.prepare, &self.prepare),
         ];
         for (state, node) in states {
-            // SAFETY: Only this object's users and the kernel's list touch the node; it was added
-            // exactly if it is linked.
+            // SAFETY: Only the users of this object and the kernel's list access the node. The node was added
+            // if and only if it is linked.
             unsafe {
                 if !(*node.get()).pprev.is_null() {
                     bindings::__cpuhp_state_remove_instance(state.id, node.get(), true);
@@ -174,27 +175,27 @@ impl<T: PerCpuState> PinnedDrop for HotplugWatch<T> {
     }
 }
 
-/// A CPU will come up.
+/// Calls the target before a CPU comes up.
 ///
 /// # Safety
 ///
-/// For the kernel to call, with the `prepare` node of a live watch.
+/// Only the kernel calls this, with the `prepare` node of a live watch.
 unsafe extern "C" fn prepare<T: PerCpuState>(
     cpu: c_uint,
     node: *mut bindings::hlist_node,
 ) -> c_int {
-    // SAFETY: By the contract; an Opaque is transparent, and the watch outlives the call.
+    // SAFETY: By the contract. An Opaque is transparent. The watch outlives the call.
     let watch =
         unsafe { &*kernel::container_of!(Opaque::cast_from(node), HotplugWatch<T>, prepare) };
     watch.target.prepare(cpu);
     0
 }
 
-/// A CPU has come.
+/// Calls the target when a CPU is online.
 ///
 /// # Safety
 ///
-/// For the kernel to call, with the `online` node of a live watch.
+/// Only the kernel calls this, with the `online` node of a live watch.
 unsafe extern "C" fn online<T: PerCpuState>(cpu: c_uint, node: *mut bindings::hlist_node) -> c_int {
     // SAFETY: As in `prepare`.
     let watch =
@@ -205,7 +206,7 @@ unsafe extern "C" fn online<T: PerCpuState>(cpu: c_uint, node: *mut bindings::hl
     }
 }
 
-/// A CPU will go.
+/// Calls the target before a CPU goes offline.
 ///
 /// # Safety
 ///

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Work that any context, NMI included, can ask for, and that runs soon in one where more is
-//! allowed: in an interrupt, or with PREEMPT_RT in a thread.
+//! Deferred work that any context can queue, NMI included. The work runs soon after: in an interrupt, or, with
+//! PREEMPT_RT, in a thread.
 
 use crate::sys::bindings;
 use core::marker::PhantomPinned;
 use kernel::prelude::*;
 use kernel::types::Opaque;
 
-/// A piece of deferred work, and what it works on.
+/// A piece of deferred work and its data.
 #[pin_data(PinnedDrop)]
 pub(crate) struct IrqWork<T: Sync> {
     #[pin]
@@ -19,19 +19,19 @@ pub(crate) struct IrqWork<T: Sync> {
     pinned: PhantomPinned,
 }
 
-// SAFETY: `irq_work_queue` may be called from anywhere; `T` is Sync.
+// SAFETY: Any context may call `irq_work_queue`; `T` is Sync.
 unsafe impl<T: Sync> Sync for IrqWork<T> {}
 // SAFETY: Not bound to a thread.
 unsafe impl<T: Send + Sync> Send for IrqWork<T> {}
 
 impl<T: Sync> IrqWork<T> {
-    /// Makes work that calls `run` with `data`, with interrupts off (in a thread with
-    /// PREEMPT_RT). It must not sleep.
+    /// Creates work that calls `run` with `data`, with interrupts off (with PREEMPT_RT, in a thread). `run`
+    /// must not sleep.
     pub(crate) fn new(data: T, run: fn(&T)) -> impl PinInit<Self> {
         pin_init!(Self {
             work <- Opaque::ffi_init(|work: *mut bindings::irq_work| {
-                // SAFETY: `work` is valid memory, zeroed here; a zeroed irq_work with a
-                // function is what init_irq_work() makes.
+                // SAFETY: `work` is valid memory, zeroed here. init_irq_work() also makes a zeroed irq_work
+                // with a function.
                 unsafe {
                     work.write_bytes(0, 1);
                     (*work).func = Some(Self::callback);
@@ -43,9 +43,9 @@ impl<T: Sync> IrqWork<T> {
         })
     }
 
-    /// Asks for one run. Any context, NMI included.
+    /// Queues one run. Any context, NMI included.
     pub(crate) fn queue(&self) {
-        // SAFETY: Initialised, and pinned until the drop below.
+        // SAFETY: The work is initialised, and pinned until the drop below.
         unsafe { bindings::irq_work_queue(self.work.get()) };
     }
 
@@ -53,11 +53,11 @@ impl<T: Sync> IrqWork<T> {
     ///
     /// # Safety
     ///
-    /// For the kernel to call, with the `work` of an `IrqWork<T>`.
+    /// Only the kernel calls this, with the `work` of an `IrqWork<T>`.
     unsafe extern "C" fn callback(work: *mut bindings::irq_work) {
         // SAFETY:
         // - `work` is the field of an `IrqWork<T>`; an Opaque is transparent.
-        // - The `IrqWork` is not dropped while it runs.
+        // - The `IrqWork` is not dropped while the work runs.
         unsafe {
             let this = kernel::container_of!(Opaque::cast_from(work), Self, work);
             ((*this).run)(&(*this).data);
@@ -68,7 +68,7 @@ impl<T: Sync> IrqWork<T> {
 #[pinned_drop]
 impl<T: Sync> PinnedDrop for IrqWork<T> {
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: Initialised. Waits for a run that was asked for.
+        // SAFETY: The work is initialised. The call waits for a queued run.
         unsafe { bindings::irq_work_sync(self.work.get()) };
     }
 }

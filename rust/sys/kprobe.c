@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Kretprobes: from an instance to its probe and its data. */
+/* Kretprobes: the probe and the data of an instance. */
 #include <linux/kprobes.h>
 
 #include "helpers.h"

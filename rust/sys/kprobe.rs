@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Kprobes: being called where code of the kernel is reached, and where a function returns.
+//! Kprobes: callbacks where kernel code is reached, and where a function returns.
 
 use crate::sys::args::Registers;
 use crate::sys::bindings;
@@ -11,54 +11,55 @@ use kernel::str::CString;
 use kernel::sync::Arc;
 use kernel::types::Opaque;
 
-/// Where code is.
+/// Place of a probe in code.
 pub(crate) enum CodePlace {
-    /// So many bytes behind a symbol.
+    /// A number of bytes after a symbol.
     Symbol(CString, u32),
-    /// At an address.
+    /// An address.
     Address(u64),
 }
 
-/// What is called where code is reached: in the kernel in any context but NMI, and maybe that, with
-/// preemption disabled; in a program where it may sleep.
+/// Receives the calls of a probe. For code of the kernel, preemption is disabled and the context is any, possibly
+/// NMI too. For code of a program, the call may sleep.
 pub(crate) trait Reached: Send + Sync + 'static {
-    /// With what the registers are there.
+    /// Handles the call. `registers` are those at the probe's place.
     fn reached(&self, registers: &Registers);
 }
 
-/// What is called where a function is called, and where it returns. Context as for [`Reached`].
+/// Receives the calls and the returns of a function. Context as for [`Reached`].
 pub(crate) trait Returned: Send + Sync + 'static {
-    /// What is kept from the call to the return. It is not dropped.
+    /// Data that is kept from the call to the return. It is not dropped.
     type Kept: Send + 'static;
 
-    /// It is called. Returns what is kept, in that place.
+    /// Handles the call. Stores the data to keep in `kept`, and returns it.
     fn called<'k>(
         &self,
         registers: &Registers,
         kept: &'k mut MaybeUninit<Self::Kept>,
     ) -> &'k mut Self::Kept;
 
-    /// It returns.
+    /// Handles the return.
     fn returned(&self, registers: &Registers, kept: &mut Self::Kept);
 }
 
-/// A kprobe or a kretprobe, as the kernel has it.
+/// A kprobe or a kretprobe, as the kernel defines it.
 ///
 /// # Safety
 ///
-/// `register` and `unregister` must be the kernel's functions for this kind, and `kprobe` what it has in it.
+/// `REGISTER` and `UNREGISTER` must be the kernel's functions for this kind. `kprobe` must return the kprobe
+/// inside it.
 unsafe trait Kind: Sized {
-    /// Registers it. May sleep.
+    /// Registers the probe. May sleep.
     const REGISTER: unsafe extern "C" fn(*mut Self) -> c_int;
 
-    /// Ends that; afterwards it runs nowhere. May sleep.
+    /// Unregisters the probe. Afterwards no CPU runs it. May sleep.
     const UNREGISTER: unsafe extern "C" fn(*mut Self);
 
-    /// The kprobe in it.
+    /// The kprobe inside the probe.
     fn kprobe(probe: *mut Self) -> *mut bindings::kprobe;
 }
 
-// SAFETY: The kernel's functions; a kprobe is itself.
+// SAFETY: These are the kernel's functions. A kprobe is its own kprobe.
 unsafe impl Kind for bindings::kprobe {
     const REGISTER: unsafe extern "C" fn(*mut Self) -> c_int = bindings::register_kprobe;
     const UNREGISTER: unsafe extern "C" fn(*mut Self) = bindings::unregister_kprobe;
@@ -68,7 +69,7 @@ unsafe impl Kind for bindings::kprobe {
     }
 }
 
-// SAFETY: The kernel's functions; `kp` is at the begin.
+// SAFETY: These are the kernel's functions. The kprobe is the field `kp`.
 unsafe impl Kind for bindings::kretprobe {
     const REGISTER: unsafe extern "C" fn(*mut Self) -> c_int = bindings::register_kretprobe;
     const UNREGISTER: unsafe extern "C" fn(*mut Self) = bindings::unregister_kretprobe;
@@ -80,24 +81,24 @@ unsafe impl Kind for bindings::kretprobe {
     }
 }
 
-/// A registered probe. It is off at first.
+/// A registered probe. It is disabled at first.
 ///
 /// # Invariants
 ///
 /// - `entry` is from `KBox::into_raw`, and its probe is registered.
-/// - The probe stays where it is as long as it is registered.
+/// - The probe does not move while it is registered.
 #[expect(private_bounds)]
 pub(crate) struct Registered<P: Kind, T> {
     entry: NonNull<Entry<P, T>>,
 }
 
-/// Called where code is reached.
+/// A probe that calls a target where code is reached.
 pub(crate) type Kprobe<T> = Registered<bindings::kprobe, T>;
 
-/// Called where a function is called, and where it returns.
+/// A probe that calls a target where a function is called and where it returns.
 pub(crate) type Kretprobe<T> = Registered<bindings::kretprobe, T>;
 
-/// The probe comes first, so that its address is that of all.
+/// The probe is the first field, so that both have the same address.
 #[repr(C)]
 struct Entry<P, T> {
     probe: Opaque<P>,
@@ -105,12 +106,12 @@ struct Entry<P, T> {
     place: CodePlace,
 }
 
-// SAFETY: The kernel's functions for kprobes have a lock of their own; the target is `Send` and `Sync`.
+// SAFETY: The kernel's functions for kprobes have their own lock; the target is `Send` and `Sync`.
 unsafe impl<P: Kind, T: Send + Sync> Send for Registered<P, T> {}
 // SAFETY: As above.
 unsafe impl<P: Kind, T: Send + Sync> Sync for Registered<P, T> {}
 
-/// What a kprobe at a place begins as: off, and called nothing yet.
+/// Initial value of a kprobe: disabled, without a handler.
 fn kprobe_at(place: &CodePlace) -> bindings::kprobe {
     let mut probe = bindings::kprobe {
         flags: bindings::KPROBE_FLAG_DISABLED,
@@ -127,8 +128,8 @@ fn kprobe_at(place: &CodePlace) -> bindings::kprobe {
 }
 
 impl<T: Reached> Kprobe<T> {
-    /// Registers one. `ENOENT`: there is no such symbol; `EILSEQ`: no instruction begins there;
-    /// `EINVAL`: no probe may be there. May sleep.
+    /// Registers a probe. Errors: `ENOENT` if there is no such symbol, `EILSEQ` if no instruction begins there,
+    /// `EINVAL` if the kernel allows no probe there. May sleep.
     pub(crate) fn new(place: CodePlace, target: Arc<T>) -> Result<Self> {
         let probe = bindings::kprobe {
             pre_handler: Some(reached::<T>),
@@ -139,8 +140,9 @@ impl<T: Reached> Kprobe<T> {
 }
 
 impl<T: Returned> Kretprobe<T> {
-    /// Registers one that sees the returns of `max` calls at once; 0 leaves that to the kernel. Calls that have
-    /// not returned when it is dropped are forgotten. Errors as for [`Kprobe::new`]. May sleep.
+    /// Registers a probe that can watch up to `max` calls at once; 0 leaves the number to the kernel. Calls
+    /// that have not returned when the probe is dropped are forgotten. Errors and context as for
+    /// [`Kprobe::new`].
     pub(crate) fn new(place: CodePlace, max: u32, target: Arc<T>) -> Result<Self> {
         const { assert!(!core::mem::needs_drop::<T::Kept>()) };
         const { assert!(align_of::<T::Kept>() <= 8) };
@@ -155,9 +157,9 @@ impl<T: Returned> Kretprobe<T> {
         Self::register(probe, place, target)
     }
 
-    /// How many calls were not seen, for more than `max` had not returned.
+    /// Number of calls that were missed because `max` earlier calls had not returned.
     pub(crate) fn missed_at_once(&self) -> u64 {
-        // SAFETY: A word of a live kretprobe.
+        // SAFETY: The word belongs to a live kretprobe.
         unsafe { (&raw const (*self.probe()).nmissed).read_volatile() as u64 }
     }
 }
@@ -171,16 +173,16 @@ impl<P: Kind, T> Registered<P, T> {
             place,
         };
         let entry = KBox::into_raw(KBox::new(entry, GFP_KERNEL)?);
-        // SAFETY: The entry lives, where it is, until `drop` has unregistered the probe, and with it the
-        // symbol's text and what the handlers find behind the probe.
+        // SAFETY: The entry lives, and does not move, until `drop` has unregistered the probe. The entry owns
+        // the symbol's text and the handlers' data.
         let registered = unsafe { P::REGISTER(entry.cast()) };
         if let Err(error) = kernel::error::to_result(registered) {
-            // SAFETY: From `into_raw`; nobody else has it.
+            // SAFETY: The pointer is from `into_raw`. No other code has it.
             drop(unsafe { KBox::from_raw(entry) });
             return Err(error);
         }
         let entry = NonNull::new(entry).ok_or(EINVAL)?;
-        // INVARIANT: Registered above; nothing moves it.
+        // INVARIANT: The probe was registered above. No code moves it.
         Ok(Self { entry })
     }
 
@@ -192,21 +194,21 @@ impl<P: Kind, T> Registered<P, T> {
         P::kprobe(self.probe())
     }
 
-    /// Has it called from now on. `EINVAL`: the module that it was in is gone. May sleep.
+    /// Enables the probe. `EINVAL`: the module at its place is unloaded. May sleep.
     pub(crate) fn enable(&self) -> Result {
         // SAFETY: By the invariant it is registered.
         kernel::error::to_result(unsafe { bindings::enable_kprobe(self.kprobe()) })
     }
 
-    /// Has it not called any more; it may still run. May sleep.
+    /// Disables the probe. A handler may still run. May sleep.
     pub(crate) fn disable(&self) {
-        // SAFETY: By the invariant it is registered. That its module is gone is no error here.
+        // SAFETY: By the invariant the probe is registered. If its module is unloaded, the call does nothing.
         unsafe { bindings::disable_kprobe(self.kprobe()) };
     }
 
-    /// How often it was reached while another kprobe ran on the CPU, and not called.
+    /// Number of times that the probe was skipped because another kprobe ran on the CPU.
     pub(crate) fn missed(&self) -> u64 {
-        // SAFETY: A word of a live kprobe.
+        // SAFETY: The word belongs to a live kprobe.
         unsafe { (&raw const (*self.kprobe()).nmissed).read_volatile() as u64 }
     }
 }
@@ -214,8 +216,8 @@ impl<P: Kind, T> Registered<P, T> {
 impl<P: Kind, T> Drop for Registered<P, T> {
     fn drop(&mut self) {
         // SAFETY:
-        // - By the invariant it is registered. It runs nowhere when this returns.
-        // - Then nobody uses the entry, which is from `into_raw`.
+        // - By the invariant the probe is registered. When the first call returns, no CPU runs it.
+        // - Then no other code uses the entry, which is from `into_raw`.
         unsafe {
             P::UNREGISTER(self.probe());
             drop(KBox::from_raw(self.entry.as_ptr()));
@@ -225,12 +227,13 @@ impl<P: Kind, T> Drop for Registered<P, T> {
 
 /// # Safety
 ///
-/// `probe` must be that of an `Entry<kprobe, T>`, `registers` live.
+/// `probe` must be that of a live `Entry<kprobe, T>`, and `registers` must be live.
 unsafe extern "C" fn reached<T: Reached>(
     probe: *mut bindings::kprobe,
     registers: *mut bindings::pt_regs,
 ) -> c_int {
-    // SAFETY: By the contract; the probe is the entry's first field. Nobody has the target mutably.
+    // SAFETY: By the contract. The probe is the entry's first field. No code has a mutable reference to the
+    // target.
     let (target, registers) = unsafe {
         let entry = probe.cast::<Entry<bindings::kprobe, T>>();
         (&(*entry).target, &*registers.cast::<Registers>())
@@ -239,15 +242,16 @@ unsafe extern "C" fn reached<T: Reached>(
     0
 }
 
-/// The target of the probe that `instance` is of, and what the instance keeps.
+/// The target of the probe of `instance`, and the data that the instance keeps.
 ///
 /// # Safety
 ///
-/// `instance` must be one of the probe of a `Entry<kretprobe, T>`, that lives.
+/// `instance` must be one of the probe of a live `Entry<kretprobe, T>`.
 unsafe fn of_instance<'a, T: Returned>(
     instance: *mut bindings::kretprobe_instance,
 ) -> (&'a T, *mut T::Kept) {
-    // SAFETY: By the contract; the probe is the entry's first field. Nobody has the target mutably.
+    // SAFETY: By the contract. The probe is the entry's first field. No code has a mutable reference to the
+    // target.
     unsafe {
         let entry = bindings::rtrace_kretprobe_of(instance).cast::<Entry<bindings::kretprobe, T>>();
         let kept = bindings::rtrace_kretprobe_data(instance).cast();
@@ -257,13 +261,12 @@ unsafe fn of_instance<'a, T: Returned>(
 
 /// # Safety
 ///
-/// `instance` must be one of the probe of a `Entry<kretprobe, T>`, `registers` live.
+/// `instance` must be one of the probe of a live `Entry<kretprobe, T>`, and `registers` must be live.
 unsafe extern "C" fn called<T: Returned>(
     instance: *mut bindings::kretprobe_instance,
     registers: *mut bindings::pt_regs,
 ) -> c_int {
-    // SAFETY: By the contract; an instance has room for what is kept, at a multiple of 8, and it is its
-    // own.
+    // SAFETY: By the contract. An instance has its own room for the data to keep, at a multiple of 8.
     let (target, kept, registers) = unsafe {
         let (target, kept) = of_instance::<T>(instance);
         let kept = &mut *kept.cast::<MaybeUninit<T::Kept>>();
@@ -275,13 +278,13 @@ unsafe extern "C" fn called<T: Returned>(
 
 /// # Safety
 ///
-/// As [`called`], which has been called with this instance.
+/// As [`called`], which must have been called with this instance.
 unsafe extern "C" fn returned<T: Returned>(
     instance: *mut bindings::kretprobe_instance,
     registers: *mut bindings::pt_regs,
 ) -> c_int {
-    // SAFETY: By the contract; `called` has put there what is kept (by its type it can return nothing
-    // else). Nobody else has the instance.
+    // SAFETY: By the contract. `called` has stored the data there: its type allows no other result. No other
+    // code uses the instance.
     let (target, kept, registers) = unsafe {
         let (target, kept) = of_instance::<T>(instance);
         (target, &mut *kept, &*registers.cast::<Registers>())

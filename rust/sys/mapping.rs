@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Showing pages to a program (mmap(2)), to read.
+//! Read-only mappings of the module's pages into programs (mmap(2)).
 
 use crate::sys::bindings;
 use crate::sys::pages::{KernelPages, PAGE_SIZE};
@@ -8,25 +8,26 @@ use kernel::error::to_result;
 use kernel::mm::virt::{vm_flags_t, VmaNew};
 use kernel::prelude::*;
 
-/// The mapping is shared, whatever it may do. (`VM_SHARED` is not set where it cannot be written.)
+/// Flag of a shared mapping, whatever its access rights are. (`VM_SHARED` is not set if the file cannot be
+/// written.)
 const MAYSHARE: vm_flags_t = bindings::rtrace_vm_flag_RTRACE_VM_MAYSHARE as vm_flags_t;
 
-/// Pages inserted at a time.
+/// Number of pages to insert at a time.
 const BATCH: usize = 16;
 
-/// What a mmap(2) call shall fill.
+/// The mapping that a mmap(2) call creates.
 pub(crate) struct Mapping<'a>(pub(super) &'a VmaNew);
 
 impl Mapping<'_> {
-    /// Fills it with `pages`, from the offset that the call has. All of them are there at once, each
-    /// with a reference of its own until it is unmapped. The program can only read them, and never
-    /// make them writable; fork(2) does not hand them on, and they are in no core dump.
+    /// Fills the mapping with `pages`, from the call's offset on. All pages are inserted at once. The mapping
+    /// holds a reference to each until it is unmapped. The program can only read the pages, and cannot make
+    /// them writable. fork(2) does not copy the mapping, and core dumps omit it.
     ///
-    /// Fails with `EACCES` if they should be written or executed, `EINVAL` if the mapping is private
-    /// or reaches beyond the pages. May sleep.
+    /// Fails with `EACCES` if the mapping is writable or executable. Fails with `EINVAL` if it is private or
+    /// reaches beyond the pages. May sleep.
     pub(crate) fn fill(&self, pages: &KernelPages) -> Result {
         let vma = self.0;
-        // A private mapping would be a copy of its own once it is written; who wants that has read(2).
+        // A write to a private mapping would make a copy. A program that wants a copy uses read(2).
         if vma.flags() & MAYSHARE == 0 {
             return Err(EINVAL);
         }
@@ -38,7 +39,7 @@ impl Mapping<'_> {
             return Err(EINVAL);
         }
         vma.set_dontcopy();
-        // mremap(2) finds nothing behind it.
+        // mremap(2) would find no pages after the end.
         vma.set_dontexpand();
         vma.set_dontdump();
         vma.set_mixedmap();
@@ -49,15 +50,15 @@ impl Mapping<'_> {
         Ok(())
     }
 
-    /// Where in the file it begins, in bytes. [`None`]: further than can be counted.
+    /// Offset of the mapping in the file, in bytes. [`None`]: the offset is too large for a `usize`.
     fn offset(&self) -> Option<usize> {
-        // SAFETY: The area is being made, so nobody changes that.
+        // SAFETY: The area is being created, so no other code changes the field.
         let page = unsafe { (*self.0.as_ptr()).vm_pgoff };
         page.checked_mul(PAGE_SIZE)
     }
 
-    /// Inserts some pages, from the byte at `from` on, at an address inside the area; returns how many
-    /// bytes, at most `len`.
+    /// Inserts some pages, beginning with the one at byte `from`, at an address inside the area. Returns the
+    /// number of bytes, at most `len`.
     fn insert(
         &self,
         pages: &KernelPages,
@@ -70,12 +71,12 @@ impl Mapping<'_> {
         for (i, page) in batch.iter_mut().take(count).enumerate() {
             *page = pages.page(from + i * PAGE_SIZE).ok_or(EINVAL)?;
         }
-        // Those that were not inserted.
+        // The number of pages that were not inserted.
         let mut left = count as c_ulong;
         // SAFETY:
-        // - The area is being made by a mmap(2) call, which holds the lock for it; it is one for
-        //   single pages (VM_MIXEDMAP), and the addresses are inside it.
-        // - So many live pages are in the array; each gets a reference for its place in the area.
+        // - The area is being created by a mmap(2) call, which holds the lock for it. It accepts single pages
+        //   (VM_MIXEDMAP), and the addresses are inside it.
+        // - The array has `count` live pages. Each gets a reference for its place in the area.
         to_result(unsafe {
             bindings::vm_insert_pages(self.0.as_ptr(), address, batch.as_mut_ptr(), &mut left)
         })?;

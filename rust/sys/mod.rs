@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Safe wrappers for what the kernel crate lacks. The only place that calls the kernel in C.
+//! Safe wrappers for kernel interfaces that the kernel crate lacks. Only this room calls the kernel's C
+//! functions.
 //!
-//! Nothing here knows of tracing. One kernel facility per file; what a caller must know of
-//! context (may it sleep? NMI-safe?) is said at each item.
+//! This room has no knowledge of tracing. Each file wraps one kernel facility. Each item says which contexts
+//! may call it: whether it may sleep, and whether NMI may call it.
 
 pub(crate) mod args;
 pub(crate) mod bindings;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A tracepoint of a module, which comes and goes with that.
+//! A tracepoint of a module, which exists while the module is loaded.
 //!
-//! Who is registered stays so while the module is not loaded: the tracepoint calls them from when it comes,
-//! before any of the module's code has run, until it goes, and again the next time.
+//! Handlers stay registered while the module is not loaded. The tracepoint calls them from the module's
+//! loading, before any of its code has run, until its unloading, and again each time it is loaded.
 //!
-//! The lock is taken where the kernel tells of modules, in `tracepoint_module_list_mutex`; within it there is
-//! nothing but the kernel's `tracepoints_mutex`, which is within that one, too. So who registers handlers may
-//! hold whatever other lock.
+//! Lock order: the kernel's module notifier, which holds `tracepoint_module_list_mutex`, takes the lock here.
+//! Within the lock only the kernel's `tracepoints_mutex` is taken, which also nests within
+//! `tracepoint_module_list_mutex`. So a caller that registers a handler may hold any other lock.
 
 use crate::arch::word::SharedWord;
 use crate::sys::bindings;
@@ -22,7 +22,7 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 pub(crate) struct ModuleTracepoint {
     #[pin]
     state: Mutex<State>,
-    /// Not 0 while its module is loaded.
+    /// Non-zero while its module is loaded.
     is_there: SharedWord,
 }
 
@@ -31,27 +31,27 @@ struct State {
     probes: KVec<Registered>,
 }
 
-/// Where it is.
+/// A tracepoint in memory.
 ///
 /// # Invariants
 ///
-/// The module is loaded, and its tracepoints were not said to go.
+/// The module is loaded, and the kernel has not announced the end of its tracepoints.
 struct Loaded {
     module: ModuleId,
     tracepoint: NonNull<bindings::tracepoint>,
 }
 
-// SAFETY: Registration has a lock of its own.
+// SAFETY: Registration at a tracepoint has its own lock.
 unsafe impl Send for Loaded {}
 
 struct Registered {
     probe: TracepointProbe,
-    /// Whether the tracepoint calls it: it is there, and there was memory for that.
+    /// Whether the tracepoint calls the probe: the module is loaded, and there was enough memory.
     is_called: bool,
 }
 
 impl ModuleTracepoint {
-    /// One that is not there yet, and calls nobody.
+    /// Creates a tracepoint that is not loaded and has no handlers.
     pub(crate) fn new() -> Result<Arc<Self>> {
         let state = State {
             loaded: None,
@@ -71,14 +71,14 @@ impl ModuleTracepoint {
         self.is_there.load() != 0
     }
 
-    /// Its module is loaded. Nothing changes if it is there already, in another module. `ENOMEM`: not all who are
-    /// registered are called. May sleep.
+    /// Attaches the registered handlers to the tracepoint of a module that is being loaded. Does nothing if
+    /// another loaded module has the tracepoint already. `ENOMEM`: some handlers are not attached. May sleep.
     pub(crate) fn comes(&self, found: &FoundTracepoint<'_>) -> Result {
         let mut state = self.state.lock();
         if state.loaded.is_some() {
             return Ok(());
         }
-        // INVARIANT: What is found is there; before it goes this is told by `goes`.
+        // INVARIANT: The found tracepoint is loaded. `goes` is called before its end.
         state.loaded = Some(Loaded {
             module: found.module(),
             tracepoint: found.tracepoint(),
@@ -86,7 +86,8 @@ impl ModuleTracepoint {
         self.is_there.store(1);
         let mut result = Ok(());
         for registered in &mut state.probes {
-            // SAFETY: It is there. What else `TracepointProbe::register` asks for, `register` below was promised.
+            // SAFETY: The tracepoint is loaded. The other obligations of `TracepointProbe::register` are those
+            // of `register` below, whose caller has met them.
             match unsafe { registered.probe.register(found.tracepoint()) } {
                 Ok(()) => registered.is_called = true,
                 Err(error) => result = Err(error),
@@ -95,8 +96,8 @@ impl ModuleTracepoint {
         result
     }
 
-    /// The module goes; nothing changes if this is not its tracepoint. Says whether somebody was called, who may
-    /// still run. May sleep.
+    /// Detaches the handlers before the unloading of `module`. Does nothing if the tracepoint is not this
+    /// module's. Returns whether a handler was attached; it may still run. May sleep.
     pub(crate) fn goes(&self, module: &Module<'_>) -> bool {
         let mut state = self.state.lock();
         let is_its = |loaded: &mut Loaded| loaded.module == module.id();
@@ -107,7 +108,8 @@ impl ModuleTracepoint {
         let mut any = false;
         for registered in &mut state.probes {
             if core::mem::take(&mut registered.is_called) {
-                // SAFETY: By the invariant it was there until now, and its memory is as long as this call.
+                // SAFETY: By the invariant the tracepoint was loaded until now. Its memory stays during this
+                // call.
                 unsafe { registered.probe.unregister(loaded.tracepoint) };
                 any = true;
             }
@@ -115,27 +117,26 @@ impl ModuleTracepoint {
         any
     }
 
-    /// Has `probe` called whenever it is there. `ENOMEM`. May sleep.
+    /// Registers `probe`: the tracepoint calls it whenever it is loaded. Error: `ENOMEM`. May sleep.
     ///
     /// # Safety
     ///
-    /// As for [`TracepointProbe::register`], but that the tracepoint need not be there.
+    /// As for [`TracepointProbe::register`], except that the tracepoint need not be loaded.
     pub(super) unsafe fn register(&self, probe: TracepointProbe) -> Result {
         let mut state = self.state.lock();
         state.probes.reserve(1, GFP_KERNEL)?;
         let is_called = match &state.loaded {
-            // SAFETY: It is there by the invariant; the rest is the caller's contract.
+            // SAFETY: By the invariant the tracepoint is loaded. The rest is the caller's contract.
             Some(loaded) => unsafe { probe.register(loaded.tracepoint) }.map(|()| true)?,
             None => false,
         };
-        // There is room.
+        // The room was reserved above.
         Ok(state
             .probes
             .push(Registered { probe, is_called }, GFP_KERNEL)?)
     }
 
-    /// Has what was registered not called any more; it may still run. Returns whether it may be asleep there. May
-    /// sleep.
+    /// Unregisters `probe`, which may still run. Returns whether it may be asleep in its handler. May sleep.
     pub(super) fn unregister(&self, probe: TracepointProbe) -> bool {
         let mut state = self.state.lock();
         let mut probes = state.probes.iter();
@@ -146,17 +147,17 @@ impl ModuleTracepoint {
             return false;
         };
         match (&state.loaded, registered.is_called) {
-            // SAFETY: It is there by the invariant, and calls this.
+            // SAFETY: By the invariant the tracepoint is loaded, and it calls the probe.
             (Some(loaded), true) => unsafe { probe.unregister(loaded.tracepoint) },
             _ => false,
         }
     }
 
-    /// Whether it is there, and handlers may sleep there. May sleep.
+    /// Whether the tracepoint is loaded and its handlers may sleep. May sleep.
     pub(super) fn may_sleep(&self) -> bool {
         let state = self.state.lock();
         state.loaded.as_ref().is_some_and(|loaded| {
-            // SAFETY: It is there by the invariant.
+            // SAFETY: By the invariant the tracepoint is loaded.
             unsafe { bindings::rtrace_tracepoint_may_sleep(loaded.tracepoint.as_ptr()) }
         })
     }

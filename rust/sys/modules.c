@@ -10,7 +10,7 @@ notrace bool rtrace_is_own_code(unsigned long address)
 	return within_module_core(address, THIS_MODULE);
 }
 
-/* Whether code of the module's is there: what is for its beginning alone, or all. */
+/* Whether @address is code of @module: with @only_init, code for its initialisation alone. */
 notrace bool rtrace_module_has(struct module *module, unsigned long address, bool only_init)
 {
 	return within_module_init(address, module) ||
@@ -18,9 +18,9 @@ notrace bool rtrace_module_has(struct module *module, unsigned long address, boo
 }
 
 /*
- * The functions of a loaded module that can be traced, as many as there is room for. Returns how
- * many there are, or -ENOENT. The kernel's find_module() is not for modules; its list of what is
- * in /sys/module is.
+ * Stores addresses of functions of a loaded module that ftrace can trace, as many as there is room for. Returns
+ * the number of all its functions, or -ENOENT. Modules cannot call the kernel's find_module(). So this searches
+ * the kernel's list of the entries of /sys/module.
  */
 notrace int rtrace_module_functions(const char *name, unsigned long *to, int room)
 {
@@ -31,14 +31,14 @@ notrace int rtrace_module_functions(const char *name, unsigned long *to, int roo
 
 	if (!found)
 		return -ENOENT;
-	/* NULL for what is part of the kernel. */
+	/* NULL for an entry that is part of the kernel. */
 	module = container_of(found, struct module_kobject, kobj)->mod;
 	if (!module || !try_module_get(module)) {
 		kobject_put(found);
 		return -ENOENT;
 	}
 	for (i = 0; i < module->num_ftrace_callsites; i++) {
-		/* Those of its beginning are gone. */
+		/* The functions for its initialisation are freed. */
 		if (!within_module_core(module->ftrace_callsites[i], module))
 			continue;
 		if (count < room)
@@ -50,7 +50,7 @@ notrace int rtrace_module_functions(const char *name, unsigned long *to, int roo
 	return count;
 }
 
-/* Whether it was built with the kernel, and not outside of its source. */
+/* Whether @module was built with the kernel, and not out of its tree. */
 notrace bool rtrace_module_is_of_kernel(struct module *module)
 {
 	return !test_bit(TAINT_OOT_MODULE, &module->taints);

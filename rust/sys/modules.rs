@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Modules that have tracepoints: when they come, and when they go.
+//! Notification of the loading and unloading of modules with tracepoints.
 //!
-//! The kernel tells of them in `tracepoint_module_list_mutex`. Other parts of the kernel take that lock with
-//! `event_mutex` held (tprobe events); so nobody who is told may take that one, nor a lock within which
-//! somebody takes it.
+//! The kernel calls the notifier with `tracepoint_module_list_mutex` held. Other parts of the kernel take that
+//! lock with `event_mutex` held (tprobe events). So a notified object must not take `event_mutex`, nor any lock
+//! within which other code takes `event_mutex`.
 
 use crate::sys::bindings;
 use crate::sys::trace_event::ModuleTraceEvent;
@@ -16,47 +16,47 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::types::Opaque;
 
-/// Is told of modules with tracepoints. All calls may sleep; see the [module](self) for locks.
+/// Receives the notifications. All calls may sleep; the [module](self) has the rules for locks.
 pub(crate) trait OnModules: Send + Sync {
-    /// A module is there. If it is loaded now, none of its code has run.
+    /// Handles a module with tracepoints. If it is being loaded, none of its code has run.
     fn comes(&self, module: &Module<'_>);
 
-    /// A module goes; none of its code will run. Says whether there were handlers at its tracepoints: the kernel
-    /// then waits until none of them runs.
+    /// Handles the end of a module: none of its code will run. Returns whether handlers were attached to its
+    /// tracepoints. If so, the caller waits until none of them runs.
     fn goes(&self, module: &Module<'_>) -> bool;
 }
 
-/// A module with tracepoints, while somebody is told of it.
+/// A module with tracepoints, during a notification.
 ///
 /// # Invariants
 ///
-/// It is there.
+/// The module is in memory.
 pub(crate) struct Module<'a> {
     module: NonNull<bindings::module>,
     lifetime: PhantomData<&'a bindings::module>,
 }
 
-/// Tells modules apart that are there at the same time.
+/// Identity of a module among all modules that are loaded at the same time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ModuleId(NonNull<bindings::module>);
 
-// SAFETY: Nothing but the address is used.
+// SAFETY: Only the address is used.
 unsafe impl Send for ModuleId {}
 
 impl<'a> Module<'a> {
-    /// Which it is.
+    /// The module's identity.
     pub(crate) fn id(&self) -> ModuleId {
         ModuleId(self.module)
     }
 
     /// Its name.
     pub(crate) fn name(&self) -> &str {
-        // SAFETY: By the invariant; it is NUL-terminated.
+        // SAFETY: By the invariant. The name is NUL-terminated.
         let name = unsafe { CStr::from_ptr((&raw const (*self.module.as_ptr()).name).cast()) };
         name.to_str().unwrap_or("")
     }
 
-    /// Whether it was built with the kernel, so that its prototypes are those of the kernel's headers.
+    /// Whether the module was built with the kernel. If so, its prototypes are those of the kernel's headers.
     pub(crate) fn is_of_kernel(&self) -> bool {
         // SAFETY: By the invariant.
         unsafe { bindings::rtrace_module_is_of_kernel(self.module.as_ptr()) }
@@ -68,7 +68,7 @@ impl<'a> Module<'a> {
         (0..).map_while(move |at| {
             // SAFETY: By the invariant.
             let tracepoint = unsafe { bindings::rtrace_module_tracepoint(module.as_ptr(), at) };
-            // INVARIANT: The module's.
+            // INVARIANT: The tracepoint belongs to the module.
             Some(FoundTracepoint {
                 module,
                 tracepoint: NonNull::new(tracepoint)?,
@@ -78,11 +78,11 @@ impl<'a> Module<'a> {
     }
 }
 
-/// A tracepoint of a module, while somebody is told of that.
+/// A tracepoint of a module, during a notification.
 ///
 /// # Invariants
 ///
-/// It is there, in this module.
+/// The tracepoint is in memory, in this module.
 pub(crate) struct FoundTracepoint<'a> {
     module: NonNull<bindings::module>,
     tracepoint: NonNull<bindings::tracepoint>,
@@ -101,22 +101,23 @@ impl<'a> FoundTracepoint<'a> {
 
     /// Its name.
     pub(crate) fn name(&self) -> &'a [u8] {
-        // SAFETY: By the invariant. Its name is as long there, and NUL-terminated.
+        // SAFETY: By the invariant. The name lives as long as the tracepoint, and is NUL-terminated.
         unsafe { CStr::from_ptr((*self.tracepoint.as_ptr()).name.cast()) }.to_bytes()
     }
 
-    /// What ftrace and perf record of it; [`None`] if that is nothing.
+    /// Event that ftrace and perf record at the tracepoint; [`None`] if there is none.
     pub(crate) fn event(&self) -> Option<ModuleTraceEvent<'a>> {
         // SAFETY: By the invariant.
         let call = unsafe {
             bindings::rtrace_module_trace_call(self.module.as_ptr(), self.tracepoint.as_ptr())
         };
-        // SAFETY: NULL, or of the module, and as long there.
+        // SAFETY: The pointer is NULL, or to an object of the module that lives as long.
         NonNull::new(call.cast_mut()).map(|call| unsafe { ModuleTraceEvent::new(call) })
     }
 }
 
-/// Has somebody told of modules, also of those that are there already. Dropping it says of all that they go.
+/// Notifies an object of all modules with tracepoints, including those that are already loaded. The drop
+/// reports each of them as unloaded.
 #[pin_data(PinnedDrop)]
 pub(crate) struct ModuleWatch<T: OnModules + 'static> {
     #[pin]
@@ -126,13 +127,13 @@ pub(crate) struct ModuleWatch<T: OnModules + 'static> {
     pinned: PhantomPinned,
 }
 
-// SAFETY: The notifier chain has a lock of its own; `T` is Sync.
+// SAFETY: The notifier chain has its own lock; `T` is Sync.
 unsafe impl<T: OnModules> Sync for ModuleWatch<T> {}
 // SAFETY: Not bound to a thread.
 unsafe impl<T: OnModules> Send for ModuleWatch<T> {}
 
 impl<T: OnModules> ModuleWatch<T> {
-    /// Begins. May sleep.
+    /// Starts the notifications. May sleep.
     pub(crate) fn new(told: Arc<T>) -> Result<Pin<KBox<Self>>> {
         let block = bindings::notifier_block {
             notifier_call: Some(Self::callback),
@@ -141,7 +142,7 @@ impl<T: OnModules> ModuleWatch<T> {
         let watch = KBox::pin_init(
             pin_init!(Self {
                 block <- Opaque::ffi_init(|place: *mut bindings::notifier_block| {
-                    // SAFETY: `place` is memory for it.
+                    // SAFETY: `place` is memory for the block.
                     unsafe { place.write(block) }
                 }),
                 told,
@@ -149,17 +150,17 @@ impl<T: OnModules> ModuleWatch<T> {
             }),
             GFP_KERNEL,
         )?;
-        // SAFETY: Initialised, and stays where it is until the drop below; if this fails that finds nothing to
-        // take off. May sleep here.
+        // SAFETY: The block is initialised. It stays at its address until the drop below. If the call fails,
+        // that drop finds no block to remove. This context may sleep.
         to_result(unsafe { bindings::register_tracepoint_module_notifier(watch.block.get()) })?;
         Ok(watch)
     }
 
-    /// Passes on what the kernel tells.
+    /// Forwards a notification of the kernel.
     ///
     /// # Safety
     ///
-    /// For the kernel to call, with the `block` of a `ModuleWatch<T>` and a `struct tp_module`.
+    /// Only the kernel calls this, with the `block` of a `ModuleWatch<T>` and a `struct tp_module`.
     unsafe extern "C" fn callback(
         block: *mut bindings::notifier_block,
         state: c_ulong,
@@ -176,7 +177,7 @@ impl<T: OnModules> ModuleWatch<T> {
         let Some(module) = NonNull::new(module) else {
             return DONE;
         };
-        // INVARIANT: As long as this call.
+        // INVARIANT: The module stays in memory during this call.
         let module = Module {
             module,
             lifetime: PhantomData,
@@ -186,7 +187,7 @@ impl<T: OnModules> ModuleWatch<T> {
         } else if state == bindings::module_state_MODULE_STATE_GOING as c_ulong
             && told.goes(&module)
         {
-            // SAFETY: It is there. May sleep here.
+            // SAFETY: The module is in memory. This context may sleep.
             unsafe { bindings::rtrace_synchronize_module_probes(module.module.as_ptr()) };
         }
         DONE
@@ -196,7 +197,7 @@ impl<T: OnModules> ModuleWatch<T> {
 #[pinned_drop]
 impl<T: OnModules> PinnedDrop for ModuleWatch<T> {
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: Registered in `new`; after this nobody is told any more. May sleep here.
+        // SAFETY: `new` has registered the block. After this call no notification runs. This context may sleep.
         unsafe { bindings::unregister_tracepoint_module_notifier(self.block.get()) };
     }
 }

@@ -8,8 +8,8 @@
 #include "helpers.h"
 
 /*
- * Reads the lowest @size bytes of @value, the others are 0; false if that cannot be. NMI-safe but for
- * RTRACE_USER_FAULTS.
+ * Reads @size bytes into the lowest bytes of @value, and clears the other bytes. Returns false if the memory
+ * cannot be read. NMI-safe, except for RTRACE_USER_FAULTS.
  */
 notrace bool rtrace_read(u64 address, enum rtrace_space space, u64 *value, size_t size)
 {
@@ -25,8 +25,8 @@ notrace bool rtrace_read(u64 address, enum rtrace_space space, u64 *value, size_
 }
 
 /*
- * The bytes of the text there, without its NUL, @room at most; negative if that cannot be read. Word by
- * word: a word that is aligned is on one page. Context as for rtrace_read().
+ * Reads the text at @address, without its NUL, @room bytes at most. Returns its length, or a negative value if
+ * it cannot be read. Reads word by word, because an aligned word is on one page. Context as for rtrace_read().
  */
 notrace ssize_t rtrace_read_text(u64 address, enum rtrace_space space, char *to, size_t room)
 {

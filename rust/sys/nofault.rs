@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Memory that may not be there: reading it all the same.
+//! Reads of memory that may not be present.
 
 use crate::sys::bindings;
 use core::mem::MaybeUninit;
 
-/// An address, and whose it is.
+/// An address in an address space.
 #[derive(Clone, Copy)]
 pub(crate) struct Somewhere {
-    /// The address; anything.
+    /// The address; any value is allowed.
     pub(crate) address: u64,
-    /// Whose it is.
+    /// The address space.
     pub(crate) space: AddressSpace,
 }
 
-/// Whose memory it is.
+/// An address space, and what to do about missing pages.
 #[derive(Clone, Copy)]
 pub(crate) enum AddressSpace {
     /// The kernel's.
     Kernel,
-    /// That of the program that runs; what is not in memory cannot be read.
+    /// The current task's. If a page is not in memory, the read fails.
     User,
-    /// The same, but it is fetched then, which may sleep.
+    /// The current task's. If a page is not in memory, it is faulted in, which may sleep.
     UserFaults,
 }
 
 impl AddressSpace {
-    /// This one, or that of the program that runs.
+    /// This address space, or, if `is_user`, the current task's instead of the kernel's.
     pub(crate) fn or_user(self, is_user: bool) -> Self {
         match self {
             Self::Kernel if is_user => Self::User,
@@ -34,7 +34,7 @@ impl AddressSpace {
         }
     }
 
-    /// Whether it is that of the program that runs.
+    /// Whether this is the current task's address space.
     pub(crate) fn is_user(self) -> bool {
         !matches!(self, Self::Kernel)
     }
@@ -49,11 +49,11 @@ impl AddressSpace {
 }
 
 impl Somewhere {
-    /// The `size` bytes there, 8 at most, as a number. [`None`]: they cannot be read now. Any context,
-    /// NMI included, but for [`AddressSpace::UserFaults`].
+    /// Reads `size` bytes, 8 at most, as a number. [`None`]: they cannot be read now. Any context, NMI
+    /// included, except for [`AddressSpace::UserFaults`].
     pub(crate) fn read(self, size: usize) -> Option<u64> {
         let mut value = 0;
-        // SAFETY: Any address will do; the value has 8 bytes.
+        // SAFETY: The function accepts any address. The value has 8 bytes.
         let is_there = unsafe {
             bindings::rtrace_read(self.address, self.space.raw(), &mut value, size.min(8))
         };
@@ -61,7 +61,7 @@ impl Somewhere {
     }
 }
 
-/// Up to `N` bytes, one part put behind the other.
+/// A buffer of up to `N` bytes, filled part by part.
 ///
 /// # Invariants
 ///
@@ -72,35 +72,36 @@ pub(crate) struct TextParts<const N: usize> {
 }
 
 impl<const N: usize> TextParts<N> {
-    /// None yet.
+    /// An empty buffer.
     #[inline(always)]
     pub(crate) fn new() -> Self {
-        // INVARIANT: Nothing is.
+        // INVARIANT: No byte is initialised.
         Self {
             bytes: [const { MaybeUninit::uninit() }; N],
             len: 0,
         }
     }
 
-    /// Those that were put.
+    /// The bytes of all parts.
     pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: By the invariant.
         unsafe { core::slice::from_raw_parts(self.bytes.as_ptr().cast(), self.len) }
     }
 
-    /// Puts these bytes, or none if there is no room for all.
+    /// Appends these bytes, or nothing if there is no room for all.
     pub(crate) fn put(&mut self, bytes: &[u8]) {
         let end = self.len.saturating_add(bytes.len());
         if let Some(room) = self.bytes.get_mut(self.len..end) {
             for (to, from) in room.iter_mut().zip(bytes) {
                 to.write(*from);
             }
-            // INVARIANT: So many more are initialised; there was the room.
+            // INVARIANT: `bytes.len()` more bytes are initialised; there was room for them.
             self.len = end;
         }
     }
 
-    /// Puts the lowest `size` bytes of a number, 8 at most, the lowest first, or none if there is no room for all.
+    /// Appends the lowest `size` bytes of a number, 8 at most, the lowest first. Appends nothing if there is no
+    /// room for all.
     #[inline(always)]
     pub(crate) fn put_number(&mut self, value: u64, size: usize) {
         let size = size.min(8);
@@ -108,18 +109,18 @@ impl<const N: usize> TextParts<N> {
         let Some(room) = room.first_chunk_mut() else {
             return self.put(value.to_le_bytes().get(..size).unwrap_or_default());
         };
-        // What is too much is put over again, or nobody's.
+        // The bytes after `size` are overwritten by the next part, or stay after the end.
         *room = value.to_le_bytes().map(MaybeUninit::new);
-        // INVARIANT: So many more are initialised; there was the room.
+        // INVARIANT: `size` more bytes are initialised; there was room for them.
         self.len = self.len.wrapping_add(size);
     }
 
-    /// Puts the text that is at a place, without its NUL and up to `longest` bytes of it. Returns
-    /// whether it could be read; nothing is put if not. Context as for [`Somewhere::read`].
+    /// Appends the text at an address, without its NUL, up to `longest` bytes. Returns whether the text could
+    /// be read; if not, appends nothing. Context as for [`Somewhere::read`].
     pub(crate) fn put_text(&mut self, from: Somewhere, longest: usize) -> bool {
         let room = self.bytes.get_mut(self.len..).unwrap_or_default();
         let longest = longest.min(room.len());
-        // SAFETY: Any address will do; there is room for so many bytes.
+        // SAFETY: The function accepts any address. There is room for `longest` bytes.
         let read = unsafe {
             bindings::rtrace_read_text(
                 from.address,
@@ -131,7 +132,7 @@ impl<const N: usize> TextParts<N> {
         let Ok(len) = usize::try_from(read) else {
             return false;
         };
-        // INVARIANT: So many more were written; `longest` is not more than was left.
+        // INVARIANT: `len` more bytes were written; `longest` is at most the room that was left.
         self.len = self.len.wrapping_add(len.min(longest));
         true
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Items in a row, in whole pages of their own.
+//! Arrays in whole pages of their own.
 
 use super::pages::{KernelPages, PAGE_SIZE};
 use super::reserved::Piece;
@@ -8,11 +8,11 @@ use crate::arch::chosen::Items;
 use core::mem::{align_of, needs_drop, size_of};
 use core::ptr::NonNull;
 
-/// Items in a row. They are never dropped.
+/// An array. Its items are never dropped.
 ///
 /// # Invariants
 ///
-/// `first` is the address of `count` items in the memory, which holds nothing else.
+/// `first` is the address of `count` items in the memory, which contains no other object.
 pub(crate) struct PageArray<T> {
     first: NonNull<T>,
     count: usize,
@@ -24,27 +24,27 @@ enum Memory {
     Reserved(#[allow(dead_code)] Piece),
 }
 
-// SAFETY: Only shared references are given out.
+// SAFETY: The type gives out shared references only.
 unsafe impl<T: Sync> Sync for PageArray<T> {}
-// SAFETY: What is true of a T is true of many.
+// SAFETY: If one `T` can be sent, an array of them can.
 unsafe impl<T: Send> Send for PageArray<T> {}
 
 impl<T> PageArray<T> {
-    /// So many items, from the first to the last as `make` makes them, in memory near to `cpu`. [`None`]: there
-    /// is none. May sleep.
+    /// Creates `count` items with `make`, in order, in memory near `cpu`. [`None`]: there is not enough memory.
+    /// May sleep.
     ///
-    /// Not in a slab: makedumpfile takes the slabs of kernels that it does not know for memory of programs, and
-    /// leaves them out of dumps.
+    /// The memory is not from a slab. makedumpfile mistakes the slabs of kernels that it does not know for
+    /// memory of programs, and leaves them out of dumps.
     pub(crate) fn allocated(count: usize, cpu: u32, make: impl FnMut(u64) -> T) -> Option<Self> {
         let len = count.checked_mul(size_of::<T>())?;
         let pages = KernelPages::new(len.checked_next_multiple_of(PAGE_SIZE)?, cpu)?;
-        // Where all memory is mapped a page costs no entry of the TLB of its own.
+        // The kernel's direct mapping of a page needs no TLB entry for that page alone.
         let (base, len) = (pages.direct(), pages.len());
-        // SAFETY: As long as it has the pages, the row has so many bytes there, which begin at a page.
+        // SAFETY: While the array has the pages, it has `len` bytes there. They begin at a page.
         unsafe { Self::fill(base, len, Memory::Allocated(pages), count, make) }
     }
 
-    /// So many in a piece of reserved memory. [`None`]: it has not the room.
+    /// Creates `count` items in a piece of reserved memory. [`None`]: the piece is too small.
     pub(crate) fn reserved(piece: Piece, count: usize, make: impl FnMut(u64) -> T) -> Option<Self> {
         let (base, len) = (piece.base(), piece.len());
         // SAFETY: As above.
@@ -53,7 +53,7 @@ impl<T> PageArray<T> {
 
     /// # Safety
     ///
-    /// `base` is the address of `len` bytes at a page, which nobody else has as long as `memory` lives.
+    /// `base` must be the page-aligned address of `len` bytes. No other code may use them while `memory` lives.
     unsafe fn fill(
         base: NonNull<u8>,
         len: usize,
@@ -67,11 +67,11 @@ impl<T> PageArray<T> {
         }
         let first = base.cast::<T>();
         for index in 0..count {
-            // SAFETY: Inside the memory, by the test, and aligned, for it begins at a page; nobody
-            // else writes it.
+            // SAFETY: By the test the item is inside the memory. It is aligned, because the memory begins at a
+            // page. No other code writes there.
             unsafe { first.add(index).write(make(index as u64)) };
         }
-        // INVARIANT: Filled above.
+        // INVARIANT: The loop above has filled the items.
         Some(Self {
             first,
             count,
@@ -80,7 +80,7 @@ impl<T> PageArray<T> {
     }
 }
 
-// SAFETY: By the invariant, memory that stays where it is as long as what the row has of it.
+// SAFETY: By the invariant. The memory does not move while the array has it.
 unsafe impl<T> Items<T> for PageArray<T> {
     #[inline(always)]
     fn items(&self) -> &[T] {

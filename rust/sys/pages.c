@@ -9,9 +9,9 @@
 #include "helpers.h"
 
 /*
- * Zeroed pages, near @cpu, which need not be online; for rtrace_vfree(). Tries hard, but not so
- * hard that processes are killed for it, which may be anybody's. (Of the kernel's own functions
- * those that take a node have the OOM killer called.)
+ * Allocates zeroed pages near @cpu, which need not be online. rtrace_vfree() frees them. The allocation tries
+ * hard, but never has the OOM killer kill a process, which could be any process. The kernel's own functions
+ * that take a node call the OOM killer.
  */
 notrace void *rtrace_vmalloc_near(size_t count, int cpu)
 {
@@ -23,7 +23,7 @@ notrace void *rtrace_vmalloc_near(size_t count, int cpu)
 	if (!pages)
 		return NULL;
 	while (got < count) {
-		/* As many at a time as vmalloc() takes. */
+		/* The batch size of vmalloc(). */
 		size_t more = alloc_pages_bulk_node(gfp, cpu_to_node(cpu),
 						    min_t(size_t, count - got, 100), pages + got);
 		if (!more)
@@ -46,8 +46,8 @@ notrace void rtrace_vfree(const void *memory)
 }
 
 /*
- * The whole pages of memory that reserve_mem= on the command line has reserved under a name. Such memory
- * was taken from what the kernel would have allocated: it is mapped and has pages.
+ * Finds the whole pages of memory that reserve_mem= on the command line has reserved under a name. The kernel
+ * takes this memory from its allocator's memory, so it is mapped and has pages.
  */
 notrace void *rtrace_reserved(const char *name, u64 *len)
 {
@@ -68,7 +68,7 @@ notrace struct page *rtrace_page_of(const void *address)
 	return is_vmalloc_addr(address) ? vmalloc_to_page(address) : virt_to_page(address);
 }
 
-/* The beginning of the page that holds an address, where all memory is mapped. */
+/* Address, in the direct mapping, of the page that contains @address. */
 notrace void *rtrace_direct(const void *address)
 {
 	return page_address(rtrace_page_of(address));

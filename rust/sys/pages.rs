@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A large piece of memory, contiguous for the kernel: made of single pages, or reserved.
+//! Large areas of memory, contiguous in the kernel's address space: made of single pages, or reserved.
 
 use crate::record::memory;
 use crate::sys::bindings;
@@ -15,21 +15,21 @@ pub(crate) use kernel::page::PAGE_SIZE;
 ///
 /// # Invariants
 ///
-/// `base` is the address of `len` bytes, a multiple of the page size: a live vmap area that owns its
-/// pages, or the reserved piece.
+/// `base` is the address of `len` bytes; `len` is a multiple of the page size. They are a live vmap area that
+/// owns its pages, or the reserved piece.
 pub(crate) struct KernelPages {
     base: NonNull<u8>,
     len: usize,
     reserved: Option<Piece>,
 }
 
-// SAFETY: Plain memory; who writes where is the owner's concern.
+// SAFETY: This is plain memory. The owner decides which code writes where.
 unsafe impl Send for KernelPages {}
 // SAFETY: As above.
 unsafe impl Sync for KernelPages {}
 
 impl KernelPages {
-    /// Bytes of it.
+    /// Size in bytes.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -39,38 +39,38 @@ impl KernelPages {
         if offset >= self.len {
             return None;
         }
-        // SAFETY: By the invariant and the test, an address in a vmap area or of memory with pages.
+        // SAFETY: By the invariant and the test, the address is in a vmap area or in memory that has pages.
         Some(unsafe { bindings::rtrace_page_of(self.base.as_ptr().add(offset).cast()) })
     }
 
-    /// Another address of its first byte, with all behind it: where all memory is mapped, if it is one page; else
-    /// the same.
+    /// An address of the same memory. If it is a single page, the address is in the kernel's direct mapping;
+    /// otherwise it is the usual one.
     pub(super) fn direct(&self) -> NonNull<u8> {
         if self.len != PAGE_SIZE {
             return self.base;
         }
-        // SAFETY: By the invariant, an address in a vmap area or of memory with pages.
+        // SAFETY: By the invariant, the address is in a vmap area or in memory that has pages.
         let direct = unsafe { bindings::rtrace_direct(self.base.as_ptr().cast()) };
         NonNull::new(direct.cast()).unwrap_or(self.base)
     }
 }
 
 impl KernelPages {
-    /// Allocates `len` bytes, a multiple of the page size, all zero. [`None`]: there is no memory. May
+    /// Allocates `len` bytes, a multiple of the page size, all zero. [`None`]: there is not enough memory. May
     /// sleep.
     ///
-    /// On the memory node of `cpu`, if there is room. Fails at once if there is not that much memory
-    /// to be had, rather than make the kernel kill processes for it.
+    /// The memory is on the node of `cpu` if there is room. If too little memory is available, the call fails
+    /// at once, so that the kernel does not kill processes for it.
     pub(crate) fn new(len: usize, cpu: u32) -> Option<Self> {
-        // SAFETY: Reads counters.
+        // SAFETY: The function reads counters.
         let available = unsafe { bindings::si_mem_available() };
         if len / PAGE_SIZE >= available.max(0) as usize {
             return None;
         }
-        // SAFETY: May sleep, as this function may; `cpu` is possible.
+        // SAFETY: The call may sleep, as this function may. `cpu` is possible.
         let memory = unsafe { bindings::rtrace_vmalloc_near(len / PAGE_SIZE, cpu as c_int) };
         let base = NonNull::new(memory.cast())?;
-        // INVARIANT: Just allocated.
+        // INVARIANT: The area was allocated above.
         Some(Self {
             base,
             len,
@@ -78,12 +78,12 @@ impl KernelPages {
         })
     }
 
-    /// Whether it is reserved memory.
+    /// Whether this is reserved memory.
     pub(crate) fn is_reserved(&self) -> bool {
         self.reserved.is_some()
     }
 
-    /// Where the byte at `offset` is.
+    /// Address of the byte at `offset`.
     pub(crate) fn address(&self, offset: usize) -> Option<NonNull<u8>> {
         if offset >= self.len {
             return None;
@@ -91,13 +91,13 @@ impl KernelPages {
         NonNull::new(self.base.as_ptr().wrapping_add(offset))
     }
 
-    /// The first `len` bytes, a multiple of the page size, of a reserved piece, which are zero. [`None`]:
-    /// it has not so many.
+    /// The first `len` bytes of a reserved piece, a multiple of the page size. They are zero. [`None`]: the
+    /// piece is too small.
     pub(crate) fn reserved(piece: Piece, len: usize) -> Option<Self> {
         if len > piece.len() {
             return None;
         }
-        // INVARIANT: The piece's, which goes along.
+        // INVARIANT: The bytes are those of the piece, which this owns.
         Some(Self {
             base: piece.base(),
             len,
@@ -106,7 +106,7 @@ impl KernelPages {
     }
 }
 
-// SAFETY: By the invariant; the memory stays where it is until the last reference is dropped.
+// SAFETY: By the invariant. The memory does not move until the last reference is dropped.
 unsafe impl memory::Pages for Arc<KernelPages> {
     fn base(&self) -> NonNull<u8> {
         self.base
@@ -117,7 +117,8 @@ unsafe impl memory::Pages for Arc<KernelPages> {
     }
 }
 
-/// Allocated pages that only their owner reads and writes. A pipe that has one of them reads it as it finds it.
+/// Allocated pages that only their owner reads and writes. A pipe that has one of them reads its current
+/// contents.
 pub(crate) struct OwnPages(KernelPages);
 
 impl OwnPages {
@@ -126,20 +127,20 @@ impl OwnPages {
         KernelPages::new(len, cpu).map(Self)
     }
 
-    /// The pages, to move them out.
+    /// The pages, for moving them into a pipe.
     pub(crate) fn pages(&self) -> &KernelPages {
         &self.0
     }
 
     /// All bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: By the invariant of `KernelPages`. Only `bytes_mut` writes them.
+        // SAFETY: By the invariant of `KernelPages`. Only `bytes_mut` writes the bytes.
         unsafe { core::slice::from_raw_parts(self.0.base.as_ptr(), self.0.len) }
     }
 
-    /// All bytes, to write them.
+    /// All bytes, for writing.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: By the invariant of `KernelPages`. Only `bytes` reads them, besides pipes.
+        // SAFETY: By the invariant of `KernelPages`. Only `bytes` and pipes read the bytes.
         unsafe { core::slice::from_raw_parts_mut(self.0.base.as_ptr(), self.0.len) }
     }
 }
@@ -149,8 +150,7 @@ impl Drop for KernelPages {
         if self.reserved.is_some() {
             return;
         }
-        // SAFETY: By the invariant. Pages that stand in a pipe have a reference of their own and
-        // stay until the pipe lets them go.
+        // SAFETY: By the invariant. A page in a pipe has its own reference, and stays until the pipe drops it.
         unsafe { bindings::rtrace_vfree(self.base.as_ptr().cast()) };
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Parameters of the module, and the access to its debugfs files that two of them decide. They are not in the
+ * Parameters of the module. Two of them decide the access to its debugfs files. They are not declared by the
  * module! macro, whose parameters have no file under /sys/module.
  */
 #include <linux/cred.h>
@@ -25,7 +25,7 @@ module_param(origin, ullong, 0444);
 MODULE_PARM_DESC(origin,
 		 "Where buffer positions begin, rounded down to a lap; for tests of their wrap (default: 0)");
 
-/* Octal, with or without a zero in front, as tracefs' mount option of this name. */
+/* Octal, with or without a leading zero, as tracefs' mount option of this name. */
 static int set_mode(const char *text, const struct kernel_param *param)
 {
 	u16 mode;
@@ -79,8 +79,8 @@ __MODULE_PARM_TYPE(gid, "uint");
 MODULE_PARM_DESC(gid, "Group of the directories and files in debugfs (default: 0)");
 
 /*
- * Settings that the default session and its first channel have when the module is loaded: what each says
- * is written to the file of its name (file/parameters.rs).
+ * Initial settings of the default session and its first channel. At load time each text is written to the file
+ * with the parameter's name (file/parameters.rs).
  */
 #define SETTING(name, description)		\
 	static char *name;			\
@@ -115,7 +115,7 @@ notrace u16 rtrace_mode(void)
 	return mode;
 }
 
-/* Gives a file in debugfs to the group, or a directory, which gets its mode, too. */
+/* Sets the group of a file or directory in debugfs, and the mode of a directory. */
 notrace void rtrace_set_access(struct dentry *entry)
 {
 	struct inode *inode = d_inode(entry);

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The module's parameters (`parameter.c`), as they were given when it was loaded. They do not
-//! change afterwards: their files under /sys/module can only be read.
+//! Parameters of the module (`parameter.c`), as given when it was loaded. They are constant: their files under
+//! /sys/module are read-only.
 
 use crate::sys::bindings;
 use kernel::prelude::*;
 
-/// 0: the reader interrupts the writer's CPU; anything else: a barrier at delivery. Any context.
+/// 0: the reader interrupts the writer's CPU. Other values: the writer executes a barrier at delivery. Any
+/// context.
 pub(crate) fn delivery_barrier() -> u8 {
-    // SAFETY: Reads a variable that nobody writes once the module is being initialized.
+    // SAFETY: Reads a variable that is constant once the module's initialisation has begun.
     unsafe { bindings::rtrace_delivery_barrier() }
 }
 
-/// Mode of the directories in debugfs: nine bits, those of the owner set. Any context.
+/// Mode of the directories in debugfs: nine bits, of which those of the owner are set. Any context.
 pub(crate) fn mode() -> u16 {
     // SAFETY: As above.
     unsafe { bindings::rtrace_mode() }
 }
 
-/// Where buffer positions begin. Any context.
+/// First buffer position. Any context.
 pub(crate) fn origin() -> u64 {
     // SAFETY: As above.
     unsafe { bindings::rtrace_origin() }

@@ -17,22 +17,22 @@ use kernel::sync::Arc;
 ///
 /// # Invariants
 ///
-/// `offset` was returned by `pcpu_alloc_noprof` for the size and alignment of a `T`, and there is
-/// a `T` for each possible CPU.
+/// `offset` was returned by `pcpu_alloc_noprof` for the size and alignment of a `T`. There is a `T` for each
+/// possible CPU.
 pub(crate) struct PerCpu<T> {
     offset: usize,
     data: PhantomData<T>,
 }
 
-// SAFETY: Only shared references are given out.
+// SAFETY: The type gives out shared references only.
 unsafe impl<T: Sync> Sync for PerCpu<T> {}
-// SAFETY: What is true of a T is true of many.
+// SAFETY: If one `T` can be sent, several of them can.
 unsafe impl<T: Send> Send for PerCpu<T> {}
 
 impl<T> PerCpu<T> {
-    /// Allocates them, each made by `make`. May sleep.
+    /// Allocates the variables, and initialises each with `make`. May sleep.
     pub(crate) fn new(make: impl Fn() -> T) -> Result<Self> {
-        // SAFETY: A plain allocation; the result is checked.
+        // SAFETY: A plain allocation, whose result is checked.
         let pointer = unsafe {
             bindings::pcpu_alloc_noprof(
                 size_of::<T>(),
@@ -46,31 +46,32 @@ impl<T> PerCpu<T> {
         }
         let offset = pointer as usize;
         for cpu in cpu::possible() {
-            // SAFETY: Just allocated for each possible CPU; nobody else knows of it.
+            // SAFETY: The memory was just allocated for each possible CPU. No other code uses it.
             unsafe { (address(offset, cpu) as *mut T).write(make()) };
         }
-        // INVARIANT: Allocated and filled above.
+        // INVARIANT: Allocated and initialised above.
         Ok(Self {
             offset,
             data: PhantomData,
         })
     }
 
-    /// This CPU's. Any context, NMI included.
+    /// The variable of the current CPU. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn this_cpu(&self, _guard: &NoPreempt) -> &T {
         // SAFETY:
-        // - By the invariant that is the address of this CPU's T.
-        // - While the guard lives it is this CPU's; after that it is still a valid T.
+        // - By the invariant this is the address of the current CPU's `T`.
+        // - While the guard lives, the CPU stays the current one. After that the address is still that of a
+        //   valid `T`.
         unsafe { &*(this_cpu_address(self.offset) as *const T) }
     }
 
-    /// The one of `cpu`, or [`None`] if there can be no such CPU. Any CPU may ask.
+    /// The variable of `cpu`, or [`None`] if this CPU cannot exist. Any CPU may call this.
     pub(crate) fn of(&self, cpu: u32) -> Option<&T> {
         if cpu >= cpu::count() {
             return None;
         }
-        // SAFETY: By the invariant that is `cpu`'s T, valid as long as `self`.
+        // SAFETY: By the invariant this is the `T` of `cpu`, valid as long as `self`.
         Some(unsafe { &*(address(self.offset, cpu) as *const T) })
     }
 }
@@ -79,7 +80,7 @@ impl<T> Drop for PerCpu<T> {
     fn drop(&mut self) {
         for cpu in cpu::possible() {
             if let Some(value) = self.of(cpu) {
-                // SAFETY: Nobody has a reference any more, and each is dropped once.
+                // SAFETY: No reference is left. Each `T` is dropped once.
                 unsafe { core::ptr::from_ref(value).cast_mut().drop_in_place() };
             }
         }
@@ -88,8 +89,7 @@ impl<T> Drop for PerCpu<T> {
     }
 }
 
-/// The address that the per-CPU variable at `offset` has on `cpu`, which is below
-/// [`cpu::count`].
+/// Address on `cpu` of the per-CPU variable at `offset`. `cpu` must be below [`cpu::count`].
 fn address(offset: usize, cpu: u32) -> usize {
     // SAFETY: The array has an entry for each CPU below `nr_cpu_ids`.
     let distance = unsafe {
@@ -101,11 +101,11 @@ fn address(offset: usize, cpu: u32) -> usize {
     offset.wrapping_add(distance)
 }
 
-/// Per-CPU variables that several hold. Any of them is one load nearer than by an `Arc`.
+/// Per-CPU variables with several owners. An access needs one load less than through an `Arc`.
 ///
 /// # Invariants
 ///
-/// `offset` is that of `values`.
+/// `offset` is the one of `values`.
 pub(crate) struct SharedPerCpu<T> {
     offset: usize,
     values: Arc<PerCpu<T>>,
@@ -136,7 +136,7 @@ impl<T> gate::EachCpu<T, NoPreempt> for SharedPerCpu<T> {
 
     #[inline(always)]
     unsafe fn at<'a>(word: u64, _guard: &NoPreempt) -> &'a T {
-        // SAFETY: By the contract it is an offset; by its invariant, as in `PerCpu::this_cpu`.
+        // SAFETY: By the contract `word` is an offset. The rest as in `PerCpu::this_cpu`.
         unsafe { &*(this_cpu_address(word as usize) as *const T) }
     }
 
@@ -155,8 +155,7 @@ impl<T> gate::EachCpu<T, NoPreempt> for SharedPerCpu<T> {
 ///
 /// # Invariants
 ///
-/// The word is 0 or the pointer of an `Arc` that this owns, and changes only once while somebody may read what is
-/// there.
+/// The word is 0 or the pointer of an `Arc` that this owns. While it may be read, it changes only once.
 pub(crate) struct OnceArc<T> {
     pointer: SharedWord,
     data: PhantomData<Arc<T>>,
@@ -172,15 +171,15 @@ impl<T> Place<T> for OnceArc<T> {
 
     #[inline(always)]
     fn get(&self) -> Option<&T> {
-        // SAFETY: By the invariant, NULL or valid as long as `self`. Acquire, so that what the
-        // Arc points to is seen as it was when it was put here.
+        // SAFETY: By the invariant the pointer is NULL, or valid as long as `self`. The load is an acquire. So
+        // the value behind the pointer is seen as it was when the `Arc` was stored.
         unsafe { (self.pointer.load_acquire() as *const T).as_ref() }
     }
 
     #[inline(always)]
     unsafe fn get_filled(&self) -> &T {
-        // SAFETY: By the contract the word does not change any more; by the invariant it is a
-        // pointer that is valid as long as `self`.
+        // SAFETY: By the contract the word does not change any more. By the invariant it is a pointer that is
+        // valid as long as `self`.
         unsafe {
             let pointer = self.pointer.load_settled() as *const T;
             core::hint::assert_unchecked(!pointer.is_null());
@@ -199,29 +198,29 @@ impl<T> Place<T> for OnceArc<T> {
         }
         let pointer = pointer as *const T;
         if !pointer.is_null() {
-            // SAFETY: By the invariant it was this place's, and it is not there any more; by the contract nobody
-            // has a reference to it.
+            // SAFETY: By the invariant the place owned the pointer, which was removed above. By the contract no
+            // reference to the value is left.
             drop(unsafe { Arc::from_raw(pointer) });
         }
     }
 }
 
 impl<T> OnceArc<T> {
-    /// What is there, to keep. Any context, NMI included.
+    /// A reference to the value, if there is one. Any context, NMI included.
     pub(crate) fn get_arc(&self) -> Option<Arc<T>> {
         let pointer: *const T = self.get()?;
-        // SAFETY: By the invariant. The reference that the place holds stays with it.
+        // SAFETY: By the invariant. The place keeps its own reference.
         let held = core::mem::ManuallyDrop::new(unsafe { Arc::from_raw(pointer) });
         Some((*held).clone())
     }
 
-    /// Fills it. Returns whether it was empty; if not, `value` is dropped.
+    /// Fills the place. Returns whether it was empty; if not, drops `value`.
     pub(crate) fn set(&self, value: Arc<T>) -> bool {
         let pointer = Arc::into_raw(value);
         if self.pointer.compare_exchange(0, pointer as u64) {
             return true;
         }
-        // SAFETY: Taken apart above, and not kept.
+        // SAFETY: The pointer is from `into_raw` above, and was not stored.
         drop(unsafe { Arc::from_raw(pointer) });
         false
     }

@@ -2,7 +2,7 @@
 /*
  * Kernel counters of perf: plain counters, samplers, and recorders of trace events.
  *
- * Events call the functions that read them, so these are notrace and NMI-safe.
+ * Code that handles events calls the read functions. So these are notrace and NMI-safe.
  */
 #include <linux/err.h>
 #include <linux/kprobes.h>
@@ -11,7 +11,10 @@
 
 #include "helpers.h"
 
-/* Counts on this CPU all the time, or not at all: pinned, so it is never put off for another. */
+/*
+ * Creates an event that counts on @cpu all the time. It is pinned, so perf never suspends it for another event.
+ * Fails with -ENOSPC if it cannot count.
+ */
 static notrace struct perf_event *perf_event_on(struct perf_event_attr *attr, int cpu,
 						rtrace_overflow_t handler, void *context)
 {
@@ -34,7 +37,7 @@ notrace struct perf_event *rtrace_counter_new(u32 type, u64 config, int cpu)
 	return perf_event_on(&attr, cpu, NULL, NULL);
 }
 
-/* Has the handler called @frequency times per second. */
+/* Creates an event that calls @handler @frequency times per second. */
 notrace struct perf_event *rtrace_sampler_new(u32 type, u64 config, u32 frequency, int cpu,
 					      rtrace_overflow_t handler, void *context)
 {
@@ -53,7 +56,7 @@ static notrace void no_handler(struct perf_event *event, struct perf_sample_data
 {
 }
 
-/* Whether the machine has such counters that interrupt, be they free or not. */
+/* Whether the machine has counters of this kind that interrupt, even if all of them are in use. */
 notrace bool rtrace_sampler_possible(u32 type, u64 config)
 {
 	struct perf_event_attr attr = {
@@ -75,8 +78,8 @@ notrace bool rtrace_sampler_possible(u32 type, u64 config)
 }
 
 /*
- * Has the handler called for each event, with its record, once: it has to say so by the period, for some
- * events are counted in other units (perf_swevent_event()).
+ * Creates an event that calls @handler once for each event, with its record. Some events count in other units;
+ * PERF_SAMPLE_PERIOD makes perf call the handler once for them too (perf_swevent_event()).
  */
 notrace struct perf_event *rtrace_recorder_new(u32 type, u64 config, int cpu,
 					       rtrace_overflow_t handler, void *context)
@@ -91,7 +94,7 @@ notrace struct perf_event *rtrace_recorder_new(u32 type, u64 config, int cpu,
 	return perf_event_on(&attr, cpu, handler, context);
 }
 
-/* For its handler: returns its context. NMI-safe. */
+/* Reads the record of an event, for its handler. Returns the handler's context. NMI-safe. */
 notrace void *rtrace_perf_record_read(struct perf_event *event, struct perf_sample_data *data,
 				      struct rtrace_perf_record *record)
 {
@@ -101,21 +104,21 @@ notrace void *rtrace_perf_record_read(struct perf_event *event, struct perf_samp
 }
 NOKPROBE_SYMBOL(rtrace_perf_record_read);
 
-/* For a handler of perf's: returns its context. NMI-safe. */
+/* Reads the properties of a sample, for its handler. Returns the handler's context. NMI-safe. */
 notrace void *rtrace_sample_read(struct perf_event *event, struct perf_sample_data *data,
 				 struct rtrace_sample *sample)
 {
 	sample->period = data->period;
-	/* Is something else where there is no timer. */
+	/* Meaningless for an event without a timer. */
 	sample->due = ktime_to_ns(hrtimer_get_expires(&event->hw.hrtimer));
-	/* The kernel's MAX_INTERRUPTS, which no header has. */
+	/* The kernel's MAX_INTERRUPTS, which no header defines. */
 	sample->is_throttled = event->hw.interrupts == ~0ULL;
 	return event->overflow_handler_context;
 }
 
 /*
- * As perf_event_read_local() for a counter of this CPU, which is not exported; the pmu's read() may
- * be called in any context, NMI included. Interrupts off keep perf from scheduling it meanwhile.
+ * Reads a counter of this CPU, as perf_event_read_local() does, which is not exported. The pmu's read() may be
+ * called in any context, NMI included. While interrupts are off, perf cannot schedule the event.
  */
 notrace u64 rtrace_counter_read(struct perf_event *event)
 {

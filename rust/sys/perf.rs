@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Events of the kernel's perf, one on each CPU: of what the processor does, and of what the kernel
-//! does. They count, or have something called again and again.
+//! Events of the kernel's perf, one on each CPU: hardware events and software events. They count, or call a
+//! handler.
 
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
@@ -16,67 +16,68 @@ use kernel::error::from_err_ptr;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
-/// What is counted, as perf_event_open(2) takes it.
+/// Event to count, as perf_event_open(2) takes it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CounterConfig {
     /// `enum perf_type_id`.
     pub(crate) ty: u32,
-    /// What of that type.
+    /// The event within that type.
     pub(crate) config: u64,
 }
 
 impl CounterConfig {
     /// Cycles of the processor.
     pub(crate) const CYCLES: Self = Self { ty: 0, config: 0 };
-    /// Nanoseconds, by a timer of the CPU.
+    /// Nanoseconds, counted by a timer of the CPU.
     pub(crate) const CPU_CLOCK: Self = Self { ty: 1, config: 0 };
 }
 
-/// When a handler is called.
+/// Rate of the handler's calls.
 pub(super) enum Moments {
-    /// So often, per second and CPU: perf adapts the count, or has a timer.
+    /// A number of times per second and CPU: perf adapts the event's period, or uses a timer.
     PerSecond(u32),
-    /// For each event, of which perf has a record.
+    /// Once for each event, with perf's record of it.
     Each,
 }
 
-/// What is called.
+/// Handler of an event.
 pub(super) struct Overflow {
     pub(super) moments: Moments,
-    /// Is called, in any context, NMI included.
+    /// The function. Any context calls it, NMI included.
     pub(super) handler: OverflowHandler,
-    /// Kept in the event for the handler.
+    /// Pointer that the event keeps for the handler.
     pub(super) context: NonNull<c_void>,
 }
 
-/// As perf calls it.
+/// Type of the function that perf calls.
 pub(super) type OverflowHandler = unsafe extern "C" fn(
     *mut bindings::perf_event,
     *mut bindings::perf_sample_data,
     *mut bindings::pt_regs,
 );
 
-// SAFETY: The context is handed on and not looked at; who gives it answers for that.
+// SAFETY: This type only forwards the pointer. The code that provides it is responsible for its use in any
+// thread.
 unsafe impl Send for Overflow {}
 // SAFETY: As above.
 unsafe impl Sync for Overflow {}
 
-/// An event on each CPU that is wanted. It counts from its making on; that of a CPU that comes later,
-/// from shortly after that.
+/// An event on each selected CPU. It counts from its creation. On a CPU that comes online later, it counts from
+/// shortly after that.
 pub(super) struct PerfEvents {
-    // In the order of their end: this one asks for the work.
+    // In the order of the drop: the watch queues the work.
     _watch: Pin<KBox<HotplugWatch<Arrivals>>>,
     work: Arc<Work<Events>>,
 }
 
 impl PerfEvents {
-    /// Begins to count, on the CPUs that `wants` picks. `ENOENT`, `EOPNOTSUPP`: the machine cannot;
-    /// `ENOSPC`: its counters are all in use. May sleep.
+    /// Starts to count on the CPUs that `wants` selects. Errors: `ENOENT` or `EOPNOTSUPP` if the machine lacks
+    /// the event, `ENOSPC` if all its counters are in use. May sleep.
     ///
     /// # Safety
     ///
-    /// The handler may be called with the context until this was dropped; and where it runs with interrupts
-    /// enabled, it may not have returned yet then: see [`PerfEvent`].
+    /// It must be safe to call the handler with the context until this is dropped. If the handler runs with
+    /// interrupts enabled, it may still run after that: see [`PerfEvent`].
     pub(super) unsafe fn new(
         hotplug: &Arc<Hotplug<Arrivals>>,
         config: CounterConfig,
@@ -91,10 +92,10 @@ impl PerfEvents {
             let Some(each) = events.each.of(cpu) else {
                 continue;
             };
-            // A CPU that comes from now on is made known by the watch; the others are online.
+            // If a CPU comes online from now on, the watch reports it. The other CPUs are online.
             each.is_wanted.store(1);
             if events.make_on(cpu).is_err() && NoHotplug::new().is_online(cpu) {
-                // It may have come just now.
+                // The CPU may have come online since the failure.
                 events.make_on(cpu)?;
             }
         }
@@ -104,12 +105,12 @@ impl PerfEvents {
         })
     }
 
-    /// What was counted on this CPU; 0 if it came just now. The kernel is called, and what it does
-    /// may be traced. Any context, NMI included.
+    /// Value of this CPU's event; 0 if the CPU has just come online. This calls the kernel, whose functions may
+    /// be traced. Any context, NMI included.
     #[inline(always)]
     pub(super) fn count(&self, guard: &NoPreempt) -> u64 {
         match self.work.data().each.this_cpu(guard).event.get(guard) {
-            // SAFETY: The event lives while the guard does.
+            // SAFETY: The event lives as long as the guard.
             Some(PerfEvent(event)) => unsafe { bindings::rtrace_counter_read(*event) },
             None => 0,
         }
@@ -121,16 +122,16 @@ struct Events {
     config: CounterConfig,
     overflow: Option<Overflow>,
     each: PerCpu<OnCpu>,
-    /// Held by who makes an event.
+    /// Held while an event is created.
     making: Pin<KBox<Mutex<()>>>,
 }
 
-/// That of one CPU.
+/// The event of one CPU.
 struct OnCpu {
     event: RcuArc<PerfEvent>,
-    /// Not 0: the CPU has come, and its event, if it has one, does not count any more.
+    /// Non-zero: the CPU came online again, and its event, if there is one, does not count any more.
     is_outdated: SharedWord,
-    /// Not 0: it has one as soon as it is online.
+    /// Non-zero: the CPU has an event as soon as it is online.
     is_wanted: SharedWord,
 }
 
@@ -148,11 +149,11 @@ impl Events {
         })
     }
 
-    /// Counts on `cpu` from now on. May sleep.
+    /// Starts to count on `cpu`. May sleep.
     fn make_on(&self, cpu: u32) -> Result {
         let _making = self.making.lock();
         let each = self.each.of(cpu).ok_or(EINVAL)?;
-        // First, for nothing may be handed over twice.
+        // The old event goes first: two events at a time would hand over each record twice.
         each.event.replace(None);
         let event = PerfEvent::new(self.config, self.overflow.as_ref(), cpu)?;
         each.event.replace(Some(Arc::new(event, GFP_KERNEL)?));
@@ -163,14 +164,14 @@ impl Events {
         for cpu in cpu::possible() {
             let each = self.each.of(cpu);
             if each.is_some_and(|each| each.is_outdated.compare_exchange(1, 0)) {
-                // It may have gone again; and tracing goes on without.
+                // The CPU may be offline again. Tracing goes on without its event.
                 let _ = self.make_on(cpu);
             }
         }
     }
 }
 
-/// What makes CPUs known that come.
+/// Queues the creation of events on CPUs that come online.
 pub(crate) struct Arrivals(Arc<Work<Events>>);
 
 impl PerCpuState for Arrivals {
@@ -180,26 +181,26 @@ impl PerCpuState for Arrivals {
         let each = self.0.data().each.of(cpu);
         if let Some(each) = each.filter(|each| each.is_wanted.load() != 0) {
             each.is_outdated.store_release(1);
-            // Not here: perf takes the lock that who brings the CPU up holds.
+            // perf takes a lock that the CPU's bring-up holds, so the event is not created here.
             self.0.ask();
         }
         Ok(())
     }
 
-    /// The kernel takes the event off a CPU that goes.
+    /// The kernel removes the event of a CPU that goes offline.
     fn offline(&self, _cpu: u32) {}
 }
 
-/// An event of one CPU. Dropping it takes it off that CPU by an interrupt: afterwards perf begins no handler
-/// of it. One that runs in an interrupt or an NMI has ended then; one that can be interrupted (of a trace
-/// event, in a task) may still run.
+/// An event of one CPU. The drop removes it from that CPU by an interrupt; afterwards perf starts no handler of
+/// it. A handler in an interrupt or an NMI has then ended. A handler that can be interrupted (of a trace event,
+/// in a task) may still run.
 ///
 /// # Invariants
 ///
-/// A live event, which this owns.
+/// The pointer is to a live event, which this owns.
 struct PerfEvent(*mut bindings::perf_event);
 
-// SAFETY: perf has locks of its own.
+// SAFETY: perf has its own locks.
 unsafe impl Send for PerfEvent {}
 // SAFETY: As above.
 unsafe impl Sync for PerfEvent {}
@@ -209,7 +210,7 @@ impl PerfEvent {
         let CounterConfig { ty, config } = config;
         let cpu = cpu as c_int;
         let event = match overflow {
-            // SAFETY: May be called from any process context; it checks what it is given.
+            // SAFETY: Any process context may call it. It checks its arguments.
             None => unsafe { bindings::rtrace_counter_new(ty, config, cpu) },
             Some(Overflow {
                 moments,
@@ -217,8 +218,8 @@ impl PerfEvent {
                 context,
             }) => {
                 let (handler, context) = (Some(*handler), context.as_ptr());
-                // SAFETY: As above. Who gave handler and context answers for them as long as the event
-                // lives (`PerfEvents::new`).
+                // SAFETY: As above. The caller of `PerfEvents::new` guarantees handler and context for the
+                // lifetime of the event.
                 unsafe {
                     match *moments {
                         Moments::PerSecond(frequency) => bindings::rtrace_sampler_new(
@@ -231,14 +232,14 @@ impl PerfEvent {
                 }
             }
         };
-        // INVARIANT: Just made.
+        // INVARIANT: The event was created above.
         Ok(Self(from_err_ptr(event)?))
     }
 }
 
 impl Drop for PerfEvent {
     fn drop(&mut self) {
-        // SAFETY: By the invariant. May sleep here.
+        // SAFETY: By the invariant. This context may sleep.
         unsafe { bindings::perf_event_release_kernel(self.0) };
     }
 }

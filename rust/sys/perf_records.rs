@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the kernel's perf records of a trace event, handed over each time it happens.
+//! Records that the kernel's perf makes of a trace event, handed over at each event.
 
 use crate::sys::bindings;
 use crate::sys::hotplug::Hotplug;
@@ -12,28 +12,28 @@ use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// What gets records.
+/// Receives the records.
 pub(crate) trait OnRecord: Send + Sync + 'static {
-    /// The event happened on this CPU, of which perf has recorded this. Any context, NMI included;
-    /// interrupts are off. What happens meanwhile, but in an NMI, is not handed over.
+    /// Handles an event of this CPU, with perf's record. Preemption is disabled; any context, NMI included. An
+    /// event in the same kind of context (task, softirq, interrupt, NMI) during the call is not handed over.
     fn recorded(&self, record: &[u8]);
 }
 
-/// Has the records of an event handed over, from its making until some time after it was dropped: the kernel waits for
-/// RCU tasks trace when a tracepoint's last event goes, so that is done when no reader is there. Dropping it waits for
-/// that, but a second at most, and not if a reader is known to sleep.
+/// Hands over the records of an event, from creation until some time after the drop. When a tracepoint's last
+/// perf event ends, the kernel waits for RCU tasks trace, so that happens when no reader is left. The drop
+/// waits for that, for up to one second, and not at all if a reader is known to sleep.
 pub(crate) struct PerfRecords<T: OnRecord>(Option<KBox<Retirable<Records<T>>>>);
 
 struct Records<T: OnRecord> {
-    // In the order of their end.
+    // In the order of the drop.
     _events: PerfEvents,
     _under_way: UnderWay,
     _target: Arc<T>,
 }
 
 impl<T: OnRecord> PerfRecords<T> {
-    /// Gives `target` each record on each CPU from now on; those of a CPU that comes later from shortly
-    /// after that. `EPERM`: the current task may not see them. May sleep.
+    /// Gives `target` each record of each CPU from now on; on a CPU that comes online later, from shortly after
+    /// that. `EPERM`: the current task may not see the records. May sleep.
     pub(crate) fn new(
         hotplug: &Arc<Hotplug<Arrivals>>,
         event: &TraceEvent,
@@ -48,9 +48,9 @@ impl<T: OnRecord> PerfRecords<T> {
             handler: recorded::<T>,
             context: NonNull::from(&*target).cast(),
         };
-        // Before the events: those that could be made go before it, if one of them cannot.
+        // Declared before the events: if one event cannot be created, the others are dropped before it.
         let under_way = UnderWay;
-        // SAFETY: The target lives until no handler runs any more (`UnderWay`); the handler takes it.
+        // SAFETY: The target lives until no handler runs any more (`UnderWay`). The handler takes a `T`.
         let events = unsafe { PerfEvents::new(hotplug, config, Some(overflow), |_| true)? };
         let records = Retirable::new(Records {
             _events: events,
@@ -72,20 +72,21 @@ impl<T: OnRecord> Drop for PerfRecords<T> {
     }
 }
 
-/// Handlers that still run when their event is gone: it can be taken off a CPU in the middle of one.
+/// Handlers that still run after the drop of their event. An event can be removed from a CPU while its handler
+/// runs.
 struct UnderWay;
 
 impl Drop for UnderWay {
-    /// Waits for them: they disable preemption.
+    /// Waits for these handlers, which disable preemption.
     fn drop(&mut self) {
-        // SAFETY: May sleep here.
+        // SAFETY: This context may sleep.
         unsafe { bindings::synchronize_rcu() };
     }
 }
 
 /// # Safety
 ///
-/// For perf to call, with an event made to record, whose context is a `T` that lives.
+/// Only perf calls this, with an event created for records, whose context is a live `T`.
 #[link_section = ".kprobes.text"]
 unsafe extern "C" fn recorded<T: OnRecord>(
     event: *mut bindings::perf_event,
@@ -93,11 +94,11 @@ unsafe extern "C" fn recorded<T: OnRecord>(
     _registers: *mut bindings::pt_regs,
 ) {
     let mut record = bindings::rtrace_perf_record::default();
-    // SAFETY: perf's own arguments, of such an event; a place for what is read.
+    // SAFETY: The arguments are perf's, of an event for records. `record` is memory for the result.
     let context = unsafe { bindings::rtrace_perf_record_read(event, data, &mut record) };
     // SAFETY:
-    // - By the contract. Nobody has the target mutably.
-    // - The record is perf's own, and nobody else's until this returns.
+    // - By the contract. No code has a mutable reference to the target.
+    // - The record is perf's own. No other code uses it until this returns.
     unsafe {
         let target = &*context.cast::<T>();
         target.recorded(core::slice::from_raw_parts(record.data.cast(), record.size));

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Moving pages into a pipe (splice(2)) without copying them.
+//! Moving pages into a pipe (splice(2)) without a copy.
 
 use crate::sys::bindings;
 use crate::sys::pages::{KernelPages, PAGE_SIZE};
 use kernel::prelude::*;
 
-/// The pipe of a splice(2) or sendfile(2) call, which no other thread uses meanwhile: the caller holds its
-/// lock, or it is the task's own.
+/// The pipe of a splice(2) or sendfile(2) call. No other thread uses it during the call: the caller holds its
+/// lock, or the pipe is the task's own.
 pub(crate) struct Pipe(pub(super) *mut bindings::pipe_inode_info);
 
-/// Pages moved at a time; a pipe has 16 places unless it was enlarged.
+/// Number of pages moved at a time. A pipe has 16 places unless it was enlarged.
 const BATCH: usize = 16;
 
 impl Pipe {
-    /// Puts up to `len` bytes from `offset` into the pipe, as references to the pages, and says
-    /// how many.
+    /// Puts references to the pages of up to `len` bytes from `offset` into the pipe. Returns the number of
+    /// bytes.
     ///
-    /// Fails with `EAGAIN` if the pipe is full, `EPIPE` if nobody reads it. May sleep.
+    /// Fails with `EAGAIN` if the pipe is full, `EPIPE` if it has no reader. May sleep.
     pub(crate) fn splice(
         &mut self,
         pages: &KernelPages,
@@ -46,7 +46,7 @@ impl Pipe {
             let in_page = at % PAGE_SIZE;
             let bytes = (PAGE_SIZE - in_page).min(len - done);
             let Some(p) = pages.page(at) else { break };
-            // SAFETY: A live page; the reference goes to the pipe, or back in `release`.
+            // SAFETY: The page is live. Its reference moves to the pipe, or `release` puts it.
             unsafe { bindings::rtrace_get_page(p) };
             page[count] = p;
             partial[count].offset = in_page as u32;
@@ -62,13 +62,13 @@ impl Pipe {
             partial: partial.as_mut_ptr(),
             nr_pages: count as c_int,
             nr_pages_max: BATCH as c_uint,
-            // The kernel's own operations, not this module's: what is in a pipe may outlive it.
+            // The operations are the kernel's, not this module's: a page in a pipe may outlive the module.
             ops: &raw const bindings::nosteal_pipe_buf_ops,
             spd_release: Some(release),
         };
         // SAFETY:
         // - The pipe is valid during the call, and no other thread uses it.
-        // - The descriptor's arrays have `count` entries, each with a reference to give away.
+        // - The descriptor's arrays have `count` entries. Each has a reference for the pipe.
         let moved = unsafe { bindings::splice_to_pipe(self.0, &mut descriptor) };
         if moved < 0 {
             return Err(Error::from_errno(moved as c_int));
@@ -77,11 +77,11 @@ impl Pipe {
     }
 }
 
-/// Takes back the reference to a page that found no place in the pipe.
+/// Puts the reference to a page for which the pipe had no place.
 ///
 /// # Safety
 ///
-/// For `splice_to_pipe` to call.
+/// Only `splice_to_pipe` calls this.
 unsafe extern "C" fn release(descriptor: *mut bindings::splice_pipe_desc, index: c_uint) {
     // SAFETY: The kernel passes the descriptor above and an index below its `nr_pages`.
     unsafe { bindings::rtrace_put_page(*(*descriptor).pages.add(index as usize)) };

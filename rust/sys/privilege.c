@@ -8,11 +8,11 @@
 
 notrace bool rtrace_sees_addresses(void)
 {
-	/* (7.3 does not export has_capability_noaudit().) */
+	/* Not has_capability_noaudit(): some kernels do not export it. */
 	return ns_capable_noaudit(&init_user_ns, CAP_SYSLOG);
 }
 
-/* As perf asks who makes an event of a kprobe. */
+/* perf's test of a task that creates an event of a kprobe. */
 notrace bool rtrace_may_probe(void)
 {
 	return perfmon_capable();

@@ -9,9 +9,9 @@ use core::marker::PhantomData;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// Waits until every section without preemption has ended that runs now. May sleep.
+/// Waits until each section without preemption that runs now has ended. May sleep.
 pub(crate) fn synchronize() {
-    // SAFETY: May sleep here.
+    // SAFETY: This context may sleep.
     unsafe { bindings::synchronize_rcu() };
 }
 
@@ -34,49 +34,49 @@ impl<T> RcuArc<T> {
         }
     }
 
-    /// What is there. Any context, NMI included; not in the idle loop, where RCU does not look.
+    /// The value. Any context, NMI included, except the idle loop, where RCU does not watch.
     #[inline(always)]
     pub(crate) fn get<'a>(&'a self, _guard: &'a NoPreempt) -> Option<&'a T> {
-        // SAFETY: By the invariant, NULL or valid; `replace` waits for us before it drops what was
-        // there, for with preemption disabled we are an RCU reader.
+        // SAFETY: By the invariant the pointer is NULL or valid. With preemption disabled we are an RCU reader,
+        // and `replace` waits for us before it drops the old value.
         unsafe { (self.pointer.load_acquire() as *const T).as_ref() }
     }
 
-    /// What is there, to keep.
+    /// A reference to the value.
     pub(crate) fn get_arc(&self) -> Option<Arc<T>> {
         let _guard = NoPreempt::new();
         let pointer = self.pointer.load_acquire() as *const T;
         if pointer.is_null() {
             return None;
         }
-        // SAFETY: By the invariant; it is not dropped before the guard is. The reference that the
-        // place holds stays with it.
+        // SAFETY: By the invariant. The value is not dropped before the guard. The place keeps its own
+        // reference.
         let held = core::mem::ManuallyDrop::new(unsafe { Arc::from_raw(pointer) });
         Some((*held).clone())
     }
 
-    /// Puts `value` there, waits until nobody reads what was there, and drops that. May sleep.
+    /// Stores `value`, waits until no reader uses the old value, and drops that. May sleep.
     pub(crate) fn replace(&self, value: Option<Arc<T>>) {
         if let Some(old) = self.exchange(value) {
-            // SAFETY: May sleep here.
+            // SAFETY: This context may sleep.
             unsafe { bindings::synchronize_rcu() };
             drop(old);
         }
     }
 
-    /// As [`replace`](Self::replace), but what was there goes with `retired`, which waits for all at
-    /// once. May sleep.
+    /// As [`replace`](Self::replace), except that `retired` gets the old value. It waits once for all its
+    /// values. May sleep.
     pub(crate) fn replace_later(&self, value: Option<Arc<T>>, retired: &mut Retired<T>) {
         if retired.0.reserve(1, GFP_KERNEL).is_err() {
             return self.replace(value);
         }
         if let Some(old) = self.exchange(value) {
-            // There is room.
+            // The room was reserved above.
             let _ = retired.0.push(old, GFP_KERNEL);
         }
     }
 
-    /// Who read what was there before may still do.
+    /// Stores `value`, and returns the old one. Readers may still use the old value.
     fn exchange(&self, value: Option<Arc<T>>) -> Option<Arc<T>> {
         let new = value.map_or(core::ptr::null(), Arc::into_raw) as u64;
         let mut old = self.pointer.load();
@@ -84,16 +84,16 @@ impl<T> RcuArc<T> {
             old = self.pointer.load();
         }
         let old = old as *const T;
-        // SAFETY: By the invariant it was this place's, and it is not there any more.
+        // SAFETY: By the invariant the place owned the pointer, which was removed above.
         (!old.is_null()).then(|| unsafe { Arc::from_raw(old) })
     }
 }
 
-/// What was in places before. Dropping it waits, once, until nobody reads any of it. May sleep.
+/// Old values of several places. The drop waits once until no reader uses any of them. May sleep.
 pub(crate) struct Retired<T>(KVec<Arc<T>>);
 
 impl<T> Retired<T> {
-    /// Nothing.
+    /// An empty list.
     pub(crate) fn new() -> Self {
         Self(KVec::new())
     }
@@ -102,7 +102,7 @@ impl<T> Retired<T> {
 impl<T> Drop for Retired<T> {
     fn drop(&mut self) {
         if !self.0.is_empty() {
-            // SAFETY: May sleep here. The items go after it.
+            // SAFETY: This context may sleep. The items are dropped after the wait.
             unsafe { bindings::synchronize_rcu() };
         }
     }
@@ -112,7 +112,7 @@ impl<T> Drop for RcuArc<T> {
     fn drop(&mut self) {
         let pointer = self.pointer.load() as *const T;
         if !pointer.is_null() {
-            // SAFETY: By the invariant. Nobody reads what is there: who does has borrowed `self`.
+            // SAFETY: By the invariant. No reader is left: each has borrowed `self`.
             drop(unsafe { Arc::from_raw(pointer) });
         }
     }

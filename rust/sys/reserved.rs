@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Memory that the kernel's command line reserves under a name (`reserve_mem=`): at the next boot it is
-//! at the same place, with what was in it, if the machine does not clear it.
+//! Memory that the kernel's command line reserves under a name (`reserve_mem=`). At the next boot it has the
+//! same address, and its old contents if the machine does not clear it.
 
 use crate::sys::bindings;
 use crate::sys::pages::PAGE_SIZE;
@@ -13,9 +13,10 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 ///
 /// # Invariants
 ///
-/// `base` is the address of `len` bytes that the kernel has reserved for ever: memory with pages, mapped
-/// as all memory is, a multiple of the page size. Only who has the [`Claim`] writes it, or else who
-/// holds the lock of `claimed`, which is true while there is a claim.
+/// - `base` is the address of `len` bytes, a multiple of the page size. The kernel has reserved them for ever.
+///   They have pages, and are in the direct mapping.
+/// - `claimed` is true while there is a [`Claim`]. Only the owner of the claim writes the memory. Without a
+///   claim, the holder of the lock of `claimed` may write it.
 #[pin_data]
 pub(crate) struct ReservedMemory {
     base: NonNull<u8>,
@@ -24,49 +25,49 @@ pub(crate) struct ReservedMemory {
     claimed: Mutex<bool>,
 }
 
-// SAFETY: Plain memory; who writes where is said by the claim.
+// SAFETY: This is plain memory. The claim decides which code writes where.
 unsafe impl Send for ReservedMemory {}
 // SAFETY: As above.
 unsafe impl Sync for ReservedMemory {}
 
 impl ReservedMemory {
-    /// The memory that was reserved as `name`. There must be one object for a name. `ENOENT`: none
-    /// was. May sleep.
+    /// The memory that was reserved as `name`. There must be one object for a name. `ENOENT`: none was
+    /// reserved. May sleep.
     pub(crate) fn find(name: &CStr) -> Result<Arc<Self>> {
         let mut len = 0;
-        // SAFETY: A NUL-terminated text, and a place for the length.
+        // SAFETY: The text is NUL-terminated. `len` is memory for the length.
         let base = unsafe { bindings::rtrace_reserved(name.as_ptr().cast(), &mut len) };
         let base = NonNull::new(base.cast()).ok_or(ENOENT)?;
         let len = len as usize;
-        // INVARIANT: As the helper says.
+        // INVARIANT: The helper guarantees this.
         Arc::pin_init(
             pin_init!(Self { base, len, claimed <- new_mutex!(false) }),
             GFP_KERNEL,
         )
     }
 
-    /// Bytes of it.
+    /// Size in bytes.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Copies what is there from `at` on. `EBUSY`: somebody has the claim; `EINVAL`: it is not so
-    /// large. May sleep.
+    /// Copies the bytes from `at` on. Errors: `EBUSY` if the memory is claimed, `EINVAL` if it is too small.
+    /// May sleep.
     pub(crate) fn read(&self, at: usize, to: &mut [u8]) -> Result {
         let claimed = self.claimed.lock();
         self.check(*claimed, at, to.len())?;
-        // SAFETY: Inside the memory, by the check; nobody writes it while the lock is held.
+        // SAFETY: By the check the bytes are inside the memory. No code writes it while the lock is held.
         unsafe {
             core::ptr::copy_nonoverlapping(self.base.as_ptr().add(at), to.as_mut_ptr(), to.len())
         };
         Ok(())
     }
 
-    /// Puts bytes there. As [`read`](Self::read).
+    /// Stores bytes. Errors and context as for [`read`](Self::read).
     pub(crate) fn write(&self, at: usize, bytes: &[u8]) -> Result {
         let claimed = self.claimed.lock();
         self.check(*claimed, at, bytes.len())?;
-        // SAFETY: As in `read`; nobody else reads it, either.
+        // SAFETY: As in `read`. No other code reads the memory either.
         unsafe {
             core::ptr::copy_nonoverlapping(bytes.as_ptr(), self.base.as_ptr().add(at), bytes.len())
         };
@@ -83,7 +84,7 @@ impl ReservedMemory {
         }
     }
 
-    /// Takes all of it. `EBUSY`: somebody has it. May sleep.
+    /// Claims all of the memory. `EBUSY`: it is claimed already. May sleep.
     pub(crate) fn claim(self: &Arc<Self>) -> Result<Arc<Claim>> {
         let mut claimed = self.claimed.lock();
         if *claimed {
@@ -105,7 +106,7 @@ impl ReservedMemory {
 ///
 /// # Invariants
 ///
-/// There is one for a memory. The first `taken` bytes are those of its pieces.
+/// A memory has one claim at most. The first `taken` bytes belong to its pieces.
 #[pin_data(PinnedDrop)]
 pub(crate) struct Claim {
     memory: Arc<ReservedMemory>,
@@ -114,8 +115,8 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// The next `len` bytes, all set to zero; `len` is a multiple of the page size. And where they are.
-    /// [`None`]: there are not so many. May sleep.
+    /// Takes the next `len` bytes, a multiple of the page size, and clears them. Returns their offset and the
+    /// piece. [`None`]: too few bytes are left. May sleep.
     pub(crate) fn take(self: &Arc<Self>, len: usize) -> Option<(usize, Piece)> {
         let mut taken = self.taken.lock();
         let at = *taken;
@@ -124,11 +125,11 @@ impl Claim {
             return None;
         }
         *taken = end;
-        // SAFETY: At most one past the end.
+        // SAFETY: The address is at most one past the end.
         let base = unsafe { self.memory.base.add(at) };
-        // SAFETY: These bytes are the new piece's, by the invariant.
+        // SAFETY: By the invariant these bytes belong to the new piece alone.
         unsafe { base.as_ptr().write_bytes(0, len) };
-        // INVARIANT: Nobody else has bytes from `taken` on, and nobody gets these again.
+        // INVARIANT: No other piece has bytes from `taken` on. No other piece gets these bytes later.
         Some((
             at,
             Piece {
@@ -147,41 +148,42 @@ impl PinnedDrop for Claim {
     }
 }
 
-/// A piece of reserved memory, which nobody else writes.
+/// A piece of reserved memory. Only its owner writes it.
 ///
 /// # Invariants
 ///
-/// `base` is the address of `len` bytes of the claim's memory that no other piece has; both are
-/// multiples of the page size.
+/// `base` is the address of `len` bytes of the claim's memory that no other piece has. Both are multiples of
+/// the page size.
 pub(crate) struct Piece {
     base: NonNull<u8>,
     len: usize,
     _claim: Arc<Claim>,
 }
 
-// SAFETY: Plain memory; who writes where is the owner's concern.
+// SAFETY: This is plain memory. The owner decides which code writes where.
 unsafe impl Send for Piece {}
 // SAFETY: As above.
 unsafe impl Sync for Piece {}
 
 impl Piece {
-    /// Bytes of it.
+    /// Size in bytes.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Its first byte, to write to what it has.
+    /// Address of the first byte, for writing.
     pub(super) fn base(&self) -> NonNull<u8> {
         self.base
     }
 
-    /// Puts bytes there; `EINVAL`: it is not so large. What was put before is there before.
+    /// Stores bytes. `EINVAL`: the piece is too small. Bytes of earlier calls are in memory before those of
+    /// this call.
     pub(crate) fn write(&mut self, at: usize, bytes: &[u8]) -> Result {
         match at.checked_add(bytes.len()) {
             Some(end) if end <= self.len => {}
             _ => return Err(EINVAL),
         }
-        // SAFETY: Inside the piece, by the check, which nobody else writes, by the invariant.
+        // SAFETY: By the check the bytes are inside the piece. By the invariant no other code writes them.
         unsafe {
             core::ptr::copy_nonoverlapping(bytes.as_ptr(), self.base.as_ptr().add(at), bytes.len())
         };
@@ -190,8 +192,8 @@ impl Piece {
         Ok(())
     }
 
-    /// Two of one: the first has `len` bytes, a multiple of the page size. [`None`]: it has not so
-    /// many.
+    /// Splits the piece in two. The first has `len` bytes, a multiple of the page size. [`None`]: the piece is
+    /// too small.
     pub(crate) fn split(self, len: usize) -> Option<(Self, Self)> {
         if len % PAGE_SIZE != 0 {
             return None;
@@ -203,9 +205,9 @@ impl Piece {
             len,
             _claim: claim.clone(),
         };
-        // SAFETY: At most one past the end.
+        // SAFETY: The address is at most one past the end.
         let base = unsafe { self.base.add(len) };
-        // INVARIANT: Each byte is of one of the two.
+        // INVARIANT: Each byte belongs to one of the two.
         Some((
             first,
             Self {

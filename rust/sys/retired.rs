@@ -9,21 +9,22 @@ use crate::sys::bindings;
 use kernel::prelude::*;
 use kernel::types::Opaque;
 
-/// A `T` that handlers use until it is [retired](Self::retire), and after that until the last of them has returned.
+/// A `T` that handlers use until it is [retired](Self::retire). After that, handlers that already run may use
+/// it until they return.
 #[repr(C)]
 pub(super) struct Retirable<T> {
-    /// First, so that its address is that of all.
+    /// First field, so that it has the same address as the whole.
     node: Opaque<bindings::rtrace_retired>,
     value: T,
 }
 
-// SAFETY: The node is used by `retire` alone, which owns it.
+// SAFETY: Only `retire`, which owns the object, uses the node.
 unsafe impl<T: Send> Send for Retirable<T> {}
-// SAFETY: As above; of a shared one only the value can be had.
+// SAFETY: As above. A shared reference gives access to the value only.
 unsafe impl<T: Sync> Sync for Retirable<T> {}
 
 impl<T: Send + 'static> Retirable<T> {
-    /// Keeps `value`. May sleep.
+    /// Stores `value`. May sleep.
     pub(super) fn new(value: T) -> Result<KBox<Self>> {
         let node = Opaque::uninit();
         Ok(KBox::new(Self { node, value }, GFP_KERNEL)?)
@@ -34,28 +35,28 @@ impl<T: Send + 'static> Retirable<T> {
         &self.value
     }
 
-    /// Has it dropped, in a thread, when no handler runs any more that runs now. The handlers are
+    /// Drops the value in a thread, after each handler that runs now has returned. The handlers must be
     /// unregistered. Process context.
     pub(super) fn retire(self: KBox<Self>) {
         let this = KBox::into_raw(self);
-        // SAFETY: The node is at the box's address, and is not used but by this. `free` takes over the box.
+        // SAFETY: The node is at the box's address, and only this uses it. `free` takes over the box.
         unsafe { bindings::rtrace_retire(this.cast(), Some(free::<T>)) };
     }
 }
 
 /// # Safety
 ///
-/// For the kernel to call once, with what [`Retirable::retire`] has taken out of its box.
+/// Only the kernel calls this, once, with the pointer that [`Retirable::retire`] got from its box.
 unsafe extern "C" fn free<T>(node: *mut bindings::rtrace_retired) {
     const { assert!(core::mem::offset_of!(Retirable<T>, node) == 0) };
-    // SAFETY: By the contract; the node is the first field.
+    // SAFETY: By the contract. The node is the first field.
     drop(unsafe { KBox::from_raw(node.cast::<Retirable<T>>()) });
 }
 
-/// Makes ready to register a handler that may sleep, at a tracepoint or elsewhere. `EAGAIN`: too much is retired
-/// and not freed. May sleep, for some seconds at most.
+/// Prepares for the registration of a handler that may sleep, at a tracepoint or elsewhere. `EAGAIN`: too many
+/// retired objects are not freed yet. May sleep, for some seconds at most.
 pub(super) fn settle(at_tracepoint: bool) -> Result {
-    // SAFETY: May sleep here.
+    // SAFETY: This context may sleep.
     if unsafe { bindings::rtrace_settle(at_tracepoint) } {
         Ok(())
     } else {
@@ -63,14 +64,15 @@ pub(super) fn settle(at_tracepoint: bool) -> Result {
     }
 }
 
-/// Waits until all is freed, or was retired a second ago. May sleep.
+/// Waits until all retired objects are freed, or until one second after the last retirement. May sleep.
 pub(super) fn wait_a_second() {
-    // SAFETY: May sleep here.
+    // SAFETY: This context may sleep.
     unsafe { bindings::rtrace_wait_a_second() };
 }
 
-/// Waits until all is freed that was retired. For the end of the module: no handler is registered any more. May sleep.
+/// Waits until all retired objects are freed. For the end of the module, when no handler is registered any
+/// more. May sleep.
 pub(crate) fn wait() {
-    // SAFETY: May sleep here.
+    // SAFETY: This context may sleep.
     unsafe { bindings::rtrace_wait_retired() };
 }

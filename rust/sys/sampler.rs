@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Sampling by the kernel's perf: being called again and again, with what runs then.
+//! Sampling by the kernel's perf: periodic calls of a target, with the interrupted registers.
 
 use crate::sys::args::Registers;
 use crate::sys::bindings;
@@ -10,50 +10,50 @@ use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// A moment that is a sample.
+/// A sample.
 pub(crate) struct Sample<'a> {
-    /// Of the code that runs.
+    /// Registers of the interrupted code.
     pub(crate) registers: &'a Registers,
-    /// What was counted since the sample before: cycles, or nanoseconds.
+    /// Count since the previous sample: cycles, or nanoseconds.
     pub(crate) period: u64,
-    /// Whether perf stops the sampling on this CPU up to the next tick, for there were too many.
+    /// Whether perf stops the sampling on this CPU until the next tick, because there were too many samples.
     pub(crate) is_throttled: bool,
-    /// Of a timer, which may have come late.
+    /// The timer that caused the sample, if a timer did. It may have fired late.
     pub(crate) timer: Option<SampleTimer>,
 }
 
-/// The timer that has a CPU sampled.
+/// A timer that causes the samples of a CPU.
 #[derive(Clone, Copy)]
 pub(crate) struct SampleTimer {
-    /// Another number for each timer that a CPU has had one after the other.
+    /// Identity of the timer: the address of its perf event.
     pub(crate) id: u64,
-    /// When it was to come, in nanoseconds of the monotonic clock.
+    /// Expiry time in nanoseconds of the monotonic clock.
     pub(crate) due: u64,
 }
 
-/// What gets samples.
+/// Receives the samples.
 pub(crate) trait OnSample: Send + Sync + 'static {
-    /// Gets one, with preemption disabled; in the context that the processor calls perf in: an interrupt or
-    /// an NMI.
+    /// Handles a sample, with preemption disabled, in the context in which perf handles the event: an interrupt
+    /// or an NMI.
     fn sampled(&self, sample: &Sample<'_>);
 }
 
-/// Has each CPU sampled that is wanted, from its making until it was dropped.
+/// Samples each selected CPU, from creation until dropped.
 pub(crate) struct Sampler<T: OnSample> {
-    // In the order of their end: these call the other.
+    // In the order of the drop: the events call the entry.
     _events: PerfEvents,
     _entry: Arc<Entry<T>>,
 }
 
-/// What the handler gets.
+/// Context of the handler.
 struct Entry<T> {
     target: Arc<T>,
     is_timed: bool,
 }
 
 impl<T: OnSample> Sampler<T> {
-    /// Begins, so often per second on each CPU that `wants` picks. `ENOENT`, `EOPNOTSUPP`: the machine
-    /// cannot; `ENOSPC`: its counters are all in use. May sleep.
+    /// Starts to sample, `frequency` times per second, on each CPU that `wants` selects. Errors: `ENOENT` or
+    /// `EOPNOTSUPP` if the machine lacks the event, `ENOSPC` if all its counters are in use. May sleep.
     pub(crate) fn new(
         hotplug: &Arc<Hotplug<Arrivals>>,
         config: CounterConfig,
@@ -68,8 +68,9 @@ impl<T: OnSample> Sampler<T> {
             handler: overflown::<T>,
             context: NonNull::from(&*entry).cast(),
         };
-        // SAFETY: The entry lives as long as the events, which go first; the handler takes it. perf calls
-        // it in an interrupt or an NMI, so that it has ended when they have gone.
+        // SAFETY: The entry lives longer than the events, which are dropped first. The handler takes an
+        // `Entry<T>`. perf calls the handler in an interrupt or an NMI. So it has ended when the events are
+        // dropped.
         let events = unsafe { PerfEvents::new(hotplug, config, Some(overflow), wants)? };
         Ok(Self {
             _events: events,
@@ -78,15 +79,15 @@ impl<T: OnSample> Sampler<T> {
     }
 }
 
-/// Whether such samples can be taken here; also where all counters are in use at the moment. May sleep.
+/// Whether this machine can take samples of this kind, even if all its counters are in use now. May sleep.
 pub(crate) fn is_possible(config: CounterConfig) -> bool {
-    // SAFETY: May be called from any process context; it checks what it is given.
+    // SAFETY: Any process context may call it. It checks its arguments.
     unsafe { bindings::rtrace_sampler_possible(config.ty, config.config) }
 }
 
 /// # Safety
 ///
-/// For perf to call, with an event whose context is an `Entry<T>` that lives.
+/// Only perf calls this, with an event whose context is a live `Entry<T>`.
 #[link_section = ".kprobes.text"]
 unsafe extern "C" fn overflown<T: OnSample>(
     event: *mut bindings::perf_event,
@@ -94,9 +95,10 @@ unsafe extern "C" fn overflown<T: OnSample>(
     registers: *mut bindings::pt_regs,
 ) {
     let mut read = bindings::rtrace_sample::default();
-    // SAFETY: perf's own arguments; a place for what is read.
+    // SAFETY: The arguments are perf's. `read` is memory for the result.
     let context = unsafe { bindings::rtrace_sample_read(event, data, &mut read) };
-    // SAFETY: By the contract. Nobody has the entry mutably; the registers live during the call.
+    // SAFETY: By the contract. No code has a mutable reference to the entry. The registers live during the
+    // call.
     let (entry, registers) = unsafe {
         (
             &*context.cast::<Entry<T>>(),

@@ -4,7 +4,7 @@
 
 use crate::sys::bindings;
 
-/// Whether the calling thread is to die: long work should end, whatever its result.
+/// Whether the calling thread has a fatal signal: long work should end, whatever its result.
 pub(crate) fn is_killed() -> bool {
     // SAFETY: Reads the current task.
     unsafe { bindings::rtrace_is_killed() }

@@ -8,8 +8,9 @@
 #include "helpers.h"
 
 /*
- * The stack of the kernel's code that was interrupted with these registers, the innermost address first,
- * as arch_stack_walk() has it, which is not exported; 0 addresses of a program. NMI-safe.
+ * Takes the stack of the kernel code that was interrupted with these registers, the innermost address first.
+ * Returns the number of addresses; 0 if a program was interrupted. Does the same as arch_stack_walk(), which is
+ * not exported. NMI-safe.
  */
 notrace u32 rtrace_kernel_stack(struct pt_regs *regs, u64 *addresses, u32 room)
 {
@@ -30,7 +31,7 @@ notrace u32 rtrace_kernel_stack(struct pt_regs *regs, u64 *addresses, u32 room)
 	return taken;
 }
 
-/* The frame in which the task that runs has left user space, if it was there. NMI-safe. */
+/* Reads the frame in which the current task left user space; false if it has none. NMI-safe. */
 notrace bool rtrace_user_frame(struct rtrace_user_frame *frame)
 {
 	struct pt_regs *regs;
@@ -45,8 +46,8 @@ notrace bool rtrace_user_frame(struct rtrace_user_frame *frame)
 }
 
 /*
- * From a frame to that of the caller, by the frame pointer; false if none can be read without a
- * fault, and @frame says nothing then. NMI-safe.
+ * Replaces @frame by its caller's frame, following the frame pointer. Returns false if the memory cannot be
+ * read without a fault; @frame is then meaningless. NMI-safe.
  */
 notrace bool rtrace_caller_frame(struct rtrace_user_frame *frame)
 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Call stacks: which functions led to the code that runs.
+//! Call stacks: the functions that led to the running code.
 
 use crate::arch::preempt::NoPreempt;
 use crate::sys::args::Registers;
 use crate::sys::bindings;
 use core::mem::MaybeUninit;
 
-/// So many addresses a stack has at most.
+/// Maximum number of addresses of a stack.
 pub(crate) const DEPTH: usize = 64;
 
-/// Calls of this module's own that a stack of the kernel may begin with.
+/// Maximum number of this module's own calls at the beginning of a kernel stack.
 const OWN: usize = 8;
 
 /// A call stack: addresses of code, the innermost first. Large: over half a KiB.
@@ -25,7 +25,7 @@ pub(crate) struct CallStack {
 }
 
 impl CallStack {
-    /// An empty one.
+    /// An empty stack.
     #[inline(always)]
     pub(crate) const fn new() -> Self {
         Self {
@@ -47,22 +47,22 @@ impl CallStack {
         }
     }
 
-    /// The same as bytes.
+    /// The addresses as bytes.
     #[inline(always)]
     pub(crate) fn bytes(&self) -> &[u8] {
         let addresses = self.addresses();
-        // SAFETY: Their bytes.
+        // SAFETY: These are the bytes of the addresses.
         unsafe { core::slice::from_raw_parts(addresses.as_ptr().cast(), size_of_val(addresses)) }
     }
 
-    /// Takes the kernel's stack: who called this module, who called that, and so on through
-    /// interrupts to the entry from user space or the thread's first function. What lies beyond
-    /// [`DEPTH`], or what the kernel cannot tell, is left out. Any context, NMI included.
+    /// Takes the kernel's stack: the caller of this module, the caller of that, and so on. The stack goes
+    /// through interrupts, to the entry from user space or to the thread's first function. It ends at [`DEPTH`]
+    /// addresses, or where the kernel cannot unwind it. Any context, NMI included.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     pub(crate) fn take_kernel(&mut self, _guard: &NoPreempt) {
-        // SAFETY: There is room for so many addresses. The function takes no lock, and reads the
-        // stack that it runs on with care; perf calls what it calls in NMIs.
+        // SAFETY: There is room for all the addresses. The function takes no lock, and reads the current stack
+        // safely: perf calls the same unwinder in NMIs.
         let taken = unsafe {
             bindings::stack_trace_save(
                 self.addresses.as_mut_ptr().cast(),
@@ -70,20 +70,20 @@ impl CallStack {
                 0,
             )
         } as usize;
-        // INVARIANT: So many are initialised.
+        // INVARIANT: `taken` addresses are initialised.
         (self.start, self.end) = (0, taken.min(self.addresses.len()));
         let own = self.addresses().iter().take(OWN);
         self.start = own.take_while(|address| is_own(**address)).count();
         self.end = self.end.min(self.start.wrapping_add(DEPTH));
     }
 
-    /// Takes the stack of the kernel's code that was interrupted with these registers; empty if it was a
-    /// program. Else as [`take_kernel`](Self::take_kernel).
+    /// Takes the stack of the kernel code that was interrupted with these registers; empty if a program was
+    /// interrupted. Otherwise as [`take_kernel`](Self::take_kernel).
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     pub(crate) fn take_interrupted(&mut self, registers: &Registers, _guard: &NoPreempt) {
-        // SAFETY: There is room for so many addresses. The function takes no lock, and reads the
-        // stack with care; perf calls what it calls in NMIs. It does not write to the registers.
+        // SAFETY: There is room for all the addresses. The function takes no lock, and reads the stack safely:
+        // perf calls the same unwinder in NMIs. It does not write to the registers.
         let taken = unsafe {
             bindings::rtrace_kernel_stack(
                 core::ptr::from_ref(registers).cast_mut().cast(),
@@ -91,33 +91,33 @@ impl CallStack {
                 DEPTH as u32,
             )
         } as usize;
-        // INVARIANT: So many are initialised.
+        // INVARIANT: `taken` addresses are initialised.
         (self.start, self.end) = (0, taken.min(DEPTH));
     }
 
-    /// Takes the user's stack: where the task that runs left user space, and as far as frame
-    /// pointers lead. Empty if it is a thread of the kernel, or has no memory any more. What is not
-    /// in memory now ends it: nothing is faulted in. Any context, NMI included; in an NMI that
-    /// came in the first instructions of an entry to the kernel it is that of the entry before.
+    /// Takes the user's stack, from the place where the current task left user space, as far as frame pointers
+    /// lead. The stack is empty for a kernel thread and for a task without memory. A page that is not in memory
+    /// ends it: no page is faulted in. Any context, NMI included. In an NMI in the first instructions of a
+    /// kernel entry, the stack is that of the previous entry.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     pub(crate) fn take_user(&mut self, _guard: &NoPreempt) {
         (self.start, self.end) = (0, 0);
         let mut frame = bindings::rtrace_user_frame::default();
-        // SAFETY: A place for a frame.
+        // SAFETY: `frame` is memory for a frame.
         if !unsafe { bindings::rtrace_user_frame(&mut frame) } {
             return;
         }
         self.push(frame.ip);
         while self.end < DEPTH {
             let below = frame.fp;
-            // SAFETY: A place for a frame; the function takes any address.
+            // SAFETY: `frame` is memory for a frame. The function accepts any address.
             let is_frame = unsafe { bindings::rtrace_caller_frame(&mut frame) };
             if !is_frame || frame.ip == 0 {
                 return;
             }
             self.push(frame.ip);
-            // A stack grows downwards.
+            // A stack grows downwards, so the caller's frame has a higher address.
             if frame.fp <= below {
                 return;
             }
@@ -127,21 +127,21 @@ impl CallStack {
     #[inline(always)]
     fn push(&mut self, address: u64) {
         if let Some(place) = self.addresses.get_mut(self.end) {
-            // INVARIANT: One more is initialised.
+            // INVARIANT: One more address is initialised.
             place.write(address);
             self.end = self.end.wrapping_add(1);
         }
     }
 }
 
-/// Whether code of this module is there.
+/// Whether `address` is in this module's code.
 #[inline(always)]
 fn is_own(address: u64) -> bool {
-    #[allow(improper_ctypes)] // The kernel crate's own.
+    #[allow(improper_ctypes)] // The type is the kernel crate's.
     extern "C" {
         static __this_module: bindings::module;
     }
-    // SAFETY: This module, which lives while its code runs; where its code lies does not change.
+    // SAFETY: The object is this module, which lives while its code runs. Its code does not move.
     let text = unsafe {
         let all = (&raw const __this_module.mem).cast::<bindings::module_memory>();
         &*all.add(bindings::mod_mem_type_MOD_TEXT as usize)

@@ -17,7 +17,10 @@ notrace bool rtrace_is_killed(void)
 	return fatal_signal_pending(current);
 }
 
-/* Where a cgroup has its ancestor of this level, itself included, in bytes from its beginning. */
+/*
+ * Offset of the pointer to the ancestor at this level in a struct cgroup; the cgroup itself is the last
+ * ancestor.
+ */
 notrace size_t rtrace_cgroup_ancestor_place(int level)
 {
 	return offsetof(struct cgroup, ancestors) + level * sizeof(struct cgroup *);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What identifies this machine, this kernel and this boot.
+//! Identification of this machine, this kernel and this boot.
 
 use crate::abi::packet::Uuid;
 use crate::sys::bindings;
@@ -14,10 +14,10 @@ pub(crate) fn random_uuid() -> Uuid {
     uuid
 }
 
-/// This boot's id, in text form, as /proc/sys/kernel/random/boot_id shows it. May sleep.
+/// This boot's id as text, as in /proc/sys/kernel/random/boot_id. May sleep.
 pub(crate) fn boot_id() -> Result<[u8; 36]> {
     let mut id = [0u8; 36];
-    // SAFETY: A string literal with its NUL, and no special mode.
+    // SAFETY: The path is a literal with its NUL. The flags request no special mode.
     let file = unsafe {
         bindings::filp_open(
             c"/proc/sys/kernel/random/boot_id".as_ptr().cast(),
@@ -27,7 +27,7 @@ pub(crate) fn boot_id() -> Result<[u8; 36]> {
     };
     let file = kernel::error::from_err_ptr(file)?;
     let mut position = 0;
-    // SAFETY: The file is open and the buffer has the size that is said.
+    // SAFETY: The file is open, and the buffer has the given size.
     let read =
         unsafe { bindings::kernel_read(file, id.as_mut_ptr().cast(), id.len(), &mut position) };
     // SAFETY: Opened above.
@@ -42,16 +42,16 @@ pub(crate) fn boot_id() -> Result<[u8; 36]> {
 pub(crate) struct SystemNames {
     /// Name of the machine.
     pub(crate) node: [u8; 65],
-    /// E.g. `7.2.12+deb13-amd64`.
+    /// Release, e.g. `7.2.12+deb13-amd64`.
     pub(crate) release: [u8; 65],
-    /// E.g. `#1 SMP PREEMPT_DYNAMIC ...`.
+    /// Version, e.g. `#1 SMP PREEMPT_DYNAMIC ...`.
     pub(crate) version: [u8; 65],
 }
 
 impl SystemNames {
-    /// Reads them. A node name that is changed at this moment may be mixed.
+    /// Reads the names. A node name that changes during the read may be mixed.
     pub(crate) fn new() -> Self {
-        // SAFETY: Lives for ever; may change while it is read, which mixes texts at worst.
+        // SAFETY: The object is never freed. A change during the read at worst mixes texts.
         let name = unsafe { bindings::rtrace_utsname().read() };
         Self {
             node: name.nodename,
@@ -61,7 +61,7 @@ impl SystemNames {
     }
 }
 
-/// The text in front of the first NUL.
+/// The text before the first NUL.
 pub(crate) fn text(bytes: &[u8]) -> &str {
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
     core::str::from_utf8(&bytes[..end]).unwrap_or("?")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * All threads, and what is known of each: mostly inline functions of the kernel, and its locks.
+ * Iteration over all threads, and the state of each: mostly inline functions of the kernel, and its locks.
  *
- * What gets a task_struct is called by a visitor of rtrace_visit_thread(), which is an RCU reader.
+ * A visitor of rtrace_visit_thread() calls the functions that take a task_struct. The visitor is an RCU reader.
  */
 #include <linux/cgroup_namespace.h>
 #include <linux/cred.h>
@@ -27,18 +27,18 @@
 
 #include "threads.h"
 
-/* Of pseudonym(). */
+/* Key of pseudonym(). */
 static siphash_key_t secret;
 
-/* Before anything else here, once. May sleep. */
+/* Called once, before the other functions of this file. May sleep. */
 void rtrace_threads_init(void)
 {
 	get_random_bytes(&secret, sizeof(secret));
 }
 
 /*
- * Calls @visit with the thread that has the least id from @tid on, while RCU keeps it; returns its id,
- * or 0 if there is none. (A thread that ends at this moment may be passed over.) May sleep, behind that.
+ * Calls @visit with the thread that has the smallest id from @tid on, while RCU keeps it. Returns its id, or 0
+ * if there is none. May miss a thread that ends at this moment. May sleep, after the visit.
  */
 int rtrace_visit_thread(int tid, rtrace_visit_thread_t visit, void *data)
 {
@@ -59,7 +59,7 @@ int rtrace_visit_thread(int tid, rtrace_visit_thread_t visit, void *data)
 	return found;
 }
 
-/* What stands for an address: the same until the module is unloaded, and nobody learns the address. */
+/* Pseudonym of an address: constant until the module is unloaded, and it does not reveal the address. */
 static u64 pseudonym(const void *address)
 {
 	return address ? siphash_1u64((u64)(unsigned long)address, &secret) : 0;
@@ -100,7 +100,7 @@ notrace void rtrace_thread_read(struct task_struct *thread, struct rtrace_thread
 	to->table = pseudonym(READ_ONCE(thread->files));
 }
 
-/* The lock keeps its namespaces, which are not RCU's. */
+/* The lock keeps the thread's namespaces, which RCU does not protect. */
 void rtrace_thread_namespaces(struct task_struct *thread, struct rtrace_namespaces *to)
 {
 	struct nsproxy *proxy;
@@ -111,7 +111,7 @@ void rtrace_thread_namespaces(struct task_struct *thread, struct rtrace_namespac
 	if (proxy) {
 		to->cgroup = proxy->cgroup_ns->ns.inum;
 		to->ipc = proxy->ipc_ns->ns.inum;
-		/* No header has its structure, which begins with this. */
+		/* No header defines this structure, which begins with its ns_common. */
 		to->mnt = ((const struct ns_common *)proxy->mnt_ns)->inum;
 		to->net = proxy->net_ns->ns.inum;
 		to->time = proxy->time_ns->ns.inum;
@@ -120,7 +120,10 @@ void rtrace_thread_namespaces(struct task_struct *thread, struct rtrace_namespac
 	task_unlock(thread);
 }
 
-/* In the namespace so many levels @up from its own; false if there is none, or it has no pid any more. */
+/*
+ * Ids in the namespace @up levels above the thread's own. Returns false if there is none, or if the thread has
+ * no pid any more.
+ */
 bool rtrace_thread_pid_ns(struct task_struct *thread, u32 up, struct rtrace_pid_ns *to)
 {
 	struct pid *pid = task_pid(thread);
@@ -137,7 +140,7 @@ bool rtrace_thread_pid_ns(struct task_struct *thread, u32 up, struct rtrace_pid_
 	return true;
 }
 
-/* The same for namespaces of users. */
+/* Ids in the user namespace @up levels above the thread's own. Returns false if there is none. */
 bool rtrace_thread_user_ns(struct task_struct *thread, u32 up, struct rtrace_user_ns *to)
 {
 	const struct cred *cred = __task_cred(thread);
@@ -154,7 +157,7 @@ bool rtrace_thread_user_ns(struct task_struct *thread, u32 up, struct rtrace_use
 	return true;
 }
 
-/* The table of files that a walk over all threads shows here: 0 where its process's first thread shows it. */
+/* Pseudonym of the thread's table of files; 0 if the first thread of its process has the same table. */
 u64 rtrace_thread_own_table(struct task_struct *thread)
 {
 	const struct files_struct *files = READ_ONCE(thread->files);
@@ -185,14 +188,14 @@ static int visit_file(const void *data, struct file *file, unsigned int fd)
 		.mode = (__force u32)file->f_mode,
 	};
 
-	/* What ends iterate_fd() must not be 0. */
+	/* The return value that ends iterate_fd() must not be 0. */
 	if (!this->left--)
 		return fd + 1;
 	if (close_on_exec(fd, this->files))
 		found.flags |= O_CLOEXEC;
 	found.name = d_path(&file->f_path, this->room, this->room_size);
 	if (IS_ERR(found.name)) {
-		/* The path is longer than the room. */
+		/* The path is longer than the buffer: use its last component. */
 		spin_lock(&dentry->d_lock);
 		strscpy(this->room, dentry->d_name.name, this->room_size);
 		spin_unlock(&dentry->d_lock);
@@ -204,8 +207,8 @@ static int visit_file(const void *data, struct file *file, unsigned int fd)
 }
 
 /*
- * Calls @visit with so many open files at @most, from @fd on, with the table's lock held; returns the next
- * descriptor to go on with, or -1. @room is for a path.
+ * Calls @visit with up to @most open files, from @fd on, with the table's lock held. Returns the descriptor at
+ * which to go on, or -1. @room is a buffer for a path.
  */
 int rtrace_visit_files(struct task_struct *thread, u32 fd, u32 most, char *room, size_t room_size,
 		       rtrace_visit_file_t visit, void *data)
@@ -219,7 +222,7 @@ int rtrace_visit_files(struct task_struct *thread, u32 fd, u32 most, char *room,
 	};
 	int next = 0;
 
-	/* It keeps the table. */
+	/* The lock keeps the table. */
 	task_lock(thread);
 	this.files = thread->files;
 	if (this.files) {

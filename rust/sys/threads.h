@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * All threads, and what is known of each. Seen by the C compiler and by bindgen.
- */
+/* All threads, and the state of each. The C compiler and bindgen both read this header. */
 #ifndef RTRACE_SYS_THREADS_H
 #define RTRACE_SYS_THREADS_H
 
@@ -9,11 +7,11 @@
 
 struct task_struct;
 
-/* What a thread does, with LTTng's numbers. */
+/* State of a thread, with LTTng's numbers. */
 enum rtrace_status {
 	RTRACE_OTHER = 0,
-	RTRACE_NEW = 1,		/* it has not run yet */
-	RTRACE_RUNNABLE = 2,	/* it runs, or could */
+	RTRACE_NEW = 1,		/* has not run yet */
+	RTRACE_RUNNABLE = 2,	/* runs, or is ready to run */
 	RTRACE_ZOMBIE = 4,
 	RTRACE_WAITING = 5,
 	RTRACE_DEAD = 7,
@@ -28,10 +26,10 @@ struct rtrace_thread {
 	u8 is_kernel;
 	u32 status;		/* enum rtrace_status */
 	u32 cpu;
-	u64 table;		/* stands for its table of files; 0: it has none */
+	u64 table;		/* pseudonym of its table of files; 0: it has none */
 };
 
-/* Inode numbers of namespaces; 0 where a thread has none any more. */
+/* Inode numbers of namespaces; 0 where the thread has none any more. */
 struct rtrace_namespaces {
 	u32 cgroup;
 	u32 ipc;
@@ -41,16 +39,16 @@ struct rtrace_namespaces {
 	u32 uts;
 };
 
-/* A thread in a namespace of process ids. */
+/* Ids of a thread in a pid namespace. */
 struct rtrace_pid_ns {
 	s32 vtid;
 	s32 vpid;
 	s32 vppid;
-	s32 level;		/* 0 is the initial one's */
+	s32 level;		/* 0 for the initial namespace */
 	u32 inum;
 };
 
-/* A thread in a namespace of users. */
+/* Ids of a thread in a user namespace. */
 struct rtrace_user_ns {
 	u32 vuid;
 	u32 vgid;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! All threads that there are, and what is known of each. Process context.
+//! Iteration over all threads, and the state of each. Process context.
 
 use crate::sys::bindings;
 use core::marker::PhantomData;
@@ -12,27 +12,27 @@ pub(crate) use bindings::rtrace_pid_ns as InPidNamespace;
 pub(crate) use bindings::rtrace_thread as ThreadState;
 pub(crate) use bindings::rtrace_user_ns as InUserNamespace;
 
-/// A thread that is visited. It may be ending.
+/// A thread during a visit. It may be ending.
 ///
 /// # Invariants
 ///
-/// The pointer is that of a task, and who has this is called by [`visit`], so that RCU keeps it.
+/// The pointer is that of a task. Only code that [`visit`] calls has this, so RCU keeps the task.
 pub(crate) struct Thread<'a>(NonNull<bindings::task_struct>, PhantomData<&'a ()>);
 
-/// Chooses what tables of files are called from now on: once, when the module is loaded. May sleep.
+/// Prepares the pseudonyms of tables of files. Called once, when the module is loaded. May sleep.
 pub(crate) fn init() {
-    // SAFETY: May sleep here; nobody visits threads yet.
+    // SAFETY: This context may sleep. No thread is visited yet.
     unsafe { bindings::rtrace_threads_init() };
 }
 
-/// Calls `visit` with the thread that has the least id from `tid` on, and returns that; [`None`]: there
-/// is none. Nothing in `visit` may sleep. May itself sleep, before and after.
+/// Calls `visit` with the thread that has the smallest id from `tid` on, and returns that id. [`None`]: there
+/// is no such thread. `visit` must not sleep. The function itself may sleep outside of `visit`.
 pub(crate) fn visit(tid: i32, mut visit: impl FnMut(&Thread<'_>)) -> Option<i32> {
     /// Calls an `F`.
     ///
     /// # Safety
     ///
-    /// `task` is a task that RCU keeps meanwhile, and `data` points to an `F` that nobody else uses.
+    /// RCU must keep `task` during the call. `data` must point to an `F` that no other code uses.
     unsafe extern "C" fn call<F: FnMut(&Thread<'_>)>(
         task: *mut bindings::task_struct,
         data: *mut c_void,
@@ -40,25 +40,25 @@ pub(crate) fn visit(tid: i32, mut visit: impl FnMut(&Thread<'_>)) -> Option<i32>
         // SAFETY: By the contract.
         let visit = unsafe { &mut *data.cast::<F>() };
         if let Some(task) = NonNull::new(task) {
-            // INVARIANT: By the contract; `visit` cannot keep it.
+            // INVARIANT: By the contract. `visit` cannot keep the reference.
             visit(&Thread(task, PhantomData));
         }
     }
-    /// `call` for the type that `visit` has.
+    /// `call` for the type of `visit`.
     fn caller<F: FnMut(&Thread<'_>)>(_: &F) -> bindings::rtrace_visit_thread_t {
         Some(call::<F>)
     }
     let caller = caller(&visit);
     // SAFETY:
-    // - Process context, where it may sleep.
-    // - `caller` gets a task of which RCU is a reader, and `visit`, which lives until it returns.
+    // - This is process context, which may sleep.
+    // - `caller` gets a task under RCU, and `visit`, which lives until the call returns.
     let found =
         unsafe { bindings::rtrace_visit_thread(tid, caller, (&raw mut visit).cast::<c_void>()) };
     (found > 0).then_some(found)
 }
 
 impl Thread<'_> {
-    /// What it is and does now. Calls nothing that sleeps, or takes a lock.
+    /// Ids, name and state of the thread now. Neither sleeps nor takes a lock.
     pub(crate) fn state(&self) -> ThreadState {
         let mut state = ThreadState::default();
         // SAFETY: By the invariant.
@@ -66,7 +66,7 @@ impl Thread<'_> {
         state
     }
 
-    /// Its namespaces but those of process ids and users.
+    /// Its namespaces, except those of process ids and users.
     pub(crate) fn namespaces(&self) -> Namespaces {
         let mut namespaces = Namespaces::default();
         // SAFETY: By the invariant.
@@ -74,7 +74,7 @@ impl Thread<'_> {
         namespaces
     }
 
-    /// What it is in its namespace of process ids, and in all those around that, from the inside.
+    /// Its ids in its pid namespace and in all ancestors of that, the innermost first.
     pub(crate) fn in_pid_namespaces(&self) -> impl Iterator<Item = InPidNamespace> + '_ {
         (0..).map_while(|up| {
             let mut here = InPidNamespace::default();
@@ -84,7 +84,7 @@ impl Thread<'_> {
         })
     }
 
-    /// The same for namespaces of users.
+    /// Its ids in its user namespace and in all ancestors of that, the innermost first.
     pub(crate) fn in_user_namespaces(&self) -> impl Iterator<Item = InUserNamespace> + '_ {
         (0..).map_while(|up| {
             let mut here = InUserNamespace::default();
@@ -94,16 +94,15 @@ impl Thread<'_> {
         })
     }
 
-    /// The table of open files that it has, unless its process's first thread has the same; what stands
-    /// for it is not its address.
+    /// Pseudonym of its table of open files; [`None`] if the first thread of its process has the same table.
     pub(crate) fn own_table(&self) -> Option<u64> {
         // SAFETY: By the invariant.
         let table = unsafe { bindings::rtrace_thread_own_table(self.0.as_ptr()) };
         (table != 0).then_some(table)
     }
 
-    /// Calls `visit` with so many of its open files at most, from descriptor `from` on. Returns where to
-    /// go on; [`None`]: there are no others. Nothing in `visit` may sleep or use files.
+    /// Calls `visit` with up to `most` of its open files, from descriptor `from` on. Returns the descriptor at
+    /// which to go on; [`None`]: no file is left. `visit` must neither sleep nor use files.
     pub(crate) fn visit_files(
         &self,
         from: u32,
@@ -115,12 +114,12 @@ impl Thread<'_> {
         ///
         /// # Safety
         ///
-        /// `file` lives meanwhile, with its name, and `data` points to an `F` that nobody else uses.
+        /// `file` and its name must live during the call. `data` must point to an `F` that no other code uses.
         unsafe extern "C" fn call<F: FnMut(&OpenFile<'_>)>(
             file: *const bindings::rtrace_file,
             data: *mut c_void,
         ) {
-            // SAFETY: By the contract; a name has so many bytes.
+            // SAFETY: By the contract. The name has `name_len` bytes.
             let (visit, file, name) = unsafe {
                 let file = &*file;
                 let name = core::slice::from_raw_parts(file.name.cast::<u8>(), file.name_len);
@@ -134,16 +133,15 @@ impl Thread<'_> {
                 name,
             });
         }
-        /// `call` for the type that `visit` has.
+        /// `call` for the type of `visit`.
         fn caller<F: FnMut(&OpenFile<'_>)>(_: &F) -> bindings::rtrace_visit_file_t {
             Some(call::<F>)
         }
         let caller = caller(&visit);
         // SAFETY:
-        // - By the invariant, a task.
-        // - The room has so many bytes, which nobody else uses.
-        // - `caller` gets what it wants: a file of a table that is locked, and `visit`, which lives
-        //   until it returns.
+        // - By the invariant the pointer is that of a task.
+        // - `room` has the given size, and no other code uses it.
+        // - `caller` gets a file of a locked table, and `visit`, which lives until the call returns.
         let next = unsafe {
             bindings::rtrace_visit_files(
                 self.0.as_ptr(),
@@ -161,23 +159,23 @@ impl Thread<'_> {
 
 /// An open file.
 pub(crate) struct OpenFile<'a> {
-    /// Stands for the table that has it.
+    /// Pseudonym of the table that has the file.
     pub(crate) table: u64,
     /// Its descriptor.
     pub(crate) descriptor: i32,
-    /// `O_...`, as `/proc/PID/fdinfo` has them.
+    /// `O_...`, as `/proc/PID/fdinfo` shows them.
     pub(crate) flags: u32,
     /// `FMODE_...`
     pub(crate) mode: u32,
-    /// Its path, as `/proc/PID/fd` has it; of one that is longer than 4 KiB, the last part.
+    /// Its path, as `/proc/PID/fd` shows it. If the path is longer than 4 KiB, the last component.
     pub(crate) name: &'a [u8],
 }
 
-/// Room for a path.
+/// Buffer for a path.
 pub(crate) struct PathRoom(KVec<u8>);
 
 impl PathRoom {
-    /// It: `PATH_MAX` bytes. May sleep.
+    /// Allocates `PATH_MAX` bytes. May sleep.
     pub(crate) fn new() -> Result<Self> {
         Ok(Self(KVec::from_elem(0, 4096, GFP_KERNEL)?))
     }

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
-/* High-resolution timers, from within their callback. */
+/* High-resolution timers: functions for their callbacks. */
 #include <linux/hrtimer.h>
 #include <asm/irq_regs.h>
 
 #include "helpers.h"
 
-/* For a timer's callback: when it was due, by the timer's clock. */
+/* Expiry time of the timer, by the timer's clock. For its callback. */
 notrace u64 rtrace_hrtimer_due(const struct hrtimer *timer)
 {
 	return ktime_to_ns(hrtimer_get_expires(timer));
 }
 
-/* Of the code that the interrupt has interrupted in which this is called; or NULL. */
+/* Registers of the code that the current interrupt has interrupted; or NULL. */
 notrace struct pt_regs *rtrace_interrupted(void)
 {
 	return get_irq_regs();
 }
 
 /*
- * For a timer's callback: let it run again one period later. What bindgen makes of the
- * result's names differs between kernels.
+ * Restarts the timer for one period. For its callback. A C helper, because the names that bindgen gives the
+ * result differ between kernels.
  */
 notrace enum hrtimer_restart rtrace_hrtimer_again(struct hrtimer *timer, s64 period_ns)
 {

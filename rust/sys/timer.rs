@@ -9,17 +9,17 @@ use core::marker::PhantomPinned;
 use kernel::prelude::*;
 use kernel::types::Opaque;
 
-/// A moment in which a timer ticks.
+/// A tick of a timer.
 pub(crate) struct Expiry<'a> {
-    /// When it was due, in nanoseconds of the monotonic clock.
+    /// Expiry time, in nanoseconds of the monotonic clock.
     pub(crate) due_ns: u64,
-    /// From one to the next.
+    /// Time from one tick to the next, in nanoseconds.
     pub(crate) period_ns: u64,
-    /// Of the code that was interrupted, if the processor's part of the kernel says so.
+    /// Registers of the interrupted code, if this architecture's kernel provides them.
     pub(crate) registers: Option<&'a Registers>,
 }
 
-/// A periodic timer, and what it ticks for.
+/// A periodic timer and its data.
 #[pin_data(PinnedDrop)]
 pub(crate) struct Timer<T: Sync> {
     #[pin]
@@ -31,18 +31,18 @@ pub(crate) struct Timer<T: Sync> {
     pinned: PhantomPinned,
 }
 
-// SAFETY: hrtimer functions may be called from any CPU; `T` is Sync.
+// SAFETY: Any CPU may call the hrtimer functions; `T` is Sync.
 unsafe impl<T: Sync> Sync for Timer<T> {}
 // SAFETY: Not bound to a thread.
 unsafe impl<T: Send + Sync> Send for Timer<T> {}
 
 impl<T: Sync> Timer<T> {
-    /// Makes a stopped timer that calls `tick` with `data` in hard interrupt context, on the CPU
-    /// that starts it. A period of 0 makes one that never starts.
+    /// Creates a stopped timer that calls `tick` with `data` in hard interrupt context, on the CPU that starts
+    /// it. A timer with a period of 0 never starts.
     pub(crate) fn new(data: T, tick: fn(&T, &Expiry<'_>), period_us: u32) -> impl PinInit<Self> {
         pin_init!(Self {
             timer <- Opaque::ffi_init(|timer| {
-                // SAFETY: `timer` is memory for a timer that will stay in place.
+                // SAFETY: `timer` is memory for a timer that will not move.
                 unsafe {
                     bindings::hrtimer_setup(
                         timer,
@@ -59,18 +59,18 @@ impl<T: Sync> Timer<T> {
         })
     }
 
-    /// Has it tick so often, not 0, from its next tick on.
+    /// Sets the period from the next tick on. It must not be 0.
     pub(crate) fn set_period(&self, period_us: u32) {
         self.period_ns.store(nanoseconds(period_us));
     }
 
-    /// Starts it on this CPU. The caller must be bound to it.
+    /// Starts the timer on this CPU, to which the caller must be bound.
     pub(crate) fn start(&self) {
         let period_ns = self.period_ns.load();
         if period_ns == 0 {
             return;
         }
-        // SAFETY: Set up, and pinned until the drop below.
+        // SAFETY: The timer is set up, and pinned until the drop below.
         unsafe {
             bindings::hrtimer_start_range_ns(
                 self.timer.get(),
@@ -81,27 +81,27 @@ impl<T: Sync> Timer<T> {
         };
     }
 
-    /// Stops it and waits for a tick that runs. May sleep.
+    /// Stops the timer, and waits for a running tick. May sleep.
     pub(crate) fn cancel(&self) {
-        // SAFETY: Set up; a timer that never started may be cancelled.
+        // SAFETY: The timer is set up. A timer that never started may be cancelled.
         unsafe { bindings::hrtimer_cancel(self.timer.get()) };
     }
 
-    /// A period is over.
+    /// Handles the end of a period.
     ///
     /// # Safety
     ///
-    /// For the kernel to call, with the `timer` of a `Timer<T>`.
+    /// Only the kernel calls this, with the `timer` of a `Timer<T>`.
     unsafe extern "C" fn callback(timer: *mut bindings::hrtimer) -> bindings::hrtimer_restart {
         // SAFETY:
         // - `timer` is the field of a `Timer<T>`; an Opaque is transparent.
-        // - The `Timer` is not dropped while this runs.
+        // - The `Timer` is not dropped while the callback runs.
         let this = unsafe { &*kernel::container_of!(Opaque::cast_from(timer), Self, timer) };
         let period_ns = this.period_ns.load();
         // SAFETY:
-        // - The timer's own callback may read when it was due, and asks in an interrupt for what that
-        //   interrupted.
-        // - Those registers, if there are any, live until the interrupt ends.
+        // - The timer's own callback may read its expiry time. It runs in an interrupt, and asks for the
+        //   registers that this interrupted.
+        // - The registers, if there are any, live until the interrupt ends.
         let (due_ns, registers) = unsafe {
             (
                 bindings::rtrace_hrtimer_due(timer),
@@ -119,7 +119,7 @@ impl<T: Sync> Timer<T> {
     }
 }
 
-/// So many microseconds.
+/// Converts microseconds to nanoseconds.
 fn nanoseconds(us: u32) -> u64 {
     u64::from(us).wrapping_mul(1000)
 }

@@ -9,7 +9,7 @@
 #include "helpers.h"
 
 #ifdef CONFIG_EVENT_TRACING
-/* The kernel's struct ftrace_event_field, which no header has; see fields_are_as_known(). */
+/* The kernel's struct ftrace_event_field, which no header defines; see fields_are_as_known(). */
 struct trace_field {
 	struct list_head link;
 	const char *name;
@@ -27,7 +27,7 @@ static struct trace_event_call *call_of(const struct rtrace_trace_event *event)
 	return ((const struct trace_event_file *)event)->event_call;
 }
 
-/* The field that stands before in the list is that which comes behind it in the record. */
+/* The list has the fields in reverse order: the previous entry of the list is the next field of the record. */
 static const struct trace_field *field_after(struct trace_event_call *call,
 					     const struct trace_field *field)
 {
@@ -38,8 +38,8 @@ static const struct trace_field *field_after(struct trace_event_call *call,
 }
 
 /*
- * Whether the kernel lays its list of fields out as struct trace_field says: what it says of an event is
- * what a public structure says of it.
+ * Whether the kernel's list of fields has the layout of struct trace_field. Compares the list of an event with
+ * a public structure that describes the same event.
  */
 static bool fields_are_as_known(struct trace_event_call *call)
 {
@@ -62,8 +62,8 @@ static bool fields_are_as_known(struct trace_event_call *call)
 }
 
 /*
- * Whether the event's text casts the field to a pointer before it is shown: then it is an address, whatever its
- * type. The rule of events/main.c.
+ * Whether the event's text casts the field to a pointer to show it. If so, the field is an address, whatever
+ * its type. events/main.c has the same rule.
  */
 static bool is_shown_as_pointer(const struct trace_event_call *call, const struct trace_field *field)
 {
@@ -79,7 +79,9 @@ static bool is_shown_as_pointer(const struct trace_event_call *call, const struc
 	return false;
 }
 
-/* Whether perf gets it; an event of an event (eprobe) accepts a counter, and never gives it anything. */
+/*
+ * Whether perf receives the event. An event of an event (eprobe) accepts a perf counter, but never triggers it.
+ */
 static bool is_of_perf(const struct trace_event_call *call)
 {
 	if (call->class->reg == trace_event_reg)
@@ -89,8 +91,8 @@ static bool is_of_perf(const struct trace_event_call *call)
 
 /*
  * Finds the event that ftrace calls @system:@name. Its module stays loaded until rtrace_trace_event_put().
- * -EINVAL: there is none; -ENODEV: perf does not have it; -EOPNOTSUPP: nothing is known of this kernel's
- * fields. May sleep.
+ * Errors: -EINVAL if there is none, -ENODEV if perf does not have it, -EOPNOTSUPP if the layout of this
+ * kernel's fields is unknown. May sleep.
  */
 notrace struct rtrace_trace_event *rtrace_trace_event_get(const char *system, const char *name)
 {
@@ -100,7 +102,7 @@ notrace struct rtrace_trace_event *rtrace_trace_event_get(const char *system, co
 
 	if (IS_ERR(file))
 		return ERR_CAST(file);
-	/* With fields of several sizes, signed ones and arrays. */
+	/* An event with fields of several sizes, signed ones and arrays. */
 	known = trace_get_event_file(NULL, "sched", "sched_switch");
 	if (IS_ERR(known) || !fields_are_as_known(known->event_call))
 		err = -EOPNOTSUPP;
@@ -119,15 +121,15 @@ notrace void rtrace_trace_event_put(struct rtrace_trace_event *event)
 	trace_put_event_file((struct trace_event_file *)event);
 }
 
-/* By which perf knows it. */
+/* perf's id of the event. */
 notrace u64 rtrace_trace_event_id(const struct rtrace_trace_event *event)
 {
 	return call_of(event)->event.type;
 }
 
 /*
- * Says what the field behind @before is, in the order of the record; the first behind the common ones, if
- * that is NULL. What to go on from; NULL if there are no more.
+ * Describes the field after @before, in the order of the record. If @before is NULL, describes the first field
+ * after the common ones. Returns the field, as the next @before; NULL if there is none.
  */
 notrace const void *rtrace_trace_event_field(const struct rtrace_trace_event *event,
 					     const void *before, struct rtrace_trace_field *to)
@@ -149,8 +151,8 @@ notrace const void *rtrace_trace_event_field(const struct rtrace_trace_event *ev
 }
 
 /*
- * What a module itself says of the event of its tracepoint, as long as it is there; NULL if it has none. Takes
- * no lock: the kernel's list of its fields comes and goes with event_mutex, this stays.
+ * Finds a module's own description of its tracepoint's event, valid while the module stays; NULL if there is
+ * none. Takes no lock: event_mutex protects the kernel's list of fields, but this description is constant.
  */
 notrace const struct rtrace_trace_call *rtrace_module_trace_call(struct module *module,
 								 struct tracepoint *tracepoint)
@@ -171,7 +173,7 @@ notrace const char *rtrace_trace_call_system(const struct rtrace_trace_call *cal
 	return ((const struct trace_event_call *)call)->class->system;
 }
 
-/* Says what the field at this place is, but for its offset; false if there is none. */
+/* Describes the field at index @at, except for its offset. Returns false if there is none. */
 notrace bool rtrace_trace_call_field(const struct rtrace_trace_call *call, size_t at,
 				     struct rtrace_trace_field *to)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The kernel's trace events: what ftrace and perf can record, by name.
+//! The kernel's trace events, which ftrace and perf can record, by name.
 
 use crate::sys::bindings;
 use core::marker::PhantomData;
@@ -8,66 +8,66 @@ use core::ptr::NonNull;
 use kernel::error::from_err_ptr;
 use kernel::prelude::*;
 
-/// A trace event. What it is of stays while this lives: its module, or the probe that somebody has
-/// defined.
+/// A trace event. Its module, or the probe behind a user-defined event, stays while this lives.
 ///
 /// # Invariants
 ///
-/// From `rtrace_trace_event_get()`, and not given back yet.
+/// The pointer is from `rtrace_trace_event_get()`, and not returned yet.
 pub(crate) struct TraceEvent(NonNull<bindings::rtrace_trace_event>);
 
-/// What a module itself says of the event of one of its tracepoints.
+/// The event of a module's tracepoint, as the module itself describes it.
 ///
 /// # Invariants
 ///
-/// The module is there during `'a`.
+/// The module stays during `'a`.
 pub(crate) struct ModuleTraceEvent<'a> {
     call: NonNull<bindings::rtrace_trace_call>,
     lifetime: PhantomData<&'a bindings::rtrace_trace_call>,
 }
 
-/// What records have.
+/// Fields of an event's records.
 pub(crate) trait TraceFields {
-    /// Shows the fields to `see`, in the order of the record, but for those that all events have.
+    /// Calls `see` for each field, in the order of the record, except for the fields that all events have.
     /// `EINVAL`: a name is not ASCII.
     fn each_field(&self, see: impl FnMut(TraceField<'_>) -> Result) -> Result;
 }
 
 /// A field of a record.
 pub(crate) struct TraceField<'a> {
-    /// What it is called.
+    /// Its name.
     pub(crate) name: &'a str,
-    /// As the event's file `format` shows it, but for the name.
+    /// Its type, as the event's `format` file shows it, without the name.
     pub(crate) ty: &'a str,
-    /// Where it lies in the record, in bytes; 0 in all of a module's.
+    /// Its offset in the record, in bytes; 0 for all fields of a module's own description.
     pub(crate) offset: usize,
-    /// Its bytes.
+    /// Its size in bytes.
     pub(crate) size: usize,
-    /// The elements of an array; 0 if that is not known, or it is none.
+    /// Number of elements of an array; 0 if that is unknown, or if the field is not an array.
     pub(crate) count: usize,
     /// Whether it is a signed number.
     pub(crate) is_signed: bool,
-    /// Whether the event's text shows it as a pointer, whatever its type; not known of a module's.
+    /// Whether the event's text shows it as a pointer, whatever its type. Always false in a module's own
+    /// description.
     pub(crate) is_address: bool,
 }
 
 impl TraceEvent {
-    /// Finds one; [`None`] if the kernel has none that is called so, or that is as is known here.
-    /// `ENODEV`: it is for ftrace alone. May sleep.
+    /// Finds an event. [`None`]: the kernel has no event of this name, or its fields are not as this module
+    /// knows them. `ENODEV`: perf cannot record the event. May sleep.
     pub(crate) fn find(system: &CStr, name: &CStr) -> Result<Option<Self>> {
-        // SAFETY: Two texts, which are not kept.
+        // SAFETY: Both texts are NUL-terminated, and are not kept.
         let event = from_err_ptr(unsafe {
             bindings::rtrace_trace_event_get(system.as_ptr().cast(), name.as_ptr().cast())
         });
         match event {
-            // INVARIANT: Just got.
+            // INVARIANT: The call above returned the event.
             Ok(event) => Ok(NonNull::new(event).map(Self)),
             Err(error @ (ENOMEM | ENODEV)) => Err(error),
             Err(_) => Ok(None),
         }
     }
 
-    /// By what perf knows it. It has another one when it comes again.
+    /// perf's id of the event. It changes when the event is removed and created again.
     pub(crate) fn id(&self) -> u64 {
         // SAFETY: By the invariant.
         unsafe { bindings::rtrace_trace_event_id(self.0.as_ptr()) }
@@ -81,15 +81,15 @@ impl TraceFields for TraceEvent {
         loop {
             // SAFETY:
             // - By the invariant.
-            // - `last` is NULL, or what this returned for the event before. Fields stay as they are
-            //   as long as their event.
+            // - `last` is NULL, or the result of the previous call for this event. Fields are constant as long
+            //   as their event lives.
             last = unsafe {
                 bindings::rtrace_trace_event_field(self.0.as_ptr(), last, &raw mut field)
             };
             if last.is_null() {
                 return Ok(());
             }
-            // SAFETY: Its texts are there as long as the event.
+            // SAFETY: The field's texts live as long as the event.
             see(unsafe { TraceField::new(&field) }?)?;
         }
     }
@@ -98,9 +98,9 @@ impl TraceFields for TraceEvent {
 impl ModuleTraceEvent<'_> {
     /// # Safety
     ///
-    /// It is of a module that is there as long as this.
+    /// The event must be of a module that stays as long as this lives.
     pub(super) unsafe fn new(call: NonNull<bindings::rtrace_trace_call>) -> Self {
-        // INVARIANT: The caller's contract.
+        // INVARIANT: By the caller's contract.
         Self {
             call,
             lifetime: PhantomData,
@@ -109,7 +109,7 @@ impl ModuleTraceEvent<'_> {
 
     /// The subsystem.
     pub(crate) fn subsystem(&self) -> &[u8] {
-        // SAFETY: By the invariant; the name is as long there, and NUL-terminated.
+        // SAFETY: By the invariant. The name lives as long as the module, and is NUL-terminated.
         let name = unsafe {
             CStr::from_ptr(bindings::rtrace_trace_call_system(self.call.as_ptr()).cast())
         };
@@ -121,9 +121,9 @@ impl TraceFields for ModuleTraceEvent<'_> {
     fn each_field(&self, mut see: impl FnMut(TraceField<'_>) -> Result) -> Result {
         let mut field = bindings::rtrace_trace_field::default();
         let mut at = 0;
-        // SAFETY: By the invariant. All places before this one have fields.
+        // SAFETY: By the invariant. There was a field at each lower index.
         while unsafe { bindings::rtrace_trace_call_field(self.call.as_ptr(), at, &raw mut field) } {
-            // SAFETY: Its texts are there as long as the module.
+            // SAFETY: The field's texts live as long as the module.
             see(unsafe { TraceField::new(&field) }?)?;
             at += 1;
         }
@@ -134,7 +134,7 @@ impl TraceFields for ModuleTraceEvent<'_> {
 impl<'a> TraceField<'a> {
     /// # Safety
     ///
-    /// Both texts are NUL-terminated, and stay as long as this.
+    /// Both texts must be NUL-terminated, and live as long as this.
     unsafe fn new(field: &bindings::rtrace_trace_field) -> Result<Self> {
         let text = |text: *const c_char| -> Result<&'a str> {
             // SAFETY: The caller's contract.
@@ -154,7 +154,7 @@ impl<'a> TraceField<'a> {
 
 impl Drop for TraceEvent {
     fn drop(&mut self) {
-        // SAFETY: By the invariant. May sleep here.
+        // SAFETY: By the invariant. This context may sleep.
         unsafe { bindings::rtrace_trace_event_put(self.0.as_ptr()) };
     }
 }

@@ -8,8 +8,8 @@
 #include "helpers.h"
 
 /*
- * Waits until no handler runs that was unregistered; where handlers @may_sleep, until none has preemption disabled.
- * Handlers that may sleep may still run then: see rtrace_retire().
+ * Waits until no unregistered handler runs. With @may_sleep, waits until no handler runs with preemption
+ * disabled; a handler that sleeps may still run after that: see rtrace_retire().
  */
 notrace void rtrace_synchronize_probes(bool may_sleep)
 {
@@ -18,19 +18,19 @@ notrace void rtrace_synchronize_probes(bool may_sleep)
 		synchronize_rcu();
 }
 
-/* Whether its handlers may sleep. */
+/* Whether handlers of the tracepoint may sleep. */
 notrace bool rtrace_tracepoint_may_sleep(struct tracepoint *tracepoint)
 {
 	return tracepoint_is_faultable(tracepoint);
 }
 
-/* The tracepoint of the module at this place, or NULL. */
+/* The tracepoint at index @at of the module, or NULL. */
 notrace struct tracepoint *rtrace_module_tracepoint(struct module *module, size_t at)
 {
 	return at < module->num_tracepoints ? tracepoint_ptr_deref(&module->tracepoints_ptrs[at]) : NULL;
 }
 
-/* Waits until no handler of a module's tracepoints runs. None of the module's code runs any more. */
+/* Waits until no handler of a module's tracepoints runs. The module's own code has stopped. */
 notrace void rtrace_synchronize_module_probes(struct module *module)
 {
 	bool faultable = false;
@@ -39,7 +39,7 @@ notrace void rtrace_synchronize_module_probes(struct module *module)
 	for (at = 0; at < module->num_tracepoints; at++)
 		faultable |= tracepoint_is_faultable(rtrace_module_tracepoint(module, at));
 	synchronize_srcu(&tracepoint_srcu);
-	/* This waits for system calls, too, whose arguments may have to be fetched. */
+	/* This also waits for handlers of system calls, which may sleep while they fetch arguments. */
 	if (faultable)
 		synchronize_rcu_tasks_trace();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tracepoints: finding one by name, and attaching typed handlers.
+//! Tracepoints: lookup by name, and typed handlers.
 
 use crate::sys::args::Registers;
 use crate::sys::bindings;
@@ -14,12 +14,12 @@ use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// A type that stands for an argument of a tracepoint.
+/// A type of a handler's argument, for an argument of a tracepoint.
 ///
 /// # Safety
 ///
-/// `Self` has the size, alignment and C ABI of `Raw`, and every value that the kernel passes
-/// as `Raw` in a tracepoint's call is a valid `Self` during that call.
+/// `Self` must have the size, alignment and C ABI of `Raw`. Each value that the kernel passes as `Raw` in a
+/// tracepoint's call must be a valid `Self` during that call.
 pub(crate) unsafe trait Arg {
     /// The type in the tracepoint's C prototype, as bindgen writes it.
     type Raw;
@@ -27,7 +27,7 @@ pub(crate) unsafe trait Arg {
 
 macro_rules! plain_args {
     ($($t:ty),*) => { $(
-        // SAFETY: The same type.
+        // SAFETY: Both are the same type.
         unsafe impl Arg for $t {
             type Raw = $t;
         }
@@ -36,10 +36,10 @@ macro_rules! plain_args {
 
 plain_args!(bool, i8, u8, i16, u16, i32, u32, i64, u64, isize, usize);
 
-/// A function that can be attached to a tracepoint of the right prototype, or of any, with a `D`.
+/// A function with a `D`, for tracepoints of one prototype or of any prototype.
 pub(crate) struct Handler<D> {
     function: *const c_void,
-    /// Where it is, if it is not in this module.
+    /// The module that has the function, if it is not this module.
     owner: Option<ForeignModule>,
     data: PhantomData<fn(&D)>,
 }
@@ -51,7 +51,7 @@ impl<D> Clone for Handler<D> {
 }
 impl<D> Copy for Handler<D> {}
 
-// SAFETY: A function's address.
+// SAFETY: The pointer is a function's address.
 unsafe impl<D> Send for Handler<D> {}
 // SAFETY: As above.
 unsafe impl<D> Sync for Handler<D> {}
@@ -68,29 +68,28 @@ macro_rules! handler_constructors {
     )* };
 }
 
-/// The constructors differ in the number of arguments. The second parameter is the
-/// tracepoint's `__traceiter_<name>` from the kernel's headers: a handler of another prototype
-/// does not compile.
-#[allow(dead_code)] // One for each number of arguments, had by an event now or not.
+/// The constructors differ in the number of arguments. The second parameter is the tracepoint's
+/// `__traceiter_<name>` from the kernel's headers: a handler of another prototype does not compile.
+#[allow(dead_code)] // One for each number of arguments, whether an event has it or not.
 impl<D> Handler<D> {
     handler_constructors! {
         /// A handler without arguments.
         new0();
         /// A handler of one argument.
         new1(A);
-        /// A handler of two.
+        /// A handler of two arguments.
         new2(A, B);
-        /// A handler of three.
+        /// A handler of three arguments.
         new3(A, B, C);
-        /// A handler of four.
+        /// A handler of four arguments.
         new4(A, B, C, E);
-        /// A handler of five.
+        /// A handler of five arguments.
         new5(A, B, C, E, F);
-        /// A handler of six.
+        /// A handler of six arguments.
         new6(A, B, C, E, F, G);
     }
 
-    /// One for a tracepoint of any prototype. [`None`]: the kernel checks handlers' prototypes (CFI).
+    /// A handler for tracepoints of any prototype. [`None`]: the kernel checks handlers' prototypes (CFI).
     pub(crate) fn of_any() -> Option<Self>
     where
         D: Traced,
@@ -102,7 +101,7 @@ impl<D> Handler<D> {
         })
     }
 
-    /// One of another module, which vouches for the prototype and takes a `D`.
+    /// A handler in another module, which guarantees its prototype and that it takes a `D`.
     pub(crate) fn foreign(function: ForeignFunction, owner: ForeignModule) -> Self {
         Self {
             function: function.0,
@@ -111,43 +110,44 @@ impl<D> Handler<D> {
         }
     }
 
-    /// Whether it is in this module.
+    /// Whether the handler is in module `owner`.
     pub(crate) fn is_of(&self, owner: ForeignModule) -> bool {
         self.owner == Some(owner)
     }
 }
 
-/// What a tracepoint of any prototype calls.
+/// Receives the calls of a tracepoint of any prototype.
 pub(crate) trait Traced {
-    /// With its arguments where a function would have them, as many as there are registers for behind
-    /// the handler's own; what is beyond those it has means nothing. Context: the tracepoint's.
+    /// Handles a call. `registers` has the tracepoint's arguments where a function would have them. It has as
+    /// many as there are registers after the handler's own argument; registers beyond the arguments are
+    /// meaningless. Context: the tracepoint's.
     fn traced(&self, registers: &Registers);
 }
 
-/// A kernel's calling convention puts integers, pointers and structures of 8 bytes into one register each,
-/// and leaves it to who is called what it makes of the others.
+/// The handler for any prototype. The kernel's calling convention passes integers, pointers and structures of 8
+/// bytes in one register each. The callee may ignore the other registers.
 extern "C" fn traced<D: Traced>(data: &D, a: u64, b: u64, c: u64, d: u64, e: u64) {
     let mut room = MaybeUninit::uninit();
     data.traced(Registers::of_call(&mut room, [a, b, c, d, e]));
 }
 
-/// A tracepoint of the kernel proper, which lives for ever.
+/// A tracepoint of the kernel proper, which is never freed.
 #[derive(Clone, Copy)]
 pub(crate) struct Tracepoint(NonNull<bindings::tracepoint>);
 
-// SAFETY: Registration has a lock of its own.
+// SAFETY: Registration has its own lock.
 unsafe impl Send for Tracepoint {}
 // SAFETY: As above.
 unsafe impl Sync for Tracepoint {}
 
 impl Tracepoint {
     fn name(self) -> &'static [u8] {
-        // SAFETY: It lives for ever, and so does its name, which is NUL-terminated.
+        // SAFETY: The tracepoint and its name are never freed. The name is NUL-terminated.
         unsafe { CStr::from_ptr((*self.0.as_ptr()).name.cast()) }.to_bytes()
     }
 }
 
-/// The tracepoints of the kernel proper, by their names.
+/// The tracepoints of the kernel proper, sorted by name.
 pub(crate) struct Tracepoints(KVVec<(&'static [u8], Tracepoint)>);
 
 impl Tracepoints {
@@ -158,7 +158,7 @@ impl Tracepoints {
         let mut all = KVVec::with_capacity(count, GFP_KERNEL)?;
         let mut result = Ok(());
         for_each(&mut |tracepoint| {
-            // There are no more now than before.
+            // The second pass finds no more tracepoints than the first.
             if let Err(error) = all.push((tracepoint.name(), tracepoint), GFP_KERNEL) {
                 result = Err(error);
             }
@@ -168,7 +168,7 @@ impl Tracepoints {
         Ok(Self(all))
     }
 
-    /// The one called `name`.
+    /// The tracepoint with this name.
     pub(crate) fn find(&self, name: &str) -> Option<Tracepoint> {
         let found = self
             .0
@@ -177,12 +177,12 @@ impl Tracepoints {
     }
 }
 
-/// Where a handler is attached.
+/// Place of a handler.
 #[derive(Clone)]
 pub(crate) enum AttachPoint {
-    /// At a tracepoint of the kernel proper.
+    /// A tracepoint of the kernel proper.
     Kernel(Tracepoint),
-    /// At one of a module, whenever that is loaded.
+    /// A tracepoint of a module, whenever that is loaded.
     Module(Arc<ModuleTracepoint>),
 }
 
@@ -195,29 +195,29 @@ impl From<Tracepoint> for AttachPoint {
 impl AttachPoint {
     /// # Safety
     ///
-    /// As for [`TracepointProbe::register`], but that the tracepoint need not be there.
+    /// As for [`TracepointProbe::register`], except that the tracepoint need not be loaded.
     unsafe fn register(&self, probe: TracepointProbe) -> Result {
         match self {
-            // SAFETY: It lives for ever; the rest is the caller's contract.
+            // SAFETY: The tracepoint is never freed. The rest is the caller's contract.
             Self::Kernel(tracepoint) => unsafe { probe.register(tracepoint.0) },
-            // SAFETY: The caller's contract.
+            // SAFETY: By the caller's contract.
             Self::Module(tracepoint) => unsafe { tracepoint.register(probe) },
         }
     }
 
-    /// Takes off what was registered there. Returns whether it may be asleep there.
+    /// Unregisters a registered probe. Returns whether it may be asleep in its handler.
     fn unregister(&self, probe: TracepointProbe) -> bool {
         match self {
-            // SAFETY: It lives for ever, and the probe was registered.
+            // SAFETY: The tracepoint is never freed, and the probe was registered.
             Self::Kernel(tracepoint) => unsafe { probe.unregister(tracepoint.0) },
             Self::Module(tracepoint) => tracepoint.unregister(probe),
         }
     }
 
-    /// Whether handlers may sleep there.
+    /// Whether handlers at this place may sleep.
     fn may_sleep(&self) -> bool {
         match self {
-            // SAFETY: It lives for ever.
+            // SAFETY: The tracepoint is never freed.
             Self::Kernel(tracepoint) => unsafe {
                 bindings::rtrace_tracepoint_may_sleep(tracepoint.0.as_ptr())
             },
@@ -226,7 +226,7 @@ impl AttachPoint {
     }
 }
 
-/// A handler with its data, as the kernel calls it.
+/// A handler with its data, in the form that the kernel calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct TracepointProbe {
     function: *const c_void,
@@ -234,19 +234,21 @@ pub(super) struct TracepointProbe {
     order: Order,
 }
 
-// SAFETY: Two addresses, which are only compared and passed on.
+// SAFETY: Both pointers are only compared and forwarded.
 unsafe impl Send for TracepointProbe {}
 
 impl TracepointProbe {
-    /// Has the tracepoint call it. `ENOMEM`. May sleep.
+    /// Registers the probe with the tracepoint. Error: `ENOMEM`. May sleep.
     ///
     /// # Safety
     ///
-    /// - The tracepoint is there.
-    /// - The function has its prototype, behind a pointer to the data, or takes any.
-    /// - Both stay until it was [unregistered](Self::unregister), and runs nowhere any more.
+    /// - The tracepoint must be loaded.
+    /// - The function must take a pointer to the data, then the arguments of the tracepoint's prototype; or it
+    ///   must accept any arguments.
+    /// - Function and data must stay until the probe was [unregistered](Self::unregister) and does not run any
+    ///   more.
     pub(super) unsafe fn register(self, tracepoint: NonNull<bindings::tracepoint>) -> Result {
-        // SAFETY: The caller's contract.
+        // SAFETY: By the caller's contract.
         kernel::error::to_result(unsafe {
             bindings::tracepoint_probe_register_prio(
                 tracepoint.as_ptr(),
@@ -257,13 +259,13 @@ impl TracepointProbe {
         })
     }
 
-    /// Has the tracepoint not call it any more; it may still run. Returns whether it may be asleep there. May sleep.
+    /// Unregisters the probe, which may still run. Returns whether it may be asleep in its handler. May sleep.
     ///
     /// # Safety
     ///
-    /// The tracepoint is there, and this was registered with it.
+    /// The tracepoint must be loaded, and the probe must be registered with it.
     pub(super) unsafe fn unregister(self, tracepoint: NonNull<bindings::tracepoint>) -> bool {
-        // SAFETY: The caller's contract. It cannot fail for that.
+        // SAFETY: By the caller's contract, for which the call cannot fail.
         unsafe {
             bindings::tracepoint_probe_unregister(
                 tracepoint.as_ptr(),
@@ -275,15 +277,15 @@ impl TracepointProbe {
     }
 }
 
-/// Shows each to `see`.
+/// Calls `see` for each tracepoint of the kernel proper.
 fn for_each(see: &mut dyn FnMut(Tracepoint)) {
-    /// Shows one.
+    /// Calls `see` for one tracepoint.
     ///
     /// # Safety
     ///
-    /// `see` must point to what [`for_each`] got.
+    /// `see` must point to the `see` of [`for_each`].
     unsafe extern "C" fn visit(tracepoint: *mut bindings::tracepoint, see: *mut c_void) {
-        // SAFETY: The one below.
+        // SAFETY: The pointer is to the variable below.
         let see = unsafe { &mut *see.cast::<&mut dyn FnMut(Tracepoint)>() };
         if let Some(tracepoint) = NonNull::new(tracepoint) {
             see(Tracepoint(tracepoint));
@@ -294,13 +296,13 @@ fn for_each(see: &mut dyn FnMut(Tracepoint)) {
     unsafe { bindings::for_each_kernel_tracepoint(Some(visit), (&raw mut see).cast()) };
 }
 
-/// When a handler is called, among those of its tracepoint: the kernel's priorities.
+/// Position of a handler among those of its tracepoint: the kernel's priorities.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 enum Order {
-    /// As `tracepoint_probe_register()` has it.
+    /// The priority of `tracepoint_probe_register()`.
     Usual = bindings::TRACEPOINT_DEFAULT_PRIO as i32,
-    /// After these.
+    /// After the handlers of the usual priority.
     Last = 0,
 }
 
@@ -314,16 +316,16 @@ struct Attached<D> {
 /// Values that a handler needs while it runs.
 struct Used<D> {
     data: Arc<D>,
-    /// The module that the handler is in, if it is another.
+    /// Reference to the handler's module, if it is another one.
     _owner: Option<HeldModule>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Attached,
-    /// Off its tracepoint; it may still run.
+    /// Unregistered from its tracepoint; it may still run.
     Detached,
-    /// The same, and it may be asleep.
+    /// As `Detached`, and it may be asleep.
     MaySleep,
 }
 
@@ -338,17 +340,17 @@ impl<D> Attached<D> {
 
 /// Handlers that are attached to tracepoints.
 ///
-/// Dropping detaches them; see [`detach`].
+/// The drop detaches them; see [`detach`].
 pub(crate) struct Attachments<D: Send + Sync + 'static>(KVVec<Attached<D>>);
 
 impl<D: Send + Sync + 'static> Attachments<D> {
-    /// None.
+    /// An empty list.
     pub(crate) const fn new() -> Self {
         Self(KVVec::new())
     }
 
-    /// Attaches `handler` at `place` and calls it with `data` from now on; at a tracepoint of a module
-    /// whenever that is loaded. May sleep.
+    /// Attaches `handler` at `place`, which calls it with `data` from now on. A tracepoint of a module calls it
+    /// whenever the module is loaded. May sleep.
     pub(crate) fn attach(
         &mut self,
         place: impl Into<AttachPoint>,
@@ -358,7 +360,7 @@ impl<D: Send + Sync + 'static> Attachments<D> {
         self.register(place.into(), handler, data, Order::Usual)
     }
 
-    /// The same; it is called after all handlers that are not attached like this.
+    /// As [`attach`](Self::attach), with a call after all handlers that are not attached by this function.
     pub(crate) fn attach_last(
         &mut self,
         place: impl Into<AttachPoint>,
@@ -384,7 +386,7 @@ impl<D: Send + Sync + 'static> Attachments<D> {
             data: Arc::as_ptr(&data).cast(),
             order,
         };
-        // Before the registration, so that nothing can fail after it.
+        // Reserved before the registration, so that no step after it can fail.
         self.0.reserve(1, GFP_KERNEL)?;
         let used = Retirable::new(Used {
             data,
@@ -393,9 +395,9 @@ impl<D: Send + Sync + 'static> Attachments<D> {
         if place.may_sleep() {
             retired::settle(true)?;
         }
-        // SAFETY: The handler has the tracepoint's prototype, or takes any (`Handler`); its first argument
-        // is a `&D`, and `used` has that and the handler's module until it is detached and runs nowhere
-        // (`detach`).
+        // SAFETY: The handler has the tracepoint's prototype, or accepts any (`Handler`). Its first argument is
+        // a `&D`. `used` owns the data and a reference to the handler's module. It lives until the handler is
+        // detached and does not run any more (`detach`).
         unsafe { place.register(probe) }?;
         self.0.push(
             Attached {
@@ -409,7 +411,7 @@ impl<D: Send + Sync + 'static> Attachments<D> {
         Ok(())
     }
 
-    /// Those whose data `picks` picks, for [`detach`].
+    /// The handlers whose data `picks` selects, for [`detach`].
     pub(crate) fn picked<P: Fn(&D) -> bool>(&mut self, picks: P) -> Picked<'_, D, P> {
         Picked {
             attachments: self,
@@ -417,7 +419,7 @@ impl<D: Send + Sync + 'static> Attachments<D> {
         }
     }
 
-    /// The data of those that are attached.
+    /// The data of the attached handlers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<D>> {
         self.0.iter().map(|attached| &attached.used.value().data)
     }
@@ -439,12 +441,13 @@ pub(crate) struct Picked<'a, D: Send + Sync + 'static, P> {
 pub(crate) trait Detach: detach::Sealed {}
 
 mod detach {
-    /// The two halves of [`detach`](super::detach). Only that calls them, in this order and with
-    /// the wait between them.
+    /// The two halves of [`detach`](super::detach). Only `detach` calls them, in this order and with the wait
+    /// between them.
     pub(crate) trait Sealed {
-        /// Takes them off their tracepoints. Says of each whether it may be asleep.
+        /// Unregisters the handlers from their tracepoints. Calls `may_sleep` for each, with whether it may be
+        /// asleep.
         fn unregister(&mut self, may_sleep: &mut dyn FnMut(bool));
-        /// Drops their data; later, if they may be asleep.
+        /// Drops the handlers' data; later, if a handler may be asleep.
         fn release(&mut self);
     }
 }
@@ -479,9 +482,9 @@ impl<D: Send + Sync + 'static, P: Fn(&D) -> bool> detach::Sealed for Picked<'_, 
     }
 }
 
-/// Detaches all of these, and waits, once, until none of them runs with preemption disabled. Those that may sleep
-/// where they are may still run then: their data goes when they have returned. May sleep, but waits for none that
-/// sleeps.
+/// Detaches all these handlers, and waits once until none of them runs with preemption disabled. A handler that
+/// may sleep may still run after that; its data is freed when it has returned. May sleep, but does not wait for
+/// a handler that sleeps.
 pub(crate) fn detach(all: &mut [&mut dyn Detach]) {
     let (mut any, mut any_may_sleep) = (false, false);
     for handlers in &mut *all {
@@ -491,7 +494,7 @@ pub(crate) fn detach(all: &mut [&mut dyn Detach]) {
         });
     }
     if any {
-        // SAFETY: May sleep here.
+        // SAFETY: This context may sleep.
         unsafe { bindings::rtrace_synchronize_probes(any_may_sleep) };
     }
     for handlers in all {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Uprobes, and the file that holds their code. */
+/* Uprobes, and the file whose code they probe. */
 #include <linux/dcache.h>
 #include <linux/err.h>
 #include <linux/namei.h>
@@ -9,7 +9,7 @@
 
 #include "helpers.h"
 
-/* The regular file of this name, kept until rtrace_path_free(). */
+/* Finds the regular file of this name, and keeps it until rtrace_path_free(). */
 notrace struct path *rtrace_path_new(const char *name)
 {
 	struct path *path = kmalloc_obj(*path);
@@ -35,14 +35,14 @@ notrace void rtrace_path_free(struct path *path)
 	kfree(path);
 }
 
-/* Without CONFIG_UPROBES these are inline functions; the first says -ENOSYS. */
+/* Without CONFIG_UPROBES these are inline functions; the first returns -ENOSYS. */
 notrace struct uprobe *rtrace_uprobe_register(struct path *path, u64 offset,
 					      struct uprobe_consumer *consumer)
 {
 	return uprobe_register(d_real_inode(path->dentry), offset, 0, consumer);
 }
 
-/* The consumer may still run then: see rtrace_retire(). */
+/* The consumer may still run after this: see rtrace_retire(). */
 notrace void rtrace_uprobe_unregister(struct uprobe *uprobe, struct uprobe_consumer *consumer)
 {
 	uprobe_unregister_nosync(uprobe, consumer);

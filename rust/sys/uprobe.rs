@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Uprobes: being called where a program reaches code of its, and where a function of its returns.
+//! Uprobes: callbacks where a program reaches a place in its code, and where a function of it returns.
 
 use crate::sys::args::Registers;
 use crate::sys::bindings;
@@ -12,11 +12,11 @@ use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 use kernel::types::Opaque;
 
-/// A regular file that stays where it is as long as this lives; so does its file system.
+/// A reference to a regular file. The file and its file system stay while this lives.
 ///
 /// # Invariants
 ///
-/// From `rtrace_path_new()`, and not yet freed.
+/// The pointer is from `rtrace_path_new()`, and not yet freed.
 struct KeptFile(NonNull<bindings::path>);
 
 // SAFETY: The kernel's references to paths have locks of their own.
@@ -25,11 +25,11 @@ unsafe impl Send for KeptFile {}
 unsafe impl Sync for KeptFile {}
 
 impl KeptFile {
-    /// `ENOENT` and others of open(2); `EINVAL`: it is no regular file. May sleep.
+    /// Finds a file. Errors: `EINVAL` if it is not a regular file, and those of open(2). May sleep.
     fn find(name: &CStr) -> Result<Self> {
         // SAFETY: The name is NUL-terminated.
         let path = from_err_ptr(unsafe { bindings::rtrace_path_new(name.as_ptr().cast()) })?;
-        // INVARIANT: From there.
+        // INVARIANT: `rtrace_path_new()` returned the pointer.
         Ok(Self(NonNull::new(path).ok_or(ENOENT)?))
     }
 }
@@ -41,11 +41,11 @@ impl Drop for KeptFile {
     }
 }
 
-/// A place in a program's code, probed while it is on. What is called there may sleep.
+/// A place in a program's code, which is probed while this is enabled. The target may sleep.
 ///
 /// # Invariants
 ///
-/// While `on` holds something, its consumer is registered there.
+/// While `on` is [`Some`], its consumer is registered.
 #[pin_data(PinnedDrop)]
 pub(crate) struct Uprobe<T: Reached> {
     target: Arc<T>,
@@ -59,30 +59,30 @@ pub(crate) struct Uprobe<T: Reached> {
 /// A registration.
 struct On<T: Reached> {
     uprobe: NonNull<bindings::uprobe>,
-    /// One for each registration: the kernel may still look at the last one.
+    /// A new consumer for each registration: the kernel may still use that of the previous one.
     used: KBox<Retirable<Consumer<T>>>,
 }
 
-// SAFETY: The kernel's functions for uprobes have locks of their own.
+// SAFETY: The kernel's functions for uprobes have their own locks.
 unsafe impl<T: Reached> Send for On<T> {}
 
 /// A consumer that the kernel calls.
 #[repr(C)]
 struct Consumer<T> {
-    /// First, so that its address is that of all.
+    /// First field, so that it has the same address as the whole.
     consumer: Opaque<bindings::uprobe_consumer>,
     target: Arc<T>,
 }
 
-// SAFETY: The kernel's functions for uprobes have locks of their own; the target is `Send` and `Sync`.
+// SAFETY: The kernel's functions for uprobes have their own locks; the target is `Send` and `Sync`.
 unsafe impl<T: Reached> Send for Consumer<T> {}
 // SAFETY: As above.
 unsafe impl<T: Reached> Sync for Consumer<T> {}
 
 impl<T: Reached> Uprobe<T> {
-    /// At so many bytes from the file's beginning; where the function that begins there returns, if
-    /// `at_return`. It is off. Errors of open(2) for the file; `EINVAL`: the file has no such place, or
-    /// is no regular file; `ENOSYS`: this kernel has no uprobes. May sleep.
+    /// Creates a disabled probe at `offset` bytes from the beginning of the file. With `at_return`, it is at
+    /// the returns of the function that begins there. Errors: those of open(2); `EINVAL` if the file has no
+    /// such place or is not a regular file; `ENOSYS` if this kernel has no uprobes. May sleep.
     pub(crate) fn new(
         file: &CStr,
         offset: u64,
@@ -100,13 +100,13 @@ impl<T: Reached> Uprobe<T> {
             }),
             GFP_KERNEL,
         )?;
-        // Whether it can be is known then.
+        // Only a registration shows whether a probe is possible there.
         uprobe.enable()?;
         uprobe.disable();
         Ok(uprobe)
     }
 
-    /// Has it called from now on. May sleep.
+    /// Enables the probe. May sleep.
     pub(crate) fn enable(&self) -> Result {
         let mut on = self.on.lock();
         if on.is_some() {
@@ -123,8 +123,8 @@ impl<T: Reached> Uprobe<T> {
             target: self.target.clone(),
         })?;
         retired::settle(false)?;
-        // SAFETY: The file is kept, and with it its inode. The consumer stays where it is, in its box, until it was
-        // unregistered and runs nowhere (`disable`).
+        // SAFETY: The reference keeps the file and its inode. The consumer does not move, in its box, until it
+        // was unregistered and does not run any more (`disable`).
         let uprobe = from_err_ptr(unsafe {
             bindings::rtrace_uprobe_register(
                 self.file.0.as_ptr(),
@@ -132,16 +132,16 @@ impl<T: Reached> Uprobe<T> {
                 used.value().consumer.get(),
             )
         })?;
-        // INVARIANT: Registered above.
+        // INVARIANT: The consumer was registered above.
         *on = NonNull::new(uprobe).map(|uprobe| On { uprobe, used });
         Ok(())
     }
 
-    /// Has it not called any more. It may still run, or sleep. May sleep.
+    /// Disables the probe. The target may still run, or sleep. May sleep.
     pub(crate) fn disable(&self) {
-        // INVARIANT: Unregistered below; nobody else can have seen it.
+        // INVARIANT: The consumer is unregistered below. No other code can have seen it.
         if let Some(On { uprobe, used }) = self.on.lock().take() {
-            // SAFETY: By the invariant it was registered.
+            // SAFETY: By the invariant the consumer was registered.
             unsafe {
                 bindings::rtrace_uprobe_unregister(uprobe.as_ptr(), used.value().consumer.get());
             }
@@ -159,12 +159,12 @@ impl<T: Reached> PinnedDrop for Uprobe<T> {
 
 /// # Safety
 ///
-/// `consumer` must be that of a `Consumer<T>` that lives, `registers` live.
+/// `consumer` must be that of a live `Consumer<T>`, and `registers` must be live.
 unsafe fn call<T: Reached>(
     consumer: *mut bindings::uprobe_consumer,
     registers: *mut bindings::pt_regs,
 ) -> c_int {
-    // SAFETY: By the contract. Nobody has the target mutably.
+    // SAFETY: By the contract. No code has a mutable reference to the target.
     let (target, registers) = unsafe {
         let consumer = consumer.cast::<Consumer<T>>();
         const { assert!(core::mem::offset_of!(Consumer<T>, consumer) == 0) };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Waiting: on a queue, for readers that block and for poll(2), or for some time.
+//! Waits: on a queue, for blocking readers and for poll(2), or for a time.
 
 use crate::sys::bindings;
 use kernel::fs::File;
@@ -12,7 +12,7 @@ use kernel::types::Opaque;
 /// Sleeps for some milliseconds. Fails with `ERESTARTSYS` on a signal.
 pub(crate) fn sleep(ms: u32) -> Result {
     let jiffies = msecs_to_jiffies(ms) as c_long;
-    // SAFETY: Process context, without locks that spin.
+    // SAFETY: This is process context, and no spinlock is held.
     unsafe { bindings::schedule_timeout_interruptible(jiffies) };
     if kernel::current!().signal_pending() {
         return Err(ERESTARTSYS);
@@ -22,8 +22,8 @@ pub(crate) fn sleep(ms: u32) -> Result {
 
 /// Queues that an open file was polled on. The open file owns this list.
 ///
-/// A sleeping poll(2) holds the file, and epoll takes its entries off the queues before the file is released.
-/// So each queue in the list outlives its entries, also if the session that it belongs to is destroyed.
+/// A sleeping poll(2) holds the file, and epoll removes its entries from the queues before the file is
+/// released. So each queue in the list outlives its entries, even if its session is destroyed.
 #[pin_data]
 pub(crate) struct Polled {
     #[pin]
@@ -31,7 +31,7 @@ pub(crate) struct Polled {
 }
 
 impl Polled {
-    /// None yet.
+    /// An empty list.
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             queues <- new_mutex!(KVec::new()),
@@ -56,31 +56,31 @@ impl Polled {
     }
 }
 
-/// The table that a poll(2) call passes along; see [`WaitQueue::register`].
+/// The table of a poll(2) call; see [`WaitQueue::register`].
 pub(crate) struct PollTable<'a> {
     table: *mut bindings::poll_table,
     polled: &'a Polled,
 }
 
-/// Threads that wait for something.
+/// A queue of threads that wait.
 #[pin_data]
 pub(crate) struct WaitQueue {
     #[pin]
     head: Opaque<bindings::wait_queue_head>,
 }
 
-// SAFETY: The wait queue has a lock of its own.
+// SAFETY: The wait queue has its own lock.
 unsafe impl Sync for WaitQueue {}
 // SAFETY: Not bound to a thread.
 unsafe impl Send for WaitQueue {}
 
 impl WaitQueue {
-    /// Makes an empty one.
+    /// Creates an empty queue.
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             head <- Opaque::ffi_init(|head| {
                 let key = kernel::static_lock_class!();
-                // SAFETY: `head` is memory for a wait queue head that will stay in place.
+                // SAFETY: `head` is memory for a wait queue head that will not move.
                 unsafe {
                     bindings::__init_waitqueue_head(head, c"rtrace".as_ptr().cast(), key.as_ptr())
                 }
@@ -88,10 +88,10 @@ impl WaitQueue {
         })
     }
 
-    /// Wakes all. Not from NMI, nor where a run-queue lock may be held.
+    /// Wakes all threads. Not from NMI, nor while a run-queue lock may be held.
     pub(crate) fn wake_all(&self) {
         const ALL: c_int = 0;
-        // SAFETY: Initialised.
+        // SAFETY: The queue is initialised.
         unsafe {
             bindings::__wake_up(
                 self.head.get(),
@@ -102,25 +102,25 @@ impl WaitQueue {
         };
     }
 
-    /// Has the calling poll(2) of `file` woken by this queue. `table` is of the same file. `ENOMEM`: it is
-    /// not woken. May sleep.
+    /// Registers the calling poll(2) of `file` with this queue. `table` must be of the same file. `ENOMEM`: the
+    /// call is not registered. May sleep.
     pub(crate) fn register(self: &Arc<Self>, file: &File, table: &PollTable<'_>) -> Result {
         table.polled.keep(self)?;
         // SAFETY:
         // - File and table are valid during the call.
-        // - The file keeps the queue, by the line above, until no entry of a poll(2) is in it: see `Polled`.
+        // - By the line above, the file keeps the queue until it has no entry of a poll(2): see `Polled`.
         unsafe { bindings::poll_wait(file.as_ptr(), self.head.get(), table.table) };
         Ok(())
     }
 
-    /// Sleeps until `is_ready`, but so many milliseconds at most.
+    /// Sleeps until `is_ready`, for at most `ms` milliseconds.
     pub(crate) fn wait_at_most(&self, ms: u32, is_ready: impl Fn() -> bool) {
         let mut left = msecs_to_jiffies(ms) as c_long;
         let mut entry = bindings::wait_queue_entry::default();
         // SAFETY: Initialises the entry, which is on this stack frame.
         unsafe { bindings::init_wait_entry(&mut entry, 0) };
         while left > 0 {
-            // SAFETY: Both are initialised; the entry is taken off below, before it goes.
+            // SAFETY: Both are initialised. The entry is removed below, before its stack frame ends.
             unsafe {
                 bindings::prepare_to_wait_event(
                     self.head.get(),
@@ -128,24 +128,24 @@ impl WaitQueue {
                     bindings::TASK_UNINTERRUPTIBLE as c_int,
                 )
             };
-            // As below.
+            // The entry is in the queue already, as below.
             if is_ready() {
                 break;
             }
-            // SAFETY: Process context; a wake-up since prepare_to_wait makes it return.
+            // SAFETY: This is process context. A wake-up since prepare_to_wait makes the call return.
             left = unsafe { bindings::schedule_timeout(left) };
         }
         // SAFETY: As above.
         unsafe { bindings::finish_wait(self.head.get(), &mut entry) };
     }
 
-    /// Sleeps until `ready` gives an answer. Fails with `ERESTARTSYS` on a signal.
+    /// Sleeps until `ready` returns an answer. Fails with `ERESTARTSYS` on a signal.
     pub(crate) fn wait_for<R>(&self, mut ready: impl FnMut() -> Option<R>) -> Result<R> {
         let mut entry = bindings::wait_queue_entry::default();
         // SAFETY: Initialises the entry, which is on this stack frame.
         unsafe { bindings::init_wait_entry(&mut entry, 0) };
         let answer = loop {
-            // SAFETY: Both are initialised; the entry is taken off below, before it goes.
+            // SAFETY: Both are initialised. The entry is removed below, before its stack frame ends.
             let signalled = unsafe {
                 bindings::prepare_to_wait_event(
                     self.head.get(),
@@ -153,14 +153,14 @@ impl WaitQueue {
                     bindings::TASK_INTERRUPTIBLE as c_int,
                 )
             };
-            // After the entry is in the queue, so that no wake-up is missed.
+            // The entry is in the queue already, so that no wake-up is missed.
             if let Some(answer) = ready() {
                 break Ok(answer);
             }
             if signalled != 0 {
                 break Err(ERESTARTSYS);
             }
-            // SAFETY: Process context; a wake-up since prepare_to_wait makes it return.
+            // SAFETY: This is process context. A wake-up since prepare_to_wait makes the call return.
             unsafe { bindings::schedule() };
         };
         // SAFETY: As above.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tasks that wait for their memory in a probe.
+//! Tasks that wait in a probe for their memory.
 
 use crate::sys::bindings;
 pub(crate) use bindings::rtrace_waiter as Waiter;
 
 impl Waiter {
-    /// The characters of its name; `?` for what is not printed.
+    /// The characters of the task's name; `?` for one that cannot be printed.
     pub(crate) fn name(&self) -> impl Iterator<Item = char> + '_ {
         let bytes = self.comm.iter().copied();
         bytes.take_while(|byte| *byte != 0).map(|byte| match byte {
@@ -16,11 +16,12 @@ impl Waiter {
     }
 }
 
-/// Tasks that wait now. One that begins or ends meanwhile may be missed. Process context.
+/// Tasks that wait now. A task that starts or stops to wait during the iteration may be missed. Process
+/// context.
 pub(crate) fn all() -> impl Iterator<Item = Waiter> {
     (0..).map_while(|at| {
         let mut waiter = Waiter::default();
-        // SAFETY: Room for one.
+        // SAFETY: `waiter` is memory for one waiter.
         let is_there = unsafe { bindings::rtrace_waiter(at, &mut waiter) };
         is_there.then_some(waiter)
     })

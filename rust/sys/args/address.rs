@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! An address, of what it does not matter.
+//! Addresses that are shown and not followed.
 
 use crate::sys::tracepoint::Arg;
 use kernel::ffi::c_void;
@@ -10,7 +10,7 @@ use kernel::ffi::c_void;
 #[derive(Clone, Copy)]
 pub(crate) struct Address(*mut c_void);
 
-// SAFETY: The same pointer; nothing is read through it.
+// SAFETY: Both are the same pointer. No code reads through it.
 unsafe impl Arg for Address {
     type Raw = *mut c_void;
 }

@@ -17,10 +17,10 @@ unsafe impl Arg for &IrqAction {
 }
 
 impl IrqAction {
-    /// The name it was requested with; empty if there is none.
+    /// The name with which it was requested; empty if there is none.
     #[inline(always)]
     pub(crate) fn name(&self) -> &[u8] {
-        // SAFETY: A live irqaction; its name, if it has one, lives as long.
+        // SAFETY: The irqaction is live. Its name, if it has one, lives as long.
         unsafe { c_text((*self.0.get()).name.cast()) }
     }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the kernel passes to probes, with safe getters.
+//! Arguments that the kernel passes to handlers, with safe getters.
 //!
-//! A reference to one of these types is what the tracepoint got as a pointer. It is valid
-//! while the handler runs. Getters read single fields; they take no lock, call nothing, and
-//! work in any context, NMI included.
+//! A reference to one of these types is a pointer that the tracepoint got. It is valid while the handler runs.
+//! Getters read single fields. They take no lock, call no other function, and work in any context, NMI
+//! included.
 
 mod address;
 mod irq;
@@ -36,10 +36,10 @@ const LOW: u64 = 0x0101_0101_0101_0101;
 /// The top bit of each byte.
 const HIGH: u64 = LOW << 7;
 
-/// The longest text that is taken from the kernel, in bytes; the rest is cut off.
+/// Maximum length of a text from the kernel, in bytes; the rest is cut off.
 pub(crate) const TEXT_MAX: usize = 255;
 
-/// The bytes of a C string, without the NUL, eight at a time.
+/// The bytes of a C string, without the NUL. Read eight at a time.
 ///
 /// # Safety
 ///
@@ -49,11 +49,11 @@ pub(super) unsafe fn c_text<'a>(text: *const u8) -> &'a [u8] {
     if text.is_null() {
         return &[];
     }
-    // SAFETY: By the contract; so many bytes come before the NUL.
+    // SAFETY: By the contract. The NUL follows after this number of bytes, or later.
     unsafe { core::slice::from_raw_parts(text, c_text_len(text)) }
 }
 
-/// Bytes of a C string, [`TEXT_MAX`] at most.
+/// Length of a C string in bytes, [`TEXT_MAX`] at most.
 ///
 /// # Safety
 ///
@@ -62,7 +62,7 @@ pub(super) unsafe fn c_text<'a>(text: *const u8) -> &'a [u8] {
 unsafe fn c_text_len(text: *const u8) -> usize {
     // Most texts are short, and most do not end near the end of a page.
     if text.addr() % PAGE_SIZE <= PAGE_SIZE - 16 {
-        // SAFETY: These bytes are in the page that the text begins in.
+        // SAFETY: These bytes are in the page in which the text begins.
         let (first, second) = unsafe { (read_word::<0>(text), read_word::<8>(text)) };
         if may_have_nul(first) && nuls(first) != 0 {
             return nuls(first).trailing_zeros() as usize / 8;
@@ -71,11 +71,11 @@ unsafe fn c_text_len(text: *const u8) -> usize {
             return nuls(second).trailing_zeros() as usize / 8 + 8;
         }
     }
-    // From here on by aligned words, which do not cross pages. The bytes in front of the text
-    // in its first word are made not NUL.
+    // From here on by aligned words, which do not cross pages. In the first word, the bytes before the text are
+    // set to values other than NUL.
     let before = text.addr() % 8;
     let mut word = text.wrapping_sub(before);
-    // SAFETY: Its page has a byte of the text.
+    // SAFETY: The page of the word has a byte of the text.
     let mut bytes = unsafe { read_word::<0>(word) } | !(u64::MAX << (8 * before));
     loop {
         let nul = nuls(bytes);
@@ -88,18 +88,18 @@ unsafe fn c_text_len(text: *const u8) -> usize {
             return TEXT_MAX;
         }
         word = word.wrapping_add(8);
-        // SAFETY: No NUL until here, so the text goes on in this word.
+        // SAFETY: No NUL was found so far, so the text continues in this word.
         bytes = unsafe { read_word::<0>(word) };
     }
 }
 
-/// Whether a byte is NUL, or one of another alphabet: a quick look before [`nuls`].
+/// Whether a byte may be NUL: a fast test before [`nuls`]. It is also true for bytes that are not ASCII.
 #[inline(always)]
 fn may_have_nul(bytes: u64) -> bool {
     bytes.wrapping_sub(LOW) & HIGH != 0
 }
 
-/// Bits of which the lowest is the top bit of the first byte that is NUL; 0 if none is.
+/// A mask whose lowest bit is the top bit of the first NUL byte; 0 if no byte is NUL.
 #[inline(always)]
 fn nuls(bytes: u64) -> u64 {
     bytes.wrapping_sub(LOW) & !bytes & HIGH

@@ -11,7 +11,7 @@ use kernel::types::Opaque;
 #[repr(transparent)]
 pub(crate) struct ModuleArg(Opaque<bindings::module>);
 
-// SAFETY: A pointer to a live module; tracepoints that pass one pass no NULL.
+// SAFETY: The pointer is to a live module. No tracepoint passes NULL for it.
 unsafe impl Arg for &ModuleArg {
     type Raw = *mut bindings::module;
 }
@@ -20,21 +20,21 @@ impl ModuleArg {
     /// Its name.
     #[inline(always)]
     pub(crate) fn name(&self) -> &[u8] {
-        // SAFETY: A live module; its name does not change.
+        // SAFETY: The module is live, and its name does not change.
         unsafe { c_text((&raw const (*self.0.get()).name).cast()) }
     }
 
-    /// Why it taints the kernel (`TAINT_...`, a bit each).
+    /// Reasons why the module taints the kernel (`TAINT_...`, one bit each).
     #[inline(always)]
     pub(crate) fn taints(&self) -> u32 {
-        // SAFETY: A live module; read once.
+        // SAFETY: The module is live. The field is read once.
         unsafe { (&raw const (*self.0.get()).taints).read_volatile() as u32 }
     }
 
-    /// How many hold it.
+    /// Number of references to the module.
     #[inline(always)]
     pub(crate) fn references(&self) -> i32 {
-        // SAFETY: A live module; read once.
+        // SAFETY: The module is live. The field is read once.
         unsafe { (&raw const (*self.0.get()).refcnt.counter).read_volatile() }
     }
 }

@@ -6,12 +6,12 @@ use crate::sys::bindings;
 use crate::sys::tracepoint::Arg;
 use kernel::types::Opaque;
 
-/// A `struct kernel_siginfo`, or one of the two values that stand for a usual one.
+/// A `struct kernel_siginfo`, or one of two values that stand for a usual siginfo.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub(crate) struct SigInfo(*const bindings::kernel_siginfo);
 
-// SAFETY: A pointer to a live siginfo, or `SEND_SIG_NOINFO` (0), or `SEND_SIG_PRIV` (1).
+// SAFETY: The value is a pointer to a live siginfo, or `SEND_SIG_NOINFO` (0), or `SEND_SIG_PRIV` (1).
 unsafe impl Arg for SigInfo {
     type Raw = *mut bindings::kernel_siginfo;
 }
@@ -20,17 +20,17 @@ impl SigInfo {
     const NOINFO: usize = 0;
     const PRIV: usize = 1;
 
-    /// The error number that goes with the signal.
+    /// The signal's error number.
     #[inline(always)]
     pub(crate) fn errno(&self) -> i32 {
         match self.0.addr() {
             Self::NOINFO | Self::PRIV => 0,
-            // SAFETY: A live siginfo.
+            // SAFETY: The siginfo is live.
             _ => unsafe { (*self.0).__bindgen_anon_1.si_errno },
         }
     }
 
-    /// Where the signal comes from (`SI_...`).
+    /// Origin of the signal (`SI_...`).
     #[inline(always)]
     pub(crate) fn code(&self) -> i32 {
         const SI_USER: i32 = 0;
@@ -38,17 +38,17 @@ impl SigInfo {
         match self.0.addr() {
             Self::NOINFO => SI_USER,
             Self::PRIV => SI_KERNEL,
-            // SAFETY: A live siginfo.
+            // SAFETY: The siginfo is live.
             _ => unsafe { (*self.0).__bindgen_anon_1.si_code },
         }
     }
 }
 
-/// A `struct k_sigaction`: what a task does on a signal.
+/// A `struct k_sigaction`: a task's reaction to a signal.
 #[repr(transparent)]
 pub(crate) struct SigAction(Opaque<bindings::k_sigaction>);
 
-// SAFETY: A pointer to a live sigaction; tracepoints that pass one pass no NULL.
+// SAFETY: The pointer is to a live sigaction. No tracepoint passes NULL for it.
 unsafe impl Arg for &SigAction {
     type Raw = *mut bindings::k_sigaction;
 }
@@ -57,7 +57,7 @@ impl SigAction {
     /// The address of the handler, or `SIG_DFL` (0), or `SIG_IGN` (1).
     #[inline(always)]
     pub(crate) fn handler(&self) -> u64 {
-        // SAFETY: A live sigaction. Read as a number, for it need not be a function.
+        // SAFETY: The sigaction is live. The field is read as a number, because it need not be a function.
         unsafe {
             (&raw const (*self.0.get()).sa.sa_handler)
                 .cast::<u64>()
@@ -68,7 +68,7 @@ impl SigAction {
     /// Its flags (`SA_...`).
     #[inline(always)]
     pub(crate) fn flags(&self) -> u64 {
-        // SAFETY: A live sigaction.
+        // SAFETY: The sigaction is live.
         unsafe { (*self.0.get()).sa.sa_flags as u64 }
     }
 }

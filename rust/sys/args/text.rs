@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Text that a tracepoint passes as it is, and in what a program is started with.
+//! Texts that a tracepoint passes directly, and in the description of a started program.
 
 use super::{c_text, Task};
 use crate::sys::bindings;
@@ -12,53 +12,53 @@ use kernel::types::Opaque;
 #[repr(transparent)]
 pub(crate) struct CharPointer(*const c_char);
 
-// SAFETY: The same pointer; tracepoints that pass one pass a C string that lives, or NULL.
+// SAFETY: Both are the same pointer. Tracepoints pass a live C string or NULL for it.
 unsafe impl Arg for CharPointer {
     type Raw = *mut c_char;
 }
 
 impl CharPointer {
-    /// The text; empty if there is none.
+    /// The text; empty for NULL.
     #[inline(always)]
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: A C string that lives while the handler runs, and so as long as `self`.
+        // SAFETY: The C string lives while the handler runs, which is at least as long as `self`.
         unsafe { c_text(self.0.cast()) }
     }
 }
 
-/// A `const char *` to the name that a task gets.
+/// A `const char *` to the new name of a task.
 #[repr(transparent)]
 pub(crate) struct NewName(*const c_char);
 
-// SAFETY: The same pointer; `task_rename` passes a C string that lives, not NULL.
+// SAFETY: Both are the same pointer. `task_rename` passes a live C string, and never NULL.
 unsafe impl Arg for NewName {
     type Raw = *const c_char;
 }
 
 impl NewName {
-    /// The name, cut to the bytes that the kernel keeps.
+    /// The name, cut to the length that the kernel keeps.
     #[inline(always)]
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: A C string that lives while the handler runs, and so as long as `self`.
+        // SAFETY: The C string lives while the handler runs, which is at least as long as `self`.
         let text = unsafe { c_text(self.0.cast()) };
         text.get(..Task::NAME_MAX).unwrap_or(text)
     }
 }
 
-/// A `struct linux_binprm`: a program that is being started.
+/// A `struct linux_binprm`: a program during its start.
 #[repr(transparent)]
 pub(crate) struct ExecutedProgram(Opaque<bindings::linux_binprm>);
 
-// SAFETY: A pointer to a live binprm; tracepoints that pass one pass no NULL.
+// SAFETY: The pointer is to a live binprm. No tracepoint passes NULL for it.
 unsafe impl Arg for &ExecutedProgram {
     type Raw = *mut bindings::linux_binprm;
 }
 
 impl ExecutedProgram {
-    /// The path it is started by.
+    /// The path of the program.
     #[inline(always)]
     pub(crate) fn file_name(&self) -> &[u8] {
-        // SAFETY: A live binprm; its file name lives as long.
+        // SAFETY: The binprm is live. Its file name lives as long.
         unsafe { c_text((*self.0.get()).filename.cast()) }
     }
 }

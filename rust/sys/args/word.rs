@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Numbers that the task that runs leads to.
+//! Numbers that are reached by pointers from the current task.
 //!
-//! Which one is meant is data, not code: there is one place that follows pointers.
+//! The choice of a number is data, not code: only one function follows pointers.
 
 use super::task::CurrentTask;
 use crate::arch::preempt::NoPreempt;
@@ -10,13 +10,14 @@ use crate::sys::bindings;
 use bindings::{cred, nsproxy, task_struct};
 use core::mem::offset_of;
 
-/// A 32-bit number that the task leads to.
+/// A 32-bit number that is reached by pointers from a task.
 ///
 /// # Invariants
 ///
-/// `pointer` is the offset of a pointer that a task has, to what lives while a guard does; `next` is
-/// that of such a pointer there, or 0 if there is none, and `at` that of the number behind the last
-/// one. Where there are two pointers each may be NULL, else it is not.
+/// - `pointer` is the offset of a pointer in a task. The object that it points to lives while a guard does.
+/// - `next` is 0, or the offset of another pointer of this kind in that object.
+/// - `at` is the offset of the number, in the object of the last pointer.
+/// - With two pointers, each may be NULL. With one pointer, it is not NULL.
 #[derive(Clone, Copy)]
 pub(crate) struct FarWord {
     pointer: u16,
@@ -41,10 +42,13 @@ macro_rules! of_namespaces {
 }
 
 impl FarWord {
-    // INVARIANT, of all: Fields of 32 bits. A live task has a parent and credentials, which are not
-    // freed while a guard makes the reader an RCU reader. Credentials hold their user namespace.
-    // Nobody but the task that runs exchanges its namespaces, and what it had is freed after the new
-    // ones are in place, so that whoever interrupts it finds namespaces that live.
+    // INVARIANT: For all constants below:
+    // - The fields have 32 bits.
+    // - A live task has a parent and credentials. While a guard makes the reader an RCU reader, they are not
+    //   freed.
+    // - Credentials hold their user namespace.
+    // - Only the current task exchanges its namespaces. The old ones are freed after the new ones are in place,
+    //   so code that interrupts the task finds live namespaces.
     /// Process id of the parent in the initial namespace.
     pub(crate) const PARENT_PID: Self = Self::new(
         offset_of!(task_struct, real_parent),
@@ -60,8 +64,8 @@ impl FarWord {
     pub(crate) const EGID: Self = of_credentials!(egid);
     pub(crate) const SGID: Self = of_credentials!(sgid);
 
-    /// Inode numbers of namespaces, as `/proc/PID/ns` shows them; 0 where the task has none any
-    /// more, because it ends, or the kernel has none of the kind.
+    /// Inode numbers of namespaces, as `/proc/PID/ns` shows them. 0 if the task is ending and has none any
+    /// more, or if the kernel has no namespaces of this kind.
     pub(crate) const CGROUP_NS: Self = of_namespaces!(cgroup_ns, rtrace_ns_at_RTRACE_NS_AT_CGROUP);
     pub(crate) const IPC_NS: Self = of_namespaces!(ipc_ns, rtrace_ns_at_RTRACE_NS_AT_IPC);
     pub(crate) const MNT_NS: Self = of_namespaces!(mnt_ns, rtrace_ns_at_RTRACE_NS_AT_MNT);
@@ -82,14 +86,14 @@ impl FarWord {
         }
     }
 
-    /// 0 if a pointer is NULL.
+    /// Reads the number; 0 if a pointer is NULL.
     ///
     /// # Safety
     ///
-    /// `task` must be the one that runs.
+    /// `task` must be the current task.
     #[inline(always)]
     unsafe fn read(&self, task: *const task_struct, _guard: &NoPreempt) -> u32 {
-        // SAFETY: By the invariant, of the task that runs, and of what lives; read once each.
+        // SAFETY: By the invariant, for the current task and for objects that live. Each field is read once.
         unsafe {
             let mut at = read_pointer(task.cast(), self.pointer);
             if self.next != 0 {
@@ -106,9 +110,11 @@ impl FarWord {
     }
 }
 
+/// Reads a pointer in an object.
+///
 /// # Safety
 ///
-/// At this offset lies a pointer.
+/// `of` must have a pointer at `offset`.
 #[inline(always)]
 unsafe fn read_pointer(of: *const u8, offset: u16) -> *const u8 {
     // SAFETY: By the contract.
@@ -125,10 +131,10 @@ const fn offset(at: usize) -> u16 {
 }
 
 impl CurrentTask {
-    /// A number that it leads to; 0 if it does not. Any context, NMI included.
+    /// A number reached from the task; 0 if it cannot be reached. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn far_word(&self, word: &FarWord, guard: &NoPreempt) -> u32 {
-        // SAFETY: It is the one that runs.
+        // SAFETY: This is the current task.
         unsafe { word.read(self.as_ptr(), guard) }
     }
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Files in debugfs with operations that the kernel crate's debugfs does not offer: poll, ioctl,
-//! splice and mmap ([`stream`]), and texts that are as of one moment ([`text`]).
+//! Files in debugfs with operations that the kernel crate's debugfs lacks: poll, ioctl, splice and mmap
+//! ([`stream`]), and texts of one moment ([`text`]).
 //!
-//! A [`Dir`] is a directory with its files, and is removed when it is dropped. Files are of the
-//! unproxied kind: an operation that looks at the directory's data takes debugfs' own guard, so
-//! once the directory is removed it fails with `ENOENT` rather than touch what is gone. An open
-//! file holds a reference to the module.
+//! A [`Dir`] is a directory with its files; the drop removes it. The files are created without debugfs' proxy.
+//! So each operation that uses the directory's data takes debugfs' own guard. After the removal it fails with
+//! `ENOENT`, and does not access freed data. An open file holds a reference to the module.
 
 pub(crate) mod stream;
 pub(crate) mod text;
@@ -19,45 +18,45 @@ use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::Arc;
 
-/// Can be read, by those whom the module's parameter `mode` lets in.
+/// Mode of a file for reading. The module's parameter `mode` restricts it.
 pub(crate) const READ: u16 = 0o444;
-/// Can be written, by those.
+/// Mode of a file for writing, restricted likewise.
 pub(crate) const WRITE: u16 = 0o222;
-/// Can be read and written, by those.
+/// Mode of a file for both, restricted likewise.
 pub(crate) const READ_WRITE: u16 = 0o666;
 
-/// Something that files refer to; freed after they are gone.
+/// Data that files refer to. Freed after the files are removed.
 trait Erased: Send + Sync {}
 impl<T: Send + Sync> Erased for T {}
 
 /// A directory with its files.
 ///
-/// Dropping it removes it, and waits for the files' operations that run.
+/// The drop removes it, and waits for running operations of the files.
 ///
 /// # Invariants
 ///
-/// `entry` is a live directory. The inodes of the files in it, and in its groups, point into `data`, here or of
-/// a directory that it is in.
+/// `entry` is a live directory. The inodes of the files in it and in its groups point into `data`, of this
+/// directory or of one that contains it.
 pub(crate) struct Dir {
     entry: *mut bindings::dentry,
     data: KVec<KBox<dyn Erased>>,
-    /// Woken when the files are gone, so that no poll(2) sleeps on.
+    /// Woken when the files are removed, so that no poll(2) goes on sleeping.
     waiters: KVec<Arc<WaitQueue>>,
-    /// The directory that it is in, which must stay longer.
+    /// The directory that contains this one, which must live longer.
     _parent: Option<Arc<Dir>>,
 }
 
-/// A directory of a [`Dir`] whose files share that one's data. Removed together with the `Dir`.
+/// A directory in a [`Dir`] whose files use the data of the `Dir`. Removed together with the `Dir`.
 ///
 /// # Invariants
 ///
-/// `entry` is the live directory of `dir`, or a live one below it.
+/// `entry` is the live directory of `dir`, or a live directory below it.
 pub(crate) struct Group<'a> {
     dir: &'a mut Dir,
     entry: *mut bindings::dentry,
 }
 
-// SAFETY: debugfs has locks of its own.
+// SAFETY: debugfs has its own locks.
 unsafe impl Send for Dir {}
 // SAFETY: As above.
 unsafe impl Sync for Dir {}
@@ -73,15 +72,15 @@ impl<T> Clone for Data<T> {
 impl<T> Copy for Data<T> {}
 
 impl Dir {
-    /// Makes the directory `name` in debugfs' root.
+    /// Creates the directory `name` in debugfs' root.
     ///
-    /// Fails with `EEXIST` if it is there, `EPERM` or `ENODEV` if there is no debugfs (boot
-    /// option `debugfs=off`, or lockdown). May sleep.
+    /// Fails with `EEXIST` if the name exists. Fails with `EPERM` or `ENODEV` if debugfs is off (boot option
+    /// `debugfs=off`, or lockdown). May sleep.
     pub(crate) fn new(name: &str) -> Result<Self> {
         Self::make(name, None)
     }
 
-    /// Makes the directory `name` in `parent`. `EEXIST`: it is there. May sleep.
+    /// Creates the directory `name` in `parent`. `EEXIST`: the name exists. May sleep.
     pub(crate) fn within(parent: &Arc<Self>, name: &str) -> Result<Self> {
         Self::make(name, Some(parent.clone()))
     }
@@ -90,9 +89,9 @@ impl Dir {
         let above = parent
             .as_ref()
             .map_or(core::ptr::null_mut(), |parent| parent.entry);
-        // SAFETY: NULL or a live directory, by the invariant.
+        // SAFETY: The pointer is NULL, or by the invariant a live directory.
         let entry = unsafe { make_entry(name, above) }?;
-        // INVARIANT: Live, as the result says; no file is in it yet.
+        // INVARIANT: The directory was created above. It has no file yet.
         Ok(Self {
             entry,
             data: KVec::new(),
@@ -101,36 +100,36 @@ impl Dir {
         })
     }
 
-    /// Keeps data for as long as there are files.
+    /// Keeps `data` until the files are removed.
     pub(crate) fn data<T: Send + Sync + 'static>(&mut self, data: T) -> Result<Data<T>> {
         let data = KBox::new(data, GFP_KERNEL)?;
         let pointer: *const T = &*data;
-        // Unsized by hand: KBox has no coercion here.
+        // Unsized by hand, because KBox has no coercion here.
         let raw: *mut dyn Erased = KBox::into_raw(data);
-        // SAFETY: Just taken out of a box of the same allocation.
+        // SAFETY: The pointer is from a box of the same allocation.
         let data = unsafe { KBox::from_raw(raw) };
         self.data.push(data, GFP_KERNEL)?;
         Ok(Data(pointer))
     }
 
-    /// Makes the directory `name` in this one, for files that refer to data of this one. `EEXIST`: it is there.
-    /// May sleep.
+    /// Creates the directory `name` in this one, for files that use data of this one. `EEXIST`: the name
+    /// exists. May sleep.
     pub(crate) fn group(&mut self, name: &str) -> Result<Group<'_>> {
-        // SAFETY: Live, by the invariant.
+        // SAFETY: By the invariant the directory is live.
         let entry = unsafe { make_entry(name, self.entry) }?;
-        // INVARIANT: Live, as the result says, and in this directory.
+        // INVARIANT: The directory was created above, in this one.
         Ok(Group { dir: self, entry })
     }
 
     /// This directory itself, as the group of its files.
     pub(crate) fn top(&mut self) -> Group<'_> {
         let entry = self.entry;
-        // INVARIANT: Live, by the invariant of `Dir`.
+        // INVARIANT: By the invariant of `Dir` the directory is live.
         Group { dir: self, entry }
     }
 }
 
-/// Makes the directory `name` in `above`, or in debugfs' root if that is NULL.
+/// Creates the directory `name` in `above`; NULL stands for debugfs' root.
 ///
 /// # Safety
 ///
@@ -139,10 +138,10 @@ unsafe fn make_entry(name: &str, above: *mut bindings::dentry) -> Result<*mut bi
     let name = CString::try_from_fmt(fmt!("{name}"))?;
     // SAFETY:
     // - The name is NUL-terminated.
-    // - `above` is NULL or live, as the caller promises.
+    // - By the caller's contract `above` is NULL or live.
     let made = unsafe { bindings::debugfs_create_dir(name.as_ptr().cast(), above) };
     let entry = from_err_ptr(made)?;
-    // SAFETY: Just made, so it is there.
+    // SAFETY: The directory was created above, so it is live.
     unsafe { bindings::rtrace_set_access(entry) };
     Ok(entry)
 }
@@ -153,11 +152,11 @@ impl Group<'_> {
         self.dir.data(data)
     }
 
-    /// Makes the directory `name` in this one. `EEXIST`: it is there. May sleep.
+    /// Creates the directory `name` in this one. `EEXIST`: the name exists. May sleep.
     pub(crate) fn group(&mut self, name: &str) -> Result<Group<'_>> {
-        // SAFETY: Live, by the invariant.
+        // SAFETY: By the invariant the directory is live.
         let entry = unsafe { make_entry(name, self.entry) }?;
-        // INVARIANT: Live, as the result says, and below `dir`.
+        // INVARIANT: The directory was created above, below `dir`.
         Ok(Group {
             dir: self.dir,
             entry,
@@ -173,8 +172,8 @@ impl Group<'_> {
     ) -> Result {
         let name = CString::try_from_fmt(fmt!("{name}"))?;
         // SAFETY:
-        // - The directory is live, by the invariant.
-        // - `data` is kept until `dir` is removed, by `Dir::data`; the file's directory goes with that.
+        // - By the invariant the directory is live.
+        // - `Dir::data` keeps `data` until `dir` is removed, together with the file's directory.
         // - The operations are static, and take debugfs' guard themselves.
         let entry = from_err_ptr(unsafe {
             bindings::debugfs_create_file_unsafe(
@@ -185,7 +184,7 @@ impl Group<'_> {
                 operations,
             )
         })?;
-        // SAFETY: Just made, so it is there.
+        // SAFETY: The file was created above, so it is live.
         unsafe { bindings::rtrace_set_access(entry) };
         Ok(())
     }
@@ -194,9 +193,10 @@ impl Group<'_> {
 impl Drop for Dir {
     fn drop(&mut self) {
         // SAFETY:
-        // - Live, by the invariant.
-        // - Every `Dir` in it is gone, because that holds this one. Its groups are removed with it.
-        // - Waits for operations that run; new ones fail. After it nothing refers to `data` any more.
+        // - By the invariant the directory is live.
+        // - Each `Dir` in it is removed already, because it holds a reference to this one. Its groups are
+        //   removed with it.
+        // - The call waits for running operations; new ones fail. After it no file refers to `data` any more.
         unsafe { bindings::debugfs_remove(self.entry) };
         self.waiters.iter().for_each(|waiters| waiters.wake_all());
     }
@@ -207,19 +207,19 @@ const fn this_module() -> *mut bindings::module {
     (&raw const bindings::__this_module).cast_mut()
 }
 
-/// Keeps an open file's directory entry, and so its data, from going while an operation runs.
+/// A guard for one operation of an open file: it keeps the file's directory entry and data.
 struct Guard(*mut bindings::dentry);
 
 impl Guard {
-    /// Fails with `ENOENT` if the file has been removed.
+    /// Takes the guard. Fails with `ENOENT` if the file has been removed.
     ///
     /// # Safety
     ///
     /// `file` must be an open file of a [`Dir`].
     unsafe fn new(file: *mut bindings::file) -> Result<Self> {
-        // SAFETY: An open file's dentry stays while it is open.
+        // SAFETY: The dentry of a file stays while the file is open.
         let dentry = unsafe { (*file).__bindgen_anon_1.f_path.dentry };
-        // SAFETY: A debugfs dentry.
+        // SAFETY: The dentry is debugfs'.
         if unsafe { bindings::debugfs_file_get(dentry) } != 0 {
             return Err(ENOENT);
         }
@@ -229,17 +229,17 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // SAFETY: Got in `new`.
+        // SAFETY: `new` has taken the guard.
         unsafe { bindings::debugfs_file_put(self.0) };
     }
 }
 
 /// Whether a file may be opened: `ENOENT` while the module is being initialised.
 ///
-/// The kernel frees a module whose initialisation fails, although files are open. So no file is open before the
-/// initialisation has succeeded.
+/// If the initialisation fails, the kernel frees the module even if files are open. So files can be opened only
+/// after the initialisation has succeeded.
 fn may_open() -> Result {
-    // SAFETY: This module's; the kernel changes it meanwhile.
+    // SAFETY: The field belongs to this module. The kernel may change it at the same time.
     let state = unsafe { (&raw const (*this_module()).state).read_volatile() };
     if state == bindings::module_state_MODULE_STATE_COMING {
         return Err(ENOENT);
@@ -247,14 +247,14 @@ fn may_open() -> Result {
     Ok(())
 }
 
-/// Waits until the kernel has given back all references to this module of opens that [`may_open`] refused. Called
-/// when the initialisation fails and the files are removed. May sleep.
+/// Waits until the kernel has put the module references of all opens that [`may_open`] refused. Called after a
+/// failed initialisation, once the files are removed. May sleep.
 pub(crate) fn wait_for_refused() {
     /// The initialisation's own reference.
     const OWN: c_int = 1;
     // SAFETY:
-    // - This module is loaded, for it runs.
-    // - May sleep.
+    // - This module is loaded, because it runs.
+    // - This context may sleep.
     unsafe {
         while bindings::module_refcount(this_module()) > OWN {
             bindings::msleep(1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Files that are streams: read once, with poll, ioctl, splice and mmap.
+//! Stream files: each byte is read once. They support poll, ioctl, splice and mmap.
 //!
-//! An open one needs nothing of its directory: it works on when that is removed.
+//! An open file does not use its directory, so it works after the directory is removed.
 
 use super::{errno, may_open, this_module, Data, Dir, READ};
 use crate::sys::bindings;
@@ -14,36 +14,37 @@ use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
 use kernel::uaccess::{UserPtr, UserSlice, UserSliceWriter};
 
-/// A stream's behaviour. Everything may sleep.
+/// Behaviour of a stream file. All functions may sleep.
 pub(crate) trait StreamFile: 'static {
-    /// What the file is of.
+    /// Data behind the file.
     type Data: Send + Sync + 'static;
-    /// What an open file is; dropped when it is closed for the last time.
+    /// State of an open file, dropped at its last close.
     type Open: Send + Sync;
 
-    /// Opens. An error is open(2)'s.
+    /// Opens the file. An error is that of open(2).
     fn open(data: &Self::Data) -> Result<Self::Open>;
 
-    /// read(2): how many bytes were written to `out`. With `nonblock`, `EAGAIN` instead of waiting.
+    /// read(2): writes bytes to `out`, and returns their number. With `nonblock`, fails with `EAGAIN` and does
+    /// not wait.
     fn read(open: &Self::Open, out: &mut UserSliceWriter, nonblock: bool) -> Result<usize>;
 
-    /// poll(2): registers with what wakes it, and says what is ready (`POLLIN` etc.).
+    /// poll(2): registers with the queue that wakes it, and returns the ready events (`POLLIN` etc.).
     fn poll(open: &Self::Open, file: &File, table: &PollTable<'_>) -> u32;
 
-    /// ioctl(2). `argument` is a pointer or a number, as `request` says.
+    /// ioctl(2). `request` decides whether `argument` is a pointer or a number.
     fn ioctl(open: &Self::Open, request: u32, argument: UserPtr) -> Result<isize>;
 
-    /// splice(2) into a pipe: how many bytes were moved.
+    /// splice(2): moves bytes into a pipe, and returns their number.
     fn splice(open: &Self::Open, pipe: &mut Pipe, len: usize) -> Result<usize>;
 
-    /// mmap(2). What is mapped keeps the file open.
+    /// mmap(2). A mapping keeps the file open.
     fn mmap(_open: &Self::Open, _mapping: &Mapping<'_>) -> Result {
         Err(ENODEV)
     }
 }
 
 impl Dir {
-    /// Makes a stream file. May sleep.
+    /// Creates a stream file. May sleep.
     pub(crate) fn stream<F: StreamFile>(&mut self, name: &str, data: Data<F::Data>) -> Result {
         let table = &Operations::<F>::TABLE;
         self.top().file(name, READ, data.0.cast(), table)
@@ -51,7 +52,7 @@ impl Dir {
 }
 
 /// An open stream file.
-// Fields in the order of their end: the queues go last.
+// Fields in the order of the drop: the queues are dropped last.
 #[pin_data]
 struct Opened<F: StreamFile> {
     open: F::Open,
@@ -69,7 +70,7 @@ impl<F: StreamFile> Operations<F> {
         read: Some(Self::read),
         poll: Some(Self::poll),
         unlocked_ioctl: Some(Self::ioctl),
-        // The requests and their arguments are the same for 32-bit programs.
+        // Requests and arguments are the same for 32-bit programs.
         compat_ioctl: bindings::compat_ptr_ioctl,
         splice_read: Some(Self::splice),
         mmap: Some(Self::mmap),
@@ -81,10 +82,10 @@ impl<F: StreamFile> Operations<F> {
     ///
     /// # Safety
     ///
-    /// For debugfs to call, with a file that [`Dir::stream`] made.
+    /// Only debugfs calls this, with a file that [`Dir::stream`] created.
     unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
-        // SAFETY: debugfs opens the files of a `Dir` with their inode, which points to the data,
-        // and holds its guard meanwhile.
+        // SAFETY: debugfs opens a file of a `Dir` with the file's inode, which points to the data. It holds its
+        // guard during the call.
         let data = unsafe { &*(*inode).i_private.cast::<F::Data>() };
         let opened = may_open().and_then(|()| F::open(data)).and_then(|open| {
             let opened = pin_init!(Opened::<F> {
@@ -95,7 +96,7 @@ impl<F: StreamFile> Operations<F> {
         });
         match opened {
             Ok(opened) => {
-                // SAFETY: The file is being opened by us. Pinned until `release` takes the box back.
+                // SAFETY: We are opening the file. The state is pinned until `release` frees the box.
                 unsafe {
                     (*file).private_data = KBox::into_raw(Pin::into_inner_unchecked(opened)).cast();
                     bindings::stream_open(inode, file);
@@ -110,20 +111,20 @@ impl<F: StreamFile> Operations<F> {
     ///
     /// # Safety
     ///
-    /// For the kernel to call, with a file that [`open`](Self::open) opened, once.
+    /// Only the kernel calls this, once, with a file that [`open`](Self::open) opened.
     unsafe extern "C" fn release(_: *mut bindings::inode, file: *mut bindings::file) -> c_int {
-        // SAFETY: Put there by `open`; nobody uses the file any more.
+        // SAFETY: `open` stored the pointer. No code uses the file any more.
         drop(unsafe { KBox::from_raw((*file).private_data.cast::<Opened<F>>()) });
         0
     }
 
-    /// What `open` made.
+    /// The state that `open` created.
     ///
     /// # Safety
     ///
-    /// `file` must be open with these operations, for as long as the result is used.
+    /// `file` must be open with these operations while the result is used.
     unsafe fn opened<'a>(file: *mut bindings::file) -> &'a Opened<F> {
-        // SAFETY: Put there by `open`, taken back by `release` only.
+        // SAFETY: `open` stored the pointer, and only `release` frees it.
         unsafe { &*(*file).private_data.cast::<Opened<F>>() }
     }
 
@@ -131,14 +132,14 @@ impl<F: StreamFile> Operations<F> {
     ///
     /// # Safety
     ///
-    /// For the kernel to call, with an open file of these operations.
+    /// Only the kernel calls this, with an open file of these operations.
     unsafe extern "C" fn read(
         file: *mut bindings::file,
         buffer: *mut c_char,
         count: usize,
         _position: *mut bindings::loff_t,
     ) -> isize {
-        // SAFETY: The kernel calls with an open file of these operations.
+        // SAFETY: The kernel passes an open file of these operations.
         let (opened, flags) = unsafe { (Self::opened(file), (*file).f_flags) };
         let mut out = UserSlice::new(UserPtr::from_ptr(buffer.cast()), count).writer();
         F::read(&opened.open, &mut out, flags & bindings::O_NONBLOCK != 0)
@@ -154,8 +155,8 @@ impl<F: StreamFile> Operations<F> {
         file: *mut bindings::file,
         table: *mut bindings::poll_table,
     ) -> bindings::__poll_t {
-        // SAFETY: The kernel calls with an open file of these operations; poll takes no
-        // fdget_pos section.
+        // SAFETY: The kernel passes an open file of these operations. This thread is in no fdget_pos section,
+        // because poll takes none.
         let (opened, file) = unsafe { (Self::opened(file), File::from_raw_file(file)) };
         F::poll(&opened.open, file, &opened.polled.table(table))
     }
@@ -170,7 +171,7 @@ impl<F: StreamFile> Operations<F> {
         request: c_uint,
         argument: c_ulong,
     ) -> c_long {
-        // SAFETY: The kernel calls with an open file of these operations.
+        // SAFETY: The kernel passes an open file of these operations.
         let opened = unsafe { Self::opened(file) };
         F::ioctl(&opened.open, request, UserPtr::from_addr(argument)).unwrap_or_else(errno)
     }
@@ -179,7 +180,7 @@ impl<F: StreamFile> Operations<F> {
     ///
     /// # Safety
     ///
-    /// As [`read`](Self::read), and with a pipe whose lock is held, or that is the calling task's own
+    /// As [`read`](Self::read). The pipe's lock must be held, or the pipe must be the calling task's own
     /// (sendfile(2)).
     unsafe extern "C" fn splice(
         file: *mut bindings::file,
@@ -188,9 +189,9 @@ impl<F: StreamFile> Operations<F> {
         len: usize,
         _flags: c_uint,
     ) -> isize {
-        // SAFETY: The kernel calls with an open file of these operations.
+        // SAFETY: The kernel passes an open file of these operations.
         let opened = unsafe { Self::opened(file) };
-        // By the contract no other thread uses the pipe now.
+        // By the contract no other thread uses the pipe during the call.
         F::splice(&opened.open, &mut Pipe(pipe), len).map_or_else(errno, |bytes| bytes as isize)
     }
 
@@ -198,13 +199,13 @@ impl<F: StreamFile> Operations<F> {
     ///
     /// # Safety
     ///
-    /// As [`read`](Self::read), and with an area that is being made for this call.
+    /// As [`read`](Self::read). The area must be created for this call.
     unsafe extern "C" fn mmap(
         file: *mut bindings::file,
         area: *mut bindings::vm_area_struct,
     ) -> c_int {
         // SAFETY:
-        // - The kernel calls with an open file of these operations.
+        // - The kernel passes an open file of these operations.
         // - The area is new, and the caller holds its lock.
         let (opened, area) = unsafe { (Self::opened(file), VmaNew::from_raw(area)) };
         F::mmap(&opened.open, &Mapping(area)).map_or_else(Error::to_errno, |()| 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Files that are text: made when reading begins, the same until it begins again.
+//! Text files. The text is created when a read begins at offset 0, and stays the same until the next such read.
 
 use super::{errno, may_open, this_module, Data, Dir, Group, Guard};
 use crate::arch::word::SharedWord;
@@ -12,22 +12,22 @@ use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 use kernel::uaccess::{UserPtr, UserSlice};
 
-/// The longest text that can be written in one go, in bytes.
+/// Maximum length of a text that one write(2) can write, in bytes.
 const WRITE_MAX: usize = 64 * 1024;
 
-/// stdio, and with it a shell's `echo`, writes a long text in blocks of so many bytes, or of a multiple
+/// Block size of stdio, and of a shell's `echo`: a long text is written in blocks of this size or of a multiple
 /// of it.
 const STDIO_BLOCK: usize = 1024;
 
-/// A text that grows.
+/// A text that is being written.
 pub(crate) struct Text {
     bytes: VVec<u8>,
-    /// An allocation failed: what was written is not whole.
+    /// An allocation failed, so the text is incomplete.
     truncated: bool,
 }
 
 impl Text {
-    /// An empty one.
+    /// An empty text.
     pub(crate) fn new() -> Self {
         Self {
             bytes: VVec::new(),
@@ -35,7 +35,7 @@ impl Text {
         }
     }
 
-    /// What was written.
+    /// The text so far.
     pub(crate) fn as_str(&self) -> &str {
         // Only strings are ever added.
         core::str::from_utf8(&self.bytes).unwrap_or("")
@@ -53,29 +53,29 @@ impl fmt::Write for Text {
     }
 }
 
-/// What a text file shows, and does when it is written to.
+/// Contents of a text file, and its reaction to writes.
 pub(crate) trait TextFile: 'static {
-    /// What the file is of.
+    /// Data behind the file.
     type Data: Send + Sync + 'static;
 
-    /// Whether a byte ends an item, where the text is a list that may be long. An item in which a
-    /// write of whole blocks (of 1024 bytes) ends goes on in the next write of the same open file,
-    /// or ends when that is closed.
+    /// Whether a byte ends an item, for a file whose text is a list that may be long. If a write of whole
+    /// blocks (of 1024 bytes) ends within an item, the item continues in the next write of the same open file.
+    /// If the file is closed first, the item ends there.
     fn ends_item(_data: &Self::Data) -> Option<fn(u8) -> bool> {
         None
     }
 
-    /// Writes the text. May sleep.
+    /// Writes the text to `out`. May sleep.
     fn show(data: &Self::Data, out: &mut Text) -> Result;
 
-    /// Takes what was written. May sleep. On error nothing must have changed.
+    /// Handles a written text. May sleep. An error must leave everything unchanged.
     fn store(_data: &Self::Data, _input: &str) -> Result {
         Err(EPERM)
     }
 
-    /// What is written to a file that was opened with `O_TRUNC`, as a shell's `>` does, takes the
-    /// place of all there was: the first write, or the empty text if there is none. As
-    /// [`store`](Self::store); files whose text is one value need not tell the two apart.
+    /// Handles the first write to a file that was opened with `O_TRUNC`, as a shell's `>` does: `input`
+    /// replaces the old text. If the file is closed without a write, `input` is empty. Otherwise as
+    /// [`store`](Self::store). A file whose text is one value need not distinguish both.
     fn replace(data: &Self::Data, input: &str) -> Result {
         if input.is_empty() {
             return Ok(());
@@ -117,7 +117,7 @@ impl TextChanges {
 }
 
 impl Dir {
-    /// Makes a text file. May sleep.
+    /// Creates a text file. May sleep.
     pub(crate) fn text<F: TextFile>(
         &mut self,
         name: &str,
@@ -129,14 +129,14 @@ impl Dir {
 }
 
 impl Group<'_> {
-    /// Makes a text file. May sleep.
+    /// Creates a text file. May sleep.
     pub(crate) fn text<F: TextFile>(
         &mut self,
         name: &str,
         mode: u16,
         data: Data<F::Data>,
     ) -> Result {
-        // SAFETY: By the invariant of `Dir`, that of the group or one that it is in keeps the data.
+        // SAFETY: By the invariant of `Dir`, the group's directory or one that contains it keeps the data.
         if let Some(changes) = F::changes(unsafe { &*data.0 }) {
             self.dir.waiters.push(changes.waiters.clone(), GFP_KERNEL)?;
         }
@@ -155,9 +155,9 @@ struct Open<F: TextFile> {
 }
 
 struct State {
-    /// Opened with `O_TRUNC`, and not written to yet.
+    /// The file was opened with `O_TRUNC`, and not written to yet.
     truncated: bool,
-    /// The beginning of an item that the next write goes on with.
+    /// The beginning of an item that the next write continues.
     unfinished: KVVec<u8>,
     text: Option<Arc<Text>>,
     /// Number of changes when the text was made.
@@ -165,7 +165,7 @@ struct State {
 }
 
 impl<F: TextFile> Open<F> {
-    /// The file's data. `guard` is of this open file.
+    /// The file's data. `guard` must be of this open file.
     fn data<'a>(&self, _guard: &'a Guard) -> &'a F::Data {
         // SAFETY: The data stays while the guard is held.
         unsafe { &*self.data }
@@ -190,9 +190,9 @@ impl<F: TextFile> Operations<F> {
     ///
     /// # Safety
     ///
-    /// For debugfs to call, with a file that [`Dir::text`] made.
+    /// Only debugfs calls this, with a file that [`Dir::text`] created.
     unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
-        // SAFETY: debugfs opens the files of a `Dir` with their inode, which points to the data.
+        // SAFETY: debugfs opens a file of a `Dir` with the file's inode, which points to the data.
         let (data, flags) = unsafe { ((*inode).i_private.cast::<F::Data>(), (*file).f_flags) };
         let state = State {
             truncated: flags & bindings::O_TRUNC != 0
@@ -208,7 +208,7 @@ impl<F: TextFile> Operations<F> {
         });
         match may_open().and_then(|()| KBox::pin_init(open, GFP_KERNEL)) {
             Ok(open) => {
-                // SAFETY: Pinned for as long as the file is open; `release` takes it back.
+                // SAFETY: The state is pinned while the file is open; `release` frees it.
                 unsafe {
                     (*file).private_data = KBox::into_raw(Pin::into_inner_unchecked(open)).cast()
                 };
@@ -222,9 +222,9 @@ impl<F: TextFile> Operations<F> {
     ///
     /// # Safety
     ///
-    /// For the kernel to call, with a file that [`open`](Self::open) opened, once.
+    /// Only the kernel calls this, once, with a file that [`open`](Self::open) opened.
     unsafe extern "C" fn release(_: *mut bindings::inode, file: *mut bindings::file) -> c_int {
-        // SAFETY: The kernel calls with a file of these operations.
+        // SAFETY: The kernel passes a file of these operations.
         if let Ok(guard) = unsafe { Guard::new(file) } {
             // SAFETY: As above.
             let open = unsafe { Self::opened(file) };
@@ -235,18 +235,18 @@ impl<F: TextFile> Operations<F> {
             };
             let last = core::str::from_utf8(&unfinished).unwrap_or("");
             if truncated || !last.is_empty() {
-                // Nobody is there to hear of an error.
+                // close(2) cannot report the error.
                 let _ = Self::take(open, data, last);
             }
         }
-        // SAFETY: Put there by `open`; nobody uses the file any more.
+        // SAFETY: `open` stored the pointer. No code uses the file any more.
         drop(unsafe { KBox::from_raw((*file).private_data.cast::<Open<F>>()) });
         0
     }
 
-    /// Has the file take what was written.
+    /// Passes a written text to the file.
     fn take(open: &Open<F>, data: &F::Data, input: &str) -> Result {
-        // Refused or not, it was the write that the truncation was for.
+        // The truncation belongs to this write, even if the file refuses the text.
         if core::mem::take(&mut open.state.lock().truncated) {
             F::replace(data, input)
         } else {
@@ -254,7 +254,7 @@ impl<F: TextFile> Operations<F> {
         }
     }
 
-    /// The same with a list, which goes on with this write. Its last item may go on with the next one.
+    /// Passes a written part of a list to the file. Its last item may continue in the next write.
     fn take_items(open: &Open<F>, data: &F::Data, mut written: KVVec<u8>) -> Result {
         let count = written.len();
         let mut input = core::mem::take(&mut open.state.lock().unfinished);
@@ -282,7 +282,7 @@ impl<F: TextFile> Operations<F> {
         Ok(())
     }
 
-    /// The file's text. It is made anew if it is read from its `beginning`.
+    /// The file's text. A read from the `beginning` creates it anew.
     ///
     /// # Safety
     ///
@@ -296,7 +296,7 @@ impl<F: TextFile> Operations<F> {
             Some(text) if !beginning => return Ok(text.clone()),
             _ => {}
         }
-        // Before the text is made, so that a change meanwhile is not missed.
+        // The version is read before the text is created, so that a change in between is not missed.
         let version = F::changes(data).map_or(0, |changes| changes.count.load());
         let mut text = Text::new();
         let shown = F::show(data, &mut text);
@@ -316,7 +316,7 @@ impl<F: TextFile> Operations<F> {
     ///
     /// `file` must be open with these operations while the result is used.
     unsafe fn opened<'a>(file: *mut bindings::file) -> &'a Open<F> {
-        // SAFETY: Put there by `open`, taken back by `release` only.
+        // SAFETY: `open` stored the pointer, and only `release` frees it.
         unsafe { &*(*file).private_data.cast::<Open<F>>() }
     }
 
@@ -324,20 +324,20 @@ impl<F: TextFile> Operations<F> {
     ///
     /// # Safety
     ///
-    /// For the kernel to call, with an open file of these operations.
+    /// Only the kernel calls this, with an open file of these operations.
     unsafe extern "C" fn read(
         file: *mut bindings::file,
         buffer: *mut c_char,
         count: usize,
         position: *mut bindings::loff_t,
     ) -> isize {
-        // SAFETY: The kernel calls with an open file of these operations, and with its position.
+        // SAFETY: The kernel passes an open file of these operations, and its position.
         let text = match unsafe { Self::text(file, *position == 0) } {
             Ok(text) => text,
             Err(error) => return errno(error),
         };
-        // Without the guard and the lock: the copy may wait for user memory for ever.
-        // SAFETY: The text has this many bytes; the rest is the caller's.
+        // Guard and lock are released: the copy may wait for user memory for ever.
+        // SAFETY: The text has this many bytes. The other arguments are the caller's.
         unsafe {
             bindings::simple_read_from_buffer(
                 buffer.cast(),
@@ -368,7 +368,7 @@ impl<F: TextFile> Operations<F> {
             let mut input = KVVec::new();
             UserSlice::new(UserPtr::from_ptr(buffer.cast_mut().cast()), count)
                 .read_all(&mut input, GFP_KERNEL)?;
-            // SAFETY: The kernel calls with an open file of these operations.
+            // SAFETY: The kernel passes an open file of these operations.
             let (open, guard) = unsafe { (Self::opened(file), Guard::new(file)?) };
             let data = open.data(&guard);
             // As ftrace: 0 bytes add nothing to a list, and are no value.
@@ -393,7 +393,7 @@ impl<F: TextFile> Operations<F> {
         table: *mut bindings::poll_table,
     ) -> bindings::__poll_t {
         const ALWAYS: u32 = bindings::POLLIN | bindings::POLLOUT;
-        // SAFETY: The kernel calls with an open file of these operations.
+        // SAFETY: The kernel passes an open file of these operations.
         let (open, guard) = unsafe { (Self::opened(file), Guard::new(file)) };
         let Ok(guard) = guard else {
             return bindings::POLLERR | bindings::POLLHUP;
@@ -402,7 +402,7 @@ impl<F: TextFile> Operations<F> {
         let Some(changes) = F::changes(data) else {
             return ALWAYS;
         };
-        // SAFETY: An open file, and no fdget_pos section on this thread: poll takes none.
+        // SAFETY: The file is open. This thread is in no fdget_pos section, because poll takes none.
         let file = unsafe { File::from_raw_file(file) };
         let table = open.polled.table(table);
         if changes.waiters.register(file, &table).is_err() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Being called where functions begin, by ftrace.
+//! Hooks for function entries, by ftrace.
 
 use crate::sys::bindings;
 use core::ptr::NonNull;
@@ -9,55 +9,54 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::types::Opaque;
 
-/// What is called where a function begins: in any context, NMI included, preemptible or not. It must
-/// call nothing that can be traced without seeing that it recurs.
+/// Receives the entries of functions: in any context, NMI included, preemptible or not. It must detect its own
+/// recursion before it calls code that can be traced.
 pub(crate) trait Begins: Send + Sync + 'static {
-    /// With the place in the function where ftrace calls, and where the function returns to.
+    /// Handles an entry. `ip` is the place where the function calls ftrace; `parent_ip` is its return address.
     fn begins(&self, ip: usize, parent_ip: usize);
 }
 
-/// Has a `T` called where some functions begin.
+/// A hook: ftrace calls a `T` at the entries of some functions.
 ///
 /// # Invariants
 ///
-/// - `hooked` is from `KBox::into_raw`, and its `ops` are registered, with a filter that is not empty:
-///   an empty one stands for all functions.
-/// - It stays where it is as long as they are.
+/// - `hooked` is from `KBox::into_raw`. Its `ops` are registered, with a filter that is not empty: an empty
+///   filter selects all functions.
+/// - The object behind `hooked` does not move while `ops` is registered.
 pub(crate) struct BeginHook<T> {
     hooked: NonNull<Hooked<T>>,
 }
 
-/// The operations come first, so that their address is that of all.
+/// The operations are the first field, so that both have the same address.
 #[repr(C)]
 struct Hooked<T> {
     ops: Opaque<bindings::ftrace_ops>,
     target: Arc<T>,
 }
 
-// SAFETY: The kernel's functions for these operations have locks of their own; the target is `Send`
-// and `Sync`.
+// SAFETY: The kernel's functions for these operations have their own locks; the target is `Send` and `Sync`.
 unsafe impl<T: Send + Sync> Send for BeginHook<T> {}
 // SAFETY: As above.
 unsafe impl<T: Send + Sync> Sync for BeginHook<T> {}
 
 impl<T: Begins> BeginHook<T> {
-    /// Has it called for these functions, by their addresses; there is one at least (`EINVAL`).
-    /// `EINVAL`, too: one of them is none. May sleep.
+    /// Hooks these functions, given by their addresses. `EINVAL`: there are none, or no traceable function is
+    /// at one of the addresses. May sleep.
     pub(crate) fn new(functions: &[usize], target: Arc<T>) -> Result<Self> {
         let ops = bindings::ftrace_ops {
             func: Some(begins::<T>),
-            // The target is an RCU reader. FTRACE_OPS_FL_RCU is not needed: on a processor that selects
-            // ARCH_WANTS_NO_INSTR, all code that runs while RCU does not watch is `noinstr`, and ftrace does not
-            // call for it. The flag would have ftrace test that, and its recursion, in each call.
+            // The target is an RCU reader without FTRACE_OPS_FL_RCU. On a processor that selects
+            // ARCH_WANTS_NO_INSTR, all code that runs while RCU does not watch is `noinstr`, and ftrace does
+            // not call for it. With the flag, ftrace would test for that and for recursion in each call.
             ..Default::default()
         };
         let ops = Opaque::new(ops);
         let hooked = KBox::into_raw(KBox::new(Hooked { ops, target }, GFP_KERNEL)?);
         // SAFETY:
-        // - From `into_raw`: live, and not registered, so that it may be dropped where this fails. What
-        //   the filter has allocated is freed before.
-        // - The filter is not empty when they are registered.
-        // - Registered, they stay where they are until `drop`.
+        // - The operations are from `into_raw`: they live and are not registered. So they may be dropped if
+        //   this fails. The filter's memory is freed before that.
+        // - The filter is not empty at the registration.
+        // - Registered operations do not move until `drop`.
         let registered = unsafe {
             let registered = filter(hooked.cast(), functions)
                 .and_then(|()| to_result(bindings::register_ftrace_function(hooked.cast())));
@@ -68,13 +67,13 @@ impl<T: Begins> BeginHook<T> {
             registered
         };
         registered?;
-        // INVARIANT: Registered above; nothing moves it.
+        // INVARIANT: The operations were registered above. No code moves them.
         let hooked = NonNull::new(hooked).ok_or(EINVAL)?;
         Ok(Self { hooked })
     }
 
-    /// Has it called for these functions instead. On failure it is called as before. Otherwise as
-    /// [`new`](Self::new).
+    /// Hooks these functions instead of the previous ones. On failure the selection stays unchanged. Errors and
+    /// context as for [`new`](Self::new).
     pub(crate) fn select(&self, functions: &[usize]) -> Result {
         // SAFETY: By the invariant the operations live.
         unsafe { filter(self.hooked.as_ptr().cast(), functions) }
@@ -82,14 +81,15 @@ impl<T: Begins> BeginHook<T> {
 }
 
 impl<T> Drop for BeginHook<T> {
-    /// Waits until it runs nowhere.
+    /// Waits until the hook does not run on any CPU.
     fn drop(&mut self) {
         let hooked = self.hooked.as_ptr();
         // SAFETY:
-        // - By the invariant they are registered. As they are not part of the kernel's own data,
-        //   nobody runs the callback when this has succeeded.
-        // - Then nobody uses them, nor the filter; they are from `into_raw`. ftrace refuses only once
-        //   it has found an error of its own and is off: what still has them must find them there.
+        // - By the invariant the operations are registered. They are not part of the kernel's own data. So
+        //   after success no CPU runs the callback.
+        // - Then no other code uses the operations or the filter; they are from `into_raw`. ftrace refuses only
+        //   after it has found an error of its own and turned itself off. Code that still has the operations
+        //   must then find them at their address, so they are leaked.
         unsafe {
             if bindings::unregister_ftrace_function(hooked.cast()) == 0 {
                 bindings::ftrace_free_filter(hooked.cast());
@@ -108,15 +108,15 @@ unsafe fn filter(ops: *mut bindings::ftrace_ops, functions: &[usize]) -> Result 
         return Err(EINVAL);
     }
     let functions = functions.as_ptr().cast_mut();
-    // SAFETY: By the contract; so many addresses, which are only read. The new filter takes the old
-    // one's place.
+    // SAFETY: By the contract. `functions` has `count` addresses, which are only read. The new filter replaces
+    // the old one.
     to_result(unsafe { bindings::ftrace_set_filter_ips(ops, functions, count, 0, 1) })
 }
 
 /// # Safety
 ///
-/// `ops` must be those of a `Hooked<T>` that lives.
-// Kprobes stay out, as of all probes.
+/// `ops` must be those of a live `Hooked<T>`.
+// In this section kprobes cannot be placed, as in all probes.
 #[link_section = ".kprobes.text"]
 unsafe extern "C" fn begins<T: Begins>(
     ip: c_ulong,
@@ -124,7 +124,8 @@ unsafe extern "C" fn begins<T: Begins>(
     ops: *mut bindings::ftrace_ops,
     _registers: *mut bindings::ftrace_regs,
 ) {
-    // SAFETY: By the contract; the operations are the first field. Nobody has the target mutably.
+    // SAFETY: By the contract. The operations are the first field. No code has a mutable reference to the
+    // target.
     let target = unsafe { &(*ops.cast::<Hooked<T>>()).target };
     target.begins(ip, parent_ip);
 }

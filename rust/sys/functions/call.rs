@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Being called where functions begin and where they return, by fprobe.
+//! Hooks for function entries and returns, by fprobe.
 
 use crate::arch::clock::monotonic_ns;
 use crate::sys::bindings;
@@ -11,55 +11,55 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::types::Opaque;
 
-/// What is called where a function is called and where it returns: in any context, NMI included, with
-/// preemption disabled. The kernel sees to it that it does not recur.
+/// Receives the calls and returns of functions: in any context, NMI included, with preemption disabled. The
+/// kernel prevents recursion.
 pub(crate) trait Calls: Send + Sync + 'static {
-    /// What is kept from the call to the return. It is not dropped.
+    /// Data that is kept from the call to the return. It is not dropped.
     type Kept: Copy + Send + 'static;
 
-    /// It is called. What is kept, if its return is of interest.
+    /// Handles a call of `function`. Returns the data to keep, or [`None`] to skip the return.
     fn called(&self, function: usize) -> Option<Self::Kept>;
 
-    /// It returns.
+    /// Handles the return of that call.
     fn returned(&self, function: usize, kept: Self::Kept);
 }
 
-/// Has a `T` called for the calls of some functions.
+/// A hook: the kernel calls a `T` for the calls of some functions.
 ///
 /// # Invariants
 ///
 /// - `hooked` is from `KBox::into_raw`, and its probe is registered.
-/// - It stays where it is as long as that is.
+/// - The object behind `hooked` does not move while the probe is registered.
 pub(crate) struct CallHook<T> {
     hooked: NonNull<Hooked<T>>,
 }
 
-/// The probe comes first, so that its address is that of all.
+/// The probe is the first field, so that both have the same address.
 #[repr(C)]
 struct Hooked<T> {
     probe: Opaque<bindings::fprobe>,
     target: Arc<T>,
-    /// When it was made, in nanoseconds of the monotonic clock.
+    /// Time of creation, in nanoseconds of the monotonic clock.
     made: u64,
 }
 
-/// What a task keeps of a call until that returns.
+/// Data that a task keeps from a call to its return.
 #[repr(C)]
 struct Kept<V> {
-    /// Of the hook: the kernel knows probes by their addresses, so this one may get the returns of calls
-    /// that another one saw which was at the same address before.
+    /// `made` of the hook. The kernel identifies probes by their addresses. So a hook may get returns of calls
+    /// that an earlier hook at the same address saw.
     made: u64,
     value: V,
 }
 
-// SAFETY: The kernel's functions for fprobes have locks of their own; the target is `Send` and `Sync`.
+// SAFETY: The kernel's functions for fprobes have their own locks; the target is `Send` and `Sync`.
 unsafe impl<T: Send + Sync> Send for CallHook<T> {}
 // SAFETY: As above.
 unsafe impl<T: Send + Sync> Sync for CallHook<T> {}
 
 impl<T: Calls> CallHook<T> {
-    /// Has it called for these functions, by their addresses, of which each is there once; there is one
-    /// at least (`EINVAL`). `ENOENT`: one of them is none. May sleep.
+    /// Hooks these functions, given by distinct addresses. Errors: `EINVAL` if there are none, `ENOENT` if no
+    /// traceable function is at one of the addresses. May sleep.
     pub(crate) fn new(functions: &[usize], target: Arc<T>) -> Result<Self> {
         const { assert!(align_of::<Kept<T::Kept>>() <= align_of::<usize>()) };
         let probe = bindings::fprobe {
@@ -75,26 +75,26 @@ impl<T: Calls> CallHook<T> {
             made: monotonic_ns(),
         };
         let hooked = KBox::into_raw(KBox::new(hooked, GFP_KERNEL)?);
-        // SAFETY: The probe lives, where it is, until `drop` has unregistered it. So many addresses,
-        // which are only read.
+        // SAFETY: The probe lives, and does not move, until `drop` has unregistered it. `functions` has `count`
+        // addresses, which are only read.
         let registered = to_result(unsafe {
             bindings::register_fprobe_ips(hooked.cast(), functions.as_ptr().cast_mut(), count)
         });
         if let Err(error) = registered {
-            // SAFETY: From `into_raw`, and not registered.
+            // SAFETY: The pointer is from `into_raw`, and the probe is not registered.
             drop(unsafe { KBox::from_raw(hooked) });
             return Err(error);
         }
-        // INVARIANT: Registered above; nothing moves it.
+        // INVARIANT: The probe was registered above. No code moves it.
         let hooked = NonNull::new(hooked).ok_or(EINVAL)?;
         Ok(Self { hooked })
     }
 }
 
 impl<T> CallHook<T> {
-    /// How many calls were not seen, for so many of their task had not returned.
+    /// Number of calls that were missed because too many earlier calls of their task had not returned.
     pub(crate) fn missed(&self) -> u64 {
-        // SAFETY: A word of a live probe.
+        // SAFETY: The word belongs to a live probe.
         unsafe {
             let probe = self.hooked.as_ptr().cast::<bindings::fprobe>();
             (&raw const (*probe).nmissed).read_volatile() as u64
@@ -103,12 +103,12 @@ impl<T> CallHook<T> {
 }
 
 impl<T> Drop for CallHook<T> {
-    /// Waits until it runs nowhere. Returns of calls that are under way are not seen any more, not even by
-    /// a hook that is made where this one was.
+    /// Waits until no handler runs. Calls that have not returned yet are forgotten: no hook sees their returns,
+    /// even if it is created at the same address.
     fn drop(&mut self) {
         // SAFETY:
-        // - By the invariant it is registered. Nobody runs its handlers when this returns.
-        // - Then nobody uses it; it is from `into_raw`.
+        // - By the invariant the probe is registered. When the first call returns, no CPU runs its handlers.
+        // - Then no other code uses the object, which is from `into_raw`.
         unsafe {
             bindings::unregister_fprobe(self.hooked.as_ptr().cast());
             drop(KBox::from_raw(self.hooked.as_ptr()));
@@ -118,8 +118,7 @@ impl<T> Drop for CallHook<T> {
 
 /// # Safety
 ///
-/// `probe` must be that of a `Hooked<T>` that lives, and `kept` have room for what is kept, for this
-/// call alone.
+/// `probe` must be that of a live `Hooked<T>`. `kept` must have room for the data to keep, for this call alone.
 #[link_section = ".kprobes.text"]
 unsafe extern "C" fn called<T: Calls>(
     probe: *mut bindings::fprobe,
@@ -128,8 +127,8 @@ unsafe extern "C" fn called<T: Calls>(
     _registers: *mut bindings::ftrace_regs,
     kept: *mut c_void,
 ) -> c_int {
-    // SAFETY: By the contract; the probe is the first field. Nobody has it mutably. The room begins at a
-    // word.
+    // SAFETY: By the contract. The probe is the first field. No code has a mutable reference to the object. The
+    // room is aligned to a word.
     let (hooked, kept) = unsafe {
         (
             &*probe.cast::<Hooked<T>>(),
@@ -148,8 +147,8 @@ unsafe extern "C" fn called<T: Calls>(
 
 /// # Safety
 ///
-/// `probe` must be that of a `Hooked<T>` that lives. For this call a probe at this address has kept what
-/// `kept` points to: this one's [`called`], or another one's that was there before.
+/// `probe` must be that of a live `Hooked<T>`. `kept` must point to the data that a probe at this address kept
+/// for this call: this probe's [`called`], or an earlier probe at the address.
 #[link_section = ".kprobes.text"]
 unsafe extern "C" fn returned<T: Calls>(
     probe: *mut bindings::fprobe,
@@ -160,10 +159,10 @@ unsafe extern "C" fn returned<T: Calls>(
 ) {
     let kept = kept.cast::<Kept<T::Kept>>();
     // SAFETY:
-    // - By the contract; the probe is the first field. Nobody has it mutably.
-    // - What is kept begins with a word, whose probe ever it was, if there is anything (not NULL).
-    // - If that is this hook's, `called` has put there the rest, for this `T`: no two hooks at one address
-    //   are made at the same moment, for the kernel waits for RCU before the first one goes.
+    // - By the contract. The probe is the first field. No code has a mutable reference to the object.
+    // - If there is data (not NULL), it begins with a word, whichever probe kept it.
+    // - If this word is that of this hook, `called` has stored the rest, for this `T`. No two hooks at one
+    //   address are made at the same moment, because the kernel waits for RCU before the first one is freed.
     unsafe {
         let hooked = &*probe.cast::<Hooked<T>>();
         if !kept.is_null() && (&raw const (*kept).made).read() == hooked.made {

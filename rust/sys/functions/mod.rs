@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Functions of the kernel and its modules that can be traced: their names and addresses, and being
-//! called where they begin and where they return.
+//! Functions of the kernel and its modules that can be traced: their names and addresses, and hooks for their
+//! entries and returns.
 
 pub(crate) mod begin;
 pub(crate) mod call;

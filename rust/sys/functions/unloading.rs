@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Being told that code of a module goes: all of it when the module is unloaded, and what is for its
-//! beginning alone once it has begun.
+//! Notification that a module's code is freed: all of it at the unloading, and the code for its initialisation
+//! alone once the initialisation is over.
 
 use crate::sys::bindings;
 use kernel::error::to_result;
@@ -9,51 +9,51 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::types::Opaque;
 
-/// What is told.
+/// Receives the notifications.
 pub(crate) trait Unloading: Send + Sync + 'static {
-    /// The module has ended, and its code goes when this returns. May sleep; loads and unloads no
+    /// Handles the end of a module: its code is freed after this returns. May sleep; must not load or unload a
     /// module.
     fn unloading(&self, code: &GoingCode<'_>);
 
-    /// The same of what was for the module's beginning alone.
+    /// Handles the end of a module's initialisation: its initialisation code is freed after this returns.
     fn begun(&self, code: &GoingCode<'_>);
 }
 
-/// Code of a module that goes.
+/// Code of a module that is about to be freed.
 pub(crate) struct GoingCode<'a> {
     module: &'a Opaque<bindings::module>,
     only_init: bool,
 }
 
 impl GoingCode<'_> {
-    /// Whether what is at an address goes.
+    /// Whether the code at `address` is freed.
     pub(crate) fn has(&self, address: usize) -> bool {
         // SAFETY: The module lives.
         unsafe { bindings::rtrace_module_has(self.module.get(), address, self.only_init) }
     }
 }
 
-/// Tells a `T` as long as this lives.
+/// Notifies a `T` from creation until dropped.
 ///
 /// # Invariants
 ///
-/// It is registered, from when it is made until it is dropped.
+/// The block is registered, from creation until the drop.
 #[pin_data(PinnedDrop)]
 #[repr(C)]
 pub(crate) struct UnloadingWatch<T: Unloading> {
-    /// First, so that its address is that of all.
+    /// First field, so that it has the same address as the watch.
     #[pin]
     block: Opaque<bindings::notifier_block>,
     target: Arc<T>,
 }
 
-// SAFETY: The kernel's list has a lock of its own; the target is `Send` and `Sync`.
+// SAFETY: The kernel's list has its own lock; the target is `Send` and `Sync`.
 unsafe impl<T: Unloading> Send for UnloadingWatch<T> {}
 // SAFETY: As above.
 unsafe impl<T: Unloading> Sync for UnloadingWatch<T> {}
 
 impl<T: Unloading> UnloadingWatch<T> {
-    /// Tells it from now on. May sleep.
+    /// Notifies `target` from now on. May sleep.
     pub(crate) fn new(target: Arc<T>) -> Result<Pin<KBox<Self>>> {
         let block = bindings::notifier_block {
             notifier_call: Some(notify::<T>),
@@ -66,8 +66,8 @@ impl<T: Unloading> UnloadingWatch<T> {
             },
             GFP_KERNEL,
         )?;
-        // SAFETY: Pinned, and unregistered when it is dropped.
-        // INVARIANT: Registered here; the list takes every block but one that it has.
+        // SAFETY: The block is pinned, and unregistered when the watch is dropped.
+        // INVARIANT: The block is registered here. The list accepts each block that it does not have.
         to_result(unsafe { bindings::register_module_notifier(watch.block.get()) })?;
         Ok(watch)
     }
@@ -76,20 +76,20 @@ impl<T: Unloading> UnloadingWatch<T> {
 #[pinned_drop]
 impl<T: Unloading> PinnedDrop for UnloadingWatch<T> {
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: By the invariant it is registered. Waits until nobody runs it.
+        // SAFETY: By the invariant the block is registered. The call waits until no CPU runs `notify`.
         unsafe { bindings::unregister_module_notifier(self.block.get()) };
     }
 }
 
 /// # Safety
 ///
-/// For the kernel to call, with the block of an `UnloadingWatch<T>` that lives and a live module.
+/// Only the kernel calls this, with the block of a live `UnloadingWatch<T>` and a live module.
 unsafe extern "C" fn notify<T: Unloading>(
     block: *mut bindings::notifier_block,
     state: c_ulong,
     module: *mut c_void,
 ) -> c_int {
-    // SAFETY: By the contract; the block is the first field. Nobody has either mutably.
+    // SAFETY: By the contract. The block is the first field. No code has a mutable reference to either.
     let (target, module) = unsafe {
         let watch = block.cast::<UnloadingWatch<T>>();
         (
@@ -98,7 +98,7 @@ unsafe extern "C" fn notify<T: Unloading>(
         )
     };
     let going = |only_init| GoingCode { module, only_init };
-    // A module is live before the kernel frees what was for its beginning.
+    // A module is live before the kernel frees its initialisation code.
     if state == bindings::module_state_MODULE_STATE_LIVE as c_ulong {
         target.begun(&going(true));
     } else if state == bindings::module_state_MODULE_STATE_GOING as c_ulong {

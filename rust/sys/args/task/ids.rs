@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Users and groups of the task that runs, as its own user namespace has them.
+//! User and group ids of the current task in its own user namespace.
 //!
-//! The kernel's `from_kuid_munged()` finds them, too, but is a call that may be traced. What it looks
-//! up is looked up here: the map of the namespace that the task's credentials hold.
+//! The kernel's `from_kuid_munged()` also finds them, but it is a call that may be traced. So this code does
+//! the same lookup: in the map of the namespace that the task's credentials hold.
 
 use super::CurrentTask;
 use crate::arch::preempt::NoPreempt;
@@ -12,10 +12,10 @@ use bindings::{cred, uid_gid_extent, uid_gid_map, user_namespace};
 use core::mem::offset_of;
 use core::sync::atomic::{fence, Ordering};
 
-/// So many ranges lie in a map itself; more are elsewhere, and sorted.
+/// Maximum number of ranges in a map itself. A longer list is outside of the map, and sorted.
 const BASE_EXTENTS: usize = bindings::UID_GID_MAP_MAX_BASE_EXTENTS as usize;
 
-/// An id that credentials have.
+/// An id in credentials.
 ///
 /// # Invariants
 ///
@@ -32,13 +32,13 @@ enum Kind {
     Group,
 }
 
-// INVARIANT, of all: Each is the offset of a field of that size.
+// INVARIANT: Each constant is the offset of a field of that size.
 impl IdInNamespace {
-    /// User: real, effective and saved.
+    /// User id: real, effective and saved.
     pub(crate) const UID: Self = Self::user(offset_of!(cred, uid));
     pub(crate) const EUID: Self = Self::user(offset_of!(cred, euid));
     pub(crate) const SUID: Self = Self::user(offset_of!(cred, suid));
-    /// Group, likewise.
+    /// Group id, likewise.
     pub(crate) const GID: Self = Self::group(offset_of!(cred, gid));
     pub(crate) const EGID: Self = Self::group(offset_of!(cred, egid));
     pub(crate) const SGID: Self = Self::group(offset_of!(cred, sgid));
@@ -55,11 +55,11 @@ impl IdInNamespace {
 }
 
 impl Kind {
-    /// The map that a namespace has for these ids.
+    /// The map of a namespace for ids of this kind.
     ///
     /// # Safety
     ///
-    /// `namespace` is a live one.
+    /// `namespace` must be live.
     #[inline(always)]
     unsafe fn map(self, namespace: *const user_namespace) -> *const uid_gid_map {
         // SAFETY: By the contract.
@@ -71,28 +71,28 @@ impl Kind {
         }
     }
 
-    /// What is shown for an id that a namespace does not have.
+    /// The id that is shown for an id without mapping.
     #[inline(always)]
     fn overflow(self) -> u32 {
         let overflow = match self {
             Self::User => &raw const bindings::overflowuid,
             Self::Group => &raw const bindings::overflowgid,
         };
-        // SAFETY: A variable of the kernel's, which an administrator may change; read once.
+        // SAFETY: The variable is the kernel's, and an administrator may change it. It is read once.
         unsafe { overflow.read_volatile() as u32 }
     }
 }
 
 impl CurrentTask {
-    /// An id as its own user namespace has it; where that has no such id, what the kernel shows
-    /// instead (`/proc/sys/kernel/overflowuid`, `overflowgid`). Any context, NMI included.
+    /// An id in the task's own user namespace. If the namespace has no such id, the kernel's replacement
+    /// (`/proc/sys/kernel/overflowuid`, `overflowgid`). Any context, NMI included.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     pub(crate) fn id_in_namespace(&self, id: IdInNamespace, _guard: &NoPreempt) -> u32 {
         // SAFETY:
-        // - A live task has credentials, which are not freed while the guard makes this an RCU reader.
-        // - They hold their user namespace; by the invariant they have 32 bits there.
-        // - A namespace has its maps as long as it lives.
+        // - A live task has credentials. The guard makes this an RCU reader, so they are not freed.
+        // - They hold their user namespace. By the invariant they have 32 bits at this offset.
+        // - A namespace has its maps until its end.
         let mapped = unsafe {
             let credentials = (&raw const (*self.as_ptr()).cred).read_volatile();
             let number = credentials.byte_add(id.at).cast::<u32>().read();
@@ -102,19 +102,19 @@ impl CurrentTask {
     }
 }
 
-/// What an id of the initial namespace is in the namespace of `map`.
+/// Maps an id of the initial namespace into the namespace of `map`.
 ///
 /// # Safety
 ///
-/// The map of a live namespace.
+/// `map` must be that of a live namespace.
 #[inline(always)]
 unsafe fn mapped_up(map: *const uid_gid_map, id: u32) -> Option<u32> {
-    // SAFETY: By the contract. What lies there is written once, before the number of extents
-    // (`map_write()`), and stays as long as the namespace.
+    // SAFETY: By the contract. The extents are written once, before their number (`map_write()`), and stay as
+    // long as the namespace.
     unsafe {
         let inside = &raw const (*map).__bindgen_anon_1.__bindgen_anon_1;
         let extents = (&raw const (*inside).nr_extents).read_volatile() as usize;
-        // The extents are read after their number: pairs with smp_wmb() in map_write().
+        // The extents are read after their number. Pairs with smp_wmb() in map_write().
         fence(Ordering::Acquire);
         if extents <= BASE_EXTENTS {
             let first = (&raw const (*inside).extent).cast();
@@ -130,14 +130,14 @@ fn find_linear(extents: &[uid_gid_extent], id: u32) -> Option<u32> {
     extents.iter().find_map(|extent| within(extent, id))
 }
 
-/// The extents do not overlap, and lie in the order of their ids in the initial namespace.
+/// The extents do not overlap. They are sorted by their ids in the initial namespace.
 #[inline(always)]
 fn find_sorted(extents: &[uid_gid_extent], id: u32) -> Option<u32> {
     let behind = extents.partition_point(|extent| extent.lower_first <= id);
     within(extents.get(behind.wrapping_sub(1))?, id)
 }
 
-/// What an id of the initial namespace is in the extent, if that has it.
+/// Maps an id of the initial namespace, if the extent has it.
 #[inline(always)]
 fn within(extent: &uid_gid_extent, id: u32) -> Option<u32> {
     let place = id.wrapping_sub(extent.lower_first);

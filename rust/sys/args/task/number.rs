@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Numbers of a task that are read as they are.
+//! Numbers in a task that are read without conversion, except for their zero point.
 
 use super::Task;
 use crate::sys::bindings::task_struct;
 use core::mem::offset_of;
 
-/// A number that a task has in a field.
+/// A number in a field of a task.
 ///
 /// # Invariants
 ///
-/// At `offset` bytes in a `task_struct` is a field of 32 bits.
+/// At `offset` bytes in a `task_struct` there is a field of 32 bits.
 #[derive(Clone, Copy)]
 pub(crate) struct TaskNumber {
     offset: u32,
-    /// What is 0 to its readers.
+    /// The field's value that readers see as 0.
     zero: i32,
 }
 
-// INVARIANT: Each is the offset of a field of that size.
+// INVARIANT: Each constant is the offset of a field of that size.
 impl TaskNumber {
     pub(crate) const TID: Self = Self::new(offset_of!(task_struct, pid), 0);
     pub(crate) const PID: Self = Self::new(offset_of!(task_struct, tgid), 0);
     pub(crate) const CPU: Self = Self::new(offset_of!(task_struct, thread_info.cpu), 0);
     /// As LTTng shows it: 0 is the lowest real-time priority, 20 the default.
     pub(crate) const PRIO: Self = Self::new(offset_of!(task_struct, prio), 100);
-    /// -20 to 19.
+    /// From -20 to 19.
     pub(crate) const NICE: Self = Self::new(offset_of!(task_struct, static_prio), 120);
 
-    /// So many calls are under way whose returns are traced; -1 where there is none.
+    /// Number of unfinished calls whose returns are traced, less 1; -1 if there is none.
     pub(crate) const GRAPH_DEPTH: Self = Self::new(offset_of!(task_struct, curr_ret_depth), 0);
-    /// So many calls were under way at once that the returns of these were not traced.
+    /// Number of calls whose returns were not traced, because too many calls were unfinished.
     pub(crate) const GRAPH_OVERRUN: Self = Self::new(offset_of!(task_struct, trace_overrun), 0);
 
     const fn new(offset: usize, zero: i32) -> Self {
@@ -42,11 +42,11 @@ impl TaskNumber {
 }
 
 impl Task {
-    /// One of its numbers.
+    /// The value of a number.
     #[inline(always)]
     pub(crate) fn number(&self, number: TaskNumber) -> i32 {
         let task = self.0.get().cast::<u8>();
-        // SAFETY: A live task, with a field of 32 bits there by the invariant; read once.
+        // SAFETY: The task is live. By the invariant it has a field of 32 bits there, which is read once.
         unsafe {
             task.add(number.offset as usize)
                 .cast::<i32>()

@@ -14,7 +14,7 @@ pub(crate) const PIECE_MAX: usize = 256;
 ///
 /// The first `len` bytes are initialised.
 pub(crate) struct UserData<const N: usize> {
-    bytes: [[MaybeUninit<u8>; PIECE_MAX]; N],
+    bytes: MaybeUninit<[[u8; PIECE_MAX]; N]>,
     len: usize,
 }
 
@@ -24,7 +24,8 @@ impl<const N: usize> UserData<N> {
     pub(crate) fn new() -> Self {
         // INVARIANT: No byte is initialised.
         Self {
-            bytes: [const { [MaybeUninit::uninit(); PIECE_MAX] }; N],
+            // Not an array of `MaybeUninit`, which the compiler fills with zeros.
+            bytes: MaybeUninit::uninit(),
             len: 0,
         }
     }

@@ -3,7 +3,7 @@
 //! What a probe does for a system call, worked out when the module is compiled.
 
 use super::describe::Call;
-use super::pointed::Pointed;
+use super::pointed::{Pointed, ZEROS};
 use super::{Direction, COMPAT, COMPAT_CALL, LISTED, SLOTS, UNKNOWN, UNKNOWN_CALL};
 use crate::abi::schema::Field;
 use crate::arch::registers::Register;
@@ -115,6 +115,7 @@ impl Plan {
                 plan = plan.with(register(call, at), ty.size());
             }
             if let Some(pointed) = kind.pointed(direction) {
+                assert!(pointed.least() as usize <= ZEROS.len());
                 plan.pieces += 1;
                 plan.least += pointed.least();
             }
@@ -206,8 +207,7 @@ impl Plans {
 
     /// Copies what the arguments of the call in `slot` point to. May fault and sleep.
     #[inline(always)]
-    pub(super) fn copy(&self, slot: u32, registers: &Registers) -> Pieces {
-        let mut pieces = Pieces::new();
+    pub(super) fn copy(&self, slot: u32, registers: &Registers, to: &mut Pieces) {
         let result = registers.get(Register::RESULT) as i64;
         let is_filled = matches!(self.direction, Direction::Entry) || result >= 0;
         let pointers = self.pointers.get(slot as usize).into_iter();
@@ -215,9 +215,8 @@ impl Plans {
             let (address, extent) = (registers.get(piece.address), registers.get(piece.extent));
             // Nothing can be read there.
             let address = if is_filled { address } else { 0 };
-            piece.pointed.copy(address, extent, &mut pieces);
+            piece.pointed.copy(address, extent, to);
         }
-        pieces
     }
 }
 

@@ -83,6 +83,9 @@ const SET_MAX: usize = 1024;
 /// Descriptors of a set that are recorded.
 const MEMBERS_MAX: usize = 60;
 
+/// The record of any kind whose data cannot be read: numbers that are 0, and sequences and texts that are empty.
+pub(super) const ZEROS: [u8; 32] = [0; 32];
+
 const _: () = {
     // Family and port, both counts, an address; a path, its NUL.
     let address = 2 + 2 + 4 + 4 + 16 + ADDRESS_MAX;
@@ -109,6 +112,10 @@ impl Pointed {
     /// Copies it from `address`; `extent` is the argument that says how much. What cannot be read is as if it was 0, or
     /// none. May fault and sleep.
     pub(super) fn copy<const N: usize>(self, address: u64, extent: u64, to: &mut UserData<N>) {
+        if address == 0 {
+            // Most callers of recvfrom(2) and sendto(2) have no address. Reading there costs two page faults.
+            return to.put(ZEROS.get(..self.least().into()).unwrap_or(&ZEROS));
+        }
         match self {
             Self::Text => to.put_text(address),
             Self::SocketAddress => socket_address(address, extent, to),
@@ -214,14 +221,28 @@ fn descriptor_set<const N: usize>(address: u64, count: u64, to: &mut UserData<N>
     // The kernel takes the count for an int, and reads words.
     let count = usize::try_from(count as i32).unwrap_or(0).min(SET_MAX);
     let words = bytes.get_mut(..count.div_ceil(64).wrapping_mul(8));
-    copy_from_user(address, words.unwrap_or(&mut []));
-    let has = |fd: &usize| {
-        let byte = bytes.get(fd / 8).copied().unwrap_or(0);
-        byte.wrapping_shr((fd % 8) as u32) & 1 != 0
-    };
-    let members = (0..count).filter(has).take(MEMBERS_MAX);
-    to.put(&(members.clone().count() as u32).to_ne_bytes());
-    members.for_each(|fd| to.put(&(fd as u32).to_ne_bytes()));
+    let words = words.unwrap_or(&mut []);
+    copy_from_user(address, words);
+    let words = (0..count).step_by(64).zip(words.chunks_exact(8));
+    let words = words.map(|(first, word)| {
+        let word = word
+            .first_chunk()
+            .map_or(0, |word| u64::from_ne_bytes(*word));
+        let beyond = first.wrapping_add(64).saturating_sub(count);
+        (first as u32, word & u64::MAX.wrapping_shr(beyond as u32))
+    });
+    let count = words.clone().fold(0, |count: u32, (_, word)| {
+        count.wrapping_add(word.count_ones())
+    });
+    let mut left = count.min(MEMBERS_MAX as u32);
+    to.put(&left.to_ne_bytes());
+    for (first, mut word) in words {
+        while word != 0 && left != 0 {
+            to.put(&first.wrapping_add(word.trailing_zeros()).to_ne_bytes());
+            word &= word.wrapping_sub(1);
+            left = left.wrapping_sub(1);
+        }
+    }
 }
 
 /// The lengths of what structs `iovec` describe.

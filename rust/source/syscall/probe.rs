@@ -2,7 +2,7 @@
 
 //! The two handlers of system calls, which find the probe of each call.
 
-use super::plan::{self, Plan, Plans, SyscallRecord};
+use super::plan::{self, Pieces, Plan, Plans, SyscallRecord};
 use super::{Call, Direction, SLOTS, UNKNOWN};
 use crate::arch::preempt::NoPreempt;
 use crate::channel::{Buffer, Entered, Waiting};
@@ -126,7 +126,8 @@ fn record_with_pieces<F: Format>(probe: &Probe, slot: u32, plans: &Plans, regist
     }
     // This can take as long as another process likes. If the call is deselected meanwhile, `record` finds its
     // probe disabled.
-    let pieces = plans.copy(slot, registers);
+    let mut pieces = Pieces::new();
+    plans.copy(slot, registers, &mut pieces);
     let pieces = pieces.bytes();
     record::<F>(
         probe,

@@ -211,6 +211,7 @@ impl Sink for Output {
 
     fn packet(&mut self, stream: usize, packet: &Packet, from: &mut dyn Stream) -> Result<()> {
         let file = &mut self.streams[stream];
+        file.reserve(packet.size);
         if let Err(failure) = self.transfer.packet(from, packet.size, file.file()) {
             file.roll_back()?;
             return Err(match failure {

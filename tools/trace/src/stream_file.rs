@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::output::OutputOptions;
 use crate::regular_file;
 use crate::uuid::Uuid;
-use rustix::fs::{fgetxattr, fsetxattr, XattrFlags};
+use rustix::fs::{fallocate, fgetxattr, fsetxattr, fstatfs, FallocateFlags, XattrFlags};
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -18,6 +18,12 @@ const NOTE: &str = "user.rtrace.packet";
 
 /// How many packets are written from one note to the next.
 const PACKETS: u64 = 256;
+
+/// The most bytes that are reserved on disk beyond a file's last packet.
+const RESERVED_MAX: u64 = 16 << 20;
+
+/// The file system type of ext4 in `statfs`.
+const EXT4: i64 = 0xEF53;
 
 /// A packet that is noted.
 struct Noted {
@@ -78,6 +84,8 @@ pub struct StreamFile {
     begin: u64,
     /// Packets since the last note.
     unnoted: u64,
+    /// End of the space reserved on disk. None on a file system other than ext4, or without enough free space.
+    reserved: Option<u64>,
 }
 
 impl StreamFile {
@@ -92,6 +100,8 @@ impl StreamFile {
         let last = last_whole(&path, &file, uuid)?;
         // Headers are no whole pages: they were read before.
         options.writing.set(&file).map_err(Error::write(&path))?;
+        // XFS reserves space itself. Btrfs does not compress reserved space.
+        let is_ext4 = fstatfs(&file).is_ok_and(|status| status.f_type == EXT4);
         let mut stream = Self {
             path,
             file,
@@ -99,6 +109,7 @@ impl StreamFile {
             last: last.map(|packet| packet.header.packet_seq_num),
             begin: last.map_or(0, |packet| packet.offset),
             unnoted: 0,
+            reserved: is_ext4.then_some(0),
         };
         stream.note();
         stream.roll_back()?;
@@ -125,6 +136,18 @@ impl StreamFile {
         self.last
     }
 
+    /// Reserves disk space for the next packet and later ones: as much as the file has, up to 16 MiB. For ext4 this
+    /// takes fewer instructions than reserving each block when it is written.
+    pub fn reserve(&mut self, size: u64) {
+        let is_beyond = |reserved: &mut u64| self.end + size > *reserved;
+        if self.reserved.as_mut().is_some_and(is_beyond) {
+            let size = self.end.min(RESERVED_MAX).max(size);
+            let reserved = fallocate(&self.file, FallocateFlags::KEEP_SIZE, self.end, size);
+            // A full disk fails the write itself.
+            self.reserved = reserved.is_ok().then(|| self.end + size);
+        }
+    }
+
     /// A packet was written whole.
     pub fn wrote(&mut self, sequence: u64, size: u64) {
         self.begin = self.end;
@@ -148,11 +171,16 @@ impl StreamFile {
 
     /// Cuts the file back to its last whole packet.
     pub fn roll_back(&mut self) -> Result<()> {
-        self.file
-            .set_len(self.end)
+        self.trim()
             .and_then(|()| self.file.seek(SeekFrom::Start(self.end)))
             .map(drop)
             .map_err(Error::write(&self.path))
+    }
+
+    /// Frees the space beyond the last whole packet.
+    fn trim(&mut self) -> io::Result<()> {
+        self.reserved = self.reserved.map(|_| self.end);
+        self.file.set_len(self.end)
     }
 
     /// Removes it.
@@ -163,7 +191,9 @@ impl StreamFile {
     /// Brings it to the disk.
     pub fn sync(&mut self) -> Result<()> {
         self.note();
-        self.file.sync_all().map_err(Error::write(&self.path))
+        let trimmed = self.trim();
+        let synced = self.file.sync_all();
+        trimmed.and(synced).map_err(Error::write(&self.path))
     }
 }
 
@@ -173,6 +203,7 @@ mod tests {
     use rtrace_abi::header::Layout;
     use rtrace_abi::packet::PacketHeader;
     use std::io::Write;
+    use std::os::unix::fs::MetadataExt;
     use synthetic::{PacketBuilder, UUID};
 
     /// Packets of so many bytes each, in a file that notes where they end; none on a file system without notes.
@@ -214,6 +245,38 @@ mod tests {
         assert_eq!(stream.last(), Some(packets - 1));
         assert_eq!(stream.bytes(), bytes.len() as u64);
         assert_eq!(last_packet(&path, uuid).unwrap(), Some(packets - 1));
+    }
+
+    #[test]
+    fn reserved_space_is_freed_by_the_end_and_by_a_resume() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("channel0_cpu0");
+        let (uuid, options) = (Uuid::from_bytes(UUID), OutputOptions::default());
+        let blocks = || fs::metadata(&path).unwrap().blocks() * 512;
+        const SIZE: u64 = 1 << 20;
+        let open = || StreamFile::open(path.clone(), uuid, options).unwrap();
+        let mut stream = open();
+        for sequence in 0..10 {
+            stream.reserve(SIZE);
+            if stream.reserved.is_none() {
+                return; // Not ext4.
+            }
+            let packet = PacketBuilder::new(Layout::Compact, 0, sequence, sequence);
+            let packet = packet.close(sequence, SIZE as usize);
+            stream.file().write_all(&packet).unwrap();
+            stream.wrote(sequence, SIZE);
+        }
+        assert_eq!(fs::metadata(&path).unwrap().len(), 10 * SIZE);
+        assert!(blocks() > 11 * SIZE, "{} bytes", blocks());
+        // As after the end of the process without one of the trace.
+        drop(stream);
+        let mut stream = open();
+        assert!(blocks() < 11 * SIZE, "{} bytes", blocks());
+        stream.reserve(SIZE);
+        assert!(blocks() > 11 * SIZE, "{} bytes", blocks());
+        stream.sync().unwrap();
+        assert!(blocks() < 11 * SIZE, "{} bytes", blocks());
+        assert_eq!(fs::metadata(&path).unwrap().len(), 10 * SIZE);
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl Pointed {
         match self {
             Self::Text => 1,
             Self::SocketAddress | Self::FilledAddress => 2 + 2 + 4 + 4 + 1,
-            Self::Words(count) => 8 * count,
+            Self::Words(count) => count.wrapping_mul(8),
             Self::EpollEvent => EPOLL_EVENT as u8,
             Self::EpollEvents | Self::PollSet | Self::PollResults => 4 + 4,
             Self::DescriptorSet | Self::Vector => 4,

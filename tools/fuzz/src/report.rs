@@ -3,9 +3,10 @@
 //! The part of `rtrace report` that reads a trace.
 
 use crate::walk::Contents;
+use ctf::{Item, Metadata};
 use rtrace::{readable, Summary};
 use std::path::{Path, PathBuf};
-use trace::ctf::{Item, Merge, Metadata, Trace};
+use store::Trace;
 
 /// Has a report made of a trace with one stream, which was read already: `all` is what it holds.
 pub fn check(metadata: &Metadata, stream: &Path, all: &Contents) {
@@ -42,7 +43,7 @@ pub fn check(metadata: &Metadata, stream: &Path, all: &Contents) {
 /// How many events the trace has, merged by time, and how many places are damaged.
 fn merged(trace: &Trace) -> (u64, u64) {
     const READ: &str = "what the walk could read";
-    let mut merge = Merge::new(trace).expect(READ);
+    let mut merge = trace.merge().expect(READ);
     let (mut now, mut events, mut places) = (0, 0, 0);
     while let Some((_, item)) = merge.next_item().expect(READ) {
         match item {

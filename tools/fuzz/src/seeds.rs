@@ -3,15 +3,15 @@
 //! The inputs that every target begins with: sound ones, and one for each way of being wrong
 //! that a fuzzer takes long to find. `examples/seeds.rs` writes them into `corpus/`.
 
+use consumer::State;
+use ctf::StreamName;
 use network::message::Message;
 use network::{Hello, Sent};
 use rtrace_abi::header::Layout;
 use rtrace_abi::packet::PacketHeader;
 use std::mem::offset_of;
 use synthetic::{metadata, metadata_of, PacketBuilder, FAR, SOFTIRQ, UUID};
-use trace::recording::State;
-use trace::source::StreamName;
-use trace::uuid::Uuid;
+use uuid::Uuid;
 
 /// An input, of a target, under a name.
 #[derive(Clone, Debug)]

@@ -3,14 +3,14 @@
 //! Goes through a stream file by the trace reader, and checks the reader at every step.
 
 use crate::report;
+use ctf::{Event, Metadata, StreamReader, Value};
 use rtrace_abi::packet::PacketHeader;
 use rustix::fs::{memfd_create, MemfdFlags};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-use trace::ctf::{Event, Metadata, StreamReader, Value};
-use trace::{Error, Result};
+use system::{Error, Result};
 
 /// The least that an event takes: the compact header.
 const LEAST_EVENT: u64 = rtrace_abi::header::COMPACT_SIZE as u64;

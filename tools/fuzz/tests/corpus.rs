@@ -45,7 +45,7 @@ fn all_folders_have_a_target() {
 }
 
 /// Whoever changes a format or a seed writes them again:
-/// `scripts/tools cargo run -p rtrace-fuzz --example seeds -- fuzz/corpus`.
+/// `scripts/tools cargo run -p fuzz --example seeds -- fuzz/corpus`.
 #[test]
 fn seeds_are_what_the_example_writes() {
     for seed in fuzz::seeds() {

@@ -6,15 +6,15 @@ use crate::peer::{Peer, Security};
 use crate::sender::{Retry, Sender};
 use crate::tls::{ClientTls, Credentials};
 use crate::Notice;
+use consumer::Sink;
+use ctf::StreamName;
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use trace::output::OutputOptions;
-use trace::sink::Sink;
-use trace::source::StreamName;
-use trace::uuid::Uuid;
-use trace::{Error, Result};
+use store::OutputOptions;
+use system::{Error, Result};
+use uuid::Uuid;
 
 /// Where a trace goes.
 #[derive(Debug)]

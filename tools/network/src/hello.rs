@@ -6,10 +6,10 @@
 //! known are passed over, so that later versions can say more.
 
 use crate::message::{stream_name, VERSION};
+use ctf::StreamName;
 use rtrace_input::name;
 use std::fmt;
-use trace::source::StreamName;
-use trace::uuid::Uuid;
+use uuid::Uuid;
 
 /// What the first line begins with.
 const MAGIC: &str = "rtrace-network";

@@ -3,10 +3,10 @@
 //! A packet that comes in, as a stream from which a sink takes it.
 
 use crate::wire::Wire;
+use consumer::Stream;
 use rtrace_abi::ioctl::Packet;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
-use trace::source::Stream;
 
 /// The one packet that this connection brings next.
 #[derive(Debug)]

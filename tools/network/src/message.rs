@@ -7,10 +7,10 @@
 //! has come.
 
 use crate::hello::Hello;
+use consumer::State;
+use ctf::StreamName;
 use rtrace_input::name;
 use std::io::{self, Read};
-use trace::recording::State;
-use trace::source::StreamName;
 
 /// The version of the protocol.
 pub const VERSION: u32 = 1;

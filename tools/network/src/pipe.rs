@@ -5,13 +5,13 @@
 //! They are the kernel's, not copies: until the packet is given back nobody writes them. To send it, tee(2)
 //! puts the same pages into another pipe, and splice(2) empties that into the socket.
 
+use consumer::Stream;
 use rustix::pipe::{
     fcntl_getpipe_size, fcntl_setpipe_size, pipe_with, splice, tee, PipeFlags, SpliceFlags,
 };
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use trace::source::Stream;
 
 /// A pipe.
 #[derive(Debug)]

@@ -6,14 +6,14 @@
 //! those being written. When all of these are here, the trace is complete up to the latest moment that was
 //! in the packets counted the time before: what is older than that was in a packet that this count has.
 
+use consumer::stats::TraceStats;
+use consumer::State;
+use ctf::StreamName;
 use rtrace_abi::packet::PacketHeader;
 use std::collections::BTreeMap;
 use std::mem;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use trace::recording::State;
-use trace::source::StreamName;
-use trace::stats::TraceStats;
 
 /// How many counts are waited for the packets of one: some may have been overwritten before they were read.
 const PATIENCE: u32 = 10;

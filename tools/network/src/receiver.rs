@@ -33,8 +33,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread::{self, Builder, Scope};
 use std::time::{Duration, Instant};
-use trace::output::OutputOptions;
-use trace::{Error, Result};
+use store::OutputOptions;
+use system::{Error, Result};
 
 /// How long nobody is accepted when that failed.
 const PAUSE: Duration = Duration::from_millis(100);

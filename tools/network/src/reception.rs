@@ -9,6 +9,9 @@ use crate::progress::Progress;
 use crate::quota::{Quota, Streams};
 use crate::trouble::Trouble;
 use crate::wire::Wire;
+use consumer::stats::TraceStats;
+use consumer::{Sink, State};
+use ctf::{Metadata, PacketAt, StreamName};
 use rtrace_abi::ioctl;
 use rtrace_abi::packet::PacketHeader;
 use std::fs;
@@ -18,12 +21,7 @@ use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
-use trace::ctf::{Metadata, PacketAt};
-use trace::recording::State;
-use trace::sink::Sink;
-use trace::source::StreamName;
-use trace::stats::TraceStats;
-use trace::Error;
+use system::Error;
 
 /// How often a sender hears that its trace is still being written to the disk.
 const ALIVE: Duration = Duration::from_secs(1);

@@ -10,15 +10,14 @@ use crate::message::{invalid, Message};
 use crate::progress::{Progress, Reached};
 use crate::trouble::Trouble;
 use crate::wire::Wire;
+use ctf::{PacketAt, METADATA};
 use rtrace_abi::packet::PacketHeader;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
-use trace::ctf::PacketAt;
-use trace::output::METADATA;
-use trace::regular_file;
-use trace::uuid::Uuid;
+use system::regular_file;
+use uuid::Uuid;
 
 /// How often it is asked whether somebody still watches, if nothing comes.
 const PERIOD: Duration = Duration::from_secs(1);

@@ -14,6 +14,8 @@ use crate::pipe::Pipe;
 use crate::socket::{timespec, GRACE};
 use crate::trouble::Trouble;
 use crate::Notice;
+use consumer::{Sink, State, Stream};
+use ctf::StreamName;
 use rtrace_abi::ioctl::Packet;
 use rustix::event::{epoll, poll, PollFd, PollFlags, Timespec};
 use rustix::io::retry_on_intr;
@@ -25,11 +27,8 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
-use trace::recording::State;
-use trace::sink::Sink;
-use trace::source::{Stream, StreamName};
-use trace::uuid::Uuid;
-use trace::{Error, Result};
+use system::{Error, Result};
+use uuid::Uuid;
 
 /// How often the receiver gets what the buffers hold, and the counters.
 const PERIOD: Duration = Duration::from_secs(1);

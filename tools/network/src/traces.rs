@@ -10,7 +10,7 @@ use rustix::net::Shutdown;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
-use trace::uuid::Uuid;
+use uuid::Uuid;
 
 /// How long who has a trace may take to let go of it.
 const LET_GO: Duration = Duration::from_secs(10);

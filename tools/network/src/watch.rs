@@ -7,13 +7,13 @@ use crate::message::Message;
 use crate::peer::Peer;
 use crate::trouble::Trouble;
 use crate::wire::Wire;
+use consumer::viewer::View;
+use ctf::Feed;
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
-use trace::ctf::Feed;
-use trace::viewer::View;
-use trace::{Error, Result};
+use system::{Error, Result};
 
 /// Bytes in memory above which what has come is handed on at once, if need be out of order.
 const MOST: usize = 256 << 20;

@@ -5,16 +5,16 @@
 mod common;
 
 use common::{filled, open, small, stopper, temporary, Running};
+use consumer::{End, State};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread;
+use store::Recording;
 use synthetic::{uuid_text, UUID};
-use trace::consumer::End;
-use trace::recording::{Recording, State};
-use trace::uuid::Uuid;
+use uuid::Uuid;
 
 /// Which way bytes go.
 #[derive(Clone, Copy, PartialEq, Eq)]

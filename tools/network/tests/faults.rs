@@ -4,8 +4,8 @@
 
 mod common;
 
-use common::fake::{packet, Channel};
 use common::{filled, notice, open, send, stopper, temporary, Running, RETRY};
+use consumer::{End, Sink, State};
 use network::message::Message;
 use network::{Hello, Peer, Receiver, Security, Sender, Sent};
 use rtrace_abi::header::Layout;
@@ -15,13 +15,10 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::{Duration, Instant};
+use store::{Every, OutputOptions, Recording, Rotate};
+use synthetic::fake::{packet, Channel};
 use synthetic::UUID;
-use trace::consumer::End;
-use trace::output::OutputOptions;
-use trace::recording::{Recording, State};
-use trace::rotate::{Every, Rotate};
-use trace::sink::Sink;
-use trace::uuid::Uuid;
+use uuid::Uuid;
 
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
@@ -31,7 +28,7 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-fn small_packet(cpu: u32, sequence: u64) -> common::fake::Full {
+fn small_packet(cpu: u32, sequence: u64) -> synthetic::fake::Full {
     packet(cpu, sequence, 4096)
 }
 
@@ -200,7 +197,7 @@ fn garbage_harms_nothing() {
     // In the midst of a trace.
     let stream = Message::Stream {
         number: 0,
-        name: common::fake::name("channel0", 0),
+        name: synthetic::fake::name("channel0", 0),
     };
     let metadata = synthetic::metadata(UUID, Layout::Compact);
     let metadata = Message::Metadata(metadata).to_bytes();

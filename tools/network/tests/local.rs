@@ -4,8 +4,8 @@
 
 mod common;
 
-use common::fake::packet;
 use common::{filled, open_to, small, stopper, temporary, Running};
+use consumer::{End, State};
 use network::message::Message;
 use network::{Hello, Peer, Security, Sent};
 use rustix::process::Uid;
@@ -16,12 +16,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::thread;
+use store::OutputOptions;
+use synthetic::fake::packet;
 use synthetic::UUID;
 use tempfile::TempDir;
-use trace::consumer::End;
-use trace::output::OutputOptions;
-use trace::recording::State;
-use trace::uuid::Uuid;
+use uuid::Uuid;
 
 fn start(dir: &Path, quota: Option<u64>) -> Running {
     let address = dir.join("socket").display().to_string();
@@ -30,7 +29,7 @@ fn start(dir: &Path, quota: Option<u64>) -> Running {
     Running::start_with(&address, &traces, Security::Local, options, quota)
 }
 
-fn send(channel: &common::fake::Channel, receiver: &Running) -> common::Said {
+fn send(channel: &synthetic::fake::Channel, receiver: &Running) -> common::Said {
     let (stop, _keep) = stopper();
     let peer = Peer::new(receiver.address.clone(), Security::Local);
     let (mut consumer, said) = open_to(channel, peer, &stop).unwrap();

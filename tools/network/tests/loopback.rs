@@ -4,18 +4,17 @@
 
 mod common;
 
-use common::fake::{packet, Channel};
 use common::{filled, open, send, stopper, temporary, Running};
+use consumer::{End, State};
+use ctf::METADATA;
 use rtrace_abi::header::Layout;
 use std::fs;
 use std::thread;
 use std::time::Duration;
+use store::{Recording, Trace};
+use synthetic::fake::{packet, Channel};
 use synthetic::UUID;
-use trace::consumer::End;
-use trace::ctf::Trace;
-use trace::output::METADATA;
-use trace::recording::{Recording, State};
-use trace::uuid::Uuid;
+use uuid::Uuid;
 
 const STATS: &str = "channel channel0\ncpu recorded full packets\n0 7 3 2\ntotal 7 3 2\n";
 

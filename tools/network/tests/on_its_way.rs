@@ -5,19 +5,17 @@
 
 mod common;
 
-use common::fake::{name, packet, FakeStream};
 use common::{filled, notice, stopper, RETRY};
+use consumer::{Sink, Source, State, Stream};
 use network::message::Message;
 use network::{Peer, Security, Sender};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
+use synthetic::fake::{name, packet, FakeStream};
 use synthetic::UUID;
-use trace::recording::State;
-use trace::sink::Sink;
-use trace::source::{Source, Stream};
-use trace::uuid::Uuid;
+use uuid::Uuid;
 
 /// The next who comes there, welcomed.
 fn welcome(listener: &TcpListener) -> TcpStream {

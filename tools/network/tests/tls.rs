@@ -4,17 +4,16 @@
 
 mod common;
 
-use common::fake::packet;
 use common::{filled, notice, open_to, stopper, temporary, Running, RETRY};
+use consumer::{End, State};
 use network::{Credentials, Peer, Security, Sender};
 use rcgen::{BasicConstraints, Certificate, CertificateParams, IsCa, Issuer, KeyPair};
 use std::fs;
 use std::path::{Path, PathBuf};
+use store::OutputOptions;
+use synthetic::fake::packet;
 use synthetic::UUID;
-use trace::consumer::End;
-use trace::output::OutputOptions;
-use trace::recording::State;
-use trace::uuid::Uuid;
+use uuid::Uuid;
 
 /// An authority, and what it signs, as files.
 struct Authority {

@@ -4,8 +4,10 @@
 
 mod common;
 
-use common::fake::{Channel, Full};
 use common::{open, send, small, stopper, temporary, Running};
+use consumer::viewer::View;
+use consumer::{End, State};
+use ctf::{Item, Metadata};
 use network::message::Message;
 use network::{watch, Peer, Security};
 use rtrace_abi::header::Layout;
@@ -15,13 +17,9 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
+use store::{Every, OutputOptions, Rotate, Trace};
+use synthetic::fake::{Channel, Full};
 use synthetic::PacketBuilder;
-use trace::consumer::End;
-use trace::ctf::{Item, Merge, Metadata, Trace};
-use trace::output::OutputOptions;
-use trace::recording::State;
-use trace::rotate::{Every, Rotate};
-use trace::viewer::View;
 
 /// What was seen: times and fields of events, as text.
 #[derive(Clone, Debug, Default)]
@@ -42,20 +40,20 @@ fn text(item: &Item<'_>) -> Option<String> {
 }
 
 impl View for Seen {
-    fn describe(&mut self, _: &Metadata) -> trace::Result<()> {
+    fn describe(&mut self, _: &Metadata) -> system::Result<()> {
         Ok(())
     }
 
-    fn item(&mut self, _: usize, item: &Item<'_>) -> trace::Result<()> {
+    fn item(&mut self, _: usize, item: &Item<'_>) -> system::Result<()> {
         self.0.lock().unwrap().extend(text(item));
         Ok(())
     }
 
-    fn pause(&mut self, _: u64) -> trace::Result<()> {
+    fn pause(&mut self, _: u64) -> system::Result<()> {
         Ok(())
     }
 
-    fn end(&mut self) -> trace::Result<()> {
+    fn end(&mut self) -> system::Result<()> {
         self.0.lock().unwrap().push("end".to_owned());
         Ok(())
     }
@@ -68,7 +66,7 @@ fn peer(receiver: &Running) -> Peer {
 /// The same from the files.
 fn in_files(receiver: &Running) -> Vec<String> {
     let trace = Trace::open(&receiver.trace()).unwrap();
-    let mut merge = Merge::new(&trace).unwrap();
+    let mut merge = trace.merge().unwrap();
     let mut all = Vec::new();
     while let Some((_, item)) = merge.next_item().unwrap() {
         all.extend(text(&item));
@@ -231,7 +229,7 @@ fn a_connection_that_ends_in_a_packet_is_no_damaged_trace() {
     thread::spawn(move || {
         let (mut to, _) = listener.accept().unwrap();
         Message::read(&mut to).unwrap();
-        let name = common::fake::name("channel0", 0);
+        let name = synthetic::fake::name("channel0", 0);
         let (packet, bytes) = small(0, 0);
         let size = packet.size as u32;
         for message in [

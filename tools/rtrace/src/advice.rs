@@ -2,11 +2,9 @@
 
 //! What to do about lost events.
 
-use trace::session::Session;
-use trace::settings::{BufferSize, Mode};
-use trace::stats::{Counters, TraceStats};
-use trace::tracer::FIRST_CHANNEL;
-use trace::Result;
+use consumer::stats::{Counters, TraceStats};
+use control::{BufferSize, Mode, Session, FIRST_CHANNEL};
+use system::Result;
 
 /// One line for each reason for which a session lost events; with the channel, if it has several.
 pub fn on_loss(session: &Session, stats: &TraceStats) -> Result<Vec<String>> {

@@ -4,11 +4,10 @@
 
 use crate::decode::is_call;
 use crate::given::Given;
+use control::{BufferSize, Mode, FIRST_CHANNEL};
 use rtrace_input::name;
 use std::collections::BTreeMap;
 use std::str::FromStr;
-use trace::settings::{BufferSize, Mode};
-use trace::tracer::FIRST_CHANNEL;
 
 /// `NAME[:SIZExN][:MODE]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +79,7 @@ pub struct ChannelSetup {
     pub filters: Vec<Filter>,
 }
 
-/// Settings of a channel that are written as text, by the name of the setting (one of [`TEXTS`](trace::settings::TEXTS)).
+/// Settings of a channel that are written as text, by the name of the setting (one of [`TEXTS`](control::TEXTS)).
 pub type Texts = BTreeMap<&'static str, Given<String>>;
 
 /// A filter of the events that a pattern picks.

@@ -3,14 +3,14 @@
 //! What `--until` and `--snapshot-on` wait for.
 
 use crate::options::Conditions;
+use control::Session;
 use regex::Regex;
 use rtrace_input::caret::Caret;
 use rtrace_input::trigger::Action;
 use rustix::process::Signal;
 use std::fmt;
 use std::str::FromStr;
-use trace::session::Session;
-use trace::Error;
+use system::Error;
 
 /// Something that may happen while a recording goes on.
 #[derive(Clone, Debug)]

@@ -7,6 +7,7 @@ use crate::channels::{self, patterns, ChannelSetup, Filter, Texts};
 use crate::given::Given;
 use crate::setup::Setup;
 use crate::tasks::Tasks;
+use control::{BufferSize, Mode, TEXTS};
 use rtrace_input::name;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -14,7 +15,6 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
-use trace::settings::{BufferSize, Mode, TEXTS};
 
 /// What a file says.
 #[derive(Debug, Default)]

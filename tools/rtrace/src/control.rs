@@ -10,9 +10,8 @@ use crate::options::Place;
 use crate::state;
 use crate::terminal::say;
 use anyhow::bail;
-use trace::live::LiveTrace;
-use trace::session::Session;
-use trace::Error;
+use control::{LiveTrace, Session};
+use system::Error;
 
 /// Starts a new trace.
 pub fn start(place: &Place, config: &Config) -> anyhow::Result<()> {

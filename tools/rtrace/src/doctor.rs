@@ -4,13 +4,13 @@
 
 use crate::options::Place;
 use crate::terminal::{print, BAD, GOOD};
+use control::{Tracer, DEFAULT_SESSION};
 use rustix::fs::{access, statfs, Access};
 use rustix::io::Errno;
 use rustix::system::uname;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
-use trace::tracer::{Tracer, DEFAULT_SESSION};
 
 /// The oldest kernel that the module builds for.
 const OLDEST: (u32, u32) = (7, 2);

@@ -4,11 +4,9 @@
 
 use crate::tasks::Tasks;
 use crate::terminal::say;
+use control::{BufferSize, Channel, EventFilter, Session, Settings, TaskSet, TEXTS};
 use std::mem;
-use trace::channel::{Channel, EventFilter};
-use trace::session::{Session, TaskSet};
-use trace::settings::{BufferSize, Settings, TEXTS};
-use trace::Result;
+use system::Result;
 
 /// The settings as they were. Dropping it puts them back.
 pub struct Earlier<'a> {

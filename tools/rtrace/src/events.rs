@@ -2,13 +2,13 @@
 
 //! The events that can be recorded, by all their names, and what patterns pick of them.
 
+use control::Tracer;
 use rtrace_input::pattern::Pattern;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::slice;
-use trace::tracer::Tracer;
-use trace::{Error, Result};
+use system::{Error, Result};
 
 /// Names that are suggested for one that there is not, at most.
 const SUGGESTIONS: usize = 3;

@@ -3,11 +3,11 @@
 //! Which functions of the kernel are traced, and how.
 
 use anyhow::{bail, Context};
+use control::{FunctionSet, Session};
 use std::fs;
 use std::path::Path;
 use std::slice;
-use trace::session::{FunctionSet, Session};
-use trace::signals::Signals;
+use system::signals::Signals;
 
 /// What is asked for; by default nothing.
 #[derive(Debug, Default)]

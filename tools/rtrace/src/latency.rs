@@ -17,18 +17,16 @@ use crate::terminal::{duration, print as show, say};
 use crate::watch::Watch;
 use crate::workload::{self, Code, Event, Run};
 use anyhow::{bail, Context};
+use control::snapshot::{self, Snapshot};
+use control::{Latency, Session};
 use rustix::pipe::{pipe_with, PipeFlags};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use store::{Claim, Trace};
+use system::signals::Signals;
+use system::Error;
 use tempfile::TempDir;
-use trace::claim::Claim;
-use trace::ctf::Trace;
-use trace::latency::Latency;
-use trace::session::Session;
-use trace::signals::Signals;
-use trace::snapshot::{self, Snapshot};
-use trace::Error;
 
 /// What is sampled of a processor that does not take interrupts, where it can be.
 const SAMPLES: &str = "profile:profile_cycles";

@@ -8,12 +8,12 @@ use crate::state;
 use crate::terminal::say;
 use crate::watch::Watch;
 use crate::workload::{self, Code, Event, Run};
+use control::Session;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::AsFd;
 use std::process::Command;
-use trace::session::Session;
-use trace::signals::Signals;
+use system::signals::Signals;
 
 /// What became of the workload.
 pub enum Begun<'a> {

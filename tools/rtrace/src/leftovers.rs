@@ -5,9 +5,8 @@
 
 use crate::maker::Maker;
 use crate::terminal::say;
-use trace::live::LiveTrace;
-use trace::tracer::Tracer;
-use trace::Error;
+use control::{LiveTrace, Tracer};
+use system::Error;
 
 /// Removes the sessions whose makers are gone, but not those that somebody reads.
 pub fn remove_sessions(tracer: &Tracer, me: &Maker) -> anyhow::Result<()> {

@@ -74,7 +74,7 @@ pub use symbols::{build_id, functions, MappedFile, Mappings, Programs, Saved};
 
 /// Does what the command line asks for.
 pub fn main() -> ExitCode {
-    trace::files::open_many();
+    system::files::open_many();
     let parsed = args::Cli::from_words(std::env::args_os()).and_then(options::from_cli);
     let (place, action) = parsed.unwrap_or_else(|error| error.exit());
     let done = match action {

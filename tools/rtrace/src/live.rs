@@ -12,20 +12,17 @@ use crate::terminal::say;
 use crate::watch::Watch;
 use crate::workload::{Code, Event, Run};
 use anyhow::{bail, Context};
+use consumer::viewer::{View, Viewer};
+use consumer::{Consumer, State, Totals};
+use control::{LiveTrace, Session};
 use rustix::io::Errno;
 use rustix::pipe::{pipe_with, PipeFlags};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::resume_unwind;
 use std::process::Child;
 use std::thread;
-use trace::consumer::Consumer;
-use trace::live::LiveTrace;
-use trace::priority;
-use trace::recording::State;
-use trace::session::Session;
-use trace::signals::Signals;
-use trace::totals::Totals;
-use trace::viewer::{View, Viewer};
+use system::priority;
+use system::signals::Signals;
 
 /// What there is to wait for while the session records.
 pub struct Recording<'a> {
@@ -54,7 +51,7 @@ impl Recording<'_> {
 }
 
 /// Whether an error is that nobody reads what is written.
-pub fn is_closed(error: &trace::Error) -> bool {
+pub fn is_closed(error: &system::Error) -> bool {
     error.os_error() == Some(Errno::PIPE.raw_os_error())
 }
 

@@ -4,10 +4,11 @@
 
 use crate::analysis::losses::{Damages, Losses};
 use crate::analysis::summary::{Content, Earlier};
+use consumer::State;
+use ctf::{Damage, Packet};
 use std::fmt;
 use std::path::Path;
-use trace::ctf::{Damage, Packet, Trace};
-use trace::recording::{Recording, State};
+use store::{Recording, Trace};
 
 /// Counts what streams have, and says what they lack.
 #[derive(Debug, Default)]

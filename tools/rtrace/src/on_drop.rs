@@ -3,8 +3,8 @@
 //! What is done to a session however a recording ends.
 
 use crate::terminal::say;
-use trace::session::Session;
-use trace::uuid::Uuid;
+use control::Session;
+use uuid::Uuid;
 
 /// Ends the trace however the recording ends.
 pub struct StopOnDrop<'a>(pub &'a Session);

@@ -9,10 +9,10 @@ use crate::report::{report, Output};
 use crate::terminal::say;
 use anyhow::bail;
 use clap::ValueEnum;
+use ctf::METADATA;
 use network::Directory;
 use std::path::Path;
 use std::process::ExitCode;
-use trace::output::METADATA;
 
 /// What decides when a sample is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -4,7 +4,7 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{stderr, IsTerminal};
-use trace::ctf::Trace;
+use store::Trace;
 
 /// Below this a trace is read before a progress bar is of use.
 const LARGE: u64 = 128 << 20;

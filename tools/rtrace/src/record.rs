@@ -17,25 +17,19 @@ use crate::terminal::{bytes, say};
 use crate::watch::Watch;
 use crate::{advice, snapshots, symbols, workload, WRONG_USAGE};
 use anyhow::{bail, Context};
+use consumer::{Consumer, Sink, Source, State, Totals, Written};
+use control::{LiveTrace, Session};
+use ctf::StreamName;
 use network::{Destination, Directory, Notice};
 use rustix::pipe::{pipe_with, PipeFlags};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
-use trace::claim::Claim;
-use trace::consumer::{Consumer, Written};
-use trace::live::LiveTrace;
-use trace::output::Output;
-use trace::priority;
-use trace::recording::State;
-use trace::session::Session;
-use trace::signals::Signals;
-use trace::sink::Sink;
-use trace::source::{Source, StreamName};
-use trace::totals::Totals;
-use trace::uuid::Uuid;
-use trace::Error;
+use store::{Claim, Output};
+use system::signals::Signals;
+use system::{priority, Error};
+use uuid::Uuid;
 use workload::{Code, Run};
 
 /// Events were lost, and that counts as failure.
@@ -160,7 +154,7 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
 
 /// Claims the directory of the recording, if it has one, for as long as the recording goes on. A name that was
 /// not given gets a number if there is such a directory.
-fn claim(options: &mut Record) -> trace::Result<Option<Claim>> {
+fn claim(options: &mut Record) -> system::Result<Option<Claim>> {
     let Destination::Directory(Directory {
         path,
         options: output,
@@ -338,7 +332,7 @@ fn begin_writing(
     uuid: Uuid,
     streams: Vec<StreamName>,
     over: OwnedFd,
-) -> trace::Result<Box<dyn Sink>> {
+) -> system::Result<Box<dyn Sink>> {
     let notice: Notice = Arc::new(|message| say(message));
     options.destination.begin(uuid, streams, over, notice)
 }
@@ -362,7 +356,7 @@ fn drain(consumer: &mut Consumer<LiveTrace>, never: impl AsFd) -> bool {
     result.is_ok()
 }
 
-fn say_partial(error: &trace::Error) {
+fn say_partial(error: &system::Error) {
     say(format_args!(
         "{error}. What was written before is a valid trace"
     ));

@@ -11,7 +11,7 @@ use crate::progress;
 use crate::terminal::{bytes, harmless_json, print, say};
 use anyhow::Context;
 use std::path::Path;
-use trace::ctf::Trace;
+use store::Trace;
 
 /// What becomes of the answers.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,11 +4,10 @@
 
 use crate::options::Place;
 use crate::terminal::{harmless_json, print, say, HEADING};
+use control::{LiveTrace, Session};
 use serde::Serialize;
 use std::fmt::Write;
-use trace::live::LiveTrace;
-use trace::session::Session;
-use trace::Error;
+use system::Error;
 
 /// Makes a session.
 pub fn create(place: &Place, name: &str) -> anyhow::Result<()> {
@@ -95,7 +94,7 @@ pub fn list(place: &Place, json: bool) -> anyhow::Result<()> {
     Ok(print(&text)?)
 }
 
-fn row(session: &Session) -> trace::Result<Row> {
+fn row(session: &Session) -> system::Result<Row> {
     let channels = session.channels()?;
     let mut events_enabled = 0;
     for channel in &channels {

@@ -10,10 +10,7 @@ use crate::given::Given;
 use crate::tasks::Tasks;
 use crate::temporary::Temporary;
 use crate::terminal::say;
-use trace::channel::Channel;
-use trace::session::Session;
-use trace::settings::{BufferSize, Mode, Settings, TEXTS};
-use trace::tracer::FIRST_CHANNEL;
+use control::{BufferSize, Channel, Mode, Session, Settings, FIRST_CHANNEL, TEXTS};
 
 /// What to set; what is none stays as it is.
 #[derive(Debug, Default)]

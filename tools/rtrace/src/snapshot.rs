@@ -4,10 +4,10 @@
 
 use crate::options::Place;
 use crate::terminal::{bytes, say};
+use control::snapshot::{self, Snapshot};
+use control::Session;
 use std::path::Path;
-use trace::output::OutputOptions;
-use trace::session::Session;
-use trace::snapshot::{self, Snapshot};
+use store::OutputOptions;
 
 /// Writes a snapshot to `dir`.
 pub fn snapshot(place: &Place, dir: &Path, options: OutputOptions) -> anyhow::Result<()> {

@@ -12,11 +12,11 @@ use crate::state;
 use crate::terminal::say;
 use crate::workload::Event;
 use anyhow::Context;
+use control::Session;
 use network::Directory;
 use rustix::pipe::{pipe_with, PipeFlags};
-use trace::output::make_dir;
-use trace::session::Session;
-use trace::Error;
+use store::make_dir;
+use system::Error;
 
 /// Writes snapshots to directories 1, 2, ... in `directory`, until the command ends, or as many are written as were
 /// asked for.

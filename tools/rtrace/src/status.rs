@@ -4,13 +4,10 @@
 
 use crate::options::Place;
 use crate::terminal::{bytes, harmless_json, print, HEADING};
+use consumer::stats::{Counters, TraceStats};
+use control::{EventFilter, Settings, TaskSet, Waiting, FIRST_CHANNEL};
 use serde::Serialize;
 use std::fmt::Write;
-use trace::channel::EventFilter;
-use trace::session::TaskSet;
-use trace::settings::Settings;
-use trace::stats::{Counters, TraceStats};
-use trace::tracer::{Waiting, FIRST_CHANNEL};
 
 /// So many of a list are shown, if it is longer.
 const SHOWN: usize = 8;

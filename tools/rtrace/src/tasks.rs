@@ -6,6 +6,7 @@ use crate::cgroup;
 use crate::given::Given;
 use crate::maker::Maker;
 use anyhow::{ensure, Context};
+use control::Session;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::{pidfd_open, Pid, PidfdFlags};
@@ -16,8 +17,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, Command};
 use std::sync::mpsc;
 use std::thread;
-use trace::files;
-use trace::session::Session;
+use system::files;
 
 /// What is asked for; by default nothing: everybody's are.
 #[derive(Debug, Default)]

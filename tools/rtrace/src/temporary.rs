@@ -5,8 +5,7 @@
 use crate::leftovers;
 use crate::maker::Maker;
 use crate::terminal::say;
-use trace::session::Session;
-use trace::tracer::Tracer;
+use control::{Session, Tracer};
 
 /// A session of this process. Dropping it destroys it.
 #[derive(Debug)]

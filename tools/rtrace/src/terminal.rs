@@ -5,7 +5,7 @@
 use anstyle::{AnsiColor, Style};
 use std::borrow::Cow;
 use std::io::{self, Write};
-use trace::printing::commands_terminal;
+use system::printing::commands_terminal;
 
 /// Of headings.
 pub const HEADING: Style = Style::new().bold();

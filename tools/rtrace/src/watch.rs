@@ -6,10 +6,9 @@ use crate::condition::{Condition, Happened};
 use crate::kernel_log::KernelLog;
 use crate::options::Conditions;
 use anyhow::Context;
+use control::{Session, Trigger, Triggered};
 use rtrace_input::trigger::Action;
 use std::os::fd::{AsFd, BorrowedFd};
-use trace::session::Session;
-use trace::triggered::{Trigger, Triggered};
 
 /// What is watched.
 #[derive(Debug)]

@@ -24,7 +24,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
-use trace::signals::Signals;
+use system::signals::Signals;
 
 /// How a command ended, as a shell would put it.
 pub type Code = u8;

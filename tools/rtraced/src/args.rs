@@ -5,8 +5,8 @@
 use clap::{ArgGroup, Parser};
 use network::{parse_address, parse_quota};
 use std::path::PathBuf;
-use trace::access::{parse_group, parse_mode, Gid};
-use trace::rotate::Every;
+use store::Every;
+use system::access::{parse_group, parse_mode, Gid};
 
 /// Exit codes, what a restart does, and chunks, for `--help`.
 const AFTER: &str = "\
@@ -120,7 +120,7 @@ pub struct Args {
     pub plain: bool,
 
     /// Session to read. It must be there
-    #[arg(short, long, value_name = "NAME", default_value = trace::tracer::DEFAULT_SESSION)]
+    #[arg(short, long, value_name = "NAME", default_value = control::DEFAULT_SESSION)]
     pub session: String,
 
     /// Write around the page cache (O_DIRECT): a small part of the CPU time and no memory, but
@@ -167,7 +167,7 @@ pub struct Args {
     pub pid_file: Option<PathBuf>,
 
     /// Where debugfs is mounted
-    #[arg(long, value_name = "PATH", default_value = trace::tracer::DEBUGFS)]
+    #[arg(long, value_name = "PATH", default_value = control::DEBUGFS)]
     pub debugfs: PathBuf,
 
     /// Run as the detached half of another rtraced

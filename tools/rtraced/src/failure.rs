@@ -9,7 +9,7 @@ use std::process::ExitCode;
 #[derive(Debug)]
 pub enum Failure {
     /// The tracer or its files.
-    Trace(trace::Error),
+    Trace(system::Error),
     /// Another rtraced is at work.
     Busy(String),
     /// Anything else.
@@ -20,9 +20,9 @@ impl Failure {
     /// As `--help` lists them.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Self::Trace(trace::Error::OutputTaken { .. }) => 3,
-            Self::Trace(trace::Error::Write { .. }) => 4,
-            Self::Trace(trace::Error::StreamBusy { .. }) | Self::Busy(_) => 5,
+            Self::Trace(system::Error::OutputTaken { .. }) => 3,
+            Self::Trace(system::Error::Write { .. }) => 4,
+            Self::Trace(system::Error::StreamBusy { .. }) | Self::Busy(_) => 5,
             Self::Trace(_) | Self::Other(_) => 1,
         })
     }
@@ -38,8 +38,8 @@ impl fmt::Display for Failure {
     }
 }
 
-impl From<trace::Error> for Failure {
-    fn from(error: trace::Error) -> Self {
+impl From<system::Error> for Failure {
+    fn from(error: system::Error) -> Self {
         Self::Trace(error)
     }
 }

@@ -6,7 +6,7 @@ use network::Notice;
 use std::os::unix::net::UnixDatagram;
 use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
-use trace::printing::commands_terminal;
+use system::printing::commands_terminal;
 
 /// Takes the program's messages. Clones are the same.
 #[derive(Clone, Debug)]

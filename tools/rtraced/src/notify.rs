@@ -2,6 +2,8 @@
 
 //! Word to systemd, for units with `Type=notify`: sd_notify(3).
 
+use consumer::Totals;
+use control::Session;
 use std::ffi::OsStr;
 use std::io;
 use std::os::linux::net::SocketAddrExt;
@@ -10,8 +12,6 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::mpsc::{channel, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use trace::session::Session;
-use trace::totals::Totals;
 
 /// How often the counts are said.
 const OFTEN: Duration = Duration::from_secs(10);

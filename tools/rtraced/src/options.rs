@@ -8,10 +8,8 @@ use clap::CommandFactory;
 use network::{absolute_address, Destination, Directory, Security};
 use std::io;
 use std::path::{absolute, PathBuf};
-use trace::access::Access;
-use trace::output::OutputOptions;
-use trace::rotate::Rotate;
-use trace::writing::Writing;
+use store::{OutputOptions, Rotate, Writing};
+use system::access::Access;
 
 /// What to do.
 pub enum Action {

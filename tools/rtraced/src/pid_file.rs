@@ -8,8 +8,8 @@ use rustix::fs::{flock, FlockOperation};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process;
-use trace::access::Access;
-use trace::output::replace;
+use store::replace;
+use system::access::Access;
 
 /// A pid file that is this process's. Dropping it removes the file.
 #[derive(Debug)]

@@ -11,9 +11,9 @@ use anyhow::anyhow;
 use network::{Credentials, Directory, Receiver, Security};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use trace::output::{make_dir, Output};
-use trace::signals::Signals;
-use trace::Error;
+use store::{make_dir, Output};
+use system::signals::Signals;
+use system::Error;
 
 /// How to receive.
 pub struct Receive {
@@ -48,7 +48,7 @@ pub fn receive(options: &Receive, log: &Log) -> Result<ExitCode, Failure> {
     Output::try_writing(path, *output)?;
     make_dir(path, output.access).map_err(Error::write(path))?;
     let security = options.security.server().map_err(|error| anyhow!(error))?;
-    trace::files::open_many();
+    system::files::open_many();
     let receiver = Receiver::bind(
         &options.address,
         security,

@@ -10,22 +10,16 @@ use crate::options::Options;
 use crate::pid_file::PidFile;
 use crate::snapshots;
 use anyhow::anyhow;
+use consumer::{Consumer, End, Source, State, Totals};
+use control::{LiveTrace, Session, Tracer};
 use network::{Destination, Directory};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
-use trace::claim::Claim;
-use trace::consumer::{Consumer, End};
-use trace::live::LiveTrace;
-use trace::output::Output;
-use trace::priority;
-use trace::recording::State;
-use trace::session::Session;
-use trace::signals::Signals;
-use trace::source::Source;
-use trace::totals::Totals;
-use trace::tracer::Tracer;
-use trace::uuid::Uuid;
+use store::{Claim, Output};
+use system::priority;
+use system::signals::Signals;
+use uuid::Uuid;
 
 /// How often the session is asked for a trace.
 const ASK: Timespec = Timespec {
@@ -57,7 +51,7 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
     // Before the look whether it is active: whatever is started from now on has another.
     let last = session.uuid()?;
     let held = try_writing(&options.destination, last)?;
-    trace::files::open_many();
+    system::files::open_many();
     let source = match current(&session, held, options.leftover)? {
         Some(source) => source,
         None => {
@@ -82,7 +76,7 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
     let _claim = claim.transpose()?;
     let mut consumer = Consumer::open(source, |source| {
         let stop = signals.as_fd().try_clone_to_owned();
-        let stop = stop.map_err(trace::Error::system("cannot duplicate a descriptor"))?;
+        let stop = stop.map_err(system::Error::system("cannot duplicate a descriptor"))?;
         let (uuid, streams) = (source.uuid(), source.streams()?);
         let to = &options.destination;
         to.begin(uuid, streams, stop, log.notice())
@@ -153,16 +147,16 @@ fn try_writing(destination: &Destination, last: Option<Uuid>) -> Result<bool, Fa
 }
 
 /// What to do after an error in writing there, if there is something to say.
-fn advice(destination: &Destination, error: &trace::Error) -> Option<String> {
+fn advice(destination: &Destination, error: &system::Error) -> Option<String> {
     match (destination, error) {
-        (Destination::Directory(Directory { path, .. }), trace::Error::Write { .. }) => {
+        (Destination::Directory(Directory { path, .. }), system::Error::Write { .. }) => {
             Some(format!(
                 "{} holds a valid trace up to there, and the kernel goes on recording: make room and \
                  start rtraced again to continue",
                 path.display()
             ))
         }
-        (Destination::Receiver { .. }, trace::Error::System { .. }) => Some(
+        (Destination::Receiver { .. }, system::Error::System { .. }) => Some(
             "what the receiver has not got is in the kernel's buffers: start rtraced again to send it"
                 .to_owned(),
         ),
@@ -181,7 +175,7 @@ fn current(session: &Session, held: bool, leftover: bool) -> Result<Option<LiveT
     }
     match LiveTrace::open(session) {
         Ok(trace) if trace.has_packets()? => Ok(Some(trace)),
-        Ok(_) | Err(trace::Error::NoTrace { .. }) => {
+        Ok(_) | Err(system::Error::NoTrace { .. }) => {
             let name = session.name();
             Err(anyhow!("session `{name}` has nothing left to read").into())
         }

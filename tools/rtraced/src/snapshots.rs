@@ -7,15 +7,14 @@ use crate::failure::Failure;
 use crate::log::Log;
 use crate::notify::Notify;
 use crate::serve::look;
+use control::snapshot::{self, Snapshot};
+use control::Session;
 use network::Directory;
 use rustix::process::Signal;
 use std::process::ExitCode;
-use trace::claim::Claim;
-use trace::output::Output;
-use trace::priority;
-use trace::session::Session;
-use trace::signals::Signals;
-use trace::snapshot::{self, Snapshot};
+use store::{Claim, Output};
+use system::priority;
+use system::signals::Signals;
 
 /// The signal that asks for a snapshot.
 const ASKING: i32 = Signal::USR2.as_raw();
@@ -68,7 +67,7 @@ pub fn serve(
 }
 
 /// Writes the snapshot with this number.
-fn take(directory: &Directory, session: &Session, number: u64, log: &Log) -> trace::Result<()> {
+fn take(directory: &Directory, session: &Session, number: u64, log: &Log) -> system::Result<()> {
     let dir = directory.path.join(number.to_string());
     let Snapshot {
         written,

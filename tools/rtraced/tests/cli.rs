@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 use synthetic::UUID;
 use tempfile::TempDir;
-use trace::uuid::Uuid;
+use uuid::Uuid;
 
 fn rtraced(debugfs: &Path, output: &Path) -> Command {
     let mut command = Command::cargo_bin("rtraced").unwrap();

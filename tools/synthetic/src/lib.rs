@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Makes traces without a kernel, for tests: bytes as the module would write them, from
-//! the same ABI crate.
+//! the same ABI crate; and a [source](fake) of their packets.
 
 #![forbid(unsafe_code)]
 
+pub mod fake;
 mod packet;
 mod region;
 

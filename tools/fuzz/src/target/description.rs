@@ -5,12 +5,12 @@
 
 use super::labels::OwnLabels;
 use arbitrary::{Arbitrary, Result, Unstructured};
+use ctf::{FieldLayout, Metadata};
 use rtrace_abi::header::Layout;
 use rtrace_abi::schema::{self, Field, FieldType, Integer, Shown};
 use rtrace_abi::tsdl::{self, Clock, Environment};
 use std::collections::BTreeMap;
 use synthetic::{uuid_text, UUID};
-use trace::ctf::{self, FieldLayout, Metadata};
 
 /// The texts that the environment has, by their keys.
 const KEYS: [&str; 6] = [

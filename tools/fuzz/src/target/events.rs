@@ -9,11 +9,11 @@
 use super::packets::{layout, metadata};
 use crate::walk::{self, Field, Recorded};
 use arbitrary::{Result, Unstructured};
+use ctf::{EventLayout, Type};
 use rtrace_abi::header::Layout;
 use rtrace_abi::packet::PacketHeader;
 use rtrace_abi::schema::{Integer, Shown};
 use synthetic::PacketBuilder;
-use trace::ctf::{EventLayout, Type};
 
 pub fn check(data: &[u8]) {
     let Some((&[first, ref begin @ ..], events)) = data.split_first_chunk::<9>() else {

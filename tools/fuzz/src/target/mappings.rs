@@ -2,9 +2,9 @@
 
 //! `.mappings`: what was mapped where. What was understood gives an answer to any question.
 
+use ctf::Clock;
 use rtrace::{Mappings, Programs};
-use trace::ctf::Clock;
-use trace::uuid::Uuid;
+use uuid::Uuid;
 
 const CLOCK: Clock = Clock {
     frequency: 1_000_000_000,

@@ -6,10 +6,10 @@
 //! and read again, is the same.
 
 use super::labels::OwnLabels;
+use ctf::{EventLayout, FieldLayout, Metadata, Type};
 use rtrace_abi::schema::{Field, FieldType};
 use rtrace_abi::tsdl::{self, Clock, Environment};
-use trace::ctf::{EventLayout, FieldLayout, Metadata, Type};
-use trace::Error;
+use system::Error;
 
 pub fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {

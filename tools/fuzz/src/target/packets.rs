@@ -3,10 +3,10 @@
 //! A stream file: the first byte says with which event headers, the rest is the file.
 
 use crate::walk;
+use ctf::Metadata;
 use rtrace_abi::header::Layout;
 use std::sync::LazyLock;
 use synthetic::UUID;
-use trace::ctf::Metadata;
 
 static LARGE: LazyLock<Metadata> = LazyLock::new(|| parsed(Layout::Large));
 static COMPACT: LazyLock<Metadata> = LazyLock::new(|| parsed(Layout::Compact));

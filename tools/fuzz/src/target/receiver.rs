@@ -5,6 +5,7 @@
 //! Whatever they are, the receiver writes only into directories of the form HOST-UUID, and every stream there
 //! consists of whole packets of that trace, but for one that the connection cut off.
 
+use ctf::PacketHeaders;
 use network::{Receiver, Security};
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -12,10 +13,9 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use store::OutputOptions;
 use tempfile::TempDir;
-use trace::ctf::PacketHeaders;
-use trace::output::OutputOptions;
-use trace::uuid::Uuid;
+use uuid::Uuid;
 
 /// The most that is said: an unread socket has room for it.
 const MOST: usize = 64 << 10;

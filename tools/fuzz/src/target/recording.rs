@@ -5,7 +5,8 @@
 //! An accepted text, written again and parsed, gives the same `Recording`; sums do not overflow.
 
 use super::stats::tables;
-use trace::recording::{Recording, State};
+use consumer::State;
+use store::Recording;
 
 pub fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {

@@ -5,13 +5,13 @@
 //! found is a stream as its reader takes it.
 
 use super::packets::metadata;
+use ctf::PacketAt;
+use recovery::region::Region;
 use rtrace_abi::header::Layout;
 use rtrace_abi::packet::PacketHeader;
 use rtrace_abi::region::RegionHeader;
 use std::sync::LazyLock;
 use synthetic::{region, PacketBuilder, Slot, UUID};
-use trace::ctf::PacketAt;
-use trace::region::Region;
 
 /// The description of what its records are: without the other events, which no change reaches and to parse
 /// which took most of a run.

@@ -3,10 +3,10 @@
 //! Short texts with a meaning: numbers and switches as module and tools take them, a buffer's
 //! size. What is accepted is printed as something that means the same.
 
+use control::BufferSize;
 use rtrace_input::number;
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
-use trace::settings::BufferSize;
 
 pub fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {

@@ -3,7 +3,7 @@
 //! A channel's `stats` file, and those of several channels. What was understood, written as tables
 //! and read again, is the same; sums do not overflow.
 
-use trace::stats::{Counters, Stats, TraceStats};
+use consumer::stats::{Counters, Stats, TraceStats};
 
 pub fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {

@@ -3,7 +3,7 @@
 //! `.symbols`: the names of functions that were saved with a trace. No function is found where it is not.
 
 use rtrace::Saved;
-use trace::uuid::Uuid;
+use uuid::Uuid;
 
 pub fn check(data: &[u8]) {
     let Ok(Some(saved)) = Saved::parse(data, Uuid::from_bytes(synthetic::UUID)) else {

@@ -5,8 +5,8 @@
 
 use super::events;
 use crate::walk;
+use ctf::Metadata;
 use rtrace_abi::packet::PacketHeader;
-use trace::ctf::Metadata;
 
 /// More stream classes than this take time and show nothing more.
 const STREAMS: usize = 8;

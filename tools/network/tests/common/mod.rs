@@ -5,10 +5,7 @@
 // Each test program uses a part of it.
 #![allow(dead_code)]
 
-#[path = "../../../trace/tests/fake/mod.rs"]
-pub mod fake;
-
-use fake::{Channel, Full};
+use consumer::{Consumer, End, Source};
 use network::{Notice, Peer, Receiver, Retry, Security, Sender, ServerTls};
 use rtrace_abi::header::Layout;
 use rtrace_abi::ioctl::Packet;
@@ -19,12 +16,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use store::OutputOptions;
+use synthetic::fake::{Channel, Full};
 use synthetic::{PacketBuilder, UUID};
 use tempfile::TempDir;
-use trace::consumer::{Consumer, End};
-use trace::output::OutputOptions;
-use trace::source::Source;
-use trace::uuid::Uuid;
+use uuid::Uuid;
 
 /// Soon enough for a test.
 pub const RETRY: Retry = Retry {
@@ -49,7 +45,7 @@ pub struct Running {
     pub address: String,
     pub said: Said,
     stopper: Option<OwnedFd>,
-    thread: Option<JoinHandle<trace::Result<()>>>,
+    thread: Option<JoinHandle<system::Result<()>>>,
 }
 
 impl Running {
@@ -130,7 +126,7 @@ pub fn open(
     channel: &Channel,
     address: &str,
     stop: &OwnedFd,
-) -> trace::Result<(Consumer<Channel>, Said)> {
+) -> system::Result<(Consumer<Channel>, Said)> {
     open_to(
         channel,
         Peer::new(address.to_owned(), Security::Plain),
@@ -142,7 +138,7 @@ pub fn open_to(
     channel: &Channel,
     peer: Peer,
     stop: &OwnedFd,
-) -> trace::Result<(Consumer<Channel>, Said)> {
+) -> system::Result<(Consumer<Channel>, Said)> {
     let (notice, said) = notice();
     let stop = stop.try_clone().unwrap();
     let consumer = Consumer::open(channel.clone(), |source| {
@@ -159,7 +155,7 @@ pub fn send(channel: &Channel, address: &str) {
     let (mut consumer, _) = open(channel, address, &stop).unwrap();
     assert_eq!(consumer.run(&stop).unwrap(), End::Over);
     let end = consumer.into_sink();
-    end.end(trace::recording::State::Over, 0, "").unwrap();
+    end.end(consumer::State::Over, 0, "").unwrap();
 }
 
 /// A packet of few bytes.

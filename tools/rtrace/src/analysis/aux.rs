@@ -5,13 +5,13 @@
 use super::text::{more, table};
 use super::{bits, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use crate::terminal::{printable, say};
+use ctf::{Areas, Event, EventLayout};
 use rtrace_abi::aux::flags::TRUNCATED;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::path::Path;
-use trace::ctf::{Areas, Event, EventLayout};
 
 /// A chunk, as its event says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl Aux {
     /// Of the trace in `dir`, with these events.
     pub fn new(catalogue: &Catalogue<'_>, dir: &Path) -> Result<Self, Missing> {
         let events = events(catalogue, "--aux")?.into_iter().map(key).collect();
-        let areas = Areas::find(dir, catalogue.metadata().uuid).unwrap_or_else(|error| {
+        let areas = store::areas(dir, catalogue.metadata().uuid).unwrap_or_else(|error| {
             say(format_args!("the AUX areas cannot be read: {error}"));
             Areas::default()
         });

@@ -4,9 +4,9 @@
 
 use super::schedule::{Schedule, Span, State};
 use super::tasks::Life;
+use ctf::Clock;
 use serde::Serialize;
 use std::collections::HashMap;
-use trace::ctf::Clock;
 
 /// A task and its CPU time.
 #[derive(Debug, PartialEq, Eq, Serialize)]

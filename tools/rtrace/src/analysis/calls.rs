@@ -10,7 +10,7 @@ use super::tasks::Life;
 use super::whose::Owner;
 use super::{bits, integer, key, text, Catalogue, EventKey, Moment};
 use crate::decode;
-use trace::ctf::Event;
+use ctf::Event;
 
 /// Arguments that are looked at, at most.
 const ARGUMENTS: usize = 3;

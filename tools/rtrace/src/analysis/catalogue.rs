@@ -3,8 +3,8 @@
 //! Which events a trace has, and the values of their fields.
 
 use super::whose::Whose;
+use ctf::{EventLayout, Metadata, StreamClass, Value};
 use std::collections::BTreeMap;
-use trace::ctf::{EventLayout, Metadata, StreamClass, Value};
 
 /// Which event: its stream class, and its id there.
 pub type EventKey = (u32, u32);

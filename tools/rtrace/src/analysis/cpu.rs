@@ -7,11 +7,11 @@ use super::schedule::{Schedule, Span, State};
 use super::text::{or_dash, percent, table};
 use super::{Analysis, Answer, Catalogue, Missing};
 use crate::terminal::duration;
+use ctf::Clock;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
-use trace::ctf::Clock;
 
 /// The CPUs of a trace.
 pub struct Cpus {

@@ -7,11 +7,12 @@
 
 use super::{bits, integer, text};
 use crate::terminal::printable;
+use control::Latency;
+use ctf::{Clock, Event, Item};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt;
-use trace::ctf::{Clock, Event, Item, Merge, Trace};
-use trace::latency::Latency;
+use store::Trace;
 
 /// Something that came late.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -169,8 +170,8 @@ impl Delay {
     }
 
     /// The longest one of a kind in a trace, the first of several; none if it has none.
-    pub fn longest(latency: Latency, trace: &Trace) -> trace::Result<Option<Self>> {
-        let mut merge = Merge::new(trace)?;
+    pub fn longest(latency: Latency, trace: &Trace) -> system::Result<Option<Self>> {
+        let mut merge = trace.merge()?;
         let mut longest: Option<Self> = None;
         let mut streams: HashMap<usize, Before> = HashMap::new();
         while let Some((stream, item)) = merge.next_item()? {

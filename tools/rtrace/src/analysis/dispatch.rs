@@ -5,8 +5,8 @@
 use super::interrupts::Interrupts;
 use super::schedule::{Happened, Schedule, Span};
 use super::{Analysis, Catalogue, EventKey, Gap, Moment};
+use ctf::{Event, Packet};
 use std::collections::{HashMap, HashSet};
-use trace::ctf::{Event, Packet};
 
 /// Who wants an event.
 #[derive(Clone, Copy, Debug)]

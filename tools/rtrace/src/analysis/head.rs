@@ -5,7 +5,7 @@
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
-use trace::ctf::Trace;
+use store::Trace;
 
 /// A trace: what it is, when it was, how large.
 #[derive(Debug, Serialize)]

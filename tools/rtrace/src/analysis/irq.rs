@@ -8,12 +8,12 @@ use super::schedule::Schedule;
 use super::text::{more, table};
 use super::{Analysis, Answer, Catalogue, Missing};
 use crate::terminal::{duration, printable};
+use ctf::Clock;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fmt::{self, Write};
-use trace::ctf::Clock;
 
 /// The interrupts of a trace.
 pub struct Irq {

@@ -10,13 +10,13 @@ use super::text::{more, or_unknown, table};
 use super::{Analysis, Answer, Catalogue, Missing};
 use crate::date;
 use crate::terminal::{duration, printable};
+use ctf::Clock;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fmt::{self, Write};
 use std::slice;
-use trace::ctf::Clock;
 
 /// Characters of the histogram's longest bar.
 const BAR: u64 = 50;

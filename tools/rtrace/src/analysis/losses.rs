@@ -3,10 +3,10 @@
 //! What every report ends with: how many events were recorded, and how many lost.
 
 use super::summary::{missing, Content};
+use ctf::Damage;
 use serde::Serialize;
 use std::fmt::{self, Display, Formatter};
-use trace::ctf::{Damage, Trace};
-use trace::recording::Recording;
+use store::{Recording, Trace};
 
 /// Damaged places that are listed one by one.
 const LISTED: usize = 100;

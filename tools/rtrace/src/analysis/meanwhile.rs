@@ -11,14 +11,14 @@ use super::{bits, key, unit_of, Analysis, Answer, Catalogue, EventKey, Moment};
 use crate::date;
 use crate::symbols::{Side, Stacks, Symbols};
 use crate::terminal::{duration, printable};
+use control::Latency;
+use ctf::{Clock, Event};
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fmt::{self, Write};
 use std::path::Path;
-use trace::ctf::{Clock, Event};
-use trace::latency::Latency;
 
 /// Gathers what the CPU did during a delay.
 pub struct Meanwhile {

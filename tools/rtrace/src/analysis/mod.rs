@@ -42,12 +42,12 @@ pub use profile::{unit_of, Named, Sampled};
 pub use question::Question;
 
 use begun::Doer;
+use ctf::Event;
 use interrupts::Interrupt;
 use schedule::{Happened, Schedule, Span};
 use schedule_events::Switch;
 use serde_json::Value as Json;
 use std::fmt;
-use trace::ctf::Event;
 use whose::{Owner, Task};
 
 /// Gathers the answer to a question from a trace's events, which come in order of time. Each takes

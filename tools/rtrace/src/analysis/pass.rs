@@ -8,13 +8,14 @@ use super::losses::{Damages, Losses};
 use super::summary::{cut, Content, Earlier};
 use super::text;
 use super::{Analysis, Answer, Catalogue};
+use consumer::State;
+use ctf::{Event, Item, Packet};
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use trace::ctf::{Event, Item, Merge, Packet, Trace};
-use trace::recording::State;
+use store::Trace;
 
 /// What was found.
 pub struct Answers {
@@ -49,8 +50,8 @@ pub fn read<'a>(
     catalogue: &Catalogue<'_>,
     analyses: Vec<Box<dyn Analysis + 'a>>,
     progress: impl Fn(u64),
-) -> trace::Result<Answers> {
-    let mut merge = Merge::new(trace)?;
+) -> system::Result<Answers> {
+    let mut merge = trace.merge()?;
     let mut pass = Pass::new(trace, catalogue, analyses);
     while let Some((stream, item)) = merge.next_item()? {
         match item {

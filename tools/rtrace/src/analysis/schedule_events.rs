@@ -4,7 +4,7 @@
 
 use super::schedule::State;
 use super::{integer, key, text, Catalogue, EventKey};
-use trace::ctf::{Event, EventLayout};
+use ctf::{Event, EventLayout};
 
 /// What an event tells, and in which fields.
 #[derive(Clone, Copy, Debug)]

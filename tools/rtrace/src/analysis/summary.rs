@@ -8,15 +8,15 @@ use super::losses::Losses;
 use super::pass;
 use super::schedule::{Schedule, Span};
 use super::{key, Analysis, Answer, Catalogue, EventKey, Moment};
+use consumer::State;
+use ctf::{name_of, Event, Packet, StreamName};
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::Path;
-use trace::ctf::{name_of, Event, Packet, Trace};
-use trace::recording::{Recording, State};
-use trace::source::StreamName;
-use trace::Result;
+use store::{Recording, Trace};
+use system::Result;
 
 /// What a trace holds; the JSON object of `report --json`.
 #[derive(Debug, Serialize)]

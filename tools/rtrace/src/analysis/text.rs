@@ -7,9 +7,8 @@ use super::losses::Losses;
 use super::summary::Summary;
 use crate::date;
 use crate::terminal::{bytes, duration, printable, HEADING};
+use consumer::{State, Totals};
 use std::fmt::{Display, Result, Write};
-use trace::recording::State;
-use trace::totals::Totals;
 
 /// Renders a summary with at most `rows` rows in a table.
 pub fn render(summary: &Summary, rows: usize) -> std::result::Result<String, std::fmt::Error> {

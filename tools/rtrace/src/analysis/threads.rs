@@ -10,12 +10,12 @@ use super::tasks::Life;
 use super::text::{more, or_dash, or_unknown, percent, table};
 use super::{Analysis, Answer, Catalogue, Missing, Moment};
 use crate::terminal::{duration, printable};
+use ctf::Clock;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write};
-use trace::ctf::Clock;
 
 /// The threads of a trace.
 pub struct Threads {

@@ -4,7 +4,7 @@
 
 use super::tasks::{Life, Serial};
 use super::{integer, text};
-use trace::ctf::{Event, StreamClass};
+use ctf::{Event, StreamClass};
 
 /// The contexts of a channel that say whose its events are, by their numbers there.
 #[derive(Clone, Copy, Debug)]

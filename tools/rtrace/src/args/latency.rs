@@ -4,11 +4,11 @@
 
 use super::AccessArgs;
 use clap::Args;
+use control::BufferSize;
 use rtrace_input::cpulist::CpuList;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use trace::settings::BufferSize;
 
 /// Measure how long threads wait for a CPU, or keep it, or interrupts are off, and show why the longest had to
 ///

@@ -35,7 +35,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use setup::Places;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use trace::access::{parse_group, parse_mode, Gid};
+use system::access::{parse_group, parse_mode, Gid};
 
 /// Records and reports what the Linux kernel does.
 #[derive(Debug, Parser)]
@@ -55,7 +55,7 @@ pub struct Cli {
     pub command: Command,
 
     /// Where debugfs is mounted
-    #[arg(long, global = true, value_name = "PATH", default_value = trace::tracer::DEBUGFS)]
+    #[arg(long, global = true, value_name = "PATH", default_value = control::DEBUGFS)]
     pub debugfs: PathBuf,
 
     /// Session to work with: one that is there (`rtrace sessions`) [default: default; `record`

@@ -5,9 +5,9 @@
 use super::AccessArgs;
 use crate::profile::Pace;
 use clap::Args;
+use control::BufferSize;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use trace::settings::BufferSize;
 
 /// Sample what the CPUs do while a command runs, or until Ctrl-C
 ///

@@ -8,7 +8,7 @@ use clap::{ArgGroup, Args};
 use network::parse_address;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use trace::rotate::Every;
+use store::Every;
 
 /// Record a trace while a command runs, or until Ctrl-C
 ///

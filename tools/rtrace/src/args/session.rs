@@ -85,7 +85,7 @@ pub struct RecoverArgs {
     pub vmcore: Option<PathBuf>,
 
     /// The channel whose memory it is
-    #[arg(long, value_name = "NAME", default_value = trace::tracer::FIRST_CHANNEL, conflicts_with = "vmcore")]
+    #[arg(long, value_name = "NAME", default_value = control::FIRST_CHANNEL, conflicts_with = "vmcore")]
     pub channel: String,
 
     /// Leave it in memory, too

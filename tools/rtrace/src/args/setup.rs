@@ -4,10 +4,10 @@
 
 use crate::channels::ChannelArg;
 use clap::{ArgMatches, Args};
+use control::BufferSize;
 use rtrace_input::number;
 use std::ops::Range;
 use std::path::PathBuf;
-use trace::settings::BufferSize;
 
 /// Which events, whose, and how large the buffers are.
 #[derive(Debug, Args)]

@@ -12,13 +12,14 @@ use crate::analysis::Catalogue;
 use crate::progress;
 use crate::terminal::say;
 use anyhow::Context;
+use ctf::{Areas, Event, Item};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use trace::ctf::{Areas, Event, Item, Merge, Trace};
+use store::Trace;
 
 /// The index.
 const INDEX: &str = "index.csv";
@@ -51,7 +52,7 @@ pub fn export(from: &Path, to: &Path) -> anyhow::Result<()> {
     let trace = Trace::open(from)?;
     let catalogue = Catalogue::new(&trace.metadata);
     aux::events(&catalogue, "--aux").with_context(|| from.display().to_string())?;
-    let areas = Areas::find(from, trace.metadata.uuid)?;
+    let areas = store::areas(from, trace.metadata.uuid)?;
     let mut damages = Damages::of(&trace);
     for damage in &areas.damages {
         damages.add(damage.clone());
@@ -109,7 +110,7 @@ impl Folder<'_> {
             "time,event,cpu,file,at,size,lost,flags,position"
         )
         .with_context(|| self.cannot(INDEX))?;
-        let mut merge = Merge::new(self.trace)?;
+        let mut merge = self.trace.merge()?;
         while let Some((_, item)) = merge.next_item()? {
             match item {
                 Item::Packet(packet) => progress(packet.at.size())?,

@@ -6,9 +6,9 @@ use crate::analysis::{key, EventKey};
 use crate::events::{self, Event};
 use crate::export::ftrace;
 use anyhow::bail;
+use ctf::{EventLayout, Metadata};
 use std::collections::HashSet;
 use std::str::FromStr;
-use trace::ctf::{EventLayout, Metadata};
 
 /// What the user chose.
 #[derive(Clone, Debug, Default)]

@@ -8,10 +8,10 @@
 use super::format::{Format, Loss, Now, Task};
 use super::values::{fields, is_length, is_shown_context, AsText, Line, Pairs};
 use crate::analysis::{key, EventKey};
+use ctf::{Event, EventLayout, FieldLayout, Metadata, StreamClass};
 use std::collections::HashSet;
 use std::fmt::{self, Display, Write as _};
 use std::io::{self, Write};
-use trace::ctf::{Event, EventLayout, FieldLayout, Metadata, StreamClass};
 
 /// The columns that there are always.
 const COLUMNS: [&str; 5] = ["time", "cpu", "tid", "comm", "event"];

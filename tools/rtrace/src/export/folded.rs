@@ -9,12 +9,12 @@ use super::weights::Weights;
 use crate::analysis::schedule::Schedule;
 use crate::analysis::unit_of;
 use crate::symbols::{Place, Side, Stacks, Symbols};
+use ctf::{Event, Metadata};
 use inferno::flamegraph::color::{BasicPalette, MultiPalette};
 use inferno::flamegraph::{self, Palette};
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
-use trace::ctf::{Event, Metadata};
 
 /// What becomes of the counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

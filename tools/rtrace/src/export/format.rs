@@ -5,9 +5,9 @@
 use crate::analysis::schedule::{Schedule, Span};
 use crate::analysis::schedule_events::Switch;
 pub use crate::analysis::whose::Task;
+use ctf::Event;
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, Write};
-use trace::ctf::Event;
 
 /// Makes a file from a trace's events, which come in order of time.
 pub trait Format {

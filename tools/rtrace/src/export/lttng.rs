@@ -7,11 +7,11 @@ use super::folder::{make, NewFolder};
 use super::Interruption;
 use crate::analysis::losses::Damages;
 use anyhow::{bail, Context};
+use ctf::{StreamReader, METADATA};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use trace::ctf::{StreamReader, Trace};
-use trace::output::METADATA;
+use store::Trace;
 
 /// Makes `to`, which must not be there, with `kernel/` of the trace in `from`; for a trace in chunks,
 /// with `CHUNK/kernel/` for each. The files are the trace's own (hard links), where that cannot be
@@ -55,7 +55,7 @@ pub fn export(from: &Path, trace: &Trace, to: &Path) -> anyhow::Result<(usize, D
 }
 
 /// The damaged places of a trace, without those within packets.
-fn damages(trace: &Trace) -> trace::Result<Damages> {
+fn damages(trace: &Trace) -> system::Result<Damages> {
     let mut damages = Damages::of(trace);
     for path in &trace.streams {
         let mut reader = StreamReader::open(path, &trace.metadata)?;

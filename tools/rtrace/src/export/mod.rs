@@ -37,6 +37,7 @@ use crate::terminal::say;
 use anyhow::Context;
 use chrome::Chrome;
 use csv::Csv;
+use ctf::Metadata;
 use folded::{Folded, Shape};
 use format::Format;
 use pass::Exported;
@@ -46,9 +47,9 @@ use pprof::Pprof;
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use store::Trace;
+use system::signals::Signals;
 use text::Text;
-use trace::ctf::{Metadata, Trace};
-use trace::signals::Signals;
 use weights::{Blocked, Weights};
 
 /// What to export, how and where to.
@@ -188,7 +189,7 @@ fn sample(metadata: &Metadata) -> Option<&str> {
 struct Interruption(Signals);
 
 impl Interruption {
-    fn catch() -> trace::Result<Self> {
+    fn catch() -> system::Result<Self> {
         Signals::catch().map(Self)
     }
 

@@ -8,11 +8,12 @@ use super::Choice;
 use crate::analysis::{bits, key, EventKey};
 use crate::progress;
 use crate::symbols::{Names, Place, Servers, Side, Stacks, Symbols};
+use ctf::{Event, EventLayout};
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::Path;
-use trace::access::Access;
-use trace::ctf::{Event, EventLayout, Trace};
+use store::Trace;
+use system::access::Access;
 
 /// The fields that are addresses of code: of a function that is called, its caller, or what a sample has
 /// interrupted.

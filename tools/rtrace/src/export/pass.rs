@@ -8,12 +8,13 @@ use crate::analysis::losses::{Damages, Losses};
 use crate::analysis::schedule::{Schedule, Span};
 use crate::analysis::summary::{cut, Content, Earlier};
 use crate::analysis::{key, Catalogue, EventKey};
+use consumer::State;
+use ctf::{name_of, Damage, Event, Item, Packet};
 use std::collections::HashSet;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use trace::ctf::{name_of, Damage, Event, Item, Merge, Packet, Trace};
-use trace::recording::{Recording, State};
+use store::{Recording, Trace};
 
 /// What was exported, and what is missing.
 pub struct Exported {
@@ -37,7 +38,7 @@ pub fn read(
     out: &mut dyn Write,
     mut progress: impl FnMut(u64) -> io::Result<()>,
 ) -> anyhow::Result<Exported> {
-    let mut merge = Merge::new(trace)?;
+    let mut merge = trace.merge()?;
     let mut pass = Pass::new(trace, choice, chosen, format, out);
     let mut is_all_read = true;
     while let Some((stream, item)) = merge.next_item()? {

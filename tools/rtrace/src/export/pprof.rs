@@ -7,12 +7,12 @@ use super::format::{Format, Loss, Now, Task};
 use super::values::Line;
 use crate::analysis::{integer, unit_of};
 use crate::symbols::{Place, Side, Stacks, Symbols};
+use ctf::{Event, Metadata};
 use flate2::write::GzEncoder;
 use flate2::Compression;
 use prost::Message;
 use std::collections::HashMap;
 use std::io::{self, Write};
-use trace::ctf::{Event, Metadata};
 
 /// A profile.
 #[derive(Clone, PartialEq, Message)]

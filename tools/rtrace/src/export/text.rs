@@ -7,10 +7,10 @@ use super::ftrace::Line;
 use super::values;
 use crate::analysis::{key, EventKey};
 use crate::symbols::{Place, Side, Stacks, Symbols};
+use ctf::{Event, Metadata};
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
-use trace::ctf::{Event, Metadata};
 
 /// What a file of ftrace begins with: by the first line, other tools know it.
 const HEAD: &str = "\

@@ -2,10 +2,10 @@
 
 //! Values of fields as text, as ftrace shows them.
 
+use ctf::{Event, FieldLayout, Type, Value};
 use rtrace_abi::schema::{Integer, Shown};
 use std::fmt::{self, Display, Formatter, Write};
-use trace::ctf::{Event, FieldLayout, Type, Value};
-use trace::printing::commands_terminal;
+use system::printing::commands_terminal;
 
 /// A value as text: on one line, whatever bytes a text has.
 pub struct AsText<'a>(pub &'a Type, pub Value<'a>);

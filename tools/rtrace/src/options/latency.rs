@@ -9,13 +9,11 @@ use crate::channels::{ChannelSetup, Filter};
 use crate::condition::Condition;
 use crate::date;
 use crate::setup::Setup;
+use control::{BufferSize, Latency as Measured, Mode, FIRST_CHANNEL};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use trace::latency::Latency as Measured;
-use trace::output::OutputOptions;
-use trace::settings::{BufferSize, Mode};
-use trace::tracer::FIRST_CHANNEL;
+use store::OutputOptions;
 
 /// What is recorded of what the CPUs did meanwhile.
 const EVENTS: [&str; 6] = [

@@ -27,13 +27,11 @@ use crate::export::{Export, Target};
 use crate::report::Output;
 use clap::error::ErrorKind;
 use clap::CommandFactory;
+use control::{Mode, Session, Tracer, DEFAULT_SESSION};
 use network::{Credentials, Security};
 use std::path::PathBuf;
-use trace::access::Access;
-use trace::output::OutputOptions;
-use trace::session::Session;
-use trace::settings::Mode;
-use trace::tracer::{Tracer, DEFAULT_SESSION};
+use store::OutputOptions;
+use system::access::Access;
 
 /// Where the tracer is.
 pub struct Place {
@@ -45,12 +43,12 @@ pub struct Place {
 
 impl Place {
     /// The tracer.
-    pub fn tracer(&self) -> trace::Result<Tracer> {
+    pub fn tracer(&self) -> system::Result<Tracer> {
         Tracer::find(&self.debugfs)
     }
 
     /// The session that was given, or the one that is always there.
-    pub fn session(&self) -> trace::Result<Session> {
+    pub fn session(&self) -> system::Result<Session> {
         let name = self.session.as_deref().unwrap_or(DEFAULT_SESSION);
         self.tracer()?.session(name)
     }
@@ -64,7 +62,7 @@ pub enum Action {
     /// Prints the longest wait of a trace.
     LatencyOf {
         /// Of what.
-        measured: trace::latency::Latency,
+        measured: control::Latency,
         dir: PathBuf,
         rows: usize,
     },

@@ -9,10 +9,9 @@ use crate::channels::ChannelSetup;
 use crate::profile::Pace;
 use crate::setup::Setup;
 use crate::tasks::Tasks;
+use control::{BufferSize, Mode, FIRST_CHANNEL};
 use network::{Destination, Directory};
-use trace::output::OutputOptions;
-use trace::settings::{BufferSize, Mode};
-use trace::tracer::FIRST_CHANNEL;
+use store::OutputOptions;
 
 /// What is recorded beside each sample.
 const CONTEXTS: [&str; 5] = ["pid", "tid", "comm", "callstack-kernel", "callstack-user"];

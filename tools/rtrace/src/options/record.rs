@@ -11,13 +11,11 @@ use crate::date;
 use crate::given::Given;
 use crate::maker::Maker;
 use crate::setup::Setup;
+use control::{BufferSize, Mode};
 use network::{Destination, Directory};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use trace::output::OutputOptions;
-use trace::rotate::Rotate;
-use trace::settings::{BufferSize, Mode};
-use trace::writing::Writing;
+use store::{OutputOptions, Rotate, Writing};
 
 /// What a recording waits for.
 #[derive(Debug, Default)]

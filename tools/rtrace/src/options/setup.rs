@@ -13,8 +13,7 @@ use crate::state;
 use crate::tasks::Tasks;
 use clap::error::ErrorKind;
 use clap::CommandFactory;
-use trace::settings::Mode;
-use trace::tracer::FIRST_CHANNEL;
+use control::{Mode, FIRST_CHANNEL};
 
 /// What is recorded, from the file if one is given.
 pub(super) fn config(args: &SetupArgs) -> Result<Config, clap::Error> {

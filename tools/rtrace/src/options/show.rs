@@ -10,10 +10,10 @@ use crate::compat::{self, Patterns};
 use crate::decode::is_call;
 use crate::setup::Setup;
 use crate::show::paths::Sources;
+use control::{BufferSize, Mode};
 use network::{Credentials, Security};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use trace::settings::{BufferSize, Mode};
 
 /// What is printed without -e and -x.
 const CALLS: &str = "syscalls";

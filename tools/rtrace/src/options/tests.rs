@@ -4,10 +4,8 @@ use super::*;
 use crate::channels::ChannelSetup;
 use crate::setup::Setup;
 use crate::show::paths::Sources;
-use trace::rotate::Every;
-use trace::rotate::Rotate;
-use trace::settings::BufferSize;
-use trace::tracer::FIRST_CHANNEL;
+use control::{BufferSize, FIRST_CHANNEL};
+use store::{Every, Rotate};
 
 fn parse(words: &str) -> Result<Record, clap::Error> {
     let words = ["rtrace", "record"]

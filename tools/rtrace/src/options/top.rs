@@ -6,10 +6,9 @@ use crate::args::TopArgs;
 use crate::channels::ChannelSetup;
 use crate::setup::Setup;
 use crate::top::Column;
+use control::{BufferSize, Mode, FIRST_CHANNEL};
 use std::path::PathBuf;
 use std::time::Duration;
-use trace::settings::{BufferSize, Mode};
-use trace::tracer::FIRST_CHANNEL;
 
 /// What is recorded for it.
 const EVENTS: [&str; 8] = [

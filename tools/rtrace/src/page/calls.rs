@@ -8,8 +8,8 @@ use crate::analysis::schedule_events::Switch;
 use crate::analysis::syscalls::{edge, Edge, Names, Which, ERRORS};
 use crate::analysis::tasks::{Life, Serial};
 use crate::analysis::{integer, key, Catalogue, EventKey, Moment};
+use ctf::Event;
 use std::collections::HashMap;
-use trace::ctf::Event;
 
 /// The system calls of a trace at a moment.
 #[derive(Debug)]

@@ -12,10 +12,10 @@ use crate::analysis::schedule_events::Left;
 use crate::analysis::Gap;
 use crate::date;
 use crate::terminal::harmless_json;
+use ctf::Clock;
 use serde::Serialize;
 use serde_json::{json, Value as Json};
 use std::io::{self, Write};
-use trace::ctf::Clock;
 
 /// The page, without style, data and script.
 const TEMPLATE: &str = include_str!("page.html");

@@ -5,8 +5,8 @@
 //! From the root: the event, the name of the thread, its user stack from the outermost caller on, its
 //! kernel stack.
 
+use ctf::{Event, Value};
 use std::collections::HashMap;
-use trace::ctf::{Event, Value};
 
 /// At most so many nodes. What has no place counts for its caller.
 const NODES: usize = 100_000;

@@ -11,11 +11,11 @@ use crate::analysis::interrupts::{Interrupt, Source};
 use crate::analysis::schedule::{Schedule, Span, State};
 use crate::analysis::schedule_events::Switch;
 use crate::analysis::{Analysis, Answer, Catalogue, EventKey, Gap, Moment};
+use ctf::Event;
 use serde_json::{json, Value as Json};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
-use trace::ctf::Event;
 
 /// A page has at most so many slices of time, and so many events one by one. Both take some 5 bytes
 /// of it each.

@@ -13,13 +13,13 @@ use crate::maker::Maker;
 use crate::options::Place;
 use crate::terminal::{print, say};
 use anyhow::{anyhow, bail, Context};
+use control::Tracer;
 use resolve::Refusal;
 use rtrace_input::glob;
 use spec::{Spec, TRACEPOINT};
 use std::path::Path;
 use std::slice;
 use symbols::Symbols;
-use trace::tracer::Tracer;
 
 /// The subsystem of events that stay.
 const SUBSYSTEM: &str = "probe";

@@ -7,13 +7,13 @@ mod vmcore;
 use crate::options::{Place, Recover, RecoverFrom};
 use crate::terminal::{bytes, say};
 use anyhow::{bail, Context};
+use recovery::dump;
+use recovery::recovered::{self, Recovered};
+use recovery::region::Region;
 use std::collections::BTreeSet;
 use std::path::Path;
-use trace::access::Access;
-use trace::claim::Claim;
-use trace::dump;
-use trace::recovered::{self, Recovered};
-use trace::region::Region;
+use store::Claim;
+use system::access::Access;
 use vmcore::Vmcore;
 
 /// Writes it to a directory.

@@ -2,13 +2,13 @@
 
 //! A dump of a kernel's memory, read by drgn in a process of its own (`vmcore.py`).
 
+use recovery::dump::Memory;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use trace::dump::Memory;
-use trace::{Error, Result};
+use system::{Error, Result};
 
 const SCRIPT: &str = include_str!("vmcore.py");
 

@@ -6,10 +6,10 @@ use super::pointed::Pointed;
 use crate::analysis::descriptors::makes_descriptor;
 use crate::analysis::syscalls::{edge, CallName, Edge};
 use crate::decode::{self, Meaning};
+use ctf::{Event, EventLayout, FieldLayout, Metadata, Type, Value};
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
-use trace::ctf::{Event, EventLayout, FieldLayout, Metadata, Type, Value};
 
 /// Contexts that the head of a line has.
 const HEAD: [&str; 3] = ["pid", "tid", "procname"];

@@ -13,11 +13,11 @@ use crate::analysis::syscalls::Syscalls;
 use crate::analysis::{integer, key, Catalogue, EventKey};
 use crate::loss::{Lost, DAMAGED};
 use crate::symbols::Symbols;
+use consumer::viewer::View;
+use ctf::{Event, EventLayout, Item, Metadata, Value};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use trace::ctf::{Event, EventLayout, Item, Metadata, Value};
-use trace::viewer::View;
-use trace::Result;
+use system::Result;
 
 /// The names of the events.
 const ENTRY: &str = "funcgraph_entry";

@@ -16,12 +16,12 @@ use crate::analysis::text::lower_bounds;
 use crate::analysis::{key, Analysis, Catalogue, EventKey};
 use crate::compat::Patterns;
 use crate::loss::{Lost, DAMAGED};
+use consumer::viewer::View;
+use ctf::{Event, Item, Metadata};
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use trace::ctf::{Event, Item, Metadata};
-use trace::viewer::View;
-use trace::{Error, Result};
+use system::{Error, Result};
 
 /// What is left out.
 #[derive(Debug, Default)]

@@ -28,6 +28,8 @@ use crate::setup::Setup;
 use crate::terminal::say;
 use crate::workload::{self, Code};
 use anyhow::{bail, Error};
+use consumer::viewer::View;
+use ctf::{Item, Merge};
 use graph::Graph;
 use indicatif::ProgressBar;
 use lines::{Hidden, Lines};
@@ -37,9 +39,8 @@ use std::ffi::OsString;
 use std::io::{stdout, IsTerminal};
 use std::path::Path;
 use std::process::{self, Command, ExitCode};
-use trace::ctf::{Item, Merge, Trace};
-use trace::signals::Signals;
-use trace::viewer::View;
+use store::Trace;
+use system::signals::Signals;
 
 /// A view that prints.
 trait Printer: View {
@@ -96,7 +97,7 @@ fn try_show(place: &Place, options: &Show) -> anyhow::Result<Code> {
 
 /// Prints a trace that was recorded, to a file if one is given.
 fn recorded(trace: &Trace, mut view: impl Printer, file: Option<&Path>) -> anyhow::Result<()> {
-    let merge = Merge::new(trace)?;
+    let merge = trace.merge()?;
     let bar = match file {
         Some(_) => progress::reading(trace)?,
         // Lines show how far it is.
@@ -137,7 +138,7 @@ fn print(
     view: &mut impl View,
     warnings: &mut Vec<String>,
     progress: impl Fn(u64),
-) -> trace::Result<()> {
+) -> system::Result<()> {
     view.describe(&trace.metadata)?;
     while let Some((stream, item)) = merge.next_item()? {
         match item {

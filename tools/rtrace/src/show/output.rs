@@ -7,7 +7,7 @@ use crate::terminal::harmless;
 use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use trace::{Error, Result};
+use system::{Error, Result};
 
 /// Bytes that are gathered before they are written.
 const BLOCK: usize = 64 << 10;

@@ -12,9 +12,9 @@ use super::who::Who;
 use crate::analysis::integer;
 use crate::date;
 use crate::terminal::{duration, printable};
+use ctf::{Clock, Event};
 use std::borrow::Cow;
 use std::fmt::{Arguments, Display, Write};
-use trace::ctf::{Clock, Event};
 
 /// What is printed.
 #[derive(Debug)]

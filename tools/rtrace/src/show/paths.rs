@@ -12,13 +12,13 @@ use crate::analysis::schedule_events::Switch;
 use crate::analysis::whose::Owner;
 use crate::analysis::{Catalogue, EventKey, Moment};
 use crate::maker::Maker;
+use ctf::{Clock, Event};
 use rustix::fs::OFlags;
 use std::fs;
 use std::path::Path;
 use std::process;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use trace::ctf::{Clock, Event};
 
 /// By so much the trace's clock may be behind that of the system, by which it was set once: nanoseconds.
 const BEHIND: i128 = 100_000_000;

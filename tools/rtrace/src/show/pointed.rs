@@ -5,8 +5,8 @@
 
 use super::arguments::{number, push, write_text};
 use crate::decode::{self, Meaning};
+use ctf::{EventLayout, Value};
 use std::net::{Ipv4Addr, Ipv6Addr};
-use trace::ctf::{EventLayout, Value};
 
 /// What is there, with the numbers of the fields that say it.
 #[derive(Debug)]

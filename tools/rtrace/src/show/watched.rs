@@ -7,9 +7,9 @@ use crate::analysis::schedule::Schedule;
 use crate::analysis::schedule_events::Switch;
 use crate::analysis::syscalls::Syscalls;
 use crate::analysis::{Analysis, Answer, EventKey, Moment};
+use ctf::Event;
 use serde_json::Value as Json;
 use std::fmt;
-use trace::ctf::Event;
 
 /// What is gathered; each if it is wanted and the trace has what it takes.
 pub struct Watched {

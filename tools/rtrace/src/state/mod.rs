@@ -13,12 +13,11 @@ pub mod mounts;
 
 use crate::options::Place;
 use crate::terminal::say;
+use control::{BufferSize, Session};
 use lines::Line;
 use std::collections::HashSet;
 use std::io;
 use std::path::Path;
-use trace::session::Session;
-use trace::settings::BufferSize;
 
 /// The channel that `--state` makes for it.
 pub const CHANNEL: &str = "state";

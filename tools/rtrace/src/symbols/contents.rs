@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
-use trace::regular_file;
+use system::regular_file;
 
 /// Bytes that are read of a file, and of names that are made from it, at most: the largest programs have
 /// a few hundred million of them.

@@ -3,8 +3,8 @@
 //! The functions of the kernel.
 
 use crate::terminal::say;
+use ctf::Metadata;
 use std::fs;
-use trace::ctf::Metadata;
 
 /// A function of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

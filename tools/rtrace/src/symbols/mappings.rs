@@ -21,12 +21,12 @@
 use super::lines::Lines;
 use super::processes::Change;
 use anyhow::{bail, Context};
+use ctf::{Clock, Metadata};
 use std::collections::HashMap;
 use std::fmt;
 use std::io::BufRead;
 use std::path::Path;
-use trace::ctf::{Clock, Metadata};
-use trace::uuid::Uuid;
+use uuid::Uuid;
 
 /// The file's name in a trace's directory. Readers of CTF leave it alone.
 pub const FILE: &str = ".mappings";

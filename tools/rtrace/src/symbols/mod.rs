@@ -28,9 +28,9 @@ pub use saved::{Names, Saved};
 pub use stacks::{Side, Stacks};
 
 use crate::terminal::say;
+use ctf::Metadata;
 use kernel::Kernel;
 use std::path::Path;
-use trace::ctf::Metadata;
 
 /// The names that can be found for a trace.
 #[derive(Debug, Default)]

@@ -24,8 +24,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use trace::access::Access;
-use trace::uuid::Uuid;
+use system::access::Access;
+use uuid::Uuid;
 
 /// Bytes for what happens on a CPU between two looks.
 const BUFFER: usize = 1 << 19;

@@ -23,9 +23,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use trace::access::Access;
-use trace::regular_file;
-use trace::uuid::Uuid;
+use system::access::Access;
+use system::regular_file;
+use uuid::Uuid;
 
 /// The file's name in a trace's directory. Readers of CTF leave it alone.
 pub const FILE: &str = ".symbols";

@@ -2,7 +2,7 @@
 
 //! Call stacks of events: contexts, and `rtrace_stack`, the kernel's stack that a trigger records.
 
-use trace::ctf::{Event, Metadata, StreamClass, Value};
+use ctf::{Event, Metadata, StreamClass, Value};
 
 /// Whose stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,12 +19,13 @@ use crate::options::{Place, Top};
 use crate::terminal::say;
 use anyhow::Context;
 use batch::Batch;
+use consumer::viewer::View;
+use ctf::Item;
 use screen::Screen;
 use seconds::{channel, Seconds};
 use std::io::{stdin, stdout, IsTerminal};
 use std::path::Path;
-use trace::ctf::{Item, Merge, Trace};
-use trace::viewer::View;
+use store::Trace;
 
 /// Shows tables until there are enough, or somebody ends it.
 pub fn top(place: &Place, options: &Top) -> anyhow::Result<()> {
@@ -45,7 +46,7 @@ pub fn top(place: &Place, options: &Top) -> anyhow::Result<()> {
 /// The tables of the trace in a directory.
 fn recorded(dir: &Path, options: &Top) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
-    let mut merge = Merge::new(&trace)?;
+    let mut merge = trace.merge()?;
     let mut seconds = Seconds::new(options.delay, options.sort, Lost::of(&trace));
     let mut batch = Batch::new(options);
     seconds

@@ -8,14 +8,14 @@ use crate::analysis::dispatch::Dispatch;
 use crate::analysis::head::Extent;
 use crate::analysis::{Analysis, Answer, Catalogue};
 use crate::loss::Lost;
+use consumer::viewer::View;
+use ctf::{Item, Metadata};
 use rustix::event::{eventfd, EventfdFlags};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{mpsc, Arc};
 use std::time::Duration;
-use trace::ctf::{Item, Metadata};
-use trace::viewer::View;
-use trace::{Error, Result};
+use system::{Error, Result};
 
 /// Makes tables.
 pub struct Seconds {

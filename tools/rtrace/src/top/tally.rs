@@ -8,9 +8,9 @@ use crate::analysis::schedule_events::Switch;
 use crate::analysis::syscalls::{edge, Edge, Names, Which, ERRORS};
 use crate::analysis::tasks::Life;
 use crate::analysis::{integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
+use ctf::{Clock, Event};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
-use trace::ctf::{Clock, Event};
 
 /// What threads have done since the last table.
 #[derive(Debug)]

@@ -7,12 +7,12 @@ use crate::analysis::text::{more, or_unknown, percent, table};
 use crate::analysis::Answer;
 use crate::date;
 use crate::terminal::{duration, printable};
+use ctf::Clock;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write};
-use trace::ctf::Clock;
 
 /// The path of a thread.
 #[derive(Debug, Serialize)]

@@ -6,9 +6,9 @@
 use crate::analysis::interrupts::softirq_name;
 use crate::analysis::schedule::Schedule;
 use crate::analysis::{bits, key, text, Catalogue, EventKey, Moment};
+use ctf::{Event, EventLayout};
 use std::collections::HashMap;
 use std::rc::Rc;
-use trace::ctf::{Event, EventLayout};
 
 /// Events at the begin and at the end of handlers, and the field that both have.
 const PAIRS: [(&str, &str, &str); 8] = [

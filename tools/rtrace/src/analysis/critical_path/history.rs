@@ -309,8 +309,8 @@ mod tests {
     use super::*;
     use crate::analysis::schedule_events::Left;
     use crate::analysis::Catalogue;
+    use ctf::Metadata;
     use rtrace_abi::header::Layout;
-    use trace::ctf::Metadata;
 
     /// Two threads wake each other, more often than is kept.
     #[test]

@@ -25,11 +25,11 @@ use super::schedule::{Schedule, Span, State};
 use super::schedule_events::{ForkFields, Switch, TaskFields};
 use crate::analysis::{key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use answer::Found;
+use ctf::{Clock, Event, EventLayout};
 use handlers::{Handlers, Waker};
 use history::History;
 use segment::{Path, Segment, What};
 use std::collections::HashMap;
-use trace::ctf::{Clock, Event, EventLayout};
 
 /// Nanoseconds of a day.
 const DAY_NS: i128 = 86_400_000_000_000;

@@ -12,9 +12,9 @@ use super::schedule_events::{ForkFields, Switch};
 use super::whose::Owner;
 use super::{bits, integer, key, text, Catalogue, EventKey, Moment};
 use calls::CALLS;
+use ctf::{Event, EventLayout};
 use std::sync::Arc;
 use tables::Tables;
-use trace::ctf::{Event, EventLayout};
 
 pub use calls::{makes_descriptor, Does};
 

@@ -10,11 +10,11 @@ use crate::analysis::schedule_events::Switch;
 use crate::analysis::tasks::Life;
 use crate::analysis::whose::Owner;
 use crate::analysis::{Catalogue, EventKey, Moment};
+use ctf::{Clock, Event};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
-use trace::ctf::{Clock, Event};
 
 /// The files of a trace.
 pub struct Files {

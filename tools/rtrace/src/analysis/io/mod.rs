@@ -11,9 +11,9 @@ use super::schedule::Schedule;
 use super::schedule_events::Switch;
 use crate::analysis::{Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use answer::Found;
+use ctf::Event;
 use files::Files;
 use requests::Requests;
-use trace::ctf::Event;
 
 /// The input and output of a trace.
 pub struct Io {

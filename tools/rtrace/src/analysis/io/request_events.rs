@@ -3,7 +3,7 @@
 //! The events of requests to block devices, and what is where in them.
 
 use crate::analysis::{bits, integer, key, text, Catalogue, EventKey};
-use trace::ctf::{Event, EventLayout};
+use ctf::{Event, EventLayout};
 
 /// Bytes of a sector.
 pub const SECTOR: u64 = 512;

@@ -9,9 +9,9 @@ use super::request_events::{self, Edge, Operation, Record};
 use crate::analysis::durations::Durations;
 use crate::analysis::longest::Longest;
 use crate::analysis::{Catalogue, EventKey, Moment};
+use ctf::{Clock, Event};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use trace::ctf::{Clock, Event};
 
 /// The requests of a trace.
 pub struct Requests {

@@ -10,10 +10,10 @@ use crate::analysis::schedule_events::Switch;
 use crate::analysis::tasks::Life;
 use crate::analysis::whose::Owner;
 use crate::analysis::{Catalogue, EventKey, Moment};
+use ctf::{Clock, Event};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use trace::ctf::{Clock, Event};
 
 /// `FUTEX_CMD_MASK`, in what is left of an operation then.
 const COMMAND: u64 = 0x7f;

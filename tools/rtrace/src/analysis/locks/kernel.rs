@@ -10,10 +10,10 @@ use crate::analysis::begun::Begun;
 use crate::analysis::schedule::Schedule;
 use crate::analysis::schedule_events::Switch;
 use crate::analysis::{bits, integer, key, Catalogue, EventKey, Moment};
+use ctf::{Clock, Event, Value};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use trace::ctf::{Clock, Event, Value};
 
 /// `LCB_F_SPIN`
 const SPIN: u64 = 1;

@@ -11,9 +11,9 @@ use super::schedule::Schedule;
 use super::schedule_events::Switch;
 use crate::analysis::{Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use answer::Found;
+use ctf::Event;
 use futexes::Futexes;
 use kernel::KernelLocks;
-use trace::ctf::Event;
 
 /// The locks of a trace for which threads had to wait.
 pub struct Locks {

@@ -3,8 +3,8 @@
 //! The waits for one lock.
 
 use crate::analysis::durations::Durations;
+use ctf::Clock;
 use serde::Serialize;
-use trace::ctf::Clock;
 
 /// The waits for one lock.
 #[derive(Debug)]

@@ -7,10 +7,10 @@ mod answer;
 use super::{bits, integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use crate::symbols::{Place, Side, Stacks, Symbols};
 use answer::{Comm, Found, Function};
+use ctf::{Clock, Event, EventLayout};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::Path;
-use trace::ctf::{Clock, Event, EventLayout};
 
 /// The events that are samples, and what their periods are.
 const EVENTS: [(&str, &str); 2] = [

@@ -6,7 +6,7 @@ use super::{Schedule, Span};
 use crate::analysis::key;
 use crate::analysis::schedule_events::{Exec, Kind, Rename, Switch};
 use crate::analysis::whose::{Own, Task};
-use trace::ctf::Event;
+use ctf::Event;
 
 /// What an event means to all views.
 #[derive(Clone, Copy, Debug)]

@@ -16,9 +16,9 @@ use super::tasks::Life;
 use super::whose::Owner;
 use crate::analysis::{integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use answer::{Call, Found, ProcessCall};
+use ctf::{Clock, Event, EventLayout, Type};
 pub use names::{is_end_of, CallName, Names, Which};
 use std::collections::HashMap;
-use trace::ctf::{Clock, Event, EventLayout, Type};
 
 /// Results that are errors: -1 to -4095.
 pub const ERRORS: std::ops::RangeInclusive<i64> = -4095..=-1;

@@ -2,9 +2,9 @@
 
 //! What system calls are called.
 
+use ctf::Event;
 use std::borrow::Cow;
 use std::collections::HashMap;
-use trace::ctf::Event;
 
 /// What the call of an event is called.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 //! An entry of Chrome's trace events.
 
 use crate::export::values::{self, AsText};
+use ctf::{Event, Integers, Type, Value};
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
 use serde::Serialize;
-use trace::ctf::{Event, Integers, Type, Value};
 
 /// A track: a process and a thread.
 pub type Track = (i64, i64);

@@ -17,13 +17,13 @@ use crate::analysis::syscalls::{edge, is_end_of, CallName, Edge};
 use crate::analysis::tasks::{Life, Serial};
 use crate::analysis::{integer, key, Catalogue, EventKey};
 use crate::terminal::harmless_json;
+use ctf::{Clock, Event, Metadata};
 use json::{Entry, Fields, Track};
 use serde::Serialize;
 use serde_json::{json, Value};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::rc::Rc;
-use trace::ctf::{Clock, Event, Metadata};
 
 /// The process whose threads are the tracks of CPUs: more than the kernel's largest number of one
 /// (`PID_MAX_LIMIT`).

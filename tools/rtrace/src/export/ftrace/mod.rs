@@ -9,10 +9,10 @@ pub use template::PRIORITIES;
 
 use super::values::{self, AsText, Contexts, Pairs};
 use crate::analysis::integer;
+use ctf::{Event, EventLayout};
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 use template::Template;
-use trace::ctf::{Event, EventLayout};
 
 /// An end of a system call, with its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

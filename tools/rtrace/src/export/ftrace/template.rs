@@ -6,8 +6,8 @@ use crate::analysis::integer;
 use crate::analysis::interrupts::softirq_name;
 use crate::analysis::schedule_events::Left;
 use crate::export::values::AsText;
+use ctf::{Event, EventLayout, Type};
 use std::fmt::{self, Write};
-use trace::ctf::{Event, EventLayout, Type};
 
 /// What priorities are shown less in a trace (LTTng's way): `MAX_RT_PRIO`.
 pub const PRIORITIES: i64 = 100;

@@ -12,7 +12,7 @@ use crate::decode;
 use crate::export::format::Now;
 use crate::export::ftrace::{self, syscall, Syscall, PRIORITIES};
 use crate::export::values::{fields, is_shown_context, AsText, Line};
-use trace::ctf::{Event, EventLayout, FieldLayout, Type, Value};
+use ctf::{Event, EventLayout, FieldLayout, Type, Value};
 
 /// What becomes of an event.
 #[derive(Debug)]

@@ -12,6 +12,7 @@ use super::format::{Format, Loss, Now};
 use super::values::Line;
 use crate::analysis::schedule_events::{Fork, ForkFields, StateFields, THREAD_STATE};
 use crate::analysis::{integer, key, text, Catalogue, EventKey};
+use ctf::{Event, EventLayout, Metadata};
 use events::Mapping;
 use prost::Message;
 use proto::{
@@ -20,7 +21,6 @@ use proto::{
 };
 use std::collections::HashMap;
 use std::io::{self, Write};
-use trace::ctf::{Event, EventLayout, Metadata};
 
 /// `CLONE_THREAD`
 const CLONE_THREAD: u64 = 0x1_0000;

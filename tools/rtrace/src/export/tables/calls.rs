@@ -12,9 +12,9 @@ use crate::analysis::syscalls::{edge, is_end_of, CallName, Edge, ERRORS};
 use crate::analysis::{integer, key, Catalogue, EventKey, Moment};
 use crate::decode::error_name;
 use crate::export::format::Now;
+use ctf::{Clock, Event};
 use std::collections::{HashMap, HashSet};
 use tables::{Folder, Kind, TableId};
-use trace::ctf::{Clock, Event};
 
 /// Behind those of the place and the thread.
 const COLUMNS: [(&str, Kind); 4] = [

@@ -4,9 +4,9 @@
 
 use crate::analysis::bits;
 use crate::export::values::{is_length, AsText};
+use ctf::{Event, EventLayout, FieldLayout, StreamClass, Type, Value};
 use rtrace_abi::schema::{Integer, Shown};
 use tables::{Column, Kind, Row};
-use trace::ctf::{Event, EventLayout, FieldLayout, StreamClass, Type, Value};
 
 /// What the table of each type of event begins with: when, where, and which task it happened to.
 pub const COMMON: [(&str, Kind); 6] = [
@@ -106,10 +106,10 @@ fn cell(row: &mut Row<'_>, ty: &Type, value: Value<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ctf::Metadata;
     use rtrace_abi::header::Layout;
     use rtrace_abi::schema::{Field, FieldType};
     use rtrace_abi::tsdl;
-    use trace::ctf::Metadata;
 
     fn integer(bits: u8, signed: bool) -> Kind {
         Kind::Integer { bits, signed }

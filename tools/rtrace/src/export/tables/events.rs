@@ -6,9 +6,9 @@ use super::columns::{columns, fill};
 use super::{epoch, row};
 use crate::analysis::{key, EventKey};
 use crate::export::format::Now;
+use ctf::{Clock, Event, Metadata};
 use std::collections::{HashMap, HashSet};
 use tables::{Folder, TableId};
-use trace::ctf::{Clock, Event, Metadata};
 
 /// Tables that are called otherwise than what they would be of.
 const MADE: [&str; 7] = [

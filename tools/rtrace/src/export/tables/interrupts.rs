@@ -6,9 +6,9 @@ use super::{epoch, made, row};
 use crate::analysis::interrupts::Interrupts;
 use crate::analysis::{key, Catalogue, EventKey};
 use crate::export::format::Now;
+use ctf::{Clock, Event};
 use std::collections::{HashMap, HashSet};
 use tables::{Folder, Kind, TableId};
-use trace::ctf::{Clock, Event};
 
 /// Behind those of the place.
 const COLUMNS: [(&str, Kind); 5] = [

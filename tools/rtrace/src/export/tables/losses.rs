@@ -4,8 +4,8 @@
 
 use super::{made, row};
 use crate::export::format::Loss;
+use ctf::Clock;
 use tables::{Folder, Kind, TableId};
-use trace::ctf::Clock;
 
 /// Behind those of the place.
 const COLUMNS: [(&str, Kind); 3] = [

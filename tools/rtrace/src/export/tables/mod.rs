@@ -21,6 +21,7 @@ use crate::symbols::Symbols;
 use crate::terminal::say;
 use anyhow::{bail, Context};
 use calls::Calls;
+use ctf::{Clock, Event, Item};
 use events::Events;
 use interrupts::InterruptTable;
 use losses::LossTable;
@@ -28,9 +29,9 @@ use samples::Samples;
 use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use store::Trace;
 use tables::{Column, Folder, Kind, Row, TableId};
 use threads::Threads;
-use trace::ctf::{Clock, Event, Item, Merge, Trace};
 
 /// What to export, and where to.
 pub struct Tables {
@@ -106,8 +107,8 @@ fn one(
 }
 
 /// When a trace begins, in clock ticks.
-fn begin(trace: &Trace) -> trace::Result<u64> {
-    let (mut merge, mut begin) = (Merge::new(trace)?, None);
+fn begin(trace: &Trace) -> system::Result<u64> {
+    let (mut merge, mut begin) = (trace.merge()?, None);
     // The first packets of all streams come before anything else.
     while let Some((_, item)) = merge.next_item()? {
         match item {

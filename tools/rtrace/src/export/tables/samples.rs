@@ -6,9 +6,9 @@ use super::{epoch, made, row, THREAD};
 use crate::analysis::{Catalogue, EventKey, Moment, Named, Sampled};
 use crate::export::format::Now;
 use crate::symbols::Symbols;
+use ctf::{Clock, Event};
 use std::collections::HashSet;
 use tables::{Folder, Kind, TableId};
-use trace::ctf::{Clock, Event};
 
 /// Behind those of the place and the thread.
 const COLUMNS: [(&str, Kind); 3] = [

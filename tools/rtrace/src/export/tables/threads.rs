@@ -6,9 +6,9 @@ use super::{epoch, made, row, THREAD};
 use crate::analysis::schedule::{Schedule, Span, State};
 use crate::analysis::schedule_events::Left;
 use crate::analysis::{key, Catalogue, EventKey};
+use ctf::Clock;
 use std::collections::HashSet;
 use tables::{Folder, Kind, TableId};
-use trace::ctf::Clock;
 
 /// How long: the last column that all three have.
 const DURATION: (&str, Kind) = ("duration_ns", Kind::LONG);

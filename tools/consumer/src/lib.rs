@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Moves the packets of a trace from a [`Source`] to a [`Sink`].
+//!
+//! [`Consumer`] is the loop. It knows streams only by the traits [`Source`] and [`Stream`], so that its tests need no
+//! kernel, and what it writes to only by [`Sink`]. [`viewer`] has the sink that hands events on as they come,
+//! [`stats`] the kernel's counters of a trace.
+
+#![forbid(unsafe_code)]
+
+mod consumer;
+mod sink;
+mod source;
+mod state;
+pub mod stats;
+mod totals;
+pub mod transfer;
+pub mod viewer;
+
+pub use consumer::{Consumer, End, Exposed, Written};
+pub use sink::Sink;
+pub use source::{Source, Stream};
+pub use state::State;
+pub use totals::Totals;

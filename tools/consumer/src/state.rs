@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The state of a recording.
+
+use serde::Serialize;
+
+/// What became of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// It goes on, or whoever wrote the trace was killed.
+    Writing,
+    /// The trace was over and all of it was read.
+    Over,
+    /// It ended before the trace did: by a signal, as a snapshot, or because the next chunk began.
+    Stopped,
+    /// It ended because something could not be written or read.
+    Failed,
+}
+
+impl State {
+    /// All states.
+    pub const ALL: [Self; 4] = [Self::Writing, Self::Over, Self::Stopped, Self::Failed];
+
+    /// Its name in the file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Writing => "writing",
+            Self::Over => "over",
+            Self::Stopped => "stopped",
+            Self::Failed => "failed",
+        }
+    }
+}

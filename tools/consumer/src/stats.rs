@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The counters of a trace: of each channel, as its `stats` file shows them, and of all.
+
+use crate::totals::Totals;
+use rtrace_abi::names::FIRST_CHANNEL;
+use serde::Serialize;
+
+/// The counters of one CPU, or of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counters {
+    /// Records committed.
+    pub recorded: u64,
+    /// Records overwritten before anyone read them.
+    pub overwritten: u64,
+    /// Discarded: the buffer was full.
+    pub full: u64,
+    /// Discarded: nested writers wrapped round the buffer.
+    pub wrapped: u64,
+    /// Discarded: larger than a sub-buffer.
+    pub too_large: u64,
+    /// Discarded: fired by a probe that was recording.
+    pub nested: u64,
+    /// Discarded: the CPU has no buffer.
+    pub no_buffer: u64,
+    /// Packets finished.
+    pub packets: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Packets that readers took and gave back.
+    pub read_packets: u64,
+    /// Records in those.
+    pub read_records: u64,
+}
+
+impl Counters {
+    /// Records that fired and were never written.
+    pub fn discarded(&self) -> u64 {
+        [
+            self.full,
+            self.wrapped,
+            self.too_large,
+            self.nested,
+            self.no_buffer,
+        ]
+        .into_iter()
+        .fold(0, u64::saturating_add)
+    }
+
+    /// Records that no reader can have any more.
+    pub fn lost(&self) -> u64 {
+        self.discarded().saturating_add(self.overwritten)
+    }
+
+    /// Records written that are still in the buffers.
+    pub fn unread(&self) -> u64 {
+        self.recorded
+            .saturating_sub(self.overwritten)
+            .saturating_sub(self.read_records)
+    }
+
+    /// Totals as the kernel sees them.
+    pub fn totals(&self) -> Totals {
+        Totals {
+            recorded: self.recorded.saturating_sub(self.overwritten),
+            lost: self.lost(),
+        }
+    }
+
+    /// Adds another's.
+    fn add(&mut self, other: &Self) {
+        for (sum, value) in [
+            (&mut self.recorded, other.recorded),
+            (&mut self.overwritten, other.overwritten),
+            (&mut self.full, other.full),
+            (&mut self.wrapped, other.wrapped),
+            (&mut self.too_large, other.too_large),
+            (&mut self.nested, other.nested),
+            (&mut self.no_buffer, other.no_buffer),
+            (&mut self.packets, other.packets),
+            (&mut self.bytes, other.bytes),
+            (&mut self.read_packets, other.read_packets),
+            (&mut self.read_records, other.read_records),
+        ] {
+            *sum = sum.saturating_add(value);
+        }
+    }
+
+    fn set(&mut self, column: &str, value: u64) {
+        let field = match column {
+            "recorded" => &mut self.recorded,
+            "overwritten" => &mut self.overwritten,
+            "full" => &mut self.full,
+            "wrapped" => &mut self.wrapped,
+            "too_large" => &mut self.too_large,
+            "nested" => &mut self.nested,
+            "no_buffer" => &mut self.no_buffer,
+            "packets" => &mut self.packets,
+            "bytes" => &mut self.bytes,
+            "read_packets" => &mut self.read_packets,
+            "read_records" => &mut self.read_records,
+            // A newer module may count more than is known here.
+            _ => return,
+        };
+        *field = value;
+    }
+}
+
+/// One CPU's row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct CpuCounters {
+    /// The CPU.
+    pub cpu: u32,
+    /// Its counters.
+    #[serde(flatten)]
+    pub counters: Counters,
+}
+
+/// A table: of a channel, or of all channels of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Stats {
+    /// One row per CPU.
+    pub cpus: Vec<CpuCounters>,
+    /// Their sum.
+    pub total: Counters,
+}
+
+impl Stats {
+    /// Reads the text table: a header line, a row per CPU, and the row `total`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+        let header = lines.next().ok_or("an empty table")?;
+        let columns: Vec<&str> = header.split_whitespace().skip(1).collect();
+        let mut stats = Self::default();
+        for line in lines {
+            let mut words = line.split_whitespace();
+            let name = words.next().unwrap_or_default();
+            let mut counters = Counters::default();
+            for column in &columns {
+                let value = words
+                    .next()
+                    .and_then(|word| word.parse().ok())
+                    .ok_or_else(|| format!("row `{name}`: no number for `{column}`"))?;
+                counters.set(column, value);
+            }
+            if name == "total" {
+                stats.total = counters;
+            } else {
+                let cpu = name.trim_start_matches("cpu").parse();
+                let cpu = cpu.map_err(|_| format!("row `{name}` is no CPU"))?;
+                stats.cpus.push(CpuCounters { cpu, counters });
+            }
+        }
+        Ok(stats)
+    }
+
+    /// Adds another's.
+    fn add(&mut self, other: &Self) {
+        for row in &other.cpus {
+            match self.cpus.iter_mut().find(|known| known.cpu == row.cpu) {
+                Some(known) => known.counters.add(&row.counters),
+                None => self.cpus.push(*row),
+            }
+        }
+        self.cpus.sort_by_key(|row| row.cpu);
+        self.total.add(&other.total);
+    }
+}
+
+/// The counters of a channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ChannelStats {
+    /// The channel's name.
+    pub channel: String,
+    /// Its counters.
+    #[serde(flatten)]
+    pub stats: Stats,
+}
+
+/// The counters of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TraceStats {
+    /// The sums of its channels.
+    #[serde(flatten)]
+    pub all: Stats,
+    /// Those of each channel.
+    pub channels: Vec<ChannelStats>,
+}
+
+impl TraceStats {
+    /// Reads the text tables of channels, each behind a line `channel NAME`. A table without such a
+    /// line is of the channel that each session has.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut tables: Vec<(&str, String)> = Vec::new();
+        for line in text.lines() {
+            match line.strip_prefix("channel ") {
+                Some(name) => tables.push((name.trim(), String::new())),
+                None => {
+                    if tables.is_empty() {
+                        tables.push((FIRST_CHANNEL, String::new()));
+                    }
+                    if let Some((_, table)) = tables.last_mut() {
+                        *table += line;
+                        table.push('\n');
+                    }
+                }
+            }
+        }
+        let mut this = Self::default();
+        for (name, table) in tables {
+            let stats = Stats::parse(&table).map_err(|what| format!("channel `{name}`: {what}"))?;
+            this.all.add(&stats);
+            this.channels.push(ChannelStats {
+                channel: name.to_owned(),
+                stats,
+            });
+        }
+        Ok(this)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table() {
+        let stats = Stats::parse(
+            "cpu recorded overwritten full wrapped too_large nested no_buffer packets bytes \
+             read_packets read_records\n\
+             0 10 1 2 3 4 5 6 7 8 9 4\n\
+             1 0 0 0 0 0 0 0 0 0 0 0\n\
+             total 10 1 2 3 4 5 6 7 8 9 4\n",
+        )
+        .unwrap();
+        assert_eq!(stats.cpus.len(), 2);
+        assert_eq!(stats.total.discarded(), 20);
+        assert_eq!(stats.total.lost(), 21);
+        assert_eq!(stats.total.unread(), 5);
+        assert_eq!(
+            stats.total.totals(),
+            Totals {
+                recorded: 9,
+                lost: 21
+            }
+        );
+    }
+
+    #[test]
+    fn tables_of_channels() {
+        let one = "cpu recorded full\n0 1 2\n1 3 0\ntotal 4 2\n";
+        let other = "cpu recorded\n2 5\n1 6\ntotal 11\n";
+        let stats = TraceStats::parse(&format!("channel a\n{one}channel b\n{other}")).unwrap();
+        let sums: Vec<_> = stats
+            .all
+            .cpus
+            .iter()
+            .map(|row| row.counters.recorded)
+            .collect();
+        assert_eq!(sums, [1, 9, 5]);
+        assert_eq!((stats.all.total.recorded, stats.all.total.full), (15, 2));
+        let names: Vec<_> = stats.channels.iter().map(|c| c.channel.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!(stats.channels[1].stats, Stats::parse(other).unwrap());
+        // As it was before there were several.
+        let before = TraceStats::parse(one).unwrap();
+        assert_eq!(before.channels[0].channel, "channel0");
+        assert_eq!(before.all, Stats::parse(one).unwrap());
+        assert_eq!(TraceStats::parse(""), Ok(TraceStats::default()));
+        let error = TraceStats::parse(&format!("{one}channel b\ncpu full\n0\n")).unwrap_err();
+        assert!(error.contains("channel `b`"), "{error}");
+    }
+
+    #[test]
+    fn rubbish() {
+        for text in [
+            "",
+            "cpu recorded\n0\n",
+            "cpu recorded\nx 1\n",
+            "cpu recorded\n0 -1\n",
+        ] {
+            assert!(Stats::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A stream file of the kernel (`sessions/<name>/channels/<channel>/cpuN`).
+//!
+//! The only unsafe code of the tools: its ioctls.
+
+#![allow(unsafe_code)]
+
+use consumer::Stream;
+use rtrace_abi::ioctl::{Packet, FLUSH, GET_PACKET, PREPARE, PUT_PACKET, TAKE_ALL};
+use rustix::io::Errno;
+use rustix::ioctl::{ioctl, Getter, NoArg};
+use rustix::pipe::{splice, SpliceFlags};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use system::{Error, Result};
+
+/// An open stream file. One reader at a time has it.
+#[derive(Debug)]
+pub struct Device(File);
+
+impl Device {
+    /// Opens a stream file, without waiting for packets.
+    pub fn open(path: &Path) -> Result<Self> {
+        OpenOptions::new()
+            .read(true)
+            .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)
+            .open(path)
+            .map(Self)
+            .map_err(|cause| match Errno::from_io_error(&cause) {
+                Some(Errno::BUSY) => Error::StreamBusy {
+                    path: path.to_owned(),
+                },
+                _ => Error::Read {
+                    path: path.to_owned(),
+                    cause,
+                },
+            })
+    }
+}
+
+impl AsFd for Device {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Stream for Device {
+    fn get(&mut self) -> io::Result<Packet> {
+        // SAFETY:
+        // - GET_PACKET is a request of the stream file, from the header that the module is
+        //   built with, and this fills in a `Packet` with it (`repr(C)`, integers only).
+        // - On any other file the driver answers ENOTTY; on error the output is not read.
+        Ok(unsafe { ioctl(&self.0, Getter::<GET_PACKET, Packet>::new()) }?)
+    }
+
+    fn splice(&mut self, pipe: BorrowedFd<'_>, len: usize) -> io::Result<usize> {
+        Ok(rustix::io::retry_on_intr(|| {
+            splice(&self.0, None, pipe, None, len, SpliceFlags::MOVE)
+        })?)
+    }
+
+    fn put(&mut self) -> io::Result<()> {
+        // SAFETY: PUT_PACKET is a request of the stream file and takes no argument.
+        Ok(unsafe { ioctl(&self.0, NoArg::<PUT_PACKET>::new()) }?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        // SAFETY: FLUSH is a request of the stream file and takes no argument.
+        Ok(unsafe { ioctl(&self.0, NoArg::<FLUSH>::new()) }?)
+    }
+
+    fn prepare(&mut self) -> io::Result<()> {
+        // SAFETY: PREPARE is a request of the stream file and takes no argument.
+        let prepared = unsafe { ioctl(&self.0, NoArg::<PREPARE>::new()) };
+        match prepared {
+            // The stream of an AUX area.
+            Err(Errno::NOTTY) => Err(Errno::OPNOTSUPP.into()),
+            prepared => Ok(prepared?),
+        }
+    }
+
+    fn take_all(&mut self) -> io::Result<u64> {
+        // SAFETY: As in `get`: TAKE_ALL fills in a `u64`.
+        Ok(unsafe { ioctl(&self.0, Getter::<TAKE_ALL, u64>::new()) }?)
+    }
+}

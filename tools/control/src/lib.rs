@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The tracer's control files, and the traces that its sessions record.
+//!
+//! [`Tracer`] has [`Session`]s, and those have [`Channel`]s with [`Settings`]. [`LiveTrace`] is the consumer's source: the
+//! current trace of a session, its metadata and stream files. [`snapshot`] takes what a session holds.
+
+#![deny(unsafe_code)]
+
+mod aux_losses;
+mod channel;
+mod device;
+mod latency;
+mod live;
+mod session;
+mod settings;
+pub mod snapshot;
+mod tracer;
+mod triggered;
+
+pub use channel::{Channel, EventFilter};
+pub use latency::Latency;
+pub use live::LiveTrace;
+pub use session::{FunctionSet, Session, TaskSet};
+pub use settings::{BufferSize, Mode, Settings, TEXTS};
+pub use tracer::{Tracer, Waiting, DEBUGFS, DEFAULT_SESSION, FIRST_CHANNEL};
+pub use triggered::{Trigger, Triggered};

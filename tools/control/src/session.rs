@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A session's control files.
+
+use crate::aux_losses::AuxLosses;
+use crate::channel::Channel;
+use crate::latency::Latency;
+use crate::settings::ChangedSetting;
+use crate::tracer::{lines, Tracer, FIRST_CHANNEL};
+use consumer::stats::TraceStats;
+use rustix::io::Errno;
+use std::fmt::Write;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use system::{Error, Result};
+use uuid::Uuid;
+
+/// A session.
+#[derive(Clone, Debug)]
+pub struct Session {
+    tracer: Tracer,
+    name: String,
+}
+
+/// A set of tasks that says whose events a session records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskSet {
+    /// Of those in it alone, if there are any.
+    Only,
+    /// Not of those in it.
+    Not,
+}
+
+/// A set of functions of the kernel that says which a session traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FunctionSet {
+    /// Those in it.
+    Only,
+    /// Not those in it, even if they are in the other.
+    Not,
+}
+
+impl FunctionSet {
+    fn file(self) -> &'static str {
+        match self {
+            Self::Only => "set_ftrace_filter",
+            Self::Not => "set_ftrace_notrace",
+        }
+    }
+}
+
+impl TaskSet {
+    fn file(self) -> &'static str {
+        match self {
+            Self::Only => "set_event_pid",
+            Self::Not => "set_event_notrace_pid",
+        }
+    }
+}
+
+impl Session {
+    /// The session called so, which must be there.
+    pub(crate) fn new(tracer: &Tracer, name: &str) -> Self {
+        Self {
+            tracer: tracer.clone(),
+            name: name.to_owned(),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The tracer that it belongs to.
+    pub fn tracer(&self) -> &Tracer {
+        &self.tracer
+    }
+
+    /// Whether it is still there.
+    pub fn exists(&self) -> bool {
+        self.path("").is_dir()
+    }
+
+    /// Whether it records at the moment.
+    pub fn is_active(&self) -> Result<bool> {
+        Ok(self.read("enable")?.trim() != "0")
+    }
+
+    /// Starts a new trace.
+    pub fn start(&self) -> Result<()> {
+        self.write("enable", "1")
+    }
+
+    /// Ends the trace; what is in the buffers stays readable.
+    pub fn stop(&self) -> Result<()> {
+        self.write("enable", "0")
+    }
+
+    /// The clock of the next trace, or of the active one.
+    pub fn clock(&self) -> Result<String> {
+        let text = self.read("clock")?;
+        let chosen = text.split_whitespace().find_map(|word| {
+            word.strip_prefix('[')
+                .and_then(|word| word.strip_suffix(']'))
+        });
+        Ok(chosen.unwrap_or(text.trim()).to_owned())
+    }
+
+    /// Chooses the clock of the next trace.
+    pub fn set_clock(&self, name: &str) -> Result<()> {
+        self.write("clock", name)
+    }
+
+    /// How often what is sampled is, per second and CPU.
+    pub fn sample_frequency(&self) -> Result<u32> {
+        let text = self.read("sample_freq")?;
+        text.trim().parse().map_err(|cause| Error::Read {
+            path: self.path("sample_freq"),
+            cause: io::Error::new(io::ErrorKind::InvalidData, cause),
+        })
+    }
+
+    /// Has it sampled so often in the next trace.
+    pub fn set_sample_frequency(&self, hertz: u32) -> Result<()> {
+        self.write("sample_freq", &hertz.to_string())
+    }
+
+    /// Its channels: the first one, then the others by name.
+    pub fn channels(&self) -> Result<Vec<Channel>> {
+        let mut names = self.tracer.names(&self.file("channels"))?;
+        names.sort_by_key(|name| name != FIRST_CHANNEL);
+        Ok(names.iter().map(|name| Channel::new(self, name)).collect())
+    }
+
+    /// The channel called so, if it is there.
+    pub fn channel(&self, name: &str) -> Result<Option<Channel>> {
+        let mut channels = self.channels()?.into_iter();
+        Ok(channels.find(|channel| channel.name() == name))
+    }
+
+    /// The channel that each session has.
+    pub fn first_channel(&self) -> Channel {
+        Channel::new(self, FIRST_CHANNEL)
+    }
+
+    /// Adds a channel, with the default settings and no event enabled. `EBUSY` while the session
+    /// records.
+    pub fn create_channel(&self, name: &str) -> Result<Channel> {
+        self.write("create_channel", name)?;
+        Ok(Channel::new(self, name))
+    }
+
+    /// Opens the metadata file.
+    pub fn open_metadata(&self) -> Result<File> {
+        let path = self.path("metadata");
+        File::open(&path).map_err(|cause| self.no_trace_or_read(&path, cause))
+    }
+
+    /// The identity of the current trace, or of the last one; none before the first start.
+    pub fn uuid(&self) -> Result<Option<Uuid>> {
+        let path = self.path("uuid");
+        match fs::read_to_string(&path) {
+            Ok(text) => text.trim().parse().map(Some).map_err(|cause| Error::Read {
+                path,
+                cause: io::Error::new(io::ErrorKind::InvalidData, cause),
+            }),
+            Err(e) if is_no_trace(&e) => Ok(None),
+            Err(e) => Err(Error::Read { path, cause: e }),
+        }
+    }
+
+    /// The threads of a set; with [`follow_tasks`](Self::follow_tasks), at the moment.
+    pub fn tasks(&self, set: TaskSet) -> Result<Vec<u32>> {
+        let text = self.read(set.file())?;
+        let parsed = text.split_whitespace().map(str::parse);
+        parsed
+            .collect::<std::result::Result<_, _>>()
+            .map_err(|_| self.unreadable(set.file(), "that is no list of thread ids"))
+    }
+
+    /// Records the events of these threads only, and of what they start if they are followed; of
+    /// all, if there are none.
+    pub fn set_tasks(&self, ids: &[u32]) -> Result<()> {
+        let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
+        self.replace(TaskSet::Only.file(), &ids.join(" "))
+    }
+
+    /// Does not record the events of these threads, and of what they start if they are followed.
+    pub fn exclude_tasks(&self, ids: &[u32]) -> Result<()> {
+        let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
+        self.replace(TaskSet::Not.file(), &ids.join(" "))
+    }
+
+    /// Whether what the threads of the sets start is put into them.
+    pub fn follows_tasks(&self) -> Result<bool> {
+        Ok(self.read("event_fork")?.trim() != "0")
+    }
+
+    /// Puts also into the sets what their threads start, or does not.
+    pub fn follow_tasks(&self, follow: bool) -> Result<()> {
+        self.write("event_fork", if follow { "1" } else { "0" })
+    }
+
+    /// The paths of the cgroups whose tasks' events are recorded alone; none if it is not so.
+    pub fn cgroups(&self) -> Result<Vec<String>> {
+        Ok(lines(&self.read("set_event_cgroup")?))
+    }
+
+    /// Records only what tasks in these cgroups do; in all, if there are none.
+    pub fn set_cgroups(&self, paths: &[String]) -> Result<()> {
+        self.replace("set_event_cgroup", &paths.join("\n"))
+    }
+
+    /// Has a set of functions be those of some patterns, as its file takes them. May take seconds.
+    pub fn set_functions(&self, set: FunctionSet, patterns: &[String]) -> Result<()> {
+        self.replace(set.file(), &patterns.join("\n"))
+    }
+
+    /// In a graph traces only calls that are in less than so many others that are traced; 0: all.
+    pub fn set_max_graph_depth(&self, depth: u32) -> Result<()> {
+        self.write("max_graph_depth", &depth.to_string())
+    }
+
+    /// How many calls graphs lack, for more of their task had not returned than the kernel follows.
+    pub fn graph_missed(&self) -> Result<u64> {
+        let text = self.read("graph_missed")?;
+        let missed = text.trim().parse();
+        missed.map_err(|_| self.unreadable("graph_missed", "that is no number"))
+    }
+
+    /// Has no latency that is shorter, in microseconds, be an event.
+    pub fn set_latency_threshold(&self, latency: Latency, microseconds: u64) -> Result<()> {
+        self.write(latency.threshold(), &microseconds.to_string())
+    }
+
+    /// Has lazy requests to give up a CPU be measured, too, or not.
+    pub fn count_lazy_preemptions(&self, count: bool) -> Result<()> {
+        self.write("latency/preempt/lazy", if count { "1" } else { "0" })
+    }
+
+    /// How often the timers fire that are measured, in microseconds.
+    pub fn set_timer_latency_period(&self, microseconds: u64) -> Result<()> {
+        self.write("latency/timer/period", &microseconds.to_string())
+    }
+
+    /// How many latencies were measured, and how many were not.
+    pub fn latency_counts(&self, latency: Latency) -> Result<(u64, u64)> {
+        let file = latency.stats();
+        let text = self.read(file)?;
+        let mut rows = text.lines().skip(1);
+        let numbers = rows.next().and_then(|row| row.split_once(' '));
+        let counts = numbers
+            .and_then(|(measured, missed)| Some((measured.parse().ok()?, missed.parse().ok()?)));
+        counts.ok_or_else(|| self.unreadable(file, "that is no table of two numbers"))
+    }
+
+    /// The channel that has the markers, or `none`.
+    pub fn marker_channel(&self) -> Result<String> {
+        Ok(self.read("marker_channel")?.trim().to_owned())
+    }
+
+    /// Chooses the channel that has the markers of the next trace, or `none`. `EBUSY` while the
+    /// session records.
+    pub fn set_marker_channel(&self, name: &str) -> Result<()> {
+        self.write("marker_channel", name)
+    }
+
+    /// Records a text, if it is active.
+    pub fn mark(&self, text: &str) -> Result<()> {
+        self.tracer
+            .write_marker(&self.file("marker"), text, &self.file("error_log"))
+    }
+
+    /// Records what lines say of the state of the system, if it is active; see abi.md.
+    pub fn record_state(&self, lines: &str) -> Result<()> {
+        self.write("statedump", lines)
+    }
+
+    /// Its triggers, as `sys:event TRIGGER`.
+    pub fn triggers(&self) -> Result<Vec<String>> {
+        Ok(lines(&self.read("set_trigger")?))
+    }
+
+    /// Sets a trigger at the events that `pattern` picks.
+    pub fn set_trigger(&self, pattern: &str, trigger: &str) -> Result<()> {
+        self.write("set_trigger", &format!("{pattern} {trigger}"))
+    }
+
+    /// Frees the buffers of the last trace; what nobody read of it is gone. `EBUSY` while the
+    /// session records.
+    pub fn free(&self) -> Result<()> {
+        self.write("free_buffer", "1")
+    }
+
+    /// Puts every setting back to its default. `EBUSY` while the session records.
+    pub fn reset(&self) -> Result<()> {
+        self.write("reset", "1")
+    }
+
+    /// The settings that are not the defaults.
+    pub fn changed_settings(&self) -> Result<Vec<ChangedSetting>> {
+        let text = self.read("reset")?;
+        let parsed: Option<_> = text.lines().map(ChangedSetting::parse).collect();
+        parsed.ok_or_else(|| self.unreadable("reset", "a line is not `FILE VALUE DEFAULT`"))
+    }
+
+    /// The counters of the current trace, or of the last one.
+    pub fn stats(&self) -> Result<TraceStats> {
+        Ok(self.stats_and_text()?.0)
+    }
+
+    /// The same, and the text that they are from: each channel's table, with a line `channel NAME`
+    /// before it.
+    pub fn stats_and_text(&self) -> Result<(TraceStats, String)> {
+        let mut all = String::new();
+        for channel in self.channels()? {
+            // A channel that was made after the last trace has none.
+            if let Some(table) = channel.stats_text()? {
+                let _ = write!(all, "channel {}\n{table}", channel.name());
+            }
+        }
+        match TraceStats::parse(&all) {
+            Ok(stats) => Ok((stats, all)),
+            Err(what) => Err(self.unreadable("channels/*/stats", &what)),
+        }
+    }
+
+    /// What the AUX areas of its channels could not take in the current trace, or the last one.
+    pub fn aux_losses(&self) -> Result<AuxLosses> {
+        let mut sum = AuxLosses::default();
+        for channel in self.channels()? {
+            sum += channel.aux_losses()?;
+        }
+        Ok(sum)
+    }
+
+    /// A read error of the metadata or a stream, told apart from "no trace yet".
+    pub(crate) fn no_trace_or_read(&self, path: &Path, cause: io::Error) -> Error {
+        if is_no_trace(&cause) {
+            Error::NoTrace {
+                session: self.name.clone(),
+            }
+        } else {
+            Error::Read {
+                path: path.to_owned(),
+                cause,
+            }
+        }
+    }
+
+    /// Reads one of its files.
+    pub(crate) fn read(&self, name: &str) -> Result<String> {
+        self.tracer.read(&self.file(name))
+    }
+
+    /// Writes one of its files.
+    pub(crate) fn write(&self, name: &str, value: &str) -> Result<()> {
+        self.tracer
+            .write(&self.file(name), value, &self.file("error_log"))
+    }
+
+    /// Writes one of its files, in place of all that it holds.
+    pub(crate) fn replace(&self, name: &str, value: &str) -> Result<()> {
+        let path = self.path(name);
+        fs::write(&path, value).map_err(|cause| self.refused(&path, value, cause))
+    }
+
+    /// The error for one of its files whose text is not what it should be.
+    pub(crate) fn unreadable(&self, name: &str, what: &str) -> Error {
+        Error::Read {
+            path: self.path(name),
+            cause: io::Error::new(io::ErrorKind::InvalidData, what),
+        }
+    }
+
+    /// The error for one of its files that refused a value.
+    pub(crate) fn refused(&self, path: &Path, value: &str, cause: io::Error) -> Error {
+        self.tracer
+            .refused(path, value, &self.file("error_log"), cause)
+    }
+
+    /// Where one of its files is.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.tracer.root().join(self.file(name))
+    }
+
+    fn file(&self, name: &str) -> String {
+        format!("sessions/{}/{name}", self.name)
+    }
+}
+
+/// Whether a file of a session had nothing to give yet.
+pub(crate) fn is_no_trace(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::NODATA))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("rtrace");
+        let session = root.join("sessions/other");
+        for channel in ["aux", FIRST_CHANNEL, "zero"] {
+            fs::create_dir_all(session.join("channels").join(channel)).unwrap();
+        }
+        fs::write(root.join("enable"), "0\n").unwrap();
+        fs::write(session.join("clock"), "[tsc] mono\n").unwrap();
+        let session = Tracer::find(dir.path()).unwrap().session("other").unwrap();
+        assert_eq!(session.clock().unwrap(), "tsc");
+        let channels = session.channels().unwrap();
+        let names: Vec<_> = channels.iter().map(Channel::name).collect();
+        assert_eq!(names, [FIRST_CHANNEL, "aux", "zero"]);
+        let set_event = session.path("channels/aux/set_event");
+        fs::write(&set_event, "").unwrap();
+        channels[1]
+            .set_events(&["sched:*", "!sched:sched_stat_*"])
+            .unwrap();
+        assert_eq!(
+            channels[1].enabled_events().unwrap(),
+            ["sched:*", "!sched:sched_stat_*"]
+        );
+    }
+
+    #[test]
+    fn counters_of_all_channels() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("rtrace");
+        fs::create_dir_all(&root).unwrap();
+        fs::write(root.join("enable"), "0\n").unwrap();
+        for (channel, text) in [
+            ("channel0", "cpu recorded\n0 1\ntotal 1\n"),
+            ("aux", "cpu recorded\n0 2\ntotal 2\n"),
+        ] {
+            let channel = root.join("sessions/default/channels").join(channel);
+            fs::create_dir_all(&channel).unwrap();
+            fs::write(channel.join("stats"), text).unwrap();
+        }
+        let tracer = Tracer::find(dir.path()).unwrap();
+        let stats = tracer.session("default").unwrap().stats().unwrap();
+        assert_eq!(stats.all.total.recorded, 3);
+        assert_eq!(stats.all.cpus.len(), 1);
+        assert_eq!(stats.channels[1].channel, "aux");
+        assert_eq!(stats.channels[1].stats.total.recorded, 2);
+    }
+}

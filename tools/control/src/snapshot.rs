@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Snapshots: what a session's buffers hold at a moment, as a trace, while recording goes on.
+//!
+//! A snapshot takes packets out of the buffers: of what was recorded up to its moment nothing is
+//! left there, and of what comes after it nothing is taken. So one after the other have every
+//! packet once, but for those that were overwritten before.
+//!
+//! The kernel takes the packets of a stream at one moment, and has the writer go on in other memory. For the
+//! streams of which it cannot, a snapshot is what can be read before it is overwritten ([`Exposed`]).
+
+use crate::live::LiveTrace;
+use crate::session::Session;
+use consumer::{Consumer, Exposed, Source, State, Totals, Written};
+use std::fs;
+use std::path::Path;
+use store::{Claim, OutputOptions};
+use system::{Error, Result};
+
+/// What a snapshot has.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// What was written.
+    pub written: Written,
+    /// The events in it, and those that the trace had lost until then.
+    pub totals: Totals,
+    /// Streams that may lack packets, because the kernel could not hold them.
+    pub exposed: Option<Exposed>,
+    /// Why it is not all that the buffers held, or does not say how it ended.
+    pub failure: Option<Error>,
+}
+
+/// Writes a snapshot of the session's current trace, or of the last one, to `dir`, which is new or
+/// empty.
+pub fn take(session: &Session, dir: &Path, options: OutputOptions) -> Result<Snapshot> {
+    if options.held(dir)?.is_some() {
+        return Err(Error::OutputTaken {
+            path: dir.to_owned(),
+            reason: "holds a trace already: choose a new directory".to_owned(),
+        });
+    }
+    let _claim = Claim::take(dir, options.access)?;
+    let mut consumer = Consumer::open(LiveTrace::open(session)?, |source| {
+        options.begin(dir, source.uuid(), &source.streams()?)
+    })?;
+    let taken = consumer.snapshot();
+    let (written, exposed) = (consumer.written(), consumer.exposed());
+    let (stats, text) = session.stats_and_text()?;
+    let state = match taken {
+        Ok(()) => State::Stopped,
+        Err(_) => State::Failed,
+    };
+    let ended = consumer.into_sink().end(state, 0, &text);
+    Ok(Snapshot {
+        written,
+        totals: Totals {
+            recorded: written.records,
+            lost: stats.all.total.lost(),
+        },
+        exposed,
+        failure: taken.and(ended).err(),
+    })
+}
+
+/// The number of the next snapshot in `dir`: it holds DIR/1, DIR/2 and so on, is empty, or not there.
+pub fn next_number(dir: &Path) -> Result<u64> {
+    if !dir.exists() {
+        return Ok(1);
+    }
+    let (mut last, mut is_empty) = (None, true);
+    for entry in fs::read_dir(dir).map_err(Error::read(dir))? {
+        let entry = entry.map_err(Error::read(dir))?;
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.parse::<u64>().ok());
+        last = last.max(number.filter(|_| entry.path().is_dir()));
+        is_empty = false;
+    }
+    match last {
+        None if !is_empty => Err(Error::OutputTaken {
+            path: dir.to_owned(),
+            reason: "is neither empty nor has snapshots in it: choose another directory".to_owned(),
+        }),
+        last => Ok(last.unwrap_or(0).saturating_add(1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_go_on() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(next_number(&dir.path().join("none")).unwrap(), 1);
+        assert_eq!(next_number(dir.path()).unwrap(), 1);
+        for number in ["2", "10"] {
+            fs::create_dir(dir.path().join(number)).unwrap();
+        }
+        assert_eq!(next_number(dir.path()).unwrap(), 11);
+        // Whatever lies beside them.
+        fs::write(dir.path().join("12"), "").unwrap();
+        assert_eq!(next_number(dir.path()).unwrap(), 11);
+        for number in ["2", "10"] {
+            fs::remove_dir(dir.path().join(number)).unwrap();
+        }
+        let error = next_number(dir.path()).unwrap_err();
+        assert!(error.to_string().contains("neither empty"), "{error}");
+    }
+}

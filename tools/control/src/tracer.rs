@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The tracer's control files under debugfs.
+
+use crate::session::Session;
+use serde::Serialize;
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use system::{Error, Result};
+
+/// Where debugfs usually is.
+pub const DEBUGFS: &str = "/sys/kernel/debug";
+
+/// Where tracefs usually is; below another debugfs it is `tracing`.
+const TRACEFS: &str = "/sys/kernel/tracing";
+
+pub use rtrace_abi::names::{DEFAULT_SESSION, FIRST_CHANNEL};
+
+/// Why the last refused write to a file at the top was refused.
+const ERROR_LOG: &str = "error_log";
+
+/// The events that users have defined.
+const DYNAMIC_EVENTS: &str = "dynamic_events";
+
+/// The rtrace tree of a mounted debugfs.
+#[derive(Clone, Debug)]
+pub struct Tracer {
+    root: PathBuf,
+}
+
+impl Tracer {
+    /// Finds the tree under `debugfs`, or says what is missing.
+    pub fn find(debugfs: &Path) -> Result<Self> {
+        let root = debugfs.join("rtrace");
+        let reason = match fs::metadata(root.join("enable")) {
+            Ok(_) => return Ok(Self { root }),
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(Error::NotAllowed { path: root })
+            }
+            Err(_) if fs::read_dir(debugfs).is_ok_and(|mut dir| dir.next().is_none()) => {
+                "debugfs is not mounted".to_owned()
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => "the module is not loaded".to_owned(),
+            Err(e) => e.to_string(),
+        };
+        Err(Error::NoTracer { path: root, reason })
+    }
+
+    /// The tree's directory.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The module's version.
+    pub fn version(&self) -> Result<String> {
+        Ok(self.read("version")?.trim().to_owned())
+    }
+
+    /// Every event there is, as `sys:event`.
+    pub fn available_events(&self) -> Result<Vec<String>> {
+        Ok(lines(&self.read("available_events")?))
+    }
+
+    /// Those of modules that are not loaded, which can be chosen all the same, as `sys:event`.
+    pub fn awaited_events(&self) -> Result<Vec<String>> {
+        Ok(lines(&self.read("awaited_events")?))
+    }
+
+    /// What can be recorded beside events, by name.
+    pub fn available_contexts(&self) -> Result<Vec<String>> {
+        Ok(lines(&self.read("available_contexts")?))
+    }
+
+    /// The tasks that wait for their memory in a probe; while there are any, the module cannot be unloaded.
+    pub fn waiting(&self) -> Result<Vec<Waiting>> {
+        let lines = lines(&self.read("waiting")?).into_iter();
+        Ok(lines.filter_map(|line| Waiting::parse(&line)).collect())
+    }
+
+    /// The `format` text of an event named `sys:event`.
+    pub fn format(&self, event: &str) -> Result<String> {
+        self.read(&format!("events/{}/format", event.replacen(':', "/", 1)))
+    }
+
+    /// The events that ftrace has, as `sys:event`; none where tracefs is not mounted, or not for who asks.
+    pub fn ftrace_events(&self) -> Vec<String> {
+        let text = self.ftrace_file("available_events");
+        text.map_or(Vec::new(), |text| lines(&text))
+    }
+
+    /// The `format` text that ftrace has of an event named `sys:event`.
+    pub fn ftrace_format(&self, event: &str) -> Option<String> {
+        self.ftrace_file(&format!("events/{}/format", event.replacen(':', "/", 1)))
+    }
+
+    fn ftrace_file(&self, name: &str) -> Option<String> {
+        let debugfs = self.root.parent()?;
+        // There the kernel would mount it, and complain.
+        let tracefs = if debugfs == Path::new(DEBUGFS) {
+            PathBuf::from(TRACEFS)
+        } else {
+            debugfs.join("tracing")
+        };
+        fs::read_to_string(tracefs.join(name)).ok()
+    }
+
+    /// The dynamic events that there are, in the order in which they came.
+    pub fn dynamic_events(&self) -> Result<Vec<DynamicEvent>> {
+        let lines = lines(&self.read(DYNAMIC_EVENTS)?).into_iter();
+        Ok(lines.filter_map(DynamicEvent::parse).collect())
+    }
+
+    /// Defines dynamic events, one by each line; all or none.
+    pub fn define(&self, lines: &[String]) -> Result<()> {
+        self.write(DYNAMIC_EVENTS, &lines.join("\n"), ERROR_LOG)
+    }
+
+    /// Takes dynamic events away, named as `subsystem/event`; all or none.
+    pub fn undefine(&self, names: &[String]) -> Result<()> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let lines: Vec<_> = names.iter().map(|name| format!("-:{name}")).collect();
+        self.define(&lines)
+    }
+
+    /// A session by name; an error that names those there are if it is none of them.
+    pub fn session(&self, name: &str) -> Result<Session> {
+        let there = self.sessions()?;
+        if there.iter().any(|session| session == name) {
+            Ok(Session::new(self, name))
+        } else {
+            Err(Error::NoSession {
+                session: name.to_owned(),
+                there,
+            })
+        }
+    }
+
+    /// Makes a session, with the default settings.
+    pub fn create_session(&self, name: &str) -> Result<Session> {
+        self.write("create_session", name, ERROR_LOG)?;
+        Ok(Session::new(self, name))
+    }
+
+    /// Stops a session and removes it. Who reads its trace reads on to the end.
+    pub fn destroy_session(&self, name: &str) -> Result<()> {
+        self.write("destroy_session", name, ERROR_LOG)
+    }
+
+    /// Records a text in every session that is active.
+    pub fn mark(&self, text: &str) -> Result<()> {
+        self.write_marker("marker", text, ERROR_LOG)
+    }
+
+    /// Writes a file that takes markers.
+    pub(crate) fn write_marker(&self, name: &str, text: &str, log: &str) -> Result<()> {
+        // With the newline that the kernel takes off: there is no write(2) of an empty text.
+        self.write(name, &format!("{text}\n"), log)
+    }
+
+    /// The names of the sessions, in order.
+    pub fn sessions(&self) -> Result<Vec<String>> {
+        self.names("sessions")
+    }
+
+    /// The names of what is in a directory, in order.
+    pub(crate) fn names(&self, dir: &str) -> Result<Vec<String>> {
+        let path = self.root.join(dir);
+        let entries = fs::read_dir(&path).map_err(Error::read(&path))?;
+        let mut names = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(Error::read(&path))?.file_name();
+            names.push(name.to_string_lossy().into_owned());
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Reads a control file.
+    pub(crate) fn read(&self, name: &str) -> Result<String> {
+        let path = self.root.join(name);
+        fs::read_to_string(&path).map_err(Error::read(&path))
+    }
+
+    /// Writes a control file; the error carries the kernel's own words, from the file `log`.
+    pub(crate) fn write(&self, name: &str, value: &str, log: &str) -> Result<()> {
+        let path = self.root.join(name);
+        OpenOptions::new()
+            .write(true)
+            .open(&path)
+            .and_then(|mut file| file.write_all(value.as_bytes()))
+            .map_err(|cause| self.refused(&path, value, log, cause))
+    }
+
+    /// The error for a control file that refused a value.
+    pub(crate) fn refused(&self, path: &Path, value: &str, log: &str, cause: io::Error) -> Error {
+        // The log says of every refusal which file it was; what it says of another is old.
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        let mut detail = self.read(log).unwrap_or_default();
+        if !detail.starts_with(&format!("{file}: ")) {
+            detail.clear();
+        }
+        Error::Refused {
+            path: path.to_owned(),
+            value: value.trim_end().replace('\n', " "),
+            detail,
+            cause,
+        }
+    }
+}
+
+/// An event that a user has defined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DynamicEvent {
+    /// Its subsystem.
+    pub subsystem: String,
+    /// Its name in there.
+    pub name: String,
+    /// The line that defines it.
+    pub definition: String,
+}
+
+impl DynamicEvent {
+    /// That of a line as the kernel writes it. [`None`]: it is none.
+    fn parse(definition: String) -> Option<Self> {
+        let (_, name) = definition.split(' ').next()?.split_once(':')?;
+        let (subsystem, name) = name.split_once('/')?;
+        Some(Self {
+            subsystem: subsystem.to_owned(),
+            name: name.to_owned(),
+            definition,
+        })
+    }
+}
+
+/// `subsystem/event`.
+impl fmt::Display for DynamicEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.subsystem, self.name)
+    }
+}
+
+/// A task that waits for its memory in a probe.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Waiting {
+    /// Its thread id.
+    pub tid: u32,
+    /// How long it has waited.
+    pub seconds: u64,
+    /// Its name.
+    pub comm: String,
+}
+
+impl Waiting {
+    /// The task of a line as the kernel writes it. [`None`]: the line has another form.
+    fn parse(line: &str) -> Option<Self> {
+        let mut words = line.splitn(3, ' ');
+        Some(Self {
+            tid: words.next()?.parse().ok()?,
+            seconds: words.next()?.parse().ok()?,
+            comm: words.next()?.to_owned(),
+        })
+    }
+}
+
+/// `NAME (TID), N s`.
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}), {} s", self.comm, self.tid, self.seconds)
+    }
+}
+
+/// The lines of a list.
+pub(crate) fn lines(text: &str) -> Vec<String> {
+    text.lines()
+        .map(str::trim)
+        .filter(|l| !l.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_session_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("rtrace");
+        fs::create_dir_all(root.join("sessions/default")).unwrap();
+        fs::create_dir_all(root.join("sessions/boot")).unwrap();
+        fs::write(root.join("enable"), "0\n").unwrap();
+        let tracer = Tracer::find(dir.path()).unwrap();
+        assert_eq!(tracer.session("boot").unwrap().name(), "boot");
+        for name in ["other", "", "..", "default/"] {
+            let error = tracer.session(name).unwrap_err().to_string();
+            assert_eq!(
+                error,
+                format!("there is no session `{name}` (there is: boot, default)")
+            );
+        }
+    }
+
+    #[test]
+    fn a_missing_tree_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = Tracer::find(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("not mounted"), "{error}");
+        fs::create_dir(dir.path().join("other")).unwrap();
+        let error = Tracer::find(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("not loaded"), "{error}");
+    }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Reads a trace: CTF 1.8, in the subset that rtrace writes.
+//!
+//! [`Metadata`] is the description of a trace, [`StreamReader`] goes through
+//! one stream packet by packet, [`Events`] through a packet event by event, [`Merge`] through
+//! all streams by time. [`Feed`] is as `Merge`, for packets that come while the trace is recorded.
+//! Whatever the bytes are, the answer is a value or an [`Error`] with file and offset. A reader of files
+//! goes on behind a damaged place ([`Damage`]).
+//!
+//! Of each stream [`WINDOW`] bytes are in memory, and of one stream at a time up to [`LONGEST_EVENT`],
+//! whatever sizes the files claim.
+//!
+//! [`Error`]: system::Error
+
+#![forbid(unsafe_code)]
+
+mod areas;
+mod damage;
+mod event;
+mod feed;
+mod field;
+mod header;
+mod item;
+mod lexer;
+mod link;
+mod merge;
+mod metadata;
+mod prefix;
+mod stream;
+mod stream_name;
+mod tree;
+mod value_name;
+
+pub use areas::{Area, Areas};
+pub use damage::Damage;
+pub use event::{Event, Events};
+pub use feed::Feed;
+pub use field::{Integers, Value};
+pub use header::{decode, encode, PacketAt, PacketHeaders};
+pub use item::Item;
+pub use merge::Merge;
+pub use metadata::{Clock, EventLayout, FieldLayout, Label, Metadata, StreamClass, Type};
+pub use prefix::Prefix;
+pub use stream::{Packet, StreamReader, LONGEST_EVENT, WINDOW};
+pub use stream_name::{name_of, StreamName};
+
+/// The file that describes the trace.
+pub const METADATA: &str = "metadata";

@@ -1,0 +1,601 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A trace's description: the TSDL that `rust/abi/tsdl.rs` writes.
+
+use crate::damage::Damage;
+use crate::lexer::{Kind, Lexer};
+use crate::tree::{self, Node, Statement};
+use memchr::memmem;
+use rtrace_abi::header::{Layout, COMPACT_ID_BITS};
+use rtrace_abi::schema::{Integer, Shown};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::path::Path;
+use system::{Error, Result};
+use uuid::Uuid;
+
+/// What the `metadata` file says.
+#[derive(Clone, Debug)]
+pub struct Metadata {
+    /// The trace.
+    pub uuid: Uuid,
+    /// Its clock.
+    pub clock: Clock,
+    /// Which boot of a machine it was recorded in: the kernel's `boot_id`, if the clock has it.
+    pub boot: Option<Uuid>,
+    /// Its environment.
+    pub env: BTreeMap<String, String>,
+    /// Its stream classes, one for each channel, by id: there is one at least.
+    pub streams: Vec<StreamClass>,
+}
+
+/// What the streams of a channel have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamClass {
+    /// Which event header their packets have.
+    pub layout: Layout,
+    /// What stands between the header and the fields of each event.
+    pub contexts: Vec<FieldLayout>,
+    /// Bytes of that, if every record has the same.
+    pub context_size: Option<usize>,
+    /// Their events by id.
+    pub events: HashMap<u32, EventLayout>,
+}
+
+/// The trace's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// Ticks per second, never 0.
+    pub frequency: u64,
+    /// Whole seconds from the epoch to clock value 0.
+    pub offset_s: i64,
+    /// Remaining ticks.
+    pub offset: u64,
+}
+
+impl Clock {
+    /// A number of ticks in nanoseconds.
+    pub fn nanoseconds(&self, ticks: u64) -> u64 {
+        let ns = u128::from(ticks) * 1_000_000_000 / u128::from(self.frequency.max(1));
+        u64::try_from(ns).unwrap_or(u64::MAX)
+    }
+
+    /// A clock value in nanoseconds since the epoch.
+    pub fn since_epoch(&self, value: u64) -> i128 {
+        let ticks = u128::from(value) + u128::from(self.offset);
+        let ns = ticks * 1_000_000_000 / u128::from(self.frequency.max(1));
+        i128::from(self.offset_s) * 1_000_000_000 + i128::try_from(ns).unwrap_or(i128::MAX / 2)
+    }
+
+    /// The clock's value at so many nanoseconds since the epoch; 0 before its begin.
+    pub fn value(&self, since_epoch: i128) -> u64 {
+        let ns = since_epoch - i128::from(self.offset_s) * 1_000_000_000;
+        let ticks = ns.saturating_mul(i128::from(self.frequency)) / 1_000_000_000;
+        let value = ticks - i128::from(self.offset);
+        u64::try_from(value.max(0)).unwrap_or(u64::MAX)
+    }
+}
+
+/// How an event's payload lies in a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventLayout {
+    /// The stream class that it belongs to.
+    pub stream_id: u32,
+    /// Its number there.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// Its fields, in order.
+    pub fields: Vec<FieldLayout>,
+    /// Bytes of the payload, if every record has the same.
+    pub size: Option<usize>,
+    /// Whether the length of a field stands in another.
+    pub(super) has_sequence: bool,
+}
+
+/// A field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldLayout {
+    /// Its name, without the underscore that TSDL puts in front.
+    pub name: String,
+    /// Its type.
+    pub ty: Type,
+}
+
+/// How a field lies in a record: what a [`FieldType`] of the module says, on its own.
+///
+/// [`FieldType`]: rtrace_abi::schema::FieldType
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// An integer.
+    Integer(Integer),
+    /// An integer whose values have names.
+    Enumeration(Integer, Vec<Label>),
+    /// So many integers.
+    Array(Integer, u32),
+    /// As many integers as the unsigned field of this number says, which comes before.
+    Sequence(Integer, usize),
+    /// A NUL-terminated string.
+    String,
+}
+
+/// What a value of an enumeration, or several in a row, are called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The name.
+    pub name: String,
+    /// The first value of that name: sign-extended where the integer is signed.
+    pub first: u64,
+    /// The last one.
+    pub last: u64,
+}
+
+impl Type {
+    /// Whether its integers are shown in hexadecimal.
+    pub fn is_hex(&self) -> bool {
+        match self {
+            Self::Integer(integer)
+            | Self::Enumeration(integer, _)
+            | Self::Array(integer, _)
+            | Self::Sequence(integer, _) => matches!(integer.shown, Shown::Hex | Shown::Address),
+            Self::String => false,
+        }
+    }
+
+    /// It begins at a multiple of so many bits.
+    pub fn align(&self) -> usize {
+        match self {
+            Self::Integer(integer)
+            | Self::Enumeration(integer, _)
+            | Self::Array(integer, _)
+            | Self::Sequence(integer, _) => integer.align(),
+            Self::String => 8,
+        }
+    }
+
+    /// Bits in the record, or [`None`] where only the record knows.
+    pub fn bits(&self) -> Option<usize> {
+        match self {
+            Self::Integer(integer) | Self::Enumeration(integer, _) => Some(integer.bits.into()),
+            Self::Array(element, length) => Some(usize::from(element.bits) * *length as usize),
+            Self::Sequence(..) | Self::String => None,
+        }
+    }
+}
+
+impl StreamClass {
+    /// The number of the context called `name`.
+    pub fn context(&self, name: &str) -> Option<usize> {
+        self.contexts.iter().position(|field| field.name == name)
+    }
+}
+
+impl EventLayout {
+    fn new(stream_id: u32, id: u32, name: String, fields: Vec<FieldLayout>) -> Self {
+        let size = size(&fields);
+        let has_sequence = fields
+            .iter()
+            .any(|field| matches!(field.ty, Type::Sequence(..)));
+        Self {
+            stream_id,
+            id,
+            name,
+            fields,
+            size,
+            has_sequence,
+        }
+    }
+
+    /// The number of the field called `name`.
+    pub fn field(&self, name: &str) -> Option<usize> {
+        self.fields.iter().position(|field| field.name == name)
+    }
+}
+
+/// Bytes of fields, or [`None`] where only the record knows.
+fn size(fields: &[FieldLayout]) -> Option<usize> {
+    let bits = fields.iter().try_fold(0_usize, |end, field| {
+        Some(end.next_multiple_of(field.ty.align()) + field.ty.bits()?)
+    });
+    bits.map(|bits| bits.div_ceil(8))
+}
+
+/// A part of a description that cannot be read.
+type Bad = (Range<usize>, Error);
+
+impl Metadata {
+    /// Parses a description.
+    pub fn parse(text: &str) -> Result<Self> {
+        Self::of(text, tree::parse(text)?, |_, error| Err(error))
+    }
+
+    /// Parses the description in the file `path`, of which a part may be damaged: an event whose
+    /// description cannot be read is left out. Nothing else may be missing.
+    pub fn parse_damaged(bytes: &[u8], path: &Path) -> Result<(Self, Vec<Damage>)> {
+        let text = String::from_utf8_lossy(bytes);
+        let first = match Self::parse(&text) {
+            Ok(metadata) => return Ok((metadata, Vec::new())),
+            Err(error) => error,
+        };
+        let (mut statements, mut bad) = (Vec::new(), Vec::<Bad>::new());
+        let mut places = Vec::new();
+        for (range, line) in parts(bytes) {
+            let parsed = std::str::from_utf8(&bytes[range.clone()])
+                .map_err(|error| Error::Metadata {
+                    line,
+                    what: error.to_string(),
+                })
+                .and_then(tree::parse);
+            match parsed {
+                Ok(part) => {
+                    places.extend(part.iter().map(|_| range.clone()));
+                    statements.extend(part.into_iter().map(|statement| Statement {
+                        line: statement.line + line - 1,
+                        ..statement
+                    }));
+                }
+                Err(error) => bad.push((range, error)),
+            }
+        }
+        let metadata = Self::of(&text, statements, |place, error| {
+            bad.push((places[place].clone(), error));
+            Ok(())
+        });
+        // The first one says where the damage is.
+        let metadata = metadata.map_err(|_| first)?;
+        bad.sort_by_key(|(range, _)| range.start);
+        let damages = bad.into_iter().map(|(range, error)| Damage {
+            path: path.to_owned(),
+            offset: range.start as u64,
+            bytes: range.len() as u64,
+            what: error.to_string(),
+        });
+        Ok((metadata, damages.collect()))
+    }
+
+    /// Reads these statements of a `text`. `leave` decides about the event that is the statement of
+    /// this place, and that cannot be read.
+    fn of(
+        text: &str,
+        statements: Vec<Statement>,
+        mut leave: impl FnMut(usize, Error) -> Result<()>,
+    ) -> Result<Self> {
+        let missing = |what: &str| Error::Metadata {
+            line: text.lines().count().max(1),
+            what: format!("{what} is missing"),
+        };
+        let (mut uuid, mut clock, mut boot) = (None, None, None);
+        let mut env = BTreeMap::new();
+        let mut headers = HashMap::new();
+        let mut streams: Vec<StreamClass> = Vec::new();
+        for (place, statement) in statements.into_iter().enumerate() {
+            if let Some(block) = statement.block("trace") {
+                uuid = Some(trace(&statement, block)?);
+            } else if let Some(block) = statement.block("clock") {
+                clock = Some(self::clock(&statement, block)?);
+                boot = tree::value(block, "uuid").and_then(|uuid| uuid.parse().ok());
+            } else if let Some(block) = statement.block("env") {
+                env.extend(block.iter().filter_map(variable));
+            } else if let Some((name, block)) = event_header(&statement) {
+                headers.insert(name.to_owned(), header_layout(&statement, block)?);
+            } else if let Some(block) = statement.block("stream") {
+                let next = streams.len();
+                let class = stream_class(&statement, block, next, &headers)?;
+                streams.push(class);
+            } else if let Some(block) = statement.block("event") {
+                if let Err(error) = add_event(&mut streams, &statement, block) {
+                    leave(place, error)?;
+                }
+            }
+        }
+        let this = Self {
+            uuid: uuid.ok_or_else(|| missing("`trace`"))?,
+            clock: clock.ok_or_else(|| missing("`clock`"))?,
+            boot,
+            env,
+            streams,
+        };
+        if this.streams.is_empty() {
+            return Err(missing("`stream`"));
+        }
+        Ok(this)
+    }
+
+    /// The stream class with this id.
+    pub fn stream(&self, id: u32) -> Option<&StreamClass> {
+        self.streams.get(id as usize)
+    }
+
+    /// The trace's uuid in a text of which nothing else need be understood.
+    pub fn find_uuid(text: &str) -> Option<Uuid> {
+        let mut words = Lexer::new(text)
+            .map_while(Result::ok)
+            .map(|token| token.kind);
+        words.find(|kind| matches!(kind, Kind::Word(word) if word == "trace"))?;
+        words.find(|kind| matches!(kind, Kind::Word(word) if word == "uuid"))?;
+        match (words.next()?, words.next()?) {
+            (Kind::Mark('='), Kind::Text(uuid)) => uuid.parse().ok(),
+            _ => None,
+        }
+    }
+}
+
+/// The parts of a description, each up to the next event or stream; with their first lines.
+fn parts(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, usize)> + '_ {
+    const BEGINS: [&[u8]; 2] = [b"\nevent {", b"\nstream {"];
+    let (mut at, mut line) = (0, 1);
+    std::iter::from_fn(move || {
+        let rest = &bytes[at..];
+        if rest.is_empty() {
+            return None;
+        }
+        let next = BEGINS.iter().filter_map(|begin| memmem::find(rest, begin));
+        let end = next.min().map_or(rest.len(), |end| end + 1);
+        let part = (at..at + end, line);
+        line += rest[..end].iter().filter(|byte| **byte == b'\n').count();
+        at += end;
+        Some(part)
+    })
+}
+
+fn add_event(
+    streams: &mut [StreamClass],
+    statement: &Statement,
+    block: &[Statement],
+) -> Result<()> {
+    let event = event(statement, block)?;
+    let (stream_id, id) = (event.stream_id, event.id);
+    let class = streams.get_mut(stream_id as usize).ok_or_else(|| {
+        statement.error(format!("event id {id} of an unknown stream {stream_id}"))
+    })?;
+    if class.events.contains_key(&id) {
+        return Err(statement.error(format!("event id {id} for the second time")));
+    }
+    class.events.insert(id, event);
+    Ok(())
+}
+
+/// The version of CTF that is read.
+const VERSION: (&str, &str) = ("1", "8");
+
+fn trace(statement: &Statement, block: &[Statement]) -> Result<Uuid> {
+    let (major, minor) = (
+        tree::value(block, "major").unwrap_or(VERSION.0),
+        tree::value(block, "minor").unwrap_or(VERSION.1),
+    );
+    if (major, minor) != VERSION {
+        return Err(statement.error(format!(
+            "CTF of version {major}.{minor}: this rtrace reads version {}.{} only",
+            VERSION.0, VERSION.1
+        )));
+    }
+    if tree::value(block, "byte_order") != Some("le") {
+        return Err(statement.error("byte_order is not `le`"));
+    }
+    tree::value(block, "uuid")
+        .and_then(|uuid| uuid.parse().ok())
+        .ok_or_else(|| statement.error("no valid uuid"))
+}
+
+fn clock(statement: &Statement, block: &[Statement]) -> Result<Clock> {
+    let frequency = tree::number(block, "freq").unwrap_or(1_000_000_000);
+    if frequency == 0 {
+        return Err(statement.error("a clock of frequency 0"));
+    }
+    Ok(Clock {
+        frequency,
+        offset_s: tree::number(block, "offset_s").unwrap_or(0),
+        offset: tree::number(block, "offset").unwrap_or(0),
+    })
+}
+
+fn variable(statement: &Statement) -> Option<(String, String)> {
+    match statement.nodes.as_slice() {
+        [Node::Word(key), Node::Mark('='), Node::Word(value) | Node::Text(value)] => {
+            Some((key.clone(), value.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// The name and the block of `struct event_header... { ... } align(8)`.
+fn event_header(statement: &Statement) -> Option<(&str, &[Statement])> {
+    match statement.nodes.as_slice() {
+        [Node::Word(kind), Node::Word(name), Node::Block(block), ..]
+            if kind == "struct" && name.starts_with("event_header") =>
+        {
+            Some((name, block))
+        }
+        _ => None,
+    }
+}
+
+/// The class of `stream { id = NEXT; event.header := struct NAME; ... }`, without events. Classes
+/// come in the order of their ids, from 0.
+fn stream_class(
+    statement: &Statement,
+    block: &[Statement],
+    next: usize,
+    headers: &HashMap<String, Layout>,
+) -> Result<StreamClass> {
+    // Where there is one stream only, it may be without.
+    let id = tree::value(block, "id").unwrap_or("0");
+    if id.parse() != Ok(next) {
+        return Err(statement.error(format!("stream id {id}, where {next} is next")));
+    }
+    let header = block
+        .iter()
+        .find_map(|statement| match statement.nodes.as_slice() {
+            [Node::Word(key), Node::Mark(':'), Node::Mark('='), Node::Word(kind), Node::Word(name)]
+                if key == "event.header" && kind == "struct" =>
+            {
+                Some(name)
+            }
+            _ => None,
+        });
+    let header =
+        header.ok_or_else(|| statement.error(format!("stream {id}: `event.header` is missing")))?;
+    let layout = headers
+        .get(header)
+        .ok_or_else(|| statement.error(format!("stream {id}: there is no `struct {header}`")))?;
+    let contexts = fields(block, "event.context")?;
+    Ok(StreamClass {
+        layout: *layout,
+        context_size: size(&contexts),
+        contexts,
+        events: HashMap::new(),
+    })
+}
+
+/// The two layouts differ in the type of the header's first member, the id.
+fn header_layout(statement: &Statement, block: &[Statement]) -> Result<Layout> {
+    let id = block
+        .first()
+        .map_or(&[][..], |first| first.nodes.as_slice());
+    match id {
+        [Node::Word(word), Node::Mark(':'), Node::Word(ty), Node::Block(ty_block), ..]
+            if word == "enum"
+                && ty == "integer"
+                && tree::number(ty_block, "size") == Some(COMPACT_ID_BITS) =>
+        {
+            Ok(Layout::Compact)
+        }
+        [Node::Word(word), Node::Mark(':'), Node::Word(ty), ..]
+            if word == "enum" && ty == "uint16_t" =>
+        {
+            Ok(Layout::Large)
+        }
+        _ => Err(statement.error("an event header of an unknown layout")),
+    }
+}
+
+fn event(statement: &Statement, block: &[Statement]) -> Result<EventLayout> {
+    let name =
+        tree::value(block, "name").ok_or_else(|| statement.error("an event without name"))?;
+    let id = tree::number(block, "id")
+        .ok_or_else(|| statement.error(format!("event `{name}`: no valid id")))?;
+    let stream_id = match tree::value(block, "stream_id").unwrap_or("0").parse() {
+        Ok(stream_id) => stream_id,
+        Err(_) => return Err(statement.error(format!("event `{name}`: no valid stream_id"))),
+    };
+    let fields = fields(block, "fields")?;
+    Ok(EventLayout::new(stream_id, id, name.to_owned(), fields))
+}
+
+/// The fields of `KEY := struct { ... }` in a block; none where it has no such thing.
+fn fields(block: &[Statement], key: &str) -> Result<Vec<FieldLayout>> {
+    let found = block
+        .iter()
+        .find_map(|statement| match statement.nodes.as_slice() {
+            [Node::Word(word), Node::Mark(':'), Node::Mark('='), Node::Word(ty), Node::Block(fields)]
+                if word == key && ty == "struct" =>
+            {
+                Some(fields.as_slice())
+            }
+            _ => None,
+        });
+    let mut known = Vec::new();
+    for statement in found.unwrap_or_default() {
+        let field = field(statement, &known)?;
+        known.push(field);
+    }
+    Ok(known)
+}
+
+/// A field behind those that are `known`.
+fn field(statement: &Statement, known: &[FieldLayout]) -> Result<FieldLayout> {
+    let (ty, name) = match statement.nodes.as_slice() {
+        [Node::Word(ty), Node::Word(name)] if ty == "string" => (Some(Type::String), name),
+        [Node::Word(ty), Node::Block(block), Node::Word(name)] if ty == "integer" => {
+            (integer(block).map(Type::Integer), name)
+        }
+        [Node::Word(ty), Node::Block(block), Node::Word(name), Node::Mark('['), Node::Word(length), Node::Mark(']')]
+            if ty == "integer" =>
+        {
+            let ty = integer(block).and_then(|element| several(element, length, known));
+            (ty, name)
+        }
+        [Node::Word(word), Node::Mark(':'), Node::Word(ty), Node::Block(block), Node::Block(labels), Node::Word(name)]
+            if word == "enum" && ty == "integer" =>
+        {
+            let ty = integer(block).and_then(|integer| {
+                Some(Type::Enumeration(integer, self::labels(integer, labels)?))
+            });
+            (ty, name)
+        }
+        _ => return Err(statement.error("a field of an unknown form")),
+    };
+    let ty = ty.ok_or_else(|| statement.error(format!("field `{name}` is of an unknown type")))?;
+    Ok(FieldLayout {
+        name: plain(name).to_owned(),
+        ty,
+    })
+}
+
+/// A name without the underscore in front.
+fn plain(name: &str) -> &str {
+    name.strip_prefix('_').unwrap_or(name)
+}
+
+/// An array of a length that is a number, or a sequence of one that a field says.
+fn several(element: Integer, length: &str, known: &[FieldLayout]) -> Option<Type> {
+    if let Ok(length) = length.parse() {
+        return Some(Type::Array(element, length));
+    }
+    let length = plain(length);
+    let field = known.iter().position(|field| field.name == length)?;
+    match known[field].ty {
+        Type::Integer(length) if length.shown != Shown::Signed => {
+            Some(Type::Sequence(element, field))
+        }
+        _ => None,
+    }
+}
+
+/// The labels `"NAME" = VALUE`, or `VALUE ... VALUE`, between commas.
+fn labels(integer: Integer, block: &[Statement]) -> Option<Vec<Label>> {
+    let value = |text: &String| match integer.shown {
+        Shown::Signed => text.parse::<i64>().ok().map(|value| value as u64),
+        _ => text.parse::<u64>().ok(),
+    };
+    let [all] = block else { return None };
+    all.nodes
+        .split(|node| *node == Node::Mark(','))
+        .map(|label| {
+            let (name, first, last) = match label {
+                [Node::Text(name), Node::Mark('='), Node::Word(only)] => (name, only, only),
+                [Node::Text(name), Node::Mark('='), Node::Word(first), Node::Word(dots), Node::Word(last)]
+                    if dots == "..." =>
+                {
+                    (name, first, last)
+                }
+                _ => return None,
+            };
+            Some(Label {
+                name: name.clone(),
+                first: value(first)?,
+                last: value(last)?,
+            })
+        })
+        .collect()
+}
+
+fn integer(block: &[Statement]) -> Option<Integer> {
+    let bits: u8 = tree::number(block, "size")?;
+    let value = |key| tree::value(block, key);
+    let integer = match (value("signed"), value("base"), value("encoding")) {
+        (Some("true"), _, _) => Integer::signed(bits),
+        (_, _, Some("UTF8")) => Integer::TEXT,
+        (_, Some("16"), _) => Integer::hex(bits),
+        _ => Integer::unsigned(bits),
+    };
+    match value("align") {
+        Some("8") if matches!(bits, 8 | 16 | 32 | 64) && integer.bits == bits => Some(integer),
+        Some("1") if matches!(bits, 1..=64) => Some(integer.bit_field(bits)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[path = "metadata_tests.rs"]
+mod tests;

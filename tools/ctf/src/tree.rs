@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! TSDL's shape: statements that end with `;`, and blocks of statements in braces.
+
+use crate::lexer::{Kind, Lexer};
+use system::{Error, Result};
+
+/// Blocks within blocks, at most.
+const DEPTH: usize = 16;
+
+/// A part of a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Node {
+    Word(String),
+    Text(String),
+    Mark(char),
+    Block(Vec<Statement>),
+}
+
+/// What stands between two semicolons.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Statement {
+    pub(super) nodes: Vec<Node>,
+    pub(super) line: usize,
+}
+
+impl Statement {
+    /// An error about this statement.
+    pub(super) fn error(&self, what: impl Into<String>) -> Error {
+        Error::Metadata {
+            line: self.line,
+            what: what.into(),
+        }
+    }
+
+    /// The block of `keyword { ... }`.
+    pub(super) fn block(&self, keyword: &str) -> Option<&[Statement]> {
+        match self.nodes.as_slice() {
+            [Node::Word(word), Node::Block(block)] if word == keyword => Some(block),
+            _ => None,
+        }
+    }
+
+    /// The value of `key = value`, a word or a text.
+    pub(super) fn value(&self, key: &str) -> Option<&str> {
+        match self.nodes.as_slice() {
+            [Node::Word(word), Node::Mark('='), Node::Word(v) | Node::Text(v)] if word == key => {
+                Some(v)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The value of the first `key = value` among statements.
+pub(super) fn value<'a>(block: &'a [Statement], key: &str) -> Option<&'a str> {
+    block.iter().find_map(|statement| statement.value(key))
+}
+
+/// The same as a number.
+pub(super) fn number<T: std::str::FromStr>(block: &[Statement], key: &str) -> Option<T> {
+    value(block, key)?.parse().ok()
+}
+
+/// Parses a whole text.
+pub(super) fn parse(text: &str) -> Result<Vec<Statement>> {
+    let mut lexer = Lexer::new(text);
+    let (block, end) = statements(&mut lexer, 0)?;
+    match end {
+        None => Ok(block),
+        Some(line) => Err(Error::Metadata {
+            line,
+            what: "a stray `}`".to_owned(),
+        }),
+    }
+}
+
+/// Statements up to the closing brace, whose line is given, or to the text's end.
+fn statements(lexer: &mut Lexer<'_>, depth: usize) -> Result<(Vec<Statement>, Option<usize>)> {
+    let mut done = Vec::new();
+    let mut open = Statement {
+        nodes: Vec::new(),
+        line: 0,
+    };
+    while let Some(token) = lexer.next() {
+        let token = token?;
+        if open.nodes.is_empty() {
+            open.line = token.line;
+        }
+        let node = match token.kind {
+            Kind::Mark('{') if depth == DEPTH => {
+                return Err(open.error("blocks within blocks, too deep"));
+            }
+            Kind::Mark('{') => match statements(lexer, depth + 1)? {
+                (block, Some(_)) => Node::Block(block),
+                (_, None) => return Err(open.error("a block without end")),
+            },
+            Kind::Mark('}') => {
+                if !open.nodes.is_empty() {
+                    done.push(open);
+                }
+                return Ok((done, Some(token.line)));
+            }
+            Kind::Mark(';') => {
+                let next = Statement {
+                    nodes: Vec::new(),
+                    line: token.line,
+                };
+                done.push(std::mem::replace(&mut open, next));
+                continue;
+            }
+            Kind::Mark(c) => Node::Mark(c),
+            Kind::Word(word) => Node::Word(word),
+            Kind::Text(text) => Node::Text(text),
+        };
+        open.nodes.push(node);
+    }
+    if open.nodes.is_empty() {
+        Ok((done, None))
+    } else {
+        Err(open.error("the text ends within a statement"))
+    }
+}

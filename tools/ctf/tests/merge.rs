@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The streams of a trace, merged by time.
+
+use ctf::Item;
+use proptest::prelude::*;
+use rtrace_abi::header::Layout;
+use std::path::Path;
+use store::Trace;
+use synthetic::PacketBuilder;
+use system::Result;
+
+/// The items of a trace, each with its stream, as short texts.
+fn items(dir: &Path) -> Result<Vec<(usize, String)>> {
+    let trace = Trace::open(dir)?;
+    let mut merge = trace.merge()?;
+    let mut items = Vec::new();
+    while let Some((stream, item)) = merge.next_item()? {
+        let text = match item {
+            Item::Packet(packet) => format!("packet {}", { packet.at.header.packet_seq_num }),
+            Item::Whole { timestamp } => format!("whole {timestamp}"),
+            Item::Event(event) => format!("event {}", event.timestamp),
+            Item::Damaged { damage, timestamp } => format!(
+                "damaged {timestamp}, {}+{}: {}",
+                damage.offset, damage.bytes, damage.what
+            ),
+            Item::End { partial } => format!("end {partial}"),
+        };
+        items.push((stream, text));
+    }
+    Ok(items)
+}
+
+fn packet(cpu: u32, number: u64, begin: u64) -> PacketBuilder {
+    PacketBuilder::new(Layout::Compact, cpu, number, begin)
+}
+
+fn write(dir: &Path, streams: &[(u32, Vec<Vec<u8>>)]) {
+    synthetic::write(dir, Layout::Compact, streams).unwrap();
+}
+
+#[test]
+fn items_come_in_order_of_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let zero = vec![
+        packet(0, 0, 10).softirq(11, 0).softirq(20, 0).close(25, 8),
+        packet(0, 1, 40).softirq(40, 0).close(41, 8),
+    ];
+    let one = vec![
+        packet(1, 0, 5).softirq(15, 0).softirq(20, 0).close(30, 8),
+        packet(1, 1, 30).softirq(39, 0).close(50, 8),
+    ];
+    write(dir.path(), &[(0, zero), (1, one), (2, vec![])]);
+    let expected = [
+        (0, "packet 0"),
+        (1, "packet 0"),
+        (2, "end 0"),
+        (0, "event 11"),
+        (1, "event 15"),
+        (0, "event 20"),
+        (1, "event 20"),
+        (0, "packet 1"),
+        (1, "packet 1"),
+        (1, "event 39"),
+        (0, "event 40"),
+        (0, "end 0"),
+        (1, "end 0"),
+    ];
+    let expected = expected.map(|(stream, text)| (stream, text.to_owned()));
+    assert_eq!(items(dir.path()).unwrap(), expected);
+}
+
+/// Where events are missing is known before anything comes that is later.
+#[test]
+fn losses_have_a_begin_and_an_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let zero = vec![
+        // Packets before it were overwritten.
+        packet(0, 2, 10).softirq(11, 0).close(20, 8),
+        // Discarded somewhere between 20 and 40.
+        packet(0, 3, 30)
+            .discarded(5)
+            .softirq(31, 0)
+            .softirq(33, 0)
+            .close(40, 8),
+        // A packet is missing between 40 and 50.
+        packet(0, 5, 50).discarded(5).softirq(51, 0).close(60, 8),
+        // Both.
+        packet(0, 7, 70).discarded(6).close(80, 8),
+    ];
+    let ticks: Vec<u64> = (1..=21).map(|n| n * 4).collect();
+    let one = ticks
+        .iter()
+        .fold(packet(1, 0, 0), |packet, &time| packet.softirq(time, 0));
+    write(dir.path(), &[(0, zero), (1, vec![one.close(90, 8)])]);
+    let items = items(dir.path()).unwrap();
+    let at = |text: &str| {
+        let item = (0, text.to_owned());
+        items.iter().position(|other| *other == item).expect(text)
+    };
+    let tick = |time: u64| {
+        let item = (1, format!("event {time}"));
+        items
+            .iter()
+            .position(|other| *other == item)
+            .expect("a tick")
+    };
+    for (before, item, behind) in [
+        (4, "event 11", 12),
+        (8, "whole 10", 12),
+        (16, "packet 3", 24),
+        (28, "event 31", 32),
+        (36, "whole 40", 44),
+        (36, "packet 5", 44),
+        (48, "whole 50", 52),
+        (56, "packet 7", 64),
+        (76, "whole 80", 80),
+    ] {
+        // At equal times the first stream goes first.
+        assert!(tick(before) < at(item) && at(item) < tick(behind), "{item}");
+    }
+    assert_eq!(at("packet 2"), 0);
+    let whole = items.iter().filter(|(_, text)| text.starts_with("whole"));
+    assert_eq!(whole.count(), 4);
+}
+
+#[test]
+fn a_stream_is_of_one_cpu() {
+    let dir = tempfile::tempdir().unwrap();
+    let packets = vec![packet(0, 0, 0).close(1, 512), packet(1, 1, 2).close(3, 512)];
+    write(dir.path(), &[(0, packets)]);
+    let texts: Vec<_> = items(dir.path()).unwrap();
+    let expected = [
+        "packet 0",
+        "damaged 1, 512+512: a packet of CPU 1 in the stream of CPU 0",
+        "end 0",
+    ];
+    assert_eq!(texts, expected.map(|text| (0, text.to_owned())));
+}
+
+#[test]
+fn a_damaged_event_hides_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let bad = [
+        packet(0, 0, 0)
+            .softirq(9, 0)
+            .event(30, 10, &[])
+            .close(20, 512),
+        packet(0, 1, 30).softirq(31, 0).close(40, 512),
+    ];
+    let good = packet(1, 0, 0).softirq(5, 0).softirq(15, 0).close(20, 8);
+    write(dir.path(), &[(0, bad.to_vec()), (1, vec![good])]);
+    let offset = rtrace_abi::packet::PacketHeader::SIZE + 8;
+    let damaged = format!("damaged 10, {offset}+4: an event of unknown id 30");
+    let expected = [
+        (0, "packet 0"),
+        (1, "packet 0"),
+        (1, "event 5"),
+        (0, "event 9"),
+        (0, damaged.as_str()),
+        (1, "event 15"),
+        (0, "whole 20"),
+        (0, "packet 1"),
+        (1, "end 0"),
+        (0, "event 31"),
+        (0, "end 0"),
+    ];
+    let expected = expected.map(|(stream, text)| (stream, text.to_owned()));
+    assert_eq!(items(dir.path()).unwrap(), expected);
+}
+
+/// A stream of packets of 512 bytes, with an event at each of these times.
+fn six_packets() -> Vec<u8> {
+    let packets = (0..6).map(|number| {
+        let begin = 100 + 100 * number;
+        packet(0, number, begin)
+            .softirq(begin + 10, 0)
+            .softirq(begin + 20, 0)
+            .close(begin + 90, 512)
+    });
+    packets.flatten().collect()
+}
+
+/// All events are there but those of the packet with this number, in order; and if one is missing, that is
+/// said.
+fn only_this_one_is_damaged(bytes: Vec<u8>, number: u64, what: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), &[(0, vec![bytes])]);
+    let texts: Vec<_> = items(dir.path()).unwrap();
+    let events: Vec<u64> = texts
+        .iter()
+        .filter_map(|(_, text)| text.strip_prefix("event ")?.parse().ok())
+        .collect();
+    let expected = (0..6).filter(|other| *other != number);
+    let expected: Vec<u64> = expected
+        .flat_map(|number| [110 + 100 * number, 120 + 100 * number])
+        .collect();
+    let own = 100 + 100 * number..200 + 100 * number;
+    let others: Vec<_> = events.iter().filter(|time| !own.contains(time)).collect();
+    assert_eq!(
+        others,
+        expected.iter().collect::<Vec<_>>(),
+        "{what}: {texts:?}"
+    );
+    assert!(events.is_sorted(), "{what}: {texts:?}");
+    // A last packet of a wrong size looks as one that was cut.
+    let is_said = |text: &str| text.starts_with("damaged") || text == "end 512";
+    let is_said = texts.iter().any(|(_, text)| is_said(text));
+    assert!(is_said || events.len() == 12, "{what}: {texts:?}");
+}
+
+#[test]
+fn a_damaged_page_hides_nothing_else() {
+    let whole = six_packets();
+    for number in 0..6 {
+        let mut bytes = whole.clone();
+        bytes[number * 512..(number + 1) * 512].fill(0);
+        only_this_one_is_damaged(bytes, number as u64, "zeros");
+    }
+}
+
+#[test]
+fn a_damaged_byte_hides_nothing_else() {
+    let whole = six_packets();
+    for at in 0..whole.len() {
+        for change in [0xff, 0x01, 0x80] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= change;
+            only_this_one_is_damaged(bytes, at as u64 / 512, &format!("{at} ^ {change}"));
+        }
+    }
+}
+
+/// Bytes that were put between packets, or taken away.
+#[test]
+fn a_stream_is_found_again() {
+    let whole = six_packets();
+    for (from, to) in [(512, 700), (1100, 1300)] {
+        let mut bytes = whole.clone();
+        bytes.drain(from..to);
+        let number = from as u64 / 512;
+        only_this_one_is_damaged(bytes, number, "a part is missing");
+    }
+    let mut bytes = whole.clone();
+    bytes.splice(1024..1024, [0x55; 70_000]);
+    only_this_one_is_damaged(bytes, 9, "rubbish between packets");
+}
+
+/// Packets for each CPU, of each the events' distances in time.
+fn streams() -> impl Strategy<Value = Vec<Vec<Vec<u64>>>> {
+    let events = prop::collection::vec(0_u64..20, 0..8);
+    let packets = prop::collection::vec(events, 0..5);
+    prop::collection::vec(packets, 1..6)
+}
+
+proptest! {
+    #[test]
+    fn events_are_sorted(streams in streams()) {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut written, mut expected) = (Vec::new(), Vec::new());
+        for (cpu, packets) in (0_u32..).zip(&streams) {
+            let (mut time, mut bytes) = (0, Vec::new());
+            for (number, events) in (0_u64..).zip(packets) {
+                let mut builder = packet(cpu, number, time);
+                for distance in events {
+                    time += distance;
+                    builder = builder.softirq(time, 0);
+                    expected.push((time, cpu as usize));
+                }
+                bytes.push(builder.close(time, 8));
+            }
+            written.push((cpu, bytes));
+        }
+        write(dir.path(), &written);
+        // Stable: of one CPU and time the first stays first, and of several CPUs the lowest.
+        expected.sort();
+        let merged = items(dir.path()).unwrap();
+        let events = merged.iter().filter_map(|(stream, text)| {
+            let time = text.strip_prefix("event ")?;
+            Some((time.parse::<u64>().unwrap(), *stream))
+        });
+        prop_assert_eq!(events.collect::<Vec<_>>(), expected);
+    }
+
+    /// Whatever the bytes are, they are answered, and time does not go back.
+    #[test]
+    fn a_damaged_trace_is_answered(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut bytes = [
+            packet(0, 0, 10).softirq(11, 0).exec(12, "/bin/true", 7).close(20, 8),
+            packet(0, 1, 30).softirq(31, 0).discarded(1).close(40, 8),
+        ]
+        .concat();
+        for (at, with) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = with;
+        }
+        let other = packet(1, 0, 0).softirq(15, 0).softirq(32, 0).close(50, 8);
+        write(dir.path(), &[(0, vec![bytes]), (1, vec![other])]);
+        let Ok(trace) = Trace::open(dir.path()) else { return Ok(()) };
+        let mut merge = trace.merge().unwrap();
+        let mut now = 0;
+        while let Ok(Some((_, item))) = merge.next_item() {
+            let Item::Event(event) = item else { continue };
+            prop_assert!(event.timestamp >= now);
+            now = event.timestamp;
+        }
+    }
+}
+
+/// A trace in chunks gives what it would give in one: a stream goes on in its next file.
+#[test]
+fn a_stream_goes_on_in_the_next_chunk() {
+    let zero = |from: usize, to: usize| -> Vec<Vec<u8>> {
+        let packets = [
+            packet(0, 0, 10).softirq(11, 0).close(25, 8),
+            packet(0, 1, 40).discarded(3).softirq(40, 0).close(41, 8),
+            packet(0, 2, 60).discarded(3).softirq(61, 0).close(70, 8),
+            packet(0, 4, 80).discarded(4).softirq(81, 0).close(90, 8),
+        ];
+        packets[from..to].to_vec()
+    };
+    let one = |from: usize, to: usize| -> Vec<Vec<u8>> {
+        let packets = [
+            packet(1, 0, 5).softirq(15, 0).close(30, 8),
+            packet(1, 1, 45).softirq(65, 0).close(85, 8),
+        ];
+        packets[from..to].to_vec()
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let (whole, chunks) = (dir.path().join("whole"), dir.path().join("chunks"));
+    write(&whole, &[(0, zero(0, 4)), (1, one(0, 2))]);
+    for (chunk, zero, one) in [
+        (1, zero(0, 1), one(0, 1)),
+        (2, zero(1, 3), one(1, 1)),
+        (3, zero(3, 4), one(1, 2)),
+    ] {
+        let dir = chunks.join(format!("chunk-{chunk:06}"));
+        write(&dir, &[(0, zero), (1, one)]);
+    }
+    let expected = items(&whole).unwrap();
+    assert_eq!(expected.len(), 6 + 6 + 2 + 2);
+    assert_eq!(items(&chunks).unwrap(), expected);
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Makes a trace on disk of what a kernel left in its memory.
+
+use crate::region::Region;
+use crate::remains::Stream;
+use ctf::{encode, StreamName, METADATA};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use store::{replace, Claim, Output, METADATA_NEW};
+use system::access::Access;
+use system::{regular_file, Error, Result};
+
+/// What was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Records that had been committed, and are not in the trace: one beside them was not.
+    pub torn: u64,
+    /// What could not be read, and where.
+    pub damaged: Vec<String>,
+}
+
+/// A trace that is being written.
+#[derive(Debug)]
+pub struct Writer {
+    _claim: Claim,
+    dir: PathBuf,
+    access: Access,
+    written: Recovered,
+}
+
+impl Writer {
+    /// Begins one in `dir`, a new or empty directory.
+    pub fn begin(dir: &Path, access: Access) -> Result<Self> {
+        if Output::held(dir)?.is_some() {
+            return Err(Error::OutputTaken {
+                path: dir.to_owned(),
+                reason: "holds a trace: choose a new directory".to_owned(),
+            });
+        }
+        let claim = Claim::take(dir, access)?;
+        Ok(Self {
+            _claim: claim,
+            dir: dir.to_owned(),
+            access,
+            written: Recovered::default(),
+        })
+    }
+
+    /// Something that could not be read.
+    pub fn damaged(&mut self, what: String) {
+        self.written.damaged.push(what);
+    }
+
+    /// Writes a stream, and brings it to the disk.
+    pub fn stream(&mut self, name: &StreamName, stream: &Stream<'_>) -> Result<()> {
+        let written = &mut self.written;
+        written.torn = written.torn.saturating_add(stream.torn);
+        let damaged = stream.damaged.iter();
+        written
+            .damaged
+            .extend(damaged.map(|what| format!("{name}: {what}")));
+        let path = self.dir.join(name.to_string());
+        let file = regular_file::open_or_create(&path).map_err(Error::write(&path))?;
+        self.access.set_file(&file).map_err(Error::write(&path))?;
+        let mut out = BufWriter::new(file);
+        for packet in &stream.packets {
+            let header = encode(&packet.header);
+            let (size, content) = (
+                packet.header.packet_size / 8,
+                packet.header.content_size / 8,
+            );
+            let padding = size.saturating_sub(content);
+            out.write_all(&header)
+                .and_then(|()| out.write_all(packet.events))
+                .and_then(|()| io::copy(&mut io::Read::take(io::repeat(0), padding), &mut out))
+                .map_err(Error::write(&path))?;
+            written.packets += 1;
+            written.bytes += size;
+        }
+        let synced = out.into_inner().map_err(io::IntoInnerError::into_error);
+        synced
+            .and_then(|file: File| file.sync_all())
+            .map_err(Error::write(&path))
+    }
+
+    /// Writes the metadata. Last: what has them is a trace.
+    pub fn end(self, metadata: &str) -> Result<Recovered> {
+        let path = self.dir.join(METADATA);
+        replace(
+            &path,
+            &self.dir.join(METADATA_NEW),
+            metadata.as_bytes(),
+            self.access,
+        )
+        .map_err(Error::write(&path))?;
+        Ok(self.written)
+    }
+}
+
+/// Writes the trace of a region to `dir`, a new or empty directory, and brings it to the disk.
+pub fn write(region: &Region<'_>, dir: &Path, access: Access) -> Result<Recovered> {
+    let channel = region.channel()?.to_owned();
+    let mut writer = Writer::begin(dir, access)?;
+    for (cpu, stream) in region.streams() {
+        let name = StreamName {
+            channel: channel.clone(),
+            cpu,
+        };
+        writer.stream(&name, &stream)?;
+    }
+    writer.end(region.metadata())
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The chunks of a trace, in a directory that holds nothing else of it. Each is a trace of its own;
+//! together, in the order of their numbers, they are the trace.
+//!
+//! The name says how far a chunk has come: `.chunk-000001.new` is being written, or was when its
+//! writer was killed; `chunk-000001` is whole; `.chunk-000001.old` is being removed.
+
+use crate::output::{Output, METADATA_NEW};
+use crate::recording::RECORDING;
+use ctf::{StreamName, METADATA};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use system::{Error, Result};
+use uuid::Uuid;
+
+/// How far a chunk has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It is whole.
+    Whole,
+    /// It is being written, or was when its writer was killed.
+    Unfinished,
+    /// It is being removed.
+    Outdated,
+}
+
+impl Stage {
+    /// What a chunk is called.
+    fn name(self, number: u64) -> String {
+        match self {
+            Self::Whole => format!("chunk-{number:06}"),
+            Self::Unfinished => format!(".chunk-{number:06}.new"),
+            Self::Outdated => format!(".chunk-{number:06}.old"),
+        }
+    }
+
+    /// What a name says; none if it is that of something else.
+    fn parse(name: &str) -> Option<(Self, u64)> {
+        let (_, rest) = name.split_once("chunk-")?;
+        let number = rest.split('.').next()?.parse().ok()?;
+        let mut stages = [Self::Whole, Self::Unfinished, Self::Outdated].into_iter();
+        let stage = stages.find(|stage| stage.name(number) == name)?;
+        Some((stage, number))
+    }
+}
+
+/// Calls `visit` for each chunk in `dir`, which must be there, in no order. Whatever else is in it does not
+/// matter.
+pub fn each(dir: &Path, mut visit: impl FnMut(Stage, u64) -> Result<()>) -> Result<()> {
+    for entry in fs::read_dir(dir).map_err(Error::read(dir))? {
+        let entry = entry.map_err(Error::read(dir))?;
+        if !entry.file_type().map_err(Error::read(dir))?.is_dir() {
+            continue;
+        }
+        let name = entry.file_name();
+        if let Some((stage, number)) = name.to_str().and_then(Stage::parse) {
+            visit(stage, number)?;
+        }
+    }
+    Ok(())
+}
+
+/// The trace whose chunks `dir` holds; none if it is empty or not there. Anything else is an
+/// error: that which is to be written there shall be the only one.
+pub fn held(dir: &Path) -> Result<Option<Uuid>> {
+    if !dir.is_dir() || dir.join(METADATA).exists() {
+        return match Output::held(dir)? {
+            None => Ok(None),
+            Some(_) => Err(taken(dir, "holds a trace that is not in chunks")),
+        };
+    }
+    let (mut is_empty, mut held) = (true, None);
+    each(dir, |stage, number| {
+        is_empty = false;
+        held = with_chunk(held, dir, stage, number)?;
+        Ok(())
+    })?;
+    if is_empty {
+        return Output::held(dir);
+    }
+    Ok(held)
+}
+
+/// The trace of a chunk, which must be that of those `before` it; theirs, if it says none.
+fn with_chunk(before: Option<Uuid>, dir: &Path, stage: Stage, number: u64) -> Result<Option<Uuid>> {
+    let path = dir.join(stage.name(number));
+    let uuid = match stage {
+        Stage::Outdated => return Ok(before),
+        Stage::Whole | Stage::Unfinished => Output::held(&path)?,
+    };
+    match uuid {
+        // It may be without metadata.
+        None if stage == Stage::Unfinished => Ok(before),
+        // It may be taken away meanwhile.
+        None if !path.exists() => Ok(before),
+        None => Err(taken(&path, "is no trace")),
+        Some(uuid) if before.is_some_and(|before| before != uuid) => Err(taken(
+            &path,
+            "is of another trace than the chunks beside it",
+        )),
+        Some(uuid) => Ok(Some(uuid)),
+    }
+}
+
+/// The numbers of the chunks in a directory, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chunks {
+    /// Those that are whole.
+    pub whole: Vec<u64>,
+    /// Those that are being written, or were when their writer was killed.
+    pub unfinished: Vec<u64>,
+}
+
+impl Chunks {
+    /// Those in `dir`, which must be there.
+    pub fn list(dir: &Path) -> Result<Self> {
+        let mut chunks = Self::default();
+        each(dir, |stage, number| {
+            match stage {
+                Stage::Whole => chunks.whole.push(number),
+                Stage::Unfinished => chunks.unfinished.push(number),
+                Stage::Outdated => {}
+            }
+            Ok(())
+        })?;
+        chunks.whole.sort_unstable();
+        chunks.unfinished.sort_unstable();
+        Ok(chunks)
+    }
+
+    /// The directories of all that are traces, in their order.
+    pub fn parts(&self, dir: &Path) -> Vec<PathBuf> {
+        let whole = self.whole.iter().map(|&number| whole_path(dir, number));
+        let unfinished = self.unfinished.iter();
+        let unfinished = unfinished.map(|&number| unfinished_path(dir, number));
+        // Its writer may have been killed before it described the trace.
+        let unfinished = unfinished.filter(|path| path.join(METADATA).exists());
+        whole.chain(unfinished).collect()
+    }
+}
+
+fn taken(path: &Path, reason: &str) -> Error {
+    Error::OutputTaken {
+        path: path.to_owned(),
+        reason: format!("{reason}: choose another directory"),
+    }
+}
+
+/// Where chunk `number` is in `dir` once it is whole.
+pub fn whole_path(dir: &Path, number: u64) -> PathBuf {
+    dir.join(Stage::Whole.name(number))
+}
+
+/// The last whole chunk in `dir` before `number`; numbers may be missing.
+pub fn whole_before(dir: &Path, number: u64) -> Result<Option<u64>> {
+    let next = number.checked_sub(1);
+    if next.is_some_and(|next| whole_path(dir, next).is_dir()) {
+        return Ok(next);
+    }
+    let mut last = None;
+    each(dir, |stage, other| {
+        if stage == Stage::Whole && other < number {
+            last = last.max(Some(other));
+        }
+        Ok(())
+    })?;
+    Ok(last)
+}
+
+/// Where chunk `number` is in `dir` while it is being written.
+pub fn unfinished_path(dir: &Path, number: u64) -> PathBuf {
+    dir.join(Stage::Unfinished.name(number))
+}
+
+/// Gives chunk `number`, which is durable, the name of a whole one.
+pub fn rename_whole(dir: &Path, number: u64) -> Result<()> {
+    let path = whole_path(dir, number);
+    fs::rename(unfinished_path(dir, number), &path)
+        .and_then(|()| File::open(dir)?.sync_all())
+        .map_err(Error::write(&path))
+}
+
+/// Removes all whole chunks in `dir` but the newest `keep`. Only chunks of the trace `uuid` are
+/// removed, and only if nothing is in them that is no part of one.
+pub fn remove_oldest(dir: &Path, uuid: Uuid, keep: u64) -> Result<()> {
+    let whole = Chunks::list(dir)?.whole;
+    let keep = usize::try_from(keep).unwrap_or(usize::MAX);
+    for &number in &whole[..whole.len().saturating_sub(keep)] {
+        let path = whole_path(dir, number);
+        if is_chunk(&path, uuid)? {
+            let outdated = dir.join(Stage::Outdated.name(number));
+            fs::rename(&path, &outdated).map_err(Error::write(&path))?;
+            remove_outdated(dir, number)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes a chunk whose removal has begun.
+pub fn remove_outdated(dir: &Path, number: u64) -> Result<()> {
+    remove(&dir.join(Stage::Outdated.name(number)))
+}
+
+/// Removes a chunk that could not be begun.
+pub fn remove_unfinished(dir: &Path, number: u64) -> Result<()> {
+    remove(&unfinished_path(dir, number))
+}
+
+/// Removes a chunk's files, and its directory if nothing else is in it.
+fn remove(path: &Path) -> Result<()> {
+    for entry in fs::read_dir(path).map_err(Error::read(path))? {
+        let entry = entry.map_err(Error::read(path))?;
+        if is_part(&entry).map_err(Error::read(path))? {
+            fs::remove_file(entry.path()).map_err(Error::write(&entry.path()))?;
+        }
+    }
+    match fs::remove_dir(path) {
+        // Somebody has put something there.
+        Err(e) if Errno::from_io_error(&e) == Some(Errno::NOTEMPTY) => Ok(()),
+        removed => removed.map_err(Error::write(path)),
+    }
+}
+
+/// Whether the directory is a chunk of the trace `uuid`, and nothing but that.
+fn is_chunk(path: &Path, uuid: Uuid) -> Result<bool> {
+    let entries = match fs::read_dir(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
+        entries => entries.map_err(Error::read(path))?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(Error::read(path))?;
+        if !is_part(&entry).map_err(Error::read(path))? {
+            return Ok(false);
+        }
+    }
+    match Output::held(path) {
+        Ok(held) => Ok(held == Some(uuid)),
+        Err(Error::OutputTaken { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a file is called as a part of a trace is.
+fn is_part(entry: &fs::DirEntry) -> io::Result<bool> {
+    let name = entry.file_name();
+    let is_stream = |name: &OsStr| {
+        name.to_str()
+            .is_some_and(|name| name.parse::<StreamName>().is_ok())
+    };
+    let is_known = [METADATA, METADATA_NEW, RECORDING]
+        .iter()
+        .any(|known| name == *known);
+    Ok(entry.file_type()?.is_file() && (is_known || is_stream(&name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_that_is_taken_away_is_no_other_trace() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut uuids = [1, 2].map(|byte| Uuid::from_bytes([byte; 16]));
+        let described = |number: u64, uuid: Uuid| {
+            let chunk = whole_path(dir.path(), number);
+            fs::create_dir(&chunk).unwrap();
+            fs::write(
+                chunk.join(METADATA),
+                format!("trace {{ uuid = \"{uuid}\"; }};"),
+            )
+            .unwrap();
+        };
+        described(2, uuids[0]);
+        let with_whole = |before, number| with_chunk(before, dir.path(), Stage::Whole, number);
+        // It was there when the directory was read.
+        assert_eq!(with_whole(None, 1).unwrap(), None);
+        assert_eq!(with_whole(None, 2).unwrap(), Some(uuids[0]));
+        uuids.reverse();
+        described(3, uuids[0]);
+        let error = with_whole(Some(uuids[1]), 3).unwrap_err();
+        assert!(error.to_string().contains("another trace"), "{error}");
+        fs::create_dir(whole_path(dir.path(), 4)).unwrap();
+        let error = with_whole(None, 4).unwrap_err();
+        assert!(error.to_string().contains("is no trace"), "{error}");
+    }
+
+    #[test]
+    fn the_one_before_is_found_at_once_across_any_gap() {
+        let dir = tempfile::tempdir().unwrap();
+        let far = u64::MAX - 1;
+        for number in [1, 2, far] {
+            fs::create_dir(whole_path(dir.path(), number)).unwrap();
+        }
+        fs::create_dir(unfinished_path(dir.path(), 7)).unwrap();
+        fs::create_dir(dir.path().join(Stage::Outdated.name(8))).unwrap();
+        let before = |number| whole_before(dir.path(), number).unwrap();
+        assert_eq!(before(u64::MAX), Some(far));
+        assert_eq!(before(far), Some(2));
+        assert_eq!(before(2), Some(1));
+        assert_eq!(before(1), None);
+        assert_eq!(before(0), None);
+    }
+}

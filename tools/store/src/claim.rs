@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A directory to which one process writes traces, and no other.
+
+use crate::output::make_dir;
+use rustix::fs::{flock, FlockOperation};
+use rustix::io::Errno;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use system::access::Access;
+use system::{Error, Result};
+
+/// A claimed directory. Dropping the claim, or the end of the process, releases it; a directory that the claim
+/// made and that is still empty is removed.
+#[derive(Debug)]
+pub struct Claim {
+    path: PathBuf,
+    /// Holds the lock.
+    _dir: File,
+    made: bool,
+}
+
+impl Claim {
+    /// Claims `path`, and makes the directory if it is missing. Fails with [`Error::OutputTaken`] if another claim
+    /// holds it.
+    pub fn take(path: &Path, access: Access) -> Result<Self> {
+        loop {
+            let made = make_dir(path, access).map_err(Error::write(path))?;
+            let dir = match File::open(path) {
+                // The claim that made it has just removed it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                opened => opened.map_err(Error::write(path))?,
+            };
+            match flock(&dir, FlockOperation::NonBlockingLockExclusive) {
+                Err(Errno::WOULDBLOCK) => {
+                    return Err(Error::OutputTaken {
+                        path: path.to_owned(),
+                        reason: "is in use by another rtrace or rtraced: choose another directory"
+                            .to_owned(),
+                    })
+                }
+                locked => locked.map_err(|errno| Error::write(path)(errno.into()))?,
+            }
+            if is_at(&dir, path) {
+                return Ok(Self {
+                    path: path.to_owned(),
+                    _dir: dir,
+                    made,
+                });
+            }
+        }
+    }
+
+    /// Claims a directory that no other trace can be in: `path`, or else `path-2`, `path-3` and so on.
+    pub fn take_new(path: &Path, access: Access) -> Result<Self> {
+        let mut next = path.to_owned();
+        for number in 2_u64.. {
+            match Self::take(&next, access) {
+                Ok(claim) if claim.made => return Ok(claim),
+                Ok(_) | Err(Error::OutputTaken { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            let mut name = OsString::from(path);
+            name.push(format!("-{number}"));
+            next = name.into();
+        }
+        unreachable!("the numbers do not end")
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if self.made {
+            // Fails, as intended, if a trace is in it.
+            let _ = fs::remove_dir(&self.path);
+        }
+    }
+}
+
+/// Whether `path` is still the directory that was opened as `dir`, and not removed or replaced.
+pub(crate) fn is_at(dir: &File, path: &Path) -> bool {
+    let identity = |of: fs::Metadata| (of.dev(), of.ino());
+    let now = fs::metadata(path).map(identity);
+    matches!((now, dir.metadata().map(identity)), (Ok(now), Ok(then)) if now == then)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(path: &Path) -> Result<Claim> {
+        Claim::take(path, Access::default())
+    }
+
+    #[test]
+    fn one_claim_holds_a_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("trace");
+        let claim = take(&path).unwrap();
+        let error = take(&path).unwrap_err();
+        assert!(
+            error.to_string().contains("is in use by another"),
+            "{error}"
+        );
+        drop(claim);
+        // It was made for the claim, and nothing is in it.
+        assert!(!path.exists());
+        let claim = take(&path).unwrap();
+        fs::write(path.join("file"), "").unwrap();
+        drop(claim);
+        assert!(path.join("file").exists());
+        take(dir.path()).unwrap();
+        assert!(dir.path().exists(), "a directory that was there stays");
+    }
+
+    #[test]
+    fn names_get_a_number() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("trace");
+        let new = || Claim::take_new(&path, Access::default()).unwrap();
+        let claims: Vec<_> = (0..3).map(|_| new()).collect();
+        let names = claims.iter().map(|claim| claim.path().file_name().unwrap());
+        let names: Vec<_> = names.collect();
+        assert_eq!(names, ["trace", "trace-2", "trace-3"]);
+    }
+
+    #[test]
+    fn a_replaced_directory_is_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("trace");
+        fs::create_dir(&path).unwrap();
+        let opened = File::open(&path).unwrap();
+        assert!(is_at(&opened, &path));
+        fs::remove_dir(&path).unwrap();
+        assert!(!is_at(&opened, &path));
+        fs::create_dir(&path).unwrap();
+        assert!(!is_at(&opened, &path));
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Brings chunks to the disk, in a thread: the consumer would stand still meanwhile, and the buffers
+//! would run full.
+
+use crate::chunks::{remove_oldest, rename_whole};
+use crate::output::Output;
+use consumer::{Sink, State};
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{sync_channel, SyncSender};
+use std::thread::{Builder, JoinHandle};
+use system::{Error, Result};
+use uuid::Uuid;
+
+/// How many chunks may wait. Their files are open: rather than run out of these, the consumer waits.
+const WAITING: usize = 4;
+
+/// A chunk that gets no packets any more.
+#[derive(Debug)]
+pub struct EndedChunk {
+    /// Its number.
+    pub number: u64,
+    /// Its directory.
+    pub output: Output,
+    /// Why it ended.
+    pub state: State,
+    /// How many events the kernel recorded that it will never have.
+    pub unwritten: u64,
+    /// The text of the kernel's counters; empty if they are gone.
+    pub stats: String,
+}
+
+/// Makes chunks whole, in the order in which they are handed over.
+#[derive(Debug)]
+pub struct Finisher {
+    dir: PathBuf,
+    uuid: Uuid,
+    /// How many whole ones are kept; all, if none is given.
+    keep: Option<u64>,
+    /// There as long as there is something to do.
+    thread: Option<(SyncSender<EndedChunk>, JoinHandle<Result<()>>)>,
+}
+
+impl Finisher {
+    /// For the chunks of the trace `uuid` in `dir`.
+    pub fn new(dir: &Path, uuid: Uuid, keep: Option<u64>) -> Self {
+        Self {
+            dir: dir.to_owned(),
+            uuid,
+            keep,
+            thread: None,
+        }
+    }
+
+    /// Hands a chunk over. An error is that of an earlier one: those that come after it stay
+    /// unfinished.
+    pub fn take(&mut self, ended: EndedChunk) -> Result<()> {
+        if self.thread.is_none() {
+            self.thread = Some(self.spawn()?);
+        }
+        match &self.thread {
+            Some((sender, _)) if sender.send(ended).is_ok() => Ok(()),
+            _ => self.wait(),
+        }
+    }
+
+    /// Waits until all chunks that were handed over are whole.
+    pub fn wait(&mut self) -> Result<()> {
+        let Some((sender, thread)) = self.thread.take() else {
+            return Ok(());
+        };
+        drop(sender);
+        thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    fn spawn(&self) -> Result<(SyncSender<EndedChunk>, JoinHandle<Result<()>>)> {
+        let (dir, uuid, keep) = (self.dir.clone(), self.uuid, self.keep);
+        let (sender, chunks) = sync_channel(WAITING);
+        let work = move || {
+            let mut chunks = chunks.into_iter();
+            chunks.try_for_each(|ended| finish(&dir, uuid, keep, ended))
+        };
+        let thread = Builder::new().name("chunks".to_owned()).spawn(work);
+        Ok((
+            sender,
+            thread.map_err(Error::system("cannot start a thread"))?,
+        ))
+    }
+}
+
+/// Makes a chunk whole, and removes those that are too many then.
+fn finish(dir: &Path, uuid: Uuid, keep: Option<u64>, ended: EndedChunk) -> Result<()> {
+    let EndedChunk {
+        number,
+        mut output,
+        state,
+        unwritten,
+        stats,
+    } = ended;
+    output.sync()?;
+    Box::new(output).end(state, unwritten, &stats)?;
+    rename_whole(dir, number)?;
+    keep.map_or(Ok(()), |keep| remove_oldest(dir, uuid, keep))
+}

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A trace's directory on disk, while it is being written.
+//!
+//! At every moment, also after `kill -9`, it is a valid trace but for at most one partial
+//! packet at the end of each stream file; [`StreamFile::open`] cuts that off when a consumer
+//! comes back.
+
+use crate::chunks;
+use crate::claim::is_at;
+use crate::part::Part;
+use crate::recording::{Recording, RecordingFile, RECORDING};
+use crate::rotate::Rotate;
+use crate::rotation::Rotation;
+use crate::stream_file::StreamFile;
+use crate::writing::Writing;
+use consumer::transfer::{Failure, Transfer};
+use consumer::{Sink, State, Stream};
+use ctf::{Metadata, StreamName, METADATA};
+use rtrace_abi::ioctl::Packet;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use system::access::Access;
+use system::{regular_file, Error, Result};
+use uuid::Uuid;
+
+/// Where the metadata is written before it takes its name.
+pub const METADATA_NEW: &str = ".metadata.new";
+
+/// How a trace is written to its directory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutputOptions {
+    /// Whether the page cache comes between.
+    pub writing: Writing,
+    /// Who may read it.
+    pub access: Access,
+    /// How it is cut into chunks; if none, the directory is the trace.
+    pub rotate: Option<Rotate>,
+}
+
+impl OutputOptions {
+    /// The trace that `dir` holds a part of, written like this; none if it is empty or not there.
+    pub fn held(self, dir: &Path) -> Result<Option<Uuid>> {
+        match self.rotate {
+            None => Output::held(dir),
+            Some(_) => chunks::held(dir),
+        }
+    }
+
+    /// Takes `dir` for the trace `uuid`, written like this: a new or empty directory, or one that
+    /// holds a part of this very trace. `streams` are those that may come.
+    pub fn begin(self, dir: &Path, uuid: Uuid, streams: &[StreamName]) -> Result<Box<dyn Sink>> {
+        if let Some(rotate) = self.rotate {
+            return Ok(Box::new(Rotation::begin(dir, uuid, streams, self, rotate)?));
+        }
+        let is_resumed = Output::held(dir)? == Some(uuid);
+        if is_resumed && Recording::read(dir, uuid)?.is_some_and(|r| r.part.is_some()) {
+            return Err(Error::OutputTaken {
+                path: dir.to_owned(),
+                reason: "is a chunk of this trace: choose another directory".to_owned(),
+            });
+        }
+        Ok(Box::new(Output::begin(dir, uuid, streams, self, None)?))
+    }
+}
+
+/// The directory of a trace: a sink that its packets reach without being copied.
+#[derive(Debug)]
+pub struct Output {
+    dir: PathBuf,
+    /// The directory, whatever `dir` names later.
+    opened: File,
+    uuid: Uuid,
+    options: OutputOptions,
+    resumed: bool,
+    /// Whether the directory was not there before.
+    made: bool,
+    streams: Vec<StreamFile>,
+    recording: RecordingFile,
+    transfer: Transfer,
+}
+
+impl Output {
+    /// Takes `dir` for the trace `uuid`, or the part of it that is given: a new or empty directory,
+    /// or one that holds the beginning of this very trace or part. A directory that is there already
+    /// keeps its permissions. `streams` are those that may come.
+    pub(crate) fn begin(
+        dir: &Path,
+        uuid: Uuid,
+        streams: &[StreamName],
+        options: OutputOptions,
+        part: Option<Part>,
+    ) -> Result<Self> {
+        let held = Self::held(dir)?;
+        if let Some(other) = held.filter(|&held| held != uuid) {
+            return Err(Self::holds_another(dir, other));
+        }
+        Self::try_writing(dir, options)?;
+        let made = make_dir(dir, options.access).map_err(Error::write(dir))?;
+        Ok(Self {
+            dir: dir.to_owned(),
+            opened: File::open(dir).map_err(Error::write(dir))?,
+            uuid,
+            options,
+            resumed: held.is_some(),
+            made,
+            streams: Vec::new(),
+            recording: RecordingFile::begin(dir, uuid, streams, options.access, part)?,
+            transfer: Transfer::new().map_err(Error::system("cannot create a pipe"))?,
+        })
+    }
+
+    /// The error of a directory that holds a trace which is not the one to be written.
+    pub fn holds_another(dir: &Path, held: Uuid) -> Error {
+        Error::OutputTaken {
+            path: dir.to_owned(),
+            reason: format!("holds another trace ({held}): choose a new directory"),
+        }
+    }
+
+    /// Bytes of its packets.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.streams.iter().map(StreamFile::bytes).sum()
+    }
+
+    /// Makes sure that files in `dir`, which need not be there yet, can be made and written
+    /// like this. Nothing is left of what it tries that with.
+    pub fn try_writing(dir: &Path, options: OutputOptions) -> Result<()> {
+        let there = dir.ancestors().find(|dir| dir.exists());
+        tempfile::tempfile_in(there.unwrap_or(Path::new(".")))
+            .and_then(|file| {
+                options.access.set_file(&file)?;
+                options.writing.set(&file)
+            })
+            .map_err(Error::write(dir))
+    }
+
+    /// The trace that `dir` holds a part of; none if it is empty or not there.
+    pub fn held(dir: &Path) -> Result<Option<Uuid>> {
+        if dir.exists() {
+            Self::trace_in(dir)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// The trace that a directory holds; none if it is empty. Anything else is an error.
+    fn trace_in(dir: &Path) -> Result<Option<Uuid>> {
+        let path = dir.join(METADATA);
+        match regular_file::read_to_string(&path) {
+            Ok(text) => Metadata::find_uuid(&text)
+                .map(Some)
+                .ok_or_else(|| Error::OutputTaken {
+                    path,
+                    reason: "is no metadata of a trace: choose another directory".to_owned(),
+                }),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                let mut entries = fs::read_dir(dir).map_err(Error::read(dir))?;
+                // What comes before the metadata.
+                let is_ours = |name| name == METADATA_NEW || name == RECORDING;
+                if entries.any(|e| e.map_or(true, |e| !is_ours(e.file_name()))) {
+                    let reason = "is neither empty nor a trace: choose another directory";
+                    return Err(Error::OutputTaken {
+                        path: dir.to_owned(),
+                        reason: reason.into(),
+                    });
+                }
+                Ok(None)
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotADirectory => Err(Error::OutputTaken {
+                path: dir.to_owned(),
+                reason: "is no directory: choose another place".to_owned(),
+            }),
+            Err(e) if e.kind() == io::ErrorKind::InvalidInput => Err(Error::OutputTaken {
+                path,
+                reason: format!("{e}: choose another directory"),
+            }),
+            Err(cause) => Err(Error::Read { path, cause }),
+        }
+    }
+}
+
+impl Sink for Output {
+    fn resumed(&self) -> bool {
+        self.resumed
+    }
+
+    fn describe(&mut self, metadata: &str) -> Result<()> {
+        let path = self.dir.join(METADATA);
+        let new = self.dir.join(METADATA_NEW);
+        replace(&path, &new, metadata.as_bytes(), self.options.access).map_err(Error::write(&path))
+    }
+
+    fn open(&mut self, stream: &StreamName) -> Result<usize> {
+        let path = self.dir.join(stream.to_string());
+        let file = StreamFile::open(path, self.uuid, self.options)?;
+        self.streams.push(file);
+        Ok(self.streams.len() - 1)
+    }
+
+    fn last(&self, stream: usize) -> Option<u64> {
+        self.streams[stream].last()
+    }
+
+    fn packet(&mut self, stream: usize, packet: &Packet, from: &mut dyn Stream) -> Result<()> {
+        let file = &mut self.streams[stream];
+        file.reserve(packet.size);
+        if let Err(failure) = self.transfer.packet(from, packet.size, file.file()) {
+            file.roll_back()?;
+            return Err(match failure {
+                Failure::Stream(cause) => Error::Stream {
+                    stream: file.path().display().to_string(),
+                    action: "reading a packet",
+                    cause,
+                },
+                Failure::Output(cause) => Error::Write {
+                    path: file.path().to_owned(),
+                    cause,
+                },
+            });
+        }
+        file.wrote(packet.sequence, packet.size);
+        Ok(())
+    }
+
+    /// As its file.
+    fn name(&self, stream: usize) -> String {
+        self.streams[stream].path().display().to_string()
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        // Every file gets its chance; the first error is told.
+        let streams = self.streams.iter_mut().map(StreamFile::sync);
+        let names = File::open(&self.dir)
+            .and_then(|dir| dir.sync_all())
+            .map_err(Error::write(&self.dir));
+        streams.fold(Ok(()), Result::and).and(names)
+    }
+
+    fn end(self: Box<Self>, state: State, unwritten: u64, stats: &str) -> Result<()> {
+        if !is_at(&self.opened, &self.dir) {
+            let why = "the directory was removed or replaced while the trace was written to it";
+            return Err(Error::write(&self.dir)(io::Error::other(why)));
+        }
+        self.recording.end(state, unwritten, stats)
+    }
+
+    /// Leaves the directory, if it was there before.
+    fn discard(self: Box<Self>) -> Result<()> {
+        self.recording.remove()?;
+        for stream in self.streams {
+            stream.remove()?;
+        }
+        let path = self.dir.join(METADATA);
+        fs::remove_file(&path).map_err(Error::write(&path))?;
+        if self.made {
+            fs::remove_dir(&self.dir).map_err(Error::write(&self.dir))?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes the directory `dir`, unless it is there; whether it was made. Directories above it are
+/// made as mkdir(1) makes them.
+pub fn make_dir(dir: &Path, access: Access) -> io::Result<bool> {
+    if let Some(above) = dir.parent() {
+        fs::create_dir_all(above)?;
+    }
+    match DirBuilder::new().mode(0o700).create(dir) {
+        Ok(()) => {
+            access.set_directory(&File::open(dir)?)?;
+            Ok(true)
+        }
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// Replaces `path` by a file with these contents and permissions, by way of `new` beside it: at
+/// each moment the old contents or the new are there whole.
+pub fn replace(path: &Path, new: &Path, contents: &[u8], access: Access) -> io::Result<()> {
+    let written = create_new(new)
+        .and_then(|mut file| {
+            access.set_file(&file)?;
+            file.write_all(contents)?;
+            file.sync_all()
+        })
+        .and_then(|()| fs::rename(new, path));
+    if written.is_err() {
+        let _ = fs::remove_file(new);
+        return written;
+    }
+    match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => File::open(dir)?.sync_all(),
+        _ => File::open(".")?.sync_all(),
+    }
+}
+
+/// Makes a file for its owner alone. One of that name, left by a process that was killed, goes.
+fn create_new(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+}

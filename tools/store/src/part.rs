@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which part of its trace a chunk is, as the file beside it says.
+
+use consumer::stats::TraceStats;
+use ctf::StreamName;
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A chunk's place in its trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Part {
+    /// Its number, from 1.
+    pub chunk: u64,
+    /// Events that each stream had lost when it began, where that is not 0: the kernel's counters are
+    /// of the trace, not of the chunk.
+    #[serde(serialize_with = "by_name")]
+    lost_before: BTreeMap<StreamName, u64>,
+}
+
+impl Part {
+    /// Chunk `chunk`, which began when the kernel's counters were these.
+    pub fn new(chunk: u64, before: Option<&TraceStats>) -> Self {
+        let mut lost_before = BTreeMap::new();
+        for channel in before.into_iter().flat_map(|stats| &stats.channels) {
+            for row in &channel.stats.cpus {
+                let stream = StreamName {
+                    channel: channel.channel.clone(),
+                    cpu: row.cpu,
+                };
+                lost_before.insert(stream, row.counters.lost());
+            }
+        }
+        lost_before.retain(|_, lost| *lost > 0);
+        Self { chunk, lost_before }
+    }
+
+    /// Events that had been lost by those streams that `is_meant` picks.
+    pub fn lost_before(&self, is_meant: impl Fn(&StreamName) -> bool) -> u64 {
+        let streams = self.lost_before.iter();
+        let lost = streams.filter(|(stream, _)| is_meant(stream));
+        lost.fold(0, |sum, (_, lost)| sum.saturating_add(*lost))
+    }
+
+    /// How many lines it has in the file.
+    pub fn lines(&self) -> usize {
+        1 + self.lost_before.len()
+    }
+
+    /// Takes a line of the file, `name value`, if it is of this.
+    pub fn parse_line(part: &mut Option<Self>, name: &str, value: &str) -> Result<(), String> {
+        match name {
+            "chunk" => {
+                let chunk = value.parse().map_err(|_| "no number of a chunk")?;
+                part.get_or_insert_default().chunk = chunk;
+            }
+            "lost_before" => {
+                let mut words = value.split(' ');
+                let mut word = || words.next().ok_or("expected a channel, a CPU and a number");
+                let stream = StreamName {
+                    channel: word()?.to_owned(),
+                    cpu: word()?.parse().map_err(|_| "no number of a CPU")?,
+                };
+                let lost = word()?.parse().map_err(|_| "no number of events")?;
+                part.get_or_insert_default()
+                    .lost_before
+                    .insert(stream, lost);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// As [`Part::parse_line`] reads it.
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "chunk {}", self.chunk)?;
+        for (StreamName { channel, cpu }, lost) in &self.lost_before {
+            writeln!(f, "lost_before {channel} {cpu} {lost}")?;
+        }
+        Ok(())
+    }
+}
+
+fn by_name<S: Serializer>(
+    lost: &BTreeMap<StreamName, u64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let named = lost.iter().map(|(stream, lost)| (stream.to_string(), lost));
+    serializer.collect_map(named)
+}

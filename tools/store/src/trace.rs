@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A trace's directory.
+
+use crate::chunks::Chunks;
+use crate::recording::Recording;
+use ctf::{name_of, Areas, Damage, Merge, Metadata, METADATA};
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use system::{regular_file, Error, Result};
+use uuid::Uuid;
+
+/// A trace on disk.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// Its description.
+    pub metadata: Metadata,
+    /// Its stream files, sorted by channel and CPU where their names tell. Of a trace in chunks a
+    /// stream has several, one behind the other.
+    pub streams: Vec<PathBuf>,
+    /// Bytes of the stream files.
+    pub bytes: u64,
+    /// What the tool that wrote it said in the end, if one did.
+    pub recording: Option<Recording>,
+    /// Parts of its description that cannot be read.
+    pub damages: Vec<Damage>,
+}
+
+impl Trace {
+    /// Opens the trace in `dir`: that, or all chunks of it.
+    pub fn open(dir: &Path) -> Result<Self> {
+        let mut parts = Vec::new();
+        if dir.is_dir() && !dir.join(METADATA).exists() {
+            parts = Chunks::list(dir)?.parts(dir);
+        }
+        if parts.is_empty() {
+            return Self::open_one(dir, describe(dir)?);
+        }
+        // A chunk whose own description is damaged has that of another chunk: they differ in events only.
+        let mut described: Vec<_> = parts.iter().map(|part| describe(part)).collect();
+        let known = described.iter().flatten().next_back();
+        let known = known.map(|(metadata, _)| metadata.clone());
+        for (part, described) in parts.iter().zip(&mut described) {
+            let Some(known) = &known else { continue };
+            if let Err(Error::Metadata { .. }) = described {
+                let damage = |error: Error| Damage {
+                    path: part.join(METADATA),
+                    offset: 0,
+                    bytes: 0,
+                    what: error.to_string(),
+                };
+                let other = std::mem::replace(described, Ok((known.clone(), Vec::new())));
+                if let (Ok((_, damages)), Err(error)) = (described, other) {
+                    damages.push(damage(error));
+                }
+            }
+        }
+        let traces = parts.iter().zip(described);
+        let mut traces = traces.map(|(part, described)| Self::open_one(part, described?));
+        let Some(first) = traces.next() else {
+            return Self::open_one(dir, describe(dir)?);
+        };
+        let mut trace = traces.try_fold(first?, |trace, next| Ok(trace.join(next?)))?;
+        // The files of a stream stay in the order of the chunks.
+        trace.streams.sort_by_cached_key(|path| {
+            let file = path.file_name().map(OsStr::to_owned);
+            (name_of(path), file)
+        });
+        Ok(trace)
+    }
+
+    /// The files of each stream, in their order.
+    pub fn streams_by_name(&self) -> impl Iterator<Item = &[PathBuf]> {
+        self.streams.chunk_by(|a, b| a.file_name() == b.file_name())
+    }
+
+    /// Merges its streams by time.
+    pub fn merge(&self) -> Result<Merge<'_>> {
+        Merge::new(&self.metadata, self.streams_by_name())
+    }
+
+    /// The first file of the stream with this number among [`Self::streams_by_name`].
+    pub fn first_file(&self, stream: usize) -> Option<&Path> {
+        let files = self.streams_by_name().nth(stream)?;
+        files.first().map(PathBuf::as_path)
+    }
+
+    /// Opens the trace whose directory is `dir`, and that is described so.
+    fn open_one(dir: &Path, (metadata, damages): (Metadata, Vec<Damage>)) -> Result<Self> {
+        let mut streams = Vec::new();
+        let mut bytes = 0;
+        for entry in fs::read_dir(dir).map_err(Error::read(dir))? {
+            let entry = entry.map_err(Error::read(dir))?;
+            let (path, name) = (entry.path(), entry.file_name());
+            let kind = fs::metadata(&path).map_err(Error::read(&path))?;
+            if kind.is_file() && name != METADATA && !name.to_string_lossy().starts_with('.') {
+                bytes += kind.len();
+                streams.push(path);
+            }
+        }
+        streams.sort_by_cached_key(|path| (name_of(path), path.clone()));
+        let recording = Recording::read(dir, metadata.uuid)?;
+        Ok(Self {
+            metadata,
+            streams,
+            bytes,
+            recording,
+            damages,
+        })
+    }
+
+    /// What this and the next chunk are together. The next one's description has all that this one's
+    /// has.
+    fn join(mut self, next: Self) -> Self {
+        self.streams.extend(next.streams);
+        self.damages.extend(next.damages);
+        let recordings = self.recording.zip(next.recording);
+        Self {
+            metadata: next.metadata,
+            streams: self.streams,
+            damages: self.damages,
+            bytes: self.bytes + next.bytes,
+            recording: recordings.map(|(this, next)| this.join(next)),
+        }
+    }
+}
+
+/// The description of the trace in `dir`, and the parts of that which cannot be read.
+fn describe(dir: &Path) -> Result<(Metadata, Vec<Damage>)> {
+    let path = dir.join(METADATA);
+    let text = regular_file::read(&path).map_err(Error::read(&path))?;
+    Metadata::parse_damaged(&text, &path)
+}
+
+/// Finds the AUX areas of the trace `uuid` in `dir`: beside its streams, or in all its chunks.
+pub fn areas(dir: &Path, uuid: Uuid) -> Result<Areas> {
+    let mut dirs = vec![dir.to_owned()];
+    if !dir.join(METADATA).exists() {
+        dirs = Chunks::list(dir)?.parts(dir);
+    }
+    Areas::find(&dirs, uuid)
+}

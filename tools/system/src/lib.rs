@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The system, as all other crates use it: regular files, permissions, limits, priority, signals and times; and
+//! the [`Error`] of everything that can go wrong on the way of a trace.
+
+#![forbid(unsafe_code)]
+
+pub mod access;
+mod error;
+pub mod files;
+pub mod printing;
+pub mod priority;
+pub mod regular_file;
+pub mod signals;
+pub mod time;
+
+pub use error::{Error, Result};

@@ -3,13 +3,14 @@
 //! The tracer's control files, and the traces that its sessions record.
 //!
 //! [`Tracer`] has [`Session`]s, and those have [`Channel`]s with [`Settings`]. [`LiveTrace`] is the consumer's source: the
-//! current trace of a session, its metadata and stream files. [`snapshot`] takes what a session holds.
+//! current trace of a session, its metadata and stream files. [`events`] picks events by patterns, [`snapshot`] takes what a session holds.
 
 #![deny(unsafe_code)]
 
 mod aux_losses;
 mod channel;
 mod device;
+pub mod events;
 mod latency;
 mod live;
 mod session;

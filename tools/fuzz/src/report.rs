@@ -3,10 +3,11 @@
 //! The part of `rtrace report` that reads a trace.
 
 use crate::walk::Contents;
+use analysis::summary::Summary;
 use ctf::{Item, Metadata};
-use rtrace::{readable, Summary};
 use std::path::{Path, PathBuf};
 use store::Trace;
+use terminal::date::readable;
 
 /// Has a report made of a trace with one stream, which was read already: `all` is what it holds.
 pub fn check(metadata: &Metadata, stream: &Path, all: &Contents) {

@@ -2,9 +2,9 @@
 
 //! The channels of a recording: `channel0`, and those that are asked for.
 
-use crate::decode::is_call;
 use crate::given::Given;
 use control::{BufferSize, Mode, FIRST_CHANNEL};
+use decode::is_call;
 use rtrace_input::name;
 use std::collections::BTreeMap;
 use std::str::FromStr;

@@ -3,7 +3,6 @@
 //! System calls of 32-bit programs. Two events stand for all of them, so that patterns of names (`*open*`) pick
 //! none.
 
-use crate::decode;
 use crate::setup::Setup;
 use rtrace_input::pattern::Pattern;
 use std::fs::File;

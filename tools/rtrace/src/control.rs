@@ -8,10 +8,10 @@ use crate::config::Config;
 use crate::earlier::Earlier;
 use crate::options::Place;
 use crate::state;
-use crate::terminal::say;
 use anyhow::bail;
 use control::{LiveTrace, Session};
 use system::Error;
+use terminal::say;
 
 /// Starts a new trace.
 pub fn start(place: &Place, config: &Config) -> anyhow::Result<()> {

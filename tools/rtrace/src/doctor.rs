@@ -3,7 +3,6 @@
 //! `rtrace doctor`: what is missing to record, and the command that mends it.
 
 use crate::options::Place;
-use crate::terminal::{print, BAD, GOOD};
 use control::{Tracer, DEFAULT_SESSION};
 use rustix::fs::{access, statfs, Access};
 use rustix::io::Errno;
@@ -11,6 +10,7 @@ use rustix::system::uname;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
+use terminal::{print, BAD, GOOD};
 
 /// The oldest kernel that the module builds for.
 const OLDEST: (u32, u32) = (7, 2);

@@ -3,10 +3,10 @@
 //! A session's settings as they were before a trace, and putting them back.
 
 use crate::tasks::Tasks;
-use crate::terminal::say;
 use control::{BufferSize, Channel, EventFilter, Session, Settings, TaskSet, TEXTS};
 use std::mem;
 use system::Result;
+use terminal::say;
 
 /// The settings as they were. Dropping it puts them back.
 pub struct Earlier<'a> {

@@ -2,20 +2,18 @@
 
 //! `rtrace latency`: the longest waits for a CPU, for its being given up, or for interrupts, while they happen.
 
-use crate::analysis::delay::{Delay, What};
-use crate::analysis::losses::Losses;
-use crate::analysis::meanwhile::Meanwhile;
-use crate::analysis::{pass, Analysis, Catalogue};
-use crate::date;
 use crate::launch::cannot_run;
 use crate::on_drop::StopOnDrop;
 use crate::options::{Latency as Options, Place, TIMERS};
 use crate::record::FAILED;
 use crate::tasks::{self, check_namespace, Ends};
 use crate::temporary::Temporary;
-use crate::terminal::{duration, print as show, say};
 use crate::watch::Watch;
 use crate::workload::{self, Code, Event, Run};
+use analysis::delay::{Delay, What};
+use analysis::losses::Losses;
+use analysis::meanwhile::Meanwhile;
+use analysis::{pass, Analysis, Catalogue};
 use anyhow::{bail, Context};
 use control::snapshot::{self, Snapshot};
 use control::{Latency, Session};
@@ -27,6 +25,7 @@ use store::{Claim, Trace};
 use system::signals::Signals;
 use system::Error;
 use tempfile::TempDir;
+use terminal::{date, duration, print as show, say};
 
 /// What is sampled of a processor that does not take interrupts, where it can be.
 const SAMPLES: &str = "profile:profile_cycles";

@@ -5,7 +5,6 @@
 use crate::condition::Condition;
 use crate::options::Record;
 use crate::state;
-use crate::terminal::say;
 use crate::watch::Watch;
 use crate::workload::{self, Code, Event, Run};
 use control::Session;
@@ -14,6 +13,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::process::Command;
 use system::signals::Signals;
+use terminal::say;
 
 /// What became of the workload.
 pub enum Begun<'a> {

@@ -4,9 +4,9 @@
 //! The next one removes them, if their names say whose they were.
 
 use crate::maker::Maker;
-use crate::terminal::say;
 use control::{LiveTrace, Tracer};
 use system::Error;
+use terminal::say;
 
 /// Removes the sessions whose makers are gone, but not those that somebody reads.
 pub fn remove_sessions(tracer: &Tracer, me: &Maker) -> anyhow::Result<()> {

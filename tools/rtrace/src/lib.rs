@@ -7,7 +7,6 @@
 #![forbid(unsafe_code)]
 
 mod advice;
-mod analysis;
 mod args;
 mod cgroup;
 mod channels;
@@ -15,13 +14,8 @@ mod compat;
 mod condition;
 mod config;
 mod control;
-mod cpus;
-mod date;
-mod decode;
 mod doctor;
 mod earlier;
-mod events;
-mod export;
 mod functions;
 mod given;
 mod kernel_log;
@@ -30,16 +24,12 @@ mod launch;
 mod leftovers;
 mod list;
 mod live;
-mod loss;
 mod maker;
 mod mark;
-mod new_file;
 mod on_drop;
 mod options;
-mod page;
 mod probe;
 mod profile;
-mod progress;
 mod record;
 mod recover;
 mod report;
@@ -50,10 +40,8 @@ mod snapshot;
 mod snapshots;
 mod state;
 mod status;
-mod symbols;
 mod tasks;
 mod temporary;
-mod terminal;
 mod top;
 mod watch;
 mod workload;
@@ -67,10 +55,7 @@ use std::process::ExitCode;
 /// A command line whose syntax is right, but that makes no sense.
 const WRONG_USAGE: u8 = 2;
 
-pub use analysis::summary::Summary;
 pub use config::parse as parse_config;
-pub use date::readable;
-pub use symbols::{build_id, functions, MappedFile, Mappings, Programs, Saved};
 
 /// Does what the command line asks for.
 pub fn main() -> ExitCode {

@@ -2,11 +2,11 @@
 
 //! `rtrace list`: the events that can be recorded, and the contexts.
 
-use crate::events::{self, Event};
 use crate::options::Place;
-use crate::terminal::print;
 use anyhow::bail;
+use control::events::{self, Event};
 use std::slice;
+use terminal::print;
 
 /// Prints the events that `patterns` pick, as `set_event` takes them; all, without a pattern.
 pub fn list(place: &Place, patterns: &[String], verbose: bool) -> anyhow::Result<()> {

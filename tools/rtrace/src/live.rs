@@ -8,7 +8,6 @@ use crate::options::{Conditions, Place};
 use crate::setup::Setup;
 use crate::tasks::Ends;
 use crate::temporary::Temporary;
-use crate::terminal::say;
 use crate::watch::Watch;
 use crate::workload::{Code, Event, Run};
 use anyhow::{bail, Context};
@@ -23,6 +22,7 @@ use std::process::Child;
 use std::thread;
 use system::priority;
 use system::signals::Signals;
+use terminal::say;
 
 /// What there is to wait for while the session records.
 pub struct Recording<'a> {

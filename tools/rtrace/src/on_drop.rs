@@ -2,8 +2,8 @@
 
 //! What is done to a session however a recording ends.
 
-use crate::terminal::say;
 use control::Session;
+use terminal::say;
 use uuid::Uuid;
 
 /// Ends the trace however the recording ends.

@@ -2,17 +2,17 @@
 
 //! `rtrace profile`: samples of what the CPUs do, recorded and summarised.
 
-use crate::analysis::Question;
 use crate::options::{Place, Profile};
 use crate::record::{record, FAILED};
 use crate::report::{report, Output};
-use crate::terminal::say;
+use analysis::Question;
 use anyhow::bail;
 use clap::ValueEnum;
 use ctf::METADATA;
 use network::Directory;
 use std::path::Path;
 use std::process::ExitCode;
+use terminal::say;
 
 /// What decides when a sample is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -2,16 +2,15 @@
 
 //! `rtrace report`: what a trace holds.
 
-use crate::analysis::losses::Damaged;
-use crate::analysis::summary::Summary;
-use crate::analysis::{pass, text, Analysis, Catalogue, Question};
-use crate::export::Target;
-use crate::page::{Page, Timeline};
-use crate::progress;
-use crate::terminal::{bytes, harmless_json, print, say};
+use analysis::losses::Damaged;
+use analysis::summary::Summary;
+use analysis::{pass, text, Analysis, Catalogue, Question};
 use anyhow::Context;
+use export::Target;
+use page::{Page, Timeline};
 use std::path::Path;
 use store::Trace;
+use terminal::{bytes, harmless_json, print, progress, say};
 
 /// What becomes of the answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +27,7 @@ pub enum Output {
 /// both; without a question, the answers to all that the trace has an answer to.
 pub fn report(dir: &Path, questions: &[Question], output: &Output) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
-    let bar = progress::reading(&trace)?;
+    let bar = progress::reading(trace.bytes)?;
     let progress = |bytes| bar.inc(bytes);
     let said = match output {
         Output::Page(target) => page(dir, &trace, questions, target, progress),

@@ -3,11 +3,11 @@
 //! `rtrace create`, `rtrace destroy` and `rtrace sessions`.
 
 use crate::options::Place;
-use crate::terminal::{harmless_json, print, say, HEADING};
 use control::{LiveTrace, Session};
 use serde::Serialize;
 use std::fmt::Write;
 use system::Error;
+use terminal::{harmless_json, print, say, HEADING};
 
 /// Makes a session.
 pub fn create(place: &Place, name: &str) -> anyhow::Result<()> {

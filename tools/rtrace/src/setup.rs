@@ -3,14 +3,13 @@
 //! What is set in a session before a trace, from the command line or from a file.
 
 use crate::channels::{ChannelSetup, Texts};
-use crate::cpus;
-use crate::events;
 use crate::functions::Functions;
 use crate::given::Given;
 use crate::tasks::Tasks;
 use crate::temporary::Temporary;
-use crate::terminal::say;
-use control::{BufferSize, Channel, Mode, Session, Settings, FIRST_CHANNEL, TEXTS};
+use control::{events, BufferSize, Channel, Mode, Session, Settings, FIRST_CHANNEL, TEXTS};
+use system::cpus;
+use terminal::say;
 
 /// What to set; what is none stays as it is.
 #[derive(Debug, Default)]

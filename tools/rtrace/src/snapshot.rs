@@ -3,11 +3,11 @@
 //! `rtrace snapshot`: what the buffers hold at this moment.
 
 use crate::options::Place;
-use crate::terminal::{bytes, say};
 use control::snapshot::{self, Snapshot};
 use control::Session;
 use std::path::Path;
 use store::OutputOptions;
+use terminal::{bytes, say};
 
 /// Writes a snapshot to `dir`.
 pub fn snapshot(place: &Place, dir: &Path, options: OutputOptions) -> anyhow::Result<()> {

@@ -9,7 +9,6 @@ use crate::options::Record;
 use crate::record::{say_nothing, Recording, Verdict};
 use crate::snapshot;
 use crate::state;
-use crate::terminal::say;
 use crate::workload::Event;
 use anyhow::Context;
 use control::Session;
@@ -17,6 +16,7 @@ use network::Directory;
 use rustix::pipe::{pipe_with, PipeFlags};
 use store::make_dir;
 use system::Error;
+use terminal::say;
 
 /// Writes snapshots to directories 1, 2, ... in `directory`, until the command ends, or as many are written as were
 /// asked for.

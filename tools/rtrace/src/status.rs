@@ -3,11 +3,11 @@
 //! `rtrace status`: the session as it is.
 
 use crate::options::Place;
-use crate::terminal::{bytes, harmless_json, print, HEADING};
 use consumer::stats::{Counters, TraceStats};
 use control::{EventFilter, Settings, TaskSet, Waiting, FIRST_CHANNEL};
 use serde::Serialize;
 use std::fmt::Write;
+use terminal::{bytes, harmless_json, print, HEADING};
 
 /// So many of a list are shown, if it is longer.
 const SHOWN: usize = 8;

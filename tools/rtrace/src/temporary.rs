@@ -4,8 +4,8 @@
 
 use crate::leftovers;
 use crate::maker::Maker;
-use crate::terminal::say;
 use control::{Session, Tracer};
+use terminal::say;
 
 /// A session of this process. Dropping it destroys it.
 #[derive(Debug)]

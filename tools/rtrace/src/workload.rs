@@ -5,7 +5,6 @@
 use crate::condition::Happened;
 use crate::options::Conditions;
 use crate::tasks::Ends;
-use crate::terminal::say;
 use crate::watch::Watch;
 use anyhow::Context;
 use rustix::event::{poll, PollFd, PollFlags};
@@ -25,6 +24,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use system::signals::Signals;
+use terminal::say;
 
 /// How a command ended, as a shell would put it.
 pub type Code = u8;

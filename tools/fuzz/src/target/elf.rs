@@ -3,17 +3,17 @@
 //! The file of a program or library: its build id and its functions.
 
 use crate::walk::in_memory;
-use rtrace::MappedFile;
+use symbols::MappedFile;
 
 pub fn check(data: &[u8]) {
     let (_file, path) = in_memory(data);
-    let build_id = rtrace::build_id(&path);
+    let build_id = symbols::build_id(&path);
     let Some(path) = path.to_str() else { return };
     let file = MappedFile {
         path: path.to_owned(),
         build_id,
     };
-    let functions = rtrace::functions(&file, None).unwrap_or_default();
+    let functions = symbols::functions(&file, None).unwrap_or_default();
     assert!(functions.is_sorted());
     for function in &functions {
         assert!(!function.name.contains(char::is_control));

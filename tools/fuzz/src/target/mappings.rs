@@ -3,7 +3,7 @@
 //! `.mappings`: what was mapped where. What was understood gives an answer to any question.
 
 use ctf::Clock;
-use rtrace::{Mappings, Programs};
+use symbols::{Mappings, Programs};
 use uuid::Uuid;
 
 const CLOCK: Clock = Clock {

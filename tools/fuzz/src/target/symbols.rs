@@ -2,7 +2,7 @@
 
 //! `.symbols`: the names of functions that were saved with a trace. No function is found where it is not.
 
-use rtrace::Saved;
+use symbols::Saved;
 use uuid::Uuid;
 
 pub fn check(data: &[u8]) {

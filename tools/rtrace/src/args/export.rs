@@ -3,8 +3,8 @@
 //! `rtrace export`, as typed.
 
 use super::setup::pattern;
-use crate::export::Time;
 use clap::Args;
+use export::Time;
 use std::path::PathBuf;
 
 /// Write a trace in the format of another tool

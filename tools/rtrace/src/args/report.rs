@@ -2,9 +2,9 @@
 
 //! `rtrace report`, as typed.
 
-use crate::date::parse_time_of_day;
 use clap::Args;
 use std::path::PathBuf;
+use terminal::date::parse_time_of_day;
 
 /// Summarise a trace: events by type and CPU, the busiest tasks, what was lost
 ///

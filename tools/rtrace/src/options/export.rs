@@ -4,7 +4,7 @@
 
 use super::wrong;
 use crate::args::ExportArgs;
-use crate::export::{Choice, Export, Kind, Tables, Target};
+use export::{Choice, Export, Kind, Tables, Target};
 use std::path::{Path, PathBuf};
 
 pub(super) fn export(args: ExportArgs) -> Result<Export, clap::Error> {

@@ -7,13 +7,13 @@ use super::{access, rows, Action};
 use crate::args::LatencyArgs;
 use crate::channels::{ChannelSetup, Filter};
 use crate::condition::Condition;
-use crate::date;
 use crate::setup::Setup;
 use control::{BufferSize, Latency as Measured, Mode, FIRST_CHANNEL};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use store::OutputOptions;
+use terminal::date;
 
 /// What is recorded of what the CPUs did meanwhile.
 const EVENTS: [&str; 6] = [

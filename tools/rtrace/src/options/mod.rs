@@ -18,13 +18,13 @@ pub use record::{Conditions, Record};
 pub use show::{Input, Show};
 pub use top::Top;
 
-use crate::analysis::Question;
 use crate::args::{
     AccessArgs, Cli, Command, ListArgs, NetworkArgs, ReportArgs, StartArgs, StateArgs,
 };
 use crate::config::Config;
-use crate::export::{Export, Target};
 use crate::report::Output;
+use ::export::{Export, Target};
+use analysis::Question;
 use clap::error::ErrorKind;
 use clap::CommandFactory;
 use control::{Mode, Session, Tracer, DEFAULT_SESSION};

@@ -7,7 +7,6 @@ use super::{access, security, wrong};
 use crate::args::RecordArgs;
 use crate::channels::ChannelSetup;
 use crate::condition::Condition;
-use crate::date;
 use crate::given::Given;
 use crate::maker::Maker;
 use crate::setup::Setup;
@@ -16,6 +15,7 @@ use network::{Destination, Directory};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use store::{OutputOptions, Rotate, Writing};
+use terminal::date;
 
 /// What a recording waits for.
 #[derive(Debug, Default)]

@@ -11,7 +11,6 @@ mod types;
 use crate::leftovers;
 use crate::maker::Maker;
 use crate::options::Place;
-use crate::terminal::{print, say};
 use anyhow::{anyhow, bail, Context};
 use control::Tracer;
 use resolve::Refusal;
@@ -20,6 +19,7 @@ use spec::{Spec, TRACEPOINT};
 use std::path::Path;
 use std::slice;
 use symbols::Symbols;
+use terminal::{print, say};
 
 /// The subsystem of events that stay.
 const SUBSYSTEM: &str = "probe";

@@ -5,7 +5,6 @@
 mod vmcore;
 
 use crate::options::{Place, Recover, RecoverFrom};
-use crate::terminal::{bytes, say};
 use anyhow::{bail, Context};
 use recovery::dump;
 use recovery::recovered::{self, Recovered};
@@ -14,6 +13,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use store::Claim;
 use system::access::Access;
+use terminal::{bytes, say};
 use vmcore::Vmcore;
 
 /// Writes it to a directory.

@@ -3,10 +3,10 @@
 //! What is in an event, as text.
 
 use super::pointed::Pointed;
-use crate::analysis::descriptors::makes_descriptor;
-use crate::analysis::syscalls::{edge, CallName, Edge};
-use crate::decode::{self, Meaning};
+use analysis::descriptors::makes_descriptor;
+use analysis::syscalls::{edge, CallName, Edge};
 use ctf::{Event, EventLayout, FieldLayout, Metadata, Type, Value};
+use decode::Meaning;
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;

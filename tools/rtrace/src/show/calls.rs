@@ -4,8 +4,8 @@
 
 use super::arguments::Argument;
 use super::who::Who;
-use crate::analysis::syscalls::is_end_of;
-use crate::analysis::tasks::Serial;
+use analysis::syscalls::is_end_of;
+use analysis::tasks::Serial;
 use std::collections::HashMap;
 
 /// A call that has begun.

@@ -7,16 +7,16 @@ use super::output::Output;
 use super::tree::{Call, Place, Tree};
 use super::who::Who;
 use super::Printer;
-use crate::analysis::dispatch::Dispatch;
-use crate::analysis::head::Extent;
-use crate::analysis::syscalls::Syscalls;
-use crate::analysis::{integer, key, Catalogue, EventKey};
-use crate::loss::{Lost, DAMAGED};
-use crate::symbols::Symbols;
+use analysis::dispatch::Dispatch;
+use analysis::head::Extent;
+use analysis::loss::{Lost, DAMAGED};
+use analysis::syscalls::Syscalls;
+use analysis::{integer, key, Catalogue, EventKey};
 use consumer::viewer::View;
 use ctf::{Event, EventLayout, Item, Metadata, Value};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use symbols::Symbols;
 use system::Result;
 
 /// The names of the events.

@@ -16,17 +16,15 @@ mod tree;
 mod watched;
 mod who;
 
-use crate::analysis::summary::cut;
-use crate::analysis::text::totals;
 use crate::launch::cannot_run;
 use crate::live;
-use crate::loss::Lost;
 use crate::options::{Input, Place, Show};
-use crate::progress;
 use crate::record::FAILED;
 use crate::setup::Setup;
-use crate::terminal::say;
 use crate::workload::{self, Code};
+use analysis::loss::Lost;
+use analysis::summary::cut;
+use analysis::text::totals;
 use anyhow::{bail, Error};
 use consumer::viewer::View;
 use ctf::{Item, Merge};
@@ -41,6 +39,7 @@ use std::path::Path;
 use std::process::{self, Command, ExitCode};
 use store::Trace;
 use system::signals::Signals;
+use terminal::{progress, say};
 
 /// A view that prints.
 trait Printer: View {
@@ -99,7 +98,7 @@ fn try_show(place: &Place, options: &Show) -> anyhow::Result<Code> {
 fn recorded(trace: &Trace, mut view: impl Printer, file: Option<&Path>) -> anyhow::Result<()> {
     let merge = trace.merge()?;
     let bar = match file {
-        Some(_) => progress::reading(trace)?,
+        Some(_) => progress::reading(trace.bytes)?,
         // Lines show how far it is.
         None => ProgressBar::hidden(),
     };

@@ -2,12 +2,12 @@
 
 //! Where lines go.
 
-use crate::new_file::{create, special};
-use crate::terminal::harmless;
 use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use system::new_file::{create, special};
 use system::{Error, Result};
+use terminal::harmless;
 
 /// Bytes that are gathered before they are written.
 const BLOCK: usize = 64 << 10;

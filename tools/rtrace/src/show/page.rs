@@ -9,12 +9,11 @@ use super::arguments::{write_arguments, write_result, End, FileOf, Form, Kind};
 use super::calls::{Begin, Call, Calls};
 use super::output::Output;
 use super::who::Who;
-use crate::analysis::integer;
-use crate::date;
-use crate::terminal::{duration, printable};
+use analysis::integer;
 use ctf::{Clock, Event};
 use std::borrow::Cow;
 use std::fmt::{Arguments, Display, Write};
+use terminal::{date, duration, printable};
 
 /// What is printed.
 #[derive(Debug)]

@@ -6,12 +6,12 @@
 //! descriptor. So it is said of later events only, and only if none between shows that the descriptor was
 //! closed or replaced.
 
-use crate::analysis::descriptors::Descriptors;
-use crate::analysis::schedule::Schedule;
-use crate::analysis::schedule_events::Switch;
-use crate::analysis::whose::Owner;
-use crate::analysis::{Catalogue, EventKey, Moment};
 use crate::maker::Maker;
+use analysis::descriptors::Descriptors;
+use analysis::schedule::Schedule;
+use analysis::schedule_events::Switch;
+use analysis::whose::Owner;
+use analysis::{Catalogue, EventKey, Moment};
 use ctf::{Clock, Event};
 use rustix::fs::OFlags;
 use std::fs;

@@ -4,8 +4,8 @@
 //! fields of their own (`rust/source/syscall/pointed.rs`); traces of older modules do not.
 
 use super::arguments::{number, push, write_text};
-use crate::decode::{self, Meaning};
 use ctf::{EventLayout, Value};
+use decode::Meaning;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// What is there, with the numbers of the fields that say it.

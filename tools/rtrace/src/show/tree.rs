@@ -7,10 +7,10 @@
 //! has come: until then it waits.
 
 use super::who::Who;
-use crate::analysis::tasks::Serial;
-use crate::terminal::printable;
+use analysis::tasks::Serial;
 use std::collections::HashMap;
 use std::fmt::{Display, Write};
+use terminal::printable;
 
 /// What a task's line is taken up by: as ftrace has it.
 const TASK_WIDTH: usize = 14;

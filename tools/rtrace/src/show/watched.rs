@@ -3,10 +3,10 @@
 //! What is gathered while lines are printed: the files of descriptors, and the table of system calls.
 
 use super::paths::Paths;
-use crate::analysis::schedule::Schedule;
-use crate::analysis::schedule_events::Switch;
-use crate::analysis::syscalls::Syscalls;
-use crate::analysis::{Analysis, Answer, EventKey, Moment};
+use analysis::schedule::Schedule;
+use analysis::schedule_events::Switch;
+use analysis::syscalls::Syscalls;
+use analysis::{Analysis, Answer, EventKey, Moment};
 use ctf::Event;
 use serde_json::Value as Json;
 use std::fmt;

@@ -2,8 +2,8 @@
 
 //! Whose an event is.
 
-use crate::analysis::tasks::Serial;
-use crate::analysis::whose::{Owner, Task};
+use analysis::tasks::Serial;
+use analysis::whose::{Owner, Task};
 
 /// Whose an event is, as far as that is known.
 #[derive(Clone, Debug, Default)]

@@ -12,12 +12,12 @@ mod lines;
 pub mod mounts;
 
 use crate::options::Place;
-use crate::terminal::say;
 use control::{BufferSize, Session};
 use lines::Line;
 use std::collections::HashSet;
 use std::io;
 use std::path::Path;
+use terminal::say;
 
 /// The channel that `--state` makes for it.
 pub const CHANNEL: &str = "state";

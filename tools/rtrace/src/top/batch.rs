@@ -3,13 +3,13 @@
 //! Tables one behind the other.
 
 use super::seconds::Receiver;
-use crate::analysis::Answer;
 use crate::live::Recording;
 use crate::options::Top;
-use crate::terminal::{harmless, harmless_json};
+use analysis::Answer;
 use anyhow::Context;
 use rustix::event::{poll, PollFd, PollFlags};
 use std::io::{self, Write};
+use terminal::{harmless, harmless_json};
 
 /// Prints tables.
 pub struct Batch {

@@ -11,12 +11,11 @@ mod tally;
 
 pub use table::Column;
 
-use crate::analysis::summary::cut;
-use crate::analysis::text::totals;
 use crate::live;
-use crate::loss::Lost;
 use crate::options::{Place, Top};
-use crate::terminal::say;
+use analysis::loss::Lost;
+use analysis::summary::cut;
+use analysis::text::totals;
 use anyhow::Context;
 use batch::Batch;
 use consumer::viewer::View;
@@ -26,6 +25,7 @@ use seconds::{channel, Seconds};
 use std::io::{stdin, stdout, IsTerminal};
 use std::path::Path;
 use store::Trace;
+use terminal::say;
 
 /// Shows tables until there are enough, or somebody ends it.
 pub fn top(place: &Place, options: &Top) -> anyhow::Result<()> {

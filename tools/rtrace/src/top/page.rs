@@ -3,9 +3,9 @@
 //! What a terminal shows, and what keys do to it.
 
 use super::table::{Column, Table};
-use crate::terminal::HEADING;
 use anstyle::Style;
 use std::fmt::Write;
+use terminal::HEADING;
 
 /// To the first line; what is left of a line; what is left of the page.
 const HOME: &str = "\x1b[H";

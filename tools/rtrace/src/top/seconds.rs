@@ -4,10 +4,10 @@
 
 use super::table::{Column, Table};
 use super::tally::Tally;
-use crate::analysis::dispatch::Dispatch;
-use crate::analysis::head::Extent;
-use crate::analysis::{Analysis, Answer, Catalogue};
-use crate::loss::Lost;
+use analysis::dispatch::Dispatch;
+use analysis::head::Extent;
+use analysis::loss::Lost;
+use analysis::{Analysis, Answer, Catalogue};
 use consumer::viewer::View;
 use ctf::{Item, Metadata};
 use rustix::event::{eventfd, EventfdFlags};

@@ -2,15 +2,14 @@
 
 //! What threads did in a while.
 
-use crate::analysis::text::percent;
-use crate::analysis::Answer;
-use crate::date;
-use crate::terminal::{duration, printable, HEADING};
+use analysis::text::percent;
+use analysis::Answer;
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::cmp::Reverse;
 use std::fmt::{self, Write};
+use terminal::{date, duration, printable, HEADING};
 
 /// What tables can be sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

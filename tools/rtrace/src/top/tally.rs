@@ -3,11 +3,11 @@
 //! Counts what threads do, until a table is taken.
 
 use super::table::{Column, Row, Table};
-use crate::analysis::schedule::{Schedule, Span, State};
-use crate::analysis::schedule_events::Switch;
-use crate::analysis::syscalls::{edge, Edge, Names, Which, ERRORS};
-use crate::analysis::tasks::Life;
-use crate::analysis::{integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
+use analysis::schedule::{Schedule, Span, State};
+use analysis::schedule_events::Switch;
+use analysis::syscalls::{edge, Edge, Names, Which, ERRORS};
+use analysis::tasks::Life;
+use analysis::{integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use ctf::{Clock, Event};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `--cpu`: how long each CPU was busy, idle, and in interrupts.
+
+use super::interrupts::{Interrupt, Interrupts};
+use super::schedule::{Schedule, Span, State};
+use super::text::{or_dash, percent, table};
+use super::{Analysis, Answer, Catalogue, Missing};
+use ctf::Clock;
+use serde::Serialize;
+use serde_json::Value as Json;
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+use terminal::duration;
+
+/// The CPUs of a trace.
+pub struct Cpus {
+    clock: Clock,
+    has_hard: bool,
+    has_soft: bool,
+    /// By number.
+    cpus: BTreeMap<u32, Times>,
+}
+
+/// A CPU's time, in clock ticks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
+    busy: u64,
+    idle: u64,
+    hard: u64,
+    soft: u64,
+}
+
+impl Cpus {
+    /// Of a trace with these events.
+    pub fn new(catalogue: &Catalogue<'_>) -> Result<Self, Missing> {
+        if !catalogue.has_switches() {
+            return Err(Missing {
+                option: "--cpu",
+                events: "sched_switch",
+                record: "-e sched_switch,irq",
+            });
+        }
+        let interrupts = Interrupts::new(catalogue);
+        Ok(Self {
+            clock: catalogue.metadata().clock,
+            has_hard: interrupts.has_hard(),
+            has_soft: interrupts.has_soft(),
+            cpus: BTreeMap::new(),
+        })
+    }
+}
+
+impl Analysis for Cpus {
+    fn wants_interrupts(&self) -> bool {
+        true
+    }
+
+    fn cpu(&mut self, number: u32) {
+        self.cpus.entry(number).or_default();
+    }
+
+    fn span(&mut self, span: &Span, schedule: &Schedule) {
+        let (State::Running, Some(cpu)) = (span.state, span.cpu) else {
+            return;
+        };
+        let times = self.cpus.entry(schedule.number(cpu)).or_default();
+        let sum = if span.tid == 0 {
+            &mut times.idle
+        } else {
+            &mut times.busy
+        };
+        *sum = sum.saturating_add(span.ticks());
+    }
+
+    fn interrupt(&mut self, interrupt: &Interrupt<'_>, schedule: &Schedule) {
+        let times = self.cpus.entry(schedule.number(interrupt.cpu)).or_default();
+        let sum = if interrupt.source.is_hard {
+            &mut times.hard
+        } else {
+            &mut times.soft
+        };
+        *sum = sum.saturating_add(interrupt.own_ticks);
+    }
+
+    fn answer(self: Box<Self>, ticks: u64) -> Box<dyn Answer> {
+        let clock = self.clock;
+        let rows = self.cpus.into_iter().map(|(cpu, times)| Row {
+            cpu,
+            busy_ns: clock.nanoseconds(times.busy),
+            idle_ns: clock.nanoseconds(times.idle),
+            unknown_ns: clock
+                .nanoseconds(ticks.saturating_sub(times.busy.saturating_add(times.idle))),
+            hard_ns: self.has_hard.then(|| clock.nanoseconds(times.hard)),
+            soft_ns: self.has_soft.then(|| clock.nanoseconds(times.soft)),
+        });
+        Box::new(Found {
+            cpus: rows.collect(),
+        })
+    }
+}
+
+/// The answer.
+#[derive(Debug, Serialize)]
+struct Found {
+    cpus: Vec<Row>,
+}
+
+/// A CPU.
+#[derive(Debug, Serialize)]
+struct Row {
+    cpu: u32,
+    /// A thread ran.
+    busy_ns: u64,
+    /// The idle task ran.
+    idle_ns: u64,
+    /// What ran is not known: before its first event, or where events were lost.
+    unknown_ns: u64,
+    /// In hard interrupts, and in soft ones without the hard ones that came meanwhile: parts of the
+    /// time that it was busy or idle. None if they are not in the trace.
+    hard_ns: Option<u64>,
+    soft_ns: Option<u64>,
+}
+
+impl Answer for Found {
+    fn name(&self) -> &'static str {
+        "cpu"
+    }
+
+    fn json(&self) -> serde_json::Result<Json> {
+        serde_json::to_value(self)
+    }
+
+    fn text(&self, out: &mut String, _rows: usize) -> fmt::Result {
+        if self.cpus.is_empty() {
+            return writeln!(out, "\nThere are no events of any CPU.");
+        }
+        let heading = format!(
+            "{:>5} {:>10} {:>6} {:>10} {:>10} {:>10} {:>6} {:>10} {:>6}",
+            "CPU", "busy", "", "idle", "unknown", "hard irq", "", "soft irq", ""
+        );
+        table(out, &heading, &self.cpus, usize::MAX, |row| {
+            let known = row.busy_ns.saturating_add(row.idle_ns);
+            let part = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| percent(ns, known));
+            format!(
+                "{:>5} {:>10} {:>6} {:>10} {:>10} {:>10} {:>6} {:>10} {:>6}",
+                row.cpu,
+                duration(row.busy_ns),
+                percent(row.busy_ns, known),
+                duration(row.idle_ns),
+                duration(row.unknown_ns),
+                or_dash(row.hard_ns),
+                part(row.hard_ns),
+                or_dash(row.soft_ns),
+                part(row.soft_ns),
+            )
+        })?;
+        writeln!(
+            out,
+            "\nInterrupts are parts of the time busy and idle. What is unknown was before the first \
+             event of the CPU, or where events were lost."
+        )?;
+        if self
+            .cpus
+            .iter()
+            .any(|row| row.hard_ns.is_none() || row.soft_ns.is_none())
+        {
+            writeln!(
+                out,
+                "Interrupts that are not in the trace: `rtrace record -e irq` has them."
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What all threads did while one was off its CPU.
+//!
+//! Only that can be on the path of a thread that waits: so nothing is kept from before it left its CPU,
+//! and nothing at all while it runs. Within that time at most [`KEPT`] changes are kept, in less than 100
+//! megabytes; where there are more, the older half is forgotten, and is unknown.
+
+use super::handlers::Waker;
+use super::segment::{Segment, What};
+use crate::schedule::{Schedule, Span, State};
+use std::collections::HashMap;
+
+/// Changes that are kept, at most: the ends of what threads did, each once for the thread and, if it
+/// ran, once for the CPU.
+const KEPT: usize = 1 << 20;
+
+/// What all threads did since a moment, at which no event was missing and none is since then.
+#[derive(Debug, Default)]
+pub struct History {
+    /// That moment, or the last that was forgotten; none if nothing is kept.
+    since: Option<u64>,
+    threads: HashMap<i64, Past>,
+    /// By the place of the CPU: who ran there, the earliest first.
+    cpus: HashMap<usize, Vec<Run>>,
+    kept: usize,
+    /// How often older changes had to be forgotten.
+    forgotten: u64,
+}
+
+/// What a thread did.
+#[derive(Debug, Default)]
+struct Past {
+    comm: Vec<u8>,
+    /// When it was made, and by whom.
+    born: Option<(u64, i64)>,
+    /// The earliest first.
+    records: Vec<Record>,
+}
+
+#[derive(Debug)]
+struct Record {
+    from: u64,
+    to: u64,
+    did: Did,
+}
+
+#[derive(Clone, Debug)]
+enum Did {
+    Ran,
+    /// For the CPU at this place, if it is known for which.
+    WaitedFor(Option<usize>),
+    Slept(Waker),
+}
+
+/// A thread ran on a CPU.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    from: u64,
+    to: u64,
+    tid: i64,
+}
+
+/// A stretch of the path: of this thread, which has to wake another then.
+struct Part {
+    tid: i64,
+    from: u64,
+    to: u64,
+    wakes: Option<i64>,
+}
+
+impl History {
+    /// Forgets all, and begins anew.
+    pub fn restart(&mut self, now: u64) {
+        self.stop();
+        self.since = Some(now);
+    }
+
+    /// Forgets all.
+    pub fn stop(&mut self) {
+        *self = Self {
+            forgotten: self.forgotten,
+            ..Self::default()
+        };
+    }
+
+    /// Whether anything is kept.
+    pub fn is_on(&self) -> bool {
+        self.since.is_some()
+    }
+
+    /// How often older changes had to be forgotten, because there were too many.
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// A thread has done something.
+    pub fn add(&mut self, span: &Span, schedule: &Schedule) {
+        let Some(since) = self.since.filter(|since| span.to > *since) else {
+            return;
+        };
+        let Span { tid, from, to, .. } = *span;
+        if let (State::Running, Some(cpu)) = (span.state, span.cpu) {
+            let runs = self.cpus.entry(cpu).or_default();
+            runs.push(Run { from, to, tid });
+            self.kept += 1;
+        }
+        // The idle task is on nobody's path.
+        if tid != 0 {
+            let past = self.threads.entry(tid).or_default();
+            if let Some(comm) = schedule.comm(tid).filter(|comm| past.comm != *comm) {
+                past.comm = comm.to_vec();
+            }
+            let did = match span.state {
+                State::Running => Did::Ran,
+                State::Runnable { .. } => Did::WaitedFor(span.cpu),
+                State::Blocked(_) => Did::Slept(Waker::Unknown),
+            };
+            past.records.push(Record { from, to, did });
+            self.kept += 1;
+        }
+        if self.kept > KEPT {
+            self.forget(since, to);
+        }
+    }
+
+    /// The older half of what is kept, at least.
+    fn forget(&mut self, since: u64, now: u64) {
+        let mut since = since;
+        self.forgotten += 1;
+        while self.kept > KEPT / 2 && since < now {
+            since += (now - since).div_ceil(2);
+            for past in self.threads.values_mut() {
+                past.records.retain(|record| record.to > since);
+                past.born = past.born.filter(|(time, _)| *time > since);
+            }
+            for runs in self.cpus.values_mut() {
+                runs.retain(|run| run.to > since);
+            }
+            let records = self.threads.values().map(|past| past.records.len());
+            let runs = self.cpus.values().map(Vec::len);
+            self.kept = records.chain(runs).sum();
+        }
+        self.threads
+            .retain(|_, past| !past.records.is_empty() || past.born.is_some());
+        self.since = Some(since);
+    }
+
+    /// A thread that slept until now was woken by this one.
+    pub fn woken(&mut self, tid: i64, now: u64, waker: &Waker) {
+        let past = self.threads.get_mut(&tid);
+        let last = past.and_then(|past| past.records.last_mut());
+        if let Some(record) = last.filter(|record| record.to == now) {
+            if let Did::Slept(known @ Waker::Unknown) = &mut record.did {
+                known.clone_from(waker);
+            }
+        }
+    }
+
+    /// A thread was made by another.
+    pub fn born(&mut self, tid: i64, now: u64, parent: i64) {
+        if self.is_on() {
+            let past = Past {
+                born: Some((now, parent)),
+                ..Past::default()
+            };
+            self.threads.insert(tid, past);
+        }
+    }
+
+    /// The last name of a thread.
+    pub fn comm(&self, tid: i64) -> Option<&[u8]> {
+        let comm = self.threads.get(&tid)?.comm.as_slice();
+        (!comm.is_empty()).then_some(comm)
+    }
+
+    /// The path from `from` to `to` that ends in a thread which woke `wakes` then, in order of time.
+    pub fn path(
+        &self,
+        waker: i64,
+        wakes: i64,
+        from: u64,
+        to: u64,
+        schedule: &Schedule,
+    ) -> Vec<Segment> {
+        let part = |tid, from, to, wakes| Part {
+            tid,
+            from,
+            to,
+            wakes,
+        };
+        let mut out = Vec::new();
+        // From one to the next without any time in between: more often than there are threads means
+        // that it is a circle.
+        let mut hops = 0;
+        let mut todo = vec![part(waker, from, to, Some(wakes))];
+        while let Some(Part {
+            tid,
+            from,
+            to,
+            wakes,
+        }) = todo.pop()
+        {
+            if from >= to {
+                continue;
+            }
+            let segment = |from, what| Segment {
+                tid,
+                from,
+                to,
+                what,
+                wakes,
+            };
+            let past = self.threads.get(&tid);
+            let record = past.and_then(|past| past.before(to));
+            let open = schedule.state(tid).filter(|(_, since)| *since < to);
+            let (begin, what) = match (open, record) {
+                (Some((State::Running, since)), _) => (since, What::Ran),
+                (Some((State::Runnable { .. }, since)), _) => (since, What::WaitedFor(None)),
+                (Some((State::Blocked(_), since)), _) => (since, What::Unknown),
+                (None, Some(record)) if record.to < to => (record.to, What::Unknown),
+                (None, Some(record)) => match &record.did {
+                    Did::Ran => (record.from, What::Ran),
+                    Did::WaitedFor(cpu) => {
+                        let begin = record.from.max(from);
+                        self.waited(*cpu, begin, to, schedule, |from, to, what| {
+                            out.push(Segment {
+                                to,
+                                ..segment(from, what)
+                            });
+                        });
+                        hops = 0;
+                        todo.push(part(tid, from, begin, wakes));
+                        continue;
+                    }
+                    Did::Slept(Waker::Handler(name)) => (record.from, What::WokenBy(name.clone())),
+                    Did::Slept(Waker::Thread(other)) if hops <= self.threads.len() => {
+                        let begin = record.from.max(from);
+                        hops += 1;
+                        todo.push(part(tid, from, begin, wakes));
+                        todo.push(part(*other, begin, to, Some(tid)));
+                        continue;
+                    }
+                    Did::Slept(_) => (record.from, What::Unknown),
+                },
+                // Before it was there, the one that made it was on the way.
+                (None, None) => match past.and_then(|past| past.born) {
+                    Some((_, parent)) if hops <= self.threads.len() => {
+                        hops += 1;
+                        todo.push(part(parent, from, to, Some(tid)));
+                        continue;
+                    }
+                    _ => (from, What::Unknown),
+                },
+            };
+            let begin = begin.max(from);
+            out.push(segment(begin, what));
+            hops = 0;
+            todo.push(part(tid, from, begin, wakes));
+        }
+        out.reverse();
+        out
+    }
+
+    /// Who ran, from the last to the first, on the CPU that a thread waited for.
+    pub fn waited(
+        &self,
+        cpu: Option<usize>,
+        from: u64,
+        to: u64,
+        schedule: &Schedule,
+        mut each: impl FnMut(u64, u64, What),
+    ) {
+        let number = cpu.map(|cpu| schedule.number(cpu));
+        let what = |runner| What::WaitedFor(number.map(|number| (number, runner)));
+        let runs = cpu.and_then(|cpu| self.cpus.get(&cpu));
+        let runs = runs.map_or(&[][..], Vec::as_slice);
+        let behind = runs.partition_point(|run| run.from < to);
+        let mut end = to;
+        for run in runs[..behind].iter().rev() {
+            if run.to <= from {
+                break;
+            }
+            let (begin, until) = (run.from.max(from), run.to.min(end));
+            if until < end {
+                each(until, end, what(None));
+            }
+            if begin < until {
+                each(begin, until, what(Some(run.tid)));
+            }
+            end = begin;
+        }
+        if from < end {
+            each(from, end, what(None));
+        }
+    }
+}
+
+impl Past {
+    /// What it did last before a moment.
+    fn before(&self, time: u64) -> Option<&Record> {
+        let behind = self.records.partition_point(|record| record.from < time);
+        self.records[..behind].last()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule_events::Left;
+    use crate::Catalogue;
+    use ctf::Metadata;
+    use rtrace_abi::header::Layout;
+
+    /// Two threads wake each other, more often than is kept.
+    #[test]
+    fn a_long_sleep_is_unknown_in_its_older_part() {
+        let metadata = synthetic::metadata(synthetic::UUID, Layout::Compact);
+        let metadata = Metadata::parse(&metadata).unwrap();
+        let schedule = Schedule::new(&Catalogue::new(&metadata));
+        let mut history = History::default();
+        let end = KEPT as u64;
+        history.restart(0);
+        for now in 1..=end {
+            let (ran, slept) = ((now % 2) as i64 + 8, (now + 1) as i64 % 2 + 8);
+            let span = |tid, state| Span {
+                life: 0,
+                tid,
+                cpu: Some(0),
+                state,
+                from: now - 1,
+                to: now,
+                is_complete: true,
+            };
+            history.add(&span(ran, State::Running), &schedule);
+            history.add(&span(slept, State::Blocked(Left::default())), &schedule);
+            history.woken(slept, now, &Waker::Thread(ran));
+            assert!(history.kept <= KEPT);
+        }
+        assert!(history.forgotten() > 1);
+        let path = history.path(8, 7, 0, end, &schedule);
+        let mut at = 0;
+        for segment in &path {
+            assert_eq!(segment.from, at);
+            at = segment.to;
+        }
+        assert_eq!(at, end);
+        assert_eq!(path[0].what, What::Unknown);
+        let known = path[1..].iter().all(|segment| segment.what == What::Ran);
+        assert!(known && path[0].to < end - end / 16, "{:?}", path[0]);
+    }
+
+    /// Threads that wake each other at one moment are no way back.
+    #[test]
+    fn a_circle_is_left() {
+        let metadata = synthetic::metadata(synthetic::UUID, Layout::Compact);
+        let metadata = Metadata::parse(&metadata).unwrap();
+        let schedule = Schedule::new(&Catalogue::new(&metadata));
+        let mut history = History::default();
+        history.restart(0);
+        for (tid, other) in [(8, 9), (9, 8)] {
+            let span = Span {
+                life: 0,
+                tid,
+                cpu: None,
+                state: State::Blocked(Left::default()),
+                from: 0,
+                to: 10,
+                is_complete: true,
+            };
+            history.add(&span, &schedule);
+            history.woken(tid, 10, &Waker::Thread(other));
+        }
+        let path = history.path(8, 7, 0, 10, &schedule);
+        assert_eq!(path.len(), 1);
+        assert_eq!((path[0].from, path[0].to), (0, 10));
+        assert_eq!(path[0].what, What::Unknown);
+    }
+}

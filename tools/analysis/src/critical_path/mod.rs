@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `--critical-path`: what a thread's time went by with, and what it waited for.
+//!
+//! Where the thread runs, or could run and waits for a CPU, that is the path. Where it sleeps, the path is
+//! that of the thread that woke it, for as long as it slept: what that one did, or, where it slept
+//! itself, the one that woke it, and so on. A thread is woken by the one that runs on the CPU where
+//! `sched_waking` comes, if that CPU is not in the handler of an interrupt or a timer; a sleep that a
+//! handler ended is shown as such.
+//!
+//! The trace is read once, forward. While the thread is off its CPU, [`History`] keeps what all others do,
+//! and at its wake-up the path is followed back through that. So memory is that of the path, which is the
+//! answer, of one entry for each thread, and of at most 2^20 changes, whatever the trace's size. A sleep in
+//! which more happens is unknown in its older part.
+//!
+//! Nothing is concluded across a loss: what a thread sleeps for is forgotten by the schedule where events
+//! of any CPU may be missing.
+
+mod answer;
+mod handlers;
+mod history;
+mod segment;
+
+use super::schedule::{Schedule, Span, State};
+use super::schedule_events::{ForkFields, Switch, TaskFields};
+use crate::{key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
+use answer::Found;
+use ctf::{Clock, Event, EventLayout};
+use handlers::{Handlers, Waker};
+use history::History;
+use segment::{Path, Segment, What};
+use std::collections::HashMap;
+
+/// Nanoseconds of a day.
+const DAY_NS: i128 = 86_400_000_000_000;
+
+/// The path of a thread.
+pub struct CriticalPath {
+    clock: Clock,
+    tid: i64,
+    /// The time of the day at which it shall end, in nanoseconds, if it shall.
+    to: Option<u64>,
+    /// The same in clock ticks, once an event has come.
+    limit: Option<u64>,
+    handlers: Handlers,
+    /// What comes behind the handlers' events.
+    others: Vec<(EventKey, Other)>,
+    /// Who wakes a thread that has not gone to sleep yet: it is on its way.
+    early: HashMap<i64, Waker>,
+    history: History,
+    /// A sleep of the thread that has just ended.
+    slept: Option<Span>,
+    path: Path,
+    names: HashMap<i64, String>,
+    is_over: bool,
+}
+
+/// An event beside those of handlers, and what is where in it.
+#[derive(Clone, Copy)]
+enum Other {
+    /// A thread is about to be woken, by who is here.
+    Waking(TaskFields),
+    /// It was.
+    Woken(TaskFields),
+    Fork(ForkFields),
+}
+
+impl CriticalPath {
+    /// Of a trace with these events: of the thread `tid`, to the first moment at this time of the day,
+    /// in nanoseconds, if one is given.
+    pub fn new(catalogue: &Catalogue<'_>, tid: i64, to: Option<u64>) -> Result<Self, Missing> {
+        let missing = |events| Missing {
+            option: "--critical-path",
+            events,
+            record: "-e sched_switch,'sched_wak*',sched_process_fork,irq -e 'timer_*expire*'",
+        };
+        if !catalogue.has_switches() {
+            return Err(missing("sched_switch"));
+        }
+        let other = |name, kind: fn(&EventLayout) -> Option<Other>| {
+            let layout = catalogue.event(name)?;
+            Some((key(layout), kind(layout)?))
+        };
+        let waking = other("sched_waking", |layout| {
+            TaskFields::of(layout).map(Other::Waking)
+        });
+        let waking = waking.ok_or_else(|| missing("sched_waking"))?;
+        let woken = other("sched_wakeup", |layout| {
+            TaskFields::of(layout).map(Other::Woken)
+        });
+        let new = other("sched_wakeup_new", |layout| {
+            TaskFields::of(layout).map(Other::Woken)
+        });
+        let fork = other("sched_process_fork", |layout| {
+            ForkFields::of(layout).map(Other::Fork)
+        });
+        let others = [Some(waking), woken, new, fork];
+        Ok(Self {
+            clock: catalogue.metadata().clock,
+            tid,
+            to,
+            limit: None,
+            handlers: Handlers::new(catalogue),
+            others: others.into_iter().flatten().collect(),
+            early: HashMap::new(),
+            history: History::default(),
+            slept: None,
+            path: Path::default(),
+            names: HashMap::new(),
+            is_over: false,
+        })
+    }
+
+    /// A thread was woken now, by this one.
+    fn woken(&mut self, tid: i64, waker: &Waker, now: &Moment<'_>) {
+        if tid != self.tid {
+            self.history.woken(tid, now.time, waker);
+            return;
+        }
+        if self.slept.is_some_and(|slept| slept.to == now.time) {
+            self.follow(waker, now.schedule);
+        }
+        // Also one of which nothing was known before.
+        let state = now.schedule.state(tid);
+        if !self.is_over
+            && matches!(state, Some((State::Runnable { .. }, since)) if since == now.time)
+        {
+            self.history.restart(now.time);
+        }
+    }
+
+    /// The path of what the thread slept for.
+    fn follow(&mut self, waker: &Waker, schedule: &Schedule) {
+        let Some(Span { from, to, .. }) = self.slept.take() else {
+            return;
+        };
+        let own = |what| Segment {
+            tid: self.tid,
+            from,
+            to,
+            what,
+            wakes: None,
+        };
+        match waker {
+            Waker::Thread(waker) => {
+                for segment in self.history.path(*waker, self.tid, from, to, schedule) {
+                    self.push(segment, schedule);
+                }
+            }
+            Waker::Handler(name) => self.push(own(What::WokenBy(name.clone())), schedule),
+            Waker::Unknown => self.push(own(What::Unknown), schedule),
+        }
+    }
+
+    fn push(&mut self, segment: Segment, schedule: &Schedule) {
+        if self.is_over {
+            return;
+        }
+        let runner = match segment.what {
+            What::WaitedFor(Some((_, runner))) => runner,
+            _ => None,
+        };
+        for tid in [Some(segment.tid), segment.wakes, runner]
+            .into_iter()
+            .flatten()
+        {
+            let comm = schedule.comm(tid).or_else(|| self.history.comm(tid));
+            if let Some(comm) = comm.filter(|_| tid != 0) {
+                let known = self.names.entry(tid).or_default();
+                if known.as_bytes() != comm {
+                    *known = String::from_utf8_lossy(comm).into_owned();
+                }
+            }
+        }
+        self.path.push(segment, self.tid);
+        if let Some(limit) = self.limit.filter(|limit| self.path.end() >= Some(*limit)) {
+            self.path.cut(limit);
+            self.is_over = true;
+            self.history.stop();
+        }
+    }
+
+    /// What the thread did for a while has ended.
+    fn own(&mut self, span: &Span, schedule: &Schedule) {
+        self.follow(&Waker::Unknown, schedule);
+        let Span { tid, from, to, .. } = *span;
+        let own = |from, to, what| Segment {
+            tid,
+            from,
+            to,
+            what,
+            wakes: None,
+        };
+        match span.state {
+            State::Running => {
+                self.push(own(from, to, What::Ran), schedule);
+                match schedule.state(tid) {
+                    Some((State::Runnable { .. } | State::Blocked(_), _)) if !self.is_over => {
+                        self.history.restart(to);
+                    }
+                    _ => self.history.stop(),
+                }
+            }
+            State::Runnable { .. } => {
+                let mut waited = Vec::new();
+                self.history
+                    .waited(span.cpu, from, to, schedule, |from, to, what| {
+                        waited.push(own(from, to, what));
+                    });
+                for segment in waited.into_iter().rev() {
+                    self.push(segment, schedule);
+                }
+                self.history.stop();
+            }
+            // Who woke it comes now.
+            State::Blocked(_) if span.is_complete => self.slept = Some(*span),
+            State::Blocked(_) => {
+                self.push(own(from, to, What::Unknown), schedule);
+                self.history.stop();
+            }
+        }
+    }
+
+    /// The first event says on which day the path shall end.
+    fn begin(&mut self, now: u64) {
+        if let (Some(to), None) = (self.to, self.limit) {
+            let begin = self.clock.since_epoch(now);
+            let left = (i128::from(to) - begin).rem_euclid(DAY_NS);
+            let ticks = left * i128::from(self.clock.frequency) / 1_000_000_000;
+            self.limit = Some(now.saturating_add(ticks as u64));
+        }
+    }
+}
+
+impl Analysis for CriticalPath {
+    fn events(&self) -> Vec<EventKey> {
+        let others = self.others.iter().map(|(key, _)| *key);
+        self.handlers.events().chain(others).collect()
+    }
+
+    fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
+        self.begin(now.time);
+        if !now.schedule.is_whole(now.cpu) {
+            return;
+        }
+        let Some(other) = which.checked_sub(self.handlers.events().count()) else {
+            self.handlers.event(which, event, now);
+            return;
+        };
+        match self.others[other].1 {
+            Other::Waking(fields) => {
+                let Some(task) = fields.read(event) else {
+                    return;
+                };
+                let waker = self.handlers.waker(now);
+                self.woken(task.tid, &waker, now);
+                if now.schedule.runs(task.tid) {
+                    self.early.insert(task.tid, waker);
+                }
+            }
+            Other::Woken(fields) => {
+                let Some(task) = fields.read(event) else {
+                    return;
+                };
+                let waker = self.early.remove(&task.tid).unwrap_or(Waker::Unknown);
+                self.woken(task.tid, &waker, now);
+            }
+            Other::Fork(fields) => {
+                let Some(fork) = fields.read(event) else {
+                    return;
+                };
+                if fork.child.0 == self.tid && !self.is_over {
+                    // Another thread that had this id before has ended.
+                    self.path = Path::default();
+                    self.names.clear();
+                }
+                self.history.born(fork.child.0, now.time, fork.parent.0);
+            }
+        }
+    }
+
+    fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
+        self.begin(now.time);
+        if now.schedule.is_whole(now.cpu) {
+            self.handlers.switch(now);
+        }
+        if switch.next_tid == self.tid {
+            // It runs, and nobody has said who woke it.
+            self.follow(&Waker::Unknown, now.schedule);
+            self.history.stop();
+        }
+    }
+
+    fn span(&mut self, span: &Span, schedule: &Schedule) {
+        if span.tid == self.tid {
+            self.own(span, schedule);
+        } else {
+            self.history.add(span, schedule);
+        }
+    }
+
+    fn lost(&mut self, schedule: &Schedule) {
+        self.handlers.lost(schedule);
+        self.history.stop();
+        self.early.clear();
+    }
+
+    fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
+        Box::new(Found::new(
+            self.clock,
+            self.tid,
+            self.path.segments(),
+            &self.names,
+            self.handlers.has_all(),
+            self.history.forgotten(),
+        ))
+    }
+}

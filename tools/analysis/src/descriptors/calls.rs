@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What system calls do with descriptors.
+
+use crate::calls::Wanted;
+
+/// `O_CLOEXEC`, and the flags of other calls that have its value.
+const CLOEXEC: u64 = 0o2_000_000;
+/// `MFD_CLOEXEC`
+const MEMFD_CLOEXEC: u64 = 1;
+
+/// What a call does with descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Does {
+    /// Opens the file of this name, below the directory of the first argument, with the flags of the
+    /// second.
+    Open,
+    /// Makes a file of this kind, with the flags of the first argument: it is closed when another
+    /// program is executed if they have this one.
+    Make(&'static str, u64),
+    /// The first argument's file gets another descriptor; flags are the third.
+    Duplicate,
+    /// To the first argument does the command of the second, with the third.
+    Control,
+    /// To the first argument does what the second, of a device's commands, says.
+    Device,
+    /// Closes the first argument.
+    Close,
+    /// Closes those from the first argument to the second; flags are the third.
+    CloseRange,
+    /// Reads from the first argument.
+    Read,
+    /// Writes to the first argument.
+    Write,
+    /// Reads from the first argument what it writes to the second.
+    Copy,
+    /// Executes another program.
+    Execute,
+}
+
+impl Does {
+    /// Whether it moves data.
+    pub fn moves_data(self) -> bool {
+        matches!(self, Self::Read | Self::Write | Self::Copy)
+    }
+}
+
+/// Whether flags say that a file is closed when another program is executed.
+pub fn closes_on_exec(flags: Option<u64>) -> bool {
+    flags.is_some_and(|flags| flags & CLOEXEC != 0)
+}
+
+/// The calls that are looked at. Not those that give their descriptors in memory, as pipe does.
+pub const CALLS: &[Wanted<Does>] = &[
+    open("open", ["", "flags", ""], "filename"),
+    open("openat", ["dfd", "flags", ""], "filename"),
+    open("openat2", ["dfd", "", ""], "filename"),
+    open("creat", ["", "", ""], "pathname"),
+    make("socket", "socket", "type", CLOEXEC),
+    make("accept", "socket", "", CLOEXEC),
+    make("accept4", "socket", "flags", CLOEXEC),
+    make("epoll_create", "epoll", "", CLOEXEC),
+    make("epoll_create1", "epoll", "flags", CLOEXEC),
+    make("eventfd", "eventfd", "", CLOEXEC),
+    make("eventfd2", "eventfd", "flags", CLOEXEC),
+    make("timerfd_create", "timerfd", "flags", CLOEXEC),
+    make("signalfd", "signalfd", "", CLOEXEC),
+    make("signalfd4", "signalfd", "flags", CLOEXEC),
+    make("inotify_init", "inotify", "", CLOEXEC),
+    make("inotify_init1", "inotify", "flags", CLOEXEC),
+    make("memfd_create", "memfd", "flags", MEMFD_CLOEXEC),
+    call("dup", Does::Duplicate, ["fildes", "", ""]),
+    call("dup2", Does::Duplicate, ["oldfd", "newfd", ""]),
+    call("dup3", Does::Duplicate, ["oldfd", "newfd", "flags"]),
+    call("fcntl", Does::Control, ["fd", "cmd", "arg"]),
+    call("ioctl", Does::Device, ["fd", "cmd", ""]),
+    call("close", Does::Close, ["fd", "", ""]),
+    call("close_range", Does::CloseRange, ["fd", "max_fd", "flags"]),
+    call("read", Does::Read, FD),
+    call("readv", Does::Read, FD),
+    call("pread64", Does::Read, FD),
+    call("preadv", Does::Read, FD),
+    call("preadv2", Does::Read, FD),
+    call("recvfrom", Does::Read, FD),
+    call("recvmsg", Does::Read, FD),
+    call("write", Does::Write, FD),
+    call("writev", Does::Write, FD),
+    call("pwrite64", Does::Write, FD),
+    call("pwritev", Does::Write, FD),
+    call("pwritev2", Does::Write, FD),
+    call("sendto", Does::Write, FD),
+    call("sendmsg", Does::Write, FD),
+    call("sendfile64", Does::Copy, ["in_fd", "out_fd", ""]),
+    call("splice", Does::Copy, ["fd_in", "fd_out", ""]),
+    call("copy_file_range", Does::Copy, ["fd_in", "fd_out", ""]),
+    call("execve", Does::Execute, ["", "", ""]),
+    call("execveat", Does::Execute, ["", "", ""]),
+];
+
+/// Those by which a descriptor ceases to stand for its file.
+pub const FREE: [&str; 5] = ["close", "close_range", "dup2", "dup3", "execve"];
+
+/// Those that say whether a descriptor is closed when another program is executed.
+pub const MARK: [&str; 2] = ["fcntl", "ioctl"];
+
+/// Whether the result of the call of this name is a descriptor. (That of fcntl may be one.)
+pub fn makes_descriptor(name: &str) -> bool {
+    let call = CALLS.iter().find(|call| call.name == name);
+    call.is_some_and(|call| matches!(call.does, Does::Open | Does::Make(..) | Does::Duplicate))
+}
+
+const FD: [&str; 3] = ["fd", "", ""];
+
+const fn call(name: &'static str, does: Does, arguments: [&'static str; 3]) -> Wanted<Does> {
+    Wanted {
+        name,
+        does,
+        arguments,
+        text: None,
+    }
+}
+
+const fn open(
+    name: &'static str,
+    arguments: [&'static str; 3],
+    text: &'static str,
+) -> Wanted<Does> {
+    Wanted {
+        name,
+        does: Does::Open,
+        arguments,
+        text: Some(text),
+    }
+}
+
+const fn make(
+    name: &'static str,
+    kind: &'static str,
+    flags: &'static str,
+    cloexec: u64,
+) -> Wanted<Does> {
+    call(name, Does::Make(kind, cloexec), [flags, "", ""])
+}

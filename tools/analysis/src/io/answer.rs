@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What was found of input and output.
+
+use super::files::{FilesFound, Use};
+use super::requests::{Device, RequestsFound};
+use crate::durations::{accuracy, HEADINGS, PERCENTILE_ERROR};
+use crate::text::{more, or_dash, or_unknown, table};
+use crate::Answer;
+use serde::Serialize;
+use serde_json::Value as Json;
+use std::fmt::{self, Write};
+use terminal::{bytes, date, duration, printable};
+
+/// The input and output of a trace.
+#[derive(Debug, Serialize)]
+pub struct Found {
+    /// By how much of its value a percentile may be too large.
+    percentile_error: f64,
+    /// None if the trace does not have them.
+    requests: Option<RequestsFound>,
+    files: Option<FilesFound>,
+}
+
+impl Found {
+    /// This was found.
+    pub fn new(requests: Option<RequestsFound>, files: Option<FilesFound>) -> Self {
+        Self {
+            percentile_error: PERCENTILE_ERROR,
+            requests,
+            files,
+        }
+    }
+}
+
+impl Answer for Found {
+    fn name(&self) -> &'static str {
+        "io"
+    }
+
+    fn json(&self) -> serde_json::Result<Json> {
+        serde_json::to_value(self)
+    }
+
+    fn text(&self, out: &mut String, rows: usize) -> fmt::Result {
+        match &self.requests {
+            None => writeln!(
+                out,
+                "\nRequests to block devices are not in the trace: `rtrace record -e 'block_rq_*'` has \
+                 them."
+            )?,
+            Some(found) if found.devices.is_empty() => {
+                writeln!(out, "\nNo request was made to a block device.")?;
+            }
+            Some(found) => {
+                devices(&found.devices, out, rows)?;
+                self.latencies(found, out, rows)?;
+                longest(found, out, rows)?;
+            }
+        }
+        match &self.files {
+            None => writeln!(
+                out,
+                "\nWhat processes read and write is not in the trace: `rtrace record -e \
+                 syscalls,sched_switch,sched_process_fork,sched_process_exit` has it."
+            ),
+            Some(found) => files(found, out, rows),
+        }
+    }
+}
+
+fn devices(devices: &[Device], out: &mut String, rows: usize) -> fmt::Result {
+    let heading = format!(
+        "{:>10} {:>8} {:>10} {:>12} {:>10} {:>9}  {:<8} operation",
+        "requests", "failed", "bytes", "per second", "mean depth", "max depth", "device"
+    );
+    table(out, &heading, devices, rows, |row| {
+        format!(
+            "{:>10} {:>8} {:>10} {:>12} {:>10.3} {:>9}  {:<8} {}",
+            row.requests,
+            row.failed,
+            bytes(row.bytes),
+            bytes(row.bytes_per_second),
+            row.depth_mean,
+            row.depth_max,
+            row.device,
+            row.operation
+        )
+    })?;
+    more(out, devices.len(), rows, "rows")
+}
+
+impl Found {
+    fn latencies(&self, found: &RequestsFound, out: &mut String, rows: usize) -> fmt::Result {
+        let steps = found.devices.iter().flat_map(|row| {
+            [
+                (row, "insert to issue", &row.queued),
+                (row, "issue to end", &row.served),
+            ]
+        });
+        let steps: Vec<_> = steps.filter(|(_, _, times)| times.count() > 0).collect();
+        let heading = format!("{:>10}{HEADINGS}  from", "timed");
+        table(out, &heading, &steps, rows, |(row, step, times)| {
+            format!(
+                "{:>10}{}  {step}, {} {}",
+                times.count(),
+                times.columns(),
+                row.device,
+                row.operation
+            )
+        })?;
+        more(out, steps.len(), rows, "rows")?;
+        writeln!(out, "{}", accuracy(self.percentile_error))?;
+        if !found.insert_recorded {
+            writeln!(
+                out,
+                "How long requests waited to be issued is not in the trace: `rtrace record -e \
+                 block_rq_insert` has it."
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn longest(found: &RequestsFound, out: &mut String, rows: usize) -> fmt::Result {
+    let heading = format!(
+        "{:>10} {:>10}  {:<18} {:<8} {:<8} {:>12} {:>10} {:>8}  the longest requests",
+        "took", "to issue", "begin (UTC)", "device", "", "sector", "bytes", "tid"
+    );
+    table(out, &heading, &found.longest, rows, |request| {
+        format!(
+            "{:>10} {:>10}  {:<18} {:<8} {:<8} {:>12} {:>10} {:>8}  {}",
+            duration(request.total_ns),
+            or_dash(request.queued_ns),
+            or_unknown(request.begin_ns.map(date::time_of_day)),
+            request.device,
+            request.operation,
+            request.sector,
+            bytes(request.bytes),
+            or_unknown(request.tid),
+            printable(&request.comm)
+        )
+    })
+}
+
+fn files(found: &FilesFound, out: &mut String, rows: usize) -> fmt::Result {
+    if found.uses.is_empty() {
+        writeln!(out, "\nNo process read or wrote by a system call.")?;
+    } else {
+        let heading = format!(
+            "{:>8} {:>10} {:>8} {:>10} {:>7} {:>10} {:>10} {:>8}  {:<16} file",
+            "reads", "bytes", "writes", "bytes", "errors", "time", "max", "pid", "process"
+        );
+        table(out, &heading, &found.uses, rows, |row| {
+            format!(
+                "{:>8} {:>10} {:>8} {:>10} {:>7} {:>10} {:>10} {:>8}  {:<16} {}",
+                row.reads,
+                bytes(row.read_bytes),
+                row.writes,
+                bytes(row.written_bytes),
+                row.errors,
+                duration(row.total_ns),
+                duration(row.max_ns),
+                or_unknown(row.pid),
+                or_unknown(row.comm.as_deref().map(printable)),
+                file(row)
+            )
+        })?;
+        more(out, found.uses.len(), rows, "rows")?;
+    }
+    if found.unknown > 0 {
+        writeln!(
+            out,
+            "\nOf {} reads and writes it is not known of which file: they began before the trace did, or \
+             events around them were lost.",
+            found.unknown
+        )?;
+    }
+    Ok(())
+}
+
+/// A file by its name, or by its descriptor, if it is not known when that was opened.
+fn file(row: &Use) -> String {
+    let name = row.file.as_deref().map(printable);
+    let process = || or_unknown(row.comm.as_deref().map(printable));
+    name.unwrap_or_else(|| format!("fd {} of {}", or_unknown(row.fd), process()))
+}

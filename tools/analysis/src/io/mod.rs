@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `--io`: the requests to block devices, and what processes read and write.
+
+mod answer;
+mod files;
+mod request_events;
+mod requests;
+
+use super::schedule::Schedule;
+use super::schedule_events::Switch;
+use crate::{Analysis, Answer, Catalogue, EventKey, Missing, Moment};
+use answer::Found;
+use ctf::Event;
+use files::Files;
+use requests::Requests;
+
+/// The input and output of a trace.
+pub struct Io {
+    requests: Option<Requests>,
+    files: Option<Files>,
+}
+
+impl Io {
+    /// Of a trace with these events.
+    pub fn new(catalogue: &Catalogue<'_>) -> Result<Self, Missing> {
+        let io = Self {
+            requests: Requests::new(catalogue),
+            files: Files::new(catalogue),
+        };
+        if io.requests.is_none() && io.files.is_none() {
+            return Err(Missing {
+                option: "--io",
+                events: "block_rq_issue and block_rq_complete, or system calls and sched_switch",
+                record:
+                    "-e 'block_rq_*' -e syscalls,sched_switch,sched_process_fork,sched_process_exit",
+            });
+        }
+        Ok(io)
+    }
+}
+
+impl Analysis for Io {
+    fn events(&self) -> Vec<EventKey> {
+        let requests = self.requests.iter().flat_map(Requests::events);
+        requests
+            .chain(self.files.iter().flat_map(Files::events))
+            .collect()
+    }
+
+    fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
+        let requests = self.requests.iter().flat_map(Requests::events).count();
+        match (
+            which.checked_sub(requests),
+            &mut self.requests,
+            &mut self.files,
+        ) {
+            (None, Some(requests), _) => requests.event(which, event, now),
+            (Some(which), _, Some(files)) => files.event(which, event, now),
+            _ => {}
+        }
+    }
+
+    fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
+        if let Some(files) = &mut self.files {
+            files.switch(switch, now);
+        }
+    }
+
+    fn lost(&mut self, schedule: &Schedule) {
+        if let Some(requests) = &mut self.requests {
+            requests.lost();
+        }
+        if let Some(files) = &mut self.files {
+            files.lost(schedule);
+        }
+    }
+
+    fn answer(self: Box<Self>, ticks: u64) -> Box<dyn Answer> {
+        let requests = self.requests.map(|requests| requests.found(ticks));
+        Box::new(Found::new(requests, self.files.map(Files::found)))
+    }
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The events of requests to block devices, and what is where in them.
+
+use crate::{bits, integer, key, text, Catalogue, EventKey};
+use ctf::{Event, EventLayout};
+
+/// Bytes of a sector.
+pub const SECTOR: u64 = 512;
+
+/// The bits of a device's minor number.
+const MINOR_BITS: u32 = 20;
+
+/// What happens to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    /// It waits for the device.
+    Insert,
+    /// The device gets it.
+    Issue,
+    /// The device does not take it: it waits again.
+    Requeue,
+    /// It is done, or a part of it.
+    Complete,
+}
+
+/// What a device is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operation {
+    Read,
+    Write,
+    Flush,
+    Discard,
+    /// A zone: reset, append and so on.
+    Zone,
+    /// What is no input or output.
+    Other,
+}
+
+impl Operation {
+    /// From the letters of the kernel (`blk_fill_rwbs`): an F in front says that a flush is to come
+    /// first.
+    fn new(rwbs: &[u8]) -> Self {
+        let letters = match rwbs {
+            [b'F', letters @ ..] if !letters.is_empty() => letters,
+            letters => letters,
+        };
+        match letters.first() {
+            Some(b'R') => Self::Read,
+            Some(b'W') => Self::Write,
+            Some(b'F') => Self::Flush,
+            Some(b'D') => Self::Discard,
+            Some(b'Z') => Self::Zone,
+            _ => Self::Other,
+        }
+    }
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Flush => "flush",
+            Self::Discard => "discard",
+            Self::Zone => "zone",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// What a device is called: the kernel's events have its number.
+pub fn name(device: u32) -> String {
+    let minor = device & ((1 << MINOR_BITS) - 1);
+    format!("{}:{minor}", device >> MINOR_BITS)
+}
+
+/// What an event tells, and in which fields.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// What happens.
+    pub edge: Edge,
+    dev: usize,
+    sector: usize,
+    nr_sector: usize,
+    rwbs: usize,
+    comm: Option<usize>,
+    error: Option<usize>,
+}
+
+/// The events of a trace that tell of requests.
+pub fn find(catalogue: &Catalogue<'_>) -> Vec<(EventKey, Kind)> {
+    let kind = |edge, layout: &EventLayout| {
+        Some(Kind {
+            edge,
+            dev: layout.field("dev")?,
+            sector: layout.field("sector")?,
+            nr_sector: layout.field("nr_sector")?,
+            rwbs: layout.field("rwbs")?,
+            comm: layout.field("comm"),
+            error: layout.field("error"),
+        })
+    };
+    [
+        ("block_rq_insert", Edge::Insert),
+        ("block_rq_issue", Edge::Issue),
+        ("block_rq_requeue", Edge::Requeue),
+        ("block_rq_complete", Edge::Complete),
+    ]
+    .into_iter()
+    .filter_map(|(name, edge)| {
+        let layout = catalogue.event(name)?;
+        Some((key(layout), kind(edge, layout)?))
+    })
+    .collect()
+}
+
+/// What an event says of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// The number of its device.
+    pub device: u32,
+    /// What is to do.
+    pub operation: Operation,
+    /// Where; 0 for what is done to the whole device.
+    pub sector: u64,
+    /// How many.
+    pub sectors: u64,
+    /// The name of the thread, where the event has it.
+    pub comm: &'a [u8],
+    /// Whether it failed.
+    pub failed: bool,
+}
+
+impl Kind {
+    /// The values of an event.
+    pub fn read<'a>(&self, event: &Event<'a>) -> Option<Record<'a>> {
+        let sectors = bits(event.value(self.nr_sector))?;
+        // A flush is issued for sector 0 and ends for sector -1.
+        let sector = bits(event.value(self.sector))?;
+        Some(Record {
+            device: u32::try_from(bits(event.value(self.dev))?).ok()?,
+            operation: Operation::new(text(event.value(self.rwbs))?),
+            sector: if sector == u64::MAX { 0 } else { sector },
+            sectors,
+            comm: self
+                .comm
+                .and_then(|comm| text(event.value(comm)))
+                .unwrap_or_default(),
+            failed: self
+                .error
+                .and_then(|error| integer(event.value(error)))
+                .is_some_and(|error| error != 0),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_are_read_as_the_kernel_writes_them() {
+        for (letters, operation) in [
+            ("R", Operation::Read),
+            ("RA", Operation::Read),
+            ("WSM", Operation::Write),
+            ("FWFS", Operation::Write),
+            ("WZ", Operation::Write),
+            ("FF", Operation::Flush),
+            ("F", Operation::Flush),
+            ("DE", Operation::Discard),
+            ("ZA", Operation::Zone),
+            ("N", Operation::Other),
+            ("", Operation::Other),
+        ] {
+            assert_eq!(Operation::new(letters.as_bytes()), operation, "{letters}");
+        }
+    }
+
+    #[test]
+    fn devices_are_called_as_in_sysfs() {
+        assert_eq!(name(266_338_304), "254:0");
+        assert_eq!(name((7 << 20) | 3), "7:3");
+    }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What was found of locks.
+
+use super::futexes::Futex;
+use super::kernel::KernelLock;
+use super::waits::{Waiter, WaitsFound};
+use crate::durations::{accuracy, known, COARSE_ERROR, HEADINGS};
+use crate::text::{more, or_unknown, table};
+use crate::Answer;
+use serde::Serialize;
+use serde_json::Value as Json;
+use std::fmt::{self, Write};
+use terminal::printable;
+
+/// The locks of a trace for which threads had to wait.
+#[derive(Debug, Serialize)]
+pub struct Found {
+    /// By how much of its value a percentile may be too large.
+    percentile_error: f64,
+    /// None if the trace does not have them.
+    kernel: Option<Vec<KernelLock>>,
+    futexes: Option<Vec<Futex>>,
+}
+
+impl Found {
+    /// These were found.
+    pub fn new(kernel: Option<Vec<KernelLock>>, futexes: Option<Vec<Futex>>) -> Self {
+        Self {
+            percentile_error: COARSE_ERROR,
+            kernel,
+            futexes,
+        }
+    }
+}
+
+impl Answer for Found {
+    fn name(&self) -> &'static str {
+        "locks"
+    }
+
+    fn json(&self) -> serde_json::Result<Json> {
+        serde_json::to_value(self)
+    }
+
+    fn text(&self, out: &mut String, rows: usize) -> fmt::Result {
+        match &self.kernel {
+            None => writeln!(
+                out,
+                "\nLocks of the kernel are not in the trace: `rtrace record -e \
+                 contention_begin,contention_end,sched_switch` has them."
+            )?,
+            Some(locks) if locks.is_empty() => {
+                writeln!(out, "\nNo thread had to wait for a lock of the kernel.")?;
+            }
+            Some(locks) => kernel(locks, out, rows)?,
+        }
+        match &self.futexes {
+            None => writeln!(
+                out,
+                "\nFutexes are not in the trace: `rtrace record -e 'syscall_*_futex*' -e \
+                 sched_switch,sched_process_fork` has them."
+            )?,
+            Some(all) if all.is_empty() => writeln!(out, "\nNo thread waited for a futex.")?,
+            Some(all) => futexes(all, out, rows)?,
+        }
+        writeln!(
+            out,
+            "\nA wait that failed ended without the lock; one that is open had not ended when the trace \
+             did. {}",
+            accuracy(self.percentile_error)
+        )
+    }
+}
+
+fn kernel(locks: &[KernelLock], out: &mut String, rows: usize) -> fmt::Result {
+    let heading = format!(
+        "{}  {:<11} {:<18} {:<18} who waited longest",
+        wait_headings(),
+        "kind",
+        "lock",
+        "where"
+    );
+    table(out, &heading, locks, rows, |lock| {
+        format!(
+            "{}  {:<11} {:<18} {:<18} {}",
+            wait_columns(&lock.waits),
+            lock.kind,
+            lock.address,
+            lock.place.as_deref().unwrap_or("-"),
+            or_unknown(lock.waits.longest.as_ref().map(name))
+        )
+    })?;
+    more(out, locks.len(), rows, "locks")
+}
+
+fn futexes(futexes: &[Futex], out: &mut String, rows: usize) -> fmt::Result {
+    let heading = format!(
+        "{}  {:<14} {:>8}  {:<16} who waited longest",
+        wait_headings(),
+        "futex",
+        "pid",
+        "process"
+    );
+    table(out, &heading, futexes, rows, |futex| {
+        format!(
+            "{}  {:<14} {:>8}  {:<16} {}",
+            wait_columns(&futex.waits),
+            futex.uaddr,
+            or_unknown(futex.pid),
+            or_unknown(futex.comm.as_deref().map(printable)),
+            or_unknown(futex.waits.longest.as_ref().map(name))
+        )
+    })?;
+    more(out, futexes.len(), rows, "futexes")
+}
+
+fn wait_headings() -> String {
+    format!(
+        "{:>8} {:>7} {:>5} {:>10}{HEADINGS}",
+        "waits", "failed", "open", "total"
+    )
+}
+
+fn wait_columns(waits: &WaitsFound) -> String {
+    let times = &waits.durations;
+    format!(
+        "{:>8} {:>7} {:>5} {:>10}{}",
+        times.count().saturating_add(waits.unfinished),
+        waits.failed,
+        waits.unfinished,
+        known(times.total_ns(), times.count()),
+        times.columns()
+    )
+}
+
+fn name(waiter: &Waiter) -> String {
+    let comm = or_unknown(waiter.comm.as_deref().map(printable));
+    format!("{comm} ({})", waiter.tid)
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Waits of user space for futexes, by system calls. Not those for several at once (`futex_waitv`),
+//! which has their addresses in memory.
+
+use super::waits::{Waiter, Waits, WaitsFound};
+use crate::calls::{Calls, Entry, Wanted};
+use crate::schedule::Schedule;
+use crate::schedule_events::Switch;
+use crate::tasks::Life;
+use crate::whose::Owner;
+use crate::{Catalogue, EventKey, Moment};
+use ctf::{Clock, Event};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// `FUTEX_CMD_MASK`, in what is left of an operation then.
+const COMMAND: u64 = 0x7f;
+/// `FUTEX_WAIT`, `FUTEX_LOCK_PI`, `FUTEX_WAIT_BITSET`, `FUTEX_WAIT_REQUEUE_PI`, `FUTEX_LOCK_PI2`
+const WAITS: [u64; 5] = [0, 6, 9, 11, 13];
+
+/// What a call does with a futex.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Does {
+    /// What its second argument says.
+    Command,
+    Wait,
+}
+
+const CALLS: &[Wanted<Does>] = &[
+    Wanted {
+        name: "futex",
+        does: Does::Command,
+        arguments: ["uaddr", "op", ""],
+        text: None,
+    },
+    Wanted {
+        name: "futex_wait",
+        does: Does::Wait,
+        arguments: ["uaddr", "", ""],
+        text: None,
+    },
+];
+
+/// The futexes for which a thread waited.
+pub struct Futexes {
+    clock: Clock,
+    calls: Calls<Does>,
+    /// By process and address.
+    futexes: HashMap<(Owner, Life, u64), Used>,
+}
+
+struct Used {
+    waits: Waits,
+    comm: Option<Vec<u8>>,
+}
+
+/// A futex.
+#[derive(Debug, Serialize)]
+pub struct Futex {
+    /// The process that waited for it.
+    pub pid: Option<i64>,
+    /// The last name of that.
+    pub comm: Option<String>,
+    /// Its address there, in hexadecimal.
+    pub uaddr: String,
+    /// The waits for it.
+    #[serde(flatten)]
+    pub waits: WaitsFound,
+}
+
+impl Futexes {
+    /// Of a trace with these events.
+    pub fn new(catalogue: &Catalogue<'_>) -> Option<Self> {
+        Some(Self {
+            clock: catalogue.metadata().clock,
+            calls: Calls::new(catalogue, CALLS)?,
+            futexes: HashMap::new(),
+        })
+    }
+
+    /// The events that they are made from. Each is known by its place in this list.
+    pub fn events(&self) -> impl Iterator<Item = EventKey> + '_ {
+        self.calls.events()
+    }
+
+    /// One of these events.
+    pub fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
+        let Some(call) = self.calls.event(which, event, now) else {
+            return;
+        };
+        let Some((entry, uaddr)) = call.entry.as_ref().and_then(waits_for) else {
+            return;
+        };
+        let took = self.clock.nanoseconds(call.ticks);
+        let waiter = Waiter::new(entry.tid, now.comm());
+        let used = used(&mut self.futexes, entry, uaddr);
+        used.waits.add(took, call.since, call.ret < 0, waiter);
+    }
+
+    /// A CPU has switched.
+    pub fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
+        self.calls.switch(switch, now);
+    }
+
+    /// Events may be missing on a CPU from here on.
+    pub fn lost(&mut self, schedule: &Schedule) {
+        self.calls.lost(schedule);
+    }
+
+    /// What was found: where threads waited longest in all comes first.
+    pub fn found(mut self) -> Vec<Futex> {
+        for (entry, uaddr) in self.calls.open().filter_map(waits_for) {
+            used(&mut self.futexes, entry, uaddr).waits.add_unfinished();
+        }
+        let clock = self.clock;
+        let futexes = self.futexes.into_iter();
+        let mut futexes: Vec<_> = futexes
+            .map(|(place, used)| (place, used.comm, used.waits.found(clock)))
+            .collect();
+        futexes.sort_by_key(|(place, _, waits)| (Reverse(waits.durations.total_ns()), *place));
+        let futexes = futexes.into_iter();
+        let futexes = futexes.map(|((owner, _, uaddr), comm, waits)| Futex {
+            pid: owner.pid(),
+            comm: comm.map(|comm| String::from_utf8_lossy(&comm).into_owned()),
+            uaddr: format!("{uaddr:#x}"),
+            waits,
+        });
+        futexes.collect()
+    }
+}
+
+/// The futex that a call waits for, if it waits.
+fn waits_for(entry: &Entry<Does>) -> Option<(&Entry<Does>, u64)> {
+    let [uaddr, operation, _] = entry.arguments;
+    let waits = match entry.does {
+        Does::Wait => true,
+        Does::Command => WAITS.contains(&(operation? & COMMAND)),
+    };
+    waits.then_some((entry, uaddr?))
+}
+
+fn used<'a>(
+    futexes: &'a mut HashMap<(Owner, Life, u64), Used>,
+    entry: &Entry<Does>,
+    uaddr: u64,
+) -> &'a mut Used {
+    let used = futexes
+        .entry((entry.owner, entry.life, uaddr))
+        .or_insert_with(|| Used {
+            waits: Waits::new(),
+            comm: None,
+        });
+    if entry.comm.is_some() && used.comm != entry.comm {
+        used.comm.clone_from(&entry.comm);
+    }
+    used
+}

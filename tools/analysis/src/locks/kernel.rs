@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Waits for locks of the kernel.
+//!
+//! A wait goes from `contention_begin` to `contention_end`. A mutex begins several times: first it
+//! spins, then it sleeps, and at each wake-up spins again. That is one wait.
+
+use super::waits::{Waiter, Waits, WaitsFound};
+use crate::begun::Begun;
+use crate::schedule::Schedule;
+use crate::schedule_events::Switch;
+use crate::{bits, integer, key, Catalogue, EventKey, Moment};
+use ctf::{Clock, Event, Value};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// `LCB_F_SPIN`
+const SPIN: u64 = 1;
+/// `LCB_F_MUTEX`
+const MUTEX: u64 = 1 << 5;
+
+/// The kernel's locks for which a thread had to wait.
+pub struct KernelLocks {
+    clock: Clock,
+    begin: Begin,
+    end: End,
+    open: Begun<u64, Wait>,
+    locks: HashMap<Lock, Waits>,
+}
+
+/// The fields of `contention_begin`.
+struct Begin {
+    key: EventKey,
+    lock_addr: usize,
+    flags: usize,
+    /// The context with the kernel's call stack.
+    stack: Option<usize>,
+}
+
+/// The fields of `contention_end`.
+struct End {
+    key: EventKey,
+    lock_addr: usize,
+    ret: usize,
+}
+
+/// What was waited for, but the lock's address.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    flags: u64,
+    place: Option<u64>,
+}
+
+/// What waits are counted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Lock {
+    address: u64,
+    flags: u64,
+    /// Where it was waited for.
+    place: Option<u64>,
+}
+
+impl Lock {
+    fn new(address: u64, wait: Wait) -> Self {
+        Self {
+            address,
+            flags: wait.flags,
+            place: wait.place,
+        }
+    }
+}
+
+/// A lock of the kernel.
+#[derive(Debug, Serialize)]
+pub struct KernelLock {
+    /// Its address, in hexadecimal.
+    pub address: String,
+    /// What it is, as `perf lock` has it.
+    pub kind: &'static str,
+    /// The first address of the call stack where it was waited for, in hexadecimal; none if that was
+    /// not recorded.
+    pub place: Option<String>,
+    /// The waits for it.
+    #[serde(flatten)]
+    pub waits: WaitsFound,
+}
+
+impl KernelLocks {
+    /// Of a trace with these events.
+    pub fn new(catalogue: &Catalogue<'_>) -> Option<Self> {
+        let begin = catalogue.event("contention_begin")?;
+        let end = catalogue.event("contention_end")?;
+        let class = catalogue.class(begin)?;
+        let locks = Self {
+            clock: catalogue.metadata().clock,
+            begin: Begin {
+                key: key(begin),
+                lock_addr: begin.field("lock_addr")?,
+                flags: begin.field("flags")?,
+                stack: class.context("callstack_kernel"),
+            },
+            end: End {
+                key: key(end),
+                lock_addr: end.field("lock_addr")?,
+                ret: end.field("ret")?,
+            },
+            open: Begun::default(),
+            locks: HashMap::new(),
+        };
+        let knows = catalogue.knows_thread(begin) && catalogue.knows_thread(end);
+        knows.then_some(locks)
+    }
+
+    /// The events that they are made from. Each is known by its place in this list.
+    pub fn events(&self) -> [EventKey; 2] {
+        [self.begin.key, self.end.key]
+    }
+
+    /// One of these events.
+    pub fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
+        if which == 0 {
+            self.begin(event, now);
+        } else {
+            self.end(event, now);
+        }
+    }
+
+    fn begin(&mut self, event: &Event<'_>, now: &Moment<'_>) -> Option<()> {
+        let Begin {
+            lock_addr,
+            flags,
+            stack,
+            ..
+        } = self.begin;
+        let address = bits(event.value(lock_addr))?;
+        let flags = bits(event.value(flags))?;
+        let place = stack.and_then(|stack| match event.context(stack)? {
+            Value::Integers(mut addresses) => bits(addresses.next()),
+            _ => None,
+        });
+        let doer = now.doer()?;
+        if flags & MUTEX == 0 {
+            self.open.begin(doer, address, Wait { flags, place }, now);
+        } else if !self.open.has(doer, &address) {
+            // Whether it spins or sleeps is not another kind of lock.
+            let flags = flags & !SPIN;
+            self.open.begin(doer, address, Wait { flags, place }, now);
+        }
+        Some(())
+    }
+
+    fn end(&mut self, event: &Event<'_>, now: &Moment<'_>) -> Option<()> {
+        let End { lock_addr, ret, .. } = self.end;
+        let address = bits(event.value(lock_addr))?;
+        let failed = integer(event.value(ret))? != 0;
+        let ended = self.open.end(now.doer()?, &address, now)?;
+        let lock = Lock::new(address, ended.what);
+        let took = self.clock.nanoseconds(ended.ticks);
+        let waiter = Waiter::new(now.tid()?, now.comm());
+        let waits = self.locks.entry(lock).or_insert_with(Waits::new);
+        waits.add(took, ended.since, failed, waiter);
+        Some(())
+    }
+
+    /// A CPU has switched.
+    pub fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
+        self.open.switch(switch, now);
+    }
+
+    /// Events may be missing on a CPU from here on.
+    pub fn lost(&mut self, schedule: &Schedule) {
+        self.open.lost(schedule);
+    }
+
+    /// What was found: where threads waited longest in all comes first.
+    pub fn found(mut self) -> Vec<KernelLock> {
+        for (address, wait) in self.open.open() {
+            let lock = Lock::new(*address, *wait);
+            let waits = self.locks.entry(lock).or_insert_with(Waits::new);
+            waits.add_unfinished();
+        }
+        let clock = self.clock;
+        let locks = self.locks.into_iter();
+        let mut locks: Vec<_> = locks
+            .map(|(lock, waits)| (lock, waits.found(clock)))
+            .collect();
+        locks.sort_by_key(|(lock, waits)| (Reverse(waits.durations.total_ns()), *lock));
+        let hex = |address| format!("{address:#018x}");
+        let locks = locks.into_iter().map(|(lock, waits)| KernelLock {
+            address: hex(lock.address),
+            kind: kind(lock.flags),
+            place: lock.place.map(hex),
+            waits,
+        });
+        locks.collect()
+    }
+}
+
+/// What a lock of these flags (`LCB_F_*`) is called.
+fn kind(flags: u64) -> &'static str {
+    match flags {
+        0x00 => "semaphore",
+        0x01 => "spinlock",
+        0x03 => "rwlock:R",
+        0x05 => "rwlock:W",
+        0x02 => "rwsem:R",
+        0x04 => "rwsem:W",
+        0x08 => "rt-mutex",
+        0x0a => "rwlock-rt:R",
+        0x0c => "rwlock-rt:W",
+        0x12 => "pcpu-sem:R",
+        0x14 => "pcpu-sem:W",
+        MUTEX => "mutex",
+        _ => "unknown",
+    }
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Changes that the events of a trace make to its schedule.
+
+use super::{Schedule, Span};
+use crate::key;
+use crate::schedule_events::{Exec, Kind, Rename, Switch};
+use crate::whose::{Own, Task};
+use ctf::Event;
+
+/// What an event means to all views.
+#[derive(Clone, Copy, Debug)]
+pub struct Happened<'a> {
+    /// The place of its CPU.
+    pub cpu: usize,
+    /// How the CPU has switched, if it has.
+    pub switch: Option<Switch<'a>>,
+    /// The process whose other threads have ended, because it executes a program.
+    pub exec: Option<i64>,
+    /// What the event says of the task that it happened to.
+    own: Own<'a>,
+}
+
+impl Schedule {
+    /// An event came on a CPU: what ends with it is added to `spans`.
+    pub fn event<'a>(
+        &mut self,
+        event: &Event<'a>,
+        cpu: usize,
+        spans: &mut Vec<Span>,
+    ) -> Happened<'a> {
+        self.tasks.next();
+        let layout = event.layout;
+        let whose = self.whose.get(layout.stream_id as usize);
+        let own = whose.map(|whose| whose.read(event)).unwrap_or_default();
+        if let Some(tid) = own.tid.filter(|tid| *tid != 0) {
+            self.may_become(cpu, tid, event.timestamp, spans);
+            let thread = self.tasks.thread(tid);
+            if let Some(comm) = own.comm {
+                thread.shows(comm);
+            }
+            if let Some(pid) = own.pid {
+                self.tasks.belongs(tid, pid);
+            }
+        }
+        let mut happened = Happened {
+            cpu,
+            switch: None,
+            exec: None,
+            own: Own {
+                tid: own.tid.or_else(|| self.running(cpu)),
+                ..own
+            },
+        };
+        if let Some(kind) = self.events.get(&key(layout)).copied() {
+            // What lacks a field says nothing.
+            let _ = self.take(kind, event, own.tid, &mut happened, spans);
+        }
+        if let Some(tid) = happened.own.tid.filter(|tid| *tid != 0) {
+            self.tasks.thread(tid);
+        }
+        happened
+    }
+
+    /// An event that the schedule is made from; which thread it is, if it says that itself.
+    fn take<'a>(
+        &mut self,
+        kind: Kind,
+        event: &Event<'a>,
+        said: Option<i64>,
+        happened: &mut Happened<'a>,
+        spans: &mut Vec<Span>,
+    ) -> Option<()> {
+        let (cpu, time) = (happened.cpu, event.timestamp);
+        let own = &mut happened.own;
+        match kind {
+            Kind::Switch(fields) => {
+                let mut switch = fields.read(event)?;
+                self.may_become(cpu, switch.prev_tid, time, spans);
+                for (tid, comm) in [
+                    (switch.prev_tid, switch.prev_comm),
+                    (switch.next_tid, switch.next_comm),
+                ] {
+                    // The idle tasks of all CPUs are called 0.
+                    if tid != 0 {
+                        self.tasks.thread(tid).shows(comm);
+                    }
+                }
+                if self.is_whole(cpu) {
+                    let before = self.running(cpu);
+                    switch.instead_of = before.filter(|tid| *tid != switch.prev_tid);
+                    self.switch(&switch, cpu, time, spans);
+                }
+                if switch.left.is_end() {
+                    self.tasks.ends(switch.prev_tid);
+                }
+                // The schedule knows only who runs after it.
+                if said.is_none() {
+                    own.tid = Some(switch.prev_tid);
+                }
+                own.comm = own.comm.or(Some(switch.prev_comm));
+                happened.switch = Some(switch);
+            }
+            Kind::Wake(fields) => {
+                let task = fields.read(event)?;
+                // The waker reads the name on another CPU, where it may be about to change.
+                let thread = self.tasks.thread(task.tid);
+                if thread.comm().is_empty() {
+                    thread.call(task.comm);
+                }
+                if self.all_whole() {
+                    self.wake(task.tid, time, spans);
+                }
+            }
+            Kind::Fork(fields) => {
+                let fork = fields.read(event)?;
+                let (tid, process) = fork.child;
+                self.tasks.belongs(fork.parent.0, fork.parent.1);
+                // A thread of the same process has the same parent.
+                let parent = match process == fork.parent.1 {
+                    true => self.parent(fork.parent.0),
+                    false => Some(fork.parent.1),
+                };
+                let child = self.tasks.made(tid);
+                child.parent = parent;
+                child.call(fork.child_comm);
+                self.tasks.belongs(tid, process);
+            }
+            Kind::Exec(fields) => {
+                let Exec { tid, old_tid, comm } = fields.read(event)?;
+                if old_tid != tid && self.running(cpu) != Some(tid) {
+                    self.becomes(cpu, old_tid, tid, time, spans);
+                }
+                // It is the first thread of its process from then on.
+                self.tasks.belongs(tid, tid);
+                let thread = self.tasks.thread(tid);
+                // A program that is executed by its descriptor has a name that its path does not have.
+                match own.comm {
+                    Some(comm) => thread.call(comm),
+                    None if thread.is_renamed => {}
+                    None => thread.call(comm),
+                }
+                thread.is_renamed = false;
+                own.tid = Some(tid);
+                happened.exec = Some(tid);
+            }
+            Kind::Rename(fields) => {
+                let Rename { tid, old, new } = fields.read(event)?;
+                self.may_become(cpu, tid, time, spans);
+                let thread = self.tasks.thread(tid);
+                thread.rename(old, new);
+                if said.is_none() {
+                    own.tid = self.running(cpu);
+                }
+                if own.tid == Some(tid) {
+                    own.comm = Some(old);
+                }
+            }
+            Kind::Exit(fields) => {
+                let task = fields.read(event)?;
+                self.tasks.thread(task.tid).shows(task.comm);
+            }
+            Kind::State(fields) => {
+                let state = fields.read(event)?;
+                self.tasks.belongs(state.tid, state.process);
+                let thread = self.tasks.thread(state.tid);
+                thread.parent = Some(state.parent);
+                thread.shows(state.comm);
+            }
+        }
+        Some(())
+    }
+
+    /// The task that an event happened to.
+    pub fn task<'a>(&'a self, happened: &Happened<'a>) -> Option<Task<'a>> {
+        let Own { tid, pid, comm } = happened.own;
+        let tid = tid?;
+        let thread = self.tasks.get(tid);
+        Some(Task {
+            tid,
+            serial: thread.map(|thread| thread.serial),
+            life: thread.map_or(0, |thread| thread.life),
+            process: pid.or_else(|| thread?.process),
+            comm: comm.or_else(|| self.comm(tid)),
+        })
+    }
+
+    /// Something on a CPU is of the thread `tid`. If that is known to have ended, and another thread of
+    /// its process runs there, this one has got its id: it executes a program, which is told later.
+    fn may_become(&mut self, cpu: usize, tid: i64, time: u64, spans: &mut Vec<Span>) {
+        if let Some(old) = self.running(cpu).filter(|old| *old != tid && *old != 0) {
+            if self.tasks.get(tid).is_none() && self.process(old) == Some(tid) {
+                self.becomes(cpu, old, tid, time, spans);
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What was found of system calls.
+
+use crate::durations::{accuracy, known, Durations, HEADINGS, PERCENTILE_ERROR};
+use crate::text::{more, or_unknown, table};
+use crate::Answer;
+use serde::Serialize;
+use serde_json::Value as Json;
+use std::fmt::{self, Write};
+use terminal::printable;
+
+/// A system call.
+#[derive(Clone, Debug, Serialize)]
+pub struct Call {
+    /// Its name.
+    pub name: String,
+    /// How often it was made.
+    pub calls: u64,
+    /// How often it failed.
+    pub errors: u64,
+    /// How long it took, where that is known.
+    #[serde(flatten)]
+    pub durations: Durations,
+}
+
+/// A system call that a process made. There may be very many of these: they are small.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ProcessCall {
+    /// The process.
+    pub pid: Option<i64>,
+    /// The thread, if its process is not known.
+    pub tid: Option<i64>,
+    /// The last name of the process's first thread, or of that thread.
+    pub comm: Option<String>,
+    /// The call's name.
+    pub name: String,
+    /// How often it was made.
+    pub calls: u64,
+    /// How often it failed.
+    pub errors: u64,
+    /// How often it is known how long it took.
+    pub timed: u64,
+    /// How long all these took.
+    pub total_ns: u64,
+    /// How long they took on average.
+    average_ns: u64,
+    /// How long the longest took.
+    pub max_ns: u64,
+}
+
+impl Call {
+    /// None was made yet.
+    pub fn new(name: String) -> Self {
+        Self {
+            name,
+            calls: 0,
+            errors: 0,
+            durations: Durations::new(),
+        }
+    }
+
+    /// Calls of which no time is known.
+    fn untimed(&self) -> u64 {
+        self.calls.saturating_sub(self.durations.count())
+    }
+}
+
+/// The system calls of a trace.
+#[derive(Debug, Serialize)]
+pub struct Found {
+    /// By how much of its value a percentile may be too large.
+    percentile_error: f64,
+    /// Calls of which no time is known.
+    untimed: u64,
+    /// Calls of other threads than it seems, since switches are not in the trace.
+    mistaken: u64,
+    calls: Vec<Call>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    processes: Option<Vec<ProcessCall>>,
+}
+
+impl Found {
+    /// Those calls that were made, and by whom, if that was asked: what took the longest first. Of
+    /// `mistaken` calls the thread is not what it seemed to be.
+    pub fn new(
+        mut calls: Vec<Call>,
+        mistaken: u64,
+        mut processes: Option<Vec<ProcessCall>>,
+    ) -> Self {
+        calls.retain(|call| call.calls > 0 || call.errors > 0);
+        calls.sort_by(|a, b| {
+            let key = |call: &Call| (call.durations.total_ns(), call.calls);
+            key(b).cmp(&key(a)).then_with(|| a.name.cmp(&b.name))
+        });
+        if let Some(processes) = &mut processes {
+            for call in processes.iter_mut() {
+                call.average_ns = call.total_ns.checked_div(call.timed).unwrap_or(0);
+            }
+            processes.sort_by(|a, b| {
+                let name = |call: &ProcessCall| (call.pid, call.tid, call.name.clone());
+                let key = |call: &ProcessCall| (call.total_ns, call.calls);
+                key(b).cmp(&key(a)).then_with(|| name(a).cmp(&name(b)))
+            });
+        }
+        Self {
+            percentile_error: PERCENTILE_ERROR,
+            untimed: calls.iter().map(Call::untimed).sum(),
+            mistaken,
+            calls,
+            processes,
+        }
+    }
+}
+
+impl Answer for Found {
+    fn name(&self) -> &'static str {
+        "syscalls"
+    }
+
+    fn json(&self) -> serde_json::Result<Json> {
+        serde_json::to_value(self)
+    }
+
+    fn text(&self, out: &mut String, rows: usize) -> fmt::Result {
+        if self.calls.is_empty() {
+            return writeln!(out, "\nNo system call was made.");
+        }
+        let heading = format!(
+            "{:>10} {:>8} {:>10}{HEADINGS}  system call",
+            "calls", "errors", "total"
+        );
+        table(out, &heading, &self.calls, rows, |call| {
+            let times = &call.durations;
+            format!(
+                "{:>10} {:>8} {:>10}{}  {}",
+                call.calls,
+                call.errors,
+                known(times.total_ns(), times.count()),
+                times.columns(),
+                call.name
+            )
+        })?;
+        more(out, self.calls.len(), rows, "system calls")?;
+        if let Some(processes) = &self.processes {
+            text_processes(processes, out, rows)?;
+        }
+        writeln!(out, "\n{}", accuracy(self.percentile_error))?;
+        if self.untimed > 0 {
+            writeln!(
+                out,
+                "{} calls were not timed: they did not return while the trace was recorded, came before \
+                 the first sched_switch of their CPU, or events around them were lost.",
+                self.untimed
+            )?;
+        }
+        if self.mistaken > 0 {
+            writeln!(
+                out,
+                "{} calls may be those of other threads than it seems: not every sched_switch was \
+                 recorded (--filter, --cgroup). With `--context tid,pid` calls say whose they are.",
+                self.mistaken
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn text_processes(processes: &[ProcessCall], out: &mut String, rows: usize) -> fmt::Result {
+    let heading = format!(
+        "{:>10} {:>8} {:>10} {:>10} {:>10} {:>8}  {:<16} system call",
+        "calls", "errors", "total", "average", "max", "pid", "process"
+    );
+    table(out, &heading, processes, rows, |call| {
+        let time = |ns| known(ns, call.timed);
+        format!(
+            "{:>10} {:>8} {:>10} {:>10} {:>10} {:>8}  {:<16} {}",
+            call.calls,
+            call.errors,
+            time(call.total_ns),
+            time(call.average_ns),
+            time(call.max_ns),
+            or_unknown(call.pid),
+            or_unknown(call.comm.as_deref().map(printable)),
+            call.name
+        )
+    })?;
+    more(out, processes.len(), rows, "rows")?;
+    if processes.iter().any(|call| call.pid.is_none()) {
+        writeln!(
+            out,
+            "Where the pid is ?, the process of the thread is not known: record with `--context pid`."
+        )?;
+    }
+    Ok(())
+}

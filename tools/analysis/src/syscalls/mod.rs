@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `--syscalls`: how often each system call was made, how often it failed, how long it took.
+//!
+//! An entry and an exit are one call if a thread made the one and then the other, and nothing that
+//! it may have done in between is missing. The thread is the one that runs on the CPU; a record
+//! that has the context `tid` says it itself.
+
+mod answer;
+mod names;
+
+use super::begun::Begun;
+use super::schedule::Schedule;
+use super::schedule_events::Switch;
+use super::tasks::Life;
+use super::whose::Owner;
+use crate::{integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
+use answer::{Call, Found, ProcessCall};
+use ctf::{Clock, Event, EventLayout, Type};
+pub use names::{is_end_of, CallName, Names, Which};
+use std::collections::HashMap;
+
+/// Results that are errors: -1 to -4095.
+pub const ERRORS: std::ops::RangeInclusive<i64> = -4095..=-1;
+
+/// The system calls of a trace.
+pub struct Syscalls {
+    clock: Clock,
+    by_process: bool,
+    events: Vec<(EventKey, EventKind)>,
+    names: Names,
+    /// By the place of its name.
+    calls: Vec<Call>,
+    /// The call that each thread is in.
+    open: Begun<(), Open>,
+    /// By CPU: the calls since its last switch that do not say themselves whose they are.
+    nameless: HashMap<usize, u64>,
+    /// Calls of threads that were taken for others.
+    mistaken: u64,
+    processes: HashMap<(Owner, Life, usize), ProcessCall>,
+}
+
+/// What an event is, and what is where in it.
+#[derive(Clone, Copy)]
+struct EventKind {
+    call: Which,
+    edge: Edge,
+    /// Whether it says itself which thread it happens to.
+    says_thread: bool,
+}
+
+/// The begin or the end of a call.
+#[derive(Clone, Copy, Debug)]
+pub enum Edge {
+    /// Its begin.
+    Entry,
+    /// Its end.
+    Exit {
+        /// The field that has the result.
+        ret: usize,
+        /// That with the number of a call that is not known.
+        id: Option<usize>,
+    },
+}
+
+/// A call that has not ended yet.
+#[derive(Clone, Copy)]
+struct Open {
+    call: usize,
+    owner: Owner,
+}
+
+impl Syscalls {
+    /// Of a trace with these events.
+    pub fn new(catalogue: &Catalogue<'_>, by_process: bool) -> Result<Self, Missing> {
+        let mut names = Names::default();
+        let mut events = Vec::new();
+        for layout in catalogue.events() {
+            let Some((name, edge)) = edge(layout) else {
+                continue;
+            };
+            let call = names.which(name);
+            let kind = EventKind {
+                call,
+                edge,
+                says_thread: catalogue.says_thread(layout),
+            };
+            events.push((key(layout), kind));
+        }
+        let missing = |events| Missing {
+            option: "--syscalls",
+            events,
+            record: "-e syscalls,sched_switch,sched_process_fork,task_rename",
+        };
+        let has = |entry| {
+            let mut kinds = events.iter().map(|(_, kind)| kind);
+            kinds.any(|kind| matches!(kind.edge, Edge::Entry) == entry)
+        };
+        if !has(true) || !has(false) {
+            return Err(missing("the entries and exits of system calls"));
+        }
+        let says_thread = |(_, kind): &(_, EventKind)| kind.says_thread;
+        if !catalogue.has_switches() && !events.iter().all(says_thread) {
+            return Err(missing("sched_switch (or the context tid)"));
+        }
+        Ok(Self {
+            clock: catalogue.metadata().clock,
+            by_process,
+            events,
+            names,
+            calls: Vec::new(),
+            open: Begun::default(),
+            nameless: HashMap::new(),
+            mistaken: 0,
+            processes: HashMap::new(),
+        })
+    }
+
+    /// The place of an event's call.
+    fn call(&mut self, kind: EventKind, event: &Event<'_>) -> usize {
+        let place = self.names.place(kind.call, event);
+        let known = self.names.all().iter().skip(self.calls.len());
+        self.calls.extend(known.cloned().map(Call::new));
+        place
+    }
+
+    fn entry(&mut self, kind: EventKind, event: &Event<'_>, now: &Moment<'_>) {
+        let owner = now.owner();
+        let call = self.call(kind, event);
+        self.calls[call].calls += 1;
+        if !kind.says_thread {
+            *self.nameless.entry(now.cpu).or_default() += 1;
+        }
+        if self.by_process {
+            self.process_call(owner, call, now).calls += 1;
+        }
+        if let Some(doer) = now.doer() {
+            self.open.begin(doer, (), Open { call, owner }, now);
+        }
+    }
+
+    fn exit(&mut self, kind: EventKind, event: &Event<'_>, now: &Moment<'_>) {
+        let Edge::Exit { ret, id } = kind.edge else {
+            return;
+        };
+        let open = now.doer().and_then(|doer| self.open.end(doer, &(), now));
+        // The end of rt_sigreturn: the result is a register of what the signal had interrupted.
+        if id.is_some_and(|id| integer(event.value(id)) == Some(-1)) {
+            return;
+        }
+        let failed = integer(event.value(ret)).is_some_and(|ret| ERRORS.contains(&ret));
+        let place = self.call(kind, event);
+        let open = open.filter(|open| self.names.is_end_of(place, open.what.call));
+        let place = open.as_ref().map_or(place, |open| open.what.call);
+        let call = &mut self.calls[place];
+        call.errors += u64::from(failed);
+        let took = open.as_ref().map(|open| self.clock.nanoseconds(open.ticks));
+        if let Some(took) = took {
+            call.durations.add(took);
+        }
+        if self.by_process {
+            let owner = open.map_or_else(|| now.owner(), |open| open.what.owner);
+            let call = self.process_call(owner, place, now);
+            call.errors += u64::from(failed);
+            if let Some(took) = took {
+                call.timed += 1;
+                call.total_ns = call.total_ns.saturating_add(took);
+                call.max_ns = call.max_ns.max(took);
+            }
+        }
+    }
+
+    /// What a process's calls are counted in.
+    fn process_call(&mut self, owner: Owner, call: usize, now: &Moment<'_>) -> &mut ProcessCall {
+        let name = &self.calls[call].name;
+        let call = self
+            .processes
+            .entry((owner, now.schedule.life_of(owner), call))
+            .or_default();
+        if call.name.is_empty() {
+            call.name.clone_from(name);
+        }
+        match owner {
+            Owner::Process(pid) => call.pid = Some(pid),
+            Owner::Thread(tid) => call.tid = Some(tid),
+            Owner::Unknown => {}
+        }
+        if let Some(comm) = now.process_comm(owner) {
+            if call
+                .comm
+                .as_ref()
+                .is_none_or(|known| known.as_bytes() != comm)
+            {
+                call.comm = Some(String::from_utf8_lossy(comm).into_owned());
+            }
+        }
+        call
+    }
+}
+
+impl Analysis for Syscalls {
+    fn events(&self) -> Vec<EventKey> {
+        self.events.iter().map(|(key, _)| *key).collect()
+    }
+
+    fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
+        let kind = self.events[which].1;
+        match kind.edge {
+            Edge::Entry => self.entry(kind, event, now),
+            Edge::Exit { .. } => self.exit(kind, event, now),
+        }
+    }
+
+    fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
+        let nameless = self.nameless.remove(&now.cpu).unwrap_or(0);
+        if switch.instead_of.is_some() {
+            self.mistaken += nameless;
+        }
+        self.open.switch(switch, now);
+        // Its last call does not return.
+        self.open.ended(switch, now);
+    }
+
+    fn lost(&mut self, schedule: &Schedule) {
+        self.open.lost(schedule);
+    }
+
+    fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
+        let Self {
+            by_process,
+            calls,
+            mistaken,
+            processes,
+            ..
+        } = *self;
+        let processes = by_process.then(|| processes.into_values().collect());
+        Box::new(Found::new(calls, mistaken, processes))
+    }
+}
+
+/// The call that an event begins or ends.
+pub fn edge(layout: &EventLayout) -> Option<(CallName, Edge)> {
+    let (prefix, name) = match layout.name.strip_prefix("compat_") {
+        Some(name) => ("compat_", name),
+        None => ("", layout.name.as_str()),
+    };
+    let named = |name| {
+        let id = layout.field("id");
+        let has_names = |id: &usize| matches!(layout.fields[*id].ty, Type::Enumeration(..));
+        match id.filter(has_names) {
+            Some(id) => CallName::OfNumber(id),
+            None => CallName::Own(format!("{prefix}{name}")),
+        }
+    };
+    if let Some(name) = name.strip_prefix("syscall_entry_") {
+        return Some((named(name), Edge::Entry));
+    }
+    let exit = Edge::Exit {
+        ret: layout.field("ret")?,
+        id: layout.field("id"),
+    };
+    let name = name.strip_prefix("syscall_exit_")?;
+    Some((named(name), exit))
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The summary for people.
+
+use super::head::Head;
+use super::losses::Losses;
+use super::summary::Summary;
+use consumer::{State, Totals};
+use std::fmt::{Display, Result, Write};
+use terminal::{bytes, date, duration, printable, HEADING};
+
+/// Renders a summary with at most `rows` rows in a table.
+pub fn render(summary: &Summary, rows: usize) -> std::result::Result<String, std::fmt::Error> {
+    let mut out = String::new();
+    head(&mut out, &summary.head)?;
+    events(&mut out, summary, rows)?;
+    cpus(&mut out, summary)?;
+    channels(&mut out, summary)?;
+    tasks(&mut out, summary, rows)?;
+    close(&mut out, &summary.losses)?;
+    Ok(out)
+}
+
+/// What every report begins with.
+pub fn head(out: &mut String, head: &Head) -> Result {
+    let env = |key: &str| or_unknown(head.env.get(key).map(|text| printable(text)));
+    writeln!(out, "trace     {}", head.trace)?;
+    writeln!(
+        out,
+        "machine   {}, Linux {}",
+        env("hostname"),
+        env("kernel_release")
+    )?;
+    let begin = head.begin_ns.map(date::readable);
+    writeln!(
+        out,
+        "begin     {}",
+        begin.as_deref().unwrap_or("unknown: it has no packet")
+    )?;
+    writeln!(out, "duration  {}", duration(head.duration_ns))?;
+    writeln!(
+        out,
+        "size      {}, {} packets",
+        bytes(head.bytes),
+        head.packets
+    )
+}
+
+fn events(out: &mut String, summary: &Summary, rows: usize) -> Result {
+    writeln!(
+        out,
+        "\n{HEADING}{:>14} {:>6}  event{HEADING:#}",
+        "count", "share"
+    )?;
+    for event in summary.events.iter().take(rows) {
+        let share = percent(event.count, summary.losses.recorded);
+        write!(out, "{:>14} {share:>6}  {}", event.count, event.name)?;
+        if summary.channels.len() > 1 {
+            write!(out, " ({})", event.channel)?;
+        }
+        writeln!(out)?;
+    }
+    more(out, summary.events.len(), rows, "event types")
+}
+
+fn cpus(out: &mut String, summary: &Summary) -> Result {
+    writeln!(
+        out,
+        "\n{HEADING}{:>5} {:>12} {:>10} {:>8} {:>12} {:>6}{HEADING:#}",
+        "CPU", "events", "lost", "packets", "bytes", "busy"
+    )?;
+    for cpu in &summary.cpus {
+        writeln!(
+            out,
+            "{:>5} {:>12} {:>10} {:>8} {:>12} {:>6}",
+            cpu.cpu,
+            cpu.content.events,
+            cpu.content.lost,
+            cpu.content.packets,
+            bytes(cpu.content.bytes),
+            percent(cpu.busy_ns, cpu.busy_ns.saturating_add(cpu.idle_ns))
+        )?;
+    }
+    Ok(())
+}
+
+/// Where there are several.
+fn channels(out: &mut String, summary: &Summary) -> Result {
+    if summary.channels.len() < 2 {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n{HEADING}{:>14} {:>10} {:>8} {:>12}  channel{HEADING:#}",
+        "events", "lost", "packets", "bytes"
+    )?;
+    for channel in &summary.channels {
+        writeln!(
+            out,
+            "{:>14} {:>10} {:>8} {:>12}  {}",
+            channel.content.events,
+            channel.content.lost,
+            channel.content.packets,
+            bytes(channel.content.bytes),
+            channel.name
+        )?;
+    }
+    Ok(())
+}
+
+fn tasks(out: &mut String, summary: &Summary, rows: usize) -> Result {
+    if summary.tasks.is_empty() {
+        return writeln!(
+            out,
+            "\nNo sched_switch events: CPU time by task is unknown."
+        );
+    }
+    let time = summary.head.duration_ns;
+    writeln!(
+        out,
+        "\n{HEADING}{:>14} {:>6} {:>8}  task{HEADING:#}",
+        "CPU time", "share", "tid"
+    )?;
+    for task in summary.tasks.iter().take(rows) {
+        writeln!(
+            out,
+            "{:>14} {:>6} {:>8}  {}",
+            duration(task.cpu_time_ns),
+            percent(task.cpu_time_ns, time),
+            task.tid,
+            printable(&task.comm)
+        )?;
+    }
+    more(out, summary.tasks.len(), rows, "tasks")
+}
+
+/// What every report ends with.
+pub fn close(out: &mut String, losses: &Losses) -> Result {
+    writeln!(out)?;
+    let part = losses.recording.as_ref().and_then(|r| r.part.as_ref());
+    if let Some(part) = part.filter(|part| part.chunk > 1) {
+        writeln!(
+            out,
+            "A trace from its chunk {} on: what came before is in the chunks before it",
+            part.chunk
+        )?;
+    } else if losses.packets_before > 0 {
+        writeln!(
+            out,
+            "The newest part of a trace: {} packets before it were overwritten, or read earlier",
+            losses.packets_before
+        )?;
+    }
+    if losses.packets_lost > 0 {
+        writeln!(
+            out,
+            "{} packets were overwritten before they were read: a larger buffer keeps more \
+             (`rtrace record -b SIZExN`)",
+            losses.packets_lost
+        )?;
+    }
+    if losses.lost > 0 {
+        writeln!(
+            out,
+            "Events were lost: record fewer (-e, -x), or use a larger buffer \
+             (`rtrace record -b SIZExN`)"
+        )?;
+    }
+    match losses.recording.as_ref().map(|recording| recording.state) {
+        Some(State::Writing) => writeln!(
+            out,
+            "Unfinished: it is still being written, or who wrote it was killed. Only the losses that \
+             its packets tell of are known"
+        )?,
+        Some(State::Failed) => writeln!(
+            out,
+            "Unfinished: its recording failed before the end, and what came later is not in it"
+        )?,
+        Some(State::Over | State::Stopped) | None => {}
+    }
+    writeln!(out, "{}", totals(losses))
+}
+
+/// The closing line.
+pub fn totals(losses: &Losses) -> String {
+    let totals = Totals {
+        recorded: losses.recorded,
+        lost: losses.lost,
+    };
+    if losses.lost_is_exact {
+        return totals.to_string();
+    }
+    let mut text = totals.to_string();
+    let packets = losses.packets_lost.saturating_add(losses.packets_before);
+    if packets > 0 {
+        text += &format!(" and what was in {packets} lost packets");
+    }
+    if !losses.damages.is_empty() {
+        text += &format!(" and what was in {}", losses.damages);
+    }
+    if losses.missing > 0 {
+        text += &format!(", {} missing", losses.missing);
+    }
+    text
+}
+
+/// What stands below answers about a trace that has losses.
+pub fn lower_bounds(out: &mut String) -> Result {
+    writeln!(
+        out,
+        "\nThese figures are lower bounds: events are missing, and nothing was timed from before \
+         such a place to after it."
+    )
+}
+
+/// A table: a heading, and a line for each of the first `rows` of `items`.
+pub fn table<T>(
+    out: &mut String,
+    heading: &str,
+    items: &[T],
+    rows: usize,
+    line: impl Fn(&T) -> String,
+) -> Result {
+    writeln!(out, "\n{HEADING}{heading}{HEADING:#}")?;
+    for item in items.iter().take(rows) {
+        writeln!(out, "{}", line(item).trim_end())?;
+    }
+    Ok(())
+}
+
+/// A time in nanoseconds, or a dash if it is not known.
+pub fn or_dash(nanoseconds: Option<u64>) -> String {
+    nanoseconds.map_or_else(|| "-".to_owned(), duration)
+}
+
+/// A value, or a question mark if it is not known.
+pub fn or_unknown(value: Option<impl Display>) -> String {
+    value.map_or_else(|| "?".to_owned(), |value| value.to_string())
+}
+
+/// What is left of a table of `all` rows.
+pub fn more(out: &mut String, all: usize, rows: usize, what: &str) -> Result {
+    match all.saturating_sub(rows) {
+        0 => Ok(()),
+        left => writeln!(out, "{:>14}         more {what} (-n 0 shows all)", left),
+    }
+}
+
+/// A part in percent.
+pub fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "-".to_owned();
+    }
+    format!("{:.1}%", part as f64 * 100.0 / whole as f64)
+}

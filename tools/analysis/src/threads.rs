@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `--threads`: how long each thread ran, could have run, and waited for something, and how it left
+//! its CPU.
+
+use super::interrupts::{Interrupt, Interrupts};
+use super::schedule::{Schedule, Span, State};
+use super::schedule_events::{Left, Switch};
+use super::tasks::Life;
+use super::text::{more, or_dash, or_unknown, percent, table};
+use super::{Analysis, Answer, Catalogue, Missing, Moment};
+use ctf::Clock;
+use serde::Serialize;
+use serde_json::Value as Json;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::{self, Write};
+use terminal::{duration, printable};
+
+/// The threads of a trace.
+pub struct Threads {
+    clock: Clock,
+    has_wakeups: bool,
+    has_interrupts: bool,
+    /// Switches before which another one was not recorded.
+    unexpected: u64,
+    /// By thread id, and which of the threads that had it.
+    threads: HashMap<(i64, Life), Thread>,
+}
+
+/// A thread, with its times in clock ticks.
+#[derive(Debug, Default)]
+struct Thread {
+    comm: Vec<u8>,
+    process: Option<i64>,
+    parent: Option<i64>,
+    running: u64,
+    /// Of that, in interrupts.
+    interrupted: u64,
+    woken: u64,
+    sent_off: u64,
+    /// By how it left its CPU before.
+    blocked: [u64; Left::WAYS],
+    /// How often it left its CPU, and how.
+    left: [u64; Left::WAYS],
+}
+
+impl Threads {
+    /// Of a trace with these events.
+    pub fn new(catalogue: &Catalogue<'_>) -> Result<Self, Missing> {
+        if !catalogue.has_switches() {
+            return Err(Missing {
+                option: "--threads",
+                events: "sched_switch",
+                record:
+                    "-e sched_switch,sched_waking,sched_wakeup,sched_wakeup_new,sched_process_fork,task_rename",
+            });
+        }
+        let interrupts = Interrupts::new(catalogue);
+        Ok(Self {
+            clock: catalogue.metadata().clock,
+            has_wakeups: catalogue.has_wakeups(),
+            unexpected: 0,
+            has_interrupts: interrupts.has_hard() || interrupts.has_soft(),
+            threads: HashMap::new(),
+        })
+    }
+}
+
+impl Analysis for Threads {
+    fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
+        self.unexpected += u64::from(switch.instead_of.is_some());
+        if switch.prev_tid == 0 {
+            return;
+        }
+        let life = now.schedule.life(switch.prev_tid);
+        let thread = self.threads.entry((switch.prev_tid, life)).or_default();
+        thread.left[switch.left.way()] += 1;
+        if thread.comm != switch.prev_comm {
+            thread.comm = switch.prev_comm.to_vec();
+        }
+        thread.know(switch.prev_tid, now.schedule);
+    }
+
+    fn span(&mut self, span: &Span, schedule: &Schedule) {
+        if span.tid == 0 {
+            return;
+        }
+        let thread = self.threads.entry((span.tid, span.life)).or_default();
+        if let Some(comm) = schedule.comm(span.tid).filter(|_| thread.comm.is_empty()) {
+            thread.comm = comm.to_vec();
+        }
+        thread.know(span.tid, schedule);
+        let sum = match span.state {
+            State::Running => &mut thread.running,
+            State::Runnable { woken: true } => &mut thread.woken,
+            State::Runnable { woken: false } => &mut thread.sent_off,
+            State::Blocked(left) => &mut thread.blocked[left.way()],
+        };
+        *sum = sum.saturating_add(span.ticks());
+    }
+
+    fn wants_interrupts(&self) -> bool {
+        true
+    }
+
+    fn interrupt(&mut self, interrupt: &Interrupt<'_>, schedule: &Schedule) {
+        if let Some(tid) = schedule.running(interrupt.cpu).filter(|tid| *tid != 0) {
+            let life = schedule.life(tid);
+            let thread = self.threads.entry((tid, life)).or_default();
+            thread.interrupted = thread.interrupted.saturating_add(interrupt.own_ticks);
+        }
+    }
+
+    fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
+        let clock = self.clock;
+        let threads = self.threads.into_iter();
+        let mut threads: Vec<_> = threads
+            .map(|((tid, _), thread)| thread.row(tid, clock, self.has_interrupts))
+            .collect();
+        threads.sort_by_key(|row| (Reverse(row.running_ns), Reverse(row.runnable_ns), row.tid));
+        Box::new(Found {
+            wakeups_recorded: self.has_wakeups,
+            switches_missing: self.unexpected,
+            threads,
+        })
+    }
+}
+
+impl Thread {
+    /// Takes what the schedule knows of it; it may not know that any more.
+    fn know(&mut self, tid: i64, schedule: &Schedule) {
+        self.process = schedule.process(tid).or(self.process);
+        self.parent = schedule.parent(tid).or(self.parent);
+    }
+
+    fn row(self, tid: i64, clock: Clock, has_interrupts: bool) -> Row {
+        let names = || Left::NAMES.iter().map(|(name, _)| *name);
+        let blocked = self.blocked.map(|ticks| clock.nanoseconds(ticks));
+        let [running, woken, sent_off] =
+            [self.running, self.woken, self.sent_off].map(|ticks| clock.nanoseconds(ticks));
+        Row {
+            tid,
+            pid: self.process,
+            ppid: self.parent,
+            comm: String::from_utf8_lossy(&self.comm).into_owned(),
+            running_ns: running,
+            interrupted_ns: has_interrupts.then(|| clock.nanoseconds(self.interrupted)),
+            runnable_ns: woken.saturating_add(sent_off),
+            runnable_woken_ns: woken,
+            runnable_sent_off_ns: sent_off,
+            blocked_ns: blocked.iter().fold(0, |sum, ns| ns.saturating_add(sum)),
+            blocked: names().zip(blocked).filter(|(_, ns)| *ns > 0).collect(),
+            left: names()
+                .zip(self.left)
+                .filter(|(_, times)| *times > 0)
+                .collect(),
+        }
+    }
+}
+
+/// The answer.
+#[derive(Debug, Serialize)]
+struct Found {
+    /// Whether it is known when threads were woken: else the time from then until they ran is in
+    /// that for which they were blocked.
+    wakeups_recorded: bool,
+    /// How often it shows that a switch was not recorded: times are lower bounds then.
+    switches_missing: u64,
+    /// Those that ran longest first.
+    threads: Vec<Row>,
+}
+
+/// A thread.
+#[derive(Debug, Serialize)]
+struct Row {
+    tid: i64,
+    pid: Option<i64>,
+    /// The parent of its process: 0 if it has none.
+    ppid: Option<i64>,
+    /// Its last name.
+    comm: String,
+    /// It ran.
+    running_ns: u64,
+    /// Of that, its CPU handled interrupts; none if they are not in the trace.
+    interrupted_ns: Option<u64>,
+    /// It could have run.
+    runnable_ns: u64,
+    /// Of that: after it was woken.
+    runnable_woken_ns: u64,
+    /// And after it was sent off its CPU, or had left it for others.
+    runnable_sent_off_ns: u64,
+    /// It waited for something else.
+    blocked_ns: u64,
+    /// Of that, by the state in which it left its CPU.
+    blocked: BTreeMap<&'static str, u64>,
+    /// How often it left its CPU in which state.
+    left: BTreeMap<&'static str, u64>,
+}
+
+impl Answer for Found {
+    fn name(&self) -> &'static str {
+        "threads"
+    }
+
+    fn json(&self) -> serde_json::Result<Json> {
+        serde_json::to_value(self)
+    }
+
+    fn text(&self, out: &mut String, rows: usize) -> fmt::Result {
+        if self.threads.is_empty() {
+            return writeln!(out, "\nNo CPU switched from one thread to another.");
+        }
+        let heading = format!(
+            "{:>10} {:>10} {:>10} {:>10} {:>7} {:>8} {:>8}  {:<16} left its CPU",
+            "running", "in irqs", "runnable", "blocked", "running", "tid", "pid", "thread"
+        );
+        table(out, &heading, &self.threads, rows, |row| {
+            let known = row.running_ns.saturating_add(row.runnable_ns);
+            let left = Left::NAMES
+                .iter()
+                .filter_map(|(name, letter)| Some(format!("{letter} {}", row.left.get(name)?)));
+            format!(
+                "{:>10} {:>10} {:>10} {:>10} {:>7} {:>8} {:>8}  {:<16} {}",
+                duration(row.running_ns),
+                or_dash(row.interrupted_ns),
+                duration(row.runnable_ns),
+                duration(row.blocked_ns),
+                percent(row.running_ns, known.saturating_add(row.blocked_ns)),
+                row.tid,
+                or_unknown(row.pid),
+                printable(&row.comm),
+                left.collect::<Vec<_>>().join(", ")
+            )
+        })?;
+        more(out, self.threads.len(), rows, "threads")?;
+        writeln!(
+            out,
+            "\nTime in interrupts is part of the time running. How often a thread left its CPU, and in which state: R+ preempted, R it could run on, S \
+             and D asleep (D cannot be interrupted), I idle kernel thread, T stopped, t traced, P \
+             parked, Z and X ended."
+        )?;
+        if self.switches_missing > 0 {
+            writeln!(
+                out,
+                "Not every sched_switch was recorded (-p, --only, --filter, --cgroup): the times are lower \
+                 bounds, but for the processes that were chosen by -p or --only."
+            )?;
+        }
+        if !self.wakeups_recorded {
+            writeln!(
+                out,
+                "When threads were woken is not in the trace: their wait for a CPU is counted as \
+                 blocked. `rtrace record -e sched_waking` has it."
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `--chrome`: the JSON of Chrome's trace events.
+//!
+//! Two tracks for each CPU, with the tasks that ran and with the interrupts of which entry and exit are
+//! there; a track for each thread, with its system calls. All else is an instant on the track of its
+//! thread, or of its CPU.
+//! A slice is written when it ends: the format asks for no order.
+
+mod json;
+
+use super::format::{Format, Loss, Now, Task};
+use super::values::Line;
+use analysis::interrupts::Interrupts;
+use analysis::schedule::{Schedule, Span, State};
+use analysis::syscalls::{edge, is_end_of, CallName, Edge};
+use analysis::tasks::{Life, Serial};
+use analysis::{integer, key, Catalogue, EventKey};
+use ctf::{Clock, Event, Metadata};
+use json::{Entry, Fields, Track};
+use serde::Serialize;
+use serde_json::{json, Value};
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Write};
+use std::rc::Rc;
+use terminal::harmless_json;
+
+/// The process whose threads are the tracks of CPUs: more than the kernel's largest number of one
+/// (`PID_MAX_LIMIT`).
+const CPUS: i64 = (1 << 22) + 1;
+
+/// Number added to an id each time that the kernel uses it again: 10000321 is the second 321.
+const AGAIN: i64 = 10_000_000;
+
+/// Writes trace events.
+pub struct Chrome {
+    head: Value,
+    clock: Clock,
+    /// `sched_switch`, if it is chosen: then the CPUs' tasks are drawn.
+    switch: Option<EventKey>,
+    interrupts: Interrupts,
+    /// The numbers of the interrupts' events.
+    interrupting: HashMap<EventKey, usize>,
+    syscalls: HashMap<EventKey, Rc<(CallName, Edge)>>,
+    /// By thread: the call that it is in.
+    open: HashMap<Serial, Open>,
+    /// By thread or process id: its last life, and how many were before.
+    lives: HashMap<i64, (Life, i64)>,
+    /// The names of the tracks that have one.
+    names: HashMap<Track, Vec<u8>>,
+    is_first: bool,
+}
+
+/// A system call that has not ended.
+struct Open {
+    name: String,
+    track: Track,
+    since: u64,
+    args: Value,
+}
+
+impl Chrome {
+    /// Of a trace, of which these events are chosen.
+    pub fn new(metadata: &Metadata, chosen: &HashSet<EventKey>) -> Self {
+        let catalogue = Catalogue::new(metadata);
+        let interrupts = Interrupts::new(&catalogue);
+        let layouts = catalogue.events();
+        Self {
+            head: json!(metadata.env),
+            clock: metadata.clock,
+            switch: catalogue
+                .event("sched_switch")
+                .map(key)
+                .filter(|key| chosen.contains(key)),
+            interrupting: interrupts.events().into_iter().zip(0..).collect(),
+            interrupts,
+            syscalls: layouts
+                .filter_map(|layout| Some((key(layout), Rc::new(edge(layout)?))))
+                .collect(),
+            open: HashMap::new(),
+            lives: HashMap::new(),
+            names: HashMap::new(),
+            is_first: true,
+        }
+    }
+
+    fn put<A: Serialize>(&mut self, entry: &Entry<'_, A>, out: &mut dyn Write) -> io::Result<()> {
+        let gap: &[u8] = if self.is_first { b"\n" } else { b",\n" };
+        self.is_first = false;
+        out.write_all(gap)?;
+        out.write_all(harmless_json(serde_json::to_string(entry)?).as_bytes())
+    }
+
+    /// Gives a track its name, if it has another one so far; `kind` says whose name it is.
+    fn name(
+        &mut self,
+        kind: &str,
+        track: Track,
+        name: &[u8],
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let known = self.names.entry(track).or_default();
+        if known == name {
+            return Ok(());
+        }
+        name.clone_into(known);
+        let args = json!({ "name": Line(name).to_string() });
+        self.put(&Entry::about(kind, track, args), out)
+    }
+
+    /// The track of a CPU, or of its interrupts.
+    fn cpu(&mut self, cpu: u32, of_interrupts: bool, out: &mut dyn Write) -> io::Result<Track> {
+        let track = (CPUS, CPUS + 2 * i64::from(cpu) + i64::from(of_interrupts));
+        if !self.names.contains_key(&track) {
+            self.name("process_name", (CPUS, 0), b"CPUs", out)?;
+            let what = if of_interrupts { " interrupts" } else { "" };
+            self.name(
+                "thread_name",
+                track,
+                format!("CPU {cpu}{what}").as_bytes(),
+                out,
+            )?;
+        }
+        Ok(track)
+    }
+
+    /// The track of what happens now: that of the thread, or of the CPU.
+    fn track(&mut self, now: &Now<'_>, out: &mut dyn Write) -> io::Result<Track> {
+        let Some(task) = now.task.filter(|task| task.tid != 0) else {
+            return self.cpu(now.cpu, false, out);
+        };
+        let process = task.process.unwrap_or(task.tid);
+        let track = (
+            self.id(process, now.schedule.life(process)),
+            self.id(task.tid, task.life),
+        );
+        if let Some(comm) = task.comm {
+            if process == task.tid {
+                self.name("process_name", (track.0, 0), comm, out)?;
+            }
+            self.name("thread_name", track, comm, out)?;
+        }
+        Ok(track)
+    }
+
+    /// The id of a process or thread in the file: another one when the kernel uses it again.
+    fn id(&mut self, id: i64, life: Life) -> i64 {
+        let (last, before) = self.lives.entry(id).or_insert((life, 0));
+        if *last != life {
+            (*last, *before) = (life, *before + 1);
+        }
+        id + *before * AGAIN
+    }
+
+    /// A system call is over at `ns`, for this reason if it did not end.
+    fn close(
+        &mut self,
+        mut open: Open,
+        ns: u64,
+        why: Option<&str>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        if let Some(why) = why {
+            open.args["end"] = why.into();
+        }
+        let entry = Entry::slice(&open.name, open.track, (open.since, ns), &open.args);
+        self.put(&entry, out)
+    }
+
+    fn entry(
+        &mut self,
+        name: &str,
+        event: &Event<'_>,
+        now: &Now<'_>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let track = self.track(now, out)?;
+        let schedule = now.schedule;
+        let is_known = |task: &Task<'_>| {
+            schedule.is_whole(now.place) && (schedule.all_whole() || schedule.runs(task.tid))
+        };
+        let task = now.task.filter(is_known);
+        let Some(thread) = task.and_then(|task| task.serial) else {
+            let name = format!("{name} (entry)");
+            return self.put(&Entry::instant(&name, track, now.ns, Fields(event)), out);
+        };
+        let open = Open {
+            name: name.to_owned(),
+            track,
+            since: now.ns,
+            args: serde_json::to_value(Fields(event))?,
+        };
+        match self.open.insert(thread, open) {
+            Some(before) => self.close(before, now.ns, Some("not recorded"), out),
+            None => Ok(()),
+        }
+    }
+
+    fn exit(
+        &mut self,
+        name: &str,
+        ret: usize,
+        event: &Event<'_>,
+        now: &Now<'_>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let track = self.track(now, out)?;
+        let open = now.task.and_then(|task| self.open.remove(&task.serial?));
+        match open {
+            Some(mut open) if is_end_of(name, &open.name) => {
+                if let Some(ret) = integer(event.value(ret)) {
+                    open.args["ret"] = ret.into();
+                }
+                self.close(open, now.ns, None, out)
+            }
+            other => {
+                if let Some(open) = other {
+                    self.close(open, now.ns, Some("not recorded"), out)?;
+                }
+                let name = format!("{name} (exit)");
+                self.put(&Entry::instant(&name, track, now.ns, Fields(event)), out)
+            }
+        }
+    }
+
+    fn interrupt(
+        &mut self,
+        which: usize,
+        event: &Event<'_>,
+        now: &Now<'_>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        if !now.schedule.is_whole(now.place) {
+            return Ok(());
+        }
+        let Some(interrupt) = self.interrupts.event(which, event, now.place) else {
+            return Ok(());
+        };
+        let (source, took) = (
+            interrupt.source.clone(),
+            self.clock.nanoseconds(interrupt.ticks),
+        );
+        let track = self.cpu(now.cpu, true, out)?;
+        let (kind, range) = (
+            if source.is_hard { "irq" } else { "softirq" },
+            (now.ns.saturating_sub(took), now.ns),
+        );
+        let args = json!({ kind: source.number });
+        self.put(&Entry::slice(&source.name, track, range, args), out)
+    }
+}
+
+impl Format for Chrome {
+    fn begin(&mut self, _ns: u64, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(b"{\"displayTimeUnit\":\"ns\",\"otherData\":")?;
+        out.write_all(harmless_json(self.head.to_string()).as_bytes())?;
+        out.write_all(b",\"traceEvents\":[")
+    }
+
+    fn event(&mut self, event: &Event<'_>, now: &Now<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let key = key(event.layout);
+        if let (Some(switch), true) = (now.switch, self.switch == Some(key)) {
+            // A thread that ends does not come back from its last call.
+            let ended = switch.left.is_end().then_some(switch.prev_tid);
+            let ended = ended.and_then(|tid| now.schedule.serial(tid));
+            return match ended.and_then(|thread| self.open.remove(&thread)) {
+                Some(open) => self.close(open, now.ns, Some("the thread ended"), out),
+                None => Ok(()),
+            };
+        }
+        if let Some(&which) = self.interrupting.get(&key) {
+            return self.interrupt(which, event, now, out);
+        }
+        match self.syscalls.get(&key).cloned().as_deref() {
+            Some((name, Edge::Entry)) => self.entry(&name.of(event), event, now, out),
+            Some((name, Edge::Exit { ret, .. })) => {
+                self.exit(&name.of(event), *ret, event, now, out)
+            }
+            None => {
+                let track = self.track(now, out)?;
+                let entry = Entry::instant(&event.layout.name, track, now.ns, Fields(event));
+                self.put(&entry, out)
+            }
+        }
+    }
+
+    fn loss(&mut self, loss: &Loss, out: &mut dyn Write) -> io::Result<()> {
+        let track = self.cpu(loss.cpu, false, out)?;
+        let mut args = json!({ "events": loss.events, "packets": loss.packets });
+        if loss.damaged > 0 {
+            args["damaged_bytes"] = loss.damaged.into();
+        }
+        self.put(
+            &Entry::instant(&loss.to_string(), track, loss.ns, args),
+            out,
+        )
+    }
+
+    fn span(&mut self, span: &Span, schedule: &Schedule, out: &mut dyn Write) -> io::Result<()> {
+        let (Some(cpu), State::Running, true) = (span.cpu, span.state, self.switch.is_some())
+        else {
+            return Ok(());
+        };
+        if span.tid == 0 {
+            return Ok(());
+        }
+        let track = self.cpu(schedule.number(cpu), false, out)?;
+        let comm = schedule.comm(span.tid).unwrap_or(b"?");
+        let range = (
+            self.clock.nanoseconds(span.from),
+            self.clock.nanoseconds(span.to),
+        );
+        let args = json!({ "tid": span.tid, "pid": schedule.process(span.tid) });
+        let name = Line(comm).to_string();
+        self.put(&Entry::slice(&name, track, range, args), out)
+    }
+
+    fn gap(
+        &mut self,
+        cpu: usize,
+        ns: u64,
+        schedule: &Schedule,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        self.interrupts.lose(cpu);
+        // Who runs on a CPU of which nothing is missing is not on this one.
+        let gone: Vec<Serial> = self.open.keys().copied().collect();
+        let runners = schedule.runners();
+        for thread in gone.into_iter().filter(|thread| !runners.contains(thread)) {
+            if let Some(open) = self.open.remove(&thread) {
+                self.close(open, ns, Some("lost"), out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, ns: u64, out: &mut dyn Write) -> io::Result<()> {
+        for (_, open) in std::mem::take(&mut self.open) {
+            self.close(open, ns, Some("behind the end"), out)?;
+        }
+        out.write_all(b"\n]}\n")
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `--csv`: a row for each event.
+//!
+//! The columns are `time,cpu,tid,comm,event` and, if there is one type of event, one for each field
+//! and each context; else `fields`, which has all of them.
+
+use super::format::{Format, Loss, Now, Task};
+use super::values::{fields, is_length, is_shown_context, AsText, Line, Pairs};
+use analysis::{key, EventKey};
+use ctf::{Event, EventLayout, FieldLayout, Metadata, StreamClass};
+use std::collections::HashSet;
+use std::fmt::{self, Display, Write as _};
+use std::io::{self, Write};
+
+/// The columns that there are always.
+const COLUMNS: [&str; 5] = ["time", "cpu", "tid", "comm", "event"];
+
+/// Writes rows.
+pub struct Csv {
+    /// Behind these columns.
+    columns: Vec<String>,
+    has_column_per_field: bool,
+    row: Row,
+}
+
+/// A row.
+#[derive(Default)]
+pub(super) struct Row {
+    text: String,
+    cell: String,
+}
+
+impl Row {
+    /// Adds a cell.
+    pub(super) fn cell(&mut self, value: impl Display) -> fmt::Result {
+        self.cell.clear();
+        write!(self.cell, "{value}")?;
+        if !self.text.is_empty() {
+            self.text.push(',');
+        }
+        if self.cell.contains([',', '"', '\n', '\r']) {
+            write!(self.text, "\"{}\"", self.cell.replace('"', "\"\""))
+        } else {
+            self.text.push_str(&self.cell);
+            Ok(())
+        }
+    }
+
+    /// Ends it.
+    pub(super) fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        self.text.push('\n');
+        out.write_all(self.text.as_bytes())?;
+        self.text.clear();
+        Ok(())
+    }
+}
+
+impl Csv {
+    /// Of these events of a trace.
+    pub fn new(metadata: &Metadata, chosen: &HashSet<EventKey>) -> Self {
+        let classes = metadata.streams.iter();
+        let mut layouts = classes
+            .flat_map(|class| class.events.values().map(move |layout| (class, layout)))
+            .filter(|(_, layout)| chosen.contains(&key(layout)));
+        let only = layouts.next().filter(|_| layouts.next().is_none());
+        let columns = match only {
+            Some((class, layout)) => columns(class, layout),
+            None => vec!["fields".to_owned()],
+        };
+        Self {
+            columns,
+            has_column_per_field: only.is_some(),
+            row: Row::default(),
+        }
+    }
+
+    fn head(&mut self, ns: u64, cpu: u32) -> fmt::Result {
+        let (s, ns) = (ns / 1_000_000_000, ns % 1_000_000_000);
+        self.row.cell(format_args!("{s}.{ns:09}"))?;
+        self.row.cell(cpu)
+    }
+
+    fn add(&mut self, event: &Event<'_>, now: &Now<'_>) -> fmt::Result {
+        self.head(now.ns, now.cpu)?;
+        let row = &mut self.row;
+        match now.task {
+            Some(Task { tid: 0, .. }) => {
+                row.cell(0)?;
+                row.cell(format_args!("swapper/{}", now.cpu))?;
+            }
+            Some(Task { tid, comm, .. }) => {
+                row.cell(tid)?;
+                row.cell(Line(comm.unwrap_or_default()))?;
+            }
+            None => {
+                row.cell("")?;
+                row.cell("")?;
+            }
+        }
+        row.cell(Line(event.layout.name.as_bytes()))?;
+        if !self.has_column_per_field {
+            return row.cell(Pairs(event));
+        }
+        let contexts = event.contexts();
+        let contexts = contexts.filter(|(field, _)| is_column(field));
+        for (field, value) in fields(event).chain(contexts) {
+            row.cell(AsText(&field.ty, value))?;
+        }
+        Ok(())
+    }
+
+    fn add_loss(&mut self, loss: &Loss) -> fmt::Result {
+        self.head(loss.ns, loss.cpu)?;
+        self.row.cell("")?;
+        self.row.cell("")?;
+        self.row.cell(loss)?;
+        self.columns.iter().try_for_each(|_| self.row.cell(""))
+    }
+}
+
+/// Those of one type of event. A context that is called as a field has `context.` in front.
+fn columns(class: &StreamClass, layout: &EventLayout) -> Vec<String> {
+    let fields = layout.fields.iter().filter(|field| !is_length(field));
+    let mut columns: Vec<String> = fields.map(|field| field.name.clone()).collect();
+    for context in class.contexts.iter().filter(|context| is_column(context)) {
+        let name = &context.name;
+        let is_taken = columns.contains(name) || COLUMNS.contains(&name.as_str());
+        columns.push(if is_taken {
+            format!("context.{name}")
+        } else {
+            name.clone()
+        });
+    }
+    columns
+}
+
+/// Whether a context is a column behind the fields.
+fn is_column(context: &FieldLayout) -> bool {
+    is_shown_context(context) || context.name.starts_with("callstack_")
+}
+
+impl Format for Csv {
+    fn begin(&mut self, _ns: u64, out: &mut dyn Write) -> io::Result<()> {
+        let columns = COLUMNS.into_iter();
+        for column in columns.chain(self.columns.iter().map(String::as_str)) {
+            self.row.cell(column).map_err(io::Error::other)?;
+        }
+        self.row.end(out)
+    }
+
+    fn event(&mut self, event: &Event<'_>, now: &Now<'_>, out: &mut dyn Write) -> io::Result<()> {
+        self.add(event, now).map_err(io::Error::other)?;
+        self.row.end(out)
+    }
+
+    fn loss(&mut self, loss: &Loss, out: &mut dyn Write) -> io::Result<()> {
+        self.add_loss(loss).map_err(io::Error::other)?;
+        self.row.end(out)
+    }
+}

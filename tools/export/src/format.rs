@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What every format is to the [pass](super::pass) over the trace.
+
+use analysis::schedule::{Schedule, Span};
+use analysis::schedule_events::Switch;
+pub use analysis::whose::Task;
+use ctf::Event;
+use std::fmt::{self, Display, Formatter};
+use std::io::{self, Write};
+
+/// Makes a file from a trace's events, which come in order of time.
+pub trait Format {
+    /// What the file begins with. The trace began at `ns`, by its clock in nanoseconds.
+    fn begin(&mut self, _ns: u64, _out: &mut dyn Write) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// An event that was chosen.
+    fn event(&mut self, event: &Event<'_>, now: &Now<'_>, out: &mut dyn Write) -> io::Result<()>;
+
+    /// Events are missing.
+    fn loss(&mut self, loss: &Loss, out: &mut dyn Write) -> io::Result<()>;
+
+    /// What a thread did for a while has ended, or is not known any more.
+    fn span(&mut self, _span: &Span, _schedule: &Schedule, _out: &mut dyn Write) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// From `ns` on, events of the CPU at this place may be missing. The schedule knows it.
+    fn gap(
+        &mut self,
+        _cpu: usize,
+        _ns: u64,
+        _schedule: &Schedule,
+        _out: &mut dyn Write,
+    ) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// What the file ends with. What was chosen ended at `ns`.
+    fn end(&mut self, _ns: u64, _out: &mut dyn Write) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What is known when an event comes.
+#[derive(Clone, Copy, Debug)]
+pub struct Now<'a> {
+    /// The trace's clock, in nanoseconds.
+    pub ns: u64,
+    /// The place of the CPU in the schedule.
+    pub place: usize,
+    /// The number of the CPU.
+    pub cpu: u32,
+    /// The task that the event happened to; none if that is not known.
+    pub task: Option<Task<'a>>,
+    /// How the CPU has switched, if the event says that.
+    pub switch: Option<Switch<'a>>,
+    /// Who runs where: after the event.
+    pub schedule: &'a Schedule,
+}
+
+/// Events that are missing on a CPU.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    /// The CPU.
+    pub cpu: u32,
+    /// From when on they may be missing, in nanoseconds of the trace's clock.
+    pub ns: u64,
+    /// Up to when.
+    pub until: u64,
+    /// How many were counted one by one.
+    pub events: u64,
+    /// Packets of them, that hold nobody knows how many.
+    pub packets: u64,
+    /// Bytes of the trace that are damaged there.
+    pub damaged: u64,
+}
+
+/// As ftrace says it.
+impl Display for Loss {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.damaged > 0 {
+            return write!(f, "[DAMAGED {} BYTES]", self.damaged);
+        }
+        match (self.events, self.packets) {
+            (events, 0) => write!(f, "[LOST {events} EVENTS]"),
+            (0, packets) => write!(f, "[LOST {packets} PACKETS]"),
+            (events, packets) => write!(f, "[LOST {events} EVENTS AND {packets} PACKETS]"),
+        }
+    }
+}

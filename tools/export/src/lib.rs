@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace export`: a trace in the formats of other tools.
+
+#![forbid(unsafe_code)]
+
+mod aux;
+mod choice;
+mod chrome;
+mod csv;
+mod folded;
+mod folder;
+mod format;
+mod ftrace;
+mod lttng;
+mod names;
+mod output;
+mod pass;
+mod perf_script;
+mod perfetto;
+mod pprof;
+mod tables;
+mod text;
+mod values;
+mod weights;
+
+pub use choice::{Choice, Time};
+pub use names::save_names;
+pub use output::Target;
+pub use tables::Tables;
+
+use analysis::losses::Losses;
+use analysis::summary::Content;
+use analysis::whose::Whose;
+use analysis::{unit_of, Catalogue, EventKey, Missing};
+use anyhow::Context;
+use chrome::Chrome;
+use csv::Csv;
+use ctf::Metadata;
+use folded::{Folded, Shape};
+use format::Format;
+use pass::Exported;
+use perf_script::PerfScript;
+use perfetto::Perfetto;
+use pprof::Pprof;
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use store::Trace;
+use symbols::{Stacks, Symbols};
+use system::signals::Signals;
+use terminal::{progress, say};
+use text::Text;
+use weights::{Blocked, Weights};
+
+/// What to export, how and where to.
+pub enum Export {
+    /// In one pass over the trace, to a file or a pipe.
+    Stream {
+        /// The trace.
+        dir: PathBuf,
+        /// The format.
+        kind: Kind,
+        /// Where to.
+        target: Target,
+        /// What of it.
+        choice: Choice,
+    },
+    /// In a folder.
+    Lttng {
+        /// The trace.
+        dir: PathBuf,
+        /// The folder.
+        to: PathBuf,
+    },
+    /// Raw bytes, in a folder.
+    Aux {
+        /// The trace.
+        dir: PathBuf,
+        /// The folder.
+        to: PathBuf,
+    },
+    /// As tables.
+    Tables(Tables),
+}
+
+/// A format that is made from the events in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Perfetto's protobuf.
+    Perfetto,
+    /// Chrome's JSON.
+    Chrome,
+    /// Rows.
+    Csv,
+    /// ftrace's text.
+    Text,
+    /// Call stacks with their counts; or with the time that threads were blocked.
+    Folded {
+        /// Whether stacks count for the time that threads were blocked.
+        off_cpu: bool,
+    },
+    /// A picture of that.
+    Flamegraph {
+        /// Whether stacks count for the time that threads were blocked.
+        off_cpu: bool,
+    },
+    /// pprof's protobuf.
+    Pprof,
+    /// perf's text.
+    PerfScript,
+}
+
+impl Kind {
+    fn format<'a>(
+        self,
+        dir: &Path,
+        metadata: &'a Metadata,
+        chosen: &HashSet<EventKey>,
+    ) -> Result<Box<dyn Format + 'a>, Missing> {
+        let symbols = || match Stacks::of_all(metadata) {
+            Some(_) => Symbols::of(dir, metadata),
+            // Of what nobody asks for, nothing is to be said either.
+            None => Symbols::default(),
+        };
+        Ok(match self {
+            Self::Perfetto => Box::new(Perfetto::new(metadata)),
+            Self::Chrome => Box::new(Chrome::new(metadata, chosen)),
+            Self::Csv => Box::new(Csv::new(metadata, chosen)),
+            Self::Text => Box::new(Text::new(metadata, symbols())),
+            Self::PerfScript => Box::new(PerfScript::new(metadata, symbols())),
+            Self::Folded { off_cpu } | Self::Flamegraph { off_cpu } => {
+                let (shape, option) = match self {
+                    Self::Folded { .. } => (Shape::Lines, "--folded"),
+                    _ => (Shape::Picture, "--flamegraph"),
+                };
+                if off_cpu && !Catalogue::new(metadata).has_switches() {
+                    return Err(Missing {
+                        option: "--off-cpu",
+                        events: "sched_switch",
+                        record: "-e sched_switch --context comm,callstack-kernel,callstack-user",
+                    });
+                }
+                let weights = match off_cpu {
+                    true => Weights::OffCpu(Blocked::default()),
+                    false => Weights::Count,
+                };
+                let folded = Folded::new(metadata, symbols(), weights, shape);
+                Box::new(folded.ok_or(without_stacks(option))?)
+            }
+            Self::Pprof => {
+                let unit = sample(metadata).and_then(unit_of);
+                let pprof = Pprof::new(metadata, symbols(), unit);
+                Box::new(pprof.ok_or(without_stacks("--pprof"))?)
+            }
+        })
+    }
+
+    /// Whether it is of samples alone, if the trace has some.
+    fn is_of_samples(self) -> bool {
+        matches!(self, Self::Flamegraph { off_cpu: false } | Self::Pprof)
+    }
+
+    /// Says what the trace lacks for it.
+    fn say_what_is_missing(self, metadata: &Metadata) {
+        let has_switches = Catalogue::new(metadata).has_switches();
+        let mut classes = metadata.streams.iter();
+        let has_tid = classes.all(|class| Whose::of(class).has_tid());
+        if !has_switches && matches!(self, Self::Perfetto | Self::Chrome) {
+            say("the trace has no sched_switch: no CPU shows who runs there");
+        }
+        if !has_switches && !has_tid {
+            say("the trace has neither sched_switch nor the context tid: \
+                 whose the events are is not known");
+        }
+    }
+}
+
+/// The trace has no stacks.
+fn without_stacks(option: &'static str) -> Missing {
+    Missing {
+        option,
+        events: "call stacks",
+        record: "--context comm,callstack-kernel,callstack-user",
+    }
+}
+
+/// The name of the event of a trace that is a sample, if it has one.
+fn sample(metadata: &Metadata) -> Option<&str> {
+    let layouts = metadata.streams.iter().flat_map(|s| s.events.values());
+    let mut names = layouts.map(|layout| layout.name.as_str());
+    names.find(|name| unit_of(name).is_some())
+}
+
+/// Catches signals, so that an export that one of them ends leaves nothing.
+struct Interruption(Signals);
+
+impl Interruption {
+    fn catch() -> system::Result<Self> {
+        Signals::catch().map(Self)
+    }
+
+    /// An error if there was a signal.
+    fn check(&mut self) -> io::Result<()> {
+        match self.0.pending().is_empty() {
+            true => Ok(()),
+            false => Err(io::Error::new(
+                io::ErrorKind::Interrupted,
+                "stopped by a signal",
+            )),
+        }
+    }
+}
+
+/// Exports a trace.
+pub fn export(options: &Export) -> anyhow::Result<()> {
+    match options {
+        Export::Stream {
+            dir,
+            kind,
+            target,
+            choice,
+        } => stream(dir, *kind, target, choice),
+        Export::Lttng { dir, to } => {
+            let (files, damages) = lttng::export(dir, &Trace::open(dir)?, to)?;
+            let losses = Losses::new(&Content::default(), None, damages);
+            losses.warnings().iter().for_each(say);
+            say(format_args!("{files} files in {}", to.display()));
+            Ok(losses.verdict()?)
+        }
+        Export::Aux { dir, to } => aux::export(dir, to),
+        Export::Tables(options) => tables::export(options),
+    }
+}
+
+fn stream(dir: &Path, kind: Kind, target: &Target, choice: &Choice) -> anyhow::Result<()> {
+    let trace = Trace::open(dir)?;
+    let mut choice = choice.clone();
+    if choice.patterns.is_empty() && kind.is_of_samples() {
+        // In a profile other events do not count.
+        choice.patterns = sample(&trace.metadata)
+            .map(str::to_owned)
+            .into_iter()
+            .collect();
+    }
+    let choice = &choice;
+    let chosen = choice.events(&trace.metadata)?;
+    let format = kind.format(dir, &trace.metadata, &chosen);
+    let mut format = format.with_context(|| dir.display().to_string())?;
+    let mut output = target.open(!matches!(kind, Kind::Perfetto | Kind::Pprof))?;
+    kind.say_what_is_missing(&trace.metadata);
+    let bar = progress::reading(trace.bytes)?;
+    let progress = |bytes| {
+        bar.inc(bytes);
+        Ok(())
+    };
+    let (format, out) = (&mut *format, output.writer());
+    let exported = pass::read(&trace, choice, chosen, format, out, progress);
+    bar.finish_and_clear();
+    match exported.and_then(|exported| Ok(output.finish().map(|_| exported)?)) {
+        Ok(exported) => {
+            say_what_came_of_it(&exported, target);
+            Ok(exported.losses.verdict()?)
+        }
+        // Whoever closed it early has seen enough.
+        Err(error) if is_closed(&error) => Ok(()),
+        Err(error) if error.is::<io::Error>() => {
+            Err(error.context(format!("cannot write {target}")))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn is_closed(error: &anyhow::Error) -> bool {
+    let kind = error.downcast_ref().map(io::Error::kind);
+    kind == Some(io::ErrorKind::BrokenPipe)
+}
+
+fn say_what_came_of_it(exported: &Exported, target: &Target) {
+    say_losses(exported);
+    let lost = exported.losses.lost;
+    if lost > 0 || matches!(target, Target::File { .. }) {
+        say(format_args!(
+            "{} events exported, {lost} lost",
+            exported.events
+        ));
+    }
+}
+
+/// Says what is odd about the trace, and what of it is missing or not known.
+fn say_losses(exported: &Exported) {
+    exported.warnings.iter().for_each(say);
+    let Losses {
+        packets_lost,
+        packets_before,
+        ..
+    } = exported.losses;
+    if exported.nameless > 0 {
+        say(format_args!(
+            "of {} events it is not known whose they are: they come before the first switch of their \
+             CPU, or behind a loss",
+            exported.nameless
+        ));
+    }
+    if packets_lost > 0 {
+        say(format_args!(
+            "{packets_lost} packets are missing between others: they were overwritten{}",
+            match exported.losses.damages.is_empty() {
+                true => "",
+                false => ", or are damaged",
+            }
+        ));
+    }
+    if packets_before > 0 {
+        say(format_args!(
+            "{packets_before} packets are missing before the first: a flight recorder has the newest \
+             only"
+        ));
+    }
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `--perfetto`: Perfetto's protobuf, with the events as its own tracer of ftrace has them.
+//!
+//! A bundle is written when a CPU has some events; the reader sorts them. All times are those of the
+//! trace's clock, which is called the boot time there, as Perfetto wants it.
+
+mod events;
+mod proto;
+
+use super::format::{Format, Loss, Now};
+use super::values::Line;
+use analysis::schedule_events::{Fork, ForkFields, StateFields, THREAD_STATE};
+use analysis::{integer, key, text, Catalogue, EventKey};
+use ctf::{Event, EventLayout, Metadata};
+use events::Mapping;
+use prost::Message;
+use proto::{
+    Clock, ClockSnapshot, Data, FtraceEvent, FtraceEventBundle, Kind, Process, ProcessTree,
+    SystemInfo, TaskNewtask, Thread, Trace, TracePacket, Utsname, BOOTTIME, REALTIME,
+};
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+/// `CLONE_THREAD`
+const CLONE_THREAD: u64 = 0x1_0000;
+
+/// Events in a bundle, at most.
+const BUNDLE: usize = 512;
+
+/// Writes packets.
+pub struct Perfetto<'a> {
+    metadata: &'a Metadata,
+    mappings: HashMap<EventKey, Mapping>,
+    fork: Option<(EventKey, ForkFields)>,
+    /// `sched_process_exec`, and in it the thread and the program.
+    exec: Option<(EventKey, [usize; 2])>,
+    /// What tells of threads that were there before the trace.
+    state: Option<(EventKey, StateFields)>,
+    /// By CPU: what is not written yet.
+    bundles: HashMap<u32, FtraceEventBundle>,
+    /// The process of each thread of which that was written.
+    processes: HashMap<i64, i64>,
+    /// The parent of each process of which it is known: who says anything of a process says it, too.
+    parents: HashMap<i64, i64>,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Perfetto<'a> {
+    /// Of a trace with this description.
+    pub fn new(metadata: &'a Metadata) -> Self {
+        let catalogue = Catalogue::new(metadata);
+        let layouts = metadata.streams.iter().flat_map(|s| s.events.values());
+        let mapping = |layout: &EventLayout| {
+            // What another channel has, too, is drawn once.
+            let first = catalogue.event(&layout.name).map(key);
+            if first == Some(key(layout)) {
+                Mapping::of(layout)
+            } else {
+                Mapping::generic(layout)
+            }
+        };
+        let exec = || {
+            let layout = catalogue.event("sched_process_exec")?;
+            Some((
+                key(layout),
+                [layout.field("tid")?, layout.field("filename")?],
+            ))
+        };
+        let fork = || {
+            let layout = catalogue.event("sched_process_fork")?;
+            Some((key(layout), ForkFields::of(layout)?))
+        };
+        let state = || {
+            let layout = catalogue.event(THREAD_STATE)?;
+            Some((key(layout), StateFields::of(layout)?))
+        };
+        Self {
+            metadata,
+            mappings: layouts
+                .map(|layout| (key(layout), mapping(layout)))
+                .collect(),
+            fork: fork(),
+            state: state(),
+            exec: exec(),
+            bundles: HashMap::new(),
+            processes: HashMap::new(),
+            parents: HashMap::new(),
+            bytes: Vec::new(),
+        }
+    }
+
+    fn put(&mut self, ns: Option<u64>, data: Data, out: &mut dyn Write) -> io::Result<()> {
+        let packet = TracePacket {
+            timestamp: ns,
+            trusted_packet_sequence_id: Some(1),
+            data: Some(data),
+        };
+        self.bytes.clear();
+        let trace = Trace {
+            packet: vec![packet],
+        };
+        trace.encode(&mut self.bytes).map_err(io::Error::other)?;
+        out.write_all(&self.bytes)
+    }
+
+    fn flush(&mut self, cpu: u32, out: &mut dyn Write) -> io::Result<()> {
+        match self.bundles.remove(&cpu) {
+            Some(bundle) => self.put(None, Data::FtraceEvents(bundle), out),
+            None => Ok(()),
+        }
+    }
+
+    fn bundle(&mut self, cpu: u32) -> &mut FtraceEventBundle {
+        self.bundles
+            .entry(cpu)
+            .or_insert_with(|| FtraceEventBundle {
+                cpu: Some(cpu),
+                event: Vec::with_capacity(BUNDLE),
+                lost_events: None,
+            })
+    }
+
+    /// Says which process a thread belongs to, if that was not said.
+    fn thread(
+        &mut self,
+        ns: u64,
+        (tid, process): (i64, i64),
+        comm: Option<&[u8]>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        if tid == 0 || self.processes.insert(tid, process) == Some(process) {
+            return Ok(());
+        }
+        let name = comm.map(|comm| Line(comm).to_string());
+        let tree = if tid == process {
+            self.process(process, name, true)
+        } else {
+            ProcessTree {
+                processes: Vec::new(),
+                threads: vec![Thread {
+                    tid: tid.try_into().ok(),
+                    name,
+                    tgid: process.try_into().ok(),
+                }],
+            }
+        };
+        self.put(Some(ns), Data::ProcessTree(tree), out)
+    }
+
+    /// What is said of a process: `name` is that of a task, or of a program.
+    fn process(&self, pid: i64, name: Option<String>, is_comm: bool) -> ProcessTree {
+        let parent = self.parents.get(&pid);
+        ProcessTree {
+            processes: vec![Process {
+                pid: pid.try_into().ok(),
+                ppid: parent.and_then(|parent| (*parent).try_into().ok()),
+                cmdline_is_comm: (is_comm && name.is_some()).then_some(true),
+                cmdline: name.into_iter().collect(),
+            }],
+            threads: Vec::new(),
+        }
+    }
+
+    /// Says that an id is that of a new task now.
+    fn new_task(&mut self, fork: &Fork<'_>, now: &Now<'_>) {
+        let is_thread = fork.child.0 != fork.child.1;
+        let event = FtraceEvent {
+            timestamp: Some(now.ns),
+            pid: fork.parent.0.try_into().ok(),
+            event: Some(Kind::TaskNewtask(TaskNewtask {
+                pid: fork.child.0.try_into().ok(),
+                comm: Some(Line(fork.child_comm).to_string()),
+                clone_flags: Some(if is_thread { CLONE_THREAD } else { 0 }),
+            })),
+        };
+        self.bundle(now.cpu).event.push(event);
+    }
+
+    /// Says what the event tells of processes.
+    fn tell(&mut self, event: &Event<'_>, now: &Now<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let key = key(event.layout);
+        if let Some(task) = now.task {
+            if let Some(process) = task.process {
+                self.thread(now.ns, (task.tid, process), task.comm, out)?;
+            }
+        }
+        if let Some((_, fields)) = self.fork.filter(|(fork, _)| *fork == key) {
+            if let Some(fork) = fields.read(event) {
+                // The number may have been another thread's. Perfetto takes it for that one, unless it hears
+                // of a new task.
+                if self.processes.remove(&fork.child.0).is_some() {
+                    self.new_task(&fork, now);
+                }
+                if fork.child.0 == fork.child.1 {
+                    self.parents.insert(fork.child.0, fork.parent.1);
+                }
+                self.thread(now.ns, fork.child, Some(fork.child_comm), out)?;
+            }
+        }
+        if let Some((_, fields)) = self.state.filter(|(state, _)| *state == key) {
+            if let Some(thread) = fields.read(event) {
+                if thread.parent != 0 {
+                    self.parents.insert(thread.process, thread.parent);
+                }
+                // Who was seen before may have no parent yet.
+                self.processes.remove(&thread.tid);
+                self.thread(now.ns, (thread.tid, thread.process), Some(thread.comm), out)?;
+            }
+        }
+        if let Some((_, [tid, program])) = self.exec.filter(|(exec, _)| *exec == key) {
+            // Who executes a program is the first thread of its process from then on.
+            let pid = integer(event.value(tid));
+            if let (Some(pid), Some(program)) = (pid, text(event.value(program))) {
+                self.processes.insert(pid, pid);
+                let tree = self.process(pid, Some(Line(program).to_string()), false);
+                self.put(Some(now.ns), Data::ProcessTree(tree), out)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Format for Perfetto<'_> {
+    fn begin(&mut self, ns: u64, out: &mut dyn Write) -> io::Result<()> {
+        let clock = self.metadata.clock;
+        let clock_value = |clock_id, timestamp| Clock {
+            clock_id: Some(clock_id),
+            timestamp: Some(timestamp),
+        };
+        // The trace's clock began so long after the epoch.
+        let zero = u64::try_from(clock.since_epoch(0)).ok();
+        let real = zero.and_then(|zero| zero.checked_add(ns));
+        let snapshot = ClockSnapshot {
+            clocks: [
+                Some(clock_value(BOOTTIME, ns)),
+                real.map(|real| clock_value(REALTIME, real)),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
+            primary_trace_clock: Some(BOOTTIME),
+        };
+        self.put(Some(ns), Data::ClockSnapshot(snapshot), out)?;
+        let env = |name: &str| self.metadata.env.get(name).cloned();
+        let system = SystemInfo {
+            utsname: Some(Utsname {
+                sysname: env("sysname"),
+                version: env("kernel_version"),
+                release: env("kernel_release"),
+                // What the module is for, so far.
+                machine: Some("x86_64".to_owned()),
+            }),
+        };
+        self.put(None, Data::SystemInfo(system), out)
+    }
+
+    fn event(&mut self, event: &Event<'_>, now: &Now<'_>, out: &mut dyn Write) -> io::Result<()> {
+        self.tell(event, now, out)?;
+        let Some(mapping) = self.mappings.get(&key(event.layout)) else {
+            return Ok(());
+        };
+        let event = FtraceEvent {
+            timestamp: Some(now.ns),
+            pid: now.task.and_then(|task| task.tid.try_into().ok()),
+            event: Some(mapping.make(event, now)),
+        };
+        let bundle = self.bundle(now.cpu);
+        bundle.event.push(event);
+        if bundle.event.len() >= BUNDLE {
+            self.flush(now.cpu, out)?;
+        }
+        Ok(())
+    }
+
+    fn loss(&mut self, loss: &Loss, out: &mut dyn Write) -> io::Result<()> {
+        self.flush(loss.cpu, out)?;
+        self.bundle(loss.cpu).lost_events = Some(true);
+        Ok(())
+    }
+
+    fn end(&mut self, _ns: u64, out: &mut dyn Write) -> io::Result<()> {
+        let mut cpus: Vec<u32> = self.bundles.keys().copied().collect();
+        cpus.sort_unstable();
+        cpus.into_iter().try_for_each(|cpu| self.flush(cpu, out))
+    }
+}

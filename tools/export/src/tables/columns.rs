@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What becomes of an event's fields and contexts: columns, and cells of a row.
+
+use crate::values::{is_length, AsText};
+use analysis::bits;
+use ctf::{Event, EventLayout, FieldLayout, StreamClass, Type, Value};
+use rtrace_abi::schema::{Integer, Shown};
+use tables::{Column, Kind, Row};
+
+/// What the table of each type of event begins with: when, where, and which task it happened to.
+pub const COMMON: [(&str, Kind); 6] = [
+    ("time", Kind::Time),
+    ("ns", Kind::Clock),
+    ("cpu", Kind::INT),
+    ("task_tid", Kind::INT),
+    ("task_pid", Kind::INT),
+    ("task_comm", Kind::Text),
+];
+
+/// The columns of the folders' names.
+const PARTITIONS: [&str; 2] = ["host", "date"];
+
+/// The columns of a type of event: the common ones, its fields, its contexts. No two have the same name,
+/// not even in other letters, as SQL has it: what would be called as one before it has `field_` or `context_`
+/// in front, and a number behind if that is not enough.
+pub fn columns(class: &StreamClass, layout: &EventLayout) -> Vec<Column> {
+    let mut columns: Vec<Column> = COMMON
+        .iter()
+        .map(|(name, kind)| Column::new(*name, *kind))
+        .collect();
+    let fields = layout.fields.iter().filter(|field| !is_length(field));
+    let contexts = class.contexts.iter().filter(|context| is_column(context));
+    let fields = fields.map(|field| ("field", field));
+    for (what, field) in fields.chain(contexts.map(|context| ("context", context))) {
+        let prefixed = format!("{what}_{}", field.name);
+        let numbered = (2..).map(|number| format!("{prefixed}_{number}"));
+        let mut names = [field.name.clone(), prefixed.clone()]
+            .into_iter()
+            .chain(numbered);
+        let name = names.find(|name| !is_taken(&columns, name));
+        columns.push(Column::new(name.unwrap_or(prefixed), kind(&field.ty)));
+    }
+    columns
+}
+
+fn is_taken(columns: &[Column], name: &str) -> bool {
+    let names = columns.iter().map(|column| column.name.as_str());
+    let mut names = names.chain(PARTITIONS);
+    names.any(|taken| taken.eq_ignore_ascii_case(name))
+}
+
+/// Whether a context is a column of its own: not where it says which task that was.
+fn is_column(context: &FieldLayout) -> bool {
+    !["tid", "pid", "procname"].contains(&context.name.as_str()) && !is_length(context)
+}
+
+/// What a column holds for a field.
+fn kind(ty: &Type) -> Kind {
+    let is_signed = |integer: &Integer| integer.shown == Shown::Signed;
+    match ty {
+        Type::Integer(integer) => Kind::Integer {
+            bits: integer.bits,
+            signed: is_signed(integer),
+        },
+        Type::Enumeration(..) | Type::String => Kind::Text,
+        Type::Array(element, _) | Type::Sequence(element, _) if *element == Integer::TEXT => {
+            Kind::Text
+        }
+        Type::Array(element, _) | Type::Sequence(element, _) => Kind::List {
+            bits: element.bits,
+            signed: is_signed(element),
+        },
+    }
+}
+
+/// Fills the cells of an event's fields and contexts, behind the common ones.
+pub fn fill(row: &mut Row<'_>, event: &Event<'_>) {
+    let fields = event.fields().filter(|(field, _)| !is_length(field));
+    let contexts = event.contexts();
+    let contexts = contexts.filter(|(context, _)| is_column(context));
+    for (field, value) in fields.chain(contexts) {
+        cell(row, &field.ty, value);
+    }
+}
+
+fn cell(row: &mut Row<'_>, ty: &Type, value: Value<'_>) {
+    let bits = match value {
+        Value::Text(text) => return row.text(Some(text)),
+        Value::Integers(integers) => {
+            return row.list(integers.filter_map(|value| bits(Some(value))));
+        }
+        Value::Signed(number) => number as u64,
+        Value::Unsigned(number) => number,
+    };
+    match (ty.value_name(value), ty) {
+        (Some(name), _) => row.text(Some(name.as_bytes())),
+        // In a column of names, a number is one.
+        (None, Type::Enumeration(..)) => {
+            row.text(Some(AsText(ty, value).to_string().as_bytes()));
+        }
+        (None, _) => row.integer(bits),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctf::Metadata;
+    use rtrace_abi::header::Layout;
+    use rtrace_abi::schema::{Field, FieldType};
+    use rtrace_abi::tsdl;
+
+    fn integer(bits: u8, signed: bool) -> Kind {
+        Kind::Integer { bits, signed }
+    }
+
+    /// The columns behind the common ones, of the event of this name.
+    fn behind(text: &str, event: &str) -> Vec<(String, Kind)> {
+        let metadata = Metadata::parse(text).unwrap();
+        let class = &metadata.streams[0];
+        let mut layouts = class.events.values();
+        let layout = layouts.find(|layout| layout.name == event).unwrap();
+        let columns = columns(class, layout);
+        let common = columns.iter().take(COMMON.len());
+        let names: Vec<_> = common.map(|column| column.name.as_str()).collect();
+        assert_eq!(names, COMMON.map(|(name, _)| name));
+        let rest = columns.into_iter().skip(COMMON.len());
+        rest.map(|column| (column.name, column.kind)).collect()
+    }
+
+    #[test]
+    fn each_type_has_its_column() {
+        let text = synthetic::metadata(synthetic::UUID, Layout::Compact);
+        let list = |bits, signed| Kind::List { bits, signed };
+        let expected = [
+            ("ready", integer(1, false)),
+            ("level", integer(4, true)),
+            ("mask", integer(13, false)),
+            ("kind", Kind::Text),
+            ("wide", integer(64, false)),
+            ("state", Kind::Text),
+            ("uuid", list(8, false)),
+            ("pairs", list(2, false)),
+            ("name_offset", integer(16, false)),
+            ("name_length", integer(16, false)),
+            ("cpus_offset", integer(16, false)),
+            ("cpus_length", integer(8, false)),
+            ("name", Kind::Text),
+            ("cpus", list(32, true)),
+            ("path", Kind::Text),
+        ]
+        .map(|(name, kind)| (name.to_owned(), kind));
+        assert_eq!(behind(&text, "every_type"), expected);
+    }
+
+    #[test]
+    fn no_two_columns_have_the_same_name() {
+        let field = |name| Field {
+            name,
+            ty: FieldType::signed(32),
+        };
+        let mut text = synthetic::metadata(synthetic::UUID, Layout::Compact);
+        let begin = text.find("stream {").unwrap();
+        text.truncate(begin);
+        let contexts = ["tid", "prio", "time", "PRIO"].map(field);
+        tsdl::stream(
+            &mut text,
+            0,
+            &[Layout::Compact],
+            "monotonic",
+            contexts.into_iter(),
+        )
+        .unwrap();
+        let fields = ["cpu", "Prio", "field_cpu", "CPU", "date"].map(field);
+        tsdl::event(&mut text, 0, 1, "odd", fields.into_iter()).unwrap();
+        let names: Vec<_> = behind(&text, "odd")
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "field_cpu",
+                "Prio",
+                "field_field_cpu",
+                "field_CPU_2",
+                "field_date",
+                "context_prio",
+                "context_time",
+                "context_PRIO_2",
+            ]
+        );
+    }
+}

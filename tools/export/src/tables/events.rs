@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A table for each type of event.
+
+use super::columns::{columns, fill};
+use super::{epoch, row};
+use crate::format::Now;
+use analysis::{key, EventKey};
+use ctf::{Clock, Event, Metadata};
+use std::collections::{HashMap, HashSet};
+use tables::{Folder, TableId};
+
+/// Tables that are called otherwise than what they would be of.
+const MADE: [&str; 7] = [
+    "slices",
+    "wakeups",
+    "offcpu",
+    "syscalls",
+    "interrupts",
+    "samples",
+    "losses",
+];
+
+/// The tables of the events of a trace.
+pub struct Events {
+    clock: Clock,
+    tables: HashMap<EventKey, TableId>,
+}
+
+impl Events {
+    /// Those of the chosen events.
+    pub fn new(metadata: &Metadata, chosen: &HashSet<EventKey>, folder: &mut Folder) -> Self {
+        let mut tables = HashMap::new();
+        for class in &metadata.streams {
+            for layout in class.events.values() {
+                if !chosen.contains(&key(layout)) {
+                    continue;
+                }
+                let is_taken = MADE.contains(&layout.name.as_str());
+                let prefix = if is_taken { "event_" } else { "" };
+                let name = format!("{prefix}{}", layout.name);
+                tables.insert(key(layout), folder.table(name, &columns(class, layout)));
+            }
+        }
+        Self {
+            clock: metadata.clock,
+            tables,
+        }
+    }
+
+    /// Adds an event.
+    pub fn event(
+        &self,
+        event: &Event<'_>,
+        now: &Now<'_>,
+        folder: &mut Folder,
+    ) -> tables::Result<()> {
+        let Some(table) = self.tables.get(&key(event.layout)) else {
+            return Ok(());
+        };
+        let mut row = row(folder, *table, epoch(&self.clock, event.timestamp))?;
+        row.integer(now.cpu.into());
+        row.number(now.task.map(|task| task.tid));
+        row.number(now.task.and_then(|task| task.process));
+        row.text(now.task.and_then(|task| task.comm));
+        fill(&mut row, event);
+        Ok(())
+    }
+}

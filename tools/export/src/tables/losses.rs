@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `losses`: a row for each place where events are missing.
+
+use super::{made, row};
+use crate::format::Loss;
+use ctf::Clock;
+use tables::{Folder, Kind, TableId};
+
+/// Behind those of the place.
+const COLUMNS: [(&str, Kind); 3] = [
+    ("duration_ns", Kind::LONG),
+    ("events", Kind::LONG),
+    ("packets", Kind::LONG),
+];
+
+/// The table.
+pub struct LossTable {
+    /// The clock's 0, in nanoseconds since the epoch.
+    zero: i64,
+    table: TableId,
+}
+
+impl LossTable {
+    /// Of a trace with this clock.
+    pub fn new(clock: Clock, folder: &mut Folder, begin: i64) -> tables::Result<Self> {
+        let table = made(folder, "losses", COLUMNS, begin)?;
+        let zero = super::epoch(&clock, 0);
+        Ok(Self { zero, table })
+    }
+
+    /// Adds a row.
+    pub fn loss(&self, loss: &Loss, folder: &mut Folder) -> tables::Result<()> {
+        let mut row = row(
+            folder,
+            self.table,
+            self.zero.saturating_add_unsigned(loss.ns),
+        )?;
+        row.integer(loss.cpu.into());
+        row.integer(loss.until.saturating_sub(loss.ns));
+        row.integer(loss.events);
+        row.integer(loss.packets);
+        Ok(())
+    }
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `--parquet`: a table for each type of event, and those that are made from several events.
+
+mod calls;
+mod columns;
+mod events;
+mod interrupts;
+mod losses;
+mod samples;
+mod threads;
+
+use super::choice::Choice;
+use super::format::{Format, Loss, Now};
+use super::pass::{self, Exported};
+use super::Interruption;
+use analysis::schedule::{Schedule, Span};
+use analysis::{Catalogue, EventKey, Moment};
+use anyhow::{bail, Context};
+use calls::Calls;
+use ctf::{Clock, Event, Item};
+use events::Events;
+use interrupts::InterruptTable;
+use losses::LossTable;
+use samples::Samples;
+use std::collections::HashSet;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use store::Trace;
+use symbols::Symbols;
+use tables::{Column, Folder, Kind, Row, TableId};
+use terminal::{progress, say};
+use threads::Threads;
+
+/// What to export, and where to.
+pub struct Tables {
+    /// The traces.
+    pub dirs: Vec<PathBuf>,
+    /// The folder of the tables.
+    pub to: PathBuf,
+    /// Whether files of the same traces that are there are replaced.
+    pub force: bool,
+    /// What of the traces.
+    pub choice: Choice,
+}
+
+/// What the host is called if the trace does not say it.
+const NAMELESS: &str = "unknown";
+
+/// Exports traces, one after the other. The files of each have their names when all of it was read.
+pub fn export(options: &Tables) -> anyhow::Result<()> {
+    let mut interruption = Interruption::catch()?;
+    let mut damaged = Ok(());
+    for dir in &options.dirs {
+        let exported = one(dir, options, &mut interruption);
+        let (exported, files) = exported.with_context(|| dir.display().to_string())?;
+        super::say_losses(&exported);
+        say(format_args!(
+            "{} events exported, {} lost: {files} files in {}",
+            exported.events,
+            exported.losses.lost,
+            options.to.display()
+        ));
+        let verdict = exported.losses.verdict();
+        damaged = damaged.and(verdict.with_context(|| dir.display().to_string()));
+    }
+    damaged
+}
+
+fn one(
+    dir: &Path,
+    options: &Tables,
+    interruption: &mut Interruption,
+) -> anyhow::Result<(Exported, usize)> {
+    let trace = Trace::open(dir)?;
+    let chosen = options.choice.events(&trace.metadata)?;
+    let host = trace.metadata.env.get("hostname").map(String::as_str);
+    let host = host.filter(|host| !host.is_empty()).unwrap_or(NAMELESS);
+    let begin = epoch(&trace.metadata.clock, begin(&trace)?);
+    // Chunks of a trace are traces with the same identity.
+    let label = format!("{}-{begin}", trace.metadata.uuid);
+    let folder = Folder::new(&options.to, host, &label)?;
+    if let (Some(path), false) = (folder.there()?.first(), options.force) {
+        bail!(
+            "the trace was exported before: {} is there already (--force replaces all that is of it)",
+            path.display()
+        );
+    }
+    let mut tables = Writer::new(dir, &trace, &chosen, folder, begin)?;
+    let bar = progress::reading(trace.bytes)?;
+    let progress = |bytes| {
+        bar.inc(bytes);
+        interruption.check()
+    };
+    let exported = pass::read(
+        &trace,
+        &options.choice,
+        chosen,
+        &mut tables,
+        &mut io::sink(),
+        progress,
+    );
+    bar.finish_and_clear();
+    let exported = exported?;
+    Ok((exported, tables.folder.finish(options.force)?))
+}
+
+/// When a trace begins, in clock ticks.
+fn begin(trace: &Trace) -> system::Result<u64> {
+    let (mut merge, mut begin) = (trace.merge()?, None);
+    // The first packets of all streams come before anything else.
+    while let Some((_, item)) = merge.next_item()? {
+        match item {
+            Item::Packet(packet) => {
+                let time = packet.at.header.timestamp_begin;
+                begin = Some(begin.map_or(time, |begin: u64| begin.min(time)));
+            }
+            Item::Damaged { .. } => {}
+            Item::Whole { .. } | Item::Event(_) | Item::End { .. } => break,
+        }
+    }
+    Ok(begin.unwrap_or(0))
+}
+
+/// A clock value in nanoseconds since the epoch, up to the year 2262.
+fn epoch(clock: &Clock, ticks: u64) -> i64 {
+    i64::try_from(clock.since_epoch(ticks)).unwrap_or(i64::MAX)
+}
+
+/// Which thread a row is about.
+const THREAD: [(&str, Kind); 3] = [("tid", Kind::INT), ("pid", Kind::INT), ("comm", Kind::Text)];
+
+/// A table that is made from several events: these columns stand behind when and on which CPU. If it stays
+/// empty, it has a file for the day of `begin`.
+fn made<'c>(
+    folder: &mut Folder,
+    name: &str,
+    columns: impl IntoIterator<Item = (&'c str, Kind)>,
+    begin: i64,
+) -> tables::Result<TableId> {
+    let place = [
+        ("time", Kind::Time),
+        ("ns", Kind::Clock),
+        ("cpu", Kind::INT),
+    ];
+    let columns = place.into_iter().chain(columns);
+    let columns: Vec<_> = columns
+        .map(|(name, kind)| Column::new(name, kind))
+        .collect();
+    let table = folder.table(name, &columns);
+    folder.open(table, begin)?;
+    Ok(table)
+}
+
+/// Begins a row with its time.
+fn row(folder: &mut Folder, table: TableId, ns: i64) -> tables::Result<Row<'_>> {
+    let mut row = folder.row(table, ns)?;
+    row.integer(ns.div_euclid(1000) as u64);
+    row.integer(ns as u64);
+    Ok(row)
+}
+
+/// Writes the tables of a trace.
+struct Writer {
+    folder: Folder,
+    events: Events,
+    threads: Option<Threads>,
+    calls: Option<Calls>,
+    interrupts: Option<InterruptTable>,
+    samples: Option<Samples>,
+    losses: LossTable,
+}
+
+impl Writer {
+    fn new(
+        dir: &Path,
+        trace: &Trace,
+        chosen: &HashSet<EventKey>,
+        mut folder: Folder,
+        begin: i64,
+    ) -> tables::Result<Self> {
+        let metadata = &trace.metadata;
+        let catalogue = Catalogue::new(metadata);
+        let out = &mut folder;
+        Ok(Self {
+            events: Events::new(metadata, chosen, out),
+            threads: Threads::new(&catalogue, chosen, out, begin)?,
+            calls: Calls::new(&catalogue, chosen, out, begin)?,
+            interrupts: InterruptTable::new(&catalogue, chosen, out, begin)?,
+            samples: Samples::new(
+                &catalogue,
+                chosen,
+                || Symbols::of(dir, metadata),
+                out,
+                begin,
+            )?,
+            losses: LossTable::new(metadata.clock, out, begin)?,
+            folder,
+        })
+    }
+}
+
+impl Format for Writer {
+    fn event(&mut self, event: &Event<'_>, now: &Now<'_>, _out: &mut dyn Write) -> io::Result<()> {
+        let moment = Moment {
+            time: event.timestamp,
+            cpu: now.place,
+            schedule: now.schedule,
+            task: now.task,
+        };
+        let folder = &mut self.folder;
+        self.events
+            .event(event, now, folder)
+            .map_err(io::Error::other)?;
+        if let Some(calls) = &mut self.calls {
+            calls
+                .event(event, now, &moment, folder)
+                .map_err(io::Error::other)?;
+        }
+        if let Some(interrupts) = &mut self.interrupts {
+            interrupts
+                .event(event, now, folder)
+                .map_err(io::Error::other)?;
+        }
+        if let Some(samples) = &mut self.samples {
+            samples
+                .event(event, now, &moment, folder)
+                .map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    fn loss(&mut self, loss: &Loss, _out: &mut dyn Write) -> io::Result<()> {
+        self.losses
+            .loss(loss, &mut self.folder)
+            .map_err(io::Error::other)
+    }
+
+    fn span(&mut self, span: &Span, schedule: &Schedule, _out: &mut dyn Write) -> io::Result<()> {
+        let Some(threads) = &mut self.threads else {
+            return Ok(());
+        };
+        threads
+            .span(span, schedule, &mut self.folder)
+            .map_err(io::Error::other)
+    }
+
+    fn gap(
+        &mut self,
+        cpu: usize,
+        _ns: u64,
+        schedule: &Schedule,
+        _out: &mut dyn Write,
+    ) -> io::Result<()> {
+        if let Some(interrupts) = &mut self.interrupts {
+            interrupts.lose(cpu);
+        }
+        let Some(calls) = &mut self.calls else {
+            return Ok(());
+        };
+        let added = calls.lose(schedule, &mut self.folder);
+        added.map_err(io::Error::other)
+    }
+
+    fn end(&mut self, _ns: u64, _out: &mut dyn Write) -> io::Result<()> {
+        match &self.calls {
+            Some(calls) => calls.end(&mut self.folder).map_err(io::Error::other),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `samples`: a row for each sample of what ran, with the names of functions.
+
+use super::{epoch, made, row, THREAD};
+use crate::format::Now;
+use analysis::{Catalogue, EventKey, Moment, Named, Sampled};
+use ctf::{Clock, Event};
+use std::collections::HashSet;
+use symbols::Symbols;
+use tables::{Folder, Kind, TableId};
+
+/// Behind those of the place and the thread.
+const COLUMNS: [(&str, Kind); 3] = [
+    ("function", Kind::Text),
+    ("object", Kind::Text),
+    // The outermost function first, a `;` behind each but the last.
+    ("stack", Kind::Text),
+];
+
+/// The table.
+pub struct Samples {
+    clock: Clock,
+    symbols: Symbols,
+    events: Vec<Sampled>,
+    table: TableId,
+    /// The functions of a sample, to be used again.
+    stack: Vec<Named>,
+}
+
+impl Samples {
+    /// Of a trace, if samples are chosen.
+    pub fn new(
+        catalogue: &Catalogue<'_>,
+        chosen: &HashSet<EventKey>,
+        symbols: impl FnOnce() -> Symbols,
+        folder: &mut Folder,
+        begin: i64,
+    ) -> tables::Result<Option<Self>> {
+        let mut events = Sampled::all(catalogue);
+        events.retain(|event| chosen.contains(&event.key));
+        if events.is_empty() {
+            return Ok(None);
+        }
+        let table = made(folder, "samples", THREAD.into_iter().chain(COLUMNS), begin)?;
+        Ok(Some(Self {
+            clock: catalogue.metadata().clock,
+            symbols: symbols(),
+            events,
+            table,
+            stack: Vec::new(),
+        }))
+    }
+
+    /// Adds an event, if it is a sample.
+    pub fn event(
+        &mut self,
+        event: &Event<'_>,
+        now: &Now<'_>,
+        moment: &Moment<'_>,
+        folder: &mut Folder,
+    ) -> tables::Result<()> {
+        let key = analysis::key(event.layout);
+        let Some(sampled) = self.events.iter().find(|event| event.key == key) else {
+            return Ok(());
+        };
+        let tid = moment.tid();
+        sampled.stack(&mut self.symbols, event, tid, now.ns, &mut self.stack);
+        let mut row = row(folder, self.table, epoch(&self.clock, event.timestamp))?;
+        row.integer(now.cpu.into());
+        row.number(tid);
+        row.number(now.task.and_then(|task| task.process));
+        row.text(moment.comm());
+        let inner = self.stack.first();
+        row.text(inner.map(|function| function.name.as_bytes()));
+        row.text(inner.map(|function| function.object.as_bytes()));
+        let names = self.stack.iter().rev();
+        let names: Vec<_> = names
+            .map(|function| function.name.replace(';', ":"))
+            .collect();
+        row.text(
+            (!names.is_empty())
+                .then(|| names.join(";"))
+                .as_ref()
+                .map(String::as_bytes),
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What threads did: `slices` on CPUs, `wakeups` until they ran, `offcpu` what they waited for.
+
+use super::{epoch, made, row, THREAD};
+use analysis::schedule::{Schedule, Span, State};
+use analysis::schedule_events::Left;
+use analysis::{key, Catalogue, EventKey};
+use ctf::Clock;
+use std::collections::HashSet;
+use tables::{Folder, Kind, TableId};
+
+/// How long: the last column that all three have.
+const DURATION: (&str, Kind) = ("duration_ns", Kind::LONG);
+
+/// The tables.
+pub struct Threads {
+    clock: Clock,
+    slices: TableId,
+    wakeups: Option<TableId>,
+    offcpu: TableId,
+}
+
+impl Threads {
+    /// Of a trace, if the events that they are made from are chosen.
+    pub fn new(
+        catalogue: &Catalogue<'_>,
+        chosen: &HashSet<EventKey>,
+        folder: &mut Folder,
+        begin: i64,
+    ) -> tables::Result<Option<Self>> {
+        let has = |name| {
+            let layout = catalogue.event(name);
+            layout.is_some_and(|layout| chosen.contains(&key(layout)))
+        };
+        if !has("sched_switch") {
+            return Ok(None);
+        }
+        let mut table = |name, last: Option<(&str, Kind)>| {
+            let columns = THREAD.into_iter().chain([DURATION]).chain(last);
+            made(folder, name, columns, begin)
+        };
+        let is_woken = has("sched_waking") || has("sched_wakeup");
+        Ok(Some(Self {
+            clock: catalogue.metadata().clock,
+            slices: table("slices", Some(("is_complete", Kind::Flag)))?,
+            wakeups: is_woken.then(|| table("wakeups", None)).transpose()?,
+            offcpu: table("offcpu", Some(("state", Kind::Text)))?,
+        }))
+    }
+
+    /// A thread did something for a while. Of what is not complete, the length is known of slices alone, as
+    /// far as the trace has them.
+    pub fn span(
+        &self,
+        span: &Span,
+        schedule: &Schedule,
+        folder: &mut Folder,
+    ) -> tables::Result<()> {
+        let (table, state) = match span.state {
+            State::Running if span.tid != 0 => (self.slices, None),
+            _ if !span.is_complete => return Ok(()),
+            State::Running => return Ok(()),
+            State::Runnable { woken: true } => match (self.wakeups, span.cpu) {
+                (Some(wakeups), Some(_)) => (wakeups, None),
+                _ => return Ok(()),
+            },
+            State::Runnable { woken: false } => (self.offcpu, Some("preempted")),
+            State::Blocked(left) => (self.offcpu, Some(Left::NAMES[left.way()].0)),
+        };
+        let mut row = row(folder, table, epoch(&self.clock, span.from))?;
+        row.number(span.cpu.map(|cpu| schedule.number(cpu).into()));
+        row.integer(span.tid as u64);
+        row.number(schedule.process(span.tid));
+        row.text(schedule.comm(span.tid));
+        row.integer(self.clock.nanoseconds(span.ticks()));
+        match state {
+            Some(state) => row.text(Some(state.as_bytes())),
+            None => row.integer(span.is_complete.into()),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Puts a page together: the template, the data, the script that draws them.
+//!
+//! What a trace says may be anything: a thread may be called `</script>`. It is in the page only as
+//! JSON without a `<`, and as base64; the script makes text of it, never HTML.
+
+use super::columns;
+use super::lanes::Lane;
+use super::timeline::Timeline;
+use analysis::schedule_events::Left;
+use analysis::Gap;
+use ctf::Clock;
+use serde::Serialize;
+use serde_json::{json, Value as Json};
+use std::io::{self, Write};
+use terminal::{date, harmless_json};
+
+/// The page, without style, data and script.
+const TEMPLATE: &str = include_str!("page.html");
+
+/// Its style.
+const STYLE: [&str; 3] = [
+    include_str!("theme.css"),
+    include_str!("layout.css"),
+    include_str!("tables.css"),
+];
+
+/// Its script: one module, which every file is a part of.
+const SCRIPT: [&str; 23] = [
+    include_str!("script/elements.js"),
+    include_str!("script/format.js"),
+    include_str!("script/columns.js"),
+    include_str!("script/slices.js"),
+    include_str!("script/trace.js"),
+    include_str!("script/theme.js"),
+    include_str!("script/view.js"),
+    include_str!("script/rows.js"),
+    include_str!("script/paint.js"),
+    include_str!("script/ruler.js"),
+    include_str!("script/overview.js"),
+    include_str!("script/timeline.js"),
+    include_str!("script/pointer.js"),
+    include_str!("script/details.js"),
+    include_str!("script/search.js"),
+    include_str!("script/keys.js"),
+    include_str!("script/tables.js"),
+    include_str!("script/questions.js"),
+    include_str!("script/latency.js"),
+    include_str!("script/flame.js"),
+    include_str!("script/tabs.js"),
+    include_str!("script/head.js"),
+    include_str!("script/main.js"),
+];
+
+/// A table has at most so many rows on a page.
+const ROWS: usize = 10_000;
+
+/// What a page is made of.
+pub struct Page<'a> {
+    /// What was gathered.
+    pub timeline: &'a Timeline,
+    /// The answers to the questions, as `rtrace report --json` has them.
+    pub report: Json,
+    /// What every report ends with: the losses in words, then the totals.
+    pub losses: String,
+    /// Why questions were left out.
+    pub left_out: Vec<String>,
+    /// The clock of the trace.
+    pub clock: Clock,
+    /// When the trace begins, in clock ticks.
+    pub begin: u64,
+}
+
+impl Page<'_> {
+    /// Writes it.
+    pub fn write(mut self, out: &mut impl Write) -> io::Result<()> {
+        let (top, rest) = part(TEMPLATE, "<!--style-->");
+        let (middle, rest) = part(rest, "<!--data-->");
+        let (last, bottom) = part(rest, "<!--script-->");
+        out.write_all(top.as_bytes())?;
+        writeln!(out, "<style>\n{}</style>", STYLE.concat())?;
+        out.write_all(middle.as_bytes())?;
+        shorten_tables(&mut self.report);
+        large_numbers_to_texts(&mut self.report);
+        self.data(out)?;
+        out.write_all(last.as_bytes())?;
+        writeln!(
+            out,
+            "<script type=\"module\">\n{}</script>",
+            SCRIPT.concat()
+        )?;
+        out.write_all(bottom.as_bytes())
+    }
+
+    fn data(&self, out: &mut impl Write) -> io::Result<()> {
+        let timeline = self.timeline;
+        let threads = timeline.threads.sorted();
+        let lanes = timeline.lanes.sorted();
+        let lanes: Vec<_> = lanes
+            .into_iter()
+            .filter_map(|(lane, slices)| Some((lane_on_page(lane, |n| threads.number(n))?, slices)))
+            .collect();
+        let marks = timeline.marks.sorted();
+        let begin = self.clock.since_epoch(self.begin);
+        // The head of the page has the totals.
+        let mut losses: Vec<_> = self.losses.trim().lines().collect();
+        losses.pop();
+        let index = json!({
+            "report": self.report,
+            "losses": losses,
+            "left_out": self.left_out,
+            "date": date::readable(begin),
+            "begin_s": begin.div_euclid(1_000_000_000) as i64,
+            "begin_ns": begin.rem_euclid(1_000_000_000) as i64,
+            "cpus": timeline.cpus,
+            "threads": threads.threads,
+            "nameless_threads": threads.nameless,
+            "lanes": lanes.iter().map(|((kind, of), slices)| json!({
+                "kind": kind, "of": of, "slices": slices.len(),
+            })).collect::<Vec<_>>(),
+            "marks": marks.iter().map(|(cpu, marks)| json!({
+                "cpu": cpu, "marks": marks.len(),
+            })).collect::<Vec<_>>(),
+            "slice_resolution_ns": self.clock.nanoseconds(timeline.lanes.resolution()),
+            "mark_resolution_ns": self.clock.nanoseconds(timeline.marks.resolution()),
+            "events": timeline.events,
+            "calls": timeline.calls.names.all(),
+            "interrupts": timeline.interrupts.iter().map(|source| json!({
+                "is_hard": source.is_hard, "number": source.number, "name": source.name,
+            })).collect::<Vec<_>>(),
+            "ways": Left::NAMES.map(|(name, _)| name),
+            "gaps": timeline.gaps.iter().map(|gap| self.gap(gap)).collect::<Vec<_>>(),
+            "labels": timeline.stacks.labels(&timeline.events),
+            "stacks_cut": timeline.stacks.cut,
+        });
+        json_element(out, "trace", &index)?;
+
+        let slices = || lanes.iter().flat_map(|(_, slices)| slices.iter());
+        let pauses = lanes.iter().flat_map(|(_, slices)| {
+            let ends = std::iter::once(0).chain(slices.iter().map(|slice| self.ns(slice.to)));
+            ends.zip(*slices)
+                .map(|(end, slice)| self.ns(slice.from) - end)
+        });
+        columns::write(out, "slice-pauses", pauses)?;
+        let lengths = slices().map(|slice| self.ns(slice.to) - self.ns(slice.from));
+        columns::write(out, "slice-lengths", lengths)?;
+        let values = lanes.iter().flat_map(|((kind, _), slices)| {
+            slices.iter().map(|slice| match *kind {
+                "tasks" => slice.number(|thread| threads.number_or_nameless(thread)),
+                _ => slice.number(|value| value),
+            })
+        });
+        columns::write(out, "slice-values", values)?;
+
+        let all_marks = || marks.iter().flat_map(|(_, marks)| marks.iter());
+        let pauses = marks.iter().flat_map(|(_, marks)| {
+            let before = std::iter::once(0).chain(marks.iter().map(|mark| self.ns(mark.time)));
+            before
+                .zip(*marks)
+                .map(|(before, mark)| self.ns(mark.time) - before)
+        });
+        columns::write(out, "mark-pauses", pauses)?;
+        columns::write(
+            out,
+            "mark-events",
+            all_marks().map(|mark| mark.event.into()),
+        )?;
+        let of = all_marks().map(|mark| {
+            let number = mark.thread.map(|thread| threads.number_or_nameless(thread));
+            number.map_or(0, |number| u64::from(number) + 1)
+        });
+        columns::write(out, "mark-threads", of)?;
+        columns::write(
+            out,
+            "mark-counts",
+            all_marks().map(|mark| mark.count.into()),
+        )?;
+
+        let nodes = || timeline.stacks.nodes.iter();
+        let parents = nodes().map(|node| node.parent.map_or(0, |parent| u64::from(parent) + 1));
+        columns::write(out, "stack-parents", parents)?;
+        columns::write(out, "stack-labels", nodes().map(|node| node.label.into()))?;
+        columns::write(out, "stack-counts", nodes().map(|node| node.count))
+    }
+
+    /// Nanoseconds from the trace's begin on.
+    fn ns(&self, time: u64) -> u64 {
+        self.clock.nanoseconds(time.saturating_sub(self.begin))
+    }
+
+    fn gap(&self, gap: &Gap) -> Json {
+        json!({
+            "cpu": gap.cpu,
+            "from_ns": self.ns(gap.from),
+            "to_ns": self.ns(gap.to),
+            "events": gap.events,
+            "packets": gap.packets,
+        })
+    }
+}
+
+/// What a lane is called, and whose it is: a CPU's by its number, a thread's by its place on the page;
+/// none if the thread is not there.
+fn lane_on_page(lane: Lane, thread: impl Fn(u32) -> Option<u32>) -> Option<(&'static str, u32)> {
+    Some(match lane {
+        Lane::Tasks(cpu) => ("tasks", cpu),
+        Lane::Hard(cpu) => ("hard", cpu),
+        Lane::Soft(cpu) => ("soft", cpu),
+        Lane::States(place) => ("states", thread(place)?),
+        Lane::Calls(place) => ("calls", thread(place)?),
+    })
+}
+
+/// Takes what is too much out of tables, and says how much.
+fn shorten_tables(report: &mut Json) {
+    let answers = report.as_object_mut().into_iter().flatten();
+    for answer in answers.filter_map(|(_, answer)| answer.as_object_mut()) {
+        let mut left = Vec::new();
+        for (name, table) in answer.iter_mut() {
+            if let Some(rows) = table.as_array_mut().filter(|rows| rows.len() > ROWS) {
+                left.push((format!("{name}_left_out"), rows.len() - ROWS));
+                rows.truncate(ROWS);
+            }
+        }
+        answer.extend(left.into_iter().map(|(name, rows)| (name, rows.into())));
+    }
+}
+
+/// JavaScript has no integers beyond 2^53: what is larger becomes a text.
+fn large_numbers_to_texts(value: &mut Json) {
+    match value {
+        Json::Number(number) => {
+            let is_exact = number
+                .as_f64()
+                .is_some_and(|value| value.abs() < (1_u64 << 53) as f64);
+            if !is_exact {
+                *value = Json::String(number.to_string());
+            }
+        }
+        Json::Array(values) => values.iter_mut().for_each(large_numbers_to_texts),
+        Json::Object(values) => values.values_mut().for_each(large_numbers_to_texts),
+        Json::Null | Json::Bool(_) | Json::String(_) => {}
+    }
+}
+
+/// What is before and behind a place of the template.
+fn part(text: &'static str, place: &str) -> (&'static str, &'static str) {
+    text.split_once(place).expect("the template has all places")
+}
+
+/// Writes a value that the script can read, and that does not end the element.
+fn json_element(out: &mut impl Write, name: &str, value: &impl Serialize) -> io::Result<()> {
+    let text = harmless_json(serde_json::to_string(value)?).replace('<', "\\u003c");
+    writeln!(
+        out,
+        "<script type=\"application/json\" id=\"{name}\">{text}</script>"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_tables_are_cut_and_it_is_said() {
+        let rows = |count| Json::from((0..count).collect::<Vec<_>>());
+        let mut report = json!({"lost": 0, "irq": {"a": rows(ROWS + 5), "b": rows(ROWS), "c": 7}});
+        shorten_tables(&mut report);
+        let expected = json!({"a": rows(ROWS), "a_left_out": 5, "b": rows(ROWS), "c": 7});
+        assert_eq!(report, json!({"lost": 0, "irq": expected}));
+    }
+
+    #[test]
+    fn only_what_javascript_would_round_becomes_a_text() {
+        let mut report =
+            json!([[1_u64 << 52, (1_u64 << 53) + 1], {"a": i64::MIN, "b": 0.001, "c": "x"}]);
+        large_numbers_to_texts(&mut report);
+        let expected = json!([
+            [1_u64 << 52, "9007199254740993"],
+            {"a": "-9223372036854775808", "b": 0.001, "c": "x"},
+        ]);
+        assert_eq!(report, expected);
+    }
+}

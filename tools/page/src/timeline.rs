@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Gathers what the page's timeline shows, in the pass that answers the questions.
+
+use super::calls::Calls;
+use super::lanes::{Lane, Lanes, BLOCKED, RUNNING, SENT_OFF, WOKEN};
+use super::marks::Marks;
+use super::stacks::Stacks;
+use super::threads::Threads;
+use analysis::interrupts::{Interrupt, Source};
+use analysis::schedule::{Schedule, Span, State};
+use analysis::schedule_events::Switch;
+use analysis::{Analysis, Answer, Catalogue, EventKey, Gap, Moment};
+use ctf::Event;
+use serde_json::{json, Value as Json};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+
+/// A page has at most so many slices of time, and so many events one by one. Both take some 5 bytes
+/// of it each.
+const LIMIT: usize = 3_000_000;
+
+/// What the timeline shows. Times are in clock ticks.
+#[derive(Debug)]
+pub struct Timeline {
+    /// The numbers of the CPUs.
+    pub cpus: BTreeSet<u32>,
+    /// The threads.
+    pub threads: Threads,
+    /// What went on in the rows.
+    pub lanes: Lanes,
+    /// The events.
+    pub marks: Marks,
+    /// The names of the events that occur, by place.
+    pub events: Vec<String>,
+    /// How often each does.
+    counts: Vec<u64>,
+    places: HashMap<EventKey, u32>,
+    /// The system calls.
+    pub calls: Calls,
+    /// Where interrupts come from, by place.
+    pub interrupts: Vec<Source>,
+    interrupt_places: HashMap<Source, u32>,
+    /// Where events may be missing.
+    pub gaps: Vec<Gap>,
+    /// The call stacks.
+    pub stacks: Stacks,
+}
+
+impl Timeline {
+    /// Of a trace with these events.
+    pub fn new(catalogue: &Catalogue<'_>) -> Self {
+        Self {
+            cpus: BTreeSet::new(),
+            threads: Threads::default(),
+            lanes: Lanes::new(LIMIT),
+            marks: Marks::new(LIMIT),
+            events: Vec::new(),
+            counts: Vec::new(),
+            places: HashMap::new(),
+            calls: Calls::new(catalogue),
+            interrupts: Vec::new(),
+            interrupt_places: HashMap::new(),
+            gaps: Vec::new(),
+            stacks: Stacks::default(),
+        }
+    }
+
+    /// The analysis that gathers it.
+    pub fn gather(&mut self) -> Box<dyn Analysis + '_> {
+        Box::new(Gather(self))
+    }
+
+    /// The place of an event. Several channels may have it.
+    fn event_place(&mut self, event: &Event<'_>) -> u32 {
+        let key = (event.layout.stream_id, event.layout.id);
+        if let Some(place) = self.places.get(&key) {
+            return *place;
+        }
+        let known = self
+            .events
+            .iter()
+            .position(|name| *name == event.layout.name);
+        let place = known.unwrap_or_else(|| {
+            self.events.push(event.layout.name.clone());
+            self.counts.push(0);
+            self.events.len() - 1
+        }) as u32;
+        self.places.insert(key, place);
+        place
+    }
+}
+
+/// Gathers a timeline.
+struct Gather<'a>(&'a mut Timeline);
+
+impl Analysis for Gather<'_> {
+    fn wants_all(&self) -> bool {
+        true
+    }
+
+    fn any(&mut self, event: &Event<'_>, now: &Moment<'_>) {
+        let place = self.0.event_place(event);
+        self.0.counts[place as usize] += 1;
+        let comm = match now.tid() {
+            Some(0) => Some(b"idle".as_slice()),
+            _ => now.comm(),
+        };
+        let thread = now.task.filter(|task| task.tid != 0);
+        let thread = thread.map(|task| self.0.threads.named((task.tid, task.life), comm));
+        let cpu = now.schedule.number(now.cpu);
+        self.0.marks.push(cpu, now.time, place, thread);
+        self.0.stacks.add(event, place, comm.unwrap_or(b"?"));
+    }
+
+    fn events(&self) -> Vec<EventKey> {
+        self.0.calls.events()
+    }
+
+    fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
+        if let Some(call) = self.0.calls.event(which, event, now) {
+            let thread = self.0.threads.seen(call.thread, now.schedule);
+            let value = (call.call << 1) | u32::from(call.failed);
+            let lane = Lane::Calls(thread);
+            self.0.lanes.push(lane, call.from, now.time, value);
+        }
+    }
+
+    fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
+        self.0.calls.switch(switch, now.schedule);
+    }
+
+    fn lost(&mut self, schedule: &Schedule) {
+        self.0.calls.lost(schedule);
+    }
+
+    fn cpu(&mut self, number: u32) {
+        self.0.cpus.insert(number);
+    }
+
+    fn span(&mut self, span: &Span, schedule: &Schedule) {
+        if span.tid == 0 {
+            return;
+        }
+        let thread = self.0.threads.seen((span.tid, span.life), schedule);
+        let cpu = span.cpu.map(|cpu| schedule.number(cpu));
+        let doing = match span.state {
+            State::Running => {
+                self.0.threads.ran(thread, span.ticks());
+                if let Some(cpu) = cpu {
+                    let lane = Lane::Tasks(cpu);
+                    self.0.lanes.push(lane, span.from, span.to, thread);
+                }
+                RUNNING
+            }
+            State::Runnable { woken: true } => WOKEN,
+            State::Runnable { woken: false } => SENT_OFF,
+            State::Blocked(left) => BLOCKED + left.way() as u32,
+        };
+        let value = (cpu.map_or(0, |cpu| cpu + 1) << 4) | doing;
+        let lane = Lane::States(thread);
+        self.0.lanes.push(lane, span.from, span.to, value);
+    }
+
+    fn wants_interrupts(&self) -> bool {
+        true
+    }
+
+    fn interrupt(&mut self, interrupt: &Interrupt<'_>, schedule: &Schedule) {
+        let next = self.0.interrupts.len() as u32;
+        let place = match self.0.interrupt_places.get(interrupt.source) {
+            Some(place) => *place,
+            None => {
+                self.0.interrupts.push(interrupt.source.clone());
+                let source = interrupt.source.clone();
+                self.0.interrupt_places.insert(source, next);
+                next
+            }
+        };
+        let cpu = schedule.number(interrupt.cpu);
+        let lane = if interrupt.source.is_hard {
+            Lane::Hard(cpu)
+        } else {
+            Lane::Soft(cpu)
+        };
+        let (from, to) = (
+            interrupt.from,
+            interrupt.from.saturating_add(interrupt.ticks),
+        );
+        self.0.lanes.push(lane, from, to, place);
+    }
+
+    fn gap(&mut self, gap: &Gap) {
+        let near = self.0.lanes.resolution();
+        let mut gaps = self.0.gaps.iter_mut().rev();
+        match gaps.find(|last| last.cpu == gap.cpu) {
+            Some(last) if gap.from <= last.to.saturating_add(near) => {
+                last.to = last.to.max(gap.to);
+                last.events = last.events.saturating_add(gap.events);
+                last.packets = last.packets.saturating_add(gap.packets);
+            }
+            _ => self.0.gaps.push(*gap),
+        }
+    }
+
+    fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
+        let names = self.0.events.iter().cloned();
+        let counts = names.zip(self.0.counts.iter().copied());
+        let mut counts: Vec<_> = counts.collect();
+        counts.sort_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
+        Box::new(Counts(counts))
+    }
+}
+
+/// How often each event occurs, the most frequent first.
+struct Counts(Vec<(String, u64)>);
+
+impl Answer for Counts {
+    fn name(&self) -> &'static str {
+        "events"
+    }
+
+    fn json(&self) -> serde_json::Result<Json> {
+        let rows = self.0.iter();
+        let rows = rows.map(|(name, count)| json!({"name": name, "count": count}));
+        Ok(json!({"events": rows.collect::<Vec<_>>()}))
+    }
+
+    fn text(&self, _out: &mut String, _rows: usize) -> fmt::Result {
+        // The plain report has it as text.
+        Ok(())
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Programs and their debug information from servers, where this machine does not have them.
+//!
+//! elfutils' `debuginfod-find` asks: it keeps what it has fetched, and its variables say which servers are
+//! asked, and how long (debuginfod-find(1)).
+
+use super::mappings::MappedFile;
+use anyhow::{bail, Context};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use terminal::say;
+
+const PROGRAM: &str = "debuginfod-find";
+
+/// The variable that says which servers there are.
+const URLS: &str = "DEBUGINFOD_URLS";
+
+/// Servers that may be asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Servers(());
+
+impl Servers {
+    /// Those of this machine's settings.
+    ///
+    /// # Errors
+    ///
+    /// There are none, or they cannot be asked.
+    pub fn new() -> anyhow::Result<Self> {
+        if std::env::var_os(URLS).is_none_or(|urls| urls.is_empty()) {
+            bail!("--debuginfod: {URLS} does not say which servers are to be asked");
+        }
+        let mut version = Command::new(PROGRAM);
+        version.arg("--version");
+        version.stdout(Stdio::null()).stderr(Stdio::null());
+        version.status().with_context(|| {
+            format!("--debuginfod: {PROGRAM} (Debian's package debuginfod) cannot be run")
+        })?;
+        Ok(Self(()))
+    }
+
+    /// The file itself.
+    pub(super) fn executable(self, file: &MappedFile) -> Option<PathBuf> {
+        find("executable", file)
+    }
+
+    /// Its debug information.
+    pub(super) fn debug_information(self, file: &MappedFile) -> Option<PathBuf> {
+        find("debuginfo", file)
+    }
+}
+
+fn find(what: &str, file: &MappedFile) -> Option<PathBuf> {
+    let id = file.build_id.as_deref()?;
+    // Nothing else: it would be taken for an option or a path.
+    if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    say(format_args!("asking for the {what} of {}", file.shown()));
+    let mut command = Command::new(PROGRAM);
+    let output = command.args([what, id]).stdin(Stdio::null()).output();
+    let output = output
+        .inspect_err(|error| say(format_args!("{PROGRAM}: {error}")))
+        .ok()?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let last = said.lines().last().unwrap_or("it has failed");
+        say(format_args!("{}: {last}", file.shown()));
+        return None;
+    }
+    let mut path = output.stdout;
+    while path.last() == Some(&b'\n') {
+        path.pop();
+    }
+    Some(OsString::from_vec(path).into())
+}

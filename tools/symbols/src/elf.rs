@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The functions of a program or library, out of its file, or that of its debug information.
+
+use super::contents::Contents;
+use super::debuginfod::Servers;
+use super::mappings::MappedFile;
+use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
+use std::fmt::{self, Write};
+use std::path::{Path, PathBuf};
+use terminal::printable;
+
+/// Where distributions put debug information.
+const DEBUG: &str = "/usr/lib/debug";
+
+/// Bytes of a build id, at most: those of SHA-512.
+const ID_MAX: usize = 64;
+
+/// Bytes of a name, at most.
+const NAME_MAX: usize = 4096;
+
+/// A function of a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Function {
+    /// Where in the file it begins.
+    pub offset: u64,
+    /// Its bytes.
+    pub size: u64,
+    /// Its name, as people write it, without control characters.
+    pub name: String,
+}
+
+/// What stands in the file of a program or library.
+type Elf<'a> = object::File<'a, &'a Contents>;
+
+/// The build id of a program or library, in hexadecimal; none if it has none, or is no such thing.
+pub fn build_id(path: &Path) -> Option<String> {
+    let contents = Contents::open(path).ok()?;
+    id_of(&object::File::parse(&contents).ok()?)
+}
+
+fn id_of(elf: &Elf<'_>) -> Option<String> {
+    let id = elf.build_id().ok()?.filter(|id| id.len() <= ID_MAX)?;
+    Some(id.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
+}
+
+/// The functions of a file, sorted; none if it is not there, or is no program or library. One of this path
+/// with another build id, or with one where there is to be none, is another file. `servers` are asked for what
+/// this machine does not have.
+pub fn functions(file: &MappedFile, servers: Option<Servers>) -> Option<Vec<Function>> {
+    let path = Path::new(&file.path);
+    functions_of(path, file, servers).or_else(|| {
+        let path = servers?.executable(file)?;
+        functions_of(&path, file, servers)
+    })
+}
+
+fn functions_of(path: &Path, file: &MappedFile, servers: Option<Servers>) -> Option<Vec<Function>> {
+    let contents = Contents::open(path).ok()?;
+    let elf: Elf<'_> = object::File::parse(&contents).ok()?;
+    let own = id_of(&elf);
+    // A container's file without one is not the file that has its path here.
+    if own != file.build_id {
+        return None;
+    }
+    let segments: Vec<_> = elf
+        .segments()
+        .map(|segment| (segment.address(), segment.file_range()))
+        .collect();
+    let in_file = |address: u64| {
+        segments.iter().find_map(|(begin, (offset, size))| {
+            let inside = address.checked_sub(*begin)?;
+            offset.checked_add(inside).filter(|_| inside < *size)
+        })
+    };
+    let mut functions = symbols(&contents, &elf, in_file);
+    // The first one that is the file's own.
+    let mut debug_symbols = |path: PathBuf| {
+        let contents = Contents::open(&path).ok()?;
+        let debug = object::File::parse(&contents).ok()?;
+        let is_own = own.is_some() && id_of(&debug) == own;
+        is_own.then(|| functions.extend(symbols(&contents, &debug, in_file)))
+    };
+    let here = debug_files(path, &elf, own.as_deref());
+    let is_found = here.into_iter().find_map(&mut debug_symbols).is_some();
+    if !is_found && elf.symbol_table().is_none() {
+        servers
+            .and_then(|servers| servers.debug_information(file))
+            .and_then(debug_symbols);
+    }
+    Some(sorted(functions))
+}
+
+fn symbols(
+    contents: &Contents,
+    elf: &Elf<'_>,
+    in_file: impl Fn(u64) -> Option<u64>,
+) -> Vec<Function> {
+    let symbols = elf.symbols().chain(elf.dynamic_symbols());
+    let functions = symbols.filter(|symbol| symbol.kind() == SymbolKind::Text);
+    let function = |symbol: object::Symbol<'_, '_, _>| {
+        let name = symbol.name().ok().filter(|name| !name.is_empty())?;
+        let offset = in_file(symbol.address())?;
+        let name = printable(&demangled(name));
+        contents.spend(name.len() as u64).ok()?;
+        Some(Function {
+            offset,
+            size: symbol.size(),
+            name,
+        })
+    };
+    functions
+        .filter(ObjectSymbol::is_definition)
+        .filter_map(function)
+        .collect()
+}
+
+/// Where the debug information of a file may be.
+fn debug_files(path: &Path, elf: &Elf<'_>, build_id: Option<&str>) -> Vec<PathBuf> {
+    let by_id = build_id.and_then(|id| Some((id.get(..2)?, id.get(2..)?)));
+    let by_id = by_id.map(|(first, rest)| format!("{DEBUG}/.build-id/{first}/{rest}.debug").into());
+    let mut files: Vec<PathBuf> = by_id.into_iter().collect();
+    if let (Ok(Some((name, _))), Some(dir)) = (elf.gnu_debuglink(), path.parent()) {
+        if let Ok(name) = std::str::from_utf8(name) {
+            files.push(dir.join(name));
+            files.push(dir.join(".debug").join(name));
+            files.push(
+                Path::new(DEBUG)
+                    .join(dir.strip_prefix("/").unwrap_or(dir))
+                    .join(name),
+            );
+        }
+    }
+    files
+}
+
+/// By their places, one each; what has no size ends where the next one begins.
+fn sorted(mut functions: Vec<Function>) -> Vec<Function> {
+    // The largest first, of those that have several names the first one in the alphabet.
+    functions.sort_by(|a, b| {
+        (a.offset, u64::MAX - a.size, &a.name).cmp(&(b.offset, u64::MAX - b.size, &b.name))
+    });
+    functions.dedup_by_key(|function| function.offset);
+    let mut next = u64::MAX;
+    for function in functions.iter_mut().rev() {
+        if function.size == 0 {
+            function.size = next - function.offset;
+        }
+        next = function.offset;
+    }
+    functions
+}
+
+/// A name as people write it, in Rust and in C++; of a function in C++ without its arguments. One that would
+/// be too long stays as it is: each part of it may stand for many.
+fn demangled(name: &str) -> String {
+    let mut short = Short(String::new());
+    let written = if let Ok(name) = rustc_demangle::try_demangle(name) {
+        write!(short, "{name:#}").is_ok()
+    } else if name.starts_with("_Z") {
+        let options = cpp_demangle::DemangleOptions::new();
+        let options = options.no_params().no_return_type();
+        let symbol = cpp_demangle::Symbol::new(name);
+        symbol.is_ok_and(|symbol| symbol.structured_demangle(&mut short, &options).is_ok())
+    } else {
+        false
+    };
+    if written {
+        short.0
+    } else {
+        name.to_owned()
+    }
+}
+
+/// A text of [`NAME_MAX`] bytes at most.
+struct Short(String);
+
+impl fmt::Write for Short {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > NAME_MAX {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_source() {
+        for (mangled, name) in [
+            ("main", "main"),
+            ("_ZN3foo3bar17h0123456789abcdefE", "foo::bar"),
+            ("_RNvCs4fqI2P2rA04_3foo3bar", "foo::bar"),
+            ("_ZN3foo3barEi", "foo::bar"),
+            ("_Z", "_Z"),
+        ] {
+            assert_eq!(demangled(mangled), name);
+        }
+    }
+
+    #[test]
+    fn a_name_that_doubles_in_every_part_stays_as_it_is() {
+        let mut name = "_Z1fI1AIiiE".to_owned();
+        for part in "123456789ABCDEFGHI".chars() {
+            name += &format!("S0_IS{part}_S{part}_E");
+        }
+        name += "Evv";
+        assert_eq!(demangled(&name), name);
+        assert_eq!(
+            demangled("_Z1fI1AIiiES0_IS1_S1_EEvv"),
+            "f<A<int, int>, A<A<int, int>, A<int, int> > >"
+        );
+    }
+
+    #[test]
+    fn segments_may_be_anywhere() {
+        let this = std::env::current_exe().unwrap();
+        let mut bytes = std::fs::read(this).unwrap();
+        let number = |bytes: &[u8], at: usize, len: usize| {
+            let bytes = bytes[at..at + len].iter().rev();
+            bytes.fold(0, |number, byte| (number << 8) | usize::from(*byte))
+        };
+        let (headers, size) = (number(&bytes, 0x20, 8), number(&bytes, 0x36, 2));
+        for header in 0..number(&bytes, 0x38, 2) {
+            let offset = headers + header * size + 8;
+            bytes[offset..offset + 8].fill(0xff);
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), &bytes).unwrap();
+        let id = build_id(file.path());
+        // No place in it has a number, but the first.
+        let file = MappedFile {
+            path: file.path().to_str().unwrap().to_owned(),
+            build_id: id,
+        };
+        let found = functions(&file, None).unwrap();
+        assert!(
+            found.iter().all(|function| function.offset == u64::MAX),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn functions_of_this_program_are_found() {
+        let this = std::env::current_exe().unwrap();
+        let id = build_id(&this);
+        let own = |path: &Path, build_id: Option<&str>| MappedFile {
+            path: path.to_str().unwrap().to_owned(),
+            build_id: build_id.map(str::to_owned),
+        };
+        let functions = |path: &Path, id| functions(&own(path, id), None);
+        let all = functions(&this, id.as_deref()).unwrap();
+        let main = all.iter().find(|function| function.name == "main").unwrap();
+        assert!(main.size > 0 && main.offset > 0);
+        assert!(all
+            .iter()
+            .any(|f| f.name.ends_with("functions_of_this_program_are_found")));
+        assert!(id.is_some() && functions(&this, None).is_none());
+        assert!(functions(&this, Some("00")).is_none());
+        assert!(functions(Path::new("/etc/passwd"), None).is_none());
+    }
+
+    #[test]
+    fn a_function_without_a_size_ends_where_the_next_one_begins() {
+        let function = |offset, size, name: &str| Function {
+            offset,
+            size,
+            name: name.to_owned(),
+        };
+        let functions = sorted(vec![
+            function(0x30, 0, "c"),
+            function(0x10, 0, "a"),
+            function(0x20, 4, "b"),
+            function(0x20, 4, "a_name_of_b"),
+            function(0x20, 2, "a"),
+        ]);
+        assert_eq!(functions[0], function(0x10, 0x10, "a"));
+        assert_eq!(functions[1], function(0x20, 4, "a_name_of_b"));
+        assert_eq!(functions.len(), 3);
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Names of functions: the kernel's, and those of programs.
+//!
+//! The kernel's addresses are others after each boot, and a program's memory is gone when it ends. So what
+//! was mapped where is [recorded](recorder) beside the trace, in [`mappings::FILE`]; and the names that a
+//! trace needs are [saved](saved) with it, in [`saved::FILE`], to read it elsewhere.
+
+#![forbid(unsafe_code)]
+
+mod contents;
+mod debuginfod;
+mod elf;
+mod kernel;
+mod lines;
+mod mappings;
+mod processes;
+mod programs;
+mod recorder;
+mod saved;
+mod stacks;
+
+pub use debuginfod::Servers;
+pub use elf::{build_id, functions};
+pub use kernel::KernelSymbol;
+pub use mappings::{MappedFile, Mappings};
+pub use programs::{Place, Programs};
+pub use recorder::Recorder;
+pub use saved::{Names, Saved};
+pub use stacks::{Side, Stacks};
+
+use ctf::Metadata;
+use kernel::Kernel;
+use std::path::Path;
+use terminal::say;
+
+/// The names that can be found for a trace.
+#[derive(Debug, Default)]
+pub struct Symbols {
+    kernel: Kernel,
+    programs: Programs,
+}
+
+impl Symbols {
+    /// Of the trace in `dir`: those that were saved with it; else those of this machine, the kernel's if
+    /// it is the boot in which the trace was recorded. What cannot be read is said.
+    pub fn of(dir: &Path, metadata: &Metadata) -> Self {
+        let saved = Saved::read(dir, metadata.uuid).unwrap_or_else(|error| {
+            say(format_args!("{error:#}"));
+            None
+        });
+        let mappings = Mappings::read(dir, metadata).unwrap_or_else(|error| {
+            say(format_args!("{error:#}"));
+            None
+        });
+        let lost = mappings.as_ref().map_or(0, |mappings| mappings.lost);
+        if lost > 0 {
+            say(format_args!(
+                "{lost} changes of what programs have mapped are not known: some of their functions have no \
+                 name, or that of another"
+            ));
+        }
+        let (kernel, functions) = match saved {
+            Some(saved) => (saved.kernel, saved.files),
+            None => (Kernel::running(metadata), Vec::new()),
+        };
+        Self {
+            kernel,
+            programs: Programs::new(mappings.unwrap_or_default(), functions),
+        }
+    }
+
+    /// Of a trace that is being recorded: the kernel's functions.
+    pub fn running(metadata: &Metadata) -> Self {
+        Self {
+            kernel: Kernel::running(metadata),
+            programs: Programs::default(),
+        }
+    }
+
+    /// From now on also these are asked, for programs that are not on this machine, and for what debug
+    /// information of them is not.
+    pub fn ask(&mut self, servers: Servers) {
+        self.programs.ask(servers);
+    }
+
+    /// The function of the kernel that an address is in.
+    pub fn kernel(&self, address: u64) -> Option<&KernelSymbol> {
+        self.kernel.find(address)
+    }
+
+    /// What a program had at an address, in the thread with this id, at a time of the trace's clock in
+    /// nanoseconds. Times do not go back from call to call.
+    pub fn user(&mut self, tid: i64, ns: u64, address: u64) -> Option<Place<'_>> {
+        self.programs.find(tid, ns, address)
+    }
+}

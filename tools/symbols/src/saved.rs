@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The names that a trace needs, saved beside it: a text, with a line for each function that occurs.
+//!
+//! ```text
+//! rtrace symbols 1
+//! trace UUID                  whose it is
+//! kernel
+//! ADDRESS SIZE NAME           functions of the kernel (numbers in hexadecimal), and of modules
+//! ADDRESS SIZE NAME [MODULE]
+//! file ID PATH                a file, as in the mappings
+//! OFFSET SIZE NAME            functions of the file, by their places in it
+//! ```
+
+use super::elf::Function;
+use super::kernel::{Kernel, KernelSymbol};
+use super::lines::Lines;
+use super::mappings::{escaped, unescaped, MappedFile};
+use anyhow::{bail, Context};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use system::access::Access;
+use system::new_file::NewFile;
+use system::regular_file;
+use terminal::printable;
+use uuid::Uuid;
+
+/// The file's name in a trace's directory. Readers of CTF leave it alone.
+pub const FILE: &str = ".symbols";
+
+const HEAD: &str = "rtrace symbols 1";
+
+/// What was saved.
+#[derive(Debug, Default)]
+pub struct Saved {
+    /// Functions of the kernel.
+    pub kernel: Kernel,
+    /// Functions of files.
+    pub files: Vec<(MappedFile, Vec<Function>)>,
+}
+
+/// Path and contents of a file beside a trace, or beside its chunks; none if there is none.
+pub fn beside(dir: &Path, name: &str) -> anyhow::Result<Option<(PathBuf, BufReader<File>)>> {
+    // A chunk has its own beside the others.
+    for dir in [dir.to_owned(), dir.join("..")] {
+        let path = dir.join(name);
+        match regular_file::open(&path) {
+            Ok(file) => return Ok(Some((path, BufReader::new(file)))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error).with_context(|| path.display().to_string()),
+        }
+    }
+    Ok(None)
+}
+
+/// Writes a file beside the trace in `dir`: all of it, or none. Its readers refuse a part.
+pub fn write_beside(
+    dir: &Path,
+    name: &str,
+    access: Access,
+    write: impl FnOnce(&mut &File) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    let path = dir.join(name);
+    let written = NewFile::create(&path, true).and_then(|new| {
+        access.set_file(new.file())?;
+        write(&mut new.file())?;
+        new.commit()
+    });
+    written.with_context(|| format!("cannot write {}", path.display()))
+}
+
+impl Saved {
+    /// What was saved with the trace in `dir`; none if nothing was, or with another trace.
+    pub fn read(dir: &Path, trace: Uuid) -> anyhow::Result<Option<Self>> {
+        let Some((path, text)) = beside(dir, FILE)? else {
+            return Ok(None);
+        };
+        Self::parse(text, trace).with_context(|| path.display().to_string())
+    }
+
+    /// Parses saved symbols; none if the text is of another trace.
+    pub fn parse(text: impl BufRead, trace: Uuid) -> anyhow::Result<Option<Self>> {
+        let mut lines = Lines::new(text);
+        if lines.head()? != HEAD {
+            bail!("its first line is not `{HEAD}`: another version of rtrace wrote it");
+        }
+        if lines.head()? != format!("trace {trace}") {
+            return Ok(None);
+        }
+        let mut kernel = Vec::new();
+        let mut files: Vec<(MappedFile, Vec<Function>)> = Vec::new();
+        while let Some((number, line)) = lines.next_line()? {
+            if line == "kernel" {
+                continue;
+            }
+            if let Some(file) = line.strip_prefix("file ") {
+                let (id, path) = file
+                    .split_once(' ')
+                    .with_context(|| format!("line {number}: `{line}`"))?;
+                let file = MappedFile {
+                    path: unescaped(path),
+                    build_id: Some(id.to_owned()).filter(|id| id != "-"),
+                };
+                files.push((file, Vec::new()));
+                continue;
+            }
+            let (place, size, name) =
+                function(line).with_context(|| format!("line {number}: `{line}`"))?;
+            match files.last_mut() {
+                Some((_, functions)) => functions.push(Function {
+                    offset: place,
+                    size,
+                    name,
+                }),
+                None => {
+                    let (name, module) = match name.split_once(' ') {
+                        Some((name, module)) => (name, Some(module)),
+                        None => (&*name, None),
+                    };
+                    let module = module.map(|module| module.trim_matches(['[', ']']).to_owned());
+                    kernel.push(KernelSymbol {
+                        address: place,
+                        size,
+                        name: name.to_owned(),
+                        module,
+                    });
+                }
+            }
+        }
+        for (_, functions) in &mut files {
+            functions.sort();
+        }
+        Ok(Some(Self {
+            kernel: Kernel::new(kernel),
+            files,
+        }))
+    }
+}
+
+/// Place, size and name of a function.
+fn function(line: &str) -> Option<(u64, u64, String)> {
+    let (place, rest) = line.split_once(' ')?;
+    let (size, name) = rest.split_once(' ')?;
+    let hex = |digits| u64::from_str_radix(digits, 16).ok();
+    // A trace may come from anywhere.
+    Some((hex(place)?, hex(size)?, printable(name)))
+}
+
+/// Functions that occur in a trace.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// Of the kernel.
+    pub kernel: BTreeSet<KernelSymbol>,
+    /// Of files.
+    pub files: BTreeMap<MappedFile, BTreeSet<Function>>,
+}
+
+impl Names {
+    /// Saves them with the trace in `dir`.
+    pub fn save(&self, dir: &Path, trace: Uuid, access: Access) -> anyhow::Result<()> {
+        write_beside(dir, FILE, access, |file| {
+            file.write_all(self.text(trace).as_bytes())
+        })
+    }
+
+    fn text(&self, trace: Uuid) -> String {
+        let mut lines = vec![
+            HEAD.to_owned(),
+            format!("trace {trace}"),
+            "kernel".to_owned(),
+        ];
+        for symbol in &self.kernel {
+            let KernelSymbol {
+                address,
+                size,
+                name,
+                module,
+            } = symbol;
+            let module = module.as_ref().map(|module| format!(" [{module}]"));
+            let module = module.unwrap_or_default();
+            lines.push(format!("{address:x} {size:x} {name}{module}"));
+        }
+        for (file, functions) in &self.files {
+            let id = file.build_id.as_deref().unwrap_or("-");
+            lines.push(format!("file {id} {}", escaped(&file.path)));
+            for Function { offset, size, name } in functions {
+                lines.push(format!("{offset:x} {size:x} {name}"));
+            }
+        }
+        lines.push(String::new());
+        lines.join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_not_left() {
+        use std::fs;
+        let dir = tempfile::tempdir().unwrap();
+        let written = write_beside(dir.path(), FILE, Access::default(), |file| {
+            file.write_all(b"rtrace sym")?;
+            Err(io::ErrorKind::StorageFull.into())
+        });
+        let error = format!("{:#}", written.unwrap_err());
+        assert!(
+            error.contains("cannot write") && error.contains(FILE),
+            "{error}"
+        );
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_is_saved_is_read() {
+        let symbol = |address, name: &str, module: Option<&str>| KernelSymbol {
+            address,
+            size: 0x10,
+            name: name.to_owned(),
+            module: module.map(str::to_owned),
+        };
+        let kernel = [
+            symbol(0xffff_ffff_8100_0000, "schedule", None),
+            symbol(0xffff_ffff_c000_0000, "probe", Some("rtrace")),
+        ];
+        let file = MappedFile {
+            path: "/a b\nc".to_owned(),
+            build_id: Some("12ab".to_owned()),
+        };
+        let function = Function {
+            offset: 0x20,
+            size: 3,
+            name: "operator new".to_owned(),
+        };
+        let names = Names {
+            kernel: kernel.iter().cloned().collect(),
+            files: [(file.clone(), [function.clone()].into())].into(),
+        };
+        let text = names.text(Uuid::nil());
+        let saved = Saved::parse(text.as_bytes(), Uuid::nil()).unwrap().unwrap();
+        for known in &kernel {
+            assert_eq!(saved.kernel.find(known.address + 3), Some(known));
+        }
+        assert_eq!(saved.kernel.find(0xffff_ffff_8100_0010), None);
+        assert_eq!(saved.files, [(file, vec![function])]);
+        assert!(Saved::parse(text.as_bytes(), Uuid::from_u128(1))
+            .unwrap()
+            .is_none());
+        let broken = text + "12 x y\n";
+        let error = format!(
+            "{:#}",
+            Saved::parse(broken.as_bytes(), Uuid::nil()).unwrap_err()
+        );
+        assert!(error.contains("line 8"), "{error}");
+    }
+}

@@ -3,7 +3,7 @@
 //! System calls of 32-bit programs. Two events stand for all of them, so that patterns of names (`*open*`) pick
 //! none.
 
-use crate::setup::Setup;
+use crate::session::setup::Setup;
 use rtrace_input::pattern::Pattern;
 use std::fs::File;
 use std::io::Read;

@@ -6,56 +6,29 @@
 
 #![forbid(unsafe_code)]
 
-mod advice;
 mod args;
-mod cgroup;
-mod channels;
+mod commands;
 mod compat;
-mod condition;
-mod config;
-mod control;
-mod doctor;
-mod earlier;
-mod functions;
-mod given;
-mod kernel_log;
-mod latency;
-mod launch;
-mod leftovers;
-mod list;
-mod live;
-mod maker;
-mod mark;
-mod on_drop;
+mod exit;
 mod options;
 mod probe;
-mod profile;
-mod record;
-mod recover;
+mod recording;
 mod report;
-mod sessions;
-mod setup;
-mod show;
-mod snapshot;
-mod snapshots;
+mod run;
+mod session;
 mod state;
-mod status;
-mod tasks;
-mod temporary;
-mod top;
-mod watch;
-mod workload;
 
 use anyhow::Context;
 use clap::CommandFactory;
+use commands::{
+    control, doctor, latency, list, mark, profile, recover, sessions, show, snapshot, status, top,
+};
+use exit::WRONG_USAGE;
 use options::Action;
-use setup::NothingChosen;
+use session::setup::NothingChosen;
 use std::process::ExitCode;
 
-/// A command line whose syntax is right, but that makes no sense.
-const WRONG_USAGE: u8 = 2;
-
-pub use config::parse as parse_config;
+pub use session::config::parse as parse_config;
 
 /// Does what the command line asks for.
 pub fn main() -> ExitCode {
@@ -63,7 +36,7 @@ pub fn main() -> ExitCode {
     let parsed = args::Cli::from_words(std::env::args_os()).and_then(options::from_cli);
     let (place, action) = parsed.unwrap_or_else(|error| error.exit());
     let done = match action {
-        Action::Record(mut options) => return record::record(&place, &mut options),
+        Action::Record(mut options) => return recording::record(&place, &mut options),
         Action::Profile(options) => return profile::profile(&place, *options),
         Action::Latency(options) => return latency::latency(&place, &options),
         Action::LatencyOf {

@@ -3,7 +3,7 @@
 //! `rtrace profile`, as typed.
 
 use super::AccessArgs;
-use crate::profile::Pace;
+use crate::commands::profile::Pace;
 use clap::Args;
 use control::BufferSize;
 use std::ffi::OsString;

@@ -3,7 +3,7 @@
 //! `rtrace record`, as typed.
 
 use super::{AccessArgs, NetworkArgs, SetupArgs};
-use crate::condition::Condition;
+use crate::run::condition::Condition;
 use clap::{ArgGroup, Args};
 use network::parse_address;
 use std::ffi::OsString;

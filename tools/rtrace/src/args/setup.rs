@@ -2,7 +2,7 @@
 
 //! What is recorded, as typed: the options that `rtrace record`, `rtrace start` and `rtrace trace` share.
 
-use crate::channels::ChannelArg;
+use crate::session::channels::ChannelArg;
 use clap::{ArgMatches, Args};
 use control::BufferSize;
 use rtrace_input::number;

@@ -2,7 +2,7 @@
 
 //! `rtrace top`, as typed.
 
-use crate::top::Column;
+use crate::commands::top::Column;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -5,9 +5,9 @@
 use super::record::Conditions;
 use super::{access, rows, Action};
 use crate::args::LatencyArgs;
-use crate::channels::{ChannelSetup, Filter};
-use crate::condition::Condition;
-use crate::setup::Setup;
+use crate::run::condition::Condition;
+use crate::session::channels::{ChannelSetup, Filter};
+use crate::session::setup::Setup;
 use control::{BufferSize, Latency as Measured, Mode, FIRST_CHANNEL};
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -21,8 +21,8 @@ pub use top::Top;
 use crate::args::{
     AccessArgs, Cli, Command, ListArgs, NetworkArgs, ReportArgs, StartArgs, StateArgs,
 };
-use crate::config::Config;
 use crate::report::Output;
+use crate::session::config::Config;
 use ::export::{Export, Target};
 use analysis::Question;
 use clap::error::ErrorKind;

@@ -5,10 +5,10 @@
 use super::record::{new_directory, Conditions, Record};
 use super::{access, rows};
 use crate::args::ProfileArgs;
-use crate::channels::ChannelSetup;
-use crate::profile::Pace;
-use crate::setup::Setup;
-use crate::tasks::Tasks;
+use crate::commands::profile::Pace;
+use crate::session::channels::ChannelSetup;
+use crate::session::setup::Setup;
+use crate::session::tasks::Tasks;
 use control::{BufferSize, Mode, FIRST_CHANNEL};
 use network::{Destination, Directory};
 use store::OutputOptions;

@@ -5,11 +5,11 @@
 use super::setup::{add_state, config};
 use super::{access, security, wrong};
 use crate::args::RecordArgs;
-use crate::channels::ChannelSetup;
-use crate::condition::Condition;
-use crate::given::Given;
-use crate::maker::Maker;
-use crate::setup::Setup;
+use crate::run::condition::Condition;
+use crate::session::channels::ChannelSetup;
+use crate::session::given::Given;
+use crate::session::maker::Maker;
+use crate::session::setup::Setup;
 use control::{BufferSize, Mode};
 use network::{Destination, Directory};
 use std::ffi::OsString;

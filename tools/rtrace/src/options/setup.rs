@@ -4,13 +4,13 @@
 
 use super::wrong;
 use crate::args::{ChoiceArgs, Cli, FunctionArgs, SetupArgs};
-use crate::channels::{self, patterns, ChannelArg, ChannelSetup, Filter};
-use crate::config::{self, Config};
-use crate::functions::{Functions, What};
-use crate::given::Given;
-use crate::setup::Setup;
+use crate::session::channels::{self, patterns, ChannelArg, ChannelSetup, Filter};
+use crate::session::config::{self, Config};
+use crate::session::functions::{Functions, What};
+use crate::session::given::Given;
+use crate::session::setup::Setup;
+use crate::session::tasks::Tasks;
 use crate::state;
-use crate::tasks::Tasks;
 use clap::error::ErrorKind;
 use clap::CommandFactory;
 use control::{Mode, FIRST_CHANNEL};

@@ -5,10 +5,10 @@
 use super::setup::choice;
 use super::{rows, security};
 use crate::args::{ChoiceArgs, FunctionArgs, ShowArgs};
-use crate::channels::pattern;
+use crate::commands::show::paths::Sources;
 use crate::compat::{self, Patterns};
-use crate::setup::Setup;
-use crate::show::paths::Sources;
+use crate::session::channels::pattern;
+use crate::session::setup::Setup;
 use control::{BufferSize, Mode};
 use decode::is_call;
 use network::{Credentials, Security};

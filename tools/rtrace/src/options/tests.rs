@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
 use super::*;
-use crate::channels::ChannelSetup;
-use crate::setup::Setup;
-use crate::show::paths::Sources;
+use crate::commands::show::paths::Sources;
+use crate::session::channels::ChannelSetup;
+use crate::session::setup::Setup;
 use control::{BufferSize, FIRST_CHANNEL};
 use store::{Every, Rotate};
 

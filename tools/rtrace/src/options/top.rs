@@ -3,9 +3,9 @@
 //! What `rtrace top` works with.
 
 use crate::args::TopArgs;
-use crate::channels::ChannelSetup;
-use crate::setup::Setup;
-use crate::top::Column;
+use crate::commands::top::Column;
+use crate::session::channels::ChannelSetup;
+use crate::session::setup::Setup;
 use control::{BufferSize, Mode, FIRST_CHANNEL};
 use std::path::PathBuf;
 use std::time::Duration;

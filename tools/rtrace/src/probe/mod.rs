@@ -8,9 +8,9 @@ mod spec;
 mod symbols;
 mod types;
 
-use crate::leftovers;
-use crate::maker::Maker;
 use crate::options::Place;
+use crate::session::leftovers;
+use crate::session::maker::Maker;
 use anyhow::{anyhow, bail, Context};
 use control::Tracer;
 use resolve::Refusal;

@@ -2,8 +2,8 @@
 
 //! Sessions that `rtrace record` makes for itself. Their name says who made them, unless the user chose it.
 
-use crate::leftovers;
-use crate::maker::Maker;
+use crate::session::leftovers;
+use crate::session::maker::Maker;
 use control::{Session, Tracer};
 use terminal::say;
 

@@ -2,9 +2,9 @@
 
 //! Whose events are recorded.
 
-use crate::cgroup;
-use crate::given::Given;
-use crate::maker::Maker;
+use crate::session::cgroup;
+use crate::session::given::Given;
+use crate::session::maker::Maker;
 use anyhow::{ensure, Context};
 use control::Session;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};

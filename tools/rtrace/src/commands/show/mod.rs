@@ -16,12 +16,12 @@ mod tree;
 mod watched;
 mod who;
 
-use crate::launch::cannot_run;
-use crate::live;
+use crate::exit::FAILED;
 use crate::options::{Input, Place, Show};
-use crate::record::FAILED;
-use crate::setup::Setup;
-use crate::workload::{self, Code};
+use crate::run::launch::cannot_run;
+use crate::run::live;
+use crate::run::workload::{self, Code};
+use crate::session::setup::Setup;
 use analysis::loss::Lost;
 use analysis::summary::cut;
 use analysis::text::totals;

@@ -2,9 +2,9 @@
 
 //! Waiting for what `--until` and `--snapshot-on` name, while a recording goes on.
 
-use crate::condition::{Condition, Happened};
-use crate::kernel_log::KernelLog;
 use crate::options::Conditions;
+use crate::run::condition::{Condition, Happened};
+use crate::run::kernel_log::KernelLog;
 use anyhow::Context;
 use control::{Session, Trigger, Triggered};
 use rtrace_input::trigger::Action;

@@ -3,7 +3,7 @@
 //! What an `rtrace record` that was killed by SIGKILL leaves behind: its session, and the events of its `-k`.
 //! The next one removes them, if their names say whose they were.
 
-use crate::maker::Maker;
+use crate::session::maker::Maker;
 use control::{LiveTrace, Tracer};
 use system::Error;
 use terminal::say;

@@ -2,14 +2,14 @@
 
 //! `rtrace record --snapshot-on`: a flight recorder that writes when something happens.
 
-use crate::condition::Happened;
-use crate::launch::Begun;
-use crate::on_drop::StopOnDrop;
 use crate::options::Record;
-use crate::record::{say_nothing, Recording, Verdict};
-use crate::snapshot;
+use crate::recording::snapshot;
+use crate::recording::{say_nothing, Recording, Verdict};
+use crate::run::condition::Happened;
+use crate::run::launch::Begun;
+use crate::run::workload::Event;
+use crate::session::on_drop::StopOnDrop;
 use crate::state;
-use crate::workload::Event;
 use anyhow::Context;
 use control::Session;
 use network::Directory;

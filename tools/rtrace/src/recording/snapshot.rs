@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace snapshot`: what the buffers hold at this moment.
+//! A snapshot: what the buffers of a session hold at this moment.
 
-use crate::options::Place;
 use control::snapshot::{self, Snapshot};
 use control::Session;
 use std::path::Path;
 use store::OutputOptions;
 use terminal::{bytes, say};
-
-/// Writes a snapshot to `dir`.
-pub fn snapshot(place: &Place, dir: &Path, options: OutputOptions) -> anyhow::Result<()> {
-    take(&place.session()?, dir, options)
-}
 
 /// Writes a snapshot of a session to `dir`.
 pub fn take(session: &Session, dir: &Path, options: OutputOptions) -> anyhow::Result<()> {

@@ -2,11 +2,11 @@
 
 //! How the command that `rtrace record` records begins, and what ends the recording.
 
-use crate::condition::Condition;
 use crate::options::Record;
+use crate::run::condition::Condition;
+use crate::run::watch::Watch;
+use crate::run::workload::{self, Code, Event, Run};
 use crate::state;
-use crate::watch::Watch;
-use crate::workload::{self, Code, Event, Run};
 use control::Session;
 use std::ffi::OsStr;
 use std::io;

@@ -2,11 +2,11 @@
 
 //! What is set in a session before a trace, from the command line or from a file.
 
-use crate::channels::{ChannelSetup, Texts};
-use crate::functions::Functions;
-use crate::given::Given;
-use crate::tasks::Tasks;
-use crate::temporary::Temporary;
+use crate::session::channels::{ChannelSetup, Texts};
+use crate::session::functions::Functions;
+use crate::session::given::Given;
+use crate::session::tasks::Tasks;
+use crate::session::temporary::Temporary;
 use control::{events, BufferSize, Channel, Mode, Session, Settings, FIRST_CHANNEL, TEXTS};
 use system::cpus;
 use terminal::say;
@@ -104,7 +104,7 @@ impl Setup {
     }
 
     /// Sets it, and says which of the CPUs are offline. On failure a part may have been set; see
-    /// [`Earlier`](crate::earlier::Earlier).
+    /// [`Earlier`](crate::session::earlier::Earlier).
     pub fn apply(&self, session: &Session) -> anyhow::Result<()> {
         self.set(session)?;
         let own = self

@@ -4,8 +4,8 @@
 
 use super::page::Page;
 use super::seconds::Receiver;
-use crate::live::Recording;
 use crate::options::Top;
+use crate::run::live::Recording;
 use anyhow::Context;
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::termios::{tcgetattr, tcgetwinsize, tcsetattr, LocalModes, OptionalActions, Termios};

@@ -2,14 +2,14 @@
 
 //! `rtrace latency`: the longest waits for a CPU, for its being given up, or for interrupts, while they happen.
 
-use crate::launch::cannot_run;
-use crate::on_drop::StopOnDrop;
+use crate::exit::FAILED;
 use crate::options::{Latency as Options, Place, TIMERS};
-use crate::record::FAILED;
-use crate::tasks::{self, check_namespace, Ends};
-use crate::temporary::Temporary;
-use crate::watch::Watch;
-use crate::workload::{self, Code, Event, Run};
+use crate::run::launch::cannot_run;
+use crate::run::watch::Watch;
+use crate::run::workload::{self, Code, Event, Run};
+use crate::session::on_drop::StopOnDrop;
+use crate::session::tasks::{self, check_namespace, Ends};
+use crate::session::temporary::Temporary;
 use analysis::delay::{Delay, What};
 use analysis::losses::Losses;
 use analysis::meanwhile::Meanwhile;

@@ -2,7 +2,7 @@
 
 //! A session's settings as they were before a trace, and putting them back.
 
-use crate::tasks::Tasks;
+use crate::session::tasks::Tasks;
 use control::{BufferSize, Channel, EventFilter, Session, Settings, TaskSet, TEXTS};
 use std::mem;
 use system::Result;

@@ -3,7 +3,7 @@
 //! Whose events there would be more of with each line that is printed: those of this process, and of
 //! those who bring its lines to a person's eyes.
 
-use crate::tasks::threads;
+use crate::session::tasks::threads;
 use std::fs;
 use std::process;
 

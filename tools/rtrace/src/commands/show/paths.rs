@@ -6,7 +6,7 @@
 //! descriptor. So it is said of later events only, and only if none between shows that the descriptor was
 //! closed or replaced.
 
-use crate::maker::Maker;
+use crate::session::maker::Maker;
 use analysis::descriptors::Descriptors;
 use analysis::schedule::Schedule;
 use analysis::schedule_events::Switch;

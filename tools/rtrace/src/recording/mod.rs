@@ -2,18 +2,23 @@
 
 //! `rtrace record`: a whole recording in one command.
 
-use crate::channels::ChannelSetup;
+pub mod snapshot;
+mod snapshots;
+
 use crate::compat::{self, Patterns};
-use crate::condition::NoTrigger;
-use crate::earlier::Earlier;
-use crate::launch::{begin, cannot_run, wait, Begun, End};
-use crate::maker::Maker;
-use crate::on_drop::{FreeOnDrop, StopOnDrop};
+use crate::exit::{FAILED, WRONG_USAGE};
 use crate::options::{Place, Record};
 use crate::probe::Probes;
-use crate::temporary::Temporary;
-use crate::watch::Watch;
-use crate::{advice, snapshots, workload, WRONG_USAGE};
+use crate::run::condition::NoTrigger;
+use crate::run::launch::{begin, cannot_run, wait, Begun, End};
+use crate::run::watch::Watch;
+use crate::run::workload;
+use crate::session::advice;
+use crate::session::channels::ChannelSetup;
+use crate::session::earlier::Earlier;
+use crate::session::maker::Maker;
+use crate::session::on_drop::{FreeOnDrop, StopOnDrop};
+use crate::session::temporary::Temporary;
 use anyhow::{bail, Context};
 use consumer::{Consumer, Sink, Source, State, Totals, Written};
 use control::{LiveTrace, Session};
@@ -34,8 +39,6 @@ use workload::{Code, Run};
 
 /// Events were lost, and that counts as failure.
 const LOST: Code = 124;
-/// rtrace failed, not the command.
-pub const FAILED: Code = 125;
 
 /// Records, and gives the exit code.
 pub fn record(place: &Place, options: &mut Record) -> ExitCode {

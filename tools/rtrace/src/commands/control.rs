@@ -2,11 +2,11 @@
 
 //! `rtrace start`, `rtrace stop`, `rtrace free` and `rtrace reset`.
 
-use crate::advice;
-use crate::channels::ChannelSetup;
-use crate::config::Config;
-use crate::earlier::Earlier;
 use crate::options::Place;
+use crate::session::advice;
+use crate::session::channels::ChannelSetup;
+use crate::session::config::Config;
+use crate::session::earlier::Earlier;
 use crate::state;
 use anyhow::bail;
 use control::{LiveTrace, Session};

@@ -2,8 +2,9 @@
 
 //! `rtrace profile`: samples of what the CPUs do, recorded and summarised.
 
+use crate::exit::FAILED;
 use crate::options::{Place, Profile};
-use crate::record::{record, FAILED};
+use crate::recording::record;
 use crate::report::{report, Output};
 use analysis::Question;
 use anyhow::bail;

@@ -3,8 +3,8 @@
 //! Tables one behind the other.
 
 use super::seconds::Receiver;
-use crate::live::Recording;
 use crate::options::Top;
+use crate::run::live::Recording;
 use analysis::Answer;
 use anyhow::Context;
 use rustix::event::{poll, PollFd, PollFlags};

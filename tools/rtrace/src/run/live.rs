@@ -2,14 +2,14 @@
 
 //! A session that is looked at while it records, and that is gone then.
 
-use crate::advice;
-use crate::on_drop::StopOnDrop;
 use crate::options::{Conditions, Place};
-use crate::setup::Setup;
-use crate::tasks::Ends;
-use crate::temporary::Temporary;
-use crate::watch::Watch;
-use crate::workload::{Code, Event, Run};
+use crate::run::watch::Watch;
+use crate::run::workload::{Code, Event, Run};
+use crate::session::advice;
+use crate::session::on_drop::StopOnDrop;
+use crate::session::setup::Setup;
+use crate::session::tasks::Ends;
+use crate::session::temporary::Temporary;
 use anyhow::{bail, Context};
 use consumer::viewer::{View, Viewer};
 use consumer::{Consumer, State, Totals};

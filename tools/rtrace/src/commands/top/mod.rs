@@ -11,8 +11,8 @@ mod tally;
 
 pub use table::Column;
 
-use crate::live;
 use crate::options::{Place, Top};
+use crate::run::live;
 use analysis::loss::Lost;
 use analysis::summary::cut;
 use analysis::text::totals;

@@ -2,10 +2,10 @@
 
 //! What is recorded: a command, or the time until a signal, and what happens meanwhile.
 
-use crate::condition::Happened;
 use crate::options::Conditions;
-use crate::tasks::Ends;
-use crate::watch::Watch;
+use crate::run::condition::Happened;
+use crate::run::watch::Watch;
+use crate::session::tasks::Ends;
 use anyhow::Context;
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::fs::{accessat, Access, AtFlags, CWD};

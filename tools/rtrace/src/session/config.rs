@@ -3,10 +3,10 @@
 //! What is recorded as a TOML file: `rtrace record --config FILE`, `rtrace start --config FILE`.
 
 use crate::args::{aux_size, filter, pattern};
-use crate::channels::{self, patterns, ChannelSetup, Filter, Texts};
-use crate::given::Given;
-use crate::setup::Setup;
-use crate::tasks::Tasks;
+use crate::session::channels::{self, patterns, ChannelSetup, Filter, Texts};
+use crate::session::given::Given;
+use crate::session::setup::Setup;
+use crate::session::tasks::Tasks;
 use control::{BufferSize, Mode, TEXTS};
 use rtrace_input::name;
 use serde::Deserialize;
@@ -271,23 +271,23 @@ mod tests {
     fn samples() {
         for (text, names) in [
             (
-                include_str!("../../../samples/scheduling.toml"),
+                include_str!("../../../../samples/scheduling.toml"),
                 &["channel0", "processes"][..],
             ),
             (
-                include_str!("../../../samples/interrupts.toml"),
+                include_str!("../../../../samples/interrupts.toml"),
                 &["channel0", "switches"],
             ),
             (
-                include_str!("../../../samples/syscalls.toml"),
+                include_str!("../../../../samples/syscalls.toml"),
                 &["channel0", "switches", "timers"],
             ),
             (
-                include_str!("../../../samples/slow-calls.toml"),
+                include_str!("../../../../samples/slow-calls.toml"),
                 &["channel0", "waits"],
             ),
             (
-                include_str!("../../../samples/failed-calls.toml"),
+                include_str!("../../../../samples/failed-calls.toml"),
                 &["channel0"],
             ),
         ] {

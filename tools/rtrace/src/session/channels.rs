@@ -2,7 +2,7 @@
 
 //! The channels of a recording: `channel0`, and those that are asked for.
 
-use crate::given::Given;
+use crate::session::given::Given;
 use control::{BufferSize, Mode, FIRST_CHANNEL};
 use decode::is_call;
 use rtrace_input::name;

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The commands, one file or folder each. A command uses no other command.
+
+pub mod control;
+pub mod doctor;
+pub mod latency;
+pub mod list;
+pub mod mark;
+pub mod profile;
+pub mod recover;
+pub mod sessions;
+pub mod show;
+pub mod snapshot;
+pub mod status;
+pub mod top;

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The session of a recording: how it is set up, from the command line or a file, and what is left of it.
+
+pub mod advice;
+pub mod cgroup;
+pub mod channels;
+pub mod config;
+pub mod earlier;
+pub mod functions;
+pub mod given;
+pub mod leftovers;
+pub mod maker;
+pub mod on_drop;
+pub mod setup;
+pub mod tasks;
+pub mod temporary;

@@ -4,6 +4,7 @@
 //! table (`rust/source/syscall/table.rs`).
 
 use super::meaning::{Meaning, Name};
+use nix::libc;
 
 /// Values, which may be negative.
 macro_rules! values {

@@ -2,8 +2,7 @@
 
 //! The consumer's place among the tasks that it observes.
 
-use nix::unistd::{getpid, getsid};
-use rustix::process::setpriority_process;
+use rustix::process::{getpid, getsid, setpriority_process};
 use std::fs;
 
 /// The most urgent nice value.

@@ -105,6 +105,11 @@ impl<K: PartialEq, T> Begun<K, T> {
         })
     }
 
+    /// What a thread had begun under this key is forgotten: its end is missing.
+    pub fn cut(&mut self, doer: Doer, key: &K) -> Option<T> {
+        self.take(doer, key).map(|open| open.what)
+    }
+
     fn take(&mut self, doer: Doer, key: &K) -> Option<Open<K, T>> {
         let open = self.open.get_mut(&doer)?;
         let place = open.iter().position(|open| open.key == *key)?;
@@ -119,6 +124,12 @@ impl<K: PartialEq, T> Begun<K, T> {
     pub fn open(&self) -> impl Iterator<Item = (&K, &T)> {
         let open = self.open.values().flatten();
         open.map(|open| (&open.key, &open.what))
+    }
+
+    /// The trace is over. Returns what has not ended.
+    pub fn rest(&mut self) -> Vec<T> {
+        let open = self.open.drain().flat_map(|(_, open)| open);
+        open.map(|open| open.what).collect()
     }
 
     /// A CPU has switched. Returns what is forgotten: its end could be that of another.

@@ -5,6 +5,7 @@
 use analysis::schedule::{Schedule, Span};
 use analysis::schedule_events::Switch;
 pub use analysis::whose::Task;
+use analysis::Moment;
 use ctf::Event;
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, Write};
@@ -59,6 +60,18 @@ pub struct Now<'a> {
     pub switch: Option<Switch<'a>>,
     /// Who runs where: after the event.
     pub schedule: &'a Schedule,
+}
+
+impl<'a> Now<'a> {
+    /// The same, as the analyses know it.
+    pub fn moment(&self, event: &Event<'_>) -> Moment<'a> {
+        Moment {
+            time: event.timestamp,
+            cpu: self.place,
+            schedule: self.schedule,
+            task: self.task,
+        }
+    }
 }
 
 /// Events that are missing on a CPU.

@@ -3,13 +3,13 @@
 //! When each thread was in which system call. An entry and an exit are one call as
 //! `rtrace report --syscalls` has it.
 
+use analysis::begun::{Begun, Doer};
 use analysis::schedule::Schedule;
 use analysis::schedule_events::Switch;
 use analysis::syscalls::{edge, Edge, Names, Which, ERRORS};
-use analysis::tasks::{Life, Serial};
+use analysis::tasks::Life;
 use analysis::{integer, key, Catalogue, EventKey, Moment};
 use ctf::Event;
-use std::collections::HashMap;
 
 /// The system calls of a trace at a moment.
 #[derive(Debug)]
@@ -17,8 +17,8 @@ pub struct Calls {
     events: Vec<(EventKey, Kind)>,
     /// The names of the calls.
     pub names: Names,
-    /// By thread: the place of the call that it is in, and since when.
-    open: HashMap<Serial, (u32, u64)>,
+    /// By thread: the place of the call that it is in.
+    open: Begun<(), u32>,
 }
 
 /// What an event is.
@@ -55,7 +55,7 @@ impl Calls {
         Self {
             events,
             names,
-            open: HashMap::new(),
+            open: Begun::default(),
         }
     }
 
@@ -67,31 +67,26 @@ impl Calls {
     /// One of these events; if a call ends with it, which.
     pub fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) -> Option<Call> {
         let kind = self.events[which].1;
-        let schedule = now.schedule;
         let task = now.task?;
         // The idle task makes no calls.
-        let serial = task.serial?;
-        let open = self.open.remove(&serial);
+        let thread = Doer::Thread(task.serial?);
         let place = self.names.place(kind.call, event) as u32;
         match kind.edge {
             Edge::Entry => {
-                if schedule.is_whole(now.cpu) && (schedule.all_whole() || schedule.runs(task.tid)) {
-                    self.open.insert(serial, (place, now.time));
-                }
+                self.open.begin(thread, (), place, now);
                 None
             }
             Edge::Exit { ret, id } => {
-                let (call, from) = open?;
+                let open = self.open.end(thread, &(), now)?;
                 // The end of rt_sigreturn says nothing of it.
                 let is_return = id.is_some_and(|id| integer(event.value(id)) == Some(-1));
-                let is_it = self.names.is_end_of(place as usize, call as usize)
-                    && !is_return
-                    && schedule.is_whole(now.cpu);
+                let call = open.what;
+                let is_it = self.names.is_end_of(place as usize, call as usize) && !is_return;
                 let ret = integer(event.value(ret));
                 is_it.then_some(Call {
                     thread: (task.tid, task.life),
                     call,
-                    from,
+                    from: open.since,
                     failed: ret.is_some_and(|ret| ERRORS.contains(&ret)),
                 })
             }
@@ -99,20 +94,14 @@ impl Calls {
     }
 
     /// A CPU went from one task to another.
-    pub fn switch(&mut self, switch: &Switch<'_>, schedule: &Schedule) {
-        // Where events are missing it may go on. If it has ended, its last call does not return.
-        let is_gone = !schedule.all_whole() || switch.left.is_end();
-        let gone = switch.instead_of.into_iter();
-        for tid in gone.chain(is_gone.then_some(switch.prev_tid)) {
-            if let Some(serial) = schedule.serial(tid) {
-                self.open.remove(&serial);
-            }
-        }
+    pub fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
+        self.open.switch(switch, now);
+        // The last call of a thread does not return.
+        self.open.ended(switch, now);
     }
 
     /// On a CPU events may be missing from here on.
     pub fn lost(&mut self, schedule: &Schedule) {
-        let runners = schedule.runners();
-        self.open.retain(|serial, _| runners.contains(serial));
+        self.open.lost(schedule);
     }
 }

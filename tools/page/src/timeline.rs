@@ -128,7 +128,7 @@ impl Analysis for Gather<'_> {
     }
 
     fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
-        self.0.calls.switch(switch, now.schedule);
+        self.0.calls.switch(switch, now);
     }
 
     fn lost(&mut self, schedule: &Schedule) {

@@ -9,12 +9,13 @@
 
 mod json;
 
-use super::format::{Format, Loss, Now, Task};
+use super::format::{Format, Loss, Now};
 use super::values::Line;
+use analysis::begun::{Begun, Doer};
 use analysis::interrupts::Interrupts;
 use analysis::schedule::{Schedule, Span, State};
 use analysis::syscalls::{edge, is_end_of, CallName, Edge};
-use analysis::tasks::{Life, Serial};
+use analysis::tasks::Life;
 use analysis::{integer, key, Catalogue, EventKey};
 use ctf::{Clock, Event, Metadata};
 use json::{Entry, Fields, Track};
@@ -43,7 +44,7 @@ pub struct Chrome {
     interrupting: HashMap<EventKey, usize>,
     syscalls: HashMap<EventKey, Rc<(CallName, Edge)>>,
     /// By thread: the call that it is in.
-    open: HashMap<Serial, Open>,
+    open: Begun<(), Open>,
     /// By thread or process id: its last life, and how many were before.
     lives: HashMap<i64, (Life, i64)>,
     /// The names of the tracks that have one.
@@ -77,7 +78,7 @@ impl Chrome {
             syscalls: layouts
                 .filter_map(|layout| Some((key(layout), Rc::new(edge(layout)?))))
                 .collect(),
-            open: HashMap::new(),
+            open: Begun::default(),
             lives: HashMap::new(),
             names: HashMap::new(),
             is_first: true,
@@ -175,12 +176,11 @@ impl Chrome {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let track = self.track(now, out)?;
-        let schedule = now.schedule;
-        let is_known = |task: &Task<'_>| {
-            schedule.is_whole(now.place) && (schedule.all_whole() || schedule.runs(task.tid))
-        };
-        let task = now.task.filter(is_known);
-        let Some(thread) = task.and_then(|task| task.serial) else {
+        let (moment, thread) = (now.moment(event), thread(now));
+        if let Some(before) = thread.and_then(|thread| self.open.cut(thread, &())) {
+            self.close(before, now.ns, Some("not recorded"), out)?;
+        }
+        let Some(thread) = thread.filter(|thread| thread.is_followed(&moment)) else {
             let name = format!("{name} (entry)");
             return self.put(&Entry::instant(&name, track, now.ns, Fields(event)), out);
         };
@@ -190,24 +190,29 @@ impl Chrome {
             since: now.ns,
             args: serde_json::to_value(Fields(event))?,
         };
-        match self.open.insert(thread, open) {
-            Some(before) => self.close(before, now.ns, Some("not recorded"), out),
-            None => Ok(()),
-        }
+        self.open.begin(thread, (), open, &moment);
+        Ok(())
     }
 
     fn exit(
         &mut self,
         name: &str,
-        ret: usize,
+        (ret, id): (usize, Option<usize>),
         event: &Event<'_>,
         now: &Now<'_>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let track = self.track(now, out)?;
-        let open = now.task.and_then(|task| self.open.remove(&task.serial?));
+        let open = thread(now).and_then(|thread| self.open.cut(thread, &()));
+        // The end of rt_sigreturn: the result is a register of what the signal had interrupted.
+        if id.is_some_and(|id| integer(event.value(id)) == Some(-1)) {
+            return match open {
+                Some(open) => self.close(open, now.ns, Some("no result"), out),
+                None => Ok(()),
+            };
+        }
         match open {
-            Some(mut open) if is_end_of(name, &open.name) => {
+            Some(mut open) if now.schedule.is_whole(now.place) && is_end_of(name, &open.name) => {
                 if let Some(ret) = integer(event.value(ret)) {
                     open.args["ret"] = ret.into();
                 }
@@ -250,6 +255,11 @@ impl Chrome {
     }
 }
 
+/// The thread that makes a call. The idle task makes none.
+fn thread(now: &Now<'_>) -> Option<Doer> {
+    now.task?.serial.map(Doer::Thread)
+}
+
 impl Format for Chrome {
     fn begin(&mut self, _ns: u64, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(b"{\"displayTimeUnit\":\"ns\",\"otherData\":")?;
@@ -259,22 +269,26 @@ impl Format for Chrome {
 
     fn event(&mut self, event: &Event<'_>, now: &Now<'_>, out: &mut dyn Write) -> io::Result<()> {
         let key = key(event.layout);
-        if let (Some(switch), true) = (now.switch, self.switch == Some(key)) {
+        if let Some(switch) = now.switch {
+            let moment = now.moment(event);
+            for open in self.open.switch(&switch, &moment) {
+                self.close(open, now.ns, Some("lost"), out)?;
+            }
             // A thread that ends does not come back from its last call.
-            let ended = switch.left.is_end().then_some(switch.prev_tid);
-            let ended = ended.and_then(|tid| now.schedule.serial(tid));
-            return match ended.and_then(|thread| self.open.remove(&thread)) {
-                Some(open) => self.close(open, now.ns, Some("the thread ended"), out),
-                None => Ok(()),
-            };
+            for open in self.open.ended(&switch, &moment) {
+                self.close(open, now.ns, Some("the thread ended"), out)?;
+            }
+        }
+        if self.switch == Some(key) {
+            return Ok(());
         }
         if let Some(&which) = self.interrupting.get(&key) {
             return self.interrupt(which, event, now, out);
         }
         match self.syscalls.get(&key).cloned().as_deref() {
             Some((name, Edge::Entry)) => self.entry(&name.of(event), event, now, out),
-            Some((name, Edge::Exit { ret, .. })) => {
-                self.exit(&name.of(event), *ret, event, now, out)
+            Some((name, Edge::Exit { ret, id })) => {
+                self.exit(&name.of(event), (*ret, *id), event, now, out)
             }
             None => {
                 let track = self.track(now, out)?;
@@ -323,19 +337,14 @@ impl Format for Chrome {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         self.interrupts.lose(cpu);
-        // Who runs on a CPU of which nothing is missing is not on this one.
-        let gone: Vec<Serial> = self.open.keys().copied().collect();
-        let runners = schedule.runners();
-        for thread in gone.into_iter().filter(|thread| !runners.contains(thread)) {
-            if let Some(open) = self.open.remove(&thread) {
-                self.close(open, ns, Some("lost"), out)?;
-            }
+        for open in self.open.lost(schedule) {
+            self.close(open, ns, Some("lost"), out)?;
         }
         Ok(())
     }
 
     fn end(&mut self, ns: u64, out: &mut dyn Write) -> io::Result<()> {
-        for (_, open) in std::mem::take(&mut self.open) {
+        for open in self.open.rest() {
             self.close(open, ns, Some("behind the end"), out)?;
         }
         out.write_all(b"\n]}\n")

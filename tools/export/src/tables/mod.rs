@@ -15,7 +15,7 @@ use super::format::{Format, Loss, Now};
 use super::pass::{self, Exported};
 use super::Interruption;
 use analysis::schedule::{Schedule, Span};
-use analysis::{Catalogue, EventKey, Moment};
+use analysis::{Catalogue, EventKey};
 use anyhow::{bail, Context};
 use calls::Calls;
 use ctf::{Clock, Event, Item};
@@ -202,12 +202,7 @@ impl Writer {
 
 impl Format for Writer {
     fn event(&mut self, event: &Event<'_>, now: &Now<'_>, _out: &mut dyn Write) -> io::Result<()> {
-        let moment = Moment {
-            time: event.timestamp,
-            cpu: now.place,
-            schedule: now.schedule,
-            task: now.task,
-        };
+        let moment = now.moment(event);
         let folder = &mut self.folder;
         self.events
             .event(event, now, folder)

@@ -36,10 +36,6 @@ pub enum Begin {
 #[derive(Debug, Default)]
 pub struct Calls {
     open: HashMap<Serial, Call>,
-    /// Streams of which events may be missing at the moment.
-    broken: usize,
-    /// Calls that began before this may have ended where events were lost.
-    sure_from: u64,
 }
 
 impl Calls {
@@ -48,27 +44,17 @@ impl Calls {
         self.open.insert(thread, call)
     }
 
-    /// A call of this name ends; without a name, whichever it is.
-    pub fn end(&mut self, thread: Serial, name: Option<&str>) -> Begin {
+    /// A call of this name ends; without a name, whichever it is. `is_last`: nothing is missing since its thread
+    /// began the last one.
+    pub fn end(&mut self, thread: Serial, name: Option<&str>, is_last: bool) -> Begin {
         match self.open.remove(&thread) {
             None => Begin::Unknown,
-            Some(call) if self.broken > 0 || call.since < self.sure_from => Begin::Other(call),
+            Some(call) if !is_last => Begin::Other(call),
             Some(call) if name.is_some_and(|name| !is_end_of(name, &call.name)) => {
                 Begin::Other(call)
             }
             Some(call) => Begin::Known(call),
         }
-    }
-
-    /// Events of a stream may be missing from here on.
-    pub fn lose(&mut self) {
-        self.broken += 1;
-    }
-
-    /// None of that stream is, from this time on.
-    pub fn regain(&mut self, time: u64) {
-        self.broken = self.broken.saturating_sub(1);
-        self.sure_from = self.sure_from.max(time.saturating_add(1));
     }
 
     /// Those of a process that ends, in order of time.
@@ -125,19 +111,15 @@ mod tests {
     #[test]
     fn nothing_is_joined_across_a_loss() {
         let mut calls = Calls::default();
-        let read = |calls: &mut Calls, begin, end_name| {
-            assert!(calls.begin(1, call("read", begin, 1)).is_none());
-            kind(calls.end(1, end_name))
+        let read = |calls: &mut Calls, end_name, is_last| {
+            assert!(calls.begin(1, call("read", 10, 1)).is_none());
+            kind(calls.end(1, end_name, is_last))
         };
-        assert_eq!(read(&mut calls, 10, Some("read")), "known");
-        assert_eq!(read(&mut calls, 10, None), "known");
-        assert_eq!(read(&mut calls, 10, Some("write")), "other");
-        calls.lose();
-        assert_eq!(read(&mut calls, 20, Some("read")), "other");
-        calls.regain(30);
-        assert_eq!(read(&mut calls, 30, Some("read")), "other");
-        assert_eq!(read(&mut calls, 31, Some("read")), "known");
-        assert_eq!(kind(calls.end(1, Some("read"))), "unknown");
+        assert_eq!(read(&mut calls, Some("read"), true), "known");
+        assert_eq!(read(&mut calls, None, true), "known");
+        assert_eq!(read(&mut calls, Some("write"), true), "other");
+        assert_eq!(read(&mut calls, Some("read"), false), "other");
+        assert_eq!(kind(calls.end(1, Some("read"), true)), "unknown");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use analysis::head::Extent;
 use analysis::loss::{Lost, DAMAGED};
 use analysis::syscalls::Syscalls;
 use analysis::text::lower_bounds;
-use analysis::{key, Analysis, Catalogue, EventKey};
+use analysis::{key, Analysis, Catalogue, EventKey, Moment};
 use consumer::viewer::View;
 use ctf::{Event, Item, Metadata};
 use std::collections::HashMap;
@@ -102,7 +102,10 @@ impl Lines {
         Ok(Described {
             page: Page::new(output, metadata.clock),
             forms: HashMap::new(),
-            dispatch: Dispatch::new(&catalogue, vec![Box::new(Watched { paths, summary })]),
+            dispatch: Dispatch::new(
+                &catalogue,
+                vec![Box::new(Watched::new(&catalogue, paths, summary))],
+            ),
         })
     }
 }
@@ -148,16 +151,13 @@ impl View for Lines {
                 if missing.any() {
                     page.note(&missing);
                 }
-                // It ends with an `Item::Whole`.
                 if packet.packets_lost > 0 || packet.events_lost > 0 {
-                    page.calls.lose();
                     // It may be among those that are lost.
                     self.hidden.before = None;
                 }
             }
             Item::Whole { timestamp } => {
                 dispatch.whole(stream, *timestamp);
-                page.calls.regain(*timestamp);
                 page.reach(*timestamp);
             }
             Item::Event(event) => {
@@ -169,13 +169,11 @@ impl View for Lines {
                 dispatch.lose_from(stream, *timestamp);
                 page.reach(*timestamp);
                 page.note(&DAMAGED);
-                page.calls.lose();
                 self.hidden.before = None;
             }
             Item::End { partial } => {
                 if self.lost.is_cut(*partial) {
                     dispatch.cut(stream);
-                    page.calls.lose();
                 }
             }
         }
@@ -239,8 +237,11 @@ impl Described {
         }
         if is_printed {
             let owner = who.owner();
-            let (_, watched) = self.dispatch.parts();
-            self.page.event(form, who, event, &mut |fd| {
+            let (schedule, watched) = self.dispatch.parts();
+            let now = Moment::new(schedule, event, &happened);
+            let mut all = watched.iter_mut();
+            let is_end = all.any(|watched| watched.ends(form.kind, &now));
+            self.page.event(form, who, is_end, event, &mut |fd| {
                 let mut paths = watched
                     .iter_mut()
                     .filter_map(|watched| watched.paths.as_mut());

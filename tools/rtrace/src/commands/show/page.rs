@@ -50,8 +50,16 @@ impl Page {
         self.push(format_args!("{time} {what}\n"));
     }
 
-    /// An event of this form, whose it is, and which files the descriptors of that one stand for.
-    pub fn event(&mut self, form: &Form, who: Who, event: &Event<'_>, file_of: &mut FileOf<'_>) {
+    /// An event of this form, whose it is, whether it ends the last call of its thread, and which files the
+    /// descriptors stand for.
+    pub fn event(
+        &mut self,
+        form: &Form,
+        who: Who,
+        is_end: bool,
+        event: &Event<'_>,
+        file_of: &mut FileOf<'_>,
+    ) {
         self.now = event.timestamp;
         match form.kind {
             Kind::Event => {
@@ -65,7 +73,7 @@ impl Page {
                 // The end of rt_sigreturn: the result is a register of what the signal had interrupted.
                 let is_return = id.is_some_and(|id| integer(event.value(id)) == Some(-1));
                 let ret = (!is_return).then_some(ret);
-                self.exit(form, ret, who, event, file_of);
+                self.exit(form, (ret, is_end), who, event, file_of);
             }
         }
     }
@@ -126,18 +134,18 @@ impl Page {
         }
     }
 
-    /// A call ends, with a result in the field `ret`, if it has one.
+    /// A call ends, with a result in the field `ret`, if it has one. `is_end`: it is the last one of its thread.
     fn exit(
         &mut self,
         form: &Form,
-        ret: Option<usize>,
+        (ret, is_end): (Option<usize>, bool),
         mut who: Who,
         event: &Event<'_>,
         file_of: &mut FileOf<'_>,
     ) {
         let name = ret.map(|_| form.name(event));
         let begin = match who.serial {
-            Some(thread) => self.calls.end(thread, name.as_deref()),
+            Some(thread) => self.calls.end(thread, name.as_deref(), is_end),
             None => Begin::Unknown,
         };
         let mut arguments = form.arguments(event, file_of);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is gathered while lines are printed: the files of descriptors, and the table of system calls.
+//! What is gathered while lines are printed: which calls end, the files of descriptors, and the table of system calls.
 
+use super::arguments::Kind;
 use super::paths::Paths;
+use analysis::begun::Begun;
 use analysis::schedule::Schedule;
 use analysis::schedule_events::Switch;
-use analysis::syscalls::Syscalls;
-use analysis::{Analysis, Answer, EventKey, Moment};
+use analysis::syscalls::{edge, Syscalls};
+use analysis::{key, Analysis, Answer, Catalogue, EventKey, Moment};
 use ctf::Event;
 use serde_json::Value as Json;
 use std::fmt;
@@ -17,9 +19,39 @@ pub struct Watched {
     pub paths: Option<Paths>,
     /// The table of system calls.
     pub summary: Option<Syscalls>,
+    /// The begins and ends of calls.
+    events: Vec<EventKey>,
+    /// The threads that are in a call.
+    calls: Begun<(), ()>,
 }
 
 impl Watched {
+    /// For a trace with these events.
+    pub fn new(catalogue: &Catalogue<'_>, paths: Option<Paths>, summary: Option<Syscalls>) -> Self {
+        let calls = catalogue.events().filter(|layout| edge(layout).is_some());
+        Self {
+            paths,
+            summary,
+            events: calls.map(key).collect(),
+            calls: Begun::default(),
+        }
+    }
+
+    /// Whether an event of this kind ends the last call that its thread has begun: nothing in between is missing.
+    pub fn ends(&mut self, kind: Kind, now: &Moment<'_>) -> bool {
+        let Some(doer) = now.doer() else {
+            return false;
+        };
+        match kind {
+            Kind::Event => false,
+            Kind::Entry(_) => {
+                self.calls.begin(doer, (), (), now);
+                false
+            }
+            Kind::Exit { .. } => self.calls.end(doer, &(), now).is_some(),
+        }
+    }
+
     fn events_of_paths(&self) -> impl Iterator<Item = EventKey> + '_ {
         self.paths.iter().flat_map(Paths::events)
     }
@@ -28,14 +60,17 @@ impl Watched {
 impl Analysis for Watched {
     fn events(&self) -> Vec<EventKey> {
         let summary = self.summary.iter().flat_map(Analysis::events);
-        self.events_of_paths().chain(summary).collect()
+        let events = self.events_of_paths().chain(summary);
+        events.chain(self.events.iter().copied()).collect()
     }
 
     fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
         let paths = self.events_of_paths().count();
         match (which.checked_sub(paths), &mut self.paths, &mut self.summary) {
             (None, Some(paths), _) => paths.event(which, event, now),
-            (Some(which), _, Some(summary)) => summary.event(which, event, now),
+            (Some(which), _, Some(summary)) if which < summary.events().len() => {
+                summary.event(which, event, now);
+            }
             _ => {}
         }
     }
@@ -47,6 +82,8 @@ impl Analysis for Watched {
         if let Some(summary) = &mut self.summary {
             summary.switch(switch, now);
         }
+        self.calls.switch(switch, now);
+        self.calls.ended(switch, now);
     }
 
     fn lost(&mut self, schedule: &Schedule) {
@@ -56,6 +93,7 @@ impl Analysis for Watched {
         if let Some(summary) = &mut self.summary {
             summary.lost(schedule);
         }
+        self.calls.lost(schedule);
     }
 
     /// The table, if it is wanted.

@@ -3,10 +3,11 @@
 //! Implementations of the ring's and the write side's traits for the words.
 
 use super::chosen::{Chosen, Items};
+use super::record::gate::Passage;
 use super::record::gate::State;
 use super::ring::platform::{Local, Platform, Shared};
 use super::ring::slot::{Slot, Slots};
-use super::word::{CountAndFlags, LocalWord, SharedWord};
+use super::word::{compiler_barrier, full_barrier, CountAndFlags, LocalWord, SharedWord};
 
 impl Local for LocalWord {
     #[inline(always)]
@@ -76,7 +77,7 @@ impl<P: Platform<Local = LocalWord>, I: Items<Slot<P>>> Slots<P> for Chosen<Slot
     }
 }
 
-// SAFETY: Only `set_open` sets the first flag, by a release. Both functions that read it are
+// SAFETY: The number is 0 until `set_open`, which is a release. All functions that read it are
 // acquires.
 unsafe impl State for CountAndFlags {
     fn new() -> Self {
@@ -85,7 +86,7 @@ unsafe impl State for CountAndFlags {
     }
     #[inline(always)]
     fn enter(&self) -> bool {
-        self.take_if_only_first()
+        self.take_if_one()
     }
     #[inline(always)]
     fn leave(&self) {
@@ -97,13 +98,34 @@ unsafe impl State for CountAndFlags {
     }
     #[inline(always)]
     fn is_open(&self) -> bool {
-        self.is_first()
+        // `Passage::Open`.
+        self.is_one()
+    }
+    #[inline(always)]
+    fn passage(&self) -> Passage {
+        match self.number() {
+            0 => Passage::Closed,
+            1 => Passage::Open,
+            2 => Passage::Fenced,
+            _ => Passage::Held,
+        }
     }
     fn set_open(&self, open: bool) {
-        self.set_first(open);
+        self.set_number(open.into());
+    }
+    fn change(&self, from: Passage, to: Passage) -> bool {
+        self.change_number(from as u32, to as u32)
+    }
+    fn fence(&self) {
+        full_barrier();
+    }
+    fn is_empty(&self) -> bool {
+        let count = self.count().load();
+        compiler_barrier();
+        count == 1
     }
     #[inline(always)]
     fn set_watched(&self, watched: bool) {
-        self.set_second(watched);
+        self.set_flag(watched);
     }
 }

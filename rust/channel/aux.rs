@@ -36,14 +36,14 @@ pub(crate) struct AuxArea {
 }
 
 impl AuxArea {
-    /// An empty one for `cpu`, which need not be online. May sleep.
-    pub(super) fn new(setup: &Setup, cpu: u32) -> Result<Arc<Self>> {
+    /// Makes an empty area for `cpu`, which need not be online. May sleep.
+    pub(super) fn new(setup: &Setup, cpu: u32, is_isolated: bool) -> Result<Arc<Self>> {
         let size = setup.config.aux_size;
         let pages = KernelPages::new(size, cpu).ok_or(ENOMEM)?;
         let cursor = AuxCursor::new(OwnPages::new(PAGE_SIZE, cpu).ok_or(ENOMEM)?);
         let aux = Aux::new(size as u64, setup.config.mode).ok_or(EINVAL)?;
         let threshold = Threshold::of(&setup.config);
-        let (stopper, barriers) = (setup.stopper.clone(), setup.config.barriers.on(cpu));
+        let (stopper, barriers) = (setup.stopper.clone(), setup.config.barriers.on(is_isolated));
         Arc::pin_init(
             try_pin_init!(Self {
                 identity: Identity {
@@ -56,7 +56,7 @@ impl AuxArea {
                 // As perf's, a part of it, so that there is room while it is read.
                 watermark: (size as u64 / 4).max(PAGE_SIZE as u64),
                 finished: SharedWord::new(0),
-                wakeup <- StreamWakeup::new(threshold, stopper, barriers),
+                wakeup <- StreamWakeup::new(threshold, stopper, barriers, is_isolated),
                 cursor <- new_mutex!(cursor),
             }? Error),
             GFP_KERNEL,
@@ -84,11 +84,23 @@ impl AuxArea {
     /// Ends a chunk, as [`Aux::end`].
     pub(crate) fn end(&self, chunk: Chunk, written: u64) -> Told {
         let told = self.aux.end(chunk, written);
-        let is_due = || !self.overwrites() && self.aux.unread() >= self.watermark;
-        if self.wakeup.is_open_after_delivery() && is_due() {
+        if self.wakeup.wakes_at_delivery() && self.is_due() {
             self.wake();
         }
         told
+    }
+
+    /// Whether there is enough for the reader to be woken.
+    fn is_due(&self) -> bool {
+        !self.overwrites() && self.aux.unread() >= self.watermark
+    }
+
+    /// Wakes the reader if there is enough for it. In an interrupt of another CPU, because the area's CPU is
+    /// isolated.
+    pub(super) fn poll_tick(&self) {
+        if self.wakeup.is_open() && self.is_due() {
+            self.wakeup.wake_soon();
+        }
     }
 
     #[cold]

@@ -89,11 +89,16 @@ impl Entrance {
     pub(crate) fn admit<'a>(&self, waiting: Waiting<'a>, least: u64) -> Option<Entered<'a>> {
         match waiting.pass() {
             Ok(entered) => Buffer::admit(entered, least),
-            Err(waiting) => {
-                self.refuse(waiting);
-                None
-            }
+            Err(waiting) => self.admit_fenced(waiting),
         }
+    }
+
+    /// The same for a gate that is not open. Does not look whether the buffer is full.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn admit_fenced<'a>(&self, waiting: Waiting<'a>) -> Option<Entered<'a>> {
+        let passed = waiting.pass_fence();
+        passed.map_err(|waiting| self.refuse(waiting)).ok()
     }
 
     /// Refuses a record whose gate is closed.

@@ -24,6 +24,7 @@ pub(crate) mod stopper;
 mod stream;
 mod wakeup;
 pub(crate) mod watermark;
+mod writer;
 
 use crate::abi::header::Layout;
 use crate::abi::packet::Uuid;
@@ -52,6 +53,7 @@ use stopper::Stopper;
 use stream::Stream;
 use wakeup::StreamWakeup;
 use watermark::Threshold;
+use writer::Switch;
 
 /// One CPU's buffer, as its writers see it.
 pub(crate) type Buffer = record::buffer::Buffer<Kernel>;
@@ -142,13 +144,43 @@ impl PerCpuState {
     }
 }
 
-/// The periodic work on a stream. Runs on its CPU.
+/// Period in which the packets of an isolated CPU are looked for, in microseconds.
+const POLL_PERIOD_US: u32 = 10_000;
+
+/// The periodic work on a stream. Runs on the stream's CPU, or on another one if that CPU is isolated.
 #[pin_data]
 struct Timers {
+    is_isolated: bool,
     #[pin]
-    switch: Timer<Arc<Stream>>,
+    switch: Timer<Switch>,
     #[pin]
     read: Timer<Arc<Stream>>,
+    /// Wakes readers. Only for an isolated CPU.
+    #[pin]
+    poll: Timer<(Arc<Stream>, Option<Arc<AuxArea>>)>,
+}
+
+impl Timers {
+    /// Starts the timers. Runs on the stream's CPU, which the caller keeps online.
+    fn start(&self) {
+        let start = |timers: &mut &Self| {
+            timers.switch.start();
+            timers.read.start();
+            timers.poll.start();
+        };
+        let other = cpu::housekeeping().filter(|_| self.is_isolated);
+        let is_started = other.is_some_and(|cpu| cpu::run_on(cpu, &mut &*self, start).is_ok());
+        if !is_started {
+            start(&mut &*self);
+        }
+    }
+
+    /// Stops the timers. May sleep.
+    fn cancel(&self) {
+        self.switch.cancel();
+        self.read.cancel();
+        self.poll.cancel();
+    }
 }
 
 impl Channel {
@@ -263,20 +295,12 @@ impl Channel {
         self.cpus.of(cpu).map_or(0, |cpu| cpu.no_area.load())
     }
 
-    /// Closes the packet being written on `cpu`, on that CPU. May sleep.
+    /// Closes the packet being written on `cpu`: on that CPU, or in its place if it is isolated or offline. May
+    /// sleep.
     pub(crate) fn flush(&self, cpu: u32) -> Result {
-        let Some(stream) = self.stream(cpu) else {
-            return Ok(());
-        };
-        let cpus = NoHotplug::new();
-        if cpus.is_online(cpu) {
-            cpu::run_on(cpu, &mut stream.buffer(), |buffer| buffer.flush())
-        } else {
-            // It cannot come online while we stand in for it, and only one of us does.
-            let _cursor = stream.cursor.lock();
-            let _guard = NoPreempt::new();
-            stream.buffer().flush();
-            Ok(())
+        match self.stream(cpu) {
+            Some(stream) => writer::flush(self.buffers.ways(), stream),
+            None => Ok(()),
         }
     }
 
@@ -285,13 +309,22 @@ impl Channel {
     pub(crate) fn finish(&self) {
         for cpu in cpu::possible() {
             if let Some(stream) = self.stream(cpu) {
-                // A reader may be asleep; the flush of an online CPU cannot fail.
-                let _ = self.flush(cpu);
+                self.flush_last(cpu, stream);
                 stream.finish();
             }
             if let Some(area) = self.area(cpu) {
                 area.finish();
             }
+        }
+    }
+
+    /// Closes the last packet of `cpu`. Nothing can be recorded any more.
+    fn flush_last(&self, cpu: u32, stream: &Stream) {
+        if stream.ring().platform().is_isolated {
+            writer::flush_here(stream);
+        } else {
+            // A reader may be asleep; the flush of an online CPU cannot fail.
+            let _ = self.flush(cpu);
         }
     }
 
@@ -307,23 +340,31 @@ impl Channel {
         if this.timers.get().is_some() || !self.setup.cpus.has(cpu) {
             return Ok(());
         }
-        let (buffer, stream, timers) = match Self::make(&self.setup, cpu) {
+        // Asked once, because a cpuset may change it.
+        let is_isolated = cpu::is_isolated(cpu);
+        let area = self.make_area(cpu, is_isolated)?;
+        let made = self.make(&self.setup, cpu, is_isolated, area.as_ref());
+        let (buffer, stream, timers) = match made {
             Err(ENOMEM) if self.complete.load() != 0 => {
                 let config = self.setup.config.smallest();
-                let made = Self::make(
+                let made = self.make(
                     &Setup {
                         config,
                         region: None,
                         ..self.setup.clone()
                     },
                     cpu,
+                    is_isolated,
+                    area.as_ref(),
                 )?;
                 pr_warn!("CPU {cpu} gets the smallest buffer: there is no memory for its own\n");
                 made
             }
             made => made?,
         };
-        self.give_area(this, cpu)?;
+        if let Some(area) = area {
+            this.area.set(area);
+        }
         this.stream.set(stream);
         this.timers.set(timers);
         if let Some(place) = self.buffers.place(cpu) {
@@ -338,39 +379,56 @@ impl Channel {
         Ok(())
     }
 
-    /// Gives `cpu` its AUX area, if it shall have one. One that comes while others record may do without.
-    fn give_area(&self, this: &PerCpuState, cpu: u32) -> Result {
+    /// Makes the AUX area of `cpu`, if the channel has areas. A CPU that comes while others record may do without.
+    fn make_area(&self, cpu: u32, is_isolated: bool) -> Result<Option<Arc<AuxArea>>> {
         if !self.has_areas() {
-            return Ok(());
+            return Ok(None);
         }
-        match AuxArea::new(&self.setup, cpu) {
-            Ok(area) => {
-                this.area.set(area);
+        match AuxArea::new(&self.setup, cpu, is_isolated) {
+            Ok(area) => Ok(Some(area)),
+            Err(error) if self.complete.load() == 0 => Err(error),
+            Err(_) => {
+                pr_warn!("no memory for the AUX area of CPU {cpu}: its chunks are lost\n");
+                Ok(None)
             }
-            Err(error) if self.complete.load() == 0 => return Err(error),
-            Err(_) => pr_warn!("no memory for the AUX area of CPU {cpu}: its chunks are lost\n"),
         }
-        Ok(())
     }
 
-    fn make(setup: &Setup, cpu: u32) -> Result<(Arc<Buffer>, Arc<Stream>, Arc<Timers>)> {
+    fn make(
+        &self,
+        setup: &Setup,
+        cpu: u32,
+        is_isolated: bool,
+        area: Option<&Arc<AuxArea>>,
+    ) -> Result<(Arc<Buffer>, Arc<Stream>, Arc<Timers>)> {
         let config = setup.config;
         let wakeup = Arc::pin_init(
             StreamWakeup::new(
                 Threshold::of(&config),
                 setup.stopper.clone(),
-                config.barriers.on(cpu),
+                config.barriers.on(is_isolated),
+                is_isolated,
             ),
             GFP_KERNEL,
         )?;
-        let buffer = Arc::new(Self::make_buffer(setup, cpu, wakeup.clone())?, GFP_KERNEL)?;
+        let made = Self::make_buffer(setup, cpu, is_isolated, wakeup.clone())?;
+        let buffer = Arc::new(made, GFP_KERNEL)?;
         let stream = Arc::pin_init(Stream::new(buffer.clone(), wakeup, &config), GFP_KERNEL)?;
-        let (switched, read) = (stream.clone(), stream.clone());
+        let switch = Switch::new(self.buffers.ways(), &stream)?;
+        let (read, polled) = (stream.clone(), (stream.clone(), area.cloned()));
+        let poll_period_us = if is_isolated { POLL_PERIOD_US } else { 0 };
         let timers = Arc::pin_init(
             pin_init!(Timers {
-                switch <- Timer::new(
-                    switched, |stream, _| stream.switch_tick(), config.switch_period_us),
+                is_isolated,
+                switch <- Timer::new(switch, |switch, _| switch.tick(), config.switch_period_us),
                 read <- Timer::new(read, |stream, _| stream.read_tick(), config.read_period_us),
+                poll <- Timer::new(
+                    polled,
+                    |(stream, area), _| {
+                        stream.poll_tick();
+                        area.iter().for_each(|area| area.poll_tick());
+                    },
+                    poll_period_us),
             }),
             GFP_KERNEL,
         )?;
@@ -378,7 +436,12 @@ impl Channel {
     }
 
     /// The buffer of `cpu`, which need not be online; its memory is near to it. May sleep.
-    fn make_buffer(setup: &Setup, cpu: u32, wakeup: Arc<StreamWakeup>) -> Result<Buffer> {
+    fn make_buffer(
+        setup: &Setup,
+        cpu: u32,
+        is_isolated: bool,
+        wakeup: Arc<StreamWakeup>,
+    ) -> Result<Buffer> {
         let config = setup.config;
         let listed = ListedBuffer::new(setup, cpu)?;
         let area = match &setup.region {
@@ -400,7 +463,8 @@ impl Channel {
             setup.clock.reader(),
             Kernel {
                 cpu,
-                barriers: config.barriers.on(cpu),
+                is_isolated,
+                barriers: config.barriers.on(is_isolated),
                 location: KBox::new(
                     Location {
                         area,
@@ -433,8 +497,7 @@ impl hotplug::PerCpuState for Channel {
             Ok(()) => {}
         }
         if let Some(timers) = self.cpus.of(cpu).and_then(|this| this.timers.get()) {
-            timers.switch.start();
-            timers.read.start();
+            timers.start();
         }
         Ok(())
     }
@@ -444,13 +507,10 @@ impl hotplug::PerCpuState for Channel {
             return;
         };
         if let Some(timers) = this.timers.get() {
-            timers.switch.cancel();
-            timers.read.cancel();
+            timers.cancel();
         }
-        if let Some(buffer) = self.buffers.of(cpu) {
-            // This runs on that CPU; nested writers are what the ring is made for.
-            let _guard = NoPreempt::new();
-            buffer.flush();
+        if let Some(stream) = this.stream.get() {
+            writer::flush_here(stream);
         }
     }
 }

@@ -49,10 +49,10 @@ pub(crate) enum BarrierPolicy {
 }
 
 impl BarrierPolicy {
-    /// The barriers of `cpu`.
-    pub(super) fn on(self, cpu: u32) -> Barriers {
+    /// The barriers of a CPU.
+    pub(super) fn on(self, is_isolated: bool) -> Barriers {
         match self {
-            Self::Auto if cpu::is_isolated(cpu) => Barriers::Delivery,
+            Self::Auto if is_isolated => Barriers::Delivery,
             Self::Auto | Self::Reader => Barriers::Interrupt,
             Self::Writer => Barriers::Delivery,
         }
@@ -63,6 +63,8 @@ impl BarrierPolicy {
 pub(crate) struct Kernel {
     /// The CPU that writes.
     pub(super) cpu: u32,
+    /// Whether nothing may interrupt that CPU: a [`Deputy`](record::gate::Deputy) acts in its place.
+    pub(super) is_isolated: bool,
     pub(super) barriers: Barriers,
     pub(super) location: KBox<Location>,
 }

@@ -7,9 +7,9 @@
 
 use super::cursor::{HeldPacket, Seen};
 use super::stream::Stream;
+use super::writer::Writer;
 use super::Channel;
 use crate::abi::ioctl::MappedPacket;
-use crate::sys::cpu::NoHotplug;
 use crate::sys::errno::enodata;
 use crate::sys::mapping::Mapping;
 use crate::sys::pages::KernelPages;
@@ -41,10 +41,14 @@ impl<C> StreamReader<C> {
         self.channel.stream(self.cpu).ok_or_else(enodata)
     }
 
-    fn end_snapshot(stream: &Stream) {
-        let cpus = NoHotplug::new();
+    fn writer(&self) -> Writer<'_> {
+        Writer::new(self.channel.buffers.ways())
+    }
+
+    fn end_snapshot(&self, stream: &Stream) {
+        let writer = self.writer();
         let mut cursor = stream.cursor.lock();
-        cursor.end_snapshot(stream.buffer(), &cpus);
+        cursor.end_snapshot(stream.buffer(), &writer);
     }
 
     /// Puts the held packet back as if it had not been taken.
@@ -90,7 +94,7 @@ impl<C: Censor> StreamReader<C> {
 
     /// Takes the oldest packet. The caller has locked [`Stream::held`], which is empty.
     fn take(&self, stream: &Stream, by_read: bool) -> Result<HeldPacket> {
-        Self::finish_exchange(stream);
+        self.finish_exchange(stream);
         let mut cursor = stream.cursor.lock();
         let finished = stream.is_finished();
         let taken = cursor.take(stream.buffer(), finished, by_read);
@@ -176,7 +180,7 @@ impl<C: Censor> StreamReader<C> {
 
     /// The same, for who holds the lock of `held`.
     fn prepare_stream(&self, stream: &Stream) -> Result {
-        Self::finish_exchange(stream);
+        self.finish_exchange(stream);
         let needed = stream.cursor.lock().needed(stream.buffer())?;
         if let Some(len) = needed {
             // Without the cursor's lock: that much memory takes a while.
@@ -187,7 +191,7 @@ impl<C: Censor> StreamReader<C> {
         Ok(())
     }
 
-    /// Closes the packet being written and takes all packets, in one go on the writer's CPU. They come from
+    /// Closes the packet being written and takes all packets, in one go, as the [`Writer`]. They come from
     /// [`get`](Self::get), and the writer has other memory. Returns how many there are. As
     /// [`prepare`](Self::prepare); `EAGAIN`: the writer was in the way. May sleep.
     pub(crate) fn take_all(&self) -> Result<usize> {
@@ -197,15 +201,15 @@ impl<C: Censor> StreamReader<C> {
             return Err(EBUSY);
         }
         self.prepare_stream(stream)?;
-        let cpus = NoHotplug::new();
+        let writer = self.writer();
         let mut cursor = stream.cursor.lock();
-        cursor.take_all(stream.buffer(), &cpus)
+        cursor.take_all(stream.buffer(), &writer)
     }
 
     /// Tries again what a snapshot left undone.
-    fn finish_exchange(stream: &Stream) {
+    fn finish_exchange(&self, stream: &Stream) {
         if stream.cursor.lock().snapshot.is_exchanging() {
-            Self::end_snapshot(stream);
+            self.end_snapshot(stream);
         }
     }
 
@@ -286,7 +290,7 @@ impl<C> Drop for StreamReader<C> {
         self.unget();
         if let Ok(stream) = self.stream() {
             if stream.cursor.lock().snapshot.is_taken() {
-                Self::end_snapshot(stream);
+                self.end_snapshot(stream);
             }
             stream.cursor.lock().leave();
             stream.wakeup.close();

@@ -8,12 +8,11 @@
 //! buffer, as far as the writer has not used the place.
 
 use super::cursor::Cursor;
+use super::writer::Writer;
 use super::Buffer;
-use crate::arch::preempt::NoPreempt;
 use crate::record::memory::Pages as _;
 use crate::ring::exchange::{Taken, Vacated};
 use crate::ring::Mode;
-use crate::sys::cpu::{self, NoHotplug};
 use crate::sys::errno::eopnotsupp;
 use crate::sys::pages::KernelPages;
 use core::cmp::Reverse;
@@ -121,15 +120,15 @@ impl Cursor {
     /// Closes the packet being written and takes all, into the memory that was prepared. Returns how many there are.
     /// `EAGAIN`: a slot was written to all the time; the packets are in the buffer again, or still. May
     /// sleep.
-    pub(super) fn take_all(&mut self, buffer: &Buffer, cpus: &NoHotplug) -> Result<usize> {
+    pub(super) fn take_all(&mut self, buffer: &Buffer, writer: &Writer<'_>) -> Result<usize> {
         let spare = self.snapshot.spare.take().ok_or(EBUSY)?;
         let base = spare.base();
         let bank = buffer.add_bank(&mut self.reader, spare).ok_or(EBUSY)?;
         let platform = buffer.ring().platform();
         platform.location.listed.subbufs(bank, Some(base));
         self.snapshot.is_exchanging = true;
-        if !self.exchange_all(buffer, cpus) {
-            self.end_snapshot(buffer, cpus);
+        if !self.exchange_all(buffer, writer) {
+            self.end_snapshot(buffer, writer);
             return Err(EAGAIN);
         }
         if !self.snapshot.has_packets() {
@@ -138,21 +137,17 @@ impl Cursor {
         Ok(self.snapshot.taken.len())
     }
 
-    /// Has the writer's CPU exchange the memory of all slots. Whether it has.
-    fn exchange_all(&mut self, buffer: &Buffer, cpus: &NoHotplug) -> bool {
-        let cpu = buffer.ring().platform().cpu;
+    /// Exchanges the memory of all slots. Returns whether it has. May sleep.
+    fn exchange_all(&mut self, buffer: &Buffer, writer: &Writer<'_>) -> bool {
         for attempt in 0..TRIES {
             if attempt >= QUICK_TRIES {
                 fsleep(PAUSE);
             }
             let mut work = (buffer, &mut *self);
-            if cpus.is_online(cpu) {
-                // It stays online.
-                let _ = cpu::run_on(cpu, &mut work, |(buffer, cursor)| cursor.exchange(buffer));
-            } else {
-                let _guard = NoPreempt::new();
-                self.exchange(buffer);
-            }
+            // It does not fail: no CPU goes offline meanwhile.
+            let _ = writer.act(buffer.ring().platform(), &mut work, |(buffer, cursor)| {
+                cursor.exchange(buffer)
+            });
             if !self.snapshot.is_exchanging {
                 break;
             }
@@ -171,7 +166,7 @@ impl Cursor {
         true
     }
 
-    /// Exchanges what can be. On the writer's CPU, interrupts off; or in its place while it is offline.
+    /// Exchanges what can be exchanged. As the [`Writer`].
     fn exchange(&mut self, buffer: &Buffer) {
         let Self {
             reader, snapshot, ..
@@ -185,9 +180,9 @@ impl Cursor {
     }
 
     /// Ends the snapshot, if there is one: what was not read is in the buffer again. May sleep.
-    pub(super) fn end_snapshot(&mut self, buffer: &Buffer, cpus: &NoHotplug) {
+    pub(super) fn end_snapshot(&mut self, buffer: &Buffer, writer: &Writer<'_>) {
         self.restore_all(buffer);
-        if self.snapshot.is_exchanging && self.exchange_all(buffer, cpus) {
+        if self.snapshot.is_exchanging && self.exchange_all(buffer, writer) {
             self.restore_all(buffer);
         }
         self.free(buffer);

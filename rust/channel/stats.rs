@@ -19,6 +19,7 @@ struct Counts {
     too_large: u64,
     nested: u64,
     no_buffer: u64,
+    busy: u64,
     packets: u64,
     bytes: u64,
     read_packets: u64,
@@ -34,15 +35,16 @@ impl AddAssign for Counts {
 }
 
 impl Counts {
-    const NAMES: &'static str = "recorded overwritten full wrapped too_large nested no_buffer \
+    const NAMES: &'static str =
+        "recorded overwritten full wrapped too_large nested no_buffer busy \
                                  packets bytes read_packets read_records";
 
-    fn columns(self) -> [u64; 11] {
+    fn columns(self) -> [u64; 12] {
         let mut copy = self;
         copy.columns_mut().map(|column| *column)
     }
 
-    fn columns_mut(&mut self) -> [&mut u64; 11] {
+    fn columns_mut(&mut self) -> [&mut u64; 12] {
         [
             &mut self.recorded,
             &mut self.overwritten,
@@ -51,6 +53,7 @@ impl Counts {
             &mut self.too_large,
             &mut self.nested,
             &mut self.no_buffer,
+            &mut self.busy,
             &mut self.packets,
             &mut self.bytes,
             &mut self.read_packets,
@@ -78,6 +81,7 @@ impl Counts {
             too_large: lost(Lost::TooLarge),
             nested: lost(Lost::Nested),
             no_buffer,
+            busy: lost(Lost::Busy),
             packets,
             bytes,
             read_packets: cursor.packets,

@@ -97,15 +97,16 @@ impl Stream {
         self.wakeup.waiters().wake_all();
     }
 
-    /// Each switch period, in an interrupt on the buffer's CPU.
-    pub(super) fn switch_tick(&self) {
-        // A flight recorder that nobody reads keeps its packets full.
-        if self.wakeup.is_open() {
-            self.buffer.flush();
+    /// Wakes the reader if there is enough for it. In an interrupt of another CPU, because the buffer's CPU is
+    /// isolated.
+    pub(super) fn poll_tick(&self) {
+        if self.wakeup.is_open() && self.is_due() {
+            self.wakeup.wake_soon();
         }
     }
 
-    /// Each read period, in an interrupt on the buffer's CPU (Algorithm 8).
+    /// Each read period, in an interrupt on the buffer's CPU, or on another one if that CPU is isolated (Algorithm
+    /// 8).
     pub(super) fn read_tick(&self) {
         if self.wakeup.is_open() && self.ring().is_readable() {
             self.due.store(1);

@@ -21,6 +21,9 @@ pub(crate) struct StreamWakeup {
     threshold: Threshold,
     /// The side that orders the writer's store of `commit_seq` and its load of `opened`.
     barriers: Barriers,
+    /// Whether a timer of another CPU looks for packets, because the writer's CPU is isolated and must not interrupt
+    /// itself.
+    is_polled: bool,
     waiters: Arc<WaitQueue>,
     /// Told of each packet, too.
     stopper: Arc<Stopper>,
@@ -34,6 +37,7 @@ impl StreamWakeup {
         threshold: Threshold,
         stopper: Arc<Stopper>,
         barriers: Barriers,
+        is_polled: bool,
     ) -> impl PinInit<Self, Error> {
         pin_init::pin_init_scope(move || {
             let waiters = Arc::pin_init(WaitQueue::new(), GFP_KERNEL)?;
@@ -41,6 +45,7 @@ impl StreamWakeup {
                 opened: SharedWord::new(0),
                 threshold,
                 barriers,
+                is_polled,
                 work <- IrqWork::new(waiters.clone(), |waiters| waiters.wake_all()),
                 waiters,
                 stopper,
@@ -85,10 +90,13 @@ impl StreamWakeup {
         self.opened.load() != 0
     }
 
-    /// The same, once the writer has stored what tells readers that there is more (W4): `commit_seq`,
-    /// or an area's `head`.
+    /// Whether the writer wakes a reader who has the stream open, once it has stored what tells readers that
+    /// there is more (W4): `commit_seq`, or an area's `head`.
     #[inline(always)]
-    pub(super) fn is_open_after_delivery(&self) -> bool {
+    pub(super) fn wakes_at_delivery(&self) -> bool {
+        if self.is_polled {
+            return false;
+        }
         // With `Interrupt` nothing here makes the CPU keep that store before this load (store
         // buffering): the reader that sets `opened` does (R4).
         if self.barriers == Barriers::Delivery {
@@ -101,7 +109,7 @@ impl StreamWakeup {
     /// packets meanwhile. On the writer's CPU; any context, NMI included.
     pub(super) fn packet_ready(&self, unread: impl FnOnce() -> u64) {
         // Of what is unread it knows the past, which is more: it may wake too early, never too late.
-        if self.is_open_after_delivery() && self.threshold.is_passed(unread()) {
+        if self.wakes_at_delivery() && self.threshold.is_passed(unread()) {
             self.wake_soon();
         }
         self.stopper.packet_ready();

@@ -141,10 +141,10 @@ impl Probe {
         self.route.enter()
     }
 
-    /// Whether a context was stopped because the probe has to look first. If not, refuses and counts its
-    /// record. Any context, NMI included.
+    /// Whether a context was stopped because the probe has to look first, or because the gate is fenced: the handler
+    /// that looks can pass it. If not, refuses and counts its record. Any context, NMI included.
     pub(crate) fn has_diverted(&self, waiting: Waiting<'_>) -> bool {
-        let has_diverted = self.route.has_diverted(&waiting);
+        let has_diverted = self.route.has_diverted(&waiting) || !waiting.is_closed();
         if !has_diverted {
             self.refuse(waiting);
         }
@@ -209,7 +209,7 @@ impl<'a> Destination<'a> {
     pub(crate) fn count_too_large(&self) {
         let entered = match self.buffers.enter() {
             Ok(entered) => Some(entered),
-            Err(waiting) => waiting.pass().ok(),
+            Err(waiting) => waiting.pass_fence().ok(),
         };
         if let Some(entered) = entered {
             entered.target().ring().lost().count(Lost::TooLarge);

@@ -6,7 +6,7 @@
 use super::abi::packet::PacketHeader;
 use super::clock::{ClockSource, TraceClock};
 use super::format::Format;
-use super::gate::{Entry, Exclusive, Stopped};
+use super::gate::{Entry, Exclusive, Guarded, Stopped};
 use super::header::{EventHeader, RecordLabel};
 use super::memory::{self, Memory, PacketMemory, Pages, RecordWriter};
 use super::packet::{self, Identity};
@@ -63,6 +63,12 @@ pub struct Buffer<P: WritePlatform> {
     packets: P::Local,
     bytes: P::Local,
     wakeup: P::Wakeup,
+}
+
+impl<P: WritePlatform> Guarded for Buffer<P> {
+    fn count_busy(&self) {
+        self.ring.lost().count(Lost::Busy);
+    }
 }
 
 impl<P: WritePlatform> Buffer<P> {
@@ -383,8 +389,8 @@ impl<P: WritePlatform> Buffer<P> {
     }
 
     /// Closes the packet being written. Preemption is disabled; any context, NMI included. Runs on
-    /// the buffer's CPU. For an offline CPU it runs elsewhere, and the caller keeps that CPU
-    /// offline.
+    /// the buffer's CPU, or elsewhere in one of three cases: the caller keeps that CPU offline, is
+    /// the [`Deputy`](super::gate::Deputy) of its gate, or no record can be written any more.
     pub fn flush(&self) {
         if let Some(closed) = self.ring.switch(|| self.now()) {
             // For the records of interrupted contexts: see `TraceClock`.

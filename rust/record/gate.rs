@@ -35,6 +35,18 @@
 //! would cost each event an instruction. If its level is above [`Level::Thread`] and it fires
 //! itself, this looks like the interruption of a thread. The recursion continues once and sets its
 //! bit. It is refused when it fires itself again.
+//!
+//! Another CPU can use the value in place of the gate's CPU, without an interrupt there: the gate's
+//! [`Deputy`]. It acts while no context is inside, and no context ever waits for it:
+//!
+//! - (D1) The deputy makes the gate fenced, then waits for all contexts that are inside. A context
+//!   that enters later finds the gate fenced, and executes a full barrier. So it is first counted
+//!   in, then executes the barrier, then looks at the gate again.
+//! - (D2) The deputy makes the gate held by an instruction that is a full barrier, then looks at
+//!   the count. So the context finds the gate held, or the deputy finds the context inside, or
+//!   both. A context that finds the gate held is refused and counted. A deputy that finds a context
+//!   inside does not act.
+//! - (D3) A closed gate is closed for good while it has a deputy. No step of a deputy opens it.
 
 use super::platform::WritePlatform;
 use super::ring::platform::{Local, Shared};
@@ -114,12 +126,34 @@ impl Level {
     }
 }
 
-/// The state of a gate: the number of contexts of its CPU that are inside, whether it is open, and
+/// A value behind gates.
+pub trait Guarded {
+    /// Counts a record that was refused because the gate was held. On the value's CPU, in any
+    /// context, NMI included.
+    fn count_busy(&self);
+}
+
+/// Whether contexts may pass a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Passage {
+    /// No context passes.
+    Closed = 0,
+    /// Contexts pass.
+    Open = 1,
+    /// A context passes, or not, by what it finds after a full barrier: see (D1).
+    Fenced = 2,
+    /// The [`Deputy`] acts or is about to. Contexts are refused and counted.
+    Held = 3,
+}
+
+/// The state of a gate: the number of contexts of its CPU that are inside, its [`Passage`], and
 /// whether it is watched.
 ///
 /// # Safety
 ///
-/// [`enter`](Self::enter) and [`is_open`](Self::is_open) return true only after
+/// [`enter`](Self::enter) and [`is_open`](Self::is_open) return true, and
+/// [`passage`](Self::passage) returns something else than [`Passage::Closed`], only after
 /// [`set_open`](Self::set_open)`(true)`. They are acquires; `set_open` is a release.
 pub unsafe trait State {
     /// The state of a closed gate that is not watched and has no context inside.
@@ -134,8 +168,17 @@ pub unsafe trait State {
     fn is_nested(&self) -> bool;
     /// Returns whether the gate is open.
     fn is_open(&self) -> bool;
+    /// Returns whether contexts may pass.
+    fn passage(&self) -> Passage;
     /// Opens or closes the gate. Any CPU.
     fn set_open(&self, open: bool);
+    /// Changes the passage if it is `from`. Returns whether it was. A full barrier in both cases.
+    /// Any CPU.
+    fn change(&self, from: Passage, to: Passage) -> bool;
+    /// Executes a full barrier. On the gate's CPU, in any context, NMI included.
+    fn fence(&self);
+    /// Returns whether no context is inside. An acquire; pairs with [`leave`](Self::leave). Any CPU.
+    fn is_empty(&self) -> bool;
     /// Makes the gate watched, or not watched. Any CPU.
     fn set_watched(&self, watched: bool);
 }
@@ -163,7 +206,7 @@ pub struct Route<P: WritePlatform, T> {
 ///
 /// # Invariants
 ///
-/// The gate is open only when `place` is filled.
+/// The gate is open, fenced or held only when `place` is filled.
 // `state` comes first, so that instructions access it without an offset.
 #[repr(C)]
 pub struct Gate<P: WritePlatform, T> {
@@ -195,7 +238,8 @@ impl<P: WritePlatform, T> Drop for Gates<P, T> {
         // SAFETY: No reference to the `T` is left, and none can begin:
         // - References from `of` and `place` borrow this `Gates`, which is being dropped.
         // - `Ways` may outlive this, but its gates are closed and no `Gates` is left that could open them: `enter` and
-        //   `Stopped::pass` give no `Entry` any more.
+        //   `Stopped::pass` give no `Entry` any more. `pass_fence` uses the `T` of a held gate, but by (D3) no gate
+        //   becomes held after it was closed.
         // - An `Entry` from before has preemption disabled, so it has ended: `wait_for_entries`.
         // - A reference from `Entry::target` can have a longer lifetime than its entry. Its users (`Buffer` and the
         //   `Begun` types) keep the entry until the last use.
@@ -217,11 +261,6 @@ impl<P: WritePlatform, T> Gates<P, T> {
     /// The place of the value behind the gate of `cpu`.
     pub fn place(&self, cpu: u32) -> Option<&P::Place<T>> {
         Some(&self.0 .0.of(cpu)?.place)
-    }
-
-    /// The value behind the gate of `cpu`, open or closed. Any context.
-    pub fn of(&self, cpu: u32) -> Option<&T> {
-        self.0 .0.of(cpu)?.place.get()
     }
 
     /// Opens the gate of `cpu`, if its place is filled. Any CPU.
@@ -260,6 +299,16 @@ impl<P: WritePlatform, T> Ways<P, T> {
             levels: P::Local::new(0),
         })
         .map(Self)
+    }
+
+    /// Makes another CPU the deputy of `cpu`. A gate has one deputy at a time. The gate was opened
+    /// before, or nothing opens it meanwhile. May sleep.
+    pub fn deputy(&self, cpu: u32) -> Option<Deputy<'_, P, T>> {
+        let gate = self.0.of(cpu)?;
+        // (D1). Not if the gate is closed.
+        let _fenced = gate.state.change(Passage::Open, Passage::Fenced);
+        P::wait_for_entries();
+        Some(Deputy(gate))
     }
 
     /// Enters this CPU's gate. `Ok` if it is open and not watched, and no other context is inside.
@@ -324,12 +373,49 @@ impl<P: WritePlatform, T> Gate<P, T> {
     }
 }
 
+/// The right to act in place of the CPU of a gate, which is fenced or closed.
+pub struct Deputy<'a, P: WritePlatform, T>(&'a Gate<P, T>);
+
+impl<P: WritePlatform, T> Deputy<'_, P, T> {
+    /// Calls `act` while no context is inside, and none can pass. Returns whether it did. Contexts
+    /// that come meanwhile are refused: the caller has interrupts disabled, and `act` is short.
+    /// Any CPU except the gate's.
+    pub fn act(&self, act: impl FnOnce()) -> bool {
+        let state = &self.0.state;
+        // A first look, which refuses no context.
+        if !state.is_empty() {
+            return false;
+        }
+        let is_held = state.change(Passage::Fenced, Passage::Held);
+        if !is_held && !state.change(Passage::Closed, Passage::Closed) {
+            return false;
+        }
+        // (D2)
+        let is_empty = state.is_empty();
+        if is_empty {
+            act();
+        }
+        if is_held {
+            // Not if the gate was closed meanwhile.
+            let _fenced = state.change(Passage::Held, Passage::Fenced);
+        }
+        is_empty
+    }
+}
+
+impl<P: WritePlatform, T> Drop for Deputy<'_, P, T> {
+    fn drop(&mut self) {
+        // Not if the gate was closed.
+        let _opened = self.0.state.change(Passage::Fenced, Passage::Open);
+    }
+}
+
 /// Presence in an open gate. While it exists, the caller stays on its CPU, and the CPU's `T` exists.
 /// An entry that [`Ways::enter`] returned as `Ok` is the outermost of its CPU.
 ///
 /// # Invariants
 ///
-/// `gate` is this CPU's, and was open when the context entered (except for an entry in a
+/// `gate` is this CPU's, and was open or fenced when the context entered (except for an entry in a
 /// [`Stopped`]).
 // One pointer, so that the compiler passes it in a register.
 pub struct Entry<'a, P: WritePlatform, T> {
@@ -344,8 +430,8 @@ impl<'a, P: WritePlatform, T> Entry<'a, P, T> {
     #[inline(always)]
     pub fn target(&self) -> &'a T {
         // SAFETY:
-        // - By the invariants the gate was open when this context entered. `Gates::open` opens it only with a filled
-        //   place, by a release; `State::enter` and `State::is_open` are acquires.
+        // - By the invariants the gate was open or fenced when this context entered. `Gates::open` opens it only with a
+        //   filled place, by a release; `State::enter`, `State::is_open` and `State::passage` are acquires.
         // - `Gates::drop` closes the gate and waits for the entry before it empties the place.
         unsafe { self.gate.place.get_filled() }
     }
@@ -430,8 +516,8 @@ impl<P: WritePlatform, T> Drop for Exclusive<'_, P, T> {
 pub struct Stopped<'a, P: WritePlatform, T>(Entry<'a, P, T>);
 
 impl<'a, P: WritePlatform, T> Stopped<'a, P, T> {
-    /// Passes the gate nevertheless, unless it is closed. The gate was watched, or another context
-    /// is inside.
+    /// Passes the gate nevertheless, if it is open. The gate was watched, or another context is
+    /// inside. `Err`: the gate is closed, fenced or held; [`pass_fence`](Self::pass_fence) decides.
     #[inline(always)]
     pub fn pass(self) -> Result<Entry<'a, P, T>, Self> {
         if self.0.gate.state.is_open() {
@@ -440,6 +526,39 @@ impl<'a, P: WritePlatform, T> Stopped<'a, P, T> {
         } else {
             Err(self)
         }
+    }
+
+    /// Passes the gate unless it is closed, or held by its [`Deputy`]. If it is held, the value has
+    /// counted the refusal.
+    #[cold]
+    #[inline(never)]
+    pub fn pass_fence(self) -> Result<Entry<'a, P, T>, Self>
+    where
+        T: Guarded,
+    {
+        let gate = self.0.gate;
+        let mut passage = gate.state.passage();
+        if matches!(passage, Passage::Fenced | Passage::Held) {
+            // (D1)
+            gate.state.fence();
+            passage = gate.state.passage();
+        }
+        match passage {
+            // INVARIANT: The gate is open or fenced.
+            Passage::Open | Passage::Fenced => Ok(self.0),
+            Passage::Closed => Err(self),
+            Passage::Held => {
+                if let Some(target) = gate.place.get() {
+                    target.count_busy();
+                }
+                Err(self)
+            }
+        }
+    }
+
+    /// Returns whether the gate is closed.
+    pub fn is_closed(&self) -> bool {
+        self.0.gate.state.passage() == Passage::Closed
     }
 
     /// Returns whether this CPU has a `T`.

@@ -9,7 +9,8 @@
 //!
 //! The exchange runs on the writer's CPU, in an interrupt. So it sees all that the writer stored,
 //! in program order. The writer does not run meanwhile, except in a context that interrupts the
-//! exchange (NMI). The exchange may have interrupted a context that is writing a packet. That
+//! exchange (NMI). (The deputy of an isolated CPU does the same elsewhere, while no context of that
+//! CPU is inside the gate.) The exchange may have interrupted a context that is writing a packet. That
 //! packet's slot keeps the old memory, and the caller exchanges again after the context has
 //! continued. Each slot needs to be found idle once.
 
@@ -121,7 +122,7 @@ impl<P: Platform> Ring<P> {
     /// Overwrite mode. The reader holds no packet.
     ///
     /// Context: the buffer's CPU, in an interrupt sent for this, interrupts disabled. For an
-    /// offline CPU, the caller that keeps it offline.
+    /// offline CPU, the caller that keeps it offline. For an isolated CPU, its deputy.
     pub fn exchange(&self, reader: &mut Reader, mut taken: impl FnMut(Taken)) -> Option<Vacated> {
         if !reader.is_exchanging {
             return None;

@@ -16,11 +16,19 @@ pub enum Lost {
     TooLarge,
     /// The probe fired itself while it recorded in the same context.
     Nested,
+    /// Another CPU was acting in place of the buffer's CPU.
+    Busy,
 }
 
 impl Lost {
     /// All reasons, in the order of the counters.
-    pub const ALL: [Self; 4] = [Self::Full, Self::Wrapped, Self::TooLarge, Self::Nested];
+    pub const ALL: [Self; 5] = [
+        Self::Full,
+        Self::Wrapped,
+        Self::TooLarge,
+        Self::Nested,
+        Self::Busy,
+    ];
 }
 
 /// Counters of lost records. Written on the buffer's CPU, read anywhere.
@@ -31,6 +39,7 @@ pub struct LostCounters<P: Platform> {
     nested: P::Local,
     /// Number of records committed, then overwritten by the writer.
     overwritten: P::Local,
+    busy: P::Local,
 }
 
 impl<P: Platform> LostCounters<P> {
@@ -41,6 +50,7 @@ impl<P: Platform> LostCounters<P> {
             too_large: P::Local::new(0),
             nested: P::Local::new(0),
             overwritten: P::Local::new(0),
+            busy: P::Local::new(0),
         }
     }
 
@@ -51,6 +61,7 @@ impl<P: Platform> LostCounters<P> {
             Lost::Wrapped => &self.wrapped,
             Lost::TooLarge => &self.too_large,
             Lost::Nested => &self.nested,
+            Lost::Busy => &self.busy,
         }
     }
 

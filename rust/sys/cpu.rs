@@ -3,6 +3,7 @@
 //! CPUs: iterate over them, and run a function on one of them.
 
 use crate::arch::word::full_barrier;
+use crate::sys::args::Task;
 use crate::sys::bindings;
 use kernel::prelude::*;
 
@@ -45,6 +46,20 @@ impl Iterator for Cpus {
 pub(crate) fn is_isolated(cpu: u32) -> bool {
     // SAFETY: The function accepts the number of a possible CPU, and reads masks under RCU.
     unsafe { bindings::rtrace_cpu_is_isolated(cpu as c_int) }
+}
+
+/// Returns an online CPU that is not isolated: the one that this runs on, if possible. Any context.
+pub(crate) fn housekeeping() -> Option<u32> {
+    let here = Task::current().cpu() as u32;
+    let mut online = Cpus {
+        last: -1,
+        online: true,
+    };
+    if is_isolated(here) {
+        online.find(|cpu| !is_isolated(*cpu))
+    } else {
+        Some(here)
+    }
 }
 
 /// A guard: no CPU comes online or goes offline while it lives. Taking it may sleep.

@@ -109,13 +109,13 @@ impl LocalWord {
     }
 }
 
-/// A count of one CPU, and two flags that are written separately. One instruction decrements the
-/// count, another tests both flags.
+/// A count of one CPU, and a number and a flag that are written separately. One instruction
+/// decrements the count, another tests number and flag.
 #[repr(C, align(16))]
 pub struct CountAndFlags {
     count: LocalWord,
-    first: UnsafeCell<u32>,
-    second: UnsafeCell<u32>,
+    number: UnsafeCell<u32>,
+    flag: UnsafeCell<u32>,
 }
 
 // SAFETY: All access is by single instructions on aligned words, or volatile.
@@ -124,12 +124,12 @@ unsafe impl Sync for CountAndFlags {}
 unsafe impl Send for CountAndFlags {}
 
 impl CountAndFlags {
-    /// Makes a count with this value, and clears both flags.
+    /// Makes a count with this value, number 0, and a clear flag.
     pub const fn new(count: u64) -> Self {
         Self {
             count: LocalWord::new(count),
-            first: UnsafeCell::new(0),
-            second: UnsafeCell::new(0),
+            number: UnsafeCell::new(0),
+            flag: UnsafeCell::new(0),
         }
     }
 
@@ -139,14 +139,14 @@ impl CountAndFlags {
         &self.count
     }
 
-    /// Decrements the count. Returns whether it is still not negative, and only the first flag is
-    /// set (`smp_load_acquire`).
+    /// Decrements the count. Returns whether it is still not negative, the number is 1, and the flag
+    /// is clear (`smp_load_acquire`).
     #[inline(always)]
-    pub fn take_if_only_first(&self) -> bool {
+    pub fn take_if_one(&self) -> bool {
         // SAFETY:
         // - The words are valid and aligned.
-        // - By the layout the two flags form the second word. On x86 a wide load reads each half as
-        //   it was written.
+        // - By the layout number and flag form the second word. On x86 a wide load reads each half
+        //   as it was written.
         unsafe {
             asm!(
                 "dec qword ptr [{this}]",
@@ -161,27 +161,59 @@ impl CountAndFlags {
         true
     }
 
-    /// Sets or clears the first flag (`smp_store_release`).
-    pub fn set_first(&self, set: bool) {
+    /// Sets the number (`smp_store_release`).
+    pub fn set_number(&self, number: u32) {
         compiler_barrier();
         // SAFETY: The word is valid and aligned; volatile makes it one access.
-        unsafe { self.first.get().write_volatile(set.into()) };
+        unsafe { self.number.get().write_volatile(number) };
     }
 
-    /// Sets or clears the second flag.
+    /// Returns the number (`smp_load_acquire`).
     #[inline(always)]
-    pub fn set_second(&self, set: bool) {
+    pub fn number(&self) -> u32 {
         // SAFETY: As above.
-        unsafe { self.second.get().write_volatile(set.into()) };
-    }
-
-    /// Returns whether the first flag is set (`smp_load_acquire`).
-    #[inline(always)]
-    pub fn is_first(&self) -> bool {
-        // SAFETY: As above.
-        let set = unsafe { self.first.get().read_volatile() } != 0;
+        let number = unsafe { self.number.get().read_volatile() };
         compiler_barrier();
-        set
+        number
+    }
+
+    /// Returns whether the number is 1 (`smp_load_acquire`).
+    #[inline(always)]
+    pub fn is_one(&self) -> bool {
+        // SAFETY: As for the words of `take_if_one`.
+        unsafe {
+            asm!(
+                "cmp dword ptr [{this} + 8], 1",
+                "jne {no}",
+                this = in(reg) self,
+                no = label { return false },
+                options(nostack),
+            );
+        }
+        true
+    }
+
+    /// Sets the number to `new` if it is `old`. Returns whether it did. A full barrier in both cases.
+    pub fn change_number(&self, old: u32, new: u32) -> bool {
+        let found: u32;
+        // SAFETY: The word is valid and aligned; the instruction accesses no other memory.
+        unsafe {
+            asm!(
+                "lock cmpxchg dword ptr [{word}], {new:e}",
+                word = in(reg) self.number.get(),
+                new = in(reg) new,
+                inout("eax") old => found,
+                options(nostack),
+            );
+        }
+        found == old
+    }
+
+    /// Sets or clears the flag.
+    #[inline(always)]
+    pub fn set_flag(&self, set: bool) {
+        // SAFETY: As above.
+        unsafe { self.flag.get().write_volatile(set.into()) };
     }
 }
 

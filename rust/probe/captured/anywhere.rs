@@ -64,8 +64,11 @@ impl<T: Tail> WithContexts<'_, T> {
 /// Whether there is such a CPU, and it is online. Context: process, interrupts on.
 fn take_elsewhere(to: &Destination<'_>, record: Option<Captured<'_>>) -> bool {
     let cpus = to.entrance.cpus();
-    let mut recorded = cpu::possible().filter(|cpu| cpus.has(*cpu));
-    recorded.any(|cpu| {
+    // An isolated CPU is interrupted only if no other one is recorded.
+    let recorded = |isolated| {
+        cpu::possible().filter(move |&cpu| cpus.has(cpu) && cpu::is_isolated(cpu) == isolated)
+    };
+    recorded(false).chain(recorded(true)).any(|cpu| {
         let there = cpu::run_on(cpu, &mut (to, record), |(to, record)| match record {
             Some(record) => to.record(&Bytes(record.fields())),
             None => to.count_too_large(),

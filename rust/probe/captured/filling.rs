@@ -70,13 +70,29 @@ impl Probe {
     ) -> Option<NonNull<u8>> {
         let entered = match waiting.pass() {
             Ok(entered) => entered,
-            Err(waiting) => {
-                self.refuse(waiting);
-                return None;
-            }
+            Err(waiting) => return self.begin_fenced(waiting, room, len),
         };
         let entered = Buffer::admit(entered, HEADER.wrapping_add(len))?;
         self.begin_entered(entered, room, len)
+    }
+
+    /// The same for a gate that is not open.
+    #[cold]
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn begin_fenced<'a>(
+        &'a self,
+        waiting: Waiting<'a>,
+        room: Room<'a, '_>,
+        len: u64,
+    ) -> Option<NonNull<u8>> {
+        match waiting.pass_fence() {
+            Ok(entered) => self.begin_entered(entered, room, len),
+            Err(waiting) => {
+                self.refuse(waiting);
+                None
+            }
+        }
     }
 
     #[cold]

@@ -23,6 +23,8 @@ pub struct Counters {
     pub nested: u64,
     /// Discarded: the CPU has no buffer.
     pub no_buffer: u64,
+    /// Discarded: another CPU was acting in place of an isolated one.
+    pub busy: u64,
     /// Packets finished.
     pub packets: u64,
     /// Bytes of them.
@@ -42,6 +44,7 @@ impl Counters {
             self.too_large,
             self.nested,
             self.no_buffer,
+            self.busy,
         ]
         .into_iter()
         .fold(0, u64::saturating_add)
@@ -77,6 +80,7 @@ impl Counters {
             (&mut self.too_large, other.too_large),
             (&mut self.nested, other.nested),
             (&mut self.no_buffer, other.no_buffer),
+            (&mut self.busy, other.busy),
             (&mut self.packets, other.packets),
             (&mut self.bytes, other.bytes),
             (&mut self.read_packets, other.read_packets),
@@ -95,6 +99,7 @@ impl Counters {
             "too_large" => &mut self.too_large,
             "nested" => &mut self.nested,
             "no_buffer" => &mut self.no_buffer,
+            "busy" => &mut self.busy,
             "packets" => &mut self.packets,
             "bytes" => &mut self.bytes,
             "read_packets" => &mut self.read_packets,
@@ -226,22 +231,22 @@ mod tests {
     #[test]
     fn table() {
         let stats = Stats::parse(
-            "cpu recorded overwritten full wrapped too_large nested no_buffer packets bytes \
-             read_packets read_records\n\
-             0 10 1 2 3 4 5 6 7 8 9 4\n\
-             1 0 0 0 0 0 0 0 0 0 0 0\n\
-             total 10 1 2 3 4 5 6 7 8 9 4\n",
+            "cpu recorded overwritten full wrapped too_large nested no_buffer busy packets \
+             bytes read_packets read_records\n\
+             0 10 1 2 3 4 5 6 5 7 8 9 4\n\
+             1 0 0 0 0 0 0 0 0 0 0 0 0\n\
+             total 10 1 2 3 4 5 6 5 7 8 9 4\n",
         )
         .unwrap();
         assert_eq!(stats.cpus.len(), 2);
-        assert_eq!(stats.total.discarded(), 20);
-        assert_eq!(stats.total.lost(), 21);
+        assert_eq!(stats.total.discarded(), 25);
+        assert_eq!(stats.total.lost(), 26);
         assert_eq!(stats.total.unread(), 5);
         assert_eq!(
             stats.total.totals(),
             Totals {
                 recorded: 9,
-                lost: 21
+                lost: 26
             }
         );
     }

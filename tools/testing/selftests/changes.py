@@ -115,7 +115,7 @@ def main(kind, traces, changes):
         fired = trace(event, changes, even)
         row = rtrace.stats()["total"]
         recorded = row["recorded"]
-        lost = sum(row[name] for name in ("full", "wrapped", "too_large", "nested", "no_buffer"))
+        lost = sum(row[name] for name in ("full", "wrapped", "too_large", "nested", "no_buffer", "busy"))
         total += fired
         if even:
             os.mkdir(kind)

@@ -20,7 +20,7 @@ use rtrace_abi::packet::{PacketHeader, MAGIC};
 use rtrace_record::buffer::{self, NotMade, Shape};
 use rtrace_record::clock::{AnyClock, TraceClock};
 use rtrace_record::format::{CompactMonotonic, CompactTsc, Format, LargeTsc};
-use rtrace_record::gate::{self, Level};
+use rtrace_record::gate::{self, Level, Place, Stopped};
 use rtrace_record::header::{Compact, EventHeader, RecordLabel};
 use rtrace_record::memory::{tail_alone, NulTerminated, RecordWriter, Tail};
 use rtrace_record::packet::Identity;
@@ -124,9 +124,12 @@ impl Trace {
                 Ok(()) => return true,
                 Err(entered) => Some(entered),
             },
-            Err(stopped) => match stopped.pass() {
+            Err(stopped) => match stopped.pass().or_else(Stopped::pass_fence) {
                 Ok(entered) => Buffer::admit(entered, F::Header::SHORT),
-                Err(_closed) => panic!("closed"),
+                Err(refused) => {
+                    assert!(!refused.is_closed(), "closed");
+                    None
+                }
             },
         };
         if let Some(entered) = entered {
@@ -479,10 +482,66 @@ fn a_gate_lets_in_while_it_is_open() {
 }
 
 #[test]
+fn a_deputy_acts_only_while_no_context_is_inside() {
+    let trace = Trace::new(Mode::Overwrite, TraceClock::tsc());
+    let label = RecordLabel::in_layout(1, Layout::Compact);
+    let busy = || trace.buffer.ring().lost().get(Lost::Busy);
+    let fire = |payload| trace.record::<CompactTsc>(&label, payload);
+    assert!(!fire(1) && fire(2));
+    let deputy = trace.gates.deputy(0).expect("a gate");
+    trace.record_with::<CompactTsc>(&label, 3, || {
+        assert!(!deputy.act(|| panic!("a context is inside")));
+    });
+    assert!(deputy.act(|| trace.buffer.flush()));
+    assert_eq!((trace.announced.0.get(), busy()), (1, 0));
+    // The fenced gate admits, but not in the common case.
+    assert!(!fire(4) && !fire(5));
+    assert!(deputy.act(|| {
+        let stopped = trace.gates.enter().err().expect("the gate is held");
+        assert!(!stopped.is_closed() && stopped.pass_fence().is_err());
+        trace.buffer.flush();
+    }));
+    assert_eq!((trace.announced.0.get(), busy()), (2, 1));
+    drop(deputy);
+    assert!(!fire(6) && fire(7));
+    trace.buffer.flush();
+    let packets = trace.packets();
+    assert_eq!(field!(packets[2], u64, events_discarded), 1);
+}
+
+#[test]
+fn a_gate_that_closes_under_its_deputy_stays_closed() {
+    let trace = Trace::new(Mode::Discard, TraceClock::tsc());
+    let refused = || {
+        let stopped = trace.gates.enter().err().expect("closed");
+        stopped.pass().or_else(Stopped::pass_fence).is_err()
+    };
+    for closed_while_held in [true, false] {
+        trace.gates.open(0);
+        let deputy = trace.gates.deputy(0).expect("a gate");
+        if closed_while_held {
+            assert!(deputy.act(|| trace.gates.close(0)));
+        } else {
+            trace.gates.close(0);
+        }
+        assert!(refused());
+        assert!(deputy.act(|| assert!(refused())));
+        drop(deputy);
+        assert!(refused());
+    }
+    // One of a closed gate, too.
+    let deputy = trace.gates.deputy(0).expect("a gate");
+    assert!(deputy.act(|| assert!(refused())));
+    drop(deputy);
+    assert!(refused());
+    assert_eq!(trace.buffer.ring().lost().discarded(), 0);
+}
+
+#[test]
 fn what_is_behind_a_gate_is_found_open_or_closed() {
     let trace = Trace::new(Mode::Discard, TraceClock::tsc());
     for _ in 0..2 {
-        let found = trace.gates.of(0).expect("a buffer");
+        let found = trace.gates.place(0).and_then(Place::get).expect("a buffer");
         assert!(std::ptr::eq(found, &*trace.buffer));
         trace.gates.close(0);
     }
@@ -492,7 +551,7 @@ fn what_is_behind_a_gate_is_found_open_or_closed() {
 fn a_gate_with_nothing_behind_it_does_not_open() {
     let gates = Gates::new().unwrap();
     gates.open(0);
-    assert!(gates.of(0).is_none() && gates.of(1).is_none());
+    assert!(gates.place(0).is_some_and(|place| !place.is_filled()) && gates.place(1).is_none());
     let stopped = gates.enter().err().expect("nothing is there");
     assert!(!stopped.has_target());
     assert!(stopped.pass().is_err());

@@ -3,7 +3,7 @@
 //! One CPU, whose clock and interrupts the test controls.
 
 use crate::slots::IndexedSlots;
-use rtrace_record::gate::{EachCpu, Level, Place, State};
+use rtrace_record::gate::{EachCpu, Level, Passage, Place, State};
 use rtrace_record::memory::Pages;
 use rtrace_record::platform::{Wakeup, WritePlatform};
 use rtrace_ring::platform as ring;
@@ -325,7 +325,7 @@ impl<T> Place<T> for Once<T> {
 #[derive(Debug)]
 pub struct GateState {
     inside: Cell<u64>,
-    open: Cell<bool>,
+    passage: Cell<Passage>,
     watched: Cell<bool>,
 }
 
@@ -334,14 +334,14 @@ unsafe impl State for GateState {
     fn new() -> Self {
         Self {
             inside: Cell::new(0),
-            open: Cell::new(false),
+            passage: Cell::new(Passage::Closed),
             watched: Cell::new(false),
         }
     }
     fn enter(&self) -> bool {
         access();
         self.inside.set(self.inside.get() + 1);
-        self.inside.get() == 1 && self.open.get() && !self.watched.get()
+        self.inside.get() == 1 && self.passage.get() == Passage::Open && !self.watched.get()
     }
     fn leave(&self) {
         access();
@@ -353,11 +353,30 @@ unsafe impl State for GateState {
     }
     fn is_open(&self) -> bool {
         access();
-        self.open.get()
+        self.passage.get() == Passage::Open
+    }
+    fn passage(&self) -> Passage {
+        access();
+        self.passage.get()
+    }
+    fn change(&self, from: Passage, to: Passage) -> bool {
+        access();
+        let is_changed = self.passage.get() == from;
+        if is_changed {
+            self.passage.set(to);
+        }
+        is_changed
+    }
+    fn fence(&self) {}
+    fn is_empty(&self) -> bool {
+        self.inside.get() == 0
     }
     fn set_open(&self, open: bool) {
         access();
-        self.open.set(open);
+        self.passage.set(match open {
+            false => Passage::Closed,
+            true => Passage::Open,
+        });
     }
     fn set_watched(&self, watched: bool) {
         access();

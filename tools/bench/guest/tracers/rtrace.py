@@ -19,7 +19,7 @@ GENERATED = {
     "generated_irq_handler_entry": "pstate_sample",
     "generated_sched_switch": "dev_pm_qos_remove_request",
 }
-LOST = ("overwritten", "full", "wrapped", "too_large", "nested", "no_buffer")
+LOST = ("overwritten", "full", "wrapped", "too_large", "nested", "no_buffer", "busy")
 
 
 def event(name):

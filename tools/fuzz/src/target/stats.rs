@@ -40,8 +40,8 @@ pub(super) fn tables(stats: &TraceStats) -> String {
 }
 
 fn table(stats: &Stats) -> String {
-    let mut out = "cpu recorded overwritten full wrapped too_large nested no_buffer packets bytes \
-                   read_packets read_records\n"
+    let mut out = "cpu recorded overwritten full wrapped too_large nested no_buffer busy packets \
+                   bytes read_packets read_records\n"
         .to_owned();
     for row in &stats.cpus {
         out += &format!("{} {}\n", row.cpu, line(&row.counters));
@@ -58,6 +58,7 @@ fn line(counters: &Counters) -> String {
         counters.too_large,
         counters.nested,
         counters.no_buffer,
+        counters.busy,
         counters.packets,
         counters.bytes,
         counters.read_packets,

@@ -97,6 +97,13 @@ fn lines_of(total: &Counters, size: BufferSize, overwrite: bool, option: &str) -
             total.no_buffer
         ));
     }
+    if total.busy > 0 {
+        lines.push(format!(
+            "{} events of isolated CPUs came in the instant of a flush or a snapshot; \
+             fewer of these help",
+            total.busy
+        ));
+    }
     lines
 }
 
@@ -113,10 +120,11 @@ mod tests {
             too_large: 4,
             nested: 5,
             no_buffer: 6,
+            busy: 7,
             ..Counters::default()
         };
         let lines = lines_of(&total, "64Kx4".parse().unwrap(), false, "-b ");
-        assert_eq!(lines.len(), 6);
+        assert_eq!(lines.len(), 7);
         assert!(lines[1].contains("-b 128Kx4"), "{}", lines[1]);
         assert!(lines_of(&Counters::default(), BufferSize::DEFAULT, true, "-b ").is_empty());
     }

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # append: isolcpus=1 nohz_full=1
-# what: a reader sends no interrupt to an isolated CPU, but misses no wake-up from there; it interrupts other CPUs
+# what: a reader sends no interrupt to an isolated CPU, but misses no wake-up from there; it interrupts other CPUs.
+#       Flushes, snapshots, forced switches and wake-ups cause no interrupt, timer or work there
 set -eu -o pipefail -E
 
 export HERE=/payload/selftests RTRACE_MODULES=/payload/modules
@@ -58,4 +59,157 @@ for writer, reader in (1, 0), (0, 1):
         join(waiting)
     stream.close()
 stop()
+EOF
+
+# The same for all requests of a reader, while ftrace watches the writer's CPU. The writer never sleeps, so no
+# interrupt wakes it.
+mount -t tracefs nodev /sys/kernel/tracing 2>/dev/null || :
+$PYTHON - <<'EOF'
+import mmap
+import signal
+from rtrace import *
+
+T = "/sys/kernel/tracing/"
+WATCHED = ["irq_vectors/irq_work_entry", "csd/csd_function_entry", "timer/hrtimer_expire_entry",
+           "workqueue/workqueue_execute_start"]
+# Rows of /proc/interrupts: ticks and timers, function calls, irq_work, rescheduling.
+ROWS = "LOC", "CAL", "IWI", "RES"
+
+
+def ignored_signal(_):
+    os.kill(os.getpid(), signal.SIGURG)
+
+
+class Writer:
+    """Calls a function on a CPU: as often as asked, or all the time."""
+
+    def __init__(self, cpu, fire):
+        self.words = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("Q")
+        self.pid = child(self.run, cpu, fire)
+
+    def run(self, cpu, fire):
+        words, made = self.words, 0
+        os.sched_setaffinity(0, {cpu})
+        while not words[2]:
+            if made < words[0] or words[3]:
+                fire(made)
+                made += 1
+                words[1] = made
+
+    def ask(self, calls):
+        self.words[0] = self.words[1] + calls
+        eventually(lambda: self.words[1] >= self.words[0], "the writer has made its calls", 120)
+
+    def end(self):
+        self.words[2] = 1
+        join(self.pid)
+
+
+class Reader:
+    """Reads packets, and counts them, their records, and the requests before."""
+
+    def __init__(self, cpu):
+        self.stream = Stream(cpu)
+        self.packets = self.records = self.requests = 0
+
+    def drain(self):
+        self.requests += 1
+        while True:
+            try:
+                self.records += self.stream.get().records
+            except OSError:
+                return
+            self.stream.put()
+            self.packets += 1
+
+
+def interrupts(cpu):
+    """The CPU's numbers of interrupts."""
+    with open("/proc/interrupts") as file:
+        lines = [line.split() for line in file]
+    return {line[0][:-1]: int(line[1 + cpu]) for line in lines if line[0][:-1] in ROWS}
+
+
+for event in WATCHED:
+    write(f"{T}events/{event}/enable", 1)
+write(T + "tracing_on", 0)
+set_channel(mode="overwrite", subbuf_size=4096, subbuf_count=512, switch_period=20_000, read_period=20_000)
+# A system call, and an event that has a probe of its own.
+for cpu, event, fire in (1, EVENT, call), (1, "signal:signal_generate", ignored_signal), (0, EVENT, call):
+    only(event)
+    start()
+    os.sched_setaffinity(0, {1 - cpu})
+    writer, reader = Writer(cpu, fire), Reader(cpu)
+    stream = reader.stream
+    writer.ask(100)
+    write(T + "tracing_cpumask", format(1 << cpu, "x"))
+    write(T + "trace", "\n")
+    write(T + "tracing_on", 1)
+    before = interrupts(cpu)
+
+    def all_is_read(after):
+        busy = stats()[str(cpu)]["busy"]
+        assert reader.records + busy == writer.words[1], (after, reader.records, busy, writer.words[1])
+
+    for _ in range(20):
+        # Closes a packet that contains all that was recorded.
+        writer.ask(50)
+        stream.flush()
+        reader.drain()
+    all_is_read("flush")
+
+    for _ in range(5):
+        stream.prepare()
+        writer.ask(1000)
+        assert stream.take_all() > 0
+        reader.drain()
+    all_is_read("snapshot")
+
+    # A forced switch closes the packet, and a timer wakes the reader.
+    for _ in range(10):
+        writer.ask(10)
+        assert stream.poll(60), "the reader was not woken"
+        reader.drain()
+
+    # Flushes and snapshots while the writer records.
+    writer.words[3] = 1
+    for turn in range(40):
+        if turn % 4 == 0:
+            stream.prepare()
+            try:
+                stream.take_all()
+            except BlockingIOError:
+                pass
+        else:
+            stream.flush()
+        reader.drain()
+    writer.words[3] = 0
+
+    came = {row: number - before[row] for row, number in interrupts(cpu).items()}
+    write(T + "tracing_on", 0)
+    with open(f"{T}per_cpu/cpu{cpu}/trace") as file:
+        lines = [line.strip() for line in file if not line.startswith("#")]
+    ours = [line for line in lines if "[rtrace]" in line]
+    ticks = sum("tick" in line for line in lines)
+    requests = reader.requests
+    # Afterwards the writer makes no more calls.
+    writer.ask(1)
+    fired = writer.words[1]
+    stop()
+    writer.end()
+    reader.drain()
+    stream.close()
+    row = stats()[str(cpu)]
+    print(f"CPU {cpu}: {fired} times {event}, {row['busy']} lost, {requests} requests, {reader.packets} packets; interrupts: "
+          f"{came}, {ticks} ticks; {len(ours)} lines about rtrace", *ours[:5], sep="\n  ")
+    assert row["recorded"] + row["busy"] == fired, (row, fired)
+    assert reader.records + row["overwritten"] == row["recorded"], (reader.records, row)
+    if cpu == 1:
+        assert not ours, "rtrace runs on an isolated CPU"
+        assert max(came["CAL"], came["IWI"], came["RES"]) < requests // 4, "an isolated CPU is interrupted"
+    else:
+        assert row["busy"] == 0, "a CPU that is not isolated has a deputy"
+        assert came["CAL"] >= requests // 2, "the interrupts of readers were not counted"
+        assert {"csd_function_entry", "hrtimer_expire_entry"} <= {
+            word.rstrip(":") for line in ours for word in line.split()}, "ftrace does not see rtrace"
 EOF

@@ -41,13 +41,13 @@ struct event_header {
 #define LARGE_ESCAPE 65535
 
 enum column {
-	RECORDED, OVERWRITTEN, FULL, WRAPPED, TOO_LARGE, NESTED, NO_BUFFER, PACKETS, BYTES,
+	RECORDED, OVERWRITTEN, FULL, WRAPPED, TOO_LARGE, NESTED, NO_BUFFER, BUSY, PACKETS, BYTES,
 	READ_PACKETS, READ_RECORDS, COLUMNS
 };
 
 static const char *const column_names[COLUMNS] = {
 	"recorded", "overwritten", "full", "wrapped", "too_large", "nested", "no_buffer",
-	"packets", "bytes", "read_packets", "read_records"
+	"busy", "packets", "bytes", "read_packets", "read_records"
 };
 
 struct cpu {
@@ -300,7 +300,7 @@ static void check_counts(const struct cpu *cpu)
 
 	equal("fired, and recorded + discarded", fired_on(cpu),
 	      stats[RECORDED] + stats[FULL] + stats[WRAPPED] + stats[TOO_LARGE] +
-	      stats[NESTED] + stats[NO_BUFFER]);
+	      stats[NESTED] + stats[NO_BUFFER] + stats[BUSY]);
 	equal("recorded, and overwritten + read", stats[RECORDED],
 	      stats[OVERWRITTEN] + stats[READ_RECORDS]);
 	equal("nested", stats[NESTED], 0);

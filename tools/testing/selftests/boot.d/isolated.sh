@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # append: isolcpus=1 nohz_full=1
 # what: a reader sends no interrupt to an isolated CPU, but misses no wake-up from there; it interrupts other CPUs.
-#       Flushes, snapshots, forced switches and wake-ups cause no interrupt, timer or work there
+#       Flushes, snapshots, forced switches and wake-ups cause no interrupt, timer or work there. It may go offline,
+#       and a stop may meet a flush
 set -eu -o pipefail -E
 
 export HERE=/payload/selftests RTRACE_MODULES=/payload/modules
@@ -212,4 +213,73 @@ for cpu, event, fire in (1, EVENT, call), (1, "signal:signal_generate", ignored_
         assert came["CAL"] >= requests // 2, "the interrupts of readers were not counted"
         assert {"csd_function_entry", "hrtimer_expire_entry"} <= {
             word.rstrip(":") for line in ours for word in line.split()}, "ftrace does not see rtrace"
+EOF
+
+# A CPU that goes offline and comes back, a stop that meets flushes, and an AUX area.
+load_aux
+$PYTHON - <<'EOF'
+from rtrace import *
+
+AWAY = "/sys/devices/system/cpu/cpu1/online"
+
+
+def drain(stream):
+    records = 0
+    while True:
+        try:
+            records += stream.get().records
+        except OSError:
+            return records
+        stream.put()
+
+
+def flush_until_the_end():
+    while int(read(R + "/enable")):
+        stream.flush()
+
+
+set_channel(mode="discard", subbuf_size=4096, subbuf_count=64, switch_period=1000, read_period=0, aux_size=65536)
+only(EVENT)
+start()
+stream = Stream(1)
+records = 0
+for turn in range(3):
+    calls(100, 1)
+    os.sched_setaffinity(0, {0})
+    if turn % 2:
+        stream.flush()
+    write(AWAY, 0)
+    stream.flush()
+    records += drain(stream)
+    write(AWAY, 1)
+calls(100, 1)
+os.sched_setaffinity(0, {0})
+stop()
+records += drain(stream)
+stream.close()
+row = stats()["1"]
+assert row["recorded"] + row["busy"] == 400 and records == row["recorded"], (records, row)
+
+for turn in range(10):
+    start()
+    stream = Stream(1)
+    flusher = child(flush_until_the_end)
+    calls(200, 1)
+    os.sched_setaffinity(0, {0})
+    stop()
+    join(flusher)
+    records = drain(stream)
+    stream.close()
+    row = stats()["1"]
+    assert row["recorded"] + row["busy"] == 200 and records == row["recorded"], (turn, records, row)
+
+only("sample:sample_aux")
+start()
+stream = Stream(1, name="aux")
+assert not stream.poll()
+writer = child(lambda: (time.sleep(0.3), write("/sys/kernel/debug/rtrace_aux_sample/write", "10 3001")))
+assert stream.poll(60) >= {"IN"}, "the reader of an AUX area was not woken"
+join(writer)
+stream.close()
+stop()
 EOF

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Records that are interrupted by records, a flush and a reader, at every access to a word.
+//! Records that are interrupted by records, a flush, a reader and a deputy, at every access to a word.
 //!
 //! A thread records. One event happens before one of its accesses. A second event happens before a
 //! later access of the thread or of the first event. The search tries all places. Then it reads the
@@ -36,6 +36,8 @@ enum Coming {
     Flush(Level),
     /// A reader, on another CPU, reads all packets.
     Read,
+    /// Another CPU closes the open packet if no context is inside.
+    Deputy,
 }
 
 /// The parameters of a search.
@@ -165,6 +167,12 @@ impl Run {
         self.packets.borrow_mut().extend(packets);
     }
 
+    fn act(&self) {
+        let deputy = self.trace.gates.deputy(0).expect("a gate");
+        // As for `read`. Contexts of the CPU come between its accesses.
+        deputy.act(|| self.trace.buffer.flush());
+    }
+
     /// Makes `coming` happen after `after` accesses.
     fn comes(self: &Rc<Self>, coming: Coming, after: u64) {
         let run = self.clone();
@@ -172,6 +180,7 @@ impl Run {
             Coming::Record(level, size) => comes(Some(level), after, move || run.fire(size)),
             Coming::Flush(level) => comes(Some(level), after, move || run.trace.buffer.flush()),
             Coming::Read => comes(None, after, move || run.read()),
+            Coming::Deputy => comes(None, after, move || run.act()),
         }
     }
 
@@ -241,7 +250,7 @@ impl Run {
     }
 }
 
-const COMINGS: [Coming; 8] = [
+const COMINGS: [Coming; 9] = [
     Coming::Record(Interrupt, SMALL),
     Coming::Record(Softirq, MEDIUM),
     Coming::Record(Interrupt, LARGE),
@@ -250,6 +259,7 @@ const COMINGS: [Coming; 8] = [
     Coming::Flush(Interrupt),
     Coming::Flush(Nmi(0)),
     Coming::Read,
+    Coming::Deputy,
 ];
 
 /// Searches all places for these events, in this order. Returns the number of executions.
@@ -292,8 +302,12 @@ fn search_all(mode: Mode, monotonic: bool) {
             for first in COMINGS {
                 runs += search(setup, size, &[first]);
                 for second in COMINGS {
-                    // There is only one reader.
-                    if !matches!((first, second), (Coming::Read, Coming::Read)) {
+                    // There is only one reader, and one deputy.
+                    let is_twice = matches!(
+                        (first, second),
+                        (Coming::Read, Coming::Read) | (Coming::Deputy, Coming::Deputy)
+                    );
+                    if !is_twice {
                         runs += search(setup, size, &[first, second]);
                     }
                 }

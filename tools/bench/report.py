@@ -139,6 +139,9 @@ def choices(data, charts):
             [label, *(against(of[site][name], ours[name]) for name in CHOICES)] for label, of in tracers.items()])
     yield table("Instructions that a context adds to a record that has tid",
                 ["", US], [[name, number(value)] for name, value in data["contexts"].items()])
+    stacks = data["stacks"]
+    yield table("Instructions that the kernel's call stack adds to softirq_entry", ["", "instructions"],
+                [[label, against(value, stacks[US])] for label, value in stacks.items() if value])
 
 
 WAYS = {"tracepoint": "a tracepoint with two numbers", "called": "a function is called, two numbers", "returned": "it returns, one"}

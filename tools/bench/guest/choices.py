@@ -19,6 +19,12 @@ FIELDS = {
     "sched_switch": ("prev_tid", os.getpid(), 1),
 }
 
+# One context of each kind of path to its value.
+KINDS = "pid prio uid mnt_ns vpid vtid vuid pid_ns cgroup_id need_reschedule preemptible interruptible".split()
+
+# Memory for call stacks.
+LONG = Memory(1 << 20, 32)
+
 # The contexts of rtrace, each measured alone.
 CONTEXTS = tuple("""
     pid ppid vpid vtid comm prio nice uid euid suid gid egid sgid vuid veuid vsuid vgid vegid vsgid
@@ -67,12 +73,20 @@ def of(make, site):
 def of_contexts(site):
     """(context, what it adds to a record that has tid)."""
     def cost_of(*contexts):
-        # Stacks are long.
-        return measure(tracers.Rtrace(), site, Choice(contexts=contexts), True, memory=Memory(1 << 20, 32))
+        return measure(tracers.Rtrace(), site, Choice(contexts=contexts), True, memory=LONG)
 
     tid = cost_of("tid")
     for context in CONTEXTS:
         yield context, cost_of("tid", context) - tid
+
+
+def of_stack(tracer, site):
+    """What the kernel's call stack adds to a record; None if the tracer does not record it."""
+    stack = Choice(contexts=("callstack-kernel",))
+    if not tracer.can(stack):
+        return None
+    with_stack, without = (measure(tracer, site, choice, True, memory=LONG) for choice in (stack, ALL))
+    return with_stack - without
 
 
 def rtrace(name="default"):
@@ -105,12 +119,16 @@ def of_rtrace():
             # (instructions.py has the figures of `all`.)
             if name != "all":
                 yield f"{site}/tsc/{name}", value
+    for context in KINDS:
+        choice = Choice(contexts=("tid", context))
+        yield f"softirq_entry/tsc/tid-{context}", measure(rtrace(), "softirq_entry", choice, True)
 
 
 def of_all(say, quick=None):
     """The part of scripts/bench."""
-    result = {"contexts": dict(of_contexts("softirq_entry")), "tracers": {}}
+    result = {"contexts": dict(of_contexts("softirq_entry")), "stacks": {}, "tracers": {}}
     for label, make in TRACERS.items():
+        result["stacks"][label] = of_stack(make(), "softirq_entry")
         result["tracers"][label] = {}
         for site in FIELDS:
             result["tracers"][label][site] = measured = of(make, site)

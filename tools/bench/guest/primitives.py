@@ -47,6 +47,16 @@ def of_writers(say):
         yield f"delivery_barrier={barrier}", cost
 
 
+def of_stacks(say):
+    """The parts of a call stack: instructions of the kernel's unwinder."""
+    loops = 1000
+    least, module, kernel = ((firing.primitive(f"stack{deeper}", loops)) / loops
+                             for deeper in ("", "-module", "-kernel"))
+    yield "a stack of few functions (write(2) to a debugfs file)", least
+    yield "each further function of a module", (module - least) / 9
+    yield "each further function of the kernel", (kernel - module) / 8
+
+
 def of_functions(say):
     for title, cost in functions.table():
         say(f"{title}: {cost:.1f}")

@@ -22,10 +22,13 @@
  * a reservation (adds the record's length to a position) and a commit (adds the length to a
  * counter): by `local` atomics, by `locked` ones, or by plain ones with interrupts off
  * (`irq-off`) or preemption off (`preempt-off`); `empty` is the loop itself. `call` is a call
- * of rtrace_bench_called(), which does nothing and can be traced.
+ * of rtrace_bench_called(), which does nothing and can be traced. `stack` takes the kernel's
+ * call stack. `stack-module` takes it from 9 more functions of this module, `stack-kernel` from
+ * these and 8 functions of the kernel (bsearch()).
  *
  * Interrupts are off for BATCH events at a time, so that nothing else is counted.
  */
+#include <linux/bsearch.h>
 #include <linux/completion.h>
 #include <linux/cpu.h>
 #include <linux/debugfs.h>
@@ -34,6 +37,7 @@
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
+#include <linux/stacktrace.h>
 #include <linux/tracepoint.h>
 #include <linux/unistd.h>
 #include <asm/msr.h>
@@ -383,6 +387,59 @@ static noinline notrace void turn_call(unsigned int times)
 		rtrace_bench_called();
 }
 
+static noinline notrace void take_stack(void)
+{
+	unsigned long addresses[64];
+
+	stack_trace_save(addresses, ARRAY_SIZE(addresses), 0);
+	barrier_data(addresses);
+}
+
+static noinline notrace void turn_stack(unsigned int times)
+{
+	while (times--)
+		take_stack();
+}
+
+/* A barrier keeps a last call from being a jump. */
+static noinline notrace void deeper_in_module(unsigned int times, unsigned int left)
+{
+	if (left)
+		deeper_in_module(times, left - 1);
+	else
+		turn_stack(times);
+	barrier();
+}
+
+static notrace void turn_stack_module(unsigned int times)
+{
+	deeper_in_module(times, 7);
+	barrier();
+}
+
+/* A turn of bsearch() through the kernel, as its comparison. */
+struct turn {
+	unsigned int times, left;
+};
+
+static notrace int deeper_in_kernel(const void *key, const void *item)
+{
+	struct turn *turn = (struct turn *)key;
+
+	if (turn->left--)
+		bsearch(turn, item, 1, 1, deeper_in_kernel);
+	else
+		turn_stack(turn->times);
+	return 0;
+}
+
+static notrace void turn_stack_kernel(unsigned int times)
+{
+	struct turn turn = { .times = times, .left = 7 };
+
+	bsearch(&turn, &turn, 1, 1, deeper_in_kernel);
+}
+
 static const struct {
 	const char *name;
 	void (*turn)(unsigned int times);
@@ -393,6 +450,9 @@ static const struct {
 	{ "irq-off", turn_irq_off },
 	{ "preempt-off", turn_preempt_off },
 	{ "call", turn_call },
+	{ "stack", turn_stack },
+	{ "stack-module", turn_stack_module },
+	{ "stack-kernel", turn_stack_kernel },
 };
 
 static u64 primitive_ticks;

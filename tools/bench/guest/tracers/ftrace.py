@@ -48,7 +48,7 @@ class Ftrace(Tracer):
 
     def can(self, choice):
         """A record has the id of its task in any case."""
-        return not choice.contexts
+        return choice.contexts in ((), ("callstack-kernel",))
 
     def start(self, events, mode, memory=FOUR_MIB, out=None, choice=ALL):
         self.out, self.recorder, root = out, None, self.root
@@ -74,6 +74,7 @@ class Ftrace(Tracer):
         write(root + "/tracing_on", 0)
         write(root + "/trace_clock", self.clock)
         write(root + "/options/overwrite", int(mode == "overwrite"))
+        write(root + "/options/stacktrace", int("callstack-kernel" in choice.contexts))
         write(ROOT + "/options/record-cmd", int(self.record_cmd))  # (there is one for all instances)
         # The kernel has one page more; a buffer that is resized starts empty.
         write(root + "/buffer_size_kb", memory.size * memory.count // 1024)

@@ -15,8 +15,11 @@ from .ftrace import FIELDS, ROOT
 
 SYS_PERF_EVENT_OPEN = 298
 TYPE_TRACEPOINT = 2
-IP, TID, TIME, ID, CPU, PERIOD, RAW = 1, 2, 4, 64, 128, 256, 1024
-DISABLED, WATERMARK, WRITE_BACKWARD = 1 << 0, 1 << 14, 1 << 27
+IP, TID, TIME, CALLCHAIN, ID, CPU, PERIOD, RAW = 1, 2, 4, 32, 64, 128, 256, 1024
+DISABLED, WATERMARK, KERNEL_CALLCHAIN, WRITE_BACKWARD = 1 << 0, 1 << 14, 1 << 22, 1 << 27
+
+# What rtrace calls them.
+CONTEXTS = {"tid": TID, "callstack-kernel": CALLCHAIN}
 IOC_ENABLE, IOC_DISABLE, IOC_SET_OUTPUT, IOC_SET_FILTER = 0x2400, 0x2401, 0x2405, 0x40082406
 # Offset in the ring's first page.
 HEAD = 1024
@@ -66,7 +69,7 @@ class Perf(Tracer):
         self.fields, self.nowhere = fields, nowhere
 
     def can(self, choice):
-        return choice.contexts in ((), ("tid",))
+        return all(context in CONTEXTS for context in choice.contexts)
 
     def start(self, events, mode, memory=FOUR_MIB, out=None, choice=ALL):
         names = [name for event in events for name in events_of(event)]
@@ -75,14 +78,14 @@ class Perf(Tracer):
         if out:
             self.record(names, size)
             return
-        flags, protection = DISABLED | WATERMARK, mmap.PROT_READ | mmap.PROT_WRITE
+        flags, protection = DISABLED | WATERMARK | KERNEL_CALLCHAIN, mmap.PROT_READ | mmap.PROT_WRITE
         if mode == "overwrite":
             # A ring with a read-only mapping is overwritten.
             flags, protection = flags | WRITE_BACKWARD, mmap.PROT_READ
         for cpu in range(os.cpu_count()):
             leader = None
             for name in names:
-                fields = self.fields | (TID if choice.contexts else 0)
+                fields = self.fields | sum(CONTEXTS[context] for context in choice.contexts)
                 fd = event_open(name, cpu, fields, flags, size, choice.task)
                 if choice.filter:
                     field, value = choice.filter

@@ -4,7 +4,7 @@
 
 use super::function::Functions;
 use super::latency::preempt::{PreemptChoice, PreemptLatency};
-use super::latency::timer::{TimerLatency, Timers};
+use super::latency::timer::{TimerChoice, TimerLatency, Timers};
 use super::latency::wakeup::WakeupLatency;
 use super::sampled::Frequency;
 use super::syscall::CallProbes;
@@ -35,7 +35,7 @@ impl SessionSources {
             functions: Functions::new()?,
             wakeups: WakeupLatency::new(())?,
             preemptions: PreemptLatency::new(PreemptChoice::new())?,
-            timers: TimerLatency::new(timer_hotplug)?,
+            timers: TimerLatency::new(TimerChoice::new(timer_hotplug))?,
         })
     }
 }

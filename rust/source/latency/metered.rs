@@ -1,46 +1,58 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A latency that probes at tracepoints measure while somebody records its event.
+//! A latency that a session measures while a probe records its event.
 
 use super::results::Results;
+use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
 use crate::probe::Probe;
-use crate::source::attached::{NewProbe, ProbeList};
+use crate::source::attached::{AttachedProbes, NewProbe, ProbeList, SessionSources};
+use crate::source::{EventSource, FullName};
 use crate::sys::tracepoint::{Attachments, Handler, Tracepoints};
+use core::marker::PhantomData;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
-/// The data of the probes.
-pub(crate) trait Meter: Sized + Send + Sync + 'static {
-    /// The tracepoints and their probes: what ends a latency before what begins one.
-    const PROBES: &'static [(&'static str, Handler<Self>)];
+/// Measures a latency while it exists.
+pub(crate) trait Meter: Send + Sized + Unpin + 'static {
+    /// The event's name.
+    const NAME: &'static str;
+
+    /// Its fields, in the order of the record.
+    const FIELDS: &'static [Field<'static>];
 
     /// What a session can choose of it, beside a threshold.
     type Choice: Send + Sync;
 
-    /// One that has measured nothing. May sleep.
+    /// Returns the latency of a session.
+    fn of(session: &SessionSources) -> &Arc<Metered<Self>>;
+
+    /// Begins to measure. May sleep.
     fn new(results: &Arc<Results>, choice: &Arc<Self::Choice>) -> Result<Self>;
+
+    /// Measures for this probe, too. May sleep.
+    fn attach(&self, _probe: &Probe) {}
 }
 
-/// A latency that a session measures by such probes.
+/// A latency that a session measures.
 #[pin_data]
 pub(crate) struct Metered<M: Meter> {
     results: Arc<Results>,
     choice: Arc<M::Choice>,
-    /// There are some while somebody records the event.
+    /// Exists while a probe records the event.
     #[pin]
-    probes: Mutex<Option<Attachments<M>>>,
+    meter: Mutex<Option<M>>,
 }
 
 impl<M: Meter> Metered<M> {
-    /// Nothing was measured, and nobody wants it. May sleep.
+    /// Makes a latency that has measured nothing, and that no probe records. May sleep.
     pub(crate) fn new(choice: M::Choice) -> Result<Arc<Self>> {
         let results = Results::new()?;
         let choice = Arc::new(choice, GFP_KERNEL)?;
         let metered = pin_init!(Self {
             results,
             choice,
-            probes <- new_mutex!(None),
+            meter <- new_mutex!(None),
         });
         Arc::pin_init(metered, GFP_KERNEL)
     }
@@ -55,37 +67,77 @@ impl<M: Meter> Metered<M> {
         &self.choice
     }
 
-    /// Measures until what this returns is dropped. `ENOENT`: the kernel has not the tracepoints. May
-    /// sleep.
-    fn begin(&self) -> Result<Attachments<M>> {
-        let meter = Arc::new(M::new(&self.results, &self.choice)?, GFP_KERNEL)?;
-        let tracepoints = Tracepoints::new()?;
-        let mut attachments = Attachments::new();
-        for &(name, handler) in M::PROBES {
-            let tracepoint = tracepoints.find(name).ok_or(ENOENT)?;
-            // After those who record the same tracepoint: what is measured follows it in the trace.
-            attachments.attach_last(tracepoint, handler, meter.clone())?;
-        }
-        Ok(attachments)
+    /// Calls `change` with the choice and the meter, if that exists. The meter neither begins nor ends meanwhile.
+    pub(super) fn change(&self, change: impl FnOnce(&M::Choice, Option<&M>)) {
+        change(&self.choice, self.meter.lock().as_ref());
     }
 }
 
 impl<M: Meter> ProbeList for Metered<M> {
     fn attach(&self, NewProbe { probe, .. }: NewProbe<'_>) -> Result {
-        let mut probes = self.probes.lock();
+        let mut meter = self.meter.lock();
         let recorders = &self.results.recorders;
         recorders.attach(probe.clone())?;
-        if probes.is_none() {
-            *probes = Some(self.begin().inspect_err(|_| recorders.detach(&probe))?);
+        if meter.is_none() {
+            let new = M::new(&self.results, &self.choice);
+            *meter = Some(new.inspect_err(|_| recorders.detach(&probe))?);
+        }
+        if let Some(meter) = &*meter {
+            meter.attach(&probe);
         }
         Ok(())
     }
 
     fn detach(&self, probe: &Probe) {
-        let mut probes = self.probes.lock();
+        let mut meter = self.meter.lock();
         self.results.recorders.detach(probe);
         if !self.results.recorders.is_any(&NoPreempt::new()) {
-            *probes = None;
+            *meter = None;
         }
     }
+}
+
+/// The event of a latency.
+pub(super) struct LatencyEvent<M>(PhantomData<fn(M)>);
+
+impl<M: Meter> LatencyEvent<M> {
+    pub(super) const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<M: Meter> EventSource for LatencyEvent<M> {
+    fn full_name(&self) -> FullName<'_> {
+        ("latency", M::NAME)
+    }
+
+    fn field(&self, place: usize) -> Option<Field<'_>> {
+        M::FIELDS.get(place).copied()
+    }
+
+    fn attach(&self, new: NewProbe<'_>, to: &mut AttachedProbes) -> Result {
+        to.in_list(M::of(&to.sources).clone(), new)
+    }
+
+    /// Latencies are measured because a probe records them.
+    fn is_asked_for(&self) -> bool {
+        true
+    }
+}
+
+/// Attaches the handlers of a meter, with its data, to the tracepoints of these names: what ends a latency before what
+/// begins one. `ENOENT`: the kernel lacks one of the tracepoints. May sleep.
+pub(super) fn attach<D: Send + Sync>(
+    data: D,
+    handlers: &[(&str, Handler<D>)],
+) -> Result<Attachments<D>> {
+    let data = Arc::new(data, GFP_KERNEL)?;
+    let tracepoints = Tracepoints::new()?;
+    let mut attachments = Attachments::new();
+    for &(name, handler) in handlers {
+        let tracepoint = tracepoints.find(name).ok_or(ENOENT)?;
+        // After the probes of the same tracepoint: what is measured follows its event in the trace.
+        attachments.attach_last(tracepoint, handler, data.clone())?;
+    }
+    Ok(attachments)
 }

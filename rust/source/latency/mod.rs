@@ -14,57 +14,19 @@ pub(crate) mod timer;
 pub(crate) mod wakeup;
 mod who;
 
-use super::attached::{AttachedProbes, NewProbe, ProbeList, SessionSources};
-use super::{EventSource, FoundSources, FullName};
+use super::FoundSources;
 use crate::abi::schema::Field;
 use kernel::error::Result;
-use kernel::sync::Arc;
-
-/// The event of a latency.
-struct LatencyEvent {
-    name: &'static str,
-    /// In the order of the record.
-    fields: &'static [Field<'static>],
-    /// The measuring of the session, which fires it.
-    measured: fn(&SessionSources) -> Arc<dyn ProbeList>,
-}
+use metered::LatencyEvent;
+use preempt::PreemptMeter;
+use timer::TimerMeter;
+use wakeup::WakeupMeter;
 
 /// Finds the events of all latencies.
 pub(super) fn find(sources: &mut FoundSources) -> Result {
-    sources.add(LatencyEvent {
-        name: "wakeup_latency",
-        fields: &wakeup::FIELDS,
-        measured: |session| session.wakeups.clone(),
-    })?;
-    sources.add(LatencyEvent {
-        name: "preempt_latency",
-        fields: &preempt::FIELDS,
-        measured: |session| session.preemptions.clone(),
-    })?;
-    sources.add(LatencyEvent {
-        name: "timer_latency",
-        fields: &timer::FIELDS,
-        measured: |session| session.timers.clone(),
-    })
-}
-
-impl EventSource for LatencyEvent {
-    fn full_name(&self) -> FullName<'_> {
-        ("latency", self.name)
-    }
-
-    fn field(&self, place: usize) -> Option<Field<'_>> {
-        self.fields.get(place).copied()
-    }
-
-    fn attach(&self, new: NewProbe<'_>, to: &mut AttachedProbes) -> Result {
-        to.in_list((self.measured)(&to.sources), new)
-    }
-
-    /// Latencies are measured because a probe records them.
-    fn is_asked_for(&self) -> bool {
-        true
-    }
+    sources.add(LatencyEvent::<WakeupMeter>::new())?;
+    sources.add(LatencyEvent::<PreemptMeter>::new())?;
+    sources.add(LatencyEvent::<TimerMeter>::new())
 }
 
 /// Bytes of a task's name.

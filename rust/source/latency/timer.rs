@@ -6,6 +6,7 @@
 //! interrupts were off, or another one was handled, or the hardware was late; what it interrupts then is the
 //! code that has just enabled them. An expiry that comes more than a period late has the next ones missed.
 
+use super::metered::{Meter, Metered};
 use super::results::Results;
 use super::COMM;
 use crate::abi::schema::{Field, FieldType};
@@ -16,17 +17,17 @@ use crate::arch::word::SharedWord;
 use crate::probe::Probe;
 use crate::record::gate::Place;
 use crate::record::memory::{Space, Tail};
-use crate::source::attached::{NewProbe, ProbeList};
+use crate::source::attached::SessionSources;
 use crate::sys::args::Task;
 use crate::sys::cpu::{self, NoHotplug};
 use crate::sys::hotplug::{Hotplug, HotplugWatch, PerCpuState};
 use crate::sys::percpu::{OnceArc, PerCpu};
 use crate::sys::timer::{Expiry, Timer};
 use kernel::prelude::*;
-use kernel::sync::{new_mutex, Arc, Mutex};
+use kernel::sync::Arc;
 
-/// Its fields, in the order of the record.
-pub(super) const FIELDS: [Field<'static>; 6] = [
+/// Fields of the event, in the order of the record.
+const FIELDS: [Field<'static>; 6] = [
     // Who was interrupted.
     Field::new("comm", FieldType::text(COMM)),
     Field::new("tid", FieldType::signed(32)),
@@ -41,15 +42,23 @@ pub(super) const FIELDS: [Field<'static>; 6] = [
 /// The bytes of a record.
 const LEN: usize = super::len(&FIELDS);
 
-/// The timers of a session.
-#[pin_data]
-pub(crate) struct TimerLatency {
-    results: Arc<Results>,
+/// The lateness of a session's timers. An expiry that was due while another was late counts as missed.
+pub(crate) type TimerLatency = Metered<TimerMeter>;
+
+/// What a session can choose of its timers.
+pub(crate) struct TimerChoice {
     hotplug: Arc<Hotplug<Timers>>,
     period_us: SharedWord,
-    /// There are some while somebody records the event.
-    #[pin]
-    armed: Mutex<Option<Armed>>,
+}
+
+impl TimerChoice {
+    /// The default choice; `hotplug` notifies the timers of CPUs.
+    pub(crate) fn new(hotplug: &Arc<Hotplug<Timers>>) -> Self {
+        Self {
+            hotplug: hotplug.clone(),
+            period_us: SharedWord::new(TimerLatency::PERIOD.into()),
+        }
+    }
 }
 
 impl TimerLatency {
@@ -59,76 +68,51 @@ impl TimerLatency {
     /// The shortest and the longest.
     pub(crate) const PERIODS: (u32, u32) = (100, 1_000_000);
 
-    /// Nothing was measured, and nobody wants it. May sleep.
-    pub(crate) fn new(hotplug: &Arc<Hotplug<Timers>>) -> Result<Arc<Self>> {
-        let results = Results::new()?;
-        let latency = pin_init!(Self {
-            results,
-            hotplug: hotplug.clone(),
-            period_us: SharedWord::new(Self::PERIOD.into()),
-            armed <- new_mutex!(None),
-        });
-        Arc::pin_init(latency, GFP_KERNEL)
-    }
-
-    /// What was measured. `missed`: a period was over while an expiry was late.
-    pub(crate) fn results(&self) -> &Results {
-        &self.results
-    }
-
     /// Microseconds from one expiry to the next.
     pub(crate) fn period(&self) -> u32 {
-        self.period_us.load() as u32
+        self.choice().period_us.load() as u32
     }
 
     /// Has it be another one, from the next expiry on; within [`PERIODS`](Self::PERIODS). May sleep.
     pub(crate) fn set_period(&self, period_us: u32) {
-        let armed = self.armed.lock();
-        self.period_us.store(period_us.into());
-        for (_, this) in armed.iter().flat_map(|armed| armed.timers.each()) {
-            this.timer.set_period(period_us);
-        }
-    }
-}
-
-impl ProbeList for TimerLatency {
-    fn attach(&self, NewProbe { probe, .. }: NewProbe<'_>) -> Result {
-        let mut armed = self.armed.lock();
-        let recorders = &self.results.recorders;
-        recorders.attach(probe.clone())?;
-        if armed.is_none() {
-            let new = Armed::new(&self.results, &self.hotplug, self.period());
-            *armed = Some(new.inspect_err(|_| recorders.detach(&probe))?);
-        }
-        if let Some(armed) = &*armed {
-            armed.timers.arm_where(|cpu| probe.takes_cpu(cpu));
-        }
-        Ok(())
-    }
-
-    fn detach(&self, probe: &Probe) {
-        let mut armed = self.armed.lock();
-        self.results.recorders.detach(probe);
-        if !self.results.recorders.is_any(&NoPreempt::new()) {
-            *armed = None;
-        }
+        self.change(|choice, meter| {
+            choice.period_us.store(period_us.into());
+            for (_, this) in meter.iter().flat_map(|meter| meter.timers.each()) {
+                this.timer.set_period(period_us);
+            }
+        });
     }
 }
 
 /// Timers that follow the CPUs.
-struct Armed {
+pub(crate) struct TimerMeter {
     // First, for it disarms them.
     _watch: Pin<KBox<HotplugWatch<Timers>>>,
     timers: Arc<Timers>,
 }
 
-impl Armed {
-    fn new(results: &Arc<Results>, hotplug: &Arc<Hotplug<Timers>>, period_us: u32) -> Result<Self> {
-        let timers = Arc::new(Timers::new(results, period_us)?, GFP_KERNEL)?;
+impl Meter for TimerMeter {
+    const NAME: &'static str = "timer_latency";
+
+    const FIELDS: &'static [Field<'static>] = &FIELDS;
+
+    type Choice = TimerChoice;
+
+    fn of(session: &SessionSources) -> &Arc<TimerLatency> {
+        &session.timers
+    }
+
+    fn new(results: &Arc<Results>, choice: &Arc<TimerChoice>) -> Result<Self> {
+        let timers = Timers::new(results, choice.period_us.load() as u32)?;
+        let timers = Arc::new(timers, GFP_KERNEL)?;
         Ok(Self {
-            _watch: HotplugWatch::new(hotplug, timers.clone())?,
+            _watch: HotplugWatch::new(&choice.hotplug, timers.clone())?,
             timers,
         })
+    }
+
+    fn attach(&self, probe: &Probe) {
+        self.timers.arm_where(|cpu| probe.takes_cpu(cpu));
     }
 }
 

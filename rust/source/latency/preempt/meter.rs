@@ -3,10 +3,12 @@
 //! What measures preemptions: probes at the scheduler's tracepoints.
 
 use super::requests::{Request, RequestKind, Requests};
-use super::{PreemptChoice, LEN};
+use super::{PreemptChoice, PreemptLatency, PreemptMeter, FIELDS, LEN};
+use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
 use crate::record::memory::RecordWriter;
-use crate::source::latency::metered::Meter;
+use crate::source::attached::SessionSources;
+use crate::source::latency::metered::{self, Meter};
 use crate::source::latency::results::Results;
 use crate::source::stopwatch::Stopwatch;
 use crate::sys::args::Task;
@@ -23,38 +25,38 @@ pub(crate) struct Preemptions {
     stopwatch: Stopwatch,
 }
 
-impl Meter for Preemptions {
-    const PROBES: &'static [(&'static str, Handler<Self>)] = &[
-        (
-            "sched_switch",
-            Handler::new4(switch, bindings::__traceiter_sched_switch),
-        ),
-        (
-            "sched_exit_tp",
-            Handler::new1(exit, bindings::__traceiter_sched_exit_tp),
-        ),
-        (
-            "sched_entry_tp",
-            Handler::new1(entry, bindings::__traceiter_sched_entry_tp),
-        ),
-        (
-            "sched_set_need_resched_tp",
-            Handler::new3(
-                set_need_resched,
-                bindings::__traceiter_sched_set_need_resched_tp,
-            ),
-        ),
-    ];
+impl Meter for PreemptMeter {
+    const NAME: &'static str = "preempt_latency";
+
+    const FIELDS: &'static [Field<'static>] = &FIELDS;
 
     type Choice = PreemptChoice;
 
+    fn of(session: &SessionSources) -> &Arc<PreemptLatency> {
+        &session.preemptions
+    }
+
     fn new(results: &Arc<Results>, choice: &Arc<PreemptChoice>) -> Result<Self> {
-        Ok(Self {
+        let preemptions = Preemptions {
             results: results.clone(),
             choice: choice.clone(),
             requests: Requests::new()?,
             stopwatch: Stopwatch::best(),
-        })
+        };
+        let sched_switch = Handler::new4(switch, bindings::__traceiter_sched_switch);
+        let sched_exit = Handler::new1(exit, bindings::__traceiter_sched_exit_tp);
+        let sched_entry = Handler::new1(entry, bindings::__traceiter_sched_entry_tp);
+        let need_resched = bindings::__traceiter_sched_set_need_resched_tp;
+        let handlers = [
+            ("sched_switch", sched_switch),
+            ("sched_exit_tp", sched_exit),
+            ("sched_entry_tp", sched_entry),
+            (
+                "sched_set_need_resched_tp",
+                Handler::new3(set_need_resched, need_resched),
+            ),
+        ];
+        metered::attach(preemptions, &handlers)
     }
 }
 

@@ -13,10 +13,11 @@ use super::metered::Metered;
 use super::COMM;
 use crate::abi::schema::{Field, FieldType};
 use crate::arch::word::SharedWord;
+use crate::sys::tracepoint::Attachments;
 use meter::Preemptions;
 
-/// Its fields, in the order of the record.
-pub(super) const FIELDS: [Field<'static>; 15] = [
+/// Fields of the event, in the order of the record.
+const FIELDS: [Field<'static>; 15] = [
     // Who kept the CPU.
     Field::new("comm", FieldType::text(COMM)),
     Field::new("tid", FieldType::signed(32)),
@@ -45,7 +46,10 @@ pub(super) const FIELDS: [Field<'static>; 15] = [
 const LEN: usize = super::len(&FIELDS);
 
 /// The preemptions that a session measures. Those are missed for which two CPUs asked at once.
-pub(crate) type PreemptLatency = Metered<Preemptions>;
+pub(crate) type PreemptLatency = Metered<PreemptMeter>;
+
+/// The probes that measure them.
+pub(crate) type PreemptMeter = Attachments<Preemptions>;
 
 /// What a session can choose of them.
 pub(crate) struct PreemptChoice(SharedWord);

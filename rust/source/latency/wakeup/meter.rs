@@ -3,11 +3,13 @@
 //! What measures wake-ups: probes at the scheduler's tracepoints.
 
 use super::waits::{Wait, Waits};
-use super::LEN;
+use super::{WakeupLatency, WakeupMeter, FIELDS, LEN};
+use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::record::memory::RecordWriter;
-use crate::source::latency::metered::Meter;
+use crate::source::attached::SessionSources;
+use crate::source::latency::metered::{self, Meter};
 use crate::source::latency::results::Results;
 use crate::source::latency::who::Who;
 use crate::source::stopwatch::Stopwatch;
@@ -27,35 +29,35 @@ pub(crate) struct Wakeups {
     stopwatch: Stopwatch,
 }
 
-impl Meter for Wakeups {
-    const PROBES: &'static [(&'static str, Handler<Self>)] = &[
-        (
-            "sched_switch",
-            Handler::new4(switch, bindings::__traceiter_sched_switch),
-        ),
-        (
-            "sched_wakeup",
-            Handler::new1(wakeup, bindings::__traceiter_sched_wakeup),
-        ),
-        (
-            "sched_wakeup_new",
-            Handler::new1(wakeup_new, bindings::__traceiter_sched_wakeup_new),
-        ),
-        (
-            "sched_waking",
-            Handler::new1(waking, bindings::__traceiter_sched_waking),
-        ),
-    ];
+impl Meter for WakeupMeter {
+    const NAME: &'static str = "wakeup_latency";
+
+    const FIELDS: &'static [Field<'static>] = &FIELDS;
 
     type Choice = ();
 
+    fn of(session: &SessionSources) -> &Arc<WakeupLatency> {
+        &session.wakeups
+    }
+
     fn new(results: &Arc<Results>, _choice: &Arc<()>) -> Result<Self> {
-        Ok(Self {
+        let wakeups = Wakeups {
             results: results.clone(),
             waits: Waits::new()?,
             running: PerCpu::new(|| SharedWord::new(0))?,
             stopwatch: Stopwatch::best(),
-        })
+        };
+        let sched_switch = Handler::new4(switch, bindings::__traceiter_sched_switch);
+        let sched_wakeup = Handler::new1(wakeup, bindings::__traceiter_sched_wakeup);
+        let sched_wakeup_new = Handler::new1(wakeup_new, bindings::__traceiter_sched_wakeup_new);
+        let sched_waking = Handler::new1(waking, bindings::__traceiter_sched_waking);
+        let handlers = [
+            ("sched_switch", sched_switch),
+            ("sched_wakeup", sched_wakeup),
+            ("sched_wakeup_new", sched_wakeup_new),
+            ("sched_waking", sched_waking),
+        ];
+        metered::attach(wakeups, &handlers)
     }
 }
 

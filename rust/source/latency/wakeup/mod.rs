@@ -10,10 +10,11 @@ mod waits;
 use super::metered::Metered;
 use super::COMM;
 use crate::abi::schema::{Field, FieldType};
+use crate::sys::tracepoint::Attachments;
 use meter::Wakeups;
 
-/// Its fields, in the order of the record.
-pub(super) const FIELDS: [Field<'static>; 13] = [
+/// Fields of the event, in the order of the record.
+const FIELDS: [Field<'static>; 13] = [
     // Who had to wait.
     Field::new("comm", FieldType::text(COMM)),
     Field::new("tid", FieldType::signed(32)),
@@ -38,4 +39,7 @@ pub(super) const FIELDS: [Field<'static>; 13] = [
 const LEN: usize = super::len(&FIELDS);
 
 /// The wake-ups that a session measures. Those are missed for which the slot of the task was taken.
-pub(crate) type WakeupLatency = Metered<Wakeups>;
+pub(crate) type WakeupLatency = Metered<WakeupMeter>;
+
+/// The probes that measure them.
+pub(crate) type WakeupMeter = Attachments<Wakeups>;

@@ -4,11 +4,14 @@
 
 use super::Probe;
 use crate::arch::preempt::NoPreempt;
-use crate::record::memory::Tail;
+use crate::record::memory::{Payload, RecordWriter, Tail};
 use crate::sys::args::Registers;
 use crate::sys::rcu::RcuArc;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// The most bytes of fields of fixed size.
+const FIXED_MAX: usize = 128;
 
 /// The probes of an event.
 #[pin_data]
@@ -114,6 +117,36 @@ impl Recorders {
             guard,
             #[inline(always)]
             |probe| probe.record_tail(record, guard),
+        );
+    }
+
+    /// The same with fields of fixed size: [`FIXED_MAX`] bytes at most. `about` is the id of the task that the event is
+    /// about.
+    #[inline(always)]
+    pub(crate) fn record_fields<T: Payload>(
+        &self,
+        about: Option<i32>,
+        fields: T,
+        guard: &NoPreempt,
+    ) {
+        const { assert!(size_of::<T>() <= FIXED_MAX) };
+        self.for_each(
+            guard,
+            #[inline(always)]
+            |probe| {
+                probe.record::<FIXED_MAX, _>(
+                    #[inline(always)]
+                    || about,
+                    #[inline(always)]
+                    || {
+                        (
+                            size_of::<T>() as u64,
+                            #[inline(always)]
+                            move |to: RecordWriter<'_>| to.put(fields).put_tail(&()),
+                        )
+                    },
+                )
+            },
         );
     }
 

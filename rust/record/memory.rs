@@ -39,12 +39,12 @@ unsafe impl<T: Payload, const N: usize> Payload for [T; N] {}
 macro_rules! payload {
     (
         $(#[$attr:meta])*
-        $vis:vis struct $name:ident { $($field:ident: $ty:ty),* $(,)? }
+        $vis:vis struct $name:ident { $($field_vis:vis $field:ident: $ty:ty),* $(,)? }
     ) => {
         $(#[$attr])*
         #[repr(C, packed)]
         #[derive(Clone, Copy)]
-        $vis struct $name { $($field: $ty),* }
+        $vis struct $name { $($field_vis $field: $ty),* }
 
         // SAFETY: Packed, so there is no padding between fields, and each field has none.
         unsafe impl Payload for $name where $($ty: Payload),* {}

@@ -13,6 +13,7 @@ pub(crate) mod aux;
 pub(crate) mod description;
 pub(crate) mod dynamic;
 pub(crate) mod external;
+mod field;
 pub(crate) mod function;
 pub(crate) mod latency;
 pub(crate) mod perf;

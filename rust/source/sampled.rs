@@ -7,13 +7,14 @@
 //! several do not disturb each other; it works while the event is recorded.
 
 use super::attached::{AttachedProbes, NewProbe, ProbeList};
+use super::field::{record, KernelAddress};
 use super::{EventSource, FoundSources, FullName};
-use crate::abi::schema::{Field, FieldType};
+use crate::abi::schema::Field;
 use crate::arch::preempt::{self, NoPreempt};
 use crate::arch::registers::Register;
 use crate::arch::word::SharedWord;
 use crate::probe::Probe;
-use crate::record::memory::{Space, Tail};
+use crate::record::memory::Payload;
 use crate::sys::hotplug::Hotplug;
 use crate::sys::percpu::PerCpu;
 use crate::sys::perf::{Arrivals, CounterConfig};
@@ -74,19 +75,21 @@ impl Pace {
 /// The subsystem of sampled events.
 const SUBSYSTEM: &str = "profile";
 
-/// The fields of a sampled event.
-const FIELDS: [Field<'static>; 5] = [
-    // Where the code was interrupted.
-    Field::new("ip", FieldType::address()),
-    // What was counted since the sample before: nanoseconds, or cycles.
-    Field::new("period", FieldType::unsigned(64)),
-    // How many samples of the timer did not come on this CPU, up to now: it was late.
-    Field::new("missed", FieldType::unsigned(64)),
-    // How often perf stopped the sampling on this CPU up to the next tick.
-    Field::new("throttled", FieldType::unsigned(64)),
-    // Whether interrupts were off there; never where a timer's interrupt takes the sample.
-    Field::new("interrupts_off", FieldType::unsigned(8)),
-];
+record! {
+    /// A sample.
+    ProfileRecord {
+        // Where the code was interrupted.
+        ip: KernelAddress,
+        // What was counted since the sample before: nanoseconds, or cycles.
+        period: u64,
+        // How many samples of the timer did not come on this CPU, up to now: it was late.
+        missed: u64,
+        // How often perf stopped the sampling on this CPU up to the next tick.
+        throttled: u64,
+        // Whether interrupts were off there; never where a timer's interrupt takes the sample.
+        interrupts_off: u8,
+    }
+}
 
 /// A sampled event.
 #[pin_data]
@@ -118,7 +121,7 @@ impl EventSource for Arc<Sampled> {
     }
 
     fn field(&self, place: usize) -> Option<Field<'_>> {
-        FIELDS.get(place).copied()
+        ProfileRecord::FIELDS.get(place).copied()
     }
 
     fn attach(&self, new: NewProbe<'_>, to: &mut AttachedProbes) -> Result {
@@ -209,39 +212,15 @@ impl OnSample for Sampling {
         let throttled = u64::from(sample.is_throttled);
         let throttled = progress.throttled.load().wrapping_add(throttled);
         progress.throttled.store(throttled);
-        let record = Record {
-            ip: sample.registers.get(Register::Ip),
+        let interrupts_off = !preempt::are_interrupts_on(sample.registers.get(Register::Flags));
+        let record = ProfileRecord {
+            ip: KernelAddress::new(sample.registers.get(Register::Ip)),
             period: sample.period,
             missed: progress.missed.load(),
             throttled,
-            interrupts_off: !preempt::are_interrupts_on(sample.registers.get(Register::Flags)),
+            interrupts_off: interrupts_off.into(),
         };
         self.probe
             .record_interrupted::<64, _>(&record, sample.registers, guard);
-    }
-}
-
-/// A sample as a record's tail: [`FIELDS`].
-struct Record {
-    ip: u64,
-    period: u64,
-    missed: u64,
-    throttled: u64,
-    interrupts_off: bool,
-}
-
-impl Tail for Record {
-    #[inline(always)]
-    fn len(&self) -> usize {
-        4 * size_of::<u64>() + size_of::<u8>()
-    }
-
-    #[inline(always)]
-    fn write(&self, mut space: Space<'_>) {
-        space.put(self.ip);
-        space.put(self.period);
-        space.put(self.missed);
-        space.put(self.throttled);
-        space.put(u8::from(self.interrupts_off));
     }
 }

@@ -2,10 +2,11 @@
 
 //! What is recorded where functions are called, and where they return.
 
+use super::kind::{FunctionRecord, GraphEntryRecord, GraphExitRecord};
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::probe::recorders::Recorders;
-use crate::record::memory::RecordWriter;
+use crate::source::field::KernelAddress;
 use crate::source::stopwatch::Stopwatch;
 use crate::sys::args::Task;
 use crate::sys::functions::begin::Begins;
@@ -75,26 +76,11 @@ impl Begins for Beginnings {
     #[inline(always)]
     fn begins(&self, ip: usize, parent_ip: usize) {
         let guard = NoPreempt::new();
-        self.recorders.for_each(
-            &guard,
-            #[inline(always)]
-            |probe| {
-                probe.record::<16, _>(
-                    #[inline(always)]
-                    || None,
-                    #[inline(always)]
-                    || {
-                        (
-                            16,
-                            #[inline(always)]
-                            move |to: RecordWriter<'_>| {
-                                to.put(ip as u64).put(parent_ip as u64).put_tail(&())
-                            },
-                        )
-                    },
-                )
-            },
-        );
+        let record = FunctionRecord {
+            ip: KernelAddress::new(ip as u64),
+            parent_ip: KernelAddress::new(parent_ip as u64),
+        };
+        self.recorders.record_fields(None, record, &guard);
     }
 }
 
@@ -109,26 +95,11 @@ impl Calls for Graph {
             return None;
         }
         let guard = NoPreempt::new();
-        self.entries.for_each(
-            &guard,
-            #[inline(always)]
-            |probe| {
-                probe.record::<12, _>(
-                    #[inline(always)]
-                    || None,
-                    #[inline(always)]
-                    || {
-                        (
-                            12,
-                            #[inline(always)]
-                            move |to: RecordWriter<'_>| {
-                                to.put(function as u64).put(depth).put_tail(&())
-                            },
-                        )
-                    },
-                )
-            },
-        );
+        let record = GraphEntryRecord {
+            func: KernelAddress::new(function as u64),
+            depth,
+        };
+        self.entries.record_fields(None, record, &guard);
         // Last, so that what recording takes is no part of the call.
         let time = self.stopwatch.read();
         Some(PendingCall { time, depth })
@@ -139,26 +110,12 @@ impl Calls for Graph {
         let duration = self.stopwatch.ns_between(time, self.stopwatch.read());
         let overrun = Task::current().graph_overrun();
         let guard = NoPreempt::new();
-        self.exits.for_each(
-            &guard,
-            #[inline(always)]
-            |probe| {
-                probe.record::<24, _>(
-                    #[inline(always)]
-                    || None,
-                    #[inline(always)]
-                    || {
-                        (
-                            24,
-                            #[inline(always)]
-                            move |to: RecordWriter<'_>| {
-                                let to = to.put(function as u64).put(depth).put(overrun);
-                                to.put(duration).put_tail(&())
-                            },
-                        )
-                    },
-                )
-            },
-        );
+        let record = GraphExitRecord {
+            func: KernelAddress::new(function as u64),
+            depth,
+            overrun,
+            duration,
+        };
+        self.exits.record_fields(None, record, &guard);
     }
 }

@@ -2,7 +2,9 @@
 
 //! The events of functions.
 
-use crate::abi::schema::{Field, FieldType};
+use crate::abi::schema::Field;
+use crate::record::memory::Payload;
+use crate::source::field::{record, KernelAddress};
 
 /// An event of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,24 +35,36 @@ impl FunctionKind {
 
     /// Its fields, in the order of the record.
     pub(crate) const fn fields(self) -> &'static [Field<'static>] {
-        const FUNCTION: [Field<'static>; 2] = [
-            Field::new("ip", FieldType::address()),
-            Field::new("parent_ip", FieldType::address()),
-        ];
-        const ENTRY: [Field<'static>; 2] = [
-            Field::new("func", FieldType::address()),
-            Field::new("depth", FieldType::unsigned(32)),
-        ];
-        const EXIT: [Field<'static>; 4] = [
-            Field::new("func", FieldType::address()),
-            Field::new("depth", FieldType::unsigned(32)),
-            Field::new("overrun", FieldType::unsigned(32)),
-            Field::new("duration", FieldType::unsigned(64)),
-        ];
         match self {
-            Self::Function => &FUNCTION,
-            Self::GraphEntry => &ENTRY,
-            Self::GraphExit => &EXIT,
+            Self::Function => FunctionRecord::FIELDS,
+            Self::GraphEntry => GraphEntryRecord::FIELDS,
+            Self::GraphExit => GraphExitRecord::FIELDS,
         }
+    }
+}
+
+record! {
+    /// A call.
+    FunctionRecord {
+        ip: KernelAddress,
+        parent_ip: KernelAddress,
+    }
+}
+
+record! {
+    /// A call, in a graph.
+    GraphEntryRecord {
+        func: KernelAddress,
+        depth: u32,
+    }
+}
+
+record! {
+    /// A return, in a graph.
+    GraphExitRecord {
+        func: KernelAddress,
+        depth: u32,
+        overrun: u32,
+        duration: u64,
     }
 }

@@ -15,7 +15,6 @@ pub(crate) mod wakeup;
 mod who;
 
 use super::FoundSources;
-use crate::abi::schema::Field;
 use kernel::error::Result;
 use metered::LatencyEvent;
 use preempt::PreemptMeter;
@@ -27,20 +26,4 @@ pub(super) fn find(sources: &mut FoundSources) -> Result {
     sources.add(LatencyEvent::<WakeupMeter>::new())?;
     sources.add(LatencyEvent::<PreemptMeter>::new())?;
     sources.add(LatencyEvent::<TimerMeter>::new())
-}
-
-/// Bytes of a task's name.
-const COMM: u32 = 16;
-
-/// The bytes of a record with these fields.
-const fn len(fields: &[Field<'static>]) -> usize {
-    let (mut bytes, mut place) = (0, 0);
-    while place < fields.len() {
-        bytes += match fields[place].ty.size() {
-            Some(size) => size,
-            None => panic!("all have a fixed size"),
-        };
-        place += 1;
-    }
-    bytes
 }

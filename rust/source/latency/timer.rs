@@ -8,16 +8,16 @@
 
 use super::metered::{Meter, Metered};
 use super::results::Results;
-use super::COMM;
-use crate::abi::schema::{Field, FieldType};
+use crate::abi::schema::Field;
 use crate::arch::clock::monotonic_ns;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::registers::Register;
 use crate::arch::word::SharedWord;
 use crate::probe::Probe;
 use crate::record::gate::Place;
-use crate::record::memory::{Space, Tail};
+use crate::record::memory::Payload;
 use crate::source::attached::SessionSources;
+use crate::source::field::{record, KernelAddress};
 use crate::sys::args::Task;
 use crate::sys::cpu::{self, NoHotplug};
 use crate::sys::hotplug::{Hotplug, HotplugWatch, PerCpuState};
@@ -26,21 +26,20 @@ use crate::sys::timer::{Expiry, Timer};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// Fields of the event, in the order of the record.
-const FIELDS: [Field<'static>; 6] = [
-    // Who was interrupted.
-    Field::new("comm", FieldType::text(COMM)),
-    Field::new("tid", FieldType::signed(32)),
-    Field::new("pid", FieldType::signed(32)),
-    Field::new("prio", FieldType::signed(32)),
-    // From when the timer was due until now, in nanoseconds.
-    Field::new("latency", FieldType::unsigned(64)),
-    // Where the code was interrupted; 0: it is not known.
-    Field::new("ip", FieldType::address()),
-];
-
-/// The bytes of a record.
-const LEN: usize = super::len(&FIELDS);
+record! {
+    /// A timer that was late.
+    TimerRecord {
+        // Who was interrupted.
+        comm: [u8; 16],
+        tid: i32,
+        pid: i32,
+        prio: i32,
+        // From when the timer was due until now, in nanoseconds.
+        latency: u64,
+        // Where the code was interrupted; 0: it is not known.
+        ip: KernelAddress,
+    }
+}
 
 /// The lateness of a session's timers. An expiry that was due while another was late counts as missed.
 pub(crate) type TimerLatency = Metered<TimerMeter>;
@@ -94,7 +93,7 @@ pub(crate) struct TimerMeter {
 impl Meter for TimerMeter {
     const NAME: &'static str = "timer_latency";
 
-    const FIELDS: &'static [Field<'static>] = &FIELDS;
+    const FIELDS: &'static [Field<'static>] = TimerRecord::FIELDS;
 
     type Choice = TimerChoice;
 
@@ -190,9 +189,15 @@ fn expired(results: &Arc<Results>, expiry: &Expiry<'_>) {
     if !results.count(latency, guard) {
         return;
     }
-    let record = Record {
+    let task = Task::current();
+    let ip = expiry.registers.map_or(0, |these| these.get(Register::Ip));
+    let record = TimerRecord {
+        comm: task.comm(),
+        tid: task.tid(),
+        pid: task.pid(),
+        prio: task.prio(),
         latency,
-        ip: expiry.registers.map_or(0, |these| these.get(Register::Ip)),
+        ip: KernelAddress::new(ip),
     };
     results.recorders.for_each(
         guard,
@@ -202,28 +207,4 @@ fn expired(results: &Arc<Results>, expiry: &Expiry<'_>) {
             None => probe.record_tail(&record, guard),
         },
     );
-}
-
-/// A record's tail: [`FIELDS`].
-struct Record {
-    latency: u64,
-    ip: u64,
-}
-
-impl Tail for Record {
-    #[inline(always)]
-    fn len(&self) -> usize {
-        LEN
-    }
-
-    #[inline(always)]
-    fn write(&self, mut space: Space<'_>) {
-        let task = Task::current();
-        space.put(task.comm());
-        space.put(task.tid());
-        space.put(task.pid());
-        space.put(task.prio());
-        space.put(self.latency);
-        space.put(self.ip);
-    }
 }

@@ -3,8 +3,8 @@
 //! The events of the state, and what they have.
 
 use crate::abi::schema::{Field, FieldType};
-use crate::record::memory::{payload, Payload, Space, Tail};
-use core::mem::size_of;
+use crate::record::memory::Payload;
+use crate::source::field::{record, Hex, Hex32};
 
 /// An event of the state.
 pub(crate) struct StateDeclaration {
@@ -66,80 +66,50 @@ const fn by_kernel(name: &'static str, fields: &'static [Field<'static>]) -> Sta
     }
 }
 
-/// Defines what a record of the kernel's has, and the fields that show it; behind it may be a string.
-macro_rules! record {
-    (
-        $(#[$doc:meta])*
-        $record:ident {
-            $($field:ident $(as $name:literal)?: $ty:ty = $shown:expr),* $(,)?
-        }
-        $(string $tail:ident)?
-    ) => {
-        payload! {
-            $(#[$doc])*
-            pub(super) struct $record { $($field: $ty),* }
-        }
-
-        impl $record {
-            const FIELDS: &[Field<'static>] = &[
-                $(Field::new(record!(@name $field $($name)?), $shown),)*
-                $(text(stringify!($tail)),)?
-            ];
-
-            #[allow(clippy::too_many_arguments)] // As many as it has fields.
-            pub(super) fn new($($field: $ty),*) -> Self {
-                Self { $($field),* }
-            }
-        }
-    };
-    (@name $field:ident) => { stringify!($field) };
-    (@name $field:ident $name:literal) => { $name };
-}
-
 record! {
     /// A thread: all ids are those of the initial namespace.
     ProcessState {
-        tid: i32 = FieldType::signed(32),
-        pid: i32 = FieldType::signed(32),
-        ppid: i32 = FieldType::signed(32),
-        name: [u8; 16] = FieldType::text(16),
-        kind as "type": i32 = FieldType::signed(32),
-        mode: i32 = FieldType::signed(32),
-        submode: i32 = FieldType::signed(32),
-        status: i32 = FieldType::signed(32),
-        cpu: u32 = FieldType::unsigned(32),
-        file_table_address: u64 = FieldType::hex(64),
+        tid: i32,
+        pid: i32,
+        ppid: i32,
+        name: [u8; 16],
+        kind as "type": i32,
+        mode: i32,
+        submode: i32,
+        status: i32,
+        cpu: u32,
+        file_table_address: Hex,
     }
 }
 
 record! {
     /// The namespace of a kind that a thread is in.
     InNamespace {
-        tid: i32 = FieldType::signed(32),
-        ns_inum: u32 = FieldType::unsigned(32),
+        tid: i32,
+        ns_inum: u32,
     }
 }
 
 record! {
     /// What a thread is in a namespace of process ids.
     InPidNamespace {
-        tid: i32 = FieldType::signed(32),
-        vtid: i32 = FieldType::signed(32),
-        vpid: i32 = FieldType::signed(32),
-        vppid: i32 = FieldType::signed(32),
-        ns_level: i32 = FieldType::signed(32),
-        ns_inum: u32 = FieldType::unsigned(32),
+        tid: i32,
+        vtid: i32,
+        vpid: i32,
+        vppid: i32,
+        ns_level: i32,
+        ns_inum: u32,
     }
 }
 
 record! {
     /// What a thread is in a namespace of users.
     InUserNamespace {
-        tid: i32 = FieldType::signed(32),
-        vuid: u32 = FieldType::unsigned(32),
-        vgid: u32 = FieldType::unsigned(32),
-        ns_level: i32 = FieldType::signed(32),
-        ns_inum: u32 = FieldType::unsigned(32),
+        tid: i32,
+        vuid: u32,
+        vgid: u32,
+        ns_level: i32,
+        ns_inum: u32,
     }
 }
 
@@ -147,11 +117,11 @@ record! {
     /// A file that is open in the table which threads say they have. LTTng had the process up to 2.9, and has
     /// the table since: lttng-analyses looks for the former.
     FileDescriptor {
-        pid: i32 = FieldType::signed(32),
-        file_table_address: u64 = FieldType::hex(64),
-        fd: i32 = FieldType::signed(32),
-        flags: u32 = FieldType::hex(32),
-        fmode: u32 = FieldType::hex(32),
+        pid: i32,
+        file_table_address: Hex,
+        fd: i32,
+        flags: Hex32,
+        fmode: Hex32,
     }
     string filename
 }
@@ -251,16 +221,3 @@ static CGROUP: StateDeclaration = of_user(
         text("path"),
     ],
 );
-
-/// A record of fixed size.
-pub(super) struct Fixed<T>(pub(super) T);
-
-impl<T: Payload> Tail for Fixed<T> {
-    fn len(&self) -> usize {
-        size_of::<T>()
-    }
-
-    fn write(&self, mut space: Space<'_>) {
-        space.put(self.0);
-    }
-}

@@ -6,13 +6,14 @@
 //! or ends meanwhile is known by its events.
 
 use super::declared::{
-    FileDescriptor, Fixed, InNamespace, InPidNamespace, InUserNamespace, ProcessState, CGROUP_NS,
+    FileDescriptor, InNamespace, InPidNamespace, InUserNamespace, ProcessState, CGROUP_NS,
     FILE_DESCRIPTOR, IPC_NS, MNT_NS, NET_NS, PID_NS, PROCESS_STATE, TIME_NS, USER_NS, UTS_NS,
 };
 use super::{Dump, StateDeclaration};
 use crate::probe::captured::LONGEST;
 use crate::probe::Probe;
 use crate::record::memory::{NulTerminated, Space, Tail};
+use crate::source::field::{Hex, Hex32};
 use crate::sys::signal;
 use crate::sys::threads::{self, OpenFile, PathRoom, Thread};
 use core::mem::size_of;
@@ -85,21 +86,34 @@ impl<P: Fn(&Probe) -> bool> Dump<P> {
             for (event, inum) in NAMESPACES.into_iter().zip(inums) {
                 // One that ends has none any more.
                 if inum != 0 {
-                    self.record(event, &Fixed(InNamespace::new(tid, inum)));
+                    let ns_inum = inum;
+                    self.record(event, &InNamespace { tid, ns_inum });
                 }
             }
         }
         if wanted.pid_namespaces {
             for at in thread.in_pid_namespaces() {
-                let record =
-                    InPidNamespace::new(tid, at.vtid, at.vpid, at.vppid, at.level, at.inum);
-                self.record(&PID_NS, &Fixed(record));
+                let record = InPidNamespace {
+                    tid,
+                    vtid: at.vtid,
+                    vpid: at.vpid,
+                    vppid: at.vppid,
+                    ns_level: at.level,
+                    ns_inum: at.inum,
+                };
+                self.record(&PID_NS, &record);
             }
         }
         if wanted.user_namespaces {
             for at in thread.in_user_namespaces() {
-                let record = InUserNamespace::new(tid, at.vuid, at.vgid, at.level, at.inum);
-                self.record(&USER_NS, &Fixed(record));
+                let record = InUserNamespace {
+                    tid,
+                    vuid: at.vuid,
+                    vgid: at.vgid,
+                    ns_level: at.level,
+                    ns_inum: at.inum,
+                };
+                self.record(&USER_NS, &record);
             }
         }
     }
@@ -135,18 +149,18 @@ impl Tail for Now<'_> {
 
     fn write(&self, mut space: Space<'_>) {
         let now = self.0.state();
-        space.put(ProcessState::new(
-            now.tid,
-            now.pid,
-            now.ppid,
-            now.comm,
-            now.is_kernel.into(),
-            MODE_UNKNOWN,
-            SUBMODE_NONE,
-            now.status as i32,
-            now.cpu,
-            now.table,
-        ));
+        space.put(ProcessState {
+            tid: now.tid,
+            pid: now.pid,
+            ppid: now.ppid,
+            name: now.comm,
+            kind: now.is_kernel.into(),
+            mode: MODE_UNKNOWN,
+            submode: SUBMODE_NONE,
+            status: now.status as i32,
+            cpu: now.cpu,
+            file_table_address: Hex::new(now.table),
+        });
     }
 }
 
@@ -171,8 +185,13 @@ impl Tail for Opened<'_> {
 
     fn write(&self, mut space: Space<'_>) {
         let Self { pid, file } = *self;
-        let (table, fd) = (file.table, file.descriptor);
-        space.put(FileDescriptor::new(pid, table, fd, file.flags, file.mode));
+        space.put(FileDescriptor {
+            pid,
+            file_table_address: Hex::new(file.table),
+            fd: file.descriptor,
+            flags: Hex32::new(file.flags),
+            fmode: Hex32::new(file.mode),
+        });
         self.name().write(space);
     }
 }

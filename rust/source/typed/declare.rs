@@ -165,7 +165,7 @@ macro_rules! event {
                 fields: &[
                     $($crate::abi::schema::Field {
                         name: stringify!($field),
-                        ty: <$fty as $crate::source::typed::field::FieldValue>::TYPE,
+                        ty: <$fty as $crate::source::field::FieldValue>::TYPE,
                     },)*
                     $($crate::abi::schema::Field {
                         name: stringify!($tail),
@@ -202,8 +202,8 @@ macro_rules! event {
     (@about [$($field:ident: $fty:ty = $read:expr),*]) => {{
         let about: Option<i32> = None;
         $(
-            let about = if const { $crate::source::typed::field::is_about(stringify!($field)) } {
-                about.or_else(|| <$fty as $crate::source::typed::field::FieldValue>::task_id($read))
+            let about = if const { $crate::source::field::is_about(stringify!($field)) } {
+                about.or_else(|| <$fty as $crate::source::field::FieldValue>::task_id($read))
             } else {
                 about
             };

@@ -8,7 +8,6 @@
 
 #[macro_use]
 mod declare;
-mod field;
 mod irq;
 mod module;
 mod nmi;

@@ -2,7 +2,7 @@
 
 //! Events of modules.
 
-use super::field::KernelAddress;
+use crate::source::field::KernelAddress;
 use crate::sys::args::{CharPointer, ModuleArg};
 
 event! {

@@ -2,7 +2,7 @@
 
 //! Events of non-maskable interrupts. They fire, and are recorded, in NMI context.
 
-use super::field::KernelAddress;
+use crate::source::field::KernelAddress;
 use crate::sys::args::Address;
 
 event! {

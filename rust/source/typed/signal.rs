@@ -2,7 +2,7 @@
 
 //! Events of signals.
 
-use super::field::Hex;
+use crate::source::field::Hex;
 use crate::sys::args::{SigAction, SigInfo, Task};
 
 event! {

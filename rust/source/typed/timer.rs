@@ -3,7 +3,7 @@
 //! Events of timers. Times of timers are in jiffies, those of high-resolution timers in
 //! nanoseconds.
 
-use super::field::KernelAddress;
+use crate::source::field::KernelAddress;
 use crate::sys::args::{jiffies, HrTimer, Pid, TimerList, TimerSetting};
 
 event! {

@@ -3,10 +3,9 @@
 //! What measures preemptions: probes at the scheduler's tracepoints.
 
 use super::requests::{Request, RequestKind, Requests};
-use super::{PreemptChoice, PreemptLatency, PreemptMeter, FIELDS, LEN};
+use super::{PreemptChoice, PreemptLatency, PreemptMeter, PreemptRecord};
 use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
-use crate::record::memory::RecordWriter;
 use crate::source::attached::SessionSources;
 use crate::source::latency::metered::{self, Meter};
 use crate::source::latency::results::Results;
@@ -28,7 +27,7 @@ pub(crate) struct Preemptions {
 impl Meter for PreemptMeter {
     const NAME: &'static str = "preempt_latency";
 
-    const FIELDS: &'static [Field<'static>] = &FIELDS;
+    const FIELDS: &'static [Field<'static>] = PreemptRecord::FIELDS;
 
     type Choice = PreemptChoice;
 
@@ -72,41 +71,25 @@ impl Preemptions {
     #[inline(always)]
     fn met(&self, request: &Request, prev: &Task, next: &Task, met: Met, guard: &NoPreempt) {
         let &Request { kind, asker, .. } = request;
-        self.results.recorders.for_each(
-            guard,
-            #[inline(always)]
-            |probe| {
-                probe.record::<LEN, _>(
-                    #[inline(always)]
-                    || Some(prev.tid()),
-                    #[inline(always)]
-                    || {
-                        (
-                            LEN as u64,
-                            #[inline(always)]
-                            move |to: RecordWriter<'_>| {
-                                to.put(prev.comm())
-                                    .put(prev.tid())
-                                    .put(prev.pid())
-                                    .put(prev.prio())
-                                    .put(u8::from(met.is_preempted))
-                                    .put(met.latency)
-                                    .put(u8::from(kind == RequestKind::Lazy))
-                                    .put(met.lazy_before)
-                                    .put(asker.comm)
-                                    .put(asker.tid)
-                                    .put(asker.cpu)
-                                    .put(u8::from(asker.is_interrupt))
-                                    .put(next.comm())
-                                    .put(next.tid())
-                                    .put(next.prio())
-                                    .put_tail(&())
-                            },
-                        )
-                    },
-                )
-            },
-        );
+        let record = PreemptRecord {
+            comm: prev.comm(),
+            tid: prev.tid(),
+            pid: prev.pid(),
+            prio: prev.prio(),
+            preempted: met.is_preempted.into(),
+            latency: met.latency,
+            lazy: (kind == RequestKind::Lazy).into(),
+            lazy_before: met.lazy_before,
+            asker_comm: asker.comm,
+            asker_tid: asker.tid,
+            asker_cpu: asker.cpu,
+            asker_in_interrupt: asker.is_interrupt.into(),
+            next_comm: next.comm(),
+            next_tid: next.tid(),
+            next_prio: next.prio(),
+        };
+        let recorders = &self.results.recorders;
+        recorders.record_fields(Some(prev.tid()), record, guard);
     }
 }
 

@@ -10,40 +10,39 @@ mod meter;
 mod requests;
 
 use super::metered::Metered;
-use super::COMM;
-use crate::abi::schema::{Field, FieldType};
 use crate::arch::word::SharedWord;
+use crate::record::memory::Payload;
+use crate::source::field::record;
 use crate::sys::tracepoint::Attachments;
 use meter::Preemptions;
 
-/// Fields of the event, in the order of the record.
-const FIELDS: [Field<'static>; 15] = [
-    // Who kept the CPU.
-    Field::new("comm", FieldType::text(COMM)),
-    Field::new("tid", FieldType::signed(32)),
-    Field::new("pid", FieldType::signed(32)),
-    Field::new("prio", FieldType::signed(32)),
-    // Whether it is preempted; else it gives the CPU up by itself, to wait for something or to end.
-    Field::new("preempted", FieldType::unsigned(8)),
-    // From the request until now, in nanoseconds.
-    Field::new("latency", FieldType::unsigned(64)),
-    // Whether the request was a lazy one: for the next tick, or the return to user space.
-    Field::new("lazy", FieldType::unsigned(8)),
-    // For how long the request had been a lazy one before that, in nanoseconds.
-    Field::new("lazy_before", FieldType::unsigned(64)),
-    // Who asked, or was interrupted by an interrupt or a softirq that did.
-    Field::new("asker_comm", FieldType::text(COMM)),
-    Field::new("asker_tid", FieldType::signed(32)),
-    Field::new("asker_cpu", FieldType::signed(32)),
-    Field::new("asker_in_interrupt", FieldType::unsigned(8)),
-    // Who gets the CPU.
-    Field::new("next_comm", FieldType::text(COMM)),
-    Field::new("next_tid", FieldType::signed(32)),
-    Field::new("next_prio", FieldType::signed(32)),
-];
-
-/// The bytes of a record.
-const LEN: usize = super::len(&FIELDS);
+record! {
+    /// A preemption that was measured.
+    PreemptRecord {
+        // Who kept the CPU.
+        comm: [u8; 16],
+        tid: i32,
+        pid: i32,
+        prio: i32,
+        // Whether it is preempted; else it gives the CPU up by itself, to wait for something or to end.
+        preempted: u8,
+        // From the request until now, in nanoseconds.
+        latency: u64,
+        // Whether the request was a lazy one: for the next tick, or the return to user space.
+        lazy: u8,
+        // For how long the request had been a lazy one before that, in nanoseconds.
+        lazy_before: u64,
+        // Who asked, or was interrupted by an interrupt or a softirq that did.
+        asker_comm: [u8; 16],
+        asker_tid: i32,
+        asker_cpu: i32,
+        asker_in_interrupt: u8,
+        // Who gets the CPU.
+        next_comm: [u8; 16],
+        next_tid: i32,
+        next_prio: i32,
+    }
+}
 
 /// The preemptions that a session measures. Those are missed for which two CPUs asked at once.
 pub(crate) type PreemptLatency = Metered<PreemptMeter>;

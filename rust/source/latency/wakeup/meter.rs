@@ -3,11 +3,10 @@
 //! What measures wake-ups: probes at the scheduler's tracepoints.
 
 use super::waits::{Wait, Waits};
-use super::{WakeupLatency, WakeupMeter, FIELDS, LEN};
+use super::{WakeupLatency, WakeupMeter, WakeupRecord};
 use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
-use crate::record::memory::RecordWriter;
 use crate::source::attached::SessionSources;
 use crate::source::latency::metered::{self, Meter};
 use crate::source::latency::results::Results;
@@ -32,7 +31,7 @@ pub(crate) struct Wakeups {
 impl Meter for WakeupMeter {
     const NAME: &'static str = "wakeup_latency";
 
-    const FIELDS: &'static [Field<'static>] = &FIELDS;
+    const FIELDS: &'static [Field<'static>] = WakeupRecord::FIELDS;
 
     type Choice = ();
 
@@ -85,39 +84,23 @@ impl Wakeups {
             return;
         }
         let waker = wait.waker;
-        self.results.recorders.for_each(
-            guard,
-            #[inline(always)]
-            |probe| {
-                probe.record::<LEN, _>(
-                    #[inline(always)]
-                    || Some(task.tid()),
-                    #[inline(always)]
-                    || {
-                        (
-                            LEN as u64,
-                            #[inline(always)]
-                            move |to: RecordWriter<'_>| {
-                                to.put(task.comm())
-                                    .put(task.tid())
-                                    .put(task.pid())
-                                    .put(task.prio())
-                                    .put(task.cpu())
-                                    .put(latency)
-                                    .put(waker.comm)
-                                    .put(waker.tid)
-                                    .put(waker.cpu)
-                                    .put(u8::from(waker.is_interrupt))
-                                    .put(prev.comm())
-                                    .put(prev.tid())
-                                    .put(prev.prio())
-                                    .put_tail(&())
-                            },
-                        )
-                    },
-                )
-            },
-        );
+        let record = WakeupRecord {
+            comm: task.comm(),
+            tid: task.tid(),
+            pid: task.pid(),
+            prio: task.prio(),
+            target_cpu: task.cpu(),
+            latency,
+            waker_comm: waker.comm,
+            waker_tid: waker.tid,
+            waker_cpu: waker.cpu,
+            waker_in_interrupt: waker.is_interrupt.into(),
+            prev_comm: prev.comm(),
+            prev_tid: prev.tid(),
+            prev_prio: prev.prio(),
+        };
+        let recorders = &self.results.recorders;
+        recorders.record_fields(Some(task.tid()), record, guard);
     }
 }
 

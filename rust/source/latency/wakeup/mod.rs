@@ -8,35 +8,34 @@ mod meter;
 mod waits;
 
 use super::metered::Metered;
-use super::COMM;
-use crate::abi::schema::{Field, FieldType};
+use crate::record::memory::Payload;
+use crate::source::field::record;
 use crate::sys::tracepoint::Attachments;
 use meter::Wakeups;
 
-/// Fields of the event, in the order of the record.
-const FIELDS: [Field<'static>; 13] = [
-    // Who had to wait.
-    Field::new("comm", FieldType::text(COMM)),
-    Field::new("tid", FieldType::signed(32)),
-    Field::new("pid", FieldType::signed(32)),
-    Field::new("prio", FieldType::signed(32)),
-    // Where it runs now.
-    Field::new("target_cpu", FieldType::signed(32)),
-    // From the wake-up until now, in nanoseconds.
-    Field::new("latency", FieldType::unsigned(64)),
-    // Who woke it, or was interrupted by an interrupt or a softirq that did.
-    Field::new("waker_comm", FieldType::text(COMM)),
-    Field::new("waker_tid", FieldType::signed(32)),
-    Field::new("waker_cpu", FieldType::signed(32)),
-    Field::new("waker_in_interrupt", FieldType::unsigned(8)),
-    // Who leaves the CPU for it.
-    Field::new("prev_comm", FieldType::text(COMM)),
-    Field::new("prev_tid", FieldType::signed(32)),
-    Field::new("prev_prio", FieldType::signed(32)),
-];
-
-/// The bytes of a record.
-const LEN: usize = super::len(&FIELDS);
+record! {
+    /// A wake-up that was measured.
+    WakeupRecord {
+        // Who had to wait.
+        comm: [u8; 16],
+        tid: i32,
+        pid: i32,
+        prio: i32,
+        // Where it runs now.
+        target_cpu: i32,
+        // From the wake-up until now, in nanoseconds.
+        latency: u64,
+        // Who woke it, or was interrupted by an interrupt or a softirq that did.
+        waker_comm: [u8; 16],
+        waker_tid: i32,
+        waker_cpu: i32,
+        waker_in_interrupt: u8,
+        // Who leaves the CPU for it.
+        prev_comm: [u8; 16],
+        prev_tid: i32,
+        prev_prio: i32,
+    }
+}
 
 /// The wake-ups that a session measures. Those are missed for which the slot of the task was taken.
 pub(crate) type WakeupLatency = Metered<WakeupMeter>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Types that a field of an event can have.
+//! Types that a field of an event can have, and records of such fields.
 
 use crate::abi::schema::FieldType;
 use crate::record::memory::{payload, Payload};
@@ -54,6 +54,11 @@ payload! {
 }
 
 payload! {
+    /// A number of half the size that is shown in hexadecimal.
+    pub(crate) struct Hex32 { value: u32 }
+}
+
+payload! {
     /// An address of the kernel.
     pub(crate) struct KernelAddress { value: u64 }
 }
@@ -68,6 +73,18 @@ impl Hex {
 
 impl FieldValue for Hex {
     const TYPE: FieldType<'static> = FieldType::hex(64);
+}
+
+impl Hex32 {
+    /// Shows `value`.
+    #[inline(always)]
+    pub(super) fn new(value: u32) -> Self {
+        Self { value }
+    }
+}
+
+impl FieldValue for Hex32 {
+    const TYPE: FieldType<'static> = FieldType::hex(32);
 }
 
 impl KernelAddress {
@@ -86,3 +103,48 @@ impl FieldValue for KernelAddress {
 impl<const N: usize> FieldValue for [u8; N] {
     const TYPE: FieldType<'static> = FieldType::text(N as u32);
 }
+
+/// Defines the record of an event as a struct: the type of each field says how the field is shown, and `FIELDS` is their
+/// description. `as` gives a field a name that is no identifier. After the fields can come `string NAME`: a field whose
+/// length varies, which is not in the struct.
+macro_rules! record {
+    (
+        $(#[$doc:meta])*
+        $record:ident { $($field:ident $(as $name:literal)?: $ty:ty),* $(,)? }
+        $(string $tail:ident)?
+    ) => {
+        $crate::record::memory::payload! {
+            $(#[$doc])*
+            pub(super) struct $record { $(pub(super) $field: $ty),* }
+        }
+
+        impl $record {
+            /// Fields, in the order of the record.
+            pub(super) const FIELDS: &'static [$crate::abi::schema::Field<'static>] = &[
+                $($crate::abi::schema::Field::new(
+                    $crate::source::field::record!(@name $field $($name)?),
+                    <$ty as $crate::source::field::FieldValue>::TYPE,
+                ),)*
+                $($crate::abi::schema::Field::new(
+                    stringify!($tail),
+                    $crate::abi::schema::FieldType::String,
+                ),)?
+            ];
+        }
+
+        impl $crate::record::memory::Tail for $record {
+            #[inline(always)]
+            fn len(&self) -> usize {
+                size_of::<Self>()
+            }
+
+            #[inline(always)]
+            fn write(&self, mut space: $crate::record::memory::Space<'_>) {
+                space.put(*self);
+            }
+        }
+    };
+    (@name $field:ident) => { stringify!($field) };
+    (@name $field:ident $name:literal) => { $name };
+}
+pub(super) use record;

@@ -10,7 +10,7 @@
 use super::id::{Id, Ids};
 use super::Event;
 use crate::source::external::External;
-use crate::source::{EventSource, FoundSources, FullName};
+use crate::source::{self, EventSource, FullName};
 use crate::sys::hotplug::Hotplug;
 use crate::sys::perf::Arrivals;
 use kernel::prelude::*;
@@ -79,7 +79,7 @@ impl Registry {
     pub(crate) fn new(hotplug: &Arc<Hotplug<Arrivals>>) -> Result<Arc<Self>> {
         let ids = Ids::new()?;
         let mut events = Events(KVVec::new());
-        for source in FoundSources::find(hotplug)? {
+        for source in source::find(hotplug)? {
             let event = Event::new(Id::take(&ids)?, source);
             events.put(Arc::new(event, GFP_KERNEL)?)?;
         }

@@ -2,62 +2,13 @@
 
 //! Probes that are attached for a session: those of a trace, or those of its triggers.
 
-use super::function::Functions;
-use super::latency::preempt::{PreemptChoice, PreemptLatency};
-use super::latency::timer::{TimerChoice, TimerLatency, Timers};
-use super::latency::wakeup::WakeupLatency;
-use super::sampled::Frequency;
-use super::syscall::CallProbes;
-use crate::channel::Channel;
+use super::probe_list::{NewProbe, ProbeList};
+use super::session::SessionSources;
+use super::syscall::probe::CallProbes;
 use crate::probe::Probe;
-use crate::sys::hotplug::Hotplug;
 use crate::sys::tracepoint::{self, AttachPoint, Attachments, Handler};
 use kernel::prelude::*;
 use kernel::sync::Arc;
-
-/// Sources that each session has for itself: their events are fired for this session only.
-#[derive(Clone)]
-pub(crate) struct SessionSources {
-    /// The functions that it traces.
-    pub(crate) functions: Arc<Functions>,
-    /// The wake-ups that it measures.
-    pub(crate) wakeups: Arc<WakeupLatency>,
-    /// The preemptions that it measures.
-    pub(crate) preemptions: Arc<PreemptLatency>,
-    /// Its timers, whose lateness it measures.
-    pub(crate) timers: Arc<TimerLatency>,
-}
-
-impl SessionSources {
-    /// Makes sources that trace and measure nothing yet. May sleep.
-    pub(crate) fn new(timer_hotplug: &Arc<Hotplug<Timers>>) -> Result<Self> {
-        Ok(Self {
-            functions: Functions::new()?,
-            wakeups: WakeupLatency::new(())?,
-            preemptions: PreemptLatency::new(PreemptChoice::new())?,
-            timers: TimerLatency::new(TimerChoice::new(timer_hotplug))?,
-        })
-    }
-}
-
-/// A probe to attach.
-pub(crate) struct NewProbe<'a> {
-    /// The probe.
-    pub(crate) probe: Arc<Probe>,
-    /// The channel that the probe records into. [`None`]: the probe is that of a trigger.
-    pub(crate) channel: Option<&'a Arc<Channel>>,
-    /// How often a sampled event is sampled.
-    pub(crate) frequency: Frequency,
-}
-
-/// The list of probes of an event that no tracepoint fires.
-pub(crate) trait ProbeList: Send + Sync {
-    /// Adds the probe to the list. Probes of triggers come after all others. May sleep.
-    fn attach(&self, new: NewProbe<'_>) -> Result;
-
-    /// Removes `probe` from the list, and waits until it does not run any more. May sleep.
-    fn detach(&self, probe: &Probe);
-}
 
 /// Probes that are attached to events. Dropping it detaches them.
 pub(crate) struct AttachedProbes {
@@ -70,7 +21,7 @@ pub(crate) struct AttachedProbes {
 }
 
 impl AttachedProbes {
-    /// No probe yet, of a session that has these sources.
+    /// Makes an empty collection for a session that has these sources.
     pub(crate) fn new(sources: &SessionSources) -> Self {
         Self {
             sources: sources.clone(),

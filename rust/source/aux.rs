@@ -5,9 +5,10 @@
 //! Each chunk that ends is an event, too, which says what lies where in the area of the CPU. One
 //! channel at a time has it, for the bytes are in one place.
 
-use super::attached::{AttachedProbes, NewProbe, ProbeList};
-use super::description::{DescribedType, Description};
-use super::{EventSource, FullName};
+use super::attached::AttachedProbes;
+use super::description::{DescribedType, Description, FullName};
+use super::event_source::EventSource;
+use super::probe_list::{NewProbe, ProbeList};
 use crate::abi::aux::{flags, FIELDS};
 use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
@@ -218,7 +219,7 @@ impl EventSource for Arc<AuxSource> {
         to.in_list(self.clone(), new)
     }
 
-    /// It needs an AUX area, and one channel at a time records it.
+    /// The channel needs an AUX area, and one channel at a time has the event.
     fn is_asked_for(&self) -> bool {
         true
     }

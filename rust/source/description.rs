@@ -2,10 +2,12 @@
 
 //! What another module says of an event.
 
-use super::FullName;
 use crate::abi::schema::{Field, FieldType, Integer, LabelPlace, Labels, Shown};
 use core::ops::Range;
 use kernel::prelude::*;
+
+/// A subsystem and a name.
+pub(crate) type FullName<'a> = (&'a str, &'a str);
 
 /// The most fields that an event may have.
 const MAX_FIELDS: usize = 64;

@@ -6,9 +6,10 @@
 //! The handler computes the size of its record, reserves the space by a call of this module, writes the record, and
 //! commits it by a second call.
 
-use super::attached::{AttachedProbes, NewProbe};
-use super::description::Description;
-use super::{EventSource, FullName};
+use super::attached::AttachedProbes;
+use super::description::{Description, FullName};
+use super::event_source::EventSource;
+use super::probe_list::NewProbe;
 use crate::abi::schema::Field;
 use crate::probe::Probe;
 use crate::sys::foreign::ForeignModule;

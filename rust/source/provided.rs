@@ -2,9 +2,10 @@
 
 //! Events that other modules provide.
 
-use super::attached::{AttachedProbes, NewProbe, ProbeList};
-use super::description::Description;
-use super::{EventSource, FullName};
+use super::attached::AttachedProbes;
+use super::description::{Description, FullName};
+use super::event_source::EventSource;
+use super::probe_list::{NewProbe, ProbeList};
 use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
 use crate::probe::recorders::Recorders;

@@ -6,9 +6,12 @@
 //! them, in an NMI; or when a timer ends. Each channel that records such an event has a sampler of its own, so
 //! several do not disturb each other; it works while the event is recorded.
 
-use super::attached::{AttachedProbes, NewProbe, ProbeList};
+use super::attached::AttachedProbes;
+use super::description::FullName;
+use super::event_source::{EventSource, FoundSources};
 use super::field::{record, KernelAddress};
-use super::{EventSource, FoundSources, FullName};
+pub(crate) use super::frequency::Frequency;
+use super::probe_list::{NewProbe, ProbeList};
 use crate::abi::schema::Field;
 use crate::arch::preempt::{self, NoPreempt};
 use crate::arch::registers::Register;
@@ -21,28 +24,6 @@ use crate::sys::perf::{Arrivals, CounterConfig};
 use crate::sys::sampler::{self, OnSample, Sample, SampleTimer, Sampler};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
-
-/// Samples per second and CPU.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Frequency(u32);
-
-impl Frequency {
-    /// Not in step with what runs a hundred times per second.
-    pub(crate) const DEFAULT: Self = Self(99);
-
-    /// perf has no timer that comes more often.
-    pub(crate) const MAX: u32 = 100_000;
-
-    /// [`None`]: it cannot be so.
-    pub(crate) fn new(hertz: u32) -> Option<Self> {
-        (1..=Self::MAX).contains(&hertz).then_some(Self(hertz))
-    }
-
-    /// The number.
-    pub(crate) const fn hertz(self) -> u32 {
-        self.0
-    }
-}
 
 /// What decides when a sample is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,9 +13,10 @@ use crate::input::dynamic::{Error as Refusal, Name, PlaceBase, ProbeLine, ProbeP
 use crate::probe::captured::Bytes;
 use crate::probe::recorders::Recorders;
 use crate::probe::Probe;
-use crate::source::attached::{AttachedProbes, NewProbe, ProbeList};
-use crate::source::description::Description;
-use crate::source::{EventSource, FullName};
+use crate::source::attached::AttachedProbes;
+use crate::source::description::{Description, FullName};
+use crate::source::event_source::EventSource;
+use crate::source::probe_list::{NewProbe, ProbeList};
 use crate::sys::args::Registers;
 use crate::sys::errno::{eilseq, enosys};
 use crate::sys::kprobe::{CodePlace, Kprobe, Kretprobe, Reached, Returned};

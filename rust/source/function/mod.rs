@@ -8,14 +8,13 @@
 
 mod calls;
 mod choice;
+pub(super) mod event;
 mod hooks;
 mod kind;
 mod set;
 
-use crate::abi::schema::Field;
 use crate::probe::Probe;
-use crate::source::attached::{AttachedProbes, NewProbe, ProbeList};
-use crate::source::{EventSource, FoundSources, FullName};
+use crate::source::probe_list::{NewProbe, ProbeList};
 use crate::sys::functions::unloading::UnloadingWatch;
 pub(crate) use choice::TracedFunctions;
 use hooks::Hooks;
@@ -79,28 +78,6 @@ impl Functions {
     /// How many calls were not seen in graphs, for so many of their task had not returned.
     pub(crate) fn missed(&self) -> u64 {
         self.hooks.missed()
-    }
-}
-
-/// Finds the events of functions.
-pub(super) fn find(sources: &mut FoundSources) -> Result {
-    let mut all = FunctionKind::ALL.into_iter();
-    all.try_for_each(|kind| sources.add(kind))
-}
-
-impl EventSource for FunctionKind {
-    fn full_name(&self) -> FullName<'_> {
-        (Self::SUBSYSTEM, self.name())
-    }
-
-    fn field(&self, place: usize) -> Option<Field<'_>> {
-        self.fields().get(place).copied()
-    }
-
-    fn attach(&self, new: NewProbe<'_>, to: &mut AttachedProbes) -> Result {
-        let mut events = to.sources.functions.events.iter();
-        let event = events.find(|event| event.kind == *self).ok_or(ENOENT)?;
-        to.in_list(event.clone(), new)
     }
 }
 

@@ -6,10 +6,8 @@ use super::results::Results;
 use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
 use crate::probe::Probe;
-use crate::source::attached::{AttachedProbes, NewProbe, ProbeList, SessionSources};
-use crate::source::{EventSource, FullName};
+use crate::source::probe_list::{NewProbe, ProbeList};
 use crate::sys::tracepoint::{Attachments, Handler, Tracepoints};
-use core::marker::PhantomData;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
@@ -23,9 +21,6 @@ pub(crate) trait Meter: Send + Sized + Unpin + 'static {
 
     /// What a session can choose of it, beside a threshold.
     type Choice: Send + Sync;
-
-    /// Returns the latency of a session.
-    fn of(session: &SessionSources) -> &Arc<Metered<Self>>;
 
     /// Begins to measure. May sleep.
     fn new(results: &Arc<Results>, choice: &Arc<Self::Choice>) -> Result<Self>;
@@ -94,34 +89,6 @@ impl<M: Meter> ProbeList for Metered<M> {
         if !self.results.recorders.is_any(&NoPreempt::new()) {
             *meter = None;
         }
-    }
-}
-
-/// The event of a latency.
-pub(super) struct LatencyEvent<M>(PhantomData<fn(M)>);
-
-impl<M: Meter> LatencyEvent<M> {
-    pub(super) const fn new() -> Self {
-        Self(PhantomData)
-    }
-}
-
-impl<M: Meter> EventSource for LatencyEvent<M> {
-    fn full_name(&self) -> FullName<'_> {
-        ("latency", M::NAME)
-    }
-
-    fn field(&self, place: usize) -> Option<Field<'_>> {
-        M::FIELDS.get(place).copied()
-    }
-
-    fn attach(&self, new: NewProbe<'_>, to: &mut AttachedProbes) -> Result {
-        to.in_list(M::of(&to.sources).clone(), new)
-    }
-
-    /// Latencies are measured because a probe records them.
-    fn is_asked_for(&self) -> bool {
-        true
     }
 }
 

@@ -14,16 +14,51 @@ pub(crate) mod timer;
 pub(crate) mod wakeup;
 mod who;
 
-use super::FoundSources;
+use super::attached::AttachedProbes;
+use super::description::FullName;
+use super::event_source::{EventSource, FoundSources};
+use super::probe_list::{NewProbe, ProbeList};
+use super::session::SessionSources;
+use crate::abi::schema::Field;
 use kernel::error::Result;
-use metered::LatencyEvent;
-use preempt::PreemptMeter;
-use timer::TimerMeter;
-use wakeup::WakeupMeter;
+use kernel::sync::Arc;
+use metered::{Meter, Metered};
+
+/// The event of a latency.
+struct LatencyEvent<M: Meter> {
+    /// Returns the latency of a session.
+    of: fn(&SessionSources) -> &Arc<Metered<M>>,
+}
 
 /// Finds the events of all latencies.
 pub(super) fn find(sources: &mut FoundSources) -> Result {
-    sources.add(LatencyEvent::<WakeupMeter>::new())?;
-    sources.add(LatencyEvent::<PreemptMeter>::new())?;
-    sources.add(LatencyEvent::<TimerMeter>::new())
+    sources.add(LatencyEvent {
+        of: |session| &session.wakeups,
+    })?;
+    sources.add(LatencyEvent {
+        of: |session| &session.preemptions,
+    })?;
+    sources.add(LatencyEvent {
+        of: |session| &session.timers,
+    })
+}
+
+impl<M: Meter> EventSource for LatencyEvent<M> {
+    fn full_name(&self) -> FullName<'_> {
+        ("latency", M::NAME)
+    }
+
+    fn field(&self, place: usize) -> Option<Field<'_>> {
+        M::FIELDS.get(place).copied()
+    }
+
+    fn attach(&self, new: NewProbe<'_>, to: &mut AttachedProbes) -> Result {
+        let list: Arc<dyn ProbeList> = (self.of)(&to.sources).clone();
+        to.in_list(list, new)
+    }
+
+    /// Latencies are measured because a probe records them.
+    fn is_asked_for(&self) -> bool {
+        true
+    }
 }

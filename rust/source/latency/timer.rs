@@ -16,7 +16,6 @@ use crate::arch::word::SharedWord;
 use crate::probe::Probe;
 use crate::record::gate::Place;
 use crate::record::memory::Payload;
-use crate::source::attached::SessionSources;
 use crate::source::field::{record, KernelAddress};
 use crate::sys::args::Task;
 use crate::sys::cpu::{self, NoHotplug};
@@ -96,10 +95,6 @@ impl Meter for TimerMeter {
     const FIELDS: &'static [Field<'static>] = TimerRecord::FIELDS;
 
     type Choice = TimerChoice;
-
-    fn of(session: &SessionSources) -> &Arc<TimerLatency> {
-        &session.timers
-    }
 
     fn new(results: &Arc<Results>, choice: &Arc<TimerChoice>) -> Result<Self> {
         let timers = Timers::new(results, choice.period_us.load() as u32)?;

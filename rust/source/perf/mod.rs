@@ -15,9 +15,10 @@ use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::probe::recorders::Recorders;
 use crate::probe::Probe;
-use crate::source::attached::{AttachedProbes, NewProbe, ProbeList};
-use crate::source::description::Description;
-use crate::source::{EventSource, FullName};
+use crate::source::attached::AttachedProbes;
+use crate::source::description::{Description, FullName};
+use crate::source::event_source::EventSource;
+use crate::source::probe_list::{NewProbe, ProbeList};
 use crate::sys::hotplug::Hotplug;
 use crate::sys::perf::Arrivals;
 use crate::sys::perf_records::{OnRecord, PerfRecords};
@@ -124,7 +125,7 @@ impl EventSource for Arc<Perf> {
         to.in_list(self.clone(), new)
     }
 
-    /// It costs more than any other event, and which of these are known depends on the patterns before.
+    /// Recording through perf costs more than any other way. The patterns before decide which of these events are known.
     fn is_asked_for(&self) -> bool {
         true
     }

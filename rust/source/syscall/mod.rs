@@ -14,26 +14,16 @@
 
 mod compat;
 mod describe;
+pub(super) mod event;
 mod kinds;
 mod plan;
 mod pointed;
-mod probe;
+pub(super) mod probe;
 mod table;
 
-pub(crate) use probe::CallProbes;
-
-use super::attached::{AttachedProbes, NewProbe};
-use super::{EventSource, FoundSources, FullName};
-use crate::abi::schema::{Field, FieldType};
-use crate::sys::tracepoint::Tracepoint;
+use crate::abi::schema::FieldType;
 use describe::{ArgumentKind, Call, SyscallArgument, NUMBER, RESULT};
-use kernel::error::Result;
-use kernel::sync::Arc;
-use probe::handlers;
 use table::LISTED;
-
-/// The events' subsystem.
-const SUBSYSTEM: &str = "syscalls";
 
 /// Numbers that the table could know are below this one.
 const NUMBERS: u32 = LISTED[LISTED.len() - 1].slot + 1;
@@ -124,85 +114,4 @@ fn calls() -> impl Iterator<Item = &'static Call> {
 /// The call at this place.
 fn call(slot: u32) -> Option<&'static Call> {
     *CALLS.get(slot as usize)?
-}
-
-/// The entry or the exit of a system call.
-struct CallEvent {
-    call: &'static Call,
-    direction: Direction,
-    /// The tracepoint of all system calls.
-    tracepoint: Tracepoint,
-}
-
-/// Finds the events of all system calls.
-pub(super) fn find(sources: &mut FoundSources) -> Result {
-    for direction in Direction::ALL {
-        let Some(tracepoint) = sources.tracepoint(direction.tracepoint()) else {
-            continue;
-        };
-        for call in calls() {
-            sources.add(CallEvent {
-                call,
-                direction,
-                tracepoint,
-            })?;
-        }
-    }
-    Ok(())
-}
-
-impl EventSource for CallEvent {
-    fn full_name(&self) -> FullName<'_> {
-        (SUBSYSTEM, self.call.name(self.direction))
-    }
-
-    fn field(&self, place: usize) -> Option<Field<'_>> {
-        self.call.fields(self.direction).nth(place)
-    }
-
-    fn attach(
-        &self,
-        NewProbe { probe, channel, .. }: NewProbe<'_>,
-        to: &mut AttachedProbes,
-    ) -> Result {
-        let &Self {
-            call,
-            direction,
-            tracepoint,
-        } = self;
-        let shares = |calls: &&Arc<CallProbes>| {
-            calls.direction() == direction && calls.share_channel(&probe)
-        };
-        if let Some(calls) = to.calls.iter().find(shares) {
-            // A call that was recorded before still has a probe, which `keep` enables again.
-            if !calls.has(call) {
-                calls.set(call, &probe);
-            }
-            return Ok(());
-        }
-        let calls = CallProbes::new(direction)?;
-        calls.set(call, &probe);
-        let handlers = handlers(direction);
-        match channel {
-            Some(channel) => to
-                .calls
-                .attach(tracepoint, handlers.select(channel.setup()), calls),
-            // The format does not matter: the probe of a trigger records nothing.
-            None => to
-                .calls
-                .attach_last(tracepoint, handlers.compact_tsc, calls),
-        }
-    }
-
-    fn aliases(&self) -> [Option<FullName<'_>>; 2] {
-        let kernel_name = self.call.kernel_name(self.direction);
-        [
-            kernel_name.map(|name| (SUBSYSTEM, name)),
-            Some(("raw_syscalls", self.direction.tracepoint())),
-        ]
-    }
-
-    fn is_default(&self) -> bool {
-        true
-    }
 }

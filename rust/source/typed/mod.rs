@@ -16,8 +16,10 @@ mod signal;
 mod task;
 mod timer;
 
-use super::attached::{AttachedProbes, NewProbe};
-use super::{EventSource, FoundSources, FullName};
+use super::attached::AttachedProbes;
+use super::description::FullName;
+use super::event_source::{EventSource, FoundSources};
+use super::probe_list::NewProbe;
 use crate::abi::schema::Field;
 use crate::sys::tracepoint::Tracepoint;
 use declare::Declaration;

@@ -3,10 +3,9 @@
 //! What measures preemptions: probes at the scheduler's tracepoints.
 
 use super::requests::{Request, RequestKind, Requests};
-use super::{PreemptChoice, PreemptLatency, PreemptMeter, PreemptRecord};
+use super::{PreemptChoice, PreemptMeter, PreemptRecord};
 use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
-use crate::source::attached::SessionSources;
 use crate::source::latency::metered::{self, Meter};
 use crate::source::latency::results::Results;
 use crate::source::stopwatch::Stopwatch;
@@ -30,10 +29,6 @@ impl Meter for PreemptMeter {
     const FIELDS: &'static [Field<'static>] = PreemptRecord::FIELDS;
 
     type Choice = PreemptChoice;
-
-    fn of(session: &SessionSources) -> &Arc<PreemptLatency> {
-        &session.preemptions
-    }
 
     fn new(results: &Arc<Results>, choice: &Arc<PreemptChoice>) -> Result<Self> {
         let preemptions = Preemptions {

@@ -3,11 +3,10 @@
 //! What measures wake-ups: probes at the scheduler's tracepoints.
 
 use super::waits::{Wait, Waits};
-use super::{WakeupLatency, WakeupMeter, WakeupRecord};
+use super::{WakeupMeter, WakeupRecord};
 use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
-use crate::source::attached::SessionSources;
 use crate::source::latency::metered::{self, Meter};
 use crate::source::latency::results::Results;
 use crate::source::latency::who::Who;
@@ -34,10 +33,6 @@ impl Meter for WakeupMeter {
     const FIELDS: &'static [Field<'static>] = WakeupRecord::FIELDS;
 
     type Choice = ();
-
-    fn of(session: &SessionSources) -> &Arc<WakeupLatency> {
-        &session.wakeups
-    }
 
     fn new(results: &Arc<Results>, _choice: &Arc<()>) -> Result<Self> {
         let wakeups = Wakeups {

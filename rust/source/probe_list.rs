@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Lists of probes: how a probe is attached to an event that no tracepoint fires.
+
+use super::frequency::Frequency;
+use crate::channel::Channel;
+use crate::probe::Probe;
+use kernel::error::Result;
+use kernel::sync::Arc;
+
+/// A probe to attach.
+pub(crate) struct NewProbe<'a> {
+    /// The probe.
+    pub(crate) probe: Arc<Probe>,
+    /// The channel that the probe records into. [`None`]: the probe is that of a trigger.
+    pub(crate) channel: Option<&'a Arc<Channel>>,
+    /// How often a sampled event is sampled.
+    pub(crate) frequency: Frequency,
+}
+
+/// The list of probes of an event that no tracepoint fires.
+pub(crate) trait ProbeList: Send + Sync {
+    /// Adds the probe to the list. Probes of triggers come after all others. May sleep.
+    fn attach(&self, new: NewProbe<'_>) -> Result;
+
+    /// Removes `probe` from the list, and waits until it does not run any more. May sleep.
+    fn detach(&self, probe: &Probe);
+}

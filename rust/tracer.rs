@@ -96,17 +96,17 @@ impl Tracer {
     pub(crate) fn add_probes(
         &self,
         owner: ForeignModule,
-        fired: KVVec<External>,
+        externals: KVVec<External>,
         probes: KBox<dyn ModuleProbes>,
     ) -> Result<usize> {
-        let added = self.add_external(fired)?;
+        let added = self.add_external(externals)?;
         let awaited = self.sessions.add_probes(owner, probes);
         let awaited = awaited.inspect_err(|_| self.remove_probes(owner))?;
         Ok(added + awaited)
     }
 
-    fn add_external(&self, fired: KVVec<External>) -> Result<usize> {
-        let added = self.registry.add_external(fired)?;
+    fn add_external(&self, externals: KVVec<External>) -> Result<usize> {
+        let added = self.registry.add_external(externals)?;
         let mut count = 0;
         for (place, event) in added.iter().enumerate() {
             let Some(event) = event else {

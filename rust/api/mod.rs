@@ -54,7 +54,7 @@ fn register_tracepoints(tracepoints: ForeignLoan<TracepointDescription<'static>>
         return Ok(0);
     };
     let kernels = Tracepoints::new()?;
-    let (mut fired, mut of_modules) = (KVVec::new(), KVVec::new());
+    let (mut externals, mut of_modules) = (KVVec::new(), KVVec::new());
     for (place, tracepoint) in tracepoints.items().iter().enumerate() {
         if tracepoint.owner() != owner {
             return Err(EINVAL);
@@ -72,14 +72,14 @@ fn register_tracepoints(tracepoints: ForeignLoan<TracepointDescription<'static>>
                     tracepoint: found.into(),
                     handler,
                 };
-                fired.push(event, GFP_KERNEL)?;
+                externals.push(event, GFP_KERNEL)?;
             }
             None if tracepoint.may_be_of_module() => of_modules.push(place as u32, GFP_KERNEL)?,
             None => {}
         }
     }
     let probes = KBox::new(LentProbes::new(tracepoints, of_modules), GFP_KERNEL)?;
-    tracer.add_probes(owner, fired, probes)
+    tracer.add_probes(owner, externals, probes)
 }
 
 #[no_mangle]

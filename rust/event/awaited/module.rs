@@ -106,16 +106,16 @@ impl Awaited {
         let mut table = self.table.lock();
         let mut met = Met {
             any: false,
-            strange: 0,
+            changed: 0,
         };
-        let (mut places, mut strange) = (KVec::new(), KVec::new());
+        let (mut places, mut mismatched) = (KVec::new(), KVec::new());
         for found in module.tracepoints() {
             for &place in table.places(found.name()) {
                 let is_for = |probes: &dyn ModuleProbes| probes.is_for(place as usize, module);
                 if table.probes().is_some_and(is_for) {
                     places.push(place, GFP_KERNEL)?;
                 } else {
-                    strange.push(place, GFP_KERNEL)?;
+                    mismatched.push(place, GFP_KERNEL)?;
                 }
             }
         }
@@ -133,15 +133,15 @@ impl Awaited {
                         result = result.and(made.tracepoint.comes(&found));
                     }
                     Likeness::Changed => {
-                        met.strange += 1;
-                        strange.push(place, GFP_KERNEL)?;
+                        met.changed += 1;
+                        mismatched.push(place, GFP_KERNEL)?;
                     }
-                    Likeness::Other => strange.push(place, GFP_KERNEL)?,
+                    Likeness::Other => mismatched.push(place, GFP_KERNEL)?,
                 }
             }
         }
-        for place in strange {
-            table.add_stranger(place, module.id())?;
+        for place in mismatched {
+            table.add_mismatch(place, module.id())?;
         }
         result.map(|()| met)
     }
@@ -151,7 +151,7 @@ impl Awaited {
 struct Met {
     any: bool,
     /// How many have the names of events that are known, and other fields.
-    strange: usize,
+    changed: usize,
 }
 
 /// Comparison of a module's event with the known event of the same name.
@@ -183,10 +183,10 @@ impl OnModules for Awaited {
     fn comes(&self, module: &Module<'_>) {
         match self.meet(module) {
             Ok(met) => {
-                if met.strange != 0 {
-                    let strange = met.strange;
+                if met.changed != 0 {
+                    let changed = met.changed;
                     let name = module.name();
-                    pr_info!("{name}: {strange} events have other fields than their probes know\n");
+                    pr_info!("{name}: {changed} events have other fields than their probes know\n");
                 }
                 if !met.any {
                     return;
@@ -203,7 +203,7 @@ impl OnModules for Awaited {
     fn goes(&self, module: &Module<'_>) -> bool {
         let (mut any, mut was_called) = (false, false);
         let mut table = self.table.lock();
-        table.forget_strangers(module.id());
+        table.forget_mismatches(module.id());
         for made in table.events() {
             let was_there = made.tracepoint.is_there();
             was_called |= made.tracepoint.goes(module);

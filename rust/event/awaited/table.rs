@@ -88,7 +88,7 @@ impl AwaitedTable {
         let Some(probes) = &self.probes else {
             return Ok(());
         };
-        let (mut fired, mut of) = (KVVec::new(), KVVec::new());
+        let (mut externals, mut of) = (KVVec::new(), KVVec::new());
         for &place in places {
             if self.made(place).is_some() {
                 continue;
@@ -108,12 +108,12 @@ impl AwaitedTable {
                 tracepoint: AttachPoint::Module(tracepoint),
                 handler,
             };
-            fired.push(event, GFP_KERNEL)?;
+            externals.push(event, GFP_KERNEL)?;
         }
-        if fired.is_empty() {
+        if externals.is_empty() {
             return Ok(());
         }
-        for (event, (place, tracepoint)) in registry.add_external(fired)?.into_iter().zip(of) {
+        for (event, (place, tracepoint)) in registry.add_external(externals)?.into_iter().zip(of) {
             // There is another event of that name.
             let Some(event) = event else {
                 continue;
@@ -149,14 +149,14 @@ impl AwaitedTable {
     }
 
     /// The module has a tracepoint that the probe at this place is not for.
-    pub(super) fn add_stranger(&mut self, place: u32, module: ModuleId) -> Result {
+    pub(super) fn add_mismatch(&mut self, place: u32, module: ModuleId) -> Result {
         Ok(self
             .mismatches
             .push(Mismatch { place, module }, GFP_KERNEL)?)
     }
 
     /// The module has none any more.
-    pub(super) fn forget_strangers(&mut self, module: ModuleId) {
+    pub(super) fn forget_mismatches(&mut self, module: ModuleId) {
         self.mismatches.retain(|mismatch| mismatch.module != module);
     }
 

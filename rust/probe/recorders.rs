@@ -121,12 +121,12 @@ impl Recorders {
     }
 
     /// The same with fields of fixed size: [`FIXED_MAX`] bytes at most. `about` is the id of the task that the event is
-    /// about.
+    /// about. `make` returns the fields; it is called for each probe, so that none need be kept.
     #[inline(always)]
     pub(crate) fn record_fields<T: Payload>(
         &self,
         about: Option<i32>,
-        fields: T,
+        make: impl Fn() -> T + Copy,
         guard: &NoPreempt,
     ) {
         const { assert!(size_of::<T>() <= FIXED_MAX) };
@@ -142,7 +142,7 @@ impl Recorders {
                         (
                             size_of::<T>() as u64,
                             #[inline(always)]
-                            move |to: RecordWriter<'_>| to.put(fields).put_tail(&()),
+                            move |to: RecordWriter<'_>| to.put(make()).put_tail(&()),
                         )
                     },
                 )

@@ -76,11 +76,15 @@ impl Begins for Beginnings {
     #[inline(always)]
     fn begins(&self, ip: usize, parent_ip: usize) {
         let guard = NoPreempt::new();
-        let record = FunctionRecord {
-            ip: KernelAddress::new(ip as u64),
-            parent_ip: KernelAddress::new(parent_ip as u64),
-        };
-        self.recorders.record_fields(None, record, &guard);
+        self.recorders.record_fields(
+            None,
+            #[inline(always)]
+            move || FunctionRecord {
+                ip: KernelAddress::new(ip as u64),
+                parent_ip: KernelAddress::new(parent_ip as u64),
+            },
+            &guard,
+        );
     }
 }
 
@@ -95,11 +99,15 @@ impl Calls for Graph {
             return None;
         }
         let guard = NoPreempt::new();
-        let record = GraphEntryRecord {
-            func: KernelAddress::new(function as u64),
-            depth,
-        };
-        self.entries.record_fields(None, record, &guard);
+        self.entries.record_fields(
+            None,
+            #[inline(always)]
+            move || GraphEntryRecord {
+                func: KernelAddress::new(function as u64),
+                depth,
+            },
+            &guard,
+        );
         // Last, so that what recording takes is no part of the call.
         let time = self.stopwatch.read();
         Some(PendingCall { time, depth })
@@ -110,12 +118,16 @@ impl Calls for Graph {
         let duration = self.stopwatch.ns_between(time, self.stopwatch.read());
         let overrun = Task::current().graph_overrun();
         let guard = NoPreempt::new();
-        let record = GraphExitRecord {
-            func: KernelAddress::new(function as u64),
-            depth,
-            overrun,
-            duration,
-        };
-        self.exits.record_fields(None, record, &guard);
+        self.exits.record_fields(
+            None,
+            #[inline(always)]
+            move || GraphExitRecord {
+                func: KernelAddress::new(function as u64),
+                depth,
+                overrun,
+                duration,
+            },
+            &guard,
+        );
     }
 }

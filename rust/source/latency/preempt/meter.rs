@@ -66,25 +66,28 @@ impl Preemptions {
     #[inline(always)]
     fn met(&self, request: &Request, prev: &Task, next: &Task, met: Met, guard: &NoPreempt) {
         let &Request { kind, asker, .. } = request;
-        let record = PreemptRecord {
-            comm: prev.comm(),
-            tid: prev.tid(),
-            pid: prev.pid(),
-            prio: prev.prio(),
-            preempted: met.is_preempted.into(),
-            latency: met.latency,
-            lazy: (kind == RequestKind::Lazy).into(),
-            lazy_before: met.lazy_before,
-            asker_comm: asker.comm,
-            asker_tid: asker.tid,
-            asker_cpu: asker.cpu,
-            asker_in_interrupt: asker.is_interrupt.into(),
-            next_comm: next.comm(),
-            next_tid: next.tid(),
-            next_prio: next.prio(),
-        };
-        let recorders = &self.results.recorders;
-        recorders.record_fields(Some(prev.tid()), record, guard);
+        self.results.recorders.record_fields(
+            Some(prev.tid()),
+            #[inline(always)]
+            move || PreemptRecord {
+                comm: prev.comm(),
+                tid: prev.tid(),
+                pid: prev.pid(),
+                prio: prev.prio(),
+                preempted: met.is_preempted.into(),
+                latency: met.latency,
+                lazy: (kind == RequestKind::Lazy).into(),
+                lazy_before: met.lazy_before,
+                asker_comm: asker.comm,
+                asker_tid: asker.tid,
+                asker_cpu: asker.cpu,
+                asker_in_interrupt: asker.is_interrupt.into(),
+                next_comm: next.comm(),
+                next_tid: next.tid(),
+                next_prio: next.prio(),
+            },
+            guard,
+        );
     }
 }
 

@@ -79,23 +79,26 @@ impl Wakeups {
             return;
         }
         let waker = wait.waker;
-        let record = WakeupRecord {
-            comm: task.comm(),
-            tid: task.tid(),
-            pid: task.pid(),
-            prio: task.prio(),
-            target_cpu: task.cpu(),
-            latency,
-            waker_comm: waker.comm,
-            waker_tid: waker.tid,
-            waker_cpu: waker.cpu,
-            waker_in_interrupt: waker.is_interrupt.into(),
-            prev_comm: prev.comm(),
-            prev_tid: prev.tid(),
-            prev_prio: prev.prio(),
-        };
-        let recorders = &self.results.recorders;
-        recorders.record_fields(Some(task.tid()), record, guard);
+        self.results.recorders.record_fields(
+            Some(task.tid()),
+            #[inline(always)]
+            move || WakeupRecord {
+                comm: task.comm(),
+                tid: task.tid(),
+                pid: task.pid(),
+                prio: task.prio(),
+                target_cpu: task.cpu(),
+                latency,
+                waker_comm: waker.comm,
+                waker_tid: waker.tid,
+                waker_cpu: waker.cpu,
+                waker_in_interrupt: waker.is_interrupt.into(),
+                prev_comm: prev.comm(),
+                prev_tid: prev.tid(),
+                prev_prio: prev.prio(),
+            },
+            guard,
+        );
     }
 }
 

@@ -53,7 +53,7 @@ impl Latency for Wakeups {
     const SETTINGS: &'static str = "latency/wakeup/";
 
     fn results(session: &Session) -> &Results {
-        session.wakeups()
+        session.sources().wakeups.results()
     }
 }
 
@@ -64,7 +64,7 @@ impl Latency for Preemptions {
     const SETTINGS: &'static str = "latency/preempt/";
 
     fn results(session: &Session) -> &Results {
-        session.preemptions()
+        session.sources().preemptions.results()
     }
 }
 
@@ -75,7 +75,7 @@ impl Latency for Timers {
     const SETTINGS: &'static str = "latency/timer/";
 
     fn results(session: &Session) -> &Results {
-        session.timers()
+        session.sources().timers.results()
     }
 }
 

@@ -26,7 +26,6 @@ mod described;
 mod dynamic;
 mod filters;
 mod functions;
-mod latency;
 mod leaps;
 mod lines;
 mod list;
@@ -207,6 +206,11 @@ impl Session {
     /// Its name.
     pub(crate) fn name(&self) -> &str {
         self.name.to_str().unwrap_or("")
+    }
+
+    /// Its own sources.
+    pub(crate) fn sources(&self) -> &SessionSources {
+        &self.sources
     }
 
     /// Whether records are taken.

@@ -295,9 +295,9 @@ impl Session {
                 setting.reset(self, channel)?;
             }
         }
-        self.wakeups().reset();
-        self.preemptions().reset();
-        self.timers().reset();
+        self.sources.wakeups.results().reset();
+        self.sources.preemptions.results().reset();
+        self.sources.timers.results().reset();
         Ok(())
     }
 }

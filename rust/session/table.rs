@@ -62,14 +62,15 @@ macro_rules! functions {
     };
 }
 
-/// The threshold of a latency in microseconds. `$results` is the method of the session for its results.
+/// The threshold of a latency in microseconds. `$latency` is the field of the session's sources.
 macro_rules! threshold {
-    ($file:literal, $results:ident) => {
+    ($file:literal, $latency:ident) => {
         number(
             $file,
-            |session| session.$results().threshold() / MICROSECOND,
+            |session| session.sources.$latency.results().threshold() / MICROSECOND,
             |session, us| {
-                session.$results().set_threshold(us * MICROSECOND);
+                let results = session.sources.$latency.results();
+                results.set_threshold(us * MICROSECOND);
                 Ok(())
             },
             u64::MAX / MICROSECOND,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a source of events is for the rest of the module.
+//! `EventSource`, the trait that every source of events implements.
 
 use super::attached::AttachedProbes;
 use super::description::{Description, FullName};

@@ -19,7 +19,7 @@ pub(crate) trait Meter: Send + Sized + Unpin + 'static {
     /// Its fields, in the order of the record.
     const FIELDS: &'static [Field<'static>];
 
-    /// What a session can choose of it, beside a threshold.
+    /// Choice of a session, beside a threshold.
     type Choice: Send + Sync;
 
     /// Begins to measure. May sleep.
@@ -52,12 +52,12 @@ impl<M: Meter> Metered<M> {
         Arc::pin_init(metered, GFP_KERNEL)
     }
 
-    /// What was measured.
+    /// Results of all measurements so far.
     pub(crate) fn results(&self) -> &Results {
         &self.results
     }
 
-    /// What was chosen.
+    /// Choice of the session.
     pub(crate) fn choice(&self) -> &M::Choice {
         &self.choice
     }

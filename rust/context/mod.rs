@@ -14,78 +14,66 @@ pub(crate) mod stack;
 pub(crate) use called::KernelCalls;
 pub(crate) use choice::ContextChoice;
 pub(crate) use counters::{CounterKind, MAX_COUNTERS};
-pub(crate) use set::{ContextRefusal, ContextSet};
+pub(crate) use set::{ContextRefusal, ContextSet, ContextStart};
 
 use crate::abi::schema::{Field, FieldType};
 use crate::arch::preempt::{self, NoPreempt};
-use crate::record::memory::Space;
-use crate::sys::args::{FarWord, IdInNamespace, Task, TaskNumber};
+use crate::record::memory::{Capture, RecordWriter};
+use crate::sys::args::{FarWord, IdInNamespace, NamespaceWord, Task, TaskNumber, TaskWord};
 
 /// The moment in which contexts are read.
+#[derive(Clone, Copy)]
 pub(crate) struct Moment<'a> {
-    guard: &'a NoPreempt,
+    /// One of the guards that exist.
+    pub(crate) guard: &'a NoPreempt,
+    /// Number of the guards, all of which are in the preemption count.
     guards: u32,
 }
 
 impl<'a> Moment<'a> {
-    /// This one. So many guards live, which is in the preemption count.
+    /// This moment.
     #[inline(always)]
     pub(crate) fn new(guard: &'a NoPreempt, guards: u32) -> Self {
         Self { guard, guards }
+    }
+
+    /// The same with one guard more: that of a buffer's gate.
+    #[inline(always)]
+    pub(crate) fn inside(self) -> Self {
+        let guards = self.guards.wrapping_add(1);
+        Self { guards, ..self }
     }
 }
 
 /// Defines the contexts: `NAME` is what users call one, `in_trace` what it is called in a trace,
 /// where that is another name.
 macro_rules! contexts {
-    (
-        own {
-            $($(#[$own_doc:meta])* $own:ident $own_name:literal $(in_trace $own_field:literal)?:
-                $own_shown:ident = $own_number:ident;)*
-        }
-        far {
-            $($(#[$far_doc:meta])* $far:ident $far_name:literal: $far_shown:ident = $far_word:ident;)*
-        }
-        |$now:ident| others {
-            $($(#[$doc:meta])* $other:ident $name:literal: $shown:ident $ty:ty = $read:expr;)*
-        }
-    ) => {
+    ($(
+        $(#[$doc:meta])* $context:ident $name:literal $(in_trace $field:literal)?:
+            $shown:ident $size:literal = $load:expr;
+    )*) => {
         /// Something that is known of the moment. In an interrupt, of the task that it interrupted.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         pub(crate) enum Context {
-            $($(#[$own_doc])* $own,)*
-            $($(#[$far_doc])* $far,)*
-            $($(#[$doc])* $other,)*
-            /// The thread's name.
-            Comm,
+            $($(#[$doc])* $context,)*
         }
-
-        /// The first contexts are numbers that the task itself has.
-        static OWN: &[TaskNumber] = &[$(TaskNumber::$own_number),*];
-        /// The next are those that it leads to.
-        static FAR: &[FarWord] = &[$(FarWord::$far_word),*];
 
         impl Context {
             /// All of them, by number.
-            pub(crate) const ALL: &'static [Self] =
-                &[$(Self::$own,)* $(Self::$far,)* $(Self::$other,)* Self::Comm];
+            pub(crate) const ALL: &'static [Self] = &[$(Self::$context,)*];
 
             /// What users call it.
             pub(crate) const fn name(self) -> &'static str {
                 match self {
-                    $(Self::$own => $own_name,)*
-                    $(Self::$far => $far_name,)*
-                    $(Self::$other => $name,)*
-                    Self::Comm => "comm",
+                    $(Self::$context => $name,)*
                 }
             }
 
             /// What it is called in a trace.
             const fn field_name(self) -> &'static str {
                 match self {
-                    $($(Self::$own => $own_field,)?)*
-                    Self::Comm => "procname",
+                    $($(Self::$context => $field,)?)*
                     _ => self.name(),
                 }
             }
@@ -93,122 +81,129 @@ macro_rules! contexts {
             /// How it lies in a record.
             pub(crate) const fn ty(self) -> FieldType<'static> {
                 match self {
-                    $(Self::$own => FieldType::$own_shown(32),)*
-                    $(Self::$far => FieldType::$far_shown(32),)*
-                    $(Self::$other => FieldType::$shown(<$ty>::BITS as u8),)*
-                    Self::Comm => FieldType::text(16),
-                }
-            }
-
-            /// The number that it is now, in as many bits as its type has; [`None`]: it is a text.
-            /// Any context, NMI included.
-            #[inline(always)]
-            #[allow(clippy::cast_lossless)] // Of whatever type.
-            pub(crate) fn number(self, $now: &Moment<'_>) -> Option<u64> {
-                match self.place() {
-                    Place::Own(number) => Some(Task::current().number(*number) as u64),
-                    Place::Far(word) => Some(Task::current().far_word(word, $now.guard).into()),
-                    Place::Other => match self {
-                        $(Self::$other => Some($read as u64),)*
-                        _ => None,
-                    },
-                }
-            }
-
-            /// Lays down what it is now. Any context, NMI included.
-            #[inline(always)]
-            fn write(self, space: &mut Space<'_>, $now: &Moment<'_>) {
-                match self.place() {
-                    Place::Own(number) => space.put(Task::current().number(*number)),
-                    Place::Far(word) => space.put(Task::current().far_word(word, $now.guard)),
-                    Place::Other => match self {
-                        $(Self::$other => space.put::<$ty>($read),)*
-                        _ => space.put(Task::current().comm()),
-                    },
+                    $(Self::$context => FieldType::$shown($size),)*
                 }
             }
         }
+
+        /// How each is read, by number.
+        static LOADS: [Load; Context::ALL.len()] = [$($load),*];
     };
 }
 
 contexts! {
-    own {
-        /// Process.
-        Pid "pid": signed = PID;
-        /// Thread.
-        Tid "tid": signed = TID;
-        /// Priority as LTTng shows it.
-        Prio "prio": signed = PRIO;
-        /// Nice value.
-        Nice "nice": signed = NICE;
-        /// CPU.
-        Cpu "cpu" in_trace "cpu_id": unsigned = CPU;
-    }
-    far {
-        /// Parent process.
-        Ppid "ppid": signed = PARENT_PID;
-        /// User and group: real, effective and saved.
-        Uid "uid": unsigned = UID;
-        Euid "euid": unsigned = EUID;
-        Suid "suid": unsigned = SUID;
-        Gid "gid": unsigned = GID;
-        Egid "egid": unsigned = EGID;
-        Sgid "sgid": unsigned = SGID;
-        /// Namespaces, by the numbers of their inodes.
-        CgroupNs "cgroup_ns": unsigned = CGROUP_NS;
-        IpcNs "ipc_ns": unsigned = IPC_NS;
-        MntNs "mnt_ns": unsigned = MNT_NS;
-        NetNs "net_ns": unsigned = NET_NS;
-        TimeNs "time_ns": unsigned = TIME_NS;
-        UserNs "user_ns": unsigned = USER_NS;
-        UtsNs "uts_ns": unsigned = UTS_NS;
-    }
-    |now| others {
-        /// Process, in the task's own namespace.
-        Vpid "vpid": signed i32 = Task::current().pid_in_namespace(now.guard);
-        /// Thread, in the task's own namespace.
-        Vtid "vtid": signed i32 = Task::current().tid_in_namespace(now.guard);
-        /// User and group, in the task's own namespace.
-        Vuid "vuid": unsigned u32 = own_id(IdInNamespace::UID, now);
-        Veuid "veuid": unsigned u32 = own_id(IdInNamespace::EUID, now);
-        Vsuid "vsuid": unsigned u32 = own_id(IdInNamespace::SUID, now);
-        Vgid "vgid": unsigned u32 = own_id(IdInNamespace::GID, now);
-        Vegid "vegid": unsigned u32 = own_id(IdInNamespace::EGID, now);
-        Vsgid "vsgid": unsigned u32 = own_id(IdInNamespace::SGID, now);
-        /// Process id namespace, by the number of its inode.
-        PidNs "pid_ns": unsigned u32 = Task::current().pid_namespace(now.guard);
-        /// Cgroup (v2), by the number of its directory's inode.
-        CgroupId "cgroup_id": unsigned u64 = Task::current().cgroup_id(now.guard);
-        /// Whether the scheduler is due: bit 0, at the next preemption point; bit 1, lazily.
-        NeedReschedule "need_reschedule": unsigned u8 = Task::current().need_reschedule();
-        /// Whether preemption was enabled.
-        Preemptible "preemptible": unsigned u8 = u8::from(preempt::is_preemptible(now.guards));
-        /// Whether interrupts are enabled.
-        Interruptible "interruptible": signed i8 = i8::from(preempt::is_interruptible());
-    }
+    /// Process.
+    Pid "pid": signed 32 = Load::Number(TaskNumber::PID);
+    /// Thread.
+    Tid "tid": signed 32 = Load::Number(TaskNumber::TID);
+    /// Priority as LTTng shows it.
+    Prio "prio": signed 32 = Load::Number(TaskNumber::PRIO);
+    /// Nice value.
+    Nice "nice": signed 32 = Load::Number(TaskNumber::NICE);
+    /// CPU.
+    Cpu "cpu" in_trace "cpu_id": unsigned 32 = Load::Number(TaskNumber::CPU);
+    /// Parent process.
+    Ppid "ppid": signed 32 = Load::Far(FarWord::PARENT_PID);
+    /// User and group: real, effective and saved.
+    Uid "uid": unsigned 32 = Load::Far(FarWord::UID);
+    Euid "euid": unsigned 32 = Load::Far(FarWord::EUID);
+    Suid "suid": unsigned 32 = Load::Far(FarWord::SUID);
+    Gid "gid": unsigned 32 = Load::Far(FarWord::GID);
+    Egid "egid": unsigned 32 = Load::Far(FarWord::EGID);
+    Sgid "sgid": unsigned 32 = Load::Far(FarWord::SGID);
+    /// Namespaces, by the numbers of their inodes.
+    CgroupNs "cgroup_ns": unsigned 32 = Load::Longer(LongerLoad::Namespace(NamespaceWord::CGROUP));
+    IpcNs "ipc_ns": unsigned 32 = Load::Longer(LongerLoad::Namespace(NamespaceWord::IPC));
+    MntNs "mnt_ns": unsigned 32 = Load::Longer(LongerLoad::Namespace(NamespaceWord::MNT));
+    NetNs "net_ns": unsigned 32 = Load::Longer(LongerLoad::Namespace(NamespaceWord::NET));
+    TimeNs "time_ns": unsigned 32 = Load::Longer(LongerLoad::Namespace(NamespaceWord::TIME));
+    UserNs "user_ns": unsigned 32 = Load::Longer(LongerLoad::Namespace(NamespaceWord::USER));
+    UtsNs "uts_ns": unsigned 32 = Load::Longer(LongerLoad::Namespace(NamespaceWord::UTS));
+    /// Process, in the task's own namespace.
+    Vpid "vpid": signed 32 = Load::Longer(LongerLoad::PidInNamespace);
+    /// Thread, in the task's own namespace.
+    Vtid "vtid": signed 32 = Load::Longer(LongerLoad::TidInNamespace);
+    /// User and group, in the task's own namespace.
+    Vuid "vuid": unsigned 32 = Load::Longer(LongerLoad::IdInNamespace(IdInNamespace::UID));
+    Veuid "veuid": unsigned 32 = Load::Longer(LongerLoad::IdInNamespace(IdInNamespace::EUID));
+    Vsuid "vsuid": unsigned 32 = Load::Longer(LongerLoad::IdInNamespace(IdInNamespace::SUID));
+    Vgid "vgid": unsigned 32 = Load::Longer(LongerLoad::IdInNamespace(IdInNamespace::GID));
+    Vegid "vegid": unsigned 32 = Load::Longer(LongerLoad::IdInNamespace(IdInNamespace::EGID));
+    Vsgid "vsgid": unsigned 32 = Load::Longer(LongerLoad::IdInNamespace(IdInNamespace::SGID));
+    /// Process id namespace, by the number of its inode.
+    PidNs "pid_ns": unsigned 32 = Load::Longer(LongerLoad::PidNamespace);
+    /// Cgroup (v2), by the number of its directory's inode.
+    CgroupId "cgroup_id": unsigned 64 = Load::Longer(LongerLoad::CgroupId);
+    /// Whether the scheduler is due: bit 0, at the next preemption point; bit 1, lazily.
+    NeedReschedule "need_reschedule": unsigned 8 = Load::Longer(LongerLoad::NeedReschedule);
+    /// Whether preemption was enabled.
+    Preemptible "preemptible": unsigned 8 = Load::Longer(LongerLoad::Preemptible);
+    /// Whether interrupts are enabled.
+    Interruptible "interruptible": signed 8 = Load::Longer(LongerLoad::Interruptible);
+    /// The thread's name.
+    Comm "comm" in_trace "procname": text 16 = Load::Comm;
 }
 
-#[inline(always)]
-fn own_id(id: IdInNamespace, now: &Moment<'_>) -> u32 {
-    Task::current().id_in_namespace(id, now.guard)
-}
-
-/// Where a context is found.
+/// How a context is read. The kinds that are in most sets, and few, come first: a probe tests for one
+/// after the other.
 #[derive(Clone, Copy)]
-enum Place {
-    /// It is a number that the task itself has.
-    Own(&'static TaskNumber),
-    /// It is a number that the task leads to.
-    Far(&'static FarWord),
-    /// By code of its own.
-    Other,
-}
-
-/// How a context is got that lies in the task as it lies in a record.
-#[derive(Clone, Copy)]
+#[repr(u8)]
 enum Load {
+    /// A number of the running task.
     Number(TaskNumber),
+    /// A number in an object that the task points to.
+    Far(FarWord),
+    /// The task's name.
     Comm,
+    Longer(LongerLoad),
+}
+
+/// How a context is read by a longer path.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+enum LongerLoad {
+    /// The inode number of a namespace of the task.
+    Namespace(NamespaceWord),
+    TidInNamespace,
+    PidInNamespace,
+    PidNamespace,
+    CgroupId,
+    IdInNamespace(IdInNamespace),
+    NeedReschedule,
+    Preemptible,
+    Interruptible,
+}
+
+impl Load {
+    /// Reads the context, and writes it to a record. Any context, NMI included.
+    #[inline(always)]
+    fn write<'a>(&self, to: RecordWriter<'a>, now: &Moment<'_>) -> RecordWriter<'a> {
+        let task = Task::current();
+        match self {
+            Self::Number(number) => to.put(task.number(*number)),
+            Self::Far(word) => to.put(task.far_word(word, now.guard)),
+            Self::Comm => to.put(task.comm()),
+            Self::Longer(longer) => longer.write(to, now),
+        }
+    }
+}
+
+impl LongerLoad {
+    #[inline(always)]
+    fn write<'a>(&self, to: RecordWriter<'a>, now: &Moment<'_>) -> RecordWriter<'a> {
+        let (task, guard) = (Task::current(), now.guard);
+        match self {
+            Self::Namespace(word) => to.put(task.namespace(word, guard)),
+            Self::TidInNamespace => to.put(task.tid_in_namespace(guard)),
+            Self::PidInNamespace => to.put(task.pid_in_namespace(guard)),
+            Self::PidNamespace => to.put(task.pid_namespace(guard)),
+            Self::CgroupId => to.put(task.cgroup_id(guard)),
+            Self::IdInNamespace(id) => to.put(task.id_in_namespace(*id, guard)),
+            Self::NeedReschedule => to.put(task.need_reschedule()),
+            Self::Preemptible => to.put(u8::from(preempt::is_preemptible(now.guards))),
+            Self::Interruptible => to.put(i8::from(preempt::is_interruptible())),
+        }
+    }
 }
 
 impl Context {
@@ -218,26 +213,27 @@ impl Context {
         all.find(|context| context.name() == name || context.field_name() == name)
     }
 
-    /// Where it is found.
+    /// How it is read.
     #[inline(always)]
-    fn place(self) -> Place {
-        let id = self as usize;
-        if let Some(number) = OWN.get(id) {
-            return Place::Own(number);
-        }
-        match FAR.get(id.wrapping_sub(OWN.len())) {
-            Some(word) => Place::Far(word),
-            None => Place::Other,
+    fn load(self) -> Option<&'static Load> {
+        LOADS.get(self as usize)
+    }
+
+    /// The field of the task that has it as it is.
+    fn field_of_task(self) -> Option<TaskWord> {
+        match self.load()? {
+            Load::Number(number) => number.word(),
+            _ => None,
         }
     }
 
-    /// Where it is read as it is: the task's number, or its name.
-    fn load(self) -> Option<Load> {
-        match self.place() {
-            Place::Own(number) => Some(Load::Number(*number)),
-            Place::Other if self == Self::Comm => Some(Load::Comm),
-            _ => None,
-        }
+    /// The number that it is now, in as many bits as its type has. Any context, NMI included.
+    #[inline(always)]
+    pub(crate) fn number(self, now: &Moment<'_>) -> Option<u64> {
+        let mut room = Capture::<{ size_of::<u64>() }>::new();
+        let len = self.ty().size()? as u64;
+        self.load()?.write(room.begin(len)?, now);
+        room.end(len)?.number(0)
     }
 
     /// The text that it is now; [`None`]: it is a number. Any context, NMI included.

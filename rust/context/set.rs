@@ -6,7 +6,7 @@ use super::called::CalledContexts;
 use super::{ContextChoice, CounterKind, KernelCalls, Load, Moment, MAX_COUNTERS};
 use crate::abi::schema::Field;
 use crate::record::memory::{RecordWriter, Space};
-use crate::sys::args::Task;
+use crate::sys::args::{Task, TaskWord};
 use crate::sys::counter::Counter;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -17,7 +17,9 @@ pub(crate) struct ContextSet {
     chosen: KVec<ContextChoice>,
     /// The contexts together in a record.
     bytes: usize,
-    /// How they are got that lie in the task.
+    /// The first context, if it is a field of the task: most sets begin with the thread's id.
+    first: Option<TaskWord>,
+    /// How the other contexts are read.
     loads: KVec<Load>,
     calls: CalledContexts,
 }
@@ -41,6 +43,7 @@ impl ContextSet {
     pub(crate) const NONE: Self = Self {
         chosen: KVec::new(),
         bytes: 0,
+        first: None,
         loads: KVec::new(),
         calls: CalledContexts::NONE,
     };
@@ -56,8 +59,11 @@ impl ContextSet {
         }
         match choice {
             ContextChoice::Context(context) => {
-                if let Some(load) = context.load() {
-                    self.loads.push(load, GFP_KERNEL)?;
+                match context.field_of_task() {
+                    Some(word) if self.bytes == 0 => self.first = Some(word),
+                    _ => self
+                        .loads
+                        .push(*context.load().ok_or(EINVAL)?, GFP_KERNEL)?,
                 }
                 self.bytes += context.ty().size().unwrap_or(0);
             }
@@ -109,25 +115,6 @@ impl ContextSet {
         self.bytes
     }
 
-    /// Whether all lie in the task.
-    pub(crate) fn is_in_task(&self) -> bool {
-        self.loads.len() == self.chosen.len()
-    }
-
-    /// Lays down what those are now that lie in the task: all, [mostly](Self::is_in_task). Any
-    /// context, NMI included.
-    #[inline(always)]
-    pub(crate) fn write_of_task<'a>(&self, mut to: RecordWriter<'a>) -> RecordWriter<'a> {
-        let task: &Task = &Task::current();
-        for load in &self.loads {
-            to = match *load {
-                Load::Number(number) => to.put(task.number(number)),
-                Load::Comm => to.put(task.comm()),
-            };
-        }
-        to
-    }
-
     /// Whether the kernel must be called: a counter or a stack is in it.
     #[inline(always)]
     pub(crate) fn has_calls(&self) -> bool {
@@ -140,15 +127,84 @@ impl ContextSet {
         KernelCalls::new(&self.calls)
     }
 
-    /// Lays down what the contexts are now. Any context, NMI included.
+    /// How they are written [at once](Self::write_at_once); [`None`]: that is not possible.
+    pub(crate) fn start(&self) -> Option<ContextStart> {
+        if self.has_calls() || self.bytes < FIRST {
+            return None;
+        }
+        Some(ContextStart {
+            bytes: self.bytes,
+            first: self.first.unwrap_or(TaskWord::TID),
+            first_bytes: self.first.map_or(0, |_| FIRST),
+            loads: self.loads.len(),
+        })
+    }
+
+    /// Writes what the contexts are now. They have the `start`. Any context, NMI included.
+    #[inline(always)]
+    pub(crate) fn write_at_once(
+        &self,
+        start: &ContextStart,
+        to: RecordWriter<'_>,
+        now: &Moment<'_>,
+    ) {
+        // If the first context is another one, it overwrites this.
+        to.put_here(Task::current().word(start.first));
+        if start.loads != 0 {
+            self.write_loads(to.skip(start.first_bytes), now);
+        }
+    }
+
+    /// Writes what the contexts are now. Any context, NMI included.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     pub(crate) fn write<'a>(&self, mut space: Space<'a>, now: &Moment<'_>) -> Space<'a> {
-        for choice in &self.chosen {
-            if let ContextChoice::Context(context) = choice {
-                context.write(&mut space, now);
-            }
+        if let Some(to) = space.split_off(self.bytes) {
+            let to = match self.first {
+                Some(word) => to.put(Task::current().word(word)),
+                None => to,
+            };
+            self.write_loads(to, now);
         }
         space
     }
+
+    #[inline(always)]
+    fn write_loads(&self, mut to: RecordWriter<'_>, now: &Moment<'_>) {
+        for load in &self.loads {
+            to = load.write(to, now);
+        }
+    }
 }
+
+/// The part of a set of contexts that each record needs. A probe has a copy, which saves loads.
+#[derive(Clone, Copy)]
+pub(crate) struct ContextStart {
+    /// Bytes in a record.
+    bytes: usize,
+    /// The field of the task that is written first.
+    first: TaskWord,
+    /// Bytes of this field, or 0 if it is not the first context.
+    first_bytes: usize,
+    /// Number of further contexts.
+    loads: usize,
+}
+
+impl ContextStart {
+    /// That of a set that is not written at once.
+    pub(crate) const NONE: Self = Self {
+        bytes: 0,
+        first: TaskWord::TID,
+        first_bytes: 0,
+        loads: 0,
+    };
+
+    /// Bytes in a record.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// Bytes of a field of a task.
+const FIRST: usize = size_of::<i32>();

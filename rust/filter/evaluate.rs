@@ -61,23 +61,17 @@ impl Program<'_> {
 }
 
 impl First {
-    /// Returns whether the filter accepts a record, if this step decides that. `record` has all its
-    /// fields, and eight more bytes after them. Any context, NMI included.
-    ///
-    /// Reads a whole word, even for a shorter number; the range's mask removes the rest.
+    /// Returns whether the filter accepts a record, if this step decides that. `number` returns the
+    /// number at an offset of the record; the bits above those of its type are ignored. [`None`]: it
+    /// knows no number there. Any context, NMI included.
     #[inline(always)]
-    pub fn decides(&self, record: &[u8]) -> Option<bool> {
-        let number = u64::from_le_bytes(load(record, self.at)?);
-        let [if_false, if_true] = self.refused;
-        let is_refused = if self.range.contains(number) {
+    pub fn decides(&self, number: impl FnOnce(usize) -> Option<u64>) -> Option<bool> {
+        let [if_false, if_true] = self.accepted;
+        if self.range.contains(number(self.at)?) {
             if_true
         } else {
             if_false
-        };
-        if is_refused {
-            return Some(false);
         }
-        self.is_all.then_some(true)
     }
 }
 

@@ -32,25 +32,24 @@ pub struct Step {
 /// place. Mostly this is the only step, or it refuses the record.
 #[derive(Clone, Copy, Debug)]
 pub struct First {
+    /// Offset of the number.
     pub(super) at: usize,
     pub(super) range: Range,
-    /// Whether the record is refused if the number is not in the range, and if it is.
-    pub(super) refused: [bool; 2],
-    /// Whether it is the only step.
-    pub(super) is_all: bool,
+    /// Whether the filter accepts the record if the number is not in the range, and if it is.
+    /// [`None`]: later steps decide that.
+    pub(super) accepted: [Option<bool>; 2],
 }
 
 impl First {
-    /// A step that decides nothing.
+    /// A step that decides nothing: no record has a number there.
     const NOTHING: Self = Self {
-        at: 0,
+        at: usize::MAX,
         range: Range {
             low: 0,
             mask: 0,
             span: 0,
         },
-        refused: [false; 2],
-        is_all: false,
+        accepted: [None; 2],
     };
 }
 
@@ -174,12 +173,14 @@ impl<'a> Program<'a> {
         };
         // After the last step the record is accepted; one step further it is refused.
         let end = self.steps.len();
-        let refused = [step.if_false, step.if_true].map(|skipped| usize::from(skipped) >= end);
+        let accepted = [step.if_false, step.if_true].map(|skipped| match usize::from(skipped) {
+            skipped if skipped >= end => Some(false),
+            skipped => (skipped == end - 1).then_some(true),
+        });
         First {
             at: from.at as usize,
             range,
-            refused,
-            is_all: end == 1,
+            accepted,
         }
     }
 

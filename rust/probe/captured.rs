@@ -33,9 +33,9 @@ impl Look {
     const TASKS: u64 = 1 << 0;
     /// The record's fields: there is a filter.
     const FIELDS: u64 = 1 << 1;
-    /// Contexts, which are loads from the current task unless [`CALLS`](Self::CALLS) is set.
+    /// Contexts, which are written at once unless [`CALLS`](Self::CALLS) is set.
     const CONTEXTS: u64 = 1 << 2;
-    /// Contexts that are not loads from the task.
+    /// Contexts that are not written at once.
     const CALLS: u64 = 1 << 3;
     /// The format, which is not the default one.
     const FORMAT: u64 = 1 << 4;
@@ -80,13 +80,20 @@ impl Probe {
     /// Computes [`Look`] anew; bits of `kept` that are set stay set. One caller at a time.
     pub(super) fn look_again(&self, kept: u64) {
         let mut look = match &self.taker {
-            Taker::Recorder(recorder) => recorder.look(),
+            Taker::Recorder(recorder) if recorder.entrance.has_usual_format() => 0,
+            Taker::Recorder(_) => Look::FORMAT,
             Taker::Trigger(_) => Look::TRIGGER,
         };
+        if self.tasks.has_sets() {
+            look |= Look::TASKS;
+        }
+        if self.tasks.has_cgroups() {
+            look |= Look::CGROUP;
+        }
         if !self.contexts.is_empty() {
             look |= Look::CONTEXTS;
         }
-        if !self.contexts.is_in_task() {
+        if !self.contexts.is_empty() && self.contexts.start().is_none() {
             look |= Look::CALLS;
         }
         if self.filter.get(&NoPreempt::new()).is_some() {
@@ -117,76 +124,96 @@ impl Probe {
     fn looks_at_current_task(&self) -> bool {
         let look = self.look.load();
         look & Look::NOTHING == 0
-            && (look & Look::TASKS == 0 || self.taker.is_of_wanted_task(|| None))
-            && (look & Look::CGROUP == 0 || self.taker.is_in_wanted_cgroup())
+            && (look & Look::TASKS == 0 || self.is_of_wanted_task(|| None))
+            && (look & Look::CGROUP == 0 || self.is_in_wanted_cgroup())
     }
 
-    /// Records the event if it is wanted; of which `about` says the id of the task that it is about,
-    /// and `payload` the size and what lays it down. Any context, NMI included.
+    /// Records the event if it is wanted. `about` returns the id of the task that the event is about,
+    /// `number` the number at an offset of the fields, and `payload` their size and a function that
+    /// writes them. The caller has `guards` guards. Any context, NMI included.
     ///
-    /// Decided and recorded here is what costs little. The fields that a filter is shown are on the
-    /// stack, and are read again for the record.
+    /// A filter that compares one number reads only this field. The record reads it again.
     #[inline(always)]
     pub(crate) fn record<const N: usize, W: FnOnce(RecordWriter<'_>) + Copy>(
         &self,
+        guards: u32,
         about: impl FnOnce() -> Option<i32>,
+        number: impl FnOnce(usize) -> Option<u64>,
         payload: impl FnOnce() -> (u64, W),
     ) {
         let look = self.look.load();
-        if look & Look::TASKS != 0 && !self.taker.is_of_wanted_task(about) {
-            return;
-        }
-        let (len, write) = payload();
-        if look & Look::FIELDS != 0 {
-            match self.decides(Capture::<N>::new().fill(len, write)) {
-                Some(true) => {}
-                Some(false) => return,
-                None => return self.take_any::<N>(len, write),
+        if look != Look::CONTEXTS {
+            if look & Look::TASKS != 0 && !self.is_of_wanted_task(about) {
+                return;
+            }
+            if look & Look::FIELDS != 0 {
+                match self.decides(number) {
+                    Some(true) => {}
+                    Some(false) => return,
+                    None => {
+                        let (len, write) = payload();
+                        return self.take_any::<N>(guards, len, write);
+                    }
+                }
+            }
+            if look & Look::LATER != 0 {
+                let (len, write) = payload();
+                return self.take_any::<N>(guards, len, write);
+            }
+            if look & Look::CONTEXTS == 0 {
+                let (len, write) = payload();
+                if !self.record_at_once(len, write) {
+                    self.take_any::<N>(guards, len, write);
+                }
+                return;
             }
         }
-        let recorded = if look & (Look::CONTEXTS | Look::LATER) == 0 {
-            self.record_at_once(len, write)
-        } else {
-            look & Look::LATER == 0 && self.record_with_contexts(len, write)
-        };
-        if !recorded {
-            self.take_any::<N>(len, write);
+        let (len, write) = payload();
+        if !self.record_with_contexts(guards, len, write) {
+            self.take_any::<N>(guards, len, write);
         }
     }
 
-    /// Whether a record is wanted, if that is found out at once.
+    /// Whether a record is wanted, if one number of it decides that.
     #[inline(always)]
-    fn decides(&self, fields: Option<Captured<'_>>) -> Option<bool> {
+    fn decides(&self, number: impl FnOnce(usize) -> Option<u64>) -> Option<bool> {
         let guard = NoPreempt::new();
-        self.filter.get(&guard)?.decides(fields?)
+        self.filter.get(&guard)?.decides(number)
     }
 
     /// Hands over the event of a wanted task, if the rest is as wanted, whatever there is to be done.
     #[cold]
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn take_any<const N: usize>(&self, len: u64, write: impl FnOnce(RecordWriter<'_>)) {
+    fn take_any<const N: usize>(
+        &self,
+        guards: u32,
+        len: u64,
+        write: impl FnOnce(RecordWriter<'_>),
+    ) {
         // Here and not before, where it would cost those who do not ask for it.
-        if !self.taker.is_in_wanted_cgroup() {
+        if !self.is_in_wanted_cgroup() {
             return;
         }
         if let Some(fields) = Capture::<N>::new().fill(len, write) {
-            self.take_captured(fields);
+            self.take_captured(fields, guards);
         }
     }
 
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn take_captured(&self, fields: Captured<'_>) {
-        self.take_guarded(fields, &NoPreempt::new());
+    fn take_captured(&self, fields: Captured<'_>, guards: u32) {
+        self.take_guarded(
+            fields,
+            Moment::new(&NoPreempt::new(), guards.wrapping_add(1)),
+        );
     }
 
-    /// There is no guard but this one.
     #[inline(always)]
-    fn take_guarded(&self, fields: Captured<'_>, guard: &NoPreempt) {
-        let mut filter = self.filter.get(guard).into_iter();
-        if self.is_live() && filter.all(|filter| filter.wants(fields, guard)) {
-            self.take(&Bytes(fields.fields()), guard);
+    fn take_guarded(&self, fields: Captured<'_>, now: Moment<'_>) {
+        let mut filter = self.filter.get(now.guard).into_iter();
+        if self.is_live() && filter.all(|filter| filter.wants(fields, now)) {
+            self.take(&Bytes(fields.fields()), now);
         }
     }
 
@@ -195,20 +222,23 @@ impl Probe {
     #[inline(always)]
     pub(crate) fn record_tail<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
         let look = self.look.load();
-        if look & Look::TASKS != 0 && !self.taker.is_of_wanted_task(|| None) {
+        if look & Look::TASKS != 0 && !self.is_of_wanted_task(|| None) {
             return;
         }
-        if look & Look::CGROUP != 0 && !self.taker.is_in_wanted_cgroup() {
+        if look & Look::CGROUP != 0 && !self.is_in_wanted_cgroup() {
             return;
         }
         if look & Look::FIELDS != 0 {
             return self.take_tail(fields, guard);
         }
         let (len, write) = tail_alone(fields);
-        let recorded =
-            look & (Look::CONTEXTS | Look::LATER) == 0 && self.record_at_once(len, write);
+        let recorded = match look & (Look::CONTEXTS | Look::LATER) {
+            0 => self.record_at_once(len, write),
+            Look::CONTEXTS => self.record_with_contexts(1, len, write),
+            _ => false,
+        };
         if !recorded && self.is_live() {
-            self.take(fields, guard);
+            self.take(fields, Moment::new(guard, 1));
         }
     }
 
@@ -219,8 +249,33 @@ impl Probe {
     fn take_tail<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
         let (len, write) = tail_alone(fields);
         match Capture::<LONGEST>::new().fill(len, write) {
-            Some(fields) => self.take_guarded(fields, guard),
+            Some(fields) => self.record_captured(fields, guard),
             None => self.count_too_large(),
+        }
+    }
+
+    /// Records captured fields if the filter wants them; they are those of a wanted task. There is no guard
+    /// but this one. Any context, NMI included.
+    #[inline(always)]
+    fn record_captured(&self, fields: Captured<'_>, guard: &NoPreempt) {
+        let look = self.look.load();
+        let decided = match look & Look::FIELDS {
+            0 => Some(true),
+            _ => self.decides(|at| fields.number(at)),
+        };
+        if decided == Some(false) {
+            return;
+        }
+        let tail = Bytes(fields.fields());
+        let (len, write) = tail_alone(&tail);
+        let recorded = match look & (Look::CONTEXTS | Look::LATER) {
+            _ if decided.is_none() => false,
+            0 => self.record_at_once(len, write),
+            Look::CONTEXTS => self.record_with_contexts(1, len, write),
+            _ => false,
+        };
+        if !recorded {
+            self.take_guarded(fields, Moment::new(guard, 1));
         }
     }
 
@@ -232,15 +287,15 @@ impl Probe {
     }
 
     #[inline(always)]
-    fn take<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
+    fn take<T: Tail>(&self, fields: &T, now: Moment<'_>) {
         match &self.taker {
             Taker::Recorder(recorder) => WithContexts {
                 contexts: &self.contexts,
-                guard,
+                now,
                 fields,
             }
             .record(self.destination(recorder)),
-            Taker::Trigger(trigger) => trigger.fire(guard),
+            Taker::Trigger(trigger) => trigger.fire(now),
         }
     }
 
@@ -259,63 +314,59 @@ impl Probe {
         recorded.is_ok()
     }
 
-    /// The same with contexts of the task.
-    #[inline(never)]
-    #[link_section = ".kprobes.text"]
-    fn record_with_contexts(&self, len: u64, write: impl FnOnce(RecordWriter<'_>)) -> bool {
-        let contexts = &*self.contexts;
-        self.record_at_once(
-            len.wrapping_add(contexts.len() as u64),
+    /// The same with contexts.
+    #[inline(always)]
+    fn record_with_contexts(
+        &self,
+        guards: u32,
+        len: u64,
+        write: impl FnOnce(RecordWriter<'_>),
+    ) -> bool {
+        let Ok(entered) = self.route.direct().enter() else {
+            return false;
+        };
+        let recorded = Buffer::record_open_guarded::<CompactTsc, _>(
+            entered,
+            &self.label,
             #[inline(always)]
-            |to: RecordWriter<'_>| write(contexts.write_of_task(to)),
-        )
+            || {
+                (
+                    len.wrapping_add(self.start.len() as u64),
+                    #[inline(always)]
+                    move |to: RecordWriter<'_>, guard: &NoPreempt| {
+                        let now = Moment::new(guard, guards).inside();
+                        // The fields come first, so that what they are made of need not be kept.
+                        let (to, fields) = to.split(self.start.len());
+                        write(fields);
+                        self.contexts.write_at_once(&self.start, to, &now);
+                    },
+                )
+            },
+        );
+        recorded.is_ok()
     }
-}
 
-impl Taker {
     /// As ftrace: an event is of the task that runs, and of the one that it is about. For a trigger
     /// it does not matter.
     #[inline(always)]
     fn is_of_wanted_task(&self, about: impl FnOnce() -> Option<i32>) -> bool {
-        let Self::Recorder(Recorder { tasks, .. }) = self else {
-            return true;
-        };
         let guard = NoPreempt::new();
-        tasks.wants(Task::current().tid(), &guard)
-            || about().is_some_and(|tid| tasks.wants(tid, &guard))
+        self.tasks.wants(Task::current().tid(), &guard)
+            || about().is_some_and(|tid| self.tasks.wants(tid, &guard))
     }
 
     /// As for BPF and perf, the cgroup is that of the task that runs. For a trigger it does not matter.
     #[inline(always)]
     fn is_in_wanted_cgroup(&self) -> bool {
-        match self {
-            Self::Recorder(recorder) => recorder.tasks.wants_current_cgroup(&NoPreempt::new()),
-            Self::Trigger(_) => true,
-        }
-    }
-}
-
-impl Recorder {
-    fn look(&self) -> u64 {
-        let mut look = 0;
-        if self.tasks.has_sets() {
-            look |= Look::TASKS;
-        }
-        if self.tasks.has_cgroups() {
-            look |= Look::CGROUP;
-        }
-        if !self.entrance.has_usual_format() {
-            look |= Look::FORMAT;
-        }
-        look
+        self.tasks.wants_current_cgroup(&NoPreempt::new())
     }
 }
 
 /// A channel's contexts, and then an event's fields.
 pub(crate) struct WithContexts<'a, T> {
     pub(crate) contexts: &'a ContextSet,
-    /// The only one but for that of the buffer's gate.
-    pub(crate) guard: &'a NoPreempt,
+    /// When they are recorded; the guard of the buffer's gate comes later.
+    pub(crate) now: Moment<'a>,
     pub(crate) fields: &'a T,
 }
 
@@ -336,7 +387,7 @@ impl<T: Tail> WithContexts<'_, T> {
         room: &'r mut Capture<N>,
     ) -> Option<Captured<'r>> {
         let mut called = self.contexts.called();
-        called.call(self.guard);
+        called.call(self.now.guard);
         let all = WithCalled {
             rest: self,
             called: &called,
@@ -349,7 +400,7 @@ impl<T: Tail> WithContexts<'_, T> {
 
     #[inline(always)]
     fn write_contexts<'s>(&self, space: Space<'s>) -> Space<'s> {
-        self.contexts.write(space, &Moment::new(self.guard, 2))
+        self.contexts.write(space, &self.now.inside())
     }
 
     /// Calls the kernel inside of the gate: what fires meanwhile and would do the same is refused
@@ -360,7 +411,7 @@ impl<T: Tail> WithContexts<'_, T> {
     fn record_with_calls(&self, to: Destination<'_>) {
         let called = &mut self.contexts.called();
         to.record_made(self.len(), move || {
-            called.call(self.guard);
+            called.call(self.now.guard);
             WithCalled { rest: self, called }
         });
     }

@@ -3,7 +3,6 @@
 //! An event's filter: an expression, and the program that it was made into.
 
 use crate::abi::schema::{Field, FieldType};
-use crate::arch::preempt::NoPreempt;
 use crate::context::{Context, Moment};
 use crate::filter::compile::{self, compile, FilterNames, ProgramMemory};
 use crate::filter::evaluate::Contexts;
@@ -77,18 +76,17 @@ impl Filter {
         self.expression.to_str().unwrap_or("")
     }
 
-    /// Whether a record with these fields is wanted now. No guard but this one lives. Any context,
-    /// NMI included.
+    /// Whether a record with these fields is wanted now. Any context, NMI included.
     #[inline(always)]
-    pub(crate) fn wants(&self, fields: Captured<'_>, guard: &NoPreempt) -> bool {
+    pub(crate) fn wants(&self, fields: Captured<'_>, now: Moment<'_>) -> bool {
         let program = Program::new(&self.steps, &self.texts);
-        program.wants(fields.fields(), &Now(Moment::new(guard, 1)))
+        program.wants(fields.fields(), &Now(now))
     }
 
-    /// The same, if it is found out at once.
+    /// The same, if one number of the record decides that. `number` returns the number at an offset.
     #[inline(always)]
-    pub(crate) fn decides(&self, fields: Captured<'_>) -> Option<bool> {
-        self.first.decides(fields.with_slack())
+    pub(crate) fn decides(&self, number: impl FnOnce(usize) -> Option<u64>) -> Option<bool> {
+        self.first.decides(number)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::abi::header::Layout;
 use crate::arch::word::SharedWord;
 use crate::channel::entrance::Entrance;
 use crate::channel::{Begun, Buffer, Channel, Entered, Route, Waiting, Ways};
-use crate::context::ContextSet;
+use crate::context::{ContextSet, ContextStart};
 use crate::record::clock::AnyClock;
 use crate::record::format::Format;
 use crate::record::header::{Compact, EventHeader, Large, RecordLabel};
@@ -39,6 +39,10 @@ pub(crate) struct Probe {
     filter: RcuArc<Filter>,
     /// Contexts that each record of the event contains.
     contexts: Arc<ContextSet>,
+    /// Their start.
+    start: ContextStart,
+    /// The tasks whose events are recorded.
+    tasks: Arc<Tasks>,
     taker: Taker,
 }
 
@@ -57,23 +61,23 @@ pub(crate) struct Recorder {
     pub(crate) entrance: Arc<Entrance>,
     /// The event's id.
     pub(crate) event: u32,
-    /// The tasks whose events are recorded.
-    pub(crate) tasks: Arc<Tasks>,
 }
 
 impl Probe {
     /// Makes the probe of an event that has this number in the trace; `recorder` gets what `filter`
-    /// wants, and these contexts.
+    /// wants of these tasks, and these contexts.
     pub(crate) fn new(
         recorder: Recorder,
         number: u32,
+        tasks: Arc<Tasks>,
         contexts: Arc<ContextSet>,
         filter: Option<Arc<Filter>>,
     ) -> Self {
         let entrance = &recorder.entrance;
         let (route, layout) = (entrance.route(), entrance.layout());
         let label = RecordLabel::in_layout(number, layout);
-        Self::with(route, label, contexts, filter, Taker::Recorder(recorder))
+        let taker = Taker::Recorder(recorder);
+        Self::with(route, label, tasks, contexts, filter, taker)
     }
 
     /// Makes the probe of a trigger. May sleep.
@@ -81,15 +85,17 @@ impl Probe {
         let closed = Ways::closed().ok_or(ENOMEM)?;
         let route = Route::new(closed.clone(), closed);
         let label = RecordLabel::in_layout(0, Layout::Compact);
+        let tasks = Arc::new(Tasks::new(), GFP_KERNEL)?;
         let contexts = Arc::new(ContextSet::NONE, GFP_KERNEL)?;
         let filter = trigger.filter().cloned();
         let taker = Taker::Trigger(trigger);
-        Ok(Self::with(route, label, contexts, filter, taker))
+        Ok(Self::with(route, label, tasks, contexts, filter, taker))
     }
 
     fn with(
         route: Route,
         label: RecordLabel,
+        tasks: Arc<Tasks>,
         contexts: Arc<ContextSet>,
         filter: Option<Arc<Filter>>,
         taker: Taker,
@@ -99,7 +105,9 @@ impl Probe {
             label,
             look: SharedWord::new(0),
             filter: RcuArc::new(),
+            start: contexts.start().unwrap_or(ContextStart::NONE),
             contexts,
+            tasks,
             taker,
         };
         probe.filter.replace(filter);

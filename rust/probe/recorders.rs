@@ -10,6 +10,12 @@ use crate::sys::rcu::RcuArc;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
+/// The fields of an event, all of fixed size.
+pub(crate) trait FixedFields: Payload {
+    /// Returns the number at an offset, if a field is one.
+    fn number(&self, at: usize) -> Option<u64>;
+}
+
 /// The most bytes of fields of fixed size.
 const FIXED_MAX: usize = 128;
 
@@ -123,7 +129,7 @@ impl Recorders {
     /// The same with fields of fixed size: [`FIXED_MAX`] bytes at most. `about` is the id of the task that the event is
     /// about. `make` returns the fields; it is called for each probe, so that none need be kept.
     #[inline(always)]
-    pub(crate) fn record_fields<T: Payload>(
+    pub(crate) fn record_fields<T: FixedFields>(
         &self,
         about: Option<i32>,
         make: impl Fn() -> T + Copy,
@@ -135,8 +141,11 @@ impl Recorders {
             #[inline(always)]
             |probe| {
                 probe.record::<FIXED_MAX, _>(
+                    1,
                     #[inline(always)]
                     || about,
+                    #[inline(always)]
+                    |at| make().number(at),
                     #[inline(always)]
                     || {
                         (

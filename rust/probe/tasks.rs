@@ -9,24 +9,21 @@ use crate::sys::bindings;
 use crate::sys::cgroup::Cgroup;
 use crate::sys::rcu::RcuArc;
 use crate::sys::tracepoint::{Attachments, Handler, Tracepoints};
+use core::convert::Infallible;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::Arc;
+use pin_init::init_array_from_fn;
 
 /// A set of tasks, by thread id in the initial namespace.
-pub(crate) struct TaskSet(VVec<SharedWord>);
+pub(crate) struct TaskSet(VBox<[SharedWord; WORDS]>);
+
+const WORDS: usize = Task::TID_LIMIT as usize / 64;
 
 impl TaskSet {
-    /// Ids are below this one.
-    pub(crate) const LIMIT: u32 = 1 << 22;
-
     /// None. May sleep.
     pub(crate) fn new() -> Result<Self> {
-        let words = Self::LIMIT as usize / 64;
-        let mut set = VVec::with_capacity(words, GFP_KERNEL)?;
-        for _ in 0..words {
-            set.push(SharedWord::new(0), GFP_KERNEL)?;
-        }
+        let set = VBox::init::<Infallible>(init_array_from_fn(|_| SharedWord::new(0)), GFP_KERNEL)?;
         Ok(Self(set))
     }
 
@@ -56,7 +53,7 @@ impl TaskSet {
 
     /// The ids in the set, ascending.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..).step_by(64).zip(&self.0).flat_map(|(first, word)| {
+        (0..).step_by(64).zip(&*self.0).flat_map(|(first, word)| {
             let word = word.load();
             (0..64)
                 .filter(move |bit| word & 1 << bit != 0)

@@ -13,6 +13,7 @@ use crate::arch::clock::monotonic_ns;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::channel::stopper::Stopper;
+use crate::context::Moment;
 use crate::input::trigger::{self as input, Action};
 use crate::sys::args::Registers;
 use crate::sys::work::Ask;
@@ -140,26 +141,27 @@ impl Trigger {
     /// The event has happened. Any context, NMI included.
     #[cold]
     #[inline(never)]
-    pub(crate) fn fire(&self, guard: &NoPreempt) {
-        self.fire_at(None, guard);
+    pub(crate) fn fire(&self, now: Moment<'_>) {
+        self.fire_at(None, now);
     }
 
     /// The same; the event has happened to the kernel's code that was stopped with these registers.
     #[cold]
     #[inline(never)]
-    pub(crate) fn fire_interrupted(&self, registers: &Registers, guard: &NoPreempt) {
-        self.fire_at(Some(registers), guard);
+    pub(crate) fn fire_interrupted(&self, registers: &Registers, now: Moment<'_>) {
+        self.fire_at(Some(registers), now);
     }
 
-    fn fire_at(&self, interrupted: Option<&Registers>, guard: &NoPreempt) {
+    fn fire_at(&self, interrupted: Option<&Registers>, now: Moment<'_>) {
         match builtin(self.action) {
-            Some(builtin) => self.record(builtin, interrupted, guard),
-            None => self.request(guard),
+            Some(builtin) => self.record(builtin, interrupted, now),
+            None => self.request(now.guard),
         }
     }
 
     /// Records a built-in event here and now, on any number of CPUs at a time.
-    fn record(&self, builtin: Builtin, interrupted: Option<&Registers>, guard: &NoPreempt) {
+    fn record(&self, builtin: Builtin, interrupted: Option<&Registers>, now: Moment<'_>) {
+        let guard = now.guard;
         let Some(probe) = self.means.builtins.of(builtin).get(guard) else {
             return;
         };
@@ -168,9 +170,9 @@ impl Trigger {
         }
         self.count();
         match (builtin, &self.marker) {
-            (Builtin::Marker, Some(text)) => probe.record_marker(text.to_bytes(), guard),
+            (Builtin::Marker, Some(text)) => probe.record_marker(text.to_bytes(), now),
             (Builtin::Marker, None) => {}
-            (Builtin::Stack, _) => probe.record_stack(interrupted, guard),
+            (Builtin::Stack, _) => probe.record_stack(interrupted, now),
         }
     }
 

@@ -159,6 +159,28 @@ impl<P: WritePlatform> Buffer<P> {
         label: &RecordLabel,
         payload: impl FnOnce() -> (u64, W),
     ) -> Result<(), Entered<'a, P>> {
+        Self::record_open_guarded::<F, _>(
+            entered,
+            label,
+            #[inline(always)]
+            || {
+                let (len, write) = payload();
+                (
+                    len,
+                    #[inline(always)]
+                    |to: RecordWriter<'a>, _: &P::NoPreempt| write(to),
+                )
+            },
+        )
+    }
+
+    /// As [`record_open`](Self::record_open); the function that writes gets the guard of the entry.
+    #[inline(always)]
+    pub fn record_open_guarded<'a, F: Format, W: FnOnce(RecordWriter<'a>, &P::NoPreempt)>(
+        entered: Entered<'a, P>,
+        label: &RecordLabel,
+        payload: impl FnOnce() -> (u64, W),
+    ) -> Result<(), Entered<'a, P>> {
         let read = F::Clock::read(&entered.target().clock);
         // Again, so that only `entered` is live while the clock is called.
         let buffer = entered.target();
@@ -176,7 +198,8 @@ impl<P: WritePlatform> Buffer<P> {
         };
         buffer.last_time.store(record.time);
         let to = buffer.memory.record(record.memory);
-        write(F::Header::write_short(to, label.id, record.time));
+        let to = F::Header::write_short(to, label.id, record.time);
+        write(to, entered.guard());
         if let Some(complete) = buffer.ring.commit(record) {
             Self::deliver_and_leave(complete, entered);
         }

@@ -436,6 +436,12 @@ impl<'a, P: WritePlatform, T> Entry<'a, P, T> {
         unsafe { self.gate.place.get_filled() }
     }
 
+    /// The guard that keeps the context on its CPU.
+    #[inline(always)]
+    pub fn guard(&self) -> &P::NoPreempt {
+        &self.guard
+    }
+
     /// Makes the gate watched, which stops all later contexts of this CPU, or not watched.
     #[inline(always)]
     pub fn watch(&self, watched: bool) {

@@ -68,7 +68,23 @@ pub struct Space<'a> {
     memory: PhantomData<&'a u8>,
 }
 
-impl Space<'_> {
+impl<'a> Space<'a> {
+    /// Splits off the next `len` bytes, for a caller that writes all of them. [`None`]: there are not
+    /// as many.
+    #[inline(always)]
+    pub fn split_off(&mut self, len: usize) -> Option<RecordWriter<'a>> {
+        if len > self.left {
+            return None;
+        }
+        let to = RecordWriter {
+            to: self.at,
+            memory: PhantomData,
+        };
+        // SAFETY: At least `len` bytes are left.
+        unsafe { self.skip(len) };
+        Some(to)
+    }
+
     /// Writes a value; writes nothing if there is no room for it.
     #[inline(always)]
     pub fn put<T: Payload>(&mut self, value: T) {
@@ -133,22 +149,14 @@ impl Tail for NulTerminated<'_> {
 }
 
 /// Memory on the stack for a record of up to `N` bytes, which filters read before it is recorded.
-#[repr(C)]
-pub struct Capture<const N: usize>([MaybeUninit<u8>; N], [MaybeUninit<u8>; SLACK]);
-
-/// Number of readable bytes after the captured ones: a whole word can be read at each captured
-/// byte.
-const SLACK: usize = size_of::<u64>();
+pub struct Capture<const N: usize>([MaybeUninit<u8>; N]);
 
 impl<const N: usize> Capture<N> {
     /// Makes an empty capture.
     #[inline(always)]
     #[allow(clippy::new_without_default)] // Not needed.
     pub fn new() -> Self {
-        Self(
-            [const { MaybeUninit::uninit() }; N],
-            [const { MaybeUninit::uninit() }; SLACK],
-        )
+        Self([const { MaybeUninit::uninit() }; N])
     }
 
     /// Captures the payload that [`Buffer::record_open`](super::buffer::Buffer::record_open) would
@@ -177,23 +185,14 @@ impl<const N: usize> Capture<N> {
             return None;
         }
         let to = NonNull::from(&mut *self).cast::<u8>();
-        // SAFETY: `self` begins with N bytes and the slack follows (`repr(C)`), so there is room
-        // for `len` bytes and the slack. The caller has written these `len` bytes.
-        Some(unsafe {
-            to.add(len).cast::<u64>().write_unaligned(0);
-            Captured(core::slice::from_raw_parts(
-                to.as_ptr(),
-                len.wrapping_add(SLACK),
-            ))
-        })
+        // SAFETY: `self` has N bytes. The caller has written these `len` bytes.
+        Some(Captured(unsafe {
+            core::slice::from_raw_parts(to.as_ptr(), len)
+        }))
     }
 }
 
 /// A captured payload.
-///
-/// # Invariants
-///
-/// Not shorter than the slack, which is at its end.
 #[derive(Clone, Copy)]
 pub struct Captured<'a>(&'a [u8]);
 
@@ -201,14 +200,38 @@ impl<'a> Captured<'a> {
     /// The captured bytes.
     #[inline(always)]
     pub fn fields(self) -> &'a [u8] {
-        let len = self.0.len().wrapping_sub(SLACK);
-        self.0.get(..len).unwrap_or(&[])
+        self.0
     }
 
-    /// The captured bytes, followed by the slack.
+    /// The number at an offset: of eight bytes, or of those that are left. [`None`]: none is left.
     #[inline(always)]
-    pub fn with_slack(self) -> &'a [u8] {
-        self.0
+    pub fn number(self, at: usize) -> Option<u64> {
+        let bytes = self.0.get(at..)?;
+        if let Some(word) = bytes.first_chunk() {
+            return Some(u64::from_le_bytes(*word));
+        }
+        let places = (0_u32..64).step_by(8).zip(bytes);
+        places
+            .map(|(place, byte)| u64::from(*byte).wrapping_shl(place))
+            .reduce(|all, byte| all | byte)
+    }
+}
+
+/// Returns the bytes of a value as a number, the upper bits 0. [`None`]: there is no number of as
+/// many bytes.
+#[inline(always)]
+pub fn word<T: Payload>(value: T) -> Option<u64> {
+    // SAFETY: The pointer is that of `size_of::<T>()` bytes, all of which are initialised because a
+    // `T` has no padding; as many are read.
+    unsafe {
+        let at = &raw const value;
+        Some(match size_of::<T>() {
+            1 => at.cast::<u8>().read().into(),
+            2 => at.cast::<u16>().read_unaligned().into(),
+            4 => at.cast::<u32>().read_unaligned().into(),
+            8 => at.cast::<u64>().read_unaligned(),
+            _ => return None,
+        })
     }
 }
 
@@ -395,6 +418,28 @@ impl RecordWriter<'_> {
                 ..self
             }
         }
+    }
+
+    /// Writes a value without going on: the next part overwrites it, or skips it.
+    #[inline(always)]
+    pub fn put_here<T: Payload>(&self, value: T) {
+        // SAFETY: As for `put`.
+        unsafe { self.to.cast::<T>().write_unaligned(value) };
+    }
+
+    /// Leaves out `len` bytes, which another part writes.
+    #[inline(always)]
+    pub fn skip(self, len: usize) -> Self {
+        self.split(len).1
+    }
+
+    /// Splits into the next `len` bytes and the bytes after them.
+    #[inline(always)]
+    pub fn split(self, len: usize) -> (Self, Self) {
+        // SAFETY: As for `put`: at most one past the end of the reserved bytes.
+        let to = unsafe { self.to.add(len) };
+        let rest = Self { to, ..self };
+        (self, rest)
     }
 
     /// Address of the next part, for a caller that writes it without this type.

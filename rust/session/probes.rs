@@ -124,13 +124,13 @@ impl Probes {
             let recorder = Recorder {
                 entrance: channel.entrance().clone(),
                 event: event.id(),
-                tasks: match event.source().is_of_all_tasks() {
-                    true => Arc::new(Tasks::new(), GFP_KERNEL)?,
-                    false => tasks.clone(),
-                },
+            };
+            let tasks = match event.source().is_of_all_tasks() {
+                true => Arc::new(Tasks::new(), GFP_KERNEL)?,
+                false => tasks.clone(),
             };
             let filter = settings.filters.get(event.id()).cloned();
-            let probe = Probe::new(recorder, number, contexts.clone(), filter);
+            let probe = Probe::new(recorder, number, tasks, contexts.clone(), filter);
             let new = NewProbe {
                 probe: Arc::new(probe, GFP_KERNEL)?,
                 channel: Some(channel),

@@ -4,6 +4,7 @@
 
 use super::Session;
 use crate::probe::tasks::{CgroupSet, Following, TaskSet, Tasks};
+use crate::sys::args::Task;
 use crate::sys::debugfs::text::Text;
 use crate::sys::rcu::RcuArc;
 use core::fmt::Write;
@@ -43,7 +44,7 @@ impl Session {
         let mut parsed = KVec::new();
         for word in ids.split_ascii_whitespace() {
             match word.parse() {
-                Ok(id) if id < TaskSet::LIMIT => parsed.push(id, GFP_KERNEL)?,
+                Ok(id) if id < Task::TID_LIMIT => parsed.push(id, GFP_KERNEL)?,
                 _ => return Err(self.refuse(fmt!("{file}: '{word}' is no thread id"))),
             }
         }

@@ -132,6 +132,21 @@ macro_rules! record {
             ];
         }
 
+        impl $crate::probe::recorders::FixedFields for $record {
+            #[inline(always)]
+            fn number(&self, at: usize) -> Option<u64> {
+                let place = 0_usize;
+                $(
+                    if at == place {
+                        return $crate::record::memory::word::<$ty>(self.$field);
+                    }
+                    let place = place.wrapping_add(size_of::<$ty>());
+                )*
+                let _ = (place, at);
+                None
+            }
+        }
+
         impl $crate::record::memory::Tail for $record {
             #[inline(always)]
             fn len(&self) -> usize {

@@ -110,9 +110,10 @@ pub fn is_preemptible(guards: u32) -> bool {
 #[inline(always)]
 pub fn is_interruptible() -> bool {
     let flags: u64;
-    // SAFETY: Reads the flags, through the stack.
+    // SAFETY: Reads the flags, through the stack. `nostack` nevertheless: kernel code has no red zone, so the
+    // push overwrites no data of the caller. Otherwise the compiler would align the stack of each probe.
     unsafe {
-        asm!("pushfq", "pop {flags}", flags = out(reg) flags, options(preserves_flags));
+        asm!("pushfq", "pop {flags}", flags = out(reg) flags, options(nostack, preserves_flags));
     }
     are_interrupts_on(flags)
 }

@@ -6,6 +6,7 @@
 use super::{Builtin, BuiltinProbe};
 use crate::abi::schema::{Field, FieldType};
 use crate::arch::preempt::NoPreempt;
+use crate::context::Moment;
 use crate::probe::captured::WithContexts;
 use crate::record::memory::NulTerminated;
 
@@ -19,10 +20,10 @@ impl BuiltinProbe {
     /// Records `text`, which has no NUL, on this CPU. The trace's metadata describe the event. Any
     /// context, NMI included.
     #[inline(never)]
-    pub(crate) fn record_marker(&self, text: &[u8], guard: &NoPreempt) {
+    pub(crate) fn record_marker(&self, text: &[u8], now: Moment<'_>) {
         WithContexts {
             contexts: &self.contexts,
-            guard,
+            now,
             fields: &NulTerminated(text),
         }
         .record(self.destination(Builtin::Marker));
@@ -32,14 +33,14 @@ impl BuiltinProbe {
     /// recorded, or lost and counted; if not, the trace is over. Context: process, interrupts on.
     pub(crate) fn record_marker_anywhere(&self, text: &[u8], guard: &NoPreempt) -> bool {
         if self.records_this_cpu(guard) {
-            self.record_marker(text, guard);
+            self.record_marker(text, Moment::new(guard, 1));
             // `Channel::close` says no here before it closes the gates, whose closing is a release and
             // their check an acquire: so it was not closed.
             return self.channel.is_active();
         }
         let record = WithContexts {
             contexts: &self.contexts,
-            guard,
+            now: Moment::new(guard, 1),
             fields: &NulTerminated(text),
         };
         record.record_elsewhere(&self.destination(Builtin::Marker)) && self.channel.is_active()

@@ -4,7 +4,6 @@
 
 use super::{Builtin, BuiltinProbe};
 use crate::abi::schema::{Field, Integer};
-use crate::arch::preempt::NoPreempt;
 use crate::context::{stack, ContextSet, KernelCalls, Moment};
 use crate::record::memory::{Space, Tail};
 use crate::sys::args::Registers;
@@ -17,17 +16,17 @@ impl BuiltinProbe {
     /// Records the kernel's call stack, from the caller of this module on, or from the code on that was
     /// `interrupted`. The trace's metadata describe the event. Any context, NMI included.
     #[inline(never)]
-    pub(crate) fn record_stack(&self, interrupted: Option<&Registers>, guard: &NoPreempt) {
+    pub(crate) fn record_stack(&self, interrupted: Option<&Registers>, now: Moment<'_>) {
         let contexts = &*self.contexts;
         let called = &mut contexts.called();
         let least = contexts.len().wrapping_add(stack::LEAST);
         // Inside of the gate, as for contexts.
         self.destination(Builtin::Stack)
             .record_made(least, move || {
-                called.call_with_kernel_stack(interrupted, guard);
+                called.call_with_kernel_stack(interrupted, now.guard);
                 StackRecord {
                     contexts,
-                    guard,
+                    now,
                     called,
                 }
             });
@@ -37,8 +36,8 @@ impl BuiltinProbe {
 /// The channel's contexts, and then the kernel's stack, which may be one of them.
 struct StackRecord<'a> {
     contexts: &'a ContextSet,
-    /// The only one but for that of the buffer's gate.
-    guard: &'a NoPreempt,
+    /// When it is recorded; the guard of the buffer's gate comes later.
+    now: Moment<'a>,
     called: &'a KernelCalls<'a>,
 }
 
@@ -53,7 +52,7 @@ impl Tail for StackRecord<'_> {
 
     #[inline(always)]
     fn write(&self, space: Space<'_>) {
-        let mut space = self.contexts.write(space, &Moment::new(self.guard, 2));
+        let mut space = self.contexts.write(space, &self.now.inside());
         self.called.write(&mut space);
         stack::write(self.called.kernel_stack(), &mut space);
     }

@@ -5,6 +5,7 @@
 
 use super::{Bytes, Probe, Recorder, Taker, WithContexts, LONGEST};
 use crate::arch::preempt::NoPreempt;
+use crate::context::Moment;
 use crate::probe::Destination;
 use crate::record::memory::{tail_alone, Capture, Captured, Tail};
 use crate::sys::cpu;
@@ -26,18 +27,18 @@ impl Probe {
 
     #[inline(never)]
     fn record_elsewhere<T: Tail>(&self, recorder: &Recorder, fields: &T, guard: &NoPreempt) {
-        let to = self.destination(recorder);
+        let (to, now) = (self.destination(recorder), Moment::new(guard, 1));
         let mut room = Capture::<LONGEST>::new();
         let (len, write) = tail_alone(fields);
         let is_taken = match room.fill(len, write) {
             Some(fields) => {
                 let mut filter = self.filter.get(guard).into_iter();
-                if !self.is_live() || !filter.all(|filter| filter.wants(fields, guard)) {
+                if !self.is_live() || !filter.all(|filter| filter.wants(fields, now)) {
                     return;
                 }
                 let record = WithContexts {
                     contexts: &self.contexts,
-                    guard,
+                    now,
                     fields: &Bytes(fields.fields()),
                 };
                 record.record_elsewhere(&to)

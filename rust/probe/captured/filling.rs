@@ -6,6 +6,7 @@ use super::{Look, Probe, Taker, LONGEST};
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::opaque;
 use crate::channel::{Begun, BegunOpen, Buffer, Entered, Waiting};
+use crate::context::Moment;
 use crate::record::format::{CompactTsc, Format};
 use crate::record::header::EventHeader;
 use crate::record::memory::{Capture, RecordWriter};
@@ -127,10 +128,10 @@ impl Probe {
     #[link_section = ".kprobes.text"]
     fn begin_looking<'a>(&'a self, room: Room<'a, '_>, len: u64) -> Option<NonNull<u8>> {
         let look = self.look.load();
-        if look & Look::TASKS != 0 && !self.taker.is_of_wanted_task(|| None) {
+        if look & Look::TASKS != 0 && !self.is_of_wanted_task(|| None) {
             return None;
         }
-        if look & Look::CGROUP != 0 && !self.taker.is_in_wanted_cgroup() {
+        if look & Look::CGROUP != 0 && !self.is_in_wanted_cgroup() {
             return None;
         }
         if !self.is_live() {
@@ -138,7 +139,7 @@ impl Probe {
         }
         match &self.taker {
             Taker::Trigger(trigger) if look & Look::FIELDS == 0 => {
-                trigger.fire(&NoPreempt::new());
+                trigger.fire(Moment::new(&NoPreempt::new(), 1));
                 None
             }
             Taker::Recorder(_) if look & Look::FIELDS == 0 && self.contexts.is_empty() => {
@@ -189,7 +190,7 @@ impl<'a> Filling<'a> {
             State::Captured(probe, len) => {
                 let guard = NoPreempt::new();
                 if let Some(fields) = self.room.end(len) {
-                    probe.take_guarded(fields, &guard);
+                    probe.record_captured(fields, &guard);
                 }
             }
             State::Ended => {}

@@ -4,6 +4,7 @@
 
 use super::{Probe, Taker, WithCalled, WithContexts};
 use crate::arch::preempt::NoPreempt;
+use crate::context::Moment;
 use crate::probe::Destination;
 use crate::record::memory::{tail_alone, Capture, Tail};
 use crate::sys::args::Registers;
@@ -37,15 +38,15 @@ impl Probe {
         registers: &Registers,
         guard: &NoPreempt,
     ) {
-        let is_live = self.is_live();
-        if !is_live || !self.taker.is_of_wanted_task(|| None) || !self.taker.is_in_wanted_cgroup() {
+        let (is_live, now) = (self.is_live(), Moment::new(guard, 1));
+        if !is_live || !self.is_of_wanted_task(|| None) || !self.is_in_wanted_cgroup() {
             return;
         }
         if let Some(filter) = self.filter.get(guard) {
             let (len, write) = tail_alone(fields);
             let mut room = Capture::<LONGEST>::new();
             let captured = room.fill(len, write);
-            if !captured.is_some_and(|captured| filter.wants(captured, guard)) {
+            if !captured.is_some_and(|captured| filter.wants(captured, now)) {
                 return;
             }
         }
@@ -53,12 +54,12 @@ impl Probe {
             Taker::Recorder(recorder) => {
                 let record = WithContexts {
                     contexts: &self.contexts,
-                    guard,
+                    now,
                     fields,
                 };
                 record.record_interrupted(self.destination(recorder), registers);
             }
-            Taker::Trigger(trigger) => trigger.fire_interrupted(registers, guard),
+            Taker::Trigger(trigger) => trigger.fire_interrupted(registers, now),
         }
     }
 }
@@ -70,7 +71,7 @@ impl<T: Tail> WithContexts<'_, T> {
         }
         let called = &mut self.contexts.called();
         to.record_made(self.len(), || {
-            called.call_interrupted(registers, self.guard);
+            called.call_interrupted(registers, self.now.guard);
             WithCalled { rest: self, called }
         });
     }

@@ -151,8 +151,11 @@ macro_rules! event {
             #[link_section = ".kprobes.text"]
             extern "C" fn looking(probe: &$crate::probe::Probe $(, $arg: $ty)*) {
                 probe.record::<CAPACITY, _>(
+                    0,
                     #[inline(always)]
                     || event!(@about [$($field: $fty = $read),*]),
+                    #[inline(always)]
+                    |at| event!(@number at [$($fty = $read),*]),
                     #[inline(always)]
                     || event!(@payload [$($value)?] [$($fty = $read),*]),
                 );
@@ -209,6 +212,18 @@ macro_rules! event {
             };
         )*
         about
+    }};
+    // The number at an offset of the record, if a field is one.
+    (@number $at:ident [$($fty:ty = $read:expr),*]) => {{
+        let place = 0_usize;
+        $(
+            if $at == place {
+                return $crate::record::memory::word::<$fty>($read);
+            }
+            let place = place.wrapping_add(::core::mem::size_of::<$fty>());
+        )*
+        let _ = (place, $at);
+        None
     }};
     (@tail) => { () };
     (@tail $value:expr) => { $crate::record::memory::NulTerminated($value) };

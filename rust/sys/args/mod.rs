@@ -22,11 +22,11 @@ pub(crate) use module::ModuleArg;
 pub(crate) use signal::{SigAction, SigInfo};
 pub(crate) use syscall::Registers;
 pub(crate) use task::ids::IdInNamespace;
-pub(crate) use task::number::TaskNumber;
+pub(crate) use task::number::{TaskNumber, TaskWord};
 pub(crate) use task::{Pid, Task};
 pub(crate) use text::{CharPointer, ExecutedProgram, NewName};
 pub(crate) use timer::{jiffies, HrTimer, TimerList, TimerSetting};
-pub(crate) use word::FarWord;
+pub(crate) use word::{FarWord, NamespaceWord};
 
 use crate::arch::word::read_word;
 use crate::sys::pages::PAGE_SIZE;

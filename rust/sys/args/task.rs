@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tasks and process ids.
+//! A task, and a process id.
 
 pub(super) mod ids;
 pub(super) mod number;
@@ -10,6 +10,7 @@ use crate::arch::preempt::NoPreempt;
 use crate::arch::task;
 use crate::sys::bindings;
 use crate::sys::tracepoint::Arg;
+use core::hint::assert_unchecked;
 use core::marker::PhantomData;
 use core::ops::Deref;
 use kernel::types::Opaque;
@@ -18,21 +19,21 @@ use kernel::types::Opaque;
 #[repr(transparent)]
 pub(crate) struct Task(Opaque<bindings::task_struct>);
 
-// SAFETY: The pointer is to a live task. No tracepoint passes NULL for it.
+// SAFETY: A pointer to a live task; tracepoints that pass one pass no NULL.
 unsafe impl Arg for &Task {
     type Raw = *mut bindings::task_struct;
 }
 
-// SAFETY: The pointer is to a live task, or NULL.
+// SAFETY: A pointer to a live task, or NULL.
 unsafe impl Arg for Option<&Task> {
     type Raw = *mut bindings::task_struct;
 }
 
 impl Task {
-    /// Maximum length of a name in bytes, without the NUL.
+    /// Bytes of a name, without the NUL.
     pub(super) const NAME_MAX: usize = 15;
 
-    /// The task that runs this code.
+    /// The task that runs this.
     #[inline(always)]
     pub(crate) fn current() -> CurrentTask {
         CurrentTask(PhantomData)
@@ -41,72 +42,79 @@ impl Task {
     /// Its name, padded with NUL.
     #[inline(always)]
     pub(crate) fn comm(&self) -> [u8; 16] {
-        // SAFETY: The task is live. A rename at this moment may mix two names.
+        // SAFETY: 16 bytes of a live task; a renaming at this moment may mix two names.
         unsafe { (&raw const (*self.0.get()).comm).cast::<[u8; 16]>().read() }
     }
+
+    /// Thread ids are below this one (`PID_MAX_LIMIT`).
+    pub(crate) const TID_LIMIT: u32 = 1 << 22;
 
     /// Thread id in the initial namespace.
     #[inline(always)]
     pub(crate) fn tid(&self) -> i32 {
-        // SAFETY: The task is live. The id never changes.
-        unsafe { (*self.0.get()).pid }
+        // SAFETY: A live task; never changes. The kernel allocates no larger ids, and the idle tasks have 0.
+        unsafe {
+            let tid = (*self.0.get()).pid;
+            assert_unchecked((tid as u32) < Self::TID_LIMIT);
+            tid
+        }
     }
 
     /// Process id (thread group id) in the initial namespace.
     #[inline(always)]
     pub(crate) fn pid(&self) -> i32 {
-        // SAFETY: The task is live. The id changes only in exec.
+        // SAFETY: A live task; never changes but in exec.
         unsafe { (*self.0.get()).tgid }
     }
 
-    /// Adjustment of the OOM killer's score of its process: -1000 to 1000. Higher means killed earlier.
+    /// How much likelier the OOM killer chooses its process: -1000 to 1000.
     #[inline(always)]
     pub(crate) fn oom_score_adj(&self) -> i16 {
-        // SAFETY: A live task has its `signal_struct` until its end. The field is read once.
+        // SAFETY: A live task has its `signal_struct` as long as it lives; read once.
         unsafe { (&raw const (*(*self.0.get()).signal).oom_score_adj).read_volatile() }
     }
 
-    /// Priority as LTTng shows it: 0 is the lowest real-time priority, 20 the default.
+    /// Priority as LTTng shows it: 0 is the lowest real-time one, 20 the default.
     #[inline(always)]
     pub(crate) fn prio(&self) -> i32 {
         self.number(TaskNumber::PRIO)
     }
 
-    /// The CPU of the task.
+    /// The CPU it is on.
     #[inline(always)]
     pub(crate) fn cpu(&self) -> i32 {
         self.number(TaskNumber::CPU)
     }
 
-    /// Number of traced calls around the current one. Meaningful only in a call whose return is traced.
+    /// In a call whose return is traced: so many others are, in which it is made.
     #[inline(always)]
     pub(crate) fn graph_depth(&self) -> u32 {
         self.number(TaskNumber::GRAPH_DEPTH) as u32
     }
 
-    /// Number of its calls whose returns were not traced for lack of room.
+    /// So many of its calls had no room to have their returns traced.
     #[inline(always)]
     pub(crate) fn graph_overrun(&self) -> u32 {
         self.number(TaskNumber::GRAPH_OVERRUN) as u32
     }
 
-    /// Whether the task must call the scheduler, and how soon. Bit 0: at the next preemption point. Bit 1
-    /// (lazily): at the next tick or return to user space. Any context, NMI included.
+    /// Whether it is asked to call the scheduler, and how soon: bit 0, at the next preemption point; bit 1
+    /// (lazily), at the next tick or return to user space. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn need_reschedule(&self) -> u8 {
-        // SAFETY: The task is live.
+        // SAFETY: A live task.
         unsafe { task::need_reschedule(self.0.get()) }
     }
 
-    /// The state in which a CPU leaves the task, after it has read `state` (`TASK_...`). In the form that
-    /// tracers show: one bit of `TASK_REPORT`, 0 if the task can run on, `TASK_REPORT_MAX` if it was preempted.
+    /// The state it is left in by a CPU that found it in `state` (`TASK_...`), as tracers show
+    /// it: one bit of `TASK_REPORT`, 0 if it runs on, `TASK_REPORT_MAX` if it was preempted.
     #[inline(always)]
     pub(crate) fn left_state(&self, preempted: bool, state: u32) -> i64 {
         use bindings::{TASK_FROZEN, TASK_IDLE, TASK_NOLOAD, TASK_REPORT, TASK_RTLOCK_WAIT};
         if preempted {
             return bindings::TASK_REPORT_MAX.into();
         }
-        // SAFETY: The task is live. The field is read once.
+        // SAFETY: A live task; read once.
         let exit = unsafe { (&raw const (*self.0.get()).exit_state).read_volatile() as u32 };
         let mut shown = (state | exit) & TASK_REPORT;
         if state & (TASK_NOLOAD | TASK_RTLOCK_WAIT | TASK_FROZEN) != 0 {
@@ -118,38 +126,38 @@ impl Task {
                 shown
             };
         }
-        // Only the highest bit is kept. Except for rare combinations, there is one bit or none.
+        // The highest bit alone. There is one, or none, but for rare combinations.
         if shown & shown.wrapping_sub(1) != 0 {
             shown = 1u32.wrapping_shl(31u32.wrapping_sub(shown.leading_zeros()));
         }
         shown.into()
     }
 
-    /// Thread id in the task's own namespace; 0 if it has none any more.
+    /// Thread id in the namespace that it is in; 0 if it has none any more.
     #[inline(always)]
     pub(crate) fn tid_in_namespace(&self, _guard: &NoPreempt) -> i32 {
-        // SAFETY: The task is live.
+        // SAFETY: A live task.
         let pid = unsafe { (&raw const (*self.0.get()).thread_pid).read_volatile() };
-        // SAFETY: The guard makes this an RCU reader, so the task's pid is not freed.
+        // SAFETY: A task's pid is not freed while the guard makes this an RCU reader.
         unsafe { innermost(pid) }.map_or(0, |number| number.nr)
     }
 
-    /// Process id in the task's own namespace; 0 if it has none any more.
+    /// Process id in the namespace that it is in; 0 if it has none any more.
     #[inline(always)]
     pub(crate) fn pid_in_namespace(&self, _guard: &NoPreempt) -> i32 {
         const TGID: usize = bindings::pid_type_PIDTYPE_TGID as usize;
-        // SAFETY: A live task has its `signal_struct` until its end.
+        // SAFETY: A live task has its `signal_struct` as long as it lives.
         let pid = unsafe { (&raw const (*(*self.0.get()).signal).pids[TGID]).read_volatile() };
         // SAFETY: As for `tid_in_namespace`.
         unsafe { innermost(pid) }.map_or(0, |number| number.nr)
     }
 
-    /// Inode number of the task's process id namespace; 0 if it has none any more.
+    /// The inode number of the process id namespace it is in; 0 if it has none any more.
     #[inline(always)]
     pub(crate) fn pid_namespace(&self, _guard: &NoPreempt) -> u32 {
-        // SAFETY: The task is live.
+        // SAFETY: A live task.
         let pid = unsafe { (&raw const (*self.0.get()).thread_pid).read_volatile() };
-        // SAFETY: As for `tid_in_namespace`. A pid holds references to its namespaces.
+        // SAFETY: As for `tid_in_namespace`; a pid holds its namespaces.
         unsafe {
             innermost(pid)
                 .and_then(|number| number.ns.as_ref())
@@ -158,7 +166,7 @@ impl Task {
     }
 }
 
-/// The number of a pid in its innermost namespace; [`None`] for NULL.
+/// A pid's number in the innermost of its namespaces; [`None`] for NULL.
 ///
 /// # Safety
 ///
@@ -168,15 +176,15 @@ unsafe fn innermost<'a>(pid: *const bindings::pid) -> Option<&'a bindings::upid>
     if pid.is_null() {
         return None;
     }
-    // SAFETY: By the contract. A pid has `level + 1` numbers.
+    // SAFETY: By the contract; a pid has `level + 1` numbers.
     unsafe {
         let numbers = (&raw const (*pid).numbers).cast::<bindings::upid>();
         numbers.add((*pid).level as usize).as_ref()
     }
 }
 
-/// The task that runs the code which has this value. The task does not end before that code. The code does not
-/// move the value to another task.
+/// The task that runs the code that has this. It does not end before that code does, and the
+/// code takes this nowhere else.
 pub(crate) struct CurrentTask(PhantomData<*mut ()>);
 
 impl Deref for CurrentTask {
@@ -184,26 +192,27 @@ impl Deref for CurrentTask {
 
     #[inline(always)]
     fn deref(&self) -> &Task {
-        // SAFETY: The task is live, as the type guarantees. A `Task` is transparent.
+        // SAFETY: A live task, see the type; a `Task` is transparent.
         unsafe { &*task::current().cast::<Task>() }
     }
 }
 
 impl CurrentTask {
-    /// The kernel's pointer to the task.
+    /// The kernel's own.
     #[inline(always)]
     pub(super) fn as_ptr(&self) -> *const bindings::task_struct {
         let task: &Task = self;
         task.0.get()
     }
 
-    /// Id of the task's cgroup (v2): the inode number of the cgroup's directory. 0 if the kernel has no
-    /// cgroups. Any context, NMI included.
+    /// The id of its cgroup (v2), which is the inode number of that one's directory; 0 if the
+    /// kernel has no cgroups. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn cgroup_id(&self, _guard: &NoPreempt) -> u64 {
         // SAFETY:
-        // - A live task has a set of cgroups. The guard makes this an RCU reader, so the set is not freed.
-        // - The set holds references to its cgroups, and each cgroup to its node.
+        // - A live task has a set of cgroups, which is not freed while the guard makes this an RCU
+        //   reader.
+        // - The set holds its cgroups, and each of these its node.
         #[cfg(CONFIG_CGROUPS)]
         unsafe {
             let set = (&raw const (*self.as_ptr()).cgroups).read_volatile();
@@ -213,19 +222,19 @@ impl CurrentTask {
         0
     }
 
-    /// Whether the task is in a system call that was made as 32-bit programs make it (`in_ia32_syscall()`).
+    /// Whether it is in a system call as a 32-bit program makes it (`in_ia32_syscall()`).
     #[inline(always)]
     pub(crate) fn is_in_compat_call(&self) -> bool {
-        // SAFETY: The task is live. Only the task itself writes the value.
+        // SAFETY: A live task; what is read here only it writes.
         unsafe { task::is_in_compat_call(self.as_ptr()) }
     }
 }
 
-/// A `struct pid`: a process id, with its number in each namespace that has it.
+/// A `struct pid`: a process id, in each of the namespaces that it is known in.
 #[repr(transparent)]
 pub(crate) struct Pid(Opaque<bindings::pid>);
 
-// SAFETY: The pointer is to a live pid, or NULL.
+// SAFETY: A pointer to a live pid, or NULL.
 unsafe impl Arg for Option<&Pid> {
     type Raw = *mut bindings::pid;
 }
@@ -234,7 +243,7 @@ impl Pid {
     /// The number in the initial namespace.
     #[inline(always)]
     pub(crate) fn number(&self) -> i32 {
-        // SAFETY: The pid is live. It has at least one number, which never changes.
+        // SAFETY: A live pid; it has one number at least, which never changes.
         unsafe {
             (&raw const (*self.0.get()).numbers)
                 .cast::<bindings::upid>()

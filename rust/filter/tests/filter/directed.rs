@@ -406,8 +406,8 @@ fn a_program_has_the_room_that_is_given() {
 #[test]
 fn the_first_step_decides_a_comparison_of_a_number() {
     let decided = |expression| {
-        let decides =
-            |program: Program<'_>| program.first().decides(&[record(), vec![0; 8]].concat());
+        let record = [record(), vec![0; 8]].concat();
+        let decides = |program: Program<'_>| program.first().decides(number_at(&record));
         compiled(expression, &FIELDS, decides).unwrap()
     };
     assert_eq!(decided("prio == -5"), Some(true));
@@ -416,6 +416,7 @@ fn the_first_step_decides_a_comparison_of_a_number() {
     // The rest may decide otherwise.
     assert_eq!(decided("prio == -5 && level == 7"), None);
     assert_eq!(decided("prio == 5 || level == 200"), None);
+    assert_eq!(decided("prio == -5 || level == 7"), Some(true));
     assert_eq!(decided("prio == 5 && level == 200"), Some(false));
     // Not a number of whole bytes, or after a field of variable size.
     assert_eq!(decided("low == 7"), None);

@@ -48,10 +48,20 @@ impl Contexts for Moment {
 fn wants_whole(program: Program<'_>, record: &[u8], moment: &Moment) -> bool {
     let wanted = program.wants(record, moment);
     for behind in [0, 0xa5, 0xff] {
-        let decided = program.first().decides(&[record, &[behind; 8]].concat());
+        let decided = program
+            .first()
+            .decides(number_at(&[record, &[behind; 8]].concat()));
         assert!(decided.is_none_or(|decided| decided == wanted));
     }
     wanted
+}
+
+/// Returns a function that reads a word at an offset of the record.
+fn number_at(record: &[u8]) -> impl Fn(usize) -> Option<u64> + '_ {
+    |at| {
+        let word = record.get(at..)?.first_chunk()?;
+        Some(u64::from_le_bytes(*word))
+    }
 }
 
 /// Compiles an expression, and passes the program to a function.

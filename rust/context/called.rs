@@ -7,10 +7,8 @@
 //! finds that it is one; and apart, so that others do not pay.
 
 use super::counters::{CounterKind, MAX_COUNTERS};
-use super::stack;
-use crate::arch::preempt::NoPreempt;
+use super::{stack, Moment};
 use crate::record::memory::Space;
-use crate::sys::args::Registers;
 use crate::sys::counter::Counter;
 use crate::sys::stack::CallStack;
 use kernel::prelude::*;
@@ -63,40 +61,26 @@ impl<'a> KernelCalls<'a> {
     /// Makes the calls. Any context, NMI included; the kernel is called, and what it does may be
     /// traced.
     #[inline(always)]
-    pub(crate) fn call(&mut self, guard: &NoPreempt) {
-        self.call_for(self.calls.kernel_stack, None, guard);
+    pub(crate) fn call(&mut self, now: Moment<'_>) {
+        self.call_for(self.calls.kernel_stack, now);
     }
 
-    /// The same; the kernel's stack is that of what was interrupted with these registers.
+    /// The same, and takes the kernel's stack in any case.
     #[inline(always)]
-    pub(crate) fn call_interrupted(&mut self, registers: &Registers, guard: &NoPreempt) {
-        self.call_for(self.calls.kernel_stack, Some(registers), guard);
-    }
-
-    /// The same, and takes the kernel's stack in any case: that of what was `interrupted`, or of the caller.
-    #[inline(always)]
-    pub(crate) fn call_with_kernel_stack(
-        &mut self,
-        interrupted: Option<&Registers>,
-        guard: &NoPreempt,
-    ) {
-        self.call_for(true, interrupted, guard);
+    pub(crate) fn call_with_kernel_stack(&mut self, now: Moment<'_>) {
+        self.call_for(true, now);
     }
 
     #[inline(always)]
-    fn call_for(&mut self, kernel_stack: bool, interrupted: Option<&Registers>, guard: &NoPreempt) {
+    fn call_for(&mut self, kernel_stack: bool, now: Moment<'_>) {
         for (count, (_, counter)) in self.counts.iter_mut().zip(&self.calls.counters) {
-            *count = counter.now(guard);
+            *count = counter.now(now.guard);
         }
-        match interrupted {
-            Some(registers) if kernel_stack => {
-                self.kernel_stack.take_interrupted(registers, guard);
-            }
-            None if kernel_stack => self.kernel_stack.take_kernel(guard),
-            _ => {}
+        if kernel_stack {
+            self.kernel_stack.take_kernel(now.stack, now.guard);
         }
         if self.calls.user_stack {
-            self.user_stack.take_user(guard);
+            self.user_stack.take_user(now.guard);
         }
     }
 

@@ -20,6 +20,7 @@ use crate::abi::schema::{Field, FieldType};
 use crate::arch::preempt::{self, NoPreempt};
 use crate::record::memory::{Capture, RecordWriter};
 use crate::sys::args::{FarWord, IdInNamespace, NamespaceWord, Task, TaskNumber, TaskWord};
+use crate::sys::stack::StackStart;
 
 /// The moment in which contexts are read.
 #[derive(Clone, Copy)]
@@ -28,13 +29,27 @@ pub(crate) struct Moment<'a> {
     pub(crate) guard: &'a NoPreempt,
     /// Number of the guards, all of which are in the preemption count.
     guards: u32,
+    /// The start of the kernel's stack; [`None`]: the function that takes it.
+    stack: Option<StackStart<'a>>,
 }
 
 impl<'a> Moment<'a> {
     /// This moment.
     #[inline(always)]
     pub(crate) fn new(guard: &'a NoPreempt, guards: u32) -> Self {
-        Self { guard, guards }
+        let stack = None;
+        Self {
+            guard,
+            guards,
+            stack,
+        }
+    }
+
+    /// The same, with this start of the kernel's stack.
+    #[inline(always)]
+    pub(crate) fn with_stack(self, stack: StackStart<'a>) -> Self {
+        let stack = Some(stack);
+        Self { stack, ..self }
     }
 
     /// The same with one guard more: that of a buffer's gate.

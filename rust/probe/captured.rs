@@ -20,6 +20,7 @@ use crate::record::format::CompactTsc;
 use crate::record::memory::{tail_alone, Capture, Captured, RecordWriter, Space, Tail};
 use crate::sys::args::Task;
 use crate::sys::rcu::Retired;
+use crate::sys::stack::StackStart;
 use kernel::sync::Arc;
 
 /// The longest record that is captured where its size is known only when it is recorded.
@@ -195,18 +196,19 @@ impl Probe {
         if !self.is_in_wanted_cgroup() {
             return;
         }
+        // This is the first function of this module on the stack, or the second one.
+        let stack = StackStart::here();
         if let Some(fields) = Capture::<N>::new().fill(len, write) {
-            self.take_captured(fields, guards);
+            self.take_captured(fields, guards, stack);
         }
     }
 
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn take_captured(&self, fields: Captured<'_>, guards: u32) {
-        self.take_guarded(
-            fields,
-            Moment::new(&NoPreempt::new(), guards.wrapping_add(1)),
-        );
+    fn take_captured(&self, fields: Captured<'_>, guards: u32, stack: StackStart<'_>) {
+        let guard = NoPreempt::new();
+        let now = Moment::new(&guard, guards.wrapping_add(1)).with_stack(stack);
+        self.take_guarded(fields, now);
     }
 
     #[inline(always)]
@@ -387,7 +389,7 @@ impl<T: Tail> WithContexts<'_, T> {
         room: &'r mut Capture<N>,
     ) -> Option<Captured<'r>> {
         let mut called = self.contexts.called();
-        called.call(self.now.guard);
+        called.call(self.now);
         let all = WithCalled {
             rest: self,
             called: &called,
@@ -411,7 +413,7 @@ impl<T: Tail> WithContexts<'_, T> {
     fn record_with_calls(&self, to: Destination<'_>) {
         let called = &mut self.contexts.called();
         to.record_made(self.len(), move || {
-            called.call(self.now.guard);
+            called.call(self.now);
             WithCalled { rest: self, called }
         });
     }

@@ -15,7 +15,6 @@ use crate::arch::word::SharedWord;
 use crate::channel::stopper::Stopper;
 use crate::context::Moment;
 use crate::input::trigger::{self as input, Action};
-use crate::sys::args::Registers;
 use crate::sys::work::Ask;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -142,25 +141,14 @@ impl Trigger {
     #[cold]
     #[inline(never)]
     pub(crate) fn fire(&self, now: Moment<'_>) {
-        self.fire_at(None, now);
-    }
-
-    /// The same; the event has happened to the kernel's code that was stopped with these registers.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn fire_interrupted(&self, registers: &Registers, now: Moment<'_>) {
-        self.fire_at(Some(registers), now);
-    }
-
-    fn fire_at(&self, interrupted: Option<&Registers>, now: Moment<'_>) {
         match builtin(self.action) {
-            Some(builtin) => self.record(builtin, interrupted, now),
+            Some(builtin) => self.record(builtin, now),
             None => self.request(now.guard),
         }
     }
 
     /// Records a built-in event here and now, on any number of CPUs at a time.
-    fn record(&self, builtin: Builtin, interrupted: Option<&Registers>, now: Moment<'_>) {
+    fn record(&self, builtin: Builtin, now: Moment<'_>) {
         let guard = now.guard;
         let Some(probe) = self.means.builtins.of(builtin).get(guard) else {
             return;
@@ -172,7 +160,7 @@ impl Trigger {
         match (builtin, &self.marker) {
             (Builtin::Marker, Some(text)) => probe.record_marker(text.to_bytes(), now),
             (Builtin::Marker, None) => {}
-            (Builtin::Stack, _) => probe.record_stack(interrupted, now),
+            (Builtin::Stack, _) => probe.record_stack(now),
         }
     }
 

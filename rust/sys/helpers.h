@@ -132,16 +132,9 @@ bool rtrace_sees_addresses(void);
 
 /* stack.c */
 
-/* A function's frame in user space. */
-struct rtrace_user_frame {
-	u64 ip;		/* address of the code that runs in the frame, or to which the callee returns */
-	u64 fp;		/* the frame pointer */
-	u32 word;	/* size of an address in bytes: 4 or 8 */
-};
-
-bool rtrace_user_frame(struct rtrace_user_frame *frame);
-bool rtrace_caller_frame(struct rtrace_user_frame *frame);
-u32 rtrace_kernel_stack(struct pt_regs *regs, u64 *addresses, u32 room);
+u32 rtrace_user_stack(u64 *addresses, u32 room);
+u32 rtrace_interrupted_stack(struct pt_regs *regs, u64 *addresses, u32 room);
+u32 rtrace_stack_of(u64 ip, u64 sp, u64 bp, u64 *addresses, u32 room);
 
 /* system.c */
 void rtrace_init_work(struct work_struct *work, work_func_t func);

@@ -3,6 +3,7 @@
 //! Call stacks: the functions that led to the running code.
 
 use crate::arch::preempt::NoPreempt;
+use crate::arch::registers::Frame;
 use crate::sys::args::Registers;
 use crate::sys::bindings;
 use core::mem::MaybeUninit;
@@ -12,6 +13,24 @@ pub(crate) const DEPTH: usize = 64;
 
 /// Maximum number of this module's own calls at the beginning of a kernel stack.
 const OWN: usize = 8;
+
+/// The innermost function of a call stack of the kernel.
+#[derive(Clone, Copy)]
+pub(crate) enum StackStart<'a> {
+    /// A function of this module, at one of its instructions, which has not returned. The functions that
+    /// it calls need not be unwound.
+    Function(Frame),
+    /// Code that was interrupted with these registers.
+    Interrupted(&'a Registers),
+}
+
+impl StackStart<'_> {
+    /// The function that contains this.
+    #[inline(always)]
+    pub(crate) fn here() -> Self {
+        Self::Function(Frame::here())
+    }
+}
 
 /// A call stack: addresses of code, the innermost first. Large: over half a KiB.
 ///
@@ -55,82 +74,49 @@ impl CallStack {
         unsafe { core::slice::from_raw_parts(addresses.as_ptr().cast(), size_of_val(addresses)) }
     }
 
-    /// Takes the kernel's stack: the caller of this module, the caller of that, and so on. The stack goes
-    /// through interrupts, to the entry from user space or to the thread's first function. It ends at [`DEPTH`]
-    /// addresses, or where the kernel cannot unwind it. Any context, NMI included.
+    /// Takes the kernel's stack, through interrupts to the entry from user space or the thread's first
+    /// function. It begins with the caller of this module, or with interrupted code. It does not include
+    /// addresses beyond [`DEPTH`], nor those that the kernel does not know. Any context, NMI included.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    pub(crate) fn take_kernel(&mut self, _guard: &NoPreempt) {
-        // SAFETY: There is room for all the addresses. The function takes no lock, and reads the current stack
-        // safely: perf calls the same unwinder in NMIs.
-        let taken = unsafe {
-            bindings::stack_trace_save(
-                self.addresses.as_mut_ptr().cast(),
-                self.addresses.len() as u32,
-                0,
-            )
-        } as usize;
-        // INVARIANT: `taken` addresses are initialised.
-        (self.start, self.end) = (0, taken.min(self.addresses.len()));
-        let own = self.addresses().iter().take(OWN);
+    pub(crate) fn take_kernel(&mut self, start: Option<StackStart<'_>>, _guard: &NoPreempt) {
+        let room = self.addresses.as_mut_ptr().cast();
+        let (taken, most_own) = match start.unwrap_or_else(StackStart::here) {
+            // SAFETY: There is room for as many addresses. The function takes no lock, and reads the
+            // stack with care; perf calls the same functions in NMIs. It does not write to the registers.
+            StackStart::Interrupted(registers) => unsafe {
+                let registers = core::ptr::from_ref(registers).cast_mut().cast();
+                (
+                    bindings::rtrace_interrupted_stack(registers, room, DEPTH as u32),
+                    0,
+                )
+            },
+            // SAFETY: As above.
+            StackStart::Function(Frame { ip, sp, bp }) => unsafe {
+                let most = self.addresses.len() as u32;
+                (bindings::rtrace_stack_of(ip, sp, bp, room, most), OWN)
+            },
+        };
+        // INVARIANT: As many are initialised.
+        (self.start, self.end) = (0, (taken as usize).min(self.addresses.len()));
+        let own = self.addresses().iter().take(most_own);
         self.start = own.take_while(|address| is_own(**address)).count();
         self.end = self.end.min(self.start.wrapping_add(DEPTH));
     }
 
-    /// Takes the stack of the kernel code that was interrupted with these registers; empty if a program was
-    /// interrupted. Otherwise as [`take_kernel`](Self::take_kernel).
-    #[inline(never)]
-    #[link_section = ".kprobes.text"]
-    pub(crate) fn take_interrupted(&mut self, registers: &Registers, _guard: &NoPreempt) {
-        // SAFETY: There is room for all the addresses. The function takes no lock, and reads the stack safely:
-        // perf calls the same unwinder in NMIs. It does not write to the registers.
-        let taken = unsafe {
-            bindings::rtrace_kernel_stack(
-                core::ptr::from_ref(registers).cast_mut().cast(),
-                self.addresses.as_mut_ptr().cast(),
-                DEPTH as u32,
-            )
-        } as usize;
-        // INVARIANT: `taken` addresses are initialised.
-        (self.start, self.end) = (0, taken.min(DEPTH));
-    }
-
-    /// Takes the user's stack, from the place where the current task left user space, as far as frame pointers
-    /// lead. The stack is empty for a kernel thread and for a task without memory. A page that is not in memory
-    /// ends it: no page is faulted in. Any context, NMI included. In an NMI in the first instructions of a
-    /// kernel entry, the stack is that of the previous entry.
+    /// Takes the user's stack: where the task that runs left user space, and as far as frame
+    /// pointers lead. Empty if it is a thread of the kernel, or has no memory any more. What is not
+    /// in memory now ends it: nothing is faulted in. Any context, NMI included; in an NMI that
+    /// came in the first instructions of an entry to the kernel it is that of the entry before.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     pub(crate) fn take_user(&mut self, _guard: &NoPreempt) {
-        (self.start, self.end) = (0, 0);
-        let mut frame = bindings::rtrace_user_frame::default();
-        // SAFETY: `frame` is memory for a frame.
-        if !unsafe { bindings::rtrace_user_frame(&mut frame) } {
-            return;
-        }
-        self.push(frame.ip);
-        while self.end < DEPTH {
-            let below = frame.fp;
-            // SAFETY: `frame` is memory for a frame. The function accepts any address.
-            let is_frame = unsafe { bindings::rtrace_caller_frame(&mut frame) };
-            if !is_frame || frame.ip == 0 {
-                return;
-            }
-            self.push(frame.ip);
-            // A stack grows downwards, so the caller's frame has a higher address.
-            if frame.fp <= below {
-                return;
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn push(&mut self, address: u64) {
-        if let Some(place) = self.addresses.get_mut(self.end) {
-            // INVARIANT: One more address is initialised.
-            place.write(address);
-            self.end = self.end.wrapping_add(1);
-        }
+        // SAFETY: There is room for as many addresses. The function reads user space without faults.
+        let taken = unsafe {
+            bindings::rtrace_user_stack(self.addresses.as_mut_ptr().cast(), DEPTH as u32)
+        };
+        // INVARIANT: As many are initialised.
+        (self.start, self.end) = (0, (taken as usize).min(DEPTH));
     }
 }
 

@@ -2,6 +2,7 @@
 
 //! Offsets of the registers in a `struct pt_regs`, and the registers of calls.
 
+use core::arch::asm;
 use core::mem::offset_of;
 use kernel::bindings;
 
@@ -90,4 +91,37 @@ impl Register {
     /// Registers with the arguments of a 32-bit program's system call.
     pub const COMPAT_ARGUMENTS: [Self; 6] =
         [Self::Bx, Self::Cx, Self::Dx, Self::Si, Self::Di, Self::Bp];
+}
+
+/// The state of the processor at an instruction of a function, from which the function can be unwound
+/// until it returns.
+#[derive(Clone, Copy)]
+pub struct Frame {
+    /// Address of the instruction.
+    pub ip: u64,
+    /// Stack pointer.
+    pub sp: u64,
+    /// Frame pointer, or the value that the function keeps for its caller.
+    pub bp: u64,
+}
+
+impl Frame {
+    /// The state of the function that contains this.
+    #[inline(always)]
+    pub fn here() -> Self {
+        let (ip, sp, bp);
+        // SAFETY: Reads three registers.
+        unsafe {
+            asm!(
+                "lea {ip}, [rip]",
+                "mov {sp}, rsp",
+                "mov {bp}, rbp",
+                ip = out(reg) ip,
+                sp = out(reg) sp,
+                bp = out(reg) bp,
+                options(nomem, nostack, preserves_flags),
+            );
+        }
+        Self { ip, sp, bp }
+    }
 }

@@ -6,24 +6,22 @@ use super::{Builtin, BuiltinProbe};
 use crate::abi::schema::{Field, Integer};
 use crate::context::{stack, ContextSet, KernelCalls, Moment};
 use crate::record::memory::{Space, Tail};
-use crate::sys::args::Registers;
 
 /// The event's fields.
 pub(crate) const FIELDS: [Field<'static>; 2] =
     stack::fields("_stack_length", "stack", Integer::address());
 
 impl BuiltinProbe {
-    /// Records the kernel's call stack, from the caller of this module on, or from the code on that was
-    /// `interrupted`. The trace's metadata describe the event. Any context, NMI included.
+    /// Records the kernel's call stack of this moment. The trace's metadata describe the event. Any context, NMI included.
     #[inline(never)]
-    pub(crate) fn record_stack(&self, interrupted: Option<&Registers>, now: Moment<'_>) {
+    pub(crate) fn record_stack(&self, now: Moment<'_>) {
         let contexts = &*self.contexts;
         let called = &mut contexts.called();
         let least = contexts.len().wrapping_add(stack::LEAST);
         // Inside of the gate, as for contexts.
         self.destination(Builtin::Stack)
             .record_made(least, move || {
-                called.call_with_kernel_stack(interrupted, now.guard);
+                called.call_with_kernel_stack(now);
                 StackRecord {
                     contexts,
                     now,

@@ -2,12 +2,12 @@
 
 //! Records of what was interrupted: its call stack is recorded, not that of who records it.
 
-use super::{Probe, Taker, WithCalled, WithContexts};
+use super::{Probe, Taker, WithContexts};
 use crate::arch::preempt::NoPreempt;
 use crate::context::Moment;
-use crate::probe::Destination;
 use crate::record::memory::{tail_alone, Capture, Tail};
 use crate::sys::args::Registers;
+use crate::sys::stack::StackStart;
 
 impl Probe {
     /// Whether events of `cpu` can be of use.
@@ -39,6 +39,7 @@ impl Probe {
         guard: &NoPreempt,
     ) {
         let (is_live, now) = (self.is_live(), Moment::new(guard, 1));
+        let now = now.with_stack(StackStart::Interrupted(registers));
         if !is_live || !self.is_of_wanted_task(|| None) || !self.is_in_wanted_cgroup() {
             return;
         }
@@ -57,22 +58,9 @@ impl Probe {
                     now,
                     fields,
                 };
-                record.record_interrupted(self.destination(recorder), registers);
+                record.record(self.destination(recorder));
             }
-            Taker::Trigger(trigger) => trigger.fire_interrupted(registers, now),
+            Taker::Trigger(trigger) => trigger.fire(now),
         }
-    }
-}
-
-impl<T: Tail> WithContexts<'_, T> {
-    fn record_interrupted(&self, to: Destination<'_>, registers: &Registers) {
-        if !self.contexts.has_calls() {
-            return to.record(self);
-        }
-        let called = &mut self.contexts.called();
-        to.record_made(self.len(), || {
-            called.call_interrupted(registers, self.now.guard);
-            WithCalled { rest: self, called }
-        });
     }
 }

@@ -4,7 +4,7 @@
  *
  *	insmod rtrace_recursion.ko; echo 100 > /sys/module/rtrace_recursion/parameters/emit
  *
- * fires recursion:recursion_step 100 times. Each time that this calls stack_trace_save(), the event fires once
+ * fires recursion:recursion_step 100 times. Each time that this calls __unwind_start(), the event fires once
  * more, from that function's first instruction. emit_irqs_off does so with interrupts disabled.
  */
 #include <linux/err.h>
@@ -92,7 +92,7 @@ static int __init recursion_init(void)
 		.fields = &field,
 		.nr_fields = 1,
 	};
-	static char name[] = "stack_trace_save";
+	static char name[] = "__unwind_start";
 	int error;
 
 	event = rtrace_event_register(&desc);

@@ -132,11 +132,17 @@ impl ContextSet {
         if self.has_calls() || self.bytes < FIRST {
             return None;
         }
+        let (comm, is_list) = match &*self.loads {
+            [] => (false, false),
+            [Load::Comm] => (true, false),
+            _ => (false, true),
+        };
         Some(ContextStart {
             bytes: self.bytes,
             first: self.first.unwrap_or(TaskWord::TID),
             first_bytes: self.first.map_or(0, |_| FIRST),
-            loads: self.loads.len(),
+            comm,
+            is_list,
         })
     }
 
@@ -148,11 +154,7 @@ impl ContextSet {
         to: RecordWriter<'_>,
         now: &Moment<'_>,
     ) {
-        // If the first context is another one, it overwrites this.
-        to.put_here(Task::current().word(start.first));
-        if start.loads != 0 {
-            self.write_loads(to.skip(start.first_bytes), now);
-        }
+        self.write_loads(start.write_first(to), now);
     }
 
     /// Writes what the contexts are now. Any context, NMI included.
@@ -186,8 +188,10 @@ pub(crate) struct ContextStart {
     first: TaskWord,
     /// Bytes of this field, or 0 if it is not the first context.
     first_bytes: usize,
-    /// Number of further contexts.
-    loads: usize,
+    /// Whether the only other context is the task's name.
+    comm: bool,
+    /// Whether there are other ones.
+    is_list: bool,
 }
 
 impl ContextStart {
@@ -196,13 +200,35 @@ impl ContextStart {
         bytes: 0,
         first: TaskWord::TID,
         first_bytes: 0,
-        loads: 0,
+        comm: false,
+        is_list: false,
     };
 
     /// Bytes in a record.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.bytes
+    }
+
+    /// Whether only [`ContextSet::write_at_once`] writes all.
+    pub(crate) fn is_list(&self) -> bool {
+        self.is_list
+    }
+
+    /// Writes a set that is no list: the commonest ones, which need no loop.
+    #[inline(always)]
+    pub(crate) fn write(&self, to: RecordWriter<'_>) {
+        let to = self.write_first(to);
+        if self.comm {
+            to.put(Task::current().comm());
+        }
+    }
+
+    /// Writes the first context, if it is a field of the task. If not, the next one overwrites this.
+    #[inline(always)]
+    fn write_first<'a>(&self, to: RecordWriter<'a>) -> RecordWriter<'a> {
+        to.put_here(Task::current().word(self.first));
+        to.skip(self.first_bytes)
     }
 }
 

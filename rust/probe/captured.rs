@@ -46,6 +46,8 @@ impl Look {
     const TRIGGER: u64 = 1 << 6;
     /// The event is not wanted any more.
     const NOTHING: u64 = 1 << 7;
+    /// Contexts that are written in a loop.
+    const LIST: u64 = 1 << 8;
     /// All that only [`Probe::take_any`] handles.
     const LATER: u64 = Self::CALLS | Self::FORMAT | Self::CGROUP | Self::TRIGGER | Self::NOTHING;
 }
@@ -97,6 +99,9 @@ impl Probe {
         if !self.contexts.is_empty() && self.contexts.start().is_none() {
             look |= Look::CALLS;
         }
+        if self.start.is_list() {
+            look |= Look::LIST;
+        }
         if self.filter.get(&NoPreempt::new()).is_some() {
             look |= Look::FIELDS;
         }
@@ -129,18 +134,48 @@ impl Probe {
             && (look & Look::CGROUP == 0 || self.is_in_wanted_cgroup())
     }
 
-    /// Records the event if it is wanted. `about` returns the id of the task that the event is about,
-    /// `number` the number at an offset of the fields, and `payload` their size and a function that
-    /// writes them. The caller has `guards` guards. Any context, NMI included.
-    ///
-    /// A filter that compares one number reads only this field. The record reads it again.
+    /// Records the event if it is wanted, as [`record_or`](Self::record_or). The caller has `guards` guards.
     #[inline(always)]
     pub(crate) fn record<const N: usize, W: FnOnce(RecordWriter<'_>) + Copy>(
         &self,
         guards: u32,
         about: impl FnOnce() -> Option<i32>,
         number: impl FnOnce(usize) -> Option<u64>,
-        payload: impl FnOnce() -> (u64, W),
+        payload: impl Fn() -> (u64, W),
+    ) {
+        self.record_or(
+            about,
+            number,
+            &payload,
+            #[inline(always)]
+            || {
+                let (len, write) = payload();
+                self.record_list_apart::<N>(guards, len, write);
+            },
+            #[inline(always)]
+            || {
+                let (len, write) = payload();
+                self.take_any::<N>(guards, len, write);
+            },
+        );
+    }
+
+    /// Records the event if it is wanted. `about` returns the id of the task that the event is about,
+    /// `number` the number at an offset of the fields, and `payload` their size and a function that
+    /// writes them. Any context, NMI included.
+    ///
+    /// A filter that compares one number reads only this field. The record reads it again.
+    ///
+    /// What takes many registers is done by functions of the caller, which have its arguments:
+    /// `record_list` calls [`record_list`](Self::record_list), and `take_any` [`take_any`](Self::take_any).
+    #[inline(always)]
+    pub(crate) fn record_or<W: FnOnce(RecordWriter<'_>)>(
+        &self,
+        about: impl FnOnce() -> Option<i32>,
+        number: impl FnOnce(usize) -> Option<u64>,
+        payload: impl Fn() -> (u64, W),
+        record_list: impl FnOnce(),
+        take_any: impl Fn(),
     ) {
         let look = self.look.load();
         if look != Look::CONTEXTS {
@@ -151,26 +186,57 @@ impl Probe {
                 match self.decides(number) {
                     Some(true) => {}
                     Some(false) => return,
-                    None => {
-                        let (len, write) = payload();
-                        return self.take_any::<N>(guards, len, write);
-                    }
+                    None => return take_any(),
                 }
             }
-            if look & Look::LATER != 0 {
-                let (len, write) = payload();
-                return self.take_any::<N>(guards, len, write);
-            }
-            if look & Look::CONTEXTS == 0 {
+            if look & (Look::LATER | Look::LIST | Look::CONTEXTS) == 0 {
                 let (len, write) = payload();
                 if !self.record_at_once(len, write) {
-                    self.take_any::<N>(guards, len, write);
+                    take_any();
                 }
                 return;
             }
+            if look & Look::LATER != 0 {
+                return take_any();
+            }
+            if look & Look::LIST != 0 {
+                return record_list();
+            }
         }
         let (len, write) = payload();
-        if !self.record_with_contexts(guards, len, write) {
+        let recorded = self.record_with_contexts(
+            len,
+            write,
+            #[inline(always)]
+            |to, _| self.start.write(to),
+        );
+        if !recorded {
+            take_any();
+        }
+    }
+
+    /// As [`record_list`](Self::record_list). Apart, so that the registers that the list needs are not saved
+    /// without one.
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn record_list_apart<const N: usize>(
+        &self,
+        guards: u32,
+        len: u64,
+        write: impl FnOnce(RecordWriter<'_>) + Copy,
+    ) {
+        self.record_list::<N>(guards, len, write);
+    }
+
+    /// Records a wanted event with any contexts that are written at once.
+    #[inline(always)]
+    pub(crate) fn record_list<const N: usize>(
+        &self,
+        guards: u32,
+        len: u64,
+        write: impl FnOnce(RecordWriter<'_>) + Copy,
+    ) {
+        if !self.record_with_any_contexts(guards, len, write) {
             self.take_any::<N>(guards, len, write);
         }
     }
@@ -186,7 +252,7 @@ impl Probe {
     #[cold]
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn take_any<const N: usize>(
+    pub(crate) fn take_any<const N: usize>(
         &self,
         guards: u32,
         len: u64,
@@ -236,7 +302,7 @@ impl Probe {
         let (len, write) = tail_alone(fields);
         let recorded = match look & (Look::CONTEXTS | Look::LATER) {
             0 => self.record_at_once(len, write),
-            Look::CONTEXTS => self.record_with_contexts(1, len, write),
+            Look::CONTEXTS => self.record_with_any_contexts(1, len, write),
             _ => false,
         };
         if !recorded && self.is_live() {
@@ -273,7 +339,7 @@ impl Probe {
         let recorded = match look & (Look::CONTEXTS | Look::LATER) {
             _ if decided.is_none() => false,
             0 => self.record_at_once(len, write),
-            Look::CONTEXTS => self.record_with_contexts(1, len, write),
+            Look::CONTEXTS => self.record_with_any_contexts(1, len, write),
             _ => false,
         };
         if !recorded {
@@ -316,36 +382,57 @@ impl Probe {
         recorded.is_ok()
     }
 
-    /// The same with contexts.
+    /// The same with contexts, which `write_contexts` writes.
     #[inline(always)]
     fn record_with_contexts(
         &self,
-        guards: u32,
         len: u64,
         write: impl FnOnce(RecordWriter<'_>),
+        write_contexts: impl FnOnce(RecordWriter<'_>, &NoPreempt),
     ) -> bool {
         let Ok(entered) = self.route.direct().enter() else {
             return false;
         };
+        let whole = || len.wrapping_add(self.start.len() as u64);
         let recorded = Buffer::record_open_guarded::<CompactTsc, _>(
             entered,
             &self.label,
             #[inline(always)]
             || {
                 (
-                    len.wrapping_add(self.start.len() as u64),
+                    whole(),
                     #[inline(always)]
                     move |to: RecordWriter<'_>, guard: &NoPreempt| {
-                        let now = Moment::new(guard, guards).inside();
                         // The fields come first, so that what they are made of need not be kept.
                         let (to, fields) = to.split(self.start.len());
                         write(fields);
-                        self.contexts.write_at_once(&self.start, to, &now);
+                        write_contexts(to, guard);
                     },
                 )
             },
+            #[inline(always)]
+            || Some(whole()),
         );
         recorded.is_ok()
+    }
+
+    /// The same with any contexts that are written at once.
+    #[inline(always)]
+    fn record_with_any_contexts(
+        &self,
+        guards: u32,
+        len: u64,
+        write: impl FnOnce(RecordWriter<'_>),
+    ) -> bool {
+        self.record_with_contexts(
+            len,
+            write,
+            #[inline(always)]
+            |to, guard| {
+                let now = Moment::new(guard, guards).inside();
+                self.contexts.write_at_once(&self.start, to, &now);
+            },
+        )
     }
 
     /// As ftrace: an event is of the task that runs, and of the one that it is about. For a trigger

@@ -171,15 +171,18 @@ impl<P: WritePlatform> Buffer<P> {
                     |to: RecordWriter<'a>, _: &P::NoPreempt| write(to),
                 )
             },
+            || None,
         )
     }
 
     /// As [`record_open`](Self::record_open); the function that writes gets the guard of the entry.
+    /// `again` may return the number of bytes again, so that it need not be kept meanwhile.
     #[inline(always)]
     pub fn record_open_guarded<'a, F: Format, W: FnOnce(RecordWriter<'a>, &P::NoPreempt)>(
         entered: Entered<'a, P>,
         label: &RecordLabel,
         payload: impl FnOnce() -> (u64, W),
+        again: impl FnOnce() -> Option<u64>,
     ) -> Result<(), Entered<'a, P>> {
         let read = F::Clock::read(&entered.target().clock);
         // Again, so that only `entered` is live while the clock is called.
@@ -193,13 +196,16 @@ impl<P: WritePlatform> Buffer<P> {
             let since_last = time.wrapping_sub(buffer.last_time.load());
             label.is_short(since_last).then_some(time)
         });
-        let Some(record) = reserved else {
+        let Some(mut record) = reserved else {
             return Err(entered);
         };
         buffer.last_time.store(record.time);
         let to = buffer.memory.record(record.memory);
         let to = F::Header::write_short(to, label.id, record.time);
         write(to, entered.guard());
+        if let Some(payload) = again() {
+            record.len = F::Header::SHORT.wrapping_add(payload);
+        }
         if let Some(complete) = buffer.ring.commit(record) {
             Self::deliver_and_leave(complete, entered);
         }

@@ -150,15 +150,34 @@ macro_rules! event {
             // One for all formats.
             #[link_section = ".kprobes.text"]
             extern "C" fn looking(probe: &$crate::probe::Probe $(, $arg: $ty)*) {
-                probe.record::<CAPACITY, _>(
-                    0,
+                probe.record_or(
                     #[inline(always)]
                     || event!(@about [$($field: $fty = $read),*]),
                     #[inline(always)]
                     |at| event!(@number at [$($fty = $read),*]),
                     #[inline(always)]
                     || event!(@payload [$($value)?] [$($fty = $read),*]),
+                    #[inline(always)]
+                    || record_list(probe $(, $arg)*),
+                    #[inline(always)]
+                    || take_any(probe $(, $arg)*),
                 );
+            }
+
+            // As above, these take what the probe has got.
+            #[inline(never)]
+            #[link_section = ".kprobes.text"]
+            fn record_list(probe: &$crate::probe::Probe $(, $arg: $ty)*) {
+                let (len, write) = event!(@payload [$($value)?] [$($fty = $read),*]);
+                probe.record_list::<CAPACITY>(0, len, write);
+            }
+
+            #[cold]
+            #[inline(never)]
+            #[link_section = ".kprobes.text"]
+            fn take_any(probe: &$crate::probe::Probe $(, $arg: $ty)*) {
+                let (len, write) = event!(@payload [$($value)?] [$($fty = $read),*]);
+                probe.take_any::<CAPACITY>(0, len, write);
             }
 
             $crate::source::typed::Declaration {

@@ -10,6 +10,7 @@ use kernel::types::Opaque;
 
 /// A `char *` to a C string, or NULL.
 #[repr(transparent)]
+#[derive(Clone, Copy)]
 pub(crate) struct CharPointer(*const c_char);
 
 // SAFETY: Both are the same pointer. Tracepoints pass a live C string or NULL for it.
@@ -28,6 +29,7 @@ impl CharPointer {
 
 /// A `const char *` to the new name of a task.
 #[repr(transparent)]
+#[derive(Clone, Copy)]
 pub(crate) struct NewName(*const c_char);
 
 // SAFETY: Both are the same pointer. `task_rename` passes a live C string, and never NULL.

@@ -56,9 +56,13 @@ impl<const N: usize> UserData<N> {
         }
     }
 
-    /// Appends these bytes, as many as there is room for.
+    /// Appends these bytes, if there is room for all.
+    #[inline(always)]
     pub(crate) fn put(&mut self, bytes: &[u8]) {
-        let len = bytes.len().min(self.room());
+        let len = bytes.len();
+        if len > self.room() {
+            return;
+        }
         // SAFETY:
         // `bytes` has `len` bytes, and there is room for them.
         // - A borrowed slice is not part of `self`.
@@ -70,6 +74,21 @@ impl<const N: usize> UserData<N> {
         self.len = self.len.wrapping_add(len);
     }
 
+    /// Appends `len` zeros, at most `MOST`, if there is room for `MOST`.
+    #[inline(always)]
+    pub(crate) fn put_zeros<const MOST: usize>(&mut self, len: usize) {
+        if MOST > self.room() {
+            return;
+        }
+        // SAFETY: There is room for `MOST` bytes.
+        unsafe {
+            let to = self.bytes.as_mut_ptr().cast::<u8>().add(self.len);
+            to.write_bytes(0, MOST);
+        }
+        // INVARIANT: `MOST` more bytes are initialised.
+        self.len = self.len.wrapping_add(len.min(MOST));
+    }
+
     /// All bytes.
     #[inline(always)]
     pub(crate) fn bytes(&self) -> &[u8] {
@@ -78,14 +97,30 @@ impl<const N: usize> UserData<N> {
     }
 }
 
-/// Copies from `address` in user space. Returns whether all bytes could be read; if not, `to` is all zero. May
-/// fault and sleep.
-pub(crate) fn copy_from_user(address: u64, to: &mut [u8]) -> bool {
-    // SAFETY: There is room for `to.len()` bytes.
-    let is_read =
-        unsafe { bindings::rtrace_copy_from_user(to.as_mut_ptr().cast(), address, to.len()) };
-    if !is_read {
-        to.fill(0);
+/// Room for up to `N` bytes that are read from user space. Nothing fills it before that.
+pub(crate) struct UserBytes<const N: usize>(MaybeUninit<[u8; N]>);
+
+impl<const N: usize> UserBytes<N> {
+    /// Holds nothing yet.
+    #[inline(always)]
+    pub(crate) fn new() -> Self {
+        Self(MaybeUninit::uninit())
     }
-    is_read
+
+    /// Reads `len` bytes at `address`. [`None`]: some of them cannot be read, or there is no room for so many. May
+    /// fault and sleep.
+    #[inline(always)]
+    pub(crate) fn read(&mut self, address: u64, len: usize) -> Option<&[u8]> {
+        if len > N {
+            return None;
+        }
+        let to = self.0.as_mut_ptr().cast::<u8>();
+        // SAFETY:
+        // - There is room for `len` bytes.
+        // - If rtrace_copy_from_user() returns true, it has written all of them.
+        unsafe {
+            bindings::rtrace_copy_from_user(to.cast(), address, len)
+                .then(|| core::slice::from_raw_parts(to, len))
+        }
+    }
 }

@@ -3,7 +3,7 @@
 //! What a probe does for a system call, worked out when the module is compiled.
 
 use super::describe::Call;
-use super::pointed::{Pointed, ZEROS};
+use super::pointed::{Pointed, LEAST_MAX};
 use super::{Direction, COMPAT, COMPAT_CALL, LISTED, SLOTS, UNKNOWN, UNKNOWN_CALL};
 use crate::abi::schema::Field;
 use crate::arch::registers::Register;
@@ -115,7 +115,7 @@ impl Plan {
                 plan = plan.with(register(call, at), ty.size());
             }
             if let Some(pointed) = kind.pointed(direction) {
-                assert!(pointed.least() as usize <= ZEROS.len());
+                assert!(pointed.least() as usize <= LEAST_MAX);
                 plan.pieces += 1;
                 plan.least += pointed.least();
             }
@@ -210,8 +210,10 @@ impl Plans {
     pub(super) fn copy(&self, slot: u32, registers: &Registers, to: &mut Pieces) {
         let result = registers.get(Register::RESULT) as i64;
         let is_filled = matches!(self.direction, Direction::Entry) || result >= 0;
-        let pointers = self.pointers.get(slot as usize).into_iter();
-        for piece in pointers.flat_map(|of| of.pieces.iter().take(of.count.into())) {
+        let Some(pointers) = self.pointers.get(slot as usize) else {
+            return;
+        };
+        for piece in pointers.pieces.iter().take(pointers.count.into()) {
             let (address, extent) = (registers.get(piece.address), registers.get(piece.extent));
             // Nothing can be read there.
             let address = if is_filled { address } else { 0 };

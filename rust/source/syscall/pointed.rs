@@ -3,8 +3,7 @@
 //! What an argument points to, as it is recorded: behind all numbers of the call.
 
 use crate::abi::schema::{FieldType, Integer, LabelPlace, Labels};
-use crate::sys::user_data::{copy_from_user, UserData, PIECE_MAX};
-use core::ops::Range;
+use crate::sys::user_data::{UserBytes, UserData, PIECE_MAX};
 
 /// What is there.
 #[derive(Clone, Copy)]
@@ -76,15 +75,17 @@ const IOVEC: usize = 16;
 const MSGHDR: usize = 56;
 /// Structs that are recorded where there may be many.
 const ELEMENTS_MAX: usize = 16;
-/// The same of a message.
+/// Bytes of so many structs, of those that are the largest.
+const ELEMENTS_BYTES: usize = ELEMENTS_MAX * IOVEC;
+/// Structs that are recorded of a message.
 const MESSAGE_ELEMENTS_MAX: usize = 8;
 /// Descriptors that a set of the C library's has room for; the kernel takes larger ones.
 const SET_MAX: usize = 1024;
 /// Descriptors of a set that are recorded.
 const MEMBERS_MAX: usize = 60;
 
-/// The record of any kind whose data cannot be read: numbers that are 0, and sequences and texts that are empty.
-pub(super) const ZEROS: [u8; 32] = [0; 32];
+/// The most bytes that a kind takes at least.
+pub(super) const LEAST_MAX: usize = 32;
 
 const _: () = {
     // Family and port, both counts, an address; a path, its NUL.
@@ -96,7 +97,7 @@ const _: () = {
 };
 
 impl Pointed {
-    /// Bytes that it takes at least.
+    /// Bytes that it takes at least. If nothing can be read, it takes so many, all 0.
     pub(super) const fn least(self) -> u8 {
         match self {
             Self::Text => 1,
@@ -111,11 +112,17 @@ impl Pointed {
 
     /// Copies it from `address`; `extent` is the argument that says how much. What cannot be read is as if it was 0, or
     /// none. May fault and sleep.
+    #[inline(always)]
     pub(super) fn copy<const N: usize>(self, address: u64, extent: u64, to: &mut UserData<N>) {
         if address == 0 {
             // Most callers of recvfrom(2) and sendto(2) have no address. Reading there costs two page faults.
-            return to.put(ZEROS.get(..self.least().into()).unwrap_or(&ZEROS));
+            return to.put_zeros::<LEAST_MAX>(self.least().into());
         }
+        self.copy_from(address, extent, to);
+    }
+
+    #[inline(never)]
+    fn copy_from<const N: usize>(self, address: u64, extent: u64, to: &mut UserData<N>) {
         match self {
             Self::Text => to.put_text(address),
             Self::SocketAddress => socket_address(address, extent, to),
@@ -126,23 +133,26 @@ impl Pointed {
             }
             Self::EpollEvent => copy_array::<EPOLL_EVENT, N>(address, to),
             Self::EpollEvents => {
-                let mut bytes = [0; ELEMENTS_MAX * EPOLL_EVENT];
+                let mut bytes = UserBytes::new();
                 let events = elements::<EPOLL_EVENT>(&mut bytes, address, extent);
-                put_columns(events, [4..12, 0..4], to);
+                put_column::<4, 8, N>(events.clone(), to);
+                put_column::<0, 4, N>(events, to);
             }
             Self::PollSet | Self::PollResults => {
-                let mut bytes = [0; ELEMENTS_MAX * POLLFD];
+                let mut bytes = UserBytes::new();
                 let set = elements::<POLLFD>(&mut bytes, address, extent);
                 if let Self::PollSet = self {
-                    put_columns(set, [0..4, 4..6], to);
+                    put_column::<0, 4, N>(set.clone(), to);
+                    put_column::<4, 2, N>(set, to);
                 } else {
-                    let has_results = |pollfd: &&[u8]| pollfd.get(6..8) != Some(&[0, 0]);
-                    put_columns(set.filter(has_results), [0..4, 6..8], to);
+                    let set = set.filter(|pollfd| column::<6, 2>(pollfd) != [0, 0]);
+                    put_column::<0, 4, N>(set.clone(), to);
+                    put_column::<6, 2, N>(set, to);
                 }
             }
             Self::FilledAddress => {
-                let mut len = [0; 4];
-                copy_from_user(extent, &mut len);
+                let mut len = UserBytes::<4>::new();
+                let len = column::<0, 4>(len.read(extent, 4).unwrap_or(&[]));
                 socket_address(address, u32::from_ne_bytes(len).into(), to);
             }
             Self::DescriptorSet => descriptor_set(address, extent, to),
@@ -153,19 +163,18 @@ impl Pointed {
 }
 
 fn copy_array<const BYTES: usize, const N: usize>(address: u64, to: &mut UserData<N>) {
-    let mut bytes = [0; BYTES];
-    copy_from_user(address, &mut bytes);
-    to.put(&bytes);
+    let mut bytes = UserBytes::<BYTES>::new();
+    let bytes = bytes.read(address, BYTES).unwrap_or(&[]);
+    to.put(&column::<0, BYTES>(bytes));
 }
 
 /// Family, port, addresses of IPv4 and IPv6, path.
 fn socket_address<const N: usize>(address: u64, len: u64, to: &mut UserData<N>) {
-    let mut bytes = [0; ADDRESS_MAX];
+    let mut bytes = UserBytes::<ADDRESS_MAX>::new();
     // The kernel takes the length for an int.
     let len = usize::try_from(len as i32).unwrap_or(0).min(ADDRESS_MAX);
-    let given = bytes.get_mut(..len).unwrap_or(&mut []);
     // Of AF_UNSPEC, where it cannot be read.
-    copy_from_user(address, given);
+    let given = bytes.read(address, len).unwrap_or(&[]);
     let family = given
         .first_chunk()
         .map_or(0, |family| u16::from_ne_bytes(*family));
@@ -205,29 +214,24 @@ fn unix_path<const N: usize>(path: &[u8], to: &mut UserData<N>) {
 
 /// The first of `count` structs at `address`.
 fn elements<const SIZE: usize>(
-    bytes: &mut [u8],
+    bytes: &mut UserBytes<ELEMENTS_BYTES>,
     address: u64,
     count: u64,
 ) -> impl Iterator<Item = &[u8]> + Clone {
     let count = (count as u32 as usize).min(ELEMENTS_MAX);
-    let given = bytes.get_mut(..count.wrapping_mul(SIZE));
-    let given = given.and_then(|given| copy_from_user(address, given).then_some(&*given));
+    let given = bytes.read(address, count.wrapping_mul(SIZE));
     given.unwrap_or(&[]).chunks_exact(SIZE)
 }
 
 /// The descriptors in a set of those below `count`.
 fn descriptor_set<const N: usize>(address: u64, count: u64, to: &mut UserData<N>) {
-    let mut bytes = [0; SET_MAX / 8];
+    let mut bytes = UserBytes::<{ SET_MAX / 8 }>::new();
     // The kernel takes the count for an int, and reads words.
     let count = usize::try_from(count as i32).unwrap_or(0).min(SET_MAX);
-    let words = bytes.get_mut(..count.div_ceil(64).wrapping_mul(8));
-    let words = words.unwrap_or(&mut []);
-    copy_from_user(address, words);
-    let words = (0..count).step_by(64).zip(words.chunks_exact(8));
-    let words = words.map(|(first, word)| {
-        let word = word
-            .first_chunk()
-            .map_or(0, |word| u64::from_ne_bytes(*word));
+    let words = bytes.read(address, count.div_ceil(64).wrapping_mul(8));
+    let words = words.unwrap_or(&[]).chunks_exact(8);
+    let words = (0..count).step_by(64).zip(words).map(|(first, word)| {
+        let word = u64::from_ne_bytes(column::<0, 8>(word));
         let beyond = first.wrapping_add(64).saturating_sub(count);
         (first as u32, word & u64::MAX.wrapping_shr(beyond as u32))
     });
@@ -247,38 +251,25 @@ fn descriptor_set<const N: usize>(address: u64, count: u64, to: &mut UserData<N>
 
 /// The lengths of what structs `iovec` describe.
 fn vector<const N: usize>(address: u64, count: u64, to: &mut UserData<N>) {
-    let mut bytes = [0; ELEMENTS_MAX * IOVEC];
+    let mut bytes = UserBytes::new();
     let vector = elements::<IOVEC>(&mut bytes, address, count);
-    put_column(vector, 8..16, to);
+    put_column::<8, 8, N>(vector, to);
 }
 
 /// The address of a socket, the lengths of the parts.
 fn message<const N: usize>(address: u64, to: &mut UserData<N>) {
-    let mut bytes = [0; MSGHDR];
-    copy_from_user(address, &mut bytes);
-    let word = |place: usize| {
-        let word = bytes.get(place..).and_then(|bytes| bytes.first_chunk());
-        word.map_or(0, |word| u64::from_ne_bytes(*word))
-    };
-    socket_address(word(0), word(8), to);
-    vector(word(16), word(24).min(MESSAGE_ELEMENTS_MAX as u64), to);
+    let mut bytes = UserBytes::<MSGHDR>::new();
+    let bytes = bytes.read(address, MSGHDR).unwrap_or(&[]);
+    let (name, name_len) = (column::<0, 8>(bytes), column::<8, 8>(bytes));
+    socket_address(u64::from_ne_bytes(name), u64::from_ne_bytes(name_len), to);
+    let (parts, count) = (column::<16, 8>(bytes), column::<24, 8>(bytes));
+    let count = u64::from_ne_bytes(count).min(MESSAGE_ELEMENTS_MAX as u64);
+    vector(u64::from_ne_bytes(parts), count, to);
 }
 
-/// Some bytes of each struct, one kind behind the other; with how many there are in front of each.
-fn put_columns<'a, const N: usize>(
+/// `LEN` bytes of each struct, those from `AT` on, after the number of structs.
+fn put_column<'a, const AT: usize, const LEN: usize, const N: usize>(
     elements: impl Iterator<Item = &'a [u8]> + Clone,
-    columns: [Range<usize>; 2],
-    to: &mut UserData<N>,
-) {
-    for column in columns {
-        put_column(elements.clone(), column, to);
-    }
-}
-
-/// The same of one kind.
-fn put_column<'a, const N: usize>(
-    elements: impl Iterator<Item = &'a [u8]> + Clone,
-    column: Range<usize>,
     to: &mut UserData<N>,
 ) {
     // (Their own count() divides, by what the compiler does not know not to be 0.)
@@ -286,6 +277,13 @@ fn put_column<'a, const N: usize>(
     let count = counted.fold(0_u32, |count, _| count.wrapping_add(1));
     to.put(&count.to_ne_bytes());
     for element in elements {
-        to.put(element.get(column.clone()).unwrap_or(&[]));
+        to.put(&column::<AT, LEN>(element));
     }
+}
+
+/// `LEN` bytes, those from `AT` on; zeros if there are not so many.
+#[inline(always)]
+fn column<const AT: usize, const LEN: usize>(bytes: &[u8]) -> [u8; LEN] {
+    let column = bytes.get(AT..).and_then(|bytes| bytes.first_chunk());
+    *column.unwrap_or(&[0; LEN])
 }

@@ -15,8 +15,8 @@ import statistics
 import sys
 from html import escape
 
-PARTS = ("instructions", "choices", "ways", "workloads", "disk", "network", "mapped", "snapshot", "scaling", "primitives", "handover", "wall")
-TWICE = ("instructions", "choices", "ways", "scaling", "primitives", "handover")
+PARTS = ("instructions", "choices", "ways", "calls", "workloads", "disk", "network", "mapped", "snapshot", "scaling", "primitives", "handover", "wall")
+TWICE = ("instructions", "choices", "ways", "calls", "scaling", "primitives", "handover")
 HEAD = """<!-- SPDX-License-Identifier: GPL-2.0 -->
 
 # Performance: the tables
@@ -152,6 +152,21 @@ def ways(data, charts):
     ours = data["ways"]["rtrace, probes"] | data["ways"][US]
     yield table("Instructions of an event that rtrace has no probe of its own for", ["", *WAYS.values()],
                 [[way, *(against(of.get(what), ours[what]) for what in WAYS)] for way, of in data["ways"].items()])
+
+
+CALLS = {"getppid": "getppid()", "write": "write() of 8 bytes", "recvfrom": "recvfrom() without an address",
+         "sendto": "sendto() to an IPv4 address", "poll": "poll() of 1 descriptor",
+         "select": "select() of 1 descriptor of 1000", "writev": "writev() of 2 buffers",
+         "access": "access() of a path of 26 characters"}
+
+
+def calls(data, charts):
+    tracers = data["tracers"]
+    yield table("Instructions that tracing adds to a system call: its entry and its exit", ["", *tracers],
+                [[what, *(against(of[name], tracers[US][name]) for of in tracers.values())]
+                 for name, what in CALLS.items()],
+                "rtrace and LTTng also record the data that arguments point to, and ftrace records paths and buffers. "
+                "perf and the BPF program record six registers and the result.")
 
 
 KINDS = {"recorder": "flight recorder", "disk": "to disk"}

@@ -24,9 +24,9 @@ from tracers.base import FOUR_MIB, Memory, files_size, read, write
 DISK, MOVED = "/var/bench/disk", "/var/bench/moved"
 SITE = "sched_switch"
 MEMORY = Memory(256 << 10, 4)
-STEP = 1.25
+STEP = 1.1
 # Events per millisecond.
-RATES = [round(100 * STEP ** i) for i in range(20)]
+RATES = [round(100 * STEP ** i) for i in range(48)]
 # LTTng's reader would be woken five times a second, which is too late for these rates.
 TRACERS = (("rtrace", tracers.Rtrace), ("LTTng", lambda: tracers.Lttng(read_timer_us=1000)),
            ("ftrace", tracers.Ftrace), ("perf", tracers.Perf), ("BPF ring buffer", tracers.Bpf))
@@ -166,11 +166,14 @@ def way(how, rounds):
     return spent / (moved / (1 << 20))
 
 
-def write_alone(rounds):
+def write_alone(rounds, is_reserved=False):
     """Nanoseconds per MiB that write(2) takes to put bytes of memory into a new file, and then
-    over them: the least that a file in the page cache costs, whoever writes."""
+    over them: the least that a file in the page cache costs, whoever writes. `is_reserved`: the
+    file's disk space is reserved before."""
     buffer = bytearray(1 << 20)
     file = os.open(MOVED, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    if is_reserved:
+        os.posix_fallocate(file, 0, 4 * rounds << 20)
     spent = []
     for _ in range(2):
         os.lseek(file, 0, os.SEEK_SET)
@@ -188,8 +191,11 @@ def ways(rounds):
     said = {}
     for _ in range(2):
         new, over = write_alone(rounds)
+        reserved, _ = write_alone(rounds, is_reserved=True)
         for name, value in (("splice", way("splice", rounds)), ("read", way("read", rounds)),
-                            ("write(2) alone, from memory", new), ("the same over pages that are there", over)):
+                            ("write(2) alone, from memory", new),
+                            ("the same, with disk space reserved by fallocate(2)", reserved),
+                            ("the same over pages that are there", over)):
             said.setdefault(name, []).append(value)
     return said
 

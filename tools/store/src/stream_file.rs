@@ -3,6 +3,7 @@
 //! A stream's file on disk, while it is being written.
 
 use crate::output::OutputOptions;
+use crate::writing::Writing;
 use ctf::{PacketAt, PacketHeaders};
 use rustix::fs::{fallocate, fgetxattr, fsetxattr, fstatfs, FallocateFlags, XattrFlags};
 use std::fs::{self, File};
@@ -83,7 +84,8 @@ pub struct StreamFile {
     begin: u64,
     /// Packets since the last note.
     unnoted: u64,
-    /// End of the space reserved on disk. None on a file system other than ext4, or without enough free space.
+    /// End of the space reserved on disk. None for direct writing, on a file system other than ext4, or without
+    /// enough free space.
     reserved: Option<u64>,
 }
 
@@ -99,8 +101,9 @@ impl StreamFile {
         let last = last_whole(&path, &file, uuid)?;
         // Headers are no whole pages: they were read before.
         options.writing.set(&file).map_err(Error::write(&path))?;
-        // XFS reserves space itself. Btrfs does not compress reserved space.
+        // XFS reserves space itself. Btrfs does not compress reserved space. Direct writing gains nothing.
         let is_ext4 = fstatfs(&file).is_ok_and(|status| status.f_type == EXT4);
+        let reserves = is_ext4 && options.writing == Writing::Cached;
         let mut stream = Self {
             path,
             file,
@@ -108,7 +111,7 @@ impl StreamFile {
             last: last.map(|packet| packet.header.packet_seq_num),
             begin: last.map_or(0, |packet| packet.offset),
             unnoted: 0,
-            reserved: is_ext4.then_some(0),
+            reserved: reserves.then_some(0),
         };
         stream.note();
         stream.roll_back()?;

@@ -11,6 +11,8 @@ use crate::probe::Probe;
 use crate::sys::functions::begin::BeginHook;
 use crate::sys::functions::call::CallHook;
 use crate::sys::functions::unloading::{GoingCode, Unloading};
+use crate::sys::functions::STEP;
+use crate::sys::signal;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
@@ -69,11 +71,8 @@ impl Hooks {
         let mut hooked = self.hooked.lock();
         let mut choice = self.look(TracedFunctions::try_clone)?;
         change(&mut choice)?;
-        self.hook(&mut hooked, &choice).inspect_err(|_| {
-            if self.follow(&mut hooked).is_err() {
-                pr_warn!("no memory to trace functions on as before a change that failed\n");
-            }
-        })?;
+        let changed = self.hook(&mut hooked, &choice, signal::check);
+        changed.inspect_err(|_| self.restore(&mut hooked))?;
         let before = core::mem::replace(&mut self.state.lock().choice, choice);
         drop(before);
         Ok(())
@@ -101,13 +100,16 @@ impl Hooks {
         state.missed.wrapping_add(now)
     }
 
-    /// Has a probe record an event. May sleep.
+    /// Has a probe record an event. `EINTR`: a signal came, and many functions are chosen. May sleep.
     pub(super) fn attach(&self, kind: FunctionKind, probe: Arc<Probe>) -> Result {
         let recorders = self.recorders(kind);
         let mut hooked = self.hooked.lock();
         recorders.attach(probe.clone())?;
-        self.follow(&mut hooked)
-            .inspect_err(|_| recorders.detach(&probe))
+        let followed = self.follow(&mut hooked, signal::check);
+        followed.inspect_err(|_| {
+            recorders.detach(&probe);
+            self.restore(&mut hooked);
+        })
     }
 
     /// Ends that. May sleep.
@@ -125,14 +127,27 @@ impl Hooks {
         }
     }
 
-    /// Has the hooks on that are wanted, for the functions that are chosen. May sleep.
-    fn follow(&self, hooked: &mut Hooked) -> Result {
+    /// Has the hooks on that are wanted, for the functions that are chosen. If there are many functions, `check` can
+    /// refuse each step; the hooks are then on for some of them. May sleep.
+    fn follow(&self, hooked: &mut Hooked, check: impl Fn() -> Result) -> Result {
         let choice = self.state.lock().choice.try_clone()?;
-        self.hook(hooked, &choice)
+        self.hook(hooked, &choice, check)
     }
 
-    /// The same for those of a choice.
-    fn hook(&self, hooked: &mut Hooked, choice: &TracedFunctions) -> Result {
+    /// Has the hooks on as before a change that failed, whatever signals come. May sleep.
+    fn restore(&self, hooked: &mut Hooked) {
+        if self.follow(hooked, || Ok(())).is_err() {
+            pr_warn!("no memory to trace functions on as before a change that failed\n");
+        }
+    }
+
+    /// As [`follow`](Self::follow), for the functions of a choice.
+    fn hook(
+        &self,
+        hooked: &mut Hooked,
+        choice: &TracedFunctions,
+        check: impl Fn() -> Result,
+    ) -> Result {
         self.release(hooked);
         let functions = choice.only.without(&choice.not)?;
         if functions.is_empty() {
@@ -141,22 +156,56 @@ impl Hooks {
             return Ok(());
         }
         if self.begins.is_any() {
-            let copy = functions.try_clone()?;
-            match &mut hooked.begins {
-                Some((_, known)) if *known == functions => {}
-                Some((hook, known)) => {
-                    hook.select(&functions)?;
-                    *known = copy;
-                }
-                none => *none = Some((BeginHook::new(&functions, self.begins.clone())?, copy)),
-            }
+            self.hook_begins(hooked, &functions, &check)?;
         }
         if self.calls.is_any() && hooked.called != functions {
+            // One step: a further fprobe would take longer than the first one.
+            if functions.len() > STEP {
+                check()?;
+            }
             // Not both at a time: they would see the same calls.
             self.end_calls(hooked);
             let hook = CallHook::new(&functions, self.calls.clone())?;
             self.state.lock().calls = Some(hook);
             hooked.called = functions;
+        }
+        Ok(())
+    }
+
+    /// Has the hook for beginnings on for these functions.
+    fn hook_begins(
+        &self,
+        hooked: &mut Hooked,
+        functions: &FunctionSet,
+        check: impl Fn() -> Result,
+    ) -> Result {
+        let begins = &mut hooked.begins;
+        let more = match begins {
+            Some((_, known)) => functions.without(known)?,
+            None => functions.try_clone()?,
+        };
+        if more.len() > STEP {
+            for step in more.chunks(STEP) {
+                check()?;
+                let step = FunctionSet::of(step)?;
+                match begins.as_mut() {
+                    Some((hook, known)) => {
+                        let with = known.with(&step)?;
+                        hook.add(&step)?;
+                        *known = with;
+                    }
+                    None => *begins = Some((BeginHook::new(&step, self.begins.clone())?, step)),
+                }
+            }
+        }
+        let copy = functions.try_clone()?;
+        match begins.as_mut() {
+            Some((_, known)) if *known == copy => {}
+            Some((hook, known)) => {
+                hook.select(functions)?;
+                *known = copy;
+            }
+            None => *begins = Some((BeginHook::new(functions, self.begins.clone())?, copy)),
         }
         Ok(())
     }
@@ -217,7 +266,7 @@ impl Unloading for Hooks {
         let mut hooked = self.hooked.lock();
         let dropped = self.state.lock().choice.drop_if(|at| code.has(at));
         // (Unlike those of a module that is unloaded, fprobe does not forget them.)
-        if dropped && self.follow(&mut hooked).is_err() {
+        if dropped && self.follow(&mut hooked, || Ok(())).is_err() {
             pr_warn!("no memory to trace functions on without those of a module's beginning\n");
         }
     }

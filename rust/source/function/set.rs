@@ -27,9 +27,14 @@ impl FunctionSet {
 
     /// The same.
     pub(crate) fn try_clone(&self) -> Result<Self> {
-        let mut functions = KVVec::new();
-        functions.extend_from_slice(&self.0, GFP_KERNEL)?;
-        Ok(Self(functions))
+        Self::of(self)
+    }
+
+    /// These, which are ascending, each once.
+    pub(super) fn of(functions: &[usize]) -> Result<Self> {
+        let mut set = KVVec::new();
+        set.extend_from_slice(functions, GFP_KERNEL)?;
+        Ok(Self(set))
     }
 
     /// These and those of `more`.

@@ -58,7 +58,7 @@ impl<T: Begins> BeginHook<T> {
         // - The filter is not empty at the registration.
         // - Registered operations do not move until `drop`.
         let registered = unsafe {
-            let registered = filter(hooked.cast(), functions)
+            let registered = filter(hooked.cast(), functions, Change::Replace)
                 .and_then(|()| to_result(bindings::register_ftrace_function(hooked.cast())));
             if registered.is_err() {
                 bindings::ftrace_free_filter(hooked.cast());
@@ -76,7 +76,14 @@ impl<T: Begins> BeginHook<T> {
     /// context as for [`new`](Self::new).
     pub(crate) fn select(&self, functions: &[usize]) -> Result {
         // SAFETY: By the invariant the operations live.
-        unsafe { filter(self.hooked.as_ptr().cast(), functions) }
+        unsafe { filter(self.hooked.as_ptr().cast(), functions, Change::Replace) }
+    }
+
+    /// Has it called for these functions too. On failure it is called as before. Otherwise as
+    /// [`new`](Self::new).
+    pub(crate) fn add(&self, functions: &[usize]) -> Result {
+        // SAFETY: As above.
+        unsafe { filter(self.hooked.as_ptr().cast(), functions, Change::Add) }
     }
 }
 
@@ -99,18 +106,27 @@ impl<T> Drop for BeginHook<T> {
     }
 }
 
+/// Change of a filter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Change {
+    /// The functions replace those of the filter.
+    Replace,
+    /// The filter keeps its functions.
+    Add,
+}
+
 /// # Safety
 ///
 /// The operations must live.
-unsafe fn filter(ops: *mut bindings::ftrace_ops, functions: &[usize]) -> Result {
+unsafe fn filter(ops: *mut bindings::ftrace_ops, functions: &[usize], change: Change) -> Result {
     let count = u32::try_from(functions.len())?;
     if count == 0 {
         return Err(EINVAL);
     }
     let functions = functions.as_ptr().cast_mut();
-    // SAFETY: By the contract. `functions` has `count` addresses, which are only read. The new filter replaces
-    // the old one.
-    to_result(unsafe { bindings::ftrace_set_filter_ips(ops, functions, count, 0, 1) })
+    let resets = (change == Change::Replace).into();
+    // SAFETY: By the contract. `functions` has `count` addresses, which are only read.
+    to_result(unsafe { bindings::ftrace_set_filter_ips(ops, functions, count, 0, resets) })
 }
 
 /// # Safety

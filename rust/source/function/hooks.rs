@@ -71,7 +71,7 @@ impl Hooks {
         let mut hooked = self.hooked.lock();
         let mut choice = self.look(TracedFunctions::try_clone)?;
         change(&mut choice)?;
-        let changed = self.hook(&mut hooked, &choice, signal::check);
+        let changed = self.hook(&mut hooked, &choice, None, signal::check);
         changed.inspect_err(|_| self.restore(&mut hooked))?;
         let before = core::mem::replace(&mut self.state.lock().choice, choice);
         drop(before);
@@ -104,19 +104,17 @@ impl Hooks {
     pub(super) fn attach(&self, kind: FunctionKind, probe: Arc<Probe>) -> Result {
         let recorders = self.recorders(kind);
         let mut hooked = self.hooked.lock();
-        recorders.attach(probe.clone())?;
-        let followed = self.follow(&mut hooked, signal::check);
-        followed.inspect_err(|_| {
-            recorders.detach(&probe);
-            self.restore(&mut hooked);
-        })
+        // The kernel calls functions millions of times while it changes their code. A call without a recorder costs least.
+        let attached = self.follow(&mut hooked, Some(kind), signal::check);
+        let attached = attached.and_then(|()| recorders.attach(probe));
+        attached.inspect_err(|_| self.restore(&mut hooked))
     }
 
     /// Ends that. May sleep.
     pub(super) fn detach(&self, kind: FunctionKind, probe: &Probe) {
         let mut hooked = self.hooked.lock();
         self.recorders(kind).detach(probe);
-        self.release(&mut hooked);
+        self.release(&mut hooked, None);
     }
 
     fn recorders(&self, kind: FunctionKind) -> &Recorders {
@@ -127,16 +125,21 @@ impl Hooks {
         }
     }
 
-    /// Has the hooks on that are wanted, for the functions that are chosen. If there are many functions, `check` can
-    /// refuse each step; the hooks are then on for some of them. May sleep.
-    fn follow(&self, hooked: &mut Hooked, check: impl Fn() -> Result) -> Result {
+    /// Has the hooks on that somebody records, and that of the event `next`, for the functions that are chosen. If there
+    /// are many functions, `check` can refuse each step; the hooks are then on for some of them. May sleep.
+    fn follow(
+        &self,
+        hooked: &mut Hooked,
+        next: Option<FunctionKind>,
+        check: impl Fn() -> Result,
+    ) -> Result {
         let choice = self.state.lock().choice.try_clone()?;
-        self.hook(hooked, &choice, check)
+        self.hook(hooked, &choice, next, check)
     }
 
     /// Has the hooks on as before a change that failed, whatever signals come. May sleep.
     fn restore(&self, hooked: &mut Hooked) {
-        if self.follow(hooked, || Ok(())).is_err() {
+        if self.follow(hooked, None, || Ok(())).is_err() {
             pr_warn!("no memory to trace functions on as before a change that failed\n");
         }
     }
@@ -146,19 +149,20 @@ impl Hooks {
         &self,
         hooked: &mut Hooked,
         choice: &TracedFunctions,
+        next: Option<FunctionKind>,
         check: impl Fn() -> Result,
     ) -> Result {
-        self.release(hooked);
+        self.release(hooked, next);
         let functions = choice.only.without(&choice.not)?;
         if functions.is_empty() {
             hooked.begins = None;
             self.end_calls(hooked);
             return Ok(());
         }
-        if self.begins.is_any() {
+        if self.wants_begins(next) {
             self.hook_begins(hooked, &functions, &check)?;
         }
-        if self.calls.is_any() && hooked.called != functions {
+        if self.wants_calls(next) && hooked.called != functions {
             // One step: a further fprobe would take longer than the first one.
             if functions.len() > STEP {
                 check()?;
@@ -210,14 +214,25 @@ impl Hooks {
         Ok(())
     }
 
-    /// Takes away the hooks that are for nobody. May sleep.
-    fn release(&self, hooked: &mut Hooked) {
-        if !self.begins.is_any() {
+    /// Takes away the hooks that are for nobody, nor for the event `next`. May sleep.
+    fn release(&self, hooked: &mut Hooked, next: Option<FunctionKind>) {
+        if !self.wants_begins(next) {
             hooked.begins = None;
         }
-        if !self.calls.is_any() {
+        if !self.wants_calls(next) {
             self.end_calls(hooked);
         }
+    }
+
+    /// Whether beginnings are recorded, or are about to be.
+    fn wants_begins(&self, next: Option<FunctionKind>) -> bool {
+        next == Some(FunctionKind::Function) || self.begins.is_any()
+    }
+
+    /// As [`wants_begins`](Self::wants_begins), for calls.
+    fn wants_calls(&self, next: Option<FunctionKind>) -> bool {
+        use FunctionKind::{GraphEntry, GraphExit};
+        matches!(next, Some(GraphEntry | GraphExit)) || self.calls.is_any()
     }
 
     /// Takes the graph's hook away. May sleep.
@@ -266,7 +281,7 @@ impl Unloading for Hooks {
         let mut hooked = self.hooked.lock();
         let dropped = self.state.lock().choice.drop_if(|at| code.has(at));
         // (Unlike those of a module that is unloaded, fprobe does not forget them.)
-        if dropped && self.follow(&mut hooked, || Ok(())).is_err() {
+        if dropped && self.follow(&mut hooked, None, || Ok(())).is_err() {
             pr_warn!("no memory to trace functions on without those of a module's beginning\n");
         }
     }

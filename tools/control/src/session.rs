@@ -9,9 +9,9 @@ use crate::settings::ChangedSetting;
 use crate::tracer::{lines, Tracer, FIRST_CHANNEL};
 use consumer::stats::TraceStats;
 use rustix::io::Errno;
-use std::fmt::Write;
-use std::fs::{self, File};
-use std::io;
+use std::fmt::Write as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use system::{Error, Result};
 use uuid::Uuid;
@@ -91,6 +91,21 @@ impl Session {
     /// Starts a new trace.
     pub fn start(&self) -> Result<()> {
         self.write("enable", "1")
+    }
+
+    /// Starts a new trace, unless a signal comes meanwhile: whether it is started.
+    pub fn try_start(&self) -> Result<bool> {
+        let path = self.path("enable");
+        // One write(2): `write_all` would repeat it.
+        let written = OpenOptions::new()
+            .write(true)
+            .open(&path)
+            .and_then(|mut file| file.write(b"1"));
+        match written {
+            Ok(_) => Ok(true),
+            Err(cause) if cause.kind() == io::ErrorKind::Interrupted => Ok(false),
+            Err(cause) => Err(self.refused(&path, "1", cause)),
+        }
     }
 
     /// Ends the trace; what is in the buffers stays readable.

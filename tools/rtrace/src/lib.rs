@@ -25,6 +25,7 @@ use commands::{
 };
 use exit::WRONG_USAGE;
 use options::Action;
+use session::patience::Interrupted;
 use session::setup::NothingChosen;
 use std::process::ExitCode;
 
@@ -88,6 +89,8 @@ pub fn main() -> ExitCode {
             terminal::say(format_args!("{error:#}"));
             if error.is::<NothingChosen>() {
                 ExitCode::from(WRONG_USAGE)
+            } else if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
+                ExitCode::from(interrupted.code())
             } else {
                 ExitCode::FAILURE
             }

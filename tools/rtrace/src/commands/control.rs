@@ -7,6 +7,7 @@ use crate::session::advice;
 use crate::session::channels::ChannelSetup;
 use crate::session::config::Config;
 use crate::session::earlier::Earlier;
+use crate::session::patience::{self, Patience};
 use crate::state;
 use anyhow::bail;
 use control::{LiveTrace, Session};
@@ -31,7 +32,7 @@ pub fn start(place: &Place, config: &Config) -> anyhow::Result<()> {
     }
     let earlier = Earlier::note(&session, &setup.tasks)?;
     setup.apply(&session)?;
-    session.start()?;
+    patience::start_or_die(&session)?;
     earlier.forget();
     if setup.state {
         state::record(&session)?;
@@ -86,7 +87,7 @@ pub fn stop(place: &Place) -> anyhow::Result<()> {
     if !session.is_active()? {
         bail!("session `{}` does not record", session.name());
     }
-    session.stop()?;
+    patience::stop(&session, Patience::of(&session)?.as_ref())?;
     // Before the counters: a reader that ends meanwhile has left nothing in them.
     let read = LiveTrace::open(&session)?.is_being_read()?;
     let stats = session.stats()?;

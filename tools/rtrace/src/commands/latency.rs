@@ -118,7 +118,10 @@ fn measure(place: &Place, options: &Options) -> anyhow::Result<Code> {
     }
     watch.begin()?;
     session.start()?;
-    let stop = StopOnDrop(session);
+    let stop = StopOnDrop {
+        session,
+        patience: None,
+    };
     let child = match &options.command {
         Some((program, arguments)) => {
             let mut command = Command::new(program);

@@ -8,6 +8,7 @@ mod snapshots;
 use crate::compat::{self, Patterns};
 use crate::exit::{FAILED, WRONG_USAGE};
 use crate::options::{Place, Record};
+use crate::session::patience::{self, Interrupted};
 use crate::probe::Probes;
 use crate::run::condition::NoTrigger;
 use crate::run::launch::{begin, cannot_run, wait, Begun, End};
@@ -47,6 +48,8 @@ pub fn record(place: &Place, options: &mut Record) -> ExitCode {
         say(format_args!("{error:#}"));
         if error.is::<NoTrigger>() {
             WRONG_USAGE
+        } else if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
+            interrupted.code()
         } else {
             FAILED
         }
@@ -121,6 +124,7 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
     };
     options.setup.apply(session)?;
     options.setup.functions.check_signals(&mut signals)?;
+    let patience = options.setup.functions.patience();
     let mut watch = Watch::new(&options.conditions, session)?;
     let named = directory.filter(|_| options.symbols);
     let symbols = named.map(|directory| {
@@ -128,8 +132,10 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
     });
     let symbols = symbols.transpose()?;
     watch.begin()?;
-    session.start()?;
-    let stop = StopOnDrop(session);
+    patience::start(session, &mut signals, patience.as_ref())?;
+    let stop = StopOnDrop { session, patience };
+    // The kernel looks for signals before a step; this one may have come during the last step.
+    options.setup.functions.check_signals(&mut signals)?;
     let uuid = session.uuid()?;
     let _free = FreeOnDrop { session, uuid };
     let begin = || begin(options, session, signals, watch);

@@ -7,6 +7,7 @@ use crate::run::watch::Watch;
 use crate::run::workload::{Code, Event, Run};
 use crate::session::advice;
 use crate::session::on_drop::StopOnDrop;
+use crate::session::patience;
 use crate::session::setup::Setup;
 use crate::session::tasks::Ends;
 use crate::session::temporary::Temporary;
@@ -77,10 +78,13 @@ pub fn look<T>(
         [] => Ok(()),
         threads => session.exclude_tasks(threads),
     };
+    let patience = setup.functions.patience();
     exclude()?;
     setup.functions.check_signals(&mut signals)?;
-    session.start()?;
-    let stop = StopOnDrop(session);
+    patience::start(session, &mut signals, patience.as_ref())?;
+    let stop = StopOnDrop { session, patience };
+    // The kernel looks for signals before a step; this one may have come during the last step.
+    setup.functions.check_signals(&mut signals)?;
     let source = LiveTrace::open(session)?.only_events();
     let uuid = session.uuid()?;
     let mut consumer = Consumer::open(source, |_| Ok(Box::new(Viewer::new(view)?)))?;

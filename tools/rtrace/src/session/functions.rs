@@ -2,6 +2,7 @@
 
 //! Which functions of the kernel are traced, and how.
 
+use crate::session::patience::{Interrupted, Patience};
 use anyhow::{bail, Context};
 use control::{FunctionSet, Session};
 use std::fs;
@@ -41,13 +42,18 @@ impl Functions {
         })
     }
 
-    /// For the moment before the start, which takes long with many functions, as choosing them does: an error if
-    /// a signal has come.
-    pub fn check_signals(&self, signals: &mut Signals) -> anyhow::Result<()> {
-        if self.events().is_some() && !signals.pending().is_empty() {
-            bail!("stopped by a signal before anything was recorded");
+    /// For the moments before and after the start, because choosing and hooking many functions takes long: an error if a
+    /// signal has come.
+    pub fn check_signals(&self, signals: &mut Signals) -> Result<(), Interrupted> {
+        match self.events() {
+            Some(_) => Interrupted::check(signals),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// What says that a start or stop takes long, if functions are traced.
+    pub fn patience(&self) -> Option<Patience> {
+        self.events().map(|_| Patience::new())
     }
 
     /// Whether there is a graph.

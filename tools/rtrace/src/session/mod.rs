@@ -12,6 +12,7 @@ pub mod given;
 pub mod leftovers;
 pub mod maker;
 pub mod on_drop;
+pub mod patience;
 pub mod setup;
 pub mod tasks;
 pub mod temporary;

@@ -2,17 +2,23 @@
 
 //! What is done to a session however a recording ends.
 
+use crate::session::patience::{self, Patience};
 use control::Session;
 use terminal::say;
 use uuid::Uuid;
 
 /// Ends the trace however the recording ends.
-pub struct StopOnDrop<'a>(pub &'a Session);
+pub struct StopOnDrop<'a> {
+    /// The session.
+    pub session: &'a Session,
+    /// What says that the stop takes long.
+    pub patience: Option<Patience>,
+}
 
 impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
-        match self.0.stop() {
-            Err(error) if self.0.exists() => {
+        match patience::stop(self.session, self.patience.as_ref()) {
+            Err(error) if self.session.exists() => {
                 say(format_args!("the trace could not be stopped: {error}"));
             }
             // Who destroyed the session has stopped it.

@@ -147,7 +147,7 @@ unsafe fn make_entry(name: &str, above: *mut bindings::dentry) -> Result<*mut bi
 }
 
 impl Group<'_> {
-    /// Keeps data for as long as there are files.
+    /// Keeps data as long as the files exist.
     pub(crate) fn data<T: Send + Sync + 'static>(&mut self, data: T) -> Result<Data<T>> {
         self.dir.data(data)
     }

@@ -98,7 +98,7 @@ pub(crate) struct TextChanges {
 }
 
 impl TextChanges {
-    /// No change yet.
+    /// Without changes.
     pub(crate) fn new() -> Result<Self> {
         Ok(Self {
             count: SharedWord::new(0),
@@ -160,7 +160,7 @@ struct State {
     /// The beginning of an item that the next write continues.
     unfinished: KVVec<u8>,
     text: Option<Arc<Text>>,
-    /// Number of changes when the text was made.
+    /// Number of changes when the text was created.
     version: u64,
 }
 
@@ -296,7 +296,7 @@ impl<F: TextFile> Operations<F> {
             Some(text) if !beginning => return Ok(text.clone()),
             _ => {}
         }
-        // The version is read before the text is created, so that a change in between is not missed.
+        // The number is read before the text is created, so that a change in between is not missed.
         let version = F::changes(data).map_or(0, |changes| changes.count.load());
         let mut text = Text::new();
         let shown = F::show(data, &mut text);
@@ -364,14 +364,14 @@ impl<F: TextFile> Operations<F> {
             if count > WRITE_MAX {
                 return Err(E2BIG);
             }
-            // Without the guard and the lock, as in `read`.
+            // No guard and no lock is held, as in `read`.
             let mut input = KVVec::new();
             UserSlice::new(UserPtr::from_ptr(buffer.cast_mut().cast()), count)
                 .read_all(&mut input, GFP_KERNEL)?;
             // SAFETY: The kernel passes an open file of these operations.
             let (open, guard) = unsafe { (Self::opened(file), Guard::new(file)?) };
             let data = open.data(&guard);
-            // As ftrace: 0 bytes add nothing to a list, and are no value.
+            // As in ftrace, 0 bytes add no item to a list. They are not a value.
             if count == 0 && F::ends_item(data).is_none() {
                 return Err(EINVAL);
             }

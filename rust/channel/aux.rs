@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A CPU's AUX area: memory that producers write large chunks into, beside the buffer.
+//! A CPU's AUX area: memory beside the buffer, into which producers write large chunks.
 //!
-//! Whose bytes are whose says [`Aux`]; here are the bytes, and what wakes the
+//! [`Aux`] decides who owns which bytes. This file has the bytes, and the wake-up of the
 //! [reader](super::aux_reader).
 
 use super::aux_reader::AuxCursor;
@@ -25,9 +25,9 @@ pub(crate) struct AuxArea {
     pub(super) identity: Identity,
     pub(super) aux: Aux<Kernel>,
     pub(super) pages: KernelPages,
-    /// Unread bytes from which on the reader is woken, in discard mode.
+    /// Number of unread bytes at which the reader is woken, in discard mode.
     pub(super) watermark: u64,
-    /// Not 0 once nobody writes any more.
+    /// Non-zero once no producer writes any more.
     finished: SharedWord,
     #[pin]
     pub(super) wakeup: StreamWakeup,
@@ -36,7 +36,7 @@ pub(crate) struct AuxArea {
 }
 
 impl AuxArea {
-    /// Makes an empty area for `cpu`, which need not be online. May sleep.
+    /// Creates an empty area for `cpu`, which need not be online. May sleep.
     pub(super) fn new(setup: &Setup, cpu: u32, is_isolated: bool) -> Result<Arc<Self>> {
         let size = setup.config.aux_size;
         let pages = KernelPages::new(size, cpu).ok_or(ENOMEM)?;
@@ -53,7 +53,7 @@ impl AuxArea {
                 },
                 aux,
                 pages,
-                // As perf's, a part of it, so that there is room while it is read.
+                // As in perf, only a part of the area, so that there is room while it is read.
                 watermark: (size as u64 / 4).max(PAGE_SIZE as u64),
                 finished: SharedWord::new(0),
                 wakeup <- StreamWakeup::new(threshold, stopper, barriers, is_isolated),
@@ -63,20 +63,20 @@ impl AuxArea {
         )
     }
 
-    /// Whose it is.
+    /// The CPU of the area.
     pub(crate) fn cpu(&self) -> u32 {
         self.identity.cpu
     }
 
-    /// Whether its oldest bytes are overwritten.
+    /// Whether new bytes overwrite the oldest.
     pub(crate) fn overwrites(&self) -> bool {
         self.aux.mode() == Mode::Overwrite
     }
 
-    /// Begins a chunk, as [`Aux::begin`], and says where in memory it is.
+    /// Begins a chunk, as [`Aux::begin`]. Also returns its address.
     pub(crate) fn begin(&self, wanted: u64) -> Option<(Chunk, NonNull<u8>)> {
         let chunk = self.aux.begin(wanted)?;
-        // Below the area's size, so there is an address.
+        // The offset is below the area's size, so there is an address.
         let at = self.aux.offset(chunk.position) as usize;
         Some((chunk, self.pages.address(at)?))
     }
@@ -109,35 +109,35 @@ impl AuxArea {
         self.wakeup.wake_soon();
     }
 
-    /// Ends a chunk that nobody records any more, as [`Aux::abandon`].
+    /// Ends a chunk without its producer, as [`Aux::abandon`].
     pub(crate) fn abandon(&self, written: u64) {
         self.aux.abandon(written);
     }
 
-    /// Counts somebody who came while there was a chunk. On the area's CPU; any context, NMI included.
+    /// Counts a chunk that was refused because another was open. On the area's CPU; any context, NMI included.
     pub(crate) fn count_collision(&self) {
         self.aux.count_collision();
     }
 
-    /// What it has counted.
+    /// The area's counters.
     pub(super) fn counts(&self) -> AuxCounts {
         self.aux.counts()
     }
 
-    /// Whether nobody writes any more. To be asked before the positions are.
+    /// Whether no producer writes any more. The caller reads this before the positions.
     pub(super) fn is_finished(&self) -> bool {
         self.finished.load_acquire() != 0
     }
 
-    /// Nobody writes any more: what begins or ends a chunk does not find the area. Lets the reader see
-    /// the end. May sleep.
+    /// Ends the area: no producer finds it any more to begin or end a chunk. Lets the reader see the end. May
+    /// sleep.
     pub(super) fn finish(&self) {
-        // After everything else; pairs with `is_finished`.
+        // The store comes after all others; pairs with `is_finished`.
         self.finished.store_release(1);
         self.wakeup.waiters().wake_all();
     }
 
-    /// Whether nothing is left for a reader, and none is there now.
+    /// Whether no reader is left, and nothing is left to read.
     pub(super) fn is_read(&self) -> bool {
         !self.wakeup.is_open() && self.cursor.lock().is_at_end(self)
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The reader of an AUX area: one at a time, who has its file open.
+//! The reader of an AUX area: the code that has the area's file open, one at a time.
 //!
-//! What it gets is a packet: a page with a header ([`AuxHeader`]) and then pages of the area as they are.
-//! In discard mode there is one when a part of the area is full, and when somebody asks for what is
-//! there ([`AuxReader::flush`]). In overwrite mode somebody has to ask: then nothing is overwritten until
-//! all that was there has been read.
+//! The reader gets packets: a page with a header ([`AuxHeader`]), followed by pages of the area without change.
+//! In discard mode there is a packet when a part of the area is full, and after each [`AuxReader::flush`]. In
+//! overwrite mode only a flush makes packets. From then on, the area is not overwritten until all of them have
+//! been read.
 
 use super::aux::AuxArea;
 use super::Channel;
@@ -22,44 +22,44 @@ use kernel::sync::Arc;
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
-/// The most bytes of a packet behind its header, a multiple of the page size.
+/// Maximum size of a packet after its header, in bytes; a multiple of the page size.
 const LARGEST: u64 = 1 << 20;
 
-/// Where the reader is.
+/// Position of the reader.
 pub(super) struct AuxCursor {
-    /// A packet's first page.
+    /// First page of a packet.
     header: OwnPages,
-    /// The packet that is held, or that the reader before has left.
+    /// The packet that is held, or that the previous reader has left.
     packet: Option<Held>,
-    /// Whether it is held.
+    /// Whether the packet is held.
     is_holding: bool,
-    /// The number of the next packet.
+    /// Number of the next packet.
     sequence: u64,
-    /// The position up to which there are packets.
+    /// Position at which the last packet ends.
     until: u64,
-    /// Lost bytes that packets have told of.
+    /// Number of lost bytes that packets have reported.
     lost: u64,
-    /// Bytes that were given back.
+    /// Number of bytes that were returned.
     pub(super) read: u64,
 }
 
-/// A packet of the area's bytes from one position to another, which do not cross its end.
+/// A packet: the area's bytes from one position to another. They do not cross the area's end.
 struct Held {
     from: u64,
     to: u64,
-    /// Bytes that were lost until then.
+    /// Number of bytes that were lost before it.
     lost: u64,
-    /// Bytes of the packet that were moved out.
+    /// Number of the packet's bytes that were moved out.
     done: u64,
 }
 
 impl Held {
-    /// Where the page begins that the first byte is in.
+    /// Position of the beginning of the first byte's page.
     fn first_page(&self) -> u64 {
         self.from - self.from % PAGE
     }
 
-    /// Bytes of the packet behind its first page.
+    /// Size of the packet after its header page, in bytes.
     fn pages(&self) -> u64 {
         match self.to - self.from {
             0 => 0,
@@ -67,7 +67,7 @@ impl Held {
         }
     }
 
-    /// Of the packet, the bytes until the last that is its own.
+    /// Size of the packet up to its last own byte.
     fn content(&self) -> u64 {
         match self.to - self.from {
             0 => AuxHeader::SIZE as u64,
@@ -77,7 +77,7 @@ impl Held {
 }
 
 impl AuxCursor {
-    /// At the first byte. `header`: a page.
+    /// At the first byte. `header` must be one page.
     pub(super) fn new(header: OwnPages) -> Self {
         Self {
             header,
@@ -90,12 +90,12 @@ impl AuxCursor {
         }
     }
 
-    /// Whether there is nothing to read, and will not be.
+    /// Whether there is nothing to read, now and later.
     pub(super) fn is_at_end(&mut self, area: &AuxArea) -> bool {
         area.is_finished() && !self.find(area, true)
     }
 
-    /// Looks whether there is a packet. `finished`: whether nobody wrote any more before.
+    /// Looks for a packet. `finished`: whether the last producer had ended before this call.
     fn find(&mut self, area: &AuxArea, finished: bool) -> bool {
         if self.packet.is_some() {
             return true;
@@ -123,7 +123,7 @@ impl AuxCursor {
                 done: 0,
             });
         } else if finished && lost != self.lost {
-            // There is nothing behind these losses that would tell of them.
+            // No packet comes after these losses, so an empty packet reports them.
             self.packet = Some(Held {
                 from,
                 to: from,
@@ -134,7 +134,7 @@ impl AuxCursor {
         self.packet.is_some()
     }
 
-    /// Takes the packet that was found.
+    /// Takes the packet that [`find`](Self::find) found.
     fn take(&mut self, area: &AuxArea) -> Result<Packet> {
         let held = self.packet.as_ref().ok_or(EAGAIN)?;
         let (size, content) = (PAGE + held.pages(), held.content());
@@ -168,7 +168,7 @@ impl AuxCursor {
         })
     }
 
-    /// Gives the held packet back. `EINVAL`: none is held.
+    /// Returns the held packet. `EINVAL`: no packet is held.
     fn put(&mut self, area: &AuxArea) -> Result {
         if !self.is_holding {
             return Err(EINVAL);
@@ -185,15 +185,15 @@ impl AuxCursor {
         Ok(())
     }
 
-    /// In overwrite mode: all that was asked for was read, so the area is overwritten again.
+    /// In overwrite mode, lets producers overwrite the area again, after all flushed packets were read.
     fn let_go(&self, area: &AuxArea) {
-        // Who only reads what is left keeps it.
+        // A finished area keeps its remaining bytes.
         if !area.is_finished() {
             area.aux.release();
         }
     }
 
-    /// Leaves the held packet as if it had not been taken.
+    /// Puts the held packet back as if it had not been taken.
     fn unget(&mut self) {
         self.is_holding = false;
         if let Some(packet) = &mut self.packet {
@@ -201,8 +201,8 @@ impl AuxCursor {
         }
     }
 
-    /// The reader goes. In overwrite mode nothing is kept for the next one while others write: what is
-    /// there then may have another beginning, so it is another packet.
+    /// Ends the reader's use. While producers still write in overwrite mode, the next reader inherits no
+    /// packet. Its first packet may begin elsewhere, so it has another number.
     fn leave(&mut self, area: &AuxArea) {
         self.unget();
         if area.overwrites() && !area.is_finished() {
@@ -214,11 +214,12 @@ impl AuxCursor {
     }
 }
 
-/// The one reader of an area.
+/// The only reader of an area.
 pub(crate) struct AuxReader(Arc<AuxArea>);
 
 impl AuxReader {
-    /// Becomes the reader of `cpu`'s area. `ENODATA`: it has none; `EBUSY`: there is a reader. May sleep.
+    /// Becomes the reader of `cpu`'s area. Errors: `ENODATA` if there is none, `EBUSY` if it has a reader. May
+    /// sleep.
     pub(crate) fn new(channel: &Channel, cpu: u32) -> Result<Self> {
         let area = channel.area_to_keep(cpu).ok_or_else(enodata)?;
         if !area.wakeup.open(cpu) {
@@ -227,8 +228,8 @@ impl AuxReader {
         Ok(Self(area))
     }
 
-    /// Takes the oldest packet. `EAGAIN`: there is none now; `ENODATA`: there will be none; `EBUSY`: one
-    /// is held. May sleep.
+    /// Takes the oldest packet. Errors: `EAGAIN` if there is none now, `ENODATA` if there will be none, `EBUSY`
+    /// if one is held. May sleep.
     pub(crate) fn get(&self) -> Result<Packet> {
         let area = &self.0;
         let mut cursor = area.cursor.lock();
@@ -243,29 +244,29 @@ impl AuxReader {
         }
     }
 
-    /// Gives the held packet back. `EINVAL`: none is held.
+    /// Returns the held packet. `EINVAL`: no packet is held.
     pub(crate) fn put(&self) -> Result {
         self.0.cursor.lock().put(&self.0)
     }
 
-    /// Leaves the held packet as if it had not been taken.
+    /// Puts the held packet back as if it had not been taken.
     pub(crate) fn unget(&self) {
         self.0.cursor.lock().unget();
     }
 
-    /// Has packets of all that is there now.
+    /// Makes packets of all that is in the area now.
     pub(crate) fn flush(&self) {
         let area = &self.0;
         let mut cursor = area.cursor.lock();
         let from = area.aux.hold();
         cursor.until = area.aux.head();
         if from == cursor.until {
-            // There is nothing whose return would let go.
+            // There is no packet whose return would release the area.
             cursor.let_go(area);
         }
     }
 
-    /// Moves bytes of the held packet into a pipe. 0 at its end; `EINVAL`: none is held.
+    /// Moves bytes of the held packet into a pipe. Returns 0 at its end. `EINVAL`: no packet is held.
     pub(crate) fn splice(&self, pipe: &mut Pipe, len: usize) -> Result<usize> {
         let area = &self.0;
         let cursor = &mut *area.cursor.lock();
@@ -293,7 +294,7 @@ impl AuxReader {
         Ok(moved)
     }
 
-    /// What poll(2) answers.
+    /// Events for poll(2).
     pub(crate) fn poll(&self, file: &File, table: &PollTable<'_>) -> u32 {
         use crate::sys::bindings::{POLLERR, POLLHUP, POLLIN, POLLRDNORM};
         let area = &self.0;
@@ -301,7 +302,7 @@ impl AuxReader {
             return POLLERR;
         }
         let mut cursor = area.cursor.lock();
-        // First, as in `get`.
+        // Read before the positions, as in `get`.
         let finished = area.is_finished();
         if cursor.find(area, finished) {
             POLLIN | POLLRDNORM

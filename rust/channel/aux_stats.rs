@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a channel's AUX areas have counted: the text of its `aux_stats` file.
+//! Counters of a channel's AUX areas: the text of its `aux_stats` file.
 
 use super::Channel;
 use crate::ring::aux::AuxCounts;
@@ -8,14 +8,14 @@ use crate::sys::cpu;
 use core::fmt::{self, Write};
 use kernel::prelude::*;
 
-/// What was counted on each CPU that has, or needed, an area.
+/// The counters of each CPU that has an area, or that needed one.
 #[derive(Default)]
 pub(crate) struct AuxTable(KVec<(u32, [u64; 7])>);
 
 impl AuxTable {
     const NAMES: &'static str = "cpu chunks bytes read overwritten refused lost collisions";
 
-    /// The counts at this moment; exact when the trace is over. May sleep.
+    /// The current counts. They are exact when the trace is over. May sleep.
     pub(crate) fn of(channel: &Channel) -> Result<Self> {
         let mut rows = KVec::new();
         for cpu in cpu::possible() {

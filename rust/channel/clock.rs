@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The clocks that a trace can have.
+//! The clocks of a trace.
 
 use super::platform::Kernel;
 use super::Channel;
@@ -15,7 +15,7 @@ use kernel::sync::Arc;
 
 const NSEC_PER_SEC: u64 = 1_000_000_000;
 
-/// Which clock a trace's times are of.
+/// The clock of a trace's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClockKind {
     /// The processor's time stamp counter: one instruction.
@@ -28,10 +28,10 @@ pub(crate) enum ClockKind {
 }
 
 impl ClockKind {
-    /// The names of all, as the `clock` file has them.
+    /// The names of all clocks, as in the `clock` file.
     pub(crate) const NAMES: [&'static str; 2] = ["tsc", "mono"];
 
-    /// The clock called `name`, if this machine has it.
+    /// The clock with this name, if this machine has it.
     pub(crate) fn by_name(name: &str) -> Option<Self> {
         match name {
             "tsc" => Some(Self::Tsc {
@@ -42,7 +42,7 @@ impl ClockKind {
         }
     }
 
-    /// The cheapest that can be trusted here.
+    /// The cheapest reliable clock of this machine.
     pub(crate) fn best() -> Self {
         Self::by_name("tsc").unwrap_or(Self::Monotonic)
     }
@@ -55,7 +55,7 @@ impl ClockKind {
         }
     }
 
-    /// It, for the buffer of a CPU.
+    /// The clock, as a CPU's buffer reads it.
     pub(super) fn reader(self) -> TraceClock<Kernel> {
         match self {
             Self::Tsc { .. } => TraceClock::tsc(),
@@ -73,7 +73,7 @@ impl ClockKind {
         NonZeroU64::new(frequency).unwrap_or(NonZeroU64::MIN)
     }
 
-    /// The time.
+    /// The current time.
     pub(crate) fn now(self) -> u64 {
         match self {
             Self::Tsc { .. } => tsc(),
@@ -81,10 +81,10 @@ impl ClockKind {
         }
     }
 
-    /// Its description in a trace that starts now; `boot_id` in text form.
+    /// Its description in a trace that starts now. `boot_id` is in text form.
     pub(crate) fn describe(self, boot_id: &str) -> tsdl::Clock<'_> {
         let frequency = self.frequency().get();
-        // Of some tries, the one with the shortest time between the two readings of the clock.
+        // Of several tries, the one with the shortest time between the two readings of the clock is used.
         let mut best = (u64::MAX, 0, 0);
         for _ in 0..8 {
             let before = self.now();
@@ -96,7 +96,7 @@ impl ClockKind {
             }
         }
         let (_, now, real) = best;
-        // Seconds and the rest apart: a product of the whole would not fit.
+        // Seconds and the rest are computed apart: a product of both would overflow.
         let mut offset_s = (real / NSEC_PER_SEC) as i64 - (now / frequency) as i64;
         let mut offset =
             (real % NSEC_PER_SEC * frequency / NSEC_PER_SEC) as i64 - (now % frequency) as i64;
@@ -139,20 +139,20 @@ impl Missed {
         self.ticks.load()
     }
 
-    /// The time, as records have it.
+    /// The current time, as records have it.
     pub(crate) fn now(&self) -> u64 {
         self.clock.now().wrapping_add(self.ticks())
     }
 }
 
-/// Keeps the times of a trace right over leaps of its clock.
+/// Corrects the times of a trace after leaps of its clock.
 pub(crate) struct ClockFollower {
     missed: Arc<Missed>,
     channels: KVec<Arc<Channel>>,
 }
 
 impl ClockFollower {
-    /// Follows for the channels of a trace, whose buffers add `missed` to their clock's readings.
+    /// Follows the clock for the channels of a trace. Their buffers add `missed` to the clock's readings.
     pub(crate) fn new(missed: &Arc<Missed>, channels: &[Arc<Channel>]) -> Result<Self> {
         let mut all = KVec::with_capacity(channels.len(), GFP_KERNEL)?;
         for channel in channels {
@@ -174,7 +174,7 @@ impl clock::FollowClock for ClockFollower {
         if more != 0 {
             let ticks = &self.missed.ticks;
             ticks.store(ticks.load().wrapping_add(more));
-            // After the ticks, so that every stopped context adds them.
+            // Set after the ticks, so that each stopped context adds them.
             for channel in &self.channels {
                 channel.watch_gates();
             }

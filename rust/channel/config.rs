@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A channel's settings, and what values they may have: the one place that checks them.
+//! A channel's settings, and their valid values. Only this file checks them.
 
 use super::platform::BarrierPolicy;
 use super::watermark::Watermark;
@@ -14,24 +14,23 @@ use kernel::prelude::*;
 pub(crate) struct Config {
     /// The behaviour when the buffer is full.
     pub(crate) mode: Mode,
-    /// Bytes in a sub-buffer.
+    /// Size of a sub-buffer in bytes.
     pub(crate) subbuf_size: usize,
-    /// Sub-buffers of a buffer.
+    /// Number of sub-buffers in a buffer.
     pub(crate) subbuf_count: usize,
-    /// How often a packet that is not full is closed while its stream is read, in microseconds;
-    /// 0: never.
+    /// Period in microseconds after which a partly filled packet is closed while its stream is read; 0: never.
     pub(crate) switch_period_us: u32,
-    /// How often readers are woken if there is something to read, in microseconds; 0: never.
+    /// Period in microseconds after which readers are woken if there is something to read; 0: never.
     pub(crate) read_period_us: u32,
-    /// How much there must be for them to be woken before.
+    /// Amount of unread data at which readers are woken earlier.
     pub(crate) watermark: Watermark,
     /// Whether the memory of a snapshot is kept for the next one.
     pub(crate) keeps_snapshot_memory: bool,
-    /// Bytes of the AUX area that each CPU has beside its buffer; 0: none.
+    /// Size in bytes of each CPU's AUX area; 0: no area.
     pub(crate) aux_size: usize,
     /// The side that pays for the order between writer and reader. (The default is a parameter of the module.)
     pub(crate) barriers: BarrierPolicy,
-    /// Where positions begin (a parameter of the module, for tests of their wrap).
+    /// First position. A parameter of the module, for tests of their wrap.
     pub(crate) origin: u64,
 }
 
@@ -50,14 +49,14 @@ impl Config {
         origin: 0,
     };
 
-    /// The largest buffer, in bytes: sizes and positions in it are far from any overflow.
+    /// Maximum size of a buffer in bytes. Sizes and positions in it cannot overflow.
     const MAX_BUFFER: usize = 1 << 40;
-    /// The most sub-buffers.
+    /// Maximum number of sub-buffers.
     const MAX_COUNT: usize = 1 << 16;
-    /// The shortest period, in microseconds: a timer must leave time for anything else.
+    /// Minimum period in microseconds. A shorter one would leave the CPU no time for other work.
     const MIN_PERIOD_US: u32 = 100;
 
-    /// With the least memory that a buffer can have.
+    /// These settings with the smallest possible buffer.
     pub(crate) fn smallest(self) -> Self {
         Self {
             subbuf_size: PAGE_SIZE,
@@ -66,7 +65,7 @@ impl Config {
         }
     }
 
-    /// With another sub-buffer size.
+    /// These settings with another sub-buffer size.
     pub(crate) fn with_subbuf_size(self, size: usize) -> Result<Self, ConfigRefusal> {
         if !size.is_power_of_two() {
             return Err(ConfigRefusal("subbuf_size must be a power of two"));
@@ -81,7 +80,7 @@ impl Config {
         .checked()
     }
 
-    /// With another number of sub-buffers.
+    /// These settings with another number of sub-buffers.
     pub(crate) fn with_subbuf_count(self, count: usize) -> Result<Self, ConfigRefusal> {
         if !count.is_power_of_two() || count < 2 {
             return Err(ConfigRefusal(
@@ -98,7 +97,7 @@ impl Config {
         .checked()
     }
 
-    /// With another size of the AUX area.
+    /// These settings with another size of the AUX area.
     pub(crate) fn with_aux_size(self, size: usize) -> Result<Self, ConfigRefusal> {
         if size != 0 && (!size.is_power_of_two() || size < PAGE_SIZE) {
             return Err(ConfigRefusal(
@@ -114,7 +113,7 @@ impl Config {
         })
     }
 
-    /// With another switch period.
+    /// These settings with another switch period.
     pub(crate) fn with_switch_period(self, us: u32) -> Result<Self, ConfigRefusal> {
         Ok(Self {
             switch_period_us: Self::period(us)?,
@@ -122,7 +121,7 @@ impl Config {
         })
     }
 
-    /// With another read period.
+    /// These settings with another read period.
     pub(crate) fn with_read_period(self, us: u32) -> Result<Self, ConfigRefusal> {
         Ok(Self {
             read_period_us: Self::period(us)?,
@@ -147,7 +146,7 @@ impl Config {
     }
 }
 
-/// Why a setting was refused, for people.
+/// Reason why a setting was refused, as text for the user.
 #[derive(Clone, Copy)]
 pub(crate) struct ConfigRefusal(pub(crate) &'static str);
 

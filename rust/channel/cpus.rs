@@ -8,20 +8,20 @@ use kernel::prelude::*;
 
 /// A set of CPUs.
 pub(crate) enum CpuSet {
-    /// Every one, also such as will come.
+    /// Each CPU, including those that come online later.
     All,
-    /// Those with a bit, from CPU 0 on.
+    /// The CPUs whose bit is set, from CPU 0 on.
     Some(KVec<u64>),
 }
 
 impl CpuSet {
-    /// None.
+    /// The empty set.
     pub(crate) fn none() -> Result<Self> {
         let words = (cpu::count() as usize).div_ceil(64);
         Ok(Self::Some(KVec::from_elem(0, words, GFP_KERNEL)?))
     }
 
-    /// Puts `cpu` in.
+    /// Adds `cpu`.
     pub(crate) fn add(&mut self, cpu: u32) {
         if let Self::Some(words) = self {
             if let Some(word) = words.get_mut(cpu as usize / 64) {
@@ -30,7 +30,7 @@ impl CpuSet {
         }
     }
 
-    /// Whether `cpu` is in it. Any context.
+    /// Whether the set has `cpu`. Any context.
     pub(crate) fn has(&self, cpu: u32) -> bool {
         match self {
             Self::All => true,
@@ -40,7 +40,7 @@ impl CpuSet {
         }
     }
 
-    /// Writes it as the kernel writes lists of CPUs (`0-3,5`), or `all`.
+    /// Writes the set as a list in the kernel's form (`0-3,5`), or `all`.
     pub(crate) fn write(&self, out: &mut dyn fmt::Write) -> fmt::Result {
         if let Self::All = self {
             return out.write_str("all");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where a stream's reader is: packet by packet through a buffer; and the packet that it holds.
+//! Position of a stream's reader, which takes a buffer's packets one by one; and the packet that it holds.
 
 use super::config::Config;
 use super::platform::Kernel;
@@ -19,7 +19,7 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::uaccess::UserSliceWriter;
 
-/// Where a buffer's reader is.
+/// Position of a buffer's reader.
 pub(super) struct Cursor {
     pub(super) reader: Reader,
     /// Whether the reader holds a packet.
@@ -27,22 +27,22 @@ pub(super) struct Cursor {
     pub(super) snapshot: Snapshot,
     /// Whether a program maps the buffer's memory.
     pub(super) is_mapped: bool,
-    /// Packets given to readers and put back.
+    /// Number of packets that readers took and returned.
     pub(super) packets: u64,
-    /// Records in them.
+    /// Number of records in them.
     pub(super) records: u64,
-    /// Whether a reader has seen the end of the trace: nothing is here any more.
+    /// Whether a reader has seen the end of the trace: no packet is left.
     pub(super) ended: bool,
-    /// What is known of the packets that were given back.
+    /// State after the packets that were returned.
     pub(super) seen: Seen,
 }
 
-/// What a reader knows of a stream, and the reader after it, too.
+/// State of a stream's reading, which the next reader inherits.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Seen {
-    /// The number of the next packet, if none is overwritten before.
+    /// Number of the next packet, if no packet is overwritten before.
     pub(crate) next: u64,
-    /// Records that were discarded until the last packet was closed.
+    /// Number of records that were discarded before the last packet was closed.
     pub(crate) discarded: u64,
 }
 
@@ -50,23 +50,23 @@ pub(crate) struct Seen {
 pub(super) struct HeldPacket {
     packet: Packet,
     memory: PacketMemory<Arc<KernelPages>>,
-    /// The packet without what its reader may not see, in pages that no other packet ever uses. The buffer's
-    /// own bytes stay as they are.
+    /// Copy of the packet without what its reader may not see. The copy has pages that no other packet ever
+    /// uses. The buffer's own bytes stay unchanged.
     censored: Option<OwnPages>,
-    /// What is known when it was read.
+    /// State after this packet.
     seen: Seen,
-    /// Bytes moved out.
+    /// Number of bytes that were moved out.
     done: u64,
-    /// Taken by read(2) on its own account, which gives it back itself.
+    /// read(2) has taken the packet without a request for it, and returns it itself.
     by_read: bool,
 }
 
 impl HeldPacket {
-    /// Hides from the reader what `censor` does not let through. The copy is near `cpu`. May sleep.
+    /// Makes a copy of the packet, near `cpu`, that has only what `censor` lets through. May sleep.
     pub(super) fn censor(&mut self, cpu: u32, censor: &impl Censor) -> Result {
         let mut copy = OwnPages::new(self.packet.size as usize, cpu).ok_or(ENOMEM)?;
         let content = self.content();
-        // The padding stays 0: the buffer has there what earlier packets left.
+        // The copy's padding is 0. In the buffer the padding has bytes of earlier packets.
         let shown = copy.bytes_mut().get_mut(..content.len()).ok_or(EIO)?;
         shown.copy_from_slice(content);
         censor.censor(shown)?;
@@ -74,7 +74,7 @@ impl HeldPacket {
         Ok(())
     }
 
-    /// Its description for the reader.
+    /// The packet's description for the reader.
     pub(super) fn describe(&self) -> MappedPacket {
         MappedPacket {
             packet: self.packet,
@@ -82,12 +82,12 @@ impl HeldPacket {
         }
     }
 
-    /// Its content, as its reader sees it.
+    /// The packet's content, as its reader sees it.
     pub(super) fn content(&self) -> &[u8] {
         self.bytes(0, self.packet.content as usize)
     }
 
-    /// Moves pages of it into a pipe. 0 at its end.
+    /// Moves pages of the packet into a pipe. Returns 0 at its end.
     pub(super) fn splice(&mut self, pipe: &mut Pipe, len: usize) -> Result<usize> {
         let (pages, from) = match &self.censored {
             Some(copy) => (copy.pages(), 0),
@@ -99,8 +99,8 @@ impl HeldPacket {
         Ok(moved)
     }
 
-    /// Copies bytes of it that were not moved out yet. 0 at its end. May sleep until the user memory is there,
-    /// which may be never.
+    /// Copies bytes of the packet that were not moved out yet. Returns 0 at its end. May sleep until the user
+    /// memory is present, possibly for ever.
     pub(super) fn copy_out(&mut self, out: &mut UserSliceWriter) -> Result<usize> {
         let len = self.left(out.len());
         out.write_slice(self.bytes(self.done, len))?;
@@ -108,7 +108,7 @@ impl HeldPacket {
         Ok(len)
     }
 
-    /// Whether read(2) has taken it, and has copied all of it.
+    /// Whether read(2) has taken the packet, and has copied all of it.
     pub(super) fn is_read(&self) -> bool {
         self.by_read && self.left(1) == 0
     }
@@ -117,7 +117,7 @@ impl HeldPacket {
         (self.packet.size.saturating_sub(self.done) as usize).min(at_most)
     }
 
-    /// Bytes of it, as its reader sees them.
+    /// Bytes of the packet, as its reader sees them.
     fn bytes(&self, from: u64, len: usize) -> &[u8] {
         match &self.censored {
             Some(copy) => {
@@ -149,9 +149,9 @@ impl Cursor {
         self.is_holding
     }
 
-    /// Takes the oldest packet; none is held. `finished`: whether the trace was over before the
-    /// ring is asked here, so that what the ring says is final. `EAGAIN`: there is none now;
-    /// `ENODATA`: there will be none.
+    /// Takes the oldest packet. No packet may be held. `finished`: whether the trace was over before this call;
+    /// then the ring's state is final. Errors: `EAGAIN` if there is no packet now, `ENODATA` if there will be
+    /// none.
     pub(super) fn take(
         &mut self,
         buffer: &Buffer,
@@ -190,7 +190,7 @@ impl Cursor {
         }
         let mut taken = buffer.ring().get(&mut self.reader);
         if taken.is_err() && finished {
-            // There may be room now to report losses that found none before.
+            // There may be room now for a report of losses that found none before.
             buffer.report_losses();
             taken = buffer.ring().get(&mut self.reader);
         }
@@ -203,7 +203,7 @@ impl Cursor {
         })
     }
 
-    /// Gives the held packet back.
+    /// Returns the held packet.
     pub(super) fn put(&mut self, buffer: &Buffer, held: HeldPacket) {
         self.is_holding = false;
         self.seen = held.seen;
@@ -225,7 +225,7 @@ impl Cursor {
         }
     }
 
-    /// Puts the held packet, if any, back as if it had not been taken.
+    /// Puts the held packet back, if there is one, as if it had not been taken.
     pub(super) fn unget(&mut self, buffer: &Buffer) {
         self.is_holding = false;
         self.snapshot.unget();
@@ -233,7 +233,7 @@ impl Cursor {
     }
 }
 
-/// Number and bytes in use of a finished packet, and the records that were discarded until then.
+/// Number, content size in bytes and discarded records in the header of a finished packet.
 fn header(packet: &PacketMemory<Arc<KernelPages>>) -> (u64, u64, u64) {
     (
         packet.word(core::mem::offset_of!(PacketHeader, packet_seq_num)),

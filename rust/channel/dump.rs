@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The buffers, listed for who reads a dump of the kernel's memory: [`abi::dump`](crate::abi::dump) has the
-//! layout.
+//! List of the buffers, for programs that read a dump of the kernel's memory. [`abi::dump`](crate::abi::dump)
+//! has the layout.
 //!
-//! Nobody reads the list while the kernel runs. It is right at any moment, for the kernel may go down at
-//! any: a buffer is in it from before its first record until it is freed. All of it is in pages of its own, for
-//! the reason that [`PageArray`](crate::sys::page_array::PageArray) has.
+//! No program reads the list while the kernel runs. But the kernel may crash at any moment, so the list is
+//! always valid: a buffer is in it from before its first record until it is freed. The list has pages of its
+//! own, for the reason that [`PageArray`](crate::sys::page_array::PageArray) gives.
 
 use super::Setup;
 use crate::abi::dump::{DumpEntry, DumpText, DumpTrace, Root, MAGIC, VERSION};
@@ -24,18 +24,18 @@ static ROOT: Root<SharedWord> = Root {
     first: SharedWord::new(0),
 };
 
-/// The buffers that there are. There must be one object.
+/// All buffers. There must be one object.
 #[pin_data]
 pub(crate) struct Listing {
-    /// From the last to the first.
+    /// From the last entry of the list to the first.
     #[pin]
     entries: Mutex<KVec<VBox<DumpEntry<SharedWord>>>>,
 }
 
 impl Listing {
-    /// With no buffer.
+    /// Creates an empty list.
     pub(crate) fn new() -> Result<Arc<Self>> {
-        // Besides, the compiler knows by this that others read it.
+        // This also makes the compiler assume that other code reads `ROOT`.
         ROOT.address.store(address(&ROOT));
         Arc::pin_init(
             pin_init!(Self {
@@ -45,7 +45,7 @@ impl Listing {
         )
     }
 
-    /// Puts a buffer in front; where its entry is from now on.
+    /// Puts a buffer at the front. Returns the address of its entry.
     fn add(&self, entry: VBox<DumpEntry<SharedWord>>) -> Result<u64> {
         let mut entries = self.entries.lock();
         entry.next.store(ROOT.first.load());
@@ -115,7 +115,7 @@ impl OwnedText {
 }
 
 impl ListedTrace {
-    /// One that has this metadata now. May sleep.
+    /// A trace with this metadata. May sleep.
     pub(crate) fn new(listing: &Arc<Listing>, uuid: Uuid, metadata: &str) -> Result<Arc<Self>> {
         let text = OwnedText::new(metadata)?;
         let trace = DumpTrace {
@@ -133,7 +133,7 @@ impl ListedTrace {
         )
     }
 
-    /// It has this from now on. On failure that of before stays. May sleep.
+    /// Replaces the metadata. On failure the old metadata stays. May sleep.
     pub(crate) fn set_metadata(&self, metadata: &str) -> Result {
         let next = OwnedText::new(metadata)?;
         let mut text = self.text.lock();
@@ -145,16 +145,16 @@ impl ListedTrace {
     }
 }
 
-/// A buffer in the list. Dropping it takes it out.
+/// A buffer in the list. The drop removes it.
 pub(super) struct ListedBuffer {
     trace: Arc<ListedTrace>,
-    /// Where its entry is.
+    /// Address of its entry.
     at: u64,
 }
 
 impl ListedBuffer {
-    /// Lists the buffer of `cpu`, of a channel that is set up so. `EINVAL`: the channel's name is too long.
-    /// May sleep.
+    /// Lists the buffer of `cpu` in a channel with this setup. `EINVAL`: the channel's name is too long. May
+    /// sleep.
     pub(super) fn new(setup: &Setup, cpu: u32) -> Result<Self> {
         let name = setup.name.to_bytes();
         let mut padded = [0; NAME_MAX];
@@ -178,14 +178,14 @@ impl ListedBuffer {
         })
     }
 
-    /// Its slots are there.
+    /// Stores the address of the buffer's slots.
     pub(super) fn slots<T>(&self, slots: &[T]) {
         let at = slots.as_ptr().expose_provenance();
         let listing = &self.trace.listing;
         listing.change(self.at, |entry| entry.slots.store(at as u64));
     }
 
-    /// The sub-buffers of a bank are there; [`None`]: it has none any more.
+    /// Stores the address of a bank's sub-buffers; [`None`]: the bank has none any more.
     pub(super) fn subbufs(&self, bank: Bank, first: Option<NonNull<u8>>) {
         let at = first.map_or(0, |first| first.as_ptr().expose_provenance());
         let listing = &self.trace.listing;
@@ -205,7 +205,7 @@ impl Drop for ListedBuffer {
     }
 }
 
-/// Where something is, for who reads a dump.
+/// Address of an object, for programs that read a dump.
 fn address<T>(of: &T) -> u64 {
     core::ptr::from_ref(of).expose_provenance() as u64
 }

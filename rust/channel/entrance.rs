@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The part of a channel that probes own: the way to its buffers, and the counter of records that find none.
+//! The part of a channel that probes own: the ways to its buffers, and the counter of records without buffer.
 //!
-//! A probe that may sleep can outlive its channel. The entrance is small, and the buffers are not its own.
+//! A probe that may sleep can outlive its channel. So the entrance is small, and does not own the buffers.
 
 use super::clock::ClockKind;
 use super::cpus::CpuSet;
@@ -15,14 +15,14 @@ use crate::sys::percpu::PerCpu;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// See the [module](self).
+/// See the [module documentation](self).
 pub(crate) struct Entrance {
-    /// Non-zero while records are taken.
+    /// Non-zero while records are accepted.
     pub(super) active: SharedWord,
     ways: Ways,
-    /// Where a probe is diverted to that looks at records first.
+    /// The ways of a diverted probe, which examines records first.
     closed: Ways,
-    /// Records fired on each CPU while it had no buffer.
+    /// Number of records of each CPU that fired while it had no buffer.
     no_buffer: PerCpu<LocalWord>,
     cpus: Arc<CpuSet>,
     layout: Layout,
@@ -30,7 +30,7 @@ pub(crate) struct Entrance {
 }
 
 impl Entrance {
-    /// Makes the entrance of a channel that takes no records yet. May sleep.
+    /// Creates the entrance of a channel that accepts no records yet. May sleep.
     pub(super) fn new(ways: Ways, setup: &Setup) -> Result<Self> {
         let has_usual_format = matches!(
             (setup.layout, setup.clock),
@@ -52,12 +52,12 @@ impl Entrance {
         &self.ways
     }
 
-    /// A route to the buffers. While it is diverted it leads to gates that stay closed.
+    /// A route to the buffers. While it is diverted, its gates stay closed.
     pub(crate) fn route(&self) -> Route {
         Route::new(self.ways.clone(), self.closed.clone())
     }
 
-    /// The event header that all records have.
+    /// The event header of all records.
     pub(crate) fn layout(&self) -> Layout {
         self.layout
     }
@@ -72,19 +72,19 @@ impl Entrance {
         &self.cpus
     }
 
-    /// Whether records are taken: while this says so, each recorded CPU's gate is open that has a
-    /// buffer. Any context.
+    /// Whether records are accepted. While this is true, the gate of each recorded CPU that has a buffer is
+    /// open. Any context.
     pub(crate) fn is_active(&self) -> bool {
         self.active.load() != 0
     }
 
-    /// Whether the CPU that this runs on is recorded. Any context.
+    /// Whether the current CPU is recorded. Any context.
     pub(crate) fn records_this_cpu(&self, _guard: &NoPreempt) -> bool {
         self.cpus.has(Task::current().cpu() as u32)
     }
 
-    /// Looks at somebody who was stopped on the way to a buffer, with a record of `least` bytes or
-    /// more. If that is refused, it is counted. Any context, NMI included.
+    /// Decides on a writer that was stopped on its way to a buffer, with a record of at least `least` bytes.
+    /// Counts the record if it is refused. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn admit<'a>(&self, waiting: Waiting<'a>, least: u64) -> Option<Entered<'a>> {
         match waiting.pass() {
@@ -110,14 +110,14 @@ impl Entrance {
         }
     }
 
-    /// Counts a record that there is no buffer for, while the trace is active. Any context, NMI included.
+    /// Counts a record of a CPU without buffer, while the trace is active. Any context, NMI included.
     pub(crate) fn count_no_buffer(&self, guard: &NoPreempt) {
         if self.active.load() != 0 {
             self.no_buffer.this_cpu(guard).increment();
         }
     }
 
-    /// Records of `cpu` that there was no buffer for.
+    /// Number of records of `cpu` that found no buffer.
     pub(super) fn no_buffer(&self, cpu: u32) -> u64 {
         self.no_buffer.of(cpu).map_or(0, LocalWord::load)
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A channel: one buffer per CPU, and what makes packets of what is in them.
+//! A channel: one buffer per CPU, and the code that makes packets of their records.
 //!
-//! An event comes in by [`Channel::buffers`] (any context) and goes out by a [`stream`] and its
-//! [`reader`] (a thread). Between them are the [`ring`](crate::ring), which says whose bytes are
-//! whose, and the [memory](crate::record::memory) they are in.
+//! A record comes in by a probe's [`Route`] (any context). A [`stream`] and its [`reader`] (a thread) hand the
+//! packets out. Between them, the [`ring`](crate::ring) decides who owns which bytes of the
+//! [memory](crate::record::memory).
 
 pub(crate) mod aux;
 pub(crate) mod aux_reader;
@@ -64,33 +64,33 @@ type Gates = record::gate::Gates<Kernel, Buffer>;
 /// The ways to the buffers of all CPUs.
 pub(crate) type Ways = record::gate::Ways<Kernel, Buffer>;
 
-/// The way of a probe to the buffers, or past them.
+/// The route of a probe: to the buffers, or past them.
 pub(crate) type Route = record::gate::Route<Kernel, Buffer>;
 
-/// Being on a CPU whose buffer takes a record.
+/// A writer on a CPU whose buffer accepts a record.
 pub(crate) type Entered<'a> = record::buffer::Entered<'a, Kernel>;
 
-/// Being on a CPU whose buffer may take a record.
+/// A writer on a CPU whose buffer may accept a record.
 pub(crate) type Waiting<'a> = record::buffer::Waiting<'a, Kernel>;
 
-/// A record that is being laid down, in the common case.
+/// A record that is being written, in the common case.
 pub(crate) type BegunOpen<'a> = record::buffer::BegunOpen<'a, Kernel>;
 
-/// A record that is being laid down, in any case.
+/// A record that is being written, in any case.
 pub(crate) type Begun<'a> = record::buffer::Begun<'a, Kernel>;
 
-/// What makes one channel of one trace different from others.
+/// The properties of a channel in a trace.
 #[derive(Clone)]
 pub(crate) struct Setup {
     /// Sizes, mode and periods.
     pub(crate) config: Config,
-    /// The CPUs that are recorded; others get no buffer.
+    /// The CPUs that are recorded; the others get no buffer.
     pub(crate) cpus: Arc<CpuSet>,
     /// The channel's name.
     pub(crate) name: Arc<CString>,
-    /// The event header that all its records have.
+    /// The event header of all its records.
     pub(crate) layout: Layout,
-    /// The clock that all its times are of.
+    /// The clock of all its times.
     pub(crate) clock: ClockKind,
     /// Ticks that the clock has missed since the trace began.
     pub(crate) missed: Arc<Missed>,
@@ -98,11 +98,11 @@ pub(crate) struct Setup {
     pub(crate) uuid: Uuid,
     /// The channel's stream class in the trace.
     pub(crate) stream_id: u32,
-    /// Counts the packets that are finished, where a stop waits for some.
+    /// Counts finished packets, if a stop waits for a number of them.
     pub(crate) stopper: Arc<Stopper>,
-    /// Where the buffers are; [`None`]: in memory that is allocated.
+    /// Reserved memory for the buffers; [`None`]: they are in allocated memory.
     pub(crate) region: Option<Arc<Recorded>>,
-    /// The trace, for who reads a dump.
+    /// The trace, for programs that read a dump.
     pub(crate) listed: Arc<ListedTrace>,
 }
 
@@ -110,26 +110,26 @@ pub(crate) struct Setup {
 ///
 /// Lives from the start of a trace until the last reader has closed its stream.
 pub(crate) struct Channel {
-    /// All probes of the trace go through here.
+    /// All probes of the trace use it.
     entrance: Arc<Entrance>,
-    /// The buffers, filled before a CPU first comes up; open while records are taken.
+    /// The buffers. Each is stored before its CPU first comes up. Its gate is open while records are accepted.
     buffers: Gates,
     cpus: PerCpu<PerCpuState>,
     setup: Setup,
-    /// Not 0 once the CPUs that were online at the beginning have their buffers: from then on a
-    /// CPU that comes may do without.
+    /// Non-zero once the CPUs that were online at the beginning have their buffers. From then on, a CPU that
+    /// comes online may lack a buffer.
     complete: SharedWord,
 }
 
-/// What each CPU has of a channel besides its buffer.
+/// A CPU's part of a channel, except its buffer.
 struct PerCpuState {
-    /// Filled with the buffer.
+    /// Stored together with the buffer.
     stream: OnceArc<Stream>,
-    /// Filled with the buffer.
+    /// Stored together with the buffer.
     timers: OnceArc<Timers>,
-    /// Filled before the buffer, if the channel has AUX areas.
+    /// Stored before the buffer, if the channel has AUX areas.
     area: OnceArc<AuxArea>,
-    /// Chunks for which this CPU had none.
+    /// Number of chunks for which this CPU had no area.
     no_area: LocalWord,
 }
 
@@ -184,8 +184,8 @@ impl Timers {
 }
 
 impl Channel {
-    /// Makes a channel without buffers; watching it with [`sys::hotplug`](crate::sys::hotplug)
-    /// gives each CPU one that is online or comes up.
+    /// Creates a channel without buffers. A watch of [`sys::hotplug`](crate::sys::hotplug) then gives a buffer
+    /// to each CPU that is online or comes up.
     pub(crate) fn new(setup: Setup) -> Result<Self> {
         let buffers = Gates::new().ok_or(ENOMEM)?;
         let entrance = Entrance::new(buffers.ways().clone(), &setup)?;
@@ -198,62 +198,61 @@ impl Channel {
         })
     }
 
-    /// What it was made with.
+    /// The setup that it was created with.
     pub(crate) fn setup(&self) -> &Setup {
         &self.setup
     }
 
-    /// Records are taken from now on. All CPUs have got their buffers. May sleep.
+    /// Starts to accept records. All CPUs must have their buffers. May sleep.
     pub(crate) fn start(&self) {
-        // A CPU that comes looks at `active`, and opens its own gate.
+        // A CPU that comes online later reads `active`, and opens its own gate.
         let _cpus = NoHotplug::new();
         self.complete.store(1);
         cpu::possible().for_each(|cpu| self.buffers.open(cpu));
-        // Last: what a CPU fires before its gate opens is no loss; it came before the start.
+        // Set last: an event that fires before its CPU's gate opens is no loss, as it precedes the start.
         self.entrance.active.store(1);
     }
 
-    /// No new record is taken; some may still be being written. May sleep.
+    /// Stops to accept new records. Some may still be being written. May sleep.
     pub(crate) fn stop(&self) {
         let _cpus = NoHotplug::new();
         self.close();
     }
 
-    /// The same, but the gate of a CPU that comes at this moment may stay open. Any context, NMI
-    /// included.
+    /// As [`stop`](Self::stop), but the gate of a CPU that comes online at this moment may stay open. Any
+    /// context, NMI included.
     fn close(&self) {
         self.entrance.active.store(0);
         cpu::possible().for_each(|cpu| self.buffers.close(cpu));
     }
 
-    /// Has every context that comes to a gate take the long way, which adds the [`Missed`] ticks.
-    /// Any context.
+    /// Makes each context at a gate take the slow path, which adds the [`Missed`] ticks. Any context.
     fn watch_gates(&self) {
         cpu::possible().for_each(|cpu| self.buffers.watch(cpu));
     }
 
-    /// Whether records are taken: while this says so, each recorded CPU's gate is open that has a
-    /// buffer. Any context.
+    /// Whether records are accepted. While this is true, the gate of each recorded CPU that has a buffer is
+    /// open. Any context.
     pub(crate) fn is_active(&self) -> bool {
         self.entrance.is_active()
     }
 
-    /// Whether the CPU that this runs on is recorded. Any context.
+    /// Whether the current CPU is recorded. Any context.
     pub(crate) fn records_this_cpu(&self, guard: &NoPreempt) -> bool {
         self.entrance.records_this_cpu(guard)
     }
 
-    /// The part of it that probes own.
+    /// The part of the channel that probes own.
     pub(crate) fn entrance(&self) -> &Arc<Entrance> {
         &self.entrance
     }
 
-    /// The stream of `cpu`, if that CPU ever was online.
+    /// The stream of `cpu`, if this CPU was ever online.
     fn stream(&self, cpu: u32) -> Option<&Stream> {
         self.cpus.of(cpu)?.stream.get()
     }
 
-    /// Whether it has AUX areas.
+    /// Whether the channel has AUX areas.
     pub(crate) fn has_areas(&self) -> bool {
         self.setup.config.aux_size != 0
     }
@@ -263,12 +262,12 @@ impl Channel {
         self.cpus.of(cpu)?.area.get()
     }
 
-    /// The same, to keep. Where memory may be freed.
+    /// A reference to the AUX area of `cpu`. The context must allow the freeing of memory.
     pub(crate) fn area_to_keep(&self, cpu: u32) -> Option<Arc<AuxArea>> {
         self.cpus.of(cpu)?.area.get_arc()
     }
 
-    /// That of this CPU; if it has none although it should, that is counted. Any context, NMI included.
+    /// The AUX area of this CPU. If it should have one and has none, counts that. Any context, NMI included.
     pub(crate) fn area_here<'a>(&'a self, guard: &'a NoPreempt) -> Option<&'a AuxArea> {
         let this = self.cpus.this_cpu(guard);
         let area = this.area.get();
@@ -278,7 +277,7 @@ impl Channel {
         area
     }
 
-    /// Whether the trace is over, and readers have seen the end of every stream and closed it.
+    /// Whether the trace is over, and readers have seen the end of each stream and closed it.
     pub(crate) fn is_read(&self) -> bool {
         let mut areas = cpu::possible().filter_map(|cpu| self.area(cpu));
         cpu::possible()
@@ -304,8 +303,8 @@ impl Channel {
         }
     }
 
-    /// The trace is over: no probe runs, no timer ticks. Closes what is open, tells the last
-    /// losses, and lets readers see the end. May sleep.
+    /// Ends the trace: no probe runs, and no timer ticks. Closes open packets, reports the last losses, and
+    /// lets readers see the end. May sleep.
     pub(crate) fn finish(&self) {
         for cpu in cpu::possible() {
             if let Some(stream) = self.stream(cpu) {
@@ -331,8 +330,8 @@ impl Channel {
     /// Gives `cpu`, which need not be online, a buffer and its timers, if it is recorded and has none. The buffer
     /// takes records at once if the channel does. May sleep.
     ///
-    /// If memory is short, a CPU that comes while others record gets the smallest buffer, allocated: its
-    /// stream then says how many records did not fit.
+    /// If memory is short, a CPU that comes online while others record gets the smallest buffer, in allocated
+    /// memory. Its stream then reports how many records did not fit.
     fn equip(&self, cpu: u32) -> Result {
         let Some(this) = self.cpus.of(cpu) else {
             return Ok(());
@@ -379,7 +378,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Makes the AUX area of `cpu`, if the channel has areas. A CPU that comes while others record may do without.
+    /// Gives `cpu` its AUX area, if the channel has areas. A CPU that comes online later may lack one.
     fn make_area(&self, cpu: u32, is_isolated: bool) -> Result<Option<Arc<AuxArea>>> {
         if !self.has_areas() {
             return Ok(None);
@@ -435,7 +434,7 @@ impl Channel {
         Ok((buffer, stream, timers))
     }
 
-    /// The buffer of `cpu`, which need not be online; its memory is near to it. May sleep.
+    /// Creates the buffer of `cpu`, which need not be online, in memory near it. May sleep.
     fn make_buffer(
         setup: &Setup,
         cpu: u32,
@@ -485,14 +484,14 @@ impl Channel {
 
 impl hotplug::PerCpuState for Channel {
     fn prepare(&self, cpu: u32) {
-        // Without one `online` has another try.
+        // If this fails, `online` tries again.
         let _ = self.equip(cpu);
     }
 
     fn online(&self, cpu: u32) -> Result {
         match self.equip(cpu) {
             Err(error) if self.complete.load() == 0 => return Err(error),
-            // Tracing is no reason to keep a CPU away. What it fires is counted.
+            // A lack of buffers is no reason to keep a CPU offline. Its records are counted.
             Err(_) => pr_warn!("no memory for the buffer of CPU {cpu}: its records are lost\n"),
             Ok(()) => {}
         }

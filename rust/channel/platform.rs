@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The kernel, as the ring and the write side see it.
+//! The kernel, as a platform of the ring and of the write side.
 
 use super::clock::Missed;
 use super::dump::ListedBuffer;
@@ -25,7 +25,7 @@ use crate::sys::rcu;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// Who pays for the order between a packet's bytes and the word that says it is finished.
+/// The side that pays for the order between a packet's bytes and the word that marks it finished.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Barriers {
     /// The reader: it interrupts the writer's CPU, which executes a full barrier (the paper's
@@ -69,17 +69,17 @@ pub(crate) struct Kernel {
     pub(super) location: KBox<Location>,
 }
 
-/// Where a buffer is, and what else its writers seldom need.
+/// Memory of a buffer, and the state that its writers seldom need.
 pub(super) struct Location {
-    /// Reserved memory that it gets, if it does not get allocated memory.
+    /// Reserved memory for the buffer, or [`None`] for allocated memory.
     pub(super) area: Option<ReservedArea>,
-    /// Says so in a dump.
+    /// The buffer's entry in the list for dumps.
     pub(super) listed: ListedBuffer,
     /// Ticks that the trace's clock has missed.
     pub(super) missed: Arc<Missed>,
 }
 
-// Slots are read where their kernel is gone: in reserved memory after the next boot, and in a dump.
+// Slots are read when their kernel is gone: in reserved memory after the next boot, and in a dump.
 const _: () = assert!(Image::is_of::<Kernel>());
 
 impl Platform for Kernel {
@@ -88,14 +88,14 @@ impl Platform for Kernel {
     type Slots = Chosen<Slot<Self>, PageArray<Slot<Self>>>;
 
     fn publish(&self) {
-        // For `Delivery` this is a release. x86 keeps stores in order: the compiler must, too.
+        // For `Delivery` this is a release. x86 keeps stores in order, and so must the compiler.
         compiler_barrier();
     }
 
     fn promote(&self) {
         match self.barriers {
             Barriers::Interrupt => {
-                // An offline CPU (ENXIO) ordered all it wrote when it went.
+                // A CPU that went offline (ENXIO) had ordered all its stores by then.
                 let _ = cpu::full_barrier_on(self.cpu);
             }
             // An acquire: x86 keeps loads in order.

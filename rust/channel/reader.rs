@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The reader of a stream: one at a time, who has its file open.
+//! The reader of a stream: the code that has the stream's file open, one at a time.
 //!
-//! Its operations exclude each other, by the lock of [`Stream::held`]. Threads that share the file may
-//! wait there for one whose user memory is slow; nothing else waits for that lock.
+//! The lock of [`Stream::held`] serialises its operations. Threads that share the file may wait there for a
+//! thread with slow user memory. No other code waits for that lock.
 
 use super::cursor::{HeldPacket, Seen};
 use super::stream::Stream;
@@ -20,16 +20,16 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::uaccess::UserSliceWriter;
 
-/// Takes out of a packet what its reader may not see.
+/// Removes from a packet what its reader may not see.
 pub(crate) trait Censor {
-    /// Changes the packet's content; the padding behind it is zeros already. `EIO`: it cannot be
-    /// understood, so it is not shown. May sleep.
+    /// Changes the packet's content; the padding after it is zero already. `EIO`: the content cannot be parsed,
+    /// so it is not shown. May sleep.
     fn censor(&self, content: &mut [u8]) -> Result;
 }
 
-/// The one reader of a stream.
+/// The only reader of a stream.
 ///
-/// Dropping it, in whatever way the reader went, leaves an untaken packet for the next one.
+/// The drop leaves a held packet for the next reader, whatever ended this one.
 pub(crate) struct StreamReader<C> {
     channel: Arc<Channel>,
     cpu: u32,
@@ -62,15 +62,15 @@ impl<C> StreamReader<C> {
 }
 
 impl<C: Censor> StreamReader<C> {
-    /// Becomes the reader of `cpu`'s stream, who sees what the censor leaves.
+    /// Becomes the reader of `cpu`'s stream. It sees packets as the censor leaves them.
     ///
-    /// Fails with `ENODATA` if it has none, `EBUSY` if there is a reader. May sleep.
+    /// Fails with `ENODATA` if there is no stream, `EBUSY` if it has a reader. May sleep.
     pub(crate) fn new(channel: Arc<Channel>, cpu: u32, censor: Option<C>) -> Result<Self> {
         let stream = channel.stream(cpu).ok_or_else(enodata)?;
         if !stream.wakeup.open(cpu) {
             return Err(EBUSY);
         }
-        // What the reader before has left is not yet this one's.
+        // The new reader does not inherit the previous reader's reached watermark.
         stream.found_nothing();
         Ok(Self {
             channel,
@@ -79,9 +79,8 @@ impl<C: Censor> StreamReader<C> {
         })
     }
 
-    /// Takes the oldest packet. `EAGAIN`: there is none now; `ENODATA`: there will be none;
-    /// `EBUSY`: one is held; `EIO`: it may not be seen; `ENOMEM`. On an error the packet stays. May
-    /// sleep.
+    /// Takes the oldest packet. Errors: `EAGAIN` if there is none now, `ENODATA` if there will be none, `EBUSY`
+    /// if one is held, `EIO` if it may not be shown, `ENOMEM`. On an error the packet stays. May sleep.
     pub(crate) fn get(&self) -> Result<MappedPacket> {
         let stream = self.stream()?;
         let mut held = stream.held.lock();
@@ -92,7 +91,7 @@ impl<C: Censor> StreamReader<C> {
         Ok(held.insert(taken).describe())
     }
 
-    /// Takes the oldest packet. The caller has locked [`Stream::held`], which is empty.
+    /// Takes the oldest packet. The caller holds the lock of [`Stream::held`], which is empty.
     fn take(&self, stream: &Stream, by_read: bool) -> Result<HeldPacket> {
         self.finish_exchange(stream);
         let mut cursor = stream.cursor.lock();
@@ -110,7 +109,7 @@ impl<C: Censor> StreamReader<C> {
         Ok(taken)
     }
 
-    /// Gives the held packet back. `EINVAL`: none is held.
+    /// Returns the held packet. `EINVAL`: no packet is held.
     pub(crate) fn put(&self) -> Result {
         let stream = self.stream()?;
         let mut held = stream.held.lock();
@@ -119,23 +118,24 @@ impl<C: Censor> StreamReader<C> {
         Ok(())
     }
 
-    /// What is known of the packets that this reader, or those before it, gave back.
+    /// State after the packets that this reader or the previous ones returned.
     pub(crate) fn seen(&self) -> Result<Seen> {
         Ok(self.stream()?.cursor.lock().seen)
     }
 
-    /// Looks at the content of the held packet. `EINVAL`: none is held. May sleep.
+    /// Calls `look` with the content of the held packet. `EINVAL`: no packet is held. May sleep.
     pub(crate) fn look<R>(&self, look: impl FnOnce(&[u8]) -> R) -> Result<R> {
         let held = self.stream()?.held.lock();
         Ok(look(held.as_ref().ok_or(EINVAL)?.content()))
     }
 
-    /// Has the packet being written closed. May sleep.
+    /// Closes the packet that is being written. May sleep.
     pub(crate) fn flush(&self) -> Result {
         self.channel.flush(self.cpu)
     }
 
-    /// Moves pages of the held packet into a pipe. 0 at its end; `EINVAL`: none is held. May sleep.
+    /// Moves pages of the held packet into a pipe. Returns 0 at its end. `EINVAL`: no packet is held. May
+    /// sleep.
     pub(crate) fn splice(&self, pipe: &mut Pipe, len: usize) -> Result<usize> {
         let stream = self.stream()?;
         let mut held = stream.held.lock();
@@ -145,16 +145,16 @@ impl<C: Censor> StreamReader<C> {
         packet.splice(pipe, len)
     }
 
-    /// Bytes that can be mapped: all that packets are in.
+    /// Number of bytes that can be mapped: the memory of all packets.
     pub(crate) fn map_size(&self) -> Result<u64> {
         let stream = self.stream()?;
         let pages = stream.buffer().pages(&stream.cursor.lock().reader);
         Ok(pages.map_or(0, |(_, pages)| pages.len() as u64))
     }
 
-    /// Shows a program the buffer's memory, with what is being written and what was read. It stays as long
-    /// as the reader. `EPERM`: this reader may not see all of it; `EBUSY`: a snapshot is being read. May
-    /// sleep.
+    /// Maps the buffer's memory into a program, with the packet being written and those that were read. The
+    /// memory stays as long as the reader. Errors: `EPERM` if this reader may not see all of it, `EBUSY` if a
+    /// snapshot is being read. May sleep.
     pub(crate) fn map(&self, mapping: &Mapping<'_>) -> Result {
         if self.censor.is_some() {
             return Err(EPERM);
@@ -170,20 +170,20 @@ impl<C: Censor> StreamReader<C> {
         mapping.fill(&pages)
     }
 
-    /// Has memory ready for [`take_all`](Self::take_all). `EOPNOTSUPP`: in discard mode; `EBUSY`: packets of
-    /// a snapshot are to be read, or the memory is mapped; `ENOMEM`. May sleep.
+    /// Prepares memory for [`take_all`](Self::take_all). Errors: `EOPNOTSUPP` in discard mode; `EBUSY` if a
+    /// snapshot's packets are unread, or the memory is mapped; `ENOMEM`. May sleep.
     pub(crate) fn prepare(&self) -> Result {
         let stream = self.stream()?;
         let _held = stream.held.lock();
         self.prepare_stream(stream)
     }
 
-    /// The same, for who holds the lock of `held`.
+    /// As [`prepare`](Self::prepare). The caller holds the lock of `held`.
     fn prepare_stream(&self, stream: &Stream) -> Result {
         self.finish_exchange(stream);
         let needed = stream.cursor.lock().needed(stream.buffer())?;
         if let Some(len) = needed {
-            // Without the cursor's lock: that much memory takes a while.
+            // The cursor's lock is released: the allocation of that much memory takes a while.
             let pages = KernelPages::new(len, self.cpu).ok_or(ENOMEM)?;
             let pages = Arc::new(pages, GFP_KERNEL)?;
             stream.cursor.lock().prepare(stream.buffer(), pages)?;
@@ -191,9 +191,9 @@ impl<C: Censor> StreamReader<C> {
         Ok(())
     }
 
-    /// Closes the packet being written and takes all packets, in one go, as the [`Writer`]. They come from
-    /// [`get`](Self::get), and the writer has other memory. Returns how many there are. As
-    /// [`prepare`](Self::prepare); `EAGAIN`: the writer was in the way. May sleep.
+    /// Closes the packet being written, and takes all packets, in one step on the writer's CPU.
+    /// [`get`](Self::get) then returns them, and the writer has other memory. Returns their number. Errors as
+    /// for [`prepare`](Self::prepare); `EAGAIN` if the writer was in the way. May sleep.
     pub(crate) fn take_all(&self) -> Result<usize> {
         let stream = self.stream()?;
         let held = stream.held.lock();
@@ -206,16 +206,15 @@ impl<C: Censor> StreamReader<C> {
         cursor.take_all(stream.buffer(), &writer)
     }
 
-    /// Tries again what a snapshot left undone.
+    /// Retries the remaining work of a snapshot.
     fn finish_exchange(&self, stream: &Stream) {
         if stream.cursor.lock().snapshot.is_exchanging() {
             self.end_snapshot(stream);
         }
     }
 
-    /// Copies what comes next: of the held packet, or of packets that it takes and gives back
-    /// itself. 0 at the end of a packet that was taken by [`get`](Self::get), and at the end of
-    /// the trace. May sleep.
+    /// Copies the next bytes: of the held packet, or of packets that it takes and returns itself. Returns 0 at
+    /// the end of a packet that [`get`](Self::get) has taken, and at the end of the trace. May sleep.
     pub(crate) fn read(&self, out: &mut UserSliceWriter, nonblock: bool) -> Result<usize> {
         let stream = self.stream()?;
         if out.is_empty() {
@@ -230,8 +229,8 @@ impl<C: Censor> StreamReader<C> {
                     Err(error) if error == enodata() => return Ok(0),
                     Err(EAGAIN) if !nonblock => {
                         drop(held);
-                        // The wait below does not look if the ring keeps saying that it is
-                        // readable, and the writer keeps being faster.
+                        // The wait below does not check for signals if the ring is readable again and again,
+                        // while the writer is always faster.
                         if kernel::current!().signal_pending() {
                             return Err(ERESTARTSYS);
                         }
@@ -242,7 +241,7 @@ impl<C: Censor> StreamReader<C> {
                     Err(error) => return Err(error),
                 },
             };
-            // Without the cursor's lock: the copy may wait for user memory for ever.
+            // The cursor's lock is released: the copy may wait for user memory for ever.
             let bytes = packet.copy_out(out)?;
             if let Some(packet) = held.take_if(|packet| packet.is_read()) {
                 stream.cursor.lock().put(stream.buffer(), packet);
@@ -251,7 +250,7 @@ impl<C: Censor> StreamReader<C> {
         }
     }
 
-    /// What poll(2) answers (Algorithm 5).
+    /// Events for poll(2) (Algorithm 5).
     pub(crate) fn poll(&self, file: &File, table: &PollTable<'_>) -> u32 {
         use crate::sys::bindings::{POLLERR, POLLHUP, POLLIN, POLLPRI, POLLRDNORM};
         let Ok(stream) = self.stream() else {
@@ -260,10 +259,10 @@ impl<C: Censor> StreamReader<C> {
         if stream.wakeup.waiters().register(file, table).is_err() {
             return POLLERR;
         }
-        // Before the ring, as in `get`.
+        // Read before the ring, as in `get`.
         let finished = stream.is_finished();
         let mut cursor = stream.cursor.lock();
-        // Both ask equation (2), the one that get goes by: what poll calls readable can be got.
+        // Both test equation (2), as `get` does: if poll reports a packet, `get` can take it.
         let readable = if finished {
             stream.ring().is_readable()
         } else {

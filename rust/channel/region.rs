@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Reserved memory as the place of a channel's buffers, where they outlive the kernel:
+//! Reserved memory for a channel's buffers, so that they outlive the kernel.
 //! [`abi::region`](crate::abi::region) has the layout.
 //!
-//! A [`Region`] is the memory, found by its name; a [`Recorded`] is one trace's use of it. The memory
-//! says that it holds a trace from when all that is needed to read it is there until the buffers are
-//! freed. A kernel that goes down does not free them: the next one finds the trace, and leaves it alone
-//! until somebody clears it.
+//! A [`Region`] is the memory, found by its name. A [`Recorded`] is one trace's use of it. The memory is marked
+//! as a trace as soon as it has all that a reader needs, until the buffers are freed. A kernel that crashes
+//! does not free them. The next kernel finds the trace, and leaves it alone until a user clears it.
 
 use super::Setup;
 use crate::abi::region::{
@@ -27,8 +26,8 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// The memory that the kernel's command line reserves under this name; there must be one object for a
-    /// name. `ENOENT`: it reserves none. May sleep.
+    /// Finds the memory that the kernel's command line reserves under this name. There must be one object for a
+    /// name. `ENOENT`: nothing is reserved under the name. May sleep.
     pub(crate) fn find(name: &str) -> Result<Self> {
         let name = CString::try_from_fmt(fmt!("{name}"))?;
         let memory = ReservedMemory::find(&name)?;
@@ -40,36 +39,36 @@ impl Region {
         self.name.to_str().unwrap_or("")
     }
 
-    /// Bytes of it.
+    /// Size in bytes.
     pub(crate) fn len(&self) -> usize {
         self.memory.len()
     }
 
-    /// Whether it holds a trace that was not recorded since the module was loaded. A trace of another
-    /// version is one, too. `EBUSY`: one is recorded in it, or was and is not freed. May sleep.
+    /// Whether the memory has a trace from before the module was loaded. A trace of another version counts too.
+    /// `EBUSY`: a trace is being recorded in it, or was recorded and is not freed. May sleep.
     pub(crate) fn has_earlier(&self) -> Result<bool> {
         let mut bytes = [0; RegionHeader::SIZE];
         self.memory.read(0, &mut bytes)?;
-        // What is damaged cannot be read by anybody.
+        // A damaged trace cannot be read.
         Ok(!matches!(
             RegionHeader::parse(&bytes),
             Err(NoHeader::Empty | NoHeader::Damaged)
         ))
     }
 
-    /// Copies what is there from `at` on, to recover a trace. `EBUSY`: as [`has_earlier`](Self::has_earlier).
-    /// May sleep.
+    /// Copies the bytes from `at` on, to recover a trace. Errors as for [`has_earlier`](Self::has_earlier). May
+    /// sleep.
     pub(crate) fn read(&self, at: usize, to: &mut [u8]) -> Result {
         self.memory.read(at, to)
     }
 
-    /// Forgets the trace that was found there. `EBUSY`: as [`has_earlier`](Self::has_earlier). May sleep.
+    /// Clears the trace that was found. Errors as for [`has_earlier`](Self::has_earlier). May sleep.
     pub(crate) fn clear(&self) -> Result {
         self.memory.write(0, &[0; RegionHeader::SIZE])
     }
 }
 
-/// A trace's use of a region: until the last who has it or one of its buffers drops it.
+/// A trace's use of a region, until it and all its buffers are dropped.
 #[pin_data(PinnedDrop)]
 pub(crate) struct Recorded {
     region: Arc<Region>,
@@ -79,7 +78,7 @@ pub(crate) struct Recorded {
     pieces: Mutex<Pieces>,
 }
 
-/// What of the memory is no buffer.
+/// The parts of the memory that are not buffers.
 struct Pieces {
     header: Piece,
     table: Piece,
@@ -94,15 +93,15 @@ pub(super) struct ReservedArea {
     pub(super) subbufs: Option<Piece>,
 }
 
-/// Why a region cannot be recorded in.
+/// Reason why a region cannot be used for a trace.
 pub(crate) enum RegionRefusal {
-    /// It has what an earlier boot left.
+    /// It has a trace of an earlier boot.
     Earlier,
-    /// Another trace is there.
+    /// Another trace uses it.
     Busy,
     /// It is smaller than this many bytes.
     Small(u64),
-    /// Something else.
+    /// Any other error.
     Error(Error),
 }
 
@@ -112,14 +111,13 @@ impl From<Error> for RegionRefusal {
     }
 }
 
-/// How many times the room that the metadata needs to begin with it may need later.
+/// Factor by which the metadata may grow.
 const METADATA_GROWTH: usize = 2;
-/// And so many bytes.
+/// Number of bytes by which it may grow in addition.
 const METADATA_MORE: usize = 64 << 10;
 
 impl Recorded {
-    /// Begins to use `region` for the channel that is set up so, whose trace has this metadata now.
-    /// May sleep.
+    /// Starts to use `region` for a channel with this setup, whose trace has this metadata now. May sleep.
     pub(crate) fn new(
         region: &Arc<Region>,
         setup: &Setup,
@@ -200,8 +198,7 @@ impl Recorded {
         &self.region
     }
 
-    /// Has the metadata there from now on. `ENOSPC`: it has grown too much; that of before stays.
-    /// May sleep.
+    /// Stores new metadata. `ENOSPC`: it has grown too much; the old metadata stays. May sleep.
     pub(crate) fn save_metadata(&self, metadata: &str) -> Result {
         let room = self.header.metadata_room as usize;
         if metadata.len() > room {
@@ -215,7 +212,7 @@ impl Recorded {
         if let Some(place) = words.texts.get_mut(text) {
             *place = (metadata.len() as u64, checksum(metadata.as_bytes()));
         }
-        // First all but the number of writes, which says which text it is.
+        // The number of writes comes last: it selects the valid text.
         let bytes = words.to_bytes();
         let at = METADATA_AT as usize;
         pieces.header.write(at + 8, &bytes[8..])?;
@@ -224,7 +221,7 @@ impl Recorded {
         Ok(())
     }
 
-    /// The memory of the buffer of `cpu`. `ENOMEM`: there is not enough left. May sleep.
+    /// Takes memory for the buffer of `cpu`. `ENOMEM`: not enough is left. May sleep.
     pub(super) fn area(&self, cpu: u32) -> Result<ReservedArea> {
         let slots = self.header.slots_bytes(Image::SIZE as u64).ok_or(EINVAL)?;
         let bytes = self.header.buffer_bytes(Image::SIZE as u64).ok_or(EINVAL)?;
@@ -245,7 +242,7 @@ impl Recorded {
 #[pinned_drop]
 impl PinnedDrop for Recorded {
     fn drop(self: Pin<&mut Self>) {
-        // Nobody is left who could read it: what is there is no trace any more.
+        // No reader is left, so the memory has no trace any more.
         let _ = self.pieces.lock().header.write(0, &[0; RegionHeader::SIZE]);
     }
 }

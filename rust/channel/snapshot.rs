@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A snapshot of a stream: all its packets taken at once, to be read at leisure.
+//! A snapshot of a stream: all its packets are taken at once, and read later.
 //!
-//! The buffer gets a second bank of memory, and the writer goes on there
-//! ([`ring::exchange`](crate::ring::exchange)). The first is freed when its packets are read, or kept for the next
-//! snapshot if the channel is configured so. A reader that goes away before leaves what it has not read in the
-//! buffer, as far as the writer has not used the place.
+//! The buffer gets a second bank of memory, which the writer uses from then on
+//! ([`ring::exchange`](crate::ring::exchange)). The first bank is freed when its packets are read, or kept for the
+//! next snapshot if the channel is configured so. If the reader ends before that, the unread packets go back into
+//! the buffer, except where the writer has used their slots.
 
 use super::cursor::Cursor;
 use super::writer::Writer;
@@ -20,11 +20,11 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::time::{delay::fsleep, Delta};
 
-/// How often the writer's CPU is asked for the rest. A record that was interrupted is soon complete.
+/// Number of attempts on the writer's CPU. A record that was interrupted is complete soon.
 const TRIES: usize = 100;
-/// How many of them follow each other at once.
+/// Number of attempts without a pause between them.
 const QUICK_TRIES: usize = 5;
-/// The time between the others.
+/// Pause between the other attempts.
 const PAUSE: Delta = Delta::from_micros(50);
 
 /// A snapshot of one buffer.
@@ -34,13 +34,13 @@ pub(super) struct Snapshot {
     keeps_memory: bool,
     /// Memory for the buffer, until the packets are taken; afterwards kept memory.
     spare: Option<Arc<KernelPages>>,
-    /// Whether some slot may have the old memory still.
+    /// Whether a slot may still have the old memory.
     is_exchanging: bool,
-    /// The packets that are still to be read, from the newest to the oldest.
+    /// The packets that are not read yet, from the newest to the oldest.
     taken: KVVec<Taken>,
-    /// The one that the reader holds.
+    /// The packet that the reader holds.
     held: Option<Taken>,
-    /// The old memory, once the buffer does without.
+    /// The old memory, once no slot of the buffer has it any more.
     vacated: Option<Vacated>,
 }
 
@@ -58,40 +58,41 @@ impl Snapshot {
         self.is_exchanging || self.vacated.is_some()
     }
 
-    /// Whether a packet is to be read.
+    /// Whether a packet is left to read.
     pub(super) fn has_packets(&self) -> bool {
         !self.taken.is_empty()
     }
 
-    /// Whether some slot may have the old memory still: then nothing else is taken from the ring.
+    /// Whether a slot may still have the old memory. While this is true, no other packet is taken from the
+    /// ring.
     pub(super) fn is_exchanging(&self) -> bool {
         self.is_exchanging
     }
 
-    /// Holds the oldest packet, if there is one, for the reader.
+    /// Gives the reader the oldest packet, if there is one.
     pub(super) fn take(&mut self) -> Option<&Taken> {
         let taken = self.taken.pop()?;
         Some(self.held.insert(taken))
     }
 
-    /// The held packet is read.
+    /// Takes back the held packet after it was read.
     pub(super) fn put(&mut self) -> Option<Taken> {
         self.held.take()
     }
 
-    /// The held packet, if any, is not.
+    /// Takes back the held packet, if there is one, as unread.
     pub(super) fn unget(&mut self) {
         if let Some(taken) = self.held.take() {
-            // There is room: it came from there.
+            // There is room, because the packet was in the list before.
             let _ = self.taken.push_within_capacity(taken);
         }
     }
 }
 
 impl Cursor {
-    /// Bytes of memory that a snapshot needs before it can be taken; [`None`]: it has them. `EOPNOTSUPP`:
-    /// in discard mode what is there stays anyway; `EBUSY`: a snapshot is taken already, or a program maps
-    /// the memory; `ENOMEM`: the buffer is in reserved memory, which has no more.
+    /// Size in bytes of the memory that must be prepared for a snapshot; [`None`]: it is prepared. Errors:
+    /// `EOPNOTSUPP` in discard mode, where packets stay anyway; `EBUSY` if a snapshot is taken already, or a
+    /// program maps the memory; `ENOMEM` if the buffer is in reserved memory, where no more is free.
     pub(super) fn needed(&self, buffer: &Buffer) -> Result<Option<usize>> {
         if self.snapshot.is_taken() || self.is_mapped {
             return Err(EBUSY);
@@ -109,7 +110,7 @@ impl Cursor {
         Ok(Some(used.len()))
     }
 
-    /// Has these pages for a snapshot. May sleep.
+    /// Stores these pages for a snapshot. May sleep.
     pub(super) fn prepare(&mut self, buffer: &Buffer, pages: Arc<KernelPages>) -> Result {
         let count = buffer.ring().geometry().count() as usize;
         self.snapshot.taken.reserve(count, GFP_KERNEL)?;
@@ -117,9 +118,9 @@ impl Cursor {
         Ok(())
     }
 
-    /// Closes the packet being written and takes all, into the memory that was prepared. Returns how many there are.
-    /// `EAGAIN`: a slot was written to all the time; the packets are in the buffer again, or still. May
-    /// sleep.
+    /// Closes the packet being written, and takes all packets; the writer gets the prepared memory. Returns
+    /// their number. `EAGAIN`: a slot was written to at each attempt; the packets are still in the buffer, or
+    /// again. May sleep.
     pub(super) fn take_all(&mut self, buffer: &Buffer, writer: &Writer<'_>) -> Result<usize> {
         let spare = self.snapshot.spare.take().ok_or(EBUSY)?;
         let base = spare.base();
@@ -137,7 +138,7 @@ impl Cursor {
         Ok(self.snapshot.taken.len())
     }
 
-    /// Exchanges the memory of all slots. Returns whether it has. May sleep.
+    /// Exchanges the memory of all slots, on the writer's CPU. Returns whether that succeeded.
     fn exchange_all(&mut self, buffer: &Buffer, writer: &Writer<'_>) -> bool {
         for attempt in 0..TRIES {
             if attempt >= QUICK_TRIES {
@@ -166,20 +167,21 @@ impl Cursor {
         true
     }
 
-    /// Exchanges what can be exchanged. As the [`Writer`].
+    /// Exchanges the memory of as many slots as possible. On the writer's CPU with interrupts off, or while
+    /// that CPU is offline.
     fn exchange(&mut self, buffer: &Buffer) {
         let Self {
             reader, snapshot, ..
         } = self;
         let taken = &mut snapshot.taken;
         snapshot.vacated = buffer.exchange(reader, |packet| {
-            // There is room for a packet of each slot.
+            // There is room for one packet of each slot.
             let _ = taken.push_within_capacity(packet);
         });
         snapshot.is_exchanging = snapshot.vacated.is_none();
     }
 
-    /// Ends the snapshot, if there is one: what was not read is in the buffer again. May sleep.
+    /// Ends the snapshot, if there is one: unread packets go back into the buffer. May sleep.
     pub(super) fn end_snapshot(&mut self, buffer: &Buffer, writer: &Writer<'_>) {
         self.restore_all(buffer);
         if self.snapshot.is_exchanging && self.exchange_all(buffer, writer) {
@@ -188,7 +190,7 @@ impl Cursor {
         self.free(buffer);
     }
 
-    /// The reader goes away.
+    /// Ends the reader's use.
     pub(super) fn leave(&mut self) {
         if !self.snapshot.keeps_memory {
             self.snapshot.spare = None;
@@ -202,7 +204,7 @@ impl Cursor {
         }
     }
 
-    /// Frees the old memory, or keeps it, if the buffer does without. No packet of it is held.
+    /// Frees the old memory, or keeps it, if no slot has it any more. No packet of it is held.
     pub(super) fn free(&mut self, buffer: &Buffer) {
         let Some(vacated) = self.snapshot.vacated.take() else {
             return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a channel has counted: the text of its `stats` file.
+//! Counters of a channel: the text of its `stats` file.
 
 use super::Channel;
 use crate::ring::lost::Lost;
@@ -90,12 +90,12 @@ impl Counts {
     }
 }
 
-/// What was counted on each CPU that has, or needed, a buffer.
+/// The counts of each CPU that has a buffer, or that needed one.
 #[derive(Default)]
 pub(crate) struct StatsTable(KVec<(u32, Counts)>);
 
 impl StatsTable {
-    /// The counts at this moment; exact when the trace is over. May sleep.
+    /// The current counts. They are exact when the trace is over. May sleep.
     pub(crate) fn of(channel: &Channel) -> Result<Self> {
         let mut rows = KVec::new();
         for cpu in cpu::possible() {
@@ -106,7 +106,7 @@ impl StatsTable {
         Ok(Self(rows))
     }
 
-    /// Writes a line of names, a line for each CPU, and their sum.
+    /// Writes a line of names, a line for each CPU, and a line with their sum.
     pub(crate) fn write(&self, out: &mut dyn Write) -> fmt::Result {
         let row = |out: &mut dyn Write, counts: Counts| -> fmt::Result {
             for column in counts.columns() {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The end of a recording that any context can decide on.
+//! Stop of a recording, from any context.
 //!
-//! A stop of a session sleeps. Here its effect comes first: all gates are closed at once, where the
-//! decision is made, so that no record comes after; then the session is asked to do the rest.
+//! The stop of a session sleeps. So its effect comes first: the context that decides closes all gates at once,
+//! and no record begins after that. Then it queues the session's part of the stop.
 
 use super::Channel;
 use crate::arch::preempt::NoPreempt;
@@ -15,19 +15,18 @@ use kernel::sync::Arc;
 
 /// Stops the channels of a session's recording.
 pub(crate) struct Stopper {
-    /// What can be stopped from any context; nothing while nothing is recorded.
+    /// The channels that any context can stop; empty while no trace is recorded.
     channels: RcuArc<KVec<Arc<Channel>>>,
-    /// Not 0 from a stop until the recording ends.
+    /// Non-zero from a stop until the recording ends.
     stopped: SharedWord,
-    /// So many packets more are to be finished before the stop; 0: nobody counts.
+    /// Number of packets to finish before the stop; 0: packets are not counted.
     packets: SharedWord,
-    /// Does the rest.
+    /// Executes the rest of the stop.
     session: Arc<dyn Ask>,
 }
 
 impl Stopper {
-    /// Of a session that does not record. What is `asked` shall end what
-    /// [is stopped](Self::is_stopped).
+    /// Of a session that does not record. `asked` must end a recording that [is stopped](Self::is_stopped).
     pub(crate) fn new(asked: Arc<dyn Ask>) -> Self {
         Self {
             channels: RcuArc::new(),
@@ -37,7 +36,7 @@ impl Stopper {
         }
     }
 
-    /// From now on the recording of these channels can be stopped from any context. May sleep.
+    /// Lets any context stop the recording of these channels from now on. May sleep.
     pub(crate) fn arm(&self, channels: &[Arc<Channel>]) -> Result {
         let mut armed = KVec::with_capacity(channels.len(), GFP_KERNEL)?;
         for channel in channels {
@@ -47,15 +46,15 @@ impl Stopper {
         Ok(())
     }
 
-    /// The recording ends. May sleep.
+    /// Handles the end of the recording. May sleep.
     pub(crate) fn end(&self) {
-        // Who decides on a stop has left before this returns.
+        // Contexts that are deciding on a stop have finished when this returns.
         self.channels.replace(None);
         self.packets.store(0);
         self.stopped.store(0);
     }
 
-    /// Whether the recording was stopped from here, and the rest is still to be done.
+    /// Whether the recording was stopped from here, and the session's part is not done yet.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load() != 0
     }
@@ -65,12 +64,12 @@ impl Stopper {
         !self.is_stopped() && self.channels.get(guard).is_some()
     }
 
-    /// Whether a stop comes after some packets. Any context, NMI included.
+    /// Whether a stop waits for a number of packets. Any context, NMI included.
     pub(crate) fn is_counting(&self) -> bool {
         self.packets.load() != 0
     }
 
-    /// Stops the recording: who comes to a gate after this is not let in. Any context, NMI included.
+    /// Stops the recording: gates refuse each writer from now on. Any context, NMI included.
     pub(crate) fn stop(&self, guard: &NoPreempt) {
         if self.stopped.compare_exchange(0, 1) {
             self.close(guard);
@@ -85,20 +84,20 @@ impl Stopper {
         }
     }
 
-    /// Closes the gates that a start opened after it [was stopped](Self::stop).
+    /// Closes the gates that a start opened after the [stop](Self::stop).
     pub(crate) fn close_if_stopped(&self) {
         if self.is_stopped() {
             self.close(&NoPreempt::new());
         }
     }
 
-    /// Stops the recording when so many packets more are finished, on any CPU and in any channel;
-    /// nothing to do if that is so already. Any context, NMI included.
+    /// Stops the recording as soon as `packets` more packets are finished, on any CPU and in any channel. Does
+    /// nothing if a count is active already. Any context, NMI included.
     pub(crate) fn stop_after(&self, packets: u64) {
         self.packets.compare_exchange(0, packets);
     }
 
-    /// A packet is finished. Any context, NMI included.
+    /// Counts a finished packet. Any context, NMI included.
     pub(super) fn packet_ready(&self) {
         let mut left = self.packets.load();
         while left != 0 {

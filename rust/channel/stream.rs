@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A stream: the packets of one CPU's buffer, to read.
+//! A stream: the packets of one CPU's buffer, for readers.
 
 use super::config::Config;
 use super::cursor::{Cursor, HeldPacket};
@@ -17,21 +17,22 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 pub(super) struct Stream {
     buffer: Arc<Buffer>,
     pub(super) wakeup: Arc<StreamWakeup>,
-    /// Not 0 once the trace is over and everything is in packets.
+    /// Non-zero once the trace is over and all its records are in packets.
     finished: SharedWord,
-    /// Not 0 from when there was enough, or a read period ended, until a reader finds nothing more.
+    /// Non-zero from the moment when the watermark was reached or a read period ended, until a reader finds no
+    /// packet.
     due: SharedWord,
-    /// The packet that the reader holds. Each operation of the reader locks it, and may sleep on user
-    /// memory with it; nothing else does. Taken before `cursor`.
+    /// The packet that the reader holds. Each operation of the reader takes this lock, and may sleep on user
+    /// memory while it holds the lock. No other code takes it. Taken before `cursor`.
     #[pin]
     pub(super) held: Mutex<Option<HeldPacket>>,
-    /// Locked by a stop, a flush and the statistics, too: no holder touches user memory.
+    /// A stop, a flush and the statistics also take this lock. No holder accesses user memory.
     #[pin]
     pub(super) cursor: Mutex<Cursor>,
 }
 
 impl Stream {
-    /// The stream of `buffer`, whose packets are announced by `wakeup`.
+    /// The stream of `buffer`. `wakeup` is notified of its packets.
     pub(super) fn new(
         buffer: Arc<Buffer>,
         wakeup: Arc<StreamWakeup>,
@@ -58,14 +59,13 @@ impl Stream {
         self.buffer.ring()
     }
 
-    /// Whether the trace is over and all of it is in packets. To be asked before the ring is.
+    /// Whether the trace is over and all its records are in packets. The caller reads this before the ring.
     pub(super) fn is_finished(&self) -> bool {
         self.finished.load_acquire() != 0
     }
 
-    /// Whether there is a packet for a reader, and the channel's watermark lets it have one: it was
-    /// reached, or a read period ended, since a reader last [found nothing](Self::found_nothing). Any
-    /// context.
+    /// Whether there is a packet and the channel's watermark allows its reading: the watermark was reached, or
+    /// a read period ended, since a reader last [found nothing](Self::found_nothing). Any context.
     pub(super) fn is_due(&self) -> bool {
         if !self.ring().is_readable() {
             return false;
@@ -76,23 +76,23 @@ impl Stream {
         self.due.load() != 0
     }
 
-    /// A reader has taken all there was. (A read period that ends at this moment may be forgotten: the
-    /// next one has the same effect.)
+    /// Notes that a reader has taken all packets. If a read period ends at this moment, it may be lost; the
+    /// next one has the same effect.
     pub(super) fn found_nothing(&self) {
         self.due.store(0);
     }
 
-    /// Whether a reader has seen the end of the trace, and none is there now.
+    /// Whether a reader has seen the end of the trace, and no reader is left.
     pub(super) fn is_read(&self) -> bool {
         !self.wakeup.is_open() && self.cursor.lock().ended
     }
 
-    /// The trace is over: nobody writes any more. Lets readers see the end. May sleep.
+    /// Ends the stream, when no writer is left. Lets readers see the end. May sleep.
     pub(super) fn finish(&self) {
         let cursor = self.cursor.lock();
         self.buffer.report_losses();
         drop(cursor);
-        // After everything else; pairs with `is_finished`.
+        // The store comes after all others; pairs with `is_finished`.
         self.finished.store_release(1);
         self.wakeup.waiters().wake_all();
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Waking a stream's readers, from where nobody may be woken.
+//! Wake-up of a stream's readers from contexts that cannot wake a thread.
 
 use super::platform::Barriers;
 use super::stopper::Stopper;
@@ -12,12 +12,12 @@ use crate::sys::wait::WaitQueue;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// Who waits for a stream's packets, and whether anybody does. The writer and the reader share it.
+/// Wakes the readers of a stream. Writer and reader share it.
 #[pin_data]
 pub(crate) struct StreamWakeup {
-    /// Not 0 while a reader has the stream open.
+    /// Non-zero while a reader has the stream open.
     opened: SharedWord,
-    /// When readers are woken by packets.
+    /// The condition for a packet to wake readers.
     threshold: Threshold,
     /// The side that orders the writer's store of `commit_seq` and its load of `opened`.
     barriers: Barriers,
@@ -25,14 +25,14 @@ pub(crate) struct StreamWakeup {
     /// itself.
     is_polled: bool,
     waiters: Arc<WaitQueue>,
-    /// Told of each packet, too.
+    /// Also notified of each packet.
     stopper: Arc<Stopper>,
     #[pin]
     work: IrqWork<Arc<WaitQueue>>,
 }
 
 impl StreamWakeup {
-    /// Nobody waits.
+    /// Without readers.
     pub(super) fn new(
         threshold: Threshold,
         stopper: Arc<Stopper>,
@@ -53,34 +53,34 @@ impl StreamWakeup {
         })
     }
 
-    /// The readers that wait.
+    /// The queue of the waiting readers.
     pub(super) fn waiters(&self) -> &Arc<WaitQueue> {
         &self.waiters
     }
 
-    /// When they are woken by packets.
+    /// The condition for a packet to wake them.
     pub(super) fn threshold(&self) -> Threshold {
         self.threshold
     }
 
-    /// A reader opens the stream that `cpu` writes: from now on it is woken by packets. Returns
-    /// false if the stream is open already. May sleep.
+    /// Opens the stream that `cpu` writes. From now on packets wake the reader. Returns false if the stream is
+    /// open already. May sleep.
     pub(super) fn open(&self, cpu: u32) -> bool {
         if !self.opened.compare_exchange(0, 1) {
             return false;
         }
-        // R4: sets `opened` before it looks for packets; pairs with W4. With `Delivery` the exchange
+        // R4: sets `opened` before the reader looks for packets; pairs with W4. With `Delivery` the exchange
         // above is the barrier.
         if self.barriers == Barriers::Interrupt {
-            // A CPU that is offline (ENXIO) stays so meanwhile: it stored all its packets before it
-            // went, and sees `opened` when it comes back.
+            // An offline CPU (ENXIO) stays offline while we hold this. It stored all its packets before it went
+            // offline, and sees `opened` when it comes back.
             let _cpus = NoHotplug::new();
             let _ = cpu::full_barrier_on(cpu);
         }
         true
     }
 
-    /// The reader closes the stream.
+    /// Closes the stream.
     pub(super) fn close(&self) {
         self.opened.store_release(0);
     }
@@ -90,34 +90,35 @@ impl StreamWakeup {
         self.opened.load() != 0
     }
 
-    /// Whether the writer wakes a reader who has the stream open, once it has stored what tells readers that
-    /// there is more (W4): `commit_seq`, or an area's `head`.
+    /// Whether a reader has the stream open. The writer calls this after the store that shows readers new data
+    /// (W4): `commit_seq`, or an area's `head`.
     #[inline(always)]
     pub(super) fn wakes_at_delivery(&self) -> bool {
         if self.is_polled {
             return false;
         }
-        // With `Interrupt` nothing here makes the CPU keep that store before this load (store
-        // buffering): the reader that sets `opened` does (R4).
+        // With `Interrupt` no instruction here makes the CPU keep that store before this load (store
+        // buffering). The reader that sets `opened` does (R4).
         if self.barriers == Barriers::Delivery {
             full_barrier();
         }
         self.is_open()
     }
 
-    /// A packet is finished, and so many bytes of the buffer are `unread`, or fewer if a reader takes
-    /// packets meanwhile. On the writer's CPU; any context, NMI included.
+    /// Handles a finished packet. `unread` returns the number of unread bytes in the buffer, or more if a
+    /// reader takes packets at the same time. On the writer's CPU; any context, NMI included.
     pub(super) fn packet_ready(&self, unread: impl FnOnce() -> u64) {
-        // Of what is unread it knows the past, which is more: it may wake too early, never too late.
+        // The number of unread bytes may be too high, never too low. So this may wake too early, never too
+        // late.
         if self.wakes_at_delivery() && self.threshold.is_passed(unread()) {
             self.wake_soon();
         }
         self.stopper.packet_ready();
     }
 
-    /// Has the readers woken. Any context, NMI included.
+    /// Wakes the readers soon. Any context, NMI included.
     pub(super) fn wake_soon(&self) {
-        // The queue's lock may be held by what this interrupts: an interrupt of its own does it.
+        // The interrupted code may hold the queue's lock. So an interrupt work wakes them.
         self.work.queue();
     }
 }

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How much is to be read before readers are woken.
+//! The amount of unread data at which readers are woken.
 
 use super::config::{Config, ConfigRefusal};
 use crate::input::number;
 use core::fmt;
 use core::num::NonZeroU64;
 
-/// A channel's setting.
+/// The setting of a channel.
 #[derive(Clone, Copy)]
 pub(crate) enum Watermark {
-    /// A packet, or with a read period what there is when that ends.
+    /// One packet; with a read period, the packets at its end.
     None,
-    /// So many packets.
+    /// A number of packets.
     Packets(NonZeroU64),
-    /// So many bytes of a buffer, in whole sub-buffers.
+    /// A number of bytes in a buffer, rounded up to whole sub-buffers.
     Bytes(NonZeroU64),
 }
 
 impl Watermark {
-    /// What is written so: `0`, a number of packets, or one of bytes with K, M or G.
+    /// Parses `0`, a number of packets, or a number of bytes with K, M or G.
     pub(crate) fn parse(text: &str) -> Result<Self, ConfigRefusal> {
         let number = number::size(text).ok_or(ConfigRefusal(
             "must be a number of packets, or one of bytes with K, M or G",
@@ -31,7 +31,7 @@ impl Watermark {
         })
     }
 
-    /// In sub-buffers; 0: none.
+    /// In sub-buffers; 0: no watermark.
     fn subbufs(self, config: &Config) -> u64 {
         match self {
             Self::None => 0,
@@ -46,25 +46,24 @@ impl fmt::Display for Watermark {
         match self {
             Self::None => f.write_str("0"),
             Self::Packets(packets) => write!(f, "{packets}"),
-            // Only such as were written with a unit.
+            // Only a number with a unit is parsed as bytes.
             Self::Bytes(bytes) => write!(f, "{}K", bytes.get() >> 10),
         }
     }
 }
 
-/// The same, for a buffer: from how many unread bytes on there is something for readers.
+/// The watermark of a buffer: the number of unread bytes at which readers have something to read.
 #[derive(Clone, Copy)]
 pub(crate) struct Threshold {
     bytes: u64,
-    /// Whether whoever finishes a packet wakes them.
+    /// Whether a finished packet wakes readers.
     wakes: bool,
 }
 
 impl Threshold {
-    /// As `config` has it.
-    ///
-    /// At most all sub-buffers but one: while that is written in overwrite mode there are never more,
-    /// and in discard mode who is woken then may yet read before something is lost.
+    /// The threshold for `config`: at most all sub-buffers but one. In overwrite mode the last sub-buffer is
+    /// being written, so more are never unread. In discard mode a reader that is woken then can still read
+    /// before records are lost.
     pub(super) fn of(config: &Config) -> Self {
         let most = config.subbuf_count as u64 - 1;
         let subbufs = config.watermark.subbufs(config);
@@ -74,12 +73,12 @@ impl Threshold {
         }
     }
 
-    /// Whether with so many unread bytes the readers are to be woken. Any context.
+    /// Whether `unread` bytes make a packet wake the readers. Any context.
     pub(super) fn is_passed(self, unread: u64) -> bool {
         self.wakes && self.is_reached(unread)
     }
 
-    /// Whether so many unread bytes are enough for them. Any context.
+    /// Whether `unread` bytes are enough for readers. Any context.
     pub(super) fn is_reached(self, unread: u64) -> bool {
         unread >= self.bytes
     }

@@ -18,12 +18,12 @@
 static u8 delivery_barrier;
 module_param(delivery_barrier, byte, 0444);
 MODULE_PARM_DESC(delivery_barrier,
-		 "1: order packets by a barrier at delivery; 0 (default): by an interrupt when they are read");
+		 "Order of packets and their contents: 1: a barrier at delivery; 0: an interrupt at the reading (default: 0)");
 
 static unsigned long long origin;
 module_param(origin, ullong, 0444);
 MODULE_PARM_DESC(origin,
-		 "Where buffer positions begin, rounded down to a lap; for tests of their wrap (default: 0)");
+		 "First buffer position, rounded down to a lap; for tests of its wrap (default: 0)");
 
 /* Octal, with or without a leading zero, as tracefs' mount option of this name. */
 static int set_mode(const char *text, const struct kernel_param *param)
@@ -53,7 +53,7 @@ static u16 mode = 0700;
 module_param_cb(mode, &mode_ops, &mode, 0444);
 __MODULE_PARM_TYPE(mode, "octal");
 MODULE_PARM_DESC(mode,
-		 "Mode of the directories in debugfs; files have no more of it than they need (default: 0700)");
+		 "Mode of the directories in debugfs, which also limits that of their files (default: 0700)");
 
 static int set_gid(const char *text, const struct kernel_param *param)
 {
@@ -87,16 +87,16 @@ MODULE_PARM_DESC(gid, "Group of the directories and files in debugfs (default: 0
 	module_param(name, charp, 0444);	\
 	MODULE_PARM_DESC(name, description)
 
-SETTING(clock, "Clock of the first trace: tsc or mono (default: the best)");
+SETTING(clock, "Clock of the first trace: tsc or mono (default: tsc if it is reliable)");
 SETTING(channel_mode, "Mode of channel0: discard or overwrite (default: overwrite)");
-SETTING(subbuf_size, "Size of its sub-buffers: bytes, or with K, M, G (default: 1M)");
-SETTING(subbuf_count, "How many it has of them, a power of two (default: 4)");
-SETTING(tracing_cpus, "The CPUs that it records: a list such as 0,2-3 (default: all)");
-SETTING(contexts, "What it records beside each event: names with commas between them (default: nothing)");
-SETTING(set_event, "Its events: patterns with commas between them (default: the default events)");
-SETTING(set_filter, "Which records of them: PATTERN EXPRESSION, with semicolons between several (default: all)");
-SETTING(memory, "Where its buffers are: the name of memory that reserve_mem= reserves (default: none: allocated)");
-SETTING(enable, "1: record from now on (default: 0)");
+SETTING(subbuf_size, "Size of channel0's sub-buffers: bytes, or with K, M, G (default: 1M)");
+SETTING(subbuf_count, "Number of channel0's sub-buffers, a power of two (default: 4)");
+SETTING(tracing_cpus, "CPUs that channel0 records: a list such as 0,2-3 (default: all)");
+SETTING(contexts, "Context values that channel0 adds to each event: names separated by commas (default: none)");
+SETTING(set_event, "Events that channel0 records: patterns separated by commas (default: the default events)");
+SETTING(set_filter, "Filters of these events: PATTERN EXPRESSION, separated by semicolons (default: all records)");
+SETTING(memory, "Memory for channel0's buffers: a name that reserve_mem= reserves (default: allocated memory)");
+SETTING(enable, "1: record from the load on (default: 0)");
 
 /* Value of the parameter whose name has these bytes, if it is a text and was given. */
 notrace const char *rtrace_given(const char *name, size_t len)

@@ -2,23 +2,23 @@
 
 //! rtrace: a kernel tracer.
 
-#[allow(unreachable_pub)] // Public to the tools.
+#[allow(unreachable_pub)] // The tools use its public items.
 pub(crate) mod abi;
 pub(crate) mod api;
-#[allow(unreachable_pub)] // Public to the tools.
+#[allow(unreachable_pub)] // The tools use its public items.
 pub(crate) mod arch;
 pub(crate) mod channel;
 pub(crate) mod context;
 pub(crate) mod event;
 pub(crate) mod file;
-#[allow(dead_code, unreachable_pub)] // Its tests use more of it.
+#[allow(dead_code, unreachable_pub)] // Its tests use all of it.
 pub(crate) mod filter;
-#[allow(unreachable_pub)] // Public to the tools.
+#[allow(unreachable_pub)] // The tools use its public items.
 pub(crate) mod input;
 pub(crate) mod probe;
-#[allow(unreachable_pub)] // Public to the tools.
+#[allow(unreachable_pub)] // The tools use its public items.
 pub(crate) mod record;
-#[allow(dead_code, unreachable_pub)] // Its tests use more of it.
+#[allow(dead_code, unreachable_pub)] // Its tests use all of it.
 pub(crate) mod ring;
 pub(crate) mod session;
 pub(crate) mod source;
@@ -38,8 +38,7 @@ module! {
     license: "GPL",
 }
 
-/// The module. What it is while it is loaded is the [`Tracer`], which modules that use the API need
-/// to find.
+/// The module. Its state is the [`Tracer`], in a static where modules that use the API find it.
 struct Rtrace;
 
 impl kernel::Module for Rtrace {
@@ -60,9 +59,9 @@ impl kernel::Module for Rtrace {
 
 impl Drop for Rtrace {
     fn drop(&mut self) {
-        // Nobody else can hold them: open files and callers keep the module loaded.
+        // No other code holds the tracer: open files and callers keep the module loaded.
         api::TRACER.replace(None);
-        // Handlers that may sleep in a page fault.
+        // Waits for handlers that may sleep in a page fault.
         sys::retired::wait();
     }
 }

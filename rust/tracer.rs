@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The root of all there is.
+//! The root object of the module.
 
 use crate::channel::config::Config;
 use crate::channel::dump::Listing;
@@ -20,8 +20,8 @@ use crate::sys::system;
 use kernel::prelude::*;
 use kernel::sync::{Arc, UniqueArc};
 
-/// A loaded tracer. Dropping it removes the files and then ends what is being recorded.
-// Fields in the order of their end.
+/// A loaded tracer. The drop removes the files, and then ends running traces.
+// Fields in the order of the drop.
 pub(crate) struct Tracer {
     files: Arc<Files>,
     _serving: DeferredWork,
@@ -30,8 +30,8 @@ pub(crate) struct Tracer {
 }
 
 impl Tracer {
-    /// Makes the events of this kernel, the default session, whose defaults are `config`, starts the
-    /// session if the module's parameters say so, and makes the files. May sleep.
+    /// Registers the events of this kernel and creates the default session with the defaults `config`. Starts
+    /// the session if the module's parameters say so, and creates the files. May sleep.
     pub(crate) fn new(config: Config) -> Result<Arc<Self>> {
         let hotplug = Hotplug::new(c"trace/rtrace:prepare", c"trace/rtrace:online")?;
         let perf_hotplug = Hotplug::new(c"trace/rtrace_perf:prepare", c"trace/rtrace_perf:online")?;
@@ -61,7 +61,7 @@ impl Tracer {
         // Last: after this the initialisation cannot fail.
         let files = Files::new(&sessions).inspect_err(|error| {
             pr_err!("cannot make /sys/kernel/debug/rtrace ({error:?}): is debugfs there, and not locked down?\n");
-            // Some files may have been there for a moment.
+            // Some files may have been visible for a moment.
             debugfs::wait_for_refused();
         })?;
         let tracer = tracer.write(Self {
@@ -73,7 +73,7 @@ impl Tracer {
         Ok(tracer.into())
     }
 
-    /// Takes an event or an AUX source of another module; returns the one of before if it has come again. May sleep.
+    /// Adds an event or an AUX source of another module. Returns the earlier source if it was registered before. May sleep.
     pub(crate) fn add_source<S: EventSource + Clone>(&self, source: S) -> Result<S> {
         let event = self.registry.add(source)?;
         let source = event.source_as::<S>().ok_or(EINVAL)?;
@@ -81,7 +81,7 @@ impl Tracer {
         Ok(source.clone())
     }
 
-    /// An event has come.
+    /// Makes a new event visible.
     fn publish(&self, event: &Arc<Event>) -> Result {
         if let Err(error) = self.files.add_event(event) {
             self.registry.withdraw(event);
@@ -91,8 +91,9 @@ impl Tracer {
         Ok(())
     }
 
-    /// Takes events whose probes a module has: those of the kernel's tracepoints, and what it has for tracepoints of
-    /// modules. Returns how many of the first are new, and how many there are of the others. May sleep.
+    /// Adds the events for which a module has handlers: for tracepoints of the kernel, and for tracepoints of
+    /// modules. Returns the number of new events of the first kind, plus the number of handlers of the second
+    /// kind. May sleep.
     pub(crate) fn add_probes(
         &self,
         owner: ForeignModule,
@@ -112,7 +113,7 @@ impl Tracer {
             let Some(event) = event else {
                 continue;
             };
-            // Those of one that it takes the place of.
+            // The new event may replace one that has files.
             self.files.remove_event(event);
             if let Err(error) = self.files.add_event(event) {
                 let (before, after) = added.split_at(place);
@@ -127,7 +128,7 @@ impl Tracer {
         Ok(count)
     }
 
-    /// Takes back what a module has; none of its events is recorded. May sleep.
+    /// Removes the events of a module, none of which is recorded. May sleep.
     pub(crate) fn remove_probes(&self, owner: ForeignModule) {
         self.sessions.remove_probes(owner);
         for event in self.registry.events().iter() {
@@ -138,12 +139,12 @@ impl Tracer {
     }
 
     fn remove(&self, event: &Event) {
-        // First, so that nobody who registers it again meets the old ones.
+        // Files first, so that a new registration of the event does not find the old ones.
         self.files.remove_event(event);
         self.registry.withdraw(event);
     }
 
-    /// Takes back an event that its module will not emit any more, or an AUX source that it will not write. May sleep.
+    /// Removes an event that its module will not emit any more, or an AUX source that it will not write. May sleep.
     pub(crate) fn remove_source<T: 'static>(&self, source: &Arc<T>)
     where
         Arc<T>: EventSource,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How C code of other modules describes an event: the structures of `rtrace.h`.
+//! Descriptions of events in C code of other modules: the structures of `rtrace.h`.
 
 use crate::abi::schema::{FieldType, Integer};
 use crate::event::awaited::ModuleProbes;
@@ -40,17 +40,18 @@ pub(super) struct EventDescription<'a> {
 }
 
 impl EventDescription<'_> {
-    /// What it says. `EINVAL`: that cannot be an event.
+    /// Parses the description. `EINVAL`: it is not a valid event.
     pub(super) fn read(&self) -> Result<Description> {
         self.read_fields(|_| true)
     }
 
-    /// The same of an event that has the fields of fixed size before all others, in either order.
+    /// As [`read`](Self::read), with the fields of fixed size before all others. The description may have them
+    /// in any order.
     fn read_fixed_first(&self) -> Result<Description> {
         self.read_fields(|kind| matches!(kind, DescribedType::Fixed(_)))
     }
 
-    /// First the fields that are `first`, then the others.
+    /// Parses the fields for which `first` is true, then the others.
     fn read_fields(&self, first: impl Fn(DescribedType) -> bool) -> Result<Description> {
         let mut description = Description::new(self.subsystem.bytes(), self.name.bytes())?;
         for is_first in [true, false] {
@@ -76,17 +77,17 @@ pub(super) struct AuxDescription<'a> {
 }
 
 impl AuxDescription<'_> {
-    /// What it says. `EINVAL`: that cannot be an event.
+    /// Parses the description. `EINVAL`: it is not a valid event.
     pub(super) fn read(&self) -> Result<Arc<AuxSource>> {
         AuxSource::new(self.subsystem.bytes(), self.name.bytes())
     }
 }
 
 impl FieldDescription<'_> {
-    /// As many elements as each record says.
+    /// Each record has its own number of elements.
     const VARIES: u16 = 0xffff;
 
-    /// `enum rtrace_field_type`, with the size and the count that go with it.
+    /// Converts the `enum rtrace_field_type` with its size and count.
     fn kind(&self) -> Result<DescribedType> {
         let bits = || match self.size {
             1 | 2 | 4 | 8 => Ok(self.size * 8),
@@ -125,32 +126,32 @@ impl TracepointDescription<'_> {
         self.event.name.bytes()
     }
 
-    /// The module that the probe is in.
+    /// The module that has the probe.
     pub(super) fn owner(&self) -> ForeignModule {
         self.owner
     }
 
-    /// Whether it may be a module's.
+    /// Whether the tracepoint may be that of a module.
     pub(super) fn may_be_of_module(&self) -> bool {
         self.module.get().is_some()
     }
 
-    /// Its event and its probe. Errors as for [`EventDescription::read`].
+    /// Parses the event and its probe. Errors as for [`EventDescription::read`].
     pub(super) fn read(&self) -> Result<(Description, Handler<Probe>)> {
         let description = self.event.read_fixed_first()?;
         Ok((description, Handler::foreign(self.probe, self.owner)))
     }
 }
 
-/// Those for tracepoints of modules among what a module has lent.
+/// The probes for tracepoints of modules, among those that a module has lent.
 pub(super) struct LentProbes {
     lent: ForeignLoan<TracepointDescription<'static>>,
-    /// Which these are.
+    /// Their indices in `lent`.
     places: KVVec<u32>,
 }
 
 impl LentProbes {
-    /// Those at `places`.
+    /// The probes at `places`.
     pub(super) fn new(
         lent: ForeignLoan<TracepointDescription<'static>>,
         places: KVVec<u32>,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What other modules call: `rtrace.h`, which says what each function does.
+//! Functions that other modules call. `rtrace.h` documents each of them.
 //!
-//! `exports.c` exports the symbols. A module that uses one holds a reference to this
-//! module, so rtrace cannot be unloaded before it.
+//! `exports.c` exports the symbols. A module that uses one holds a reference to this module, so rtrace cannot
+//! be unloaded before it.
 
 mod description;
 
@@ -23,7 +23,7 @@ use description::{AuxDescription, EventDescription, LentProbes, TracepointDescri
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// Where events come from other modules to. Empty while the module is being loaded or unloaded.
+/// The tracer that gets the calls of other modules. Empty while the module is being loaded or unloaded.
 pub(crate) static TRACER: RcuArc<Tracer> = RcuArc::new();
 
 fn register(description: Option<&EventDescription<'_>>) -> Result<Arc<Provided>> {
@@ -84,7 +84,7 @@ fn register_tracepoints(tracepoints: ForeignLoan<TracepointDescription<'static>>
 
 #[no_mangle]
 extern "C" fn rtrace_tracepoints_unregister(owner: ForeignModule) {
-    // As below.
+    // The tracer is there, as below.
     if let Some(tracer) = TRACER.get_arc() {
         tracer.remove_probes(owner);
     }
@@ -120,7 +120,7 @@ fn register_aux(description: Option<&AuxDescription<'_>>) -> Result<Arc<AuxSourc
 
 #[no_mangle]
 extern "C" fn rtrace_aux_unregister(source: ForeignArc<AuxSource>) {
-    // As above.
+    // The tracer is there, as below.
     if let Some(tracer) = TRACER.get_arc() {
         let source = source.into_arc();
         tracer.remove_source(&source);
@@ -154,7 +154,7 @@ extern "C" fn rtrace_aux_end(
 
 #[no_mangle]
 extern "C" fn rtrace_event_unregister(event: ForeignArc<Provided>) {
-    // It is there: a caller of ours keeps this module loaded.
+    // The tracer is there: the caller keeps this module loaded.
     if let Some(tracer) = TRACER.get_arc() {
         tracer.remove_source(&event.into_arc());
     }

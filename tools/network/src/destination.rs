@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where a trace goes: to a directory, or to a receiver.
+//! The destination of a trace: a directory or a receiver.
 
 use crate::peer::{Peer, Security};
 use crate::sender::{Retry, Sender};
@@ -16,16 +16,16 @@ use store::OutputOptions;
 use system::{Error, Result};
 use uuid::Uuid;
 
-/// Where a trace goes.
+/// The destination of a trace.
 #[derive(Debug)]
 pub enum Destination {
-    /// To a directory.
+    /// A directory.
     Directory(Directory),
-    /// To a receiver (`rtraced --listen`).
+    /// A receiver (`rtraced --listen`).
     Receiver {
         /// `HOST:PORT`.
         address: String,
-        /// How the connection is protected.
+        /// Protection of the connection.
         security: Security<Credentials>,
     },
 }
@@ -33,9 +33,9 @@ pub enum Destination {
 /// A directory for traces.
 #[derive(Debug)]
 pub struct Directory {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// How to write there.
+    /// How to write traces there.
     pub options: OutputOptions,
 }
 
@@ -48,7 +48,7 @@ impl Destination {
         }
     }
 
-    /// Fails if there are certificates to be shown, and they cannot be used.
+    /// Fails if certificates are given and cannot be used.
     pub fn check_credentials(&self) -> Result<()> {
         match self {
             Self::Directory(_) => Ok(()),
@@ -56,9 +56,9 @@ impl Destination {
         }
     }
 
-    /// Begins to write the trace `uuid` there; `streams` are those that may come. `stop` becomes readable, or
-    /// hangs up, when the program is to stop: then a receiver that does not answer is waited for but a little
-    /// while. What is to be said of the connection meanwhile goes to `notice`.
+    /// Starts to write the trace `uuid`. `streams` are the possible streams. `stop` becomes readable, or hangs
+    /// up, when the program is to stop; from then on a receiver that does not answer gets only a short time.
+    /// Messages about the connection go to `notice`.
     pub fn begin(
         &self,
         uuid: Uuid,
@@ -82,7 +82,7 @@ fn client(security: &Security<Credentials>) -> Result<Security<ClientTls>> {
     read.map_err(Error::system("cannot use the certificates"))
 }
 
-/// As messages call it.
+/// As messages show it.
 impl fmt::Display for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

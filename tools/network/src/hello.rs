@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The first words on a connection: text, so that versions can tell each other what is wrong.
+//! The first message on a connection. It is text, so that different versions can report a mismatch to each
+//! other.
 //!
-//! The first line is `rtrace-network VERSION`. The others are a name and a value each; names that are not
-//! known are passed over, so that later versions can say more.
+//! The first line is `rtrace-network VERSION`. Each other line is a name and a value. Unknown names are
+//! ignored, so that later versions can add some.
 
 use crate::message::{stream_name, VERSION};
 use ctf::StreamName;
@@ -11,17 +12,17 @@ use rtrace_input::name;
 use std::fmt;
 use uuid::Uuid;
 
-/// What the first line begins with.
+/// Beginning of the first line.
 const MAGIC: &str = "rtrace-network";
 
-/// Who speaks, and what about.
+/// Request of the peer that connects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hello {
-    /// Somebody who sends a trace.
+    /// Sends a trace.
     Send(Sent),
-    /// Somebody who wants to see one while it comes in.
+    /// Watches a trace while it is received.
     Watch {
-        /// The machine, or the trace; if none, whichever began last.
+        /// The machine or the trace; without it, the trace that began last.
         trace: Option<String>,
     },
 }
@@ -31,21 +32,21 @@ pub enum Hello {
 pub struct Sent {
     /// The machine's name.
     pub host: String,
-    /// The trace's.
+    /// Identity of the trace.
     pub uuid: Uuid,
-    /// The streams that may come.
+    /// The possible streams.
     pub streams: Vec<StreamName>,
 }
 
 impl Sent {
-    /// What the trace is called at the receiver: it is the name of a directory there.
+    /// Name of the trace at the receiver, which is also the name of its directory.
     pub fn name(&self) -> String {
         format!("{}-{}", self.host, self.uuid)
     }
 }
 
 impl Hello {
-    /// From the text.
+    /// Parses the text.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut lines = text.lines();
         let first = lines.next().and_then(|line| line.split_once(' '));
@@ -102,7 +103,7 @@ impl fmt::Display for Hello {
     }
 }
 
-/// This machine's name, as far as it can be that of a directory.
+/// This machine's name, converted so that a directory can have it.
 pub fn host() -> String {
     let system = rustix::system::uname();
     let name = system.nodename().to_string_lossy();
@@ -127,7 +128,7 @@ fn checked(name: &str) -> Result<String, String> {
     }
 }
 
-/// A machine's name, with or without a trace's behind it.
+/// Checks a machine's name, with or without the identity of a trace after it.
 fn wanted(name: &str) -> Result<String, String> {
     let short = match name.len().checked_sub(UUID + 1) {
         Some(at) if is_name_of_trace(name, at) => &name[..at],
@@ -136,7 +137,7 @@ fn wanted(name: &str) -> Result<String, String> {
     checked(short).map(|_| name.to_owned())
 }
 
-/// Characters of a trace's identity.
+/// Length of a trace's identity in characters.
 const UUID: usize = 36;
 
 fn is_name_of_trace(name: &str, at: usize) -> bool {

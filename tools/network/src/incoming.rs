@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A packet that comes in, as a stream from which a sink takes it.
+//! A packet that is being received, as a stream for a sink.
 
 use crate::wire::Wire;
 use consumer::Stream;
@@ -8,18 +8,18 @@ use rtrace_abi::ioctl::Packet;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// The one packet that this connection brings next.
+/// The next packet of a connection.
 #[derive(Debug)]
 pub struct Incoming<'a> {
     wire: &'a mut Wire,
-    /// What of its header, which was read, has not been moved on.
+    /// The part of the packet's header that was read and not moved on yet.
     head: &'a [u8],
-    /// Bytes that have not been moved on, with those of the header.
+    /// Number of bytes that were not moved on yet, including those of `head`.
     left: usize,
 }
 
 impl<'a> Incoming<'a> {
-    /// A packet of `size` bytes that begins with `head`, which was read already.
+    /// A packet of `size` bytes. It begins with `head`, which was read already.
     pub fn new(wire: &'a mut Wire, head: &'a [u8], size: usize) -> Self {
         Self {
             wire,
@@ -28,7 +28,7 @@ impl<'a> Incoming<'a> {
         }
     }
 
-    /// Reads what is left of it, for nobody.
+    /// Reads the rest of the packet, and drops it.
     pub fn skip(&mut self) -> io::Result<()> {
         let left = (self.left - self.head.len()) as u64;
         let skipped = io::copy(&mut self.wire.take(left), &mut io::sink())?;

@@ -2,12 +2,13 @@
 
 //! Traces over the network.
 //!
-//! [`Sender`] is the consumer's sink that is a connection; [`Receiver`] takes the traces of any number of
-//! machines, each into a directory of its own; [`watch`] shows one while it comes in.
-//! [`Destination`] is where a trace goes, there or to a directory.
-//! They speak in the frames of [`message`]. A packet goes back to the kernel when the receiver has written
-//! it, so whatever ends in between, the receiver's word on the last packet that it has says where to go
-//! on.
+//! - [`Sender`] is a sink of the consumer that sends a trace over a connection.
+//! - [`Receiver`] takes the traces of any number of machines. Each trace has a directory of its own.
+//! - [`watch()`] shows a trace while it is received.
+//! - [`Destination`] is where a trace is written: a directory or a receiver.
+//!
+//! They exchange the frames of [`message`]. The sender returns a packet to the kernel after the receiver has
+//! written it. So after a break, the receiver's last acknowledgement tells where to go on.
 
 #![forbid(unsafe_code)]
 
@@ -46,5 +47,5 @@ pub use watch::watch;
 
 use std::sync::Arc;
 
-/// Takes messages for people.
+/// Receives messages for the user.
 pub type Notice = Arc<dyn Fn(&str) + Send + Sync>;

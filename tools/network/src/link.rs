@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A connection to a receiver that has said welcome: what is sent, and the answers that have come.
+//! A connection that a receiver has accepted: sends messages, and reads the answers.
 
 use crate::hello::Sent;
 use crate::message::{invalid, Message};
@@ -11,20 +11,20 @@ use crate::Hello;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// The most bytes of answers that may wait to be whole.
+/// Maximum size in bytes of an answer that is not complete yet.
 const MOST: usize = 64 << 10;
 
-/// A connection, from the welcome on. What is on its way when it is closed is not sent any more.
+/// A connection after the welcome. When it is closed, unsent data is dropped.
 #[derive(Debug)]
 pub struct Link {
     wire: Wire,
-    /// What has come and is no whole answer yet.
+    /// Bytes that were received and are not a complete answer yet.
     came: Vec<u8>,
     resumed: bool,
 }
 
 impl Link {
-    /// Connects to the receiver and says what will be sent.
+    /// Connects to the receiver, and announces the trace.
     pub fn connect(peer: &Peer, sent: &Sent, stop: Option<OwnedFd>) -> Result<Self, Trouble> {
         let mut wire = peer.connect(stop)?;
         wire.forget_on_close()?;
@@ -43,7 +43,7 @@ impl Link {
         }
     }
 
-    /// Whether the receiver held a part of the trace before.
+    /// Whether the receiver had a part of the trace before.
     pub fn resumed(&self) -> bool {
         self.resumed
     }
@@ -53,14 +53,14 @@ impl Link {
         self.wire.say(message)
     }
 
-    /// Sends several in one go.
+    /// Sends several messages at once.
     pub fn say_all(&mut self, messages: &[Message]) -> io::Result<()> {
         let bytes: Vec<u8> = messages.iter().flat_map(Message::to_bytes).collect();
         self.wire.write_all(&bytes)?;
         self.wire.flush()
     }
 
-    /// Sends a packet of a stream: the `size` bytes that `pipe` holds.
+    /// Sends a packet of a stream: the `size` bytes in `pipe`.
     pub fn send(&mut self, number: u32, pipe: BorrowedFd<'_>, size: usize) -> io::Result<()> {
         let length = u32::try_from(size).map_err(|_| invalid("a packet is too large"))?;
         self.wire.begin(&Message::Packet {
@@ -70,12 +70,12 @@ impl Link {
         self.wire.send_pipe(pipe, size)
     }
 
-    /// From now on the receiver may take its time, as long as its machine is there.
+    /// From now on the receiver may be silent for any time, while its machine is reachable.
     pub fn let_be_silent(&mut self) {
         self.wire.let_be_silent();
     }
 
-    /// The next answer; none if none has come.
+    /// The next answer, if one was received.
     pub fn answer(&mut self) -> io::Result<Option<Message>> {
         self.next(Wire::read_now)
     }

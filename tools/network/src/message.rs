@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is said on a connection: frames of a kind, a length and a body.
+//! Messages of a connection: frames with a kind, a length and a body.
 //!
-//! Documentation/network-protocol.md has the bytes, and in which order they come. Whatever the bytes are, reading
-//! them gives a message or an error, and takes no more memory than the kind's limit, and no more of that than
-//! has come.
+//! Documentation/network-protocol.md has their bytes and their order. For any bytes, the parser returns a
+//! message or an error. It uses no more memory than the kind's limit, and no more than the number of received
+//! bytes.
 
 use crate::hello::Hello;
 use consumer::State;
@@ -15,84 +15,84 @@ use std::io::{self, Read};
 /// The version of the protocol.
 pub const VERSION: u32 = 1;
 
-/// The largest packet, in bytes: what readers of a trace believe.
+/// Maximum size of a packet in bytes. Readers of a trace have the same limit.
 const PACKET: u32 = 1 << 30;
 
-/// The largest description. One of all events of a kernel has some MiB.
+/// Maximum size of a description. The one of all events of a kernel has some MiB.
 const METADATA: u32 = 32 << 20;
 
-/// The longest of all other texts.
+/// Maximum size of all other texts.
 const TEXT: u32 = 1 << 20;
 
-/// The longest answer.
+/// Maximum size of an answer.
 const ANSWER: u32 = 4 << 10;
 
-/// Bytes of a frame's kind and length.
+/// Size of a frame's kind and length.
 const HEAD: usize = 8;
 
-/// A frame. Of a packet only its head: the packet's bytes come behind it.
+/// A frame. For a packet only its head; the packet's bytes follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// Who speaks, and what about. The first one.
+    /// Request of the peer that connects. The first frame.
     Hello(Hello),
-    /// A stream, and the number by which it is called from now on: from 0, in their order.
+    /// A stream, and its number from now on. Numbers start at 0, and have no gaps.
     Stream {
         /// Its number.
         number: u32,
         /// Its name.
         name: StreamName,
     },
-    /// The trace's description. It covers all packets up to the next one.
+    /// Description of the trace. It is valid for all packets up to the next description.
     Metadata(String),
     /// A packet of a stream.
     Packet {
         /// The stream's number.
         number: u32,
-        /// Bytes that come behind.
+        /// Number of bytes that follow.
         size: u32,
     },
-    /// The text of the kernel's counters. What they count as finished packets is sent, or will be.
+    /// Text of the kernel's counters. Packets that they count as finished were sent, or will be.
     Stats(String),
-    /// No packet comes any more.
+    /// The end: no packet follows.
     End {
-        /// Why.
+        /// Reason.
         state: State,
-        /// Events that the kernel recorded, and that will never come.
+        /// Number of events that the kernel recorded and that were never sent.
         unwritten: u64,
     },
-    /// Nobody wants the trace: nothing is to be left of it.
+    /// The sender discards the trace: the receiver deletes it.
     Discard,
     /// The answer to a hello.
     Welcome {
-        /// What the receiver calls the trace.
+        /// Name of the trace at the receiver.
         trace: String,
-        /// Whether it held a part of it before.
+        /// Whether the receiver had a part of it before.
         resumed: bool,
     },
-    /// Of this stream the receiver has all packets whose numbers are below `next`, as far as there are such.
+    /// The receiver has all packets of a stream below number `next`, except those that were never sent.
     Have {
         /// The stream's number.
         number: u32,
-        /// Above the number of the last packet.
+        /// Number of the last packet, plus 1.
         next: u64,
     },
-    /// The trace is on the receiver's disk, to its end; or nothing of it is.
+    /// The receiver has written the whole trace to its disk, or has deleted it.
     Done,
-    /// To who watches: all that happened up to this clock value has come.
+    /// For a watcher: all events up to this clock value were sent.
     Complete {
         /// The clock.
         time: u64,
     },
-    /// Nothing more is taken on this connection.
+    /// The peer accepts nothing more on this connection.
     Refused {
-        /// Whether it is of no use to try again.
+        /// Whether the reason is permanent, so that another attempt is useless.
         lasting: bool,
-        /// Why.
+        /// Reason.
         reason: String,
     },
 }
 
-/// What a frame begins with.
+/// Kind of a frame: its first word.
 #[derive(Clone, Copy)]
 enum Kind {
     Hello = 1,
@@ -125,7 +125,7 @@ impl Kind {
         Self::Complete,
     ];
 
-    /// The longest body.
+    /// Maximum size of the body.
     fn limit(self) -> u32 {
         match self {
             Self::Hello | Self::Stats => TEXT,
@@ -140,9 +140,9 @@ impl Kind {
 }
 
 impl Message {
-    /// Takes the next frame; of a packet its head.
+    /// Reads the next frame; of a packet only its head.
     ///
-    /// An error of the kind [`io::ErrorKind::InvalidData`] says what is wrong with it.
+    /// An error of the kind [`io::ErrorKind::InvalidData`] says what is wrong with the frame.
     pub fn read(from: &mut impl Read) -> io::Result<Self> {
         let (kind, length) = head(from)?;
         if length > kind.limit() {
@@ -200,7 +200,7 @@ impl Message {
         }
     }
 
-    /// The frame's bytes; of a packet its head.
+    /// Bytes of the frame; of a packet only its head.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; HEAD];
         let mut put = |words: &[u8]| bytes.extend_from_slice(words);
@@ -262,21 +262,21 @@ impl Message {
     }
 }
 
-/// An error of bytes that say nothing that is understood here.
+/// An error for bytes that cannot be parsed.
 pub fn invalid(what: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.into())
 }
 
-/// The name of a stream, whose channel has a name as the kernel takes it.
+/// Parses the name of a stream. The kernel's rules for the channel's name hold.
 pub fn stream_name(text: &str) -> Result<StreamName, String> {
     let name: Option<StreamName> = text.parse().ok();
     let name = name.filter(|name| name::refusal(name.area().unwrap_or(&name.channel)).is_none());
-    // One way to write it, for it becomes the name of a file.
+    // Only one spelling is valid, because the name becomes that of a file.
     let name = name.filter(|name| name.to_string() == text);
     name.ok_or_else(|| format!("`{}` is no stream", text.escape_debug()))
 }
 
-/// The numbers of states. A trace that ends is not being written any more.
+/// Numbers of states. A trace that has ended is not in state `Writing`.
 const STATES: [(u32, State); 3] = [(1, State::Over), (2, State::Stopped), (3, State::Failed)];
 
 fn state(number: u32) -> io::Result<State> {
@@ -291,7 +291,7 @@ fn number_of(state: State) -> u32 {
     known.map_or(3, |(number, _)| number)
 }
 
-/// What of a reason finds room in a frame.
+/// Cuts a reason to the size of a frame.
 fn cut(reason: &str) -> &str {
     let mut end = reason.len().min(ANSWER as usize - 4);
     while !reason.is_char_boundary(end) {
@@ -300,7 +300,8 @@ fn cut(reason: &str) -> &str {
     &reason[..end]
 }
 
-/// The kind and the length of a frame. Who speaks something else may do so in fewer bytes.
+/// Reads the kind and the length of a frame. The check of each byte detects other protocols that send fewer
+/// bytes.
 fn head(from: &mut impl Read) -> io::Result<(Kind, u32)> {
     let mut bytes = [0; HEAD];
     let mut read = 0;
@@ -334,7 +335,7 @@ fn long(from: &mut impl Read) -> io::Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// All that is left.
+/// The rest of the body as text.
 fn text(body: &mut &[u8]) -> io::Result<String> {
     let bytes = std::mem::take(body).to_vec();
     String::from_utf8(bytes).map_err(|_| invalid("a text that is not UTF-8"))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where a receiver is, and how to reach it.
+//! A receiver's address, and the connection to it.
 
 use crate::resolve::resolve;
 use crate::stream::{Address, Stream};
@@ -14,22 +14,22 @@ use std::os::fd::OwnedFd;
 use std::path::{absolute, PathBuf};
 use std::time::Duration;
 
-/// How long one address may take to answer.
+/// Time limit for an attempt to connect to one address.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// How connections are protected.
+/// Protection of connections.
 #[derive(Clone, Debug)]
 pub enum Security<T> {
-    /// By Unix sockets, whose other end must be root or this process's user.
+    /// By Unix sockets. The other end must be root or this process's user.
     Local,
-    /// Not at all, by the user's word.
+    /// Without protection, because the user said so.
     Plain,
     /// By TLS.
     Tls(T),
 }
 
 impl Security<Credentials> {
-    /// As the user wants it: files of certificates, all three or none, or none by his word.
+    /// From the command line: either all three files of certificates, or none.
     pub fn new(
         ca: Option<PathBuf>,
         cert: Option<PathBuf>,
@@ -43,12 +43,12 @@ impl Security<Credentials> {
         }
     }
 
-    /// For who connects.
+    /// For the side that connects.
     pub fn client(&self) -> Result<Security<ClientTls>, String> {
         self.with(Credentials::client)
     }
 
-    /// For who listens.
+    /// For the side that listens.
     pub fn server(&self) -> Result<Security<ServerTls>, String> {
         self.with(Credentials::server)
     }
@@ -79,7 +79,7 @@ impl Peer {
         Self { address, security }
     }
 
-    /// Connects to it, at the first of its addresses that answers.
+    /// Connects to the first of its addresses that answers.
     pub fn connect(&self, stop: Option<OwnedFd>) -> Result<Wire, Trouble> {
         let address = Address::of(&self.address);
         address.check(&self.security)?;
@@ -116,14 +116,14 @@ impl Peer {
     }
 }
 
-/// As typed.
+/// The address as typed.
 impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.address)
     }
 }
 
-/// Why nothing goes by TCP unprotected, unless the user asks for it.
+/// Message for an unprotected TCP connection that the user did not request.
 pub(crate) fn plain_tcp(address: &str) -> String {
     format!(
         "{address} is a TCP address: without certificates every user of this machine, and everybody on the way, \
@@ -132,7 +132,7 @@ pub(crate) fn plain_tcp(address: &str) -> String {
     )
 }
 
-/// The address with an absolute path, if it has a path: for a process that changes its directory.
+/// Makes a path in an address absolute, for a process that changes its directory.
 pub fn absolute_address(address: String) -> io::Result<String> {
     match Address::of(&address) {
         Address::Unix(path) => Ok(absolute(path)?.display().to_string()),
@@ -140,7 +140,7 @@ pub fn absolute_address(address: String) -> io::Result<String> {
     }
 }
 
-/// Checks `HOST:PORT` or the path of a Unix socket, for the command line.
+/// Checks `HOST:PORT` or the path of a Unix socket. For the command line.
 pub fn parse_address(text: &str) -> Result<String, String> {
     if matches!(Address::of(text), Address::Unix(_)) {
         return Ok(text.to_owned());

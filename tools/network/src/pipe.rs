@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A packet that can be sent more than once: its pages in a pipe.
+//! A packet that can be sent several times: its pages in a pipe.
 //!
-//! They are the kernel's, not copies: until the packet is given back nobody writes them. To send it, tee(2)
-//! puts the same pages into another pipe, and splice(2) empties that into the socket.
+//! The pages are the kernel's own, not copies. The kernel does not write them until the packet is returned. For
+//! each sending, tee(2) puts the same pages into another pipe, and splice(2) moves them into the socket.
 
 use consumer::Stream;
 use rustix::pipe::{
@@ -23,7 +23,7 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// An empty one.
+    /// Creates an empty pipe.
     pub fn new() -> io::Result<Self> {
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
         Ok(Self {
@@ -34,12 +34,12 @@ impl Pipe {
         })
     }
 
-    /// Bytes in it.
+    /// Number of bytes in the pipe.
     pub fn held(&self) -> usize {
         self.held
     }
 
-    /// Takes the whole packet that `stream` holds, of `size` bytes. After an error it is empty.
+    /// Moves the packet that `stream` holds, of `size` bytes, into the pipe. After an error the pipe is empty.
     pub fn fill(&mut self, stream: &mut dyn Stream, size: usize) -> io::Result<()> {
         self.make_room(size)?;
         let filled = self.try_fill(stream, size);
@@ -59,7 +59,7 @@ impl Pipe {
         Ok(())
     }
 
-    /// Takes what `other` holds, which has it still. After an error it is empty.
+    /// Copies the content of `other`, which keeps it. After an error the pipe is empty.
     pub fn copy_of(&mut self, other: &Self) -> io::Result<()> {
         if self.held > 0 {
             *self = Self::new()?;
@@ -81,7 +81,7 @@ impl Pipe {
         Ok(())
     }
 
-    /// Hands what it holds to `empty`, which takes all of it or fails. It is empty then.
+    /// Passes the pipe's content to `empty`, which takes all of it or fails. Afterwards the pipe is empty.
     pub fn give<T>(
         &mut self,
         empty: impl FnOnce(BorrowedFd<'_>, usize) -> io::Result<T>,
@@ -94,7 +94,7 @@ impl Pipe {
         given
     }
 
-    /// Lets what it holds go, to `null`, which is /dev/null.
+    /// Drops the pipe's content into `null`, which is /dev/null.
     pub fn clear(&mut self, null: &File) -> io::Result<()> {
         self.give(|reader, mut left| {
             while left > 0 {
@@ -107,7 +107,7 @@ impl Pipe {
         })
     }
 
-    /// Has room for so many bytes.
+    /// Makes room for `size` bytes.
     fn make_room(&mut self, size: usize) -> io::Result<()> {
         if size <= self.capacity {
             return Ok(());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How far a trace has come in, for those who watch it.
+//! Progress of a trace's reception, for its watchers.
 //!
-//! A sender says once a second how many packets of each stream are finished, right after it has closed
-//! those being written. When all of these are here, the trace is complete up to the latest moment that was
-//! in the packets counted the time before: what is older than that was in a packet that this count has.
+//! Once a second, a sender closes the packets being written and reports the number of finished packets of each
+//! stream. When all these packets have been received, the trace is complete up to a certain time: the latest
+//! time in the packets of the previous report. Each older event was in a packet of this report.
 
 use consumer::stats::TraceStats;
 use consumer::State;
@@ -15,71 +15,73 @@ use std::mem;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How many counts are waited for the packets of one: some may have been overwritten before they were read.
+/// Number of reports after which the packets of a report are not awaited any more: some may have been
+/// overwritten before they were read.
 const PATIENCE: u32 = 10;
 
-/// How far a trace has come.
+/// Progress of a trace's reception.
 #[derive(Debug, Default)]
 pub struct Progress {
     inner: Mutex<Inner>,
     changed: Condvar,
 }
 
-/// The same at a moment.
+/// A snapshot of the progress.
 #[derive(Clone, Debug, Default)]
 pub struct Reached {
-    /// How often anything has changed.
+    /// Number of changes so far.
     pub changes: u64,
-    /// How often the trace was described.
+    /// Number of descriptions so far.
     pub descriptions: u64,
     /// The streams, in the order in which they were first opened.
     pub streams: Vec<Opened>,
-    /// All that happened up to this clock value is there.
+    /// All events up to this clock value have been received.
     pub complete: u64,
-    /// How it ended, if it has.
+    /// How the trace ended, if it has.
     pub ended: Option<State>,
 }
 
-/// A stream that is there.
+/// A stream that is being received.
 #[derive(Clone, Debug)]
 pub struct Opened {
     /// Its name.
     pub name: StreamName,
-    /// Bytes of its whole packets.
+    /// Size of its complete packets in bytes.
     pub bytes: u64,
-    /// The number of the next packet.
+    /// Number of its next packet.
     next: u64,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
     reached: Reached,
-    /// The latest moment in the packets that the count before the awaited one has.
+    /// The latest time in the packets of the report before the awaited one.
     before: u64,
-    /// The count whose packets are awaited.
+    /// The report whose packets are awaited.
     awaited: Option<Count>,
-    /// The latest moment in all packets.
+    /// The latest time in all packets.
     newest: u64,
 }
 
-/// How many packets of each stream were finished at a moment.
+/// A report: the number of finished packets of each stream.
 #[derive(Debug)]
 struct Count {
-    /// The streams of which not all of these are here, and the number that follows theirs.
+    /// The streams with packets that were not received yet. The value is the number after the last awaited
+    /// packet.
     missing: BTreeMap<StreamName, u64>,
-    /// The latest moment in those that are here.
+    /// The latest time in the packets that were received.
     newest: u64,
-    /// How many counts came after it.
+    /// Number of reports since.
     age: u32,
 }
 
 impl Progress {
-    /// The trace was described.
+    /// Notes a description.
     pub fn described(&self) {
         self.change(|inner| inner.reached.descriptions += 1);
     }
 
-    /// A stream was opened, whose file has so many bytes; its number here. `next` is its next packet.
+    /// Notes a stream, whose file has this many bytes and whose next packet is `next`. Returns its number here.
     pub fn opened(&self, name: &StreamName, bytes: u64, next: u64) -> usize {
         self.change(|inner| {
             let streams = &mut inner.reached.streams;
@@ -100,7 +102,7 @@ impl Progress {
         })
     }
 
-    /// A packet of a stream is there.
+    /// Notes a packet of a stream.
     pub fn came(&self, number: usize, header: &PacketHeader) {
         let (end, size) = (header.timestamp_end, header.packet_size / 8);
         let sequence = header.packet_seq_num;
@@ -120,7 +122,7 @@ impl Progress {
         });
     }
 
-    /// The sender has counted the packets that are finished.
+    /// Notes a report of the sender.
     pub fn counted(&self, stats: &TraceStats) {
         self.change(|inner| {
             if let Some(awaited) = &mut inner.awaited {
@@ -143,7 +145,7 @@ impl Progress {
                 };
                 inner.awaited = Some(Count {
                     missing: rows.filter(is_missing).collect(),
-                    // What is here was finished before.
+                    // The packets that were received were finished before.
                     newest: inner.newest,
                     age: 0,
                 });
@@ -152,7 +154,7 @@ impl Progress {
         });
     }
 
-    /// Nothing comes any more.
+    /// Notes the end: nothing more will be received.
     pub fn ended(&self, state: State) {
         self.change(|inner| {
             inner.reached.complete = u64::MAX;
@@ -160,12 +162,12 @@ impl Progress {
         });
     }
 
-    /// Whether it has ended.
+    /// Whether the trace has ended.
     pub fn has_ended(&self) -> bool {
         self.lock().reached.ended.is_some()
     }
 
-    /// Waits until more than so many `changes` have come, or some time has passed.
+    /// Waits for more than `changes` changes, or for `time`.
     pub fn wait(&self, changes: u64, time: Duration) -> Reached {
         let inner = self.lock();
         let waited = self
@@ -184,13 +186,13 @@ impl Progress {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // A change that panicked is an assertion's, in a test.
+        // Only an assertion in a test panics within a change.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Inner {
-    /// Sees whether all is here that was counted.
+    /// Checks whether all packets of the report have been received.
     fn settle(&mut self) {
         let Some(count) = self
             .awaited
@@ -204,7 +206,7 @@ impl Inner {
 }
 
 impl Count {
-    /// Of a stream the packets below `next` are here.
+    /// Notes that the packets of a stream below `next` have been received.
     fn is_here(&mut self, name: &StreamName, next: u64) {
         if self.missing.get(name).is_some_and(|until| *until <= next) {
             self.missing.remove(name);
@@ -258,18 +260,18 @@ mod tests {
         progress.came(0, &header(0, 10, 20));
         progress.counted(&stats([1, 1]));
         assert_eq!(complete(&progress), 0);
-        // Sent before the other's, but not among those that were counted.
+        // This packet was sent before the other stream's, but is not in the report.
         progress.came(0, &header(1, 50, 60));
         progress.came(1, &header(0, 5, 30));
         assert_eq!(complete(&progress), 0);
         progress.counted(&stats([2, 2]));
         assert_eq!(complete(&progress), 0);
-        // CPU 1 may have had something from 30 on.
+        // CPU 1 may have had events after 30.
         progress.came(1, &header(1, 31, 70));
         assert_eq!(complete(&progress), 30);
         progress.counted(&stats([2, 2]));
         assert_eq!(complete(&progress), 70);
-        // The same stream, by another connection.
+        // The same stream again, by another connection.
         assert_eq!(progress.opened(&name(1), 8192, 2), 1);
         let reached = progress.wait(0, Duration::ZERO);
         assert_eq!(reached.streams.len(), 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Limits for all traces of a receiver together: bytes on the disk, and open streams.
+//! Limits for all traces of a receiver together: disk space, and open streams.
 
 use crate::trouble::Trouble;
 use rtrace_input::number;
@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often the directory is measured, at most.
+/// Minimum time between two measurements of the directory.
 const MEASURE: Duration = Duration::from_secs(1);
 
-/// Folders below that of the receiver: those of traces, and of chunks in them.
+/// Depth of directories below that of the receiver: traces, and chunks in them.
 const DEPTH: u32 = 2;
 
-/// Parses a quota, for the command line.
+/// Parses a quota. For the command line.
 pub fn parse_quota(text: &str) -> Result<u64, String> {
     number::size(text).ok_or_else(|| format!("`{text}` is no size (with K, M, G)"))
 }
@@ -28,26 +28,26 @@ pub fn parse_quota(text: &str) -> Result<u64, String> {
 #[derive(Debug)]
 pub struct Quota {
     dir: PathBuf,
-    /// The most bytes in the directory, if there is a limit.
+    /// Maximum size of the directory in bytes, if there is a limit.
     most: Option<u64>,
     used: Mutex<Used>,
-    /// The most streams that are open at a time.
+    /// Maximum number of open streams.
     most_streams: usize,
     streams: AtomicUsize,
 }
 
-/// Bytes that the directory holds.
+/// Size of the directory.
 #[derive(Debug)]
 struct Used {
     bytes: u64,
-    /// When they were last measured; what was received since is added.
+    /// Time of the last measurement. The size received since then is added.
     measured: Option<Instant>,
 }
 
 impl Quota {
     /// The quota of the receiver that writes into `dir`.
     pub fn new(dir: PathBuf, most: Option<u64>) -> Self {
-        // The other half is for connections, pipes, and chunks being finished.
+        // The other half is for connections, pipes, and chunks that are being finished.
         let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         Self {
             dir,
@@ -61,7 +61,7 @@ impl Quota {
         }
     }
 
-    /// Takes room for so many bytes.
+    /// Reserves `bytes` bytes.
     pub fn take(&self, bytes: u64) -> Result<(), Trouble> {
         let Some(most) = self.most else {
             return Ok(());
@@ -82,7 +82,7 @@ impl Quota {
         Ok(())
     }
 
-    /// The streams of one trace, none yet.
+    /// The streams of one trace; empty at first.
     pub fn streams(&self) -> Streams<'_> {
         Streams {
             quota: self,
@@ -91,7 +91,7 @@ impl Quota {
     }
 }
 
-/// The streams that one trace has open, until this is dropped.
+/// The open streams of a trace, until this is dropped.
 #[derive(Debug)]
 pub struct Streams<'a> {
     quota: &'a Quota,
@@ -99,7 +99,7 @@ pub struct Streams<'a> {
 }
 
 impl Streams<'_> {
-    /// Opens one more. A trace may have as many as it leaves to all others.
+    /// Opens one more stream. A trace may have as many streams as it leaves for all other traces.
     pub fn open(&mut self) -> Result<(), Trouble> {
         let total = self.quota.streams.fetch_add(1, Ordering::Relaxed) + 1;
         self.open += 1;
@@ -119,14 +119,14 @@ impl Drop for Streams<'_> {
     }
 }
 
-/// Bytes on the disk of the files in a directory, and in folders down to so many below it.
+/// Disk space of the files in a directory and in `depth` levels of directories below it.
 fn measure(dir: &Path, depth: u32) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
         bytes += match entry.metadata() {
             Ok(status) if status.is_dir() && depth > 0 => match measure(&entry.path(), depth - 1) {
-                // An old chunk is removed meanwhile.
+                // An old chunk may be removed at the same time.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => 0,
                 measured => measured?,
             },

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Takes the traces of any number of machines, each into a directory of its own.
+//! Receives the traces of any number of machines. Each trace has a directory of its own.
 //!
-//! Each connection has a thread. What a peer can make that take is bounded: a pipe, some blocks, one
-//! description; and a peer that says nothing for a while is left.
+//! Each connection has a thread. The resources that a peer can use are bounded: a pipe, some blocks, one
+//! description. A peer that is silent for too long is disconnected.
 
 use crate::hello::{Hello, Sent};
 use crate::message::Message;
@@ -36,18 +36,18 @@ use std::time::{Duration, Instant};
 use store::OutputOptions;
 use system::{Error, Result};
 
-/// How long nobody is accepted when that failed.
+/// Pause after a failure to accept a connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How often it is asked whether somebody still waits for a trace.
+/// Period of the check whether a watcher still waits for a trace.
 const ASK: Duration = Duration::from_secs(1);
 
-/// Listens for senders.
+/// Listens for senders and watchers.
 pub struct Receiver {
     listener: Listener,
     security: Security<ServerTls>,
     dir: PathBuf,
-    /// The directory, locked: which trace has a sender, and how far it has come, one receiver knows.
+    /// The locked directory. One receiver alone knows which traces have a sender, and how much was received.
     _lock: File,
     options: OutputOptions,
     notice: Notice,
@@ -58,8 +58,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Listens at `ADDRESS:PORT`, or at the path of a Unix socket. Traces are written into directories below
-    /// `dir`, which exists and which no other receiver has locked. They take at most `quota` bytes there.
+    /// Listens at `ADDRESS:PORT`, or at the path of a Unix socket. Writes traces into directories in `dir`.
+    /// `dir` must exist, and no other receiver may have locked it. The traces may use `quota` bytes at most.
     pub fn bind(
         address: &str,
         security: Security<ServerTls>,
@@ -85,20 +85,20 @@ impl Receiver {
         })
     }
 
-    /// Serves one connection that was made otherwise, to its end.
+    /// Serves a connection that the caller made, until its end.
     pub fn attend(&self, stream: UnixStream) -> std::result::Result<(), Trouble> {
         let stream = Stream::from(stream);
         let slot = self.slots.take(&stream, PeerId::User(0))?;
         self.serve(stream, &slot, "a connection")
     }
 
-    /// Where it listens.
+    /// Address of the listening socket.
     pub fn address(&self) -> Result<String> {
         let address = self.listener.address();
         address.map_err(Error::system("cannot tell the address"))
     }
 
-    /// Takes what comes until `stop` is readable. What has come by then is a trace in each directory.
+    /// Receives until `stop` is readable. By then each directory is a trace of what was received.
     pub fn run(&self, stop: impl AsFd) -> Result<()> {
         thread::scope(|scope| {
             let accepted = self.accept_all(scope, stop);
@@ -109,7 +109,7 @@ impl Receiver {
     }
 
     fn accept_all<'s>(&'s self, scope: &'s Scope<'s, '_>, stop: impl AsFd) -> Result<()> {
-        // Once, not ten times a second for as long as there are, say, no more files.
+        // Reported once, and not ten times a second while, for example, no file can be opened.
         let mut is_reported = false;
         loop {
             let (stream, peer, from) = loop {
@@ -144,7 +144,7 @@ impl Receiver {
         }
     }
 
-    /// Serves a connection in a thread.
+    /// Serves a connection in a thread of its own.
     fn spawn<'s>(
         &'s self,
         scope: &'s Scope<'s, '_>,
@@ -156,7 +156,7 @@ impl Receiver {
         let thread = Builder::new().name(from.clone());
         let serve = move || {
             let serve = AssertUnwindSafe(|| self.serve(stream, &slot, &from));
-            // The standard library has printed the panic. It ends this connection, not the receiver.
+            // The standard library has printed the panic. Only this connection ends, not the receiver.
             let panic = |_| Err(Trouble::passing("internal error"));
             if let Err(trouble) = catch_unwind(serve).unwrap_or_else(panic) {
                 (self.notice)(&format!("{from}: {trouble}"));
@@ -188,15 +188,15 @@ impl Receiver {
                 lasting: *lasting,
                 reason: what.clone(),
             };
-            // Who is gone need not know.
+            // The peer may be gone.
             let _ = wire.say(&refused);
         }
         wire.part();
         served
     }
 
-    /// Takes the first words. They come from anybody: who does not end soon is left, or a few could take all
-    /// connections that there are.
+    /// Reads the first message. Any peer can send it. So the time is limited: otherwise a few peers could use
+    /// up all connections.
     fn greet(&self, wire: &mut Wire) -> std::result::Result<Hello, Trouble> {
         wire.check_user()?;
         wire.set_deadline(Some(Instant::now() + PATIENCE));
@@ -240,7 +240,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Shows a trace to somebody who watches; waits for it, if none is there.
+    /// Shows a trace to a watcher. If there is none, waits for it.
     fn show(&self, wire: &mut Wire, wanted: Option<&str>) -> std::result::Result<(), Trouble> {
         if self.options.rotate.is_some() {
             let what = "traces that come in are not shown where they are cut into chunks";
@@ -272,7 +272,7 @@ impl Receiver {
     }
 }
 
-/// Locks a directory, until the file is closed.
+/// Locks a directory until the file is closed.
 fn lock(dir: &Path) -> Result<File> {
     let failed = || Error::system(format!("cannot receive into {}", dir.display()));
     let file = File::open(dir).map_err(failed())?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One sender's connection: what comes goes to the sink that has the trace's directory.
+//! The connection of a sender: writes the received data to the sink of the trace's directory.
 
 use crate::hello::Sent;
 use crate::incoming::Incoming;
@@ -23,13 +23,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 use system::Error;
 
-/// How often a sender hears that its trace is still being written to the disk.
+/// Period of the messages to a sender whose trace is still being written to the disk.
 const ALIVE: Duration = Duration::from_secs(1);
 
-/// The most streams of a trace: for nobody more files are opened.
+/// Maximum number of streams of a trace. It limits the number of open files.
 const STREAMS: usize = 64 << 10;
 
-/// A trace that comes in.
+/// A trace that is being received.
 pub struct Reception<'a> {
     wire: &'a mut Wire,
     sent: &'a Sent,
@@ -37,23 +37,23 @@ pub struct Reception<'a> {
     dir: &'a Path,
     progress: &'a Progress,
     quota: &'a Quota,
-    /// How many streams are open.
+    /// The open streams.
     open: Streams<'a>,
-    /// The streams, and their numbers in what those know who watch.
+    /// The streams, and their numbers in the progress for watchers.
     streams: Vec<(StreamName, Option<usize>)>,
     is_described: bool,
-    /// The text of the last counters that came; empty if none did.
+    /// Text of the last counters; empty if none were received.
     stats: String,
 }
 
-/// A sender's last word.
+/// Last message of a sender.
 enum Last {
     End { state: State, unwritten: u64 },
     Discard,
 }
 
 impl<'a> Reception<'a> {
-    /// From a sender who was welcomed, into `dir`, which `sink` has.
+    /// For a sender that was welcomed, into `dir`, to which `sink` writes.
     pub fn new(
         wire: &'a mut Wire,
         sent: &'a Sent,
@@ -76,8 +76,8 @@ impl<'a> Reception<'a> {
         }
     }
 
-    /// Takes all that comes, to the trace's end; how that came about, for people. After an error the
-    /// directory has every packet that was acknowledged; if the receiver `stops`, it says so there.
+    /// Receives until the trace's end. Returns the outcome, as text for the user. After an error the directory
+    /// has each packet that was acknowledged. If the receiver `stops`, the directory's state says so.
     pub fn run(mut self, stops: impl Fn() -> bool) -> Result<&'static str, Trouble> {
         let last = match self.take_all() {
             Ok(last) => last,
@@ -98,14 +98,14 @@ impl<'a> Reception<'a> {
             stats,
             ..
         } = self;
-        // The last answer once more. Only a sender without streams gets nothing until it is done.
+        // Repeats the last answer. A sender without streams gets none until the work is done.
         let streams = u32::try_from(streams.len()).unwrap_or_default();
         let alive = streams.checked_sub(1).map(|number| Message::Have {
             number,
             next: next(&*sink, number as usize),
         });
         let say_alive = || {
-            // The last word finds out that the sender is gone.
+            // The final message detects that the sender is gone.
             let _ = alive.as_ref().map(|alive| wire.say(alive));
         };
         let (state, outcome) = meanwhile(say_alive, || match last {
@@ -169,17 +169,17 @@ impl<'a> Reception<'a> {
         let opened = self.sink.open(&name).map_err(trouble_of)?;
         debug_assert_eq!(opened, number as usize);
         let path = self.dir.join(name.to_string());
-        // Where the trace is in chunks there is no such file, and nobody can watch.
+        // A trace in chunks has no such file, and cannot be watched.
         let bytes = fs::metadata(path).map_or(0, |file| file.len());
         let next = next(&*self.sink, opened);
-        // Who watches sees events.
+        // Watchers see events only.
         let shown = name.area().is_none();
         let shown = shown.then(|| self.progress.opened(&name, bytes, next));
         self.streams.push((name, shown));
         self.acknowledge(opened)
     }
 
-    /// Takes a packet, of which the head was read, unless it is there already.
+    /// Receives a packet, unless it was received before.
     fn packet(&mut self, number: usize, size: u32) -> Result<(), Trouble> {
         let Some((name, shown)) = self.streams.get(number) else {
             return Err(invalid(format!("a packet of an unknown stream {number}")).into());
@@ -224,7 +224,7 @@ impl<'a> Reception<'a> {
         self.acknowledge(number)
     }
 
-    /// Says what is on the disk of a stream.
+    /// Tells the sender which packets of a stream are on the disk.
     fn acknowledge(&mut self, number: usize) -> Result<(), Trouble> {
         let next = next(&*self.sink, number);
         let number = number as u32;
@@ -232,7 +232,7 @@ impl<'a> Reception<'a> {
     }
 
     fn count(&mut self, text: String) -> Result<(), Trouble> {
-        // As it is to be read again in the directory.
+        // The text must be valid when it is read from the directory again.
         let begins = ["channel ", "cpu "]
             .iter()
             .any(|word| text.starts_with(word));
@@ -251,12 +251,12 @@ impl<'a> Reception<'a> {
     }
 }
 
-/// The number of the next packet of a stream.
+/// Number of the next packet of a stream.
 fn next(sink: &dyn Sink, stream: usize) -> u64 {
     sink.last(stream).map_or(0, |last| last + 1)
 }
 
-/// Does the work in a thread, and calls `say_alive` every [`ALIVE`] until it is done.
+/// Calls `work` in a thread, and `say_alive` every [`ALIVE`] until the work is done.
 fn meanwhile<T: Send>(mut say_alive: impl FnMut(), work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
         let (working, done) = mpsc::channel::<()>();
@@ -271,10 +271,10 @@ fn meanwhile<T: Send>(mut say_alive: impl FnMut(), work: impl FnOnce() -> T + Se
     })
 }
 
-/// What to say of an error of the sink.
+/// Converts an error of the sink.
 pub fn trouble_of(error: Error) -> Trouble {
     match error {
-        // The stream is the connection.
+        // The stream of the error is the connection.
         Error::Stream { cause, .. } => cause.into(),
         Error::OutputTaken { .. } | Error::Corrupt { .. } => Trouble::lasting(error.to_string()),
         _ => Trouble::passing(error.to_string()),

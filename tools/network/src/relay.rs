@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Shows a trace that comes in to somebody who watches: from its beginning on, read back from the directory.
+//! Shows a trace that is being received to a watcher: from its beginning, read back from the directory.
 //!
-//! Packets go in the order of their begin, and what they make complete is said between them, so that who
-//! watches holds no more than the packets of one moment. Nobody waits for a slow watcher: what comes
-//! meanwhile is on the disk.
+//! Packets are sent in the order of their first event. Between them, the relay reports up to which time the
+//! trace is complete. So the watcher needs memory for the packets of one moment only. A slow watcher delays no
+//! other peer, because the data is on the disk.
 
 use crate::message::{invalid, Message};
 use crate::progress::{Progress, Reached};
@@ -19,7 +19,7 @@ use std::time::Duration;
 use system::regular_file;
 use uuid::Uuid;
 
-/// How often it is asked whether somebody still watches, if nothing comes.
+/// Period of the check whether the watcher is still connected, while nothing is received.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Shows a trace.
@@ -30,22 +30,22 @@ pub struct Relay<'a> {
     uuid: Uuid,
     descriptions: u64,
     streams: Vec<Shown>,
-    /// Up to when it was said to be complete.
+    /// Time up to which the trace was reported complete.
     complete: u64,
 }
 
-/// A stream, as far as it was shown.
+/// A stream, and how much of it was shown.
 #[derive(Debug)]
 struct Shown {
     file: File,
-    /// Where the next packet begins.
+    /// Offset of the next packet.
     at: u64,
-    /// That packet, if it is there.
+    /// The next packet, if it was received.
     next: Option<PacketAt>,
 }
 
 impl<'a> Relay<'a> {
-    /// Shows the trace `uuid` in `dir` by this connection.
+    /// Shows the trace `uuid` in `dir` over this connection.
     pub fn new(wire: &'a mut Wire, dir: &'a Path, uuid: Uuid) -> Self {
         Self {
             wire,
@@ -57,7 +57,7 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// Shows what comes until the trace has ended, nobody watches any more, or the receiver `stops`.
+    /// Shows the trace as it is received, until it has ended, the watcher is gone, or the receiver `stops`.
     pub fn run(mut self, progress: &Progress, stops: impl Fn() -> bool) -> Result<(), Trouble> {
         let mut changes = 0;
         while !stops() && self.wire.is_open() {
@@ -73,14 +73,14 @@ impl<'a> Relay<'a> {
         Ok(())
     }
 
-    /// Shows what is there.
+    /// Shows what was received.
     fn show(&mut self, reached: &Reached) -> Result<(), Trouble> {
         if reached.descriptions > self.descriptions {
             self.descriptions = reached.descriptions;
             let text = fs::read_to_string(self.dir.join(METADATA))?;
             self.wire.say(&Message::Metadata(text))?;
         }
-        // Packets without a description would be of no use.
+        // A watcher cannot use packets without a description.
         if self.descriptions == 0 {
             return Ok(());
         }
@@ -98,7 +98,7 @@ impl<'a> Relay<'a> {
             self.look(number, reached)?;
         }
         while let Some((begin, number)) = self.first() {
-            // What comes next is not before its begin.
+            // No later packet begins before this one.
             self.is_complete(reached.complete.min(begin.saturating_sub(1)))?;
             self.send(number)?;
             self.look(number, reached)?;
@@ -106,7 +106,7 @@ impl<'a> Relay<'a> {
         self.is_complete(reached.complete)
     }
 
-    /// The stream whose next packet begins first, and when that is.
+    /// The stream whose next packet begins first, and the time of that.
     fn first(&self) -> Option<(u64, usize)> {
         let begin = |shown: &Shown| Some(shown.next?.header.timestamp_begin);
         let streams = self.streams.iter().enumerate();
@@ -115,7 +115,7 @@ impl<'a> Relay<'a> {
             .min()
     }
 
-    /// Reads the header of a stream's next packet, if that is there.
+    /// Reads the header of a stream's next packet, if it was received.
     fn look(&mut self, number: usize, reached: &Reached) -> Result<(), Trouble> {
         let shown = &mut self.streams[number];
         if shown.next.is_some() || shown.at >= reached.streams[number].bytes {

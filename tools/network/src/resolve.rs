@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Names of machines.
+//! Addresses of machines by name.
 //!
-//! The tools are linked statically. glibc's getaddrinfo would load the machine's NSS modules into them, which works
-//! only with the glibc of the build. getent(1) is the machine's own program for the same question.
+//! The tools are linked statically. glibc's getaddrinfo() would load the machine's NSS modules, which works
+//! only with the glibc of the build. getent(1) is the machine's own program for the same lookup.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -24,7 +24,7 @@ pub fn resolve(address: &str) -> io::Result<Vec<SocketAddr>> {
         .output();
     let text = match asked {
         Ok(answer) => answer.stdout,
-        // Without the program only the library is left.
+        // Without the program, the library is the only way.
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return Ok(address.to_socket_addrs()?.collect())
         }
@@ -38,7 +38,7 @@ pub fn resolve(address: &str) -> io::Result<Vec<SocketAddr>> {
     Ok(addresses)
 }
 
-/// Addresses in getent's answer, which has one line for each kind of socket.
+/// Parses the addresses in getent's output, which has one line for each type of socket.
 fn addresses(text: &str, port: u16) -> Vec<SocketAddr> {
     let lines = text.lines().map(|line| line.split_whitespace());
     lines

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The sink that is a connection to a receiver.
+//! The sink that sends a trace to a receiver.
 //!
-//! Of each stream one packet is on its way; the kernel has it back when the receiver has written it.
-//! While there is no connection nothing is taken from the kernel but these. When there is one again, the
-//! receiver says what it has, and what of these packets it has not is sent once more.
+//! One packet of each stream is in transit. The kernel gets it back when the receiver has written it. Without a
+//! connection, the sender takes no other packets from the kernel. After a reconnection, the receiver reports
+//! which packets it has, and the sender repeats those in transit that it lacks.
 
 use crate::hello::{host, Sent};
 use crate::link::Link;
@@ -30,15 +30,15 @@ use std::time::{Duration, Instant};
 use system::{Error, Result};
 use uuid::Uuid;
 
-/// How often the receiver gets what the buffers hold, and the counters.
+/// Period at which the receiver gets the contents of the buffers, and the counters.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// How long to wait before another attempt to connect: twice as long each time.
+/// Delays between attempts to connect. Each is twice the previous one.
 #[derive(Clone, Copy, Debug)]
 pub struct Retry {
-    /// The first time.
+    /// The first delay.
     pub first: Duration,
-    /// At most.
+    /// Maximum delay.
     pub most: Duration,
 }
 
@@ -56,50 +56,50 @@ pub struct Sender {
     peer: Peer,
     sent: Sent,
     retry: Retry,
-    /// How long to wait the next time.
+    /// The next delay.
     delay: Duration,
     link: Option<Link>,
-    /// Whether there ever was one.
+    /// Whether a receiver ever accepted a connection.
     was_welcome: bool,
     resumed: bool,
     streams: Vec<SentStream>,
     metadata: Option<String>,
-    /// What is on its way into the socket.
+    /// Copy of a packet on its way into the socket.
     transit: Pipe,
     null: File,
-    /// The epoll that has the timer and the connection.
+    /// The epoll instance for the timer and the connection.
     news: OwnedFd,
     timer: OwnedFd,
     /// Readable when the program is to stop.
     stop: OwnedFd,
-    /// When that was seen.
+    /// Time when the sender noticed that.
     stopped: Option<Instant>,
-    /// When the receiver last wrote something.
+    /// Time of the receiver's last acknowledgement.
     progress: Instant,
     next_turn: Instant,
     notice: Notice,
-    /// The last trouble that was reported.
+    /// The last problem that was reported.
     reported: Option<String>,
 }
 
-/// A stream, and its packet that is on its way.
+/// A stream, and its packet in transit.
 #[derive(Debug)]
 struct SentStream {
     name: StreamName,
-    /// The receiver has what is below.
+    /// The receiver has the packets below this number.
     next: u64,
-    /// Whether the receiver has said so on this connection.
+    /// Whether the receiver has confirmed that on this connection.
     is_known: bool,
     sequence: u64,
-    /// Holds that packet, until the receiver has it.
+    /// The packet in transit, until the receiver has it.
     pipe: Pipe,
 }
 
 impl Sender {
-    /// Sends the trace `uuid` to a receiver; `streams` are those that may come. `stop` becomes readable
-    /// when the program is to stop: then a receiver that does not answer is waited for but a little while.
+    /// Sends the trace `uuid` to a receiver. `streams` are the possible streams. `stop` becomes readable when
+    /// the program is to stop; from then on a receiver that does not answer gets only a short time.
     ///
-    /// If there is no connection now another one is tried later; but what would fail then, too, is an error.
+    /// If the connection fails now, the sender retries later. A problem that a retry cannot solve is an error.
     pub fn begin(
         peer: Peer,
         uuid: Uuid,
@@ -144,7 +144,7 @@ impl Sender {
         Ok(sender)
     }
 
-    /// Connects, or sees to it that another attempt is made.
+    /// Connects, or starts the timer for the next attempt.
     fn connect_or_wait(&mut self) -> Result<()> {
         match self.connect() {
             Ok(()) => Ok(()),
@@ -170,7 +170,7 @@ impl Sender {
         for stream in &mut self.streams {
             stream.is_known = false;
         }
-        // One answer for each, and only then it is clear what is to be sent again.
+        // Each stream is answered once. Only then is it known which packets must be repeated.
         while self.streams.iter().any(|stream| !stream.is_known) {
             let answer = link.wait_for_answer()?;
             self.take(answer)?;
@@ -185,7 +185,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Sends a stream's packet that is on its way, if there is one.
+    /// Sends the packet in transit of a stream, if there is one.
     fn send(&mut self, number: usize) -> std::result::Result<(), Trouble> {
         let stream = &mut self.streams[number];
         let Some(link) = self.link.as_mut().filter(|_| stream.pipe.held() > 0) else {
@@ -207,7 +207,7 @@ impl Sender {
         })
     }
 
-    /// Takes the answers that have come.
+    /// Handles the answers that were received.
     fn hear(&mut self) -> std::result::Result<(), Trouble> {
         while let Some(link) = &mut self.link {
             match link.answer()? {
@@ -218,7 +218,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Why something could not be sent: the receiver may have said so before it closed the connection.
+    /// The reason of a failure. The receiver may have sent it before it closed the connection.
     fn reason(&mut self, trouble: Trouble) -> Trouble {
         self.hear().err().unwrap_or(trouble)
     }
@@ -257,7 +257,7 @@ impl Sender {
         }
     }
 
-    /// There is no connection any more: another one is tried after a while.
+    /// Handles the loss of the connection: starts the timer for the next attempt.
     fn lost(&mut self, trouble: Trouble) -> Result<()> {
         self.link = None;
         if self.reported.as_ref() != Some(&trouble.what) {
@@ -282,7 +282,7 @@ impl Sender {
             .map_err(Error::system("cannot set a timer"))
     }
 
-    /// Whether the timer has run out since the last call.
+    /// Whether the timer has expired since the last call.
     fn is_due(&self) -> bool {
         rustix::io::read(&self.timer, &mut [0; 8]).is_ok()
     }
@@ -292,7 +292,7 @@ impl Sender {
         epoll::add(&self.news, fd, data, epoll::EventFlags::IN).map_err(Error::system("epoll"))
     }
 
-    /// When it was first seen that the program is to stop.
+    /// Time when the sender first noticed that the program is to stop.
     fn stopped(&mut self) -> Option<Instant> {
         let mut fds = [PollFd::new(&self.stop, PollFlags::IN)];
         if self.stopped.is_none() && poll(&mut fds, Some(&Timespec::default())) == Ok(1) {
@@ -301,7 +301,7 @@ impl Sender {
         self.stopped
     }
 
-    /// Whether the program is to stop, and the receiver has answered nothing for a while since.
+    /// Whether the program is to stop, and the receiver has not answered for a while since then.
     fn is_given_up(&mut self) -> bool {
         let since = self.stopped().map(|stopped| stopped.max(self.progress));
         since.is_some_and(|since| since.elapsed() >= GRACE)
@@ -370,7 +370,7 @@ impl Sink for Sender {
     fn attend(&mut self) -> Result<()> {
         let is_due = self.is_due();
         let is_connected = self.link.is_some();
-        // An answer that has come counts, however late it is looked at.
+        // An answer that was received counts, even if it is read late.
         let heard = self.hear();
         heard.or_else(|trouble| self.lost(trouble))?;
         if self.is_given_up() {
@@ -395,8 +395,9 @@ impl Sink for Sender {
         self.say(&Message::Stats(stats()?))
     }
 
-    /// The receiver does that in the end. What it has not by now is the kernel's again when the streams are
-    /// closed, which writes these pages: they must not be sent any more.
+    /// The receiver syncs, at the end. Our pipes only reference the kernel's pages. Once the streams are
+    /// closed, the kernel overwrites them. So if a packet is still in transit, this drops the connection and
+    /// empties the pipes.
     fn sync(&mut self) -> Result<()> {
         for stream in &mut self.streams {
             if stream.pipe.held() > 0 {
@@ -421,8 +422,8 @@ impl Sink for Sender {
 }
 
 impl Sender {
-    /// Says the last words, and waits until the receiver has done what they say. Without a connection it retries
-    /// until there is one. When the program is to stop, it gives up [`GRACE`] later.
+    /// Sends the last messages, and waits until the receiver has handled them. Without a connection it retries
+    /// until there is one. When the program is to stop, it gives up after [`GRACE`].
     fn close(&mut self, words: &[Message]) -> Result<()> {
         let began = Instant::now();
         loop {
@@ -447,7 +448,7 @@ impl Sender {
         }
     }
 
-    /// Waits until it is time for the next attempt to connect, or until the program is to stop.
+    /// Waits for the next attempt to connect, or until the program is to stop.
     fn wait_for_retry(&self, is_stopped: bool) -> Result<()> {
         let mut fds = vec![PollFd::new(&self.timer, PollFlags::IN)];
         fds.extend((!is_stopped).then(|| PollFd::new(&self.stop, PollFlags::IN)));
@@ -465,7 +466,8 @@ impl Sender {
             said.map_err(|error| self.reason(error.into()))?;
         }
         if let Some(link) = &mut self.link {
-            // Writing a large trace to the disk takes minutes. An earlier receiver says nothing meanwhile.
+            // A large trace takes minutes to write to the disk. Receivers of earlier versions send nothing in
+            // that time.
             link.let_be_silent();
         }
         loop {

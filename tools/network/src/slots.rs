@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The connections that are open, and how many there may be: of each kind, and of each peer.
+//! The open connections, and their maximum number: of each kind, and of each peer.
 
 use crate::stream::{PeerId, Stream};
 use crate::trouble::Trouble;
@@ -12,16 +12,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The kind of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// One that has not said hello.
+    /// A connection before its hello.
     New,
-    /// A sender's.
+    /// A connection of a sender.
     Sender,
-    /// A watcher's.
+    /// A connection of a watcher.
     Watcher,
 }
 
 impl Kind {
-    /// The most connections of this kind, and of one peer among them.
+    /// Maximum number of connections of this kind, and of one peer among them.
     pub const fn most(self) -> (usize, usize) {
         match self {
             Self::New => (64, 16),
@@ -46,7 +46,7 @@ pub struct Slots(Mutex<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     open: BTreeMap<u64, Open>,
-    /// How many there ever were.
+    /// Number of connections so far.
     count: u64,
 }
 
@@ -57,7 +57,7 @@ struct Open {
     kind: Kind,
 }
 
-/// The place of one connection among them. Dropping it gives it back.
+/// The slot of a connection. The drop frees it.
 #[derive(Debug)]
 pub struct Slot<'a> {
     slots: &'a Slots,
@@ -65,7 +65,7 @@ pub struct Slot<'a> {
 }
 
 impl Slots {
-    /// Takes a place for a new connection.
+    /// Takes a slot for a new connection.
     pub fn take(&self, socket: &Stream, peer: PeerId) -> io::Result<Slot<'_>> {
         let mut inner = self.lock();
         inner.check(Kind::New, peer)?;
@@ -91,13 +91,13 @@ impl Slots {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // A panic happens between two changes only.
+        // A panic can happen only between two changes.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Inner {
-    /// Fails if there are as many of this kind as there may be.
+    /// Fails if the maximum number of this kind is reached.
     fn check(&self, kind: Kind, peer: PeerId) -> Result<(), Trouble> {
         let (most, most_of_peer) = kind.most();
         let same = || self.open.values().filter(|open| open.kind == kind);
@@ -111,7 +111,7 @@ impl Inner {
 }
 
 impl Slot<'_> {
-    /// The connection is of this kind from now on.
+    /// Sets the kind of the connection.
     pub fn is_now(&self, kind: Kind) -> Result<(), Trouble> {
         let mut inner = self.slots.lock();
         let open = inner.open.get(&self.number);
@@ -148,7 +148,7 @@ mod tests {
         let full: Vec<_> = (0..of_peer).map(|_| take(0).unwrap()).collect();
         let error = take(0).unwrap_err().to_string();
         assert!(error.contains("too many new connections"), "{error}");
-        // A known connection leaves its place to a new one.
+        // A connection whose kind is known leaves its slot to a new one.
         full[0].is_now(Kind::Watcher).unwrap();
         let last = take(0).unwrap();
         let _others: Vec<_> = (of_peer..most)
@@ -156,7 +156,7 @@ mod tests {
             .collect();
         assert!(take(99).is_err());
         drop(last);
-        // A panic gives a place back, too.
+        // A panic also frees the slot.
         let panic = catch_unwind(AssertUnwindSafe(|| {
             let _slot = take(99).unwrap();
             panic!("the connection's thread");

@@ -2,8 +2,8 @@
 
 //! The socket of a connection.
 //!
-//! It never blocks; who reads or writes waits for it here, no longer than its patience lasts, and after a
-//! signal to stop no longer than a little while.
+//! It never blocks. Readers and writers wait here: for the time of the peer's patience at most, and only for a
+//! short time after a signal to stop.
 
 use crate::stream::Stream;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
@@ -17,35 +17,35 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// How long a peer may be silent where something is expected from it.
+/// Maximum time of silence of a peer that must send something.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long what was sent may be without an answer of the other machine's kernel.
+/// Maximum time without an acknowledgement of sent data by the other machine's kernel.
 const UNREACHABLE: Duration = Duration::from_secs(15);
 
-/// Silence after which the other machine's kernel is asked whether it is there.
+/// Time of silence after which a keepalive probe is sent to the other machine's kernel.
 const ASK_AFTER: Duration = Duration::from_secs(10);
 
-/// How long after a signal to stop what has begun may take.
+/// Maximum time for unfinished work after a signal to stop.
 pub const GRACE: Duration = Duration::from_secs(5);
 
-/// A socket, to be read and written.
+/// A socket for reading and writing.
 pub struct Socket {
     pub stream: Stream,
     /// Readable when the program is to stop.
     stop: Option<OwnedFd>,
-    /// Whether it is.
+    /// Whether it is readable.
     pub stops: bool,
-    /// Whether the peer may be silent.
+    /// Whether the peer may be silent for any time.
     pub is_patient: bool,
-    /// When nobody is waited for any more, whatever was said until then.
+    /// Time limit for all further waits, even if the peer is not silent.
     pub until: Option<Instant>,
     /// Whether to wait at all.
     pub waits: bool,
 }
 
 impl Socket {
-    /// One that never blocks, and whose kernel gives up a peer that is out of reach.
+    /// Makes the socket non-blocking. The kernel gives up a peer that is unreachable.
     pub fn new(stream: Stream, stop: Option<OwnedFd>) -> io::Result<Self> {
         ioctl_fionbio(&stream, true)?;
         if !stream.is_local {
@@ -67,7 +67,7 @@ impl Socket {
         })
     }
 
-    /// After this error: waits until what was tried can be tried again, if it can.
+    /// Handles an error of an operation: waits until it can be repeated, if it can.
     pub fn wait_after(&mut self, error: impl Into<io::Error>, events: PollFlags) -> io::Result<()> {
         let error = error.into();
         match error.kind() {
@@ -131,7 +131,7 @@ impl Write for Socket {
     }
 }
 
-/// A duration as the kernel takes it.
+/// Converts a duration to the kernel's form.
 pub(crate) fn timespec(time: Duration) -> Timespec {
     Timespec {
         tv_sec: time.as_secs() as i64,

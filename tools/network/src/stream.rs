@@ -174,7 +174,7 @@ impl Listener {
         Ok(listener)
     }
 
-    /// Accepts a connection; its other end, and how messages call that.
+    /// Accepts a connection. Returns its other end, and the name of that for messages.
     pub fn accept(&self) -> io::Result<(Stream, PeerId, String)> {
         match self {
             Self::Tcp(tcp) => {
@@ -191,7 +191,7 @@ impl Listener {
         }
     }
 
-    /// Where it listens: with the port that the system chose, if it was to choose one.
+    /// Address of the socket. Includes the port, even if the system chose it.
     pub fn address(&self) -> io::Result<String> {
         Ok(match self {
             Self::Tcp(tcp) => tcp.local_addr()?.to_string(),
@@ -212,7 +212,7 @@ impl AsFd for Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Self::Unix(_, path) = self {
-            // The next receiver removes it otherwise.
+            // Otherwise the next receiver removes it.
             let _ = fs::remove_file(path);
         }
     }

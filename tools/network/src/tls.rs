@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! TLS 1.3 in which both sides show a certificate that one authority, the user's own, has signed.
+//! TLS 1.3. Both sides show a certificate. One authority, which is the user's own, has signed both.
 
 use crate::trouble::Trouble;
 use rustls::crypto::ring;
@@ -12,27 +12,27 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, Server
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where certificates are, in PEM.
+/// Files with certificates, in PEM.
 #[derive(Clone, Debug)]
 pub struct Credentials {
     /// The authority's certificate.
     pub ca: PathBuf,
-    /// One's own, with those between it and the authority's, if there are any.
+    /// Our own certificate, followed by those between it and the authority's, if there are any.
     pub cert: PathBuf,
     /// Its private key.
     pub key: PathBuf,
 }
 
-/// How to connect.
+/// Settings of the side that connects.
 #[derive(Clone, Debug)]
 pub struct ClientTls(Arc<ClientConfig>);
 
-/// How to accept.
+/// Settings of the side that listens.
 #[derive(Clone, Debug)]
 pub struct ServerTls(Arc<ServerConfig>);
 
 impl Credentials {
-    /// For who connects.
+    /// For the side that connects.
     pub fn client(&self) -> Result<ClientTls, String> {
         let (roots, chain, key) = self.read()?;
         ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -43,7 +43,7 @@ impl Credentials {
             .map_err(|error| format!("{}: {error}", self.cert.display()))
     }
 
-    /// For who listens.
+    /// For the side that listens.
     pub fn server(&self) -> Result<ServerTls, String> {
         let (roots, chain, key) = self.read()?;
         let provider = Arc::new(ring::default_provider());
@@ -81,7 +81,7 @@ impl Credentials {
     }
 }
 
-/// All that are in a file; at least one.
+/// Reads all certificates of a file. There must be at least one.
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     match read {
@@ -102,7 +102,7 @@ impl ClientTls {
 }
 
 impl ServerTls {
-    /// A connection that was accepted.
+    /// The server's side of a connection.
     pub(crate) fn connection(&self) -> Result<ServerConnection, Trouble> {
         ServerConnection::new(Arc::clone(&self.0))
             .map_err(|error| Trouble::lasting(error.to_string()))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The traces that come in at the moment, by name. One connection has a trace at a time.
+//! The traces that are being received, by name. Each has one connection at a time.
 
 use crate::hello::Sent;
 use crate::progress::Progress;
@@ -12,10 +12,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
-/// How long who has a trace may take to let go of it.
+/// Maximum time for a previous connection to release a trace.
 const LET_GO: Duration = Duration::from_secs(10);
 
-/// All that come in.
+/// All traces that are being received.
 #[derive(Debug, Default)]
 pub struct Traces {
     inner: Mutex<Inner>,
@@ -24,11 +24,11 @@ pub struct Traces {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Those that come.
+    /// The traces that have a connection.
     active: BTreeMap<String, Active>,
-    /// How far those have come that come, or are watched though their connection is lost.
+    /// Progress of traces that have a connection, or that are watched although their connection is lost.
     known: BTreeMap<String, Weak<Progress>>,
-    /// How many there ever were.
+    /// Number of connections so far.
     count: u64,
 }
 
@@ -37,40 +37,40 @@ struct Active {
     socket: Stream,
     uuid: Uuid,
     progress: Arc<Progress>,
-    /// Its place among all that ever came.
+    /// Its number among all connections so far.
     place: u64,
 }
 
-/// A trace that comes in, for who watches it.
+/// A trace that is being received, for a watcher.
 #[derive(Debug)]
 pub struct Found {
     /// Its name.
     pub name: String,
     /// Its identity.
     pub uuid: Uuid,
-    /// How far it has come.
+    /// Progress of its reception.
     pub progress: Arc<Progress>,
 }
 
-/// A trace that comes in by one connection, until this is dropped.
+/// A trace's connection, until this is dropped.
 #[derive(Debug)]
 pub struct Claim {
     traces: Arc<Traces>,
     name: String,
-    /// How far it has come.
+    /// Progress of its reception.
     pub progress: Arc<Progress>,
 }
 
 impl Traces {
-    /// Takes a trace for a connection. Another one that has it is ended: it is that of a sender who has
-    /// lost it and does not come back to it.
+    /// Takes a trace for a connection. Ends a previous connection that has it: its sender has lost that
+    /// connection and does not return to it.
     pub fn claim(self: &Arc<Self>, sent: &Sent, socket: &Stream) -> Result<Claim, Trouble> {
         let name = &*sent.name();
         let socket = socket.try_clone()?;
         let until = Instant::now() + LET_GO;
         let mut inner = self.lock();
         while let Some(other) = inner.active.get(name) {
-            // One that is not connected any more is about to let go.
+            // A socket that is not connected any more is about to release the trace.
             let _ = other.socket.shutdown(Shutdown::Both);
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -82,7 +82,7 @@ impl Traces {
         }
         inner.known.retain(|_, known| known.strong_count() > 0);
         let known = inner.known.get(name).and_then(Weak::upgrade);
-        // Those who watch have seen the end of one that goes on again.
+        // Watchers have seen the end of a trace that is resumed now, so it gets a new progress.
         let progress = known.filter(|known| !known.has_ended()).unwrap_or_default();
         let weak = Arc::downgrade(&progress);
         inner.known.insert(name.to_owned(), weak);
@@ -102,8 +102,8 @@ impl Traces {
         })
     }
 
-    /// A trace that comes in: that of this name, or the machine's; of several the one that began last.
-    /// Waits for it for some time.
+    /// Finds a trace that is being received: the one with this name, or one of the machine with this name. If
+    /// there are several, the last one to begin. Waits up to `time` for it.
     pub fn find(&self, wanted: Option<&str>, time: Duration) -> Option<Found> {
         let fits = |(name, active): &(&String, &Active)| match wanted {
             None => true,
@@ -127,7 +127,7 @@ impl Traces {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Whoever panicked did so between two changes.
+        // A panic can happen only between two changes.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Why a connection was not made, or ended.
+//! Reasons why a connection failed or ended.
 
 use std::fmt;
 use std::io;
 
-/// What is wrong with a connection.
+/// Reason why a connection failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
-    /// Whether it will be wrong the next time, too.
+    /// Whether another attempt would fail for the same reason.
     pub lasting: bool,
-    /// What, for people.
+    /// The reason, as text for the user.
     pub what: String,
 }
 
 impl Trouble {
-    /// One that another attempt would find again.
+    /// A permanent reason.
     pub fn lasting(what: impl Into<String>) -> Self {
         Self {
             lasting: true,
@@ -23,7 +23,7 @@ impl Trouble {
         }
     }
 
-    /// One that may be over the next time.
+    /// A reason that may be gone at the next attempt.
     pub fn passing(what: impl Into<String>) -> Self {
         Self {
             lasting: false,
@@ -31,7 +31,7 @@ impl Trouble {
         }
     }
 
-    /// The same from a peer that was not greeted yet: what makes no sense now will make none later.
+    /// A reason found before the greeting. Invalid data then is permanent: the peer speaks another protocol.
     pub fn of_greeting(error: io::Error) -> Self {
         Self {
             lasting: error.kind() == io::ErrorKind::InvalidData,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Watches a trace that comes in at a receiver.
+//! Watches a trace that is being received.
 
 use crate::hello::Hello;
 use crate::message::Message;
@@ -15,11 +15,12 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use system::{Error, Result};
 
-/// Bytes in memory above which what has come is handed on at once, if need be out of order.
+/// Maximum memory for packets in bytes. Above it, events are passed on at once, even if they are out of order.
 const MOST: usize = 256 << 20;
 
-/// Hands a trace that comes in at `peer` to `view`, from its beginning to its end, or until `stop` is
-/// readable: that which is called so, or of that machine; without a name whichever began last, or begins next.
+/// Passes a trace that `peer` is receiving to `view`: from its beginning to its end, or until `stop` is
+/// readable. `trace` is the name of the trace or of its machine. Without it, the trace that began last, or the
+/// next one.
 pub fn watch(
     peer: &Peer,
     trace: Option<String>,
@@ -86,7 +87,7 @@ fn hand_on(feed: &mut Feed, until: u64, view: &mut dyn View) -> Result<()> {
     view.pause(until.min(feed.newest()))
 }
 
-/// A connection that may be silent for long.
+/// A connection that may be silent for a long time.
 struct Waiting<'a> {
     wire: Wire,
     stop: BorrowedFd<'a>,

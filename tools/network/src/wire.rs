@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A connection: bytes both ways, plain or by TLS.
+//! A connection: bytes in both directions, plain or by TLS.
 //!
-//! Packets go by splice to a TCP socket, else through memory: TLS encrypts them there. A Unix socket would hand
-//! the receiver the sender's pages, which the kernel writes again when the sender dies.
+//! On a plain TCP socket, splice moves packets. Otherwise they are copied: TLS encrypts them in memory. A Unix
+//! socket would give the receiver the sender's pages, which the kernel overwrites when the sender dies.
 
 use crate::message::Message;
 use crate::socket::{Socket, GRACE};
@@ -22,14 +22,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-/// How much is copied at a time.
+/// Number of bytes to copy at a time.
 const BLOCK: usize = 64 << 10;
 
 /// A connection.
 pub struct Wire {
     socket: Socket,
     tls: Option<Box<rustls::Connection>>,
-    /// Room for what goes through memory.
+    /// Buffer for copies.
     block: Vec<u8>,
 }
 
@@ -71,7 +71,7 @@ impl Wire {
         self.flush()
     }
 
-    /// Sends a message behind which more comes.
+    /// Sends a message that is followed by more data.
     pub fn begin(&mut self, message: &Message) -> io::Result<()> {
         let mut bytes = &*message.to_bytes();
         if self.tls.is_some() {
@@ -87,7 +87,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Sends all of `pipe`, which holds so many bytes.
+    /// Sends the `left` bytes in `pipe`.
     pub fn send_pipe(&mut self, pipe: impl AsFd, mut left: usize) -> io::Result<()> {
         if self.tls.is_some() || self.is_local() {
             let mut block = mem::take(&mut self.block);
@@ -130,7 +130,7 @@ impl Wire {
         self.flush()
     }
 
-    /// Moves at most so many bytes that come into `pipe`, which has room for them; none at the
+    /// Moves up to `most` received bytes into `pipe`, which must have room for them. Returns 0 at the
     /// connection's end.
     pub fn receive_into(&mut self, pipe: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
         if self.tls.is_some() {
@@ -156,7 +156,7 @@ impl Wire {
         }
     }
 
-    /// Sends so many bytes of a file, from `offset` on.
+    /// Sends `left` bytes of a file, from `offset` on.
     pub fn send_file(&mut self, file: &File, offset: u64, left: u64) -> io::Result<()> {
         if self.tls.is_some() {
             let mut block = mem::take(&mut self.block);
@@ -194,18 +194,19 @@ impl Wire {
         self.flush()
     }
 
-    /// The peer is waited for until then, however little it says at a time; without a moment only its
-    /// silence counts.
+    /// Sets the time limit for all further waits, even if the peer sends a little now and then. Without it,
+    /// only the peer's silence is limited.
     pub fn set_deadline(&mut self, until: Option<Instant>) {
         self.socket.until = until;
     }
 
-    /// From now on the peer may be silent for as long as it likes.
+    /// From now on the peer may be silent for any time.
     pub fn let_be_silent(&mut self) {
         self.socket.is_patient = true;
     }
 
-    /// The same, and it may read nothing, which looks as if its machine were not there.
+    /// From now on the peer may also stop to read. The kernel does not mistake that for an unreachable machine
+    /// any more.
     pub fn be_patient(&mut self) -> io::Result<()> {
         self.let_be_silent();
         if !self.is_local() {
@@ -214,13 +215,13 @@ impl Wire {
         Ok(())
     }
 
-    /// Whether a peer that has nothing more to say is still there.
+    /// Whether the peer, which has nothing more to send, is still connected.
     pub fn is_open(&mut self) -> bool {
         let read = self.read_now(&mut [0; 64]);
         read.is_err_and(|e| e.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Reads what has come, without waiting for more: [`io::ErrorKind::WouldBlock`] if nothing has.
+    /// Reads received bytes without a wait. [`io::ErrorKind::WouldBlock`] if there are none.
     pub fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         self.socket.waits = false;
         let read = self.read(bytes);
@@ -228,8 +229,8 @@ impl Wire {
         read
     }
 
-    /// From now on closing it forgets what is on its way, also when this program is killed: what is on its
-    /// way are pages that the kernel writes again then.
+    /// From now on a close drops unsent data, even if this program is killed: these are pages that the kernel
+    /// overwrites then.
     pub fn forget_on_close(&self) -> io::Result<()> {
         if self.is_local() {
             return Ok(());
@@ -238,8 +239,8 @@ impl Wire {
         Ok(set_socket_linger(&self.socket.stream, now)?)
     }
 
-    /// After the last word: waits until the peer has closed its side, so that what was said is not lost
-    /// with what the peer still sends.
+    /// Ends the connection after the last message. Waits until the peer has closed its side, so that data which
+    /// the peer still sends does not make the kernel drop our last message.
     pub fn part(mut self) {
         let until = Instant::now() + GRACE;
         self.socket.stops = true;
@@ -248,7 +249,7 @@ impl Wire {
         }
         let _ = self.flush();
         let _ = self.socket.stream.shutdown(Shutdown::Write);
-        // On the stack: each thread has a heap of its own, which keeps the most that it ever took.
+        // On the stack: each thread has a heap of its own, which keeps the most memory that it ever used.
         let mut rest = [0; 4096];
         while Instant::now() < until && matches!(self.socket.read(&mut rest), Ok(1..)) {}
     }
@@ -305,7 +306,7 @@ impl fmt::Debug for Wire {
     }
 }
 
-/// Writes all of it; how much that is.
+/// Writes all bytes, and returns their number.
 fn write_all(pipe: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     let mut rest = bytes;
     while !rest.is_empty() {

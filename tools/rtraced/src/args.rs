@@ -8,37 +8,39 @@ use std::path::PathBuf;
 use store::Every;
 use system::access::{parse_group, parse_mode, Gid};
 
-/// Exit codes, what a restart does, and chunks, for `--help`.
+/// Exit codes, restarts, and chunks, for `--help`.
 const AFTER: &str = "\
-How it ends:
-  When the trace is over (`rtrace stop`, or 0 written to `enable`), or on SIGTERM, SIGINT,
-  SIGHUP, SIGQUIT, SIGALRM, SIGUSR1 or SIGUSR2: what the buffers hold is flushed and written
-  first. The last message is
+End:
+  rtraced ends when the trace is over (`rtrace stop`, or 0 written to `enable`), or on SIGTERM,
+  SIGINT, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1 or SIGUSR2. It first flushes the buffers and writes
+  their contents. The last message is
   `N events recorded, M lost`.
 
-  When the disk is full: the trace in DIR is cut back to its last whole packets, which are
-  valid. The kernel goes on recording. Make room and start rtraced again.
+  If the disk is full, the trace in DIR is cut to its last complete packets, which are valid. The
+  kernel goes on recording. Free some space and start rtraced again.
 
-  Started again with the same DIR before another trace is started, it continues that trace,
-  also after kill -9 and after the trace was stopped, without a gap or a packet twice. For another trace take another DIR.
+  If rtraced is started again with the same DIR before another trace is started, it continues the
+  trace without gaps or duplicate packets, even after kill -9 and after the trace was stopped. Use
+  another DIR for another trace.
 
 Chunks:
   rtraced -o DIR --rotate 1G
   rtraced -o DIR --rotate 10min --keep 24
 
-  As soon as a chunk is called chunk-N it is whole and on the disk; the one that is being written
-  is called .chunk-N.new. Together they have every packet once; `rtrace report DIR` reads them all,
-  `rtrace report DIR/chunk-N` one. With a TIME the next one begins also if nothing was recorded.
-  Started again with the same DIR, it goes on in the chunk that was not finished, or in a new one.
+  A chunk with the name chunk-N is complete and on the disk. The chunk that is being written is
+  called .chunk-N.new. Together they have each packet once. `rtrace report DIR` reads all of them,
+  `rtrace report DIR/chunk-N` reads one. With a TIME, the next chunk begins even if nothing was
+  recorded. If rtraced is started again with the same DIR, it continues the unfinished chunk, or
+  begins a new one.
 
 Snapshots:
   rtrace start --overwrite -b 1Mx16
   rtraced -o DIR --snapshots --pid-file /run/rtraced.pid
   kill -USR2 $(cat /run/rtraced.pid)
 
-  Each has what was recorded since the one before, as far as it was not overwritten. It is whole when
-  the message says so, and when DIR/N/.recording has the line `state stopped`. One that fails is
-  reported, and rtraced goes on; its exit code in the end is that of the first failure.
+  Each snapshot has the events since the previous one, as far as they were not overwritten. It is
+  complete when the message says so, and when DIR/N/.recording has the line `state stopped`. If a
+  snapshot fails, rtraced reports that and goes on; its exit code is that of the first failure.
 
 Network:
   rtraced --listen /run/rtraced.sock -o /traces
@@ -49,103 +51,101 @@ Network:
   rtraced --listen 10.0.0.1:5344 -o /traces --ca ca.pem --cert collector.pem --key collector.key
   rtraced --connect 10.0.0.1:5344 --ca ca.pem --cert web1.pem --key web1.key
 
-  The kernel has a packet back when the receiver has written it. While the receiver is not there, or
-  its disk is full, the sender tries again, at first after 0.1 s and later every 5 s, and the
-  buffers fill; what does not fit is lost, and counted. When it is there again, or either of the two was
-  started again, the trace goes on without a gap or a packet twice. A receiver that refuses the first
-  connection for good (its version, its certificate or ours) ends the sender.
+  The sender returns a packet to the kernel after the receiver has written it. If the receiver is
+  unreachable or its disk is full, the sender retries, first after 0.1 s and later every 5 s. In
+  the meantime the buffers fill; events that do not fit are lost and counted. After that, or after
+  a restart of either side, the trace continues without gaps or duplicate packets. If the receiver
+  permanently refuses the first connection (its version, its certificate or ours), the sender ends.
 
-Messages go to standard error; after detaching to the system log, unless standard error
+Messages go to standard error. After detaching they go to the system log, unless standard error
 is a file.
 
 Exit codes:
-  0  the trace was written (or a signal came before there was one)
+  0  the trace was written (or a signal arrived before a trace began)
   1  rtrace cannot be read: no module, no debugfs, not root, no such session, a failing
-     stream, nothing left with --leftover; or a failing network
+     stream, nothing left with --leftover; or the network failed
   2  wrong usage
-  3  DIR holds something else
+  3  DIR contains something else
   4  DIR cannot be written, for example because the disk is full
-  5  another rtraced (or other reader) is at work";
+  5  another rtraced or another reader is running";
 
-/// Moves a trace from the kernel to disk, without copying it.
+/// Writes a trace from the kernel to disk, without copying it.
 ///
-/// Takes the trace that is being recorded, or waits for the next start; then writes every CPU's
-/// packets to one file each in DIR, which is a CTF 1.8 trace at every moment. Unless --foreground
-/// is given it detaches as soon as it waits, or every stream is open. A trace that was stopped
-/// before is taken only with --leftover, or if DIR holds a part of it.
+/// Takes the trace that is being recorded, or waits for the next start. Then writes each CPU's packets to a
+/// file in DIR, which is a valid CTF 1.8 trace at any time. Detaches as soon as it waits or all streams are
+/// open, unless --foreground is given. Takes a stopped trace only with --leftover, or if DIR has a part of it.
 #[derive(Debug, Parser)]
 #[command(name = "rtraced", version, after_long_help = AFTER, after_help = "More: --help")]
 #[command(group(ArgGroup::new("network").args(["connect", "listen"])))]
 pub struct Args {
-    /// Directory for the trace: new, empty, or holding a part of the same trace (with --rotate: chunks
-    /// of it; with --snapshots: snapshots; with --listen: a directory for each trace)
+    /// Directory for the trace: new, empty, or with a part of the same trace (with --rotate: chunks of it; with
+    /// --snapshots: snapshots; with --listen: a directory for each trace)
     #[arg(short, long, value_name = "DIR", required_unless_present_any = ["connect", "generate"])]
     pub output: Option<PathBuf>,
 
-    /// Send the trace to the receiver there (`rtraced --listen`), and write nothing here. PATH is that of a
-    /// Unix socket, and has a `/` in it
+    /// Send the trace to a receiver (`rtraced --listen`), and write nothing here. PATH is that of a Unix
+    /// socket, and contains a `/`
     #[arg(long, value_name = "PATH|HOST:PORT", value_parser = parse_address)]
     #[arg(conflicts_with_all = [
         "output", "listen", "direct", "rotate", "keep", "snapshots", "mode", "group"
     ])]
     pub connect: Option<String>,
 
-    /// Record nothing here, but receive what others send with --connect, each trace into
-    /// DIR/HOST-UUID. PATH is that of a Unix socket, which takes connections of root and of its own user only.
-    /// ADDR is one of this machine's, or 0.0.0.0 or [::] for all
+    /// Record nothing here, but receive traces that others send with --connect, each into DIR/HOST-UUID. PATH
+    /// is that of a Unix socket, which accepts connections of root and of its own user only. ADDR is an address
+    /// of this machine, or 0.0.0.0 or [::] for all
     #[arg(long, value_name = "PATH|ADDR:PORT", value_parser = parse_address)]
     #[arg(conflicts_with_all = ["direct", "snapshots", "leftover", "session"])]
     pub listen: Option<String>,
 
-    /// For --listen: the most bytes that all traces in DIR may take (with K, M, G). A sender is then refused, and
-    /// tries again, until there is room [default: no limit]
+    /// With --listen: maximum size of all traces in DIR (with K, M, G). If it is reached, senders are refused
+    /// and retry until there is room [default: no limit]
     #[arg(long, value_name = "SIZE", requires = "listen", value_parser = parse_quota)]
     pub quota: Option<u64>,
 
-    /// For --connect and --listen: certificate of the authority that has signed those of both sides, PEM
+    /// With --connect and --listen: certificate of the authority that has signed those of both sides, PEM
     #[arg(long, value_name = "FILE", requires_all = ["network", "cert", "key"])]
     pub ca: Option<PathBuf>,
 
-    /// This side's certificate, PEM. The receiver's must have the name or address by which senders call it
+    /// This side's certificate, PEM. The receiver's must have the name or address that senders use for it
     #[arg(long, value_name = "FILE", requires_all = ["ca", "key"])]
     pub cert: Option<PathBuf>,
 
-    /// The private key of that, PEM
+    /// Private key of this side's certificate, PEM
     #[arg(long, value_name = "FILE", requires_all = ["ca", "cert"])]
     pub key: Option<PathBuf>,
 
-    /// Use TCP without encryption and without asking who the other side is, also within this machine. Every user
-    /// of both machines, and everybody on the way, can then read what the kernel does, and change it
+    /// Use TCP without encryption and without a check of the other side, even within this machine. Each user of
+    /// both machines, and everyone on the network between them, can then read the trace and alter it
     #[arg(long, requires = "network", conflicts_with_all = ["ca", "cert", "key"])]
     pub plain: bool,
 
-    /// Session to read. It must be there
+    /// Session to read. It must exist
     #[arg(short, long, value_name = "NAME", default_value = control::DEFAULT_SESSION)]
     pub session: String,
 
-    /// Write around the page cache (O_DIRECT): a small part of the CPU time and no memory, but
-    /// the writer waits for the disk at each packet. Not every file system can
+    /// Bypass the page cache (O_DIRECT): needs less CPU time and no cache memory, but the writer waits for the
+    /// disk at each packet. Some file systems do not support it
     #[arg(long)]
     pub direct: bool,
 
-    /// Cut the trace into chunks DIR/chunk-000001, DIR/chunk-000002, ..., each a trace of its own. The
-    /// next one begins before the packets of one are more than SIZE (with K, M, G), or every TIME
-    /// (with s, min, h, d)
+    /// Cut the trace into chunks DIR/chunk-000001, DIR/chunk-000002, ..., each a trace of its own. The next
+    /// chunk begins before the packets of a chunk exceed SIZE (with K, M, G), or every TIME (with s, min, h, d)
     #[arg(long, value_name = "SIZE|TIME")]
     pub rotate: Option<Every>,
 
-    /// Keep the newest N finished chunks, and remove those before
+    /// Keep the newest N finished chunks, and remove older ones
     #[arg(long, value_name = "N", requires = "rotate")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub keep: Option<u64>,
 
-    /// Flight recorder: write nothing until SIGUSR2 asks for it, and then what the buffers hold, to
-    /// DIR/1, DIR/2, ..., each time. Goes on from trace to trace, until another signal
+    /// Flight recorder: at each SIGUSR2, write the contents of the buffers to DIR/1, DIR/2, ..., and write
+    /// nothing else. Continues with later traces, until another signal arrives
     #[arg(long, conflicts_with_all = ["rotate", "leftover"])]
     pub snapshots: bool,
 
-    /// Permissions of DIR, in octal, whatever the umask; its files get them without the x bits.
-    /// If DIR is there already, only its files [default: 0700; with --group 0750]
+    /// Permissions of DIR, in octal, whatever the umask. Files in DIR get them without the x bits. If DIR
+    /// exists, only its files get them [default: 0700; with --group 0750]
     #[arg(long, value_name = "MODE", value_parser = parse_mode)]
     pub mode: Option<u32>,
 
@@ -153,8 +153,7 @@ pub struct Args {
     #[arg(long, value_name = "GROUP", value_parser = parse_group)]
     pub group: Option<Gid>,
 
-    /// Do not wait for a start: also take the last trace, which was stopped before, and write
-    /// what nobody has read of it
+    /// Do not wait for a start: also take the last trace if it was stopped before, and write its unread part
     #[arg(long)]
     pub leftover: bool,
 
@@ -162,11 +161,11 @@ pub struct Args {
     #[arg(short, long)]
     pub foreground: bool,
 
-    /// File to hold the process id as long as it runs
+    /// File that contains the process id while rtraced runs
     #[arg(short, long, value_name = "FILE")]
     pub pid_file: Option<PathBuf>,
 
-    /// Where debugfs is mounted
+    /// Directory where debugfs is mounted
     #[arg(long, value_name = "PATH", default_value = control::DEBUGFS)]
     pub debugfs: PathBuf,
 
@@ -174,7 +173,7 @@ pub struct Args {
     #[arg(long, hide = true)]
     pub detached: bool,
 
-    /// Write man pages and shell completions to this directory, and end
+    /// Write man pages and shell completions to this directory, and exit
     #[arg(long, value_name = "DIR", hide = true)]
     pub generate: Option<PathBuf>,
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Becoming a daemon: the program starts itself a second time, and ends when that one waits for a
-//! trace or has every stream open. Until then the second one is an ordinary child, to which Ctrl-C goes.
+//! Detaching. The program starts itself a second time. The first process ends when the second one waits for a
+//! trace or has opened all streams. Until then the second one is an ordinary child, which gets Ctrl-C.
 
 use crate::failure::Failure;
 use crate::log::Log;
@@ -13,10 +13,10 @@ use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::process::{Command, ExitCode, Stdio};
 
-/// What the detached half says on its standard output.
+/// Output of the second process when it is ready.
 const READY: &[u8] = b"ready\n";
 
-/// The first half: starts the other, and reports its success or its exit code.
+/// Runs the first process: starts the second one, and reports its success or its exit code.
 pub fn detach() -> Result<ExitCode, Failure> {
     let program = std::env::current_exe().context("cannot find this program")?;
     let mut child = Command::new(program)
@@ -40,15 +40,15 @@ pub fn detach() -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(code.unwrap_or(1)))
 }
 
-/// The second half's way into the background.
+/// The state of the second process's detaching.
 pub struct Detachment {
-    /// The first half waits for word.
+    /// Whether the first process waits for `READY`.
     awaited: bool,
 }
 
 impl Detachment {
-    /// At the second half's start: it shall not outlive the first before it is ready. Without
-    /// `detached` there is no first half.
+    /// Begins the second process: until it is ready, it ends together with the first one. Without `detached`
+    /// there is no first process.
     pub fn begin(detached: bool) -> Result<Self, Failure> {
         if detached {
             set_parent_process_death_signal(Some(Signal::TERM)).context("prctl")?;
@@ -56,8 +56,9 @@ impl Detachment {
         Ok(Self { awaited: detached })
     }
 
-    /// When it is ready: a session of its own, no terminal, and word to the first half. `log`
-    /// goes elsewhere from now on. Later calls do nothing.
+    /// Detaches when the process is ready: gets a session of its own, leaves the terminal, and tells the first
+    /// process. From now on `log` writes to the system log, unless standard error is a file. Later calls do
+    /// nothing.
     pub fn leave(&mut self, log: &Log) -> Result<(), Failure> {
         if std::mem::take(&mut self.awaited) {
             leave(log)?;
@@ -74,7 +75,7 @@ fn leave(log: &Log) -> Result<(), Failure> {
         .write(true)
         .open("/dev/null")
         .context("/dev/null")?;
-    // Someone may wait for the end of a pipe or a terminal, but not for that of a file.
+    // Another program may wait for the end of a pipe or a terminal, but not for that of a file.
     let stderr = fstat(io::stderr()).context("fstat")?;
     if FileType::from_raw_mode(stderr.st_mode) != FileType::RegularFile {
         dup2_stderr(&null).context("dup2")?;

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Why the program ends early, and with which exit code.
+//! Reasons why the program ends early, and their exit codes.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// An end before its time.
+/// Reason of an early end.
 #[derive(Debug)]
 pub enum Failure {
-    /// The tracer or its files.
+    /// An error of the tracer or of its files.
     Trace(system::Error),
-    /// Another rtraced is at work.
+    /// Another rtraced is running.
     Busy(String),
-    /// Anything else.
+    /// Any other error.
     Other(anyhow::Error),
 }
 
 impl Failure {
-    /// As `--help` lists them.
+    /// The exit code, as `--help` lists them.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::Trace(system::Error::OutputTaken { .. }) => 3,

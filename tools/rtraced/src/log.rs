@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where messages go: standard error, and once detached the system log.
+//! Destination of messages: standard error, and after detaching the system log.
 
 use network::Notice;
 use std::os::unix::net::UnixDatagram;
@@ -8,11 +8,11 @@ use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
 use system::printing::commands_terminal;
 
-/// Takes the program's messages. Clones are the same.
+/// Writes the program's messages. Clones have the same destination.
 #[derive(Clone, Debug)]
 pub struct Log(Arc<Mutex<Target>>);
 
-/// Who has them.
+/// Destination of the messages.
 #[derive(Debug)]
 enum Target {
     Stderr,
@@ -21,12 +21,12 @@ enum Target {
 }
 
 impl Log {
-    /// To standard error.
+    /// A log on standard error.
     pub fn stderr() -> Self {
         Self(Arc::new(Mutex::new(Target::Stderr)))
     }
 
-    /// To the system log from now on.
+    /// Switches to the system log.
     pub fn go_to_system(&self) {
         let socket = UnixDatagram::unbound().and_then(|socket| {
             socket.connect("/dev/log")?;
@@ -36,17 +36,17 @@ impl Log {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Target::System(socket.ok());
     }
 
-    /// Something to know.
+    /// Writes an informational message.
     pub fn info(&self, message: &str) {
         self.say(6, message);
     }
 
-    /// Something that went wrong.
+    /// Writes an error message.
     pub fn error(&self, message: &str) {
         self.say(3, message);
     }
 
-    /// For who says what happens on the way to another machine.
+    /// Receiver of messages about connections to other machines.
     pub fn notice(&self) -> Notice {
         let log = self.clone();
         Arc::new(move |message| log.info(message))
@@ -55,7 +55,7 @@ impl Log {
     fn say(&self, severity: u8, message: &str) {
         /// "System daemons" among syslog's facilities, in its place.
         const DAEMON: u8 = 3 << 3;
-        // It may contain what another machine says: nothing that a terminal would obey.
+        // The message may contain text of another machine, so characters that control a terminal are removed.
         let message = message.replace(commands_terminal, "?");
         match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             Target::Stderr => eprintln!("rtraced: {message}"),
@@ -65,7 +65,7 @@ impl Log {
                     DAEMON | severity,
                     process::id()
                 );
-                // Without a reader of the log there is nobody left to tell.
+                // Without a reader of the log, the error cannot be reported.
                 let _ = socket.send(line.as_bytes());
             }
             Target::System(None) => {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Word to systemd, for units with `Type=notify`: sd_notify(3).
+//! Notifications to systemd, for units with `Type=notify`: sd_notify(3).
 
 use consumer::Totals;
 use control::Session;
@@ -13,32 +13,32 @@ use std::sync::mpsc::{channel, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How often the counts are said.
+/// Period of the counts.
 const OFTEN: Duration = Duration::from_secs(10);
 
-/// Who started this program and wants to know how it goes, if somebody does. Nothing that is said waits
-/// for an answer, or fails: the trace matters more.
+/// The service manager that started this program and wants its status, if there is one. A notification neither
+/// waits nor fails: the trace is more important.
 #[derive(Debug)]
 pub struct Notify(Option<UnixDatagram>);
 
 impl Notify {
-    /// The one whose socket is in the environment (`NOTIFY_SOCKET`).
+    /// The manager whose socket is in the environment (`NOTIFY_SOCKET`).
     pub fn from_env() -> Self {
         let name = std::env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty());
         Self(name.and_then(|name| connect(&name).ok()))
     }
 
-    /// It records, or waits for a trace, as the text says. Later calls change the text.
+    /// Reports that the program records, or waits for a trace, as `status` says. Later calls change the status.
     pub fn ready(&self, status: &str) {
         self.say(&format!("READY=1\nSTATUS={status}"));
     }
 
-    /// It ends.
+    /// Reports that the program is ending.
     pub fn stopping(&self) {
         self.say("STOPPING=1");
     }
 
-    /// Says the counts of the session's trace every so often, until what is returned is dropped.
+    /// Reports the counts of the session's trace periodically, until the result is dropped.
     pub fn report(&self, session: &Session) -> Reporting {
         let socket = self.0.as_ref().and_then(|socket| socket.try_clone().ok());
         Reporting(socket.and_then(|socket| {
@@ -69,7 +69,7 @@ impl Notify {
     }
 }
 
-/// Ends what [`Notify::report`] began, when it is dropped.
+/// Ends the reports of [`Notify::report`] when it is dropped.
 #[derive(Debug)]
 pub struct Reporting(Option<(Sender<()>, JoinHandle<()>)>);
 
@@ -82,7 +82,7 @@ impl Drop for Reporting {
     }
 }
 
-/// A socket is a path, or an abstract name behind `@`.
+/// Connects to a socket: a path, or an abstract name after `@`.
 fn connect(name: &OsStr) -> io::Result<UnixDatagram> {
     let address = match name.as_bytes() {
         [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,

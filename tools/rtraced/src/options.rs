@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the program works with, from what was typed.
+//! The values that the program uses, from the command line as typed.
 
 use crate::args::Args;
 use crate::receive::Receive;
@@ -11,38 +11,38 @@ use std::path::{absolute, PathBuf};
 use store::{OutputOptions, Rotate, Writing};
 use system::access::Access;
 
-/// What to do.
+/// The action of the program.
 pub enum Action {
-    /// Start the detached half and wait until it is ready.
+    /// Start the second process, and wait until it is ready.
     Detach,
     /// Write the trace.
     Serve(Options),
-    /// Take traces of other machines.
+    /// Receive traces of other machines.
     Receive(Receive),
     /// Write man pages and completions.
     Generate(PathBuf),
 }
 
-/// How to write the trace.
+/// Settings for writing a trace.
 pub struct Options {
-    /// Where it goes.
+    /// Destination of the trace.
     pub destination: Destination,
     /// Session to read.
     pub session: String,
-    /// Where debugfs is mounted.
+    /// Directory where debugfs is mounted.
     pub debugfs: PathBuf,
-    /// Where the process id goes.
+    /// File for the process id.
     pub pid_file: Option<PathBuf>,
-    /// Take what is left of a trace that was stopped before.
+    /// Take the unread part of a trace that was stopped before.
     pub leftover: bool,
-    /// Write what the buffers hold each time that it is asked for, and nothing else.
+    /// Write a snapshot at each request, and nothing else.
     pub snapshots: bool,
     /// Detach as soon as it waits, or the streams are open.
     pub detached: bool,
 }
 
 impl Action {
-    /// The one conversion.
+    /// Converts the command line. Only this function does that.
     pub fn from_args(args: Args) -> io::Result<Self> {
         if let Some(dir) = args.generate {
             return Ok(Self::Generate(dir));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The file that holds the daemon's process id as long as it runs.
+//! The file that contains the daemon's process id while it runs.
 
 use crate::failure::Failure;
 use anyhow::Context;
@@ -11,18 +11,18 @@ use std::process;
 use store::replace;
 use system::access::Access;
 
-/// A pid file that is this process's. Dropping it removes the file.
+/// A pid file of this process. The drop removes the file.
 #[derive(Debug)]
 pub struct PidFile {
     path: PathBuf,
 }
 
 impl PidFile {
-    /// Writes the file, unless a running rtraced is named in it.
+    /// Writes the file, unless it names a running rtraced.
     pub fn claim(path: &Path) -> Result<Self, Failure> {
         let dir = path.parent().unwrap_or(Path::new("/"));
         let context = || format!("cannot write pid file {}", path.display());
-        // One at a time from look to write, or two could both find the same stale file.
+        // The lock covers both the check and the write. Otherwise two processes could find the same stale file.
         let lock = File::open(dir).with_context(context)?;
         flock(&lock, FlockOperation::LockExclusive).with_context(context)?;
         if let Some(pid) = running(path) {
@@ -33,7 +33,7 @@ impl PidFile {
         name.push(".new");
         let text = format!("{}\n", process::id());
         let new = path.with_file_name(name);
-        // A pid file is for everybody to read.
+        // Any user may read a pid file.
         let access = Access::new(Some(0o755), None);
         replace(path, &new, text.as_bytes(), access).with_context(context)?;
         Ok(Self {
@@ -54,7 +54,7 @@ fn read(path: &Path) -> Option<u32> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// The process in the file, if it is there and is an rtraced: numbers are used again.
+/// The process in the file, if it exists and is an rtraced. Process ids are reused, so the name is checked.
 fn running(path: &Path) -> Option<u32> {
     let pid = read(path).filter(|&pid| pid != process::id())?;
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;

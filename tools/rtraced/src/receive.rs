@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--listen`: takes the traces of other machines, or of this one.
+//! `--listen`: receives traces of other machines, or of this one.
 
 use crate::detach::Detachment;
 use crate::failure::Failure;
@@ -15,23 +15,23 @@ use store::{make_dir, Output};
 use system::signals::Signals;
 use system::Error;
 
-/// How to receive.
+/// Settings for receiving.
 pub struct Receive {
-    /// Where to listen.
+    /// Address to listen at.
     pub address: String,
-    /// How connections are protected.
+    /// Protection of connections.
     pub security: Security<Credentials>,
     /// Directory for the traces.
     pub directory: Directory,
-    /// The most bytes of all traces there, if there is a limit.
+    /// Maximum size of all traces in the directory, if there is a limit.
     pub quota: Option<u64>,
-    /// Where the process id goes.
+    /// File for the process id.
     pub pid_file: Option<PathBuf>,
     /// Detach as soon as it listens.
     pub detached: bool,
 }
 
-/// Takes traces until a signal comes.
+/// Receives traces until a signal arrives.
 pub fn receive(options: &Receive, log: &Log) -> Result<ExitCode, Failure> {
     let notify = Notify::from_env();
     let mut detachment = Detachment::begin(options.detached)?;

@@ -21,13 +21,13 @@ use system::priority;
 use system::signals::Signals;
 use uuid::Uuid;
 
-/// How often the session is asked for a trace.
+/// Period of the checks whether the session has a trace.
 const ASK: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 200_000_000,
 };
 
-/// Writes one trace, to its end or to a signal. The closing line says what became of it.
+/// Writes one trace, until its end or a signal. The last message is the result.
 pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
     let notify = Notify::from_env();
     let mut detachment = Detachment::begin(options.detached)?;
@@ -48,7 +48,7 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
             log,
         );
     }
-    // Before the look whether it is active: whatever is started from now on has another.
+    // Read before the session's activity: a trace that is started after this has another identity.
     let last = session.uuid()?;
     let held = try_writing(&options.destination, last)?;
     system::files::open_many();
@@ -70,7 +70,7 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
             source
         }
     };
-    // Not before there is a trace: a daemon that waits makes no directory.
+    // Only now that there is a trace: a daemon that waits creates no directory.
     let directory = options.destination.directory();
     let claim = directory.map(|directory| Claim::take(&directory.path, directory.options.access));
     let _claim = claim.transpose()?;
@@ -81,7 +81,7 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
         let to = &options.destination;
         to.begin(uuid, streams, stop, log.notice())
     })?;
-    // What an earlier run may have brought there; whether it did, a receiver may say only later.
+    // The part that an earlier run may have written. A receiver may report only later whether it has that.
     let before = session.stats()?.all.total.read_records;
     let status = format!(
         "{} trace {} to {}, {} streams",
@@ -127,8 +127,8 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
     Ok(failed.unwrap_or(ExitCode::SUCCESS))
 }
 
-/// Makes sure, before anything is waited for, that a trace can go there, and that a directory holds nothing else
-/// than a part of the `last` trace. Whether it is known to hold that.
+/// Checks, before any wait, that a trace can be written to `destination`, and that a directory has nothing but
+/// a part of the `last` trace. Returns whether it is known to have that part.
 fn try_writing(destination: &Destination, last: Option<Uuid>) -> Result<bool, Failure> {
     destination.check_credentials()?;
     let Some(Directory { path, options }) = destination.directory() else {
@@ -140,13 +140,13 @@ fn try_writing(destination: &Destination, last: Option<Uuid>) -> Result<bool, Fa
     }
     Output::try_writing(path, *options)?;
     if path.exists() {
-        // Reports another program that writes there now, not when the trace begins.
+        // Reports now, and not when the trace begins, that another program writes to the directory.
         drop(Claim::take(path, options.access)?);
     }
     Ok(held.is_some())
 }
 
-/// What to do after an error in writing there, if there is something to say.
+/// Advice for the user after an error in writing to `destination`, if there is any.
 fn advice(destination: &Destination, error: &system::Error) -> Option<String> {
     match (destination, error) {
         (Destination::Directory(Directory { path, .. }), system::Error::Write { .. }) => {
@@ -164,8 +164,8 @@ fn advice(destination: &Destination, error: &system::Error) -> Option<String> {
     }
 }
 
-/// The trace to write at once: the one that is being recorded; and one that was stopped, if the
-/// directory `held` a part of it, or if what is left is asked for.
+/// The trace that can be written at once: the one that is being recorded; or a stopped one, if the directory
+/// `held` a part of it, or with `leftover`.
 fn current(session: &Session, held: bool, leftover: bool) -> Result<Option<LiveTrace>, Failure> {
     if session.is_active()? || held {
         return Ok(Some(LiveTrace::open(session)?));
@@ -183,8 +183,8 @@ fn current(session: &Session, held: bool, leftover: bool) -> Result<Option<LiveT
     }
 }
 
-/// The first trace after the `last` one, also if it has been stopped already; none if a signal
-/// comes first.
+/// Waits for the first trace after the `last` one, even if it has been stopped already. [`None`]: a signal
+/// arrived first.
 fn wait(
     session: &Session,
     last: Option<Uuid>,
@@ -201,14 +201,15 @@ fn wait(
     }
 }
 
-/// The signals that come until it is time to ask the session again.
+/// Waits for the next check of the session. Returns the signals that arrived in that time.
 pub fn look(signals: &mut Signals) -> Vec<i32> {
     let mut fds = [PollFd::new(&*signals, PollFlags::IN)];
     let _ = poll(&mut fds, Some(&ASK));
     signals.pending()
 }
 
-/// Ends the trace, and says what is on disk and what is lost. An error of the end is logged before the totals.
+/// Ends the trace, and reports the numbers of written and lost events. If the end fails, its error is logged
+/// before them.
 fn close(
     session: &Session,
     consumer: Consumer<LiveTrace>,
@@ -219,7 +220,7 @@ fn close(
     let before = if consumer.sink().resumed() { before } else { 0 };
     let recorded = before + consumer.written().records;
     let stats = session.stats_and_text();
-    // The counters are the current trace's; a new one may have been started meanwhile.
+    // The counters are those of the session's trace now, which may be a new one.
     let is_current = session
         .uuid()
         .is_ok_and(|uuid| uuid == Some(consumer.source().uuid()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--snapshots`: writes what the buffers hold each time that a signal asks for it.
+//! `--snapshots`: writes the contents of the buffers at each signal.
 
 use crate::detach::Detachment;
 use crate::failure::Failure;
@@ -16,10 +16,10 @@ use store::{Claim, Output};
 use system::priority;
 use system::signals::Signals;
 
-/// The signal that asks for a snapshot.
+/// The signal that requests a snapshot.
 const ASKING: i32 = Signal::USR2.as_raw();
 
-/// Serves SIGUSR2 until another signal comes, or the session is gone.
+/// Serves SIGUSR2 until another signal arrives, or the session is gone.
 pub fn serve(
     directory: &Directory,
     session: &Session,
@@ -50,7 +50,7 @@ pub fn serve(
                 log.error(&failure.to_string());
                 code.get_or_insert(failure.exit_code());
             }
-            // Not if it was refused before anything was made.
+            // The number stays if the snapshot was refused before its directory was created.
             number += u64::from(dir.join(number.to_string()).exists());
         }
         let end = if came.iter().any(|signal| *signal != ASKING) {

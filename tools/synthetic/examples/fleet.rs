@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `fleet DIR MACHINES`: writes traces of so many machines, two of each, one day after the other:
-//! `DIR/machine-NN-DAY`. The same each time.
+//! `fleet DIR MACHINES`: writes traces of MACHINES machines, `DIR/machine-NN-DAY`. Each machine has two, of
+//! consecutive days. Each run writes the same.
 //!
-//! What is wrong with them, for queries to find: machine-03 lets threads wait for a CPU, machine-07 has a storm
-//! of interrupts, machine-11 switches often, all open files slower on the second day, machine-05 loses
-//! events, the opens of machine-09 fail.
+//! The traces have problems that queries shall find:
+//! - On machine-03 threads wait for a CPU.
+//! - machine-07 has many interrupts.
+//! - machine-11 switches often.
+//! - All machines open files slower on the second day.
+//! - machine-05 loses events.
+//! - On machine-09 the opens fail.
 
 #![forbid(unsafe_code)]
 
@@ -20,9 +24,9 @@ const IDLE: (i32, &str) = (0, "swapper");
 /// Packets of a CPU, and rounds of a packet.
 const PACKETS: u64 = 4;
 const ROUNDS: u64 = 30;
-/// 2023-11-14, 23:59:59: a part of each trace is of the next day.
+/// 2023-11-14, 23:59:59, so that a part of each trace is in the next day.
 const FIRST: i64 = 1_700_006_399;
-/// Ticks of 10 ns from the clock's begin to that of the traces.
+/// Ticks of 10 ns from the clock's start to that of the traces.
 const BEGIN: u64 = 99_900_000;
 
 fn main() -> ExitCode {
@@ -65,7 +69,7 @@ fn stream(machine: u64, day: u64, cpu: u32) -> Vec<Vec<u8>> {
         random ^= random << 17;
         random % end
     };
-    // The random numbers of neighbours are alike at first.
+    // The first random numbers of similar seeds are similar.
     for _ in 0..20 {
         below(2);
     }

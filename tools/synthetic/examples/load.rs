@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `load DIR EVENTS`: writes a trace of about so many events, to look at how a tool copes with it.
+//! `load DIR EVENTS`: writes a trace of about EVENTS events, to test how a tool handles it.
 //!
 //! On four CPUs threads are woken, run, read, are interrupted and sleep. On CPU 2 events are lost in the
-//! middle, and packets later. Some threads have the names that a tool must not take for its own text.
+//! middle, and packets later. Some threads have names that a tool must not use as its own markup.
 
 #![forbid(unsafe_code)]
 

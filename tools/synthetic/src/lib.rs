@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Makes traces without a kernel, for tests: bytes as the module would write them, from
-//! the same ABI crate; and a [source](fake) of their packets.
+//! Creates traces without a kernel, for tests. Their bytes are those that the module writes, by means of the
+//! same ABI crate. A [source](fake) provides their packets.
 
 #![forbid(unsafe_code)]
 
@@ -18,10 +18,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// The identity of every synthetic trace.
+/// Identity of all synthetic traces.
 pub const UUID: [u8; 16] = *b"\x5a\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f";
 
-/// Clock ticks per second: one is 10 ns.
+/// Clock ticks per second: a tick is 10 ns.
 pub const FREQUENCY: u64 = 100_000_000;
 
 /// The event `sched_switch`.
@@ -50,7 +50,7 @@ pub const READ_EXIT: u32 = 10;
 pub const OPENAT: u32 = 11;
 /// The event `syscall_exit_openat`.
 pub const OPENAT_EXIT: u32 = 12;
-/// The event `profile_cpu_clock`, in traces of machines that are sampled.
+/// The event `profile_cpu_clock`, in traces of sampled machines.
 pub const SAMPLE: u32 = 13;
 /// The event `syscall_entry_read`, whose id is too large for a compact header.
 pub const READ: u32 = 40;
@@ -65,8 +65,8 @@ pub fn uuid_text(uuid: [u8; 16]) -> String {
         .join("-")
 }
 
-/// The fields of [`EVERY_TYPE`]. What varies in length is behind what does not, and two numbers in
-/// front say where and how long it is, as the kernel's own events have it.
+/// The fields of [`EVERY_TYPE`]. Those of variable length come last. For each of them, two numbers among the
+/// first fields have its offset and length, as in the kernel's own events.
 pub const fn every_type() -> [Field<'static>; 15] {
     const fn field(name: &'static str, ty: FieldType<'static>) -> Field<'static> {
         Field { name, ty }
@@ -119,12 +119,12 @@ const fn label(name: (u32, u32), first: u64, last: u64) -> LabelPlace {
     LabelPlace { first, last, name }
 }
 
-/// The machine that a trace is of.
+/// The machine of a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine<'a> {
     /// Its name.
     pub host: &'a str,
-    /// When its clock began, in seconds since the epoch.
+    /// Start of its clock, in seconds since the epoch.
     pub since: i64,
     /// Whether the trace has samples ([`SAMPLE`]).
     pub is_sampled: bool,
@@ -140,18 +140,18 @@ impl Default for Machine<'_> {
     }
 }
 
-/// The description of a synthetic trace with this identity, and one channel.
+/// Description of a synthetic trace with this identity and one channel.
 pub fn metadata(uuid: [u8; 16], layout: Layout) -> String {
     metadata_of(uuid, &[layout])
 }
 
-/// The description of a synthetic trace with this identity, and channels with these event headers:
-/// each has all events.
+/// Description of a synthetic trace with this identity. It has one channel for each of these event headers, and
+/// each channel has all events.
 pub fn metadata_of(uuid: [u8; 16], layouts: &[Layout]) -> String {
     metadata_from(Machine::default(), uuid, layouts)
 }
 
-/// The same of a machine.
+/// Description of a machine's trace.
 fn metadata_from(machine: Machine<'_>, uuid: [u8; 16], layouts: &[Layout]) -> String {
     let text = uuid_text(uuid);
     let clock = Clock {
@@ -255,7 +255,7 @@ fn metadata_from(machine: Machine<'_>, uuid: [u8; 16], layouts: &[Layout]) -> St
     out
 }
 
-/// Writes a trace: its description, and for each CPU its packets one after the other.
+/// Writes a trace: its description, and the packets of each CPU one after the other.
 pub fn write(dir: &Path, layout: Layout, streams: &[(u32, Vec<Vec<u8>>)]) -> io::Result<()> {
     let channel = Channel {
         name: "channel0",
@@ -280,19 +280,18 @@ pub fn write_of(
     write_channels_of(dir, machine, &[channel])
 }
 
-/// A channel to write: its packets are of the stream class whose number is its place among the
-/// channels.
+/// A channel to write. Its stream class is its index among the channels.
 #[derive(Clone, Copy, Debug)]
 pub struct Channel<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Which event header its packets have.
+    /// The event header of its packets.
     pub layout: Layout,
-    /// For each CPU its packets.
+    /// The packets of each CPU.
     pub streams: &'a [(u32, Vec<Vec<u8>>)],
 }
 
-/// The same, with several channels.
+/// Writes a trace with several channels.
 pub fn write_channels(dir: &Path, channels: &[Channel<'_>]) -> io::Result<()> {
     write_channels_of(dir, Machine::default(), channels)
 }

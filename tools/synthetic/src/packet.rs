@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One packet.
+//! Builder of one packet.
 
 use crate::{
     EVERY_TYPE, EXEC, FORK, IRQ, IRQ_EXIT, OPENAT, READ, SAMPLE, SOFTIRQ, SOFTIRQ_EXIT, SWITCH,
@@ -11,7 +11,7 @@ use rtrace_abi::header::{
 };
 use rtrace_abi::packet::{PacketHeader, MAGIC};
 
-/// Gathers events and gives the packet's bytes.
+/// Collects events, and returns the packet's bytes.
 #[derive(Clone, Debug)]
 pub struct PacketBuilder {
     layout: Layout,
@@ -23,12 +23,12 @@ pub struct PacketBuilder {
     begin: u64,
     now: u64,
     events: Vec<u8>,
-    /// Events so far.
+    /// Number of events so far.
     pub records: u64,
 }
 
 impl PacketBuilder {
-    /// An empty packet, opened at clock value `begin`.
+    /// Creates an empty packet that begins at clock value `begin`.
     pub fn new(layout: Layout, cpu: u32, sequence: u64, begin: u64) -> Self {
         Self {
             layout,
@@ -44,25 +44,25 @@ impl PacketBuilder {
         }
     }
 
-    /// Of another trace.
+    /// Sets the identity of another trace.
     pub fn uuid(mut self, uuid: [u8; 16]) -> Self {
         self.uuid = uuid;
         self
     }
 
-    /// Of another stream class than the first.
+    /// Sets a stream class other than the first.
     pub fn stream(mut self, id: u32) -> Self {
         self.stream_id = id;
         self
     }
 
-    /// Events discarded on this CPU by the packet's end.
+    /// Sets the number of events discarded on this CPU before the packet's end.
     pub fn discarded(mut self, events: u64) -> Self {
         self.discarded = events;
         self
     }
 
-    /// Any event.
+    /// Adds any event.
     pub fn event(mut self, id: u32, time: u64, payload: &[u8]) -> Self {
         self.header(id, time);
         self.events.extend_from_slice(payload);
@@ -71,12 +71,12 @@ impl PacketBuilder {
         self
     }
 
-    /// The CPU goes from one task, which could run on, to another.
+    /// Adds a switch of the CPU from a task that can run on to another task.
     pub fn switch(self, time: u64, prev: (i32, &str), next: (i32, &str)) -> Self {
         self.switch_from(time, prev, 0, next)
     }
 
-    /// The CPU goes from one task, which it leaves in a state, to another.
+    /// Adds a switch of the CPU from a task that is left in `state` to another task.
     pub fn switch_from(self, time: u64, prev: (i32, &str), state: i64, next: (i32, &str)) -> Self {
         let mut payload = Vec::new();
         payload.extend(comm(prev.1));
@@ -89,7 +89,7 @@ impl PacketBuilder {
         self.event(SWITCH, time, &payload)
     }
 
-    /// A task is about to be woken ([`WAKING`](crate::WAKING)), or was
+    /// Adds a wake-up of a task: before it ([`WAKING`](crate::WAKING)), or after it
     /// ([`WAKEUP`](crate::WAKEUP)).
     pub fn wake(self, id: u32, time: u64, task: (i32, &str)) -> Self {
         let mut payload = comm(task.1).to_vec();
@@ -97,7 +97,7 @@ impl PacketBuilder {
         self.event(id, time, &payload)
     }
 
-    /// A task begins: a process of its own, if its thread id is its process id.
+    /// Adds the start of a task. It is a process if its thread id is its process id.
     pub fn fork(self, time: u64, parent: (i32, &str), child: (i32, &str), pid: i32) -> Self {
         let mut payload = comm(parent.1).to_vec();
         payload.extend([parent.0, parent.0].map(i32::to_le_bytes).concat());
@@ -106,38 +106,38 @@ impl PacketBuilder {
         self.event(FORK, time, &payload)
     }
 
-    /// A file is to be opened.
+    /// Adds the beginning of an openat(2).
     pub fn openat(self, time: u64, filename: &str) -> Self {
         self.event(OPENAT, time, &[filename.as_bytes(), b"\0"].concat())
     }
 
-    /// A system call ends: `id` is the event's.
+    /// Adds the end of a system call. `id` is that of the event.
     pub fn syscall_exit(self, id: u32, time: u64, ret: i64) -> Self {
         self.event(id, time, &ret.to_le_bytes())
     }
 
-    /// An interrupt's handler begins.
+    /// Adds the beginning of an interrupt's handler.
     pub fn irq(self, time: u64, irq: i32, name: &str) -> Self {
         let payload = [&irq.to_le_bytes(), name.as_bytes(), b"\0"].concat();
         self.event(IRQ, time, &payload)
     }
 
-    /// An interrupt's handler ends.
+    /// Adds the end of an interrupt's handler.
     pub fn irq_exit(self, time: u64, irq: i32) -> Self {
         self.event(IRQ_EXIT, time, &[irq, 1].map(i32::to_le_bytes).concat())
     }
 
-    /// A softirq ends.
+    /// Adds the end of a softirq.
     pub fn softirq_exit(self, time: u64, vec: u32) -> Self {
         self.event(SOFTIRQ_EXIT, time, &vec.to_le_bytes())
     }
 
-    /// A softirq begins.
+    /// Adds the beginning of a softirq.
     pub fn softirq(self, time: u64, vec: u32) -> Self {
         self.event(SOFTIRQ, time, &vec.to_le_bytes())
     }
 
-    /// A task executes another program.
+    /// Adds an exec of another program.
     pub fn exec(self, time: u64, filename: &str, tid: i32) -> Self {
         let mut payload = filename.as_bytes().to_vec();
         payload.push(0);
@@ -145,19 +145,18 @@ impl PacketBuilder {
         self.event(EXEC, time, &payload)
     }
 
-    /// A system call begins.
+    /// Adds the beginning of a read(2).
     pub fn read(self, time: u64, buf: u64) -> Self {
         self.event(READ, time, &buf.to_le_bytes())
     }
 
-    /// A sample of what runs at this address.
+    /// Adds a sample of code at this address.
     pub fn sample(self, time: u64, ip: u64) -> Self {
         self.event(SAMPLE, time, &ip.to_le_bytes())
     }
 
-    /// A record of [`EVERY_TYPE`], whose fields hold, in order: 1, -3, 0x1abc, 4 (`HIGH`),
-    /// 0x8123456789abcdef, 5 (`a "wait"`), deadbeef, 1 2 3 0 1, places and lengths, `ab`, -1 and
-    /// 7, `/p`.
+    /// Adds a record of [`EVERY_TYPE`]. Its fields are, in order: 1, -3, 0x1abc, 4 (`HIGH`),
+    /// 0x8123456789abcdef, 5 (`a "wait"`), deadbeef, 1 2 3 0 1, offsets and lengths, `ab`, -1 and 7, `/p`.
     pub fn every_type(self, time: u64) -> Self {
         let mut payload = Vec::new();
         let fields = [
@@ -229,7 +228,7 @@ impl PacketBuilder {
     }
 }
 
-/// Bit fields, each a value and its width: at most 128 bits, the first the lowest.
+/// Packs bit fields, each a value and its width: at most 128 bits, the first in the lowest bits.
 fn packed(fields: &[(u128, usize)]) -> Vec<u8> {
     let (mut bits, mut end) = (0, 0);
     for (value, width) in fields {

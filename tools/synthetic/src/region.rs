@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Memory that outlived its kernel.
+//! Reserved memory after the end of the kernel that used it.
 
 use crate::UUID;
 use rtrace_abi::region::{
     checksum, BufferPlace, MetadataWords, RegionHeader, METADATA_AT, NAME_MAX, PAGE,
 };
 
-/// Bytes of a sub-buffer.
+/// Size of a sub-buffer in bytes.
 pub const SUBBUF: usize = 4096;
 
-/// Bytes of a slot.
+/// Size of a slot in bytes.
 const SLOT: usize = 64;
-/// Nobody writes the memory of a slot.
+/// No writer uses the memory of the slot.
 const IDLE: u64 = 1 << 32;
-/// It holds a finished packet.
+/// The memory has a finished packet.
 const PACKET: u64 = 1 << 31;
 
-/// What a slot of a buffer holds.
+/// Contents of a slot of a buffer.
 #[derive(Clone, Debug)]
 pub enum Slot {
     /// Nothing.
@@ -26,12 +26,12 @@ pub enum Slot {
     Finished(Vec<u8>),
     /// A packet that was complete when the machine stopped, and not delivered.
     Complete(Vec<u8>),
-    /// A packet of which so many bytes and records were committed.
+    /// A packet of which this number of bytes and records were committed.
     Open(Vec<u8>, u64, u64),
 }
 
-/// The region of `channel0` of the trace [`UUID`] with this description and these buffers: for each CPU
-/// its slots, of which all have as many, a power of two.
+/// The region of `channel0` of the trace [`UUID`], with this description and these buffers. For each CPU: its
+/// slots. All CPUs have the same number of slots, a power of two.
 pub fn region(metadata: &str, buffers: &[(u32, Vec<Slot>)]) -> Vec<u8> {
     let page = PAGE as usize;
     let count = buffers.first().map_or(2, |(_, slots)| slots.len());
@@ -76,7 +76,7 @@ pub fn region(metadata: &str, buffers: &[(u32, Vec<Slot>)]) -> Vec<u8> {
         put(table_at + index * BufferPlace::SIZE, &place.to_bytes());
         let subbufs = at + (count * SLOT).next_multiple_of(page);
         for (index, slot) in slots.iter().enumerate() {
-            // The reader's sub-buffer stands in the first slot.
+            // The first slot has the reader's sub-buffer.
             let memory = if index == 0 { count } else { index };
             let (left, reference, records, held) = match slot {
                 Slot::Empty => (SUBBUF, IDLE, 0, None),

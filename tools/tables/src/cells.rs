@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The cells of a column that have not been written yet.
+//! The cells of a column that are not written yet.
 
 use crate::column::{width, Column, Kind};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
@@ -8,45 +8,45 @@ use parquet::errors::Result;
 use parquet::file::writer::SerializedColumnWriter;
 use std::mem::{replace, take};
 
-/// Definition levels: what there is of a cell. One that is not a list is empty or there.
+/// Definition levels: the state of a cell. A cell that is not a list is empty or present.
 const EMPTY: i16 = 0;
 const THERE: i16 = 1;
-/// A list may be there without an item, and an item is never empty.
+/// A list may be present without an item. An item is never empty.
 const NO_ITEM: i16 = 1;
 const ITEM: i16 = 3;
 
-/// Repetition levels: an item of a list begins it, or goes on with it.
+/// Repetition levels: an item begins a list, or continues it.
 const BEGIN: i16 = 0;
 const NEXT: i16 = 1;
 
-/// Texts that the writer is given at a time.
+/// Number of cells for which the writer gets the texts at a time.
 const BATCH: usize = 1024;
 
-/// Cells of one column. What a column cannot hold becomes an empty cell.
+/// Cells of one column. A value that does not fit the column becomes an empty cell.
 pub trait Cells {
-    /// An integer as its bits: a signed one as sign-extended.
+    /// Adds an integer, given as its bits. A signed one is sign-extended.
     fn integer(&mut self, _bits: u64) {
         self.null();
     }
 
-    /// A text.
+    /// Adds a text.
     fn text(&mut self, _text: &str) {
         self.null();
     }
 
-    /// Integers, each as its bits.
+    /// Adds a list of integers, each given as its bits.
     fn list(&mut self, _list: &mut dyn Iterator<Item = u64>) {
         self.null();
     }
 
-    /// An empty cell.
+    /// Adds an empty cell.
     fn null(&mut self);
 
-    /// Writes all that were added: there are none then, and they take no memory.
+    /// Writes all cells, and removes them from memory.
     fn write(&mut self, to: &mut SerializedColumnWriter<'_>) -> Result<()>;
 }
 
-/// The cells of a column: none yet.
+/// The cells of a column; empty at first.
 pub fn cells(column: &Column) -> Box<dyn Cells> {
     match column.kind {
         Kind::Time | Kind::Clock => numbers::<Int64Type>(|bits| bits as i64),
@@ -59,7 +59,7 @@ pub fn cells(column: &Column) -> Box<dyn Cells> {
     }
 }
 
-/// The bits of an integer that a column holds of such a width, of at most 32.
+/// Cuts an integer to the width of a column of at most 32 bits.
 fn narrow(bits: u8, signed: bool) -> fn(u64) -> i32 {
     match (width(bits), signed) {
         (8, true) => |bits| bits as i8 as i32,
@@ -88,9 +88,9 @@ fn lists<T: DataType>(of: fn(u64) -> T::T) -> Box<dyn Cells> {
 }
 
 struct Numbers<T: DataType> {
-    /// Those of the cells that are not empty.
+    /// The values of the cells that are not empty.
     values: Vec<T::T>,
-    /// One for each cell.
+    /// One level for each cell.
     definitions: Vec<i16>,
     of: fn(u64) -> T::T,
 }
@@ -113,9 +113,9 @@ impl<T: DataType> Cells for Numbers<T> {
 }
 
 struct Lists<T: DataType> {
-    /// All items, of all lists.
+    /// All items of all lists.
     values: Vec<T::T>,
-    /// One for each item, and for each list without one.
+    /// One level for each item, and for each list without an item.
     definitions: Vec<i16>,
     repetitions: Vec<i16>,
     of: fn(u64) -> T::T,
@@ -156,11 +156,11 @@ impl<T: DataType> Cells for Lists<T> {
 
 #[derive(Default)]
 struct Texts {
-    /// All texts, one behind the other.
+    /// All texts, one after the other.
     bytes: Vec<u8>,
-    /// Where each of them ends.
+    /// End of each text.
     ends: Vec<usize>,
-    /// One for each cell.
+    /// One level for each cell.
     definitions: Vec<i16>,
 }
 

@@ -12,33 +12,34 @@ use std::sync::Arc;
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// What it holds. Each cell may be empty.
+    /// Type of its values. Each cell may be empty.
     pub kind: Kind,
 }
 
-/// What a column holds.
+/// Type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A time: microseconds since the epoch, UTC. It is the finest that every engine takes.
+    /// A time: microseconds since the epoch, UTC. It is the finest unit that all engines support.
     Time,
-    /// Nanoseconds since the epoch, or another number that goes up slowly.
+    /// Nanoseconds since the epoch, or another slowly increasing number.
     Clock,
-    /// Yes or no: an integer that is not 0, or is.
+    /// A boolean: whether an integer is not 0.
     Flag,
     /// An integer.
     Integer {
-        /// How wide it is: up to 64.
+        /// Its width: up to 64 bits.
         bits: u8,
-        /// Whether it has a sign.
+        /// Whether it is signed.
         signed: bool,
     },
-    /// A text. Where few differ, the file has them once, and numbers of them: a dictionary.
+    /// A text. If there are few different texts, the file has each once, and numbers that refer to them: a
+    /// dictionary.
     Text,
-    /// Integers.
+    /// A list of integers.
     List {
-        /// How wide each is: up to 64.
+        /// Width of each: up to 64 bits.
         bits: u8,
-        /// Whether they have signs.
+        /// Whether they are signed.
         signed: bool,
     },
 }
@@ -52,8 +53,8 @@ impl Column {
         }
     }
 
-    /// Its type in a file. Names and nesting are those that Arrow's writers give, so that files of all of
-    /// them are one table.
+    /// Its type in a file. Names and nesting are those of Arrow's writers, so that files of different writers
+    /// form one table.
     pub(crate) fn field(&self) -> Result<TypePtr> {
         let name = &self.name;
         match self.kind {
@@ -77,12 +78,12 @@ impl Column {
 }
 
 impl Kind {
-    /// An integer of 32 bits with a sign: an id of a thread, say.
+    /// A signed integer of 32 bits, such as a thread id.
     pub const INT: Self = Self::Integer {
         bits: 32,
         signed: true,
     };
-    /// One of 64 bits with a sign: a number of nanoseconds, say.
+    /// A signed integer of 64 bits, such as a number of nanoseconds.
     pub const LONG: Self = Self::Integer {
         bits: 64,
         signed: true,
@@ -94,7 +95,7 @@ const MICROSECONDS: LogicalType = LogicalType::Timestamp {
     unit: TimeUnit::MICROS,
 };
 
-/// The type of what is one number or text, or nothing.
+/// The type of an optional number or text.
 fn leaf(name: &str, physical: Physical, logical: Option<LogicalType>) -> Result<TypePtr> {
     let leaf = Type::primitive_type_builder(name, physical)
         .with_repetition(Repetition::OPTIONAL)
@@ -115,7 +116,7 @@ fn integer(name: &str, bits: u8, signed: bool) -> Result<TypePtr> {
     }
 }
 
-/// The narrowest width of a column that has so many bits.
+/// The smallest width of a column that has room for `bits` bits.
 pub(crate) fn width(bits: u8) -> i8 {
     match bits {
         ..=8 => 8,

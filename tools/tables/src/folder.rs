@@ -14,29 +14,28 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use tempfile::{Builder, TempDir};
 
-/// Bytes of rows in memory, in all tables.
+/// Maximum memory for rows of all tables, in bytes.
 const MEMORY: usize = 64 << 20;
 
-/// Tables that are being written, in a hidden folder of the one in which they will be. Dropping this removes
-/// them.
+/// Tables that are being written, in a hidden folder inside their destination. The drop removes them.
 pub struct Folder {
     to: PathBuf,
     temporary: TempDir,
     _made: Option<Made>,
     place: Place,
     tables: Vec<Table>,
-    /// Bytes in memory, in all tables, and how many there may be.
+    /// Memory for rows of all tables, in bytes, and its limit.
     held: usize,
     memory: usize,
 }
 
-/// Which table of a folder.
+/// A table of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableId(usize);
 
 impl Folder {
-    /// For tables in `to`, which is made where it is missing, with rows of this host. The names of their files
-    /// have `label` in them.
+    /// Creates tables in `to`, with rows of this host. Creates `to` if it does not exist. The names of the
+    /// files contain `label`.
     pub fn new(to: &Path, host: &str, label: &str) -> Result<Self> {
         let made = (!to.exists()).then(|| Made(to.to_owned()));
         make(to)?;
@@ -57,14 +56,14 @@ impl Folder {
         })
     }
 
-    /// A new table. Several may have the same name, and other columns.
+    /// Adds a table. Several tables may have the same name with different columns.
     pub fn table(&mut self, name: impl Into<String>, columns: &[Column]) -> TableId {
         let id = self.tables.len();
         self.tables.push(Table::new(name.into(), id, columns));
         TableId(id)
     }
 
-    /// A new row, of a time in nanoseconds since the epoch.
+    /// Adds a row with a time in nanoseconds since the epoch.
     pub fn row(&mut self, TableId(id): TableId, ns: i64) -> Result<Row<'_>> {
         if self.held >= self.memory {
             self.flush_largest()?;
@@ -75,12 +74,12 @@ impl Folder {
         table.row(path::day(ns), &self.place)
     }
 
-    /// The table has a file for the day of this time, if only an empty one.
+    /// Makes sure that the table has a file for the day of this time, even if it stays empty.
     pub fn open(&mut self, TableId(id): TableId, ns: i64) -> Result<()> {
         self.tables[id].open(path::day(ns), &self.place)
     }
 
-    /// Writes what the table has in memory that has most there.
+    /// Writes the rows of the table that uses the most memory.
     fn flush_largest(&mut self) -> Result<()> {
         if let Some(table) = self.tables.iter_mut().max_by_key(|table| table.counted) {
             table.flush()?;
@@ -89,9 +88,9 @@ impl Folder {
         Ok(())
     }
 
-    /// The tables are complete: their files get their names. Where files of this host and label are there
-    /// already, they are replaced by these, or that is an error. On an error all is as it was. Returns how
-    /// many files there are.
+    /// Completes the tables: their files get their final names. If there are files of this host and label, they
+    /// are replaced if `replaces` is set; otherwise the call fails. An error leaves everything unchanged.
+    /// Returns the number of files.
     pub fn finish(mut self, replaces: bool) -> Result<usize> {
         for table in &mut self.tables {
             table.finish()?;
@@ -101,7 +100,7 @@ impl Folder {
             Some(path) if !replaces => return Err(Error::Exists(path.clone())),
             _ => {}
         }
-        // The old ones go with the folder.
+        // The old files are removed together with the hidden folder.
         let aside = |(number, path)| (path, self.place.dir.join(format!("old-{number}")));
         let aside = old.into_iter().enumerate().map(aside);
         let new = self.tables.iter().flat_map(|table| &table.files);
@@ -128,7 +127,7 @@ impl Folder {
         Ok(files)
     }
 
-    /// The files of this host and label that are there.
+    /// Existing files of this host and label.
     pub fn there(&self) -> Result<Vec<PathBuf>> {
         let begin = format!("part-{}-", self.place.label);
         let mut found = Vec::new();
@@ -146,7 +145,7 @@ impl Folder {
     }
 }
 
-/// The folders in a folder, if that is there; but those that are hidden.
+/// The folders in a folder, except hidden ones. Empty if the folder does not exist.
 fn folders(dir: &Path) -> Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -163,7 +162,7 @@ fn folders(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// A folder that was made, and is removed if it is empty in the end.
+/// A folder that was created here. It is removed if it is empty at the end.
 struct Made(PathBuf);
 
 impl Drop for Made {
@@ -172,7 +171,7 @@ impl Drop for Made {
     }
 }
 
-/// Removes the folders of `path` within `top`, as far as they are empty.
+/// Removes the empty folders between `path` and `top`.
 fn remove_empty(path: &Path, top: &Path) {
     let dirs = path.ancestors().skip(1).take_while(|dir| *dir != top);
     for dir in dirs {
@@ -180,13 +179,13 @@ fn remove_empty(path: &Path, top: &Path) {
     }
 }
 
-/// Makes a folder, and those that it is in. They are for their owner, as traces are.
+/// Creates a folder and its parents. Only their owner has access, as for traces.
 pub fn make(dir: &Path) -> Result<()> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
     made.map_err(Error::write(dir))
 }
 
-/// Gives a file its name, which nothing has.
+/// Gives a file its final name, which must not exist yet.
 fn rename(from: &Path, to: &Path) -> io::Result<()> {
     if let Some(dir) = to.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(dir)?;

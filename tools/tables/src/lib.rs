@@ -6,8 +6,8 @@
 //! DIR/TABLE/host=NAME/date=YYYY-MM-DD/part-*.parquet
 //! ```
 //!
-//! Rows are added one by one, in memory that does not grow with their number, and however many tables there
-//! are. No file has its name in DIR before all of them are complete.
+//! Rows are added one by one. Memory use depends neither on their number nor on the number of tables. A file
+//! appears in DIR only when all files are complete.
 
 #![forbid(unsafe_code)]
 
@@ -26,31 +26,31 @@ pub use row::Row;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What can go wrong.
+/// Errors.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file or folder cannot be written.
     #[error("cannot write {path}: {error}")]
     Write {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
-    /// What is to be written is there.
+    /// A file to write exists already.
     #[error("{0} is there already")]
     Exists(PathBuf),
-    /// The Parquet library refuses something.
+    /// The Parquet library refused an operation.
     #[error("cannot write the table {table}: {error}")]
     Parquet {
-        /// Which table.
+        /// The table.
         table: String,
-        /// Why.
+        /// The reason.
         error: parquet::errors::ParquetError,
     },
 }
 
-/// The result of what may fail.
+/// The result of an operation that may fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {

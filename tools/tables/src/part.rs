@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A file of a table: its rows of a day.
+//! A file of a table: its rows of one day.
 
 use crate::cells::{cells, Cells};
 use crate::column::{Column, Kind};
@@ -19,17 +19,17 @@ use std::sync::Arc;
 
 /// A file that is being written.
 pub struct Part {
-    /// The number of the day.
+    /// Number of the day.
     pub day: i64,
     writer: SerializedFileWriter<Appended>,
-    /// Those of the rows that are not written yet, by column: their number, and their bytes, more or less.
+    /// The rows that are not written yet: by column, their number, and their approximate size.
     cells: Vec<Box<dyn Cells>>,
     rows: usize,
     held: usize,
 }
 
-/// A file that is open only while something is written to it: there may be more tables than a process may
-/// have files open. It is written to seldom, a group of rows at a time.
+/// A file that is open only during a write, because there may be more tables than open files. Writes are rare:
+/// one for each group of rows.
 struct Appended(PathBuf);
 
 impl Write for Appended {
@@ -50,7 +50,7 @@ impl Write for Appended {
 }
 
 impl Part {
-    /// A new file for a day.
+    /// Creates a file for a day.
     pub fn create(
         table: &str,
         columns: &[Column],
@@ -63,7 +63,7 @@ impl Part {
                 .iter()
                 .map(Column::field)
                 .collect::<Result<_, _>>()?;
-            // What Arrow's writers call it.
+            // The name that Arrow's writers use.
             let schema = Type::group_type_builder("arrow_schema").with_fields(fields);
             let schema = Arc::new(schema.build()?);
             SerializedFileWriter::new(Appended(path), schema, properties.clone())
@@ -77,18 +77,18 @@ impl Part {
         })
     }
 
-    /// Bytes in memory.
+    /// Size of the rows in memory, in bytes.
     pub fn held(&self) -> usize {
         self.held
     }
 
-    /// A new row.
+    /// Adds a row.
     pub fn row(&mut self) -> Row<'_> {
         self.rows += 1;
         Row::new(&mut self.cells, &mut self.held)
     }
 
-    /// Writes what is in memory to the file, as a group of rows.
+    /// Writes the rows in memory to the file, as a group of rows.
     pub fn flush(&mut self, table: &str) -> Result<()> {
         if self.rows > 0 {
             self.write_group().map_err(failed(table))?;
@@ -108,7 +108,7 @@ impl Part {
         group.close().map(drop)
     }
 
-    /// The file is complete.
+    /// Completes the file.
     pub fn finish(mut self, table: &str) -> Result<()> {
         self.flush(table)?;
         self.writer.close().map(drop).map_err(failed(table))
@@ -122,7 +122,7 @@ fn failed(table: &str) -> impl FnOnce(ParquetError) -> Error + '_ {
     }
 }
 
-/// How columns are written.
+/// Encoding of the columns.
 pub fn properties(columns: &[Column]) -> WriterProperties {
     let properties = WriterProperties::builder()
         .set_created_by(concat!("rtrace ", env!("CARGO_PKG_VERSION")).to_owned())

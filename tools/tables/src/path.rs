@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Names of folders, as Hive has them.
+//! Names of folders in Hive's form.
 
 use jiff::civil::Date;
 use jiff::Span;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// Nanoseconds of a day.
+/// Nanoseconds in a day.
 const DAY: i64 = 86_400_000_000_000;
 
-/// The day of a time in nanoseconds since the epoch, by its number.
+/// Number of the day of a time in nanoseconds since the epoch.
 pub fn day(ns: i64) -> i64 {
     ns.div_euclid(DAY)
 }
 
-/// The folder of a table's rows of a day, in the folder of all tables.
+/// Folder of a table's rows of a day, relative to the folder of all tables.
 pub fn partition(table: &str, host: &str, day: i64) -> PathBuf {
     let date = Date::constant(1970, 1, 1).saturating_add(Span::new().days(day));
     let names = [escaped(table), self::host(host), format!("date={date}")];
     names.iter().collect()
 }
 
-/// The folder of a host's rows, in that of a table.
+/// Folder of a host's rows, relative to that of a table.
 pub fn host(host: &str) -> String {
     format!("host={}", escaped(host))
 }
 
-/// A name as a folder's: what is not a letter, a digit, `_`, `-` or a `.` behind another character as `%` and
-/// two hexadecimal digits, which those who read it undo.
+/// Escapes a name for a folder. Letters, digits and `-` stay, and so do `_` and `.` after another character.
+/// Each other byte becomes `%` and two hexadecimal digits, which readers decode.
 fn escaped(name: &str) -> String {
     let mut out = String::new();
     for (place, byte) in name.bytes().enumerate() {
         match byte {
             b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' => out.push(byte.into()),
             b'_' | b'.' if place > 0 => out.push(byte.into()),
-            // A String takes everything.
+            // Writing to a String cannot fail.
             _ => drop(write!(out, "%{byte:02X}")),
         }
     }

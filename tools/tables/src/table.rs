@@ -11,7 +11,7 @@ use parquet::file::properties::WriterPropertiesPtr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Days of which files are open: what takes long ends behind midnight, and belongs to the day before.
+/// Number of days with open files. An activity that ends after midnight belongs to the day on which it began.
 const DAYS: usize = 2;
 
 /// A table.
@@ -21,21 +21,21 @@ pub struct Table {
     id: usize,
     columns: Vec<Column>,
     properties: WriterPropertiesPtr,
-    /// One for each day, the newest last.
+    /// The open files, one for each day, the newest last.
     parts: Vec<Part>,
-    /// The files so far, by their places in the folder of all tables.
+    /// The files so far, as paths relative to the folder of all tables.
     pub files: Vec<PathBuf>,
-    /// Bytes in memory, as they were added up last.
+    /// Size of the rows in memory, in bytes, when it was last added up.
     pub counted: usize,
 }
 
-/// Where files are written.
+/// Place of the files.
 pub struct Place {
     /// The folder of all tables.
     pub dir: PathBuf,
     /// The machine.
     pub host: String,
-    /// What the names of files have behind `part-`: numbers come behind it.
+    /// The part of file names after `part-`. Numbers follow.
     pub label: String,
 }
 
@@ -53,23 +53,23 @@ impl Table {
         }
     }
 
-    /// Bytes in memory.
+    /// Size of the rows in memory, in bytes.
     pub fn held(&self) -> usize {
         self.parts.iter().map(Part::held).sum()
     }
 
-    /// A new row of a day.
+    /// Adds a row of a day.
     pub fn row(&mut self, day: i64, place: &Place) -> Result<Row<'_>> {
         let part = self.part(day, place)?;
         Ok(self.parts[part].row())
     }
 
-    /// Makes sure that there is a file for a day, if only an empty one.
+    /// Makes sure that there is a file for a day, even if it stays empty.
     pub fn open(&mut self, day: i64, place: &Place) -> Result<()> {
         self.part(day, place).map(drop)
     }
 
-    /// The place of the file for a day.
+    /// Index of the file for a day.
     fn part(&mut self, day: i64, place: &Place) -> Result<usize> {
         if let Some(part) = self.parts.iter().position(|part| part.day == day) {
             return Ok(part);
@@ -88,13 +88,13 @@ impl Table {
         Ok(self.parts.len() - 1)
     }
 
-    /// Writes what is in memory to the files.
+    /// Writes the rows in memory to the files.
     pub fn flush(&mut self) -> Result<()> {
         let mut parts = self.parts.iter_mut();
         parts.try_for_each(|part| part.flush(&self.name))
     }
 
-    /// The table is complete.
+    /// Completes the table.
     pub fn finish(&mut self) -> Result<()> {
         let mut parts = self.parts.drain(..);
         parts.try_for_each(|part| part.finish(&self.name))

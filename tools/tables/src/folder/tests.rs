@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tables are read back by the library's reader.
+//! The library's reader reads the tables back.
 
 use super::*;
 use crate::column::Kind;
@@ -30,7 +30,7 @@ fn columns() -> Vec<Column> {
     .into()
 }
 
-/// The files that are there.
+/// All files.
 fn files(folder: &Path) -> Vec<SerializedFileReader<File>> {
     let mut files = Vec::new();
     for table in folders(folder).unwrap() {
@@ -44,7 +44,7 @@ fn files(folder: &Path) -> Vec<SerializedFileReader<File>> {
     files
 }
 
-/// All rows of the files that are there, and how many groups they were written in.
+/// All rows of all files, and the number of groups in which they were written.
 fn read(folder: &Path) -> (Vec<Record>, usize) {
     let files = files(folder);
     let groups = files.iter().map(|file| file.num_row_groups()).sum();
@@ -52,7 +52,7 @@ fn read(folder: &Path) -> (Vec<Record>, usize) {
     (rows.map(|row| row.unwrap()).collect(), groups)
 }
 
-/// A row's cells.
+/// The cells of a row.
 fn text(row: &Record) -> String {
     let cells = row.get_column_iter().map(|(_, cell)| cell.to_string());
     cells.collect::<Vec<_>>().join(" ")
@@ -72,7 +72,7 @@ fn values_come_back() {
     let mut folder = Folder::new(dir.path(), "h", "x").unwrap();
     let table = folder.table("t", &columns());
     add(&mut folder, table, 5);
-    // What is not filled is empty.
+    // A cell that is not filled is empty.
     folder.row(table, 6).unwrap().integer(6);
     assert_eq!(folder.finish(false).unwrap(), 1);
     let rows: Vec<_> = read(dir.path()).0.iter().map(text).collect();
@@ -164,7 +164,7 @@ fn cells_are_as_wide_as_their_column() {
         let mut row = folder.row(table, 0).unwrap();
         kinds.iter().for_each(|_| row.integer(bits));
     }
-    // What a column cannot hold.
+    // Values that the columns cannot have.
     let mut row = folder.row(table, 0).unwrap();
     row.text(Some(b"1"));
     row.list([1].into_iter());
@@ -180,7 +180,7 @@ fn cells_are_as_wide_as_their_column() {
     assert_eq!(rows, expected);
 }
 
-/// Texts are written some at a time, and lists by their items.
+/// Texts are written in batches, and lists by their items.
 #[test]
 fn texts_and_lists_of_many_rows_come_back() {
     let dir = tempfile::tempdir().unwrap();
@@ -193,7 +193,7 @@ fn texts_and_lists_of_many_rows_come_back() {
     let mut expected = Vec::new();
     for number in 0..5000_u64 {
         let mut row = folder.row(table, 0).unwrap();
-        // Empty cells, empty texts and lists, and others, beside each other in all ways.
+        // Combinations of empty cells, empty texts, empty lists and others.
         let text = (number % 3 > 0).then(|| "t".repeat(number as usize % 7));
         row.text(text.as_ref().map(String::as_bytes));
         let list = (number % 5 > 0).then(|| (0..number % 4).collect::<Vec<_>>());
@@ -225,7 +225,7 @@ fn what_is_there_is_not_overwritten_unless_told() {
     assert_eq!(rows(), 3);
     assert_eq!(write("y", 1, false).unwrap(), 1);
     assert_eq!(rows(), 4);
-    // All that was there, also for days that are no more.
+    // All old files are replaced, including those of days without new rows.
     assert_eq!(write("x", 1, true).unwrap(), 1);
     assert_eq!(rows(), 2);
 }
@@ -287,7 +287,7 @@ fn a_failed_replacement_changes_nothing() {
         folder.finish(true)
     };
     assert_eq!(made(&["a"], 5).unwrap(), 1);
-    // Where the second table's folder would be.
+    // The path of the second table's folder.
     fs::write(dir.path().join("b"), "").unwrap();
     assert!(made(&["a", "b"], 6).is_err());
     let rows: Vec<_> = read(dir.path()).0.iter().map(text).collect();
@@ -295,6 +295,6 @@ fn a_failed_replacement_changes_nothing() {
     fs::remove_file(dir.path().join("b")).unwrap();
     assert_eq!(made(&["a", "b"], 6).unwrap(), 2);
     assert_eq!(read(dir.path()).0.len(), 2);
-    // Nothing else is left.
+    // No other file is left.
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
 }

@@ -39,7 +39,9 @@ impl Link {
                 lasting,
                 what: reason,
             }),
-            _ => Err(Trouble::lasting("no receiver of rtrace's answers there")),
+            _ => Err(Trouble::lasting(
+                "the peer does not speak rtrace's protocol",
+            )),
         }
     }
 
@@ -99,7 +101,7 @@ impl Link {
                     return Ok(Some(message));
                 }
                 Err(e) if e.kind() != io::ErrorKind::UnexpectedEof => return Err(e),
-                Err(_) if self.came.len() > MOST => return Err(invalid("an answer without end")),
+                Err(_) if self.came.len() > MOST => return Err(invalid("an answer is too long")),
                 Err(_) => {}
             }
             let mut bytes = [0; 4096];

@@ -196,7 +196,7 @@ impl Message {
         if body.is_empty() {
             Ok(message)
         } else {
-            Err(invalid("a frame with more in it than it should have"))
+            Err(invalid("a frame has bytes after its contents"))
         }
     }
 
@@ -283,7 +283,7 @@ fn state(number: u32) -> io::Result<State> {
     let known = STATES.into_iter().find(|(known, _)| *known == number);
     known
         .map(|(_, state)| state)
-        .ok_or_else(|| invalid(format!("{number} is no state of a trace")))
+        .ok_or_else(|| invalid(format!("{number} is not a state of a trace")))
 }
 
 fn number_of(state: State) -> u32 {

@@ -91,7 +91,7 @@ impl Peer {
             }
             Address::Tcp(address) => resolve(address)?,
         };
-        let mut trouble = Trouble::passing("it has no address");
+        let mut trouble = Trouble::passing("the name has no address");
         for address in addresses {
             match TcpStream::connect_timeout(&address, CONNECT) {
                 Ok(stream) => {

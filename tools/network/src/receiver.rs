@@ -95,7 +95,7 @@ impl Receiver {
     /// Address of the listening socket.
     pub fn address(&self) -> Result<String> {
         let address = self.listener.address();
-        address.map_err(Error::system("cannot tell the address"))
+        address.map_err(Error::system("cannot get the address"))
     }
 
     /// Receives until `stop` is readable. By then each directory is a trace of what was received.
@@ -243,7 +243,7 @@ impl Receiver {
     /// Shows a trace to a watcher. If there is none, waits for it.
     fn show(&self, wire: &mut Wire, wanted: Option<&str>) -> std::result::Result<(), Trouble> {
         if self.options.rotate.is_some() {
-            let what = "traces that come in are not shown where they are cut into chunks";
+            let what = "a receiver that cuts traces into chunks cannot show them";
             return Err(Trouble::lasting(what));
         }
         wire.be_patient()?;
@@ -277,7 +277,7 @@ fn lock(dir: &Path) -> Result<File> {
     let failed = || Error::system(format!("cannot receive into {}", dir.display()));
     let file = File::open(dir).map_err(failed())?;
     flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|errno| match errno {
-        Errno::WOULDBLOCK => failed()(io::Error::other("another receiver does")),
+        Errno::WOULDBLOCK => failed()(io::Error::other("another receiver uses it")),
         errno => failed()(errno.into()),
     })?;
     Ok(file)

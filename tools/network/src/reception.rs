@@ -139,7 +139,7 @@ impl<'a> Reception<'a> {
                 Message::Stats(text) => self.count(text)?,
                 Message::End { state, unwritten } => return Ok(Last::End { state, unwritten }),
                 Message::Discard => return Ok(Last::Discard),
-                _ => return Err(invalid("an answer, where nothing was asked").into()),
+                _ => return Err(invalid("the sender sent an answer").into()),
             }
             if self.sink.deadline().is_some_and(|at| at <= Instant::now()) {
                 self.turn()?;
@@ -149,7 +149,7 @@ impl<'a> Reception<'a> {
 
     fn describe(&mut self, text: &str) -> Result<(), Trouble> {
         if Metadata::find_uuid(text) != Some(self.sent.uuid) {
-            return Err(invalid("a description of another trace").into());
+            return Err(invalid("the description is that of another trace").into());
         }
         self.quota.take(text.len() as u64)?;
         self.sink.describe(text).map_err(trouble_of)?;
@@ -160,10 +160,10 @@ impl<'a> Reception<'a> {
 
     fn open(&mut self, number: u32, name: StreamName) -> Result<(), Trouble> {
         if number as usize != self.streams.len() || number as usize >= STREAMS {
-            return Err(invalid(format!("stream {number} comes out of turn")).into());
+            return Err(invalid(format!("stream {number} is out of turn")).into());
         }
         if self.streams.iter().any(|(known, _)| *known == name) {
-            return Err(invalid(format!("stream {name} comes twice")).into());
+            return Err(invalid(format!("stream {name} is opened twice")).into());
         }
         self.open.open()?;
         let opened = self.sink.open(&name).map_err(trouble_of)?;
@@ -185,7 +185,7 @@ impl<'a> Reception<'a> {
             return Err(invalid(format!("a packet of an unknown stream {number}")).into());
         };
         if !self.is_described {
-            return Err(invalid("packets came before the description").into());
+            return Err(invalid("a packet came before the description").into());
         }
         let mut head = [0; PacketHeader::SIZE];
         if (size as usize) < head.len() {
@@ -198,7 +198,7 @@ impl<'a> Reception<'a> {
         let header = packet.header;
         let (cpu, sequence) = (header.cpu_id, header.packet_seq_num);
         if packet.size() != size.into() || cpu != name.cpu || sequence == u64::MAX {
-            return Err(invalid(format!("{name}: a packet that is not as it should be")).into());
+            return Err(invalid(format!("{name}: a packet is not as it should be")).into());
         }
         let mut incoming = Incoming::new(self.wire, &head, size as usize);
         if self.sink.has(number, sequence) {
@@ -239,7 +239,7 @@ impl<'a> Reception<'a> {
         match TraceStats::parse(&text) {
             Ok(stats) if begins => self.progress.counted(&stats),
             _ if text.is_empty() => {}
-            _ => return Err(invalid("counters that are none").into()),
+            _ => return Err(invalid("the counters cannot be parsed").into()),
         }
         self.stats = text;
         Ok(())

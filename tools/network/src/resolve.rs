@@ -14,7 +14,7 @@ pub fn resolve(address: &str) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = address.parse() {
         return Ok(vec![address]);
     }
-    let invalid = || io::Error::new(ErrorKind::InvalidInput, "it is not HOST:PORT");
+    let invalid = || io::Error::new(ErrorKind::InvalidInput, "the address is not HOST:PORT");
     let (host, port) = address.rsplit_once(':').ok_or_else(invalid)?;
     let port = port.parse().map_err(|_| invalid())?;
     let asked = Command::new("getent")

@@ -227,10 +227,11 @@ impl Sender {
         match answer {
             Message::Have { number, next } => {
                 let stream = self.streams.get_mut(number as usize);
-                let stream = stream.ok_or_else(|| Trouble::passing("it has an unknown stream"))?;
+                let stream = stream
+                    .ok_or_else(|| Trouble::passing("the answer is about an unknown stream"))?;
                 if next < stream.next && !stream.is_known {
                     (self.notice)(&format!(
-                        "{}: packets {next} to {} of {} are gone at the receiver",
+                        "{}: the receiver has lost packets {next} to {} of {}",
                         self.peer,
                         stream.next - 1,
                         stream.name
@@ -253,7 +254,7 @@ impl Sender {
                 lasting,
                 what: reason,
             }),
-            other => Err(Trouble::passing(format!("it answers {other:?}"))),
+            other => Err(Trouble::passing(format!("unexpected answer {other:?}"))),
         }
     }
 
@@ -262,7 +263,7 @@ impl Sender {
         self.link = None;
         if self.reported.as_ref() != Some(&trouble.what) {
             (self.notice)(&format!(
-                "{}: {trouble}; trying again, and meanwhile the kernel's buffers fill",
+                "{}: {trouble}; trying again; events stay in the kernel's buffers",
                 self.peer
             ));
             self.reported = Some(trouble.what);
@@ -437,7 +438,7 @@ impl Sender {
             };
             if is_last {
                 return Err(self.error(Trouble::passing(format!(
-                    "it was not told how the trace ended: {trouble}"
+                    "the receiver was not told how the trace ended: {trouble}"
                 ))));
             }
             if stopped.is_some() {

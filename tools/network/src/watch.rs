@@ -73,7 +73,7 @@ pub fn watch(
             Message::Complete { time } => hand_on(&mut feed, time, view)?,
             Message::End { .. } => break,
             Message::Refused { reason, .. } => return Err(error(Trouble::lasting(reason))),
-            _ => return Err(error(Trouble::passing("it does not show a trace"))),
+            _ => return Err(error(Trouble::passing("the peer does not show a trace"))),
         }
     }
     hand_on(&mut feed, u64::MAX, view)?;

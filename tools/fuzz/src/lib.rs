@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What must hold of everything that reads bytes from outside, whatever the bytes are.
+//! Properties of all code that reads bytes from outside, for any bytes.
 //!
-//! A [`Target`] takes any bytes, has the code under test read them, and panics where that breaks
-//! its word. `src/main.rs` runs a target under libFuzzer (`scripts/fuzz`); `tests/corpus.rs` runs
-//! all of them on the inputs that are kept in `corpus/`.
+//! A [`Target`] takes any bytes, lets the code under test read them, and panics if a property does not hold.
+//! `src/main.rs` runs a target under libFuzzer (`scripts/fuzz`). `tests/corpus.rs` runs all targets on the
+//! inputs in `corpus/`.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One target under libFuzzer: the one that `RTRACE_FUZZ_TARGET` names. libFuzzer has the
-//! command line.
+//! Runs the target that `RTRACE_FUZZ_TARGET` names under libFuzzer, which parses the command line.
 
 #![no_main]
 
@@ -11,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use std::alloc::System;
 use std::sync::OnceLock;
 
-/// What a target may have in memory at a time, in bytes: so much, and so many times the input.
+/// Memory limit of a target in bytes: a constant, plus a multiple of the input's size.
 const MEMORY: usize = 1 << 20;
 const MEMORY_PER_BYTE: usize = 1 << 10;
 
@@ -29,7 +28,7 @@ fn target() -> &'static Target {
 
 fuzz_target!(|data: &[u8]| {
     let target = target();
-    // Beyond the limit an allocation fails, which ends the process.
+    // An allocation beyond the limit fails, which ends the process.
     let limit = ALLOCATOR.allocated() + MEMORY + MEMORY_PER_BYTE * data.len();
     ALLOCATOR.set_limit(limit).expect("more than is in use");
     (target.check)(data);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use store::Trace;
 use terminal::date::readable;
 
-/// Has a report made of a trace with one stream, which was read already: `all` is what it holds.
+/// Makes a report of a trace with one stream. The stream was read before; `all` is its contents.
 pub fn check(metadata: &Metadata, stream: &Path, all: &Contents) {
     let Contents {
         packets,
@@ -41,7 +41,7 @@ pub fn check(metadata: &Metadata, stream: &Path, all: &Contents) {
     }
 }
 
-/// How many events the trace has, merged by time, and how many places are damaged.
+/// Number of events in the trace, merged by time, and number of damaged places.
 fn merged(trace: &Trace) -> (u64, u64) {
     const READ: &str = "what the walk could read";
     let mut merge = trace.merge().expect(READ);

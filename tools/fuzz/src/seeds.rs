@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The inputs that every target begins with: sound ones, and one for each way of being wrong
-//! that a fuzzer takes long to find. `examples/seeds.rs` writes them into `corpus/`.
+//! The first inputs of all targets: valid ones, and one for each kind of error that a fuzzer takes long to
+//! find. `examples/seeds.rs` writes them into `corpus/`.
 
 use consumer::State;
 use ctf::StreamName;
@@ -13,21 +13,21 @@ use std::mem::offset_of;
 use synthetic::{metadata, metadata_of, PacketBuilder, FAR, SOFTIRQ, UUID};
 use uuid::Uuid;
 
-/// An input, of a target, under a name.
+/// An input of a target.
 #[derive(Clone, Debug)]
 pub struct Seed {
-    /// The target's name.
+    /// Name of the target.
     pub target: &'static str,
-    /// The file's name.
+    /// Name of the file.
     pub name: String,
-    /// What it holds.
+    /// Its contents.
     pub bytes: Vec<u8>,
 }
 
 const LAYOUTS: [Layout; 2] = [Layout::Compact, Layout::Large];
 const BEGIN: u64 = 1 << 40;
 
-/// All of them; the same every time.
+/// All inputs. Each call returns the same.
 pub fn all() -> Vec<Seed> {
     let mut seeds = Vec::new();
     let mut add = |target, name: &str, bytes: Vec<u8>| {
@@ -108,7 +108,7 @@ pub fn all() -> Vec<Seed> {
     seeds
 }
 
-/// Texts beside a trace.
+/// Texts in files beside a trace.
 const BESIDE: [(&str, &str, &str); 11] = [
     (
         "mappings",
@@ -162,7 +162,7 @@ const BESIDE: [(&str, &str, &str); 11] = [
     ),
 ];
 
-/// All that a sender or a watcher says to a receiver.
+/// All messages that a sender or a watcher sends to a receiver.
 fn sessions() -> Vec<(&'static str, Vec<u8>)> {
     let (sent, number) = (Uuid::from_bytes(UUID), 0);
     let name = StreamName {
@@ -214,7 +214,7 @@ fn sessions() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// What a sender, a receiver and who watches say, and what they must not.
+/// Messages of senders, receivers and watchers, valid and invalid ones.
 fn frames() -> Vec<(&'static str, Vec<u8>)> {
     let stream = StreamName {
         channel: "channel0".to_owned(),
@@ -409,7 +409,7 @@ const ALL: [u8; 256] = {
     all
 };
 
-/// Bytes of `alphabet` in no order, the same for the same seed (xorshift).
+/// Random bytes of `alphabet`, the same for the same seed (xorshift).
 fn noise(seed: u64, length: usize, alphabet: &[u8]) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut next = || {
@@ -421,7 +421,7 @@ fn noise(seed: u64, length: usize, alphabet: &[u8]) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-/// Descriptions of one channel, or of `channels`, that are wrong in a way, or unusual.
+/// Descriptions of one channel, or of `channels`, that are invalid in one way, or unusual.
 fn wrong_metadata(channels: &str) -> Vec<(&'static str, Vec<u8>)> {
     let good = metadata(UUID, Layout::Large);
     let replaced = |good: &str, from: &str, to: &str| {
@@ -475,7 +475,7 @@ fn wrong_metadata(channels: &str) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// A description with a field of every type, and an event by it.
+/// A description with a field of each type, and an event of it.
 fn fields() -> Vec<u8> {
     let text = metadata(UUID, Layout::Large);
     let events = PacketBuilder::new(Layout::Large, 0, 0, 0)
@@ -521,7 +521,7 @@ fn stream(layout: Layout) -> Vec<u8> {
     [one, second(layout).close(BEGIN + 12, 512)].concat()
 }
 
-/// Streams with large headers: wrong, or with something missing.
+/// Streams with large headers that are invalid or incomplete.
 fn other_packets() -> Vec<(&'static str, Vec<u8>)> {
     let good = stream(Layout::Large);
     let with = |offset: usize, byte: u8| {
@@ -548,7 +548,7 @@ fn other_packets() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Words of a region that are not what they were, and where: of the target `region`.
+/// Changed words of a region, with their offsets: inputs of the target `region`.
 fn region_changes() -> [(&'static str, u16, u64); 6] {
     const HEADER: u16 = 0x4000;
     [

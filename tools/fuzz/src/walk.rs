@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Goes through a stream file by the trace reader, and checks the reader at every step.
+//! Reads a stream file with the trace reader, and checks the reader at each step.
 
 use crate::report;
 use ctf::{Event, Metadata, StreamReader, Value};
@@ -12,21 +12,21 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use system::{Error, Result};
 
-/// The least that an event takes: the compact header.
+/// Minimum size of an event: the compact header.
 const LEAST_EVENT: u64 = rtrace_abi::header::COMPACT_SIZE as u64;
 
-/// An event, on its own.
+/// An event as owned values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// Which.
+    /// Its id.
     pub id: u32,
-    /// When.
+    /// Its time.
     pub timestamp: u64,
     /// Its fields.
     pub values: Vec<Field>,
 }
 
-/// A field's value, on its own.
+/// A field's value as owned values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Field {
     Unsigned(u64),
@@ -46,13 +46,13 @@ impl From<Value<'_>> for Field {
     }
 }
 
-/// Events of a stream file with these contents. One reader: others read it the same ([`stream`]).
+/// Events of a stream file with these contents, by one reader. [`stream`] compares all readers.
 pub fn events(metadata: &Metadata, bytes: &[u8]) -> Result<Vec<Recorded>> {
     let (_file, path) = in_memory(bytes);
     packets(metadata, &path, bytes.len() as u64).map(|(_, events)| events)
 }
 
-/// All events of a stream file with these contents, through every reader.
+/// All events of a stream file with these contents, by all readers.
 pub fn stream(metadata: &Metadata, bytes: &[u8]) -> Result<Vec<Recorded>> {
     let (_file, path) = in_memory(bytes);
     let walked = packets(metadata, &path, bytes.len() as u64);
@@ -101,11 +101,11 @@ fn packets(metadata: &Metadata, path: &Path, length: u64) -> Result<(u64, Vec<Re
 pub struct Contents {
     pub packets: u64,
     pub events: u64,
-    /// Places that are damaged.
+    /// The damaged places.
     pub places: u64,
 }
 
-/// Goes through a file behind whatever is damaged, with a window that most events do not fit in.
+/// Reads a file past its damaged places, with a window that is too small for most events.
 fn behind_damage(metadata: &Metadata, path: &Path, length: u64) -> Contents {
     let reader = StreamReader::open(path, metadata).expect("a file");
     let mut reader = reader.window(16);
@@ -155,7 +155,7 @@ fn recorded(event: &Event<'_>) -> Recorded {
     }
 }
 
-/// A file that holds this, and a path to it that is valid as long as the file is open.
+/// A file with these contents, and a path to it that is valid while the file is open.
 pub fn in_memory(bytes: &[u8]) -> (File, PathBuf) {
     let mut file = File::from(memfd_create("stream", MemfdFlags::CLOEXEC).expect("a memfd"));
     file.write_all(bytes).expect("memory");

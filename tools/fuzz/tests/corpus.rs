@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Every target on the inputs that are kept.
+//! Runs each target on the stored inputs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ fn all_folders_have_a_target() {
     }
 }
 
-/// Whoever changes a format or a seed writes them again:
+/// After a change of a format or a seed, write the seeds again:
 /// `scripts/tools cargo run -p fuzz --example seeds -- fuzz/corpus`.
 #[test]
 fn seeds_are_what_the_example_writes() {
@@ -54,7 +54,7 @@ fn seeds_are_what_the_example_writes() {
     }
 }
 
-/// What a fuzzer finds is kept under a name that says why, or not here.
+/// An input that a fuzzer found is stored under a name that says why, or not here.
 #[test]
 fn every_input_has_a_name() {
     for target in fuzz::TARGETS {

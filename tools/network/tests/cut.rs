@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Connections that are cut, at each of their bytes: the trace goes on without a gap or a packet twice.
+//! Connections that are cut after each of their bytes: the trace continues without gaps or duplicate packets.
 
 mod common;
 
@@ -16,17 +16,17 @@ use store::Recording;
 use synthetic::{uuid_text, UUID};
 use uuid::Uuid;
 
-/// Which way bytes go.
+/// Direction of bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     There,
     Back,
 }
 
-/// Stands between a sender and a receiver. The first connection is cut after so many bytes.
+/// A proxy between a sender and a receiver. It cuts the first connection after a number of bytes.
 struct Proxy {
     address: String,
-    /// Whether it was.
+    /// Whether it has cut the connection.
     is_cut: Arc<AtomicBool>,
 }
 
@@ -68,7 +68,7 @@ impl Proxy {
     }
 }
 
-/// Passes on what comes, at most so many bytes; whether there were so many.
+/// Forwards the bytes that arrive, up to `limit`. Returns whether the limit was reached.
 fn pass(mut from: &TcpStream, mut into: &TcpStream, limit: Option<u64>) -> bool {
     let mut moved = 0;
     let mut bytes = [0; 4096];
@@ -82,11 +82,11 @@ fn pass(mut from: &TcpStream, mut into: &TcpStream, limit: Option<u64>) -> bool 
     true
 }
 
-/// Sends two streams of some small packets by way of a proxy; whether there were enough bytes to cut.
+/// Sends two streams of small packets through a proxy. Returns whether the connection was cut.
 fn is_cut(receiver: &Running, way: Way, after: u64) -> bool {
     let _ = fs::remove_dir_all(receiver.trace());
     let (channel, expected) = filled(2, 2, small);
-    // As short as it can be: each of its bytes is one more run.
+    // A short text, because the test runs once for each byte.
     let metadata = format!("trace {{ uuid = \"{}\"; }};", uuid_text(UUID));
     *channel.metadata.lock().unwrap() = Some(metadata.clone());
     let proxy = Proxy::start(&receiver.address, way, after);
@@ -102,7 +102,7 @@ fn is_cut(receiver: &Running, way: Way, after: u64) -> bool {
     }
     let text = fs::read_to_string(receiver.trace().join("metadata")).unwrap();
     assert_eq!(text, metadata);
-    // Also where it is the last words that are cut.
+    // The same holds if the connection is cut within the last messages.
     consumer.into_sink().end(State::Over, 0, "").unwrap();
     let recording = Recording::read(&receiver.trace(), Uuid::from_bytes(UUID));
     assert_eq!(recording.unwrap().unwrap().state, State::Over);

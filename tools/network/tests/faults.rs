@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What can go wrong with a receiver, a sender, and what is between them.
+//! Faults of a receiver, a sender, and the connection between them.
 
 mod common;
 
@@ -48,7 +48,7 @@ fn a_receiver_that_is_not_there_yet_or_goes_away_for_a_while() {
                     (0..3).for_each(|i| buffer.push(small_packet(cpu, 3 * round + i)));
                 });
             }
-            // One packet of each stream is taken from the kernel, and none given back.
+            // One packet of each stream is taken from the kernel, and none is returned.
             thread::sleep(Duration::from_millis(30));
             for cpu in 0..2 {
                 channel.with(cpu, |buffer| {
@@ -93,7 +93,7 @@ fn a_stop_while_nobody_answers() {
     assert!(error.contains("1 packets were not acknowledged"), "{error}");
     let error = consumer.into_sink().end(State::Failed, 0, "").unwrap_err();
     assert!(error.to_string().contains("was not told"), "{error}");
-    // The kernel has it again.
+    // The kernel has the packet again.
     channel.with(0, |buffer| {
         assert!(buffer.put.is_empty());
         assert_eq!(buffer.ready.len(), 1);
@@ -106,7 +106,7 @@ fn a_stop_while_nobody_answers() {
     assert!(receiver.file(0) == small_packet(0, 0).1);
 }
 
-/// Takes a trace of one connection, and closes that where the end would come.
+/// Receives a trace over one connection, and closes the connection instead of handling the end.
 fn die_at_the_end(listener: &TcpListener) {
     let (mut stream, _) = listener.accept().unwrap();
     loop {
@@ -123,7 +123,7 @@ fn die_at_the_end(listener: &TcpListener) {
     }
 }
 
-/// A sender that has everything but the end at a receiver, which dies then; and where that was.
+/// A sender whose receiver has everything except the end, and dies then. Also returns the receiver's address.
 fn at_the_end(stop: &OwnedFd) -> (Box<dyn Sink>, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -140,7 +140,7 @@ fn a_receiver_that_dies_at_the_end_is_waited_for() {
     let (stop, _keep) = stopper();
     let (sink, address) = at_the_end(&stop);
     let ending = thread::spawn(move || sink.end(State::Over, 0, ""));
-    // Longer than after a stop.
+    // Longer than a sender waits after a stop.
     thread::sleep(Duration::from_secs(7));
     assert!(!ending.is_finished());
     let dir = temporary();
@@ -160,7 +160,7 @@ fn after_a_stop_a_receiver_that_dies_at_the_end_is_an_error() {
     assert!(error.contains("was not told"), "{error}");
 }
 
-/// What a receiver answers to these bytes, until it closes.
+/// The receiver's answer to these bytes, until it closes the connection.
 fn answers(receiver: &Running, bytes: &[u8]) -> Vec<Message> {
     let mut stream = TcpStream::connect(&receiver.address).unwrap();
     stream.write_all(bytes).unwrap();
@@ -194,7 +194,7 @@ fn garbage_harms_nothing() {
     let newer = [&[1, 0, 0, 0, 17, 0, 0, 0][..], b"rtrace-network 9\n"].concat();
     assert!(refused(&newer).contains("version 9"));
     assert!(refused(&Message::Done.to_bytes()).contains("no hello"));
-    // In the midst of a trace.
+    // These bytes follow after the beginning of a trace.
     let stream = Message::Stream {
         number: 0,
         name: synthetic::fake::name("channel0", 0),
@@ -267,7 +267,7 @@ fn garbage_harms_nothing() {
         let reason = refused(&bytes);
         assert!(reason.contains(why), "{why}: {reason}");
     }
-    // Cut off: what is whole is on the disk.
+    // The connection is cut: complete packets are on the disk.
     let begin = [
         hello("cut", UUID).to_bytes(),
         metadata,
@@ -279,11 +279,11 @@ fn garbage_harms_nothing() {
     let name = format!("cut-{}", Uuid::from_bytes(UUID));
     let path = dir.path().join(name).join("channel0_cpu0");
     wait_until("the half is cut off", || fs::read(&path).unwrap() == full);
-    // And somebody who means it is served.
+    // A correct sender is served after that.
     let (channel, expected) = filled(1, 3, small_packet);
     send(&channel, &receiver.address);
     assert!(receiver.file(0) == expected[0]);
-    // Nothing is anywhere but in directories of that form.
+    // All files are in directories with names of this form.
     for entry in fs::read_dir(dir.path()).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         assert!(
@@ -328,7 +328,7 @@ fn machines_of_one_name_and_many_at_a_time() {
 fn who_comes_again_takes_the_trace_over() {
     let dir = temporary();
     let receiver = Running::start(dir.path());
-    // Somebody whose connection is dead, and who does not know.
+    // The first sender's connection is dead, and the sender does not know that.
     let mut first = TcpStream::connect(&receiver.address).unwrap();
     first
         .write_all(&hello(&network::host(), UUID).to_bytes())
@@ -383,12 +383,12 @@ fn a_stopped_receiver_says_so() {
         let recording = Recording::read(&trace, Uuid::from_bytes(UUID));
         assert_eq!(recording.unwrap().unwrap().state, State::Stopped);
         drop(stopper);
-        // There is nothing that anybody would have to take.
+        // No packet is left to send.
         assert_eq!(end.join().unwrap().unwrap(), End::Stopped);
     });
 }
 
-/// A sender to this peer, which must refuse it.
+/// Message of a sender to a peer that must refuse it.
 fn refusal(peer: Peer) -> String {
     let (stop, _keep): (OwnedFd, OwnedFd) = stopper();
     let uuid = Uuid::from_bytes(UUID);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Unix sockets: which users may send and watch; and traces that come by them.
+//! Unix sockets: the users that may send and watch, and traces over them.
 
 mod common;
 
@@ -59,7 +59,7 @@ fn the_socket_is_for_its_user_and_ends_with_the_receiver() {
     assert_eq!(mode & 0o777, 0o600);
     drop(receiver);
     assert!(!path.exists());
-    // A receiver that was killed leaves its socket. The next one replaces it.
+    // A receiver that was killed leaves its socket. The next receiver replaces it.
     drop(UnixListener::bind(&path).unwrap());
     assert!(path.exists());
     let receiver = start(dir.path(), None);
@@ -112,10 +112,10 @@ fn a_quota_of_bytes() {
     assert!(said[0].contains("--quota"), "{said:?}");
 }
 
-/// A user that is neither root nor, where it matters, this one.
+/// A user that is neither root nor, where it matters, the current one.
 const NOBODY: u32 = 65534;
 
-/// Runs this as another user; none if this user must not.
+/// Runs this as another user; [`None`] if the current user must not.
 fn as_nobody<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     thread::spawn(|| {
         let nobody = Uid::from_raw(NOBODY);
@@ -126,7 +126,7 @@ fn as_nobody<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> Opt
     .unwrap()
 }
 
-/// Lets everybody reach a path, so that only the user counts.
+/// Lets all users access a path, so that only the check of the user counts.
 fn open_up(path: &Path) {
     let mode = if path.is_dir() { 0o777 } else { 0o666 };
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
@@ -147,7 +147,7 @@ fn other_users_may_neither_send_nor_watch() {
         eprintln!("not root: another user cannot be tried");
         return;
     }
-    // Even with the socket's permissions changed.
+    // The check holds even if the socket's permissions were changed.
     open_up(&dir.path().join("socket"));
     let hello = |hello: Hello| {
         let address = address.clone();

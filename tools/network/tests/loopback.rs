@@ -90,7 +90,7 @@ fn it_is_a_trace_at_every_moment() {
             }) {
                 thread::sleep(Duration::from_millis(1));
             }
-            // What was given back is there.
+            // The packets that were returned are in the trace.
             let trace = Trace::open(&receiver.trace()).unwrap();
             assert_eq!(trace.metadata.uuid, Uuid::from_bytes(UUID));
             let bytes = receiver.file(0).len() + receiver.file(1).len();
@@ -115,7 +115,8 @@ fn a_receiver_goes_on_in_a_directory_that_it_has() {
     {
         let receiver = Running::start(dir.path());
         send(&channel, &receiver.address);
-        // As if it had been killed in the midst of its second packet, and nothing had been given back.
+        // Simulates a receiver that was killed while it wrote its second packet, before any packet was
+        // returned.
         let path = receiver.trace().join("channel0_cpu0");
         fs::write(path, &expected[0][..first.len() + 777]).unwrap();
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A packet on its way is pages of the kernel's buffer, not a copy: when they are the kernel's again, nothing
-//! sends them any more.
+//! A packet in transit consists of pages of the kernel's buffer, not of a copy. After the kernel has them back,
+//! they are never sent.
 
 mod common;
 
@@ -17,7 +17,7 @@ use synthetic::fake::{name, packet, FakeStream};
 use synthetic::UUID;
 use uuid::Uuid;
 
-/// The next who comes there, welcomed.
+/// Accepts and welcomes the next sender.
 fn welcome(listener: &TcpListener) -> TcpStream {
     let (mut peer, _) = listener.accept().unwrap();
     assert!(matches!(
@@ -34,8 +34,8 @@ fn say(peer: &mut TcpStream, message: &Message) {
     peer.write_all(&message.to_bytes()).unwrap();
 }
 
-/// A sender whose packet is on its way, and the receiver, which has not read it. It is more than the socket
-/// at the receiver has room for.
+/// A sender with a packet in transit, and the receiver, which has not read the packet. The packet is larger
+/// than the receiver's socket buffer.
 struct OnItsWay {
     sender: Box<Sender>,
     stream: FakeStream,
@@ -48,7 +48,7 @@ impl OnItsWay {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let welcoming = thread::spawn(move || (welcome(&listener), listener));
-        // Told to stop, it waits for nobody for long.
+        // The sender is to stop, so it waits only for a short time.
         let (stop, _) = stopper();
         let (channel, _) = filled(1, 1, |cpu, sequence| packet(cpu, sequence, 300_000));
         let name = name("channel0", 0);
@@ -76,7 +76,7 @@ fn it_ends_with_the_sender() {
         mut receiver,
         ..
     } = OnItsWay::new();
-    // As when it is killed: nobody says anything to the socket but the kernel.
+    // As after a kill: only the kernel acts on the socket.
     drop(sender);
     let read = receiver.read_to_end(&mut Vec::new());
     assert_eq!(read.unwrap_err().kind(), ErrorKind::ConnectionReset);
@@ -90,11 +90,11 @@ fn an_answer_counts_however_late_it_is_looked_at() {
         listener: _listener,
         mut receiver,
     } = OnItsWay::new();
-    // It sees that it is to stop. What else it has to say does not matter.
+    // The sender notices that it is to stop. Its other result does not matter.
     sender.attend().unwrap();
     let (number, next) = (0, 1);
     say(&mut receiver, &Message::Have { number, next });
-    // More than it waits for an answer then.
+    // Longer than it waits for an answer after that.
     thread::sleep(Duration::from_secs(6));
     sender.attend().unwrap();
     assert_eq!(sender.last(0), Some(0));

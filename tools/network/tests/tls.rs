@@ -15,7 +15,7 @@ use synthetic::fake::packet;
 use synthetic::UUID;
 use uuid::Uuid;
 
-/// An authority, and what it signs, as files.
+/// A certificate authority, and the certificates that it signs, as files.
 struct Authority {
     dir: PathBuf,
     ca: PathBuf,
@@ -94,7 +94,7 @@ fn who_has_no_certificate_of_the_authority_is_refused() {
         let begun = Sender::begin(peer, uuid, Vec::new(), RETRY, stop, notice);
         begun.map_or_else(|e| e.to_string(), |_| format!("begun: {said:?}"))
     };
-    // The sender's is of another authority; but it believes the receiver's.
+    // Another authority has signed the sender's certificate, but the sender trusts the receiver's.
     let mixed = Credentials {
         ca: authority.ca.clone(),
         ..stranger.sign("web1")
@@ -103,11 +103,11 @@ fn who_has_no_certificate_of_the_authority_is_refused() {
     let is_refused_by_it =
         |error: &str| error.starts_with("cannot send") && !error.contains("Connection refused");
     assert!(is_refused_by_it(&error), "{error}");
-    // The receiver's is of another one than the sender believes.
+    // The sender does not trust the authority of the receiver's certificate.
     let other = stranger.sign("web1");
     let error = refusal(Security::Tls(other.client().unwrap()));
     assert!(error.contains("invalid peer certificate"), "{error}");
-    // No encryption at all.
+    // Without encryption.
     let error = refusal(Security::Plain);
     assert!(is_refused_by_it(&error), "{error}");
     // The right authority, but another machine's certificate.
@@ -119,7 +119,7 @@ fn who_has_no_certificate_of_the_authority_is_refused() {
     let error = Sender::begin(peer, uuid, Vec::new(), RETRY, stop, notice().0).unwrap_err();
     assert!(error.to_string().contains("not valid for name"), "{error}");
     assert!(!receiver.trace().exists());
-    // It was there all the time: who has a certificate of the authority is let in.
+    // The receiver was running all the time: a sender with a certificate of the authority is accepted.
     let sound = authority.sign("web1");
     let begun = refusal(Security::Tls(sound.client().unwrap()));
     assert!(begun.starts_with("begun"), "{begun}");

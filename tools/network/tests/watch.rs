@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who watches a trace that comes in sees what is in its files, once and in order of time.
+//! A watcher of a trace gets the events in its files, each once and in the order of time.
 
 mod common;
 
@@ -21,7 +21,7 @@ use store::{Every, OutputOptions, Rotate, Trace};
 use synthetic::fake::{Channel, Full};
 use synthetic::PacketBuilder;
 
-/// What was seen: times and fields of events, as text.
+/// The events that a watcher got: times and fields, as text.
 #[derive(Clone, Debug, Default)]
 struct Seen(Arc<Mutex<Vec<String>>>);
 
@@ -31,7 +31,8 @@ impl Seen {
     }
 }
 
-/// An event as text. (Losses stand elsewhere in files: there it is known early what is missing.)
+/// An event as text. Losses are left out: in files they have other places, because missing packets are known
+/// earlier.
 fn text(item: &Item<'_>) -> Option<String> {
     match item {
         Item::Event(event) => Some(format!("{} {:?}", event.timestamp, event.value(0))),
@@ -63,7 +64,7 @@ fn peer(receiver: &Running) -> Peer {
     Peer::new(receiver.address.clone(), Security::Plain)
 }
 
-/// The same from the files.
+/// The events in the files.
 fn in_files(receiver: &Running) -> Vec<String> {
     let trace = Trace::open(&receiver.trace()).unwrap();
     let mut merge = trace.merge().unwrap();
@@ -75,7 +76,7 @@ fn in_files(receiver: &Running) -> Vec<String> {
     all
 }
 
-/// A packet of CPU 0 or 1 whose events come between those of the other's.
+/// A packet of CPU 0 or 1 whose events interleave with those of the other CPU.
 fn spread(cpu: u32, sequence: u64) -> Full {
     let begin = (3 * sequence + u64::from(cpu)) * 1000;
     let mut builder = PacketBuilder::new(Layout::Compact, cpu, sequence, begin);
@@ -104,7 +105,7 @@ fn from_the_beginning_on_to_the_end() {
     let (never, _kept) = stopper();
     let peer = peer(&receiver);
     thread::scope(|scope| {
-        // One is there before the trace, one comes in the midst of it.
+        // One watcher connects before the trace begins, one during it.
         let host = network::host();
         let (peer, never) = (&peer, &never);
         let mut view = early.clone();
@@ -112,7 +113,7 @@ fn from_the_beginning_on_to_the_end() {
         let (mut consumer, _) = open(&channel, &receiver.address, &stop).unwrap();
         let stop = &stop;
         let sending = scope.spawn(move || (consumer.run(stop), consumer));
-        // As in the kernel, what is finished is counted, and what is not counted is later.
+        // As in the kernel, finished packets are counted, and events that are not counted are later.
         let push = |sequence: u64| {
             let next = sequence + 1;
             let counted = format!("cpu packets\n0 {next}\n1 {next}\ntotal 0\n");
@@ -122,7 +123,7 @@ fn from_the_beginning_on_to_the_end() {
             }
         };
         (0..5).for_each(push);
-        // It is seen while it goes on.
+        // The watcher gets events while the trace continues.
         let began = Instant::now();
         while early.len() < 500 {
             assert!(began.elapsed() < Duration::from_secs(60), "{}", early.len());

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! rtraced's exit codes, as far as they can be had without a kernel: on a tree of plain
-//! files that looks like rtrace's.
+//! Exit codes of rtraced that need no kernel: the tests use a tree of plain files that looks like rtrace's.
 
 use assert_cmd::Command;
 use predicates::str::contains;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The TOML file that `--config` names.
+//! The TOML file of `--config`.
 //!
-//! An error names a line of the text. An accepted text has channels that the kernel would take by name,
-//! size and pattern. The configuration, written as TOML and parsed again, is the same.
+//! An error names a line of the text. If the text is accepted, the kernel would accept its channels' names,
+//! sizes and patterns. The configuration, written as TOML and parsed again, is the same.
 
 use rtrace_input::name;
 use std::collections::BTreeSet;
@@ -29,7 +29,7 @@ pub fn check(data: &[u8]) {
     }
 }
 
-/// The configuration as TOML; none if two patterns with a filter name the same events.
+/// The configuration as TOML; [`None`] if two patterns with a filter name the same events.
 fn written(text: &str) -> Result<Option<String>, String> {
     let config = rtrace::parse_config("file", text)?;
     let setup = config.setup;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The description of a trace, from the module's writer to the tools' reader: clock,
-//! environment and events come out as they went in, whatever stands in their texts.
+//! The description of a trace, from the module's writer to the tools' reader. Clock, environment and events
+//! stay the same, whatever their texts are.
 
 use super::labels::OwnLabels;
 use arbitrary::{Arbitrary, Result, Unstructured};
@@ -12,7 +12,7 @@ use rtrace_abi::tsdl::{self, Clock, Environment};
 use std::collections::BTreeMap;
 use synthetic::{uuid_text, UUID};
 
-/// The texts that the environment has, by their keys.
+/// The keys of the environment whose values are texts.
 const KEYS: [&str; 6] = [
     "hostname",
     "kernel_release",
@@ -22,15 +22,15 @@ const KEYS: [&str; 6] = [
     "rtrace_version",
 ];
 
-/// More events than this take time and show nothing more.
+/// More events take time and find nothing more.
 const EVENTS: usize = 20;
 
-/// So do more channels.
+/// More channels take time and find nothing more.
 const CHANNELS: usize = 5;
 
 #[derive(Arbitrary, Debug)]
 struct Description {
-    /// Of each channel whether its event header is the large one: of the first, and of others.
+    /// Whether each channel has the large event header: the first channel, and the others.
     large: (bool, Vec<bool>),
     frequency: u64,
     offset_s: i64,
@@ -42,14 +42,14 @@ struct Description {
 
 #[derive(Arbitrary, Debug)]
 struct Event {
-    /// Picks the channel.
+    /// Selects the channel.
     channel: usize,
     id: u32,
     name: String,
     fields: Vec<(Identifier, Type)>,
 }
 
-/// A name in C.
+/// A C identifier.
 #[derive(Debug)]
 struct Identifier(String);
 
@@ -67,10 +67,10 @@ impl<'a> Arbitrary<'a> for Identifier {
 #[derive(Arbitrary, Debug)]
 enum Type {
     Integer(Number),
-    /// Of one label at least.
+    /// With at least one label.
     Enumeration(Number, Label, Vec<Label>),
     Array(Number, u32),
-    /// With what picks the field that has its length.
+    /// The number selects the field that has the length.
     Sequence(Number, usize),
     String,
 }
@@ -126,7 +126,7 @@ pub fn check(data: &[u8]) {
     let Ok(mut description) = Description::arbitrary(&mut Unstructured::new(data)) else {
         return;
     };
-    // The module's own invariants: a clock that ticks, and one event to an id.
+    // Invariants of the module: the clock's frequency is not 0, and an id has one event.
     description.frequency = description.frequency.max(1);
     let layouts = layouts(&description);
     let events: Events<'_> = description
@@ -182,7 +182,7 @@ fn layouts(description: &Description) -> Vec<Layout> {
     .collect()
 }
 
-/// The labels of each field; none, where it is no enumeration.
+/// The labels of each field; empty if it is not an enumeration.
 fn labels(event: &Event) -> Vec<OwnLabels> {
     let labels = event.fields.iter().map(|(_, ty)| {
         let mut all = OwnLabels::default();
@@ -196,7 +196,7 @@ fn labels(event: &Event) -> Vec<OwnLabels> {
     labels.collect()
 }
 
-/// The fields as the module would have them, with these labels.
+/// The fields with these labels, as the module has them.
 fn fields<'a>(event: &'a Event, labels: &'a [OwnLabels]) -> Vec<Field<'a>> {
     let mut fields: Vec<Field<'_>> = Vec::new();
     for ((name, ty), labels) in event.fields.iter().zip(labels) {
@@ -215,7 +215,7 @@ fn fields<'a>(event: &'a Event, labels: &'a [OwnLabels]) -> Vec<Field<'a>> {
     fields
 }
 
-/// The names that mean an unsigned integer.
+/// Names of the fields that are unsigned integers.
 fn lengths<'a>(fields: &[Field<'a>]) -> Vec<&'a str> {
     let names = fields.iter().map(|field| field.name);
     names
@@ -230,7 +230,7 @@ fn named(name: &str, fields: &[Field<'_>]) -> Option<usize> {
     fields.iter().position(|field| field.name == name)
 }
 
-/// What the reader makes of it.
+/// The field as the reader returns it.
 fn read(field: &Field<'_>, all: &[Field<'_>]) -> FieldLayout {
     let label = |label: schema::Label<'_>| ctf::Label {
         name: label.name.to_owned(),

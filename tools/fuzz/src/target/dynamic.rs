@@ -2,8 +2,8 @@
 
 //! Lines of `dynamic_events`.
 //!
-//! What is refused is refused at a place of the line. What is accepted consists of parts that stand in
-//! the line, in their order, and is the same when it is put together of these again.
+//! A refusal names a place of the line. An accepted line consists of parts of the text, in their order. Put
+//! together again, the parts give the same definition.
 
 use rtrace_input::dynamic::{Definition, Name, PlaceBase};
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The events of one sound packet: the first byte says with which headers, eight more at what
-//! time it begins, the rest are the events.
+//! The events of one valid packet. The first byte selects the headers, the next eight bytes are the begin time,
+//! and the rest is the events.
 //!
-//! What was read, written again by the synthetic writer, is read as the same. So is what the
-//! bytes stand for as events to be written.
+//! The events that the reader returns, written again by the synthetic writer, are read as the same. The same
+//! holds for events that are generated from the bytes.
 
 use super::packets::{layout, metadata};
 use crate::walk::{self, Field, Recorded};
@@ -33,7 +33,7 @@ fn assert_read_back(layout: Layout, begin: u64, events: &[Recorded]) {
     assert_eq!(read.expect("a sound packet"), events);
 }
 
-/// Events of three kinds, with any numbers and texts, at times apart by all orders of magnitude.
+/// Events of three kinds with any numbers and texts, with differences of time of all magnitudes.
 fn made(layout: Layout, begin: u64, u: &mut Unstructured<'_>) -> Result<Vec<Recorded>> {
     let mut made = Vec::new();
     let mut timestamp = begin;
@@ -45,7 +45,7 @@ fn made(layout: Layout, begin: u64, u: &mut Unstructured<'_>) -> Result<Vec<Reco
         for field in &metadata(layout).streams[0].events[&id].fields {
             let mut value = value(&field.ty, u)?;
             if let Type::Sequence(_, length) = field.ty {
-                // What is said to be its length is: no more than that has room for.
+                // The length field gets the number of elements. The smallest length field has room for 255.
                 match &mut value {
                     Field::Text(elements) => elements.truncate(255),
                     Field::Integers(elements) => elements.truncate(255),
@@ -97,7 +97,7 @@ fn number(integer: Integer, u: &mut Unstructured<'_>) -> Result<Field> {
     })
 }
 
-/// At most so many bytes, none of them NUL.
+/// At most `most` bytes without a NUL.
 fn text(most: usize, u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     let bytes: &[u8] = u.arbitrary()?;
     let text = bytes.split(|&byte| byte == 0).next();
@@ -105,7 +105,7 @@ fn text(most: usize, u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     Ok(text[..text.len().min(most)].to_vec())
 }
 
-/// A packet around these bytes.
+/// A packet with these bytes as its events.
 pub(super) fn packet(layout: Layout, begin: u64, events: &[u8]) -> Vec<u8> {
     let mut packet = PacketBuilder::new(layout, 0, 0, begin).close(u64::MAX, 1);
     packet.extend(events);
@@ -162,7 +162,7 @@ fn payload(layout: &EventLayout, values: &[Field]) -> Vec<u8> {
     out.bytes
 }
 
-/// Bits, the lowest of each byte first: written one by one, too simple to be wrong.
+/// Writes bits one by one, the lowest of each byte first. Simple enough to be correct.
 #[derive(Default)]
 struct Bits {
     bytes: Vec<u8>,

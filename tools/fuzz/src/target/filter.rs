@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Filter expressions: one, a NUL, a record.
+//! Filter expressions: an expression, a NUL, a record.
 //!
-//! What is refused is refused at a place of the expression. Of what is accepted, the program wants
-//! the records that it should, however early they end.
+//! A refusal names a place of the expression. The program of an accepted expression selects the right records,
+//! even if a record is cut short.
 
 use rtrace_abi::schema::{Field, FieldType, Integer, Shown};
 use rtrace_filter::compile::{compile, FilterContext, FilterNames, ProgramMemory};
@@ -90,7 +90,7 @@ pub fn check(data: &[u8]) {
 
     let elements = match elements {
         Ok(elements) => elements,
-        // It is the compiler's error, too, if it comes to that.
+        // The compiler must refuse it, too.
         Err(_) => return assert!(program.is_err()),
     };
     let world = World {
@@ -117,7 +117,7 @@ pub fn check(data: &[u8]) {
     }
 }
 
-// The elements as a tree. Their order is sound.
+// The elements as a tree. Their order is valid.
 
 fn either<'a>(elements: &mut Peekable<impl Iterator<Item = Element<'a>>>) -> Expression {
     let mut left = both(elements);
@@ -169,7 +169,7 @@ fn comparison(predicate: &Predicate<'_>) -> Comparison {
     }
 }
 
-/// The CPUs of a list, in order; none if it is no list.
+/// The CPUs of a list, in order; empty if the text is not a list.
 fn cpus(list: &str) -> Vec<u32> {
     let mut found = [false; CPUS as usize];
     for item in CpuList::new(list, CPUS) {

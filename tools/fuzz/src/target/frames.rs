@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What comes on a connection between a sender, a receiver and who watches.
+//! Bytes on a connection between a sender, a receiver and a watcher.
 //!
-//! What is read, written again, is the same bytes, or read as the same; a machine's name and its streams'
-//! become names of files, so nothing in them leads to another directory.
+//! A message that was read, written again, gives the same bytes, or is read as the same message. The names of a
+//! machine and of its streams become file names, so they must not lead to another directory.
 
 use network::message::Message;
 use network::Hello;
@@ -26,9 +26,9 @@ pub fn check(data: &[u8]) {
         assert_eq!(Message::read(&mut &*written).ok().as_ref(), Some(&message));
         let taken = before - rest.len();
         match &message {
-            // Its lines may be written in other ways.
+            // The lines of a hello may be written in several ways.
             Message::Hello(hello) => names(hello),
-            // A word stands for a yes.
+            // Any word except 0 means yes.
             Message::Welcome { .. } | Message::Refused { .. } => {}
             _ => assert_eq!(written, data[data.len() - before..][..taken]),
         }
@@ -54,7 +54,7 @@ fn names(hello: &Hello) {
     }
 }
 
-/// One name, of a file that is not hidden, or of an AUX area's.
+/// A single component: the name of a file that is not hidden, or of an AUX area's file.
 fn is_a_file(name: &str) {
     let name = name.strip_prefix(".aux_").unwrap_or(name);
     let mut parts = Path::new(name).components();

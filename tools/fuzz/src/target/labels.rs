@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Labels as the module keeps them, for the targets that make some.
+//! Labels in the module's form, for targets that generate labels.
 
 use rtrace_abi::schema::{LabelPlace, Labels};
 
@@ -12,7 +12,7 @@ pub struct OwnLabels {
 }
 
 impl OwnLabels {
-    /// Adds one.
+    /// Adds a label.
     pub fn push(&mut self, name: &str, first: u64, last: u64) {
         let begin = self.text.len() as u32;
         self.text.extend_from_slice(name.as_bytes());
@@ -23,7 +23,7 @@ impl OwnLabels {
         });
     }
 
-    /// All of them.
+    /// All labels.
     pub fn get(&self) -> Labels<'_> {
         Labels::new(&self.text, &self.places)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `.mappings`: what was mapped where. What was understood gives an answer to any question.
+//! The `.mappings` file of a trace. Accepted mappings give an answer to any query.
 
 use ctf::Clock;
 use symbols::{Mappings, Programs};
@@ -20,7 +20,7 @@ pub fn check(data: &[u8]) {
     assert!(mappings.changes.is_sorted_by_key(|(ns, _)| *ns));
     let files = mappings.files.len();
     assert!(files <= data.len());
-    // Files of this machine are not read: none has such a name.
+    // No file of this machine is read: an input with the path of one is skipped.
     if mappings.files.iter().any(|file| file.path.starts_with('/')) {
         return;
     }

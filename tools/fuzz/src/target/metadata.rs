@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The `metadata` file of a trace, as it lies on disk.
+//! The `metadata` file of a trace.
 //!
-//! An error has a line of the text. What was understood, written by the module's own writer
-//! and read again, is the same.
+//! An error names a line of the text. An accepted text, written by the module's own writer and read again, is
+//! the same.
 
 use super::labels::OwnLabels;
 use ctf::{EventLayout, FieldLayout, Metadata, Type};
@@ -34,7 +34,7 @@ fn assert_read_back(metadata: &Metadata) {
     assert_eq!(Metadata::find_uuid(&text), Some(metadata.uuid));
 }
 
-/// As the module would write it, with an environment made up.
+/// The text as the module writes it, with an invented environment.
 fn written(metadata: &Metadata) -> String {
     let uuid = metadata.uuid.to_string();
     let clock = Clock {
@@ -77,7 +77,7 @@ fn write_event(out: &mut String, event: &EventLayout) {
     tsdl::event(out, event.stream_id, event.id, &event.name, fields).expect("a String");
 }
 
-/// The fields as the module would have them, with these labels.
+/// The fields with these labels, as the module has them.
 fn fields<'a>(
     fields: &'a [FieldLayout],
     labels: &'a [OwnLabels],
@@ -98,7 +98,7 @@ fn all_labels(fields: &[FieldLayout]) -> Vec<OwnLabels> {
     fields.iter().map(|field| labels(&field.ty)).collect()
 }
 
-/// None, where it is no enumeration.
+/// The labels of a type; empty if it is not an enumeration.
 fn labels(ty: &Type) -> OwnLabels {
     let mut all = OwnLabels::default();
     if let Type::Enumeration(_, labels) = ty {

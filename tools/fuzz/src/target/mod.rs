@@ -24,16 +24,16 @@ mod symbols;
 mod trace;
 mod triggers;
 
-/// Something that reads bytes from outside, with what must hold of it.
+/// Code that reads bytes from outside, with the properties to check.
 #[derive(Debug)]
 pub struct Target {
-    /// Its name, and that of its folder in `corpus/`.
+    /// Its name, which is also that of its folder in `corpus/`.
     pub name: &'static str,
-    /// Has the bytes read. Panics if something does not hold.
+    /// Reads the bytes. Panics if a property does not hold.
     pub check: fn(&[u8]),
 }
 
-/// All of them.
+/// All targets.
 pub const TARGETS: &[Target] = &[
     target("config", config::check),
     target("description", description::check),
@@ -61,7 +61,7 @@ const fn target(name: &'static str, check: fn(&[u8])) -> Target {
     Target { name, check }
 }
 
-/// The target called `name`.
+/// The target with this name.
 pub fn find(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.name == name)
 }

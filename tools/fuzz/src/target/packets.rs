@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A stream file: the first byte says with which event headers, the rest is the file.
+//! A stream file: the first byte selects the event headers, the rest is the file.
 
 use crate::walk;
 use ctf::Metadata;
@@ -23,7 +23,7 @@ pub(super) fn metadata(layout: Layout) -> &'static Metadata {
     }
 }
 
-/// The layout that a byte stands for.
+/// The layout that a byte selects.
 pub(super) fn layout(byte: u8) -> Layout {
     if byte & 1 == 0 {
         Layout::Compact

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Event patterns: some, a NUL, an event's name.
+//! Event patterns: some patterns, a NUL, an event's name.
 //!
-//! What is made of each word, written again, is the word. What the first one answers for the
-//! event is what a matcher too simple to be wrong answers.
+//! Each word, parsed and written again, is the same word. The first pattern matches the event if and only if a
+//! simple matcher says so.
 
 use rtrace_input::pattern::Pattern;
 
@@ -49,13 +49,13 @@ fn matches(pattern: &str, text: &str) -> bool {
     row[text.len()]
 }
 
-/// What a pattern consists of.
+/// An element of a pattern.
 enum Element {
     /// Any bytes.
     Star,
-    /// The text's end: what a `\` at the pattern's end stands for.
+    /// The end of the text, for a `\` at the pattern's end.
     End,
-    /// One of the bytes for which there is `true`.
+    /// One of the bytes whose value is `true`.
     OneOf(Vec<bool>),
 }
 
@@ -91,7 +91,7 @@ fn elements(pattern: &[u8]) -> Vec<Element> {
     out
 }
 
-/// The bytes of a class, and its length with the closing bracket; none if there is none.
+/// The bytes of a class, and its length with the closing bracket; [`None`] if there is no class.
 fn class(pattern: &[u8]) -> Option<(Vec<bool>, usize)> {
     let inverted = pattern.first() == Some(&b'!');
     let first = usize::from(inverted);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A receiver's connection: the bytes are all that a sender or a watcher says.
+//! A receiver's connection: the bytes are all data that a sender or a watcher sends.
 //!
-//! Whatever they are, the receiver writes only into directories of the form HOST-UUID, and every stream there
-//! consists of whole packets of that trace, but for one that the connection cut off.
+//! For any bytes, the receiver writes only into directories of the form HOST-UUID. Each stream there consists
+//! of complete packets of that trace, except for one that the connection cut off.
 
 use ctf::PacketHeaders;
 use network::{Receiver, Security};
@@ -17,10 +17,10 @@ use store::OutputOptions;
 use tempfile::TempDir;
 use uuid::Uuid;
 
-/// The most that is said: an unread socket has room for it.
+/// Maximum size of the data: the buffer of an unread socket has room for it.
 const MOST: usize = 64 << 10;
 
-/// The receiver, and the directory that it writes to.
+/// The receiver, and its directory.
 struct Place {
     dir: TempDir,
     receiver: Receiver,
@@ -54,7 +54,8 @@ pub fn check(data: &[u8]) {
     let served = receiver.attend(far);
     let mut answers = Vec::new();
     near.read_to_end(&mut answers).unwrap();
-    // An error is told, and the end of what is said is one; but a watcher may leave at any time.
+    // The receiver reports each error; the end of the data is one. A watcher may leave at any time without an
+    // error.
     assert!(served.is_ok() || !answers.is_empty());
     for entry in fs::read_dir(dir.path().join("traces")).unwrap() {
         let entry = entry.unwrap();

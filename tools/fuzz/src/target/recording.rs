@@ -20,7 +20,7 @@ pub fn check(data: &[u8]) {
     let both = recording.clone().join(recording.clone());
     assert!(both.unwritten >= recording.unwritten);
     assert_eq!(both.is_from_start(), recording.is_from_start());
-    // The end of a line takes one carriage return with it.
+    // The end of a line removes one carriage return before it.
     if !trace.ends_with('\r') {
         let again = Recording::parse(&written(&trace, &recording));
         assert_eq!(again, Ok((trace, recording)));

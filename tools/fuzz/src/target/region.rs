@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Memory that outlived its kernel. The bytes change a sound region: ten of them say where, in the buffer, the
-//! table or the header, and which word is there then; the header's checksum is made right again. What is
-//! found is a stream as its reader takes it.
+//! Reserved memory after the end of its kernel. The bytes change a valid region. Each ten bytes are the place
+//! of a word, in the buffer, the table or the header, and its new value. Then the header's checksum is
+//! corrected. The reader accepts each stream that is found.
 
 use super::packets::metadata;
 use ctf::PacketAt;
@@ -13,8 +13,8 @@ use rtrace_abi::region::RegionHeader;
 use std::sync::LazyLock;
 use synthetic::{region, PacketBuilder, Slot, UUID};
 
-/// The description of what its records are: without the other events, which no change reaches and to parse
-/// which took most of a run.
+/// The description of the records in the region, without the other events. No change reaches those, and their
+/// parsing would take most of the time.
 static TEXT: LazyLock<String> = LazyLock::new(|| {
     synthetic::metadata(UUID, Layout::Large)
         .split_inclusive("\n};\n")
@@ -39,14 +39,14 @@ pub fn check(data: &[u8]) {
     let mut bytes = SOUND.clone();
     for change in data.chunks_exact(10) {
         let place = usize::from(u16::from_le_bytes([change[0], change[1]]));
-        // The buffer is in the last bytes; the table and the header in the first.
+        // The buffer is in the last bytes, the table and the header are in the first.
         let at = match place {
             0..0x4000 => bytes.len() - 0x4000 + place.min(0x3ff8),
             place => place % 0x2000,
         };
         bytes[at..at + 8].copy_from_slice(&change[2..]);
     }
-    // As its author would have made it of these fields.
+    // The header with the checksum of its changed fields.
     if let Some(header) = resealed(&bytes) {
         bytes[..RegionHeader::SIZE].copy_from_slice(&header.to_bytes());
     }
@@ -76,7 +76,7 @@ pub fn check(data: &[u8]) {
     }
 }
 
-/// The header with its checksum.
+/// The header with a correct checksum.
 fn resealed(bytes: &[u8]) -> Option<RegionHeader> {
     let mut sealed = bytes.get(..RegionHeader::SIZE)?.to_vec();
     let (fields, sum) = sealed.split_at_mut(RegionHeader::SIZE - 8);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Short texts with a meaning: numbers and switches as module and tools take them, a buffer's
-//! size. What is accepted is printed as something that means the same.
+//! Short texts with a meaning: numbers and switches as module and tools accept them, a buffer's size. An
+//! accepted value, printed and parsed again, is the same.
 
 use control::BufferSize;
 use rtrace_input::number;

@@ -2,7 +2,7 @@
 
 //! Lines of the state.
 //!
-//! What is refused is refused at a place of the line. What is accepted is, written again, the same fields.
+//! A refusal names a place of the line. An accepted line, written again, has the same fields.
 
 use rtrace_input::state::{number, Fields, Line, StateValue};
 
@@ -60,7 +60,7 @@ fn check_event(line: &str, name: &str, mut fields: Fields<'_>) {
         known.push((field.name, value));
     }
     let Some(Line::Event { mut fields, .. }) = Line::parse(&written) else {
-        // An event may be called as what is none.
+        // An event's name may turn the line into one that is not an event.
         return assert!(known.is_empty());
     };
     for (name, value) in known {

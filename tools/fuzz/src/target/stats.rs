@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A channel's `stats` file, and those of several channels. What was understood, written as tables
-//! and read again, is the same; sums do not overflow.
+//! The `stats` file of a channel, and those of several channels. An accepted text, written as tables and read
+//! again, is the same. Sums do not overflow.
 
 use consumer::stats::{Counters, Stats, TraceStats};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `.symbols`: the names of functions that were saved with a trace. No function is found where it is not.
+//! The `.symbols` file of a trace: names of functions that were saved with it. A function is found only inside
+//! its range.
 
 use symbols::Saved;
 use uuid::Uuid;

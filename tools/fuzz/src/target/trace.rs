@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A whole trace: its description up to the first NUL, then, for each stream class that it
-//! describes, the events of its one packet.
+//! A whole trace: its description up to the first NUL. Then, for each stream class of the description, the
+//! events of one packet.
 
 use super::events;
 use crate::walk;
 use ctf::Metadata;
 use rtrace_abi::packet::PacketHeader;
 
-/// More stream classes than this take time and show nothing more.
+/// More stream classes take time and find nothing more.
 const STREAMS: usize = 8;
 
 pub fn check(data: &[u8]) {

@@ -2,8 +2,8 @@
 
 //! Triggers.
 //!
-//! What is refused is refused at a place of the trigger. What is accepted is, written again, the same
-//! trigger, and consists of nothing but what the text has.
+//! A refusal names a place of the trigger. An accepted trigger, written again, is the same, and consists only
+//! of parts of the text.
 
 use rtrace_input::trigger::{Action, TriggerLine};
 use rtrace_input::{marker, name};
@@ -60,7 +60,7 @@ pub fn check(data: &[u8]) {
     let parts: Vec<_> = parts
         .enumerate()
         .map(|(place, part)| match part.parse::<u64>() {
-            // With zeros in front; the first may be a session's name.
+            // Numbers may have leading zeros. The first part may be a session's name.
             Ok(number) if place > 0 || trigger.session.is_none() => number.to_string(),
             _ => part.to_owned(),
         })
@@ -81,7 +81,7 @@ pub fn check(data: &[u8]) {
     }
 }
 
-/// What stands behind the text of a marker; all of it, if there is none.
+/// The text after that of a marker; all of it if there is no marker.
 fn without_marker<'a>(behind: &'a str, trigger: &TriggerLine<'_>) -> &'a str {
     let Some(text) = trigger.text else {
         assert!(trigger.removes || trigger.action != Action::Marker);

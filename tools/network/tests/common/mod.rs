@@ -2,7 +2,7 @@
 
 //! A receiver, and senders of small traces.
 
-// Each test program uses a part of it.
+// Each test program uses a part of this file.
 #![allow(dead_code)]
 
 use consumer::{Consumer, End, Source};
@@ -22,16 +22,16 @@ use synthetic::{PacketBuilder, UUID};
 use tempfile::TempDir;
 use uuid::Uuid;
 
-/// Soon enough for a test.
+/// Short delays for tests.
 pub const RETRY: Retry = Retry {
     first: Duration::from_millis(1),
     most: Duration::from_millis(20),
 };
 
-/// What was said to people.
+/// Messages for the user.
 pub type Said = Arc<Mutex<Vec<String>>>;
 
-/// A notice, and what is said by it.
+/// A notice that stores its messages.
 pub fn notice() -> (Notice, Said) {
     let said = Said::default();
     let clone = Arc::clone(&said);
@@ -49,7 +49,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// At a port of its own.
+    /// Listens at a port that the system chooses.
     pub fn start(dir: &Path) -> Self {
         let options = OutputOptions::default();
         Self::start_at("127.0.0.1:0", dir, Security::Plain, options)
@@ -116,7 +116,7 @@ impl Drop for Running {
     }
 }
 
-/// What stops a consumer: the second half is dropped, or written to.
+/// Stops a consumer when the second descriptor is dropped or written to.
 pub fn stopper() -> (OwnedFd, OwnedFd) {
     pipe_with(PipeFlags::CLOEXEC).unwrap()
 }
@@ -149,7 +149,7 @@ pub fn open_to(
     Ok((consumer, said))
 }
 
-/// Sends a channel that is over, to its end.
+/// Sends a finished channel to its end.
 pub fn send(channel: &Channel, address: &str) {
     let (stop, _keep) = stopper();
     let (mut consumer, _) = open(channel, address, &stop).unwrap();
@@ -158,7 +158,7 @@ pub fn send(channel: &Channel, address: &str) {
     end.end(consumer::State::Over, 0, "").unwrap();
 }
 
-/// A packet of few bytes.
+/// A small packet.
 pub fn small(cpu: u32, sequence: u64) -> Full {
     let builder = PacketBuilder::new(Layout::Compact, cpu, sequence, sequence * 1000)
         .softirq(sequence * 1000 + 1, sequence as u32);
@@ -174,7 +174,7 @@ pub fn small(cpu: u32, sequence: u64) -> Full {
     (packet, bytes)
 }
 
-/// A channel that is over, and has these packets; and what the files shall be.
+/// A finished channel with these packets, and the expected contents of its files.
 pub fn filled(cpus: u32, packets: u64, make: impl Fn(u32, u64) -> Full) -> (Channel, Vec<Vec<u8>>) {
     let channel = Channel::new(cpus);
     let mut expected = Vec::new();

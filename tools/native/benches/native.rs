@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Times every case with Criterion and counts its instructions.
+//! Measures the time of each case with Criterion, and counts its instructions.
 //!
-//! The time is that of the writing thread on its CPU, so that other programs on a busy machine
-//! do not count, but for what they do to the caches.
+//! The time is the CPU time of the writing thread. So other programs on a busy machine do not count, except for
+//! their effect on the caches.
 //!
-//! Criterion keeps its samples in CRITERION_HOME. What it does not know, instructions and what
-//! became of the records, is appended to RTRACE_NATIVE_FACTS, a line of JSON for each case.
+//! Criterion keeps its samples in CRITERION_HOME. The other results, instructions and counts of records, are
+//! appended to RTRACE_NATIVE_FACTS, one line of JSON for each case.
 
 use anyhow::Result;
 use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
@@ -17,9 +17,9 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::time::Duration;
 
-/// Many and short, some milliseconds: the fastest was hardly disturbed.
+/// Many short samples, of some milliseconds: the fastest one was hardly disturbed.
 const SAMPLES: usize = 200;
-/// Few: the report goes by the samples themselves.
+/// Few, because the report uses the samples themselves.
 const RESAMPLES: usize = 1001;
 const WARM_UP: Duration = Duration::from_millis(300);
 const MEASURE: Duration = Duration::from_millis(600);
@@ -29,7 +29,7 @@ struct Facts {
     scenario: &'static str,
     writer: &'static str,
     bytes: u64,
-    /// Per record.
+    /// Number per record.
     instructions: Option<f64>,
     outcome: Outcome,
 }
@@ -53,7 +53,7 @@ fn measure(criterion: &mut Criterion, case: &Case) -> Result<()> {
     let mut writer: Option<Box<dyn Writer>> = None;
     let mut failed = None;
     let mut group = criterion.benchmark_group(case.scenario.name());
-    // Every sample has as many records: the shortest one is as good a measure as the median.
+    // Each sample has the same number of records, so the shortest one is as good a measure as the median.
     group.sampling_mode(SamplingMode::Flat);
     group.throughput(Throughput::Bytes(case.bytes));
     group.bench_function(BenchmarkId::new(case.writer, case.bytes), |bencher| {
@@ -75,7 +75,7 @@ fn measure(criterion: &mut Criterion, case: &Case) -> Result<()> {
     if let Some(why) = failed {
         return Err(why.context(format!("{case:?}")));
     }
-    // Nothing, where the command line's filter left it out.
+    // There is no writer if the command line's filter left the case out.
     let Some(mut writer) = writer else {
         return Ok(());
     };
@@ -95,9 +95,9 @@ fn measure(criterion: &mut Criterion, case: &Case) -> Result<()> {
     })
 }
 
-/// Instructions per record: the difference between more and fewer records, so that what is
-/// around them does not count. The least of some tries: where the machine stops us for long,
-/// a record needs the extended header.
+/// Instructions per record: the difference between more and fewer records, so that the code around them does
+/// not count. Returns the minimum of several attempts: if the machine stops us for long, a record needs the
+/// extended header.
 fn instructions(case: &Case, writer: &mut dyn Writer) -> Result<f64> {
     const FEW: u64 = 10;
     const TRIES: usize = 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A channel with one buffer, that of the CPU to which the writer is pinned, and an event in it.
+//! A channel with one buffer, of the CPU to which the writer is pinned, and an event in the channel.
 
 use crate::platform::{Polling, Process};
 use anyhow::{anyhow, Context, Result};
@@ -22,12 +22,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) type Buffer = buffer::Buffer<Process>;
 type Gates = gate::Gates<Process, Buffer>;
 type Ways = gate::Ways<Process, Buffer>;
-/// Being on the CPU whose buffer takes a record.
+/// A writer on the CPU whose buffer accepts a record.
 pub(crate) type Entered<'a> = buffer::Entered<'a, Process>;
-/// Being on the CPU whose buffer may take a record.
+/// A writer on the CPU whose buffer may accept a record.
 pub(crate) type Waiting<'a> = buffer::Waiting<'a, Process>;
 
-/// One buffer, which records.
+/// One buffer that records.
 pub(crate) struct Channel {
     gates: Gates,
     buffer: Arc<Buffer>,
@@ -35,7 +35,7 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    /// Makes it.
+    /// Creates the channel.
     pub(crate) fn new(shape: Shape, clock: TraceClock<Process>) -> Result<Self> {
         let identity = Identity {
             cpu: 0,
@@ -56,7 +56,7 @@ impl Channel {
         })
     }
 
-    /// Moves the oldest packet out: get, copy, put. Returns its records; [`None`] if there is no
+    /// Moves the oldest packet out: get, copy, put. Returns the number of its records; [`None`] if there is no
     /// packet.
     pub(crate) fn drain(&self, out: &mut Output) -> Result<Option<u64>> {
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,23 +71,23 @@ impl Channel {
         Ok(Some(packet.records))
     }
 
-    /// Records that are in the buffer or were.
+    /// Number of records that are or were in the buffer.
     pub(crate) fn recorded(&self) -> u64 {
         self.buffer.ring().recorded()
     }
 
-    /// Records refused because the buffer was full.
+    /// Number of records that were refused because the buffer was full.
     pub(crate) fn full(&self) -> u64 {
         self.buffer.ring().lost().get(Lost::Full)
     }
 
-    /// Records refused, for any reason.
+    /// Number of records that were refused for any reason.
     pub(crate) fn discarded(&self) -> u64 {
         self.buffer.ring().lost().discarded()
     }
 }
 
-/// Where a reader's bytes go: a file that is written over and over.
+/// Output of a reader: a file that is overwritten again and again.
 #[derive(Debug)]
 pub(crate) struct Output {
     file: File,
@@ -96,12 +96,12 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Into `file`, which grows to `size` bytes.
+    /// Writes into `file`, which grows to `size` bytes.
     pub(crate) fn new(file: File, size: u64) -> Self {
         Self { file, size, at: 0 }
     }
 
-    /// Writes; the only copy.
+    /// Writes the bytes; this is the only copy.
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         if self.at + bytes.len() as u64 > self.size {
             self.at = 0;
@@ -112,7 +112,7 @@ impl Output {
     }
 }
 
-/// An event that is recorded; what rust/probe/mod.rs is to the module's.
+/// An event that is recorded; the counterpart of the module's rust/probe/mod.rs.
 pub(crate) struct Probe {
     gates: Ways,
     pub(crate) label: RecordLabel,
@@ -127,14 +127,13 @@ impl Probe {
         }
     }
 
-    /// Goes to this CPU's buffer.
+    /// Enters this CPU's buffer.
     #[inline(always)]
     pub(crate) fn enter(&self) -> Result<Entered<'_>, Waiting<'_>> {
         self.gates.enter()
     }
 
-    /// Looks at somebody who was stopped on the way to the buffer, with a record of `least` bytes
-    /// or more.
+    /// Decides on a writer that was stopped on its way to the buffer, with a record of at least `least` bytes.
     #[inline(always)]
     pub(crate) fn admit<'a>(&self, waiting: Waiting<'a>, least: u64) -> Option<Entered<'a>> {
         // The gate is never closed.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What only the machine can do: the one file of this crate with `unsafe` in it.
+//! Access to the machine: the only file of this crate with `unsafe`.
 
 use core::arch::asm;
 use core::ffi::{c_int, c_void, CStr};
@@ -13,10 +13,10 @@ use std::io;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
 
-/// A CPU's distance from a per-CPU variable's offset to its address: there is one CPU.
+/// Offset of the per-CPU area: 0, because there is one CPU.
 static THIS_CPU_OFF: usize = 0;
 
-/// A `T` for the one CPU there is.
+/// A `T` for the only CPU.
 ///
 /// # Invariants
 ///
@@ -39,7 +39,7 @@ impl<T> Clone for OneCpu<T> {
 impl<T> gate::EachCpu<T, NoPreempt> for OneCpu<T> {
     fn new(make: impl Fn() -> T) -> Option<Self> {
         let value = Arc::new(make());
-        // INVARIANT: So it is.
+        // INVARIANT: The fields are set so.
         Some(Self {
             offset: Arc::as_ptr(&value).expose_provenance(),
             value,
@@ -51,13 +51,13 @@ impl<T> gate::EachCpu<T, NoPreempt> for OneCpu<T> {
         self.offset as u64
     }
 
-    /// By the module's instruction.
+    /// By the instruction of the module.
     #[inline(always)]
     unsafe fn at<'a>(word: u64, _guard: &NoPreempt) -> &'a T {
         let address: usize;
         // SAFETY:
-        // - Adds 0.
-        // - By the contract that is the address of a T, which lives so long.
+        // - The instruction adds 0.
+        // - By the contract this is the address of a `T` that lives long enough.
         unsafe {
             asm!(
                 "add {address}, qword ptr [rip + {off}]",
@@ -78,14 +78,14 @@ impl<T> gate::EachCpu<T, NoPreempt> for OneCpu<T> {
     }
 }
 
-/// The preemption count. Its top bit is set, as in the kernel while nobody else wants the CPU; a
-/// [`HARDIRQ`] is what counts as an interrupt.
+/// The preemption count. Its top bit is set, as in the kernel while no other task wants the CPU. A [`HARDIRQ`]
+/// stands for an interrupt.
 static PREEMPT_COUNT: AtomicU32 = AtomicU32::new(1 << 31);
 
-/// An interrupt in the preemption count.
+/// One interrupt in the preemption count.
 const HARDIRQ: u32 = 1 << 16;
 
-/// Runs `handler`, which counts as an interrupt. Only on the writer's CPU.
+/// Runs `handler` as an interrupt. Only on the writer's CPU.
 #[inline(always)]
 pub(crate) fn interrupt(handler: impl FnOnce()) {
     PREEMPT_COUNT.fetch_add(HARDIRQ, Ordering::Relaxed);
@@ -93,7 +93,7 @@ pub(crate) fn interrupt(handler: impl FnOnce()) {
     PREEMPT_COUNT.fetch_sub(HARDIRQ, Ordering::Relaxed);
 }
 
-/// The level of what runs.
+/// The level of the current code.
 pub(crate) fn level() -> gate::Level {
     match PREEMPT_COUNT.load(Ordering::Relaxed) & HARDIRQ {
         0 => gate::Level::Thread,
@@ -101,14 +101,14 @@ pub(crate) fn level() -> gate::Level {
     }
 }
 
-/// Disables nothing, but counts by the module's instructions. Only on the writer's CPU.
+/// A guard that only counts, by the module's instructions. Only on the writer's CPU.
 pub(crate) struct NoPreempt(PhantomData<*mut ()>);
 
 impl NoPreempt {
     /// Begins the section.
     #[inline(always)]
     pub(crate) fn new() -> Self {
-        // SAFETY: Increments the count, whole for what interrupts.
+        // SAFETY: Increments the count, in one instruction for code that interrupts.
         unsafe {
             asm!(
                 "inc dword ptr [rip + {count}]",
@@ -123,8 +123,8 @@ impl NoPreempt {
 impl Drop for NoPreempt {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: Undoes what `new` did. Where the kernel would reschedule, which it is never
-        // asked to here, the process ends.
+        // SAFETY: Reverts the increment of `new`. At the point where the kernel would reschedule, the process
+        // ends; no rescheduling is ever requested here.
         unsafe {
             asm!(
                 "dec dword ptr [rip + {count}]",
@@ -142,16 +142,16 @@ impl Drop for NoPreempt {
 ///
 /// # Invariants
 ///
-/// The word is 0 or the address of a `T` that lives for ever, and changes only once.
+/// The word is 0 or the address of a `T` that is never freed. It changes only once.
 pub(crate) struct Once<T> {
     pointer: SharedWord,
     data: PhantomData<Arc<T>>,
 }
 
 impl<T> Once<T> {
-    /// Fills it. Returns whether it was empty.
+    /// Fills the place. Returns whether it was empty.
     pub(crate) fn set(&self, value: Arc<T>) -> bool {
-        // INVARIANT: This reference is never given back.
+        // INVARIANT: This reference is never dropped.
         let pointer = Arc::into_raw(value).expose_provenance();
         self.pointer.compare_exchange(0, pointer as u64)
     }
@@ -187,27 +187,27 @@ impl<T> gate::Place<T> for Once<T> {
         self.pointer.load() != 0
     }
 
-    // It goes with the place.
+    // The value stays with the place.
     unsafe fn empty(&self) {}
 }
 
-/// Memory that is never given back: a process measures a handful of buffers.
+/// Memory that is never freed: a process measures only a few buffers.
 #[derive(Clone, Debug)]
 pub(crate) struct Pages {
     base: NonNull<u8>,
     size: usize,
 }
 
-// SAFETY: Plain memory; who writes where is the owner's concern.
+// SAFETY: This is plain memory. The owner decides which code writes where.
 unsafe impl Send for Pages {}
 // SAFETY: As above.
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// So many bytes, all zero.
+    /// Allocates `bytes` zeroed bytes.
     pub(crate) fn new(bytes: usize) -> Self {
         let memory: &mut [u8] = Box::leak(vec![0; bytes].into_boxed_slice());
-        // Every page is there, as the module's are: no page fault is measured.
+        // Touches all pages, so that no page fault is measured, as in the module.
         memory.fill(black_box(0));
         Self {
             base: NonNull::from(memory).cast(),
@@ -216,7 +216,7 @@ impl Pages {
     }
 }
 
-// SAFETY: Leaked, and known to nobody else.
+// SAFETY: The memory is leaked, and no other code knows it.
 unsafe impl memory::Pages for Pages {
     fn base(&self) -> NonNull<u8> {
         self.base
@@ -233,17 +233,17 @@ extern "C" fn stepped(_signal: c_int) {
     STEPS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Instructions that this thread executes in user mode for `f`, and about a dozen more.
+/// Number of instructions that this thread executes in user mode for `f`, plus about a dozen.
 ///
-/// The processor's trap flag raises an exception after each; every REP iteration counts as
-/// one. That takes some microseconds for each instruction.
+/// The processor's trap flag raises an exception after each instruction; each REP iteration counts as one. That
+/// takes some microseconds per instruction.
 pub fn count_instructions(f: &mut dyn FnMut()) -> io::Result<u64> {
     handle(libc::SIGTRAP, stepped)?;
     let before = STEPS.load(Ordering::Relaxed);
-    // SAFETY: Sets the trap flag; its handler is installed.
+    // SAFETY: Sets the trap flag, whose handler is installed.
     unsafe { asm!("pushfq", "or qword ptr [rsp], 0x100", "popfq") };
     f();
-    // SAFETY: Clears it.
+    // SAFETY: Clears the trap flag.
     unsafe { asm!("pushfq", "and qword ptr [rsp], ~0x100", "popfq") };
     Ok(STEPS.load(Ordering::Relaxed) - before)
 }
@@ -251,7 +251,7 @@ pub fn count_instructions(f: &mut dyn FnMut()) -> io::Result<u64> {
 fn handle(signal: c_int, handler: extern "C" fn(c_int)) -> io::Result<()> {
     // SAFETY:
     // - All zero is a valid sigaction.
-    // - The handlers of this file call only what may be called in a signal handler.
+    // - The handlers of this file call only functions that are allowed in a signal handler.
     let failed = unsafe {
         let mut action: libc::sigaction = core::mem::zeroed();
         action.sa_sigaction = handler as *const () as usize;
@@ -266,17 +266,17 @@ fn handle(signal: c_int, handler: extern "C" fn(c_int)) -> io::Result<()> {
 
 type Tick = Box<dyn Fn() + Send + Sync>;
 
-/// Null, or what the alarm calls, which is never freed.
+/// Null, or the function that the alarm calls. Never freed.
 static TICK: AtomicPtr<Tick> = AtomicPtr::new(null_mut());
 
 extern "C" fn alarm(_signal: c_int) {
-    // SAFETY: Null or valid for ever.
+    // SAFETY: The pointer is null, or valid for ever.
     if let Some(tick) = unsafe { TICK.load(Ordering::Acquire).as_ref() } {
         interrupt(tick);
     }
 }
 
-/// A timer signal that interrupts this process's threads, until dropped. One at a time.
+/// A timer signal that interrupts this process's threads, until dropped. There is one at a time.
 #[derive(Debug)]
 pub struct Alarm(());
 
@@ -314,23 +314,23 @@ impl Drop for Alarm {
     }
 }
 
-/// A function of a loaded library that fires so many records.
+/// A function of a loaded library that fires a number of records.
 #[derive(Clone, Copy, Debug)]
 pub struct Fire(extern "C" fn(u64));
 
 impl Fire {
-    /// Calls it.
+    /// Calls the function.
     pub fn call(self, records: u64) {
         (self.0)(records);
     }
 }
 
-/// A library of the benchmark, loaded for good.
+/// A library of the benchmark, which is never unloaded.
 #[derive(Debug)]
 pub struct Library(*mut c_void);
 
 impl Library {
-    /// Loads it.
+    /// Loads the library.
     pub fn load(path: &CStr) -> io::Result<Self> {
         // SAFETY: Runs the constructors of a library that belongs to this benchmark.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
@@ -341,7 +341,7 @@ impl Library {
     }
 
     fn error() -> io::Error {
-        // SAFETY: NULL, or a text that lives until the next dl call.
+        // SAFETY: The pointer is NULL, or a text that lives until the next dl call.
         let why = unsafe {
             let text = libc::dlerror();
             if text == null::<core::ffi::c_char>().cast_mut() {
@@ -362,19 +362,21 @@ impl Library {
         Ok(symbol)
     }
 
-    /// `void name(uint64_t records)`.
+    /// Finds the function `void name(uint64_t records)`.
     pub fn fire(&self, name: &CStr) -> io::Result<Fire> {
         let symbol = self.symbol(name)?;
-        // SAFETY: In the benchmark's library, functions asked for by this have this prototype.
+        // SAFETY: In the benchmark's library, the functions that are requested by this method have this
+        // prototype.
         Ok(Fire(unsafe {
             core::mem::transmute::<*mut c_void, extern "C" fn(u64)>(symbol)
         }))
     }
 
-    /// Calls `int name(void)` and says whether it answered something else than 0.
+    /// Calls the function `int name(void)`. Returns whether its result is not 0.
     pub fn asks(&self, name: &CStr) -> io::Result<bool> {
         let symbol = self.symbol(name)?;
-        // SAFETY: In the benchmark's library, functions asked for by this have this prototype.
+        // SAFETY: In the benchmark's library, the functions that are requested by this method have this
+        // prototype.
         let ask = unsafe { core::mem::transmute::<*mut c_void, extern "C" fn() -> c_int>(symbol) };
         Ok(ask() != 0)
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The physical limit: the same bytes copied one after the other into as much memory, by
-//! nobody's rules.
+//! The physical limit: the same bytes, copied one after the other into memory of the same size, without a
+//! protocol.
 
 use crate::writer::{Outcome, Writer};
 use anyhow::{bail, Result};
@@ -16,11 +16,11 @@ struct Copier<const N: usize, const TIME: bool> {
     fired: u64,
 }
 
-/// A copier of records of `bytes`; with `TIME` it puts the clock in their first four.
+/// A copier of records of `bytes` bytes. With `TIME` it stores the clock in their first four bytes.
 pub(crate) fn writer<const TIME: bool>(bytes: u64) -> Result<Box<dyn Writer>> {
     fn of<const N: usize, const TIME: bool>() -> Box<dyn Writer> {
         Box::new(Copier::<N, TIME> {
-            // Not 0: every page is there.
+            // Not 0, so that all pages are present.
             memory: vec![0xff; MEMORY],
             at: 0,
             fired: 0,
@@ -35,7 +35,7 @@ pub(crate) fn writer<const TIME: bool>(bytes: u64) -> Result<Box<dyn Writer>> {
 }
 
 impl<const N: usize, const TIME: bool> Copier<N, TIME> {
-    /// Out of line, as a probe is.
+    /// Not inlined, as a probe is not.
     #[inline(never)]
     fn copy(&mut self, record: &[u8; N]) {
         if self.at + N > self.memory.len() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A process as the write side sees it: the thread that writes is pinned to the one CPU there is.
+//! A process as a platform of the write side: the writing thread is pinned to the only CPU.
 
 use crate::machine::{self, NoPreempt, Once, OneCpu, Pages};
 use rtrace_arch::chosen::Chosen;
@@ -13,14 +13,14 @@ use rustix::thread::{membarrier, MembarrierCommand};
 use rustix::time::{clock_gettime, ClockId};
 use std::io;
 
-/// A ring's surroundings in this process.
+/// The platform of a ring in this process.
 #[derive(Debug)]
 pub(crate) struct Process(());
 
 impl Process {
-    /// They.
+    /// Creates the platform.
     pub(crate) fn new() -> io::Result<Self> {
-        // Needed before the other command.
+        // The other command requires this registration.
         membarrier(MembarrierCommand::RegisterPrivateExpedited)?;
         Ok(Self(()))
     }
@@ -35,11 +35,10 @@ impl rtrace_ring::platform::Platform for Process {
         compiler_barrier();
     }
 
-    /// Interrupts every CPU that runs a thread of this process, as the module interrupts the
-    /// writer's.
+    /// Interrupts each CPU that runs a thread of this process, as the module interrupts the writer's CPU.
     fn promote(&self) {
         full_barrier();
-        // It cannot fail once it was registered.
+        // The command cannot fail after the registration.
         let _ = membarrier(MembarrierCommand::PrivateExpedited);
         full_barrier();
     }
@@ -60,7 +59,7 @@ impl rtrace_record::platform::WritePlatform for Process {
         NoPreempt::new()
     }
 
-    /// Gates are opened, and never closed while threads record.
+    /// Gates are opened. They are never closed while threads record.
     fn wait_for_entries() {}
 
     #[inline(always)]
@@ -73,7 +72,7 @@ impl rtrace_record::platform::WritePlatform for Process {
         clock::tsc()
     }
 
-    /// Without a system call, by the vDSO.
+    /// Without a system call, through the vDSO.
     #[inline(always)]
     fn monotonic_ns() -> u64 {
         let now = clock_gettime(ClockId::Monotonic);
@@ -91,7 +90,7 @@ impl rtrace_record::platform::WritePlatform for Process {
     }
 }
 
-/// Readers poll: nobody is woken.
+/// Does nothing: readers poll.
 #[derive(Debug)]
 pub(crate) struct Polling;
 

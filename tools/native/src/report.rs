@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Makes a table and JSON of what benches/native.rs has measured.
+//! Makes a table and JSON of the results of benches/native.rs.
 //!
 //! Usage: rtrace-native-report WORK OUT.json COMMIT WHY: WORK holds Criterion's samples and the
 //! facts; WHY says why lttng-ust was left out, or is empty.
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// What is known of a case besides its times.
+/// The other results of a case, beside its times.
 #[derive(Deserialize)]
 struct Fact {
     scenario: String,
@@ -37,13 +37,13 @@ struct Row {
     bytes: u64,
     ns_min: f64,
     ns_median: f64,
-    /// From the shortest time, as all that follows.
+    /// From the shortest time, like all fields below.
     records_per_second: f64,
-    /// None where nothing is written.
+    /// [`None`] if nothing is written.
     gb_per_second: Option<f64>,
-    /// Its time as a multiple of a memcpy's of as many bytes.
+    /// Time divided by that of a memcpy of the same bytes.
     times_memcpy: Option<f64>,
-    /// lttng-ust's time, in the same scenario with the same clock, as a multiple of this one's.
+    /// lttng-ust's time in the same scenario with the same clock, divided by this one's.
     lttng_ust_takes_times: Option<f64>,
     #[serde(flatten)]
     facts: BTreeMap<String, Value>,
@@ -275,7 +275,7 @@ fn print_row(size: &str, row: &Row) {
     );
 }
 
-/// The share of the records that was lost, where any was, or read, where there is a reader.
+/// The share of lost records, if there were any; or that of read records, if there was a reader.
 fn lost(row: &Row) -> String {
     let outcome = |name: &str| row.facts.get("outcome")?.get(name)?.as_f64();
     let discarded = row.facts.get("discarded").and_then(Value::as_f64);

@@ -20,12 +20,12 @@ use std::sync::Arc;
 use std::thread::{sleep, spawn, JoinHandle};
 use std::time::Duration;
 
-/// Bytes of the file that the reader goes round in.
+/// Size in bytes of the file that the reader writes again and again.
 const FILE: u64 = 64 << 20;
-/// How long the reader rests when there is nothing to read.
+/// Pause of the reader when there is nothing to read.
 const REST: Duration = Duration::from_micros(50);
 
-/// What a switch between two of is recorded.
+/// A task, for records of switches between two tasks.
 struct Task {
     comm: [u8; 16],
     tid: i32,
@@ -45,10 +45,10 @@ static TASKS: [Task; 2] = [
     },
 ];
 
-/// With its NUL, 14 bytes.
+/// 14 bytes with its NUL.
 static NAME: &[u8; 13] = b"virtio1-req.0";
 
-/// A probe, put together as rust/source/typed/declare.rs does it: a module with `probe` in it.
+/// Defines a module with a function `probe`, in the same way as rust/source/typed/declare.rs.
 macro_rules! probe {
     (
         $name:ident($probe:ident $(, $arg:ident: $ty:ty)*)
@@ -129,7 +129,7 @@ probe! { small(probe, vec: u16) { u16 = vec } }
 
 probe! { medium(probe, irq: i32, name: &[u8]) { i32 = irq } string name }
 
-// As `medium`, and in its middle the same again, complete, as if an interrupt came.
+// As `medium`. In the middle of the record the same probe runs completely, as in an interrupt.
 probe! {
     medium_nested(probe, irq: i32, name: &[u8])
     { i32 = { interrupt(|| medium::probe::<F>(probe, irq, name)); irq } } string name
@@ -142,8 +142,8 @@ probe! {
     }
 }
 
-/// Fires one record of `bytes` after the other. The probe is called through a pointer, as a
-/// tracepoint does it.
+/// Fires records of `bytes` bytes, one after the other. The probe is called through a pointer, as a tracepoint
+/// calls it.
 fn fire<F: Format>(event: &Probe, scenario: Scenario, bytes: u64, records: u64) {
     match (scenario, bytes) {
         (Scenario::Nested, _) => {
@@ -178,7 +178,7 @@ struct RingWriter {
     reader: Option<Drain>,
 }
 
-/// Makes the writer for a scenario. `clock` is the one of `F`.
+/// Creates the writer for a scenario. `clock` must be the one of `F`.
 pub(crate) fn writer<F: Format>(
     clock: TraceClock<Process>,
     scenario: Scenario,
@@ -234,7 +234,7 @@ fn shape(scenario: Scenario) -> Shape {
 
 impl Writer for RingWriter {
     fn fire(&mut self, records: u64) {
-        // Pairs, when nested.
+        // Nested records come in pairs.
         let records = match self.scenario {
             Scenario::Nested => records.next_multiple_of(2),
             _ => records,

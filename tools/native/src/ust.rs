@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// How long the session daemon may take to enable the tracepoints of a library just loaded.
+/// Time limit for the session daemon to enable the tracepoints of a library that was just loaded.
 const PATIENCE: Duration = Duration::from_secs(10);
 const STEP: Duration = Duration::from_millis(20);
-/// More than a buffer holds.
+/// More records than fit a buffer.
 const RECORDS_TO_FILL: u64 = 1_000_000;
 
 /// The provider, with its tracepoints enabled.
@@ -30,7 +30,7 @@ pub(crate) struct Provider {
 }
 
 impl Provider {
-    /// Loads the library at `path` and waits for its tracepoints to be enabled.
+    /// Loads the library at `path`, and waits until its tracepoints are enabled.
     pub(crate) fn load(path: &OsStr) -> Result<Self> {
         let path = CString::new(path.as_bytes())?;
         let library = Library::load(&path)?;
@@ -52,7 +52,7 @@ impl Provider {
         })
     }
 
-    /// The writer for a scenario; the session is made for it.
+    /// The writer for a scenario. The session was created for that.
     pub(crate) fn writer(self, scenario: Scenario, bytes: u64) -> Result<UstWriter> {
         let fire = match (scenario, bytes) {
             (Scenario::Nested, _) => self.nested,
@@ -85,7 +85,7 @@ impl Provider {
     }
 }
 
-/// Nobody reads any more: the buffer gets full, and stays so.
+/// Stops the consumer daemon, so that the buffer gets full and stays full.
 fn stop_consumer() -> Result<()> {
     let pid = std::env::var("RTRACE_UST_CONSUMER")
         .ok()
@@ -107,7 +107,7 @@ impl Writer for UstWriter {
         self.fired += records;
     }
 
-    /// What was lost is the session daemon's to know.
+    /// The number of lost records is known to the session daemon only.
     fn finish(self: Box<Self>) -> Result<Outcome> {
         let signals = self.alarm.map_or(0, |(alarm, signals)| {
             drop(alarm);

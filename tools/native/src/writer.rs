@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is measured: writers of records, in some scenarios.
+//! The writers to measure, in several scenarios.
 
 use crate::{memcpy, rtrace, ust};
 use anyhow::{Context, Result};
@@ -16,25 +16,25 @@ pub const WRITER_CPU: usize = 0;
 /// The CPU of the reader, if there is a second one.
 const READER_CPU: usize = 1;
 
-/// Something that writes records.
+/// A writer of records.
 pub trait Writer {
-    /// Writes so many.
+    /// Writes `records` records.
     fn fire(&mut self, records: u64);
 
-    /// Stops it. Fails if a record is not accounted for.
+    /// Stops the writer. Fails if a record is not accounted for.
     fn finish(self: Box<Self>) -> Result<Outcome>;
 }
 
-/// What became of all the records of a writer.
+/// Numbers of a writer's records.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Outcome {
-    /// Records that were to be written, those of signal handlers among them.
+    /// Records to write, including those of signal handlers.
     pub fired: u64,
-    /// Records written.
+    /// Records that were written.
     pub recorded: u64,
-    /// Records refused.
+    /// Records that were refused.
     pub lost: u64,
-    /// Records that a reader took out.
+    /// Records that a reader took.
     pub read: u64,
     /// Signals that fired records.
     pub signals: u64,
@@ -46,9 +46,9 @@ pub struct Case {
     pub scenario: Scenario,
     /// The writer's name.
     pub writer: &'static str,
-    /// Bytes of a record, header included.
+    /// Size of a record in bytes, header included.
     pub bytes: u64,
-    /// Makes the writer.
+    /// Creates the writer.
     pub make: Box<dyn Fn() -> Result<Box<dyn Writer>>>,
 }
 
@@ -58,26 +58,26 @@ impl std::fmt::Debug for Case {
     }
 }
 
-/// What goes on around the writer.
+/// The activity around the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scenario {
-    /// A flight recorder of 4 x 1 MiB that goes round and round.
+    /// A flight recorder of 4 x 1 MiB, with continuous overwriting.
     Overwrite,
-    /// The same with 4 x 4 KiB: how much changing the sub-buffer costs.
+    /// As `Overwrite`, with 4 x 4 KiB: shows the cost of a switch of the sub-buffer.
     Switch,
-    /// Each other record is written in the middle of another.
+    /// Each second record is written in the middle of another record.
     Nested,
-    /// A timer signal writes records, too.
+    /// A timer signal also writes records.
     Signal,
-    /// A reader on another CPU moves packets into a file, as fast as it can. Overwrite mode, so
-    /// that every record is written, however fast it is.
+    /// A reader on another CPU moves packets into a file, as fast as it can. Overwrite mode, so that each
+    /// record is written even if the writer is faster.
     Reader,
     /// The buffer is full: each record is refused and counted.
     Full,
 }
 
 impl Scenario {
-    /// All.
+    /// All scenarios.
     pub const ALL: [Self; 6] = [
         Self::Overwrite,
         Self::Switch,
@@ -103,12 +103,12 @@ impl Scenario {
         Self::ALL.into_iter().find(|one| one.name() == name)
     }
 
-    /// Whether instructions mean something: nothing comes in from outside.
+    /// Whether the number of instructions is meaningful: no signal and no reader interferes.
     pub fn is_quiet(self) -> bool {
         !matches!(self, Self::Signal | Self::Reader)
     }
 
-    /// Records after which all comes round again: those of a packet where packets matter.
+    /// Number of records after which the buffer's state repeats: those of a packet, if packets matter.
     pub fn round(self) -> u64 {
         match self {
             Self::Switch => 182,
@@ -116,23 +116,23 @@ impl Scenario {
         }
     }
 
-    /// The sizes of records it is measured with.
+    /// The sizes of records to measure.
     pub fn sizes(self) -> &'static [u64] {
         match self {
             Self::Overwrite => &[6, 22, 60],
-            // Of a fixed size, and with a text.
+            // One of fixed size, and one with a text.
             Self::Full => &[6, 22],
             _ => &[22],
         }
     }
 }
 
-/// How often a timer signal comes.
+/// Period of the timer signal.
 pub const SIGNAL_PERIOD_US: u32 = 100;
 
-/// All the cases of this process: those of lttng-ust where the environment has its provider
-/// (`RTRACE_UST_PROVIDER`, a library), the scenario that the session is made for
-/// (`RTRACE_UST_SCENARIO`) and its clock (`RTRACE_UST_CLOCK`, tsc or mono); else our own.
+/// All cases of this process. If the environment names a provider of lttng-ust (`RTRACE_UST_PROVIDER`, a
+/// library), its cases: of the scenario of the session (`RTRACE_UST_SCENARIO`), with its clock
+/// (`RTRACE_UST_CLOCK`, tsc or mono). Otherwise our own.
 pub fn cases() -> Result<Vec<Case>> {
     let Some(provider) = std::env::var_os("RTRACE_UST_PROVIDER") else {
         return Ok(own_cases());
@@ -190,7 +190,7 @@ fn own_cases() -> Vec<Case> {
     cases
 }
 
-/// How long this thread has run on a CPU.
+/// CPU time of this thread.
 pub fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
@@ -203,7 +203,7 @@ pub fn pin(cpu: usize) -> Result<()> {
     sched_setaffinity(None, &cpus).with_context(|| format!("cannot run on CPU {cpu}"))
 }
 
-/// Binds this thread to a reader's CPU, as far as there is one.
+/// Binds this thread to a reader's CPU, if there is one.
 pub(crate) fn pin_reader() {
     let _ = pin(READER_CPU);
 }

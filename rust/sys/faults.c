@@ -3,7 +3,7 @@
  * Probes that may wait for user memory: how they read it, which tasks wait, and when memory that they use is
  * freed.
  *
- * The kernel calls the probes of system calls and of programs as readers of RCU tasks trace. Such a reader may
+ * The kernel calls the probes of system calls and of programs as readers of RCU tasks trace. A reader may
  * sleep in a page fault. Another process decides how long: a FUSE server or a userfaultfd handler. So rtrace
  * waits for these readers for a few seconds at most. The one exception is the unloading of rtrace.
  */

@@ -65,7 +65,7 @@ pub fn uuid_text(uuid: [u8; 16]) -> String {
         .join("-")
 }
 
-/// The fields of [`EVERY_TYPE`]. Those of variable length come last. For each of them, two numbers among the
+/// The fields of [`EVERY_TYPE`]. Fields of variable length come last. For each of them, two numbers among the
 /// first fields have its offset and length, as in the kernel's own events.
 pub const fn every_type() -> [Field<'static>; 15] {
     const fn field(name: &'static str, ty: FieldType<'static>) -> Field<'static> {

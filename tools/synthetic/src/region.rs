@@ -20,7 +20,7 @@ const PACKET: u64 = 1 << 31;
 /// Contents of a slot of a buffer.
 #[derive(Clone, Debug)]
 pub enum Slot {
-    /// Nothing.
+    /// No packet.
     Empty,
     /// A finished packet.
     Finished(Vec<u8>),

@@ -223,7 +223,7 @@ def streams(dir, channel=None):
     # Maps each channel to its event class; no two share one.
     classes = {}
     for path in sorted(os.listdir(dir)):
-        # (Those of AUX areas begin with a dot.)
+        # (Streams of AUX areas begin with a dot.)
         file = re.fullmatch(r"([^.].*)_cpu(\d+)", path)
         if not file or channel not in (None, file[1]):
             continue

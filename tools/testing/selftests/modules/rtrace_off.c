@@ -27,7 +27,7 @@ static __always_inline void wait(unsigned int us)
 	end = ktime_get_mono_fast_ns();
 }
 
-/* Interrupts are off from before @begin until after @end. Those that wait are handled in this function. */
+/* Interrupts are off from before @begin until after @end. Pending interrupts are handled in this function. */
 static noinline void rtrace_irqs_off(unsigned int us)
 {
 	unsigned long flags;
